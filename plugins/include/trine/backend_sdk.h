@@ -1,0 +1,14 @@
+// What most backend plugins written in C++17 or later would write themselves: statuses, guarded
+// entry points, checked graphs, tensor views, timelines. Header-only, the standard library alone;
+// optional: the ABI is trine/backend.h and nothing else.
+#ifndef TRINE_BACKEND_SDK_H_
+#define TRINE_BACKEND_SDK_H_
+
+#include "trine/sdk/dtype.h"
+#include "trine/sdk/graph.h"
+#include "trine/sdk/op_rules.h"
+#include "trine/sdk/plan.h"
+#include "trine/sdk/status.h"
+#include "trine/sdk/timeline.h"
+
+#endif  // TRINE_BACKEND_SDK_H_

@@ -1,0 +1,142 @@
+// A plan's storage for devices whose buffers the CPU can address: bindings checked once, TEMP slots
+// laid out in the scratch, and tensors turned into pointers and strides at each run.
+#ifndef TRINE_SDK_PLAN_H_
+#define TRINE_SDK_PLAN_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trine/sdk/graph.h"
+
+namespace trine::sdk {
+
+struct View {
+  std::byte* data;
+  uint32_t dtype;
+  Dims dims;
+  Dims strides;  // bytes; strides[0] of one block
+
+  int64_t Rows() const { return dims[1] * dims[2] * dims[3]; }
+  // Start of row r, rows being counted over dimensions 1 to 3.
+  std::byte* Row(int64_t r) const {
+    return data + r % dims[1] * strides[1] + r / dims[1] % dims[2] * strides[2] +
+           r / dims[1] / dims[2] * strides[3];
+  }
+  template <class T>
+  T* RowAs(int64_t r) const {
+    return reinterpret_cast<T*>(Row(r));
+  }
+};
+
+inline constexpr uint64_t kScratchAlignment = 64;
+
+// Where TEMP slots lie in the scratch, one after the other, and how large it is in all.
+inline uint64_t LayOutScratch(const Graph& graph, std::vector<uint64_t>* offsets) {
+  uint64_t total = 0;
+  if (offsets != nullptr) offsets->assign(graph.slots.size(), 0);
+  for (size_t i = 0; i < graph.slots.size(); ++i) {
+    if (graph.slots[i].role != TRINE_ROLE_TEMP) continue;
+    if (offsets != nullptr) (*offsets)[i] = total;
+    total += (graph.slots[i].bytes + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment;
+  }
+  return total;
+}
+
+class PlanStorage {
+ public:
+  // `memory_of(trine_span)` gives the CPU address of a span, or null when it is out of range.
+  // `desc` must have been read with ReadIn; `graph` is its checked copy.
+  template <class MemoryOf>
+  trine_status Bind(const Graph& graph, const trine_plan_desc& desc, MemoryOf memory_of,
+                    trine_error* err) {
+    if (desc.bindings == nullptr && desc.n_bindings != 0) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the bindings are null");
+    }
+    bases_.assign(graph.slots.size(), {});
+    for (size_t i = 0; i < graph.slots.size(); ++i) {
+      bases_[i].assign(graph.slots[i].alternates, nullptr);
+    }
+    for (uint32_t i = 0; i < desc.n_bindings; ++i) {
+      const trine_binding b = At(desc.bindings, desc.binding_stride, i);
+      if (b.slot >= bases_.size() || b.alternate >= bases_[b.slot].size() ||
+          graph.slots[b.slot].role == TRINE_ROLE_TEMP) {
+        return Fail(err, TRINE_INVALID_ARGUMENT, "a binding names no slot that can be bound");
+      }
+      if (b.span.bytes < graph.slots[b.slot].bytes) {
+        return Fail(err, TRINE_INVALID_ARGUMENT,
+                    "slot " + std::to_string(b.slot) + " is bound to fewer bytes than it needs");
+      }
+      if (bases_[b.slot][b.alternate] != nullptr) {
+        return Fail(err, TRINE_INVALID_ARGUMENT,
+                    "slot " + std::to_string(b.slot) + " is bound twice");
+      }
+      std::byte* base = memory_of(b.span);
+      if (base == nullptr) return Fail(err, TRINE_INVALID_ARGUMENT, "a binding is out of range");
+      bases_[b.slot][b.alternate] = base;
+    }
+    std::vector<uint64_t> offsets;
+    const uint64_t scratch_bytes = LayOutScratch(graph, &offsets);
+    std::byte* scratch = scratch_bytes == 0 ? nullptr : memory_of(desc.scratch);
+    if (scratch_bytes != 0 && (scratch == nullptr || desc.scratch.bytes < scratch_bytes)) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+    }
+    for (size_t i = 0; i < graph.slots.size(); ++i) {
+      if (graph.slots[i].role == TRINE_ROLE_TEMP) bases_[i][0] = scratch + offsets[i];
+      for (const std::byte* base : bases_[i]) {
+        if (base == nullptr && graph.slots[i].bytes != 0) {
+          return Fail(err, TRINE_INVALID_ARGUMENT, "slot " + std::to_string(i) + " is not bound");
+        }
+      }
+    }
+    return TRINE_OK;
+  }
+
+  View ViewOf(const Graph& graph, uint32_t tensor, const int64_t* params,
+              const uint32_t* alternates) const {
+    const trine_tensor& t = graph.tensors[tensor];
+    const bool io = graph.slots[t.slot].role == TRINE_ROLE_IO && alternates != nullptr;
+    View view{bases_[t.slot][io ? alternates[t.slot] : 0], t.dtype, ResolveDims(t, params), {}};
+    view.strides = ResolveStrides(t, view.dims);
+    if (view.data != nullptr) view.data += t.offset;
+    return view;
+  }
+
+ private:
+  std::vector<std::vector<std::byte*>> bases_;  // by slot, then alternate
+};
+
+// Parameters within their ranges, alternates within their counts.
+inline trine_status CheckRun(const Graph& graph, const trine_run_args& args, trine_error* err) {
+  if (args.n_params != graph.params.size()) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the run has another number of parameters");
+  }
+  if ((args.params == nullptr && args.n_params != 0) ||
+      (args.alternates == nullptr && args.n_alternates != 0)) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the run's parameters or alternates are null");
+  }
+  for (size_t i = 0; i < graph.params.size(); ++i) {
+    const trine_param& p = graph.params[i];
+    if (args.params[i] < p.min || args.params[i] > p.max) {
+      return Fail(err, TRINE_INVALID_ARGUMENT,
+                  "parameter " + std::to_string(i) + " is " + std::to_string(args.params[i]) +
+                      ", outside " + std::to_string(p.min) + " to " + std::to_string(p.max));
+    }
+  }
+  if (args.n_alternates != 0 && args.n_alternates != graph.slots.size()) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "alternates are given for another number of slots");
+  }
+  for (uint32_t i = 0; i < args.n_alternates; ++i) {
+    if (graph.slots[i].role == TRINE_ROLE_IO && args.alternates[i] >= graph.slots[i].alternates) {
+      return Fail(
+          err, TRINE_INVALID_ARGUMENT,
+          "slot " + std::to_string(i) + " has no alternate " + std::to_string(args.alternates[i]));
+    }
+  }
+  return TRINE_OK;
+}
+
+}  // namespace trine::sdk
+
+#endif  // TRINE_SDK_PLAN_H_

@@ -1,0 +1,112 @@
+// A timeline kept by the host's threads, for devices that run synchronously. Thread-safe.
+#ifndef TRINE_SDK_TIMELINE_H_
+#define TRINE_SDK_TIMELINE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trine/sdk/status.h"
+
+namespace trine::sdk {
+
+class Timeline {
+ public:
+  explicit Timeline(uint64_t initial) : value_(initial) {}
+
+  trine_status Signal(uint64_t value, trine_error* err) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (failure_ != TRINE_OK) return Fail(err, failure_, message_);
+    if (value <= value_) return Fail(err, TRINE_INVALID_ARGUMENT, "a timeline's value only grows");
+    value_ = value;
+    changed_.notify_all();
+    return TRINE_OK;
+  }
+
+  // The first failure stays.
+  trine_status SetFailed(trine_status status, const std::string& message, trine_error* err) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (status == TRINE_OK) return Fail(err, TRINE_INVALID_ARGUMENT, "OK is no failure");
+    if (failure_ != TRINE_OK) return TRINE_OK;
+    failure_ = status;
+    message_ = message.empty() ? "failed without a word" : message;
+    changed_.notify_all();
+    return TRINE_OK;
+  }
+
+  trine_status Wait(uint64_t value, uint64_t timeout_ns, trine_error* err) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto settled = [&] { return value_ >= value || failure_ != TRINE_OK; };
+    // Beyond a day a deadline might overflow the clock, and means "for ever" anyway.
+    constexpr uint64_t kForever = 86'400'000'000'000;
+    if (timeout_ns >= kForever) {
+      changed_.wait(lock, settled);
+    } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), settled)) {
+      return Fail(err, TRINE_DEADLINE_EXCEEDED, "the timeline has not reached the point in time");
+    }
+    return value_ >= value ? TRINE_OK : Fail(err, failure_, message_);
+  }
+
+  trine_status Query(uint64_t* value, trine_error* err) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    *value = value_;
+    return failure_ == TRINE_OK ? TRINE_OK : Fail(err, failure_, message_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t value_;
+  trine_status failure_ = TRINE_OK;
+  std::string message_;
+};
+
+// One synchronous submission: waits, runs `body` (returning trine_status, may fill its error), and
+// signals, or fails, what was to be signalled. With signals the outcome is theirs, whatever it is,
+// and the answer is OK; without them it is the answer. Points that no submission can have are
+// refused before anything runs. `timeline_of` maps a trine_timeline* to its Timeline&.
+template <class TimelineOf, class Body>
+trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of, trine_error* err,
+                                 Body body) {
+  if ((sync.waits == nullptr && sync.n_waits != 0) ||
+      (sync.signals == nullptr && sync.n_signals != 0)) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the waits or signals are null");
+  }
+  for (uint32_t i = 0; i < sync.n_waits; ++i) {
+    if (At(sync.waits, sync.point_stride, i).timeline == nullptr) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "a wait has no timeline");
+    }
+  }
+  for (uint32_t i = 0; i < sync.n_signals; ++i) {
+    const trine_point p = At(sync.signals, sync.point_stride, i);
+    if (p.timeline == nullptr) return Fail(err, TRINE_INVALID_ARGUMENT, "a signal has no timeline");
+    uint64_t value = 0;
+    if (timeline_of(p.timeline).Query(&value, nullptr) == TRINE_OK && p.value <= value) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "a timeline's value only grows");
+    }
+  }
+  trine_error own{};
+  trine_status status = TRINE_OK;
+  for (uint32_t i = 0; i < sync.n_waits && status == TRINE_OK; ++i) {
+    const trine_point p = At(sync.waits, sync.point_stride, i);
+    status = timeline_of(p.timeline).Wait(p.value, UINT64_MAX, &own);
+  }
+  if (status == TRINE_OK) status = Guard(&own, [&] { return body(&own); });
+  for (uint32_t i = 0; i < sync.n_signals; ++i) {
+    const trine_point p = At(sync.signals, sync.point_stride, i);
+    Timeline& timeline = timeline_of(p.timeline);
+    trine_error late{};  // somebody signalled past the point, or failed the timeline, meanwhile
+    const trine_status outcome = status == TRINE_OK ? timeline.Signal(p.value, &late) : status;
+    if (outcome != TRINE_OK) {
+      timeline.SetFailed(outcome, status == TRINE_OK ? late.message : own.message, nullptr);
+    }
+  }
+  if (sync.n_signals != 0) return TRINE_OK;
+  return status == TRINE_OK ? TRINE_OK : Fail(err, status, own.message);
+}
+
+}  // namespace trine::sdk
+
+#endif  // TRINE_SDK_TIMELINE_H_
