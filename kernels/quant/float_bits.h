@@ -1,0 +1,83 @@
+// Floats as bit patterns: f16 and bf16 conversion by integer arithmetic alone.
+//
+// No float instruction takes part, so flush-to-zero modes and missing half-precision hardware do
+// not show. Like everything inline in this folder the functions have internal linkage: a file
+// compiled for one instruction set must not lend its copy to a file compiled for another.
+
+#ifndef TRINE_KERNELS_QUANT_FLOAT_BITS_H_
+#define TRINE_KERNELS_QUANT_FLOAT_BITS_H_
+
+#include <bit>
+#include <cstdint>
+
+#if defined(__FAST_MATH__)
+#error "The arithmetic of this project is defined: build it without -ffast-math or -Ofast"
+#endif
+#if defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ != 0
+#error "Every float operation rounds to binary32: on 32-bit x86 build with -msse2 -mfpmath=sse"
+#endif
+
+namespace trine::quant {
+
+static inline uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
+static inline float FromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
+
+inline constexpr float kF16Max = 65504.0f;
+
+// Exact for every f16, denormals, infinities and NaNs included.
+static inline float F16ToF32(uint16_t half) {
+  const uint32_t sign = (half & 0x8000u) << 16;
+  const uint32_t exponent = (half >> 10) & 0x1fu;
+  const uint32_t fraction = half & 0x3ffu;
+  if (exponent == 0) {
+    if (fraction == 0) return FromBits(sign);
+    return FromBits(sign | (Bits(static_cast<float>(fraction)) - (24u << 23)));  // fraction * 2^-24
+  }
+  if (exponent == 31) return FromBits(sign | 0x7f800000u | (fraction << 13));
+  return FromBits(sign | ((exponent + 112) << 23) | (fraction << 13));
+}
+
+// Nearest even, denormal results kept, overflow to infinity; every NaN becomes the quiet 7E00.
+static inline uint16_t F32ToF16(float x) {
+  const uint32_t bits = Bits(x);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  uint32_t half = 0;
+  if (magnitude > 0x7f800000u) {
+    half = 0x7e00;
+  } else if (magnitude >= 0x477ff000u) {  // 65520, halfway between 65504 and 2^16
+    half = 0x7c00;
+  } else if (magnitude >= 0x38800000u) {  // 2^-14, the least normal f16
+    const uint32_t round_up = 0xfffu + ((magnitude >> 13) & 1u);
+    half = (magnitude - 0x38000000u + round_up) >> 13;
+  } else if (magnitude > 0x33000000u) {  // 2^-25, half the least denormal f16
+    const uint32_t shift = 126 - (magnitude >> 23);
+    const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+    const uint32_t rest = mantissa & ((1u << shift) - 1);
+    const uint32_t midpoint = 1u << (shift - 1);
+    half = mantissa >> shift;
+    if (rest > midpoint || (rest == midpoint && (half & 1u))) ++half;
+  }
+  return static_cast<uint16_t>(sign | half);
+}
+
+// As F32ToF16, with magnitudes above 65504 brought to 65504 first: an infinity in a KV cache, times
+// a probability of zero, would be a NaN.
+static inline uint16_t F32ToF16Saturated(float x) {
+  if (x > kF16Max) x = kF16Max;
+  if (x < -kF16Max) x = -kF16Max;
+  return F32ToF16(x);
+}
+
+static inline float Bf16ToF32(uint16_t half) { return FromBits(static_cast<uint32_t>(half) << 16); }
+
+// Nearest even; NaNs stay NaNs.
+static inline uint16_t F32ToBf16(float x) {
+  const uint32_t bits = Bits(x);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+}  // namespace trine::quant
+
+#endif  // TRINE_KERNELS_QUANT_FLOAT_BITS_H_
