@@ -1,14 +1,16 @@
 // What most backend plugins written in C++17 or later would write themselves: statuses, guarded
-// entry points, checked graphs, tensor views, timelines. Header-only, the standard library alone;
-// optional: the ABI is trine/backend.h and nothing else.
+// entry points, checked graphs, tensor views, host memory, timelines. Header-only, the standard
+// library alone (and mmap); optional: the ABI is trine/backend.h and nothing else.
 #ifndef TRINE_BACKEND_SDK_H_
 #define TRINE_BACKEND_SDK_H_
 
 #include "trine/sdk/dtype.h"
 #include "trine/sdk/graph.h"
+#include "trine/sdk/host_memory.h"
 #include "trine/sdk/op_rules.h"
 #include "trine/sdk/plan.h"
 #include "trine/sdk/status.h"
+#include "trine/sdk/support.h"
 #include "trine/sdk/timeline.h"
 
 #endif  // TRINE_BACKEND_SDK_H_

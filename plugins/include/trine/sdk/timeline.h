@@ -107,6 +107,31 @@ trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of,
   return status == TRINE_OK ? TRINE_OK : Fail(err, status, own.message);
 }
 
+// The table's timeline calls over Handle, which derives from Timeline: the plugin's trine_timeline.
+template <class Handle>
+struct TimelineCalls {
+  static trine_status Create(trine_device*, uint64_t initial, Handle** out, trine_error* err) {
+    return Guard(err, [&]() -> trine_status {
+      *out = new Handle(initial);
+      return TRINE_OK;
+    });
+  }
+  static void Destroy(Handle* t) { delete t; }
+  static trine_status Signal(Handle* t, uint64_t value, trine_error* err) {
+    return Guard(err, [&] { return t->Signal(value, err); });
+  }
+  static trine_status SetFailed(Handle* t, trine_status status, const char* message,
+                                trine_error* err) {
+    return Guard(err, [&] { return t->SetFailed(status, message != nullptr ? message : "", err); });
+  }
+  static trine_status Wait(Handle* t, uint64_t value, uint64_t timeout_ns, trine_error* err) {
+    return Guard(err, [&] { return t->Wait(value, timeout_ns, err); });
+  }
+  static trine_status Query(Handle* t, uint64_t* value, trine_error* err) {
+    return Guard(err, [&] { return t->Query(value, err); });
+  }
+};
+
 }  // namespace trine::sdk
 
 #endif  // TRINE_SDK_TIMELINE_H_

@@ -1,0 +1,105 @@
+#include "plugins/elf_file.h"
+
+#include <elf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class ElfFileTest : public ::testing::Test {
+ protected:
+  // A file of these bytes; its path.
+  std::string Make(const std::string& bytes) {
+    const std::string path = ::testing::TempDir() + "elf_file_test." + std::to_string(getpid());
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    return path;
+  }
+  std::string Refusal(const std::string& path) {
+    const auto facts = InspectElf(path);
+    return facts.ok() ? "" : std::string(facts.status().message());
+  }
+};
+
+TEST_F(ElfFileTest, ReadsAPlugin) {
+  const auto facts = InspectElf(TRINE_CPU_PLUGIN);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(facts->exports_query);
+  EXPECT_THAT(facts->needed, Contains(HasSubstr("libc.so")));
+#if defined(__SANITIZE_ADDRESS__)
+  EXPECT_TRUE(facts->wants_asan);
+#elif defined(__SANITIZE_THREAD__)
+  EXPECT_TRUE(facts->wants_tsan);
+#else
+  EXPECT_FALSE(facts->wants_asan);
+  EXPECT_FALSE(facts->wants_tsan);
+#endif
+}
+
+TEST_F(ElfFileTest, OtherFilesAreRefusedWithAReason) {
+  EXPECT_THAT(Refusal("/nowhere/at/all.so"), HasSubstr("no such file"));
+  EXPECT_THAT(Refusal("/tmp"), HasSubstr("not a file"));
+  EXPECT_THAT(Refusal(Make("")), HasSubstr("too short"));
+  EXPECT_THAT(Refusal(Make("hello")), HasSubstr("too short"));
+  EXPECT_THAT(Refusal(Make(std::string(4096, 'x'))), HasSubstr("not a shared object"));
+}
+
+TEST_F(ElfFileTest, OtherMachinesAreNamed) {
+  std::string bytes = ReadFile(TRINE_CPU_PLUGIN);
+  const uint16_t machine = EM_PPC64;
+  std::memcpy(&bytes[offsetof(Elf64_Ehdr, e_machine)], &machine, sizeof(machine));
+  EXPECT_THAT(Refusal(Make(bytes)), HasSubstr("built for machine 21, this machine is"));
+}
+
+TEST_F(ElfFileTest, PermissionIsSaidToBeMissing) {
+  const std::string path = Make(ReadFile(TRINE_CPU_PLUGIN));
+  ASSERT_EQ(chmod(path.c_str(), 0), 0);
+  std::string refusal;
+  if (geteuid() == 0) {  // root reads everything: look as somebody else
+    ASSERT_EQ(seteuid(65534), 0);
+    refusal = Refusal(path);
+    ASSERT_EQ(seteuid(0), 0);
+  } else {
+    refusal = Refusal(path);
+  }
+  EXPECT_THAT(refusal, AnyOf(HasSubstr("no permission")));
+  chmod(path.c_str(), 0600);
+}
+
+// Truncated at any length, or with any byte changed, the file is an answer and never a crash.
+TEST_F(ElfFileTest, DamagedFilesAreSurvived) {
+  const std::string whole = ReadFile(TRINE_CPU_PLUGIN);
+  std::mt19937 random(7);
+  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 2000 : 60;
+  for (int i = 0; i < rounds; ++i) {
+    std::string bytes = whole.substr(0, random() % whole.size());
+    (void)InspectElf(Make(bytes));
+    bytes = whole;
+    const size_t tables = sizeof(Elf64_Ehdr) + random() % 2 * (whole.size() - sizeof(Elf64_Ehdr));
+    for (int flips = 0; flips < 4; ++flips) bytes[random() % tables] = static_cast<char>(random());
+    const size_t from_end = 64 * (1 + random() % 30);
+    bytes[bytes.size() - from_end + random() % 64] = static_cast<char>(random());
+    (void)InspectElf(Make(bytes));
+  }
+}
+
+}  // namespace
+}  // namespace trine

@@ -1,0 +1,184 @@
+#include "plugins/handles.h"
+
+#include "plugins/plugin_table.h"
+
+namespace trine {
+namespace {
+
+// A call that gives a handle: OK with none is a breach of the ABI.
+template <class Handle, class Call>
+absl::StatusOr<Handle*> Obtain(const std::string& what, Call call) {
+  Handle* handle = nullptr;
+  absl::Status status = CallPlugin(what, [&](trine_error* err) { return call(&handle, err); });
+  if (!status.ok()) return status;
+  if (handle == nullptr) return absl::InternalError(what + ": succeeded but gave nothing");
+  return handle;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Backend>> Backend::Open(std::shared_ptr<PluginLibrary> library,
+                                                       const HostServices& host,
+                                                       const std::string& options) {
+  const trine_plugin& table = library->table();
+  auto handle = Obtain<trine_backend>(std::string(table.name) + ": open",
+                                      [&](trine_backend** out, trine_error* err) {
+                                        return table.open(host.table(), options.c_str(), out, err);
+                                      });
+  if (!handle.ok()) return handle.status();
+  return std::shared_ptr<Backend>(new Backend(std::move(library), *handle));
+}
+
+Backend::~Backend() { table().close(handle_); }
+
+absl::StatusOr<trine_device_info> Backend::DeviceInfo(uint32_t index) const {
+  trine_device_info info{};
+  info.struct_size = sizeof(info);
+  absl::Status status = CallPlugin(name() + ": device_info", [&](trine_error* err) {
+    return table().device_info(handle_, index, &info, err);
+  });
+  if (!status.ok()) return status;
+  return info;
+}
+
+absl::StatusOr<std::shared_ptr<Device>> Device::Open(std::shared_ptr<Backend> backend,
+                                                     uint32_t index) {
+  auto info = backend->DeviceInfo(index);
+  if (!info.ok()) return info.status();
+  const trine_plugin& table = backend->table();
+  auto handle = Obtain<trine_device>(backend->name() + ": device_open",
+                                     [&](trine_device** out, trine_error* err) {
+                                       return table.device_open(backend->handle(), index, out, err);
+                                     });
+  if (!handle.ok()) return handle.status();
+  return std::shared_ptr<Device>(new Device(std::move(backend), *handle, *info));
+}
+
+Device::~Device() { table().device_close(handle_); }
+
+absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint32_t op,
+                                                 const int64_t* params) const {
+  trine_op_support support{};
+  support.struct_size = sizeof(support);
+  absl::Status status = CallPlugin(Name("op_query"), [&](trine_error* err) {
+    return table().op_query(handle_, &graph, op, params, &support, err);
+  });
+  if (!status.ok()) return status;
+  // Exact by another contract is not exact here.
+  if (support.support == TRINE_SUPPORT_EXACT &&
+      table().numerics_version != TRINE_NUMERICS_VERSION) {
+    support.support = TRINE_SUPPORT_FAST;
+  }
+  return support;
+}
+
+absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) const {
+  trine_plan_info info{};
+  info.struct_size = sizeof(info);
+  absl::Status status = CallPlugin(Name("plan_query"), [&](trine_error* err) {
+    return table().plan_query(handle_, &graph, &info, err);
+  });
+  if (!status.ok()) return status;
+  return info;
+}
+
+absl::Status Device::Copy(const trine_copy_args& args) const {
+  return CallPlugin(Name("copy_run"),
+                    [&](trine_error* err) { return table().copy_run(handle_, &args, err); });
+}
+
+absl::StatusOr<Buffer> Buffer::Allocate(std::shared_ptr<Device> device, uint64_t bytes,
+                                        uint32_t memory) {
+  const trine_buffer_desc desc{sizeof(trine_buffer_desc), memory, bytes};
+  auto handle =
+      Obtain<trine_buffer>(device->Name("buffer_alloc"), [&](trine_buffer** out, trine_error* err) {
+        return device->table().buffer_alloc(device->handle(), &desc, out, err);
+      });
+  if (!handle.ok()) return handle.status();
+  return Buffer(std::move(device), *handle);
+}
+
+absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device, void* data, uint64_t bytes) {
+  if (device->table().buffer_import == nullptr) {
+    return absl::UnimplementedError(device->Name("the plugin does not import host memory"));
+  }
+  auto handle = Obtain<trine_buffer>(
+      device->Name("buffer_import"), [&](trine_buffer** out, trine_error* err) {
+        return device->table().buffer_import(device->handle(), data, bytes, out, err);
+      });
+  if (!handle.ok()) return handle.status();
+  return Buffer(std::move(device), *handle);
+}
+
+absl::Status Buffer::Write(uint64_t offset, const void* data, uint64_t bytes) const {
+  return CallPlugin(device().Name("buffer_write"), [&](trine_error* err) {
+    return device().table().buffer_write(handle(), offset, data, bytes, err);
+  });
+}
+
+absl::Status Buffer::Read(uint64_t offset, void* data, uint64_t bytes) const {
+  return CallPlugin(device().Name("buffer_read"), [&](trine_error* err) {
+    return device().table().buffer_read(handle(), offset, data, bytes, err);
+  });
+}
+
+void* Buffer::host_ptr() const {
+  const auto call = device().table().buffer_host_ptr;
+  return call != nullptr ? call(handle()) : nullptr;
+}
+
+absl::StatusOr<Plan> Plan::Create(std::shared_ptr<Device> device, const trine_plan_desc& desc) {
+  auto handle =
+      Obtain<trine_plan>(device->Name("plan_create"), [&](trine_plan** out, trine_error* err) {
+        return device->table().plan_create(device->handle(), &desc, out, err);
+      });
+  if (!handle.ok()) return handle.status();
+  return Plan(std::move(device), *handle);
+}
+
+absl::Status Plan::Run(const trine_run_args& args) const {
+  return CallPlugin(device().Name("plan_run"), [&](trine_error* err) {
+    return device().table().plan_run(handle(), &args, err);
+  });
+}
+
+absl::StatusOr<TimelineHandle> TimelineHandle::Create(std::shared_ptr<Device> device,
+                                                      uint64_t initial) {
+  auto handle = Obtain<trine_timeline>(
+      device->Name("timeline_create"), [&](trine_timeline** out, trine_error* err) {
+        return device->table().timeline_create(device->handle(), initial, out, err);
+      });
+  if (!handle.ok()) return handle.status();
+  return TimelineHandle(std::move(device), *handle);
+}
+
+absl::Status TimelineHandle::Signal(uint64_t value) const {
+  return CallPlugin(device().Name("timeline_signal"), [&](trine_error* err) {
+    return device().table().timeline_signal(handle(), value, err);
+  });
+}
+
+absl::Status TimelineHandle::SetFailed(const absl::Status& failure) const {
+  const std::string message(failure.message());
+  return CallPlugin(device().Name("timeline_fail"), [&](trine_error* err) {
+    return device().table().timeline_fail(handle(), static_cast<trine_status>(failure.code()),
+                                          message.c_str(), err);
+  });
+}
+
+absl::Status TimelineHandle::Wait(uint64_t value, uint64_t timeout_ns) const {
+  return CallPlugin(device().Name("timeline_wait"), [&](trine_error* err) {
+    return device().table().timeline_wait(handle(), value, timeout_ns, err);
+  });
+}
+
+absl::StatusOr<uint64_t> TimelineHandle::Value() const {
+  uint64_t value = 0;
+  absl::Status status = CallPlugin(device().Name("timeline_query"), [&](trine_error* err) {
+    return device().table().timeline_query(handle(), &value, err);
+  });
+  if (!status.ok()) return status;
+  return value;
+}
+
+}  // namespace trine

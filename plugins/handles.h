@@ -1,0 +1,133 @@
+// RAII over a plugin's handles. Each object keeps alive what it stands on (a buffer its device, a
+// device its backend, a backend its library), so that any order of destruction is right. Moves
+// only; which calls may run at the same time is the ABI's rule (docs/plugin-abi.md, "Threads").
+#ifndef TRINE_PLUGINS_HANDLES_H_
+#define TRINE_PLUGINS_HANDLES_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "plugins/host_services.h"
+#include "plugins/library.h"
+#include "trine/backend.h"
+
+namespace trine {
+
+class Backend : public std::enable_shared_from_this<Backend> {
+ public:
+  // `host` outlives the backend.
+  static absl::StatusOr<std::shared_ptr<Backend>> Open(std::shared_ptr<PluginLibrary> library,
+                                                       const HostServices& host,
+                                                       const std::string& options = "");
+  ~Backend();
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  const trine_plugin& table() const { return library_->table(); }
+  std::string name() const { return table().name; }
+  uint32_t device_count() const { return table().device_count(handle_); }
+  absl::StatusOr<trine_device_info> DeviceInfo(uint32_t index) const;
+  trine_backend* handle() const { return handle_; }
+
+ private:
+  Backend(std::shared_ptr<PluginLibrary> library, trine_backend* handle)
+      : library_(std::move(library)), handle_(handle) {}
+
+  std::shared_ptr<PluginLibrary> library_;
+  trine_backend* handle_;
+};
+
+class Device {
+ public:
+  static absl::StatusOr<std::shared_ptr<Device>> Open(std::shared_ptr<Backend> backend,
+                                                      uint32_t index);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const trine_plugin& table() const { return backend_->table(); }
+  const trine_device_info& info() const { return info_; }
+  trine_device* handle() const { return handle_; }
+  // "cpu: device_open", the beginning of every error about this device.
+  std::string Name(const char* call) const { return backend_->name() + ": " + call; }
+
+  // A plugin of another numerics version is at best fast, whatever it says.
+  absl::StatusOr<trine_op_support> QueryOp(const trine_graph& graph, uint32_t op,
+                                           const int64_t* params = nullptr) const;
+  absl::StatusOr<trine_plan_info> QueryPlan(const trine_graph& graph) const;
+  absl::Status Copy(const trine_copy_args& args) const;
+
+ private:
+  Device(std::shared_ptr<Backend> backend, trine_device* handle, const trine_device_info& info)
+      : backend_(std::move(backend)), handle_(handle), info_(info) {}
+
+  std::shared_ptr<Backend> backend_;
+  trine_device* handle_;
+  trine_device_info info_;
+};
+
+// One owned handle of a device: Free is the table's function that takes it back.
+template <class Handle, auto Free>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(std::shared_ptr<Device> device, Handle* handle)
+      : device_(std::move(device)), handle_(handle) {}
+  Owned(Owned&& other) noexcept { swap(other); }
+  Owned& operator=(Owned&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_ != nullptr) (device_->table().*Free)(handle_);
+  }
+  Handle* handle() const { return handle_; }
+  const Device& device() const { return *device_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+ private:
+  void swap(Owned& other) noexcept {
+    device_.swap(other.device_);
+    std::swap(handle_, other.handle_);
+  }
+  std::shared_ptr<Device> device_;
+  Handle* handle_ = nullptr;
+};
+
+class Buffer : public Owned<trine_buffer, &trine_plugin::buffer_free> {
+ public:
+  using Owned::Owned;
+  static absl::StatusOr<Buffer> Allocate(std::shared_ptr<Device> device, uint64_t bytes,
+                                         uint32_t memory);
+  // UNIMPLEMENTED where the plugin does not import; the caller copies instead.
+  static absl::StatusOr<Buffer> Import(std::shared_ptr<Device> device, void* data, uint64_t bytes);
+  absl::Status Write(uint64_t offset, const void* data, uint64_t bytes) const;
+  absl::Status Read(uint64_t offset, void* data, uint64_t bytes) const;
+  void* host_ptr() const;  // null where the host can't see the memory
+  trine_span Span(uint64_t offset, uint64_t bytes) const { return {handle(), offset, bytes}; }
+};
+
+class Plan : public Owned<trine_plan, &trine_plugin::plan_destroy> {
+ public:
+  using Owned::Owned;
+  static absl::StatusOr<Plan> Create(std::shared_ptr<Device> device, const trine_plan_desc& desc);
+  absl::Status Run(const trine_run_args& args) const;
+};
+
+class TimelineHandle : public Owned<trine_timeline, &trine_plugin::timeline_destroy> {
+ public:
+  using Owned::Owned;
+  static absl::StatusOr<TimelineHandle> Create(std::shared_ptr<Device> device, uint64_t initial);
+  absl::Status Signal(uint64_t value) const;
+  absl::Status SetFailed(const absl::Status& failure) const;
+  absl::Status Wait(uint64_t value, uint64_t timeout_ns) const;
+  absl::StatusOr<uint64_t> Value() const;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_PLUGINS_HANDLES_H_

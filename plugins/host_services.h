@@ -1,0 +1,39 @@
+// The host's side of trine_host: a log and the thread team. One per process is the intent; every
+// backend opened with it must be closed before it goes.
+#ifndef TRINE_PLUGINS_HOST_SERVICES_H_
+#define TRINE_PLUGINS_HOST_SERVICES_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "plugins/thread_team.h"
+#include "trine/backend.h"
+
+namespace trine {
+
+// Called from any thread, also from several at once.
+using LogSink = std::function<void(uint32_t level, const std::string& message)>;
+
+class HostServices {
+ public:
+  HostServices(const ThreadTeamOptions& team, LogSink log);
+  HostServices(const HostServices&) = delete;
+  HostServices& operator=(const HostServices&) = delete;
+
+  const trine_host* table() const { return &table_; }
+  ThreadTeam& team() { return *team_; }
+
+ private:
+  static void Log(void* self, uint32_t level, const char* message);
+  static trine_status ParallelRun(void* self, trine_worker_fn fn, void* arg);
+  static void Barrier(void* self);
+
+  std::unique_ptr<ThreadTeam> team_;
+  LogSink log_;
+  trine_host table_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_PLUGINS_HOST_SERVICES_H_

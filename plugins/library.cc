@@ -1,0 +1,79 @@
+#include "plugins/library.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "plugins/elf_file.h"
+#include "plugins/plugin_table.h"
+
+namespace trine {
+namespace {
+
+// dlerror() speaks for linkers; say what a person can do about the usual cases.
+std::string ExplainLoadError(const char* text) {
+  const std::string error = text != nullptr ? text : "unknown error";
+  constexpr absl::string_view kMissing = ": cannot open shared object file";
+  const size_t at = error.find(std::string(kMissing));
+  if (at != std::string::npos && absl::StrContains(error, ".so")) {
+    const std::string library = error.substr(0, at);
+    if (library.find('/') == std::string::npos) {
+      return absl::StrCat("missing library: it needs ", library,
+                          ", which is not installed or not on the loader's path");
+    }
+  }
+  if (absl::StrContains(error, "undefined symbol")) {
+    return absl::StrCat("it does not fit the libraries installed here: ", error);
+  }
+  return absl::StrCat("cannot be loaded: ", error);
+}
+
+}  // namespace
+
+absl::Status PluginLibrary::CheckFile(const std::string& path) {
+  auto facts = InspectElf(path);
+  if (!facts.ok()) return facts.status();
+  if (!facts->exports_query) {
+    return absl::InvalidArgumentError("not a plugin: it does not export trine_plugin_query");
+  }
+  const bool asan_here = TRINE_SANITIZER_HERE == TRINE_SANITIZER_ADDRESS;
+  const bool tsan_here = TRINE_SANITIZER_HERE == TRINE_SANITIZER_THREAD;
+  if ((facts->wants_asan && !asan_here) || (facts->wants_tsan && !tsan_here)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "it was built with ", facts->wants_asan ? "AddressSanitizer" : "ThreadSanitizer",
+        ", this program was not: build both alike"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::string& path) {
+  if (absl::Status status = CheckFile(path); !status.ok()) return status;
+  std::unique_ptr<PluginLibrary> library(new PluginLibrary());
+  library->path_ = path;
+  // A path without a slash would be searched for on the loader's own path.
+  const std::string file = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
+  library->handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library->handle_ == nullptr) {
+    return absl::FailedPreconditionError(ExplainLoadError(dlerror()));
+  }
+  library->query_ =
+      reinterpret_cast<trine_plugin_query_fn>(dlsym(library->handle_, "trine_plugin_query"));
+  if (library->query_ == nullptr) {
+    return absl::InvalidArgumentError("not a plugin: it does not export trine_plugin_query");
+  }
+  try {
+    library->raw_ = library->query_(TRINE_ABI_VERSION);
+  } catch (...) {
+    return absl::InternalError("trine_plugin_query threw an exception");
+  }
+  auto table = AdoptTable(library->raw_);
+  if (!table.ok()) return table.status();
+  library->table_ = *table;
+  return library;
+}
+
+PluginLibrary::~PluginLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+}  // namespace trine

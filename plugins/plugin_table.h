@@ -1,0 +1,36 @@
+// A plugin's table as this host may use it: checked, copied to the host's own size, and called with
+// every exception caught at the border.
+#ifndef TRINE_PLUGINS_PLUGIN_TABLE_H_
+#define TRINE_PLUGINS_PLUGIN_TABLE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "trine/backend.h"
+
+namespace trine {
+
+// A copy of `theirs` in this host's size: a shorter table's missing tail reads as null, a longer
+// one's is ignored. Refused with a sentence when it is null, of another major, too short, of
+// another sanitizer, or lacks a required function or a valid name.
+absl::StatusOr<trine_plugin> AdoptTable(const trine_plugin* theirs);
+
+// The status and sentence of a failed call, `what` in front. OK stays OK.
+absl::Status ToStatus(trine_status status, const trine_error& err, const std::string& what);
+
+// Calls into a plugin. An exception that comes out is the plugin's breach of the ABI and becomes
+// INTERNAL; nothing propagates into the host.
+template <class Call>
+absl::Status CallPlugin(const std::string& what, Call call) {
+  trine_error err{};
+  try {
+    return ToStatus(call(&err), err, what);
+  } catch (...) {
+    return absl::InternalError(what + ": the plugin threw an exception across the ABI");
+  }
+}
+
+}  // namespace trine
+
+#endif  // TRINE_PLUGINS_PLUGIN_TABLE_H_

@@ -1,0 +1,16 @@
+// trine-probe: loads plugins so that the program which wants to know about them need not. Not meant
+// to be called by hand; `trine detect` and `trine plugin check` are.
+#include <cstdio>
+#include <cstring>
+
+#include "plugins/conformance/check_main.h"
+#include "plugins/probe.h"
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "probe") == 0) return trine::ProbeMain(argv[2]);
+  if (argc >= 3 && std::strcmp(argv[1], "check") == 0) {
+    return trine::conformance::CheckMain(argc - 1, argv + 1);
+  }
+  std::fprintf(stderr, "usage: trine-probe probe PLUGIN | trine-probe check PLUGIN [options]\n");
+  return 2;
+}

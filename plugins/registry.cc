@@ -1,0 +1,188 @@
+#include "plugins/registry.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "plugins/device_info_json.h"
+
+namespace trine {
+namespace {
+
+// The time limit and the order a person may have set in the environment; nonsense is noted.
+void ReadEnvironment(RegistryOptions* options, std::vector<std::string>* notes) {
+  if (const char* text = std::getenv("TRINE_PROBE_TIMEOUT_MS"); text != nullptr) {
+    int64_t ms = 0;
+    if (absl::SimpleAtoi(text, &ms) && ms > 0 && ms <= 3'600'000) {
+      options->probe_timeout = std::chrono::milliseconds(ms);
+    } else {
+      notes->push_back(absl::StrCat("TRINE_PROBE_TIMEOUT_MS=", text,
+                                    " is no number of milliseconds from 1 to 3600000: ignored"));
+    }
+  }
+  if (const char* text = std::getenv("TRINE_BACKEND_ORDER"); text != nullptr) {
+    options->backend_order.clear();
+    for (absl::string_view name : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+      options->backend_order.emplace_back(absl::StripAsciiWhitespace(name));
+    }
+  }
+  if (const char* text = std::getenv("TRINE_PLUGIN_PATH"); text != nullptr) {
+    for (absl::string_view part : absl::StrSplit(text, ':')) {
+      if (part.empty() || part[0] == '/') continue;
+      notes->push_back(
+          absl::StrCat("TRINE_PLUGIN_PATH: '", part, "' is not an absolute path: ignored"));
+    }
+  }
+}
+
+void ProbeAll(const RegistryOptions& options, Registry* registry) {
+  auto probe = options.probe;
+  if (!probe) {
+    ProbeOptions probing{"", options.probe_timeout};
+    std::vector<std::string> looked_at;
+    probing.program = FindProbeProgram(&looked_at);
+    if (probing.program.empty()) {
+      const std::string where = absl::StrJoin(looked_at, ", ");
+      probe = [where](const std::string&) {
+        ProbeResult result;
+        result.status = absl::UnavailableError(
+            absl::StrCat("it can't be probed: trine-probe was not found (looked at ", where, ")"));
+        return result;
+      };
+    } else {
+      probe = [probing](const std::string& path) { return ProbePlugin(path, probing); };
+    }
+  }
+  std::vector<std::thread> threads;
+  for (PluginFinding& plugin : registry->plugins) {
+    const auto run = [&plugin, &probe] { plugin.probe = probe(plugin.path); };
+    try {
+      threads.emplace_back(run);
+    } catch (const std::system_error&) {
+      run();
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The first plugin of a name serves; later ones are shadowed.
+void Judge(Registry* registry) {
+  for (size_t i = 0; i < registry->plugins.size(); ++i) {
+    PluginFinding& plugin = registry->plugins[i];
+    if (!plugin.probe.status.ok()) {
+      plugin.reason = std::string(plugin.probe.status.message());
+      continue;
+    }
+    const auto same = std::find_if(registry->plugins.begin(),
+                                   registry->plugins.begin() + static_cast<ptrdiff_t>(i),
+                                   [&](const PluginFinding& other) {
+                                     return other.accepted && other.probe.name == plugin.probe.name;
+                                   });
+    if (same != registry->plugins.begin() + static_cast<ptrdiff_t>(i)) {
+      plugin.reason = absl::StrCat("shadowed: a plugin of the same name comes first, ", same->path);
+      continue;
+    }
+    plugin.accepted = true;
+    const size_t n = plugin.probe.devices.size();
+    plugin.reason = n == 0 ? "loaded, but it sees no device"
+                           : absl::StrCat("sees ", n, n == 1 ? " device" : " devices");
+  }
+}
+
+bool SameChip(const trine_device_info& a, const trine_device_info& b) {
+  static constexpr uint8_t kNone[16] = {};
+  if (a.pci_id[0] != '\0' && b.pci_id[0] != '\0') {
+    return FieldText(a.pci_id, sizeof(a.pci_id)) == FieldText(b.pci_id, sizeof(b.pci_id));
+  }
+  return std::memcmp(a.uuid, kNone, 16) != 0 && std::memcmp(a.uuid, b.uuid, 16) == 0;
+}
+
+}  // namespace
+
+int DefaultRank(const std::string& plugin_name, uint32_t tier) {
+  const bool discrete = tier == TRINE_TIER_DGPU;
+  if (plugin_name == "hip") return discrete ? 0 : 1;
+  if (plugin_name == "vulkan") return discrete ? 1 : 0;
+  if (plugin_name == "cpu") return 0;
+  return 2;
+}
+
+void AssignOwners(const std::vector<std::string>& backend_order, Registry* registry) {
+  const auto rank = [&](const DeviceFinding& device) {
+    const std::string& name = registry->plugins[device.plugin].probe.name;
+    const auto at = std::find(backend_order.begin(), backend_order.end(), name);
+    if (at != backend_order.end()) return static_cast<int>(at - backend_order.begin());
+    return static_cast<int>(backend_order.size()) + DefaultRank(name, device.info.tier);
+  };
+  // Best rank first, so that a chip's owner is decided before those who also see it.
+  std::vector<DeviceFinding*> order;
+  for (DeviceFinding& device : registry->devices) order.push_back(&device);
+  std::stable_sort(order.begin(), order.end(), [&](const DeviceFinding* a, const DeviceFinding* b) {
+    return rank(*a) < rank(*b);
+  });
+  for (size_t i = 0; i < order.size(); ++i) {
+    DeviceFinding& device = *order[i];
+    device.used = false;
+    if ((device.info.flags & TRINE_DEVICE_UNUSABLE) != 0) {
+      device.reason = FieldText(device.info.reason, sizeof(device.info.reason));
+      if (device.reason.empty()) device.reason = "the plugin calls it unusable and gives no reason";
+      continue;
+    }
+    const auto owner = std::find_if(order.begin(), order.begin() + static_cast<ptrdiff_t>(i),
+                                    [&](const DeviceFinding* other) {
+                                      return other->used && SameChip(other->info, device.info);
+                                    });
+    if (owner != order.begin() + static_cast<ptrdiff_t>(i)) {
+      device.reason = absl::StrCat("the same chip is used through ",
+                                   registry->plugins[(*owner)->plugin].probe.name,
+                                   ", which comes first for it (TRINE_BACKEND_ORDER changes that)");
+      continue;
+    }
+    if ((device.info.flags & TRINE_DEVICE_SOFTWARE) != 0 && device.info.tier != TRINE_TIER_CPU) {
+      device.reason = "a software device: used only where it is asked for by name";
+      continue;
+    }
+    device.used = true;
+    device.reason = absl::StrCat("serves the ", TierName(device.info.tier), " tier");
+    if (device.info.numerics != TRINE_NUMERICS_EXACT) {
+      absl::StrAppend(&device.reason, ", fast numerics only");
+    }
+  }
+}
+
+Registry DiscoverPlugins(const RegistryOptions& given) {
+  RegistryOptions options = given;
+  Registry registry;
+  if (options.search.use_environment) ReadEnvironment(&options, &registry.notes);
+  SearchResult found = FindPlugins(options.search);
+  registry.folders = std::move(found.folders);
+  for (Candidate& candidate : found.candidates) {
+    registry.plugins.push_back(
+        {std::move(candidate.path), std::move(candidate.found_by), false, "", {}});
+  }
+  ProbeAll(options, &registry);
+  Judge(&registry);
+  for (size_t p = 0; p < registry.plugins.size(); ++p) {
+    if (!registry.plugins[p].accepted) continue;
+    const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;
+    for (uint32_t i = 0; i < infos.size(); ++i) {
+      DeviceFinding device{p, i, infos[i], false, ""};
+      // Exact by another contract is not exact here.
+      if (registry.plugins[p].probe.numerics_version != TRINE_NUMERICS_VERSION) {
+        device.info.numerics = TRINE_NUMERICS_FAST;
+      }
+      registry.devices.push_back(device);
+    }
+  }
+  AssignOwners(options.backend_order, &registry);
+  return registry;
+}
+
+}  // namespace trine

@@ -1,0 +1,166 @@
+#include "plugins/registry.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+using ::testing::HasSubstr;
+
+trine_device_info Chip(uint32_t tier, const char* name, const char* pci, uint32_t flags = 0) {
+  trine_device_info info{};
+  info.struct_size = sizeof(info);
+  info.tier = tier;
+  info.flags = flags;
+  info.numerics = TRINE_NUMERICS_EXACT;
+  std::strcpy(info.name, name);
+  std::strcpy(info.pci_id, pci);
+  return info;
+}
+
+ProbeResult Sees(const std::string& name, std::vector<trine_device_info> devices) {
+  ProbeResult result;
+  result.name = name;
+  result.version = "1";
+  result.abi_version = TRINE_ABI_VERSION;
+  result.numerics_version = TRINE_NUMERICS_VERSION;
+  result.devices = std::move(devices);
+  return result;
+}
+
+class RegistryTest : public ::testing::Test {
+ protected:
+  RegistryTest() { unsetenv("TRINE_BACKEND_ORDER"); }
+  ~RegistryTest() override { unsetenv("TRINE_BACKEND_ORDER"); }
+
+  void Plugin(const std::string& path, ProbeResult result) {
+    options_.search.explicit_paths.push_back(path);
+    probes_[path] = std::move(result);
+  }
+  Registry Discover() {
+    options_.search.use_default_folders = false;
+    options_.probe = [this](const std::string& path) { return probes_.at(path); };
+    return DiscoverPlugins(options_);
+  }
+  static const DeviceFinding& Find(const Registry& registry, const std::string& plugin) {
+    for (const DeviceFinding& device : registry.devices) {
+      if (registry.plugins[device.plugin].probe.name == plugin) return device;
+    }
+    static const DeviceFinding none;
+    return none;
+  }
+  RegistryOptions options_;
+  std::map<std::string, ProbeResult> probes_;
+};
+
+TEST_F(RegistryTest, DiscreteChipGoesToHip) {
+  Plugin("/p/vulkan", Sees("vulkan", {Chip(TRINE_TIER_DGPU, "Navi 31", "0000:03:00.0")}));
+  Plugin("/p/hip", Sees("hip", {Chip(TRINE_TIER_DGPU, "gfx1100", "0000:03:00.0")}));
+  const Registry registry = Discover();
+  EXPECT_TRUE(Find(registry, "hip").used);
+  EXPECT_FALSE(Find(registry, "vulkan").used);
+  EXPECT_THAT(Find(registry, "vulkan").reason, HasSubstr("same chip is used through hip"));
+}
+
+TEST_F(RegistryTest, IntegratedChipGoesToVulkan) {
+  Plugin("/p/hip", Sees("hip", {Chip(TRINE_TIER_IGPU, "gfx1103", "0000:c1:00.0")}));
+  Plugin("/p/vulkan", Sees("vulkan", {Chip(TRINE_TIER_IGPU, "Phoenix", "0000:c1:00.0")}));
+  const Registry registry = Discover();
+  EXPECT_TRUE(Find(registry, "vulkan").used);
+  EXPECT_FALSE(Find(registry, "hip").used);
+}
+
+TEST_F(RegistryTest, OrderCanBeTurned) {
+  Plugin("/p/hip", Sees("hip", {Chip(TRINE_TIER_DGPU, "gfx1100", "0000:03:00.0")}));
+  Plugin("/p/vulkan", Sees("vulkan", {Chip(TRINE_TIER_DGPU, "Navi 31", "0000:03:00.0")}));
+  Plugin("/p/vendor", Sees("vendor", {Chip(TRINE_TIER_DGPU, "Navi 31", "0000:03:00.0")}));
+  setenv("TRINE_BACKEND_ORDER", "vendor, vulkan", 1);
+  const Registry registry = Discover();
+  EXPECT_TRUE(Find(registry, "vendor").used);
+  EXPECT_FALSE(Find(registry, "vulkan").used);
+  EXPECT_FALSE(Find(registry, "hip").used);
+}
+
+TEST_F(RegistryTest, UuidIdentifiesWherePciDoesNot) {
+  trine_device_info a = Chip(TRINE_TIER_DGPU, "a", ""), b = Chip(TRINE_TIER_DGPU, "b", "");
+  a.uuid[3] = b.uuid[3] = 9;
+  Plugin("/p/vulkan", Sees("vulkan", {a}));
+  Plugin("/p/hip", Sees("hip", {b}));
+  const Registry registry = Discover();
+  EXPECT_TRUE(Find(registry, "hip").used);
+  EXPECT_FALSE(Find(registry, "vulkan").used);
+}
+
+TEST_F(RegistryTest, ChipsWithoutIdentityAreAllKept) {
+  Plugin("/p/a", Sees("a", {Chip(TRINE_TIER_DGPU, "x", ""), Chip(TRINE_TIER_DGPU, "y", "")}));
+  const Registry registry = Discover();
+  ASSERT_EQ(registry.devices.size(), 2u);
+  EXPECT_TRUE(registry.devices[0].used && registry.devices[1].used);
+}
+
+// The owner is unusable, so the one who can use the chip gets it.
+TEST_F(RegistryTest, UnusableDeviceOwnsNothing) {
+  trine_device_info broken =
+      Chip(TRINE_TIER_DGPU, "gfx1036", "0000:03:00.0", TRINE_DEVICE_UNUSABLE);
+  std::strcpy(broken.reason, "no code object for gfx1036");
+  Plugin("/p/hip", Sees("hip", {broken}));
+  Plugin("/p/vulkan", Sees("vulkan", {Chip(TRINE_TIER_DGPU, "Navi", "0000:03:00.0")}));
+  const Registry registry = Discover();
+  EXPECT_EQ(Find(registry, "hip").reason, "no code object for gfx1036");
+  EXPECT_TRUE(Find(registry, "vulkan").used);
+}
+
+TEST_F(RegistryTest, SoftwareDevicesAreNotPicked) {
+  Plugin("/p/vulkan",
+         Sees("vulkan", {Chip(TRINE_TIER_IGPU, "llvmpipe", "", TRINE_DEVICE_SOFTWARE)}));
+  const Registry registry = Discover();
+  EXPECT_FALSE(registry.devices[0].used);
+  EXPECT_THAT(registry.devices[0].reason, HasSubstr("software device"));
+}
+
+TEST_F(RegistryTest, FirstPluginOfANameServes) {
+  Plugin("/p/one", Sees("cpu", {Chip(TRINE_TIER_CPU, "c", "")}));
+  Plugin("/p/two", Sees("cpu", {Chip(TRINE_TIER_CPU, "c", "")}));
+  const Registry registry = Discover();
+  EXPECT_TRUE(registry.plugins[0].accepted);
+  EXPECT_FALSE(registry.plugins[1].accepted);
+  EXPECT_THAT(registry.plugins[1].reason, HasSubstr("shadowed"));
+  EXPECT_EQ(registry.devices.size(), 1u);
+}
+
+TEST_F(RegistryTest, FailedProbeIsAFindingAndNothingMore) {
+  ProbeResult crashed;
+  crashed.status = absl::UnavailableError("the plugin or its driver crashed with SIGSEGV");
+  Plugin("/p/bad", crashed);
+  Plugin("/p/cpu", Sees("cpu", {Chip(TRINE_TIER_CPU, "c", "")}));
+  const Registry registry = Discover();
+  EXPECT_FALSE(registry.plugins[0].accepted);
+  EXPECT_THAT(registry.plugins[0].reason, HasSubstr("SIGSEGV"));
+  EXPECT_TRUE(registry.devices[0].used);
+}
+
+TEST_F(RegistryTest, AnotherNumericsVersionIsNotExact) {
+  ProbeResult older = Sees("old", {Chip(TRINE_TIER_DGPU, "x", "")});
+  older.numerics_version = TRINE_NUMERICS_VERSION + 1;
+  Plugin("/p/old", older);
+  const Registry registry = Discover();
+  EXPECT_EQ(registry.devices[0].info.numerics, TRINE_NUMERICS_FAST);
+  EXPECT_THAT(registry.devices[0].reason, HasSubstr("fast numerics only"));
+}
+
+TEST_F(RegistryTest, NonsenseInTheEnvironmentIsNoted) {
+  setenv("TRINE_PROBE_TIMEOUT_MS", "soon", 1);
+  setenv("TRINE_PLUGIN_PATH", "relative/path", 1);
+  const Registry registry = Discover();
+  unsetenv("TRINE_PROBE_TIMEOUT_MS");
+  unsetenv("TRINE_PLUGIN_PATH");
+  EXPECT_EQ(registry.notes.size(), 2u);
+}
+
+}  // namespace
+}  // namespace trine

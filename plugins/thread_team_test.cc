@@ -1,0 +1,137 @@
+#include "plugins/thread_team.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+struct Visits {
+  ThreadTeam* team = nullptr;
+  std::vector<int> by_worker;
+  std::atomic<uint32_t> workers_seen{0};
+};
+
+TEST(ThreadTeamTest, RunsEachWorkerOnce) {
+  for (uint32_t workers : {1u, 2u, 3u, 8u}) {
+    ThreadTeam team({workers, {}});
+    ASSERT_EQ(team.workers(), workers);
+    Visits visits;
+    visits.by_worker.assign(workers, 0);
+    const auto visit = [](void* arg, uint32_t worker, uint32_t n) {
+      auto* v = static_cast<Visits*>(arg);
+      ++v->by_worker[worker];
+      v->workers_seen = n;
+    };
+    for (int run = 0; run < 200; ++run) ASSERT_TRUE(team.Run(visit, &visits).ok());
+    EXPECT_EQ(visits.workers_seen, workers);
+    for (int count : visits.by_worker) EXPECT_EQ(count, 200);
+  }
+}
+
+TEST(ThreadTeamTest, BarrierSeparatesPhases) {
+  constexpr uint32_t kWorkers = 5;
+  ThreadTeam team({kWorkers, {}});
+  struct Phases {
+    ThreadTeam* team;
+    std::atomic<int> arrived{0};
+    std::atomic<int> early{0};
+  } phases{&team};
+  const auto step = [](void* arg, uint32_t, uint32_t n) {
+    auto* p = static_cast<Phases*>(arg);
+    for (int phase = 1; phase <= 50; ++phase) {
+      ++p->arrived;
+      p->team->Barrier();
+      if (p->arrived < phase * static_cast<int>(n)) ++p->early;
+      p->team->Barrier();
+    }
+  };
+  ASSERT_TRUE(team.Run(step, &phases).ok());
+  EXPECT_EQ(phases.early, 0);
+  EXPECT_EQ(phases.arrived, 50 * static_cast<int>(kWorkers));
+}
+
+TEST(ThreadTeamTest, RefusesToNest) {
+  ThreadTeam team({2, {}});
+  struct Nested {
+    ThreadTeam* team;
+    std::atomic<int> refused{0};
+    std::atomic<int> inner{0};
+  } nested{&team};
+  const auto outer = [](void* arg, uint32_t, uint32_t) {
+    auto* n = static_cast<Nested*>(arg);
+    const auto inner = [](void* a, uint32_t, uint32_t) { ++static_cast<Nested*>(a)->inner; };
+    if (n->team->Run(inner, n).code() == absl::StatusCode::kFailedPrecondition) ++n->refused;
+  };
+  ASSERT_TRUE(team.Run(outer, &nested).ok());
+  EXPECT_EQ(nested.refused, 2);
+  EXPECT_EQ(nested.inner, 0);
+  EXPECT_TRUE(team.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok()) << "usable afterwards";
+}
+
+TEST(ThreadTeamTest, CallersTakeTurns) {
+  ThreadTeam team({3, {}});
+  struct Shared {
+    std::atomic<int> inside{0};
+    std::atomic<int> overlap{0};
+    std::atomic<int> total{0};
+  } shared;
+  const auto body = [](void* arg, uint32_t worker, uint32_t) {
+    auto* s = static_cast<Shared*>(arg);
+    if (worker == 0 && s->inside.fetch_add(1) != 0) ++s->overlap;
+    ++s->total;
+    if (worker == 0) --s->inside;
+  };
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      for (int run = 0; run < 100; ++run) EXPECT_TRUE(team.Run(body, &shared).ok());
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(shared.overlap, 0);
+  EXPECT_EQ(shared.total, 4 * 100 * 3);
+}
+
+TEST(ThreadTeamTest, BindsWorkers) {
+  ThreadTeam team({2, {0}});
+  struct Where {
+    std::atomic<int> cpu{-1};
+  } where;
+  const auto look = [](void* arg, uint32_t worker, uint32_t) {
+    if (worker == 1) static_cast<Where*>(arg)->cpu = sched_getcpu();
+  };
+  ASSERT_TRUE(team.Run(look, &where).ok());
+  EXPECT_EQ(where.cpu, 0);
+}
+
+// A worker that never comes back must not keep the process, or a new team, from going on.
+TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
+  static std::atomic<bool> release{false};
+  static std::atomic<bool> hung{false};
+  auto team = std::make_unique<ThreadTeam>(ThreadTeamOptions{2, {}});
+  const auto hang = [](void*, uint32_t worker, uint32_t) {
+    if (worker == 0) return;
+    hung = true;
+    while (!release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  std::thread stuck([&team, hang] { (void)team->Run(hang, nullptr); });
+  while (!hung) std::this_thread::yield();
+  std::thread next([&team] {
+    EXPECT_EQ(team->Run([](void*, uint32_t, uint32_t) {}, nullptr).code(),
+              absl::StatusCode::kUnavailable);
+  });
+  team->Abandon();
+  next.join();
+  ThreadTeam fresh({2, {}});
+  EXPECT_TRUE(fresh.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok());
+  release = true;
+  stuck.join();
+}
+
+}  // namespace
+}  // namespace trine
