@@ -1,0 +1,153 @@
+#include "plugins/conformance/check_main.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "plugins/child_process.h"
+#include "plugins/conformance/outcome_name.h"
+#include "plugins/conformance/trial.h"
+#include "plugins/library.h"
+
+namespace trine::conformance {
+namespace {
+
+// Lines on the report's descriptor. Written at once: the next call may be the plugin's last.
+class ReportSink : public Sink {
+ public:
+  void Begin(const std::string& check) override { Send({{"event", "begin"}, {"check", check}}); }
+  void End(const Finding& f) override {
+    Send({{"event", "end"},
+          {"check", f.check},
+          {"outcome", OutcomeName(f.outcome)},
+          {"detail", f.detail},
+          {"seconds", f.seconds}});
+  }
+  void Alive() override {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_alive_ < std::chrono::milliseconds(200)) return;
+    last_alive_ = now;
+    Send({{"event", "alive"}});
+  }
+  void Send(const nlohmann::json& message) {
+    // Names and messages are the plugin's: they may be no UTF-8.
+    const std::string line =
+        message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    for (size_t sent = 0; sent < line.size();) {
+      const ssize_t n = write(kReportFd, line.data() + sent, line.size() - sent);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return;
+      sent += static_cast<size_t>(n);
+    }
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_alive_{};
+};
+
+bool ParseFlags(int argc, char** argv, KitOptions* options) {
+  for (int i = 2; i < argc; ++i) {
+    const std::string flag = argv[i];
+    if (flag == "--long") {
+      options->long_run = true;
+      continue;
+    }
+    if (i + 1 >= argc) return false;
+    const char* value = argv[++i];
+    if (flag == "--cycles") {
+      options->create_destroy_cycles = std::atoi(value);
+    } else if (flag == "--workers") {
+      options->workers = static_cast<uint32_t>(std::strtoul(value, nullptr, 10));
+    } else if (flag == "--seed") {
+      options->seed = std::strtoull(value, nullptr, 10);
+    } else if (flag == "--filter") {
+      options->filter = value;
+    } else if (flag == "--options") {
+      options->options = value;
+    } else if (flag == "--resume-after") {
+      options->resume_after = value;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Loads the library; null with the failure noted. It stays loaded: some drivers do not survive
+// being unloaded, and the process ends anyway.
+trine_plugin_query_fn LoadQuery(Trial& trial, const std::string& path) {
+  const absl::Status status = PluginLibrary::CheckFile(path);
+  if (!trial.Expect(status.ok(), std::string(status.message()))) return nullptr;
+  // A path without a slash would be looked for on the loader's own path.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    const char* why = dlerror();
+    trial.Fail(absl::StrCat("can't be loaded: ", why != nullptr ? why : "no reason given"));
+    return nullptr;
+  }
+  auto query = reinterpret_cast<trine_plugin_query_fn>(dlsym(library, "trine_plugin_query"));
+  trial.Expect(query != nullptr, "does not export trine_plugin_query: not a plugin");
+  return query;
+}
+
+void SendIdentity(ReportSink& sink, trine_plugin_query_fn query) {
+  const trine_plugin* table = query(TRINE_ABI_VERSION);
+  if (table == nullptr || table->struct_size < TRINE_PLUGIN_REQUIRED_SIZE) return;
+  sink.Send({{"event", "plugin"},
+             {"name", table->name != nullptr ? table->name : ""},
+             {"version", table->version != nullptr ? table->version : ""},
+             {"abi", absl::StrCat(table->abi_version >> 16, ".", table->abi_version & 0xffff)}});
+}
+
+}  // namespace
+
+int CheckMain(int argc, char** argv) {
+  KitOptions options;
+  if (argc < 2 || !ParseFlags(argc, argv, &options)) return 2;
+  const std::string path = argv[1];
+  const rlimit no_core{0, 0};  // crashes are expected here
+  setrlimit(RLIMIT_CORE, &no_core);
+
+  ReportSink sink;
+  trine_plugin_query_fn query = nullptr;
+  if (options.resume_after.empty()) {
+    // Whatever the filter says: a plugin that can't be loaded passes nothing.
+    const KitOptions all;
+    Runner runner(all, sink);
+    runner.Run("load/library", [&](Trial& trial) { query = LoadQuery(trial, path); });
+  } else {
+    QuietSink quiet;
+    Trial trial(&quiet);
+    query = LoadQuery(trial, path);
+  }
+  if (query != nullptr) {
+    RunKit(query, options, sink);
+    SendIdentity(sink, query);
+  }
+  sink.Send({{"event", "done"}});
+  return 0;
+}
+
+std::vector<std::string> KitFlags(const KitOptions& options) {
+  std::vector<std::string> flags = {"--cycles",  std::to_string(options.create_destroy_cycles),
+                                    "--workers", std::to_string(options.workers),
+                                    "--seed",    std::to_string(options.seed)};
+  const auto add = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) flags.insert(flags.end(), {flag, value});
+  };
+  add("--filter", options.filter);
+  add("--options", options.options);
+  add("--resume-after", options.resume_after);
+  if (options.long_run) flags.push_back("--long");
+  return flags;
+}
+
+}  // namespace trine::conformance

@@ -1,0 +1,145 @@
+// graphs: what does not hold together is refused, whoever wrote it.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "plugins/conformance/sections.h"
+
+namespace trine::conformance {
+namespace {
+
+// Each breaks one thing in a good graph.
+struct Breakage {
+  const char* what;
+  void (*apply)(GraphSpec* g);
+};
+
+constexpr Breakage kBreakages[] = {
+    {"an unknown op", [](GraphSpec* g) { g->ops[0].kind = 9999; }},
+    {"op kind 0", [](GraphSpec* g) { g->ops[0].kind = 0; }},
+    {"an unknown dtype", [](GraphSpec* g) { g->tensors[0].dtype = 12345; }},
+    {"dtype 0", [](GraphSpec* g) { g->tensors.back().dtype = 0; }},
+    {"rank 0", [](GraphSpec* g) { g->tensors[0].rank = 0; }},
+    {"rank 9", [](GraphSpec* g) { g->tensors[0].rank = 9; }},
+    {"a tensor in a slot that is not there", [](GraphSpec* g) { g->tensors[0].slot = 77; }},
+    {"an input that is not there", [](GraphSpec* g) { g->ops[0].in[0] = 0x7fffffff; }},
+    {"an output that is not there", [](GraphSpec* g) { g->ops[0].out[0] = 1000; }},
+    {"an absent output", [](GraphSpec* g) { g->ops[0].out[0] = TRINE_NONE; }},
+    {"a required input left out", [](GraphSpec* g) { g->ops[0].in[0] = TRINE_NONE; }},
+    {"no inputs", [](GraphSpec* g) { g->ops[0].in.clear(); }},
+    {"no outputs", [](GraphSpec* g) { g->ops[0].out.clear(); }},
+    {"far too many inputs", [](GraphSpec* g) { g->ops[0].in.resize(40, g->ops[0].in[0]); }},
+    {"a second output", [](GraphSpec* g) { g->ops[0].out.push_back(g->ops[0].out[0]); }},
+    {"a tensor that reaches beyond its slot", [](GraphSpec* g) { g->slots.back().bytes -= 4; }},
+    {"an offset beyond its slot", [](GraphSpec* g) { g->tensors[0].offset = uint64_t{1} << 40; }},
+    {"an overflowing offset", [](GraphSpec* g) { g->tensors[0].offset = UINT64_MAX - 3; }},
+    {"dimensions whose product overflows",
+     [](GraphSpec* g) {
+       trine_tensor& t = g->tensors.back();
+       t.rank = 4;
+       std::fill(t.dims, t.dims + 4, int64_t{1} << 40);
+     }},
+    {"a dimension that names no parameter", [](GraphSpec* g) { g->tensors[0].dims[1] = -9; }},
+    {"the most negative dimension", [](GraphSpec* g) { g->tensors[0].dims[1] = INT64_MIN; }},
+    {"a huge stride", [](GraphSpec* g) { g->tensors.back().strides[1] = int64_t{1} << 61; }},
+    {"a negative stride", [](GraphSpec* g) { g->tensors.back().strides[1] = -64; }},
+    {"an unknown layout", [](GraphSpec* g) { g->tensors[0].layout = 0x123456789abcdef; }},
+    {"inputs of other dimensions", [](GraphSpec* g) { g->tensors.back().dims[0] -= 1; }},
+    {"numerics 0", [](GraphSpec* g) { g->numerics = 0; }},
+    {"an unknown slot role", [](GraphSpec* g) { g->slots[0].role = 50; }},
+    {"no alternates", [](GraphSpec* g) { g->slots[0].alternates = 0; }},
+    {"a parameter whose range is empty",
+     [](GraphSpec* g) { std::swap(g->params[0].min, g->params[0].max); }},
+    {"a constant that is written",
+     [](GraphSpec* g) { g->slots.back().role = TRINE_ROLE_CONSTANT; }},
+    {"an integer output where values belong",
+     [](GraphSpec* g) { g->tensors.back().dtype = TRINE_DTYPE_I32; }},
+};
+
+// Both op_query and plan_create must refuse: with a status and a message, or NO and a reason.
+void CheckBreakage(Trial& trial, Session& s, const OpCase& good, const Breakage& breakage) {
+  GraphSpec graph = good.graph;
+  breakage.apply(&graph);
+  Answer answer;
+  const trine_op_support support = QueryOp(trial, s, graph, 0, &answer);
+  const std::string what = absl::StrCat("a graph with ", breakage.what);
+  if (answer.Ok()) {
+    trial.Expect(support.support == TRINE_SUPPORT_NO,
+                 absl::StrCat("op_query: ", what, " is claimed as supported"));
+    trial.Expect(support.support != TRINE_SUPPORT_NO || support.reason[0] != '\0',
+                 absl::StrCat("op_query: ", what, " was refused without a reason"));
+  } else {
+    trial.ExpectRefused(answer, absl::StrCat("op_query: ", what));
+  }
+  // Buffers of the good graph's sizes: what is wrong is the graph alone.
+  std::vector<BufferPtr> buffers;
+  std::vector<trine_binding> bindings;
+  for (uint32_t i = 0; i < good.graph.slots.size(); ++i) {
+    buffers.push_back(s.Alloc(trial, good.graph.slots[i].bytes + 64));
+    if (buffers.back() == nullptr) return;
+    bindings.push_back({i, 0, {buffers.back().get(), 0, good.graph.slots[i].bytes}});
+  }
+  const PackedGraph packed(graph);
+  trine_plan_info info{};
+  info.struct_size = sizeof(info);
+  trial.Call("plan_query", [&](trine_error* err) {  // may refuse or not; must survive
+    return s.table().plan_query(s.device(), packed.get(), &info, err);
+  });
+  trine_plan_desc desc{};
+  desc.struct_size = sizeof(desc);
+  desc.n_bindings = static_cast<uint32_t>(bindings.size());
+  desc.binding_stride = sizeof(trine_binding);
+  desc.graph = packed.get();
+  desc.bindings = bindings.data();
+  PlanPtr plan;
+  trial.ExpectRefused(s.CreatePlan(trial, desc, &plan), absl::StrCat("plan_create: ", what));
+}
+
+void CheckAttributes(Trial& trial, Session& s) {
+  Random random(1);
+  int tried = 0;
+  for (OpCase& good : ProbeCases(random)) {
+    std::string reason;
+    if (good.graph.ops[0].attr.empty() ||
+        Claim(trial, s, &good.graph, &reason) == TRINE_SUPPORT_NO) {
+      continue;
+    }
+    ++tried;
+    CheckBreakage(trial, s, good, {"no attributes", [](GraphSpec* g) { g->ops[0].attr.clear(); }});
+    CheckBreakage(trial, s, good, {"attributes that are too short", [](GraphSpec* g) {
+                                     const uint32_t size = 4;
+                                     g->ops[0].attr.resize(size);
+                                     std::memcpy(g->ops[0].attr.data(), &size, sizeof(size));
+                                   }});
+  }
+  if (tried == 0) trial.Skip("the device claims no op with attributes that was tried");
+}
+
+void CheckOpIndex(Trial& trial, Session& s, const OpCase& good) {
+  for (uint32_t op : {1u, 0xffffffffu}) {
+    Answer answer;
+    const trine_op_support support = QueryOp(trial, s, good.graph, op, &answer);
+    trial.Expect(!answer.Ok() || support.support == TRINE_SUPPORT_NO,
+                 absl::StrCat("op_query claims op ", op, " of a graph with one op"));
+  }
+}
+
+}  // namespace
+
+void RunGraphChecks(Bench& bench) {
+  bench.Run("graphs/broken", [&](Trial& trial, Session& s) {
+    const std::optional<OpCase> probe = bench.Probe(trial, s);
+    if (!probe) return;
+    for (const Breakage& breakage : kBreakages) {
+      CheckBreakage(trial, s, *probe, breakage);
+      trial.Alive();
+    }
+    trial.Note(absl::StrCat(std::size(kBreakages), " broken graphs"));
+  });
+  bench.Run("graphs/attributes", CheckAttributes);
+  bench.Run("graphs/op-index", [&](Trial& trial, Session& s) {
+    const std::optional<OpCase> probe = bench.Probe(trial, s);
+    if (probe) CheckOpIndex(trial, s, *probe);
+  });
+}
+
+}  // namespace trine::conformance

@@ -1,0 +1,27 @@
+#include "plugins/conformance/kit.h"
+
+#include "plugins/conformance/sections.h"
+
+namespace trine::conformance {
+
+void RunKit(trine_plugin_query_fn query, const KitOptions& options, Sink& sink) {
+  Runner runner(options, sink);
+  const std::optional<trine_plugin> table = RunLoadChecks(runner, query);
+  if (!table) return;
+  for (uint32_t device : RunLifeCycleChecks(runner, *table, options)) {
+    Bench bench(runner, *table, options, device);
+    RunMemoryChecks(bench);
+    RunCopyChecks(bench);
+    RunTimelineChecks(bench);
+    RunSubmissionChecks(bench);
+    RunAbiChecks(bench);
+    RunGraphChecks(bench);
+    RunRefusalChecks(bench);
+    RunOpChecks(bench);
+    RunLayoutChecks(bench);
+    RunFailureChecks(bench);
+    RunCycleChecks(bench);
+  }
+}
+
+}  // namespace trine::conformance

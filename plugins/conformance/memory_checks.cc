@@ -1,0 +1,174 @@
+// memory: buffers, their bounds, host pointers and imports.
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "plugins/conformance/random_data.h"
+#include "plugins/conformance/sections.h"
+
+namespace trine::conformance {
+namespace {
+
+Bytes RandomBytes(Random& random, size_t n) {
+  Bytes bytes(n);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(random.Next());
+  return bytes;
+}
+
+bool Holds(Trial& trial, Session& s, trine_buffer* buffer, const Bytes& expected,
+           const std::string& when) {
+  Bytes got(expected.size());
+  if (!trial.ExpectOk(s.Read(trial, buffer, 0, got.data(), got.size()), "buffer_read")) {
+    return false;
+  }
+  return trial.Expect(got == expected, absl::StrCat("a buffer of ", expected.size(),
+                                                    " bytes holds other bytes ", when));
+}
+
+// Writes at odd places and reads all back.
+void CheckReadBack(Trial& trial, Session& s, uint64_t bytes, uint32_t memory) {
+  Random random(bytes);
+  const BufferPtr buffer = s.Alloc(trial, bytes, memory);
+  if (buffer == nullptr) return;
+  Bytes content = RandomBytes(random, bytes);
+  trial.ExpectOk(s.Write(trial, buffer.get(), 0, content.data(), bytes), "buffer_write");
+  for (int i = 0; i < 8 && bytes > 1; ++i) {
+    const auto offset = static_cast<uint64_t>(random.Below(static_cast<int64_t>(bytes)));
+    const auto n = static_cast<uint64_t>(random.Below(static_cast<int64_t>(bytes - offset)) + 1);
+    const Bytes patch = RandomBytes(random, n);
+    std::memcpy(content.data() + offset, patch.data(), n);
+    trial.ExpectOk(s.Write(trial, buffer.get(), offset, patch.data(), n),
+                   absl::StrCat("buffer_write of ", n, " bytes at ", offset));
+  }
+  Holds(trial, s, buffer.get(), content, "than were written");
+}
+
+void CheckBounds(Trial& trial, Session& s) {
+  constexpr uint64_t kBytes = 4096;
+  Random random(1);
+  const BufferPtr buffer = s.Alloc(trial, kBytes);
+  if (buffer == nullptr) return;
+  const Bytes content = RandomBytes(random, kBytes), other = RandomBytes(random, 2 * kBytes);
+  trial.ExpectOk(s.Write(trial, buffer.get(), 0, content.data(), kBytes), "buffer_write");
+  struct Window {
+    uint64_t offset, bytes;
+  };
+  for (const Window& w :
+       {Window{0, kBytes + 1}, Window{kBytes, 1}, Window{kBytes - 1, 2}, Window{UINT64_MAX, 1},
+        Window{UINT64_MAX - 7, 16}, Window{16, UINT64_MAX - 8}}) {
+    const std::string what =
+        absl::StrCat(w.bytes, " bytes at ", w.offset, " of a buffer of ", kBytes);
+    const Answer written = s.Write(trial, buffer.get(), w.offset, other.data(), w.bytes);
+    trial.ExpectRefused(written, absl::StrCat("buffer_write of ", what),
+                        {TRINE_INVALID_ARGUMENT, TRINE_OUT_OF_RANGE});
+    Bytes room(2 * kBytes, kGarbage);
+    const Answer read = s.Read(trial, buffer.get(), w.offset, room.data(), w.bytes);
+    trial.ExpectRefused(read, absl::StrCat("buffer_read of ", what),
+                        {TRINE_INVALID_ARGUMENT, TRINE_OUT_OF_RANGE});
+    // After one write out of bounds the next ones would only spoil the process further.
+    if (trial.failed()) return;
+  }
+  Holds(trial, s, buffer.get(), content, "after refused writes");
+}
+
+void CheckAbsurdSizes(Trial& trial, Session& s) {
+  BufferPtr none;
+  trial.ExpectRefused(s.TryAlloc(trial, 0, TRINE_MEMORY_IO, &none), "buffer_alloc of 0 bytes",
+                      {TRINE_INVALID_ARGUMENT});
+  for (uint64_t bytes : {uint64_t{1} << 60, UINT64_MAX, UINT64_MAX - 63}) {
+    trial.ExpectRefused(s.TryAlloc(trial, bytes, TRINE_MEMORY_WEIGHTS, &none),
+                        absl::StrCat("buffer_alloc of ", bytes, " bytes"),
+                        {TRINE_RESOURCE_EXHAUSTED, TRINE_INVALID_ARGUMENT});
+  }
+  trial.ExpectRefused(s.TryAlloc(trial, 64, 77, &none), "buffer_alloc of an unknown memory kind");
+  CheckReadBack(trial, s, 4096, TRINE_MEMORY_IO);  // the device goes on
+}
+
+void CheckDistinct(Trial& trial, Session& s) {
+  std::vector<BufferPtr> buffers;
+  for (int i = 0; i < 16; ++i) {
+    buffers.push_back(s.Alloc(trial, 1000));
+    if (buffers.back() == nullptr) return;
+    const Bytes fill(1000, static_cast<std::byte>(i + 1));
+    trial.ExpectOk(s.Write(trial, buffers.back().get(), 0, fill.data(), fill.size()),
+                   "buffer_write");
+  }
+  for (int i = 0; i < 16; ++i) {
+    const Bytes fill(1000, static_cast<std::byte>(i + 1));
+    Holds(trial, s, buffers[static_cast<size_t>(i)].get(), fill, "after others were written");
+  }
+}
+
+void CheckHostPointer(Trial& trial, Session& s) {
+  if (s.table().buffer_host_ptr == nullptr) return trial.Skip("buffer_host_ptr is not offered");
+  Random random(3);
+  const BufferPtr buffer = s.Alloc(trial, 5000);
+  if (buffer == nullptr) return;
+  auto* pointer = static_cast<std::byte*>(s.table().buffer_host_ptr(buffer.get()));
+  if (pointer == nullptr) return trial.Skip("the host can't see the device's memory");
+  Bytes content = RandomBytes(random, 5000);
+  trial.ExpectOk(s.Write(trial, buffer.get(), 0, content.data(), content.size()), "buffer_write");
+  trial.Expect(std::memcmp(pointer, content.data(), content.size()) == 0,
+               "buffer_host_ptr does not show what buffer_write wrote");
+  content = RandomBytes(random, 5000);
+  std::memcpy(pointer, content.data(), content.size());
+  Holds(trial, s, buffer.get(), content, "than were written through buffer_host_ptr");
+}
+
+Answer Import(Trial& trial, Session& s, void* pointer, uint64_t bytes, BufferPtr* out) {
+  trine_buffer* buffer = nullptr;
+  const Answer answer = trial.Call("buffer_import", [&](trine_error* err) {
+    return s.table().buffer_import(s.device(), pointer, bytes, &buffer, err);
+  });
+  if (answer.Ok()) *out = s.Own(buffer);
+  return answer;
+}
+
+void CheckImport(Trial& trial, Session& s) {
+  const uint64_t alignment = s.info().import_alignment;
+  if (s.table().buffer_import == nullptr || alignment == 0) {
+    return trial.Skip("buffer_import is not offered");
+  }
+  Random random(4);
+  const uint64_t bytes = (4096 + alignment - 1) / alignment * alignment;
+  const uint64_t room = std::max<uint64_t>(alignment, sizeof(void*));
+  std::unique_ptr<std::byte, decltype(&std::free)> memory(
+      static_cast<std::byte*>(std::aligned_alloc(room, (bytes + 2 * room - 1) / room * room)),
+      &std::free);
+  const Bytes content = RandomBytes(random, bytes);
+  std::memcpy(memory.get(), content.data(), bytes);
+  BufferPtr buffer;
+  if (!trial.ExpectOk(Import(trial, s, memory.get(), bytes, &buffer), "buffer_import")) return;
+  Holds(trial, s, buffer.get(), content, "than the imported memory");
+  Bytes past(1);
+  trial.ExpectRefused(s.Read(trial, buffer.get(), bytes, past.data(), 1),
+                      "buffer_read behind an imported buffer");
+  buffer.reset();
+  trial.Expect(std::memcmp(memory.get(), content.data(), bytes) == 0,
+               "the imported memory changed when its buffer was freed");
+  if (alignment > 1) {
+    trial.ExpectRefused(Import(trial, s, memory.get() + 1, bytes, &buffer),
+                        "buffer_import of a misaligned pointer");
+  }
+  trial.ExpectRefused(Import(trial, s, memory.get(), 0, &buffer), "buffer_import of 0 bytes");
+  trial.ExpectRefused(Import(trial, s, nullptr, bytes, &buffer), "buffer_import of a null pointer");
+}
+
+}  // namespace
+
+void RunMemoryChecks(Bench& bench) {
+  bench.Run("memory/read-back", [](Trial& trial, Session& s) {
+    for (uint64_t bytes : {1u, 2u, 7u, 4096u, 10001u, 3u << 20}) {
+      for (uint32_t memory : {TRINE_MEMORY_WEIGHTS, TRINE_MEMORY_STATE, TRINE_MEMORY_IO}) {
+        CheckReadBack(trial, s, bytes, memory);
+      }
+    }
+  });
+  bench.Run("memory/bounds", CheckBounds);
+  bench.Run("memory/absurd-sizes", CheckAbsurdSizes);
+  bench.Run("memory/distinct", CheckDistinct);
+  bench.Run("memory/host-pointer", CheckHostPointer);
+  bench.Run("memory/import", CheckImport);
+}
+
+}  // namespace trine::conformance

@@ -1,0 +1,71 @@
+// The host a plugin under test is opened with: a plain thread team that watches how it is used.
+//
+// Results must not depend on the size of the team, so the kit opens plugins with several. Owns its
+// threads; must outlive the backend that was opened with it. The trine_host functions may be called
+// from any thread.
+#ifndef TRINE_PLUGINS_CONFORMANCE_OBSERVING_HOST_H_
+#define TRINE_PLUGINS_CONFORMANCE_OBSERVING_HOST_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trine/backend.h"
+
+namespace trine::conformance {
+
+class ObservingHost {
+ public:
+  explicit ObservingHost(uint32_t workers);
+  ~ObservingHost();
+  ObservingHost(const ObservingHost&) = delete;
+  ObservingHost& operator=(const ObservingHost&) = delete;
+
+  const trine_host* get() const { return &host_; }
+  uint32_t workers() const { return host_.worker_count; }
+
+  // While set, parallel_run answers RESOURCE_EXHAUSTED and runs nothing.
+  void RefuseParallelRun(bool refuse) { refuse_ = refuse; }
+  int parallel_runs() const { return parallel_runs_; }
+  int refused_runs() const { return refused_runs_; }
+  // Breaches of the host's own rules since the last call: reentrant runs, barriers outside of a
+  // run, unknown log levels, exceptions out of a worker function.
+  std::vector<std::string> TakeBreaches();
+
+ private:
+  static void Log(void* self, uint32_t level, const char* message);
+  static trine_status ParallelRun(void* self, trine_worker_fn fn, void* arg);
+  static void Barrier(void* self);
+
+  void WorkerLoop(uint32_t worker);
+  void Work(uint32_t worker);
+  void NoteBreach(const std::string& what);
+
+  trine_host host_{};
+  std::vector<std::thread> threads_;
+  std::mutex run_mutex_;  // one parallel_run at a time
+  std::atomic<bool> refuse_{false};
+  std::atomic<int> parallel_runs_{0};
+  std::atomic<int> refused_runs_{0};
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable wake_;
+  std::condition_variable done_;
+  std::condition_variable barrier_;
+  trine_worker_fn fn_ = nullptr;
+  void* arg_ = nullptr;
+  uint64_t generation_ = 0;  // of runs
+  uint32_t running_ = 0;
+  uint32_t at_barrier_ = 0;
+  uint64_t barrier_generation_ = 0;
+  bool broken_ = false;  // a worker threw: the others must not wait for it at a barrier
+  bool stop_ = false;
+  std::vector<std::string> breaches_;
+};
+
+}  // namespace trine::conformance
+
+#endif  // TRINE_PLUGINS_CONFORMANCE_OBSERVING_HOST_H_
