@@ -1,0 +1,60 @@
+// The C API over the C++ runtime: nothing thrown here reaches the caller.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "runtime/machine_report.h"
+#include "runtime/version.h"
+#include "trine/backend.h"
+#include "trine/trine.h"
+
+namespace {
+
+char* CopyText(const std::string& text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* trine_version(void) { return trine::Version(); }
+uint32_t trine_backend_abi_version(void) { return TRINE_ABI_VERSION; }
+uint32_t trine_numerics_version(void) { return TRINE_NUMERICS_VERSION; }
+
+int32_t trine_detect(const trine_detect_options* given, char** json) {
+  if (json == nullptr) return TRINE_INVALID_ARGUMENT;
+  *json = nullptr;
+  try {
+    trine_detect_options options{};
+    if (given != nullptr) {
+      if (given->struct_size < sizeof(uint32_t)) return TRINE_INVALID_ARGUMENT;
+      std::memcpy(&options, given, std::min<size_t>(given->struct_size, sizeof(options)));
+    }
+    trine::MachineOptions machine;
+    if (options.root != nullptr) machine.root = options.root;
+    if (options.plugins != nullptr) {
+      for (absl::string_view path : absl::StrSplit(options.plugins, ':', absl::SkipEmpty())) {
+        machine.registry.search.explicit_paths.emplace_back(path);
+      }
+    }
+    *json = CopyText(trine::MachineReport(trine::DescribeMachine(machine))
+                         .dump(2, ' ', false, nlohmann::detail::error_handler_t::replace));
+    return TRINE_OK;
+  } catch (const std::bad_alloc&) {
+    return TRINE_RESOURCE_EXHAUSTED;
+  } catch (...) {
+    return TRINE_INTERNAL;
+  }
+}
+
+void trine_string_free(char* text) { std::free(text); }
+
+}  // extern "C"

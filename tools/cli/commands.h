@@ -1,0 +1,20 @@
+// The subcommands of `trine`. Each adds itself to the parser; the one given is then run and its
+// exit code returned: 0 done, 1 the answer is no, 2 wrong arguments.
+#ifndef TRINE_TOOLS_CLI_COMMANDS_H_
+#define TRINE_TOOLS_CLI_COMMANDS_H_
+
+#include <functional>
+
+#include "CLI/CLI.hpp"
+
+namespace trine {
+
+using Run = std::function<int()>;
+
+// `run` is set when the subcommand is the one the user gave.
+void AddDetectCommand(CLI::App* app, Run* run);
+void AddPluginCommand(CLI::App* app, Run* run);
+
+}  // namespace trine
+
+#endif  // TRINE_TOOLS_CLI_COMMANDS_H_

@@ -1,0 +1,45 @@
+// The trine command.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "runtime/version.h"
+#include "tools/cli/commands.h"
+
+namespace {
+
+constexpr int kUsage = 2;
+
+int Main(int argc, char** argv) {
+  CLI::App app("Runs one language model over a machine's CPU, integrated GPU and discrete GPU.",
+               "trine");
+  app.set_version_flag("--version", trine::VersionDescription());
+  app.require_subcommand(0, 1);
+  trine::Run run;
+  trine::AddDetectCommand(&app, &run);
+  trine::AddPluginCommand(&app, &run);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {  // --help, --version
+    return app.exit(done);
+  } catch (const CLI::ParseError& wrong) {
+    app.exit(wrong);
+    return kUsage;
+  }
+  if (!run) {
+    std::fputs(app.help().c_str(), stdout);
+    return argc > 1 ? kUsage : 0;
+  }
+  return run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "trine: %s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,76 @@
+// trine plugin check: does a backend keep the ABI's rules and the contract's bits?
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "plugins/conformance/check.h"
+#include "plugins/search_path.h"
+#include "tools/cli/commands.h"
+
+namespace trine {
+namespace {
+
+struct CheckArguments {
+  std::string path;
+  bool json = false;
+  bool verbose = false;
+  int timeout_s = 0;
+  int idle_s = 0;
+  conformance::KitOptions kit;
+};
+
+int Check(const CheckArguments& arguments) {
+  std::vector<std::string> looked_at;
+  const std::string helper = FindProbeProgram(&looked_at);
+  if (helper.empty()) {
+    std::fprintf(stderr,
+                 "trine: trine-probe, which loads the plugin, was not found; looked at %s\n",
+                 absl::StrJoin(looked_at, ", ").c_str());
+    return 1;
+  }
+  conformance::CheckLimits limits;
+  limits.total = std::chrono::seconds(arguments.timeout_s);
+  limits.idle = std::chrono::seconds(arguments.idle_s);
+  const auto report = conformance::CheckPlugin(helper, arguments.path, arguments.kit, limits);
+  if (!report.ok()) {
+    std::fprintf(stderr, "trine: %s\n", std::string(report.status().message()).c_str());
+    return 1;
+  }
+  const std::string text = arguments.json ? conformance::FormatReportJson(*report)
+                                          : conformance::FormatReport(*report, arguments.verbose);
+  std::fputs(text.c_str(), stdout);
+  return report->Ok() ? 0 : 1;
+}
+
+}  // namespace
+
+void AddPluginCommand(CLI::App* app, Run* run) {
+  CLI::App* plugin = app->add_subcommand("plugin", "Work with backend plugins");
+  plugin->require_subcommand(1);
+  auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* check = plugin->add_subcommand("check",
+                                           "Run the conformance kit against a plugin: life cycle, "
+                                           "memory, ABI rules, timelines, and every "
+                                           "op it claims against the scalar reference. Exits 0 "
+                                           "when all is well, 1 when something is not");
+  check->add_option("PATH", arguments->path, "The plugin's shared object")->required();
+  check->add_flag("--json", arguments->json, "Print JSON instead of text");
+  check->add_flag("-v,--verbose", arguments->verbose, "List every check, not the failures alone");
+  check->add_option("--filter", arguments->kit.filter,
+                    "Only checks whose name contains this, for example op/matmul");
+  check->add_option("--options", arguments->kit.options, "Options to open the plugin with");
+  check->add_option("--seed", arguments->kit.seed, "Of the random cases")->capture_default_str();
+  check->add_flag("--long", arguments->kit.long_run, "More random cases, no limit on the cycles");
+  arguments->timeout_s = 900;
+  check->add_option("--timeout", arguments->timeout_s, "Seconds for everything")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  arguments->idle_s = 20;
+  check->add_option("--idle", arguments->idle_s, "Seconds without a sign of life that mean a hang")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  check->callback([arguments, run] { *run = [arguments] { return Check(*arguments); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,118 @@
+# Sourced by tools/trine and tools/test: installs what is missing, configures and builds a preset.
+# Quick when nothing has changed: one dpkg-query, one ninja.
+
+trine_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# package: what is lost without it. The first list is needed, the second is not.
+trine_required_packages=(
+  "cmake: nothing can be configured"
+  "ninja-build: nothing can be built"
+  "g++: nothing can be compiled"
+  "pkg-config: hwloc is not found"
+  "libabsl-dev: nothing can be compiled"
+  "nlohmann-json3-dev: nothing can be compiled"
+  "libcli11-dev: nothing can be compiled"
+)
+trine_optional_packages=(
+  "ccache: rebuilding from scratch is slow"
+  "libhwloc-dev: topology is read from sysfs alone"
+  "libbenchmark-dev: trine-microbench is not built"
+)
+trine_test_packages=(
+  "libgtest-dev: the tests can't be built"
+  "libgmock-dev: the tests can't be built"
+  "clang: the ABI header is not tried with a second compiler"
+  "clang-format: the format check is skipped"
+)
+
+trine_say() { printf '%s\n' "$*" >&2; }
+
+trine_missing() {  # of the packages named
+  dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
+    awk '$2 == "installed" { print $1 }' | sort -u |
+    comm -13 - <(printf '%s\n' "$@" | sort -u)
+}
+
+trine_as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Installs what is missing of the given "package: loss" lines. Fails only for a needed package.
+trine_install() {
+  local entries=("$@") names=() missing entry name
+  for entry in "${entries[@]}"; do names+=("${entry%%:*}"); done
+  if ! command -v dpkg-query >/dev/null; then
+    trine_say "trine: not a Debian system; these packages or their like are needed: ${names[*]}"
+    return 0
+  fi
+  missing=$(trine_missing "${names[@]}")
+  [ -n "$missing" ] || return 0
+  trine_say "trine: installing" $missing
+  local log; log=$(mktemp)
+  if ! { trine_as_root apt-get update -qq &&
+         DEBIAN_FRONTEND=noninteractive trine_as_root apt-get install -y -qq \
+           --no-install-recommends $missing; } >"$log" 2>&1; then
+    # One package that can't be had must not keep the others away.
+    for name in $missing; do
+      DEBIAN_FRONTEND=noninteractive trine_as_root apt-get install -y -qq \
+        --no-install-recommends "$name" >>"$log" 2>&1 || true
+    done
+  fi
+  missing=$(trine_missing "${names[@]}")
+  for name in $missing; do
+    for entry in "${entries[@]}"; do
+      [ "${entry%%:*}" = "$name" ] || continue
+      trine_say "trine: package $name could not be installed:${entry#*:}"
+    done
+  done
+  if [ -n "$missing" ]; then
+    trine_say "trine: what the installer said last:"
+    tail -n 3 "$log" >&2
+  fi
+  rm -f "$log"
+}
+
+# What must be there, package or not, before a build is tried.
+trine_need_tools() {
+  local tool failed=0
+  for tool in cmake ninja c++; do
+    command -v "$tool" >/dev/null || { trine_say "trine: '$tool' is needed and not there"; failed=1; }
+  done
+  return $failed
+}
+
+trine_ensure_packages() {  # "build" or "test"
+  local entries=("${trine_required_packages[@]}" "${trine_optional_packages[@]}")
+  [ "$1" = test ] && entries+=("${trine_test_packages[@]}")
+  trine_install "${entries[@]}"
+  trine_need_tools
+}
+
+# Configures (once) and builds a preset; further arguments are targets. Quiet unless it fails.
+trine_build() {
+  local preset=$1 dir="$trine_root/build/$1" log
+  shift
+  mkdir -p "$dir"
+  # Two of us at once would build into each other.
+  exec 9>"$dir/.trine-lock"
+  flock 9
+  log="$dir/trine-build.log"
+  if [ ! -f "$dir/build.ninja" ]; then
+    trine_say "trine: configuring build/$preset"
+    if ! (cd "$trine_root" && cmake --preset "$preset" ${TRINE_CMAKE_ARGS:-}) >"$log" 2>&1; then
+      cat "$log" >&2
+      return 1
+    fi
+    grep -E '^-- .*: not found' "$log" >&2 || true
+  fi
+  # -n tells whether there is anything to do, so that silence means "nothing changed".
+  if ! ninja -C "$dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then
+    trine_say "trine: building build/$preset (log: build/$preset/trine-build.log)"
+  fi
+  if ! ninja -C "$dir" "$@" >"$log" 2>&1; then
+    tail -n 60 "$log" >&2
+    trine_say "trine: the build of build/$preset failed"
+    return 1
+  fi
+  exec 9>&-
+}
