@@ -1,0 +1,5 @@
+// Has a name that is none.
+#include "tests/plugins/sound_backend.h"
+
+static void Change(trine_plugin& t) { t.name = "Bad Name!"; }
+TRINE_FIXTURE(Change)

@@ -1,0 +1,5 @@
+// Leaves a required function out.
+#include "tests/plugins/sound_backend.h"
+
+static void Change(trine_plugin& t) { t.timeline_wait = nullptr; }
+TRINE_FIXTURE(Change)

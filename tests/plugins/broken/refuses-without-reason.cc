@@ -1,0 +1,11 @@
+// Says no and not why.
+#include "tests/plugins/sound_backend.h"
+
+static trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op,
+                            const int64_t* params, trine_op_support* out, trine_error* err) {
+  const trine_status status = sound::OpQuery(device, graph, op, params, out, err);
+  if (out->struct_size >= sizeof(*out)) out->reason[0] = '\0';
+  return status;
+}
+static void Change(trine_plugin& t) { t.op_query = OpQuery; }
+TRINE_FIXTURE(Change)

@@ -1,0 +1,6 @@
+// Lets an exception out of plan_run.
+#include "tests/plugins/sound_backend.h"
+
+static trine_status Run(trine_plan*, const trine_run_args*, trine_error*) { throw 42; }
+static void Change(trine_plugin& t) { t.plan_run = Run; }
+TRINE_FIXTURE(Change)

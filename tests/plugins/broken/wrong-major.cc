@@ -1,0 +1,11 @@
+// Was built for another major version and does not look who asks.
+#include "tests/plugins/sound_backend.h"
+
+extern "C" const trine_plugin* trine_plugin_query(uint32_t) {
+  static const trine_plugin table = [] {
+    trine_plugin t = sound::Table();
+    t.abi_version = (TRINE_ABI_MAJOR + 7) << 16;
+    return t;
+  }();
+  return &table;
+}

@@ -1,0 +1,451 @@
+// A small backend that keeps every rule: one synchronous device in host memory, add, mul, scale and
+// f32 matmul, all exact. The broken plugins beside it replace one function of its table.
+#ifndef TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
+#define TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
+
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "trine/backend_sdk.h"
+
+struct trine_backend {
+  trine_host host;
+};
+struct trine_device {
+  trine_backend* backend;
+};
+struct trine_buffer {
+  std::unique_ptr<std::byte, decltype(&std::free)> data{nullptr, &std::free};
+  uint64_t bytes = 0;
+};
+struct trine_timeline {
+  explicit trine_timeline(uint64_t initial) : timeline(initial) {}
+  trine::sdk::Timeline timeline;
+};
+struct trine_plan {
+  trine_device* device = nullptr;
+  trine::sdk::Graph graph;
+  trine::sdk::PlanStorage storage;
+};
+
+namespace sound {
+
+namespace sdk = trine::sdk;
+
+// Where a broken plugin reaches into the arithmetic: y is a finished row of a matmul.
+using RowHook = void (*)(float* y, int64_t n, uint32_t workers);
+inline RowHook row_hook = nullptr;
+
+// --- Arithmetic: docs/numerics.md, built without contraction
+
+inline float Canon(float x) {
+  const float magnitude = std::fabs(x);
+  if (!(magnitude >= 0x1p-50f)) return 0.0f;
+  if (magnitude > 0x1p+50f) return x < 0.0f ? -0x1p+50f : 0x1p+50f;
+  return x;
+}
+
+inline float Dot(const float* a, const float* b, int64_t n) {
+  float sums[32] = {};
+  for (int64_t i = 0; i < n; ++i) sums[i % 32] += a[i] * b[i];
+  for (int half = 16; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
+  }
+  return sums[0];
+}
+
+struct Run {
+  const trine_plan* plan;
+  const int64_t* params;
+  const uint32_t* alternates;
+  const trine_host* host;
+
+  sdk::View Of(uint32_t tensor) const {
+    return plan->storage.ViewOf(plan->graph, tensor, params, alternates);
+  }
+};
+
+// The layout the device likes for f32 matrices: groups of four rows, the last row of each first.
+inline constexpr uint64_t kMirrored = (uint64_t{1} << 32) + 1;
+inline constexpr uint64_t kGroupRows = 4;
+inline int64_t PackedRow(uint64_t layout, int64_t row) {
+  return layout == kMirrored ? row / 4 * 4 + 3 - row % 4 : row;
+}
+
+inline void Matmul(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t workers) {
+  const sdk::View w = run.Of(op.in[0]), x = run.Of(op.in[1]), y = run.Of(op.out[0]);
+  const uint64_t layout = run.plan->graph.tensors[op.in[0]].layout;
+  const float* bias = op.HasInput(2) ? run.Of(op.in[2]).RowAs<float>(0) : nullptr;
+  for (int64_t r = worker; r < y.Rows(); r += workers) {
+    for (int64_t i = 0; i < y.dims[0]; ++i) {
+      const float sum =
+          Canon(Dot(w.RowAs<float>(PackedRow(layout, i)), x.RowAs<float>(r), w.dims[0]));
+      y.RowAs<float>(r)[i] = bias == nullptr ? sum : Canon(sum + bias[i]);
+    }
+    if (row_hook != nullptr) row_hook(y.RowAs<float>(r), y.dims[0], workers);
+  }
+}
+
+// Row r of y as counted over b, whose dimensions of 1 repeat.
+inline const float* BroadcastRow(const sdk::View& b, const sdk::View& y, int64_t r) {
+  const int64_t i1 = r % y.dims[1], i2 = r / y.dims[1] % y.dims[2], i3 = r / y.dims[1] / y.dims[2];
+  const auto at = [&](int d, int64_t i) { return b.dims[d] == 1 ? 0 : i * b.strides[d]; };
+  return reinterpret_cast<const float*>(b.data + at(1, i1) + at(2, i2) + at(3, i3));
+}
+
+inline void ElementWise(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t workers) {
+  const sdk::View x = run.Of(op.in[0]), y = run.Of(op.out[0]);
+  const sdk::View b = op.in.size() > 1 ? run.Of(op.in[1]) : x;
+  const float scale = op.kind == TRINE_OP_SCALE ? op.Attr<trine_scale_attr>().scale : 0.0f;
+  for (int64_t r = worker; r < y.Rows(); r += workers) {
+    const float* from = x.RowAs<float>(r);
+    const float* other = BroadcastRow(b, y, r);
+    for (int64_t i = 0; i < y.dims[0]; ++i) {
+      const float second = other[b.dims[0] == 1 ? 0 : i];
+      y.RowAs<float>(r)[i] = Canon(op.kind == TRINE_OP_ADD   ? from[i] + second
+                                   : op.kind == TRINE_OP_MUL ? from[i] * second
+                                                             : from[i] * scale);
+    }
+  }
+}
+
+inline void RunWorker(void* arg, uint32_t worker, uint32_t workers) {
+  const Run& run = *static_cast<const Run*>(arg);
+  for (const sdk::Op& op : run.plan->graph.ops) {
+    op.kind == TRINE_OP_MATMUL ? Matmul(run, op, worker, workers)
+                               : ElementWise(run, op, worker, workers);
+    run.host->barrier(run.host->self);
+  }
+}
+
+// --- Backend and device
+
+inline trine_status Open(const trine_host* host, const char* options, trine_backend** out,
+                         trine_error* err) {
+  return sdk::Guard(err, [&] {
+    if (options != nullptr && *options != '\0') {
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, std::string("unknown option ") + options);
+    }
+    *out = new trine_backend{sdk::ReadIn(host)};
+    return trine_status{TRINE_OK};
+  });
+}
+inline void Close(trine_backend* backend) { delete backend; }
+inline uint32_t DeviceCount(trine_backend*) { return 1; }
+
+inline trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out,
+                               trine_error* err) {
+  if (index != 0) return sdk::Fail(err, TRINE_NOT_FOUND, "there is one device, 0");
+  trine_device_info info{};
+  info.tier = TRINE_TIER_OTHER;
+  info.flags = TRINE_DEVICE_UNIFIED_MEMORY | TRINE_DEVICE_SOFTWARE;
+  info.numerics = TRINE_NUMERICS_EXACT;
+  info.memory_total = info.memory_free = uint64_t{1} << 30;
+  info.buffer_alignment = 64;
+  info.import_alignment = 0;
+  std::strcpy(info.name, "test device");
+  std::strcpy(info.memory_pool, "system");
+  std::strcpy(info.bandwidth_domain, "system");
+  sdk::WriteOut(out, info);
+  return TRINE_OK;
+}
+
+inline trine_status DeviceOpen(trine_backend* backend, uint32_t index, trine_device** out,
+                               trine_error* err) {
+  return sdk::Guard(err, [&] {
+    if (index != 0) return sdk::Fail(err, TRINE_NOT_FOUND, "there is one device, 0");
+    *out = new trine_device{backend};
+    return trine_status{TRINE_OK};
+  });
+}
+inline void DeviceClose(trine_device* device) { delete device; }
+
+// --- Memory
+
+inline trine_status BufferAlloc(trine_device*, const trine_buffer_desc* in, trine_buffer** out,
+                                trine_error* err) {
+  return sdk::Guard(err, [&] {
+    const trine_buffer_desc desc = sdk::ReadIn(in);
+    if (desc.bytes == 0)
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "a buffer has 1 byte or more");
+    if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
+    }
+    auto buffer = std::make_unique<trine_buffer>();
+    const uint64_t room = (desc.bytes + 63) / 64 * 64;
+    if (room >= desc.bytes && room < PTRDIFF_MAX) {
+      buffer->data.reset(static_cast<std::byte*>(std::aligned_alloc(64, room)));
+    }
+    if (buffer->data == nullptr) {
+      return sdk::Fail(err, TRINE_RESOURCE_EXHAUSTED, "out of memory");
+    }
+    buffer->bytes = desc.bytes;
+    *out = buffer.release();
+    return trine_status{TRINE_OK};
+  });
+}
+inline void BufferFree(trine_buffer* buffer) { delete buffer; }
+
+inline bool InRange(const trine_buffer* buffer, uint64_t offset, uint64_t bytes) {
+  return offset <= buffer->bytes && bytes <= buffer->bytes - offset;
+}
+inline trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src,
+                                uint64_t bytes, trine_error* err) {
+  if (!InRange(buffer, offset, bytes)) {
+    return sdk::Fail(err, TRINE_OUT_OF_RANGE, "the write ends behind the buffer");
+  }
+  std::memcpy(buffer->data.get() + offset, src, bytes);
+  return TRINE_OK;
+}
+inline trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst, uint64_t bytes,
+                               trine_error* err) {
+  if (!InRange(buffer, offset, bytes)) {
+    return sdk::Fail(err, TRINE_OUT_OF_RANGE, "the read ends behind the buffer");
+  }
+  std::memcpy(dst, buffer->data.get() + offset, bytes);
+  return TRINE_OK;
+}
+inline void* BufferHostPtr(trine_buffer* buffer) { return buffer->data.get(); }
+
+// The address of one end of a copy, or null.
+inline std::byte* EndOf(const trine_copy_end& end, uint64_t bytes) {
+  if (end.buffer != nullptr) {
+    return InRange(end.buffer, end.offset, bytes) ? end.buffer->data.get() + end.offset : nullptr;
+  }
+  return end.host != nullptr ? static_cast<std::byte*>(end.host) + end.offset : nullptr;
+}
+
+inline sdk::Timeline& TimelineOf(trine_timeline* timeline) { return timeline->timeline; }
+
+inline trine_status CopyRun(trine_device*, const trine_copy_args* in, trine_error* err) {
+  return sdk::Guard(err, [&] {
+    const trine_copy_args args = sdk::ReadIn(in);
+    for (uint32_t i = 0; i < args.n_copies; ++i) {
+      const trine_copy copy = sdk::At(args.copies, args.copy_stride, i);
+      if (EndOf(copy.src, copy.bytes) == nullptr || EndOf(copy.dst, copy.bytes) == nullptr) {
+        return sdk::Fail(err, TRINE_OUT_OF_RANGE, "a copy ends behind its buffer or has no end");
+      }
+    }
+    return sdk::SubmitSynchronously(args.sync, TimelineOf, err, [&](trine_error*) {
+      for (uint32_t i = 0; i < args.n_copies; ++i) {
+        const trine_copy copy = sdk::At(args.copies, args.copy_stride, i);
+        std::memcpy(EndOf(copy.dst, copy.bytes), EndOf(copy.src, copy.bytes), copy.bytes);
+      }
+      return trine_status{TRINE_OK};
+    });
+  });
+}
+
+// --- Plans
+
+// "" or why not.
+inline std::string Refusal(const sdk::Graph& graph, uint32_t index) {
+  const sdk::Op& op = graph.ops[index];
+  if (op.kind != TRINE_OP_ADD && op.kind != TRINE_OP_MUL && op.kind != TRINE_OP_SCALE &&
+      op.kind != TRINE_OP_MATMUL) {
+    return std::string(sdk::OpName(op.kind)) + " is not offered";
+  }
+  std::string wrong = sdk::CheckOp(graph, index);
+  if (wrong.empty() && op.kind == TRINE_OP_MATMUL &&
+      graph.tensors[op.in[0]].dtype != TRINE_DTYPE_F32) {
+    wrong = "weights must be f32";
+  }
+  for (uint32_t t : op.in) {
+    const bool weights = op.kind == TRINE_OP_MATMUL && t == op.in[0];
+    if (wrong.empty() && t != TRINE_NONE && graph.tensors[t].layout != TRINE_LAYOUT_PLAIN &&
+        !(weights && graph.tensors[t].layout == kMirrored)) {
+      wrong = "unknown layout";
+    }
+  }
+  return wrong;
+}
+
+inline trine_status OpQuery(trine_device*, const trine_graph* in, uint32_t index, const int64_t*,
+                            trine_op_support* out, trine_error* err) {
+  return sdk::Guard(err, [&] {
+    sdk::Graph graph;
+    const trine_status status = sdk::CopyGraph(in, &graph, err);
+    if (status != TRINE_OK) return status;
+    if (index >= graph.ops.size()) return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "no such op");
+    const std::string refusal = Refusal(graph, index);
+    trine_op_support support{};
+    support.support = refusal.empty() ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_NO;
+    std::snprintf(support.reason, sizeof(support.reason), "%s", refusal.c_str());
+    sdk::WriteOut(out, support);
+    return trine_status{TRINE_OK};
+  });
+}
+
+inline trine_status PlanQuery(trine_device*, const trine_graph* in, trine_plan_info* out,
+                              trine_error* err) {
+  return sdk::Guard(err, [&] {
+    sdk::Graph graph;
+    const trine_status status = sdk::CopyGraph(in, &graph, err);
+    if (status != TRINE_OK) return status;
+    trine_plan_info info{};
+    info.scratch_alignment = sdk::kScratchAlignment;
+    info.scratch_bytes = sdk::LayOutScratch(graph, nullptr);
+    sdk::WriteOut(out, info);
+    return trine_status{TRINE_OK};
+  });
+}
+
+inline trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_plan** out,
+                               trine_error* err) {
+  return sdk::Guard(err, [&] {
+    const trine_plan_desc desc = sdk::ReadIn(in);
+    auto plan = std::make_unique<trine_plan>();
+    plan->device = device;
+    trine_status status = sdk::CopyGraph(desc.graph, &plan->graph, err);
+    for (uint32_t i = 0; status == TRINE_OK && i < plan->graph.ops.size(); ++i) {
+      const std::string refusal = Refusal(plan->graph, i);
+      if (!refusal.empty()) status = sdk::Fail(err, TRINE_UNIMPLEMENTED, refusal);
+    }
+    const auto memory_of = [](const trine_span& span) -> std::byte* {
+      const bool good = span.buffer != nullptr && span.offset % 64 == 0 &&
+                        InRange(span.buffer, span.offset, span.bytes);
+      return good ? span.buffer->data.get() + span.offset : nullptr;
+    };
+    if (status == TRINE_OK) status = plan->storage.Bind(plan->graph, desc, memory_of, err);
+    if (status == TRINE_OK) *out = plan.release();
+    return status;
+  });
+}
+inline void PlanDestroy(trine_plan* plan) { delete plan; }
+
+inline trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* err) {
+  return sdk::Guard(err, [&] {
+    const trine_run_args args = sdk::ReadIn(in);
+    const trine_status status = sdk::CheckRun(plan->graph, args, err);
+    if (status != TRINE_OK) return status;
+    return sdk::SubmitSynchronously(args.sync, TimelineOf, err, [&](trine_error* own) {
+      const trine_host& host = plan->device->backend->host;
+      Run run{plan, args.params, args.n_alternates == 0 ? nullptr : args.alternates, &host};
+      const trine_status ran = host.parallel_run(host.self, RunWorker, &run);
+      return ran == TRINE_OK ? ran : sdk::Fail(own, ran, "the host's team is not to be had");
+    });
+  });
+}
+
+// --- Timelines
+
+inline trine_status TimelineCreate(trine_device*, uint64_t initial, trine_timeline** out,
+                                   trine_error* err) {
+  return sdk::Guard(err, [&] {
+    *out = new trine_timeline(initial);
+    return trine_status{TRINE_OK};
+  });
+}
+inline void TimelineDestroy(trine_timeline* timeline) { delete timeline; }
+inline trine_status TimelineSignal(trine_timeline* timeline, uint64_t value, trine_error* err) {
+  return sdk::Guard(err, [&] { return timeline->timeline.Signal(value, err); });
+}
+inline trine_status TimelineFail(trine_timeline* timeline, trine_status status, const char* message,
+                                 trine_error* err) {
+  return sdk::Guard(err, [&] {
+    return timeline->timeline.SetFailed(status, message != nullptr ? message : "", err);
+  });
+}
+inline trine_status TimelineWait(trine_timeline* timeline, uint64_t value, uint64_t timeout_ns,
+                                 trine_error* err) {
+  return sdk::Guard(err, [&] { return timeline->timeline.Wait(value, timeout_ns, err); });
+}
+inline trine_status TimelineQuery(trine_timeline* timeline, uint64_t* value, trine_error* err) {
+  return sdk::Guard(err, [&] { return timeline->timeline.Query(value, err); });
+}
+
+// --- Layouts
+
+inline uint64_t RowBytes(const trine_tensor& t) {
+  return static_cast<uint64_t>(sdk::ValueBytes(t.dtype, t.dims[0]));
+}
+inline trine_status LayoutList(trine_device*, const trine_graph* in, uint32_t tensor,
+                               trine_layout_list* out, trine_error* err) {
+  return sdk::Guard(err, [&] {
+    sdk::Graph graph;
+    const trine_status status = sdk::CopyGraph(in, &graph, err);
+    if (status != TRINE_OK) return status;
+    if (tensor >= graph.tensors.size())
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "no such tensor");
+    const trine_tensor& t = graph.tensors[tensor];
+    out->count = t.dtype == TRINE_DTYPE_F32 && t.rank == 2 && t.dims[1] > 0 ? 1 : 0;
+    if (out->count == 0 || out->capacity == 0) return trine_status{TRINE_OK};
+    trine_layout_info info{};
+    info.layout = kMirrored;
+    info.group_rows = kGroupRows;
+    info.group_bytes = kGroupRows * RowBytes(t);
+    info.packed_bytes = (static_cast<uint64_t>(t.dims[1]) + 3) / kGroupRows * info.group_bytes;
+    info.alignment = 64;
+    std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
+    return trine_status{TRINE_OK};
+  });
+}
+inline trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in,
+                                  trine_error* err) {
+  return sdk::Guard(err, [&] {
+    const trine_layout_convert_args args = sdk::ReadIn(in);
+    if (args.layout != kMirrored) return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "unknown layout");
+    const uint64_t bytes = RowBytes(*args.tensor);
+    const auto* src = static_cast<const std::byte*>(args.src);
+    auto* dst = static_cast<std::byte*>(args.dst);
+    for (uint64_t row = args.row_begin; row < args.row_end; ++row) {
+      const auto packed = static_cast<uint64_t>(PackedRow(kMirrored, static_cast<int64_t>(row)));
+      const bool pack = args.direction == TRINE_LAYOUT_PACK;
+      std::memcpy(dst + (pack ? packed : row) * bytes, src + (pack ? row : packed) * bytes, bytes);
+    }
+    return trine_status{TRINE_OK};
+  });
+}
+
+inline trine_plugin Table() {
+  trine_plugin t{};
+  t.struct_size = sizeof(t);
+  t.abi_version = TRINE_ABI_VERSION;
+  t.numerics_version = TRINE_NUMERICS_VERSION;
+  t.sanitizer = TRINE_SANITIZER_HERE;
+  t.name = TRINE_FIXTURE_NAME;
+  t.version = "1.0";
+  t.open = Open;
+  t.close = Close;
+  t.device_count = DeviceCount;
+  t.device_info = DeviceInfo;
+  t.device_open = DeviceOpen;
+  t.device_close = DeviceClose;
+  t.buffer_alloc = BufferAlloc;
+  t.buffer_free = BufferFree;
+  t.buffer_write = BufferWrite;
+  t.buffer_read = BufferRead;
+  t.copy_run = CopyRun;
+  t.op_query = OpQuery;
+  t.plan_query = PlanQuery;
+  t.plan_create = PlanCreate;
+  t.plan_run = PlanRun;
+  t.plan_destroy = PlanDestroy;
+  t.timeline_create = TimelineCreate;
+  t.timeline_destroy = TimelineDestroy;
+  t.timeline_signal = TimelineSignal;
+  t.timeline_fail = TimelineFail;
+  t.timeline_wait = TimelineWait;
+  t.timeline_query = TimelineQuery;
+  t.buffer_host_ptr = BufferHostPtr;
+  t.layout_list = LayoutList;
+  t.layout_convert = LayoutConvert;
+  return t;
+}
+
+}  // namespace sound
+
+// Defines the exported function: the sound table with `change(trine_plugin& t)` applied.
+#define TRINE_FIXTURE(change)                                                    \
+  extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) { \
+    if (host_abi_version >> 16 != TRINE_ABI_MAJOR) return nullptr;               \
+    static const trine_plugin table = [] {                                       \
+      trine_plugin t = sound::Table();                                           \
+      change(t);                                                                 \
+      return t;                                                                  \
+    }();                                                                         \
+    return &table;                                                               \
+  }
+
+#endif  // TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
