@@ -7,15 +7,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "plugins/device_info_json.h"
+#include "plugins/device_text.h"
 
 namespace trine {
 namespace {
-
-template <size_t N>
-std::string Text(const char (&field)[N]) {
-  return FieldText(field, N);
-}
 
 // Names people type already, from other engines; other plugins keep their own.
 std::string BackendName(const std::string& plugin, uint32_t index) {
@@ -44,14 +39,14 @@ std::vector<InventoryDevice> PluginDevices(const detect::Machine& machine,
     const DeviceFinding& found = registry.devices[i];
     InventoryDevice device;
     device.backend_name = BackendName(registry.plugins[found.plugin].probe.name, found.index);
-    device.chip = Text(found.info.name);
+    device.chip = FieldText(found.info.name);
     device.tier = TierName(found.info.tier);
     device.used = found.used;
     device.reason = found.reason;
     device.registry_device = i;
-    device.memory_pool = Text(found.info.memory_pool);
-    device.bandwidth_domain = Text(found.info.bandwidth_domain);
-    const std::string pci = Text(found.info.pci_id);
+    device.memory_pool = FieldText(found.info.memory_pool);
+    device.bandwidth_domain = FieldText(found.info.bandwidth_domain);
+    const std::string pci = FieldText(found.info.pci_id);
     for (size_t g = 0; !pci.empty() && g < machine.gpus.size(); ++g) {
       if (machine.gpus[g].pci_address == pci) device.machine_gpu = g;
     }

@@ -4,6 +4,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -154,31 +158,28 @@ bool Follow(const ChildOptions& options, Reader* report, Reader* errors) {
   }
 }
 
-// Waits for the child's end within `patience`, then kills its whole group.
+// Waits for the child's end within `patience`, then kills its whole group. The group is killed
+// before the child is reaped: until then its number can't be anybody else's.
 void Reap(pid_t pid, std::chrono::milliseconds patience, ChildResult* result) {
   const Clock::time_point deadline = Clock::now() + patience;
-  int status = 0;
-  for (auto pause = std::chrono::microseconds(200);;
-       pause = std::min<std::chrono::microseconds>(pause * 2, std::chrono::milliseconds(5))) {
-    const pid_t got = waitpid(pid, &status, WNOHANG);
-    if (got == pid) break;
-    if (got < 0 && errno != EINTR) {  // someone else reaped it: a host that ignores SIGCHLD
-      result->end = ChildResult::End::kExited;
-      result->code = 0;
-      kill(-pid, SIGKILL);
-      return;
-    }
-    if (Clock::now() >= deadline) {
-      result->end = ChildResult::End::kTimedOut;
-      kill(-pid, SIGKILL);
-      while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-      }
-      return;
-    }
+  auto pause = std::chrono::microseconds(200);
+  siginfo_t info{};
+  while (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0 && Clock::now() < deadline) {
     std::this_thread::sleep_for(pause);
+    pause = std::min<std::chrono::microseconds>(pause * 2, std::chrono::milliseconds(5));
   }
-  kill(-pid, SIGKILL);  // grandchildren it may have left
-  if (WIFSIGNALED(status)) {
+  const bool timed_out = info.si_pid == 0 && kill(pid, 0) == 0;
+  kill(-pid, SIGKILL);
+  int status = 0;
+  pid_t got = 0;
+  while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR) {
+  }
+  if (timed_out) {
+    result->end = ChildResult::End::kTimedOut;
+  } else if (got != pid) {
+    result->end = ChildResult::End::kUnknown;
+  } else if (WIFSIGNALED(status)) {
     result->end = ChildResult::End::kSignalled;
     result->code = WTERMSIG(status);
   } else {
@@ -207,6 +208,14 @@ const char* SignalName(int signal) {
 }
 
 }  // namespace
+
+void FollowParent() {
+#if defined(__linux__)
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+}
 
 ChildResult RunChild(const ChildOptions& options) {
   ChildResult result;
@@ -253,6 +262,8 @@ std::string DescribeEnd(const ChildResult& result, const ChildOptions& options) 
       return "did not answer within " +
              (ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms");
     }
+    case ChildResult::End::kUnknown:
+      return "ended; how is not known, because this program ignores SIGCHLD,";
     case ChildResult::End::kNotStarted:
       return "could not be started: " + result.error;
   }

@@ -24,14 +24,19 @@ struct ChildOptions {
 };
 
 struct ChildResult {
-  enum class End { kExited, kSignalled, kTimedOut, kNotStarted };
+  enum class End { kExited, kSignalled, kTimedOut, kNotStarted, kUnknown };
   End end = End::kNotStarted;
   int code = 0;             // exit code or signal number
   std::string error;        // kNotStarted: why
   std::string stderr_tail;  // the last few kilobytes, for a person
 
-  bool Ok() const { return end == End::kExited && code == 0; }
+  // kUnknown: the host ignores SIGCHLD, so the system told nobody how the child ended; what it
+  // reported is all there is to go by.
+  bool Ok() const { return (end == End::kExited && code == 0) || end == End::kUnknown; }
 };
+
+// For the child: dies with the parent that started it, leaves no core file.
+void FollowParent();
 
 // Blocks. Safe to call from several threads at once.
 ChildResult RunChild(const ChildOptions& options);

@@ -101,6 +101,19 @@ TEST(ChildProcessTest, MissingProgramIsAnAnswer) {
   EXPECT_EQ(RunChild({}).end, ChildResult::End::kNotStarted);
 }
 
+// A host that ignores SIGCHLD has its children reaped by the system: how they ended is lost, what
+// they said is not.
+TEST(ChildProcessTest, HostMayIgnoreSigchld) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  const Ran ran = Shell("echo one >&3; exit 3");
+  const Ran hung = Shell("sleep 60", milliseconds(300));
+  signal(SIGCHLD, before);
+  EXPECT_EQ(ran.result.end, ChildResult::End::kUnknown);
+  EXPECT_THAT(ran.lines, ElementsAre("one"));
+  EXPECT_THAT(ran.end, HasSubstr("SIGCHLD"));
+  EXPECT_EQ(hung.result.end, ChildResult::End::kTimedOut);
+}
+
 TEST(ChildProcessTest, ManyAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 12; ++i) {

@@ -1,6 +1,10 @@
 #include "plugins/device_info_json.h"
 
 #include <cstring>
+#include <string>
+
+#include "nlohmann/json.hpp"
+#include "plugins/device_text.h"
 
 namespace trine {
 namespace {
@@ -50,31 +54,9 @@ bool Text(const Json& json, const char* key, char (&out)[N]) {
 
 }  // namespace
 
-std::string FieldText(const char* field, size_t capacity) {
-  std::string text(field, strnlen(field, capacity));
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return text;
-}
-
-const char* TierName(uint32_t tier) {
-  switch (tier) {
-    case TRINE_TIER_CPU:
-      return "cpu";
-    case TRINE_TIER_IGPU:
-      return "igpu";
-    case TRINE_TIER_DGPU:
-      return "dgpu";
-    default:
-      return "other";
-  }
-}
-
 Json DeviceInfoToJson(const trine_device_info& info) {
-  const auto text = [](const auto& field) { return FieldText(field, sizeof(field)); };
   Json json;
-  json["name"] = text(info.name);
+  json["name"] = FieldText(info.name);
   json["tier"] = info.tier;
   json["flags"] = info.flags;
   json["numerics"] = info.numerics;
@@ -85,12 +67,12 @@ Json DeviceInfoToJson(const trine_device_info& info) {
   json["buffer_alignment"] = info.buffer_alignment;
   json["import_alignment"] = info.import_alignment;
   json["uuid"] = UuidText(info.uuid);
-  json["pci_id"] = text(info.pci_id);
-  json["arch"] = text(info.arch);
-  json["driver"] = text(info.driver);
-  json["memory_pool"] = text(info.memory_pool);
-  json["bandwidth_domain"] = text(info.bandwidth_domain);
-  json["reason"] = text(info.reason);
+  json["pci_id"] = FieldText(info.pci_id);
+  json["arch"] = FieldText(info.arch);
+  json["driver"] = FieldText(info.driver);
+  json["memory_pool"] = FieldText(info.memory_pool);
+  json["bandwidth_domain"] = FieldText(info.bandwidth_domain);
+  json["reason"] = FieldText(info.reason);
   return json;
 }
 

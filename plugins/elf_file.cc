@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,72 +43,77 @@ std::string MachineName(uint16_t machine) {
   }
 }
 
-// A file mapped to read, every access checked against its size.
-class MappedFile {
+// A regular file, every access checked. Read, not mapped: a file that shrinks meanwhile is a short
+// read here and would be a SIGBUS there.
+class File {
  public:
-  ~MappedFile() {
-    if (data_ != nullptr) munmap(const_cast<char*>(data_), size_);
+  ~File() {
+    if (fd_ >= 0) close(fd_);
   }
   absl::Status Open(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    // Non-blocking, or a pipe of that name would keep us for ever.
+    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd_ < 0) {
       if (errno == EACCES) return absl::PermissionDeniedError("no permission to read the file");
       if (errno == ENOENT) return absl::NotFoundError("there is no such file");
       return absl::UnavailableError(absl::StrCat("cannot be opened: ", std::strerror(errno)));
     }
     struct stat st {};
-    absl::Status status;
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-      status = absl::InvalidArgumentError("not a file");
-    } else if (st.st_size < static_cast<off_t>(sizeof(Elf64_Ehdr))) {
-      status = absl::InvalidArgumentError("not a shared object: too short");
-    } else {
-      void* data = mmap(nullptr, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-      if (data == MAP_FAILED) {
-        status = absl::UnavailableError(absl::StrCat("cannot be mapped: ", std::strerror(errno)));
-      } else {
-        data_ = static_cast<const char*>(data);
-        size_ = static_cast<size_t>(st.st_size);
-      }
+    if (fstat(fd_, &st) != 0 || !S_ISREG(st.st_mode)) {
+      return absl::InvalidArgumentError("not a file");
     }
-    close(fd);
-    return status;
+    if (st.st_size < static_cast<off_t>(sizeof(Elf64_Ehdr))) {
+      return absl::InvalidArgumentError("not a shared object: too short");
+    }
+    size_ = static_cast<uint64_t>(st.st_size);
+    return absl::OkStatus();
   }
 
-  template <class T>
-  std::optional<T> Read(uint64_t offset) const {
-    if (offset > size_ || sizeof(T) > size_ - offset) return std::nullopt;
-    T value;
-    std::memcpy(&value, data_ + offset, sizeof(T));
-    return value;
-  }
-  // The NUL-terminated string at `offset`; nothing when it runs off the file.
-  std::optional<absl::string_view> Text(uint64_t offset) const {
-    if (offset >= size_) return std::nullopt;
-    const void* end = std::memchr(data_ + offset, 0, size_ - offset);
-    if (end == nullptr) return std::nullopt;
-    return absl::string_view(data_ + offset, static_cast<const char*>(end) - (data_ + offset));
+  // The bytes of a range that must lie within the file; nothing when it does not, or is too large
+  // to be what we look for.
+  std::optional<std::string> Bytes(uint64_t offset, uint64_t bytes) const {
+    if (offset > size_ || bytes > size_ - offset || bytes > kMaxSection) return std::nullopt;
+    std::string data(bytes, '\0');
+    for (uint64_t done = 0; done < bytes;) {
+      const ssize_t n = pread(fd_, &data[done], bytes - done, static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return std::nullopt;
+      done += static_cast<uint64_t>(n);
+    }
+    return data;
   }
 
  private:
-  const char* data_ = nullptr;
-  size_t size_ = 0;
+  static constexpr uint64_t kMaxSection = 64 << 20;
+
+  int fd_ = -1;
+  uint64_t size_ = 0;
 };
+
+// Element i of a section's bytes; the caller has checked i.
+template <class T>
+T Element(const std::string& bytes, uint64_t i) {
+  T value;
+  std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+  return value;
+}
+
+// The NUL-terminated string at `offset` of a string section.
+std::optional<absl::string_view> Text(const std::string& strings, uint64_t offset) {
+  if (offset >= strings.size()) return std::nullopt;
+  const size_t end = strings.find('\0', offset);
+  if (end == std::string::npos) return std::nullopt;
+  return absl::string_view(strings).substr(offset, end - offset);
+}
 
 absl::Status Malformed() { return absl::InvalidArgumentError("not a shared object: malformed"); }
 
-// The section headers of one kind that hold what we look for; symbols may be many, so bounded.
-constexpr uint64_t kMaxEntries = 1 << 20;
-
-absl::Status ReadDynamic(const MappedFile& file, const Elf64_Shdr& section,
-                         const Elf64_Shdr& strings, ElfFacts* facts) {
-  const uint64_t count = section.sh_size / sizeof(Elf64_Dyn);
-  for (uint64_t i = 0; i < std::min(count, kMaxEntries); ++i) {
-    const auto entry = file.Read<Elf64_Dyn>(section.sh_offset + i * sizeof(Elf64_Dyn));
-    if (!entry) return Malformed();
-    if (entry->d_tag == DT_NULL) break;
-    if (entry->d_tag != DT_NEEDED) continue;
-    const auto name = file.Text(strings.sh_offset + entry->d_un.d_val);
+absl::Status ReadDynamic(const std::string& entries, const std::string& strings, ElfFacts* facts) {
+  for (uint64_t i = 0; i < entries.size() / sizeof(Elf64_Dyn); ++i) {
+    const auto entry = Element<Elf64_Dyn>(entries, i);
+    if (entry.d_tag == DT_NULL) break;
+    if (entry.d_tag != DT_NEEDED) continue;
+    const auto name = Text(strings, entry.d_un.d_val);
     if (!name) return Malformed();
     facts->needed.emplace_back(*name);
     facts->wants_asan |= absl::StartsWith(*name, "libasan.");
@@ -118,15 +122,12 @@ absl::Status ReadDynamic(const MappedFile& file, const Elf64_Shdr& section,
   return absl::OkStatus();
 }
 
-absl::Status ReadSymbols(const MappedFile& file, const Elf64_Shdr& section,
-                         const Elf64_Shdr& strings, ElfFacts* facts) {
-  const uint64_t count = section.sh_size / sizeof(Elf64_Sym);
-  for (uint64_t i = 1; i < std::min(count, kMaxEntries); ++i) {
-    const auto symbol = file.Read<Elf64_Sym>(section.sh_offset + i * sizeof(Elf64_Sym));
-    if (!symbol) return Malformed();
-    const auto name = file.Text(strings.sh_offset + symbol->st_name);
+absl::Status ReadSymbols(const std::string& symbols, const std::string& strings, ElfFacts* facts) {
+  for (uint64_t i = 1; i < symbols.size() / sizeof(Elf64_Sym); ++i) {
+    const auto symbol = Element<Elf64_Sym>(symbols, i);
+    const auto name = Text(strings, symbol.st_name);
     if (!name) return Malformed();
-    const bool defined = symbol->st_shndx != SHN_UNDEF;
+    const bool defined = symbol.st_shndx != SHN_UNDEF;
     facts->exports_query |= defined && *name == "trine_plugin_query";
     facts->wants_asan |= !defined && *name == "__asan_init";
     facts->wants_tsan |= !defined && *name == "__tsan_init";
@@ -152,27 +153,28 @@ absl::Status CheckHeader(const Elf64_Ehdr& header) {
 }  // namespace
 
 absl::StatusOr<ElfFacts> InspectElf(const std::string& path) {
-  MappedFile file;
+  File file;
   absl::Status status = file.Open(path);
   if (!status.ok()) return status;
-  const auto header = file.Read<Elf64_Ehdr>(0);
-  if (!header) return Malformed();
-  status = CheckHeader(*header);
+  const auto header_bytes = file.Bytes(0, sizeof(Elf64_Ehdr));
+  if (!header_bytes) return Malformed();
+  const auto header = Element<Elf64_Ehdr>(*header_bytes, 0);
+  status = CheckHeader(header);
   if (!status.ok()) return status;
+  const auto sections = file.Bytes(header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
+  if (!sections) return Malformed();
 
   ElfFacts facts;
-  const auto section_at = [&](uint64_t i) {
-    return file.Read<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
-  };
-  for (uint32_t i = 0; i < header->e_shnum; ++i) {
-    const auto section = section_at(i);
-    if (!section) return Malformed();
-    if (section->sh_type != SHT_DYNAMIC && section->sh_type != SHT_DYNSYM) continue;
-    if (section->sh_link >= header->e_shnum) return Malformed();
-    const auto strings = section_at(section->sh_link);
-    if (!strings) return Malformed();
-    status = section->sh_type == SHT_DYNAMIC ? ReadDynamic(file, *section, *strings, &facts)
-                                             : ReadSymbols(file, *section, *strings, &facts);
+  for (uint32_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = Element<Elf64_Shdr>(*sections, i);
+    if (section.sh_type != SHT_DYNAMIC && section.sh_type != SHT_DYNSYM) continue;
+    if (section.sh_link >= header.e_shnum) return Malformed();
+    const auto linked = Element<Elf64_Shdr>(*sections, section.sh_link);
+    const auto entries = file.Bytes(section.sh_offset, section.sh_size);
+    const auto strings = file.Bytes(linked.sh_offset, linked.sh_size);
+    if (!entries || !strings) return Malformed();
+    status = section.sh_type == SHT_DYNAMIC ? ReadDynamic(*entries, *strings, &facts)
+                                            : ReadSymbols(*entries, *strings, &facts);
     if (!status.ok()) return status;
   }
   return facts;

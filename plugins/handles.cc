@@ -1,7 +1,5 @@
 #include "plugins/handles.h"
 
-#include "plugins/plugin_table.h"
-
 namespace trine {
 namespace {
 
@@ -29,7 +27,9 @@ absl::StatusOr<std::shared_ptr<Backend>> Backend::Open(std::shared_ptr<PluginLib
   return std::shared_ptr<Backend>(new Backend(std::move(library), *handle));
 }
 
-Backend::~Backend() { table().close(handle_); }
+Backend::~Backend() {
+  CallPluginQuietly([&] { table().close(handle_); });
+}
 
 absl::StatusOr<trine_device_info> Backend::DeviceInfo(uint32_t index) const {
   trine_device_info info{};
@@ -54,7 +54,9 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(std::shared_ptr<Backend> ba
   return std::shared_ptr<Device>(new Device(std::move(backend), *handle, *info));
 }
 
-Device::~Device() { table().device_close(handle_); }
+Device::~Device() {
+  CallPluginQuietly([&] { table().device_close(handle_); });
+}
 
 absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint32_t op,
                                                  const int64_t* params) const {
@@ -124,7 +126,8 @@ absl::Status Buffer::Read(uint64_t offset, void* data, uint64_t bytes) const {
 
 void* Buffer::host_ptr() const {
   const auto call = device().table().buffer_host_ptr;
-  return call != nullptr ? call(handle()) : nullptr;
+  if (call == nullptr) return nullptr;
+  return CallPluginOr(static_cast<void*>(nullptr), [&] { return call(handle()); });
 }
 
 absl::StatusOr<Plan> Plan::Create(std::shared_ptr<Device> device, const trine_plan_desc& desc) {

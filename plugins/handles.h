@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "plugins/host_services.h"
 #include "plugins/library.h"
+#include "plugins/plugin_table.h"
 #include "trine/backend.h"
 
 namespace trine {
@@ -29,7 +30,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
   const trine_plugin& table() const { return library_->table(); }
   std::string name() const { return table().name; }
-  uint32_t device_count() const { return table().device_count(handle_); }
+  uint32_t device_count() const {
+    return CallPluginOr(uint32_t{0}, [&] { return table().device_count(handle_); });
+  }
   absl::StatusOr<trine_device_info> DeviceInfo(uint32_t index) const;
   trine_backend* handle() const { return handle_; }
 
@@ -83,7 +86,7 @@ class Owned {
     return *this;
   }
   ~Owned() {
-    if (handle_ != nullptr) (device_->table().*Free)(handle_);
+    if (handle_ != nullptr) CallPluginQuietly([&] { (device_->table().*Free)(handle_); });
   }
   Handle* handle() const { return handle_; }
   const Device& device() const { return *device_; }

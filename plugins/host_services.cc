@@ -5,7 +5,8 @@
 namespace trine {
 
 HostServices::HostServices(const ThreadTeamOptions& team, LogSink log)
-    : team_(std::make_unique<ThreadTeam>(team)),
+    : options_(team),
+      team_(std::make_shared<ThreadTeam>(team)),
       log_(std::move(log)),
       table_{.struct_size = sizeof(trine_host),
              .abi_version = TRINE_ABI_VERSION,
@@ -14,7 +15,24 @@ HostServices::HostServices(const ThreadTeamOptions& team, LogSink log)
              .self = this,
              .log = Log,
              .parallel_run = ParallelRun,
-             .barrier = Barrier} {}
+             .barrier = Barrier} {
+  options_.workers = team_->workers();
+}
+
+std::shared_ptr<ThreadTeam> HostServices::team() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return team_;
+}
+
+void HostServices::ReplaceTeam() {
+  auto fresh = std::make_shared<ThreadTeam>(options_);
+  std::shared_ptr<ThreadTeam> old;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    old = std::exchange(team_, std::move(fresh));
+  }
+  old->Abandon();
+}
 
 void HostServices::Log(void* self, uint32_t level, const char* message) {
   auto* services = static_cast<HostServices*>(self);
@@ -22,9 +40,16 @@ void HostServices::Log(void* self, uint32_t level, const char* message) {
 }
 
 trine_status HostServices::ParallelRun(void* self, trine_worker_fn fn, void* arg) {
-  return static_cast<trine_status>(static_cast<HostServices*>(self)->team_->Run(fn, arg).code());
+  auto* services = static_cast<HostServices*>(self);
+  for (;;) {
+    const std::shared_ptr<ThreadTeam> team = services->team();
+    const absl::Status status = team->Run(fn, arg);
+    // Abandoned before our turn came: fn has not run, and there is a new team.
+    if (status.code() == absl::StatusCode::kAborted && team != services->team()) continue;
+    return static_cast<trine_status>(status.code());
+  }
 }
 
-void HostServices::Barrier(void* self) { static_cast<HostServices*>(self)->team_->Barrier(); }
+void HostServices::Barrier(void*) { ThreadTeam::Barrier(); }
 
 }  // namespace trine

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "plugins/thread_team.h"
@@ -22,14 +23,21 @@ class HostServices {
   HostServices& operator=(const HostServices&) = delete;
 
   const trine_host* table() const { return &table_; }
-  ThreadTeam& team() { return *team_; }
+
+  // Leaves the team behind, with whatever hangs in it, and makes a new one: for a watchdog that has
+  // given up on a device. Other devices' runs that were waiting for their turn go on with the new
+  // team. From any thread.
+  void ReplaceTeam();
 
  private:
   static void Log(void* self, uint32_t level, const char* message);
   static trine_status ParallelRun(void* self, trine_worker_fn fn, void* arg);
   static void Barrier(void* self);
+  std::shared_ptr<ThreadTeam> team() const;
 
-  std::unique_ptr<ThreadTeam> team_;
+  ThreadTeamOptions options_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<ThreadTeam> team_;  // guarded by mutex_
   LogSink log_;
   trine_host table_;
 };

@@ -52,7 +52,9 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::st
   library->path_ = path;
   // A path without a slash would be searched for on the loader's own path.
   const std::string file = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
-  library->handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  // Never unmapped: drivers leave threads, exit handlers and thread-local destructors behind, and
+  // code that is gone by the time they run is a crash far from its cause.
+  library->handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library->handle_ == nullptr) {
     return absl::FailedPreconditionError(ExplainLoadError(dlerror()));
   }

@@ -1,4 +1,4 @@
-// A plugin's shared object, loaded into this process.
+// A plugin's shared object, loaded into this process, where it stays until the process ends.
 #ifndef TRINE_PLUGINS_LIBRARY_H_
 #define TRINE_PLUGINS_LIBRARY_H_
 

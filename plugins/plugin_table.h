@@ -31,6 +31,24 @@ absl::Status CallPlugin(const std::string& what, Call call) {
   }
 }
 
+// The same for calls that return nothing or a plain value: what they would have returned is
+// `otherwise` after a throw, which has nowhere else to go.
+template <class Call, class Value>
+Value CallPluginOr(Value otherwise, Call call) noexcept {
+  try {
+    return call();
+  } catch (...) {
+    return otherwise;
+  }
+}
+template <class Call>
+void CallPluginQuietly(Call call) noexcept {
+  try {
+    call();
+  } catch (...) {  // a destructor has nobody to tell
+  }
+}
+
 }  // namespace trine
 
 #endif  // TRINE_PLUGINS_PLUGIN_TABLE_H_

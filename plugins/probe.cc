@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "plugins/child_process.h"
 #include "plugins/device_info_json.h"
 #include "plugins/library.h"

@@ -1,11 +1,11 @@
 // The side of probing that runs in the child process. Nothing here needs to survive a bad plugin:
 // every step is announced first, and the parent draws its conclusions.
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "absl/status/status.h"
+#include "nlohmann/json.hpp"
 #include "plugins/child_process.h"
 #include "plugins/device_info_json.h"
 #include "plugins/host_services.h"
@@ -101,8 +101,7 @@ absl::Status Probe(const std::string& path) {
 }  // namespace
 
 int ProbeMain(const std::string& path) {
-  const rlimit no_core{0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
+  FollowParent();
   const absl::Status status = Probe(path);
   if (!status.ok()) {
     Report({{"event", "error"},

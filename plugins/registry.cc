@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "plugins/device_info_json.h"
+#include "plugins/device_text.h"
 
 namespace trine {
 namespace {
@@ -131,13 +131,16 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
     DeviceFinding& device = *order[i];
     device.used = false;
     if ((device.info.flags & TRINE_DEVICE_UNUSABLE) != 0) {
-      device.reason = FieldText(device.info.reason, sizeof(device.info.reason));
+      device.reason = FieldText(device.info.reason);
       if (device.reason.empty()) device.reason = "the plugin calls it unusable and gives no reason";
       continue;
     }
     const auto owner = std::find_if(order.begin(), order.begin() + static_cast<ptrdiff_t>(i),
                                     [&](const DeviceFinding* other) {
-                                      return other->used && SameChip(other->info, device.info);
+                                      // One plugin's own devices are never one chip: a partitioned
+                                      // GPU has several of one PCI id.
+                                      return other->used && other->plugin != device.plugin &&
+                                             SameChip(other->info, device.info);
                                     });
     if (owner != order.begin() + static_cast<ptrdiff_t>(i)) {
       device.reason = absl::StrCat("the same chip is used through ",

@@ -86,6 +86,13 @@ TEST_F(RegistryTest, OrderCanBeTurned) {
   EXPECT_FALSE(Find(registry, "hip").used);
 }
 
+TEST_F(RegistryTest, PartitionsOfOneChipAreKept) {
+  Plugin("/p/hip", Sees("hip", {Chip(TRINE_TIER_DGPU, "part 0", "0000:03:00.0"),
+                                Chip(TRINE_TIER_DGPU, "part 1", "0000:03:00.0")}));
+  const Registry registry = Discover();
+  EXPECT_TRUE(registry.devices[0].used && registry.devices[1].used);
+}
+
 TEST_F(RegistryTest, UuidIdentifiesWherePciDoesNot) {
   trine_device_info a = Chip(TRINE_TIER_DGPU, "a", ""), b = Chip(TRINE_TIER_DGPU, "b", "");
   a.uuid[3] = b.uuid[3] = 9;

@@ -29,12 +29,14 @@ fs::path ProgramFolder() {
   return error ? fs::path() : program.parent_path();
 }
 
-// The folder of the object this code was linked into: libtrine.so in a program that embeds it, else
-// the program itself.
+// The folder of the shared object this code was linked into, libtrine.so in a program that embeds
+// it; empty when that is the program itself. A name that is not absolute is not trusted: for the
+// program the loader says what the caller wrote as argv[0], and resolving that would be looking
+// into the current folder.
 fs::path LibraryFolder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&FindPlugins), &info) == 0 ||
-      info.dli_fname == nullptr) {
+      info.dli_fname == nullptr || info.dli_fname[0] != '/') {
     return {};
   }
   std::error_code error;
@@ -133,6 +135,10 @@ SearchResult FindPlugins(const SearchOptions& options) {
 std::string FindProbeProgram(std::vector<std::string>* looked_at) {
   std::vector<std::string> places;
   if (const char* named = std::getenv("TRINE_PROBE"); named != nullptr && *named != '\0') {
+    if (named[0] != '/') {  // would depend on the current folder
+      if (looked_at != nullptr) *looked_at = {absl::StrCat(named, " (not an absolute path)")};
+      return "";
+    }
     places.push_back(named);
   } else {
     for (const SearchedFolder& folder : OwnFolders()) {

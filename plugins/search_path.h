@@ -34,7 +34,7 @@ struct SearchResult {
 SearchResult FindPlugins(const SearchOptions& options);
 
 // The path of trine-probe, or "" with the places looked at in `looked_at`. TRINE_PROBE names
-// another one.
+// another one, by an absolute path.
 std::string FindProbeProgram(std::vector<std::string>* looked_at);
 
 }  // namespace trine

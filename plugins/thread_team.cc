@@ -43,40 +43,61 @@ void Bind(std::thread& thread, int cpu) {
 
 struct ThreadTeam::State {
   std::vector<std::thread> threads;
-  uint32_t workers = 1;
+  uint32_t workers = 1;  // fixed before the first Run
 
   std::mutex mutex;
   std::condition_variable turn;
-  bool busy = false;  // one Run at a time; guarded by mutex
+  bool busy = false;       // guarded by mutex: one Run at a time
+  bool abandoned = false;  // guarded by mutex
 
-  // Published by Run before `generation` is raised, read by workers after they saw it.
+  // A run, published under mutex: fn and arg, then `run`, then `generation`, which workers watch.
   trine_worker_fn fn = nullptr;
   void* arg = nullptr;
+  std::atomic<uint32_t> run{0};
   std::atomic<uint32_t> generation{0};
-  std::atomic<uint32_t> running{0};
   std::atomic<bool> stop{false};
-  std::atomic<bool> abandoned{false};
+  std::atomic<uint32_t> running{0};  // workers but the caller that are not done with the run
+  std::atomic<bool> threw{false};
 
   // A barrier that any number of rounds can use: the last to arrive opens the next round.
   std::atomic<uint32_t> arrived{0};
   std::atomic<uint32_t> round{0};
 
   // The team whose worker this thread is at the moment.
-  static thread_local const State* inside;
+  static thread_local State* inside;
+
+  // One worker's share. A worker that throws will not come to the barriers that are left, so
+  // nobody waits at them any more.
+  void Share(uint32_t worker) {
+    inside = this;
+    try {
+      fn(arg, worker, workers);
+    } catch (...) {
+      threw.store(true, std::memory_order_release);
+    }
+    inside = nullptr;
+  }
 
   void Work(uint32_t worker) {
-    uint32_t seen = 0;
+    uint32_t seen = 0, done = 0;
     for (;;) {
       for (int i = 0; i < kSpins && generation.load(std::memory_order_acquire) == seen; ++i)
         Pause();
       generation.wait(seen, std::memory_order_acquire);
       seen = generation.load(std::memory_order_acquire);
+      // A run published before the stop is still owed to the Run that waits for it.
+      if (const uint32_t now = run.load(std::memory_order_acquire); now != done) {
+        done = now;
+        Share(worker);
+        if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
+      }
       if (stop.load(std::memory_order_acquire)) return;
-      inside = this;
-      fn(arg, worker, workers);
-      inside = nullptr;
-      if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
     }
+  }
+
+  void Wake() {
+    generation.fetch_add(1, std::memory_order_release);
+    generation.notify_all();
   }
 
   void WaitAllDone() {
@@ -90,13 +111,10 @@ struct ThreadTeam::State {
   }
 };
 
-thread_local const ThreadTeam::State* ThreadTeam::State::inside = nullptr;
+thread_local ThreadTeam::State* ThreadTeam::State::inside = nullptr;
 
 ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shared<State>()) {
   const uint32_t wanted = options.workers == 0 ? 1 : options.workers;
-  // Set before any thread reads it; lowered below only when a thread could not be made, and then
-  // no thread has work yet.
-  state_->threads.reserve(wanted - 1);
   for (uint32_t w = 1; w < wanted; ++w) {
     try {
       state_->threads.emplace_back([state = state_, w] { state->Work(w); });
@@ -111,49 +129,47 @@ ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shar
 }
 
 ThreadTeam::~ThreadTeam() {
-  if (state_->abandoned.load()) return;
+  if (state_->threads.empty() || !state_->threads.front().joinable()) return;
   state_->stop.store(true, std::memory_order_release);
-  state_->generation.fetch_add(1, std::memory_order_release);
-  state_->generation.notify_all();
+  state_->Wake();
   for (std::thread& thread : state_->threads) thread.join();
 }
 
 uint32_t ThreadTeam::workers() const { return state_->workers; }
 
 absl::Status ThreadTeam::Run(trine_worker_fn fn, void* arg) {
-  // By value: an abandoned team's object may be gone before its last Run returns.
+  // Held by value: an abandoned team's object may be gone before its last Run returns.
   const std::shared_ptr<State> state = state_;
   if (State::inside != nullptr) {
     return absl::FailedPreconditionError("parallel_run was called from inside parallel_run");
   }
   {
     std::unique_lock<std::mutex> lock(state->mutex);
-    state->turn.wait(lock, [&] { return !state->busy || state->abandoned.load(); });
-    if (state->abandoned.load()) return absl::UnavailableError("the thread team was given up");
+    state->turn.wait(lock, [&] { return !state->busy || state->abandoned; });
+    if (state->abandoned) return absl::AbortedError("the thread team was given up");
     state->busy = true;
-  }
-  state->fn = fn;
-  state->arg = arg;
-  if (state->workers > 1) {
+    state->fn = fn;
+    state->arg = arg;
+    state->threw.store(false, std::memory_order_relaxed);
+    state->arrived.store(0, std::memory_order_relaxed);
     state->running.store(state->workers - 1, std::memory_order_relaxed);
-    state->generation.fetch_add(1, std::memory_order_release);
-    state->generation.notify_all();
+    state->run.fetch_add(1, std::memory_order_release);
+    if (state->workers > 1) state->Wake();
   }
-  State::inside = state.get();
-  fn(arg, 0, state->workers);
-  State::inside = nullptr;
+  state->Share(0);
   state->WaitAllDone();
+  const bool threw = state->threw.load(std::memory_order_acquire);
   {
     std::lock_guard<std::mutex> lock(state->mutex);
     state->busy = false;
   }
   state->turn.notify_one();
-  return absl::OkStatus();
+  return threw ? absl::InternalError("a worker function threw an exception") : absl::OkStatus();
 }
 
 void ThreadTeam::Barrier() {
-  State& state = *state_;
-  if (State::inside != &state || state.workers == 1) return;
+  if (State::inside == nullptr || State::inside->workers == 1) return;
+  State& state = *State::inside;
   const uint32_t round = state.round.load(std::memory_order_acquire);
   if (state.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == state.workers) {
     state.arrived.store(0, std::memory_order_relaxed);
@@ -161,12 +177,13 @@ void ThreadTeam::Barrier() {
     return;
   }
   for (int spins = 0; state.round.load(std::memory_order_acquire) == round; ++spins) {
+    if (state.threw.load(std::memory_order_acquire)) return;
     if (spins < kSpins) {
       Pause();
-    } else if (!state.abandoned.load(std::memory_order_relaxed)) {
+    } else if (!state.stop.load(std::memory_order_relaxed)) {
       std::this_thread::yield();  // more threads than processors: let the others arrive
     } else {
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // for ever, but quietly
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // abandoned: wait, but quietly
     }
   }
 }
@@ -174,12 +191,11 @@ void ThreadTeam::Barrier() {
 void ThreadTeam::Abandon() {
   {
     std::lock_guard<std::mutex> lock(state_->mutex);
-    if (state_->abandoned.exchange(true)) return;
+    if (std::exchange(state_->abandoned, true)) return;
   }
   state_->turn.notify_all();
   state_->stop.store(true, std::memory_order_release);
-  state_->generation.fetch_add(1, std::memory_order_release);
-  state_->generation.notify_all();  // idle workers go home; the hung one keeps its own reference
+  state_->Wake();  // idle workers go home; a hung one keeps its own reference to the state
   for (std::thread& thread : state_->threads) thread.detach();
 }
 

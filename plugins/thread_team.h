@@ -24,7 +24,7 @@ struct ThreadTeamOptions {
 class ThreadTeam {
  public:
   explicit ThreadTeam(const ThreadTeamOptions& options);
-  ~ThreadTeam();  // joins, unless abandoned
+  ~ThreadTeam();  // joins, unless abandoned; nothing else may be under way on the object
   ThreadTeam(const ThreadTeam&) = delete;
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
@@ -32,14 +32,17 @@ class ThreadTeam {
   uint32_t workers() const;
 
   // Runs fn(arg, w, workers) on every worker, the caller being 0, and returns when all are done.
-  // Calls from different threads take turns. FAILED_PRECONDITION from inside a worker.
+  // Calls from different threads take turns.
+  //   FAILED_PRECONDITION  called from inside a worker, of any team; fn did not run
+  //   ABORTED              the team was abandoned; fn did not run
+  //   INTERNAL             fn threw on some worker: its breach of the ABI, the team goes on
   absl::Status Run(trine_worker_fn fn, void* arg);
 
-  // Inside Run, by all workers. Outside it does nothing.
-  void Barrier();
+  // By all workers of the calling worker's team, whichever that is. Outside Run it does nothing.
+  static void Barrier();
 
-  // Gives up threads that will never return: they keep what they use, the team runs nothing more.
-  // For a host whose device watchdog has fired; Run may still be executing in another thread.
+  // Gives up threads that may never return: they keep what they use, and the team starts nothing
+  // more. Callers waiting for their turn get ABORTED; a Run under way goes on as far as it can.
   void Abandon();
 
  private:

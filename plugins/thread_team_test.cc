@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "plugins/host_services.h"
 
 namespace trine {
 namespace {
@@ -37,17 +38,16 @@ TEST(ThreadTeamTest, BarrierSeparatesPhases) {
   constexpr uint32_t kWorkers = 5;
   ThreadTeam team({kWorkers, {}});
   struct Phases {
-    ThreadTeam* team;
     std::atomic<int> arrived{0};
     std::atomic<int> early{0};
-  } phases{&team};
+  } phases;
   const auto step = [](void* arg, uint32_t, uint32_t n) {
     auto* p = static_cast<Phases*>(arg);
     for (int phase = 1; phase <= 50; ++phase) {
       ++p->arrived;
-      p->team->Barrier();
+      ThreadTeam::Barrier();
       if (p->arrived < phase * static_cast<int>(n)) ++p->early;
-      p->team->Barrier();
+      ThreadTeam::Barrier();
     }
   };
   ASSERT_TRUE(team.Run(step, &phases).ok());
@@ -109,6 +109,29 @@ TEST(ThreadTeamTest, BindsWorkers) {
   EXPECT_EQ(where.cpu, 0);
 }
 
+// A throwing worker is the plugin's fault; neither its fellows at a barrier nor the next run may
+// suffer from it.
+TEST(ThreadTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
+  for (uint32_t workers : {1u, 3u}) {
+    for (uint32_t culprit = 0; culprit < workers; ++culprit) {
+      ThreadTeam team({workers, {}});
+      const auto toss = [](void* arg, uint32_t worker, uint32_t) {
+        if (worker == *static_cast<uint32_t*>(arg)) throw 42;
+        ThreadTeam::Barrier();
+      };
+      EXPECT_EQ(team.Run(toss, &culprit).code(), absl::StatusCode::kInternal);
+      std::atomic<int> ran{0};
+      const auto count = [](void* arg, uint32_t, uint32_t) {
+        ThreadTeam::Barrier();
+        ++*static_cast<std::atomic<int>*>(arg);
+        ThreadTeam::Barrier();
+      };
+      EXPECT_TRUE(team.Run(count, &ran).ok());
+      EXPECT_EQ(ran, static_cast<int>(workers));
+    }
+  }
+}
+
 // A worker that never comes back must not keep the process, or a new team, from going on.
 TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
   static std::atomic<bool> release{false};
@@ -123,12 +146,45 @@ TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
   while (!hung) std::this_thread::yield();
   std::thread next([&team] {
     EXPECT_EQ(team->Run([](void*, uint32_t, uint32_t) {}, nullptr).code(),
-              absl::StatusCode::kUnavailable);
+              absl::StatusCode::kAborted);
   });
   team->Abandon();
   next.join();
   ThreadTeam fresh({2, {}});
   EXPECT_TRUE(fresh.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok());
+  release = true;
+  stuck.join();
+}
+
+// Through the host's table: one device's plan hangs, the host gives up on it, and another device's
+// plan, which was waiting for the team, runs on the new one.
+TEST(HostServicesTest, ReplacesAHungTeam) {
+  static std::atomic<bool> release{false};
+  static std::atomic<bool> hung{false};
+  HostServices host({2, {}}, nullptr);
+  const trine_host& table = *host.table();
+  std::thread stuck([&table] {
+    table.parallel_run(
+        table.self,
+        [](void*, uint32_t worker, uint32_t) {
+          if (worker == 0) return;
+          hung = true;
+          while (!release) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        nullptr);
+  });
+  while (!hung) std::this_thread::yield();
+  std::atomic<int> ran{0};
+  std::thread waiting([&] {
+    EXPECT_EQ(
+        table.parallel_run(
+            table.self,
+            [](void* arg, uint32_t, uint32_t) { ++*static_cast<std::atomic<int>*>(arg); }, &ran),
+        TRINE_OK);
+  });
+  host.ReplaceTeam();
+  waiting.join();
+  EXPECT_EQ(ran, 2);
   release = true;
   stuck.join();
 }

@@ -45,8 +45,7 @@ int32_t trine_detect(const trine_detect_options* given, char** json) {
         machine.registry.search.explicit_paths.emplace_back(path);
       }
     }
-    *json = CopyText(trine::MachineReport(trine::DescribeMachine(machine))
-                         .dump(2, ' ', false, nlohmann::detail::error_handler_t::replace));
+    *json = CopyText(trine::MachineReportText(trine::DescribeMachine(machine)));
     return TRINE_OK;
   } catch (const std::bad_alloc&) {
     return TRINE_RESOURCE_EXHAUSTED;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
 #include "plugins/device_info_json.h"
 #include "runtime/version.h"
 
@@ -116,21 +117,6 @@ Json DeviceJson(const Inventory& inventory, const InventoryDevice& device) {
   return json;
 }
 
-}  // namespace
-
-Inventory DescribeMachine(const MachineOptions& options) {
-  detect::Machine machine = detect::DetectMachine({options.root});
-  // Plugins belong to the machine that runs them: another machine's files say nothing of them.
-  const bool here = options.root.empty() || options.root == "/";
-  Inventory inventory =
-      TakeInventory(std::move(machine), here ? DiscoverPlugins(options.registry) : Registry());
-  if (!here) {
-    inventory.problems = {absl::StrCat("described from ", options.root,
-                                       ": plugins are not looked for, so no device is in use")};
-  }
-  return inventory;
-}
-
 Json MachineReport(const Inventory& inventory) {
   Json json = {{"version", Version()},
                {"abi", AbiVersionText()},
@@ -164,6 +150,25 @@ Json MachineReport(const Inventory& inventory) {
   for (const auto& note : inventory.registry.notes) json["notes"].push_back(note);
   for (const auto& problem : inventory.problems) json["problems"].push_back(problem);
   return json;
+}
+
+}  // namespace
+
+Inventory DescribeMachine(const MachineOptions& options) {
+  detect::Machine machine = detect::DetectMachine({options.root});
+  // Plugins belong to the machine that runs them: another machine's files say nothing of them.
+  const bool here = options.root.empty() || options.root == "/";
+  Inventory inventory =
+      TakeInventory(std::move(machine), here ? DiscoverPlugins(options.registry) : Registry());
+  if (!here) {
+    inventory.problems = {absl::StrCat("described from ", options.root,
+                                       ": plugins are not looked for, so no device is in use")};
+  }
+  return inventory;
+}
+
+std::string MachineReportText(const Inventory& inventory) {
+  return MachineReport(inventory).dump(2, ' ', false, nlohmann::detail::error_handler_t::replace);
 }
 
 }  // namespace trine

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "dispatch/inventory.h"
-#include "nlohmann/json.hpp"
 
 namespace trine {
 
@@ -18,7 +17,7 @@ struct MachineOptions {
 // Looks at the machine and at all plugins.
 Inventory DescribeMachine(const MachineOptions& options);
 
-nlohmann::ordered_json MachineReport(const Inventory& inventory);
+std::string MachineReportText(const Inventory& inventory);
 
 }  // namespace trine
 

@@ -45,9 +45,9 @@ void CheckTeamRefused(Trial& trial, Bench& bench, Session& s) {
 // their own may still give it: then there is nothing to see.
 void CheckOutOfMemory(Trial& trial, Session& s) {
   constexpr uint64_t kRoom = 256 << 20;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return trial.Skip("sanitizers need the whole address space");
-#endif
+  if (TRINE_SANITIZER_HERE != TRINE_SANITIZER_NONE) {
+    return trial.Skip("sanitizers need the whole address space");
+  }
   rlimit before{};
   if (getrlimit(RLIMIT_AS, &before) != 0) return trial.Skip("RLIMIT_AS can't be read");
   rlimit tight = before;

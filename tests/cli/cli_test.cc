@@ -184,10 +184,34 @@ TEST_F(CliTest, MissingProbeIsSaidWithItsPlaces) {
   EXPECT_FALSE(report["problems"].empty());
 }
 
+// Neither plugins nor the probe may come from the folder one happens to stand in, also when the
+// program was found on the PATH and something of its name lies there.
 TEST_F(CliTest, CurrentFolderIsNotSearched) {
   fs::copy_file(TRINE_CPU_PLUGIN, folder_ / "libtrine-backend-here.so");
-  const Output output = Shell("cd " + folder_.string() + " && '" TRINE_PROGRAM "' detect --json");
-  EXPECT_THAT(output.text, Not(HasSubstr("backend-here")));
+  std::ofstream(folder_ / "trine") << "#!/bin/sh\n";
+  std::ofstream(folder_ / "trine-probe")
+      << "#!/bin/sh\ntouch " << (folder_ / "ran").string() << "\n";
+  fs::permissions(folder_ / "trine-probe", fs::perms::owner_all);
+  fs::create_directory(folder_ / "bin");
+  fs::copy_file(TRINE_PROGRAM, folder_ / "bin/trine");  // an installation without its probe
+  const std::string bin = fs::path(TRINE_PROGRAM).parent_path().string();
+  for (const std::string& path : {bin, (folder_ / "bin").string()}) {
+    for (const char* extra : {"", "TRINE_PROBE=./trine-probe ", "TRINE_PLUGIN_PATH=. "}) {
+      const Output output = Shell("cd " + folder_.string() + " && PATH='" + path + "':$PATH " +
+                                  extra + "trine detect --json");
+      EXPECT_EQ(output.code, 0) << output.errors;
+      EXPECT_THAT(output.text, Not(HasSubstr("backend-here"))) << path << " " << extra;
+    }
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "ran"));
+}
+
+TEST_F(CliTest, PipesAndDevicesDoNotHangIt) {
+  ASSERT_EQ(Shell("mkfifo " + (folder_ / "libtrine-backend-pipe.so").string()).code, 0);
+  fs::create_symlink("/dev/zero", folder_ / "libtrine-backend-zero.so");
+  const json report = DetectJson("--plugin " + folder_.string());
+  EXPECT_THAT(PluginOf(report, "backend-pipe")["reason"], HasSubstr("not a file"));
+  EXPECT_THAT(PluginOf(report, "backend-zero")["reason"], HasSubstr("not a file"));
 }
 
 TEST_F(CliTest, CheckOfNothingIsAFailureWithAReason) {

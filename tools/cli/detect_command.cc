@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "plugins/device_info_json.h"
+#include "plugins/device_text.h"
 #include "runtime/machine_report.h"
 #include "runtime/version.h"
 #include "tools/cli/commands.h"
@@ -131,11 +131,8 @@ struct DetectArguments {
 
 int Detect(const DetectArguments& arguments) {
   const Inventory inventory = DescribeMachine(arguments.machine);
-  const std::string text = arguments.json
-                               ? MachineReport(inventory).dump(
-                                     2, ' ', false, nlohmann::detail::error_handler_t::replace) +
-                                     "\n"
-                               : FormatInventory(inventory);
+  const std::string text =
+      arguments.json ? MachineReportText(inventory) + "\n" : FormatInventory(inventory);
   std::fputs(text.c_str(), stdout);
   return 0;
 }

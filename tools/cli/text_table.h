@@ -2,6 +2,7 @@
 #ifndef TRINE_TOOLS_CLI_TEXT_TABLE_H_
 #define TRINE_TOOLS_CLI_TEXT_TABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -95,10 +95,10 @@ void BM_Barrier(benchmark::State& state) {
   constexpr int kRounds = 1000;
   for (auto _ : state) {
     (void)team.Run(
-        [](void* arg, uint32_t, uint32_t) {
-          for (int i = 0; i < kRounds; ++i) static_cast<ThreadTeam*>(arg)->Barrier();
+        [](void*, uint32_t, uint32_t) {
+          for (int i = 0; i < kRounds; ++i) ThreadTeam::Barrier();
         },
-        &team);
+        nullptr);
   }
   state.SetItemsProcessed(state.iterations() * kRounds);
 }
