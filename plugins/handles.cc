@@ -100,13 +100,14 @@ absl::StatusOr<Buffer> Buffer::Allocate(std::shared_ptr<Device> device, uint64_t
   return Buffer(std::move(device), *handle);
 }
 
-absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device, void* data, uint64_t bytes) {
+absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device,
+                                      const trine_import_desc& desc) {
   if (device->table().buffer_import == nullptr) {
     return absl::UnimplementedError(device->Name("the plugin does not import host memory"));
   }
   auto handle = Obtain<trine_buffer>(
       device->Name("buffer_import"), [&](trine_buffer** out, trine_error* err) {
-        return device->table().buffer_import(device->handle(), data, bytes, out, err);
+        return device->table().buffer_import(device->handle(), &desc, out, err);
       });
   if (!handle.ok()) return handle.status();
   return Buffer(std::move(device), *handle);

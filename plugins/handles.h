@@ -107,7 +107,8 @@ class Buffer : public Owned<trine_buffer, &trine_plugin::buffer_free> {
   static absl::StatusOr<Buffer> Allocate(std::shared_ptr<Device> device, uint64_t bytes,
                                          uint32_t memory);
   // UNIMPLEMENTED where the plugin does not import; the caller copies instead.
-  static absl::StatusOr<Buffer> Import(std::shared_ptr<Device> device, void* data, uint64_t bytes);
+  static absl::StatusOr<Buffer> Import(std::shared_ptr<Device> device,
+                                       const trine_import_desc& desc);
   absl::Status Write(uint64_t offset, const void* data, uint64_t bytes) const;
   absl::Status Read(uint64_t offset, void* data, uint64_t bytes) const;
   void* host_ptr() const;  // null where the host can't see the memory

@@ -116,12 +116,22 @@ TEST_F(HandlesTest, ErrorsNameThePluginAndTheCall) {
 
 TEST_F(HandlesTest, ImportsAlignedMemory) {
   alignas(64) float memory[32] = {};
-  auto imported = Buffer::Import(device_, memory, sizeof(memory));
+  trine_import_desc desc{};
+  desc.struct_size = sizeof(desc);
+  desc.memory = TRINE_MEMORY_WEIGHTS;
+  desc.host_ptr = memory;
+  desc.bytes = sizeof(memory);
+  auto imported = Buffer::Import(device_, desc);
   ASSERT_TRUE(imported.ok()) << imported.status();
   const float one = 1.0f;
   ASSERT_TRUE(imported->Write(4, &one, 4).ok());
   EXPECT_EQ(memory[1], 1.0f);
-  EXPECT_FALSE(Buffer::Import(device_, memory + 1, 64).ok());
+  desc.flags = TRINE_IMPORT_READ_ONLY;
+  auto read_only = Buffer::Import(device_, desc);
+  ASSERT_TRUE(read_only.ok()) << read_only.status();
+  EXPECT_EQ(read_only->Write(0, &one, 4).code(), absl::StatusCode::kInvalidArgument);
+  desc.host_ptr = memory + 1;
+  EXPECT_FALSE(Buffer::Import(device_, desc).ok());
 }
 
 TEST_F(HandlesTest, MovedFromHandlesGiveNothingBackTwice) {

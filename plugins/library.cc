@@ -46,23 +46,27 @@ absl::Status PluginLibrary::CheckFile(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::string& path) {
+absl::StatusOr<trine_plugin_query_fn> PluginLibrary::LoadQuery(const std::string& path) {
   if (absl::Status status = CheckFile(path); !status.ok()) return status;
-  std::unique_ptr<PluginLibrary> library(new PluginLibrary());
-  library->path_ = path;
   // A path without a slash would be searched for on the loader's own path.
   const std::string file = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
   // Never unmapped: drivers leave threads, exit handlers and thread-local destructors behind, and
   // code that is gone by the time they run is a crash far from its cause.
-  library->handle_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  if (library->handle_ == nullptr) {
-    return absl::FailedPreconditionError(ExplainLoadError(dlerror()));
-  }
-  library->query_ =
-      reinterpret_cast<trine_plugin_query_fn>(dlsym(library->handle_, "trine_plugin_query"));
-  if (library->query_ == nullptr) {
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == nullptr) return absl::FailedPreconditionError(ExplainLoadError(dlerror()));
+  const auto query = reinterpret_cast<trine_plugin_query_fn>(dlsym(handle, "trine_plugin_query"));
+  if (query == nullptr) {
     return absl::InvalidArgumentError("not a plugin: it does not export trine_plugin_query");
   }
+  return query;
+}
+
+absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::string& path) {
+  const auto query = LoadQuery(path);
+  if (!query.ok()) return query.status();
+  std::unique_ptr<PluginLibrary> library(new PluginLibrary());
+  library->path_ = path;
+  library->query_ = *query;
   try {
     library->raw_ = library->query_(TRINE_ABI_VERSION);
   } catch (...) {
@@ -72,10 +76,6 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::st
   if (!table.ok()) return table.status();
   library->table_ = *table;
   return library;
-}
-
-PluginLibrary::~PluginLibrary() {
-  if (handle_ != nullptr) dlclose(handle_);
 }
 
 }  // namespace trine

@@ -17,11 +17,14 @@ class PluginLibrary {
   // program's sanitizer.
   static absl::Status CheckFile(const std::string& path);
 
+  // Checks the file and loads it for good, without calling what it exports. Says what a person can
+  // do about a library that is missing.
+  static absl::StatusOr<trine_plugin_query_fn> LoadQuery(const std::string& path);
+
   // Checks the file, loads it and adopts its table. Runs the plugin's constructors, so a plugin
   // nobody has probed yet belongs into a child process (plugins/probe.h).
   static absl::StatusOr<std::unique_ptr<PluginLibrary>> Load(const std::string& path);
 
-  ~PluginLibrary();
   PluginLibrary(const PluginLibrary&) = delete;
   PluginLibrary& operator=(const PluginLibrary&) = delete;
 
@@ -34,7 +37,6 @@ class PluginLibrary {
   PluginLibrary() = default;
 
   std::string path_;
-  void* handle_ = nullptr;
   trine_plugin_query_fn query_ = nullptr;
   const trine_plugin* raw_ = nullptr;
   trine_plugin table_{};

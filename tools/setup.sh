@@ -47,6 +47,13 @@ trine_install() {
   fi
   missing=$(trine_missing "${names[@]}")
   [ -n "$missing" ] || return 0
+  # What could not be had is not asked for again until tomorrow, or until something has changed.
+  local stamp="$trine_root/build/.packages-missing"
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$missing" ] &&
+     [ -n "$(find "$stamp" -mmin -1440 2>/dev/null)" ]; then
+    trine_say "trine: still missing (tried within a day; remove build/.packages-missing to retry):" $missing
+    return 0
+  fi
   trine_say "trine: installing" $missing
   local log; log=$(mktemp)
   if ! { trine_as_root apt-get update -qq &&
@@ -58,7 +65,10 @@ trine_install() {
         --no-install-recommends "$name" >>"$log" 2>&1 || true
     done
   fi
+  trine_fresh=--fresh  # what is installed has changed: look for everything anew
   missing=$(trine_missing "${names[@]}")
+  mkdir -p "$trine_root/build"
+  printf '%s' "$missing" >"$stamp"
   for name in $missing; do
     for entry in "${entries[@]}"; do
       [ "${entry%%:*}" = "$name" ] || continue
@@ -97,9 +107,10 @@ trine_build() {
   exec 9>"$dir/.trine-lock"
   flock 9
   log="$dir/trine-build.log"
-  if [ ! -f "$dir/build.ninja" ]; then
+  if [ ! -f "$dir/build.ninja" ] || [ -n "${trine_fresh:-}" ]; then
     trine_say "trine: configuring build/$preset"
-    if ! (cd "$trine_root" && cmake --preset "$preset" ${TRINE_CMAKE_ARGS:-}) >"$log" 2>&1; then
+    if ! (cd "$trine_root" && cmake ${trine_fresh:-} --preset "$preset" ${TRINE_CMAKE_ARGS:-}) \
+         >"$log" 2>&1; then
       cat "$log" >&2
       return 1
     fi

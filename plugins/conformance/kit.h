@@ -40,6 +40,8 @@ struct KitOptions {
   std::string options;       // for the plugin's open
   std::string resume_after;  // leaves out every check up to this one; "" = none
   bool long_run = false;     // no time limits on the cycles, more random cases
+  // A device that is not there is no failure: GPU plugins on machines without the GPU.
+  bool allow_no_device = false;
 };
 
 void RunKit(trine_plugin_query_fn query, const KitOptions& options, Sink& sink);

@@ -118,7 +118,12 @@ void CheckHostPointer(Trial& trial, Session& s) {
 Answer Import(Trial& trial, Session& s, void* pointer, uint64_t bytes, BufferPtr* out) {
   trine_buffer* buffer = nullptr;
   const Answer answer = trial.Call("buffer_import", [&](trine_error* err) {
-    return s.table().buffer_import(s.device(), pointer, bytes, &buffer, err);
+    trine_import_desc desc{};
+    desc.struct_size = sizeof(desc);
+    desc.memory = TRINE_MEMORY_WEIGHTS;
+    desc.host_ptr = pointer;
+    desc.bytes = bytes;
+    return s.table().buffer_import(s.device(), &desc, &buffer, err);
   });
   if (answer.Ok()) *out = s.Own(buffer);
   return answer;

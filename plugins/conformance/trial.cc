@@ -105,12 +105,21 @@ void Trial::ReadMessage(const char* function, const trine_error& err, Answer* an
 Runner::Runner(const KitOptions& options, Sink& sink)
     : options_(options), sink_(sink), resumed_(options.resume_after.empty()) {}
 
+bool Runner::Reached(const std::string& name) {
+  const bool reached = resumed_;
+  resumed_ |= name == options_.resume_after;
+  return reached;
+}
+
 void Runner::Run(const std::string& name, const std::function<void(Trial&)>& body) {
-  if (!resumed_) {
-    resumed_ = name == options_.resume_after;
-    return;
-  }
-  if (name.find(options_.filter) == std::string::npos) return;
+  if (Reached(name) && name.find(options_.filter) != std::string::npos) Perform(name, body);
+}
+
+void Runner::RunUnfiltered(const std::string& name, const std::function<void(Trial&)>& body) {
+  if (Reached(name)) Perform(name, body);
+}
+
+void Runner::Perform(const std::string& name, const std::function<void(Trial&)>& body) {
   sink_.Begin(name);
   Trial trial(&sink_);
   const auto start = std::chrono::steady_clock::now();

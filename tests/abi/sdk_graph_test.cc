@@ -137,11 +137,8 @@ TEST(CopyGraphTest, AttributesOfAnOlderHostReadAsZero) {
 
 TEST(CopyGraphTest, RefusesBadSlots) {
   GraphBuilder b = Good();
-  b.slots[0].role = 0;
-  EXPECT_THAT(b.Refusal(), HasSubstr("role"));
-  b = Good();
   b.slots[0].alternates = 0;
-  EXPECT_THAT(b.Refusal(), HasSubstr("alternates"));
+  EXPECT_THAT(b.Refusal(), HasSubstr("alternate"));
   b = Good();
   b.slots[0].alternates = 0xffffffffu;
   EXPECT_THAT(b.Refusal(), HasSubstr("alternates"));
@@ -181,8 +178,6 @@ TEST(CopyGraphTest, RefusesUnknownNumerics) {
 
 TEST(CopyGraphTest, RefusesBadTensors) {
   GraphBuilder b = Good();
-  b.tensors[0].dtype = 0;
-  EXPECT_THAT(b.Refusal(), HasSubstr("dtype"));
   for (const uint32_t rank : {0u, 5u, 0xffffffffu}) {
     b = Good();
     b.tensors[0].rank = rank;

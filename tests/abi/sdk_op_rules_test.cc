@@ -189,6 +189,42 @@ TEST(CheckOpTest, RefusesKindsItDoesNotKnow) {
   }
 }
 
+// A newer host's types and roles take away the ops that use them, and no others.
+TEST(CheckOpTest, RefusesOnlyTheOpsThatUseWhatItDoesNotKnow) {
+  GraphBuilder b;
+  const uint32_t x = b.F32({8}), strange = b.F32({8}), y = b.F32({8});
+  b.Op(TRINE_OP_ADD, {x, x}, {y});
+  b.Op(TRINE_OP_ADD, {x, strange}, {y});
+  b.tensors[strange].dtype = 34;
+  Graph graph;
+  ASSERT_EQ(b.Refusal(&graph), "");
+  EXPECT_EQ(CheckOp(graph, 0), "");
+  EXPECT_EQ(CheckOp(graph, 1), "add: unknown type 34");
+  b.tensors[strange].dtype = TRINE_DTYPE_F32;
+  b.slots[b.tensors[strange].slot].role = 9;
+  ASSERT_EQ(b.Refusal(&graph), "");
+  EXPECT_EQ(CheckOp(graph, 0), "");
+  EXPECT_EQ(CheckOp(graph, 1), "add: a slot of an unknown role");
+}
+
+TEST(CheckOpTest, ParametersOfOneRangeAreStillTwo) {
+  GraphBuilder b;
+  const int64_t n = b.Param(1, 8), m = b.Param(1, 8);
+  b.Op(TRINE_OP_ADD, {b.F32({4, n}), b.F32({4, n})}, {b.F32({4, m})});
+  Graph graph;
+  ASSERT_EQ(b.Refusal(&graph), "");
+  EXPECT_EQ(CheckOp(graph, 0), "add: dimensions differ");
+}
+
+TEST(CheckOpTest, DimensionsThatBoundOthersAreConstants) {
+  GraphBuilder b;
+  const int64_t n = b.Param(4, 8);
+  b.Op(TRINE_OP_TOP_K, {b.F32({n, 2})}, {b.I32({4, 2}), b.F32({4, 2})});
+  Graph graph;
+  ASSERT_EQ(b.Refusal(&graph), "");
+  EXPECT_EQ(CheckOp(graph, 0), "top_k: a dimension must be a constant");
+}
+
 TEST(CheckOpTest, RulesMustHoldAtMinimaToo) {
   GraphBuilder g;
   const int64_t tokens = g.Param(1, 8);

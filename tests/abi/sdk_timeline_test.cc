@@ -138,6 +138,14 @@ TEST_F(SubmitTest, AFailedWaitFailsTheSignalsAndRunsNothing) {
   EXPECT_STREQ(err_.message, "gone");
 }
 
+// The failure is somebody else's: the caller must not take it for this device's loss.
+TEST_F(SubmitTest, AFailedWaitWithoutSignalsIsAborted) {
+  a_.SetFailed(TRINE_UNAVAILABLE, "gone", nullptr);
+  EXPECT_EQ(Submit({{&a_, 1}}, {}), TRINE_ABORTED);
+  EXPECT_STREQ(err_.message, "a wait has failed: gone");
+  EXPECT_EQ(runs_, 0);
+}
+
 TEST_F(SubmitTest, BlocksUntilItsWaitsAreReached) {
   std::thread submitter([&] { EXPECT_EQ(Submit({{&a_, 1}}, {{&b_, 1}}), TRINE_OK); });
   EXPECT_EQ(b_.Wait(1, kSoon, nullptr), TRINE_DEADLINE_EXCEEDED);

@@ -5,7 +5,8 @@
  *
  *  - Structs grow only at the end. A struct passed by pointer starts with `struct_size`, set by its
  *    writer to its own sizeof; the other side reads or writes no byte beyond it. Elements of arrays
- *    carry no size: the struct that holds the array holds its stride in bytes.
+ *    carry no size: the struct that holds the array holds its stride in bytes. A host puts another
+ *    value than 0 into a member, or a flag, only when the plugin's abi_version knows it.
  *  - Enumerator values are never renumbered or reused. 0 is never a valid kind.
  *  - Fallible calls return trine_status and may fill `err` (caller-owned, may be NULL).
  *  - No exception, longjmp, signal, exit or abort leaves a plugin. Nothing allocated on one side is
@@ -55,7 +56,7 @@ enum {
   TRINE_OUT_OF_RANGE = 11,
   TRINE_UNIMPLEMENTED = 12, /* refused: op_query said so, and why */
   TRINE_INTERNAL = 13,
-  TRINE_UNAVAILABLE = 14, /* device lost: sticky, every later call on the device says it again */
+  TRINE_UNAVAILABLE = 14, /* from a call: its device is lost, and says so from now on */
   TRINE_DATA_LOSS = 15
 };
 
@@ -123,8 +124,8 @@ typedef struct trine_device_info {
   char name[64];                 /* what the chip is called */
   char arch[32];                 /* "gfx1100", "sm_90", "avx512-vnni", or "" */
   char driver[64];               /* name and version: part of calibration keys */
-  char memory_pool[32];          /* devices of one pool share memory_total; "system" is RAM */
-  char bandwidth_domain[32];     /* devices of one domain share a bus; "system" is RAM's */
+  char memory_pool[64];          /* devices of one pool share memory_total; "system" is RAM */
+  char bandwidth_domain[64];     /* devices of one domain share a bus; "system" is RAM's */
   char reason[128];              /* with UNUSABLE */
 } trine_device_info;
 
@@ -141,6 +142,18 @@ typedef struct trine_buffer_desc {
   uint32_t memory;
   uint64_t bytes; /* more than 0 */
 } trine_buffer_desc;
+
+enum { TRINE_IMPORT_READ_ONLY = 1u << 0 }; /* the pages can't be written: a mapped file */
+
+/* Memory of the host's that a buffer is to stand on, until the buffer is freed. */
+typedef struct trine_import_desc {
+  uint32_t struct_size;
+  uint32_t memory;
+  uint32_t flags;
+  uint32_t reserved;
+  void* host_ptr; /* a multiple of import_alignment, as is bytes */
+  uint64_t bytes;
+} trine_import_desc;
 
 /* A window of a buffer. */
 typedef struct trine_span {
@@ -218,7 +231,8 @@ enum {
   TRINE_OP_ROPE = 6,         /* x [d,heads,m], table f32 [2*pairs,m] -> y; trine_rope_attr */
   TRINE_OP_KV_STORE = 7,     /* x [d,kv_heads,m], slots i32 [m] -> cache */
   TRINE_OP_ATTENTION = 8,    /* q [d,heads,m], k cache, v cache, block_table i32 [blocks,seqs],
-                                q_offsets i32 [seqs+1], kv_lengths i32 [seqs], sinks? f32 [heads]
+                                q_offsets i32 [seqs+1 or more], kv_lengths i32 [seqs],
+                               sinks? f32 [heads]
                                 -> y [dv,heads,m]; trine_attention_attr */
   TRINE_OP_GLU = 9,          /* gate, up -> y; trine_glu_attr */
   TRINE_OP_ACTIVATION = 10,  /* x -> y; trine_activation_attr */
@@ -309,7 +323,7 @@ enum {
   TRINE_PARAM_TOKENS = 2,
   TRINE_PARAM_SEQUENCES = 3,
   TRINE_PARAM_OUTPUT_ROWS = 4,
-  TRINE_PARAM_KV_POSITIONS = 5 /* no dimension: the longest kv_length of the run, for the grid */
+  TRINE_PARAM_KV_POSITIONS = 5 /* no dimension: no kv_length of the run is above it; for the grid */
 };
 
 /* A number known only at run time, within bounds known when the plan is made. */
@@ -354,9 +368,10 @@ typedef struct trine_plan_info {
   uint64_t scratch_bytes; /* of STATE memory, TEMP slots included; 0 = none */
 } trine_plan_info;
 
-/* A layout the device likes for one tensor, and how its rows are grouped in it: group g holds rows
- * [g*group_rows, (g+1)*group_rows) at byte g*group_bytes. A row is one line of dims[0] values; of a
- * KV cache, one block. */
+/* A layout the device likes for one tensor, and how its rows are grouped in it. Each matrix of dims
+ * [0] and [1] is grouped by itself: its group g holds rows [g*group_rows, (g+1)*group_rows), the
+ * last one padded, and its groups follow those of the matrix before, group_bytes each. A row is one
+ * line of dims[0] values; of a KV cache, one block, and the cache is one matrix. */
 typedef struct trine_layout_info {
   uint64_t layout; /* public: below 2^32, listed in docs/plugin-abi.md; else the plugin's own */
   uint64_t packed_bytes;
@@ -383,8 +398,8 @@ typedef struct trine_layout_convert_args {
   uint32_t direction;
   const trine_tensor* tensor; /* dims are all known */
   uint64_t layout;
-  uint64_t row_begin; /* a multiple of group_rows */
-  uint64_t row_end;   /* a multiple of group_rows, or the last row's end */
+  uint64_t row_begin; /* where a group begins; rows are counted over all matrices */
+  uint64_t row_end;   /* where a group ends */
   const void* src;
   void* dst;
 } trine_layout_convert_args;
@@ -397,9 +412,11 @@ typedef struct trine_point {
   uint64_t value;
 } trine_point;
 
-/* Waits and signals of one submission: timelines of the submission's device. Without signals the
- * call returns when the work is done; with them it may return earlier, and the outcome is theirs.
- * Nothing but timelines orders two submissions. */
+/* Waits and signals of one submission: timelines of the submission's device. Nothing is read or
+ * written before all waits are reached, and nothing but timelines orders two submissions. With
+ * signals the call may return before the work is done, and how it ends is theirs to say: also a
+ * failed wait then fails the signals, with its status, and the call returns OK. Without signals the
+ * call returns when the work is done; a failed wait makes it return ABORTED. */
 typedef struct trine_sync {
   uint32_t n_waits;
   uint32_t n_signals;
@@ -438,8 +455,8 @@ typedef struct trine_run_args {
 /* One end of a copy: a buffer, or host memory when buffer is NULL. */
 typedef struct trine_copy_end {
   trine_buffer* buffer;
-  void* host; /* valid until the copy is done; never written when it is the source */
-  uint64_t offset;
+  void* host;      /* valid until the copy is done; never written when it is the source */
+  uint64_t offset; /* from the buffer's start, or from host */
 } trine_copy_end;
 
 typedef struct trine_copy {
@@ -516,7 +533,7 @@ typedef struct trine_plugin {
 
   /* Optional from here: NULL, or missing from a shorter table, means "not offered". */
   void* (*buffer_host_ptr)(trine_buffer* buffer); /* NULL for memory the host can't see */
-  trine_status (*buffer_import)(trine_device* device, void* host_ptr, uint64_t bytes,
+  trine_status (*buffer_import)(trine_device* device, const trine_import_desc* desc,
                                 trine_buffer** out, trine_error* err);
   trine_status (*layout_list)(trine_device* device, const trine_graph* graph, uint32_t tensor,
                               trine_layout_list* out, trine_error* err);

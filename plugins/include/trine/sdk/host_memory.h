@@ -23,6 +23,7 @@ struct HostBuffer {
   std::byte* data = nullptr;
   uint64_t bytes = 0;
   bool owned = false;  // else imported
+  bool read_only = false;
 
   bool InRange(uint64_t offset, uint64_t n) const { return offset <= bytes && n <= bytes - offset; }
 };
@@ -57,19 +58,25 @@ struct HostMemory {
     });
   }
 
-  static trine_status Import(trine_device*, void* host_ptr, uint64_t bytes, Buffer** out,
+  static trine_status Import(trine_device*, const trine_import_desc* given, Buffer** out,
                              trine_error* err) {
-    if (host_ptr == nullptr || bytes == 0) {
+    const trine_import_desc desc = ReadIn(given);
+    if (desc.host_ptr == nullptr || desc.bytes == 0) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "nothing to import");
     }
-    if (reinterpret_cast<uintptr_t>(host_ptr) % kAlignment != 0 || bytes % kAlignment != 0) {
+    if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
+    }
+    if (reinterpret_cast<uintptr_t>(desc.host_ptr) % kAlignment != 0 ||
+        desc.bytes % kAlignment != 0) {
       return Fail(err, TRINE_INVALID_ARGUMENT,
                   "imported memory must be aligned to " + std::to_string(kAlignment) + " bytes");
     }
     return Guard(err, [&]() -> trine_status {
       auto buffer = std::make_unique<Buffer>();
-      buffer->data = static_cast<std::byte*>(host_ptr);
-      buffer->bytes = bytes;
+      buffer->data = static_cast<std::byte*>(desc.host_ptr);
+      buffer->bytes = desc.bytes;
+      buffer->read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
       *out = buffer.release();
       return TRINE_OK;
     });
@@ -87,6 +94,7 @@ struct HostMemory {
     if (!buffer->InRange(offset, bytes)) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the write reaches beyond the buffer");
     }
+    if (buffer->read_only) return Fail(err, TRINE_INVALID_ARGUMENT, "the buffer is read-only");
     if (bytes != 0) std::memcpy(buffer->data + offset, src, bytes);
     return TRINE_OK;
   }
@@ -107,6 +115,10 @@ struct HostMemory {
     }
     for (uint32_t i = 0; i < args.n_copies; ++i) {
       const trine_copy copy = At(args.copies, args.copy_stride, i);
+      const Buffer* to = copy.dst.buffer;
+      if (to != nullptr && to->read_only) {
+        return Fail(err, TRINE_INVALID_ARGUMENT, "a copy goes into a read-only buffer");
+      }
       if (EndData(copy.src, copy.bytes) == nullptr || EndData(copy.dst, copy.bytes) == nullptr) {
         return Fail(err, TRINE_INVALID_ARGUMENT,
                     "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");

@@ -28,6 +28,16 @@ inline bool IsKv(uint32_t dtype) { return IsFloat(dtype) || dtype == TRINE_DTYPE
 
 namespace internal {
 
+// The attribute structs' sizes in ABI 0.9. They stay when the structs grow: a host of that age is
+// still served.
+inline constexpr size_t kNormAttr = 8;
+inline constexpr size_t kRopeAttr = 8;
+inline constexpr size_t kAttentionAttr = 20;
+inline constexpr size_t kGluAttr = 16;
+inline constexpr size_t kActivationAttr = 8;
+inline constexpr size_t kScaleAttr = 8;
+inline constexpr size_t kMoeRouteAttr = 16;
+
 // One op's operands with their dimensions at one set of parameters. Each Need* notes the first rule
 // that is broken; `wrong` then stays.
 class OpShapes {
@@ -54,6 +64,25 @@ class OpShapes {
     return ok();
   }
   void Attr(size_t bytes) { Need(op_.attr.size() >= bytes, "attributes missing or too short"); }
+  // Every operand is of a type and in a slot this header knows.
+  void Known() {
+    for (const auto* list : {&op_.in, &op_.out}) {
+      for (uint32_t t : *list) {
+        if (!ok() || t == TRINE_NONE) continue;
+        const trine_tensor& tensor = graph_.tensors[t];
+        if (FindDtype(tensor.dtype) == nullptr) {
+          wrong_ = std::string(OpName(op_.kind)) + ": unknown type " + std::to_string(tensor.dtype);
+        }
+        const uint32_t role = graph_.slots[tensor.slot].role;
+        Need(role >= TRINE_ROLE_CONSTANT && role <= TRINE_ROLE_TEMP, "a slot of an unknown role");
+      }
+    }
+  }
+  // A dimension that divides or bounds another can't be a parameter: what holds at the ends of its
+  // range need not hold between them.
+  void Constant(const trine_tensor& t, uint32_t dim) {
+    Need(dim >= t.rank || t.dims[dim] >= 0, "a dimension must be a constant");
+  }
   void F32(size_t i) { Need(!Has(i) || In(i).dtype == TRINE_DTYPE_F32, "an input must be f32"); }
   void I32(size_t i) { Need(In(i).dtype == TRINE_DTYPE_I32, "indices must be i32"); }
   void OutF32(size_t i) { Need(Out(i).dtype == TRINE_DTYPE_F32, "the output must be f32"); }
@@ -98,7 +127,7 @@ inline void CheckCopy(OpShapes& s) {
 
 inline void CheckNorm(OpShapes& s, size_t inputs) {
   if (!s.Arity(1, inputs, 1)) return;
-  s.Attr(sizeof(trine_norm_attr));
+  s.Attr(kNormAttr);
   for (size_t i = 0; i < inputs; ++i) s.F32(i);
   s.OutF32(0);
   s.Need(s.InDims(0) == s.OutDims(0), "dimensions differ");
@@ -133,7 +162,7 @@ inline void CheckMatmul(OpShapes& s) {
 inline void CheckRope(OpShapes& s) {
   if (!s.Arity(2, 2, 1)) return;
   const Dims x = s.InDims(0), table = s.InDims(1);
-  s.Attr(sizeof(trine_rope_attr));
+  s.Attr(kRopeAttr);
   s.F32(0);
   s.F32(1);
   s.OutF32(0);
@@ -161,7 +190,7 @@ inline void CheckKvStore(OpShapes& s) {
 inline void CheckAttention(OpShapes& s) {
   if (!s.Arity(6, 7, 1)) return;
   const Dims q = s.InDims(0), k = s.InDims(1), v = s.InDims(2), table = s.InDims(3);
-  s.Attr(sizeof(trine_attention_attr));
+  s.Attr(kAttentionAttr);
   s.F32(0);
   CheckCache(s, s.In(1), k);
   CheckCache(s, s.In(2), v);
@@ -169,6 +198,9 @@ inline void CheckAttention(OpShapes& s) {
   s.F32(6);
   s.OutF32(0);
   s.Need(q[0] == k[0] && k[1] == v[1] && k[2] == v[2] && k[3] == v[3], "q, k and v do not fit");
+  s.Constant(s.In(0), 1);
+  s.Constant(s.In(1), 1);
+  s.Constant(s.In(1), 2);
   s.Need(k[2] > 0 && q[1] % k[2] == 0, "heads are no multiple of the KV heads");
   s.Need(q[3] == 1 && s.OutDims(0) == Dims{v[0], q[1], q[2], 1}, "the output does not fit");
   s.Need(table[2] == 1 && table[3] == 1, "the block table has two dimensions");
@@ -181,12 +213,14 @@ inline void CheckAttention(OpShapes& s) {
 inline void CheckMoeRoute(OpShapes& s) {
   if (!s.Arity(1, 2, 2)) return;
   const Dims x = s.InDims(0), ids = s.OutDims(0);
-  s.Attr(sizeof(trine_moe_route_attr));
+  s.Attr(kMoeRouteAttr);
   s.F32(0);
   s.F32(1);
   s.Need(s.Out(0).dtype == TRINE_DTYPE_I32, "ids must be i32");
   s.OutF32(1);
   s.Vector(1, x[0]);
+  s.Constant(s.In(0), 0);
+  s.Constant(s.Out(0), 0);
   s.Need(ids == s.OutDims(1) && ids[0] >= 1 && ids[0] <= x[0] && ids[1] == x[1] && x[2] == 1 &&
              x[3] == 1 && ids[2] == 1 && ids[3] == 1,
          "dimensions do not fit");
@@ -224,6 +258,8 @@ inline void CheckTopK(OpShapes& s) {
   s.F32(0);
   s.Need(s.Out(0).dtype == TRINE_DTYPE_I32, "ids must be i32");
   s.OutF32(1);
+  s.Constant(s.In(0), 0);
+  s.Constant(s.Out(0), 0);
   s.Need(ids == s.OutDims(1) && ids[0] >= 1 && ids[0] <= x[0] && ids[1] == x[1] && x[2] == 1 &&
              x[3] == 1 && ids[2] == 1 && ids[3] == 1,
          "dimensions do not fit");
@@ -248,14 +284,14 @@ inline void CheckOne(OpShapes& s, const Op& op) {
     case TRINE_OP_ATTENTION:
       return CheckAttention(s);
     case TRINE_OP_GLU:
-      s.Attr(sizeof(trine_glu_attr));
+      s.Attr(kGluAttr);
       return CheckElementWise(s, 2);
     case TRINE_OP_ACTIVATION:
-      s.Attr(sizeof(trine_activation_attr));
+      s.Attr(kActivationAttr);
       return CheckElementWise(s, 1);
     case TRINE_OP_SCALE:
     case TRINE_OP_SOFTCAP:
-      s.Attr(sizeof(trine_scale_attr));
+      s.Attr(kScaleAttr);
       return CheckElementWise(s, 1);
     case TRINE_OP_ADD:
     case TRINE_OP_MUL:
@@ -275,18 +311,28 @@ inline void CheckOne(OpShapes& s, const Op& op) {
 
 }  // namespace internal
 
-// "" when op `index` of a copied graph keeps its rules at the parameters' minima and maxima, else
-// the rule it breaks.
+// "" when op `index` of a copied graph keeps its rules whatever the parameters, else the rule it
+// breaks. Tried with all parameters at their maxima, all at their minima, and each at its minimum
+// alone, so that two parameters with the same range are not taken for one.
 inline std::string CheckOp(const Graph& graph, size_t index) {
   const Op& op = graph.ops[index];
-  for (const bool at_max : {true, false}) {
-    std::vector<int64_t> params;
-    for (const trine_param& p : graph.params) params.push_back(at_max ? p.max : p.min);
+  const auto broken_at = [&](const std::vector<int64_t>& params) {
     internal::OpShapes shapes(graph, op, params.data());
-    internal::CheckOne(shapes, op);
-    if (!shapes.ok()) return shapes.wrong();
+    shapes.Known();
+    if (shapes.ok()) internal::CheckOne(shapes, op);
+    return shapes.wrong();
+  };
+  const std::vector<int64_t> max = graph.MaxParams();
+  std::vector<int64_t> min;
+  for (const trine_param& p : graph.params) min.push_back(p.min);
+  std::string wrong = broken_at(max);
+  if (wrong.empty()) wrong = broken_at(min);
+  for (size_t i = 0; wrong.empty() && i < graph.params.size(); ++i) {
+    std::vector<int64_t> one = max;
+    one[i] = min[i];
+    wrong = broken_at(one);
   }
-  return "";
+  return wrong;
 }
 
 }  // namespace trine::sdk

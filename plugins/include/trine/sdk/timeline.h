@@ -93,6 +93,11 @@ trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of,
     const trine_point p = At(sync.waits, sync.point_stride, i);
     status = timeline_of(p.timeline).Wait(p.value, UINT64_MAX, &own);
   }
+  // Somebody else's failure: passed on as it is to those who wait for us, but the caller must not
+  // take it for this device's own.
+  if (status != TRINE_OK && sync.n_signals == 0) {
+    return Fail(err, TRINE_ABORTED, std::string("a wait has failed: ") + own.message);
+  }
   if (status == TRINE_OK) status = Guard(&own, [&] { return body(&own); });
   for (uint32_t i = 0; i < sync.n_signals; ++i) {
     const trine_point p = At(sync.signals, sync.point_stride, i);
