@@ -41,7 +41,10 @@ void AskProcessor(CpuInfo* cpu) {
 CpuInfo HostCpu(Notes* notes) {
   CpuInfo cpu = ReadCpu(Host(), notes);
   AskProcessor(&cpu);
-  if (auto topology = HwlocTopology(notes)) cpu.topology = std::move(*topology);
+  // Without the kernel's files hwloc knows no more than we do, and complains on stderr.
+  if (cpu.topology.source == "sysfs") {
+    if (auto topology = HwlocTopology(notes)) cpu.topology = std::move(*topology);
+  }
   return cpu;
 }
 

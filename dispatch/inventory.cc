@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugins/device_text.h"
@@ -25,7 +25,8 @@ int TierOrder(const std::string& tier) {
 }
 
 std::string ChipName(const detect::GpuInfo& gpu) {
-  std::vector<std::string> parts = {gpu.vendor};
+  std::vector<std::string> parts;
+  if (!absl::StartsWith(gpu.name, gpu.vendor)) parts.push_back(gpu.vendor);
   if (!gpu.name.empty()) parts.push_back(gpu.name);
   if (!gpu.family.empty()) parts.push_back(absl::StrCat("(", gpu.family, ")"));
   return absl::StrJoin(parts, " ");
@@ -60,6 +61,13 @@ std::vector<InventoryDevice> PluginDevices(const detect::Machine& machine,
   return devices;
 }
 
+// HIP serves AMD's discrete GPUs and, built for them, NVIDIA's; Vulkan serves the rest.
+std::string WantedPlugin(const detect::GpuInfo& gpu) {
+  const bool hip =
+      gpu.kind == detect::GpuKind::kDiscrete && (gpu.vendor == "AMD" || gpu.vendor == "NVIDIA");
+  return hip ? "hip" : "vulkan";
+}
+
 // GPUs that no plugin speaks of, with what could be done about it.
 void AddUnseenGpus(const detect::Machine& machine, const Registry& registry,
                    std::vector<InventoryDevice>* devices) {
@@ -74,7 +82,7 @@ void AddUnseenGpus(const detect::Machine& machine, const Registry& registry,
     device.tier = gpu.kind == detect::GpuKind::kIntegrated ? "igpu"
                   : gpu.kind == detect::GpuKind::kDiscrete ? "dgpu"
                                                            : "other";
-    const std::string wanted = device.tier == "igpu" ? "vulkan" : "hip";
+    const std::string wanted = WantedPlugin(gpu);
     const auto plugin =
         std::find_if(registry.plugins.begin(), registry.plugins.end(), [&](const PluginFinding& p) {
           return p.probe.name == wanted || p.path.find("backend-" + wanted) != std::string::npos;

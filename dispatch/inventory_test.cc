@@ -128,7 +128,7 @@ TEST_F(InventoryTest, PluginDeviceAndMachineGpuAreOneChip) {
 }
 
 TEST_F(InventoryTest, MissingCpuBackendSaysWhereItWasLookedFor) {
-  registry_.folders.push_back({"/opt/trine/plugins", "installed", false});
+  registry_.folders.push_back({"/opt/trine/plugins", "installed", false, ""});
   const Inventory inventory = Take();
   ASSERT_EQ(inventory.problems.size(), 1u);
   EXPECT_THAT(inventory.problems[0], HasSubstr("/opt/trine/plugins (absent)"));

@@ -28,7 +28,7 @@ constexpr size_t kStderrTail = 4096;
 constexpr size_t kMaxLine = 1 << 20;
 // Where the child's ends of the pipes are parked before they are moved to their final numbers:
 // above all of those, so that no dup2 overwrites a descriptor still needed.
-constexpr int kParked = 16;
+constexpr int kParked = kReportFd + 1;
 
 class Fd {
  public:
@@ -134,8 +134,15 @@ int Milliseconds(Clock::duration d) {
   return static_cast<int>(std::clamp<int64_t>(ms, 0, 1000));
 }
 
-// Reads both pipes until the report's end is closed or the time is up; false means the latter.
-bool Follow(const ChildOptions& options, Reader* report, Reader* errors) {
+bool HasEnded(pid_t pid) {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
+}
+
+// Reads both pipes until the report's end is closed, the child has ended (what it forked may hold
+// the pipe open), or the time is up; false means the latter.
+bool Follow(pid_t pid, const ChildOptions& options, Reader* report, Reader* errors) {
   const Clock::time_point deadline = Clock::now() + options.timeout;
   Clock::time_point idle_since = Clock::now();
   bool errors_open = true;
@@ -149,6 +156,12 @@ bool Follow(const ChildOptions& options, Reader* report, Reader* errors) {
                  std::min<Clock::duration>(deadline - now, std::chrono::milliseconds(100)))) < 0 &&
         errno != EINTR) {
       return false;
+    }
+    if (fds[0].revents == 0 && fds[1].revents == 0 && HasEnded(pid)) {
+      pollfd rest{report->fd(), POLLIN, 0};  // said between the poll and the end
+      while (poll(&rest, 1, 0) > 0 && report->Read()) {
+      }
+      return true;
     }
     if (fds[1].revents != 0) errors_open = errors->Read();
     if (fds[0].revents != 0) {
@@ -221,7 +234,9 @@ ChildResult RunChild(const ChildOptions& options) {
   ChildResult result;
   Pipe report, errors;
   if (options.argv.empty() || !report.Open() || !errors.Open()) {
-    result.error = options.argv.empty() ? "no program given" : std::strerror(errno);
+    result.error = options.argv.empty()                 ? "no program given"
+                   : errno == EINVAL || errno == EMFILE ? "no file descriptors are left (ulimit -n)"
+                                                        : std::strerror(errno);
     return result;
   }
   pid_t pid = 0;
@@ -236,7 +251,7 @@ ChildResult RunChild(const ChildOptions& options) {
   Reader report_reader(
       report.read.get(), options.on_line ? options.on_line : [](auto) {});
   Reader error_reader(errors.read.get(), nullptr);
-  const bool in_time = Follow(options, &report_reader, &error_reader);
+  const bool in_time = Follow(pid, options, &report_reader, &error_reader);
   // Its pipe closed, a sound child ends at once; one that hangs in an exit handler is hanging too.
   Reap(pid, std::chrono::milliseconds(in_time ? 2000 : 0), &result);
   pollfd left{errors.read.get(), POLLIN, 0};

@@ -92,6 +92,13 @@ TEST(ChildProcessTest, GrandchildrenGoWithIt) {
   EXPECT_LT(ran.seconds, 10);
 }
 
+TEST(ChildProcessTest, GrandchildHoldingThePipeCostsNoTime) {
+  const Ran ran = Shell("echo one >&3; sleep 60 & exit 0", milliseconds(30000));
+  EXPECT_TRUE(ran.result.Ok()) << ran.end;
+  EXPECT_THAT(ran.lines, ElementsAre("one"));
+  EXPECT_LT(ran.seconds, 5);
+}
+
 TEST(ChildProcessTest, MissingProgramIsAnAnswer) {
   ChildOptions options;
   options.argv = {"/nowhere/trine-probe"};

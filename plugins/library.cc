@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "plugins/elf_file.h"
 #include "plugins/plugin_table.h"
 
@@ -26,6 +27,20 @@ std::string ExplainLoadError(const char* text) {
     return absl::StrCat("it does not fit the libraries installed here: ", error);
   }
   return absl::StrCat("cannot be loaded: ", error);
+}
+
+// A file that is named like a plugin is named after the one it holds, or people look for the wrong
+// one in vain.
+absl::Status CheckName(const std::string& path, const std::string& name) {
+  absl::string_view file = path;
+  file.remove_prefix(file.rfind('/') == absl::string_view::npos ? 0 : file.rfind('/') + 1);
+  if (!absl::ConsumePrefix(&file, "libtrine-backend-") || !absl::ConsumeSuffix(&file, ".so") ||
+      file == name) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("its file is called ", file, ", but it calls itself ", name,
+                   ": rename the file to libtrine-backend-", name, ".so"));
 }
 
 }  // namespace
@@ -75,6 +90,7 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::st
   auto table = AdoptTable(library->raw_);
   if (!table.ok()) return table.status();
   library->table_ = *table;
+  if (absl::Status status = CheckName(path, table->name); !status.ok()) return status;
   return library;
 }
 

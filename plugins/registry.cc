@@ -166,6 +166,11 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
   if (options.search.use_environment) ReadEnvironment(&options, &registry.notes);
   SearchResult found = FindPlugins(options.search);
   registry.folders = std::move(found.folders);
+  for (const SearchedFolder& folder : registry.folders) {
+    if (folder.error.empty()) continue;
+    registry.notes.push_back(
+        absl::StrCat(folder.path, " (", folder.found_by, ") can't be looked into: ", folder.error));
+  }
   for (Candidate& candidate : found.candidates) {
     registry.plugins.push_back(
         {std::move(candidate.path), std::move(candidate.found_by), false, "", {}});
@@ -185,6 +190,12 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     }
   }
   AssignOwners(options.backend_order, &registry);
+  for (size_t p = 0; p < registry.plugins.size(); ++p) {
+    PluginFinding& plugin = registry.plugins[p];
+    const bool any = std::any_of(registry.devices.begin(), registry.devices.end(),
+                                 [p](const DeviceFinding& d) { return d.plugin == p && d.used; });
+    if (plugin.accepted && !plugin.probe.devices.empty() && !any) plugin.reason += ", none in use";
+  }
   return registry;
 }
 

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr absl::string_view kPrefix = "libtrine-backend-";
 constexpr absl::string_view kSuffix = ".so";
+constexpr char kBesideProgram[] = "beside the program";
 
 // The folder of the running program.
 fs::path ProgramFolder() {
@@ -48,9 +49,9 @@ fs::path LibraryFolder() {
 std::vector<SearchedFolder> OwnFolders() {
   std::vector<SearchedFolder> folders;
   const fs::path program = ProgramFolder(), library = LibraryFolder();
-  if (!program.empty()) folders.push_back({program.string(), "beside the program", false});
+  if (!program.empty()) folders.push_back({program.string(), kBesideProgram, false, ""});
   if (!library.empty() && library != program) {
-    folders.push_back({library.string(), "beside libtrine.so", false});
+    folders.push_back({library.string(), "beside libtrine.so", false, ""});
   }
   return folders;
 }
@@ -60,7 +61,7 @@ bool IsDirectory(const std::string& path) {
   return fs::is_directory(path, error);
 }
 
-std::vector<std::string> PluginFiles(const std::string& folder) {
+std::vector<std::string> PluginFiles(const std::string& folder, std::string* problem) {
   std::vector<std::string> files;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -69,6 +70,7 @@ std::vector<std::string> PluginFiles(const std::string& folder) {
       files.push_back(it->path().string());
     }
   }
+  if (error) *problem = error.message();
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -78,14 +80,15 @@ class Search {
   // A file or a folder that a person or the environment named.
   void Named(const std::string& path, const std::string& found_by) {
     if (path.empty()) return;
-    if (IsDirectory(path)) return Folder({path, found_by, true});
+    if (IsDirectory(path)) return Folder({path, found_by, true, ""});
     AddFile({path, found_by, true});
   }
   void Folder(SearchedFolder folder) {
     folder.exists = IsDirectory(folder.path);
+    std::vector<std::string> files;
+    if (folder.exists) files = PluginFiles(folder.path, &folder.error);
     result_.folders.push_back(folder);
-    for (const std::string& file : PluginFiles(folder.path))
-      AddFile({file, folder.found_by, false});
+    for (const std::string& file : files) AddFile({file, folder.found_by, false});
   }
   SearchResult Take() { return std::move(result_); }
 
@@ -117,16 +120,16 @@ SearchResult FindPlugins(const SearchOptions& options) {
   if (options.use_default_folders) {
     const std::vector<SearchedFolder> own = OwnFolders();
     for (const SearchedFolder& folder : own) search.Folder(folder);
-    // A program in PREFIX/bin has its plugins in PREFIX/lib/trine/plugins, libtrine.so in
-    // PREFIX/lib beside them; TRINE_LIBDIR is lib, or lib/<triplet> on Debian.
+    // Installed, a program in PREFIX/bin has its plugins in PREFIX/lib/trine/plugins, and
+    // libtrine.so in PREFIX/lib right beside them; TRINE_LIBDIR is lib, or lib/<triplet> on Debian.
     std::set<std::string> done;
     for (const SearchedFolder& folder : own) {
       const fs::path base(folder.path);
-      for (const fs::path& path :
-           {base / "trine/plugins", base.parent_path() / TRINE_LIBDIR / "trine/plugins"}) {
-        const std::string text = path.lexically_normal().string();
-        if (done.insert(text).second) search.Folder({text, "installed", false});
-      }
+      const fs::path path = folder.found_by == kBesideProgram
+                                ? base.parent_path() / TRINE_LIBDIR / "trine/plugins"
+                                : base / "trine/plugins";
+      const std::string text = path.lexically_normal().string();
+      if (done.insert(text).second) search.Folder({text, "installed", false, ""});
     }
   }
   return search.Take();

@@ -24,6 +24,7 @@ struct SearchedFolder {
   std::string path;
   std::string found_by;
   bool exists = false;
+  std::string error;  // why it could not be looked into, though it is there
 };
 
 struct SearchResult {

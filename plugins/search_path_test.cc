@@ -89,6 +89,22 @@ TEST_F(SearchPathTest, NeverTheCurrentFolder) {
   }
 }
 
+TEST_F(SearchPathTest, FolderThatCannotBeReadSaysSo) {
+  const fs::path closed = root_ / "closed";
+  fs::create_directory(closed);
+  fs::permissions(closed, fs::perms::none);
+  SearchOptions options;
+  options.use_default_folders = false;
+  options.explicit_paths = {closed.string()};
+  const bool root = geteuid() == 0;  // root reads everything: look as somebody else
+  ASSERT_EQ(root ? seteuid(65534) : 0, 0);
+  const SearchResult result = FindPlugins(options);
+  ASSERT_EQ(root ? seteuid(0) : 0, 0);
+  ASSERT_EQ(result.folders.size(), 1u);
+  EXPECT_TRUE(result.folders[0].exists);
+  EXPECT_NE(result.folders[0].error, "");
+}
+
 TEST_F(SearchPathTest, AbsentNamedFileIsStillACandidate) {
   SearchOptions options;
   options.use_default_folders = false;

@@ -161,6 +161,11 @@ Inventory DescribeMachine(const MachineOptions& options) {
   Inventory inventory =
       TakeInventory(std::move(machine), here ? DiscoverPlugins(options.registry) : Registry());
   if (!here) {
+    for (InventoryDevice& device : inventory.devices) {
+      if (inventory.machine.gpus[device.machine_gpu].counted) {
+        device.reason = "described from files: plugins are not looked for";
+      }
+    }
     inventory.problems = {absl::StrCat("described from ", options.root,
                                        ": plugins are not looked for, so no device is in use")};
   }

@@ -1,7 +1,9 @@
 # Sourced by tools/trine and tools/test: installs what is missing, configures and builds a preset.
 # Quick when nothing has changed: one dpkg-query, one ninja.
 
-trine_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+unset CDPATH
+set +o noclobber
+trine_root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 
 # package: what is lost without it. The first list is needed, the second is not.
 trine_required_packages=(
@@ -98,14 +100,44 @@ trine_ensure_packages() {  # "build" or "test"
   trine_need_tools
 }
 
+# ccache is a help, not a need: a home that can't be written must not fail the build.
+trine_check_ccache() {
+  local folder
+  command -v ccache >/dev/null || return 0
+  folder=$(ccache --get-config cache_dir 2>/dev/null) && mkdir -p "$folder" 2>/dev/null &&
+    [ -w "$folder" ] || export CCACHE_DISABLE=1
+}
+
+# Runs ninja with its output in a log, and says now and then how far it is.
+trine_ninja() {  # log, arguments
+  local log=$1 pid
+  shift
+  ninja "$@" >"$log" 2>&1 9>&- &
+  pid=$!
+  trap 'kill $pid 2>/dev/null' INT TERM
+  local waited=0
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.2
+    waited=$((waited + 1))
+    [ $((waited % 150)) != 0 ] || trine_say "trine: $(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1) built"
+  done
+  trap - INT TERM
+  wait "$pid"
+}
+
 # Configures (once) and builds a preset; further arguments are targets. Quiet unless it fails.
 trine_build() {
   local preset=$1 dir="$trine_root/build/$1" log
   shift
-  mkdir -p "$dir"
+  mkdir -p "$dir" 2>/dev/null || true
+  if [ ! -w "$dir" ]; then
+    trine_say "trine: build/$preset can't be written by $(id -un): using it as it is"
+    return 0
+  fi
   # Two of us at once would build into each other.
   exec 9>"$dir/.trine-lock"
-  flock 9
+  flock -n 9 || { trine_say "trine: waiting for another build of build/$preset"; flock 9; }
+  trine_check_ccache
   log="$dir/trine-build.log"
   if [ ! -f "$dir/build.ninja" ] || [ -n "${trine_fresh:-}" ]; then
     trine_say "trine: configuring build/$preset"
@@ -120,7 +152,7 @@ trine_build() {
   if ! ninja -C "$dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then
     trine_say "trine: building build/$preset (log: build/$preset/trine-build.log)"
   fi
-  if ! ninja -C "$dir" "$@" >"$log" 2>&1; then
+  if ! trine_ninja "$log" -C "$dir" "$@"; then
     tail -n 60 "$log" >&2
     trine_say "trine: the build of build/$preset failed"
     return 1

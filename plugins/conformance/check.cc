@@ -82,6 +82,18 @@ bool IsFatal(const std::string& check) {
   return absl::StartsWith(check, "load/") || check == "life-cycle/open";
 }
 
+// load/library runs whatever the filter says, and a plugin that fails before any other check has
+// failed.
+bool FilterNamesNothing(const Report& report, const std::string& filter) {
+  for (const Finding& f : report.findings) {
+    if (f.outcome == Outcome::kFail || f.check != "load/library" ||
+        absl::StrContains(f.check, filter)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void Count(Report* report) {
   for (const Finding& f : report->findings) {
     ++(f.outcome == Outcome::kPass   ? report->passed
@@ -137,6 +149,10 @@ absl::StatusOr<Report> CheckPlugin(const std::string& helper_program, const std:
       break;
     }
     remaining.resume_after = fault.check;
+  }
+  if (FilterNamesNothing(report, options.filter)) {
+    return absl::NotFoundError(
+        absl::StrCat("no check's name contains \"", options.filter, "\": nothing was checked"));
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   Count(&report);

@@ -32,7 +32,8 @@ struct Report {
   bool Ok() const { return failed == 0 && passed > 0; }
 };
 
-// Blocks. An error means that nothing could be checked: the helper did not start.
+// Blocks. An error means that nothing could be checked: the helper did not start, or, NOT_FOUND, no
+// check has a name with the filter in it.
 absl::StatusOr<Report> CheckPlugin(const std::string& helper_program, const std::string& path,
                                    const KitOptions& options, const CheckLimits& limits = {});
 

@@ -1,6 +1,5 @@
 #include "plugins/conformance/check_main.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -113,8 +112,7 @@ int CheckMain(int argc, char** argv) {
   KitOptions options;
   if (argc < 2 || !ParseFlags(argc, argv, &options)) return 2;
   const std::string path = argv[1];
-  const rlimit no_core{0, 0};  // crashes are expected here
-  setrlimit(RLIMIT_CORE, &no_core);
+  FollowParent();
 
   ReportSink sink;
   trine_plugin_query_fn query = nullptr;

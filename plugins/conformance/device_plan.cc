@@ -160,7 +160,7 @@ const DevicePlan::Place* DevicePlan::PlaceOf(uint32_t slot, uint32_t alternate) 
 bool DevicePlan::Upload(Trial& trial, const Images& images, uint32_t alternate) {
   for (uint32_t s = 0; s < images.size(); ++s) {
     const Place* place = PlaceOf(s, alternate);
-    if (place == nullptr) continue;
+    if (place == nullptr || images[s].empty()) continue;
     const Answer answer =
         session_.Write(trial, place->buffer, place->offset, images[s].data(), images[s].size());
     if (!trial.ExpectOk(answer, "buffer_write")) return false;

@@ -43,7 +43,8 @@ class DevicePlan {
                                             const Images& images, const PlanOptions& options = {});
 
   Answer Run(Trial& trial, const std::vector<int64_t>& params, const RunOptions& options = {});
-  // Moves all slots' images to or from the buffers of one alternate (of slots with fewer: 0).
+  // Moves all slots' images to or from the buffers of one alternate (of slots with fewer: 0). An
+  // empty image leaves its slot's buffer alone.
   bool Upload(Trial& trial, const Images& images, uint32_t alternate = 0);
   bool Download(Trial& trial, Images* images, uint32_t alternate = 0);
 

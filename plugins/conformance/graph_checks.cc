@@ -123,6 +123,50 @@ void CheckOpIndex(Trial& trial, Session& s, const OpCase& good) {
   }
 }
 
+// An op or a type from the future beside an op that is claimed: refused, and the other is not.
+void CheckUnknownBeside(Trial& trial, Session& s, const OpCase& good) {
+  constexpr uint32_t kNoDtype = 34, kNoKind = 9999;
+  const uint32_t first = good.graph.ops[0].in[0];
+  GraphSpec unknown_kind = good.graph;
+  const uint32_t y = unknown_kind.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64});
+  unknown_kind.AddOp(kNoKind, {first, first, first}, {y});
+  // The same op over tensors of no type: what is wrong with it is the type alone.
+  GraphSpec unknown_type = good.graph;
+  OpSpec twin = good.graph.ops[0];
+  const auto retyped = [&](uint32_t tensor) {
+    const uint32_t copy = unknown_type.AddAlias(tensor);
+    trine_tensor& t = unknown_type.tensors[copy];
+    unknown_type.slots.push_back(unknown_type.slots[t.slot]);
+    t.slot = static_cast<uint32_t>(unknown_type.slots.size() - 1);
+    t.dtype = kNoDtype;
+    return copy;
+  };
+  for (uint32_t& tensor : twin.in) {
+    if (tensor != TRINE_NONE) tensor = retyped(tensor);
+  }
+  for (uint32_t& tensor : twin.out) tensor = retyped(tensor);
+  unknown_type.ops.push_back(twin);
+
+  for (const auto& [what, graph] : {std::pair("an op of an unknown kind", &unknown_kind),
+                                    std::pair("an op over an unknown dtype", &unknown_type)}) {
+    Answer answer;
+    trine_op_support support = QueryOp(trial, s, *graph, 0, &answer);
+    if (trial.ExpectOk(answer, absl::StrCat("op_query of an op that is claimed, beside ", what))) {
+      trial.Expect(
+          support.support > TRINE_SUPPORT_NO,
+          absl::StrCat("an op that is claimed is refused beside ", what, ": ", support.reason));
+    }
+    support = QueryOp(trial, s, *graph, 1, &answer);
+    if (trial.ExpectOk(answer,
+                       absl::StrCat("op_query of ", what, ", which is to be answered NO"))) {
+      trial.Expect(support.support == TRINE_SUPPORT_NO,
+                   absl::StrCat("op_query claims ", what, " as supported"));
+      trial.Expect(support.reason[0] != '\0',
+                   absl::StrCat("op_query refuses ", what, " without a reason"));
+    }
+  }
+}
+
 }  // namespace
 
 void RunGraphChecks(Bench& bench) {
@@ -139,6 +183,10 @@ void RunGraphChecks(Bench& bench) {
   bench.Run("graphs/op-index", [&](Trial& trial, Session& s) {
     const std::optional<OpCase> probe = bench.Probe(trial, s);
     if (probe) CheckOpIndex(trial, s, *probe);
+  });
+  bench.Run("graphs/unknown-beside", [&](Trial& trial, Session& s) {
+    const std::optional<OpCase> probe = bench.Probe(trial, s);
+    if (probe) CheckUnknownBeside(trial, s, *probe);
   });
 }
 

@@ -45,11 +45,18 @@ Answer Info(Trial& trial, const trine_plugin& table, trine_backend* backend, uin
                     [&](trine_error* err) { return table.device_info(backend, index, info, err); });
 }
 
-bool IsUsable(Trial& trial, const trine_plugin& table, trine_backend* backend, uint32_t index) {
+// `why_not` may be null.
+bool IsUsable(Trial& trial, const trine_plugin& table, trine_backend* backend, uint32_t index,
+              std::string* why_not) {
   trine_device_info info{};
   info.struct_size = sizeof(info);
-  return Info(trial, table, backend, index, &info).Ok() &&
-         (info.flags & TRINE_DEVICE_UNUSABLE) == 0;
+  const Answer answer = Info(trial, table, backend, index, &info);
+  const bool usable = answer.Ok() && (info.flags & TRINE_DEVICE_UNUSABLE) == 0;
+  if (!usable && why_not != nullptr) {
+    *why_not = answer.Ok() ? std::string(info.reason, strnlen(info.reason, sizeof(info.reason)))
+                           : absl::StrCat("device_info: ", answer.Text());
+  }
+  return usable;
 }
 
 template <size_t N>
@@ -127,8 +134,7 @@ void CheckInfoOfSize(Trial& trial, const trine_plugin& table, trine_backend* bac
 
 }  // namespace
 
-std::vector<uint32_t> RunLifeCycleChecks(Runner& runner, const trine_plugin& table,
-                                         const KitOptions& options) {
+Survey RunLifeCycleChecks(Runner& runner, const trine_plugin& table, const KitOptions& options) {
   const auto run = [&](const char* name, auto body) {
     runner.Run(absl::StrCat("life-cycle/", name), [&](Trial& trial) {
       const OpenBackend backend(trial, runner, table, options.options);
@@ -199,7 +205,7 @@ std::vector<uint32_t> RunLifeCycleChecks(Runner& runner, const trine_plugin& tab
       const Answer answer = trial.Call("device_open", [&](trine_error* err) {
         return table.device_open(backend, i, &device, err);
       });
-      if (!IsUsable(trial, table, backend, i)) {
+      if (!IsUsable(trial, table, backend, i, nullptr)) {
         trial.ExpectRefused(answer, absl::StrCat("device_open of unusable device ", i));
       } else if (trial.ExpectOk(answer, absl::StrCat("device_open ", i))) {
         table.device_close(device);
@@ -211,12 +217,13 @@ std::vector<uint32_t> RunLifeCycleChecks(Runner& runner, const trine_plugin& tab
   QuietSink quiet;
   Trial trial(&quiet);
   const OpenBackend backend(trial, runner, table, options.options);
-  if (!backend.answer().Ok() || backend.get() == nullptr) return {};
-  std::vector<uint32_t> usable;
+  Survey survey;
+  survey.opened = backend.answer();
+  if (!survey.opened.Ok() || backend.get() == nullptr) return survey;
   for (uint32_t i = 0; i < std::min(table.device_count(backend.get()), 256u); ++i) {
-    if (IsUsable(trial, table, backend.get(), i)) usable.push_back(i);
+    if (IsUsable(trial, table, backend.get(), i, &survey.unusable)) survey.usable.push_back(i);
   }
-  return usable;
+  return survey;
 }
 
 }  // namespace trine::conformance

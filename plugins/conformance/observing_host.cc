@@ -1,5 +1,7 @@
 #include "plugins/conformance/observing_host.h"
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -111,6 +113,10 @@ void ObservingHost::WorkerLoop(uint32_t worker) {
 void ObservingHost::Work(uint32_t worker) {
   inside = this;
   bool threw = false;
+  if (const Start start = start_; start != Start::kTogether) {
+    const uint32_t turn = start == Start::kFirstFirst ? worker : workers() - 1 - worker;
+    std::this_thread::sleep_for(turn * std::chrono::milliseconds(3));
+  }
   try {
     fn_(arg_, worker, workers());
   } catch (...) {

@@ -29,6 +29,10 @@ class ObservingHost {
 
   // While set, parallel_run answers RESOURCE_EXHAUSTED and runs nothing.
   void RefuseParallelRun(bool refuse) { refuse_ = refuse; }
+  // While set, workers start one after the other, the first or the last of them first: whoever does
+  // not wait for the others where it must then reads what they have not written yet.
+  enum class Start { kTogether, kFirstFirst, kLastFirst };
+  void StartWorkers(Start start) { start_ = start; }
   int parallel_runs() const { return parallel_runs_; }
   int refused_runs() const { return refused_runs_; }
   // Breaches of the host's own rules since the last call: reentrant runs, barriers outside of a
@@ -48,6 +52,7 @@ class ObservingHost {
   std::vector<std::thread> threads_;
   std::mutex run_mutex_;  // one parallel_run at a time
   std::atomic<bool> refuse_{false};
+  std::atomic<Start> start_{Start::kTogether};
   std::atomic<int> parallel_runs_{0};
   std::atomic<int> refused_runs_{0};
 

@@ -30,11 +30,18 @@ std::vector<OpGroup> AllOpGroups();
 OpCase TransformerLayer(Random& random, uint32_t weight_dtype, uint32_t cache_dtype,
                         int64_t tokens);
 
+// Three products, each of which reads all that the one before it wrote.
+OpCase MatmulChain(Random& random, uint32_t dtype);
+
 // Small graphs of one op, plainest first; a plugin that does anything does one of them.
 std::vector<OpCase> ProbeCases(Random& random);
 // w [k, n] of a type times x [k, tokens].
 OpCase MatmulCase(Random& random, uint32_t dtype, int64_t k, int64_t n, int64_t tokens, bool bias,
                   Spread32 spread, bool gapped = false);
+// w [k, n, experts] of a type; each token goes to two of them.
+OpCase MoeMatmulCase(Random& random, uint32_t dtype, int64_t k, int64_t n, int64_t experts);
+// A kv_store into a cache of a type, and an attention over two.
+std::vector<OpCase> CacheCases(Random& random, uint32_t dtype);
 
 }  // namespace trine::conformance
 

@@ -40,22 +40,23 @@ std::vector<OpCase> RopeCases(Random& random, uint32_t mode) {
   return cases;
 }
 
+OpCase MakeStore(Random& random, uint32_t dtype, int64_t positions) {
+  CaseBuilder b(random, positions == 64 ? Spread32::kWide : Spread32::kBell);
+  const int64_t tokens = positions == 16 ? 33 : 3, blocks = positions == 1 ? 40 : 3;
+  const int64_t t = b.Tokens(tokens, tokens);
+  const uint32_t x = b.Input({64, 2, t});
+  std::vector<int32_t> slots = Shuffled(b.random(), positions * blocks);
+  slots.resize(static_cast<size_t>(tokens));
+  if (tokens > 3) slots[2] = -1, slots[3] = static_cast<int32_t>(positions * blocks);
+  const uint32_t slot = b.Ints({t}, slots);
+  const uint32_t cache = b.Cache(dtype, {64, positions, 2, blocks});
+  b.graph().AddOp(TRINE_OP_KV_STORE, {x, slot}, {cache});
+  return b.Take();
+}
+
 std::vector<OpCase> StoreCases(Random& random, uint32_t dtype) {
   std::vector<OpCase> cases;
-  for (int64_t positions : {1, 16, 64, 256}) {
-    const auto spread = positions == 64 ? Spread32::kWide : Spread32::kBell;
-    CaseBuilder b(random, spread);
-    const int64_t tokens = positions == 16 ? 33 : 3, blocks = positions == 1 ? 40 : 3;
-    const int64_t t = b.Tokens(tokens, tokens);
-    const uint32_t x = b.Input({64, 2, t});
-    std::vector<int32_t> slots = Shuffled(b.random(), positions * blocks);
-    slots.resize(static_cast<size_t>(tokens));
-    if (tokens > 3) slots[2] = -1, slots[3] = static_cast<int32_t>(positions * blocks);
-    const uint32_t slot = b.Ints({t}, slots);
-    const uint32_t cache = b.Cache(dtype, {64, positions, 2, blocks});
-    b.graph().AddOp(TRINE_OP_KV_STORE, {x, slot}, {cache});
-    cases.push_back(b.Take());
-  }
+  for (int64_t positions : {1, 16, 64, 256}) cases.push_back(MakeStore(random, dtype, positions));
   return cases;
 }
 
@@ -71,6 +72,9 @@ struct AttentionShape {
   uint32_t window;
   bool sinks;
   Spread32 spread;
+  // More than a run needs, as a host has it that pads its batches: entries of q_offsets that belong
+  // to no sequence, and KV_POSITIONS beyond the longest sequence.
+  int64_t spare_offsets = 0, spare_positions = 0;
 };
 
 OpCase MakeAttention(Random& random, uint32_t dtype, const AttentionShape& s) {
@@ -82,7 +86,7 @@ OpCase MakeAttention(Random& random, uint32_t dtype, const AttentionShape& s) {
     n_blocks += (q.kv_length + s.block_positions - 1) / s.block_positions;
   }
   const int64_t t = b.Tokens(tokens, std::max(tokens, s.max_tokens));
-  b.Param(TRINE_PARAM_KV_POSITIONS, longest, longest + 100);
+  b.Param(TRINE_PARAM_KV_POSITIONS, longest + s.spare_positions, longest + 100);
   const auto n_seqs = static_cast<int64_t>(s.sequences.size());
   const int64_t table_blocks = (longest + s.block_positions - 1) / s.block_positions + 1;
 
@@ -97,6 +101,9 @@ OpCase MakeAttention(Random& random, uint32_t dtype, const AttentionShape& s) {
     offsets.push_back(offsets.back() + static_cast<int32_t>(q.tokens));
     lengths.push_back(static_cast<int32_t>(q.kv_length));
   }
+  for (int64_t i = 0; i < s.spare_offsets; ++i) {
+    offsets.push_back(i % 2 == 0 ? 1'000'000 : -5);  // nothing depends on them
+  }
   const uint32_t q = b.Input({s.d, s.heads, t});
   const uint32_t k = b.Cache(dtype, {s.d, s.block_positions, s.kv_heads, n_blocks});
   const uint32_t v = b.Cache(dtype, {s.dv, s.block_positions, s.kv_heads, n_blocks});
@@ -104,7 +111,7 @@ OpCase MakeAttention(Random& random, uint32_t dtype, const AttentionShape& s) {
                               k,
                               v,
                               b.Ints({table_blocks, n_seqs}, table),
-                              b.Ints({n_seqs + 1}, offsets),
+                              b.Ints({n_seqs + 1 + s.spare_offsets}, offsets),
                               b.Ints({n_seqs}, lengths)};
   if (s.sinks) in.push_back(b.Weight(TRINE_DTYPE_F32, {s.heads}));
   const uint32_t y = b.Output({s.dv, s.heads, t});
@@ -127,7 +134,8 @@ std::vector<OpCase> AttentionCases(Random& random, uint32_t dtype) {
            {{{4, 70}}, 128, 128, 3, 1, 64, 4, kCausal, 30.0f, 0, false, Spread32::kWide},
            {{{33, 33}}, 64, 64, 2, 2, 16, 40, kCausal, 0, 0, false, kBell},
            {{{7, 7}}, 64, 64, 2, 1, 16, 7, 0, 0, 0, false, kBell},
-           {{{2, 20}}, 64, 64, 2, 1, 16, 2, kCausal, 0, 1, false, Spread32::kZeros}}) {
+           {{{2, 20}}, 64, 64, 2, 1, 16, 2, kCausal, 0, 1, false, Spread32::kZeros},
+           {{{2, 40}, {1, 17}}, 64, 64, 2, 1, 16, 6, kCausal, 0, 0, false, kBell, 3, 60}}) {
     cases.push_back(MakeAttention(random, dtype, s));
   }
   return cases;
@@ -139,6 +147,25 @@ const std::vector<uint32_t>& CacheTypes() {
   static const auto* types = new std::vector<uint32_t>{TRINE_DTYPE_F32, TRINE_DTYPE_F16,
                                                        TRINE_DTYPE_BF16, TRINE_DTYPE_Q8_KV};
   return *types;
+}
+
+std::vector<OpCase> CacheCases(Random& random, uint32_t dtype) {
+  std::vector<OpCase> cases;
+  cases.push_back(MakeStore(random, dtype, 16));
+  cases.push_back(MakeAttention(random, dtype,
+                                {{{5, 31}, {1, 40}},
+                                 64,
+                                 32,
+                                 4,
+                                 2,
+                                 16,
+                                 6,
+                                 TRINE_ATTENTION_CAUSAL,
+                                 0,
+                                 0,
+                                 false,
+                                 Spread32::kBell}));
+  return cases;
 }
 
 void AddAttentionGroups(std::vector<OpGroup>* groups) {

@@ -32,6 +32,20 @@ std::vector<OpCase> ProbeCases(Random& random) {
   return cases;
 }
 
+OpCase MatmulChain(Random& random, uint32_t dtype) {
+  constexpr int64_t kWidth = 256;
+  CaseBuilder b(random, Spread32::kBell);
+  const int64_t t = b.Tokens(3, 5);
+  uint32_t x = b.Input({kWidth, t});
+  const uint32_t y = b.Output({kWidth, t});
+  for (int i = 0; i < 3; ++i) {
+    const uint32_t out = i < 2 ? b.Temp({kWidth, t}) : y;
+    b.graph().AddOp(TRINE_OP_MATMUL, {b.Weight(dtype, {kWidth, kWidth}), x}, {out});
+    x = out;
+  }
+  return b.Take();
+}
+
 OpCase TransformerLayer(Random& random, uint32_t weight_dtype, uint32_t cache_dtype,
                         int64_t tokens) {
   constexpr int64_t kWidth = 256, kHeads = 4, kKvHeads = 2, kHead = 64, kHidden = 512;

@@ -33,26 +33,30 @@ struct ExpertShape {
   bool one_row, bias;  // one_row: all experts of a token read the same x
 };
 
+OpCase MakeExperts(Random& random, uint32_t dtype, const ExpertShape& s) {
+  CaseBuilder b(random, Spread32::kBell);
+  const int64_t t = b.Tokens(s.tokens, s.tokens);
+  const uint32_t w = b.Weight(dtype, {s.k, s.n, s.experts});
+  const uint32_t x = b.Input({s.k, s.one_row ? 1 : s.used, t});
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < s.used * s.tokens; ++i) {
+    ids.push_back(static_cast<int32_t>(b.random().Below(s.experts)));
+  }
+  if (s.used == 3) ids[1] = -1, ids[5] = static_cast<int32_t>(s.experts);  // zeros
+  std::vector<uint32_t> in = {w, x, b.Ints({s.used, t}, ids)};
+  if (s.bias) in.push_back(b.Weight(TRINE_DTYPE_F32, {s.n, s.experts}));
+  const uint32_t y = b.Output({s.n, s.used, t});
+  b.graph().AddOp(TRINE_OP_MOE_MATMUL, in, {y});
+  return b.Take();
+}
+
 std::vector<OpCase> ExpertCases(Random& random, uint32_t dtype) {
   const int64_t unit = sdk::FindDtype(dtype)->block == 256 ? 256 : 32;
   std::vector<OpCase> cases;
   for (const ExpertShape& s : {ExpertShape{unit, 5, 3, 1, 1, true, false},
                                {2 * unit, 17, 8, 2, 5, true, true},
                                {3 * unit, 3, 4, 3, 9, false, false}}) {
-    CaseBuilder b(random, Spread32::kBell);
-    const int64_t t = b.Tokens(s.tokens, s.tokens);
-    const uint32_t w = b.Weight(dtype, {s.k, s.n, s.experts});
-    const uint32_t x = b.Input({s.k, s.one_row ? 1 : s.used, t});
-    std::vector<int32_t> ids;
-    for (int64_t i = 0; i < s.used * s.tokens; ++i) {
-      ids.push_back(static_cast<int32_t>(b.random().Below(s.experts)));
-    }
-    if (s.used == 3) ids[1] = -1, ids[5] = static_cast<int32_t>(s.experts);  // zeros
-    std::vector<uint32_t> in = {w, x, b.Ints({s.used, t}, ids)};
-    if (s.bias) in.push_back(b.Weight(TRINE_DTYPE_F32, {s.n, s.experts}));
-    const uint32_t y = b.Output({s.n, s.used, t});
-    b.graph().AddOp(TRINE_OP_MOE_MATMUL, in, {y});
-    cases.push_back(b.Take());
+    cases.push_back(MakeExperts(random, dtype, s));
   }
   return cases;
 }
@@ -71,6 +75,10 @@ std::vector<OpCase> CombineCases(Random& random) {
 }
 
 }  // namespace
+
+OpCase MoeMatmulCase(Random& random, uint32_t dtype, int64_t k, int64_t n, int64_t experts) {
+  return MakeExperts(random, dtype, {k, n, experts, 2, 4, true, false});
+}
 
 void AddMoeGroups(std::vector<OpGroup>* groups) {
   for (const auto& [scoring, name] :

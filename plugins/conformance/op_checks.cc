@@ -67,6 +67,28 @@ void CheckWorkerCounts(Trial& trial, Bench& bench) {
   if (compared == 0) trial.Skip("the device claims no op");
 }
 
+// Ops wait for those before them, also when the team's workers are far apart in time.
+void CheckOrder(Trial& trial, Bench& bench) {
+  Random random(bench.options().seed);
+  std::string reason;
+  for (uint32_t dtype : WeightTypes()) {
+    OpCase chain = MatmulChain(random, dtype);
+    for (uint32_t workers : bench.sessions().worker_counts()) {
+      Session* s = bench.sessions().Get(trial, workers);
+      if (s == nullptr) return;
+      if (Claim(trial, *s, &chain.graph, &reason) == TRINE_SUPPORT_NO) break;
+      for (const auto start :
+           {ObservingHost::Start::kFirstFirst, ObservingHost::Start::kLastFirst}) {
+        s->host().StartWorkers(start);
+        RunCase(trial, *s, chain, {}, {});
+        s->host().StartWorkers(ObservingHost::Start::kTogether);
+      }
+      if (workers == bench.sessions().worker_counts().back()) return;  // one type is enough
+    }
+  }
+  trial.Skip(absl::StrCat("no matmul is claimed: ", reason));
+}
+
 void CheckLayer(Trial& trial, Bench& bench) {
   Random random(bench.options().seed);
   int run = 0;
@@ -95,6 +117,7 @@ void RunOpChecks(Bench& bench) {
               [&](Trial& trial, Session&) { CheckGroup(trial, bench, group); });
   }
   bench.Run("op/worker-counts", [&](Trial& trial, Session&) { CheckWorkerCounts(trial, bench); });
+  bench.Run("op/order", [&](Trial& trial, Session&) { CheckOrder(trial, bench); });
   bench.Run("op/transformer-layer", [&](Trial& trial, Session&) { CheckLayer(trial, bench); });
 }
 

@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -12,11 +13,19 @@
 namespace trine::conformance {
 namespace {
 
-// Growth below these is the allocator's or a driver's own business.
-constexpr int64_t kFewHandles = 2;
-constexpr int64_t kHeapNoisePerCycle = 32;
-constexpr int64_t kHeapNoise = 16 << 10;
-constexpr int64_t kResidentNoise = 4 << 20;
+// Growth of one window up to this is the allocator's or a driver's own business.
+struct Noise {
+  int64_t at_all;
+  int64_t per_cycle;
+};
+constexpr Noise kHandles{2, 0};
+// malloc's smallest block takes 32 bytes, a sanitizer's 16: less than one a cycle is no leak of the
+// cycle's.
+constexpr Noise kHeap{4 << 10, 16};
+constexpr Noise kResident{4 << 20, 0};
+constexpr Noise kMapped{16 << 20, 0};
+// Of both windows together: others may use the device, too.
+constexpr Noise kDevice{64 << 20, 4 << 10};
 
 int64_t CountEntries(const char* folder) {
   DIR* dir = opendir(folder);
@@ -27,13 +36,14 @@ int64_t CountEntries(const char* folder) {
   return count;
 }
 
-int64_t ResidentBytes() {
+void MeasurePages(Resources* r) {
   long long total = 0, resident = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%lld %lld", &total, &resident) != 2) resident = 0;
+    if (std::fscanf(file, "%lld %lld", &total, &resident) != 2) total = resident = 0;
     std::fclose(file);
   }
-  return resident * sysconf(_SC_PAGESIZE);
+  r->mapped_bytes = total * sysconf(_SC_PAGESIZE);
+  r->resident_bytes = resident * sysconf(_SC_PAGESIZE);
 }
 
 // A sanitizer has an allocator of its own, keeps freed memory for a while, and knows.
@@ -43,6 +53,25 @@ AllocatedFn SanitizerCount() {
       dlsym(RTLD_DEFAULT, "__sanitizer_get_current_allocated_bytes"));
 }
 
+int64_t HeapBytes() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<int64_t>(info.uordblks + info.hblkhd);
+#else
+  return 0;  // the pages must do
+#endif
+}
+
+// What a cycle of the slower window costs, or 0 when either window is within the noise.
+int64_t PerCycle(const Windows& w, int64_t Resources::*member, const Noise& noise) {
+  const auto cost = [&](const Resources& from, const Resources& to, int cycles) -> int64_t {
+    const int64_t grown = to.*member - from.*member;
+    if (grown <= noise.at_all || grown < noise.per_cycle * cycles) return 0;
+    return std::max<int64_t>(grown / std::max(cycles, 1), 1);
+  };
+  return std::min(cost(w.start, w.middle, w.first_cycles), cost(w.middle, w.end, w.second_cycles));
+}
+
 }  // namespace
 
 Resources Measure() {
@@ -50,32 +79,38 @@ Resources Measure() {
   if (const AllocatedFn allocated = SanitizerCount()) {
     r.heap_bytes = static_cast<int64_t>(allocated());
   } else {
-    const struct mallinfo2 info = mallinfo2();
-    r.heap_bytes = static_cast<int64_t>(info.uordblks + info.hblkhd);
-    r.resident_bytes = ResidentBytes();
+    r.heap_bytes = HeapBytes();
+    MeasurePages(&r);
   }
   r.descriptors = CountEntries("/proc/self/fd");
   r.threads = CountEntries("/proc/self/task");
   return r;
 }
 
-std::string DescribeGrowth(const Resources& from, const Resources& to, int cycles) {
+std::string DescribeGrowth(const Windows& w) {
   // What costs heap as well comes first: it says more.
-  const int64_t descriptors = to.descriptors - from.descriptors;
-  if (descriptors > kFewHandles) {
-    return absl::StrCat("leaks file descriptors: ", descriptors, " in ", cycles, " cycles");
+  const int cycles = w.first_cycles + w.second_cycles;
+  if (PerCycle(w, &Resources::descriptors, kHandles) != 0) {
+    return absl::StrCat("leaks file descriptors: ", w.end.descriptors - w.start.descriptors, " in ",
+                        cycles, " cycles");
   }
-  const int64_t threads = to.threads - from.threads;
-  if (threads > kFewHandles) {
-    return absl::StrCat("leaks threads: ", threads, " in ", cycles, " cycles");
+  if (PerCycle(w, &Resources::threads, kHandles) != 0) {
+    return absl::StrCat("leaks threads: ", w.end.threads - w.start.threads, " in ", cycles,
+                        " cycles");
   }
-  const int64_t heap = to.heap_bytes - from.heap_bytes;
-  if (heap > kHeapNoise && heap > kHeapNoisePerCycle * cycles) {
-    return absl::StrCat("leaks about ", heap / cycles, " bytes of heap per cycle");
+  if (const int64_t heap = PerCycle(w, &Resources::heap_bytes, kHeap)) {
+    return absl::StrCat("leaks about ", heap, " bytes of heap per cycle");
   }
-  const int64_t resident = to.resident_bytes - from.resident_bytes;
-  if (resident > kResidentNoise) {
-    return absl::StrCat("leaks about ", resident / cycles, " bytes of memory per cycle");
+  for (const auto& [member, noise] : {std::pair(&Resources::resident_bytes, kResident),
+                                      std::pair(&Resources::mapped_bytes, kMapped)}) {
+    if (const int64_t memory = PerCycle(w, member, noise)) {
+      return absl::StrCat("leaks about ", memory, " bytes of memory per cycle");
+    }
+  }
+  const int64_t device = w.end.device_bytes - w.start.device_bytes;
+  if (device > kDevice.at_all + kDevice.per_cycle * cycles) {
+    return absl::StrCat("leaks about ", device / std::max(cycles, 1),
+                        " bytes of the device's memory per cycle");
   }
   return "";
 }

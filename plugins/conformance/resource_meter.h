@@ -1,4 +1,4 @@
-// What a process holds: heap, resident memory, descriptors, threads.
+// What a process holds: heap, memory, descriptors, threads.
 #ifndef TRINE_PLUGINS_CONFORMANCE_RESOURCE_METER_H_
 #define TRINE_PLUGINS_CONFORMANCE_RESOURCE_METER_H_
 
@@ -10,14 +10,23 @@ namespace trine::conformance {
 struct Resources {
   int64_t heap_bytes = 0;  // handed out by malloc and not given back
   int64_t resident_bytes = 0;
+  int64_t mapped_bytes = 0;  // address space
   int64_t descriptors = 0;
   int64_t threads = 0;
+  int64_t device_bytes = 0;  // in use on the device, whoever uses it; the caller's to fill in
 };
 
 Resources Measure();
 
-// "" or "leaks about 4096 bytes per cycle", of the growth over `cycles`.
-std::string DescribeGrowth(const Resources& from, const Resources& to, int cycles);
+// Two windows of cycles, one behind the other.
+struct Windows {
+  Resources start, middle, end;
+  int first_cycles = 0, second_cycles = 0;
+};
+
+// "" or "leaks about 4096 bytes per cycle": what has grown in both windows. A cache that fills up
+// grows in one.
+std::string DescribeGrowth(const Windows& windows);
 
 }  // namespace trine::conformance
 

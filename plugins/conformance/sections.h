@@ -56,9 +56,17 @@ void RunCase(Trial& trial, Session& session, const OpCase& op_case, const PlanOp
 
 // Returns the table to use from here on, or nothing when there is none to use.
 std::optional<trine_plugin> RunLoadChecks(Runner& runner, trine_plugin_query_fn query);
-// Returns the devices to test.
-std::vector<uint32_t> RunLifeCycleChecks(Runner& runner, const trine_plugin& table,
-                                         const KitOptions& options);
+
+// What there is to test.
+struct Survey {
+  Answer opened;
+  std::vector<uint32_t> usable;  // devices
+  std::string unusable;          // of a device that is not: why
+};
+Survey RunLifeCycleChecks(Runner& runner, const trine_plugin& table, const KitOptions& options);
+// Says that there is no device.
+void RunNoDeviceCheck(Runner& runner, const KitOptions& options, const Survey& survey);
+void RunCoverageChecks(Bench& bench);
 void RunCycleChecks(Bench& bench);
 void RunMemoryChecks(Bench& bench);
 void RunCopyChecks(Bench& bench);

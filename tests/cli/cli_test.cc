@@ -136,8 +136,22 @@ TEST_F(CliTest, EveryMadeUpMachineGetsItsTier) {
   EXPECT_GE(machines, 8);
 }
 
-TEST_F(CliTest, AbsentRootIsAMachineWithoutFacts) {
-  EXPECT_EQ(DetectJson("--root /nowhere/at/all")["tier"], "cpu-only");
+TEST_F(CliTest, AbsentRootIsAWrongArgument) {
+  EXPECT_EQ(Trine("detect --root /nowhere/at/all").code, 2);
+}
+
+TEST_F(CliTest, LostOutputIsAFailure) {
+  for (const char* arguments : {"detect", "detect --json", "--help", "--version"}) {
+    const Output output = Trine(std::string(arguments) + " >/dev/full");
+    EXPECT_EQ(output.code, 1) << arguments;
+    EXPECT_THAT(output.errors, HasSubstr("could not be written")) << arguments;
+  }
+}
+
+TEST_F(CliTest, FileAndPluginAgreeOnTheName) {
+  fs::copy_file(TRINE_CPU_PLUGIN, folder_ / "libtrine-backend-other.so");
+  const json report = DetectJson("--plugin " + folder_.string());
+  EXPECT_THAT(PluginOf(report, "backend-other")["reason"], HasSubstr("rename the file"));
 }
 
 TEST_F(CliTest, BadFilesAreFindings) {

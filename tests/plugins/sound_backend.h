@@ -1,8 +1,10 @@
 // A small backend that keeps every rule: one synchronous device in host memory, add, mul, scale and
-// f32 matmul, all exact. The broken plugins beside it replace one function of its table.
+// f32 matmul, moe_matmul and kv_store, all exact. The broken plugins beside it replace one function
+// of its table.
 #ifndef TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
 #define TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -36,6 +38,7 @@ namespace sdk = trine::sdk;
 // Where a broken plugin reaches into the arithmetic: y is a finished row of a matmul.
 using RowHook = void (*)(float* y, int64_t n, uint32_t workers);
 inline RowHook row_hook = nullptr;
+inline bool skip_barrier = false;
 
 // --- Arithmetic: docs/numerics.md, built without contraction
 
@@ -66,11 +69,41 @@ struct Run {
   }
 };
 
-// The layout the device likes for f32 matrices: groups of four rows, the last row of each first.
-inline constexpr uint64_t kMirrored = (uint64_t{1} << 32) + 1;
-inline constexpr uint64_t kGroupRows = 4;
+// --- The device's own layouts: ids begin with the FNV-1a hash of the plugin's name
+
+constexpr uint64_t OwnLayout(const char* name, uint32_t number) {
+  uint32_t hash = 2166136261u;
+  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
+  return (uint64_t{hash != 0 ? hash : 1} << 32) + number;
+}
+
+// Of f32 matrices: groups of four rows, the last row of each first.
+inline constexpr uint64_t kMirrored = OwnLayout(TRINE_FIXTURE_NAME, 1);
+// Of f32 caches: inside a block, the heads of a position lie together.
+inline constexpr uint64_t kSwapped = OwnLayout(TRINE_FIXTURE_NAME, 2);
+
+inline constexpr int64_t kGroupRows = 4;
 inline int64_t PackedRow(uint64_t layout, int64_t row) {
-  return layout == kMirrored ? row / 4 * 4 + 3 - row % 4 : row;
+  return layout == kMirrored ? row / kGroupRows * kGroupRows + kGroupRows - 1 - row % kGroupRows
+                             : row;
+}
+// Rows a matrix of n takes up.
+inline int64_t RoomFor(uint64_t layout, int64_t n) {
+  return layout == kMirrored ? (n + kGroupRows - 1) / kGroupRows * kGroupRows : n;
+}
+// Of position p and head h of a block.
+inline int64_t RowInBlock(uint64_t layout, const sdk::Dims& cache, int64_t p, int64_t h) {
+  return layout == kSwapped ? p * cache[2] + h : h * cache[1] + p;
+}
+
+// One row of y: x times the matrix at w.
+inline void MultiplyRow(const sdk::View& w, const std::byte* matrix, uint64_t layout,
+                        const float* x, const float* bias, float* y) {
+  for (int64_t i = 0; i < w.dims[1]; ++i) {
+    const std::byte* row = matrix + PackedRow(layout, i) * w.strides[1];
+    const float sum = Canon(Dot(reinterpret_cast<const float*>(row), x, w.dims[0]));
+    y[i] = bias == nullptr ? sum : Canon(sum + bias[i]);
+  }
 }
 
 inline void Matmul(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t workers) {
@@ -78,12 +111,45 @@ inline void Matmul(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t 
   const uint64_t layout = run.plan->graph.tensors[op.in[0]].layout;
   const float* bias = op.HasInput(2) ? run.Of(op.in[2]).RowAs<float>(0) : nullptr;
   for (int64_t r = worker; r < y.Rows(); r += workers) {
-    for (int64_t i = 0; i < y.dims[0]; ++i) {
-      const float sum =
-          Canon(Dot(w.RowAs<float>(PackedRow(layout, i)), x.RowAs<float>(r), w.dims[0]));
-      y.RowAs<float>(r)[i] = bias == nullptr ? sum : Canon(sum + bias[i]);
-    }
+    MultiplyRow(w, w.data, layout, x.RowAs<float>(r), bias, y.RowAs<float>(r));
     if (row_hook != nullptr) row_hook(y.RowAs<float>(r), y.dims[0], workers);
+  }
+}
+
+inline void MoeMatmul(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t workers) {
+  const sdk::View w = run.Of(op.in[0]), x = run.Of(op.in[1]), ids = run.Of(op.in[2]);
+  const sdk::View y = run.Of(op.out[0]);
+  const uint64_t layout = run.plan->graph.tensors[op.in[0]].layout;
+  const int64_t matrix =
+      layout == kMirrored ? RoomFor(layout, w.dims[1]) * w.strides[1] : w.strides[2];
+  for (int64_t r = worker; r < y.Rows(); r += workers) {
+    const int64_t used = r % y.dims[1], token = r / y.dims[1];
+    const int64_t expert = ids.RowAs<int32_t>(token)[used];
+    float* to = y.RowAs<float>(r);
+    if (expert < 0 || expert >= w.dims[2]) {
+      std::fill_n(to, y.dims[0], 0.0f);
+      continue;
+    }
+    MultiplyRow(w, w.data + expert * matrix, layout, x.RowAs<float>(x.dims[1] == 1 ? token : r),
+                op.HasInput(3) ? run.Of(op.in[3]).RowAs<float>(expert) : nullptr, to);
+  }
+}
+
+inline void KvStore(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t workers) {
+  const sdk::View x = run.Of(op.in[0]), slots = run.Of(op.in[1]), cache = run.Of(op.out[0]);
+  const uint64_t layout = run.plan->graph.tensors[op.out[0]].layout;
+  const int64_t positions = cache.dims[1];
+  for (int64_t r = worker; r < x.Rows(); r += workers) {
+    const int64_t head = r % x.dims[1], slot = slots.RowAs<int32_t>(0)[r / x.dims[1]];
+    if (slot < 0 || slot >= positions * cache.dims[3]) continue;
+    std::byte* to = cache.data + slot / positions * cache.strides[3];
+    to += layout == kSwapped
+              ? RowInBlock(layout, cache.dims, slot % positions, head) * cache.strides[1]
+              : slot % positions * cache.strides[1] + head * cache.strides[2];
+    for (int64_t i = 0; i < x.dims[0]; ++i) {
+      const float value = x.RowAs<float>(r)[i];
+      reinterpret_cast<float*>(to)[i] = std::fabs(value) < 0x1p-30f ? 0.0f : value;
+    }
   }
 }
 
@@ -113,9 +179,12 @@ inline void ElementWise(const Run& run, const sdk::Op& op, uint32_t worker, uint
 inline void RunWorker(void* arg, uint32_t worker, uint32_t workers) {
   const Run& run = *static_cast<const Run*>(arg);
   for (const sdk::Op& op : run.plan->graph.ops) {
-    op.kind == TRINE_OP_MATMUL ? Matmul(run, op, worker, workers)
-                               : ElementWise(run, op, worker, workers);
-    run.host->barrier(run.host->self);
+    const auto kernel = op.kind == TRINE_OP_MATMUL       ? Matmul
+                        : op.kind == TRINE_OP_MOE_MATMUL ? MoeMatmul
+                        : op.kind == TRINE_OP_KV_STORE   ? KvStore
+                                                         : ElementWise;
+    kernel(run, op, worker, workers);
+    if (!skip_barrier) run.host->barrier(run.host->self);
   }
 }
 
@@ -239,26 +308,58 @@ inline trine_status CopyRun(trine_device*, const trine_copy_args* in, trine_erro
 
 // --- Plans
 
+inline uint64_t RowBytes(const trine_tensor& t) {
+  return static_cast<uint64_t>(sdk::ValueBytes(t.dtype, t.dims[0]));
+}
+
+// The layout the device takes for a tensor as op `op` uses it; PLAIN when there is none of its own.
+inline trine_layout_info LayoutFor(const sdk::Graph& graph, const sdk::Op& op, uint32_t tensor) {
+  trine_layout_info info{};
+  const trine_tensor& t = graph.tensors[tensor];
+  const bool weights = (op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL) &&
+                       !op.in.empty() && op.in[0] == tensor &&
+                       graph.slots[t.slot].role == TRINE_ROLE_CONSTANT;
+  const bool cache = op.kind == TRINE_OP_KV_STORE && !op.out.empty() && op.out[0] == tensor &&
+                     graph.slots[t.slot].role == TRINE_ROLE_STATE;
+  if ((!weights && !cache) || t.dtype != TRINE_DTYPE_F32) return info;
+  const sdk::Dims dims = sdk::ResolveDims(t, graph.MaxParams().data());
+  const auto rows = [](int64_t n) { return static_cast<uint64_t>(n); };
+  info.layout = weights ? kMirrored : kSwapped;
+  info.group_rows = weights ? kGroupRows : 1;
+  info.group_bytes = RowBytes(t) * (weights ? rows(kGroupRows) : rows(dims[1] * dims[2]));
+  info.packed_bytes = weights ? rows(RoomFor(kMirrored, dims[1]) * dims[2] * dims[3]) * RowBytes(t)
+                              : rows(dims[3]) * info.group_bytes;
+  info.alignment = 64;
+  return info;
+}
+
 // "" or why not.
 inline std::string Refusal(const sdk::Graph& graph, uint32_t index) {
   const sdk::Op& op = graph.ops[index];
   if (op.kind != TRINE_OP_ADD && op.kind != TRINE_OP_MUL && op.kind != TRINE_OP_SCALE &&
-      op.kind != TRINE_OP_MATMUL) {
+      op.kind != TRINE_OP_MATMUL && op.kind != TRINE_OP_MOE_MATMUL &&
+      op.kind != TRINE_OP_KV_STORE) {
     return std::string(sdk::OpName(op.kind)) + " is not offered";
   }
   std::string wrong = sdk::CheckOp(graph, index);
-  if (wrong.empty() && op.kind == TRINE_OP_MATMUL &&
-      graph.tensors[op.in[0]].dtype != TRINE_DTYPE_F32) {
-    wrong = "weights must be f32";
-  }
-  for (uint32_t t : op.in) {
-    const bool weights = op.kind == TRINE_OP_MATMUL && t == op.in[0];
-    if (wrong.empty() && t != TRINE_NONE && graph.tensors[t].layout != TRINE_LAYOUT_PLAIN &&
-        !(weights && graph.tensors[t].layout == kMirrored)) {
-      wrong = "unknown layout";
+  if (!wrong.empty()) return wrong;
+  for (const auto* operands : {&op.in, &op.out}) {
+    for (uint32_t t : *operands) {
+      if (t == TRINE_NONE) continue;
+      const trine_tensor& tensor = graph.tensors[t];
+      if (tensor.dtype != TRINE_DTYPE_F32 && tensor.dtype != TRINE_DTYPE_I32) {
+        return "weights and caches must be f32";
+      }
+      if (tensor.layout == TRINE_LAYOUT_PLAIN) continue;
+      const trine_layout_info own = LayoutFor(graph, op, t);
+      if (tensor.layout != own.layout) return "unknown layout";
+      const uint64_t room = graph.slots[tensor.slot].bytes;
+      if (tensor.offset > room || own.packed_bytes > room - tensor.offset) {
+        return "a packed tensor reaches beyond its slot";
+      }
     }
   }
-  return wrong;
+  return "";
 }
 
 inline trine_status OpQuery(trine_device*, const trine_graph* in, uint32_t index, const int64_t*,
@@ -357,9 +458,6 @@ inline trine_status TimelineQuery(trine_timeline* timeline, uint64_t* value, tri
 
 // --- Layouts
 
-inline uint64_t RowBytes(const trine_tensor& t) {
-  return static_cast<uint64_t>(sdk::ValueBytes(t.dtype, t.dims[0]));
-}
 inline trine_status LayoutList(trine_device*, const trine_graph* in, uint32_t tensor,
                                trine_layout_list* out, trine_error* err) {
   return sdk::Guard(err, [&] {
@@ -368,30 +466,45 @@ inline trine_status LayoutList(trine_device*, const trine_graph* in, uint32_t te
     if (status != TRINE_OK) return status;
     if (tensor >= graph.tensors.size())
       return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "no such tensor");
-    const trine_tensor& t = graph.tensors[tensor];
-    out->count = t.dtype == TRINE_DTYPE_F32 && t.rank == 2 && t.dims[1] > 0 ? 1 : 0;
-    if (out->count == 0 || out->capacity == 0) return trine_status{TRINE_OK};
     trine_layout_info info{};
-    info.layout = kMirrored;
-    info.group_rows = kGroupRows;
-    info.group_bytes = kGroupRows * RowBytes(t);
-    info.packed_bytes = (static_cast<uint64_t>(t.dims[1]) + 3) / kGroupRows * info.group_bytes;
-    info.alignment = 64;
-    std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
+    for (const sdk::Op& op : graph.ops) {
+      if (info.layout == TRINE_LAYOUT_PLAIN) info = LayoutFor(graph, op, tensor);
+    }
+    out->count = info.layout != TRINE_LAYOUT_PLAIN ? 1 : 0;
+    if (out->count != 0 && out->capacity != 0) {
+      std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
+    }
     return trine_status{TRINE_OK};
   });
 }
+
+// Where row `row` of the plain tensor lies in the packed one, both in rows of dims[0] values.
+inline int64_t PackedPlace(uint64_t layout, const trine_tensor& t, int64_t row) {
+  if (layout == kMirrored) {
+    return row / t.dims[1] * RoomFor(layout, t.dims[1]) + PackedRow(layout, row % t.dims[1]);
+  }
+  const sdk::Dims dims{t.dims[0], t.dims[1], t.dims[2], t.dims[3]};
+  const int64_t block = dims[1] * dims[2];
+  return row / block * block + RowInBlock(layout, dims, row % dims[1], row / dims[1] % dims[2]);
+}
+
 inline trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in,
                                   trine_error* err) {
   return sdk::Guard(err, [&] {
     const trine_layout_convert_args args = sdk::ReadIn(in);
-    if (args.layout != kMirrored) return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "unknown layout");
-    const uint64_t bytes = RowBytes(*args.tensor);
+    if (args.layout != kMirrored && args.layout != kSwapped) {
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "unknown layout");
+    }
+    const trine_tensor& t = *args.tensor;
+    const uint64_t bytes = RowBytes(t);
     const auto* src = static_cast<const std::byte*>(args.src);
     auto* dst = static_cast<std::byte*>(args.dst);
-    for (uint64_t row = args.row_begin; row < args.row_end; ++row) {
-      const auto packed = static_cast<uint64_t>(PackedRow(kMirrored, static_cast<int64_t>(row)));
-      const bool pack = args.direction == TRINE_LAYOUT_PACK;
+    const bool pack = args.direction == TRINE_LAYOUT_PACK;
+    // A row of a cache is a block.
+    const auto lines = static_cast<uint64_t>(args.layout == kSwapped ? t.dims[1] * t.dims[2] : 1);
+    for (uint64_t row = args.row_begin * lines; row < args.row_end * lines; ++row) {
+      const auto packed =
+          static_cast<uint64_t>(PackedPlace(args.layout, t, static_cast<int64_t>(row)));
       std::memcpy(dst + (pack ? packed : row) * bytes, src + (pack ? row : packed) * bytes, bytes);
     }
     return trine_status{TRINE_OK};

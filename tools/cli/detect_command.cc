@@ -18,6 +18,9 @@ std::string Or(const std::string& text, const char* otherwise) {
   return text.empty() ? otherwise : text;
 }
 
+// A file's name may hold anything; a terminal must not obey it.
+std::string Printable(const std::string& text) { return FieldText(text.data(), text.size()); }
+
 std::string CpuText(const detect::CpuInfo& cpu) {
   const detect::Topology& t = cpu.topology;
   std::string text = absl::StrCat("CPU     ", Or(cpu.model, "unknown model"), " (",
@@ -84,7 +87,7 @@ std::string PluginTable(const Registry& registry) {
         probe.name.empty() ? "-"
                            : absl::StrCat(probe.abi_version >> 16, ".", probe.abi_version & 0xffff);
     table.Add({Or(probe.name, "-"), Or(probe.version, "-"), abi, plugin.accepted ? "yes" : "no",
-               plugin.reason, absl::StrCat(plugin.path, " (", plugin.found_by, ")")});
+               plugin.reason, absl::StrCat(Printable(plugin.path), " (", plugin.found_by, ")")});
   }
   std::string text = table.empty() ? "  none\n" : table.Format();
   for (const PluginFinding& plugin : registry.plugins) {
@@ -147,8 +150,10 @@ void AddDetectCommand(CLI::App* app, Run* run) {
   command->add_flag("--json", arguments->json, "Print JSON (docs/detect.md) instead of tables");
   command->add_option("--plugin", arguments->machine.registry.search.explicit_paths,
                       "A plugin file, or a folder of them, to look at first; may be repeated");
-  command->add_option("--root", arguments->machine.root,
-                      "Describe the machine whose /proc and /sys lie in this folder, not this one");
+  command
+      ->add_option("--root", arguments->machine.root,
+                   "Describe the machine whose /proc and /sys lie in this folder, not this one")
+      ->check(CLI::ExistingDirectory);
   command->callback([arguments, run] { *run = [arguments] { return Detect(*arguments); }; });
 }
 

@@ -1,5 +1,7 @@
 // The trine command.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -33,11 +35,18 @@ int Main(int argc, char** argv) {
   return run();
 }
 
+// A full disk or a closed pipe must not pass for success.
+int Finish(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "trine: the output could not be written: %s\n", std::strerror(errno));
+  return code == 0 ? 1 : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return Main(argc, argv);
+    return Finish(Main(argc, argv));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "trine: %s\n", e.what());
     return 1;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_join.h"
 #include "plugins/conformance/check.h"
 #include "plugins/search_path.h"
@@ -35,7 +36,8 @@ int Check(const CheckArguments& arguments) {
   const auto report = conformance::CheckPlugin(helper, arguments.path, arguments.kit, limits);
   if (!report.ok()) {
     std::fprintf(stderr, "trine: %s\n", std::string(report.status().message()).c_str());
-    return 1;
+    // A filter that names no check is a mistake on the command line.
+    return absl::IsNotFound(report.status()) ? 2 : 1;
   }
   const std::string text = arguments.json ? conformance::FormatReportJson(*report)
                                           : conformance::FormatReport(*report, arguments.verbose);
@@ -53,13 +55,18 @@ void AddPluginCommand(CLI::App* app, Run* run) {
                                            "Run the conformance kit against a plugin: life cycle, "
                                            "memory, ABI rules, timelines, and every "
                                            "op it claims against the scalar reference. Exits 0 "
-                                           "when all is well, 1 when something is not");
+                                           "when all is well, 1 when something is not or there "
+                                           "was nothing to check, 2 when the filter names no "
+                                           "check");
   check->add_option("PATH", arguments->path, "The plugin's shared object")->required();
   check->add_flag("--json", arguments->json, "Print JSON instead of text");
   check->add_flag("-v,--verbose", arguments->verbose, "List every check, not the failures alone");
   check->add_option("--filter", arguments->kit.filter,
                     "Only checks whose name contains this, for example op/matmul");
   check->add_option("--options", arguments->kit.options, "Options to open the plugin with");
+  check->add_flag("--allow-no-device", arguments->kit.allow_no_device,
+                  "No usable device, or none that claims an op, is no failure: for GPU plugins "
+                  "on machines without the GPU");
   check->add_option("--seed", arguments->kit.seed, "Of the random cases")->capture_default_str();
   check->add_flag("--long", arguments->kit.long_run, "More random cases, no limit on the cycles");
   arguments->timeout_s = 900;

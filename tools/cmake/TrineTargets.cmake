@@ -38,6 +38,11 @@ target_compile_options(trine_options INTERFACE -Wall -Wextra)
 if(TRINE_WERROR)
   target_compile_options(trine_options INTERFACE -Werror)
 endif()
+if(TRINE_SANITIZE)
+  # GCC's flow analysis goes astray in instrumented code.
+  target_compile_options(trine_options INTERFACE
+    "$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>")
+endif()
 if(TRINE_SANITIZE STREQUAL "address")
   target_compile_options(trine_options INTERFACE -fsanitize=address,undefined
                          -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)

@@ -2,7 +2,7 @@
  * load and pass the conformance kit for ever: when it does not, the ABI was broken. Do not change
  * it to please a newer header.
  *
- * One device in host memory, one op: add, both inputs of the same dimensions. */
+ * One device in host memory, one kind of op: add, both inputs of the same dimensions. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
@@ -15,7 +15,8 @@
 
 #include "backend_0_9.h"
 
-#define MAX_TENSORS 16
+#define MAX_OPS 8
+#define MAX_SLOTS 16
 #define MAX_ALTERNATES 4
 
 struct trine_backend {
@@ -37,15 +38,18 @@ struct trine_timeline {
 };
 typedef struct {
   trine_tensor a, b, y;
+} add_op;
+typedef struct {
   int64_t min, max; /* of the one parameter, when there is one */
-  uint32_t n_params, n_slots;
-  uint32_t alternates[MAX_TENSORS];
-  uint32_t roles[MAX_TENSORS];
-  uint64_t slot_bytes[MAX_TENSORS];
+  uint32_t n_params, n_slots, n_ops;
+  uint32_t alternates[MAX_SLOTS];
+  uint32_t roles[MAX_SLOTS];
+  uint64_t slot_bytes[MAX_SLOTS];
+  add_op ops[MAX_OPS];
 } add_graph;
 struct trine_plan {
   add_graph graph;
-  char* base[MAX_TENSORS][MAX_ALTERNATES];
+  char* base[MAX_SLOTS][MAX_ALTERNATES];
 };
 
 static trine_status fail(trine_error* err, trine_status status, const char* message) {
@@ -232,18 +236,20 @@ static trine_status wait_all(const trine_sync* sync, trine_error* err) {
   }
   return TRINE_OK;
 }
-static trine_status settle(const trine_sync* sync, trine_status status, const trine_error* own,
+/* Nothing here fails but waits: the failure is somebody else's. The signals pass it on; without
+ * any, the caller must not take it for this device's. */
+static trine_status settle(const trine_sync* sync, trine_status waited, const trine_error* own,
                            trine_error* err) {
   for (uint32_t i = 0; i < sync->n_signals; ++i) {
     const trine_point* p = at(sync->signals, sync->point_stride, i);
-    if (status == TRINE_OK) {
+    if (waited == TRINE_OK) {
       timeline_signal(p->timeline, p->value, NULL);
     } else {
-      timeline_fail(p->timeline, status, own->message, NULL);
+      timeline_fail(p->timeline, waited, own->message, NULL);
     }
   }
-  if (sync->n_signals != 0 || status == TRINE_OK) return TRINE_OK;
-  return fail(err, status, own->message);
+  if (sync->n_signals != 0 || waited == TRINE_OK) return TRINE_OK;
+  return fail(err, TRINE_ABORTED, own->message);
 }
 
 /* ---- Copies ---- */
@@ -294,6 +300,9 @@ static const char* check_tensor(const add_graph* g, const trine_tensor* t) {
   if (t->rank < 1 || t->rank > TRINE_MAX_RANK) return "bad rank";
   if (t->slot >= g->n_slots) return "no such slot";
   if (t->layout != TRINE_LAYOUT_PLAIN) return "unknown layout";
+  if (g->roles[t->slot] < TRINE_ROLE_CONSTANT || g->roles[t->slot] >= TRINE_ROLE_TEMP) {
+    return "unknown slot role";
+  }
   uint64_t end = 4;
   for (int d = 0; d < (int)t->rank; ++d) {
     if (t->dims[d] < 0 && (t->dims[d] != -1 || g->n_params != 1)) return "no such parameter";
@@ -312,16 +321,13 @@ static const char* check_tensor(const add_graph* g, const trine_tensor* t) {
   return NULL;
 }
 
-/* Reads the graph as one add. NULL, or what is wrong with it. */
-static const char* read_graph(const trine_graph* in, add_graph* g) {
+/* Reads all but the ops, of which some may be unknown. NULL, or what is wrong. */
+static const char* read_frame(const trine_graph* in, add_graph* g) {
   memset(g, 0, sizeof(*g));
   if (in->numerics != TRINE_NUMERICS_EXACT && in->numerics != TRINE_NUMERICS_FAST) {
     return "unknown numerics";
   }
-  if (in->n_ops != 1 || in->n_slots > MAX_TENSORS || in->n_tensors > MAX_TENSORS ||
-      in->n_params > 1) {
-    return "only graphs of one add are offered";
-  }
+  if (in->n_slots > MAX_SLOTS || in->n_params > 1) return "the graph is too large";
   g->n_params = in->n_params;
   g->n_slots = in->n_slots;
   if (in->n_params == 1) {
@@ -332,34 +338,48 @@ static const char* read_graph(const trine_graph* in, add_graph* g) {
   }
   for (uint32_t i = 0; i < in->n_slots; ++i) {
     const trine_slot* s = at(in->slots, in->slot_stride, i);
-    if (s->role < TRINE_ROLE_CONSTANT || s->role >= TRINE_ROLE_TEMP) return "unknown slot role";
     if (s->alternates < 1 || s->alternates > MAX_ALTERNATES) return "bad number of alternates";
     g->roles[i] = s->role;
     g->alternates[i] = s->alternates;
     g->slot_bytes[i] = s->bytes;
   }
-  const trine_op* op = at(in->ops, in->op_stride, 0);
+  return NULL;
+}
+
+/* Reads one op as an add. NULL, or what is wrong with it. */
+static const char* read_op(const trine_graph* in, const add_graph* g, uint32_t index, add_op* out) {
+  const trine_op* op = at(in->ops, in->op_stride, index);
   if (op->kind != TRINE_OP_ADD) return "only add is offered";
   if (op->n_in != 2 || op->n_out != 1) return "add has two inputs and one output";
   if (op->in[0] >= in->n_tensors || op->in[1] >= in->n_tensors || op->out[0] >= in->n_tensors) {
     return "no such tensor";
   }
-  g->a = *(const trine_tensor*)at(in->tensors, in->tensor_stride, op->in[0]);
-  g->b = *(const trine_tensor*)at(in->tensors, in->tensor_stride, op->in[1]);
-  g->y = *(const trine_tensor*)at(in->tensors, in->tensor_stride, op->out[0]);
-  const trine_tensor* all[] = {&g->a, &g->b, &g->y};
+  out->a = *(const trine_tensor*)at(in->tensors, in->tensor_stride, op->in[0]);
+  out->b = *(const trine_tensor*)at(in->tensors, in->tensor_stride, op->in[1]);
+  out->y = *(const trine_tensor*)at(in->tensors, in->tensor_stride, op->out[0]);
+  const trine_tensor* all[] = {&out->a, &out->b, &out->y};
   for (int i = 0; i < 3; ++i) {
     const char* wrong = check_tensor(g, all[i]);
     if (wrong != NULL) return wrong;
+  }
+  for (int i = 0; i < 2; ++i) {
     for (int d = 0; d < 4; ++d) {
-      if (size_of(all[i], d, g->max) != size_of(&g->y, d, g->max) ||
-          size_of(all[i], d, g->min) != size_of(&g->y, d, g->min)) {
+      if (size_of(all[i], d, g->max) != size_of(&out->y, d, g->max) ||
+          size_of(all[i], d, g->min) != size_of(&out->y, d, g->min)) {
         return "dimensions must be the same";
       }
     }
   }
-  if (g->roles[g->y.slot] == TRINE_ROLE_CONSTANT) return "a constant is written";
+  if (g->roles[out->y.slot] == TRINE_ROLE_CONSTANT) return "a constant is written";
   return NULL;
+}
+
+static const char* read_graph(const trine_graph* in, add_graph* g) {
+  const char* wrong = read_frame(in, g);
+  if (wrong == NULL && in->n_ops > MAX_OPS) wrong = "too many ops";
+  for (uint32_t i = 0; wrong == NULL && i < in->n_ops; ++i) wrong = read_op(in, g, i, &g->ops[i]);
+  g->n_ops = in->n_ops;
+  return wrong;
 }
 
 static trine_status op_query(trine_device* device, const trine_graph* graph, uint32_t op,
@@ -367,7 +387,10 @@ static trine_status op_query(trine_device* device, const trine_graph* graph, uin
   (void)device, (void)params;
   add_graph g;
   if (op >= graph->n_ops) return fail(err, TRINE_INVALID_ARGUMENT, "no such op");
-  const char* wrong = read_graph(graph, &g);
+  add_op add;
+  const char* wrong = read_frame(graph, &g);
+  if (wrong == NULL && graph->n_ops > MAX_OPS) wrong = "too many ops";
+  if (wrong == NULL) wrong = read_op(graph, &g, op, &add);
   trine_op_support support;
   memset(&support, 0, sizeof(support));
   support.struct_size = out->struct_size;
@@ -436,16 +459,16 @@ static char* row_of(const trine_plan* plan, const trine_tensor* t, const uint32_
   for (int d = 1; d < 4; ++d) row += i[d] * stride_of(t, d, param);
   return row;
 }
-static void add_all(const trine_plan* plan, const uint32_t* alternates, int64_t param) {
-  const add_graph* g = &plan->graph;
+static void run_op(const trine_plan* plan, const add_op* op, const uint32_t* alternates,
+                   int64_t param) {
   int64_t n[4], i[4] = {0, 0, 0, 0};
-  for (int d = 0; d < 4; ++d) n[d] = size_of(&g->y, d, param);
+  for (int d = 0; d < 4; ++d) n[d] = size_of(&op->y, d, param);
   for (i[3] = 0; i[3] < n[3]; ++i[3]) {
     for (i[2] = 0; i[2] < n[2]; ++i[2]) {
       for (i[1] = 0; i[1] < n[1]; ++i[1]) {
-        const float* a = (const float*)row_of(plan, &g->a, alternates, i, param);
-        const float* b = (const float*)row_of(plan, &g->b, alternates, i, param);
-        float* y = (float*)row_of(plan, &g->y, alternates, i, param);
+        const float* a = (const float*)row_of(plan, &op->a, alternates, i, param);
+        const float* b = (const float*)row_of(plan, &op->b, alternates, i, param);
+        float* y = (float*)row_of(plan, &op->y, alternates, i, param);
         for (int64_t k = 0; k < n[0]; ++k) y[k] = canon(a[k] + b[k]);
       }
     }
@@ -467,9 +490,9 @@ static trine_status plan_run(trine_plan* plan, const trine_run_args* args, trine
   }
   trine_error own = {""};
   const trine_status status = wait_all(&args->sync, &own);
-  if (status == TRINE_OK) {
-    add_all(plan, args->n_alternates != 0 ? args->alternates : NULL,
-            g->n_params == 1 ? args->params[0] : 0);
+  for (uint32_t i = 0; status == TRINE_OK && i < g->n_ops; ++i) {
+    run_op(plan, &g->ops[i], args->n_alternates != 0 ? args->alternates : NULL,
+           g->n_params == 1 ? args->params[0] : 0);
   }
   return settle(&args->sync, status, &own, err);
 }
