@@ -105,6 +105,10 @@ Answer DevicePlan::Make(Trial& trial, const PlanOptions& options) {
                               " is no power of two"));
     scratch_ = session_.Alloc(trial, info->scratch_bytes, TRINE_MEMORY_STATE);
     if (scratch_ == nullptr) return {TRINE_UNKNOWN, "no scratch"};
+    // NaNs: memory that an earlier plan has left may hold what this one should compute.
+    const Bytes poison(info->scratch_bytes, std::byte{0xff});
+    answer = session_.Write(trial, scratch_.get(), 0, poison.data(), poison.size());
+    if (!answer.Ok()) return answer;
     desc.scratch = {scratch_.get(), 0, info->scratch_bytes};
   }
   std::vector<trine_binding> bindings;

@@ -30,8 +30,9 @@ std::vector<OpGroup> AllOpGroups();
 OpCase TransformerLayer(Random& random, uint32_t weight_dtype, uint32_t cache_dtype,
                         int64_t tokens);
 
-// Three products, each of which reads all that the one before it wrote.
-OpCase MatmulChain(Random& random, uint32_t dtype);
+// Products that read all values of the one before, however the work on it was shared out; to
+// `mix_rows` also of other rows, by additions.
+OpCase MatmulChain(Random& random, uint32_t dtype, bool mix_rows);
 
 // Small graphs of one op, plainest first; a plugin that does anything does one of them.
 std::vector<OpCase> ProbeCases(Random& random);

@@ -32,18 +32,29 @@ std::vector<OpCase> ProbeCases(Random& random) {
   return cases;
 }
 
-OpCase MatmulChain(Random& random, uint32_t dtype) {
-  constexpr int64_t kWidth = 256;
+OpCase MatmulChain(Random& random, uint32_t dtype, bool mix_rows) {
+  constexpr int64_t kWidth = 256, kTokens = 7;
   CaseBuilder b(random, Spread32::kBell);
-  const int64_t t = b.Tokens(3, 5);
-  uint32_t x = b.Input({kWidth, t});
-  const uint32_t y = b.Output({kWidth, t});
-  for (int i = 0; i < 3; ++i) {
-    const uint32_t out = i < 2 ? b.Temp({kWidth, t}) : y;
-    b.graph().AddOp(TRINE_OP_MATMUL, {b.Weight(dtype, {kWidth, kWidth}), x}, {out});
+  GraphSpec& g = b.graph();
+  uint32_t x = b.Input({kWidth, kTokens});
+  const uint32_t y = b.Output({kWidth, kTokens});
+  const auto multiply = [&](uint32_t out) {
+    g.AddOp(TRINE_OP_MATMUL, {b.Weight(dtype, {kWidth, kWidth}), x}, {out});
     x = out;
+  };
+  multiply(b.Temp({kWidth, kTokens}));
+  // Rows that other workers have, whether a worker takes every n-th row or rows in a run.
+  for (int64_t row : {1, 6, 0, 5}) {
+    if (!mix_rows) break;
+    const uint32_t one = g.AddAlias(x), sum = b.Temp({kWidth, kTokens});
+    g.tensors[one].dims[1] = 1;
+    g.tensors[one].offset += static_cast<uint64_t>(row * kWidth) * sizeof(float);
+    g.AddOp(TRINE_OP_ADD, {x, one}, {sum});
+    x = sum;
   }
-  return b.Take();
+  multiply(b.Temp({kWidth, kTokens}));
+  multiply(y);
+  return b.TakeFixed();
 }
 
 OpCase TransformerLayer(Random& random, uint32_t weight_dtype, uint32_t cache_dtype,

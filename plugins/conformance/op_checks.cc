@@ -71,19 +71,23 @@ void CheckWorkerCounts(Trial& trial, Bench& bench) {
 void CheckOrder(Trial& trial, Bench& bench) {
   Random random(bench.options().seed);
   std::string reason;
-  for (uint32_t dtype : WeightTypes()) {
-    OpCase chain = MatmulChain(random, dtype);
-    for (uint32_t workers : bench.sessions().worker_counts()) {
-      Session* s = bench.sessions().Get(trial, workers);
-      if (s == nullptr) return;
-      if (Claim(trial, *s, &chain.graph, &reason) == TRINE_SUPPORT_NO) break;
-      for (const auto start :
-           {ObservingHost::Start::kFirstFirst, ObservingHost::Start::kLastFirst}) {
-        s->host().StartWorkers(start);
-        RunCase(trial, *s, chain, {}, {});
-        s->host().StartWorkers(ObservingHost::Start::kTogether);
+  for (bool mix_rows : {true, false}) {
+    for (uint32_t dtype : WeightTypes()) {
+      OpCase chain = MatmulChain(random, dtype, mix_rows);
+      bool claimed = true;
+      for (uint32_t workers : bench.sessions().worker_counts()) {
+        Session* s = bench.sessions().Get(trial, workers);
+        if (s == nullptr) return;
+        claimed = Claim(trial, *s, &chain.graph, &reason) != TRINE_SUPPORT_NO;
+        if (!claimed) break;
+        for (const auto start :
+             {ObservingHost::Start::kFirstFirst, ObservingHost::Start::kLastFirst}) {
+          s->host().StartWorkers(start);
+          RunCase(trial, *s, chain, {}, {});
+          s->host().StartWorkers(ObservingHost::Start::kTogether);
+        }
       }
-      if (workers == bench.sessions().worker_counts().back()) return;  // one type is enough
+      if (claimed) return;  // one type is enough
     }
   }
   trial.Skip(absl::StrCat("no matmul is claimed: ", reason));

@@ -236,6 +236,12 @@ TEST_F(CliTest, CheckOfNothingIsAFailureWithAReason) {
   }
 }
 
+TEST_F(CliTest, FilterThatNamesNoCheckIsAWrongArgument) {
+  const Output output = Trine("plugin check --filter op/matmull '" TRINE_CPU_PLUGIN "'");
+  EXPECT_EQ(output.code, 2) << output.text;
+  EXPECT_NE(output.errors, "");
+}
+
 TEST_F(CliTest, CpuBackendPassesTheKit) {
   const Output output = Trine("plugin check --json '" TRINE_CPU_PLUGIN "'");
   EXPECT_EQ(output.code, 0) << output.text;
