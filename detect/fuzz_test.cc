@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -77,6 +78,7 @@ std::string Mutate(std::string text, std::mt19937* random) {
 }
 
 TEST(Fuzz, DamagedFilesAreSurvived) {
+  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 2000 : 500;
   std::mt19937 random(20240607);
   for (const char* name : {"apu-and-dgpu", "arm-mali", "cgroup-v1", "cgroup-v2"}) {
     FakeRoot fake;
@@ -91,7 +93,7 @@ TEST(Fuzz, DamagedFilesAreSurvived) {
     }
     std::sort(files.begin(), files.end());
     ASSERT_FALSE(files.empty());
-    for (int round = 0; round < 500; ++round) {
+    for (int round = 0; round < rounds; ++round) {
       const std::string inside = files[random() % files.size()].substr(fake.path().size());
       std::ifstream file(fake.path() + inside, std::ios::binary);
       const std::string original((std::istreambuf_iterator<char>(file)), {});

@@ -243,7 +243,8 @@ TEST_F(CliTest, FilterThatNamesNoCheckIsAWrongArgument) {
 }
 
 TEST_F(CliTest, CpuBackendPassesTheKit) {
-  const Output output = Trine("plugin check --json '" TRINE_CPU_PLUGIN "'");
+  const std::string count = std::getenv("TRINE_LONG") != nullptr ? "--long " : "";
+  const Output output = Trine("plugin check --json " + count + "'" TRINE_CPU_PLUGIN "'");
   EXPECT_EQ(output.code, 0) << output.text;
   const json report = json::parse(output.text, nullptr, false);
   ASSERT_TRUE(report.is_object()) << output.text;
