@@ -1,11 +1,15 @@
 // The trine command.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/version.h"
+#include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
 
 namespace {
@@ -18,10 +22,14 @@ int Main(int argc, char** argv) {
   app.set_version_flag("--version", trine::VersionDescription());
   app.require_subcommand(0, 1);
   trine::Run run;
+  trine::AddGenerateCommand(&app, &run);
+  trine::AddPerplexityCommand(&app, &run);
   trine::AddDetectCommand(&app, &run);
   trine::AddPluginCommand(&app, &run);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = trine::WriteOutArguments(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::ParseError& wrong) {

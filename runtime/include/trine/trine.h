@@ -1,9 +1,10 @@
 /* libtrine's C API. C11 and C++; opaque handles, structs versioned by struct_size, no abort, no
  * exception, nothing printed. Statuses are numbers of absl::StatusCode, 0 being success. Calls may
- * come from any thread. */
+ * come from any thread unless a comment says otherwise. docs/embedding.md shows how it is used. */
 #ifndef TRINE_TRINE_H_
 #define TRINE_TRINE_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -39,6 +40,201 @@ typedef struct trine_detect_options {
 TRINE_API int32_t trine_detect(const trine_detect_options* options, char** json);
 
 TRINE_API void trine_string_free(char* text);
+
+/* ---- Engines, sessions, generation -----------------------------------------------------------
+ *
+ * An engine is a model placed on devices; sessions are conversations on it. Strings are UTF-8.
+ * Every struct begins with struct_size, set by the caller to its sizeof; a number of 0 and a NULL
+ * mean "the default" unless a comment says otherwise. Fallible calls return a status and, where
+ * `why` is not NULL, a sentence.
+ *
+ * Threads: an engine may be used by any number of threads at once. A session is used by one thread
+ * at a time, but trine_session_cancel may come from any. Sessions whose calls run at the same time
+ * share passes through the model. Close sessions before their engine. */
+
+typedef struct trine_engine trine_engine;
+typedef struct trine_session trine_session;
+
+typedef struct trine_failure {
+  uint32_t struct_size;
+  int32_t status;
+  char message[1016]; /* NUL-terminated */
+} trine_failure;
+
+enum {
+  TRINE_ENGINE_NO_MMAP = 1u << 0,    /* read the file into memory instead of mapping it */
+  TRINE_ENGINE_LOCK_MEMORY = 1u << 1 /* keep it from being swapped out; a refusal is a warning */
+};
+
+typedef struct trine_engine_options {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char* model;        /* a GGUF file, or any part of a split one */
+  const char* tensor_split; /* "cpu:4,igpu:12,dgpu:16"; NULL: the runtime decides */
+  const char* plugins;      /* plugin files or folders to look at first, colon-separated */
+  const char* kv_type_k;    /* "f16" (default), "f32", "bf16", "q8_0" */
+  const char* kv_type_v;
+  int64_t context;      /* positions of a sequence; 0: the model's, at most 4096; -1: the model's */
+  int64_t batch_tokens; /* in one pass; 0: 512 */
+  int64_t max_sequences; /* in one pass, and full ones the cache holds; 0: 1 */
+  uint32_t threads;      /* 0: one per core */
+  uint32_t reserved;
+  /* While loading, on the calling thread, with 0 to 1; another value than 0 stops it: CANCELLED. */
+  int32_t (*on_progress)(void* user, double fraction);
+  /* Warnings, from any thread. Levels are those of trine/backend.h: 3 warning, 4 error. */
+  void (*on_log)(void* user, uint32_t level, const char* message);
+  void* user;
+} trine_engine_options;
+
+TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
+                                    trine_failure* why);
+TRINE_API void trine_engine_close(trine_engine* engine); /* NULL does nothing */
+
+typedef struct trine_engine_info {
+  uint32_t struct_size;
+  uint32_t threads;
+  int64_t n_vocab;
+  int64_t n_layers;
+  int64_t context;       /* of a session */
+  int64_t context_train; /* the model was trained with */
+  uint64_t weight_bytes;
+  uint64_t kv_bytes;
+  uint64_t scratch_bytes;
+  char architecture[32];
+  char name[128];
+} trine_engine_info;
+
+TRINE_API int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* info);
+
+/* ---- Tokens */
+
+enum {
+  TRINE_TOKENIZE_NO_SPECIAL = 1u << 0,   /* without the BOS or EOS the file asks for */
+  TRINE_TOKENIZE_PARSE_SPECIAL = 1u << 1 /* text such as <|im_end|> becomes that token */
+};
+
+/* Writes at most `capacity` ids and how many there are. OUT_OF_RANGE (11) when they did not fit. */
+TRINE_API int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t bytes,
+                                 uint32_t flags, int32_t* tokens, size_t capacity, size_t* count,
+                                 trine_failure* why);
+/* The bytes of tokens, not NUL-terminated, in the same manner. Control tokens give nothing. */
+TRINE_API int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size_t count,
+                                   char* text, size_t capacity, size_t* bytes, trine_failure* why);
+/* 1 when generation ends with this token. */
+TRINE_API int32_t trine_token_is_end(const trine_engine* engine, int32_t token);
+
+/* ---- Sessions */
+
+typedef struct trine_sampler_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t seed;
+  float temperature; /* 0: always the likeliest token */
+  int32_t top_k;     /* 0: off */
+  float top_p;       /* 1: off */
+  float min_p;       /* 0: off */
+  float typical_p;   /* 1: off */
+  int32_t repeat_last_n;
+  float repeat_penalty; /* 1: off */
+  float frequency_penalty;
+  float presence_penalty;
+  int32_t mirostat; /* 0 or 2 */
+  float mirostat_tau;
+  float mirostat_eta;
+  const char* stages; /* "penalties;top_k;typ_p;top_p;min_p;temperature"; NULL: that */
+  const int32_t* bias_tokens;
+  const float* bias_values; /* added to the logits of bias_tokens; -infinity bans */
+  size_t n_bias;
+} trine_sampler_options;
+
+/* Every member as `trine generate` has it, seed 0. Here no number stands for a default: 0 is 0. */
+TRINE_API void trine_sampler_options_init(trine_sampler_options* options, size_t struct_size);
+
+enum {
+  TRINE_SESSION_LOGITS_HASH = 1u << 0, /* see trine_session_logits_hash */
+  TRINE_SESSION_IGNORE_END = 1u << 1,  /* go on after the end of the text */
+  TRINE_SESSION_SHOW_SPECIAL = 1u << 2 /* control tokens appear in the text */
+};
+
+typedef struct trine_session_options {
+  uint32_t struct_size;
+  uint32_t flags;
+  const trine_sampler_options* sampler; /* NULL: the defaults */
+  const char* const* stop;              /* generation ends where one of these appears */
+  size_t n_stop;
+} trine_session_options;
+
+TRINE_API int32_t trine_session_open(trine_engine* engine, const trine_session_options* options,
+                                     trine_session** session, trine_failure* why);
+TRINE_API void trine_session_close(trine_session* session); /* NULL does nothing */
+
+/* Puts tokens, or text, behind what is there. Nothing is computed yet. All or none of them. */
+TRINE_API int32_t trine_session_append(trine_session* session, const int32_t* tokens, size_t count,
+                                       trine_failure* why);
+TRINE_API int32_t trine_session_append_text(trine_session* session, const char* text, size_t bytes,
+                                            uint32_t flags, trine_failure* why);
+/* Back to the first n tokens. */
+TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
+/* The tokens there are, as trine_tokenize writes them. */
+TRINE_API int32_t trine_session_tokens(const trine_session* session, int32_t* tokens,
+                                       size_t capacity, size_t* count);
+
+/* Brings all appended tokens of these sessions, of one engine, through the model together. */
+TRINE_API int32_t trine_evaluate(trine_session* const* sessions, size_t count, trine_failure* why);
+/* The logits of the last token, n_vocab of them, until the session is used again; NULL when it has
+ * not been evaluated. */
+TRINE_API const float* trine_session_logits(const trine_session* session);
+/* Samples the next token from them and appends it. */
+TRINE_API int32_t trine_session_sample(trine_session* session, int32_t* token, trine_failure* why);
+
+enum {
+  TRINE_FINISH_LENGTH = 1,
+  TRINE_FINISH_END_OF_TEXT = 2,
+  TRINE_FINISH_STOP_STRING = 3,
+  TRINE_FINISH_CONTEXT_FULL = 4,
+  TRINE_FINISH_CANCELLED = 5,
+  TRINE_FINISH_CALLER = 6 /* on_text said so */
+};
+
+typedef struct trine_generate_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  int64_t max_tokens; /* 0: read the prompt alone; -1: until the context is full */
+  /* Text that is final: whole UTF-8 characters, not NUL-terminated, no part of a stop string.
+   * Another value than 0 ends the generation. On the thread that generates. */
+  int32_t (*on_text)(void* user, const char* text, size_t bytes);
+  /* Tokens of the prompt that have been read. From any thread that generates. */
+  void (*on_prompt)(void* user, int64_t done, int64_t total);
+  void* user;
+} trine_generate_options;
+
+typedef struct trine_generate_result {
+  uint32_t struct_size;
+  uint32_t finish; /* TRINE_FINISH_... */
+  int64_t prompt_tokens;
+  int64_t generated_tokens;
+  double prompt_ms;
+  double generate_ms;
+} trine_generate_result;
+
+/* Evaluates what was appended and goes on from there. `options` and `result` may be NULL: 256
+ * tokens, and nobody asks. */
+TRINE_API int32_t trine_generate(trine_session* session, const trine_generate_options* options,
+                                 trine_generate_result* result, trine_failure* why);
+/* Several sessions of one engine in step, their tokens sharing passes; arrays have `count`
+ * elements, or are NULL. */
+TRINE_API int32_t trine_generate_together(trine_session* const* sessions, size_t count,
+                                          const trine_generate_options* const* options,
+                                          trine_generate_result* const* results,
+                                          trine_failure* why);
+/* From any thread: what the session is doing ends soon, a generation with TRINE_FINISH_CANCELLED,
+ * an evaluation with CANCELLED (1). The session can be used again. */
+TRINE_API void trine_session_cancel(trine_session* session);
+
+/* Of the logits of every position so far, with TRINE_SESSION_LOGITS_HASH: equal on every device,
+ * split, thread count and batch. A text of `capacity` bytes at most, NUL-terminated. */
+TRINE_API int32_t trine_session_logits_hash(const trine_session* session, char* text,
+                                            size_t capacity);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,83 @@
+// A graph of ops as a host builds it: owns everything the ABI's trine_graph points to.
+//
+// Temporary tensors are written down as if each had memory of its own; Finish() gives tensors whose
+// lives do not overlap the same slot, so that a segment of any depth needs the scratch of one
+// layer. Not thread-safe.
+#ifndef TRINE_DISPATCH_OP_GRAPH_H_
+#define TRINE_DISPATCH_OP_GRAPH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <initializer_list>
+#include <vector>
+
+#include "trine/backend.h"
+
+namespace trine {
+
+using TensorId = uint32_t;
+using SlotId = uint32_t;
+using Shape = std::vector<int64_t>;  // innermost first; a negative dimension is a parameter
+
+class OpGraph {
+ public:
+  OpGraph() = default;
+  OpGraph(OpGraph&&) = default;
+  OpGraph& operator=(OpGraph&&) = default;
+
+  // Returns the dimension that stands for the parameter.
+  int64_t AddParam(uint32_t kind, int64_t min, int64_t max);
+  uint32_t n_params() const { return static_cast<uint32_t>(params_.size()); }
+
+  // A tensor, packed, at `offset` bytes into a slot of its own of this role.
+  TensorId AddTensor(uint32_t role, uint32_t dtype, const Shape& shape, uint64_t offset = 0,
+                     uint32_t alternates = 1);
+  TensorId AddTemp(const Shape& shape) {
+    return AddTensor(TRINE_ROLE_TEMP, TRINE_DTYPE_F32, shape);
+  }
+  // Moves the only tensor of its slot: where a weight lies is known when it has been placed.
+  void SetOffset(TensorId id, uint64_t offset);
+  // The same memory, packed in another shape of the same size.
+  TensorId AddReshape(TensorId tensor, const Shape& shape);
+
+  void AddOp(uint32_t kind, std::vector<TensorId> in, std::vector<TensorId> out) {
+    Append(kind, std::move(in), std::move(out), nullptr, 0);
+  }
+  // `attr` is one of the ABI's attribute structs; its struct_size is set here.
+  template <class Attr>
+  void AddOp(uint32_t kind, std::vector<TensorId> in, std::vector<TensorId> out, Attr attr) {
+    attr.struct_size = sizeof(attr);
+    Append(kind, std::move(in), std::move(out), &attr, sizeof(attr));
+  }
+
+  const trine_tensor& tensor(TensorId id) const { return tensors_[id]; }
+  SlotId SlotOf(TensorId id) const { return tensors_[id].slot; }
+  const std::vector<trine_slot>& slots() const { return slots_; }
+  size_t n_ops() const { return ops_.size(); }
+  // Bytes from a tensor's beginning to its end at the parameters' maxima.
+  uint64_t Bytes(TensorId id) const;
+
+  // Shares memory between temporaries. Call once, when the last op is in.
+  void Finish();
+
+  // The ABI's form; valid until the graph is changed, moved or destroyed.
+  trine_graph View(uint32_t numerics) const;
+
+ private:
+  void Append(uint32_t kind, std::vector<TensorId> in, std::vector<TensorId> out, const void* attr,
+              size_t attr_bytes);
+  int64_t MaxDim(int64_t dim) const { return dim >= 0 ? dim : params_[-dim - 1].max; }
+
+  std::vector<trine_param> params_;
+  std::vector<trine_slot> slots_;
+  std::vector<trine_tensor> tensors_;
+  std::vector<trine_op> ops_;
+  std::deque<std::vector<TensorId>> operands_;     // what ops_ point to
+  std::deque<std::vector<std::byte>> attributes_;  // likewise
+};
+
+}  // namespace trine
+
+#endif  // TRINE_DISPATCH_OP_GRAPH_H_

@@ -1,0 +1,129 @@
+#include "dispatch/segment.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "trine/backend_sdk.h"
+
+namespace trine {
+namespace {
+
+uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+// One refused op speaks for the segment.
+absl::Status CheckSupport(const Device& device, const trine_graph& view, uint32_t numerics) {
+  const uint32_t wanted =
+      numerics == TRINE_NUMERICS_EXACT ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST;
+  for (uint32_t i = 0; i < view.n_ops; ++i) {
+    const auto support = device.QueryOp(view, i);
+    if (!support.ok()) return support.status();
+    if (support->support >= wanted) continue;
+    const std::string reason = support->support == TRINE_SUPPORT_NO
+                                   ? std::string(support->reason)
+                                   : std::string("its result is not exact");
+    return absl::UnimplementedError(absl::StrCat(device.info().name, " can't run ",
+                                                 sdk::OpName(view.ops[i].kind), ": ", reason));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph& graph,
+                                            uint32_t numerics) {
+  const trine_graph view = graph.View(numerics);
+  const auto info = device.QueryPlan(view);
+  if (!info.ok()) {
+    const absl::Status why = CheckSupport(device, view, numerics);
+    return why.ok() ? info.status() : why;
+  }
+  SegmentNeeds needs;
+  needs.scratch_bytes = info->scratch_bytes;
+  for (const trine_slot& slot : graph.slots()) {
+    if (slot.role == TRINE_ROLE_IO) needs.io_bytes += slot.bytes * slot.alternates;
+  }
+  return needs;
+}
+
+absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device> device,
+                                                         OpGraph graph, uint32_t numerics,
+                                                         const std::vector<SlotMemory>& memory) {
+  auto needs = Query(*device, graph, numerics);
+  if (!needs.ok()) return needs.status();
+  std::unique_ptr<Segment> segment(new Segment());
+  segment->device_ = device;
+  segment->graph_ = std::move(graph);
+  segment->needs_ = *needs;
+  if (absl::Status status = segment->AllocateIo(); !status.ok()) return status;
+
+  trine_plan_desc desc{};
+  desc.struct_size = sizeof(desc);
+  desc.binding_stride = sizeof(trine_binding);
+  if (needs->scratch_bytes > 0) {
+    auto scratch = Buffer::Allocate(device, needs->scratch_bytes, TRINE_MEMORY_STATE);
+    if (!scratch.ok()) return scratch.status();
+    segment->scratch_ = std::move(*scratch);
+    desc.scratch = segment->scratch_.Span(0, needs->scratch_bytes);
+  }
+  std::vector<trine_binding> bindings;
+  for (const SlotMemory& m : memory) bindings.push_back({m.slot, 0, m.span});
+  for (const auto& [slot, buffer] : segment->io_) {
+    bindings.push_back({slot, 0, buffer.Span(0, segment->graph_.slots()[slot].bytes)});
+  }
+  desc.n_bindings = static_cast<uint32_t>(bindings.size());
+  desc.bindings = bindings.data();
+  const trine_graph view = segment->graph_.View(numerics);
+  desc.graph = &view;
+  auto plan = Plan::Create(device, desc);
+  if (!plan.ok()) return plan.status();
+  segment->plan_ = std::move(*plan);
+  return segment;
+}
+
+absl::Status Segment::AllocateIo() {
+  const auto& slots = graph_.slots();
+  for (SlotId s = 0; s < slots.size(); ++s) {
+    if (slots[s].role != TRINE_ROLE_IO) continue;
+    auto buffer = Buffer::Allocate(device_, RoundUp(slots[s].bytes, 64), TRINE_MEMORY_IO);
+    if (!buffer.ok()) return buffer.status();
+    io_.emplace(s, std::move(*buffer));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Segment::Write(TensorId io, const void* data, uint64_t bytes) {
+  const trine_tensor& t = graph_.tensor(io);
+  const Buffer& buffer = io_.at(t.slot);
+  if (void* host = buffer.host_ptr()) {
+    std::memcpy(static_cast<std::byte*>(host) + t.offset, data, bytes);
+    return absl::OkStatus();
+  }
+  return buffer.Write(t.offset, data, bytes);
+}
+
+absl::Status Segment::Read(TensorId io, uint64_t offset, void* data, uint64_t bytes) const {
+  const trine_tensor& t = graph_.tensor(io);
+  const Buffer& buffer = io_.at(t.slot);
+  if (const void* host = buffer.host_ptr()) {
+    std::memcpy(data, static_cast<const std::byte*>(host) + t.offset + offset, bytes);
+    return absl::OkStatus();
+  }
+  return buffer.Read(t.offset + offset, data, bytes);
+}
+
+const void* Segment::HostView(TensorId io) const {
+  const trine_tensor& t = graph_.tensor(io);
+  const void* host = io_.at(t.slot).host_ptr();
+  return host == nullptr ? nullptr : static_cast<const std::byte*>(host) + t.offset;
+}
+
+absl::Status Segment::Run(const std::vector<int64_t>& params) {
+  trine_run_args args{};
+  args.struct_size = sizeof(args);
+  args.n_params = static_cast<uint32_t>(params.size());
+  args.params = params.data();
+  return plan_.Run(args);
+}
+
+}  // namespace trine

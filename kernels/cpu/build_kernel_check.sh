@@ -1,0 +1,51 @@
+#!/bin/sh
+# Builds trine-kernel-check without CMake and without a library, for whatever the compiler compiles
+# for:
+#
+#   kernels/cpu/build_kernel_check.sh COMPILER OUTPUT
+#
+# OUTPUT is linked statically, so that qemu-user needs nothing of the other machine to run it.
+set -eu
+
+[ $# -eq 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+compiler=$1
+output=$2
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+architecture=$($compiler -dumpmachine | cut -d- -f1)
+levels=$(sed -n "s/^$architecture \([a-z0-9]*\) .*/\1/p" "$here/levels.txt")
+[ -n "$levels" ] || { echo "there are no levels for $architecture"; exit 2; }
+
+level_sources='attention copy dot_float dot_quantized elementwise gather_rows glu kv_store matmul
+  moe_matmul norm quantize_activations rope table vec_math_probe'
+check_sources='case_runner check float_check float_check_attention float_check_math host_features
+  kernel_check levels reference_level'
+quant_sources='activation block_types dequantize dot group'
+reference_sources='attention copy dot_rows elementwise gather_rows glu kv_store matmul moe_combine
+  moe_matmul moe_route norm rope top_k'
+
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
+
+# compile TAG FOLDER "SOURCES" FLAGS...
+compile() {
+  tag=$1 folder=$2 sources=$3
+  shift 3
+  for source in $sources; do
+    $compiler -std=c++20 -O3 -Wall -Wextra -ffp-contract=off -fno-rtti -I"$root" "$@" \
+      -c "$folder/$source.cc" -o "$objects/$tag-$source.o" || return 1
+  done
+}
+
+jobs=
+compile quant "$root/kernels/quant" "$quant_sources" & jobs="$jobs $!"
+compile reference "$root/kernels/reference" "$reference_sources" & jobs="$jobs $!"
+compile check "$here" "$check_sources" & jobs="$jobs $!"
+for level in $levels; do
+  # shellcheck disable=SC2046
+  compile "$level" "$here" "$level_sources" -DTRINE_CPU_LEVEL="$level" -fno-exceptions \
+    $(sed -n "s/^$architecture $level //p" "$here/levels.txt") &
+  jobs="$jobs $!"
+done
+for job in $jobs; do wait "$job"; done
+$compiler -static -o "$output" "$objects"/*.o

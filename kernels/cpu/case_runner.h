@@ -1,0 +1,87 @@
+// Runs an operation by the scalar reference and by a level's kernels, on the same destination with
+// the same bytes in it, and compares what either leaves there.
+
+#ifndef TRINE_KERNELS_CPU_CASE_RUNNER_H_
+#define TRINE_KERNELS_CPU_CASE_RUNNER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu/check.h"
+#include "kernels/cpu/float_check.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/quant/test_util.h"
+#include "kernels/reference/ops.h"
+#include "kernels/reference/test_tensor.h"
+
+namespace trine::cpu_kernels {
+
+// The reference as a table; without matrix products.
+inline constexpr KernelTable kReferenceTable = {
+    .level = "reference",
+    .copy = reference::Copy,
+    .gather_rows = reference::GatherRows,
+    .add = reference::Add,
+    .mul = reference::Mul,
+    .scale = reference::Scale,
+    .softcap = reference::Softcap,
+    .activation = reference::Activation,
+    .glu = reference::Glu,
+    .rms_norm = reference::RmsNorm,
+    .layer_norm = reference::LayerNorm,
+    .rope = reference::Rope,
+    .kv_store = reference::KvStore,
+    .attention = reference::Attention,
+    .moe_route = reference::MoeRoute,
+    .moe_combine = reference::MoeCombine,
+    .top_k = reference::TopK,
+    .quantize_activations = nullptr,
+    .matmul = nullptr,
+    .moe_matmul = nullptr,
+};
+
+class CaseRunner {
+ public:
+  // `report` outlives the runner.
+  CaseRunner(const KernelTable& table, CheckReport* report)
+      : table_(table), f16_heeds_flushing_(F16HeedsFlushing(table)), report_(report) {}
+
+  // run(table, range) does the part `range` of `units` of an operation that writes to dst. The
+  // kernels are given the range in two pieces, last first, with denormals kept and then flushed.
+  template <typename Run>
+  void Compare(const std::string& what, const reference::Tensor& dst, int64_t units, Run run,
+               bool uses_f16 = false) {
+    const std::vector<std::byte> before = dst.bytes();
+    run(kReferenceTable, Range{0, units});
+    const std::vector<std::byte> expected = dst.bytes();
+    const int64_t middle = (units + 1) / 3;
+    for (const bool flush : {false, true}) {
+      if (flush && uses_f16 && f16_heeds_flushing_) continue;
+      std::copy(before.begin(), before.end(), dst.view().data);
+      {
+        std::optional<quant::ScopedFlushToZero> flush_to_zero;
+        if (flush) flush_to_zero.emplace();
+        run(table_, Range{middle, units});
+        run(table_, Range{0, middle});
+      }
+      report_->Expect(dst.bytes() == expected,
+                      [&] { return Describe(what, flush, expected, dst.bytes()); });
+    }
+  }
+
+ private:
+  static std::string Describe(const std::string& what, bool flush,
+                              const std::vector<std::byte>& expected,
+                              const std::vector<std::byte>& found);
+
+  const KernelTable& table_;
+  const bool f16_heeds_flushing_;
+  CheckReport* report_;
+};
+
+}  // namespace trine::cpu_kernels
+
+#endif  // TRINE_KERNELS_CPU_CASE_RUNNER_H_

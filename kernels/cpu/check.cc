@@ -1,0 +1,329 @@
+#include "kernels/cpu/check.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "kernels/quant/activation.h"
+#include "kernels/quant/test_util.h"
+
+namespace trine::cpu_kernels {
+namespace {
+
+using quant::Fill;
+using quant::Random;
+using quant::Type;
+
+// The least alignment of a type's rows.
+int64_t RowAlignment(Type type) {
+  const int bytes = quant::Traits(type).block_bytes;
+  return std::min(bytes & -bytes, 4);
+}
+
+// A tensor at the worst address and stride its type allows, its gaps filled with a pattern.
+class Tensor {
+ public:
+  Tensor(Type type, std::vector<int64_t> dims) {
+    view_.type = type;
+    std::copy(dims.begin(), dims.end(), view_.dims);
+    uint64_t row_bytes = 0;
+    quant::RowBytes(type, view_.dims[0], &row_bytes);
+    const int64_t alignment = RowAlignment(type);
+    view_.strides[0] = quant::Traits(type).block_bytes;
+    view_.strides[1] = static_cast<int64_t>(row_bytes) + alignment;
+    view_.strides[2] = view_.strides[1] * view_.dims[1];
+    view_.strides[3] = view_.strides[2] * view_.dims[2];
+    bytes_.assign(static_cast<size_t>(alignment + view_.strides[3] * view_.dims[3]),
+                  std::byte{0xa5});
+    view_.data = bytes_.data() + alignment;
+  }
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+
+  const View& view() const { return view_; }
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+  void SetBytes(const std::vector<std::byte>& bytes) { bytes_ = bytes; }
+  float* Row(int64_t r) const { return reference::F32Row(view_, r); }
+
+  void FillRows(Fill fill, Random* random) {
+    for (int64_t r = 0; r < reference::Rows(view_); ++r) {
+      for (int64_t i = 0; i < view_.dims[0]; ++i) Row(r)[i] = quant::FillValue(fill, random);
+    }
+  }
+  void FillWeights(bool any_scale, Random* random) {
+    for (int64_t r = 0; r < reference::Rows(view_); ++r) {
+      const auto row = quant::RandomWeights(view_.type, view_.dims[0], any_scale, random);
+      std::copy(row.begin(), row.end(), reference::RowAt(view_, r));
+    }
+  }
+  // Every byte the same, the scales aside: the largest and smallest integers of a format.
+  void FillExtreme(Random* random) {
+    static constexpr uint8_t kPatterns[] = {0x80, 0x7f, 0xff, 0x00, 0x88, 0xf0};
+    const auto block_bytes = static_cast<size_t>(quant::Traits(view_.type).block_bytes);
+    for (int64_t r = 0; r < reference::Rows(view_); ++r) {
+      auto row = quant::RandomWeights(view_.type, view_.dims[0], true, random);
+      const int pattern = kPatterns[static_cast<size_t>(r) % std::size(kPatterns)];
+      if (quant::IsQuantized(view_.type)) {
+        for (size_t at = 0; at < row.size(); at += block_bytes) {
+          std::memset(row.data() + at, pattern, block_bytes);
+          quant::SetScales(view_.type, row.data() + at, true, random);
+        }
+      }
+      std::copy(row.begin(), row.end(), reference::RowAt(view_, r));
+    }
+  }
+
+ private:
+  View view_;
+  std::vector<std::byte> bytes_;
+};
+
+enum class Values { kUniform, kWide, kTiny, kZero, kOutlier, kExtreme };
+constexpr Values kAllValues[] = {Values::kUniform, Values::kWide,    Values::kTiny,
+                                 Values::kZero,    Values::kOutlier, Values::kExtreme};
+
+void FillInputs(Values values, Random* random, Tensor* w, Tensor* x) {
+  if (values == Values::kExtreme) {
+    w->FillExtreme(random);
+    // One magnitude, any signs: every q is 127 or -127.
+    for (int64_t r = 0; r < reference::Rows(x->view()); ++r) {
+      const float magnitude = quant::Canon(random->Wide(-50, 49));
+      for (int64_t i = 0; i < x->view().dims[0]; ++i) {
+        x->Row(r)[i] = r % 3 == 0 || random->Below(2) == 0 ? magnitude : -magnitude;
+      }
+    }
+    return;
+  }
+  w->FillWeights(values != Values::kUniform && values != Values::kOutlier, random);
+  x->FillRows(static_cast<Fill>(values), random);
+}
+
+// Memory for a kernel's quantised activations, filled with what must not be taken for zeros.
+std::vector<ActivationChunk> MakeChunks(const View& x) {
+  const auto count = static_cast<size_t>(reference::Rows(x) * ActivationChunks(x.dims[0]));
+  std::vector<ActivationChunk> chunks(count);
+  std::memset(static_cast<void*>(chunks.data()), 0x5a, count * sizeof(ActivationChunk));
+  return chunks;
+}
+
+std::vector<ActivationChunk> Quantized(const KernelTable& table, const View& x, bool wanted) {
+  if (!wanted) return {};
+  std::vector<ActivationChunk> chunks = MakeChunks(x);
+  table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
+  return chunks;
+}
+
+std::string ShapeName(Type type, int64_t k, int64_t n, int64_t m, Values values, bool flush) {
+  return std::string(quant::Traits(type).name) + " k=" + std::to_string(k) +
+         " n=" + std::to_string(n) + " m=" + std::to_string(m) + " values " +
+         std::to_string(static_cast<int>(values)) + (flush ? ", denormals flushed" : "");
+}
+
+// Where two results differ first, counted in floats from the first tensor's start.
+std::string Difference(const Tensor& want, const Tensor& got) {
+  for (int64_t r = 0; r < reference::Rows(want.view()); ++r) {
+    for (int64_t i = 0; i < want.view().dims[0]; ++i) {
+      const uint32_t a = quant::Bits(want.Row(r)[i]), b = quant::Bits(got.Row(r)[i]);
+      if (a == b) continue;
+      char text[128];
+      std::snprintf(text, sizeof(text), ": row %lld, feature %lld: expected %08x, got %08x",
+                    static_cast<long long>(r), static_cast<long long>(i), a, b);
+      return text;
+    }
+  }
+  return ": bytes outside of the result were written";
+}
+
+// `features` in up to three calls.
+template <typename Run>
+void RunSplit(int64_t features, Random* random, Run run) {
+  const int64_t a = random->Below(features + 1);
+  const int64_t b = a + random->Below(features - a + 1);
+  run(Range{b, features});
+  run(Range{0, a});
+  run(Range{a, b});
+}
+
+// --- Activations
+
+void CheckBlock(const KernelTable& table, const float* x, const ActivationChunk& chunk, int b,
+                CheckReport* report) {
+  quant::ActivationBlock want;
+  quant::QuantizeActivation(x, &want);
+  const bool equal = quant::Bits(want.d) == quant::Bits(chunk.d[b]) &&
+                     std::memcmp(want.q, chunk.q + 32 * b, sizeof(want.q)) == 0 &&
+                     want.sum[0] == chunk.half_sum[0][b] && want.sum[1] == chunk.half_sum[1][b] &&
+                     want.sum[0] + want.sum[1] == chunk.sum[b];
+  report->Expect(equal, [&] {
+    return std::string(table.level) +
+           ": quantize_activations: a block of which the first value is " + std::to_string(x[0]);
+  });
+}
+
+void CheckActivationRows(const KernelTable& table, const Tensor& x, CheckReport* report) {
+  const View& view = x.view();
+  const int64_t k = view.dims[0], chunk_count = ActivationChunks(k);
+  std::vector<ActivationChunk> chunks = MakeChunks(view);
+  const int64_t all = view.dims[1] * chunk_count, cut = all / 3;
+  table.quantize_activations(view, chunks.data(), {cut, all});
+  table.quantize_activations(view, chunks.data(), {0, cut});
+  for (int64_t r = 0; r < view.dims[1]; ++r) {
+    for (int64_t b = 0; b < k / 32; ++b) {
+      const auto& chunk = chunks[static_cast<size_t>(r * chunk_count + b / 8)];
+      CheckBlock(table, x.Row(r) + 32 * b, chunk, static_cast<int>(b % 8), report);
+    }
+    for (int64_t b = k / 32; b < 8 * chunk_count; ++b) {
+      const auto& chunk = chunks[static_cast<size_t>(r * chunk_count + b / 8)];
+      const auto* q = chunk.q + 32 * (b % 8);
+      const bool zero = quant::Bits(chunk.d[b % 8]) == 0 && chunk.sum[b % 8] == 0 &&
+                        chunk.half_sum[0][b % 8] == 0 && chunk.half_sum[1][b % 8] == 0 &&
+                        std::all_of(q, q + 32, [](int8_t v) { return v == 0; });
+      report->Expect(zero, [&] {
+        return std::string(table.level) + ": quantize_activations: no zeros behind the row's end";
+      });
+    }
+  }
+}
+
+void CheckActivations(const KernelTable& table, CheckReport* report) {
+  Random random(1);
+  for (const int64_t k : {32, 96, 256, 288, 1024}) {
+    for (const Fill fill : quant::kAllFills) {
+      Tensor x(Type::kF32, {k, 5});
+      x.FillRows(fill, &random);
+      CheckActivationRows(table, x, report);
+    }
+    // Halves: every second value lies between two integers.
+    Tensor x(Type::kF32, {k, 2});
+    for (int64_t i = 0; i < k; ++i) {
+      x.Row(0)[i] = i % 32 == 31 ? 127.0f : 0.5f * static_cast<float>(random.Below(508) - 254);
+      x.Row(1)[i] = -x.Row(0)[i];
+    }
+    CheckActivationRows(table, x, report);
+  }
+}
+
+// --- Matmul
+
+struct MatmulCase {
+  Type type;
+  int64_t k, n;
+  Values values;
+  bool bias;
+  std::vector<int64_t> columns;  // each is tried; the last is the largest
+};
+
+void CheckMatmul(const KernelTable& table, const MatmulCase& c, bool flush, CheckReport* report) {
+  Random random(static_cast<uint64_t>(c.type) * 1000003 + static_cast<uint64_t>(c.k) * 31 +
+                static_cast<uint64_t>(c.values));
+  const int64_t max_m = c.columns.back();
+  Tensor w(c.type, {c.k, c.n}), x(Type::kF32, {c.k, max_m}), bias(Type::kF32, {c.n});
+  FillInputs(c.values, &random, &w, &x);
+  bias.FillRows(Fill::kWide, &random);
+  const View* bias_view = c.bias ? &bias.view() : nullptr;
+  Tensor all(Type::kF32, {c.n, max_m});
+  const std::vector<std::byte> blank = all.bytes();
+  reference::Matmul(w.view(), x.view(), bias_view, all.view(), {0, c.n});
+
+  std::optional<quant::ScopedFlushToZero> flushed;
+  if (flush) flushed.emplace();
+  for (const int64_t m : c.columns) {
+    Tensor want(Type::kF32, {c.n, m}), got(Type::kF32, {c.n, m});
+    for (int64_t r = 0; r < m; ++r) std::copy_n(all.Row(r), c.n, want.Row(r));
+    View columns = x.view();
+    columns.dims[1] = m;
+    const auto chunks = Quantized(table, columns, quant::IsQuantized(c.type));
+    RunSplit(c.n, &random, [&](Range features) {
+      table.matmul(w.view(), columns, chunks.empty() ? nullptr : chunks.data(), bias_view,
+                   got.view(), features);
+    });
+    report->Expect(want.bytes() == got.bytes(), [&] {
+      return std::string(table.level) + ": matmul " +
+             ShapeName(c.type, c.k, c.n, m, c.values, flush) + Difference(want, got);
+    });
+  }
+}
+
+std::vector<int64_t> RowLengths(Type type) {
+  switch (quant::Traits(type).block_values) {
+    case 1:
+      return {1, 7, 31, 32, 33, 100, 256, 257, 512, 545, 1056};
+    case quant::kGroupValues:
+      return {32, 64, 96, 224, 256, 288, 512, 1056, 2080, 4128};
+    default:
+      return {256, 512, 768, 2048, 2304, 4352};
+  }
+}
+
+void CheckMatmuls(const KernelTable& table, CheckReport* report) {
+  for (const Type type : quant::kWeightTypes) {
+    for (const int64_t k : RowLengths(type)) {
+      for (const Values values : kAllValues) {
+        const bool every = values == Values::kUniform && k <= 512;
+        MatmulCase c{type, k, 19, values, values != Values::kZero, {1, 3, 5, 7}};
+        if (every) c.columns = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+        CheckMatmul(table, c, false, report);
+        CheckMatmul(table, c, true, report);
+      }
+    }
+    const int64_t k = quant::Traits(type).block_values == 1 ? 70 : 256;
+    for (const int64_t n : {1, 2, 7, 8, 9, 15, 16, 17, 33, 64}) {
+      CheckMatmul(table, {type, k, n, Values::kOutlier, n % 2 == 0, {1, 4, 6}}, false, report);
+    }
+    // More columns than one pass takes.
+    CheckMatmul(table, {type, k, 9, Values::kUniform, true, {63, 64, 65, 68, 131}}, false, report);
+  }
+}
+
+// --- Experts
+
+void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, int64_t x_slots,
+              CheckReport* report) {
+  constexpr int64_t kN = 11, kExperts = 5, kUsed = 3;
+  Random random(static_cast<uint64_t>(type) + static_cast<uint64_t>(tokens));
+  Tensor w(type, {k, kN, kExperts}), bias(Type::kF32, {kN, kExperts});
+  Tensor x(Type::kF32, {k, x_slots, tokens}), ids(Type::kI32, {kUsed, tokens});
+  w.FillWeights(false, &random);
+  x.FillRows(Fill::kUniform, &random);
+  bias.FillRows(Fill::kUniform, &random);
+  for (int64_t t = 0; t < tokens; ++t) {
+    for (int64_t s = 0; s < kUsed; ++s) {  // -1 and kExperts are no experts
+      reference::I32Row(ids.view(), t)[s] = static_cast<int32_t>(random.Below(kExperts + 2) - 1);
+    }
+  }
+  const View* bias_view = tokens % 2 == 0 ? nullptr : &bias.view();
+  Tensor want(Type::kF32, {kN, kUsed, tokens}), got(Type::kF32, {kN, kUsed, tokens});
+  reference::MoeMatmul(w.view(), x.view(), ids.view(), bias_view, want.view(), {0, kN});
+  const auto chunks = Quantized(table, x.view(), quant::IsQuantized(type));
+  RunSplit(kN, &random, [&](Range features) {
+    table.moe_matmul(w.view(), x.view(), chunks.empty() ? nullptr : chunks.data(), ids.view(),
+                     bias_view, got.view(), features);
+  });
+  report->Expect(want.bytes() == got.bytes(), [&] {
+    return std::string(table.level) + ": moe_matmul " +
+           ShapeName(type, k, kN, tokens, Values::kUniform, false) + Difference(want, got);
+  });
+}
+
+}  // namespace
+
+void CheckMatrixOps(const KernelTable& table, CheckReport* report) {
+  CheckActivations(table, report);
+  {
+    const quant::ScopedFlushToZero flushed;
+    CheckActivations(table, report);
+  }
+  CheckMatmuls(table, report);
+  for (const Type type : quant::kWeightTypes) {
+    const int64_t block = quant::Traits(type).block_values;
+    const int64_t k = block == 1 ? 45 : block * 3;
+    for (const int64_t tokens : {1, 2, 7, 120}) {
+      CheckMoe(table, type, k, tokens, 1, report);
+      CheckMoe(table, type, k, tokens, 3, report);
+    }
+  }
+}
+
+}  // namespace trine::cpu_kernels

@@ -1,0 +1,41 @@
+// Weight rows times columns of activations: the core of Matmul and MoeMatmul.
+
+#ifndef TRINE_KERNELS_CPU_DOT_COLUMNS_H_
+#define TRINE_KERNELS_CPU_DOT_COLUMNS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/kernel_table.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+
+struct WeightRows {
+  quant::Type type;
+  const std::byte* data;  // row 0
+  int64_t stride;         // bytes from row to row
+  int64_t k;              // values in a row
+  const float* bias;      // by row, or null
+};
+
+// As many columns as are multiplied with a tile of weights before the next is unpacked: their
+// activations stay in a second-level cache.
+constexpr int kMaxColumns = 64;
+
+struct Columns {
+  int count = 0;
+  const ActivationChunk* chunks[kMaxColumns];  // for quantised weights
+  const float* x[kMaxColumns];                 // for the others
+  float* y[kMaxColumns];
+};
+
+// y[c][r] = canon(dot(row r, column c)), or canon(canon(dot) + bias[r]), for r in `rows`.
+void DotColumns(const WeightRows& weights, const Columns& columns, Range rows);
+
+// The same for the types of one kind.
+void DotQuantizedColumns(const WeightRows& weights, const Columns& columns, Range rows);
+void DotFloatColumns(const WeightRows& weights, const Columns& columns, Range rows);
+
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_DOT_COLUMNS_H_

@@ -1,0 +1,209 @@
+// Rows of f32, f16 or bf16 weights by columns of f32 activations: 32 partial sums, k mod 32.
+//
+// With few columns the lanes of vectors are the classes. With many, some rows are converted once
+// into a tile, in which they lie side by side in the lanes, sorted by class: one accumulator per
+// column then sees all terms of its class in a row, and nothing is summed across lanes.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/dot_columns.h"
+#include "kernels/cpu/finish.h"
+#include "kernels/cpu/half.h"
+#include "kernels/cpu/transpose.h"
+#include "kernels/cpu/vec.h"
+#include "kernels/cpu/vec_math.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+using quant::Type;
+
+constexpr int kClasses = 32;
+// From here on converting into a tile pays.
+constexpr int kTileMinColumns = 4;
+// Columns that share the loads of a tile's weights.
+constexpr int kGroupColumns = 4;
+// Steps of 32 values: a tile of 512 columns of weights fits a first-level cache.
+constexpr int kTileSteps = 16;
+
+template <Type kType>
+struct Element;
+template <>
+struct Element<Type::kF32> {
+  using Stored = float;
+  template <int N>
+  TRINE_INLINE F32<N> Read(const float* from) {
+    return Load<N>(from);
+  }
+};
+template <>
+struct Element<Type::kF16> {
+  using Stored = uint16_t;
+  template <int N>
+  TRINE_INLINE F32<N> Read(const uint16_t* from) {
+    return LoadF16<N>(from);
+  }
+};
+template <>
+struct Element<Type::kBF16> {
+  using Stored = uint16_t;
+  template <int N>
+  TRINE_INLINE F32<N> Read(const uint16_t* from) {
+    return LoadBf16<N>(from);
+  }
+};
+
+// `count` elements, then zeros.
+template <typename T>
+struct Padded {
+  T value[kClasses];
+
+  TRINE_INLINE Padded Of(const T* from, int64_t count) {
+    Padded padded = {};
+    for (int64_t i = 0; i < count; ++i) padded.value[i] = from[i];
+    return padded;
+  }
+};
+
+template <Type kType>
+float Dot(const std::byte* bytes, int64_t k, const float* x) {
+  using Stored = typename Element<kType>::Stored;
+  const Stored* row = reinterpret_cast<const Stored*>(bytes);
+  F32x32 sums = Splat<32>(0.0f);
+  int64_t i = 0;
+  for (; i + kClasses <= k; i += kClasses) {
+    sums += Element<kType>::template Read<32>(row + i) * Load<32>(x + i);
+  }
+  if (i < k) {  // products of zeros add nothing
+    const auto w = Padded<Stored>::Of(row + i, k - i);
+    const auto a = Padded<float>::Of(x + i, k - i);
+    sums += Element<kType>::template Read<32>(w.value) * Load<32>(a.value);
+  }
+  return JoinSums(sums);
+}
+
+template <Type kType>
+void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const std::byte* row = weights.data + r * weights.stride;
+    for (int c = 0; c < columns.count; ++c) {
+      columns.y[c][r] = Finish(Dot<kType>(row, weights.k, columns.x[c]), weights.bias, r);
+    }
+  }
+}
+
+// By class, step and row.
+struct alignas(64) FloatTile {
+  float w[kClasses][kTileSteps][kTileRows];
+};
+
+// The partial sums of a column, by class and row.
+struct alignas(64) FloatSums {
+  float s[kClasses][kTileRows];
+};
+
+// Values [first, first + count) of kTileRows rows, of which the last step may be incomplete.
+template <Type kType>
+void FillTile(const std::byte* const* rows, int64_t first, int64_t count, FloatTile* tile) {
+  using Stored = typename Element<kType>::Stored;
+  for (int64_t k = 0; k < count; k += kClasses) {
+    const int64_t step = k / kClasses;
+    for (int row = 0; row < kTileRows; row += 8) {
+      Padded<Stored> tails[8];
+      const Stored* from[8];
+      for (int r = 0; r < 8; ++r) {
+        from[r] = reinterpret_cast<const Stored*>(rows[row + r]) + first + k;
+        if (count - k < kClasses) {
+          tails[r] = Padded<Stored>::Of(from[r], count - k);
+          from[r] = tails[r].value;
+        }
+      }
+      for (int j = 0; j < kClasses; j += 8) {
+        F32x8 values[8];
+        for (int r = 0; r < 8; ++r) values[r] = Element<kType>::template Read<8>(from[r] + j);
+        Transpose(values);
+        for (int i = 0; i < 8; ++i) Store(values[i], &tile->w[j + i][step][row]);
+      }
+    }
+  }
+}
+
+// `count` values of a tile by the same of kColumns columns, added to their sums.
+template <int kColumns>
+void MultiplyTile(const FloatTile& tile, int64_t count, const float* const* x, FloatSums* sums) {
+  for (int j = 0; j < kClasses; ++j) {
+    TileFloats acc[kColumns];
+    for (int c = 0; c < kColumns; ++c) acc[c] = Load<kTileRows>(sums[c].s[j]);
+    for (int64_t k = j; k < count; k += kClasses) {
+      const TileFloats w = Load<kTileRows>(tile.w[j][k / kClasses]);
+      for (int c = 0; c < kColumns; ++c) acc[c] += w * Splat<kTileRows>(x[c][k]);
+    }
+    for (int c = 0; c < kColumns; ++c) Store(acc[c], sums[c].s[j]);
+  }
+}
+
+TRINE_INLINE TileFloats JoinClasses(const FloatSums& sums) {
+  TileFloats s[kClasses];
+  for (int j = 0; j < kClasses; ++j) s[j] = Load<kTileRows>(sums.s[j]);
+  for (int n = kClasses / 2; n > 0; n /= 2) {
+    for (int j = 0; j < n; ++j) s[j] += s[j + n];
+  }
+  return s[0];
+}
+
+void MultiplyColumns(const FloatTile& tile, int64_t first, int64_t count, const Columns& columns,
+                     FloatSums* sums) {
+  const float* x[kMaxColumns];
+  for (int c = 0; c < columns.count; ++c) x[c] = columns.x[c] + first;
+  int c = 0;
+  for (; c + kGroupColumns <= columns.count; c += kGroupColumns) {
+    MultiplyTile<kGroupColumns>(tile, count, x + c, sums + c);
+  }
+  for (; c < columns.count; ++c) MultiplyTile<1>(tile, count, x + c, sums + c);
+}
+
+// Rows [first, first + count), count <= kTileRows.
+template <Type kType>
+void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, int count) {
+  const std::byte* rows[kTileRows];
+  for (int r = 0; r < kTileRows; ++r) {  // lanes without a row of their own repeat the last
+    rows[r] = weights.data + (first + (r < count ? r : count - 1)) * weights.stride;
+  }
+  FloatTile tile;
+  FloatSums sums[kMaxColumns];
+  __builtin_memset(sums, 0, static_cast<size_t>(columns.count) * sizeof(FloatSums));
+  constexpr int64_t kTileValues = kTileSteps * kClasses;
+  for (int64_t k = 0; k < weights.k; k += kTileValues) {
+    const int64_t n = weights.k - k < kTileValues ? weights.k - k : kTileValues;
+    FillTile<kType>(rows, k, n, &tile);
+    MultiplyColumns(tile, k, n, columns, sums);
+  }
+  for (int c = 0; c < columns.count; ++c) {
+    FinishRows(JoinClasses(sums[c]), weights.bias, first, count, columns.y[c]);
+  }
+}
+
+template <Type kType>
+void DotColumnsOf(const WeightRows& weights, const Columns& columns, Range rows) {
+  if (columns.count < kTileMinColumns) return DotRows<kType>(weights, columns, rows);
+  for (int64_t first = rows.begin; first < rows.end; first += kTileRows) {
+    const int64_t left = rows.end - first;
+    DotTile<kType>(weights, columns, first, static_cast<int>(left < kTileRows ? left : kTileRows));
+  }
+}
+
+}  // namespace
+
+void DotFloatColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+  switch (weights.type) {
+    case Type::kF16:
+      return DotColumnsOf<Type::kF16>(weights, columns, rows);
+    case Type::kBF16:
+      return DotColumnsOf<Type::kBF16>(weights, columns, rows);
+    default:
+      return DotColumnsOf<Type::kF32>(weights, columns, rows);
+  }
+}
+
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -1,0 +1,68 @@
+#include "kernels/cpu/host_features.h"
+
+#include <string_view>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+namespace trine::cpu_kernels {
+
+#if defined(__x86_64__)
+
+namespace {
+
+// Newer than the names some compilers know; __builtin_cpu_supports("avx2") vouches for the
+// registers.
+bool HasAvxVnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 &&
+         (a & 1u << 4) != 0;
+}
+
+bool HasF16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx") && __get_cpuid(1, &a, &b, &c, &d) != 0 &&
+         (c & 1u << 29) != 0;
+}
+
+}  // namespace
+
+bool HostHas(const char* feature) {
+  const std::string_view name = feature;
+  if (name == "sse4.2") return __builtin_cpu_supports("sse4.2");
+  if (name == "bmi2") return __builtin_cpu_supports("bmi2");
+  if (name == "avx") return __builtin_cpu_supports("avx");
+  if (name == "f16c") return HasF16c();
+  if (name == "avx2") return __builtin_cpu_supports("avx2");
+  if (name == "avx-vnni") return HasAvxVnni();
+  if (name == "avx512f") return __builtin_cpu_supports("avx512f");
+  if (name == "avx512cd") return __builtin_cpu_supports("avx512cd");
+  if (name == "avx512bw") return __builtin_cpu_supports("avx512bw");
+  if (name == "avx512dq") return __builtin_cpu_supports("avx512dq");
+  if (name == "avx512vl") return __builtin_cpu_supports("avx512vl");
+  if (name == "avx512-vnni") return __builtin_cpu_supports("avx512vnni");
+  return false;
+}
+
+#elif defined(__aarch64__)
+
+bool HostHas(const char* feature) {
+  const std::string_view name = feature;
+  if (name == "neon") return true;
+#if defined(__linux__)
+  constexpr unsigned long kDotprod = 1ul << 20;  // HWCAP_ASIMDDP
+  if (name == "dotprod") return (getauxval(AT_HWCAP) & kDotprod) != 0;
+#endif
+  return false;
+}
+
+#else
+
+bool HostHas(const char*) { return false; }
+
+#endif
+
+}  // namespace trine::cpu_kernels

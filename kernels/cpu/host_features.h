@@ -1,0 +1,14 @@
+// Whether this processor and its operating system let a program use a feature, by the names of
+// detect/. For the programs of this folder, which stand alone; a backend asks detect/.
+
+#ifndef TRINE_KERNELS_CPU_HOST_FEATURES_H_
+#define TRINE_KERNELS_CPU_HOST_FEATURES_H_
+
+namespace trine::cpu_kernels {
+
+// False for a name that is not known. AMX is never granted here.
+bool HostHas(const char* feature);
+
+}  // namespace trine::cpu_kernels
+
+#endif  // TRINE_KERNELS_CPU_HOST_FEATURES_H_

@@ -1,0 +1,320 @@
+// Sums of products of bytes: the one place where the matrix kernels name an instruction set.
+//
+// Weights are bytes, activations signed bytes of at most 127 in magnitude. Weights of unsigned
+// formats are at most 63. Those of signed formats are stored as they are, -128 included, save where
+// the processor multiplies unsigned by signed bytes only (VNNI): there 128 is added to each, and
+// taken back by way of the activations' sums (kSignedOffset). Sums are exact.
+//
+// Two shapes: for one row, the eight blocks of a chunk side by side in the lanes of a vector
+// (BlockDots, or HalfDots where the halves of a block have scales of their own); for a tile, the
+// rows side by side (Dot16).
+
+#ifndef TRINE_KERNELS_CPU_INT8_DOT_H_
+#define TRINE_KERNELS_CPU_INT8_DOT_H_
+
+#include <cstdint>
+
+#include "kernels/cpu/vec.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+// In front of a loop of constant length whose body needs its index as a constant.
+#if defined(__clang__)
+#define TRINE_UNROLL _Pragma("unroll")
+#else
+#define TRINE_UNROLL _Pragma("GCC unroll 8")
+#endif
+
+using U8x16 = Vec<uint8_t, 16>;
+using U8x32 = Vec<uint8_t, 32>;
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+constexpr int kSignedOffset = 128;
+#else
+constexpr int kSignedOffset = 0;
+#endif
+
+// Rows of a tile: what one accumulator holds, or two where registers are short.
+constexpr int kTileRows = kNativeLanes == 16 ? 16 : 8;
+using TileBytes = Vec<uint8_t, 4 * kTileRows>;  // four weights of each row
+using TileInts = I32<kTileRows>;
+using TileFloats = F32<kTileRows>;
+
+// Lanes 0-7: a block's first 16 products, summed, and its last 16.
+struct HalfSums {
+  I32x8 first, last;
+};
+
+#if defined(__AVX2__)
+
+TRINE_INLINE __m256i Load32(const int8_t* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+
+// acc + the products of each four bytes.
+template <bool kSigned>
+TRINE_INLINE __m256i DotFours(__m256i acc, __m256i w, __m256i a) {
+#if defined(__AVX512VNNI__)
+  return _mm256_dpbusd_epi32(acc, w, a);
+#elif defined(__AVXVNNI__)
+  return _mm256_dpbusd_avx_epi32(acc, w, a);
+#else
+  // A pair of products is at most 2 * 128 * 127, which 16 bits hold: abs(-128) is 128 as a byte
+  // without sign, and a is never -128.
+  const __m256i pairs = kSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w))
+                                : _mm256_maddubs_epi16(w, a);
+  return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+#endif
+}
+
+template <bool kSigned>
+TRINE_INLINE HalfSums HalfDots(const U8x32 (&w)[8], const int8_t* a) {
+  __m256i fours[8];
+  TRINE_UNROLL
+  for (int b = 0; b < 8; ++b) {
+    fours[b] = DotFours<kSigned>(_mm256_setzero_si256(), (__m256i)w[b].v, Load32(a + 32 * b));
+  }
+  // Each half register holds one half block: four blocks' first halves, then their last.
+  const __m256i b01 = _mm256_hadd_epi32(fours[0], fours[1]);
+  const __m256i b23 = _mm256_hadd_epi32(fours[2], fours[3]);
+  const __m256i b45 = _mm256_hadd_epi32(fours[4], fours[5]);
+  const __m256i b67 = _mm256_hadd_epi32(fours[6], fours[7]);
+  const __m256i b0123 = _mm256_hadd_epi32(b01, b23);
+  const __m256i b4567 = _mm256_hadd_epi32(b45, b67);
+  return {{(I32x8::Raw)_mm256_permute2x128_si256(b0123, b4567, 0x20)},
+          {(I32x8::Raw)_mm256_permute2x128_si256(b0123, b4567, 0x31)}};
+}
+
+// Lanes 0-7: all 32 products of a block, summed.
+template <bool kSigned>
+TRINE_INLINE I32x8 BlockDots(const U8x32 (&w)[8], const int8_t* a) {
+  const HalfSums sums = HalfDots<kSigned>(w, a);
+  return sums.first + sums.last;
+}
+
+// Adds to each row's lane the products of its 16 weights, four to a vector, with 16 activations.
+template <bool kSigned>
+TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* a, TileInts* acc) {
+  TRINE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    int32_t four;
+    __builtin_memcpy(&four, a + 4 * i, sizeof(four));
+#if defined(__AVX512VNNI__)
+    const __m512i sum =
+        _mm512_dpbusd_epi32((__m512i)acc->v, (__m512i)w[i].v, _mm512_set1_epi32(four));
+#else
+    const __m256i sum =
+        DotFours<kSigned>((__m256i)acc->v, (__m256i)w[i].v, _mm256_set1_epi32(four));
+#endif
+    acc->v = (TileInts::Raw)sum;
+  }
+}
+
+// table[i] for each nibble i.
+TRINE_INLINE U8x32 Lookup(const uint8_t (&table)[16], U8x32 nibbles) {
+  const __m256i entries =
+      _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
+  return {(U8x32::Raw)_mm256_shuffle_epi8(entries, (__m256i)nibbles.v)};
+}
+
+#else  // registers of 16 bytes
+
+#if defined(__x86_64__)
+
+using Ints = __m128i;
+
+TRINE_INLINE Ints ZeroInts() { return _mm_setzero_si128(); }
+TRINE_INLINE Ints AddPairs(Ints a, Ints b) { return _mm_hadd_epi32(a, b); }
+TRINE_INLINE I32x4 ToVec(Ints x) { return {(I32x4::Raw)x}; }
+
+// acc + the products of each four bytes. As for AVX2 above, 16 bits hold a pair.
+template <bool kSigned>
+TRINE_INLINE Ints DotFours(Ints acc, Ints w, Ints a) {
+  const Ints pairs =
+      kSigned ? _mm_maddubs_epi16(_mm_abs_epi8(w), _mm_sign_epi8(a, w)) : _mm_maddubs_epi16(w, a);
+  return _mm_add_epi32(acc, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
+}
+
+template <bool kSigned>
+TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* a) {
+  return DotFours<kSigned>(acc, (__m128i)w.v, _mm_loadu_si128(reinterpret_cast<const __m128i*>(a)));
+}
+
+template <bool kSigned>
+TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* a, TileInts* acc) {
+  TRINE_UNROLL
+  for (int i = 0; i < 4; ++i) {
+    int32_t four;
+    __builtin_memcpy(&four, a + 4 * i, sizeof(four));
+    const Ints fours = _mm_set1_epi32(four);
+    acc->lo.v = (I32x4::Raw)DotFours<kSigned>((Ints)acc->lo.v, (Ints)w[i].lo.v, fours);
+    acc->hi.v = (I32x4::Raw)DotFours<kSigned>((Ints)acc->hi.v, (Ints)w[i].hi.v, fours);
+  }
+}
+
+TRINE_INLINE U8x16 Lookup16(const uint8_t* table, U8x16 nibbles) {
+  const __m128i entries = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+  return {(U8x16::Raw)_mm_shuffle_epi8(entries, (__m128i)nibbles.v)};
+}
+
+#else  // AArch64: bytes are multiplied as signed ones, which 0 to 63 are too
+
+using Ints = int32x4_t;
+
+TRINE_INLINE Ints ZeroInts() { return vdupq_n_s32(0); }
+TRINE_INLINE Ints AddPairs(Ints a, Ints b) { return vpaddq_s32(a, b); }
+TRINE_INLINE I32x4 ToVec(Ints x) { return {x}; }
+TRINE_INLINE int8x16_t AsSigned(U8x16 x) { return vreinterpretq_s8_u8((uint8x16_t)x.v); }
+
+#if defined(__ARM_FEATURE_DOTPROD)
+
+template <bool kSigned>
+TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* a) {
+  return vdotq_s32(acc, AsSigned(w), vld1q_s8(a));
+}
+
+template <int kLane>
+TRINE_INLINE void DotLane(TileBytes w, int8x16_t a, TileInts* acc) {
+  acc->lo.v = vdotq_laneq_s32(acc->lo.v, AsSigned(w.lo), a, kLane);
+  acc->hi.v = vdotq_laneq_s32(acc->hi.v, AsSigned(w.hi), a, kLane);
+}
+
+template <bool kSigned>
+TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* from, TileInts* acc) {
+  const int8x16_t a = vld1q_s8(from);
+  DotLane<0>(w[0], a, acc);
+  DotLane<1>(w[1], a, acc);
+  DotLane<2>(w[2], a, acc);
+  DotLane<3>(w[3], a, acc);
+}
+
+#else
+
+// A pair of products is at most 2 * 128 * 127, which 16 bits hold.
+TRINE_INLINE int16x8_t PairsOfProducts(int8x8_t w0, int8x8_t a0, int8x8_t w1, int8x8_t a1) {
+  return vmlal_s8(vmull_s8(w0, a0), w1, a1);
+}
+
+template <bool kSigned>
+TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* from) {
+  const int8x16_t a = vld1q_s8(from);
+  return vpadalq_s16(acc, PairsOfProducts(vget_low_s8(AsSigned(w)), vget_low_s8(a),
+                                          vget_high_s8(AsSigned(w)), vget_high_s8(a)));
+}
+
+// Four rows by eight activations: w0 with the first four, w1 with the last.
+TRINE_INLINE int32x4_t DotEight(int32x4_t acc, int8x16_t w0, int8x8_t a0, int8x16_t w1,
+                                int8x8_t a1) {
+  const int16x8_t rows01 = PairsOfProducts(vget_low_s8(w0), a0, vget_low_s8(w1), a1);
+  const int16x8_t rows23 = PairsOfProducts(vget_high_s8(w0), a0, vget_high_s8(w1), a1);
+  return vaddq_s32(acc, vpaddq_s32(vpaddlq_s16(rows01), vpaddlq_s16(rows23)));
+}
+
+template <bool kSigned>
+TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* from, TileInts* acc) {
+  const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(from));
+  const int8x8_t fours[4] = {
+      vreinterpret_s8_s32(vdup_laneq_s32(a, 0)), vreinterpret_s8_s32(vdup_laneq_s32(a, 1)),
+      vreinterpret_s8_s32(vdup_laneq_s32(a, 2)), vreinterpret_s8_s32(vdup_laneq_s32(a, 3))};
+  TRINE_UNROLL
+  for (int i = 0; i < 4; i += 2) {
+    acc->lo.v =
+        DotEight(acc->lo.v, AsSigned(w[i].lo), fours[i], AsSigned(w[i + 1].lo), fours[i + 1]);
+    acc->hi.v =
+        DotEight(acc->hi.v, AsSigned(w[i].hi), fours[i], AsSigned(w[i + 1].hi), fours[i + 1]);
+  }
+}
+
+#endif  // __ARM_FEATURE_DOTPROD
+
+TRINE_INLINE U8x16 Lookup16(const uint8_t* table, U8x16 nibbles) {
+  return {(U8x16::Raw)vqtbl1q_u8(vld1q_u8(table), (uint8x16_t)nibbles.v)};
+}
+
+#endif  // x86-64 or AArch64
+
+TRINE_INLINE I32x4 JoinFours(Ints a, Ints b, Ints c, Ints d) {
+  return ToVec(AddPairs(AddPairs(a, b), AddPairs(c, d)));
+}
+
+template <bool kSigned>
+TRINE_INLINE HalfSums HalfDots(const U8x32 (&w)[8], const int8_t* a) {
+  Ints first[8], last[8];
+  TRINE_UNROLL
+  for (int b = 0; b < 8; ++b) {
+    first[b] = DotHalfBlock<kSigned>(ZeroInts(), w[b].lo, a + 32 * b);
+    last[b] = DotHalfBlock<kSigned>(ZeroInts(), w[b].hi, a + 32 * b + 16);
+  }
+  return {{JoinFours(first[0], first[1], first[2], first[3]),
+           JoinFours(first[4], first[5], first[6], first[7])},
+          {JoinFours(last[0], last[1], last[2], last[3]),
+           JoinFours(last[4], last[5], last[6], last[7])}};
+}
+
+template <bool kSigned>
+TRINE_INLINE I32x8 BlockDots(const U8x32 (&w)[8], const int8_t* a) {
+  Ints block[8];
+  TRINE_UNROLL
+  for (int b = 0; b < 8; ++b) {
+    block[b] = DotHalfBlock<kSigned>(ZeroInts(), w[b].lo, a + 32 * b);
+    block[b] = DotHalfBlock<kSigned>(block[b], w[b].hi, a + 32 * b + 16);
+  }
+  return {JoinFours(block[0], block[1], block[2], block[3]),
+          JoinFours(block[4], block[5], block[6], block[7])};
+}
+
+TRINE_INLINE U8x32 Lookup(const uint8_t (&table)[16], U8x32 nibbles) {
+  return {Lookup16(table, nibbles.lo), Lookup16(table, nibbles.hi)};
+}
+
+#endif  // registers of 32 or 16 bytes
+
+// --- Small integers out of general registers, lowest first
+
+#if defined(__x86_64__)
+
+TRINE_INLINE U32x8 WidenWords(uint64_t low, uint64_t high) {
+  const __m128i words = _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
+#if defined(__AVX2__)
+  return {(U32x8::Raw)_mm256_cvtepu16_epi32(words)};
+#else
+  return {{(U32x4::Raw)_mm_cvtepu16_epi32(words)},
+          {(U32x4::Raw)_mm_cvtepu16_epi32(_mm_srli_si128(words, 8))}};
+#endif
+}
+
+TRINE_INLINE I32x8 WidenBytes(uint64_t eight) {
+  const __m128i bytes = _mm_cvtsi64_si128(static_cast<int64_t>(eight));
+#if defined(__AVX2__)
+  return {(I32x8::Raw)_mm256_cvtepu8_epi32(bytes)};
+#else
+  return {{(I32x4::Raw)_mm_cvtepu8_epi32(bytes)},
+          {(I32x4::Raw)_mm_cvtepu8_epi32(_mm_srli_si128(bytes, 4))}};
+#endif
+}
+
+#else
+
+TRINE_INLINE U32x8 WidenWords(uint64_t low, uint64_t high) {
+  return {{vmovl_u16(vcreate_u16(low))}, {vmovl_u16(vcreate_u16(high))}};
+}
+
+TRINE_INLINE I32x8 WidenBytes(uint64_t eight) {
+  const uint16x8_t words = vmovl_u8(vcreate_u8(eight));
+  return {{vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(words)))},
+          {vreinterpretq_s32_u32(vmovl_u16(vget_high_u16(words)))}};
+}
+
+#endif
+
+}  // namespace
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_INT8_DOT_H_

@@ -1,0 +1,84 @@
+// trine-kernel-check [LEVEL...]: compares the kernels of every level this processor can run, or of
+// the levels named, with the scalar reference. Needs no library; the same sources built for another
+// processor run there, or under an emulator. By hand, for the machine at hand or another:
+//
+//   kernels/cpu/build_kernel_check.sh g++ ./trine-kernel-check && ./trine-kernel-check
+//   kernels/cpu/build_kernel_check.sh x86_64-linux-gnu-g++ ./check-x86 && qemu-x86_64 -cpu max
+//   ./check-x86
+//
+// Exits with 0 when all bits were equal, 1 when some were not, 2 when a level was named that can't
+// be run.
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "kernels/cpu/check.h"
+#include "kernels/cpu/float_check.h"
+#include "kernels/cpu/host_features.h"
+#include "kernels/cpu/levels.h"
+
+namespace trine::cpu_kernels {
+namespace {
+
+// "" when the level can run here.
+std::string Missing(const Level& level) {
+  for (const char* feature : level.required) {
+    if (!HostHas(feature)) return feature;
+  }
+  return "";
+}
+
+bool Run(const Level& level) {
+  const auto begin = std::chrono::steady_clock::now();
+  CheckReport report;
+  CheckMatrixOps(*level.table, &report);
+  CheckFloatOps(*level.table, &report);
+  CheckAttention(*level.table, 60, &report);
+  CheckMath(*level.table, 999983, &report);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::printf("level %s: %lld cases, %lld mismatches, %.1f s\n", level.name,
+              static_cast<long long>(report.cases()), static_cast<long long>(report.mismatches()),
+              seconds.count());
+  for (const std::string& message : report.messages()) std::printf("  %s\n", message.c_str());
+  std::fflush(stdout);
+  return report.mismatches() == 0;
+}
+
+int RunNamed(int count, char** names) {
+  int result = 0;
+  for (int i = 0; i < count; ++i) {
+    const Level* level = FindLevel(names[i]);
+    const std::string missing = level != nullptr ? Missing(*level) : "";
+    if (level == nullptr || !missing.empty()) {
+      std::fprintf(stderr, "level %s can't be run: %s\n", names[i],
+                   level == nullptr ? "this build has no such level"
+                                    : ("the processor has no " + missing).c_str());
+      return 2;
+    }
+    if (!Run(*level)) result = 1;
+  }
+  return result;
+}
+
+int RunAll() {
+  int result = 0;
+  for (const Level& level : Levels()) {
+    if (level.on_request_only) continue;
+    const std::string missing = Missing(level);
+    if (!missing.empty()) {
+      std::printf("level %s: skipped, the processor has no %s\n", level.name, missing.c_str());
+      continue;
+    }
+    if (!Run(level)) result = 1;
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace trine::cpu_kernels
+
+int main(int argc, char** argv) {
+  return argc > 1 ? trine::cpu_kernels::RunNamed(argc - 1, argv + 1) : trine::cpu_kernels::RunAll();
+}

@@ -1,0 +1,54 @@
+// The operations of kernels/reference/ops.h at one instruction set level, equal to it bit for bit.
+//
+// Signatures and rules are the reference's: no errors, no allocation, nothing touched but the
+// operands, ranges split at will. Only matrix products differ: the activations that meet quantised
+// weights are quantised beforehand, once for every product that reads them.
+//
+// Tables are constant data. Any thread may call the functions of a level the processor has.
+
+#ifndef TRINE_KERNELS_CPU_KERNEL_TABLE_H_
+#define TRINE_KERNELS_CPU_KERNEL_TABLE_H_
+
+#include "kernels/cpu/activations.h"
+#include "kernels/reference/ops.h"
+
+namespace trine::cpu_kernels {
+
+using reference::Range;
+using reference::View;
+
+struct KernelTable {
+  const char* level;
+
+  decltype(&reference::Copy) copy;
+  decltype(&reference::GatherRows) gather_rows;
+  decltype(&reference::Add) add;
+  decltype(&reference::Mul) mul;
+  decltype(&reference::Scale) scale;
+  decltype(&reference::Softcap) softcap;
+  decltype(&reference::Activation) activation;
+  decltype(&reference::Glu) glu;
+  decltype(&reference::RmsNorm) rms_norm;
+  decltype(&reference::LayerNorm) layer_norm;
+  decltype(&reference::Rope) rope;
+  decltype(&reference::KvStore) kv_store;
+  decltype(&reference::Attention) attention;
+  decltype(&reference::MoeRoute) moe_route;
+  decltype(&reference::MoeCombine) moe_combine;
+  decltype(&reference::TopK) top_k;
+
+  // Chunk c of row r of x [k, ...] goes to chunks[r * ActivationChunks(k) + c]. `range` counts
+  // chunks, so that several workers can share one row.
+  void (*quantize_activations)(const View& x, ActivationChunk* chunks, Range range);
+
+  // As the reference's, with `chunks` the quantised rows of x where w is quantised (x's values are
+  // then not read), and null where it is not.
+  void (*matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
+                 const View& dst, Range features);
+  void (*moe_matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
+                     const View* bias, const View& dst, Range features);
+};
+
+}  // namespace trine::cpu_kernels
+
+#endif  // TRINE_KERNELS_CPU_KERNEL_TABLE_H_

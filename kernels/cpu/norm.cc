@@ -1,0 +1,78 @@
+#include "kernels/cpu/map_row.h"
+#include "kernels/cpu/ops.h"
+#include "kernels/cpu/rows.h"
+#include "kernels/cpu/vec_math.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+using Value = F32<kLanes>;
+
+// The sum over the row of term(x), in 32 classes. term(0) is 0: the tail is filled up with zeros,
+// which leave their partial sums as they are.
+template <typename Term>
+TRINE_INLINE float SumOf(const float* x, int64_t n, Term term) {
+  F32x32 sums = Splat<32>(0.0f);
+  int64_t i = 0;
+  for (; i + 32 <= n; i += 32) sums += term(Load<32>(x + i));
+  if (i < n) sums += term(LoadPartial<32>(x + i, n - i));
+  return JoinSums(sums);
+}
+
+float Sum(const float* x, int64_t n) {
+  return SumOf(x, n, [](F32x32 value) { return value; });
+}
+
+float SumOfSquares(const float* x, int64_t n) {
+  return SumOf(x, n, [](F32x32 value) { return value * value; });
+}
+
+const float* OptionalRow(const View* view) {
+  return view ? reinterpret_cast<const float*>(view->data) : nullptr;
+}
+
+// x * factor, times w and plus b where there are such. Each choice is a loop of its own.
+void ScaleRow(const float* x, float factor, const float* w, const float* b, int64_t n, float* to) {
+  const Value r = Splat<kLanes>(factor);
+  if (w && !b) return MapRows(x, w, to, n, [=](Value v, Value wv) { return Canon((v * r) * wv); });
+  if (!w && b) return MapRows(x, b, to, n, [=](Value v, Value bv) { return Canon(v * r + bv); });
+  if (!w) return MapRow(x, to, n, [=](Value v) { return Canon(v * r); });
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const Value scaled = (Load<kLanes>(x + i) * r) * Load<kLanes>(w + i);
+    Store(Canon(scaled + Load<kLanes>(b + i)), to + i);
+  }
+  if (i < n) {
+    const int64_t rest = n - i;
+    const Value scaled = (LoadPartial<kLanes>(x + i, rest) * r) * LoadPartial<kLanes>(w + i, rest);
+    StorePartial(Canon(scaled + LoadPartial<kLanes>(b + i, rest)), to + i, rest);
+  }
+}
+
+}  // namespace
+
+void RmsNorm(const View& x, const View* weight, float eps, const View& dst, Range rows) {
+  const int64_t n = x.dims[0];
+  const float inverse_n = Recip(static_cast<float>(n));
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const float* from = FloatsAt(x, r);
+    const float inverse_rms = Rsqrt(SumOfSquares(from, n) * inverse_n + eps);
+    ScaleRow(from, inverse_rms, OptionalRow(weight), nullptr, n, FloatsAt(dst, r));
+  }
+}
+
+void LayerNorm(const View& x, const View* weight, const View* bias, float eps, const View& dst,
+               Range rows) {
+  const int64_t n = x.dims[0];
+  const float inverse_n = Recip(static_cast<float>(n));
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const float* from = FloatsAt(x, r);
+    float* to = FloatsAt(dst, r);
+    const Value mean = Splat<kLanes>(Canon(Sum(from, n) * inverse_n));
+    MapRow(from, to, n, [=](Value v) { return Canon(v - mean); });
+    const float inverse_deviation = Rsqrt(SumOfSquares(to, n) * inverse_n + eps);
+    ScaleRow(to, inverse_deviation, OptionalRow(weight), OptionalRow(bias), n, to);
+  }
+}
+
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

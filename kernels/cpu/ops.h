@@ -1,0 +1,38 @@
+// The operations as one level's files define them; table.cc collects them.
+
+#ifndef TRINE_KERNELS_CPU_OPS_H_
+#define TRINE_KERNELS_CPU_OPS_H_
+
+#include "kernels/cpu/kernel_table.h"
+
+#ifndef TRINE_CPU_LEVEL
+#error "Kernels are compiled per instruction set level: define TRINE_CPU_LEVEL"
+#endif
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+
+// As kernels/reference/ops.h has them.
+decltype(reference::Copy) Copy;
+decltype(reference::GatherRows) GatherRows;
+decltype(reference::Add) Add;
+decltype(reference::Mul) Mul;
+decltype(reference::Scale) Scale;
+decltype(reference::Softcap) Softcap;
+decltype(reference::Activation) Activation;
+decltype(reference::Glu) Glu;
+decltype(reference::RmsNorm) RmsNorm;
+decltype(reference::LayerNorm) LayerNorm;
+decltype(reference::Rope) Rope;
+decltype(reference::KvStore) KvStore;
+decltype(reference::Attention) Attention;
+
+// As kernel_table.h has them.
+void QuantizeActivations(const View& x, ActivationChunk* chunks, Range range);
+void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
+            const View& dst, Range features);
+void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
+               const View* bias, const View& dst, Range features);
+
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_OPS_H_

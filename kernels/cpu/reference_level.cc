@@ -1,0 +1,46 @@
+// The scalar reference as a level: for processors no other level is written for, and to compare a
+// whole model's run with.
+
+#include "kernels/cpu/levels.h"
+
+namespace trine::cpu_kernels {
+namespace {
+
+void QuantizeActivations(const View&, ActivationChunk*, Range) {}
+
+void Matmul(const View& w, const View& x, const ActivationChunk*, const View* bias, const View& dst,
+            Range features) {
+  reference::Matmul(w, x, bias, dst, features);
+}
+
+void MoeMatmul(const View& w, const View& x, const ActivationChunk*, const View& ids,
+               const View* bias, const View& dst, Range features) {
+  reference::MoeMatmul(w, x, ids, bias, dst, features);
+}
+
+}  // namespace
+
+constinit const KernelTable kReferenceLevel = {
+    .level = "reference",
+    .copy = reference::Copy,
+    .gather_rows = reference::GatherRows,
+    .add = reference::Add,
+    .mul = reference::Mul,
+    .scale = reference::Scale,
+    .softcap = reference::Softcap,
+    .activation = reference::Activation,
+    .glu = reference::Glu,
+    .rms_norm = reference::RmsNorm,
+    .layer_norm = reference::LayerNorm,
+    .rope = reference::Rope,
+    .kv_store = reference::KvStore,
+    .attention = reference::Attention,
+    .moe_route = reference::MoeRoute,
+    .moe_combine = reference::MoeCombine,
+    .top_k = reference::TopK,
+    .quantize_activations = QuantizeActivations,
+    .matmul = Matmul,
+    .moe_matmul = MoeMatmul,
+};
+
+}  // namespace trine::cpu_kernels

@@ -1,0 +1,194 @@
+#include "kernels/cpu/self_test.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <initializer_list>
+#include <vector>
+
+#include "kernels/cpu/levels.h"
+#include "kernels/quant/test_util.h"
+
+namespace trine::cpu_kernels {
+namespace {
+
+using quant::Fill;
+using quant::Random;
+using quant::Type;
+
+// A dense tensor of 0 bytes.
+class Tensor {
+ public:
+  Tensor(Type type, std::initializer_list<int64_t> dims) {
+    view_.type = type;
+    std::copy(dims.begin(), dims.end(), view_.dims);
+    uint64_t row_bytes = 0;
+    quant::RowBytes(type, view_.dims[0], &row_bytes);
+    view_.strides[1] = static_cast<int64_t>(row_bytes);
+    view_.strides[2] = view_.strides[1] * view_.dims[1];
+    view_.strides[3] = view_.strides[2] * view_.dims[2];
+    bytes_.resize(static_cast<size_t>(view_.strides[3] * view_.dims[3]));
+    view_.data = bytes_.data();
+  }
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+
+  Tensor& Floats(Fill fill, Random* random) {
+    for (size_t i = 0; i < bytes_.size() / sizeof(float); ++i) {
+      reinterpret_cast<float*>(view_.data)[i] = quant::FillValue(fill, random);
+    }
+    return *this;
+  }
+  Tensor& Weights(Random* random) {
+    const int64_t values = view_.dims[0] * reference::Rows(view_);
+    bytes_ = quant::RandomWeights(view_.type, values, false, random);
+    view_.data = bytes_.data();
+    return *this;
+  }
+  Tensor& Ints(std::initializer_list<int32_t> values) {
+    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t*>(view_.data));
+    return *this;
+  }
+  void Clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
+
+  const View& view() const { return view_; }
+  operator const View&() const { return view_; }  // NOLINT: a tensor is used as its view
+  const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  View view_;
+  std::vector<std::byte> bytes_;
+};
+
+// Whether run(table, range over units) leaves in dst what the reference leaves there.
+template <typename Run>
+bool Equal(const KernelTable& table, Tensor* dst, int64_t units, Run run) {
+  dst->Clear();
+  run(kReferenceLevel, Range{0, units});
+  const std::vector<std::byte> expected = dst->bytes();
+  dst->Clear();
+  run(table, Range{0, units / 2});
+  run(table, Range{units / 2, units});
+  return expected == dst->bytes();
+}
+
+bool MatmulIsEqual(const KernelTable& table, Type type, Random* random) {
+  constexpr int64_t kFeatures = 18;
+  const int64_t block = quant::Traits(type).block_values;
+  const int64_t k = block == 1 ? 75 : block * (block == 32 ? 9 : 2);
+  for (const int64_t columns : {1, 5}) {
+    Tensor w(type, {k, kFeatures}), x(Type::kF32, {k, columns}), bias(Type::kF32, {kFeatures});
+    Tensor y(Type::kF32, {kFeatures, columns});
+    w.Weights(random);
+    x.Floats(Fill::kWide, random);
+    bias.Floats(Fill::kUniform, random);
+    std::vector<ActivationChunk> chunks(static_cast<size_t>(columns * ActivationChunks(k)));
+    if (block != 1) {
+      table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
+    }
+    const bool equal = Equal(table, &y, kFeatures, [&](const KernelTable& kernels, Range features) {
+      kernels.matmul(w, x, block != 1 ? chunks.data() : nullptr, &bias.view(), y, features);
+    });
+    if (!equal) return false;
+  }
+  return true;
+}
+
+bool GatherIsEqual(const KernelTable& table, Type type, Random* random) {
+  Tensor rows(type, {256, 3}), ids(Type::kI32, {4}), y(Type::kF32, {256, 4});
+  rows.Weights(random);
+  ids.Ints({2, 0, -1, 1});
+  return Equal(table, &y, 4, [&](const KernelTable& kernels, Range range) {
+    kernels.gather_rows(rows, ids, y, range);
+  });
+}
+
+bool AttentionIsEqual(const KernelTable& table, Type cache, Random* random) {
+  constexpr int64_t kHeadDim = 64, kHeads = 4, kKvHeads = 2, kTokens = 3, kPositions = 40;
+  Tensor k(cache, {kHeadDim, 16, kKvHeads, 3}), v(cache, {kHeadDim, 16, kKvHeads, 3});
+  Tensor table_of_blocks(Type::kI32, {3, 1}), q_offsets(Type::kI32, {2}), lengths(Type::kI32, {1});
+  Tensor source(Type::kF32, {kHeadDim, kKvHeads, kPositions}), slots(Type::kI32, {kPositions});
+  Tensor q(Type::kF32, {kHeadDim, kHeads, kTokens}), y(Type::kF32, {kHeadDim, kHeads, kTokens});
+  table_of_blocks.Ints({1, 2, 0});
+  q_offsets.Ints({0, kTokens});
+  lengths.Ints({kPositions});
+  source.Floats(Fill::kUniform, random);
+  q.Floats(Fill::kUniform, random);
+  for (int32_t i = 0; i < kPositions; ++i) {
+    reinterpret_cast<int32_t*>(slots.view().data)[i] = (i + 16) % 48;
+  }
+  for (Tensor* to : {&k, &v}) {
+    const bool stored =
+        Equal(table, to, kKvHeads * kPositions, [&](const KernelTable& kernels, Range range) {
+          kernels.kv_store(source, slots, *to, range);
+        });
+    if (!stored) return false;
+  }
+  const reference::AttentionInputs inputs = {q, k, v, table_of_blocks, q_offsets, lengths, nullptr};
+  reference::AttentionParams params;
+  params.scale = 0.125f;
+  return Equal(table, &y, kHeads * kTokens, [&](const KernelTable& kernels, Range range) {
+    kernels.attention(inputs, params, y, range);
+  });
+}
+
+// The operations of one input, or of two of the same shape.
+std::string FirstElementwiseDifference(const KernelTable& table, Random* random) {
+  constexpr int64_t kN = 75, kRows = 3;
+  Tensor a(Type::kF32, {kN, kRows}), b(Type::kF32, {kN, kRows}), y(Type::kF32, {kN, kRows});
+  Tensor weight(Type::kF32, {kN}), bias(Type::kF32, {kN}), angles(Type::kF32, {32, kRows});
+  Tensor heads(Type::kF32, {48, 2, kRows}), turned(Type::kF32, {48, 2, kRows});
+  for (Tensor* t : {&a, &b, &weight, &bias, &heads}) t->Floats(Fill::kWide, random);
+  angles.Floats(Fill::kUniform, random);
+  const auto equal = [&](auto run) { return Equal(table, &y, kRows, run); };
+  using K = const KernelTable&;
+  if (!equal([&](K k, Range r) { k.copy(a, y, r); })) return "copy";
+  if (!equal([&](K k, Range r) { k.add(a, b, y, r); })) return "add";
+  if (!equal([&](K k, Range r) { k.mul(a, b, y, r); })) return "mul";
+  if (!equal([&](K k, Range r) { k.scale(a, 0.3f, y, r); })) return "scale";
+  if (!equal([&](K k, Range r) { k.softcap(a, 30.0f, y, r); })) return "softcap";
+  if (!equal([&](K k, Range r) { k.rms_norm(a, &weight.view(), 1e-5f, y, r); })) return "rms_norm";
+  if (!equal([&](K k, Range r) { k.layer_norm(a, &weight.view(), &bias.view(), 1e-5f, y, r); })) {
+    return "layer_norm";
+  }
+  using reference::ActivationKind;
+  for (const auto kind : {ActivationKind::kSilu, ActivationKind::kGelu, ActivationKind::kRelu,
+                          ActivationKind::kTanh}) {
+    if (!equal([&](K k, Range r) { k.activation(a, kind, y, r); })) return "activation";
+  }
+  using reference::GluKind;
+  for (const auto kind : {GluKind::kSilu, GluKind::kGelu, GluKind::kClampedSwiglu}) {
+    reference::GluParams params;
+    params.kind = kind;
+    if (!equal([&](K k, Range r) { k.glu(a, b, params, y, r); })) return "glu";
+  }
+  for (const auto mode : {reference::RopeMode::kInterleaved, reference::RopeMode::kHalves}) {
+    if (!Equal(table, &turned, 2 * kRows,
+               [&](K k, Range r) { k.rope(heads, angles, mode, turned, r); })) {
+      return "rope";
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string RunSelfTest(const KernelTable& table) {
+  Random random(20240229);
+  for (const Type type : quant::kWeightTypes) {
+    if (!MatmulIsEqual(table, type, &random)) {
+      return std::string("matmul of ") + quant::Traits(type).name;
+    }
+    if (!GatherIsEqual(table, type, &random)) {
+      return std::string("gather_rows of ") + quant::Traits(type).name;
+    }
+  }
+  for (const Type cache : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ8_KV}) {
+    if (!AttentionIsEqual(table, cache, &random)) {
+      return std::string("attention over ") + quant::Traits(cache).name;
+    }
+  }
+  return FirstElementwiseDifference(table, &random);
+}
+
+}  // namespace trine::cpu_kernels

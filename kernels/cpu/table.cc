@@ -1,0 +1,34 @@
+// The table of one level. Constant data: reading it runs none of the level's instructions.
+
+#include "kernels/cpu/ops.h"
+
+#define TRINE_TEXT_OF(x) #x
+#define TRINE_TEXT(x) TRINE_TEXT_OF(x)
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+
+extern const KernelTable kTable;
+constinit const KernelTable kTable = {
+    .level = TRINE_TEXT(TRINE_CPU_LEVEL),
+    .copy = Copy,
+    .gather_rows = GatherRows,
+    .add = Add,
+    .mul = Mul,
+    .scale = Scale,
+    .softcap = Softcap,
+    .activation = Activation,
+    .glu = Glu,
+    .rms_norm = RmsNorm,
+    .layer_norm = LayerNorm,
+    .rope = Rope,
+    .kv_store = KvStore,
+    .attention = Attention,
+    .moe_route = reference::MoeRoute,
+    .moe_combine = reference::MoeCombine,
+    .top_k = reference::TopK,
+    .quantize_activations = QuantizeActivations,
+    .matmul = Matmul,
+    .moe_matmul = MoeMatmul,
+};
+
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

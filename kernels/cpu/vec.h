@@ -1,0 +1,334 @@
+// Vectors of N lanes, whatever the instruction set: one native register, or a pair of halves.
+//
+// A vector wider than the registers of the level is a pair of vectors of half its lanes, so the
+// same source runs on 16-byte NEON and on 64-byte AVX-512, and a value stays in registers on both
+// (GCC keeps its own oversized vector types in memory, and compares them lane by lane).
+//
+// Every operation acts on each lane alone and rounds as its scalar counterpart does. Comparisons
+// give masks: all bits of a lane set, or none. Loads and stores ask for no alignment.
+//
+// Files of different instruction sets include this header, so everything in it lies in an unnamed
+// namespace and is always inlined: no copy is left for the linker to lend to another level. For
+// the same reason it uses nothing of the standard library.
+
+#ifndef TRINE_KERNELS_CPU_VEC_H_
+#define TRINE_KERNELS_CPU_VEC_H_
+
+#include <cstdint>
+
+#ifndef TRINE_CPU_LEVEL
+#error "Kernels are compiled per instruction set level: define TRINE_CPU_LEVEL"
+#endif
+
+#define TRINE_INLINE [[gnu::always_inline]] static inline
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kNativeBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kNativeBytes = 32;
+#else
+constexpr int kNativeBytes = 16;
+#endif
+// How many 32-bit lanes one register holds.
+constexpr int kNativeLanes = kNativeBytes / 4;
+// What a loop over elements takes at a time: one register, or two small ones.
+constexpr int kLanes = kNativeLanes < 8 ? 8 : kNativeLanes;
+
+template <typename T, int N, bool kFitsRegister = (N * int{sizeof(T)} <= kNativeBytes)>
+struct Vec;
+
+template <typename T, int N>
+struct Vec<T, N, true> {
+  static constexpr bool kIsNative = true;
+  typedef T Raw __attribute__((vector_size(N * sizeof(T))));
+  Raw v;
+};
+
+template <typename T, int N>
+struct Vec<T, N, false> {
+  static constexpr bool kIsNative = false;
+  Vec<T, N / 2> lo;
+  Vec<T, N / 2> hi;
+};
+
+template <int N>
+using F32 = Vec<float, N>;
+template <int N>
+using I32 = Vec<int32_t, N>;
+template <int N>
+using U32 = Vec<uint32_t, N>;
+
+using F32x4 = F32<4>;
+using F32x8 = F32<8>;
+using F32x16 = F32<16>;
+using F32x32 = F32<32>;  // the partial sums of a float sum
+using I32x4 = I32<4>;
+using I32x8 = I32<8>;
+using I32x16 = I32<16>;
+using U32x4 = U32<4>;
+using U32x8 = U32<8>;
+using U32x16 = U32<16>;
+
+// --- Making vectors, memory
+
+template <int N, typename T>
+TRINE_INLINE Vec<T, N> Splat(T x) {
+  if constexpr (Vec<T, N>::kIsNative) {
+    return {x - typename Vec<T, N>::Raw{}};  // x - 0 is x, for x = -0 too
+  } else {
+    return {Splat<N / 2>(x), Splat<N / 2>(x)};
+  }
+}
+
+template <int N, typename T>
+TRINE_INLINE Vec<T, N> Load(const T* from) {
+  if constexpr (Vec<T, N>::kIsNative) {
+    Vec<T, N> result;
+    __builtin_memcpy(&result.v, from, sizeof(result.v));
+    return result;
+  } else {
+    return {Load<N / 2>(from), Load<N / 2>(from + N / 2)};
+  }
+}
+
+template <typename T, int N>
+TRINE_INLINE void Store(Vec<T, N> x, T* to) {
+  if constexpr (Vec<T, N>::kIsNative) {
+    __builtin_memcpy(to, &x.v, sizeof(x.v));
+  } else {
+    Store(x.lo, to);
+    Store(x.hi, to + N / 2);
+  }
+}
+
+// The first `count` lanes; zeros in the others.
+template <int N, typename T>
+TRINE_INLINE Vec<T, N> LoadPartial(const T* from, int64_t count) {
+  T lanes[N] = {};
+  for (int64_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return Load<N>(lanes);
+}
+
+template <typename T, int N>
+TRINE_INLINE void StorePartial(Vec<T, N> x, T* to, int64_t count) {
+  T lanes[N];
+  Store(x, lanes);
+  for (int64_t i = 0; i < count; ++i) to[i] = lanes[i];
+}
+
+// --- Arithmetic and bits, lane by lane. Signed integers wrap where they must not overflow in
+// scalar code; shifts of signed lanes are arithmetic.
+
+#define TRINE_VEC_OPERATOR(op)                                   \
+  template <typename T, int N>                                   \
+  TRINE_INLINE Vec<T, N> operator op(Vec<T, N> a, Vec<T, N> b) { \
+    if constexpr (Vec<T, N>::kIsNative) {                        \
+      return {a.v op b.v};                                       \
+    } else {                                                     \
+      return {a.lo op b.lo, a.hi op b.hi};                       \
+    }                                                            \
+  }
+TRINE_VEC_OPERATOR(+)
+TRINE_VEC_OPERATOR(-)
+TRINE_VEC_OPERATOR(*)
+TRINE_VEC_OPERATOR(/)
+TRINE_VEC_OPERATOR(&)
+TRINE_VEC_OPERATOR(|)
+TRINE_VEC_OPERATOR(^)
+#undef TRINE_VEC_OPERATOR
+
+#define TRINE_VEC_SHIFT(op)                                   \
+  template <typename T, int N>                                \
+  TRINE_INLINE Vec<T, N> operator op(Vec<T, N> a, int bits) { \
+    if constexpr (Vec<T, N>::kIsNative) {                     \
+      return {a.v op bits};                                   \
+    } else {                                                  \
+      return {a.lo op bits, a.hi op bits};                    \
+    }                                                         \
+  }
+TRINE_VEC_SHIFT(<<)
+TRINE_VEC_SHIFT(>>)
+#undef TRINE_VEC_SHIFT
+
+#define TRINE_VEC_COMPARE(op)                                 \
+  template <typename T, int N>                                \
+  TRINE_INLINE I32<N> operator op(Vec<T, N> a, Vec<T, N> b) { \
+    static_assert(sizeof(T) == 4);                            \
+    if constexpr (Vec<T, N>::kIsNative) {                     \
+      return {(typename I32<N>::Raw)(a.v op b.v)};            \
+    } else {                                                  \
+      return {a.lo op b.lo, a.hi op b.hi};                    \
+    }                                                         \
+  }
+TRINE_VEC_COMPARE(<)
+TRINE_VEC_COMPARE(<=)
+TRINE_VEC_COMPARE(>)
+TRINE_VEC_COMPARE(>=)
+TRINE_VEC_COMPARE(==)
+#undef TRINE_VEC_COMPARE
+
+template <typename T, int N>
+TRINE_INLINE Vec<T, N>& operator+=(Vec<T, N>& a, Vec<T, N> b) {
+  return a = a + b;
+}
+
+template <int N>
+TRINE_INLINE F32<N> operator-(F32<N> a) {
+  if constexpr (F32<N>::kIsNative) {
+    return {-a.v};
+  } else {
+    return {-a.lo, -a.hi};
+  }
+}
+
+// a where the mask is set, else b.
+template <typename T, int N>
+TRINE_INLINE Vec<T, N> Select(I32<N> mask, Vec<T, N> a, Vec<T, N> b) {
+  if constexpr (Vec<T, N>::kIsNative) {
+    return {mask.v ? a.v : b.v};
+  } else {
+    return {Select(mask.lo, a.lo, b.lo), Select(mask.hi, a.hi, b.hi)};
+  }
+}
+
+// Of two equal values, and where one is a NaN, b.
+template <typename T, int N>
+TRINE_INLINE Vec<T, N> Min(Vec<T, N> a, Vec<T, N> b) {
+  return Select(a < b, a, b);
+}
+template <typename T, int N>
+TRINE_INLINE Vec<T, N> Max(Vec<T, N> a, Vec<T, N> b) {
+  return Select(a > b, a, b);
+}
+
+// --- The same bits, or the same value, as another type
+
+template <typename To, typename T, int N>
+TRINE_INLINE Vec<To, N> BitCast(Vec<T, N> x) {
+  static_assert(sizeof(To) == sizeof(T));
+  if constexpr (Vec<T, N>::kIsNative) {
+    return {(typename Vec<To, N>::Raw)x.v};
+  } else {
+    return {BitCast<To>(x.lo), BitCast<To>(x.hi)};
+  }
+}
+
+// Integers to floats round to nearest even; floats to integers truncate, and must fit.
+template <typename To, typename T, int N>
+TRINE_INLINE Vec<To, N> Convert(Vec<T, N> x) {
+  static_assert(sizeof(To) == sizeof(T));
+  if constexpr (Vec<T, N>::kIsNative) {
+    return {__builtin_convertvector(x.v, typename Vec<To, N>::Raw)};
+  } else {
+    return {Convert<To>(x.lo), Convert<To>(x.hi)};
+  }
+}
+
+// The lanes where the mask is set, +0 in the others.
+template <int N>
+TRINE_INLINE F32<N> ZeroUnless(I32<N> mask, F32<N> x) {
+  return BitCast<float>(mask & BitCast<int32_t>(x));
+}
+
+template <int N>
+TRINE_INLINE F32<N> Abs(F32<N> x) {
+  return BitCast<float>(BitCast<uint32_t>(x) & Splat<N>(0x7fffffffu));
+}
+
+// --- Halves
+
+template <typename T, int N>
+TRINE_INLINE Vec<T, N / 2> Low(Vec<T, N> x) {
+  if constexpr (!Vec<T, N>::kIsNative) {
+    return x.lo;
+  } else if constexpr (N == 16) {
+    return {__builtin_shufflevector(x.v, x.v, 0, 1, 2, 3, 4, 5, 6, 7)};
+  } else {
+    static_assert(N == 8);
+    return {__builtin_shufflevector(x.v, x.v, 0, 1, 2, 3)};
+  }
+}
+
+template <typename T, int N>
+TRINE_INLINE Vec<T, N / 2> High(Vec<T, N> x) {
+  if constexpr (!Vec<T, N>::kIsNative) {
+    return x.hi;
+  } else if constexpr (N == 16) {
+    return {__builtin_shufflevector(x.v, x.v, 8, 9, 10, 11, 12, 13, 14, 15)};
+  } else {
+    static_assert(N == 8);
+    return {__builtin_shufflevector(x.v, x.v, 4, 5, 6, 7)};
+  }
+}
+
+template <typename T, int N>
+TRINE_INLINE Vec<T, 2 * N> Join(Vec<T, N> low, Vec<T, N> high) {
+  if constexpr (!Vec<T, 2 * N>::kIsNative) {
+    return {low, high};
+  } else if constexpr (N == 8) {
+    return {__builtin_shufflevector(low.v, high.v, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                    15)};
+  } else {
+    static_assert(N == 4);
+    return {__builtin_shufflevector(low.v, high.v, 0, 1, 2, 3, 4, 5, 6, 7)};
+  }
+}
+
+// --- Over the lanes
+
+// The partial sums of the contract joined: for n = N/2, N/4 .. 1: s[j] += s[j + n]; gives s[0].
+template <typename T, int N>
+TRINE_INLINE T JoinSums(Vec<T, N> s) {
+  if constexpr (N > 4) {
+    return JoinSums(Low(s) + High(s));
+  } else {
+    static_assert(N == 4);
+    const auto pairs = s.v + __builtin_shufflevector(s.v, s.v, 2, 3, 2, 3);
+    return pairs[0] + pairs[1];
+  }
+}
+
+// Adds the halves until four partial sums are left: the first steps of JoinSums.
+template <typename T, int N>
+TRINE_INLINE Vec<T, 4> JoinToFour(Vec<T, N> s) {
+  if constexpr (N > 4) {
+    return JoinToFour(Low(s) + High(s));
+  } else {
+    return s;
+  }
+}
+
+// Lane i of the result is JoinSums of argument i, at a quarter of the cost.
+template <typename T>
+TRINE_INLINE Vec<T, 4> JoinSums(Vec<T, 4> a, Vec<T, 4> b, Vec<T, 4> c, Vec<T, 4> d) {
+  // The transposed rows: s0 holds partial sum 0 of a, b, c and d, and so on.
+  const auto ab01 = __builtin_shufflevector(a.v, b.v, 0, 4, 1, 5);
+  const auto ab23 = __builtin_shufflevector(a.v, b.v, 2, 6, 3, 7);
+  const auto cd01 = __builtin_shufflevector(c.v, d.v, 0, 4, 1, 5);
+  const auto cd23 = __builtin_shufflevector(c.v, d.v, 2, 6, 3, 7);
+  // s0 + s2 and s1 + s3, first for a and b, then for c and d.
+  const auto ab = ab01 + ab23;
+  const auto cd = cd01 + cd23;
+  return {__builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
+          __builtin_shufflevector(ab, cd, 2, 3, 6, 7)};
+}
+
+// The largest lane. No lane is a NaN.
+template <typename T, int N>
+TRINE_INLINE T MaxLane(Vec<T, N> x) {
+  if constexpr (N > 4) {
+    return MaxLane(Max(Low(x), High(x)));
+  } else {
+    static_assert(N == 4);
+    x = Max(x, {__builtin_shufflevector(x.v, x.v, 2, 3, 2, 3)});
+    return x.v[0] > x.v[1] ? x.v[0] : x.v[1];
+  }
+}
+
+}  // namespace
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_VEC_H_

@@ -1,0 +1,128 @@
+// Engines and tokens in the C API.
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "runtime/c_api_support.h"
+
+namespace trine::c_api {
+namespace {
+
+std::string TextOr(const char* text, const char* fallback) {
+  return text != nullptr && *text != '\0' ? text : fallback;
+}
+
+absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
+  if (given.model == nullptr) return NullArgument("model");
+  EngineOptions options;
+  options.model_path = given.model;
+  options.tensor_split = TextOr(given.tensor_split, "");
+  options.kv_type_k = TextOr(given.kv_type_k, "f16");
+  options.kv_type_v = TextOr(given.kv_type_v, "f16");
+  if (given.context < -1) {
+    return absl::InvalidArgumentError("context is negative: a count, 0, or -1 for the model's own");
+  }
+  // There, 0 is the model's own and kDefaultContext the default.
+  options.context = given.context == 0    ? EngineOptions::kDefaultContext
+                    : given.context == -1 ? 0
+                                          : given.context;
+  if (given.batch_tokens != 0) options.batch_tokens = given.batch_tokens;
+  if (given.max_sequences != 0) options.max_sequences = given.max_sequences;
+  options.threads = given.threads;
+  options.use_mmap = (given.flags & TRINE_ENGINE_NO_MMAP) == 0;
+  options.lock_memory = (given.flags & TRINE_ENGINE_LOCK_MEMORY) != 0;
+  if (given.plugins != nullptr) {
+    for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
+      options.plugins.search.explicit_paths.emplace_back(path);
+    }
+  }
+  if (given.on_progress != nullptr) {
+    options.progress = [call = given.on_progress, user = given.user](double fraction) {
+      return call(user, fraction) == 0;
+    };
+  }
+  if (given.on_log != nullptr) {
+    options.log = [call = given.on_log, user = given.user](uint32_t level,
+                                                           const std::string& message) {
+      call(user, level, message.c_str());
+    };
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace trine::c_api
+
+extern "C" {
+
+using namespace trine::c_api;  // NOLINT: this file is that namespace's other side
+
+int32_t trine_engine_open(const trine_engine_options* given, trine_engine** engine,
+                          trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (engine == nullptr) return NullArgument("engine");
+    *engine = nullptr;
+    if (given == nullptr) return NullArgument("options");
+    trine_engine_options read;
+    if (!ReadStruct(given, &read)) return BadStruct("options");
+    auto options = MakeOptions(read);
+    if (!options.ok()) return options.status();
+    auto loaded = trine::Engine::Load(*options);
+    if (!loaded.ok()) return loaded.status();
+    *engine = new trine_engine{*std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+void trine_engine_close(trine_engine* engine) { delete engine; }
+
+int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* out) {
+  return Guarded(nullptr, [&]() -> absl::Status {
+    if (engine == nullptr || out == nullptr) return NullArgument("engine or info");
+    if (out->struct_size < sizeof(uint32_t)) return BadStruct("info");
+    const trine::Model& model = engine->engine->model();
+    trine_engine_info info{};
+    info.threads = engine->engine->threads();
+    info.n_vocab = model.config().n_vocab;
+    info.n_layers = model.config().n_layers;
+    info.context = engine->engine->context();
+    info.context_train = model.config().n_ctx_train;
+    info.weight_bytes = engine->engine->file().tensor_bytes();
+    info.kv_bytes = model.kv_bytes();
+    info.scratch_bytes = model.scratch_bytes();
+    CopyText(model.config().architecture, info.architecture);
+    CopyText(model.config().name, info.name);
+    WriteStruct(info, out);
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t bytes, uint32_t flags,
+                       int32_t* tokens, size_t capacity, size_t* count, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (engine == nullptr) return NullArgument("engine");
+    if (text == nullptr && bytes != 0) return NullArgument("text");
+    const auto ids = engine->engine->tokenizer()->Encode(
+        std::string_view(text == nullptr ? "" : text, bytes),
+        {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
+         .parse_special = (flags & TRINE_TOKENIZE_PARSE_SPECIAL) != 0});
+    if (!ids.ok()) return ids.status();
+    return CopyOut(ids->data(), ids->size(), tokens, capacity, count);
+  });
+}
+
+int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size_t count,
+                         char* text, size_t capacity, size_t* bytes, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (engine == nullptr) return NullArgument("engine");
+    if (tokens == nullptr && count != 0) return NullArgument("tokens");
+    const std::string decoded =
+        engine->engine->tokenizer()->Decode(absl::Span<const int32_t>(tokens, count));
+    return CopyOut(decoded.data(), decoded.size(), text, capacity, bytes);
+  });
+}
+
+int32_t trine_token_is_end(const trine_engine* engine, int32_t token) {
+  return engine != nullptr && engine->engine->tokenizer()->IsEndOfGeneration(token) ? 1 : 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,96 @@
+// What the C API's files share: statuses and structs across the border, and a net under every call.
+#ifndef TRINE_RUNTIME_C_API_SUPPORT_H_
+#define TRINE_RUNTIME_C_API_SUPPORT_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "runtime/engine.h"
+#include "runtime/generate.h"
+#include "trine/trine.h"
+
+struct trine_engine {
+  std::unique_ptr<trine::Engine> engine;
+};
+
+struct trine_session {
+  std::unique_ptr<trine::Session> session;
+};
+
+namespace trine::c_api {
+
+// The caller's struct in this library's size; members the caller does not know are 0. False when
+// its struct_size can't be one.
+template <class T>
+bool ReadStruct(const T* given, T* out) {
+  *out = T{};
+  if (given == nullptr) return true;
+  if (given->struct_size < sizeof(uint32_t)) return false;
+  std::memcpy(out, given, std::min<size_t>(given->struct_size, sizeof(T)));
+  return true;
+}
+
+// The other way: no byte beyond the caller's struct_size is written.
+template <class T>
+void WriteStruct(T value, T* out) {
+  if (out == nullptr || out->struct_size < sizeof(uint32_t)) return;
+  value.struct_size = out->struct_size;
+  std::memcpy(out, &value, std::min<size_t>(out->struct_size, sizeof(T)));
+}
+
+template <size_t N>
+void CopyText(const std::string& text, char (&out)[N]) {
+  std::snprintf(out, N, "%s", text.c_str());
+}
+
+inline int32_t Report(const absl::Status& status, trine_failure* why) {
+  trine_failure failure{};
+  failure.status = static_cast<int32_t>(status.code());
+  CopyText(std::string(status.message()), failure.message);
+  WriteStruct(failure, why);
+  return failure.status;
+}
+
+inline absl::Status BadStruct(const char* name) {
+  return absl::InvalidArgumentError(std::string(name) + ": struct_size is not set");
+}
+inline absl::Status NullArgument(const char* name) {
+  return absl::InvalidArgumentError(std::string(name) + " is NULL");
+}
+
+// Runs a call's body, which returns absl::Status. Nothing thrown in it reaches the caller.
+template <class Body>
+int32_t Guarded(trine_failure* why, Body body) {
+  try {
+    return Report(body(), why);
+  } catch (const std::bad_alloc&) {
+    return Report(absl::ResourceExhaustedError("out of memory"), why);
+  } catch (const std::exception& e) {
+    return Report(absl::InternalError(e.what()), why);
+  } catch (...) {
+    return Report(absl::InternalError("something unknown was thrown"), why);
+  }
+}
+
+// `n` items into the caller's array: how many there are, as many as fit, OUT_OF_RANGE otherwise.
+template <class T>
+absl::Status CopyOut(const T* items, size_t n, T* out, size_t capacity, size_t* count) {
+  if (count == nullptr) return NullArgument("count");
+  *count = n;
+  if (out == nullptr && capacity != 0) return NullArgument("the array");
+  if (capacity != 0) std::copy_n(items, std::min(n, capacity), out);
+  if (n <= capacity) return absl::OkStatus();
+  return absl::OutOfRangeError("there are " + std::to_string(n) + ", the array holds " +
+                               std::to_string(capacity));
+}
+
+}  // namespace trine::c_api
+
+#endif  // TRINE_RUNTIME_C_API_SUPPORT_H_

@@ -1,0 +1,49 @@
+// The devices a model can be placed on: found once, opened when something is placed there. Owns the
+// thread team that is lent to them. Not thread-safe.
+#ifndef TRINE_RUNTIME_DEVICE_SET_H_
+#define TRINE_RUNTIME_DEVICE_SET_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "dispatch/inventory.h"
+#include "plugins/handles.h"
+#include "plugins/host_services.h"
+
+namespace trine {
+
+// Threads for the team where the user names no number: one per core this process may use.
+uint32_t DefaultThreads(const detect::CpuInfo& cpu);
+
+class DeviceSet {
+ public:
+  // `threads` 0: DefaultThreads.
+  DeviceSet(Inventory inventory, uint32_t threads, LogSink log);
+  DeviceSet(const DeviceSet&) = delete;
+  DeviceSet& operator=(const DeviceSet&) = delete;
+
+  // By tier ("cpu", "igpu", "dgpu1") or by the name known elsewhere ("CPU", "Vulkan0"). NOT_FOUND
+  // lists what there is; a device that is there but not used comes with its reason.
+  absl::StatusOr<std::shared_ptr<Device>> Open(const std::string& name);
+  // The tier name behind any of a device's names.
+  absl::StatusOr<std::string> Resolve(const std::string& name) const;
+
+  const Inventory& inventory() const { return inventory_; }
+  const HostServices& host() const { return *host_; }
+  std::vector<std::string> GpuNames() const;  // tier names, dgpu before igpu
+
+ private:
+  absl::StatusOr<const InventoryDevice*> Find(const std::string& name) const;
+
+  Inventory inventory_;
+  std::unique_ptr<HostServices> host_;                        // outlives the backends
+  std::map<std::string, std::shared_ptr<Backend>> backends_;  // by plugin path
+  std::map<std::string, std::shared_ptr<Device>> devices_;    // by tier name
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_DEVICE_SET_H_

@@ -1,0 +1,204 @@
+#include "runtime/engine.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "dispatch/split_spec.h"
+#include "runtime/machine_report.h"
+
+namespace trine {
+namespace {
+
+constexpr int64_t kMaxBatchTokens = 1 << 16;
+constexpr int64_t kMaxSequences = 1024;
+constexpr uint32_t kMaxThreads = 1024;
+// Rows of logits in one pass: as many as fit, but at least one per sequence.
+constexpr int64_t kLogitsBytes = int64_t{64} << 20;
+
+absl::Status CheckOptions(const EngineOptions& options) {
+  const auto within = [](const char* what, int64_t value, int64_t min, int64_t max) {
+    if (value >= min && value <= max) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is ", value, ": it must lie between ", min, " and ", max));
+  };
+  absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
+  if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
+  if (s.ok()) s = within("the number of threads", options.threads, 0, kMaxThreads);
+  if (s.ok() && options.context != EngineOptions::kDefaultContext) {
+    s = within("the context size", options.context, 0, int64_t{1} << 30);
+  }
+  if (s.ok() && options.model_path.empty()) {
+    s = absl::InvalidArgumentError("no model file was named");
+  }
+  return s;
+}
+
+absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config,
+                                     const LogSink& log) {
+  SegmentLimits limits;
+  limits.max_context = options.context;
+  if (options.context == EngineOptions::kDefaultContext) {
+    limits.max_context = std::min(config.n_ctx_train, EngineOptions::kDefaultContextLimit);
+  } else if (options.context == 0) {
+    limits.max_context = config.n_ctx_train;
+  }
+  if (limits.max_context > config.n_ctx_train && log) {
+    log(TRINE_LOG_WARNING, absl::StrCat("a context of ", limits.max_context, " is more than the ",
+                                        config.n_ctx_train, " the model was trained with"));
+  }
+  const auto type_k = ParseKvType(options.kv_type_k);
+  if (!type_k.ok()) return type_k.status();
+  const auto type_v = ParseKvType(options.kv_type_v);
+  if (!type_v.ok()) return type_v.status();
+  limits.kv_type_k = *type_k;
+  limits.kv_type_v = *type_v;
+  if ((limits.kv_type_k == TRINE_DTYPE_Q8_KV && config.head_dim_k % 32 != 0) ||
+      (limits.kv_type_v == TRINE_DTYPE_Q8_KV && config.head_dim_v % 32 != 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
+                     config.head_dim_k, " and ", config.head_dim_v));
+  }
+  limits.max_sequences = options.max_sequences;
+  limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
+  limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
+  limits.kv_blocks = limits.max_blocks_per_sequence() * limits.max_sequences;
+  const int64_t row_bytes = config.n_vocab * static_cast<int64_t>(sizeof(float));
+  limits.max_output_rows =
+      std::clamp<int64_t>(kLogitsBytes / row_bytes, limits.max_sequences, limits.max_tokens);
+  return limits;
+}
+
+// Weights of each layer; the embedding counts with the first, the output with the last.
+std::vector<uint64_t> LayerBytes(const gguf::File& file, const ModelConfig& config) {
+  std::vector<uint64_t> bytes(static_cast<size_t>(config.n_layers), 0);
+  for (const gguf::TensorInfo& t : file.tensors()) {
+    const std::string name(t.name);
+    int64_t layer = name.rfind("token_embd", 0) == 0 ? 0 : config.n_layers - 1;
+    if (name.rfind("blk.", 0) == 0) layer = std::strtol(name.c_str() + 4, nullptr, 10);
+    layer = std::clamp<int64_t>(layer, 0, config.n_layers - 1);
+    bytes[static_cast<size_t>(layer)] += t.bytes;
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::vector<SegmentPlace>> Places(const EngineOptions& options,
+                                                 const gguf::File& file, const ModelConfig& config,
+                                                 DeviceSet* devices) {
+  std::vector<LayerRange> ranges = {{"cpu", 0, static_cast<int>(config.n_layers)}};
+  if (!options.tensor_split.empty() && options.gpu_layers >= 0) {
+    return absl::InvalidArgumentError("a tensor split already says how many layers a GPU gets");
+  }
+  if (!options.tensor_split.empty()) {
+    const auto shares = ParseSplit(options.tensor_split);
+    if (!shares.ok()) return shares.status();
+    // An absent tier is the more useful thing to hear about than a sum.
+    for (const SplitShare& share : *shares) {
+      if (share.device.empty()) continue;
+      const auto known = devices->Resolve(share.device);
+      if (!known.ok()) return known.status();
+    }
+    auto resolved = ResolveSplit(*shares, LayerBytes(file, config), devices->GpuNames());
+    if (!resolved.ok()) return resolved.status();
+    ranges = *std::move(resolved);
+  } else if (options.gpu_layers > 0) {
+    const std::vector<std::string> gpus = devices->GpuNames();
+    if (!gpus.empty()) {
+      const int n = static_cast<int>(config.n_layers);
+      const int on_cpu = n - static_cast<int>(std::min<int64_t>(options.gpu_layers, n));
+      ranges = {{gpus.front(), on_cpu, n}};
+      if (on_cpu > 0) ranges.insert(ranges.begin(), {"cpu", 0, on_cpu});
+    } else if (options.log) {
+      options.log(TRINE_LOG_WARNING, "there is no usable GPU: all layers stay on the CPU");
+    }
+  }
+  std::vector<SegmentPlace> places;
+  for (const LayerRange& range : ranges) {
+    auto device = devices->Open(range.device);
+    if (!device.ok()) return device.status();
+    const auto name = devices->Resolve(range.device);
+    places.push_back({*std::move(device), *name, range.begin, range.end});
+  }
+  return places;
+}
+
+}  // namespace
+
+absl::StatusOr<uint32_t> ParseKvType(const std::string& name) {
+  if (name == "f16") return uint32_t{TRINE_DTYPE_F16};
+  if (name == "f32") return uint32_t{TRINE_DTYPE_F32};
+  if (name == "bf16") return uint32_t{TRINE_DTYPE_BF16};
+  if (name == "q8_0") return uint32_t{TRINE_DTYPE_Q8_KV};
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is no type of a KV cache: f16, f32, bf16 or q8_0"));
+}
+
+absl::Status Engine::OpenFile(const EngineOptions& options) {
+  auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
+  if (!file.ok()) return file.status();
+  file_ = *std::move(file);
+  if (options.lock_memory) {
+    const absl::Status locked = file_->Lock();
+    if (!locked.ok() && options.log) {
+      options.log(TRINE_LOG_WARNING, std::string(locked.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Engine::PlaceModel(const EngineOptions& options) {
+  auto config = ReadModelConfig(*file_);
+  if (!config.ok()) return config.status();
+  const auto data = ReadTokenizerData(file_->metadata());
+  if (!data.ok()) return data.status();
+  auto tokenizer = Tokenizer::Create(*data);
+  if (!tokenizer.ok()) return tokenizer.status();
+  tokenizer_ = *std::move(tokenizer);
+  if (tokenizer_->vocab_size() != config->n_vocab) {
+    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", tokenizer_->vocab_size(),
+                                                   " tokens, token_embd.weight has ",
+                                                   config->n_vocab, " rows"));
+  }
+  auto limits = Limits(options, *config, options.log);
+  if (!limits.ok()) return limits.status();
+  auto places = Places(options, *file_, *config, devices_.get());
+  if (!places.ok()) return places.status();
+  auto model =
+      Model::Load(file_, *config, *limits, *std::move(places), devices_->host(), options.progress);
+  if (!model.ok()) return model.status();
+  model_ = *std::move(model);
+  blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
+  batcher_ = std::make_unique<Batcher>(model_.get());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  std::unique_ptr<Engine> engine(new Engine());
+  // Every complaint about a file says which.
+  const auto about_file = [&](const absl::Status& s) {
+    const std::string message(s.message());
+    if (message.rfind(options.model_path, 0) == 0) return s;
+    return absl::Status(s.code(), absl::StrCat(options.model_path, ": ", message));
+  };
+  if (absl::Status s = engine->OpenFile(options); !s.ok()) return about_file(s);
+  MachineOptions machine;
+  machine.registry = options.plugins;
+  engine->devices_ = std::make_unique<DeviceSet>(
+      DescribeMachine(machine), options.threads,
+      options.log ? options.log : [](uint32_t, const std::string&) {});
+  const auto lane_threads = LaneThreadsFromEnvironment();
+  if (!lane_threads.ok()) return lane_threads.status();
+  auto lane = Lane::Create(*lane_threads);
+  if (!lane.ok()) return lane.status();
+  engine->lane_ = *std::move(lane);
+  if (absl::Status s = engine->PlaceModel(options); !s.ok()) return about_file(s);
+  return engine;
+}
+
+std::unique_ptr<Sequence> Engine::NewSequence() {
+  return std::make_unique<Sequence>(blocks_, model_->config().n_vocab, context());
+}
+
+}  // namespace trine

@@ -1,0 +1,84 @@
+// A model ready to be used: file, tokenizer, devices, plans, KV cache. Sessions are opened on it.
+// Thread-safe; outlives its sessions.
+#ifndef TRINE_RUNTIME_ENGINE_H_
+#define TRINE_RUNTIME_ENGINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/batcher.h"
+#include "runtime/device_set.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/model/model.h"
+#include "runtime/sampling/lane.h"
+#include "runtime/sequence.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace trine {
+
+struct EngineOptions {
+  std::string model_path;
+  int64_t context = kDefaultContext;  // positions of a sequence; 0: the model's own
+  int64_t batch_tokens = 512;         // in one pass
+  int64_t max_sequences = 1;          // in one pass; the cache holds as many full ones
+  uint32_t threads = 0;               // 0: one per core
+  std::string kv_type_k = "f16";      // f16, f32, bf16, q8_0
+  std::string kv_type_v = "f16";
+  std::string tensor_split;  // "": everything on the CPU
+  int64_t gpu_layers = -1;   // the last n on the first GPU, where there is one; -1: not said
+  bool use_mmap = true;
+  bool lock_memory = false;
+  RegistryOptions plugins;
+  LoadProgress progress;  // on the calling thread
+  LogSink log;            // warnings, and what plugins say; from any thread
+
+  // Not more than the model's own context, unless asked for.
+  static constexpr int64_t kDefaultContext = -1;
+  static constexpr int64_t kDefaultContextLimit = 4096;
+};
+
+class Engine {
+ public:
+  static absl::StatusOr<std::unique_ptr<Engine>> Load(const EngineOptions& options);
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const gguf::File& file() const { return *file_; }
+  const Model& model() const { return *model_; }
+  const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
+  Lane& lane() const { return *lane_; }
+  int64_t context() const { return model_->limits().max_context; }
+  uint32_t threads() const { return devices_->host().table()->worker_count; }
+
+  // An empty sequence. Any number may be open; the cache's blocks go to who needs them first.
+  std::unique_ptr<Sequence> NewSequence();
+  // See Batcher.
+  absl::Status Evaluate(std::span<Sequence* const> sequences) {
+    return batcher_->Evaluate(sequences);
+  }
+
+ private:
+  Engine() = default;
+  absl::Status OpenFile(const EngineOptions& options);
+  absl::Status PlaceModel(const EngineOptions& options);
+
+  std::shared_ptr<const gguf::File> file_;
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  std::unique_ptr<DeviceSet> devices_;
+  std::unique_ptr<Model> model_;
+  std::shared_ptr<KvBlockPool> blocks_;
+  std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<Lane> lane_;
+};
+
+// f16, f32, bf16, q8_0 as the ABI's number. INVALID_ARGUMENT lists them.
+absl::StatusOr<uint32_t> ParseKvType(const std::string& name);
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_ENGINE_H_

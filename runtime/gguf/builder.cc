@@ -1,0 +1,189 @@
+#include "runtime/gguf/builder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/gguf/encode.h"
+#include "runtime/gguf/quoted.h"
+
+namespace trine::gguf {
+namespace {
+
+template <class T>
+constexpr ValueType TypeOf() {
+  if constexpr (std::is_same_v<T, bool>) return ValueType::kBool;
+  if constexpr (std::is_same_v<T, float>) return ValueType::kFloat32;
+  if constexpr (std::is_same_v<T, double>) return ValueType::kFloat64;
+  constexpr bool is_signed = std::is_signed_v<T>;
+  if constexpr (sizeof(T) == 1) return is_signed ? ValueType::kInt8 : ValueType::kUint8;
+  if constexpr (sizeof(T) == 2) return is_signed ? ValueType::kInt16 : ValueType::kUint16;
+  if constexpr (sizeof(T) == 4) return is_signed ? ValueType::kInt32 : ValueType::kUint32;
+  return is_signed ? ValueType::kInt64 : ValueType::kUint64;
+}
+
+std::string ArrayHead(ValueType element_type, size_t size) {
+  std::string value;
+  AppendType(ValueType::kArray, &value);
+  AppendType(element_type, &value);
+  AppendNumber<uint64_t>(size, &value);
+  return value;
+}
+
+template <class T>
+std::string EncodeArray(absl::Span<const T> numbers) {
+  std::string value = ArrayHead(TypeOf<T>(), numbers.size());
+  for (const T number : numbers) AppendNumber(number, &value);
+  return value;
+}
+
+}  // namespace
+
+template <class T>
+void Builder::SetScalar(std::string_view key, T number) {
+  std::string value;
+  AppendType(TypeOf<T>(), &value);
+  AppendNumber(number, &value);
+  Put(key, std::move(value));
+}
+template void Builder::SetScalar(std::string_view, uint8_t);
+template void Builder::SetScalar(std::string_view, int8_t);
+template void Builder::SetScalar(std::string_view, uint16_t);
+template void Builder::SetScalar(std::string_view, int16_t);
+template void Builder::SetScalar(std::string_view, uint32_t);
+template void Builder::SetScalar(std::string_view, int32_t);
+template void Builder::SetScalar(std::string_view, uint64_t);
+template void Builder::SetScalar(std::string_view, int64_t);
+template void Builder::SetScalar(std::string_view, float);
+template void Builder::SetScalar(std::string_view, double);
+template void Builder::SetScalar(std::string_view, bool);
+
+void Builder::SetString(std::string_view key, std::string_view text) {
+  std::string value;
+  AppendType(ValueType::kString, &value);
+  AppendString(text, &value);
+  Put(key, std::move(value));
+}
+
+void Builder::SetStrings(std::string_view key, absl::Span<const std::string> texts) {
+  std::string value = ArrayHead(ValueType::kString, texts.size());
+  for (const std::string& text : texts) AppendString(text, &value);
+  Put(key, std::move(value));
+}
+
+void Builder::SetInt32s(std::string_view key, absl::Span<const int32_t> values) {
+  Put(key, EncodeArray(values));
+}
+
+void Builder::SetUint32s(std::string_view key, absl::Span<const uint32_t> values) {
+  Put(key, EncodeArray(values));
+}
+
+void Builder::SetFloat32s(std::string_view key, absl::Span<const float> values) {
+  Put(key, EncodeArray(values));
+}
+
+void Builder::SetBools(std::string_view key, absl::Span<const bool> values) {
+  Put(key, EncodeArray(values));
+}
+
+void Builder::SetValue(std::string_view key, const Value& value) {
+  std::string encoded;
+  AppendNumber(value.type, &encoded);
+  if (!AppendValue(value, &encoded)) {
+    return Fail(absl::StrCat("the value of the metadata key ", Quoted(key), " does not hold a ",
+                             ValueTypeName(value.type), ", as its type says"));
+  }
+  Put(key, std::move(encoded));
+}
+
+void Builder::CopyMetadata(const Metadata& metadata) {
+  for (const Metadata::Entry& entry : metadata.entries()) {
+    if (entry.key == kSplitNumberKey || entry.key == kSplitCountKey ||
+        entry.key == kSplitTensorsKey) {
+      continue;
+    }
+    SetValue(entry.key, entry.value);
+  }
+}
+
+void Builder::Remove(std::string_view key) {
+  const auto found = pair_index_.find(std::string(key));
+  if (found == pair_index_.end()) return;
+  const size_t place = found->second;
+  pairs_.erase(pairs_.begin() + static_cast<ptrdiff_t>(place));
+  pair_index_.erase(found);
+  for (auto& [name, index] : pair_index_) {
+    if (index > place) --index;
+  }
+}
+
+void Builder::Put(std::string_view key, std::string value) {
+  if (key.empty() || key.size() > kMaxKeyBytes) {
+    return Fail(absl::StrCat("the metadata key ", Quoted(key), " has ", key.size(),
+                             " bytes; expected 1 to ", kMaxKeyBytes));
+  }
+  const auto [place, is_new] = pair_index_.try_emplace(std::string(key), pairs_.size());
+  if (is_new) {
+    pairs_.push_back({std::string(key), std::move(value)});
+  } else {
+    pairs_[place->second].value = std::move(value);
+  }
+}
+
+void Builder::AddTensor(std::string_view name, quant::Type type, absl::Span<const int64_t> dims) {
+  const auto fail = [&](const std::string& message) {
+    Fail(absl::StrCat("the tensor ", Quoted(name), " ", message));
+  };
+  if (name.empty() || name.size() > kMaxTensorNameBytes) {
+    return fail(
+        absl::StrCat("has a name of ", name.size(), " bytes; expected 1 to ", kMaxTensorNameBytes));
+  }
+  if (!NumberFromTensorType(type)) {
+    return fail(absl::StrCat("has the type ", TensorTypeName(type), ", which files do not have"));
+  }
+  if (dims.empty() || dims.size() > kMaxRank) {
+    return fail(absl::StrCat("has ", dims.size(), " dimensions; expected 1 to ", kMaxRank));
+  }
+  const int64_t block_values = quant::Traits(type).block_values;
+  if (dims[0] % block_values != 0) {
+    return fail(absl::StrCat("has rows of ", dims[0], " values; ", TensorTypeName(type),
+                             " needs a multiple of ", block_values));
+  }
+  int64_t values = 1;
+  for (const int64_t dim : dims) {
+    if (dim <= 0) return fail(absl::StrCat("has a dimension of length ", dim));
+    if (__builtin_mul_overflow(values, dim, &values)) return fail("has more than 2^63 values");
+  }
+  uint64_t bytes = 0;  // whole rows are whole blocks, so all values are one long row
+  if (!quant::RowBytes(type, values, &bytes)) {
+    return fail("has a size that does not fit in 64 bits");
+  }
+  if (!tensor_names_.insert(std::string(name)).second) return fail("was added twice");
+  tensors_.push_back({std::string(name), type, {dims.begin(), dims.end()}, bytes});
+}
+
+absl::StatusOr<uint32_t> Builder::Alignment() const {
+  const auto found = pair_index_.find(kAlignmentKey);
+  if (found == pair_index_.end()) return kDefaultAlignment;
+  const std::string& value = pairs_[found->second].value;
+  uint32_t numbers[2] = {};  // type and alignment
+  if (value.size() == sizeof(numbers)) std::memcpy(numbers, value.data(), sizeof(numbers));
+  const uint32_t alignment = numbers[1];
+  if (numbers[0] != static_cast<uint32_t>(ValueType::kUint32) || alignment < kMinAlignment ||
+      alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("the metadata key '", kAlignmentKey,
+                                                   "' must be a uint32 and a power of two, ",
+                                                   kMinAlignment, " to ", kMaxAlignment));
+  }
+  return alignment;
+}
+
+void Builder::Fail(const std::string& message) {
+  if (status_.ok()) status_ = absl::InvalidArgumentError(message);
+}
+
+}  // namespace trine::gguf

@@ -1,0 +1,87 @@
+// What a GGUF file to be written holds: metadata, and the tensors' names, types and shapes. Their
+// data goes through Writer, or through ToBytes for a file in memory. One thread at a time.
+#ifndef TRINE_RUNTIME_GGUF_BUILDER_H_
+#define TRINE_RUNTIME_GGUF_BUILDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "kernels/quant/block_types.h"
+#include "runtime/gguf/format.h"
+#include "runtime/gguf/metadata.h"
+
+namespace trine::gguf {
+
+class Builder {
+ public:
+  struct Tensor {
+    std::string name;
+    quant::Type type = quant::Type::kF32;
+    std::vector<int64_t> dims;  // innermost first
+    uint64_t bytes = 0;
+  };
+  struct Pair {
+    std::string key;
+    std::string value;  // as the file has it, type first
+  };
+
+  // Setting a key again replaces its value where it stands. 'general.alignment' sets the alignment.
+  void SetUint8(std::string_view key, uint8_t value) { SetScalar(key, value); }
+  void SetInt8(std::string_view key, int8_t value) { SetScalar(key, value); }
+  void SetUint16(std::string_view key, uint16_t value) { SetScalar(key, value); }
+  void SetInt16(std::string_view key, int16_t value) { SetScalar(key, value); }
+  void SetUint32(std::string_view key, uint32_t value) { SetScalar(key, value); }
+  void SetInt32(std::string_view key, int32_t value) { SetScalar(key, value); }
+  void SetUint64(std::string_view key, uint64_t value) { SetScalar(key, value); }
+  void SetInt64(std::string_view key, int64_t value) { SetScalar(key, value); }
+  void SetFloat32(std::string_view key, float value) { SetScalar(key, value); }
+  void SetFloat64(std::string_view key, double value) { SetScalar(key, value); }
+  void SetBool(std::string_view key, bool value) { SetScalar(key, value); }
+  void SetString(std::string_view key, std::string_view value);
+
+  void SetStrings(std::string_view key, absl::Span<const std::string> values);
+  void SetInt32s(std::string_view key, absl::Span<const int32_t> values);
+  void SetUint32s(std::string_view key, absl::Span<const uint32_t> values);
+  void SetFloat32s(std::string_view key, absl::Span<const float> values);
+  void SetBools(std::string_view key, absl::Span<const bool> values);
+
+  // A value as another file has it, of the same type.
+  void SetValue(std::string_view key, const Value& value);
+  // All values of another file, but what it says of its own split.
+  void CopyMetadata(const Metadata& metadata);
+  void Remove(std::string_view key);
+
+  // `dims` innermost first. Data is written in the order of these calls.
+  void AddTensor(std::string_view name, quant::Type type, absl::Span<const int64_t> dims);
+
+  const std::vector<Pair>& pairs() const { return pairs_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+
+  // The first thing that was set or added and can not be in a file.
+  const absl::Status& status() const { return status_; }
+  absl::StatusOr<uint32_t> Alignment() const;
+
+ private:
+  template <class T>
+  void SetScalar(std::string_view key, T value);
+  void Put(std::string_view key, std::string value);
+  void Fail(const std::string& message);
+
+  std::vector<Pair> pairs_;
+  absl::flat_hash_map<std::string, size_t> pair_index_;
+  std::vector<Tensor> tensors_;
+  absl::flat_hash_set<std::string> tensor_names_;
+  absl::Status status_;
+};
+
+}  // namespace trine::gguf
+
+#endif  // TRINE_RUNTIME_GGUF_BUILDER_H_

@@ -1,0 +1,92 @@
+#include "runtime/gguf/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace trine::gguf {
+namespace {
+
+constexpr int kAttempts = 100;
+constexpr uint64_t kMaxChunk = 1u << 30;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
+  struct stat st {};
+  // Renaming would put a file in the place of a device or a pipe.
+  if (stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is there and is not a regular file, so it is not replaced"));
+  }
+  for (int i = 0; i < kAttempts; ++i) {
+    std::string temporary = absl::StrCat(path, ".tmp-", getpid(), "-", i);
+    const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) {
+      return std::unique_ptr<OutputFile>(new OutputFile(path, std::move(temporary), fd));
+    }
+    if (errno == EEXIST) continue;
+    return absl::UnavailableError(
+        absl::StrCat(path, ": cannot be created: ", std::strerror(errno)));
+  }
+  return absl::UnavailableError(
+      absl::StrCat(path, ": cannot be created: temporary files of earlier runs are in the way"));
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) close(fd_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+absl::Status OutputFile::Error(const char* what) const {
+  const int error = errno;
+  const std::string message = absl::StrCat(path_, ": ", what, ": ", std::strerror(error));
+  return error == ENOSPC || error == EDQUOT || error == EFBIG
+             ? absl::ResourceExhaustedError(message)
+             : absl::UnavailableError(message);
+}
+
+absl::Status OutputFile::Append(const void* data, uint64_t bytes) {
+  for (uint64_t done = 0; done < bytes;) {
+    const ssize_t n =
+        write(fd_, static_cast<const std::byte*>(data) + done, std::min(bytes - done, kMaxChunk));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Error("cannot be written");
+    done += static_cast<uint64_t>(n);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::AppendZeros(uint64_t bytes) {
+  static constexpr char kZeros[4096] = {};
+  while (bytes > 0) {
+    const uint64_t n = std::min<uint64_t>(bytes, sizeof(kZeros));
+    const absl::Status status = Append(kZeros, n);
+    if (!status.ok()) return status;
+    bytes -= n;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Close() {
+  // Without it a power cut after the rename could leave the name on an empty file.
+  if (fsync(fd_) != 0 && errno != EINVAL && errno != ENOSYS) return Error("cannot be written");
+  if (close(std::exchange(fd_, -1)) != 0) return Error("cannot be written");
+  return absl::OkStatus();
+}
+
+absl::Status OutputFile::Publish() {
+  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) return Error("cannot get its name");
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace trine::gguf

@@ -1,0 +1,213 @@
+// libtrine for C++20: RAII over trine/trine.h, header only. Nothing here throws on its own account;
+// a call that can fail returns a Result or a Status, which says why. The rules on threads are the C
+// API's. docs/embedding.md has an example.
+#ifndef TRINE_TRINE_HPP_
+#define TRINE_TRINE_HPP_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trine/trine.h"
+
+namespace trine::api {
+
+class Status {
+ public:
+  Status() = default;
+  Status(int32_t code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == 0; }
+  int32_t code() const { return code_; }  // a number of absl::StatusCode
+  const std::string& message() const { return message_; }
+
+ private:
+  int32_t code_ = 0;
+  std::string message_;
+};
+
+// A value or the reason why there is none.
+template <class T>
+class Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: meant to convert
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: meant to convert
+  bool ok() const { return value_.has_value(); }
+  explicit operator bool() const { return ok(); }
+  const Status& status() const { return status_; }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+ private:
+  Status status_;
+  std::optional<T> value_;
+};
+
+namespace internal {
+
+// Calls `call(trine_failure*)` and keeps what it says.
+template <class Call>
+Status Try(Call call) {
+  trine_failure why{};
+  why.struct_size = sizeof(why);
+  const int32_t code = call(&why);
+  return code == 0 ? Status() : Status(code, why.message);
+}
+
+// What C calls back into. The functions outlive the call they are given to.
+struct Callbacks {
+  std::function<bool(std::string_view)> on_text;
+  std::function<void(int64_t, int64_t)> on_prompt;
+
+  static int32_t Text(void* user, const char* text, size_t bytes) {
+    const auto& self = *static_cast<Callbacks*>(user);
+    return self.on_text({text, bytes}) ? 0 : 1;
+  }
+  static void Prompt(void* user, int64_t done, int64_t total) {
+    static_cast<Callbacks*>(user)->on_prompt(done, total);
+  }
+};
+
+}  // namespace internal
+
+struct GenerateOptions {
+  int64_t max_tokens = 256;
+  std::function<bool(std::string_view text)> on_text;  // false ends the generation; must not throw
+  std::function<void(int64_t done, int64_t total)> on_prompt;
+};
+
+class Engine;
+
+class Session {
+ public:
+  Status Append(const std::vector<int32_t>& tokens) {
+    return internal::Try([&](trine_failure* why) {
+      return trine_session_append(get(), tokens.data(), tokens.size(), why);
+    });
+  }
+  Status AppendText(std::string_view text, uint32_t flags = 0) {
+    return internal::Try([&](trine_failure* why) {
+      return trine_session_append_text(get(), text.data(), text.size(), flags, why);
+    });
+  }
+  Status Evaluate() {
+    trine_session* const one = get();
+    return internal::Try([&](trine_failure* why) { return trine_evaluate(&one, 1, why); });
+  }
+  const float* logits() const { return trine_session_logits(get()); }
+  Result<int32_t> Sample() {
+    int32_t token = 0;
+    Status status =
+        internal::Try([&](trine_failure* why) { return trine_session_sample(get(), &token, why); });
+    if (!status.ok()) return status;
+    return token;
+  }
+  Result<trine_generate_result> Generate(const GenerateOptions& options) {
+    internal::Callbacks callbacks{options.on_text, options.on_prompt};
+    trine_generate_options c{};
+    c.struct_size = sizeof(c);
+    c.max_tokens = options.max_tokens;
+    c.user = &callbacks;
+    if (options.on_text) c.on_text = internal::Callbacks::Text;
+    if (options.on_prompt) c.on_prompt = internal::Callbacks::Prompt;
+    trine_generate_result result{};
+    result.struct_size = sizeof(result);
+    Status status =
+        internal::Try([&](trine_failure* why) { return trine_generate(get(), &c, &result, why); });
+    if (!status.ok()) return status;
+    return result;
+  }
+  Status Truncate(int64_t n) {
+    const int32_t code = trine_session_truncate(get(), n);
+    return code == 0 ? Status() : Status(code, "the session could not be truncated");
+  }
+  void Cancel() { trine_session_cancel(get()); }  // from any thread
+  std::vector<int32_t> tokens() const {
+    size_t count = 0;
+    trine_session_tokens(get(), nullptr, 0, &count);
+    std::vector<int32_t> out(count);
+    trine_session_tokens(get(), out.data(), out.size(), &count);
+    return out;
+  }
+  std::string logits_hash() const {
+    char text[64] = "";
+    trine_session_logits_hash(get(), text, sizeof(text));
+    return text;
+  }
+  trine_session* get() const { return handle_.get(); }
+
+ private:
+  friend class Engine;
+  struct Close {
+    void operator()(trine_session* session) const { trine_session_close(session); }
+  };
+  explicit Session(trine_session* handle) : handle_(handle) {}
+  std::unique_ptr<trine_session, Close> handle_;
+};
+
+class Engine {
+ public:
+  // struct_size is set here.
+  static Result<Engine> Open(trine_engine_options options) {
+    options.struct_size = sizeof(options);
+    trine_engine* handle = nullptr;
+    Status status = internal::Try(
+        [&](trine_failure* why) { return trine_engine_open(&options, &handle, why); });
+    if (!status.ok()) return status;
+    return Engine(handle);
+  }
+  static Result<Engine> Open(const std::string& model) {
+    trine_engine_options options{};
+    options.model = model.c_str();
+    return Open(options);
+  }
+  // The session must not outlive the engine.
+  Result<Session> OpenSession(trine_session_options options = {}) const {
+    options.struct_size = sizeof(options);
+    trine_session* handle = nullptr;
+    Status status = internal::Try(
+        [&](trine_failure* why) { return trine_session_open(get(), &options, &handle, why); });
+    if (!status.ok()) return status;
+    return Session(handle);
+  }
+  trine_engine_info info() const {
+    trine_engine_info info{};
+    info.struct_size = sizeof(info);
+    trine_engine_describe(get(), &info);
+    return info;
+  }
+  Result<std::vector<int32_t>> Tokenize(std::string_view text, uint32_t flags = 0) const {
+    // No token is shorter than nothing, and few texts have more tokens than bytes.
+    std::vector<int32_t> tokens(text.size() + 8);
+    size_t count = 0;
+    for (int attempt = 0;; ++attempt) {
+      Status status = internal::Try([&](trine_failure* why) {
+        return trine_tokenize(get(), text.data(), text.size(), flags, tokens.data(), tokens.size(),
+                              &count, why);
+      });
+      const bool fits = count <= tokens.size();
+      tokens.resize(count);
+      if (status.ok()) return tokens;
+      if (fits || attempt > 0) return status;
+    }
+  }
+  trine_engine* get() const { return handle_.get(); }
+
+ private:
+  struct Close {
+    void operator()(trine_engine* engine) const { trine_engine_close(engine); }
+  };
+  explicit Engine(trine_engine* handle) : handle_(handle) {}
+  std::unique_ptr<trine_engine, Close> handle_;
+};
+
+}  // namespace trine::api
+
+#endif  // TRINE_TRINE_HPP_

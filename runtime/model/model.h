@@ -1,0 +1,101 @@
+// A model placed on devices: its segments in order, and the forward pass through them.
+// Not thread-safe: one forward pass at a time.
+#ifndef TRINE_RUNTIME_MODEL_MODEL_H_
+#define TRINE_RUNTIME_MODEL_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "dispatch/segment.h"
+#include "plugins/handles.h"
+#include "plugins/host_services.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/model/kv_blocks.h"
+#include "runtime/model/model_config.h"
+#include "runtime/model/rope_table.h"
+#include "runtime/model/segment_graph.h"
+#include "runtime/model/weight_check.h"
+#include "runtime/model/weight_store.h"
+
+namespace trine {
+
+// Layers [begin, end) on a device.
+struct SegmentPlace {
+  std::shared_ptr<Device> device;
+  std::string device_name;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// Tokens of one sequence that follow what its cache already holds.
+struct BatchPart {
+  std::span<const int32_t> tokens;
+  int64_t first_position = 0;
+  const BlockTable* blocks = nullptr;  // with room for all positions
+};
+
+struct Batch {
+  std::vector<BatchPart> parts;
+  std::vector<int32_t> output_rows;  // tokens of the batch, counted over all parts
+};
+
+class Model {
+ public:
+  // Checks the weights, places them, and records a plan per segment. `host` is the one the devices
+  // were opened with.
+  static absl::StatusOr<std::unique_ptr<Model>> Load(std::shared_ptr<const gguf::File> file,
+                                                     const ModelConfig& config,
+                                                     const SegmentLimits& limits,
+                                                     std::vector<SegmentPlace> places,
+                                                     const HostServices& host,
+                                                     const LoadProgress& progress);
+
+  const ModelConfig& config() const { return config_; }
+  const SegmentLimits& limits() const { return limits_; }
+  const std::vector<SegmentPlace>& places() const { return places_; }
+  uint64_t kv_bytes() const { return kv_bytes_; }
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+
+  // One row of n_vocab logits per output row, valid until the next call. Within the limits: at
+  // least one token and at least one output row, at most as many as the limits say.
+  absl::StatusOr<std::span<const float>> Forward(const Batch& batch);
+
+ private:
+  struct Stage {
+    SegmentIo io;
+    std::unique_ptr<WeightStore> weights;
+    std::vector<Buffer> caches;
+    std::unique_ptr<Segment> segment;  // after what it stands on
+  };
+
+  Model() = default;
+  absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
+                         const std::vector<bool>& out_of_range, size_t* next_weight);
+  void PrepareInputs(const Batch& batch);
+  absl::Status WriteInputs(Stage& stage);
+  absl::Status HandOver(Stage& from, Stage& to);
+  absl::StatusOr<std::span<const float>> ReadLogits();
+
+  std::shared_ptr<const gguf::File> file_;
+  ModelConfig config_;
+  SegmentLimits limits_;
+  std::vector<SegmentPlace> places_;
+  std::unique_ptr<RopeTable> rope_;
+  std::vector<Stage> stages_;
+  uint64_t kv_bytes_ = 0;
+  uint64_t scratch_bytes_ = 0;
+
+  // The batch's metadata, as it is written to every segment; kept to allocate nothing per pass.
+  std::vector<int32_t> tokens_, kv_slots_, block_table_, q_offsets_, kv_lengths_, output_rows_;
+  std::vector<float> rope_rows_, hidden_, logits_;
+  std::vector<int64_t> params_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_MODEL_MODEL_H_

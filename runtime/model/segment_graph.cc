@@ -1,0 +1,79 @@
+#include "runtime/model/segment_graph.h"
+
+#include <utility>
+
+#include "runtime/model/architecture.h"
+#include "runtime/model/layer_builder.h"
+
+namespace trine {
+namespace {
+
+// The inputs every segment has, whatever its layers.
+void AddBatchInputs(const ModelConfig& config, const SegmentLimits& limits, SegmentGraph* s) {
+  OpGraph& g = s->graph;
+  const int64_t tokens = g.AddParam(TRINE_PARAM_TOKENS, 1, limits.max_tokens);
+  const int64_t sequences = g.AddParam(TRINE_PARAM_SEQUENCES, 1, limits.max_sequences);
+  g.AddParam(TRINE_PARAM_OUTPUT_ROWS, 1, limits.max_output_rows);
+  g.AddParam(TRINE_PARAM_KV_POSITIONS, 1, limits.max_context);
+  s->io.rope = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.rope.dims, tokens});
+  s->io.kv_slots = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {tokens});
+  s->io.block_table =
+      g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {limits.max_blocks_per_sequence(), sequences});
+  s->io.q_offsets = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {limits.max_sequences + 1});
+  s->io.kv_lengths = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {sequences});
+}
+
+// Final norm and output matrix of the rows that were asked for. Without output.weight the
+// embedding serves (tied weights).
+void AddOutput(const ModelConfig& config, Tensor x, LayerBuilder* b, SegmentGraph* s) {
+  OpGraph& g = s->graph;
+  const int64_t rows = -1 - static_cast<int64_t>(kParamOutputRows);
+  s->io.output_rows = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {rows});
+  const Tensor h = b->RmsNorm(b->PickRows(x, s->io.output_rows), "output_norm");
+  const std::string matrix = b->Has("output.weight") ? "output.weight" : "token_embd.weight";
+  const TensorId weight = b->Weight(matrix, {config.n_embd, config.n_vocab}, false);
+  TensorId bias = TRINE_NONE;
+  if (b->Has("output.bias")) bias = b->Weight("output.bias", {config.n_vocab}, true);
+  if (!b->status().ok()) return;
+  s->io.logits = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_vocab, rows});
+  g.AddOp(TRINE_OP_MATMUL, {weight, h.id, bias}, {s->io.logits});
+}
+
+}  // namespace
+
+absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
+                                               const SegmentLimits& limits, int64_t begin,
+                                               int64_t end) {
+  const auto architecture = FindArchitecture(config.architecture);
+  if (!architecture.ok()) return architecture.status();
+  SegmentGraph segment;
+  AddBatchInputs(config, limits, &segment);
+  LayerBuilder b(file, config, limits, (*architecture)->rope_pairing, &segment);
+  const int64_t tokens = -1 - static_cast<int64_t>(kParamTokens);
+
+  Tensor x;
+  if (begin == 0) {
+    segment.io.tokens = segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {tokens});
+    x = b.Embed(segment.io.tokens, "token_embd", config.n_vocab);
+  } else {
+    x = {segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, tokens})};
+    segment.io.hidden_in = x.id;
+  }
+  for (int64_t layer = begin; layer < end; ++layer) {
+    b.BeginLayer(layer);
+    x = (*architecture)->layer(b, x);
+  }
+  b.EndLayers();
+  if (end == config.n_layers) {
+    AddOutput(config, x, &b, &segment);
+  } else if (b.status().ok()) {
+    segment.io.hidden_out =
+        segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, tokens});
+    segment.graph.AddOp(TRINE_OP_COPY, {x.id}, {segment.io.hidden_out});
+  }
+  if (!b.status().ok()) return b.status();
+  segment.graph.Finish();
+  return segment;
+}
+
+}  // namespace trine

@@ -1,0 +1,78 @@
+// The op graph of a run of layers, with what has to be bound to it: weights by name, KV caches by
+// layer, and the small tensors that travel with every batch.
+#ifndef TRINE_RUNTIME_MODEL_SEGMENT_GRAPH_H_
+#define TRINE_RUNTIME_MODEL_SEGMENT_GRAPH_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "dispatch/op_graph.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/model/model_config.h"
+
+namespace trine {
+
+// Positions in one KV block; divides the contract's chunk of 256.
+inline constexpr int64_t kBlockPositions = 64;
+
+// Sizes that are decided when a model is loaded, not by its file.
+struct SegmentLimits {
+  int64_t max_tokens = 512;  // of one forward pass
+  int64_t max_sequences = 1;
+  int64_t max_output_rows = 1;  // rows of logits of one forward pass
+  int64_t max_context = 0;      // positions of one sequence
+  int64_t kv_blocks = 0;        // in each layer's cache
+  uint32_t kv_type_k = TRINE_DTYPE_F16;
+  uint32_t kv_type_v = TRINE_DTYPE_F16;
+
+  int64_t max_blocks_per_sequence() const {
+    return (max_context + kBlockPositions - 1) / kBlockPositions;
+  }
+};
+
+struct WeightUse {
+  TensorId tensor = 0;
+  const gguf::TensorInfo* info = nullptr;
+  bool as_f32 = false;  // norms and biases, whatever the file has them in
+};
+
+struct KvUse {
+  TensorId tensor = 0;
+  int64_t layer = 0;
+};
+
+// TRINE_NONE where the segment has none.
+struct SegmentIo {
+  TensorId tokens = TRINE_NONE;       // i32 [tokens]: first segment
+  TensorId hidden_in = TRINE_NONE;    // f32 [n_embd, tokens]: all but the first
+  TensorId hidden_out = TRINE_NONE;   // f32 [n_embd, tokens]: all but the last
+  TensorId rope = TRINE_NONE;         // f32 [2 * pairs, tokens]
+  TensorId kv_slots = TRINE_NONE;     // i32 [tokens]: where each token's k and v go
+  TensorId block_table = TRINE_NONE;  // i32 [blocks, sequences]
+  TensorId q_offsets = TRINE_NONE;    // i32 [max_sequences + 1]
+  TensorId kv_lengths = TRINE_NONE;   // i32 [sequences]
+  TensorId output_rows = TRINE_NONE;  // i32 [rows], indices of tokens: last segment
+  TensorId logits = TRINE_NONE;       // f32 [n_vocab, rows]: last segment
+};
+
+// Parameters of a run, in the graph's order.
+enum SegmentParam : uint32_t { kParamTokens, kParamSequences, kParamOutputRows, kParamKvPositions };
+
+struct SegmentGraph {
+  OpGraph graph;
+  SegmentIo io;
+  std::vector<WeightUse> weights;
+  std::vector<KvUse> caches;
+};
+
+// Layers [begin, end) of the model; the first layer brings the embedding, the last the output.
+// INVALID_ARGUMENT names a tensor that is missing or has another shape than the model's numbers
+// say.
+absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
+                                               const SegmentLimits& limits, int64_t begin,
+                                               int64_t end);
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_MODEL_SEGMENT_GRAPH_H_

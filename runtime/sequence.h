@@ -1,0 +1,75 @@
+// A sequence of tokens and how far the model has read it: the log from which everything else about
+// the sequence can be computed again. One thread at a time, but for Cancel.
+#ifndef TRINE_RUNTIME_SEQUENCE_H_
+#define TRINE_RUNTIME_SEQUENCE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/model/kv_blocks.h"
+
+namespace trine {
+
+// Called for the logits row of every position, in order.
+using RowObserver = std::function<void(int64_t position, std::span<const float> row)>;
+// Called after each pass with the tokens read so far and in all.
+using EvalProgress = std::function<void(int64_t done, int64_t total)>;
+
+class Sequence {
+ public:
+  Sequence(std::shared_ptr<KvBlockPool> pool, int64_t n_vocab, int64_t max_context)
+      : n_vocab_(n_vocab), max_context_(max_context), blocks_(std::move(pool)) {}
+
+  // INVALID_ARGUMENT for an id outside the vocabulary, OUT_OF_RANGE beyond the context. All or
+  // none.
+  absl::Status Append(std::span<const int32_t> tokens);
+  // Keeps the first n tokens, and of the cache what belongs to them.
+  void Truncate(int64_t n);
+
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
+  int64_t evaluated() const { return evaluated_; }
+  int64_t pending() const { return size() - evaluated_; }
+  int64_t max_context() const { return max_context_; }
+  // Of the last token; empty until it has been evaluated.
+  std::span<const float> logits() const;
+
+  // With an observer the logits of every position from `first` on are computed, not of the last one
+  // alone.
+  void set_row_observer(RowObserver observer, int64_t first = 0) {
+    observer_ = std::move(observer);
+    first_observed_ = first;
+  }
+  void set_progress(EvalProgress progress) { progress_ = std::move(progress); }
+
+  // From any thread: an evaluation under way stops with CANCELLED after its current pass. Holds
+  // until ClearCancel.
+  void Cancel() { cancelled_ = true; }
+  void ClearCancel() { cancelled_ = false; }
+  bool cancelled() const { return cancelled_; }
+
+ private:
+  friend class Batcher;
+  bool Observes(int64_t position) const { return observer_ && position >= first_observed_; }
+
+  const int64_t n_vocab_;
+  const int64_t max_context_;
+  BlockTable blocks_;
+  std::vector<int32_t> tokens_;
+  int64_t evaluated_ = 0;
+  std::vector<float> logits_;
+  int64_t logits_position_ = -1;  // that logits_ belong to
+  RowObserver observer_;
+  int64_t first_observed_ = 0;
+  EvalProgress progress_;
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_SEQUENCE_H_

@@ -1,0 +1,147 @@
+// Merges neighbouring symbols, the best pair first and of equals the leftmost, until no pair is
+// left that the vocabulary knows: the heart of both kinds of encoder. n symbols take O(n log n).
+#ifndef TRINE_RUNTIME_TOKENIZER_PAIR_MERGER_H_
+#define TRINE_RUNTIME_TOKENIZER_PAIR_MERGER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace trine {
+
+// A stretch of the text. `id` is the encoder's.
+struct Symbol {
+  uint32_t begin = 0;
+  uint32_t bytes = 0;
+  int32_t id = -1;
+};
+
+// What two symbols become; the lowest cost is merged first. Without default values: most of an
+// array of them is never used.
+struct PairMerge {
+  double cost;
+  int32_t id;  // of the two together; kNoMergeId when they stay apart
+};
+inline constexpr int32_t kNoMergeId = -1;
+inline constexpr PairMerge kNoMerge = {0, kNoMergeId};
+
+// Keeps its memory from word to word. One thread at a time.
+class PairMerger {
+ public:
+  std::vector<Symbol>& symbols() { return symbols_; }
+
+  // `find(left, right)` gives the PairMerge of two neighbours in symbols(), which are replaced by
+  // what remains of them.
+  template <class Find>
+  void Merge(const Find& find) {
+    if (symbols_.size() <= kScanLimit) {
+      MergeByScan(find);
+    } else {
+      MergeByHeap(find);
+    }
+  }
+
+  // Up to this many symbols it is quicker to look at all pairs than to keep them in order.
+  static constexpr size_t kScanLimit = 40;
+
+ private:
+  struct Candidate {
+    double cost;
+    int32_t id;
+    uint32_t left;  // index into symbols_
+    // As they were: a pair that has changed since is out of date.
+    uint32_t left_bytes;
+    uint32_t right_bytes;
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  template <class Find>
+  void MergeByScan(const Find& find) {
+    const size_t n = symbols_.size();
+    if (n < 2) return;
+    PairMerge pairs[kScanLimit];
+    size_t count = n - 1;  // of pairs
+    for (size_t i = 0; i < count; ++i) pairs[i] = find(symbols_[i], symbols_[i + 1]);
+    while (count > 0) {
+      size_t best = count;
+      for (size_t i = 0; i < count; ++i) {
+        if (pairs[i].id != kNoMergeId && (best == count || pairs[i].cost < pairs[best].cost))
+          best = i;
+      }
+      if (best == count) break;
+      symbols_[best].bytes += symbols_[best + 1].bytes;
+      symbols_[best].id = pairs[best].id;
+      std::copy(symbols_.begin() + best + 2, symbols_.begin() + count + 1,
+                symbols_.begin() + best + 1);
+      std::copy(pairs + best + 1, pairs + count, pairs + best);
+      --count;
+      if (best > 0) pairs[best - 1] = find(symbols_[best - 1], symbols_[best]);
+      if (best < count) pairs[best] = find(symbols_[best], symbols_[best + 1]);
+    }
+    symbols_.resize(count + 1);
+  }
+
+  template <class Find>
+  void MergeByHeap(const Find& find) {
+    const uint32_t n = static_cast<uint32_t>(symbols_.size());
+    previous_.resize(n);
+    next_.resize(n);
+    heap_.clear();
+    for (uint32_t i = 0; i < n; ++i) {
+      previous_[i] = i == 0 ? kNone : i - 1;
+      next_[i] = i + 1 == n ? kNone : i + 1;
+    }
+    for (uint32_t i = 0; i + 1 < n; ++i) AddCandidate(find, i);
+    std::make_heap(heap_.begin(), heap_.end(), Later);
+    while (!heap_.empty()) {
+      std::pop_heap(heap_.begin(), heap_.end(), Later);
+      const Candidate candidate = heap_.back();
+      heap_.pop_back();
+      Symbol& left = symbols_[candidate.left];
+      const uint32_t right = next_[candidate.left];
+      if (left.bytes != candidate.left_bytes || right == kNone ||
+          symbols_[right].bytes != candidate.right_bytes) {
+        continue;
+      }
+      left.bytes += symbols_[right].bytes;
+      left.id = candidate.id;
+      symbols_[right].bytes = 0;
+      next_[candidate.left] = next_[right];
+      if (next_[right] != kNone) previous_[next_[right]] = candidate.left;
+      if (previous_[candidate.left] != kNone) PushCandidate(find, previous_[candidate.left]);
+      PushCandidate(find, candidate.left);
+    }
+    symbols_.erase(std::remove_if(symbols_.begin(), symbols_.end(),
+                                  [](const Symbol& symbol) { return symbol.bytes == 0; }),
+                   symbols_.end());
+  }
+
+  static bool Later(const Candidate& a, const Candidate& b) {
+    return a.cost > b.cost || (a.cost == b.cost && a.left > b.left);
+  }
+
+  template <class Find>
+  bool AddCandidate(const Find& find, uint32_t left) {
+    const uint32_t right = next_[left];
+    if (right == kNone) return false;
+    const PairMerge merge = find(symbols_[left], symbols_[right]);
+    if (merge.id == kNoMergeId) return false;
+    heap_.push_back({merge.cost, merge.id, left, symbols_[left].bytes, symbols_[right].bytes});
+    return true;
+  }
+
+  template <class Find>
+  void PushCandidate(const Find& find, uint32_t left) {
+    if (AddCandidate(find, left)) std::push_heap(heap_.begin(), heap_.end(), Later);
+  }
+
+  std::vector<Symbol> symbols_;
+  std::vector<uint32_t> previous_;
+  std::vector<uint32_t> next_;
+  std::vector<Candidate> heap_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_TOKENIZER_PAIR_MERGER_H_

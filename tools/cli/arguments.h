@@ -1,0 +1,16 @@
+// Arguments as people type them for other engines: options of several letters behind one dash.
+#ifndef TRINE_TOOLS_CLI_ARGUMENTS_H_
+#define TRINE_TOOLS_CLI_ARGUMENTS_H_
+
+#include <string>
+#include <vector>
+
+namespace trine {
+
+// argv[1..] with -ngl, -ub, -ctk and their like written out (--gpu-layers, ...), also as -ub=64;
+// what follows "--" is left alone.
+std::vector<std::string> WriteOutArguments(int argc, char** argv);
+
+}  // namespace trine
+
+#endif  // TRINE_TOOLS_CLI_ARGUMENTS_H_

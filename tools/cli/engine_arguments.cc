@@ -1,0 +1,103 @@
+#include "tools/cli/engine_arguments.h"
+
+#include <cstdio>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/machine_report.h"
+#include "tools/cli/default_model.h"
+#include "tools/cli/progress.h"
+
+namespace trine {
+namespace {
+
+void Warn(uint32_t level, const std::string& message) {
+  if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
+}
+
+absl::StatusOr<std::string> SplitText(const EngineArguments& a) {
+  if (a.device.empty()) return a.tensor_split;
+  if (a.tensor_split.empty()) return absl::StrCat(a.device, ":100%");
+  return absl::InvalidArgumentError("--tensor-split and --device say the same thing: give one");
+}
+
+}  // namespace
+
+void AddEngineOptions(CLI::App* command, EngineArguments* a) {
+  command->add_option("-m,--model", a->model,
+                      "GGUF file (default: the model that comes with trine)");
+  command
+      ->add_option("-c,--ctx-size", a->context,
+                   "Positions of a sequence; 0: as many as the model was trained with "
+                   "(default: those, at most 4096)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
+  command->add_option("-b,--batch-size", a->batch, "Most tokens of a prompt read in one go")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 16))
+      ->capture_default_str();
+  command->add_option("--ubatch-size", a->ubatch, "Most tokens in one pass; also -ub")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 16))
+      ->capture_default_str();
+  command->add_option("-t,--threads", a->threads, "CPU threads; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--cache-type-k", a->cache_type_k,
+                   "Type of cached keys: f16, f32, bf16, q8_0; also -ctk")
+      ->capture_default_str();
+  command->add_option("--cache-type-v", a->cache_type_v, "Type of cached values; also -ctv")
+      ->capture_default_str();
+  command->add_option("--tensor-split", a->tensor_split,
+                      "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
+                      "units: 16L layers, 12G bytes, 50%; also -ts");
+  command->add_option("--device", a->device, "Run all of it on this tier or device; also -dev");
+  command
+      ->add_option("--gpu-layers", a->gpu_layers,
+                   "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")
+      ->check(CLI::Range(0, 100000));
+  command->add_option("--plugin", a->plugins,
+                      "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command->add_flag("--mlock", a->mlock, "Keep the model from being swapped out");
+  command->add_flag("--no-mmap", a->no_mmap, "Read the file into memory instead of mapping it");
+  command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
+  EngineOptions options;
+  options.model_path = a.model.empty() ? DefaultModelPath() : a.model;
+  options.context = a.context;
+  options.batch_tokens = std::min(a.batch, a.ubatch);
+  options.max_sequences = a.parallel;
+  options.threads = static_cast<uint32_t>(a.threads);
+  options.kv_type_k = a.cache_type_k;
+  options.kv_type_v = a.cache_type_v;
+  auto split = SplitText(a);
+  if (!split.ok()) return split.status();
+  options.tensor_split = *split;
+  options.gpu_layers = a.gpu_layers;
+  options.use_mmap = !a.no_mmap;
+  options.lock_memory = a.mlock;
+  options.plugins.search.explicit_paths = a.plugins;
+  options.log = Warn;
+  Progress progress("loading");
+  options.progress = [&](double fraction) {
+    progress.Update(fraction);
+    return true;
+  };
+  return Engine::Load(options);
+}
+
+void PrintDevices(const EngineArguments& a) {
+  MachineOptions machine;
+  machine.registry.search.explicit_paths = a.plugins;
+  for (const InventoryDevice& d : DescribeMachine(machine).devices) {
+    if (!d.used) continue;
+    std::printf("%s: %s (%s)\n", d.tier_name.c_str(), d.chip.c_str(), d.backend_name.c_str());
+  }
+}
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "trine: %s\n", std::string(status.message()).c_str());
+  return 1;
+}
+
+}  // namespace trine

@@ -1,0 +1,46 @@
+// The options of every command that runs a model: which file, where, how.
+#ifndef TRINE_TOOLS_CLI_ENGINE_ARGUMENTS_H_
+#define TRINE_TOOLS_CLI_ENGINE_ARGUMENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "runtime/engine.h"
+
+namespace trine {
+
+struct EngineArguments {
+  std::string model;  // "": the one that comes with the program
+  int64_t context = EngineOptions::kDefaultContext;
+  int64_t batch = 2048;
+  int64_t ubatch = 512;
+  int64_t threads = 0;
+  int64_t parallel = 1;
+  int64_t gpu_layers = -1;  // -1: not given
+  std::string cache_type_k = "f16";
+  std::string cache_type_v = "f16";
+  std::string tensor_split;
+  std::string device;
+  std::vector<std::string> plugins;
+  bool mlock = false;
+  bool no_mmap = false;
+  bool list_devices = false;
+};
+
+void AddEngineOptions(CLI::App* command, EngineArguments* arguments);
+
+// Loads, with progress on the terminal and warnings on stderr.
+absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& arguments);
+
+// For --list-devices.
+void PrintDevices(const EngineArguments& arguments);
+
+// "trine: message" on stderr; returns the exit code: 2 for a mistake on the command line, else 1.
+int Complain(const absl::Status& status);
+
+}  // namespace trine
+
+#endif  // TRINE_TOOLS_CLI_ENGINE_ARGUMENTS_H_

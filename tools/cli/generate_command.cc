@@ -1,0 +1,247 @@
+// trine generate: text in, text out.
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "nlohmann/json.hpp"
+#include "runtime/chat_template.h"
+#include "runtime/generate.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/engine_arguments.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/read_input.h"
+#include "tools/cli/sampling_arguments.h"
+#include "unistd.h"
+
+namespace trine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kInterrupted = 130;
+
+struct GenerateArguments {
+  EngineArguments engine;
+  SamplingArguments sampling;
+  PromptSource prompt;
+  std::string system_prompt;
+  std::vector<std::string> stop;
+  int64_t n_predict = 256;
+  bool chat = false;
+  bool json = false;
+  bool logits_hash = false;
+  bool ignore_eos = false;
+  bool show_special = false;
+  bool hide_prompt = false;
+};
+
+// Ctrl-C ends the answer, not the program: what there is gets written.
+std::vector<Session*> interruptible;
+volatile std::sig_atomic_t interrupted = 0;
+
+void OnInterrupt(int) {
+  if (interrupted != 0) _exit(kInterrupted);  // twice is meant
+  interrupted = 1;
+  for (Session* session : interruptible) session->Cancel();
+}
+
+absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, const Engine& engine,
+                                                  const std::string& prompt) {
+  std::vector<int32_t> tokens;
+  if (a.chat) {
+    std::vector<ChatMessage> messages;
+    if (!a.system_prompt.empty()) messages.push_back({"system", a.system_prompt});
+    messages.push_back({"user", prompt});
+    auto pieces = ApplyChatTemplate(engine.file().metadata(), messages);
+    if (!pieces.ok()) return pieces.status();
+    return EncodeChat(*engine.tokenizer(), *pieces);
+  }
+  auto encoded = engine.tokenizer()->Encode(prompt, {.add_special = true, .parse_special = true});
+  if (!encoded.ok()) return encoded.status();
+  if (encoded->empty()) {
+    return absl::InvalidArgumentError("the prompt is empty: there is nothing to go on from");
+  }
+  return encoded;
+}
+
+double PerSecond(int64_t n, double ms) { return ms > 0 ? 1000.0 * static_cast<double>(n) / ms : 0; }
+
+Json ResultJson(const Session& session, const Generation& g, bool logits_hash) {
+  Json json = {
+      {"text", g.text},
+      {"tokens", g.tokens},
+      {"finish_reason", FinishReasonName(g.finish)},
+      {"timings",
+       {{"prompt_tokens", g.prompt_tokens},
+        {"prompt_ms", g.prompt_ms},
+        {"prompt_per_second", PerSecond(g.prompt_tokens, g.prompt_ms)},
+        {"generated_tokens", g.tokens.size()},
+        {"generate_ms", g.generate_ms},
+        {"generate_per_second", PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms)}}}};
+  if (logits_hash) json["logits_hash"] = session.logits_hash().Text();
+  return json;
+}
+
+void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Session>>& sessions,
+               const std::vector<Generation>& results, uint64_t seed, double load_ms) {
+  Json json = ResultJson(*sessions[0], results[0], a.logits_hash);
+  json["timings"]["load_ms"] = load_ms;
+  json["seed"] = seed;
+  Json placement = Json::array();
+  for (const SegmentPlace& p : sessions[0]->engine().model().places()) {
+    placement.push_back(
+        {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}});
+  }
+  json["placement"] = placement;
+  if (sessions.size() > 1) {
+    json["sequences"] = Json::array();
+    for (size_t i = 0; i < sessions.size(); ++i) {
+      Json one = ResultJson(*sessions[i], results[i], a.logits_hash);
+      one["seed"] = seed + i;
+      json["sequences"].push_back(one);
+    }
+  }
+  // Text that is no UTF-8 can't come from a detokenizer; a stop string could cut a character.
+  std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+bool Write(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return std::fflush(stdout) == 0;
+}
+
+// Several answers can't be streamed into one another: they follow, each under its number.
+void PrintAll(const std::vector<Generation>& results) {
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::printf("%s[%zu]%s\n", i == 0 ? "" : "\n", i + 1, results[i].text.c_str());
+  }
+}
+
+void PrintSpeed(const Generation& g) {
+  if (isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\nprompt: %lld tokens, %.1f/s; generated: %zu tokens, %.1f/s\n",
+               static_cast<long long>(g.prompt_tokens), PerSecond(g.prompt_tokens, g.prompt_ms),
+               g.tokens.size(), PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms));
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
+    const GenerateArguments& a, const SamplerOptions& sampler, Engine* engine,
+    const std::vector<int32_t>& prompt) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int64_t i = 0; i < a.engine.parallel; ++i) {
+    SessionOptions options;
+    options.sampler = sampler;
+    options.sampler.seed = sampler.seed + static_cast<uint64_t>(i);
+    options.stop = a.stop;
+    options.logits_hash = a.logits_hash;
+    options.ignore_eos = a.ignore_eos;
+    options.show_special = a.show_special;
+    auto session = Session::Create(engine, options);
+    if (!session.ok()) return session.status();
+    if (absl::Status s = (*session)->Append(prompt); !s.ok()) return s;
+    sessions.push_back(*std::move(session));
+  }
+  return sessions;
+}
+
+int Generate(const GenerateArguments& a) {
+  if (a.engine.list_devices) {
+    PrintDevices(a.engine);
+    return 0;
+  }
+  const auto prompt = ReadPrompt(a.prompt);
+  if (!prompt.ok()) return Complain(prompt.status());
+  const auto sampler = MakeSamplerOptions(a.sampling);
+  if (!sampler.ok()) return Complain(sampler.status());
+  const auto begin = std::chrono::steady_clock::now();
+  auto engine = LoadEngine(a.engine);
+  if (!engine.ok()) return Complain(engine.status());
+  const double load_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const auto tokens = PromptTokens(a, **engine, *prompt);
+  if (!tokens.ok()) return Complain(tokens.status());
+  auto sessions = MakeSessions(a, *sampler, engine->get(), *tokens);
+  if (!sessions.ok()) return Complain(sessions.status());
+
+  const bool streams = !a.json && sessions->size() == 1;
+  if (streams && !a.chat && !a.hide_prompt) Write(*prompt);
+  Progress progress("reading the prompt");
+  GenerateOptions options;
+  options.max_tokens = a.n_predict;
+  options.on_prompt = [&](int64_t done, int64_t total) {
+    progress.Update(static_cast<double>(done) / static_cast<double>(total));
+  };
+  options.on_text = [&](std::string_view text) {
+    progress.Clear();
+    return !streams || Write(text);
+  };
+  const std::vector<GenerateOptions> all(sessions->size(), options);
+  std::vector<Generation> results(sessions->size());
+  std::vector<Session*> pointers;
+  for (const auto& session : *sessions) pointers.push_back(session.get());
+  interruptible = pointers;
+  std::signal(SIGINT, OnInterrupt);
+  const absl::Status status = GenerateTogether(pointers, all, results);
+  std::signal(SIGINT, SIG_DFL);
+  interruptible.clear();
+  progress.Clear();
+  if (!status.ok()) return Complain(status);
+
+  if (a.json) {
+    PrintJson(a, *sessions, results, sampler->seed, load_ms);
+  } else if (streams) {
+    Write("\n");
+  } else {
+    PrintAll(results);
+  }
+  if (!a.json) {
+    if (a.logits_hash)
+      std::printf("logits hash: %s\n", (*sessions)[0]->logits_hash().Text().c_str());
+    PrintSpeed(results[0]);
+  }
+  return interrupted != 0 ? kInterrupted : 0;
+}
+
+}  // namespace
+
+void AddGenerateCommand(CLI::App* app, Run* run) {
+  auto a = std::make_shared<GenerateArguments>();
+  CLI::App* command = app->add_subcommand(
+      "generate", "Continue a text, or answer a message (--chat), with a model");
+  AddPromptOptions(command, &a->prompt);
+  command
+      ->add_option("-n,--n-predict,--predict", a->n_predict,
+                   "Tokens to generate; -1: until the context is full")
+      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
+      ->capture_default_str();
+  command->add_flag("--chat", a->chat, "The prompt is a message: apply the model's chat template");
+  command
+      ->add_option("--system-prompt", a->system_prompt, "With --chat: a system message; also -sys")
+      ->needs("--chat");
+  command->add_option("-r,--stop,--reverse-prompt", a->stop,
+                      "End where this text appears; may be repeated");
+  command
+      ->add_option("--parallel", a->engine.parallel,
+                   "Sequences generated together from the one prompt, with seeds counted up; "
+                   "also -np")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command->add_flag("--ignore-eos", a->ignore_eos, "Go on after the end of the text");
+  command->add_flag("--special", a->show_special, "Show control tokens");
+  command->add_flag("--no-display-prompt", a->hide_prompt, "Print the continuation alone");
+  command->add_flag("--json", a->json, "Print one JSON object: text, tokens, timings, ...");
+  command->add_flag("--logits-hash", a->logits_hash,
+                    "Hash the logits of every position: equal wherever and however it is run");
+  AddEngineOptions(command, &a->engine);
+  AddSamplingOptions(command, &a->sampling);
+  command->callback([a, run] { *run = [a] { return Generate(*a); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,51 @@
+#include "tools/cli/read_input.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace trine {
+
+void AddPromptOptions(CLI::App* command, PromptSource* source) {
+  auto* text = command
+                   ->add_option_function<std::string>(
+                       "-p,--prompt",
+                       [source](const std::string& value) {
+                         source->text = value;
+                         source->has_text = true;
+                       },
+                       "The prompt: raw text, in which the model's special tokens count")
+                   ->type_name("TEXT");
+  command->add_option("-f,--file", source->file, "A file with the prompt; -: standard input")
+      ->excludes(text);
+}
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
+  const auto failed = [&](const char* what) {
+    return absl::NotFoundError(absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
+  };
+  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return failed("it can't be opened");
+  const absl::Cleanup close = [&] {
+    if (file != stdin) std::fclose(file);
+  };
+  std::string text;
+  char piece[1 << 16];
+  while (const size_t n = std::fread(piece, 1, sizeof(piece), file)) text.append(piece, n);
+  if (std::ferror(file) != 0) return failed("it can't be read");
+  return text;
+}
+
+absl::StatusOr<std::string> ReadPrompt(const PromptSource& source) {
+  if (!source.file.empty()) return ReadWholeFile(source.file);
+  if (!source.has_text) {
+    return absl::InvalidArgumentError("there is no prompt: give one with -p TEXT or -f FILE");
+  }
+  return source.text;
+}
+
+}  // namespace trine

@@ -1,0 +1,52 @@
+#include "tools/cli/show_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "runtime/gguf/gguf_file.h"
+#include "tools/cli/default_model.h"
+#include "tools/cli/show_report.h"
+
+namespace trine {
+namespace {
+
+struct ShowArguments {
+  std::string model;  // "": the one that comes with the program
+  bool tensors = false;
+  bool json = false;
+};
+
+int ShowModel(const ShowArguments& arguments) {
+  const auto file =
+      gguf::File::Open(arguments.model.empty() ? DefaultModelPath() : arguments.model);
+  if (!file.ok()) {
+    std::fprintf(stderr, "trine: %s\n", std::string(file.status().message()).c_str());
+    return 1;
+  }
+  const std::string text =
+      arguments.json ? FormatModelJson(**file) : FormatModel(**file, arguments.tensors);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void AddShowCommand(CLI::App* app, Run* run) {
+  CLI::App* show = app->add_subcommand("show", "Show what something holds");
+  show->require_subcommand(1);
+  auto arguments = std::make_shared<ShowArguments>();
+  CLI::App* model = show->add_subcommand(
+      "model",
+      "Show a model file's metadata, tensors and sizes, and the memory running it would take");
+  CLI::Option* option =
+      model->add_option("-m,--model", arguments->model,
+                        "A GGUF file, or any part of a split one (default: the model that comes "
+                        "with the program)");
+  model->add_option("FILE", arguments->model, "The same, without -m")->excludes(option);
+  model->add_flag("--tensors", arguments->tensors, "List every tensor, not a summary");
+  model->add_flag("--json", arguments->json, "Print everything as JSON");
+  model->callback([arguments, run] { *run = [arguments] { return ShowModel(*arguments); }; });
+}
+
+}  // namespace trine
