@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,11 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   if (limits.max_context > config.n_ctx_train && log) {
     log(TRINE_LOG_WARNING, absl::StrCat("a context of ", limits.max_context, " is more than the ",
                                         config.n_ctx_train, " the model was trained with"));
+  }
+  if (limits.max_context * options.max_sequences > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a context of ", limits.max_context, " for ", options.max_sequences,
+                     " sequences is more positions than can be numbered"));
   }
   const auto type_k = ParseKvType(options.kv_type_k);
   if (!type_k.ok()) return type_k.status();

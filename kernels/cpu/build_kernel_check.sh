@@ -32,7 +32,7 @@ compile() {
   tag=$1 folder=$2 sources=$3
   shift 3
   for source in $sources; do
-    $compiler -std=c++20 -O3 -Wall -Wextra -ffp-contract=off -fno-rtti -I"$root" "$@" \
+    $compiler -std=c++20 -O3 -ffp-contract=off -fno-rtti -I"$root" "$@" \
       -c "$folder/$source.cc" -o "$objects/$tag-$source.o" || return 1
   done
 }
@@ -48,4 +48,6 @@ for level in $levels; do
   jobs="$jobs $!"
 done
 for job in $jobs; do wait "$job"; done
-$compiler -static -o "$output" "$objects"/*.o
+# Without libm, which nothing here uses: the static one of some cross compilers can't be linked.
+$compiler -static -nodefaultlibs -o "$output" "$objects"/*.o -lstdc++ \
+  -Wl,--start-group -lgcc -lgcc_eh -lc -Wl,--end-group

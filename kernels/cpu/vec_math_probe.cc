@@ -7,23 +7,33 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
 #define TRINE_PROBE(Function)                                    \
-  [](const float* x, int64_t n, float* y) {                      \
+  void Probe##Function(const float* x, int64_t n, float* y) {    \
     MapRow(x, y, n, [](auto value) { return Function(value); }); \
   }
+TRINE_PROBE(Canon)
+TRINE_PROBE(Recip)
+TRINE_PROBE(Sqrt)
+TRINE_PROBE(Rsqrt)
+TRINE_PROBE(Exp)
+TRINE_PROBE(Sigmoid)
+TRINE_PROBE(Silu)
+TRINE_PROBE(Gelu)
+TRINE_PROBE(Tanh)
+#undef TRINE_PROBE
 
 }  // namespace
 
 extern const MathProbe kMathProbe;
 constinit const MathProbe kMathProbe = {
-    .canon = TRINE_PROBE(Canon),
-    .recip = TRINE_PROBE(Recip),
-    .sqrt = TRINE_PROBE(Sqrt),
-    .rsqrt = TRINE_PROBE(Rsqrt),
-    .exp = TRINE_PROBE(Exp),
-    .sigmoid = TRINE_PROBE(Sigmoid),
-    .silu = TRINE_PROBE(Silu),
-    .gelu = TRINE_PROBE(Gelu),
-    .tanh = TRINE_PROBE(Tanh),
+    .canon = ProbeCanon,
+    .recip = ProbeRecip,
+    .sqrt = ProbeSqrt,
+    .rsqrt = ProbeRsqrt,
+    .exp = ProbeExp,
+    .sigmoid = ProbeSigmoid,
+    .silu = ProbeSilu,
+    .gelu = ProbeGelu,
+    .tanh = ProbeTanh,
 };
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

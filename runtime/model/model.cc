@@ -1,7 +1,7 @@
 #include "runtime/model/model.h"
 
 #include <algorithm>
-#include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -48,6 +48,41 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config,
       " has no use for, such as ", example, ": it is a variant this version does not know"));
 }
 
+std::string Mebibytes(uint64_t bytes) {
+  return absl::StrCat((bytes + (1 << 20) - 1) >> 20, " MiB");
+}
+
+// Everything is reserved up front, so what does not fit is said before anything is loaded. Weights
+// that stay in the file's own pages are not counted: those can be dropped and read again.
+absl::Status CheckMemory(const std::vector<SegmentPlace>& places,
+                         const std::vector<SegmentGraph>& graphs) {
+  struct Needs {
+    uint64_t kv = 0, scratch = 0, weights = 0;
+  };
+  std::map<const Device*, Needs> needs;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Device& device = *places[i].device;
+    Needs& n = needs[&device];
+    for (const KvUse& use : graphs[i].caches) n.kv += graphs[i].graph.Bytes(use.tensor);
+    for (const WeightUse& use : graphs[i].weights) {
+      n.weights += device.info().import_alignment == 0 ? use.info->bytes : 0;
+    }
+    const uint64_t free = device.info().memory_free;
+    if (free == 0 || n.kv <= free) {  // else too much already, and no graph to ask about
+      const auto segment = Segment::Query(device, graphs[i].graph, TRINE_NUMERICS_EXACT);
+      if (!segment.ok()) return segment.status();
+      n.scratch += segment->scratch_bytes + segment->io_bytes;
+    }
+    if (free != 0 && n.kv + n.scratch + n.weights > free) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          places[i].device_name, " has ", Mebibytes(free), " of memory free; needed are ",
+          Mebibytes(n.kv), " for the KV cache, ", Mebibytes(n.scratch), " for scratch and ",
+          Mebibytes(n.weights), " for weights: a smaller context or cache type takes less"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Load(
@@ -71,6 +106,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     graphs.push_back(*std::move(graph));
   }
   if (absl::Status s = CheckAllUsed(*file, config, graphs); !s.ok()) return s;
+  if (absl::Status s = CheckMemory(model->places_, graphs); !s.ok()) return s;
   const auto out_of_range = CheckWeights(weights, host, progress);
   if (!out_of_range.ok()) return out_of_range.status();
   size_t next_weight = 0;

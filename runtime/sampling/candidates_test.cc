@@ -33,7 +33,7 @@ struct Case {
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   const auto add = [&](const char* name, SamplerStage stage, auto set) {
-    for (const int32_t min_keep : {0, 1, 5, 3000}) {
+    for (const int32_t min_keep : {0, 5, 3000}) {
       SamplerOptions options;
       options.min_keep = min_keep;
       set(options);

@@ -22,7 +22,7 @@ namespace {
 constexpr char kThreadsVariable[] = "TRINE_CPU_LANE_THREADS";
 
 // Measured with trine-sampler-bench: docs/sampling.md.
-constexpr int64_t kPoolMinimumTokens = 512 * 1024;
+constexpr int64_t kPoolMinimumTokens = 128'000;
 
 // Whether this thread is running a task, of any lane: a lane that waited for itself would hang.
 thread_local bool inside_task = false;

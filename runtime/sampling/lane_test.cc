@@ -119,7 +119,8 @@ TEST(LaneTest, SamplesTheSameOnAnyNumberOfThreads) {
 
 TEST(LaneTest, RunSamplingUsesThePoolWhereItPays) {
   EXPECT_FALSE(Lane::PoolPays(1, kMaxVocabSize));
-  EXPECT_FALSE(Lane::PoolPays(2, 1000));
+  EXPECT_FALSE(Lane::PoolPays(2, 32000));
+  EXPECT_TRUE(Lane::PoolPays(4, 32000));
   EXPECT_TRUE(Lane::PoolPays(16, 152064));
   const std::unique_ptr<Lane> lane = Make(2);
   const std::thread::id caller = std::this_thread::get_id();

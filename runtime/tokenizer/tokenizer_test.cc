@@ -131,6 +131,9 @@ TEST(BpeTest, AByteWithoutATokenBecomesUnknownElseAReplacementElseNothing) {
   EXPECT_THAT(encode(data, "a\x01z"), ElementsAre('a', 0xEF, 0xBF, 0xBD, 'z'));
   data.unk = '?';
   EXPECT_THAT(encode(data, "a\x01z"), ElementsAre('a', '?', 'z'));
+  data.tokens.push_back("<0x01>");
+  data.types.push_back(TokenType::kByte);
+  EXPECT_THAT(encode(data, "a\x01z"), ElementsAre('a', 256, 'z'));
   data = without({0x01, 0xEF, 0xBF, 0xBD});
   EXPECT_THAT(encode(data, "a\x01z"), ElementsAre('a', 'z'));
 }

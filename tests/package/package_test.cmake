@@ -125,6 +125,29 @@ if(EXISTS "${moved}/${INCLUDEDIR}/trine/trine.h")
   run("run it" "${WORK_DIR}/embed/embed")
 endif()
 
+# The example programs, as a user builds and runs them.
+set(model "${moved}/share/trine/models/tales-27m-q8_0.gguf")
+file(COPY "${moved}/${DOCDIR}/examples" DESTINATION "${WORK_DIR}/examples-source")
+run("configure the example programs" "${CMAKE_COMMAND}" -G "${GENERATOR}"
+    -S "${WORK_DIR}/examples-source/examples" -B "${WORK_DIR}/examples"
+    "-DCMAKE_PREFIX_PATH=${moved}" "-DCMAKE_C_COMPILER=${C_COMPILER}"
+    "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_C_FLAGS=${FLAGS} -Wall -Wextra -Werror"
+    "-DCMAKE_CXX_FLAGS=${FLAGS} -Wall -Wextra -Werror" -DCMAKE_BUILD_TYPE=RelWithDebInfo)
+run("build them" "${CMAKE_COMMAND}" --build "${WORK_DIR}/examples")
+run("run the C example" "${WORK_DIR}/examples/generate_c" "${model}" "Once upon a time")
+if(NOT output MATCHES "^Once upon a time.+ .+")
+  message(FATAL_ERROR "the C example wrote no story:\n${output}")
+endif()
+run("run the C++ example" "${WORK_DIR}/examples/generate_cpp" "${model}" "The king" "One day")
+if(NOT output MATCHES "\\[1\\] The king.+\\[2\\] One day.+")
+  message(FATAL_ERROR "the C++ example wrote no stories:\n${output}")
+endif()
+execute_process(COMMAND "${WORK_DIR}/examples/generate_c" "${WORK_DIR}/no-such-file" "x"
+                RESULT_VARIABLE result ERROR_VARIABLE errors)
+if(NOT result EQUAL 1 OR NOT errors MATCHES "no-such-file")
+  message(FATAL_ERROR "a missing file gave ${result}: ${errors}")
+endif()
+
 set(trine "${moved}/${BINDIR}/trine")
 if(NOT EXISTS "${trine}")
   message(STATUS "bin/trine: not built, the installed programs are not tried")
@@ -139,4 +162,5 @@ string(JSON ignored ERROR_VARIABLE not_json LENGTH "${output}")
 if(not_json)
   message(FATAL_ERROR "trine detect --json prints no JSON: ${not_json}\n${output}")
 endif()
+run("trine generate" "${CMAKE_COMMAND}" -E chdir / "${trine}" generate -p "Once upon a time" -n 8)
 run("trine plugin check" "${CMAKE_COMMAND}" -E chdir / "${trine}" plugin check "${example}")

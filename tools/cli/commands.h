@@ -14,6 +14,8 @@ using Run = std::function<int()>;
 // `run` is set when the subcommand is the one the user gave.
 void AddGenerateCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);
+void AddShowCommand(CLI::App* app, Run* run);
+void AddTokenizeCommand(CLI::App* app, Run* run);
 void AddDetectCommand(CLI::App* app, Run* run);
 void AddPluginCommand(CLI::App* app, Run* run);
 

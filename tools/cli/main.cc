@@ -24,6 +24,8 @@ int Main(int argc, char** argv) {
   trine::Run run;
   trine::AddGenerateCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
+  trine::AddTokenizeCommand(&app, &run);
+  trine::AddShowCommand(&app, &run);
   trine::AddDetectCommand(&app, &run);
   trine::AddPluginCommand(&app, &run);
   try {

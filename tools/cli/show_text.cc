@@ -30,7 +30,8 @@ std::string FormatCount(uint64_t count) {
   auto value = static_cast<double>(count);
   size_t unit = 0;
   for (; value >= 1000 && unit + 1 < std::size(kUnits); ++unit) value /= 1000;
-  return absl::StrFormat(unit == 0 ? "%.0f%s" : "%.3g%s", value, kUnits[unit]);
+  if (unit == 0) return absl::StrCat(count);
+  return absl::StrFormat("%.*f%s", value >= 100 ? 0 : 1, value, kUnits[unit]);
 }
 
 // A long text is cut, and then says how long it is.

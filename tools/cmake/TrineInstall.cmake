@@ -3,12 +3,13 @@
 #
 #   bin/trine                     the command
 #   libexec/trine/trine-probe     loads a plugin nobody has tried yet, in a process of its own
-#   lib/libtrine.so               the library, with include/trine/trine.h
+#   lib/libtrine.so               the library, with include/trine/trine.h and trine.hpp
 #   lib/trine/plugins/            the backends (installed by trine_backend)
 #   include/trine/                the backend ABI and SDK
 #   lib/cmake/trine/, lib/pkgconfig/
 #   share/trine/plugin.map        the one symbol a plugin exports
-#   share/doc/trine/              LICENSE, pages, the example backend
+#   share/trine/models/           the model that comes with the project
+#   share/doc/trine/              LICENSE, pages, the example backend and programs
 
 include(CMakePackageConfigHelpers)
 
@@ -51,7 +52,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/plugins/include/trine"
 if(TARGET trine_runtime)
   install(TARGETS trine_runtime EXPORT trine-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/include/trine"
-          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 endif()
 
 install(EXPORT trine-targets NAMESPACE trine:: DESTINATION "${TRINE_INSTALL_CMAKEDIR}")
@@ -78,6 +79,12 @@ foreach(name IN LISTS pc_names)
 endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/plugins/plugin.map" DESTINATION "${TRINE_INSTALL_DATADIR}")
+install(FILES "${PROJECT_SOURCE_DIR}/tools/models/tales-27m-q8_0.gguf"
+        DESTINATION "${TRINE_INSTALL_DATADIR}/models")
+install(FILES "${PROJECT_SOURCE_DIR}/docs/examples/CMakeLists.txt"
+              "${PROJECT_SOURCE_DIR}/docs/examples/generate.c"
+              "${PROJECT_SOURCE_DIR}/docs/examples/generate.cc"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
         FILES_MATCHING PATTERN "*.md")

@@ -1,0 +1,83 @@
+#include "runtime/model/rope_table.h"
+
+#include <bit>
+#include <cmath>
+
+#include "gtest/gtest.h"
+#include "kernels/quant/test_util.h"
+
+namespace trine {
+namespace {
+
+TEST(RopeTableTest, LogAndExpAreAccurate) {
+  quant::Random random(1);
+  for (int i = 0; i < 20000; ++i) {
+    const double x = std::ldexp(1.0 + static_cast<double>(random.Below(1 << 30)) / (1 << 30),
+                                static_cast<int>(random.Below(200)) - 100);
+    EXPECT_NEAR(exact_double::Log(x), std::log(x), 1e-15 * std::abs(std::log(x)) + 3e-16) << x;
+    const double y = static_cast<double>(random.Below(1 << 30)) / (1 << 30) * 80 - 40;
+    EXPECT_NEAR(exact_double::Exp(y), std::exp(y), 2e-15 * std::exp(y)) << y;
+  }
+  EXPECT_EQ(exact_double::Log(1.0), 0.0);
+  EXPECT_EQ(exact_double::Exp(0.0), 1.0);
+}
+
+TEST(RopeTableTest, SinCosAreAccurateUpToAMillionRadians) {
+  quant::Random random(2);
+  for (int i = 0; i < 50000; ++i) {
+    const double angle = static_cast<double>(random.Below(1 << 30)) / (1 << 10);  // below 2^20
+    double sine = 0, cosine = 0;
+    exact_double::SinCos(angle, &sine, &cosine);
+    EXPECT_NEAR(sine, std::sin(angle), 1e-15) << angle;
+    EXPECT_NEAR(cosine, std::cos(angle), 1e-15) << angle;
+  }
+}
+
+TEST(RopeTableTest, RowsAreWhatTheFormulaSays) {
+  RopeConfig config;
+  config.dims = 64;
+  config.base = 500000;
+  config.position_scale = 0.25;
+  std::vector<float> factors(32, 1.0f);
+  factors[20] = 8.0f;
+  const RopeTable table(config, factors);
+  ASSERT_EQ(table.pairs(), 32);
+  std::vector<float> row(64);
+  for (int64_t position : {0, 1, 100, 8191, 131071}) {
+    table.Row(position, row.data());
+    for (size_t i = 0; i < 32; ++i) {
+      const double angle = static_cast<double>(position) * 0.25 *
+                           std::pow(500000.0, -static_cast<double>(2 * i) / 64) / factors[i];
+      EXPECT_NEAR(row[i], std::cos(angle), 1e-7) << position << " " << i;
+      EXPECT_NEAR(row[32 + i], std::sin(angle), 1e-7) << position << " " << i;
+    }
+  }
+}
+
+TEST(RopeTableTest, TheBitsArePinned) {
+  RopeConfig config;
+  config.dims = 128;
+  const RopeTable table(config, {});
+  std::vector<float> row(128);
+  quant::Hash hash;
+  for (int64_t position = 0; position < 40000; position += 37) {
+    table.Row(position, row.data());
+    for (float x : row) hash.Add(x);
+  }
+  EXPECT_EQ(hash.value(), 0u);
+}
+
+TEST(RopeTableTest, ValuesAreCanonical) {
+  RopeConfig config;
+  config.dims = 128;
+  const RopeTable table(config, {});
+  std::vector<float> row(128);
+  for (int64_t position = 0; position < 5000; ++position) {
+    table.Row(position, row.data());
+    for (float x : row)
+      ASSERT_EQ(std::bit_cast<uint32_t>(quant::Canon(x)), std::bit_cast<uint32_t>(x));
+  }
+}
+
+}  // namespace
+}  // namespace trine
