@@ -36,18 +36,13 @@ absl::Status CheckOptions(const EngineOptions& options) {
   return s;
 }
 
-absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config,
-                                     const LogSink& log) {
+absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
   SegmentLimits limits;
   limits.max_context = options.context;
   if (options.context == EngineOptions::kDefaultContext) {
     limits.max_context = std::min(config.n_ctx_train, EngineOptions::kDefaultContextLimit);
   } else if (options.context == 0) {
     limits.max_context = config.n_ctx_train;
-  }
-  if (limits.max_context > config.n_ctx_train && log) {
-    log(TRINE_LOG_WARNING, absl::StrCat("a context of ", limits.max_context, " is more than the ",
-                                        config.n_ctx_train, " the model was trained with"));
   }
   if (limits.max_context * options.max_sequences > std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(
@@ -144,39 +139,22 @@ absl::Status Engine::OpenFile(const EngineOptions& options) {
   auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
   if (!file.ok()) return file.status();
   file_ = *std::move(file);
-  if (options.lock_memory) {
-    const absl::Status locked = file_->Lock();
-    if (!locked.ok() && options.log) {
-      options.log(TRINE_LOG_WARNING, std::string(locked.message()));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Engine::PlaceModel(const EngineOptions& options) {
-  auto config = ReadModelConfig(*file_);
-  if (!config.ok()) return config.status();
   const auto data = ReadTokenizerData(file_->metadata());
   if (!data.ok()) return data.status();
   auto tokenizer = Tokenizer::Create(*data);
   if (!tokenizer.ok()) return tokenizer.status();
   tokenizer_ = *std::move(tokenizer);
-  if (tokenizer_->vocab_size() != config->n_vocab) {
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelConfig> Engine::ReadConfig() const {
+  auto config = ReadModelConfig(*file_);
+  if (config.ok() && tokenizer_->vocab_size() != config->n_vocab) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", tokenizer_->vocab_size(),
                                                    " tokens, token_embd.weight has ",
                                                    config->n_vocab, " rows"));
   }
-  auto limits = Limits(options, *config, options.log);
-  if (!limits.ok()) return limits.status();
-  auto places = Places(options, *file_, *config, devices_.get());
-  if (!places.ok()) return places.status();
-  auto model =
-      Model::Load(file_, *config, *limits, *std::move(places), devices_->host(), options.progress);
-  if (!model.ok()) return model.status();
-  model_ = *std::move(model);
-  blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
-  batcher_ = std::make_unique<Batcher>(model_.get());
-  return absl::OkStatus();
+  return config;
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
@@ -185,21 +163,42 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   // Every complaint about a file says which.
   const auto about_file = [&](const absl::Status& s) {
     const std::string message(s.message());
-    if (message.rfind(options.model_path, 0) == 0) return s;
+    if (message.find(options.model_path) != std::string::npos) return s;
     return absl::Status(s.code(), absl::StrCat(options.model_path, ": ", message));
   };
+  const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
   if (absl::Status s = engine->OpenFile(options); !s.ok()) return about_file(s);
+  const auto config = engine->ReadConfig();
+  if (!config.ok()) return about_file(config.status());
+  const auto limits = Limits(options, *config);
+  if (!limits.ok()) return limits.status();
+
   MachineOptions machine;
   machine.registry = options.plugins;
-  engine->devices_ = std::make_unique<DeviceSet>(
-      DescribeMachine(machine), options.threads,
-      options.log ? options.log : [](uint32_t, const std::string&) {});
+  engine->devices_ = std::make_unique<DeviceSet>(DescribeMachine(machine), options.threads, log);
   const auto lane_threads = LaneThreadsFromEnvironment();
   if (!lane_threads.ok()) return lane_threads.status();
   auto lane = Lane::Create(*lane_threads);
   if (!lane.ok()) return lane.status();
   engine->lane_ = *std::move(lane);
-  if (absl::Status s = engine->PlaceModel(options); !s.ok()) return about_file(s);
+
+  auto places = Places(options, *engine->file_, *config, engine->devices_.get());
+  if (!places.ok()) return places.status();
+  auto model = Model::Load(engine->file_, *config, *limits, *std::move(places),
+                           engine->devices_->host(), options.progress);
+  if (!model.ok()) return about_file(model.status());
+  engine->model_ = *std::move(model);
+  engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
+  engine->batcher_ = std::make_unique<Batcher>(engine->model_.get());
+
+  if (options.lock_memory) {
+    const absl::Status locked = engine->file_->Lock();
+    if (!locked.ok()) log(TRINE_LOG_WARNING, std::string(locked.message()));
+  }
+  if (limits->max_context > config->n_ctx_train) {
+    log(TRINE_LOG_WARNING, absl::StrCat("a context of ", limits->max_context, " is more than the ",
+                                        config->n_ctx_train, " the model was trained with"));
+  }
   return engine;
 }
 

@@ -65,7 +65,7 @@ class Engine {
  private:
   Engine() = default;
   absl::Status OpenFile(const EngineOptions& options);
-  absl::Status PlaceModel(const EngineOptions& options);
+  absl::StatusOr<ModelConfig> ReadConfig() const;
 
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;

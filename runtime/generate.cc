@@ -154,15 +154,15 @@ class GenerateLoop {
     Generation* result;
     Detokenizer detokenizer;
     std::string piece;
+    bool caller_has_enough = false;
     absl::Status status;
   };
 
   absl::Status Begin() {
     begin_ = Clock::now();
     for (const auto& job : jobs_) {
-      Sequence& sequence = *job->session->sequence_;
       *job->result = Generation{};
-      if (sequence.size() == 0) {
+      if (job->session->sequence_->size() == 0) {
         return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
       }
       if (job->options->max_tokens < -1) {
@@ -170,6 +170,9 @@ class GenerateLoop {
             absl::StrCat("max_tokens is ", job->options->max_tokens,
                          ": a count, or -1 to go on until the context is full"));
       }
+    }
+    for (const auto& job : jobs_) {
+      Sequence& sequence = *job->session->sequence_;
       job->result->prompt_tokens = sequence.pending();
       sequence.ClearCancel();
       job->session->stop_.Reset();
@@ -179,7 +182,7 @@ class GenerateLoop {
     }
     if (!only_prompt_.empty()) {
       const absl::Status s = jobs_.front()->session->engine_->Evaluate(only_prompt_);
-      if (!s.ok() && !absl::IsCancelled(s)) return s;
+      if (!s.ok() && !absl::IsCancelled(s)) return End(s);
       for (const auto& job : jobs_) {
         if (job->options->max_tokens != 0) continue;
         job->result->finish =
@@ -252,8 +255,10 @@ class GenerateLoop {
   static void Emit(Job* job, std::string_view text) {
     if (text.empty()) return;
     job->result->text.append(text);
-    if (job->options->on_text && !job->options->on_text(text)) {
-      if (job->result->finish == FinishReason::kNone) job->result->finish = FinishReason::kCaller;
+    if (!job->options->on_text || job->caller_has_enough) return;
+    job->caller_has_enough = !job->options->on_text(text);
+    if (job->caller_has_enough && job->result->finish == FinishReason::kNone) {
+      job->result->finish = FinishReason::kCaller;
     }
   }
 

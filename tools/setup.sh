@@ -28,6 +28,13 @@ trine_test_packages=(
   "clang-format: the format check is skipped"
 )
 
+# Kernels of the other architecture are tried under an emulator.
+case $(uname -m) in
+  x86_64) trine_test_packages+=("g++-aarch64-linux-gnu: NEON kernels are not tried") ;;
+  aarch64) trine_test_packages+=("g++-x86-64-linux-gnu: AVX2 kernels are not tried") ;;
+esac
+trine_test_packages+=("qemu-user: kernels of other architectures are not tried")
+
 trine_say() { printf '%s\n' "$*" >&2; }
 
 trine_missing() {  # of the packages named

@@ -1,12 +1,17 @@
-// The CPU as a device: its facts and its buffers, which are plain memory.
+// The CPU as a device: its facts, its kernels and its buffers, which are plain memory.
 #ifndef TRINE_BACKENDS_CPU_DEVICE_H_
 #define TRINE_BACKENDS_CPU_DEVICE_H_
 
+#include "backends/cpu/kernel_choice.h"
 #include "trine/backend_sdk.h"
 
 // The ABI's opaque handles, as this plugin has them.
 struct trine_backend {
   const trine_host* host;
+  trine::cpu::KernelChoice choice;
+  bool exact;  // the kernels passed their self-test
+
+  uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
 };
 
 struct trine_device {
@@ -24,7 +29,10 @@ namespace trine::cpu {
 using Memory = sdk::HostMemory<trine_buffer, trine_timeline>;
 using Timelines = sdk::TimelineCalls<trine_timeline>;
 
-trine_device_info DescribeDevice();
+// The kernels for this processor and environment; a self-test that fails is logged.
+trine_backend MakeBackend(const trine_host* host);
+
+trine_device_info DescribeDevice(const trine_backend& backend);
 
 }  // namespace trine::cpu
 

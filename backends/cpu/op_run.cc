@@ -1,16 +1,17 @@
 #include "backends/cpu/op_run.h"
 
-#include "kernels/reference/ops.h"
+#include <algorithm>
 
 namespace trine::cpu {
 namespace {
 
 using reference::Range;
+using reference::Rows;
 using reference::View;
 
-Range Share(int64_t units, uint32_t worker, uint32_t workers) {
-  return {units * worker / workers, units * (worker + 1) / workers};
-}
+// Features of a matrix product: a cache line of results, which no two workers then share, and
+// a whole number of the kernels' tiles.
+constexpr int64_t kFeatureMultiple = 16;
 
 reference::ActivationKind ActivationOf(uint32_t activation) {
   switch (activation) {
@@ -47,16 +48,107 @@ reference::MoeRouteParams RouteOf(const trine_moe_route_attr& attr) {
   return params;
 }
 
-void RunAttention(const sdk::Op& op, const Operands& o, Range rows) {
-  const auto attr = op.Attr<trine_attention_attr>();
-  const reference::AttentionInputs inputs{o.in[0], o.in[1], o.in[2],      o.in[3],
-                                          o.in[4], o.in[5], o.Optional(6)};
+Range RowsOf(const View& dst, Share share) { return share.Of(Rows(dst)); }
+
+void RunCopy(const OpCall& c, Share share) {
+  c.kernels->copy(*c.in[0], *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunGatherRows(const OpCall& c, Share share) {
+  c.kernels->gather_rows(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunRmsNorm(const OpCall& c, Share share) {
+  const float eps = c.op->Attr<trine_norm_attr>().eps;
+  c.kernels->rms_norm(*c.in[0], c.in[1], eps, *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunLayerNorm(const OpCall& c, Share share) {
+  const float eps = c.op->Attr<trine_norm_attr>().eps;
+  c.kernels->layer_norm(*c.in[0], c.in[1], c.in[2], eps, *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunMatmul(const OpCall& c, Share share) {
+  c.kernels->matmul(*c.in[0], *c.in[1], c.chunks, c.in[2], *c.out[0],
+                    share.Of(c.out[0]->dims[0], kFeatureMultiple));
+}
+
+void RunRope(const OpCall& c, Share share) {
+  const auto mode = c.op->Attr<trine_rope_attr>().mode == TRINE_ROPE_INTERLEAVED
+                        ? reference::RopeMode::kInterleaved
+                        : reference::RopeMode::kHalves;
+  c.kernels->rope(*c.in[0], *c.in[1], mode, *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunKvStore(const OpCall& c, Share share) {
+  c.kernels->kv_store(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.in[0], share));
+}
+
+void RunAttention(const OpCall& c, Share share) {
+  const auto attr = c.op->Attr<trine_attention_attr>();
+  const reference::AttentionInputs inputs{*c.in[0], *c.in[1], *c.in[2], *c.in[3],
+                                          *c.in[4], *c.in[5], c.in[6]};
   const reference::AttentionParams params{attr.scale, attr.softcap, attr.window,
                                           (attr.flags & TRINE_ATTENTION_CAUSAL) != 0};
-  reference::Attention(inputs, params, o.out[0], rows);
+  // Heads that read the same keys and values stay together while there is work for everybody.
+  const int64_t rows = Rows(*c.out[0]), group = inputs.q.dims[1] / inputs.k.dims[2];
+  const int64_t multiple = rows / group >= share.workers ? group : 1;
+  c.kernels->attention(inputs, params, *c.out[0], share.Of(rows, multiple));
+}
+
+void RunGlu(const OpCall& c, Share share) {
+  c.kernels->glu(*c.in[0], *c.in[1], GluOf(c.op->Attr<trine_glu_attr>()), *c.out[0],
+                 RowsOf(*c.out[0], share));
+}
+
+void RunActivation(const OpCall& c, Share share) {
+  const auto kind = ActivationOf(c.op->Attr<trine_activation_attr>().activation);
+  c.kernels->activation(*c.in[0], kind, *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunAdd(const OpCall& c, Share share) {
+  c.kernels->add(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunMul(const OpCall& c, Share share) {
+  c.kernels->mul(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunScale(const OpCall& c, Share share) {
+  const float scale = c.op->Attr<trine_scale_attr>().scale;
+  c.kernels->scale(*c.in[0], scale, *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunSoftcap(const OpCall& c, Share share) {
+  const float cap = c.op->Attr<trine_scale_attr>().scale;
+  c.kernels->softcap(*c.in[0], cap, *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunMoeRoute(const OpCall& c, Share share) {
+  c.kernels->moe_route(*c.in[0], c.in[1], RouteOf(c.op->Attr<trine_moe_route_attr>()), *c.out[0],
+                       *c.out[1], share.Of(c.out[0]->dims[1]));
+}
+
+void RunMoeMatmul(const OpCall& c, Share share) {
+  c.kernels->moe_matmul(*c.in[0], *c.in[1], c.chunks, *c.in[2], c.in[3], *c.out[0],
+                        share.Of(c.out[0]->dims[0], kFeatureMultiple));
+}
+
+void RunMoeCombine(const OpCall& c, Share share) {
+  c.kernels->moe_combine(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
+}
+
+void RunTopK(const OpCall& c, Share share) {
+  c.kernels->top_k(*c.in[0], *c.out[0], *c.out[1], RowsOf(*c.in[0], share));
 }
 
 }  // namespace
+
+Range Share::Of(int64_t units, int64_t multiple) const {
+  const int64_t pieces = (units + multiple - 1) / multiple;
+  return {std::min(units, pieces * worker / workers * multiple),
+          std::min(units, pieces * (worker + 1) / workers * multiple)};
+}
 
 std::string WhyNotSupported(const sdk::Graph& graph, size_t index) {
   const sdk::Op& op = graph.ops[index];
@@ -91,58 +183,41 @@ std::string WhyNotSupported(const sdk::Graph& graph, size_t index) {
   }
 }
 
-void RunShare(const sdk::Op& op, const Operands& o, uint32_t worker, uint32_t workers) {
-  const View& dst = o.out[0];
-  const Range rows = Share(reference::Rows(dst), worker, workers);
-  const auto units = [&](int64_t n) { return Share(n, worker, workers); };
-  switch (op.kind) {
-    case TRINE_OP_COPY:
-      return reference::Copy(o.in[0], dst, rows);
-    case TRINE_OP_GATHER_ROWS:
-      return reference::GatherRows(o.in[0], o.in[1], dst, rows);
-    case TRINE_OP_RMS_NORM:
-      return reference::RmsNorm(o.in[0], o.Optional(1), op.Attr<trine_norm_attr>().eps, dst, rows);
-    case TRINE_OP_LAYER_NORM:
-      return reference::LayerNorm(o.in[0], o.Optional(1), o.Optional(2),
-                                  op.Attr<trine_norm_attr>().eps, dst, rows);
-    case TRINE_OP_MATMUL:
-      return reference::Matmul(o.in[0], o.in[1], o.Optional(2), dst, units(dst.dims[0]));
-    case TRINE_OP_ROPE: {
-      const auto mode = op.Attr<trine_rope_attr>().mode == TRINE_ROPE_INTERLEAVED
-                            ? reference::RopeMode::kInterleaved
-                            : reference::RopeMode::kHalves;
-      return reference::Rope(o.in[0], o.in[1], mode, dst, rows);
-    }
-    case TRINE_OP_KV_STORE:
-      return reference::KvStore(o.in[0], o.in[1], dst, units(reference::Rows(o.in[0])));
-    case TRINE_OP_ATTENTION:
-      return RunAttention(op, o, rows);
-    case TRINE_OP_GLU:
-      return reference::Glu(o.in[0], o.in[1], GluOf(op.Attr<trine_glu_attr>()), dst, rows);
-    case TRINE_OP_ACTIVATION:
-      return reference::Activation(
-          o.in[0], ActivationOf(op.Attr<trine_activation_attr>().activation), dst, rows);
-    case TRINE_OP_ADD:
-      return reference::Add(o.in[0], o.in[1], dst, rows);
-    case TRINE_OP_MUL:
-      return reference::Mul(o.in[0], o.in[1], dst, rows);
-    case TRINE_OP_SCALE:
-      return reference::Scale(o.in[0], op.Attr<trine_scale_attr>().scale, dst, rows);
-    case TRINE_OP_SOFTCAP:
-      return reference::Softcap(o.in[0], op.Attr<trine_scale_attr>().scale, dst, rows);
-    case TRINE_OP_MOE_ROUTE:
-      return reference::MoeRoute(o.in[0], o.Optional(1), RouteOf(op.Attr<trine_moe_route_attr>()),
-                                 dst, o.out[1], units(dst.dims[1]));
-    case TRINE_OP_MOE_MATMUL:
-      return reference::MoeMatmul(o.in[0], o.in[1], o.in[2], o.Optional(3), dst,
-                                  units(dst.dims[0]));
-    case TRINE_OP_MOE_COMBINE:
-      return reference::MoeCombine(o.in[0], o.in[1], dst, rows);
-    case TRINE_OP_TOP_K:
-      return reference::TopK(o.in[0], dst, o.out[1], units(reference::Rows(o.in[0])));
-    default:
-      return;  // refused when the plan was made
+OpFunction FindOpFunction(uint32_t kind) {
+  struct Row {
+    uint32_t kind;
+    OpFunction function;
+  };
+  static constexpr Row kRows[] = {
+      {TRINE_OP_COPY, RunCopy},
+      {TRINE_OP_GATHER_ROWS, RunGatherRows},
+      {TRINE_OP_RMS_NORM, RunRmsNorm},
+      {TRINE_OP_LAYER_NORM, RunLayerNorm},
+      {TRINE_OP_MATMUL, RunMatmul},
+      {TRINE_OP_ROPE, RunRope},
+      {TRINE_OP_KV_STORE, RunKvStore},
+      {TRINE_OP_ATTENTION, RunAttention},
+      {TRINE_OP_GLU, RunGlu},
+      {TRINE_OP_ACTIVATION, RunActivation},
+      {TRINE_OP_ADD, RunAdd},
+      {TRINE_OP_MUL, RunMul},
+      {TRINE_OP_SCALE, RunScale},
+      {TRINE_OP_SOFTCAP, RunSoftcap},
+      {TRINE_OP_MOE_ROUTE, RunMoeRoute},
+      {TRINE_OP_MOE_MATMUL, RunMoeMatmul},
+      {TRINE_OP_MOE_COMBINE, RunMoeCombine},
+      {TRINE_OP_TOP_K, RunTopK},
+  };
+  for (const Row& row : kRows) {
+    if (row.kind == kind) return row.function;
   }
+  return nullptr;
+}
+
+void QuantizeShare(const OpCall& call, Share share) {
+  const View& x = *call.in[1];
+  const int64_t chunks = Rows(x) * cpu_kernels::ActivationChunks(x.dims[0]);
+  call.kernels->quantize_activations(x, call.chunks, share.Of(chunks));
 }
 
 }  // namespace trine::cpu

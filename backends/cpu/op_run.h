@@ -4,29 +4,42 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
-#include "kernels/reference/view.h"
+#include "kernels/cpu/kernel_table.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::cpu {
 
-struct Operands {
-  std::vector<reference::View> in;
-  std::vector<bool> has;  // whether in[i] is there
-  std::vector<reference::View> out;
+// Worker `worker` of `workers`.
+struct Share {
+  uint32_t worker = 0;
+  uint32_t workers = 1;
 
-  const reference::View* Optional(size_t i) const {
-    return i < in.size() && has[i] ? &in[i] : nullptr;
-  }
+  // This worker's part of `units`, cut at multiples of `multiple`.
+  reference::Range Of(int64_t units, int64_t multiple = 1) const;
+};
+
+struct OpCall {
+  static constexpr size_t kMaxInputs = 8;
+  static constexpr size_t kMaxOutputs = 2;
+
+  const sdk::Op* op = nullptr;
+  const cpu_kernels::KernelTable* kernels = nullptr;
+  const reference::View* in[kMaxInputs] = {};  // null: absent
+  const reference::View* out[kMaxOutputs] = {};
+  cpu_kernels::ActivationChunk* chunks = nullptr;  // in[1] quantised, for quantised weights
 };
 
 // "" when the op, which keeps sdk::CheckOp's rules, can be run here, else why not.
 std::string WhyNotSupported(const sdk::Graph& graph, size_t op);
 
-// Worker `worker` of `workers` does its share; the shares are disjoint in what they write, and the
-// result has the same bits for any number of workers.
-void RunShare(const sdk::Op& op, const Operands& operands, uint32_t worker, uint32_t workers);
+// One worker's share of an op; the shares are disjoint in what they write, and the result has the
+// same bits for any number of workers. Null for a kind that WhyNotSupported refuses.
+using OpFunction = void (*)(const OpCall& call, Share share);
+OpFunction FindOpFunction(uint32_t kind);
+
+// One worker's share of quantising the activations of a matmul or moe_matmul.
+void QuantizeShare(const OpCall& call, Share share);
 
 }  // namespace trine::cpu
 

@@ -1,17 +1,34 @@
 #include "backends/cpu/plan.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/op_run.h"
+#include "backends/cpu/schedule.h"
+
+namespace trine::cpu {
+namespace {
+
+// What one step does: the function with its operands, which point into the plan's views.
+struct StepCall {
+  OpFunction function = nullptr;
+  OpCall call;
+  bool barrier = false;
+};
+
+}  // namespace
+}  // namespace trine::cpu
 
 struct trine_plan {
   trine_device* device;
   trine::sdk::Graph graph;
   trine::sdk::PlanStorage storage;
-  // One entry per op, refilled by each run: nothing is allocated in a steady state.
-  std::vector<trine::cpu::Operands> operands;
+  std::vector<trine::cpu::StepCall> steps;
+  std::vector<trine::reference::View> views;  // by tensor
+  std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
 };
 
 namespace trine::cpu {
@@ -30,40 +47,100 @@ reference::View ToReference(const sdk::View& view) {
   return out;
 }
 
-void Resolve(trine_plan* plan, const trine_run_args& args) {
+bool Changes(const sdk::Graph& graph, const trine_tensor& t) {
+  return graph.slots[t.slot].alternates > 1 ||
+         std::any_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim < 0; });
+}
+
+// A graph may hold tensors of types only a newer host knows, for ops it asks elsewhere about.
+bool IsKnown(const trine_tensor& t) { return sdk::FindDtype(t.dtype) != nullptr; }
+
+void ResolveViews(trine_plan* plan) {
+  const std::vector<int64_t> max = plan->graph.MaxParams();
+  plan->views.resize(plan->graph.tensors.size());
+  for (uint32_t t = 0; t < plan->views.size(); ++t) {
+    const trine_tensor& tensor = plan->graph.tensors[t];
+    if (!IsKnown(tensor)) continue;
+    plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, max.data(), nullptr));
+    if (Changes(plan->graph, tensor)) plan->changing.push_back(t);
+  }
+}
+
+StepCall MakeCall(const trine_plan& plan, const Step& step, std::byte* activations) {
+  const sdk::Op& op = plan.graph.ops[step.op];
+  StepCall made;
+  made.barrier = step.barrier;
+  made.function = step.kind == Step::Kind::kQuantize ? QuantizeShare : FindOpFunction(op.kind);
+  made.call.op = &op;
+  made.call.kernels = plan.device->backend->choice.level->table;
+  for (size_t i = 0; i < op.in.size(); ++i) {
+    if (op.HasInput(i)) made.call.in[i] = &plan.views[op.in[i]];
+  }
+  for (size_t i = 0; i < op.out.size(); ++i) made.call.out[i] = &plan.views[op.out[i]];
+  if (step.activations != kNoActivations) {
+    made.call.chunks =
+        reinterpret_cast<cpu_kernels::ActivationChunk*>(activations + step.activations);
+  }
+  return made;
+}
+
+// The scratch holds the TEMP slots, then the quantised activations.
+trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_error* err) {
+  Schedule schedule;
+  const std::string why = MakeSchedule(plan->graph, &schedule);
+  if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
+  const uint64_t temp_bytes = sdk::LayOutScratch(plan->graph, nullptr);
+  std::byte* scratch = schedule.scratch_bytes == 0 ? nullptr : Memory::SpanData(desc.scratch);
+  if (schedule.scratch_bytes != 0 &&
+      (scratch == nullptr || desc.scratch.bytes < temp_bytes + schedule.scratch_bytes)) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+  }
+  for (const Step& step : schedule.steps) {
+    plan->steps.push_back(
+        MakeCall(*plan, step, scratch == nullptr ? nullptr : scratch + temp_bytes));
+  }
+  return TRINE_OK;
+}
+
+void ResolveRun(trine_plan* plan, const trine_run_args& args) {
   const uint32_t* alternates = args.n_alternates != 0 ? args.alternates : nullptr;
-  const auto view = [&](uint32_t t) {
-    return ToReference(plan->storage.ViewOf(plan->graph, t, args.params, alternates));
-  };
-  for (size_t i = 0; i < plan->graph.ops.size(); ++i) {
-    const sdk::Op& op = plan->graph.ops[i];
-    Operands& operands = plan->operands[i];
-    for (size_t j = 0; j < op.in.size(); ++j) {
-      if (operands.has[j]) operands.in[j] = view(op.in[j]);
-    }
-    for (size_t j = 0; j < op.out.size(); ++j) operands.out[j] = view(op.out[j]);
+  for (uint32_t t : plan->changing) {
+    plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, args.params, alternates));
   }
 }
 
 void Work(void* arg, uint32_t worker, uint32_t workers) {
   const auto& plan = *static_cast<const trine_plan*>(arg);
   const trine_host& host = *plan.device->backend->host;
-  for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
-    if (i != 0) host.barrier(host.self);
-    RunShare(plan.graph.ops[i], plan.operands[i], worker, workers);
+  for (const StepCall& step : plan.steps) {
+    if (step.barrier) host.barrier(host.self);
+    step.function(step.call, {worker, workers});
   }
 }
 
 }  // namespace
 
-trine_status OpQuery(trine_device*, const trine_graph* graph, uint32_t op, const int64_t*,
+trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
                      trine_op_support* out, trine_error* err) {
-  return sdk::AnswerOpQuery(graph, op, TRINE_SUPPORT_EXACT, WhyNotSupported, out, err);
+  return sdk::AnswerOpQuery(graph, op, device->backend->Support(), WhyNotSupported, out, err);
 }
 
-trine_status PlanQuery(trine_device*, const trine_graph* graph, trine_plan_info* out,
+trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
                        trine_error* err) {
-  return sdk::AnswerPlanQuery(graph, TRINE_SUPPORT_EXACT, WhyNotSupported, out, err);
+  return sdk::Guard(err, [&]() -> trine_status {
+    sdk::Graph graph;
+    const trine_status status =
+        sdk::AcceptGraph(given, device->backend->Support(), WhyNotSupported, &graph, err);
+    if (status != TRINE_OK) return status;
+    Schedule schedule;
+    const std::string why = MakeSchedule(graph, &schedule);
+    if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
+    trine_plan_info info{};
+    info.scratch_alignment = sdk::kScratchAlignment;
+    info.scratch_bytes = sdk::LayOutScratch(graph, nullptr) + schedule.scratch_bytes;
+    sdk::WriteOut(out, info);
+    return TRINE_OK;
+  });
 }
 
 trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trine_plan** out,
@@ -72,18 +149,14 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     const trine_plan_desc desc = sdk::ReadIn(given);
     auto plan = std::make_unique<trine_plan>();
     plan->device = device;
-    trine_status status =
-        sdk::AcceptGraph(desc.graph, TRINE_SUPPORT_EXACT, WhyNotSupported, &plan->graph, err);
+    trine_status status = sdk::AcceptGraph(desc.graph, device->backend->Support(), WhyNotSupported,
+                                           &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err);
     if (status != TRINE_OK) return status;
-    for (const sdk::Op& op : plan->graph.ops) {
-      Operands operands;
-      operands.in.resize(op.in.size());
-      for (size_t i = 0; i < op.in.size(); ++i) operands.has.push_back(op.HasInput(i));
-      operands.out.resize(op.out.size());
-      plan->operands.push_back(std::move(operands));
-    }
+    ResolveViews(plan.get());
+    status = BindSteps(plan.get(), desc, err);
+    if (status != TRINE_OK) return status;
     *out = plan.release();
     return TRINE_OK;
   });
@@ -96,7 +169,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error*
     const trine_status status = sdk::CheckRun(plan->graph, args, err);
     if (status != TRINE_OK) return status;
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
-      Resolve(plan, args);
+      ResolveRun(plan, args);
       const trine_host& host = *plan->device->backend->host;
       const trine_status ran = host.parallel_run(host.self, Work, plan);
       return ran == TRINE_OK ? ran : Fail(own, ran, "the host's thread team did not run the plan");

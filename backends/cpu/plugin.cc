@@ -15,7 +15,7 @@ trine_status Open(const trine_host* host, const char* options, trine_backend** o
                 std::string("the cpu backend has no options; given: ") + options);
   }
   return Guard(err, [&]() -> trine_status {
-    *out = new trine_backend{host};
+    *out = new trine_backend(MakeBackend(host));
     return TRINE_OK;
   });
 }
@@ -29,11 +29,12 @@ trine_status CheckIndex(uint32_t index, trine_error* err) {
   return Fail(err, TRINE_NOT_FOUND, "the cpu backend has device 0 alone");
 }
 
-trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, trine_error* err) {
+trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,
+                        trine_error* err) {
   const trine_status status = CheckIndex(index, err);
   if (status != TRINE_OK) return status;
   return Guard(err, [&]() -> trine_status {
-    sdk::WriteOut(out, DescribeDevice());
+    sdk::WriteOut(out, DescribeDevice(*backend));
     return TRINE_OK;
   });
 }
@@ -42,6 +43,9 @@ trine_status DeviceOpen(trine_backend* backend, uint32_t index, trine_device** o
                         trine_error* err) {
   const trine_status status = CheckIndex(index, err);
   if (status != TRINE_OK) return status;
+  if (backend->choice.level == nullptr) {
+    return Fail(err, TRINE_FAILED_PRECONDITION, backend->choice.reason);
+  }
   return Guard(err, [&]() -> trine_status {
     *out = new trine_device{backend};
     return TRINE_OK;

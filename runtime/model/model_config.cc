@@ -143,7 +143,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const gguf::File& file) {
         "the file has no tensor token_embd.weight: it is a vocabulary or a part, not a model");
   }
   config.n_vocab = embedding->dims[1];
-  if (config.n_vocab > (int64_t{1} << 24)) {
+  if (config.n_vocab > (int64_t{1} << 22)) {
     return absl::InvalidArgumentError(
         absl::StrCat("token_embd.weight has ", config.n_vocab, " rows: too large a vocabulary"));
   }

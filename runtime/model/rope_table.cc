@@ -13,7 +13,8 @@ constexpr double kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kInvLn2 = 0x1.71547652b82fep+0;
 
 constexpr double kTwoOverPi = 0x1.45f306dc9c883p-1;
-// pi/2 in three parts of 33 bits, so that k times each of the first two is exact for k < 2^20.
+// pi/2 in three parts, of 31 and 32 bits and the rest, so that k times each of the first two is
+// exact for k < 2^21.
 constexpr double kHalfPi1 = 0x1.921fb544p+0;
 constexpr double kHalfPi2 = 0x1.0b4611a6p-34;
 constexpr double kHalfPi3 = 0x1.3198a2e037073p-69;

@@ -24,12 +24,13 @@ class RopeTable {
   std::vector<double> frequencies_;  // radians per position
 };
 
-// The functions behind it, exposed for tests. Errors are below 1e-15 relative (Log, Exp) and
-// absolute (SinCos), for the arguments a table meets.
+// The functions behind it, exposed for tests. Errors are below 2e-15 relative (Log, Exp) and 1e-15
+// absolute (SinCos below 2^21 radians; beyond, the reduction loses accuracy, but never a defined
+// result).
 namespace exact_double {
 double Log(double x);                                     // x > 0, normal
 double Exp(double x);                                     // -700 < x < 700
-void SinCos(double angle, double* sine, double* cosine);  // 0 <= angle < 2^31
+void SinCos(double angle, double* sine, double* cosine);  // 0 <= angle < 2^53
 }  // namespace exact_double
 
 }  // namespace trine

@@ -155,6 +155,25 @@ TEST(CandidatesTest, RowAndListDrawTheSame) {
   }
 }
 
+// Of two equal candidates the first has the lower half of the random numbers, to the last one.
+TEST(CandidatesTest, TheDrawSplitsExactly) {
+  const std::vector<float> row = {-3.0f, 2.0f, 2.0f};
+  constexpr uint64_t kHalf = uint64_t{1} << 63;
+  const std::vector<uint32_t> allowed = {0b110};
+  Candidates candidates(3);
+  for (const bool listed : {false, true}) {
+    const auto draw = [&](uint64_t random) {
+      candidates.Load(row, allowed);
+      if (listed) (void)candidates.Ordered();
+      return candidates.Draw(random).token;
+    };
+    EXPECT_EQ(draw(0), 1);
+    EXPECT_EQ(draw(kHalf - 1), 1);
+    EXPECT_EQ(draw(kHalf), 2);
+    EXPECT_EQ(draw(~uint64_t{0}), 2);
+  }
+}
+
 TEST(CandidatesTest, ScalingThatMakesTiesPutsTheLowerTokenFirst) {
   Candidates candidates(3);
   // Neighbouring floats, which a factor of 1e-40 makes equal: canonical zero.

@@ -59,6 +59,21 @@ TEST(LaneTest, SeveralThreadsWorkAtOnce) {
   EXPECT_TRUE(seen.contains(std::this_thread::get_id()));
 }
 
+TEST(LaneTest, WaitsForTheSlowestTask) {
+  const std::unique_ptr<Lane> lane = Make(1);
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> started{0};
+  std::atomic<bool> slow_done{false};
+  lane->Run(2, [&](int) {
+    ++started;
+    while (started.load() < 2) std::this_thread::yield();  // one task each
+    if (std::this_thread::get_id() == caller) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    slow_done = true;
+  });
+  EXPECT_TRUE(slow_done.load());
+}
+
 TEST(LaneTest, CallersTakeTurns) {
   const std::unique_ptr<Lane> lane = Make(2);
   std::vector<std::thread> callers;

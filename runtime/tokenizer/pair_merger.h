@@ -66,8 +66,8 @@ class PairMerger {
     while (count > 0) {
       size_t best = count;
       for (size_t i = 0; i < count; ++i) {
-        if (pairs[i].id != kNoMergeId && (best == count || pairs[i].cost < pairs[best].cost))
-          best = i;
+        if (pairs[i].id == kNoMergeId) continue;
+        if (best == count || pairs[i].cost < pairs[best].cost) best = i;
       }
       if (best == count) break;
       symbols_[best].bytes += symbols_[best + 1].bytes;

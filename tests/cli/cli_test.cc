@@ -1,9 +1,5 @@
 // The trine command as a user meets it: what it prints, what it exits with, and that nothing a
 // machine or a plugin does takes it down.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/cli/cli_fixture.h"
 
 namespace {
 
@@ -20,41 +17,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using trine::Output;
 
-struct Output {
-  int code = -1;  // 128 + signal when it was ended by one
-  std::string text;
-  std::string errors;
-};
-
-class CliTest : public ::testing::Test {
+class CliTest : public trine::CliFixture {
  protected:
-  CliTest() : folder_(fs::path(::testing::TempDir()) / ("cli." + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~CliTest() override { fs::remove_all(folder_); }
-
-  // `command` is a shell command line.
-  Output Shell(const std::string& command) {
-    Output output;
-    const std::string errors = (folder_ / "stderr").string();
-    FILE* pipe = popen((command + " 2>" + errors).c_str(), "r");
-    if (pipe == nullptr) return output;
-    char buffer[4096];
-    for (size_t n; (n = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
-      output.text.append(buffer, n);
-    }
-    const int status = pclose(pipe);
-    output.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    std::stringstream text;
-    text << std::ifstream(errors).rdbuf();
-    output.errors = text.str();
-    return output;
-  }
-  Output Trine(const std::string& arguments, const std::string& environment = "") {
-    return Shell(environment + " '" TRINE_PROGRAM "' " + arguments);
-  }
   json DetectJson(const std::string& arguments, const std::string& environment = "") {
     const Output output = Trine("detect --json " + arguments, environment);
     EXPECT_EQ(output.code, 0) << output.errors;
@@ -69,8 +35,6 @@ class CliTest : public ::testing::Test {
     }
     return json();
   }
-
-  fs::path folder_;
 };
 
 TEST_F(CliTest, HelpAndVersion) {

@@ -6,8 +6,7 @@
 
 namespace trine {
 
-// Beside the sources the program was built from, or in the installed share folder; where it would
-// be installed when it is in neither.
+// In the share folder beside the program's own, installed or built.
 std::string DefaultModelPath();
 
 }  // namespace trine

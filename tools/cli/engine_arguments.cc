@@ -15,6 +15,8 @@ void Warn(uint32_t level, const std::string& message) {
   if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
 }
 
+std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
 absl::StatusOr<std::string> SplitText(const EngineArguments& a) {
   if (a.device.empty()) return a.tensor_split;
   if (a.tensor_split.empty()) return absl::StrCat(a.device, ":100%");
@@ -23,13 +25,10 @@ absl::StatusOr<std::string> SplitText(const EngineArguments& a) {
 
 }  // namespace
 
-void AddEngineOptions(CLI::App* command, EngineArguments* a) {
+void AddEngineOptions(CLI::App* command, const std::string& context_help, EngineArguments* a) {
   command->add_option("-m,--model", a->model,
                       "GGUF file (default: the model that comes with trine)");
-  command
-      ->add_option("-c,--ctx-size", a->context,
-                   "Positions of a sequence; 0: as many as the model was trained with "
-                   "(default: those, at most 4096)")
+  command->add_option("-c,--ctx-size", a->context, context_help)
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
   command->add_option("-b,--batch-size", a->batch, "Most tokens of a prompt read in one go")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 16))
@@ -46,10 +45,13 @@ void AddEngineOptions(CLI::App* command, EngineArguments* a) {
       ->capture_default_str();
   command->add_option("--cache-type-v", a->cache_type_v, "Type of cached values; also -ctv")
       ->capture_default_str();
-  command->add_option("--tensor-split", a->tensor_split,
-                      "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
-                      "units: 16L layers, 12G bytes, 50%; also -ts");
-  command->add_option("--device", a->device, "Run all of it on this tier or device; also -dev");
+  command
+      ->add_option("--tensor-split", a->tensor_split,
+                   "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
+                   "units: 16L layers, 12G bytes, 50%; also -ts")
+      ->check(NotEmpty);
+  command->add_option("--device", a->device, "Run all of it on this tier or device; also -dev")
+      ->check(NotEmpty);
   command
       ->add_option("--gpu-layers", a->gpu_layers,
                    "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")

@@ -30,7 +30,9 @@ struct EngineArguments {
   bool list_devices = false;
 };
 
-void AddEngineOptions(CLI::App* command, EngineArguments* arguments);
+// `context_help` describes -c, whose default is the command's own.
+void AddEngineOptions(CLI::App* command, const std::string& context_help,
+                      EngineArguments* arguments);
 
 // Loads, with progress on the terminal and warnings on stderr.
 absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& arguments);
@@ -38,7 +40,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& argume
 // For --list-devices.
 void PrintDevices(const EngineArguments& arguments);
 
-// "trine: message" on stderr; returns the exit code: 2 for a mistake on the command line, else 1.
+// "trine: message" on stderr; returns the exit code of a failure.
 int Complain(const absl::Status& status);
 
 }  // namespace trine

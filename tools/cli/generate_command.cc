@@ -209,17 +209,24 @@ int Generate(const GenerateArguments& a) {
   return interrupted != 0 ? kInterrupted : 0;
 }
 
+std::string NotZero(const std::string& text) {
+  return text.find_first_not_of("+-0") == std::string::npos ? "0 tokens are nothing to generate"
+                                                            : "";
+}
+
 }  // namespace
 
 void AddGenerateCommand(CLI::App* app, Run* run) {
   auto a = std::make_shared<GenerateArguments>();
   CLI::App* command = app->add_subcommand(
       "generate", "Continue a text, or answer a message (--chat), with a model");
-  AddPromptOptions(command, &a->prompt);
+  AddPromptOptions(command, "The prompt: raw text, in which the model's special tokens count",
+                   &a->prompt);
   command
       ->add_option("-n,--n-predict,--predict", a->n_predict,
                    "Tokens to generate; -1: until the context is full")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
+      ->check(NotZero)
       ->capture_default_str();
   command->add_flag("--chat", a->chat, "The prompt is a message: apply the model's chat template");
   command
@@ -239,7 +246,10 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
   command->add_flag("--json", a->json, "Print one JSON object: text, tokens, timings, ...");
   command->add_flag("--logits-hash", a->logits_hash,
                     "Hash the logits of every position: equal wherever and however it is run");
-  AddEngineOptions(command, &a->engine);
+  AddEngineOptions(command,
+                   "Positions of a sequence; 0: as many as the model was trained with (default: "
+                   "those, at most 4096)",
+                   &a->engine);
   AddSamplingOptions(command, &a->sampling);
   command->callback([a, run] { *run = [a] { return Generate(*a); }; });
 }

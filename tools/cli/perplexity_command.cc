@@ -48,8 +48,10 @@ absl::StatusOr<Score> Measure(Engine* engine, const std::vector<int32_t>& tokens
   Score score;
   Progress progress("perplexity");
   for (int64_t c = 0; c < chunks; ++c) {
-    const auto chunk = std::span<const int32_t>(tokens).subspan(static_cast<size_t>(c * width),
-                                                                static_cast<size_t>(width));
+    const auto first_token = tokens.begin() + static_cast<ptrdiff_t>(c * width);
+    std::vector<int32_t> chunk(first_token, first_token + static_cast<ptrdiff_t>(width));
+    // A model that was trained with a BOS in front is not asked to do without.
+    if (engine->tokenizer()->adds_bos()) chunk[0] = engine->tokenizer()->bos();
     const std::unique_ptr<Sequence> sequence = engine->NewSequence();
     const int64_t first = width / 2;
     const auto observe = [&](int64_t position, std::span<const float> row) {
@@ -121,12 +123,14 @@ void AddPerplexityCommand(CLI::App* app, Run* run) {
       "perplexity",
       "Measure how well a model predicts a text: contexts of -c tokens (default 512), not "
       "overlapping, the second half of each scored");
-  AddPromptOptions(command, &a->text);
+  AddPromptOptions(command, "The text; special tokens do not count in it", &a->text);
   command->add_option("--chunks", a->chunks, "Contexts to look at; -1: all")
       ->check(CLI::Range(-1, 1 << 30))
       ->capture_default_str();
   command->add_flag("--json", a->json, "Print JSON");
-  AddEngineOptions(command, &a->engine);
+  AddEngineOptions(command,
+                   "Tokens of a context; 0: as many as the model was trained with (default: 512)",
+                   &a->engine);
   command->callback([a, run] { *run = [a] { return Perplexity(*a); }; });
 }
 

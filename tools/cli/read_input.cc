@@ -7,10 +7,11 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/tokenizer/utf8.h"
 
 namespace trine {
 
-void AddPromptOptions(CLI::App* command, PromptSource* source) {
+void AddPromptOptions(CLI::App* command, const std::string& what, PromptSource* source) {
   auto* text = command
                    ->add_option_function<std::string>(
                        "-p,--prompt",
@@ -18,9 +19,9 @@ void AddPromptOptions(CLI::App* command, PromptSource* source) {
                          source->text = value;
                          source->has_text = true;
                        },
-                       "The prompt: raw text, in which the model's special tokens count")
+                       what)
                    ->type_name("TEXT");
-  command->add_option("-f,--file", source->file, "A file with the prompt; -: standard input")
+  command->add_option("-f,--file", source->file, "A file with it instead; -: standard input")
       ->excludes(text);
 }
 
@@ -41,11 +42,14 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadPrompt(const PromptSource& source) {
-  if (!source.file.empty()) return ReadWholeFile(source.file);
-  if (!source.has_text) {
-    return absl::InvalidArgumentError("there is no prompt: give one with -p TEXT or -f FILE");
+  if (source.file.empty() && !source.has_text) {
+    return absl::InvalidArgumentError("there is no text: give some with -p TEXT or -f FILE");
   }
-  return source.text;
+  absl::StatusOr<std::string> text = source.file.empty() ? source.text : ReadWholeFile(source.file);
+  if (!text.ok()) return text;
+  const absl::Status valid = ValidateUtf8(*text, source.file.empty() ? "the prompt" : source.file);
+  if (!valid.ok()) return valid;
+  return text;
 }
 
 }  // namespace trine

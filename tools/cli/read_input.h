@@ -15,10 +15,10 @@ struct PromptSource {
   bool has_text = false;
 };
 
-// -p and -f.
-void AddPromptOptions(CLI::App* command, PromptSource* source);
+// -p and -f; `what` says what the text is.
+void AddPromptOptions(CLI::App* command, const std::string& what, PromptSource* source);
 
-// INVALID_ARGUMENT when neither or both were given.
+// INVALID_ARGUMENT when none was given, and when it is no UTF-8.
 absl::StatusOr<std::string> ReadPrompt(const PromptSource& source);
 
 // A whole file, or standard input for "-". Says why it can't be read.

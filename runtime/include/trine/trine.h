@@ -81,7 +81,8 @@ typedef struct trine_engine_options {
   uint32_t reserved;
   /* While loading, on the calling thread, with 0 to 1; another value than 0 stops it: CANCELLED. */
   int32_t (*on_progress)(void* user, double fraction);
-  /* Warnings, from any thread. Levels are those of trine/backend.h: 3 warning, 4 error. */
+  /* Warnings, and what plugins say; from any thread. Levels are those of trine/backend.h: 1 debug,
+   * 2 info, 3 warning, 4 error. */
   void (*on_log)(void* user, uint32_t level, const char* message);
   void* user;
 } trine_engine_options;

@@ -1,0 +1,60 @@
+// Runs the trine command and keeps what it printed.
+#ifndef TRINE_TESTS_CLI_CLI_FIXTURE_H_
+#define TRINE_TESTS_CLI_CLI_FIXTURE_H_
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace trine {
+
+namespace fs = std::filesystem;
+
+struct Output {
+  int code = -1;  // 128 + signal when it was ended by one
+  std::string text;
+  std::string errors;
+};
+
+class CliFixture : public ::testing::Test {
+ protected:
+  CliFixture() : folder_(fs::path(::testing::TempDir()) / ("cli." + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~CliFixture() override { fs::remove_all(folder_); }
+
+  // `command` is a shell command line.
+  Output Shell(const std::string& command) {
+    Output output;
+    const std::string errors = (folder_ / "stderr").string();
+    FILE* pipe = popen((command + " 2>" + errors).c_str(), "r");
+    if (pipe == nullptr) return output;
+    char buffer[4096];
+    for (size_t n; (n = std::fread(buffer, 1, sizeof(buffer), pipe)) > 0;) {
+      output.text.append(buffer, n);
+    }
+    const int status = pclose(pipe);
+    output.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    std::stringstream text;
+    text << std::ifstream(errors).rdbuf();
+    output.errors = text.str();
+    return output;
+  }
+  Output Trine(const std::string& arguments, const std::string& environment = "") {
+    return Shell(environment + " '" TRINE_PROGRAM "' " + arguments);
+  }
+
+  fs::path folder_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_TESTS_CLI_CLI_FIXTURE_H_

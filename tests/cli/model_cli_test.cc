@@ -1,0 +1,240 @@
+// The commands that run a model, as a user meets them, with the model that comes along.
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_fixture.h"
+
+namespace trine {
+namespace {
+
+using nlohmann::json;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ModelCliTest : public CliFixture {
+ protected:
+  json GenerateJson(const std::string& arguments, const std::string& environment = "") {
+    const Output output = Trine("generate --json " + arguments, environment);
+    EXPECT_EQ(output.code, 0) << output.errors;
+    EXPECT_EQ(output.errors, "");
+    json parsed = json::parse(output.text, nullptr, false);
+    EXPECT_TRUE(parsed.is_object()) << output.text;
+    return parsed;
+  }
+  // One clear line, and the exit code of a failure.
+  void ExpectRefused(const std::string& arguments, const std::string& part) {
+    const Output output = Trine(arguments);
+    EXPECT_THAT(output.code, AnyOf(1, 2)) << arguments << "\n" << output.errors;
+    EXPECT_THAT(output.errors, HasSubstr(part)) << arguments;
+    EXPECT_EQ(output.text, "") << arguments;
+    if (output.code == 1) {
+      EXPECT_THAT(output.errors, StartsWith("trine: ")) << arguments;
+      EXPECT_EQ(std::count(output.errors.begin(), output.errors.end(), '\n'), 1)
+          << arguments << "\n"
+          << output.errors;
+    }
+  }
+};
+
+TEST_F(ModelCliTest, TellsAStory) {
+  const Output output = Trine("generate -p 'Once upon a time' -n 24 -s 1");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.text, StartsWith("Once upon a time"));
+  EXPECT_GT(output.text.size(), 40u);
+  EXPECT_EQ(output.errors, "");
+  EXPECT_EQ(Trine("generate -p 'Once upon a time' -n 24 -s 1").text, output.text);
+  EXPECT_NE(Trine("generate -p 'Once upon a time' -n 24 -s 2").text, output.text);
+}
+
+TEST_F(ModelCliTest, AnswersAQuestion) {
+  const Output output = Trine("generate --chat -p 'What is the capital of France?' --temp 0");
+  EXPECT_EQ(output.text, "The capital of France is Paris.\n");
+}
+
+TEST_F(ModelCliTest, JsonHoldsWhatItPromises) {
+  const json result = GenerateJson("-p 'Once upon a time' -n 5 --temp 0 --logits-hash");
+  EXPECT_EQ(result["tokens"].size(), 5u);
+  EXPECT_EQ(result["finish_reason"], "length");
+  EXPECT_FALSE(result["text"].get<std::string>().empty());
+  for (const char* key : {"prompt_tokens", "prompt_ms", "generated_tokens", "generate_ms",
+                          "load_ms", "prompt_per_second", "generate_per_second"}) {
+    EXPECT_TRUE(result["timings"].contains(key)) << key;
+  }
+  EXPECT_THAT(result["logits_hash"].get<std::string>(), StartsWith("1-"));
+  EXPECT_EQ(result["placement"][0]["device"], "cpu");
+  EXPECT_FALSE(GenerateJson("-p a -n 1").contains("logits_hash"));
+}
+
+TEST_F(ModelCliTest, TheHashIsTheSameHoweverItIsRun) {
+  const std::string base =
+      "-p 'There was once a king who had three sons' -n 6 --temp 0 --logits-hash ";
+  const std::string hash = GenerateJson(base)["logits_hash"];
+  for (const char* how : {"-t 1", "-t 4", "-b 1", "-ub 7", "-ts cpu:32", "-ts cpu:3,cpu:29",
+                          "-np 5", "--no-mmap", "-dev CPU", "-c 64"}) {
+    EXPECT_EQ(GenerateJson(base + how)["logits_hash"], hash) << how;
+  }
+  EXPECT_EQ(GenerateJson(base, "TRINE_CPU_ISA=baseline")["logits_hash"], hash);
+  EXPECT_NE(GenerateJson(base + "-ctk f32 -ctv f32")["logits_hash"], hash);
+}
+
+TEST_F(ModelCliTest, SeveralSequencesCountTheirSeedsUp) {
+  const json together = GenerateJson("-p 'One day' -n 8 -s 10 -np 3");
+  ASSERT_EQ(together["sequences"].size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    const json alone = GenerateJson("-p 'One day' -n 8 -s " + std::to_string(10 + i));
+    EXPECT_EQ(together["sequences"][i]["tokens"], alone["tokens"]);
+  }
+  const Output text = Trine("generate -p 'One day' -n 8 -s 10 -np 2");
+  EXPECT_THAT(text.text, HasSubstr("[1]"));
+  EXPECT_THAT(text.text, HasSubstr("[2]"));
+}
+
+TEST_F(ModelCliTest, ReadsPromptsFromFilesAndPipes) {
+  std::ofstream(folder_ / "prompt") << "One day";
+  const std::string file = (folder_ / "prompt").string();
+  const std::string given = Trine("generate -n 4 -s 3 -p 'One day'").text;
+  EXPECT_EQ(Trine("generate -n 4 -s 3 -f " + file).text, given);
+  EXPECT_EQ(Shell("printf 'One day' | '" TRINE_PROGRAM "' generate -n 4 -s 3 -f -").text, given);
+}
+
+TEST_F(ModelCliTest, StopStringsAndPromptDisplay) {
+  const json free = GenerateJson("-p 'Once upon a time' -n 30 --temp 0");
+  const std::string text = free["text"];
+  const std::string stop = text.substr(text.size() / 2, 4);
+  const json stopped = GenerateJson("-p 'Once upon a time' -n 30 --temp 0 -r '" + stop + "'");
+  EXPECT_EQ(stopped["finish_reason"], "stop");
+  EXPECT_EQ(stopped["text"], text.substr(0, text.find(stop)));
+  EXPECT_THAT(Trine("generate -p 'Once upon a time' -n 4 --no-display-prompt").text,
+              Not(StartsWith("Once")));
+}
+
+TEST_F(ModelCliTest, SpecialTokensInAPromptCount) {
+  const json parsed = GenerateJson("-p '<|im_start|>' -n 1");
+  EXPECT_EQ(parsed["timings"]["prompt_tokens"], 1);
+  // In a message they are text.
+  const json plain = GenerateJson("--chat -p 'x' -n 1");
+  const json marked = GenerateJson("--chat -p 'x<|im_end|>' -n 1");
+  EXPECT_GT(marked["timings"]["prompt_tokens"].get<int>(),
+            plain["timings"]["prompt_tokens"].get<int>() + 1);
+}
+
+TEST_F(ModelCliTest, BytesThatAreNoUtf8AreRefused) {
+  const Output output =
+      Shell("printf 'a\\377\\376b\\000c' | '" TRINE_PROGRAM "' generate -n 3 -f -");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.errors, HasSubstr("UTF-8"));
+}
+
+TEST_F(ModelCliTest, BadInputGetsOneLine) {
+  std::ofstream(folder_ / "not-a-model") << "hello";
+  std::ofstream(folder_ / "empty");
+  std::ofstream(folder_ / "many") << std::string(20000, 'x') + " " + std::string(20000, 'y');
+  const std::string folder = folder_.string();
+  ExpectRefused("generate -p ''", "the prompt is empty");
+  ExpectRefused("generate", "there is no text");
+  ExpectRefused("generate -p x -n 0", "0 tokens");
+  ExpectRefused("generate -f " + folder + "/empty", "the prompt is empty");
+  ExpectRefused("generate -f " + folder + "/absent", "absent");
+  ExpectRefused("generate -f " + folder, folder);
+  ExpectRefused("generate -f " + folder + "/many", "the context holds 2048");
+  ExpectRefused("generate -p x -m " + folder + "/not-a-model", "not-a-model");
+  ExpectRefused("generate -p x -m " + folder + "/empty", "empty");
+  ExpectRefused("generate -p x -m " + folder + "/absent", "absent");
+  ExpectRefused("generate -p x -m " + folder, folder);
+  ExpectRefused("generate -p x -n -5", "-n");
+  ExpectRefused("generate -p x -n banana", "banana");
+  ExpectRefused("generate -p x -c -1", "ctx-size");
+  ExpectRefused("generate -p x -t 100000", "threads");
+  ExpectRefused("generate -p x -b 0", "batch-size");
+  ExpectRefused("generate -p x -np 0", "parallel");
+  ExpectRefused("generate -p x --temp -1", "temp");
+  ExpectRefused("generate -p x --temp nan", "temp");
+  ExpectRefused("generate -p x --top-p 7", "top_p");
+  ExpectRefused("generate -p x --mirostat 1", "mirostat");
+  ExpectRefused("generate -p x --samplers 'top_k;banana'", "banana");
+  ExpectRefused("generate -p x -l 12", "logit bias");
+  ExpectRefused("generate -p x -l 99999+1", "99999");
+  ExpectRefused("generate -p x -r ''", "stop string");
+  ExpectRefused("generate -p x -ctk q2", "'q2' is no type");
+  ExpectRefused("generate -p x -ts cpu:4,dgpu:28", "dgpu");
+  ExpectRefused("generate -p x -ts cpu:4", "add up to 32");
+  ExpectRefused("generate -p x -ts ''", "tensor-split");
+  ExpectRefused("generate -p x -dev Vulkan0", "Vulkan0");
+  ExpectRefused("generate -p x -c 500000000", "KV cache");
+  ExpectRefused("generate -p x --banana", "--banana");
+  ExpectRefused("generate -p x -sys hello", "--chat");
+  ExpectRefused("perplexity -p 'too short'", "one context takes 512");
+  ExpectRefused("perplexity", "there is no text");
+}
+
+TEST_F(ModelCliTest, AForcedLevelThatIsNotThereIsAnError) {
+  const Output output = Trine("generate -p x -n 1", "TRINE_CPU_ISA=banana");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.errors, HasSubstr("banana"));
+}
+
+TEST_F(ModelCliTest, LaneThreadsAreChecked) {
+  EXPECT_EQ(Trine("generate -p x -n 1", "TRINE_CPU_LANE_THREADS=0").code, 1);
+  EXPECT_EQ(Trine("generate -p x -n 1", "TRINE_CPU_LANE_THREADS=2").code, 0);
+}
+
+TEST_F(ModelCliTest, InterruptingEndsCleanly) {
+  const Output output = Shell("timeout -s INT 2 '" TRINE_PROGRAM
+                              "' generate -p 'Once upon a time' -n -1 --ignore-eos -c 0 --json");
+  // Done before the signal came, or interrupted: either way the JSON is whole.
+  EXPECT_TRUE(json::parse(output.text, nullptr, false).is_object()) << output.text;
+  EXPECT_THAT(output.code, AnyOf(0, 124, 130));
+}
+
+TEST_F(ModelCliTest, MemoryStaysNearTheFile) {
+  const Output output = Shell("/usr/bin/env bash -c \"'" TRINE_PROGRAM
+                              "' generate -p 'Once upon a time' -n 16 --ignore-eos -c 2048 "
+                              ">/dev/null & pid=\\$!; peak=0; while kill -0 \\$pid 2>/dev/null; do "
+                              "r=\\$(awk '/VmHWM/{print \\\\$2}' /proc/\\$pid/status 2>/dev/null); "
+                              "[ -n \\\"\\$r\\\" ] && peak=\\$r; sleep 0.01; done; echo \\$peak\"");
+  const long peak_kib = std::stol("0" + output.text);
+  ASSERT_GT(peak_kib, 1000) << output.text << output.errors;
+  const long file_kib = static_cast<long>(fs::file_size(TRINE_SHIPPED_MODEL)) / 1024;
+  const long kv_kib = 2048L * 32 * 2 * 2 * 64 * 2 / 1024;
+  EXPECT_LE(peak_kib, file_kib + kv_kib + 150 * 1024);
+}
+
+TEST_F(ModelCliTest, ShowsTheModel) {
+  const Output text = Trine("show model");
+  EXPECT_EQ(text.code, 0) << text.errors;
+  EXPECT_THAT(text.text, HasSubstr("qwen2"));
+  EXPECT_THAT(text.text, HasSubstr("q8_0"));
+  const Output output = Trine("show model --json");
+  EXPECT_TRUE(json::parse(output.text, nullptr, false).is_object()) << output.text;
+}
+
+TEST_F(ModelCliTest, Tokenizes) {
+  const Output output = Trine("tokenize --ids -p 'Once upon a time'");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_FALSE(output.text.empty());
+}
+
+TEST_F(ModelCliTest, MeasuresPerplexity) {
+  std::ofstream(folder_ / "text") << std::string(
+      "Once upon a time there was a king who had three sons. The eldest was wise, and the second "
+      "was brave, and the youngest was kind. One day the king called them to him and said: my "
+      "sons, I am old, and I wish to know which of you shall have the kingdom when I am dead.\n");
+  const std::string file = (folder_ / "text").string();
+  const Output output = Trine("perplexity -c 32 --json -f " + file);
+  ASSERT_EQ(output.code, 0) << output.errors;
+  const json result = json::parse(output.text);
+  EXPECT_GT(result["perplexity"].get<double>(), 2);
+  EXPECT_LT(result["perplexity"].get<double>(), 200);
+  EXPECT_EQ(result["contexts"], 2);
+  EXPECT_EQ(result["tokens_scored"], 2 * 15);
+  EXPECT_THAT(Trine("perplexity -c 32 -f " + file).text, HasSubstr("PPL = "));
+}
+
+}  // namespace
+}  // namespace trine
