@@ -87,13 +87,14 @@ TRINE_INLINE F32x8 Terms(const Chunk& w, const ActivationChunk& a) {
 template <Type kType>
 TRINE_INLINE float ChunkDot(const std::byte* row, int64_t k, const ActivationChunk* x) {
   F32x8 sums = Splat<8>(0.0f);
-  Chunk w;
   const int64_t whole = k / quant::kSuperValues;
   for (int64_t i = 0; i < whole; ++i) {
+    Chunk w;  // in registers, unlike the one below, whose address leaves the function
     ReadWholeChunk<kType>(row, i, &w);
     sums += Terms<Format<kType>::kTraits>(w, x[i]);
   }
   if (k % quant::kSuperValues != 0) {
+    Chunk w;
     ReadChunk<kType>(row, whole, k, &w);
     sums += Terms<Format<kType>::kTraits>(w, x[whole]);
   }

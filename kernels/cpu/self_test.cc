@@ -80,7 +80,7 @@ bool MatmulIsEqual(const KernelTable& table, Type type, Random* random) {
     Tensor w(type, {k, kFeatures}), x(Type::kF32, {k, columns}), bias(Type::kF32, {kFeatures});
     Tensor y(Type::kF32, {kFeatures, columns});
     w.Weights(random);
-    x.Floats(Fill::kWide, random);
+    x.Floats(columns == 1 ? Fill::kUniform : Fill::kWide, random);
     bias.Floats(Fill::kUniform, random);
     std::vector<ActivationChunk> chunks(static_cast<size_t>(columns * ActivationChunks(k)));
     if (block != 1) {

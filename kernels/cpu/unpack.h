@@ -64,7 +64,8 @@ TRINE_INLINE Vec<uint8_t, 2 * N> JoinBytes(Vec<uint8_t, N> low, Vec<uint8_t, N> 
 }
 
 TRINE_INLINE U8x32 Field(U8x32 bytes, int shift, int mask) {
-  return (bytes >> shift) & SplatByte(mask);
+  const U8x32 shifted = bytes >> shift;
+  return mask == 0xff >> shift ? shifted : shifted & SplatByte(mask);
 }
 
 // 16 bytes of nibbles: the low halves, then the high.
@@ -110,7 +111,11 @@ TRINE_INLINE F32x8 FromF16(U16x8 halves) {
   return LoadF16<8>(reinterpret_cast<const uint16_t*>(&halves));
 }
 
-TRINE_INLINE F32x8 SplatF16(uint16_t half) { return FromF16(half - U16x8{}); }
+TRINE_INLINE F32x8 SplatF16(uint16_t half) {
+  const U16x8 halves = half - U16x8{};
+  const F32x4 four = LoadF16<4>(reinterpret_cast<const uint16_t*>(&halves));
+  return Join(four, four);
+}
 
 template <typename Block>
 TRINE_INLINE F32x8 ScalesOf(const Block* b) {

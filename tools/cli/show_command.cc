@@ -1,10 +1,10 @@
-#include "tools/cli/show_command.h"
-
+// trine show model: what a model file holds and what running it would take.
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "runtime/gguf/gguf_file.h"
+#include "tools/cli/commands.h"
 #include "tools/cli/default_model.h"
 #include "tools/cli/show_report.h"
 

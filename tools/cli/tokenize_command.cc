@@ -138,7 +138,7 @@ void AddTokenizeCommand(CLI::App* app, Run* run) {
       "is read from standard input");
   command->add_option("-m,--model", arguments->model,
                       "The GGUF file whose tokenizer to use; without it the shipped model's");
-  AddPromptOptions(command, &arguments->source);
+  AddPromptOptions(command, "The text to take apart", &arguments->source);
   command->add_flag("--ids", arguments->ids, "Print the ids alone, as [1, 2, 3]");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->add_flag("--no-bos", arguments->no_bos,
