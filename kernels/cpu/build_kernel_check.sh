@@ -47,7 +47,9 @@ for level in $levels; do
     $(sed -n "s/^$architecture $level //p" "$here/levels.txt") &
   jobs="$jobs $!"
 done
-for job in $jobs; do wait "$job"; done
+failed=
+for job in $jobs; do wait "$job" || failed=yes; done
+[ -z "$failed" ] || exit 1
 # Without libm, which nothing here uses: the static one of some cross compilers can't be linked.
 $compiler -static -nodefaultlibs -o "$output" "$objects"/*.o -lstdc++ \
   -Wl,--start-group -lgcc -lgcc_eh -lc -Wl,--end-group

@@ -3,8 +3,8 @@
 #
 #   cross_test.sh HOST_ARCHITECTURE FOLDER
 #
-# The program is kept in FOLDER and built again when a source is newer. Exits with 77 (skipped) and a
-# reason where there is no cross compiler or no emulator.
+# The program is kept in FOLDER and built again when a source is newer. Exits with 77 (skipped) and
+# a reason where there is no cross compiler or no emulator.
 set -eu
 
 folder=$2

@@ -35,7 +35,7 @@ void ExpectOneLine(const absl::Status& status) {
   const absl::string_view message = status.message();
   EXPECT_FALSE(message.empty());
   EXPECT_LT(message.size(), 600u);
-  for (const char c : message) ASSERT_TRUE(c >= 0x20 && c != 0x7f) << message;
+  for (const unsigned char c : message) ASSERT_TRUE(c >= 0x20 && c != 0x7f) << message;
 }
 
 // What every accepted file promises.

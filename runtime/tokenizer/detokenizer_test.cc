@@ -98,7 +98,8 @@ TEST(DetokenizerTest, TheEncodersSpaceGoesOnlyAtTheStartOfAText) {
   EXPECT_EQ(going_on.Push(word), " word");
 
   Detokenizer shown(tokenizer, {.special = SpecialText::kShow, .at_start = true});
-  EXPECT_EQ(shown.Push(1) + shown.Push(word), "<s>word");
+  EXPECT_EQ(shown.Push(1), "<s>");
+  EXPECT_EQ(shown.Push(word), "word");
   EXPECT_EQ(tokenizer->Decode({1, word}, SpecialText::kShow), "<s>word");
 
   Detokenizer user_first(tokenizer, {.at_start = true});
@@ -107,8 +108,8 @@ TEST(DetokenizerTest, TheEncodersSpaceGoesOnlyAtTheStartOfAText) {
 
 TEST(DetokenizerTest, UnknownIdsContributeNothing) {
   Detokenizer detokenizer(TestVocabulary::ByteLevel().Create());
-  EXPECT_EQ(detokenizer.Push(0xE2) + detokenizer.Push(-1) + detokenizer.Push(1 << 30), "");
-  EXPECT_EQ(detokenizer.Push(0x82) + detokenizer.Push(0xAC), "\u20AC");
+  for (int32_t id : {0xE2, -1, 1 << 30, 0x82}) EXPECT_EQ(detokenizer.Push(id), "");
+  EXPECT_EQ(detokenizer.Push(0xAC), "\u20AC");
 }
 
 TEST(DetokenizerTest, AppendsWhereAsked) {

@@ -2,11 +2,14 @@
 // beside this test. Two code paths of llama.cpp differ from each other by about as much as is
 // allowed here; equality is asked of ourselves alone (exactness_test).
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "runtime/perplexity.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -128,6 +131,31 @@ INSTANTIATE_TEST_SUITE_P(Tales, SharedGoldenTest,
                              c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
                            return name;
                          });
+
+// llama.cpp's perplexities: the same text, contexts and scored half.
+TEST(SharedPerplexityTest, IsClose) {
+  const std::string shared = SharedFolder();
+  if (shared.empty()) GTEST_SKIP() << "the shared folder is absent";
+  if (std::getenv("TRINE_LONG") == nullptr) GTEST_SKIP() << "takes a minute: set TRINE_LONG=1";
+  const auto json = nlohmann::json::parse(std::ifstream(shared + "/golden/perplexity.json"));
+  std::stringstream text;
+  text << std::ifstream(shared + "/golden/perplexity.txt").rdbuf();
+  for (const char* name :
+       {"tales-27m-f16", "tales-27m-q8_0", "tales-27m-q4_k_m", "tales-27m-q4_0"}) {
+    EngineOptions options = TestOptions(shared + "/models/" + name + ".gguf");
+    options.context = 512;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    const auto tokens = engine->tokenizer()->Encode(text.str(), {.add_special = false});
+    ASSERT_TRUE(tokens.ok());
+    const auto score = MeasurePerplexity(engine.get(), *tokens, 20);
+    ASSERT_TRUE(score.ok()) << score.status();
+    const double theirs = json[name];
+    const bool coarse = std::string(name).find("q4") != std::string::npos;
+    EXPECT_NEAR(score->Perplexity(), theirs, theirs * (coarse ? 0.01 : 0.005)) << name;
+    std::printf("  %s: perplexity %.4f, llama.cpp %.4f\n", name, score->Perplexity(), theirs);
+  }
+}
 
 class TinyGoldenTest : public testing::TestWithParam<const char*> {};
 
