@@ -40,9 +40,12 @@ int64_t OpGraph::AddParam(uint32_t kind, int64_t min, int64_t max) {
 
 uint64_t OpGraph::Bytes(TensorId id) const {
   const trine_tensor& t = tensors_[id];
+  constexpr int64_t kTooMany = int64_t{1} << 56;  // no device has it, and sums of it do not wrap
   int64_t bytes = sdk::ValueBytes(t.dtype, MaxDim(t.dims[0]));
-  for (uint32_t i = 1; i < t.rank; ++i) bytes *= MaxDim(t.dims[i]);
-  return static_cast<uint64_t>(bytes);
+  for (uint32_t i = 1; i < t.rank; ++i) {
+    if (__builtin_mul_overflow(bytes, MaxDim(t.dims[i]), &bytes)) return kTooMany;
+  }
+  return static_cast<uint64_t>(std::min(bytes, kTooMany));
 }
 
 TensorId OpGraph::AddTensor(uint32_t role, uint32_t dtype, const Shape& shape, uint64_t offset,

@@ -1,6 +1,7 @@
 // Brings the pending tokens of sequences through the model, several sequences in one pass. Threads
-// that ask at the same time share passes: one of them leads, the others' tokens ride along, short
-// ones first, so that a long prompt does not hold up those that want one token each.
+// that ask at the same time share passes: one of them leads, the others' tokens ride along. Who has
+// waited longest is in every pass; the rest of it goes to those with the fewest pending tokens, so
+// that a long prompt costs the others a pass and not its whole length.
 #ifndef TRINE_RUNTIME_BATCHER_H_
 #define TRINE_RUNTIME_BATCHER_H_
 
@@ -44,7 +45,9 @@ class Batcher {
   };
 
   void Step(std::unique_lock<std::mutex>& lock);
+  std::vector<Share> Candidates();
   std::vector<Share> FormBatch(Batch* batch);
+  bool TakeShare(Batch* batch, int64_t most_tokens, int64_t rows_left, Share* share) const;
   void Deliver(const std::vector<Share>& shares, std::span<const float> logits);
   void Settle();
 

@@ -86,6 +86,7 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
   trine_generate_options read;
   if (!ReadStruct(given, &read)) return BadStruct("options");
   options.max_tokens = read.max_tokens;
+  options.more_follows = (read.flags & TRINE_GENERATE_MORE_FOLLOWS) != 0;
   if (read.on_text != nullptr) {
     options.on_text = [call = read.on_text, user = read.user](std::string_view text) {
       return call(user, text.data(), text.size()) == 0;

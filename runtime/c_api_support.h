@@ -58,6 +58,15 @@ inline int32_t Report(const absl::Status& status, trine_failure* why) {
   return failure.status;
 }
 
+// Without allocating, for where memory has run out.
+inline int32_t ReportPlainly(absl::StatusCode code, const char* message, trine_failure* why) {
+  trine_failure failure{};
+  failure.status = static_cast<int32_t>(code);
+  std::snprintf(failure.message, sizeof(failure.message), "%s", message);
+  WriteStruct(failure, why);
+  return failure.status;
+}
+
 inline absl::Status BadStruct(const char* name) {
   return absl::InvalidArgumentError(std::string(name) + ": struct_size is not set");
 }
@@ -71,11 +80,11 @@ int32_t Guarded(trine_failure* why, Body body) {
   try {
     return Report(body(), why);
   } catch (const std::bad_alloc&) {
-    return Report(absl::ResourceExhaustedError("out of memory"), why);
+    return ReportPlainly(absl::StatusCode::kResourceExhausted, "out of memory", why);
   } catch (const std::exception& e) {
-    return Report(absl::InternalError(e.what()), why);
+    return ReportPlainly(absl::StatusCode::kInternal, e.what(), why);
   } catch (...) {
-    return Report(absl::InternalError("something unknown was thrown"), why);
+    return ReportPlainly(absl::StatusCode::kInternal, "something unknown was thrown", why);
   }
 }
 

@@ -161,8 +161,10 @@ absl::StatusOr<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
     runs.back() += piece.text.substr(begin);
   }
   std::vector<int32_t> tokens;
+  if (tokenizer.adds_bos()) tokens.push_back(tokenizer.bos());
   for (size_t i = 0; i < runs.size(); ++i) {
-    const auto ids = tokenizer.Encode(runs[i], {.add_special = i == 0, .parse_special = true});
+    const auto ids = tokenizer.Encode(
+        runs[i], {.add_special = false, .parse_special = true, .at_start = i == 0});
     if (!ids.ok()) return ids.status();
     tokens.insert(tokens.end(), ids->begin(), ids->end());
   }

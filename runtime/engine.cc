@@ -186,7 +186,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   if (!places.ok()) return places.status();
   auto model = Model::Load(engine->file_, *config, *limits, *std::move(places),
                            engine->devices_->host(), options.progress);
-  if (!model.ok()) return about_file(model.status());
+  if (!model.ok()) {
+    // Want of memory is not the file's fault.
+    return absl::IsResourceExhausted(model.status()) ? model.status() : about_file(model.status());
+  }
   engine->model_ = *std::move(model);
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
   engine->batcher_ = std::make_unique<Batcher>(engine->model_.get());

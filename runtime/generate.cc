@@ -1,6 +1,9 @@
 #include "runtime/generate.h"
 
+#include <algorithm>
 #include <chrono>
+#include <exception>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,183 +39,84 @@ const char* FinishReasonName(FinishReason reason) {
   return "none";
 }
 
-Session::Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop)
-    : engine_(engine),
-      options_(options),
-      sequence_(engine->NewSequence()),
-      sampler_(std::move(sampler)),
-      stop_(std::move(stop)) {
-  if (options.logits_hash) {
-    sequence_->set_row_observer(
-        [this](int64_t position, std::span<const float> row) { hash_.Add(position, row); });
-  }
-}
-
-absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,
-                                                         const SessionOptions& options) {
-  auto sampler =
-      Sampler::Create(options.sampler, static_cast<int32_t>(engine->model().config().n_vocab));
-  if (!sampler.ok()) return sampler.status();
-  auto stop = StopMatcher::Create(options.stop);
-  if (!stop.ok()) return stop.status();
-  return std::unique_ptr<Session>(
-      new Session(engine, options, *std::move(sampler), *std::move(stop)));
-}
-
-absl::Status Session::Append(std::span<const int32_t> tokens) { return sequence_->Append(tokens); }
-
-absl::Status Session::AppendText(std::string_view text, const EncodeOptions& encode) {
-  auto tokens = engine_->tokenizer()->Encode(text, encode);
-  if (!tokens.ok()) return tokens.status();
-  return Append(*tokens);
-}
-
-void Session::Truncate(int64_t n) {
-  sequence_->Truncate(n);
-  // The sampler's window is that of the tokens that remain; its count of draws goes on, so that
-  // another try gives another answer.
-  const uint64_t draws = sampler_.state().draws;
-  sampler_.Reset();
-  SamplerState state = sampler_.state();
-  state.draws = n <= 0 ? 0 : draws;
-  sampler_.Restore(state);
-  accepted_ = 0;
-}
-
-absl::Status Session::Evaluate() {
-  Session* const sessions[] = {this};
-  return EvaluateTogether(sessions);
-}
-
-absl::Status EvaluateTogether(std::span<Session* const> sessions) {
-  if (sessions.empty()) return absl::OkStatus();
-  std::vector<Sequence*> sequences;
-  for (Session* session : sessions) {
-    session->sequence_->ClearCancel();
-    sequences.push_back(session->sequence_.get());
-  }
-  return sessions.front()->engine_->Evaluate(sequences);
-}
-
-absl::StatusOr<int32_t> Session::Sample() {
-  const std::span<const float> logits = sequence_->logits();
-  if (logits.empty()) {
-    return absl::FailedPreconditionError("there are no logits to sample from: evaluate first");
-  }
-  const std::vector<int32_t>& tokens = sequence_->tokens();
-  for (; accepted_ < sequence_->size(); ++accepted_) {
-    sampler_.Accept(tokens[static_cast<size_t>(accepted_)]);
-  }
-  const int32_t token = sampler_.Sample(logits);
-  if (token == kNoToken) {
-    return absl::FailedPreconditionError("no token is allowed: every one of them is banned");
-  }
-  const int32_t appended[] = {token};
-  if (absl::Status s = sequence_->Append(appended); !s.ok()) return s;
-  return token;
-}
-
 // Several sessions in step. A session leaves when it is finished; the others go on.
 class GenerateLoop {
  public:
   GenerateLoop(std::span<Session* const> sessions, std::span<const GenerateOptions> options,
-               std::span<Generation> results) {
+               std::span<Generation> results)
+      : engine_(sessions.front()->engine_) {
     for (size_t i = 0; i < sessions.size(); ++i) {
-      jobs_.push_back(std::make_unique<Job>(sessions[i], &options[i], &results[i]));
+      jobs_.push_back({sessions[i], &options[i], &results[i]});
     }
   }
 
   absl::Status Run() {
     if (absl::Status s = Begin(); !s.ok()) return s;
-    while (true) {
+    absl::Status status;
+    while (status.ok()) {
       std::vector<Job*> running;
       std::vector<Sequence*> sequences;
-      for (const auto& job : jobs_) {
-        if (job->result->finish != FinishReason::kNone) continue;
-        running.push_back(job.get());
-        sequences.push_back(job->session->sequence_.get());
+      for (Job& job : jobs_) {
+        if (job.result->finish != FinishReason::kNone) continue;
+        running.push_back(&job);
+        sequences.push_back(job.session->sequence_.get());
       }
       if (running.empty()) break;
-      const absl::Status evaluated = running.front()->session->engine_->Evaluate(sequences);
-      if (!evaluated.ok() && !absl::IsCancelled(evaluated)) return End(evaluated);
-      if (absl::Status s = Advance(running, absl::IsCancelled(evaluated)); !s.ok()) return End(s);
+      status = engine_->Evaluate(sequences);
+      if (status.ok() || absl::IsCancelled(status)) status = Advance(running);
     }
-    return End(absl::OkStatus());
+    End();
+    return status;
   }
 
  private:
   struct Job {
-    Job(Session* s, const GenerateOptions* o, Generation* r)
-        : session(s),
-          options(o),
-          result(r),
-          detokenizer(
-              s->engine_->tokenizer(),
-              {.special = s->options_.show_special ? SpecialText::kShow : SpecialText::kHide}) {}
     Session* session;
     const GenerateOptions* options;
     Generation* result;
-    Detokenizer detokenizer;
     std::string piece;
     bool caller_has_enough = false;
     absl::Status status;
   };
 
   absl::Status Begin() {
-    begin_ = Clock::now();
-    for (const auto& job : jobs_) {
-      *job->result = Generation{};
-      if (job->session->sequence_->size() == 0) {
+    for (Job& job : jobs_) {
+      *job.result = Generation{};
+      if (job.session->sequence_->size() == 0) {
         return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
       }
-      if (job->options->max_tokens < -1) {
+      if (job.options->max_tokens < -1) {
         return absl::InvalidArgumentError(
-            absl::StrCat("max_tokens is ", job->options->max_tokens,
+            absl::StrCat("max_tokens is ", job.options->max_tokens,
                          ": a count, or -1 to go on until the context is full"));
       }
     }
-    for (const auto& job : jobs_) {
-      Sequence& sequence = *job->session->sequence_;
-      job->result->prompt_tokens = sequence.pending();
-      sequence.ClearCancel();
-      job->session->stop_.Reset();
-      if (job->options->on_prompt) sequence.set_progress(job->options->on_prompt);
-      // Nothing asked for: the prompt is read all the same.
-      if (job->options->max_tokens == 0) only_prompt_.push_back(&sequence);
-    }
-    if (!only_prompt_.empty()) {
-      const absl::Status s = jobs_.front()->session->engine_->Evaluate(only_prompt_);
-      if (!s.ok() && !absl::IsCancelled(s)) return End(s);
-      for (const auto& job : jobs_) {
-        if (job->options->max_tokens != 0) continue;
-        job->result->finish =
-            job->session->sequence_->cancelled() ? FinishReason::kCancelled : FinishReason::kLength;
-        job->result->prompt_ms = MillisecondsSince(begin_);
-      }
+    begin_ = Clock::now();
+    for (Job& job : jobs_) {
+      Sequence& sequence = *job.session->sequence_;
+      job.result->prompt_tokens = sequence.pending();
+      if (!job.session->text_goes_on_) job.session->BeginText();
+      if (job.options->on_prompt) sequence.set_progress(job.options->on_prompt);
     }
     return absl::OkStatus();
   }
 
   // One token for each session that has its logits. Sampling and detokenising run on the lane.
-  absl::Status Advance(const std::vector<Job*>& running, bool some_cancelled) {
+  absl::Status Advance(const std::vector<Job*>& running) {
     std::vector<Job*> ready;
     for (Job* job : running) {
       Sequence& sequence = *job->session->sequence_;
-      sequence.set_progress(nullptr);
-      if (job->result->prompt_ms == 0 && sequence.pending() == 0) {
-        job->result->prompt_ms = MillisecondsSince(begin_);
-      }
       if (sequence.cancelled()) {
         job->result->finish = FinishReason::kCancelled;
       } else if (sequence.pending() == 0) {
+        sequence.set_progress(nullptr);
+        if (job->result->prompt_ms == 0) job->result->prompt_ms = MillisecondsSince(begin_);
         ready.push_back(job);
-      } else if (!some_cancelled) {
-        return absl::InternalError("a sequence was left unevaluated");
-      }
+      }  // else another's cancellation ended the pass early: it goes on in the next
     }
-    Session& any = *running.front()->session;
-    any.engine_->lane().RunSampling(static_cast<int>(ready.size()), any.sampler_.vocab_size(),
-                                    [&](int i) { SampleOne(ready[static_cast<size_t>(i)]); });
+    engine_->lane().RunSampling(static_cast<int>(ready.size()),
+                                static_cast<int32_t>(engine_->model().config().n_vocab),
+                                [&](int i) { SampleOne(ready[static_cast<size_t>(i)]); });
     for (Job* job : ready) {
       if (!job->status.ok()) return job->status;
       Show(job, job->piece);
@@ -220,29 +124,40 @@ class GenerateLoop {
     return absl::OkStatus();
   }
 
+  // On a thread of the lane, where nothing may be thrown.
   static void SampleOne(Job* job) {
+    try {
+      job->status = NextToken(job);
+    } catch (const std::exception&) {
+      job->status = absl::ResourceExhaustedError("out of memory");
+    }
+  }
+
+  static absl::Status NextToken(Job* job) {
     Session& session = *job->session;
     Generation& result = *job->result;
     job->piece.clear();
     const int64_t max = job->options->max_tokens;
+    if (max == 0) {
+      result.finish = FinishReason::kLength;
+      return absl::OkStatus();
+    }
     if (session.sequence_->size() >= session.sequence_->max_context()) {
       result.finish = FinishReason::kContextFull;
-      return;
+      return absl::OkStatus();
     }
     const auto token = session.Sample();
-    if (!token.ok()) {
-      job->status = token.status();
-      return;
-    }
+    if (!token.ok()) return token.status();
     if (!session.options_.ignore_eos && session.engine_->tokenizer()->IsEndOfGeneration(*token)) {
       result.finish = FinishReason::kEndOfText;
-      return;
+      return absl::OkStatus();
     }
     result.tokens.push_back(*token);
-    job->detokenizer.Push(*token, &job->piece);
+    session.detokenizer_.Push(*token, &job->piece);
     if (max >= 0 && static_cast<int64_t>(result.tokens.size()) >= max) {
       result.finish = FinishReason::kLength;
     }
+    return absl::OkStatus();
   }
 
   static void Show(Job* job, std::string_view text) {
@@ -262,26 +177,30 @@ class GenerateLoop {
     }
   }
 
-  // What was held back is final now.
-  absl::Status End(const absl::Status& status) {
-    for (const auto& job : jobs_) {
-      Session& session = *job->session;
+  // What was held back is final now, unless the text goes on in another round.
+  void End() {
+    for (Job& job : jobs_) {
+      Session& session = *job.session;
       session.sequence_->set_progress(nullptr);
-      Show(job.get(), job->detokenizer.Flush());
-      if (!session.stop_.stopped()) Emit(job.get(), session.stop_.Flush());
-      job->result->generate_ms = MillisecondsSince(begin_) - job->result->prompt_ms;
+      session.sequence_->ClearCancel();
+      const FinishReason finish = job.result->finish;
+      session.text_goes_on_ = job.options->more_follows && finish != FinishReason::kEndOfText &&
+                              finish != FinishReason::kStopString;
+      if (!session.text_goes_on_) {
+        Show(&job, session.detokenizer_.Flush());
+        if (!session.stop_.stopped()) Emit(&job, session.stop_.Flush());
+      }
+      job.result->generate_ms = MillisecondsSince(begin_) - job.result->prompt_ms;
     }
-    return status;
   }
 
-  std::vector<std::unique_ptr<Job>> jobs_;
-  std::vector<Sequence*> only_prompt_;
+  Engine* engine_;
+  std::vector<Job> jobs_;
   Clock::time_point begin_;
 };
 
-absl::Status Session::Generate(const GenerateOptions& options, Generation* result) {
-  Session* const sessions[] = {this};
-  return GenerateTogether(sessions, std::span(&options, 1), std::span(result, 1));
+absl::Status Generate(Session* session, const GenerateOptions& options, Generation* result) {
+  return GenerateTogether(std::span(&session, 1), std::span(&options, 1), std::span(result, 1));
 }
 
 absl::Status GenerateTogether(std::span<Session* const> sessions,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace trine {
 
@@ -13,14 +14,16 @@ class LogitsHash {
  public:
   // Rows come by increasing position from 0 on; a position that has been added is passed over.
   void Add(int64_t position, std::span<const float> row);
+  // Forgets the rows of positions from n on.
+  void Truncate(int64_t n);
 
-  int64_t rows() const { return rows_; }
+  int64_t rows() const { return static_cast<int64_t>(after_row_.size()); }
   // "1-" and 16 hexadecimal digits: the numerics version, then the hash.
   std::string Text() const;
 
  private:
-  int64_t rows_ = 0;
-  uint64_t value_ = 0xcbf29ce484222325ull;
+  uint64_t value() const;
+  std::vector<uint64_t> after_row_;  // the hash of all rows up to each one
 };
 
 }  // namespace trine

@@ -26,7 +26,8 @@ void Sequence::Truncate(int64_t n) {
   if (n >= size()) return;
   n = std::max<int64_t>(n, 0);
   tokens_.resize(static_cast<size_t>(n));
-  evaluated_ = std::min(evaluated_, n);
+  // The last token that stays is evaluated again: its logits are what one goes on from.
+  evaluated_ = std::min(evaluated_, std::max<int64_t>(n - 1, 0));
   blocks_.Truncate(evaluated_);
 }
 

@@ -28,7 +28,7 @@ class Sequence {
   // INVALID_ARGUMENT for an id outside the vocabulary, OUT_OF_RANGE beyond the context. All or
   // none.
   absl::Status Append(std::span<const int32_t> tokens);
-  // Keeps the first n tokens, and of the cache what belongs to them.
+  // Keeps the first n tokens, the last of them to be evaluated again.
   void Truncate(int64_t n);
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
@@ -47,8 +47,8 @@ class Sequence {
   }
   void set_progress(EvalProgress progress) { progress_ = std::move(progress); }
 
-  // From any thread: an evaluation under way stops with CANCELLED after its current pass. Holds
-  // until ClearCancel.
+  // From any thread: an evaluation under way stops with CANCELLED after its current pass, a later
+  // one at once. Holds until ClearCancel.
   void Cancel() { cancelled_ = true; }
   void ClearCancel() { cancelled_ = false; }
   bool cancelled() const { return cancelled_; }

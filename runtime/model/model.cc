@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace trine {
@@ -39,7 +40,10 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config,
   int64_t unused = 0;
   std::string example;
   for (const gguf::TensorInfo& t : file.tensors()) {
-    if (used.count(t.name) != 0) continue;
+    // What old converters wrote beside the weights and no engine reads.
+    if (used.count(t.name) != 0 || absl::EndsWith(std::string(t.name), ".attn_rot_embd.weight")) {
+      continue;
+    }
     if (unused++ == 0) example = std::string(t.name);
   }
   if (unused == 0) return absl::OkStatus();
@@ -48,36 +52,36 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config,
       " has no use for, such as ", example, ": it is a variant this version does not know"));
 }
 
-std::string Mebibytes(uint64_t bytes) {
-  return absl::StrCat((bytes + (1 << 20) - 1) >> 20, " MiB");
+std::string Mebibytes(double bytes) {
+  return absl::StrCat(static_cast<int64_t>(bytes / (1 << 20) + 0.5), " MiB");
 }
 
 // Everything is reserved up front, so what does not fit is said before anything is loaded. Weights
 // that stay in the file's own pages are not counted: those can be dropped and read again.
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places,
                          const std::vector<SegmentGraph>& graphs) {
-  struct Needs {
-    uint64_t kv = 0, scratch = 0, weights = 0;
-  };
-  std::map<const Device*, Needs> needs;
+  std::map<const Device*, double> needed;  // double: hostile sizes may not wrap
   for (size_t i = 0; i < places.size(); ++i) {
     const Device& device = *places[i].device;
-    Needs& n = needs[&device];
-    for (const KvUse& use : graphs[i].caches) n.kv += graphs[i].graph.Bytes(use.tensor);
-    for (const WeightUse& use : graphs[i].weights) {
-      n.weights += device.info().import_alignment == 0 ? use.info->bytes : 0;
+    const auto free = static_cast<double>(device.info().memory_free);
+    double kv = 0, weights = 0, scratch = 0;
+    for (const KvUse& use : graphs[i].caches) {
+      kv += static_cast<double>(graphs[i].graph.Bytes(use.tensor));
     }
-    const uint64_t free = device.info().memory_free;
-    if (free == 0 || n.kv <= free) {  // else too much already, and no graph to ask about
+    for (const WeightUse& use : graphs[i].weights) {
+      weights += device.info().import_alignment == 0 ? static_cast<double>(use.info->bytes) : 0;
+    }
+    if (free == 0 || kv <= free) {  // else too much already, and no graph to ask about
       const auto segment = Segment::Query(device, graphs[i].graph, TRINE_NUMERICS_EXACT);
       if (!segment.ok()) return segment.status();
-      n.scratch += segment->scratch_bytes + segment->io_bytes;
+      scratch = static_cast<double>(segment->scratch_bytes + segment->io_bytes);
     }
-    if (free != 0 && n.kv + n.scratch + n.weights > free) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          places[i].device_name, " has ", Mebibytes(free), " of memory free; needed are ",
-          Mebibytes(n.kv), " for the KV cache, ", Mebibytes(n.scratch), " for scratch and ",
-          Mebibytes(n.weights), " for weights: a smaller context or cache type takes less"));
+    needed[&device] += kv + weights + scratch;
+    if (free != 0 && needed[&device] > free) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
+                       Mebibytes(needed[&device]), " are needed, ", Mebibytes(kv),
+                       " of them for the KV cache: a smaller context or cache type takes less"));
     }
   }
   return absl::OkStatus();

@@ -102,6 +102,7 @@ absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(int threads) {
                                                    " threads: expected 1 to ", kMaxLaneThreads));
   }
   auto state = std::make_unique<State>();
+  state->threads.reserve(static_cast<size_t>(threads));
   for (int i = 0; i < threads; ++i) {
     try {
       state->threads.emplace_back([s = state.get()] { s->Work(); });

@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
   ids.reserve(text.size() / 3 + 2);
   if (options.add_special && add_bos_) ids.push_back(bos_);
   // At the start, and after a special token, text begins anew.
-  bool at_start = true;
+  bool at_start = options.at_start;
   const SpecialSplitter& splitter = options.parse_special ? *all_special_ : *user_defined_;
   for (const Fragment& fragment : splitter.Split(text)) {
     if (fragment.token != kNoToken) {

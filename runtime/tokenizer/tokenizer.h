@@ -27,6 +27,8 @@ struct EncodeOptions {
   // Text such as <|im_end|> becomes that control token. Never for text that isn't trusted: without
   // it no text whatever gives a control token.
   bool parse_special = false;
+  // The text begins one. False for text that goes on from other text: no space is put before it.
+  bool at_start = true;
 };
 
 enum class SpecialText {

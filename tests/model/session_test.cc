@@ -43,7 +43,7 @@ class SessionTest : public testing::Test {
   }
   Generation Run(Session* session, const GenerateOptions& options) {
     Generation result;
-    const absl::Status status = session->Generate(options, &result);
+    const absl::Status status = Generate(session, options, &result);
     EXPECT_TRUE(status.ok()) << status;
     return result;
   }
@@ -87,11 +87,11 @@ TEST_F(SessionTest, NothingAskedForReadsThePrompt) {
 TEST_F(SessionTest, AnEmptyPromptIsAnError) {
   const auto session = Open();
   Generation g;
-  const absl::Status status = session->Generate(Tokens(4), &g);
+  const absl::Status status = Generate(session.get(), Tokens(4), &g);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("prompt is empty"));
   EXPECT_EQ(session->Sample().status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(session->Generate(Tokens(-2), &g).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Generate(session.get(), Tokens(-2), &g).code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(SessionTest, APromptBeyondTheContextIsRefusedWhole) {
@@ -171,8 +171,107 @@ TEST_F(SessionTest, CancelFromAnotherThreadAndGoOn) {
   const Generation g = Run(session.get(), options);
   canceller.join();
   EXPECT_EQ(g.finish, FinishReason::kCancelled);
-  session->Truncate(5);
+  session->Truncate(2);
   EXPECT_EQ(Run(session.get(), Tokens(3)).finish, FinishReason::kLength);
+}
+
+TEST_F(SessionTest, ACancelBeforeTheCallIsHeeded) {
+  const auto session = Open();
+  ASSERT_TRUE(session->AppendText("the", {}).ok());
+  session->Cancel();
+  const Generation cancelled = Run(session.get(), Tokens(5));
+  EXPECT_EQ(cancelled.finish, FinishReason::kCancelled);
+  EXPECT_TRUE(cancelled.tokens.empty());
+  EXPECT_EQ(Run(session.get(), Tokens(5)).finish, FinishReason::kLength);
+  session->Cancel();
+  EXPECT_EQ(session->Evaluate().code(), absl::StatusCode::kCancelled);
+  EXPECT_TRUE(session->Evaluate().ok());
+}
+
+TEST_F(SessionTest, BackToThePromptAndOnAgain) {
+  const auto session = Open();
+  ASSERT_TRUE(session->AppendText("and in the end", {}).ok());
+  const int64_t prompt = session->sequence().size();
+  const std::vector<int32_t> first = Run(session.get(), Tokens(9)).tokens;
+  session->Truncate(prompt);
+  EXPECT_EQ(Run(session.get(), Tokens(9)).tokens, first);
+  session->Truncate(prompt + 4);
+  EXPECT_EQ(Run(session.get(), Tokens(5)).tokens,
+            std::vector<int32_t>(first.begin() + 4, first.end()));
+}
+
+TEST_F(SessionTest, OneCancelledPromptLeavesTheOthersRead) {
+  const auto a = Open();
+  const auto b = Open();
+  ASSERT_TRUE(a->AppendText("the", {}).ok());
+  ASSERT_TRUE(b->AppendText("and in", {}).ok());
+  a->Cancel();
+  Session* const both[] = {a.get(), b.get()};
+  const GenerateOptions options[] = {Tokens(0), Tokens(0)};
+  Generation results[2];
+  ASSERT_TRUE(GenerateTogether(both, options, results).ok());
+  EXPECT_EQ(results[0].finish, FinishReason::kCancelled);
+  EXPECT_EQ(results[1].finish, FinishReason::kLength);
+  EXPECT_FALSE(b->logits().empty());
+}
+
+// Token by token, a character of several tokens and a stop string across them come out as in one
+// go.
+TEST_F(SessionTest, RoundsThatFollowEachOtherShowTheSameText) {
+  SessionOptions options = Greedy();
+  options.sampler.temp = 1;
+  options.sampler.top_k = 0;
+  options.sampler.seed = 3;
+  const auto whole = Open(options);
+  ASSERT_TRUE(whole->AppendText("the", {}).ok());
+  const std::string text = Run(whole.get(), Tokens(60)).text;
+  const auto rounds = Open(options);
+  ASSERT_TRUE(rounds->AppendText("the", {}).ok());
+  std::string shown;
+  for (int i = 0; i < 60; ++i) {
+    GenerateOptions one = Tokens(1);
+    one.more_follows = i < 59;
+    shown += Run(rounds.get(), one).text;
+  }
+  EXPECT_EQ(shown, text);
+
+  options.stop = {text.substr(text.size() / 2, 5)};
+  const auto stopping = Open(options);
+  ASSERT_TRUE(stopping->AppendText("the", {}).ok());
+  shown.clear();
+  FinishReason finish = FinishReason::kNone;
+  for (int i = 0; i < 60 && finish != FinishReason::kStopString; ++i) {
+    GenerateOptions one = Tokens(1);
+    one.more_follows = true;
+    const Generation g = Run(stopping.get(), one);
+    shown += g.text;
+    finish = g.finish;
+  }
+  EXPECT_EQ(finish, FinishReason::kStopString);
+  EXPECT_EQ(shown, text.substr(0, text.find(options.stop[0])));
+}
+
+TEST_F(SessionTest, ALongPromptAndShortOnesShareTheWay) {
+  // More askers than a pass has places: all are served, the cancelled one at once.
+  EngineOptions engine_options = TestOptions(file_->path());
+  engine_options.max_sequences = 2;
+  engine_options.batch_tokens = 8;
+  const auto engine = MustLoad(engine_options);
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<std::thread> threads;
+  std::atomic<int> done{0};
+  for (int i = 0; i < 6; ++i) {
+    sequences.push_back(engine->NewSequence());
+    ASSERT_TRUE(sequences.back()->Append(std::vector<int32_t>(i == 0 ? 60 : 1, 65 + i)).ok());
+  }
+  for (auto& sequence : sequences) {
+    threads.emplace_back([&] {
+      Sequence* const one[] = {sequence.get()};
+      if (engine->Evaluate(one).ok()) ++done;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(done, 6);
 }
 
 TEST_F(SessionTest, ACancelledEvaluationKeepsWhatIsDone) {
@@ -237,7 +336,7 @@ TEST_F(SessionTest, TheHashCoversEveryPositionOnce) {
   Run(session.get(), Tokens(6));
   EXPECT_EQ(session->logits_hash().rows(), prompt + 5);  // the last token was not read
   const std::string before = session->logits_hash().Text();
-  // Replayed positions are not counted again.
+  // Rows that are forgotten and computed again give the same hash; other tokens give another.
   const std::vector<int32_t> tokens = session->sequence().tokens();
   session->Truncate(2);
   ASSERT_TRUE(
@@ -245,6 +344,11 @@ TEST_F(SessionTest, TheHashCoversEveryPositionOnce) {
   ASSERT_TRUE(session->Evaluate().ok());
   EXPECT_EQ(session->logits_hash().Text(), before);
   EXPECT_THAT(before, HasSubstr("1-"));
+  session->Truncate(3);
+  ASSERT_TRUE(session->AppendText(" other", {}).ok());
+  ASSERT_TRUE(session->Evaluate().ok());
+  EXPECT_EQ(session->logits_hash().rows(), session->sequence().size());
+  EXPECT_NE(session->logits_hash().Text(), before);
 }
 
 TEST_F(SessionTest, BannedTokensAreNeverSampled) {

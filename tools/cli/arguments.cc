@@ -1,5 +1,9 @@
 #include "tools/cli/arguments.h"
 
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
 namespace trine {
 namespace {
 
@@ -11,7 +15,8 @@ struct LongForm {
 constexpr LongForm kLongForms[] = {
     {"-ub", "--ubatch-size"},  {"-ctk", "--cache-type-k"},  {"-ctv", "--cache-type-v"},
     {"-ts", "--tensor-split"}, {"-ngl", "--gpu-layers"},    {"-dev", "--device"},
-    {"-np", "--parallel"},     {"-sys", "--system-prompt"},
+    {"-np", "--parallel"},     {"-sys", "--system-prompt"}, {"-fa", "--flash-attn"},
+    {"-sm", "--split-mode"},
 };
 
 std::string WriteOut(const std::string& argument) {
@@ -23,14 +28,24 @@ std::string WriteOut(const std::string& argument) {
   return argument;
 }
 
+// -xyz, with or without =value.
+bool HasSeveralLetters(const std::string& argument) {
+  if (argument.size() < 3 || argument[0] != '-') return false;
+  return absl::ascii_isalpha(argument[1]) && absl::ascii_isalpha(argument[2]);
+}
+
 }  // namespace
 
-std::vector<std::string> WriteOutArguments(int argc, char** argv) {
+absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv) {
   std::vector<std::string> arguments;
   bool verbatim = false;
   for (int i = 1; i < argc; ++i) {
-    verbatim = verbatim || std::string(argv[i]) == "--";
-    arguments.push_back(verbatim ? std::string(argv[i]) : WriteOut(argv[i]));
+    const std::string argument = argv[i];
+    verbatim = verbatim || argument == "--";
+    arguments.push_back(verbatim ? argument : WriteOut(argument));
+    if (!verbatim && HasSeveralLetters(arguments.back())) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown option ", argument));
+    }
   }
   return arguments;
 }

@@ -5,11 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace trine {
 
 // argv[1..] with -ngl, -ub, -ctk and their like written out (--gpu-layers, ...), also as -ub=64;
-// what follows "--" is left alone.
-std::vector<std::string> WriteOutArguments(int argc, char** argv);
+// what follows "--" is left alone. INVALID_ARGUMENT for one that is not known: the parser would
+// take its letters for options of their own.
+absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv);
 
 }  // namespace trine
 

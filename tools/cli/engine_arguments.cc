@@ -56,6 +56,15 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
       ->add_option("--gpu-layers", a->gpu_layers,
                    "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")
       ->check(CLI::Range(0, 100000));
+  command
+      ->add_option("--flash-attn", a->flash_attn,
+                   "on, off or auto: taken for other engines' sake; there is one attention here; "
+                   "also -fa")
+      ->check(CLI::IsMember({"on", "off", "auto", "1", "0"}));
+  command
+      ->add_option("--split-mode", a->split_mode,
+                   "How a model is split over devices: layer; also -sm")
+      ->check(CLI::IsMember({"layer"}));
   command->add_option("--plugin", a->plugins,
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--mlock", a->mlock, "Keep the model from being swapped out");

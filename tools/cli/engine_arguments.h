@@ -24,6 +24,8 @@ struct EngineArguments {
   std::string cache_type_v = "f16";
   std::string tensor_split;
   std::string device;
+  std::string flash_attn;
+  std::string split_mode;
   std::vector<std::string> plugins;
   bool mlock = false;
   bool no_mmap = false;

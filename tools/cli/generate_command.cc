@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,9 @@ struct GenerateArguments {
   bool hide_prompt = false;
 };
 
-// Ctrl-C ends the answer, not the program: what there is gets written.
-std::vector<Session*> interruptible;
+// Ctrl-C ends the answer, not the program: what there is gets written. The sessions are set before
+// the handler is, and taken away after it.
+std::span<Session* const> interruptible;
 volatile std::sig_atomic_t interrupted = 0;
 
 void OnInterrupt(int) {
@@ -187,10 +189,10 @@ int Generate(const GenerateArguments& a) {
   std::vector<Session*> pointers;
   for (const auto& session : *sessions) pointers.push_back(session.get());
   interruptible = pointers;
-  std::signal(SIGINT, OnInterrupt);
+  const auto before = std::signal(SIGINT, OnInterrupt);
   const absl::Status status = GenerateTogether(pointers, all, results);
-  std::signal(SIGINT, SIG_DFL);
-  interruptible.clear();
+  std::signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
+  interruptible = {};
   progress.Clear();
   if (!status.ok()) return Complain(status);
 

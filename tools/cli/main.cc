@@ -29,13 +29,15 @@ int Main(int argc, char** argv) {
   trine::AddDetectCommand(&app, &run);
   trine::AddPluginCommand(&app, &run);
   try {
-    std::vector<std::string> arguments = trine::WriteOutArguments(argc, argv);
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-    app.parse(std::move(arguments));
+    auto arguments = trine::WriteOutArguments(argc, argv);
+    if (!arguments.ok()) throw CLI::ParseError(std::string(arguments.status().message()), kUsage);
+    std::reverse(arguments->begin(), arguments->end());  // as CLI11 wants them
+    app.parse(*std::move(arguments));
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::ParseError& wrong) {
-    app.exit(wrong);
+    const std::string what = wrong.what();
+    std::fprintf(stderr, "trine: %s (see --help)\n", what.substr(0, what.find('\n')).c_str());
     return kUsage;
   }
   if (!run) {
@@ -47,8 +49,11 @@ int Main(int argc, char** argv) {
 
 // A full disk or a closed pipe must not pass for success.
 int Finish(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "trine: the output could not be written: %s\n", std::strerror(errno));
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return code;
+  // What was lost earlier left no reason behind.
+  std::fprintf(stderr, "trine: the output could not be written%s%s\n", flushed ? "" : ": ",
+               flushed ? "" : std::strerror(errno));
   return code == 0 ? 1 : code;
 }
 

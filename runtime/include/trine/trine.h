@@ -174,7 +174,7 @@ TRINE_API int32_t trine_session_append(trine_session* session, const int32_t* to
                                        trine_failure* why);
 TRINE_API int32_t trine_session_append_text(trine_session* session, const char* text, size_t bytes,
                                             uint32_t flags, trine_failure* why);
-/* Back to the first n tokens. */
+/* Back to the first n tokens; what follows goes on from the last of them. */
 TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
 /* The tokens there are, as trine_tokenize writes them. */
 TRINE_API int32_t trine_session_tokens(const trine_session* session, int32_t* tokens,
@@ -197,9 +197,15 @@ enum {
   TRINE_FINISH_CALLER = 6 /* on_text said so */
 };
 
+enum {
+  /* Another call follows: a character or stop string that is half complete at the end of this one
+   * is held back for it, rather than shown as it is. */
+  TRINE_GENERATE_MORE_FOLLOWS = 1u << 0
+};
+
 typedef struct trine_generate_options {
   uint32_t struct_size;
-  uint32_t reserved;
+  uint32_t flags;
   int64_t max_tokens; /* 0: read the prompt alone; -1: until the context is full */
   /* Text that is final: whole UTF-8 characters, not NUL-terminated, no part of a stop string.
    * Another value than 0 ends the generation. On the thread that generates. */
@@ -228,8 +234,8 @@ TRINE_API int32_t trine_generate_together(trine_session* const* sessions, size_t
                                           const trine_generate_options* const* options,
                                           trine_generate_result* const* results,
                                           trine_failure* why);
-/* From any thread: what the session is doing ends soon, a generation with TRINE_FINISH_CANCELLED,
- * an evaluation with CANCELLED (1). The session can be used again. */
+/* From any thread: what the session is doing, or else what it does next, ends soon, a generation
+ * with TRINE_FINISH_CANCELLED, an evaluation with CANCELLED (1). The session can be used again. */
 TRINE_API void trine_session_cancel(trine_session* session);
 
 /* Of the logits of every position so far, with TRINE_SESSION_LOGITS_HASH: equal on every device,

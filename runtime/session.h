@@ -1,0 +1,80 @@
+// A conversation: a sequence with its sampler and its half-shown text. One thread at a time, but
+// for Cancel. The engine outlives it.
+#ifndef TRINE_RUNTIME_SESSION_H_
+#define TRINE_RUNTIME_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/engine.h"
+#include "runtime/logits_hash.h"
+#include "runtime/sampling/sampler.h"
+#include "runtime/sampling/stop_matcher.h"
+#include "runtime/sequence.h"
+#include "runtime/tokenizer/detokenizer.h"
+
+namespace trine {
+
+struct SessionOptions {
+  SamplerOptions sampler;
+  std::vector<std::string> stop;
+  bool logits_hash = false;   // keep the exactness oracle; computes every row of the prompt
+  bool show_special = false;  // control tokens appear in the text
+  bool ignore_eos = false;    // end-of-generation tokens are tokens like others
+};
+
+class Session {
+ public:
+  static absl::StatusOr<std::unique_ptr<Session>> Create(Engine* engine,
+                                                         const SessionOptions& options);
+
+  // Tokens of a prompt, evaluated by the next Evaluate or generation.
+  absl::Status Append(std::span<const int32_t> tokens);
+  absl::Status AppendText(std::string_view text, const EncodeOptions& encode);
+  // Back to the first n tokens; 0 starts afresh. The last one that stays is evaluated again, so
+  // that a generation can go on from there.
+  void Truncate(int64_t n);
+  absl::Status Evaluate();
+
+  // The next token, which becomes part of the sequence. FAILED_PRECONDITION without logits of the
+  // last token: nothing was evaluated.
+  absl::StatusOr<int32_t> Sample();
+
+  // From any thread: the call under way, or else the next one, ends with CANCELLED, a generation
+  // with kCancelled.
+  void Cancel() { sequence_->Cancel(); }
+
+  Engine& engine() const { return *engine_; }
+  const Sequence& sequence() const { return *sequence_; }
+  std::span<const float> logits() const { return sequence_->logits(); }
+  const LogitsHash& logits_hash() const { return hash_; }
+
+ private:
+  friend class GenerateLoop;
+  friend absl::Status EvaluateTogether(std::span<Session* const> sessions);
+  Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop);
+  void BeginText();  // what is generated next begins a text of its own
+
+  Engine* engine_;
+  SessionOptions options_;
+  std::unique_ptr<Sequence> sequence_;
+  Sampler sampler_;
+  int64_t accepted_ = 0;  // tokens of the sequence the sampler knows of
+  Detokenizer detokenizer_;
+  StopMatcher stop_;
+  bool text_goes_on_ = false;  // characters or stop strings may be half complete
+  LogitsHash hash_;
+};
+
+// Brings the pending tokens of several sessions of one engine through the model together.
+absl::Status EvaluateTogether(std::span<Session* const> sessions);
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_SESSION_H_
