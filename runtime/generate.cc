@@ -46,7 +46,7 @@ class GenerateLoop {
                std::span<Generation> results)
       : engine_(sessions.front()->engine_) {
     for (size_t i = 0; i < sessions.size(); ++i) {
-      jobs_.push_back({sessions[i], &options[i], &results[i]});
+      jobs_.emplace_back(sessions[i], &options[i], &results[i]);
     }
   }
 
@@ -71,6 +71,7 @@ class GenerateLoop {
 
  private:
   struct Job {
+    Job(Session* s, const GenerateOptions* o, Generation* r) : session(s), options(o), result(r) {}
     Session* session;
     const GenerateOptions* options;
     Generation* result;
