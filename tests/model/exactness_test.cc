@@ -27,6 +27,15 @@ constexpr char kShippedHash[] = "1-757492e183518ad6";
 class ExactnessTest : public testing::Test {
  protected:
   void TearDown() override { unsetenv("TRINE_CPU_ISA"); }
+  // Watched by ThreadSanitizer, 700 tokens take minutes; what it is to watch is in the tests that
+  // do not ask for this.
+  static bool TooSlowHere() {
+#if defined(__SANITIZE_THREAD__)
+    return true;
+#else
+    return false;
+#endif
+  }
   static std::string Hash(const EngineOptions& options) {
     const auto engine = MustLoad(options);
     return engine == nullptr ? "no engine" : HashOf(engine.get(), LongPrompt());
@@ -34,6 +43,7 @@ class ExactnessTest : public testing::Test {
 };
 
 TEST_F(ExactnessTest, ThreadsDoNotShow) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   for (uint32_t threads : {1u, 2u, 4u}) {
     EngineOptions options = TestOptions(ShippedModel());
     options.threads = threads;
@@ -42,6 +52,7 @@ TEST_F(ExactnessTest, ThreadsDoNotShow) {
 }
 
 TEST_F(ExactnessTest, TheCutOfThePromptDoesNotShow) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   for (int64_t batch : {1, 7, 64}) {  // 512 is the default
     EngineOptions options = TestOptions(ShippedModel());
     options.batch_tokens = batch;
@@ -50,6 +61,7 @@ TEST_F(ExactnessTest, TheCutOfThePromptDoesNotShow) {
 }
 
 TEST_F(ExactnessTest, TheSplitDoesNotShow) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   for (const char* split : {"cpu:32", "cpu:1,cpu:31", "cpu:4,cpu:12,cpu:16"}) {
     EngineOptions options = TestOptions(ShippedModel());
     options.tensor_split = split;
@@ -58,12 +70,14 @@ TEST_F(ExactnessTest, TheSplitDoesNotShow) {
 }
 
 TEST_F(ExactnessTest, MappedOrReadDoesNotShow) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   EngineOptions options = TestOptions(ShippedModel());
   options.use_mmap = false;
   EXPECT_EQ(Hash(options), kShippedHash);
 }
 
 TEST_F(ExactnessTest, TheInstructionSetDoesNotShow) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   for (const char* level : {"baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod"}) {
     setenv("TRINE_CPU_ISA", level, 1);
     auto engine = Engine::Load(TestOptions(ShippedModel()));
@@ -83,6 +97,7 @@ TEST_F(ExactnessTest, TheInstructionSetDoesNotShow) {
 }
 
 TEST_F(ExactnessTest, CompanyInThePassDoesNotShow) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   EngineOptions options = TestOptions(ShippedModel());
   options.max_sequences = 5;
   options.context = 1024;
@@ -135,6 +150,7 @@ TEST_F(ExactnessTest, ThreadsThatGenerateAtOnceGetTheirOwnAnswers) {
 }
 
 TEST_F(ExactnessTest, GoingBackAndOnAgainGivesTheSameLogits) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   const auto engine = MustLoad(TestOptions(ShippedModel()));
   ASSERT_NE(engine, nullptr);
   const std::vector<int32_t> tokens = LongPrompt();
@@ -153,6 +169,7 @@ TEST_F(ExactnessTest, GoingBackAndOnAgainGivesTheSameLogits) {
 
 // The other cache types have hashes of their own, equal for every cut.
 TEST_F(ExactnessTest, OtherCachesAreExactToo) {
+  if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   for (const char* type : {"f32", "bf16", "q8_0"}) {
     EngineOptions options = TestOptions(ShippedModel());
     options.kv_type_k = options.kv_type_v = type;
