@@ -1,5 +1,4 @@
 // The C API over the C++ runtime: nothing thrown here reaches the caller.
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -7,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_split.h"
+#include "runtime/c_api_support.h"
 #include "runtime/machine_report.h"
 #include "runtime/version.h"
 #include "trine/backend.h"
@@ -33,11 +33,8 @@ int32_t trine_detect(const trine_detect_options* given, char** json) {
   if (json == nullptr) return TRINE_INVALID_ARGUMENT;
   *json = nullptr;
   try {
-    trine_detect_options options{};
-    if (given != nullptr) {
-      if (given->struct_size < sizeof(uint32_t)) return TRINE_INVALID_ARGUMENT;
-      std::memcpy(&options, given, std::min<size_t>(given->struct_size, sizeof(options)));
-    }
+    trine_detect_options options;
+    if (!trine::c_api::ReadStruct(given, &options)) return TRINE_INVALID_ARGUMENT;
     trine::MachineOptions machine;
     if (options.root != nullptr) machine.root = options.root;
     if (options.plugins != nullptr) {

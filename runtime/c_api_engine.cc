@@ -1,6 +1,7 @@
 // Engines and tokens in the C API.
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/c_api_support.h"
 
@@ -13,6 +14,9 @@ std::string TextOr(const char* text, const char* fallback) {
 
 absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   if (given.model == nullptr) return NullArgument("model");
+  const absl::Status flags =
+      CheckFlags(given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY);
+  if (!flags.ok()) return flags;
   EngineOptions options;
   options.model_path = given.model;
   options.tensor_split = TextOr(given.tensor_split, "");
@@ -101,6 +105,7 @@ int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t byte
   return Guarded(why, [&]() -> absl::Status {
     if (engine == nullptr) return NullArgument("engine");
     if (text == nullptr && bytes != 0) return NullArgument("text");
+    if (absl::Status s = CheckFlags(flags, kTokenizeFlags); !s.ok()) return s;
     const auto ids = engine->engine->tokenizer()->Encode(
         std::string_view(text == nullptr ? "" : text, bytes),
         {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
@@ -115,6 +120,13 @@ int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size
   return Guarded(why, [&]() -> absl::Status {
     if (engine == nullptr) return NullArgument("engine");
     if (tokens == nullptr && count != 0) return NullArgument("tokens");
+    const int32_t n_vocab = engine->engine->tokenizer()->vocab_size();
+    for (size_t i = 0; i < count; ++i) {
+      if (tokens[i] < 0 || tokens[i] >= n_vocab) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("token ", tokens[i], " is not in the vocabulary of ", n_vocab));
+      }
+    }
     const std::string decoded =
         engine->engine->tokenizer()->Decode(absl::Span<const int32_t>(tokens, count));
     return CopyOut(decoded.data(), decoded.size(), text, capacity, bytes);

@@ -31,7 +31,7 @@ trine_sampler_options DefaultSampler() {
 absl::StatusOr<SamplerOptions> MakeSampler(const trine_sampler_options* given) {
   SamplerOptions options;
   if (given == nullptr) return options;
-  if (given->struct_size < sizeof(uint32_t)) return BadStruct("sampler");
+  if (!PlausibleSize(*given)) return BadStruct("sampler");
   // A shorter struct of an older caller leaves the rest as it is by default.
   trine_sampler_options o = DefaultSampler();
   std::memcpy(&o, given, std::min<size_t>(given->struct_size, sizeof(o)));
@@ -65,6 +65,9 @@ absl::StatusOr<SamplerOptions> MakeSampler(const trine_sampler_options* given) {
 absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given) {
   trine_session_options read;
   if (!ReadStruct(given, &read)) return BadStruct("options");
+  constexpr uint32_t kKnown =
+      TRINE_SESSION_LOGITS_HASH | TRINE_SESSION_IGNORE_END | TRINE_SESSION_SHOW_SPECIAL;
+  if (absl::Status s = CheckFlags(read.flags, kKnown); !s.ok()) return s;
   SessionOptions options;
   options.logits_hash = (read.flags & TRINE_SESSION_LOGITS_HASH) != 0;
   options.ignore_eos = (read.flags & TRINE_SESSION_IGNORE_END) != 0;
@@ -85,6 +88,7 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
   if (given == nullptr) return options;
   trine_generate_options read;
   if (!ReadStruct(given, &read)) return BadStruct("options");
+  if (absl::Status s = CheckFlags(read.flags, TRINE_GENERATE_MORE_FOLLOWS); !s.ok()) return s;
   options.max_tokens = read.max_tokens;
   options.more_follows = (read.flags & TRINE_GENERATE_MORE_FOLLOWS) != 0;
   if (read.on_text != nullptr) {
@@ -213,6 +217,7 @@ int32_t trine_session_append_text(trine_session* session, const char* text, size
   return Guarded(why, [&]() -> absl::Status {
     if (session == nullptr) return NullArgument("session");
     if (text == nullptr && bytes != 0) return NullArgument("text");
+    if (absl::Status s = CheckFlags(flags, kTokenizeFlags); !s.ok()) return s;
     return session->session->AppendText(
         std::string_view(text == nullptr ? "" : text, bytes),
         {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
@@ -280,6 +285,9 @@ void trine_session_cancel(trine_session* session) {
 int32_t trine_session_logits_hash(const trine_session* session, char* text, size_t capacity) {
   return Guarded(nullptr, [&]() -> absl::Status {
     if (session == nullptr || text == nullptr) return NullArgument("session or text");
+    if (!session->session->keeps_logits_hash()) {
+      return absl::FailedPreconditionError("the session was opened without a logits hash");
+    }
     const std::string hash = session->session->logits_hash().Text();
     if (hash.size() + 1 > capacity) {
       return absl::OutOfRangeError(absl::StrCat("the text takes ", hash.size() + 1, " bytes"));

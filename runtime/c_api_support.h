@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "runtime/engine.h"
 #include "runtime/generate.h"
+#include "runtime/printable.h"
 #include "trine/trine.h"
 
 struct trine_engine {
@@ -26,13 +27,19 @@ struct trine_session {
 
 namespace trine::c_api {
 
+// A size that some version of the struct can have had: no member is cut in two.
+template <class T>
+bool PlausibleSize(const T& given) {
+  return given.struct_size >= sizeof(uint32_t) && given.struct_size % alignof(T) == 0;
+}
+
 // The caller's struct in this library's size; members the caller does not know are 0. False when
 // its struct_size can't be one.
 template <class T>
 bool ReadStruct(const T* given, T* out) {
   *out = T{};
   if (given == nullptr) return true;
-  if (given->struct_size < sizeof(uint32_t)) return false;
+  if (!PlausibleSize(*given)) return false;
   std::memcpy(out, given, std::min<size_t>(given->struct_size, sizeof(T)));
   return true;
 }
@@ -53,7 +60,7 @@ void CopyText(const std::string& text, char (&out)[N]) {
 inline int32_t Report(const absl::Status& status, trine_failure* why) {
   trine_failure failure{};
   failure.status = static_cast<int32_t>(status.code());
-  CopyText(std::string(status.message()), failure.message);
+  CopyText(Printable(std::string(status.message())), failure.message);
   WriteStruct(failure, why);
   return failure.status;
 }
@@ -68,10 +75,19 @@ inline int32_t ReportPlainly(absl::StatusCode code, const char* message, trine_f
 }
 
 inline absl::Status BadStruct(const char* name) {
-  return absl::InvalidArgumentError(std::string(name) + ": struct_size is not set");
+  return absl::InvalidArgumentError(std::string(name) +
+                                    ": struct_size is not set, or no size of it");
 }
 inline absl::Status NullArgument(const char* name) {
   return absl::InvalidArgumentError(std::string(name) + " is NULL");
+}
+
+inline constexpr uint32_t kTokenizeFlags = TRINE_TOKENIZE_NO_SPECIAL | TRINE_TOKENIZE_PARSE_SPECIAL;
+
+// A bit nobody has defined means that the caller expects something of it.
+inline absl::Status CheckFlags(uint32_t flags, uint32_t known) {
+  if ((flags & ~known) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("flags has bits this version does not know");
 }
 
 // Runs a call's body, which returns absl::Status. Nothing thrown in it reaches the caller.

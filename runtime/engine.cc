@@ -194,6 +194,17 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
   engine->batcher_ = std::make_unique<Batcher>(engine->model_.get());
 
+  for (const PluginFinding& plugin : engine->devices_->inventory().registry.plugins) {
+    const auto& named = options.plugins.search.explicit_paths;
+    if (plugin.accepted || std::find(named.begin(), named.end(), plugin.path) == named.end())
+      continue;
+    log(TRINE_LOG_WARNING, absl::StrCat(plugin.path, " is not used: ", plugin.reason));
+  }
+  const size_t processors = engine->devices_->inventory().machine.cpu.usable_cpus.size();
+  if (processors != 0 && engine->threads() > processors) {
+    log(TRINE_LOG_WARNING, absl::StrCat(engine->threads(), " threads share ", processors,
+                                        " processors: fewer are faster"));
+  }
   if (options.lock_memory) {
     const absl::Status locked = engine->file_->Lock();
     if (!locked.ok()) log(TRINE_LOG_WARNING, std::string(locked.message()));

@@ -54,6 +54,7 @@ class Session {
   const Sequence& sequence() const { return *sequence_; }
   std::span<const float> logits() const { return sequence_->logits(); }
   const LogitsHash& logits_hash() const { return hash_; }
+  bool keeps_logits_hash() const { return options_.logits_hash; }
 
  private:
   friend class GenerateLoop;

@@ -275,6 +275,43 @@ TEST_F(CApiModelTest, NullAndNonsenseAreRefused) {
   trine_engine_close(nullptr);
 }
 
+TEST_F(CApiModelTest, SizesThatCutAMemberAreRefused) {
+  trine_failure why = Failure();
+  trine_engine_options options = Options(file_->path());
+  trine_engine* engine = nullptr;
+  for (uint32_t size : {5u, 10u, 12u, 18u, 99u}) {
+    options.struct_size = size;
+    EXPECT_EQ(trine_engine_open(&options, &engine, &why), kInvalidArgument) << size;
+  }
+  trine_sampler_options sampler;
+  trine_sampler_options_init(&sampler, sizeof(sampler));
+  trine_session_options session_options{};
+  trine_session* session = nullptr;
+  session_options.sampler = &sampler;
+  session_options.struct_size = 10;
+  EXPECT_EQ(trine_session_open(engine_, &session_options, &session, &why), kInvalidArgument);
+  session_options.struct_size = sizeof(session_options);
+  sampler.struct_size = 77;
+  EXPECT_EQ(trine_session_open(engine_, &session_options, &session, &why), kInvalidArgument);
+}
+
+TEST_F(CApiModelTest, UnknownFlagsAndTokensAreRefused) {
+  trine_failure why = Failure();
+  trine_engine_options options = Options(file_->path());
+  options.flags = 0xfffffff0u;
+  trine_engine* engine = nullptr;
+  EXPECT_EQ(trine_engine_open(&options, &engine, &why), kInvalidArgument);
+  size_t count = 0;
+  EXPECT_EQ(trine_tokenize(engine_, "a", 1, 0xff00u, nullptr, 0, &count, &why), kInvalidArgument);
+  const int32_t outside[] = {-1, 99999999};
+  char text[8];
+  EXPECT_EQ(trine_detokenize(engine_, outside, 2, text, sizeof(text), &count, &why),
+            kInvalidArgument);
+  trine_session* session = Open();
+  EXPECT_EQ(trine_session_logits_hash(session, text, sizeof(text)), kFailedPrecondition);
+  trine_session_close(session);
+}
+
 TEST_F(CApiModelTest, BadRequestsLoseNothing) {
   trine_session* session = Open();
   trine_failure why = Failure();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/machine_report.h"
+#include "runtime/printable.h"
 #include "tools/cli/default_model.h"
 #include "tools/cli/progress.h"
 
@@ -15,8 +16,6 @@ void Warn(uint32_t level, const std::string& message) {
   if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
 }
 
-std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
-
 absl::StatusOr<std::string> SplitText(const EngineArguments& a) {
   if (a.device.empty()) return a.tensor_split;
   if (a.tensor_split.empty()) return absl::StrCat(a.device, ":100%");
@@ -26,8 +25,9 @@ absl::StatusOr<std::string> SplitText(const EngineArguments& a) {
 }  // namespace
 
 void AddEngineOptions(CLI::App* command, const std::string& context_help, EngineArguments* a) {
-  command->add_option("-m,--model", a->model,
-                      "GGUF file (default: the model that comes with trine)");
+  command
+      ->add_option("-m,--model", a->model, "GGUF file (default: the model that comes with trine)")
+      ->check(NotEmpty);
   command->add_option("-c,--ctx-size", a->context, context_help)
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 30));
   command->add_option("-b,--batch-size", a->batch, "Most tokens of a prompt read in one go")
@@ -81,6 +81,10 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.threads = static_cast<uint32_t>(a.threads);
   options.kv_type_k = a.cache_type_k;
   options.kv_type_v = a.cache_type_v;
+  if (a.gpu_layers >= 0 && !(a.tensor_split.empty() && a.device.empty())) {
+    return absl::InvalidArgumentError(
+        "--gpu-layers can't be combined with --tensor-split or --device");
+  }
   auto split = SplitText(a);
   if (!split.ok()) return split.status();
   options.tensor_split = *split;
@@ -106,8 +110,10 @@ void PrintDevices(const EngineArguments& a) {
   }
 }
 
+std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
 int Complain(const absl::Status& status) {
-  std::fprintf(stderr, "trine: %s\n", std::string(status.message()).c_str());
+  std::fprintf(stderr, "trine: %s\n", Printable(std::string(status.message())).c_str());
   return 1;
 }
 

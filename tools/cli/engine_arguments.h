@@ -42,6 +42,9 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& argume
 // For --list-devices.
 void PrintDevices(const EngineArguments& arguments);
 
+// For CLI::Option::check: refuses "".
+std::string NotEmpty(const std::string& text);
+
 // "trine: message" on stderr; returns the exit code of a failure.
 int Complain(const absl::Status& status);
 

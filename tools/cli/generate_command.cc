@@ -1,6 +1,8 @@
 // trine generate: text in, text out.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -47,10 +49,20 @@ struct GenerateArguments {
 // the handler is, and taken away after it.
 std::span<Session* const> interruptible;
 volatile std::sig_atomic_t interrupted = 0;
+timespec interrupted_at;
 
+// Twice is meant, unless it came twice at once: to the process, and to its group.
 void OnInterrupt(int) {
-  if (interrupted != 0) _exit(kInterrupted);  // twice is meant
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  if (interrupted != 0) {
+    const double waited = static_cast<double>(now.tv_sec - interrupted_at.tv_sec) +
+                          1e-9 * static_cast<double>(now.tv_nsec - interrupted_at.tv_nsec);
+    if (waited > 0.3) _exit(kInterrupted);
+    return;
+  }
   interrupted = 1;
+  interrupted_at = now;
   for (Session* session : interruptible) session->Cancel();
 }
 
@@ -158,8 +170,10 @@ int Generate(const GenerateArguments& a) {
     PrintDevices(a.engine);
     return 0;
   }
-  const auto prompt = ReadPrompt(a.prompt);
+  auto prompt = ReadPrompt(a.prompt);
   if (!prompt.ok()) return Complain(prompt.status());
+  // The newline that ends a file's last line is the editor's, not the author's.
+  if (!a.prompt.file.empty() && !prompt->empty() && prompt->back() == '\n') prompt->pop_back();
   const auto sampler = MakeSamplerOptions(a.sampling);
   if (!sampler.ok()) return Complain(sampler.status());
   const auto begin = std::chrono::steady_clock::now();
@@ -207,6 +221,10 @@ int Generate(const GenerateArguments& a) {
     if (a.logits_hash)
       std::printf("logits hash: %s\n", (*sessions)[0]->logits_hash().Text().c_str());
     PrintSpeed(results[0]);
+  }
+  if (a.n_predict >= 0 && results[0].finish == FinishReason::kContextFull) {
+    std::fprintf(stderr, "trine: the context of %lld is full: -c takes more\n",
+                 static_cast<long long>((*engine)->context()));
   }
   return interrupted != 0 ? kInterrupted : 0;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/printable.h"
 #include "runtime/version.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
@@ -36,8 +37,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::ParseError& wrong) {
-    const std::string what = wrong.what();
-    std::fprintf(stderr, "trine: %s (see --help)\n", what.substr(0, what.find('\n')).c_str());
+    std::fprintf(stderr, "trine: %s (see --help)\n", trine::Printable(wrong.what()).c_str());
     return kUsage;
   }
   if (!run) {

@@ -6,6 +6,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/default_model.h"
+#include "tools/cli/engine_arguments.h"
 #include "tools/cli/show_report.h"
 
 namespace trine {
@@ -21,8 +22,7 @@ int ShowModel(const ShowArguments& arguments) {
   const auto file =
       gguf::File::Open(arguments.model.empty() ? DefaultModelPath() : arguments.model);
   if (!file.ok()) {
-    std::fprintf(stderr, "trine: %s\n", std::string(file.status().message()).c_str());
-    return 1;
+    return Complain(file.status());
   }
   const std::string text =
       arguments.json ? FormatModelJson(**file) : FormatModel(**file, arguments.tensors);
@@ -40,10 +40,14 @@ void AddShowCommand(CLI::App* app, Run* run) {
       "model",
       "Show a model file's metadata, tensors and sizes, and the memory running it would take");
   CLI::Option* option =
-      model->add_option("-m,--model", arguments->model,
-                        "A GGUF file, or any part of a split one (default: the model that comes "
-                        "with the program)");
-  model->add_option("FILE", arguments->model, "The same, without -m")->excludes(option);
+      model
+          ->add_option("-m,--model", arguments->model,
+                       "A GGUF file, or any part of a split one (default: the model that comes "
+                       "with the program)")
+          ->check(NotEmpty);
+  model->add_option("FILE", arguments->model, "The same, without -m")
+      ->excludes(option)
+      ->check(NotEmpty);
   model->add_flag("--tensors", arguments->tensors, "List every tensor, not a summary");
   model->add_flag("--json", arguments->json, "Print everything as JSON");
   model->callback([arguments, run] { *run = [arguments] { return ShowModel(*arguments); }; });

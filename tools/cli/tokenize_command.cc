@@ -18,6 +18,7 @@
 #include "runtime/tokenizer/utf8.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/default_model.h"
+#include "tools/cli/engine_arguments.h"
 #include "tools/cli/read_input.h"
 
 namespace trine {
@@ -136,8 +137,10 @@ void AddTokenizeCommand(CLI::App* app, Run* run) {
       "tokenize",
       "Show a text as the model's tokens, or tokens as text. Without -p and -f the text "
       "is read from standard input");
-  command->add_option("-m,--model", arguments->model,
-                      "The GGUF file whose tokenizer to use; without it the shipped model's");
+  command
+      ->add_option("-m,--model", arguments->model,
+                   "The GGUF file whose tokenizer to use; without it the shipped model's")
+      ->check(NotEmpty);
   AddPromptOptions(command, "The text to take apart", &arguments->source);
   command->add_flag("--ids", arguments->ids, "Print the ids alone, as [1, 2, 3]");
   command->add_flag("--json", arguments->json, "Print JSON");
@@ -159,8 +162,7 @@ void AddTokenizeCommand(CLI::App* app, Run* run) {
     *run = [arguments] {
       const absl::Status status = Tokenize(*arguments);
       if (status.ok()) return 0;
-      std::fprintf(stderr, "trine: %s\n", std::string(status.message()).c_str());
-      return 1;
+      return Complain(status);
     };
   });
 }
