@@ -13,35 +13,12 @@
 #include "kernels/cpu/check.h"
 #include "kernels/cpu/float_check.h"
 #include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/levels.h"
 #include "kernels/quant/test_util.h"
 #include "kernels/reference/ops.h"
 #include "kernels/reference/test_tensor.h"
 
 namespace trine::cpu_kernels {
-
-// The reference as a table; without matrix products.
-inline constexpr KernelTable kReferenceTable = {
-    .level = "reference",
-    .copy = reference::Copy,
-    .gather_rows = reference::GatherRows,
-    .add = reference::Add,
-    .mul = reference::Mul,
-    .scale = reference::Scale,
-    .softcap = reference::Softcap,
-    .activation = reference::Activation,
-    .glu = reference::Glu,
-    .rms_norm = reference::RmsNorm,
-    .layer_norm = reference::LayerNorm,
-    .rope = reference::Rope,
-    .kv_store = reference::KvStore,
-    .attention = reference::Attention,
-    .moe_route = reference::MoeRoute,
-    .moe_combine = reference::MoeCombine,
-    .top_k = reference::TopK,
-    .quantize_activations = nullptr,
-    .matmul = nullptr,
-    .moe_matmul = nullptr,
-};
 
 class CaseRunner {
  public:
@@ -55,7 +32,7 @@ class CaseRunner {
   void Compare(const std::string& what, const reference::Tensor& dst, int64_t units, Run run,
                bool uses_f16 = false) {
     const std::vector<std::byte> before = dst.bytes();
-    run(kReferenceTable, Range{0, units});
+    run(kReferenceLevel, Range{0, units});
     const std::vector<std::byte> expected = dst.bytes();
     const int64_t middle = (units + 1) / 3;
     for (const bool flush : {false, true}) {
