@@ -72,6 +72,14 @@ TensorId OpGraph::AddReshape(TensorId tensor, const Shape& shape) {
   return static_cast<TensorId>(tensors_.size() - 1);
 }
 
+TensorId OpGraph::AddView(TensorId tensor, const Shape& shape, const Shape& strides,
+                          uint64_t offset) {
+  const TensorId id = AddReshape(tensor, shape);
+  std::copy(strides.begin(), strides.end(), tensors_[id].strides);
+  tensors_[id].offset += offset;
+  return id;
+}
+
 void OpGraph::SetOffset(TensorId id, uint64_t offset) {
   tensors_[id].offset = offset;
   slots_[tensors_[id].slot].bytes = offset + Bytes(id);

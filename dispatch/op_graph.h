@@ -42,6 +42,9 @@ class OpGraph {
   // The same memory, packed in another shape of the same size.
   TensorId AddReshape(TensorId tensor, const Shape& shape);
 
+  // Part of the same memory: `strides` in bytes, the first of them 0, `offset` bytes further on.
+  TensorId AddView(TensorId tensor, const Shape& shape, const Shape& strides, uint64_t offset);
+
   void AddOp(uint32_t kind, std::vector<TensorId> in, std::vector<TensorId> out) {
     Append(kind, std::move(in), std::move(out), nullptr, 0);
   }

@@ -11,29 +11,10 @@
 namespace trine {
 namespace {
 
-// Llama 3's frequency factors; empty where the file has none.
-absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, int64_t pairs) {
-  const gguf::TensorInfo* t = file.FindTensor("rope_freqs.weight");
-  if (t == nullptr) return std::vector<float>();
-  if (t->type != quant::Type::kF32 || t->dims[0] != pairs || t->Rows() != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rope_freqs.weight must be ", pairs, " values of f32"));
-  }
-  const auto* values = reinterpret_cast<const float*>(t->data);
-  std::vector<float> factors(values, values + pairs);
-  for (float f : factors) {
-    if (!(f >= 1e-6f && f <= 1e6f)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("rope_freqs.weight holds ", f, ": factors lie between 1e-6 and 1e6"));
-    }
-  }
-  return factors;
-}
-
 // A tensor that no op reads means that the description does not fit the file.
 absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config,
                           const std::vector<SegmentGraph>& graphs) {
-  std::set<std::string_view> used = {"rope_freqs.weight"};
+  std::set<std::string_view> used;
   for (const SegmentGraph& g : graphs) {
     for (const WeightUse& w : g.weights) used.insert(w.info->name);
   }
@@ -41,9 +22,8 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config,
   std::string example;
   for (const gguf::TensorInfo& t : file.tensors()) {
     // What old converters wrote beside the weights and no engine reads.
-    if (used.count(t.name) != 0 || absl::EndsWith(std::string(t.name), ".attn_rot_embd.weight")) {
-      continue;
-    }
+    const bool ignored = absl::EndsWith(std::string(t.name), ".attn_rot_embd.weight");
+    if (used.count(t.name) != 0 || IsRopeFactors(t.name) || ignored) continue;
     if (unused++ == 0) example = std::string(t.name);
   }
   if (unused == 0) return absl::OkStatus();
@@ -97,9 +77,13 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   model->config_ = config;
   model->limits_ = limits;
   model->places_ = std::move(places);
-  auto factors = ReadRopeFactors(*file, config.rope.dims / 2);
+  auto factors = ReadRopeFactors(*file, config.rope, limits.max_context);
   if (!factors.ok()) return factors.status();
   model->rope_ = std::make_unique<RopeTable>(config.rope, *factors);
+  if (config.rope_windowed.has_value()) {
+    model->rope_windowed_ =
+        std::make_unique<RopeTable>(*config.rope_windowed, std::vector<float>());
+  }
 
   std::vector<SegmentGraph> graphs;
   std::vector<const gguf::TensorInfo*> weights;
@@ -156,10 +140,10 @@ void Model::PrepareInputs(const Batch& batch) {
   kv_slots_.clear();
   kv_lengths_.clear();
   rope_rows_.clear();
+  rope_windowed_rows_.clear();
   q_offsets_.assign(1, 0);
   const auto table_width = static_cast<size_t>(limits_.max_blocks_per_sequence());
   block_table_.assign(table_width * batch.parts.size(), 0);
-  const auto rope_width = static_cast<size_t>(2 * rope_->pairs());
   int64_t longest = 1;
   for (size_t s = 0; s < batch.parts.size(); ++s) {
     const BatchPart& part = batch.parts[s];
@@ -168,8 +152,8 @@ void Model::PrepareInputs(const Batch& batch) {
     for (int64_t i = 0; i < n; ++i) {
       const int64_t position = part.first_position + i;
       kv_slots_.push_back(part.blocks->SlotOf(position));
-      rope_rows_.resize(rope_rows_.size() + rope_width);
-      rope_->Row(position, rope_rows_.data() + rope_rows_.size() - rope_width);
+      rope_->AppendRow(position, &rope_rows_);
+      if (rope_windowed_ != nullptr) rope_windowed_->AppendRow(position, &rope_windowed_rows_);
     }
     q_offsets_.push_back(static_cast<int32_t>(tokens_.size()));
     kv_lengths_.push_back(static_cast<int32_t>(part.first_position + n));
@@ -196,6 +180,7 @@ absl::Status Model::WriteInputs(Stage& stage) {
   };
   write(stage.io.tokens, tokens_);
   write(stage.io.rope, rope_rows_);
+  write(stage.io.rope_windowed, rope_windowed_rows_);
   write(stage.io.kv_slots, kv_slots_);
   write(stage.io.block_table, block_table_);
   write(stage.io.q_offsets, q_offsets_);

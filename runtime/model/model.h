@@ -86,13 +86,14 @@ class Model {
   SegmentLimits limits_;
   std::vector<SegmentPlace> places_;
   std::unique_ptr<RopeTable> rope_;
+  std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one
   std::vector<Stage> stages_;
   uint64_t kv_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
 
   // The batch's metadata, as it is written to every segment; kept to allocate nothing per pass.
   std::vector<int32_t> tokens_, kv_slots_, block_table_, q_offsets_, kv_lengths_, output_rows_;
-  std::vector<float> rope_rows_, hidden_, logits_;
+  std::vector<float> rope_rows_, rope_windowed_rows_, hidden_, logits_;
   std::vector<int64_t> params_;
 };
 

@@ -6,32 +6,29 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/model/model_config.h"
+#include "runtime/model/rope_config.h"
 
 namespace trine {
 
 class RopeTable {
  public:
-  // `factors` divide the frequencies, one per pair (Llama 3's rope_freqs.weight); empty: none.
+  // `factors` divide the frequencies, one per pair; empty: none.
   RopeTable(const RopeConfig& config, const std::vector<float>& factors);
 
   int64_t pairs() const { return static_cast<int64_t>(frequencies_.size()); }
 
   // 2 * pairs values: the cosines of the position's angles, then the sines, canonical.
   void Row(int64_t position, float* out) const;
+  void AppendRow(int64_t position, std::vector<float>* rows) const {
+    const size_t begin = rows->size();
+    rows->resize(begin + 2 * frequencies_.size());
+    Row(position, rows->data() + begin);
+  }
 
  private:
   std::vector<double> frequencies_;  // radians per position
+  double magnitude_;
 };
-
-// The functions behind it, exposed for tests. Errors are below 2e-15 relative (Log, Exp) and 1e-15
-// absolute (SinCos below 2^21 radians; beyond, the reduction loses accuracy, but never a defined
-// result).
-namespace exact_double {
-double Log(double x);                                     // x > 0, normal
-double Exp(double x);                                     // -700 < x < 700
-void SinCos(double angle, double* sine, double* cosine);  // 0 <= angle < 2^53
-}  // namespace exact_double
 
 }  // namespace trine
 

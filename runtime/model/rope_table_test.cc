@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/test_util.h"
+#include "runtime/model/exact_double.h"
 
 namespace trine {
 namespace {

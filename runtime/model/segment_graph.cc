@@ -16,6 +16,10 @@ void AddBatchInputs(const ModelConfig& config, const SegmentLimits& limits, Segm
   g.AddParam(TRINE_PARAM_OUTPUT_ROWS, 1, limits.max_output_rows);
   g.AddParam(TRINE_PARAM_KV_POSITIONS, 1, limits.max_context);
   s->io.rope = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.rope.dims, tokens});
+  if (config.rope_windowed.has_value()) {
+    s->io.rope_windowed =
+        g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.rope_windowed->dims, tokens});
+  }
   s->io.kv_slots = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {tokens});
   s->io.block_table =
       g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {limits.max_blocks_per_sequence(), sequences});
@@ -29,14 +33,28 @@ void AddOutput(const ModelConfig& config, Tensor x, LayerBuilder* b, SegmentGrap
   OpGraph& g = s->graph;
   const int64_t rows = -1 - static_cast<int64_t>(kParamOutputRows);
   s->io.output_rows = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {rows});
-  const Tensor h = b->RmsNorm(b->PickRows(x, s->io.output_rows), "output_norm");
+  const Tensor h = b->Norm(b->PickRows(x, s->io.output_rows), "output_norm");
   const std::string matrix = b->Has("output.weight") ? "output.weight" : "token_embd.weight";
   const TensorId weight = b->Weight(matrix, {config.n_embd, config.n_vocab}, false);
   TensorId bias = TRINE_NONE;
   if (b->Has("output.bias")) bias = b->Weight("output.bias", {config.n_vocab}, true);
   if (!b->status().ok()) return;
+  // The last step writes to where the logits are read.
   s->io.logits = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_vocab, rows});
-  g.AddOp(TRINE_OP_MATMUL, {weight, h.id, bias}, {s->io.logits});
+  const bool scaled = config.logit_scale != 1, capped = config.logit_softcap != 0;
+  const auto output_of = [&](bool last) {
+    return last ? s->io.logits : g.AddTemp({config.n_vocab, rows});
+  };
+  TensorId y = output_of(!scaled && !capped);
+  g.AddOp(TRINE_OP_MATMUL, {weight, h.id, bias}, {y});
+  if (scaled) {
+    const TensorId x_scaled = output_of(!capped);
+    g.AddOp(TRINE_OP_SCALE, {y}, {x_scaled}, trine_scale_attr{0, config.logit_scale});
+    y = x_scaled;
+  }
+  if (capped) {
+    g.AddOp(TRINE_OP_SOFTCAP, {y}, {s->io.logits}, trine_scale_attr{0, config.logit_softcap});
+  }
 }
 
 }  // namespace
@@ -48,13 +66,15 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
   if (!architecture.ok()) return architecture.status();
   SegmentGraph segment;
   AddBatchInputs(config, limits, &segment);
-  LayerBuilder b(file, config, limits, (*architecture)->rope_pairing, &segment);
+  LayerBuilder b(file, config, limits, (*architecture)->rope_pairing, (*architecture)->norm,
+                 &segment);
   const int64_t tokens = -1 - static_cast<int64_t>(kParamTokens);
 
   Tensor x;
   if (begin == 0) {
     segment.io.tokens = segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {tokens});
     x = b.Embed(segment.io.tokens, "token_embd", config.n_vocab);
+    x = b.Scale(x, config.embedding_scale);
   } else {
     x = {segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, tokens})};
     segment.io.hidden_in = x.id;

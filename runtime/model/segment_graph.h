@@ -44,16 +44,17 @@ struct KvUse {
 
 // TRINE_NONE where the segment has none.
 struct SegmentIo {
-  TensorId tokens = TRINE_NONE;       // i32 [tokens]: first segment
-  TensorId hidden_in = TRINE_NONE;    // f32 [n_embd, tokens]: all but the first
-  TensorId hidden_out = TRINE_NONE;   // f32 [n_embd, tokens]: all but the last
-  TensorId rope = TRINE_NONE;         // f32 [2 * pairs, tokens]
-  TensorId kv_slots = TRINE_NONE;     // i32 [tokens]: where each token's k and v go
-  TensorId block_table = TRINE_NONE;  // i32 [blocks, sequences]
-  TensorId q_offsets = TRINE_NONE;    // i32 [max_sequences + 1]
-  TensorId kv_lengths = TRINE_NONE;   // i32 [sequences]
-  TensorId output_rows = TRINE_NONE;  // i32 [rows], indices of tokens: last segment
-  TensorId logits = TRINE_NONE;       // f32 [n_vocab, rows]: last segment
+  TensorId tokens = TRINE_NONE;         // i32 [tokens]: first segment
+  TensorId hidden_in = TRINE_NONE;      // f32 [n_embd, tokens]: all but the first
+  TensorId hidden_out = TRINE_NONE;     // f32 [n_embd, tokens]: all but the last
+  TensorId rope = TRINE_NONE;           // f32 [2 * pairs, tokens]
+  TensorId rope_windowed = TRINE_NONE;  // the same of windowed layers that have their own
+  TensorId kv_slots = TRINE_NONE;       // i32 [tokens]: where each token's k and v go
+  TensorId block_table = TRINE_NONE;    // i32 [blocks, sequences]
+  TensorId q_offsets = TRINE_NONE;      // i32 [max_sequences + 1]
+  TensorId kv_lengths = TRINE_NONE;     // i32 [sequences]
+  TensorId output_rows = TRINE_NONE;    // i32 [rows], indices of tokens: last segment
+  TensorId logits = TRINE_NONE;         // f32 [n_vocab, rows]: last segment
 };
 
 // Parameters of a run, in the graph's order.
