@@ -46,6 +46,25 @@ TEST(OpGraphTest, ADeepChainNeedsTwoTemporaries) {
   EXPECT_EQ(CopyErrors(g), "");
 }
 
+// Two halves of each row of a temporary, as gate and up of one matrix are.
+TEST(OpGraphTest, AViewIsPartOfItsTensorsMemory) {
+  OpGraph g;
+  const int64_t m = g.AddParam(TRINE_PARAM_TOKENS, 1, 8);
+  const TensorId in = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64, m});
+  const TensorId out = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {32, m});
+  const TensorId both = g.AddTemp({64, m});
+  g.AddOp(TRINE_OP_ADD, {in, in}, {both});
+  const TensorId first = g.AddView(both, {32, m}, {0, 256}, 0);
+  const TensorId second = g.AddView(both, {32, m}, {0, 256}, 128);
+  g.AddOp(TRINE_OP_MUL, {first, second}, {out});
+  g.Finish();
+  EXPECT_EQ(CopyErrors(g), "");
+  EXPECT_EQ(TempBytes(g), 64u * 8 * 4);
+  EXPECT_EQ(g.SlotOf(first), g.SlotOf(second));
+  EXPECT_EQ(g.tensor(second).offset, 128u);
+  EXPECT_EQ(g.tensor(second).strides[1], 256);
+}
+
 TEST(OpGraphTest, ATensorInUseKeepsItsMemory) {
   OpGraph g;
   const TensorId in = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {8});

@@ -24,7 +24,7 @@ Tensor Layer(LayerBuilder& b, Tensor x) {
 void Configure(ConfigKeys& keys, ModelConfig* config) {
   RequireDense(keys, config);
   ReadWindow(keys, 4, config);
-  if (config->window == 0 || config->rope.scaling == RopeScaling::kNone) return;
+  if (config->window == 0 || config->rope.scaling == RopeScalingType::kNone) return;
   RopeConfig unscaled;
   unscaled.dims = config->rope.dims;
   unscaled.base = config->rope.base;

@@ -18,16 +18,16 @@ double YarnMagnitude(double factor, double multiplier) {
   return factor <= 1 ? 1.0 : 1.0 + (0.1 * multiplier) * exact_double::Log(factor);
 }
 
-RopeScaling ParseScaling(ConfigKeys& keys, bool has_factor) {
+RopeScalingType ParseScaling(ConfigKeys& keys, bool has_factor) {
   const std::string type = keys.StringOr("rope.scaling.type", has_factor ? "linear" : "none");
-  if (type == "none") return RopeScaling::kNone;
-  if (type == "linear") return RopeScaling::kLinear;
-  if (type == "yarn") return RopeScaling::kYarn;
-  if (type == "longrope") return RopeScaling::kLongRope;
+  if (type == "none") return RopeScalingType::kNone;
+  if (type == "linear") return RopeScalingType::kLinear;
+  if (type == "yarn") return RopeScalingType::kYarn;
+  if (type == "longrope") return RopeScalingType::kLongRope;
   keys.Fail(absl::UnimplementedError(absl::StrCat(
       keys.Name("rope.scaling.type"), " is \"", type,
       "\"; known here: none, linear, yarn, longrope, and the factors of rope_freqs.weight")));
-  return RopeScaling::kNone;
+  return RopeScalingType::kNone;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
   const char* factor_key = "rope.scaling.factor";
   if (!keys.Has(factor_key)) factor_key = "rope.scale_linear";  // how old files say it
   c.scaling = ParseScaling(keys, keys.Has(factor_key));
-  if (c.scaling == RopeScaling::kNone) return c;
+  if (c.scaling == RopeScalingType::kNone) return c;
 
   // 0 is how some files say that there is none.
   double factor = keys.FloatOr(factor_key, 0, 1e6, 1.0);
@@ -53,8 +53,8 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
   c.magnitude = keys.FloatOr("rope.scaling.attn_factor", 1e-3, 1e3, 1.0);
   const int64_t original =
       keys.IntegerOr("rope.scaling.original_context_length", 1, kMaxContext, context);
-  if (c.scaling == RopeScaling::kLongRope) c.original_context = original;
-  if (c.scaling == RopeScaling::kYarn) {
+  if (c.scaling == RopeScalingType::kLongRope) c.original_context = original;
+  if (c.scaling == RopeScalingType::kYarn) {
     c.yarn.original_context = original;
     c.yarn.beta_fast = keys.FloatOr("rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32.0);
     c.yarn.beta_slow = keys.FloatOr("rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0);
@@ -68,12 +68,12 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const RopeConfig& config,
                                                    int64_t context) {
   const char* name = kFrequencyFactors;
-  if (config.scaling == RopeScaling::kLongRope) {
+  if (config.scaling == RopeScalingType::kLongRope) {
     name = context > config.original_context ? kLongFactors : kShortFactors;
   }
   const gguf::TensorInfo* t = file.FindTensor(name);
   const int64_t pairs = config.dims / 2;
-  if (t == nullptr && config.scaling == RopeScaling::kLongRope) {
+  if (t == nullptr && config.scaling == RopeScalingType::kLongRope) {
     return absl::InvalidArgumentError(
         absl::StrCat("the file lacks the tensor ", name, ", which long rope needs"));
   }

@@ -19,14 +19,14 @@ struct YarnConfig {
   int64_t original_context = 0;
 };
 
-enum class RopeScaling { kNone, kLinear, kYarn, kLongRope };
+enum class RopeScalingType { kNone, kLinear, kYarn, kLongRope };
 
 struct RopeConfig {
   int64_t dims = 0;           // of a head that are rotated
   double base = 10000.0;      // of the frequencies
   double position_scale = 1;  // positions are multiplied by it
   double magnitude = 1;       // cosines and sines are multiplied by it
-  RopeScaling scaling = RopeScaling::kNone;
+  RopeScalingType scaling = RopeScalingType::kNone;
   YarnConfig yarn;               // kYarn
   int64_t original_context = 0;  // kLongRope: beyond it the long factors count
 };

@@ -52,7 +52,7 @@ RopeTable::RopeTable(const RopeConfig& config, const std::vector<float>& factors
     const double exponent = static_cast<double>(2 * i) / static_cast<double>(config.dims);
     const double own = exact_double::Exp(-(exponent * log_base));
     double frequency = own * config.position_scale;
-    if (config.scaling == RopeScaling::kYarn) {
+    if (config.scaling == RopeScalingType::kYarn) {
       const double share = YarnMix(config).Share(i);
       frequency = frequency * (1.0 - share) + own * share;
     }

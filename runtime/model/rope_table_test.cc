@@ -1,5 +1,6 @@
 #include "runtime/model/rope_table.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -51,6 +52,37 @@ TEST(RopeTableTest, RowsAreWhatTheFormulaSays) {
                            std::pow(500000.0, -static_cast<double>(2 * i) / 64) / factors[i];
       EXPECT_NEAR(row[i], std::cos(angle), 1e-7) << position << " " << i;
       EXPECT_NEAR(row[32 + i], std::sin(angle), 1e-7) << position << " " << i;
+    }
+  }
+}
+
+// YaRN as its paper has it, with the host's own functions.
+TEST(RopeTableTest, YarnMixesByHowOftenAPairTurns) {
+  constexpr double kPi = 3.14159265358979323846;
+  RopeConfig config;
+  config.dims = 64;
+  config.base = 150000;
+  config.position_scale = 1.0 / 32;
+  config.magnitude = 1.0 + 0.1 * std::log(32.0);
+  config.scaling = RopeScalingType::kYarn;
+  config.yarn.original_context = 4096;
+  const RopeTable table(config, {});
+  const auto pair_of = [&](double turns) {
+    return 64 * std::log(4096 / (turns * 2 * kPi)) / (2 * std::log(config.base));
+  };
+  const double low = std::floor(pair_of(32)), high = std::ceil(pair_of(1));
+  ASSERT_GT(low, 0);
+  ASSERT_LT(high, 31);
+  std::vector<float> row(64);
+  for (int64_t position : {1, 77, 4097, 100000}) {
+    table.Row(position, row.data());
+    for (int i = 0; i < 32; ++i) {
+      const double own = std::pow(config.base, -2.0 * i / 64);
+      const double share = 1 - std::clamp((i - low) / (high - low), 0.0, 1.0);
+      const double angle = static_cast<double>(position) * (own / 32 * (1 - share) + own * share);
+      const auto at = static_cast<size_t>(i);
+      EXPECT_NEAR(row[at], std::cos(angle) * config.magnitude, 2e-7) << position << " " << i;
+      EXPECT_NEAR(row[32 + at], std::sin(angle) * config.magnitude, 2e-7) << position << " " << i;
     }
   }
 }
