@@ -39,6 +39,9 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
   keys.Require(c.dims % 2 == 0 && c.dims <= head_dim,
                absl::StrCat(keys.Name("rope.dimension_count"), " is ", c.dims,
                             ": it must be even and at most the head's ", head_dim));
+  c.magnitude = keys.FloatOr("rope.scaling.attn_factor", 1e-3, 1e3, 1.0);
+  c.original_context =
+      keys.IntegerOr("rope.scaling.original_context_length", 1, kMaxContext, context);
   const char* factor_key = "rope.scaling.factor";
   if (!keys.Has(factor_key)) factor_key = "rope.scale_linear";  // how old files say it
   c.scaling = ParseScaling(keys, keys.Has(factor_key));
@@ -50,12 +53,7 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
   keys.Require(factor >= 1e-3, absl::StrCat(keys.Name(factor_key), " is ", factor,
                                             ": it must lie between 0.001 and 1000000"));
   c.position_scale = 1.0 / factor;
-  c.magnitude = keys.FloatOr("rope.scaling.attn_factor", 1e-3, 1e3, 1.0);
-  const int64_t original =
-      keys.IntegerOr("rope.scaling.original_context_length", 1, kMaxContext, context);
-  if (c.scaling == RopeScalingType::kLongRope) c.original_context = original;
   if (c.scaling == RopeScalingType::kYarn) {
-    c.yarn.original_context = original;
     c.yarn.beta_fast = keys.FloatOr("rope.scaling.yarn_beta_fast", 1e-3, 1e6, 32.0);
     c.yarn.beta_slow = keys.FloatOr("rope.scaling.yarn_beta_slow", 1e-3, 1e6, 1.0);
     const double multiplier = keys.FloatOr("rope.scaling.yarn_log_multiplier", 0, 1e3, 0.0);
@@ -67,13 +65,15 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
 
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const RopeConfig& config,
                                                    int64_t context) {
+  // Files with long rope need not say so but for having its factors.
+  const bool long_rope = config.scaling == RopeScalingType::kLongRope ||
+                         file.FindTensor(kShortFactors) != nullptr ||
+                         file.FindTensor(kLongFactors) != nullptr;
   const char* name = kFrequencyFactors;
-  if (config.scaling == RopeScalingType::kLongRope) {
-    name = context > config.original_context ? kLongFactors : kShortFactors;
-  }
+  if (long_rope) name = context > config.original_context ? kLongFactors : kShortFactors;
   const gguf::TensorInfo* t = file.FindTensor(name);
   const int64_t pairs = config.dims / 2;
-  if (t == nullptr && config.scaling == RopeScalingType::kLongRope) {
+  if (t == nullptr && long_rope) {
     return absl::InvalidArgumentError(
         absl::StrCat("the file lacks the tensor ", name, ", which long rope needs"));
   }

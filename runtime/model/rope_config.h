@@ -16,7 +16,6 @@ namespace trine {
 struct YarnConfig {
   double beta_fast = 32;
   double beta_slow = 1;
-  int64_t original_context = 0;
 };
 
 enum class RopeScalingType { kNone, kLinear, kYarn, kLongRope };
@@ -27,8 +26,8 @@ struct RopeConfig {
   double position_scale = 1;  // positions are multiplied by it
   double magnitude = 1;       // cosines and sines are multiplied by it
   RopeScalingType scaling = RopeScalingType::kNone;
-  YarnConfig yarn;               // kYarn
-  int64_t original_context = 0;  // kLongRope: beyond it the long factors count
+  int64_t original_context = 0;  // before it was extended: for YaRN and long rope
+  YarnConfig yarn;
 };
 
 // Reads rope.*, for heads of `head_dim` values and a model trained with `context` positions.

@@ -33,7 +33,7 @@ class YarnMix {
  private:
   // The pair, as a fraction, that turns this often over the original context.
   static double PairWithTurns(const RopeConfig& config, double turns) {
-    const double wavelength = static_cast<double>(config.yarn.original_context) / (turns * kTwoPi);
+    const double wavelength = static_cast<double>(config.original_context) / (turns * kTwoPi);
     return (static_cast<double>(config.dims) * exact_double::Log(wavelength)) /
            (2.0 * exact_double::Log(config.base));
   }

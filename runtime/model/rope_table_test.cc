@@ -65,7 +65,7 @@ TEST(RopeTableTest, YarnMixesByHowOftenAPairTurns) {
   config.position_scale = 1.0 / 32;
   config.magnitude = 1.0 + 0.1 * std::log(32.0);
   config.scaling = RopeScalingType::kYarn;
-  config.yarn.original_context = 4096;
+  config.original_context = 4096;
   const RopeTable table(config, {});
   const auto pair_of = [&](double turns) {
     return 64 * std::log(4096 / (turns * 2 * kPi)) / (2 * std::log(config.base));
