@@ -10,6 +10,8 @@
 
 #include "nlohmann/json.hpp"
 #include "runtime/perplexity.h"
+#include "runtime/make_model/make_model.h"
+#include "runtime/make_model/presets.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -172,6 +174,33 @@ TEST_P(TinyGoldenTest, IsClose) {
 INSTANTIATE_TEST_SUITE_P(Families, TinyGoldenTest,
                          testing::Values("llama", "llama3", "llama-linear", "llama-odd", "llama-q8",
                                          "qwen2", "qwen3", "qwen3-tied"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+// Every family `trine make-model` knows a tiny model of. A preset without golden logits fails.
+std::vector<std::string> TinyPresetNames() {
+  std::vector<std::string> names;
+  for (const ModelShape& shape : TinyPresets()) names.push_back(shape.name);
+  return names;
+}
+
+class FamilyGoldenTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(FamilyGoldenTest, IsClose) {
+  const std::string name = GetParam();
+  const ModelShape shape = *FindPreset(name);
+  const auto bytes = MakeModelBytes(shape);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const TempFile file(*bytes);
+  const bool quantised = quant::IsQuantized(shape.type) || quant::IsQuantized(shape.expert_type);
+  ExpectClose(file.path(), std::string(TRINE_GOLDEN_FOLDER) + "/" + name + ".logits.f32",
+              quantised ? 0.12 : 0.005, quantised ? 0.3f : 0.02f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, FamilyGoldenTest, testing::ValuesIn(TinyPresetNames()),
                          [](const auto& info) {
                            std::string name = info.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

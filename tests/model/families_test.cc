@@ -1,0 +1,206 @@
+// Every family, in the tiny models `trine make-model` writes: the same bits however it is run, and
+// one clear line for whatever is wrong with the file. That the bits are also the right ones is
+// golden_test's affair.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "runtime/make_model/make_model.h"
+#include "runtime/make_model/presets.h"
+#include "tests/model/engine_test_util.h"
+
+namespace trine {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<int32_t> Prompt(int64_t n_vocab) {
+  std::vector<int32_t> tokens;
+  uint32_t state = 99;
+  for (int i = 0; i < 150; ++i) {
+    state = state * 1664525u + 1013904223u;
+    tokens.push_back(static_cast<int32_t>((state >> 8) % static_cast<uint32_t>(n_vocab)));
+  }
+  return tokens;
+}
+
+// A tiny model as tensors that can be taken away or changed.
+class Parts {
+ public:
+  explicit Parts(const ModelShape& shape) : bytes_(*MakeModelBytes(shape)) {
+    file_ = *gguf::File::FromMemory(bytes_);
+    builder_.CopyMetadata(file_->metadata());
+  }
+
+  gguf::Builder& metadata() { return builder_; }
+  const std::vector<gguf::TensorInfo>& tensors() const { return file_->tensors(); }
+
+  // The file without the tensor of this name, or with it of other dimensions and all zeros.
+  std::vector<std::byte> Without(std::string_view name) const { return Write(name, {}); }
+  std::vector<std::byte> WithShape(std::string_view name, std::vector<int64_t> dims) const {
+    return Write(name, dims);
+  }
+  std::vector<std::byte> AsIs() const { return Write("", {}); }
+
+ private:
+  std::vector<std::byte> Write(std::string_view name, const std::vector<int64_t>& dims) const {
+    gguf::Builder builder = builder_;
+    std::vector<std::byte> zeros(1 << 20);
+    std::vector<absl::Span<const std::byte>> data;
+    for (const gguf::TensorInfo& t : file_->tensors()) {
+      if (t.name != name) {
+        builder.AddTensor(t.name, t.type, absl::MakeSpan(t.dims, t.rank));
+        data.emplace_back(t.data, t.bytes);
+      } else if (!dims.empty()) {
+        builder.AddTensor(t.name, t.type, dims);
+        data.emplace_back(zeros.data(), builder.tensors().back().bytes);
+      }
+    }
+    return *gguf::ToBytes(builder, data);
+  }
+
+  std::vector<std::byte> bytes_;
+  std::shared_ptr<const gguf::File> file_;
+  gguf::Builder builder_;
+};
+
+std::string LoadError(const std::vector<std::byte>& bytes) {
+  const TempFile file(bytes);
+  EngineOptions options = TestOptions(file.path());
+  options.threads = 1;
+  const auto engine = Engine::Load(options);
+  if (engine.ok()) return "loaded";
+  EXPECT_EQ(engine.status().message().find('\n'), absl::string_view::npos) << engine.status();
+  return std::string(engine.status().message());
+}
+
+class FamilyTest : public testing::TestWithParam<std::string> {
+ protected:
+  FamilyTest() : shape_(*FindPreset(GetParam())) {}
+  void TearDown() override { unsetenv("TRINE_CPU_ISA"); }
+
+  std::string Hash(const EngineOptions& options) const {
+    const auto engine = MustLoad(options);
+    return engine == nullptr ? "no engine" : HashOf(engine.get(), Prompt(shape_.vocab));
+  }
+
+  ModelShape shape_;
+};
+
+TEST_P(FamilyTest, GivesTheSameBitsHoweverItIsRun) {
+  const auto hashes = nlohmann::json::parse(std::ifstream(TRINE_GOLDEN_FOLDER "/hashes.json"));
+  const TempFile file(*MakeModelBytes(shape_));
+  EngineOptions options = TestOptions(file.path());
+  options.threads = 1;
+  const std::string expected = hashes.value(GetParam(), "none is written down");
+  EXPECT_EQ(Hash(options), expected);
+  for (const int64_t batch : {1, 7, 64}) {
+    options.batch_tokens = batch;
+    options.threads = batch == 7 ? 3 : 2;
+    EXPECT_EQ(Hash(options), expected) << batch << " tokens a pass";
+  }
+  options = TestOptions(file.path());
+  options.tensor_split = "cpu:1,cpu:" + std::to_string(shape_.layers - 1);
+  EXPECT_EQ(Hash(options), expected) << options.tensor_split;
+}
+
+TEST_P(FamilyTest, GivesTheSameBitsAtEveryLevel) {
+  const auto hashes = nlohmann::json::parse(std::ifstream(TRINE_GOLDEN_FOLDER "/hashes.json"));
+  const TempFile file(*MakeModelBytes(shape_));
+  int levels = 0;
+  for (const char* level : {"reference", "baseline", "avx2", "avxvnni", "avx512", "dotprod"}) {
+    setenv("TRINE_CPU_ISA", level, 1);
+    const auto engine = Engine::Load(TestOptions(file.path()));
+    if (!engine.ok()) continue;  // not on this machine; exactness_test looks at the reasons
+    ++levels;
+    EXPECT_EQ(HashOf(engine->get(), Prompt(shape_.vocab)), hashes.value(GetParam(), "")) << level;
+  }
+  EXPECT_GE(levels, 2);
+}
+
+TEST_P(FamilyTest, EveryMissingTensorIsNamed) {
+  const Parts parts(shape_);
+  for (const gguf::TensorInfo& t : parts.tensors()) {
+    const std::string error = LoadError(parts.Without(t.name));
+    // Without an output matrix the embedding serves, without a bias or factors there is none.
+    const bool optional = t.name == "output.weight" || t.name == "rope_freqs.weight" ||
+                          t.name.find(".bias") != std::string_view::npos;
+    if (optional && error == "loaded") continue;
+    EXPECT_THAT(error, HasSubstr(t.name.find("attn_qkv") == std::string_view::npos
+                                     ? std::string(t.name)
+                                     : "attn_q.weight"));
+  }
+}
+
+TEST_P(FamilyTest, EveryWrongShapeIsNamed) {
+  const Parts parts(shape_);
+  for (const gguf::TensorInfo& t : parts.tensors()) {
+    std::vector<int64_t> dims(t.dims, t.dims + t.rank);
+    dims.back() += 32;
+    if (quant::Traits(t.type).block_values > 32 && t.rank == 1) dims.back() += 224;
+    EXPECT_THAT(LoadError(parts.WithShape(t.name, dims)), HasSubstr(std::string(t.name)));
+  }
+}
+
+// Keys are taken away and given values of another type or no sense: a file that still loads is
+// sound, and any other says in one line which key it was.
+TEST_P(FamilyTest, EveryBadKeyIsNamed) {
+  const std::string prefix = std::string(shape_.architecture) + ".";
+  std::vector<std::string> keys;
+  Parts whole(shape_);
+  for (const auto& pair : whole.metadata().pairs()) {
+    if (pair.key.rfind(prefix, 0) == 0) keys.push_back(pair.key);
+  }
+  ASSERT_GT(keys.size(), 8u);
+  for (const std::string& key : keys) {
+    const auto expect_named = [&](const char* what, const std::string& error, bool may_load) {
+      if (may_load && error == "loaded") return;
+      EXPECT_THAT(error, testing::AnyOf(HasSubstr(key), HasSubstr("tensor "), HasSubstr(".weight"),
+                                        HasSubstr(prefix)))
+          << what << " " << key;
+    };
+    Parts parts(shape_);
+    parts.metadata().Remove(key);
+    expect_named("without", LoadError(parts.AsIs()), true);
+    parts.metadata().SetString(key, "a text");
+    expect_named("as a text", LoadError(parts.AsIs()), key.find("vocab_size") != key.npos);
+    parts.metadata().SetFloat32(key, -1e30f);
+    expect_named("of -1e30", LoadError(parts.AsIs()), true);
+    parts.metadata().SetUint32(key, 0xffffffffu);
+    expect_named("of 2^32 - 1", LoadError(parts.AsIs()), true);
+    parts.metadata().SetUint32(key, 0);
+    expect_named("of 0", LoadError(parts.AsIs()), true);
+  }
+}
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const ModelShape& shape : TinyPresets()) names.push_back(shape.name);
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, FamilyTest, testing::ValuesIn(Names()), [](const auto& info) {
+  std::string name = info.param;
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+});
+
+// Within the original context the short factors count, beyond it the long ones.
+TEST(LongRopeTest, TheContextDecidesWhichFactorsCount) {
+  ModelShape shape = *FindPreset("tiny-phi3-long");
+  const TempFile file(*MakeModelBytes(shape));
+  const std::vector<int32_t> tokens(Prompt(shape.vocab).begin(), Prompt(shape.vocab).begin() + 50);
+  const auto hash = [&](int64_t context) {
+    EngineOptions options = TestOptions(file.path());
+    options.context = context;
+    return HashOf(MustLoad(options).get(), tokens);
+  };
+  EXPECT_EQ(hash(64), hash(50));
+  EXPECT_EQ(hash(65), hash(256));
+  EXPECT_NE(hash(64), hash(65));
+}
+
+}  // namespace
+}  // namespace trine
