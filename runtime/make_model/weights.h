@@ -1,5 +1,9 @@
 // The data of a model's tensors, made in pieces of bounded size by several threads. The bytes
 // depend on the tensor and the seed alone.
+//
+// Encoding with the least error takes up to microseconds a value, too long for models of billions.
+// So only some thousand blocks of a large quantised tensor are encoded, and each block of it is
+// one of those, picked at random.
 #ifndef TRINE_RUNTIME_MAKE_MODEL_WEIGHTS_H_
 #define TRINE_RUNTIME_MAKE_MODEL_WEIGHTS_H_
 
@@ -28,6 +32,9 @@ class WeightMaker {
 
  private:
   struct Piece;
+  // From blocks of the pool, or drawn where that is empty.
+  absl::Status MakeFrom(absl::Span<const std::byte> pool, const TensorSpec& tensor,
+                        const Sink& sink);
   static void FillShare(void* piece, uint32_t worker, uint32_t workers);
 
   const uint64_t seed_;
