@@ -1,0 +1,172 @@
+#include "runtime/make_model/tensor_list.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/make_model/family.h"
+#include "runtime/make_model/rope_factors.h"
+
+namespace trine {
+namespace {
+
+using quant::Type;
+
+constexpr double kLogitSpread = 3;        // as large as in trained models
+constexpr double kAttentionSpread = 1.5;  // of q and k: heads that prefer some tokens
+constexpr double kRouterSpread = 2;       // experts that are clearly better than others
+constexpr double kVectorSpread = 0.2;     // of norms around one, and of biases
+
+double Root(int64_t n) { return std::sqrt(static_cast<double>(n)); }
+
+// The type itself where rows of `values` are whole blocks of it.
+Type FittingType(Type type, int64_t values) {
+  if (values % quant::Traits(type).block_values == 0) return type;
+  return values % quant::kGroupValues == 0 ? Type::kQ8_0 : Type::kF16;
+}
+
+class Lister {
+ public:
+  explicit Lister(const ModelShape& shape)
+      : shape_(shape),
+        family_(*FindFamily(shape.architecture)),
+        residual_spread_(
+            1 / (Root(2 * shape.layers) * (shape.residual_scale > 0 ? shape.residual_scale : 1))) {}
+
+  std::vector<TensorSpec> List() {
+    const double logits =
+        kLogitSpread * (shape_.logit_scale > 0 ? shape_.logit_scale : 1) / Root(shape_.embd);
+    const double input = 1 / (shape_.embedding_scale > 0 ? shape_.embedding_scale : 1);
+    Add("token_embd.weight", {shape_.embd, shape_.vocab}, shape_.type,
+        shape_.tied ? logits : input);
+    AddRopeFactors();
+    for (layer_ = 0; layer_ < shape_.layers; ++layer_) {
+      ListAttention();
+      ListFeedForward();
+    }
+    Norm("output_norm", shape_.embd);
+    if (!shape_.tied) {
+      Add("output.weight", {shape_.embd, shape_.vocab}, shape_.type, logits);
+    }
+    return std::move(tensors_);
+  }
+
+ private:
+  void ListAttention() {
+    const int64_t q = shape_.heads * shape_.head_dim;
+    const int64_t kv = shape_.kv_heads * shape_.head_dim;
+    const bool is_normed = family_.qk_norm != QkNorm::kNone;
+    const double qk_spread = is_normed ? 1 : kAttentionSpread;
+    if (family_.pre_norms) Norm(Name("attn_norm"), shape_.embd);
+    if (family_.fused) {
+      Linear("attn_qkv", shape_.embd, q + 2 * kv, 1, family_.qkv_bias);
+    } else {
+      Linear("attn_q", shape_.embd, q, qk_spread, family_.qkv_bias);
+      Linear("attn_k", shape_.embd, kv, qk_spread, family_.qkv_bias);
+      Linear("attn_v", shape_.embd, kv, 1, family_.qkv_bias);
+    }
+    if (is_normed) {
+      const bool per_head = family_.qk_norm == QkNorm::kHead;
+      Norm(Name("attn_q_norm"), per_head ? shape_.head_dim : q);
+      Norm(Name("attn_k_norm"), per_head ? shape_.head_dim : kv);
+    }
+    if (family_.sinks) {
+      Add(Name("attn_sinks.weight"), {shape_.heads}, Type::kF32, 1);
+    }
+    Linear("attn_output", q, shape_.embd, residual_spread_, family_.attention_output_bias);
+    if (family_.post_norms) Norm(Name("post_attention_norm"), shape_.embd);
+  }
+
+  void ListFeedForward() {
+    if (family_.pre_norms) Norm(Name(family_.ff_norm), shape_.embd);
+    if (shape_.experts > 0) {
+      ListExperts();
+    } else {
+      ListDense("", shape_.ff);
+    }
+    if (family_.post_norms) Norm(Name("post_ffw_norm"), shape_.embd);
+  }
+
+  // `suffix`: "" or "_shexp".
+  void ListDense(const char* suffix, int64_t ff) {
+    const bool gate = family_.gated && !family_.fused;
+    const int64_t up = family_.fused ? 2 * ff : ff;
+    if (gate) {
+      Linear(absl::StrCat("ffn_gate", suffix), shape_.embd, ff, shape_.ff_spread, family_.ff_bias);
+    }
+    Linear(absl::StrCat("ffn_up", suffix), shape_.embd, up, shape_.ff_spread, family_.ff_bias);
+    Linear(absl::StrCat("ffn_down", suffix), ff, shape_.embd, residual_spread_, family_.ff_bias);
+  }
+
+  void ListExperts() {
+    const int64_t ff = shape_.expert_ff > 0 ? shape_.expert_ff : shape_.ff;
+    Add(Name("ffn_gate_inp.weight"), {shape_.embd, shape_.experts}, Type::kF32,
+        kRouterSpread / Root(shape_.embd));
+    if (family_.ff_bias) Bias(Name("ffn_gate_inp.bias"), {shape_.experts});
+    Experts("ffn_gate_exps", shape_.embd, ff, shape_.ff_spread);
+    Experts("ffn_up_exps", shape_.embd, ff, shape_.ff_spread);
+    Experts("ffn_down_exps", ff, shape_.embd, residual_spread_);
+    if (shape_.shared_ff == 0) return;
+    if (family_.shared_expert_gate) {
+      Add(Name("ffn_gate_inp_shexp.weight"), {shape_.embd}, Type::kF32, 1 / Root(shape_.embd));
+    }
+    ListDense("_shexp", shape_.shared_ff);
+  }
+
+  void Experts(const char* part, int64_t in, int64_t out, double spread) {
+    Add(Name(absl::StrCat(part, ".weight")), {in, out, shape_.experts}, shape_.expert_type,
+        spread / Root(in));
+    if (family_.ff_bias) Bias(Name(absl::StrCat(part, ".bias")), {out, shape_.experts});
+  }
+
+  // `spread`: of what it gives for inputs of unit size.
+  void Linear(const std::string& part, int64_t in, int64_t out, double spread, bool bias) {
+    Add(Name(absl::StrCat(part, ".weight")), {in, out}, shape_.type, spread / Root(in));
+    if (bias) Bias(Name(absl::StrCat(part, ".bias")), {out});
+  }
+
+  void Norm(const std::string& name, int64_t n) {
+    Add(name + ".weight", {n}, Type::kF32, kVectorSpread);
+    tensors_.back().middle = 1;
+    if (family_.layer_norm) Bias(name + ".bias", {n});
+  }
+
+  void Bias(std::string name, std::vector<int64_t> dims) {
+    Add(std::move(name), std::move(dims), Type::kF32, kVectorSpread);
+  }
+
+  void AddRopeFactors() {
+    for (const RopeFactors& factors : MakeRopeFactors(shape_)) {
+      Add(factors.name, {static_cast<int64_t>(factors.values.size())}, Type::kF32, 0);
+      tensors_.back().values = factors.values;
+    }
+  }
+
+  void Add(std::string name, std::vector<int64_t> dims, Type type, double spread) {
+    const Type fitting = FittingType(type, dims[0]);
+    tensors_.push_back(
+        {std::move(name), std::move(dims), fitting, 0.0f, static_cast<float>(spread), {}});
+  }
+
+  std::string Name(const std::string& part) const {
+    return absl::StrCat("blk.", layer_, ".", part);
+  }
+
+  const ModelShape& shape_;
+  const Family& family_;
+  const double residual_spread_;
+  int64_t layer_ = 0;
+  std::vector<TensorSpec> tensors_;
+};
+
+}  // namespace
+
+int64_t TensorSpec::rows() const {
+  int64_t rows = 1;
+  for (size_t i = 1; i < dims.size(); ++i) rows *= dims[i];
+  return rows;
+}
+
+std::vector<TensorSpec> ListTensors(const ModelShape& shape) { return Lister(shape).List(); }
+
+}  // namespace trine

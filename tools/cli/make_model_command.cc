@@ -1,0 +1,206 @@
+// trine make-model: a model of random weights in the shape of a real one.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "kernels/quant/encode.h"
+#include "runtime/gguf/quoted.h"
+#include "runtime/make_model/make_model.h"
+#include "runtime/make_model/presets.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/engine_arguments.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/text_table.h"
+
+namespace trine {
+namespace {
+
+constexpr int kInterrupted = 130;
+constexpr uint32_t kMaxThreads = 256;
+
+struct MakeModelArguments {
+  std::string like;
+  std::string type;
+  std::string out;
+  std::string split_max_size;
+  int64_t layers = 0;  // 0 in these: as the model has it
+  int64_t vocab = 0;
+  int64_t ctx = 0;
+  uint64_t seed = 1;
+  uint32_t threads = 0;
+  bool list = false;
+  bool dry_run = false;
+};
+
+volatile std::sig_atomic_t interrupted = 0;
+void OnInterrupt(int) { interrupted = 1; }
+
+absl::StatusOr<quant::Type> ParseType(const std::string& text) {
+  std::vector<std::string> names;
+  for (const quant::Type type : quant::kAllTypes) {
+    if (!quant::CanEncode(type)) continue;
+    names.emplace_back(quant::Traits(type).name);
+    if (absl::EqualsIgnoreCase(text, names.back())) return type;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("there is no type ", gguf::Quoted(text),
+                                                 "; there are ", absl::StrJoin(names, ", ")));
+}
+
+// "500M", "2G": tensor data of one file.
+absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
+  absl::string_view number = text;
+  uint64_t unit = 0;
+  if (!number.empty()) {
+    unit = absl::ascii_toupper(number.back()) == 'M'   ? 1'000'000
+           : absl::ascii_toupper(number.back()) == 'G' ? 1'000'000'000
+                                                       : 0;
+    number.remove_suffix(1);
+  }
+  uint64_t count = 0;
+  if (unit == 0 || !absl::SimpleAtoi(number, &count) || count == 0 ||
+      count > std::numeric_limits<uint64_t>::max() / unit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--split-max-size ", gguf::Quoted(text), " is no size; expected 500M or 2G"));
+  }
+  return count * unit;
+}
+
+absl::StatusOr<ModelShape> WantedShape(const MakeModelArguments& a) {
+  absl::StatusOr<ModelShape> shape = FindPreset(a.like);
+  if (!shape.ok()) return shape.status();
+  if (a.layers > 0) shape->layers = a.layers;
+  if (a.vocab > 0) shape->vocab = a.vocab;
+  if (a.ctx > 0) shape->ctx = a.ctx;
+  return shape;
+}
+
+absl::StatusOr<MakeModelOptions> WantedOptions(const MakeModelArguments& a) {
+  MakeModelOptions options;
+  options.seed = a.seed;
+  options.threads =
+      a.threads != 0 ? a.threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads);
+  if (!a.type.empty()) {
+    const absl::StatusOr<quant::Type> type = ParseType(a.type);
+    if (!type.ok()) return type.status();
+    options.type = *type;
+  }
+  if (!a.split_max_size.empty()) {
+    const absl::StatusOr<uint64_t> size = ParseSize(a.split_max_size);
+    if (!size.ok()) return size.status();
+    options.max_part_bytes = *size;
+  }
+  return options;
+}
+
+std::string FormatCount(uint64_t parameters) {
+  const auto n = static_cast<double>(parameters);
+  return n >= 1e9 ? absl::StrFormat("%.2fB", n * 1e-9) : absl::StrFormat("%.2fM", n * 1e-6);
+}
+
+int List() {
+  TextTable table({"name", "architecture", "parameters", "size", "bits per weight"});
+  for (const auto& presets : {PublishedPresets(), TinyPresets()}) {
+    for (const ModelShape& shape : presets) {
+      const absl::StatusOr<ModelPlan> plan = PlanModel(shape, {});
+      if (!plan.ok()) return Complain(plan.status());
+      table.Add({shape.name, shape.architecture, FormatCount(plan->parameters),
+                 FormatBytes(plan->bytes), absl::StrFormat("%.2f", plan->BitsPerWeight())});
+    }
+  }
+  std::fputs(table.Format("").c_str(), stdout);
+  return 0;
+}
+
+absl::Status MakeWithProgress(const ModelShape& shape, const MakeModelOptions& options,
+                              const std::string& path) {
+  Progress progress("making " + path);
+  const auto before = std::signal(SIGINT, OnInterrupt);
+  const absl::Status status = MakeModel(shape, options, path, [&](double fraction) {
+    progress.Update(fraction);
+    return interrupted == 0;
+  });
+  std::signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
+  return status;
+}
+
+int Make(const MakeModelArguments& a) {
+  if (a.list) return List();
+  if (a.like.empty() || (a.out.empty() && !a.dry_run)) {
+    Complain(absl::InvalidArgumentError(
+        "make-model needs --like NAME and the file to write; --list shows the names"));
+    return 2;
+  }
+  const absl::StatusOr<ModelShape> shape = WantedShape(a);
+  if (!shape.ok()) return Complain(shape.status());
+  const absl::StatusOr<MakeModelOptions> options = WantedOptions(a);
+  if (!options.ok()) return Complain(options.status());
+  const absl::StatusOr<ModelPlan> plan = PlanModel(*shape, *options);
+  if (!plan.ok()) return Complain(plan.status());
+  const auto start = std::chrono::steady_clock::now();
+  if (!a.dry_run) {
+    const absl::Status status = MakeWithProgress(*shape, *options, a.out);
+    if (absl::IsCancelled(status)) Complain(status);
+    if (absl::IsCancelled(status)) return kInterrupted;
+    if (!status.ok()) return Complain(status);
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("%s: %s, %s parameters, %s, %.2f bits per weight",
+              a.dry_run ? "would be made" : a.out.c_str(), shape->name,
+              FormatCount(plan->parameters).c_str(), FormatBytes(plan->bytes).c_str(),
+              plan->BitsPerWeight());
+  if (!a.dry_run) std::printf(", %.1f s", seconds.count());
+  std::printf("\n");
+  return 0;
+}
+
+}  // namespace
+
+void AddMakeModelCommand(CLI::App* app, Run* run) {
+  auto a = std::make_shared<MakeModelArguments>();
+  CLI::App* command = app->add_subcommand(
+      "make-model",
+      "Make a model of random weights in the shape of a real one, for benchmarks and tests");
+  command->add_option("out", a->out, "The GGUF file to write")->check(NotEmpty);
+  command->add_option("--like", a->like, "The model whose shape it gets; --list names them")
+      ->check(NotEmpty);
+  command->add_flag("--list", a->list, "List the models there are shapes of");
+  command
+      ->add_option("--type", a->type,
+                   "Type of the matrices: f16, q8_0, q4_k, ... (default: q4_0, f32 for tiny ones); "
+                   "mxfp4 is for experts, with q8_0 for the rest")
+      ->check(NotEmpty);
+  command->add_option("--layers", a->layers, "Layers, instead of the model's")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--vocab", a->vocab, "Size of the vocabulary, instead of the model's")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--ctx", a->ctx, "Context that the file states, instead of the model's")
+      ->check(CLI::PositiveNumber);
+  command->add_option("-s,--seed", a->seed, "Same seed, same bytes, on every machine")
+      ->capture_default_str();
+  command->add_option("-t,--threads", a->threads, "Threads (default: all processors)")
+      ->check(CLI::Range(1u, kMaxThreads));
+  command
+      ->add_option("--split-max-size", a->split_max_size,
+                   "Write several files with at most this much data each: 500M, 2G")
+      ->check(NotEmpty);
+  command->add_flag("--dry-run", a->dry_run, "Say how large it would be, and write nothing");
+  command->callback([a, run] { *run = [a] { return Make(*a); }; });
+}
+
+}  // namespace trine
