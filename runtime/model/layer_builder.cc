@@ -207,7 +207,9 @@ Tensor LayerBuilder::GatedFfn(Tensor x, Activation activation, Bias bias,
   const int64_t n = suffix.empty() ? config_.n_ff : config_.experts.n_ff_shared;
   const std::string gate_name = "ffn_gate" + suffix, up_name = "ffn_up" + suffix;
   Tensor gate, up;
-  if (HasWeight(gate_name) || !HasWeight(up_name)) {
+  const gguf::TensorInfo* up_info = file_.FindTensor(FullName(up_name, ".weight"));
+  const bool fused = !HasWeight(gate_name) && up_info != nullptr && up_info->dims[1] == 2 * n;
+  if (!fused) {
     gate = Linear(x, gate_name, n, bias);
     up = Linear(x, up_name, n, bias);
   } else {
