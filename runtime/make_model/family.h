@@ -23,6 +23,7 @@ struct Family {
   bool fused = false;  // q, k and v in one matrix, gate and up in one
   bool gated = true;   // the feed-forward network has a gate matrix
   bool ff_bias = false;
+  bool scales_embedding = false;    // by the root of the width
   bool sinks = false;               // one logit per head that attends to nothing
   bool shared_expert_gate = false;  // a vector that weighs the shared expert
   bool square = false;              // heads * head_dim is taken to be the width

@@ -23,7 +23,7 @@ struct MakeModelOptions {
   uint64_t seed = 1;
   // Of all matrices; without it the shape's own. MXFP4 is for experts: where there are any, the
   // other matrices are Q8_0.
-  std::optional<quant::Type> type;
+  std::optional<quant::Type> type = std::nullopt;
   uint32_t threads = 1;
   uint64_t max_part_bytes = 0;  // as gguf::WriterOptions has it
 };

@@ -25,28 +25,52 @@ Type FittingType(Type type, int64_t values) {
   return values % quant::kGroupValues == 0 ? Type::kQ8_0 : Type::kF16;
 }
 
+double OneIfNone(double scale) { return scale > 0 ? scale : 1; }
+
+// How the values of the tensors outside of the layers, and of those that add to the residual, are
+// spread.
+struct Spreads {
+  double embedding = 1;
+  double residual = 1;
+  double output_norm = 1;  // the middle of its values
+  double output = 1;
+};
+
+Spreads SpreadsOf(const ModelShape& shape, const Family& family) {
+  Spreads spreads;
+  const double added = Root(2 * shape.layers);  // each layer adds to the residual twice
+  spreads.residual = 1 / (added * OneIfNone(shape.residual_scale));
+  const double embedding_scale =
+      OneIfNone(shape.embedding_scale) * (family.scales_embedding ? Root(shape.embd) : 1);
+  const double logits = kLogitSpread * OneIfNone(shape.logit_scale);
+  spreads.embedding = 1 / embedding_scale;
+  spreads.output = logits / Root(shape.embd);
+  if (shape.tied) {
+    // A token's own embedding must be a small part of what comes out of the layers, or the model
+    // would do nothing but repeat it; the last norm then makes up for the small matrix.
+    spreads.embedding *= (family.post_norms ? added : 1) / Root(shape.embd);
+    spreads.output_norm = spreads.output / spreads.embedding;
+  }
+  return spreads;
+}
+
 class Lister {
  public:
   explicit Lister(const ModelShape& shape)
       : shape_(shape),
         family_(*FindFamily(shape.architecture)),
-        residual_spread_(
-            1 / (Root(2 * shape.layers) * (shape.residual_scale > 0 ? shape.residual_scale : 1))) {}
+        spreads_(SpreadsOf(shape, family_)) {}
 
   std::vector<TensorSpec> List() {
-    const double logits =
-        kLogitSpread * (shape_.logit_scale > 0 ? shape_.logit_scale : 1) / Root(shape_.embd);
-    const double input = 1 / (shape_.embedding_scale > 0 ? shape_.embedding_scale : 1);
-    Add("token_embd.weight", {shape_.embd, shape_.vocab}, shape_.type,
-        shape_.tied ? logits : input);
+    Add("token_embd.weight", {shape_.embd, shape_.vocab}, shape_.type, spreads_.embedding);
     AddRopeFactors();
     for (layer_ = 0; layer_ < shape_.layers; ++layer_) {
       ListAttention();
       ListFeedForward();
     }
-    Norm("output_norm", shape_.embd);
+    Norm("output_norm", shape_.embd, spreads_.output_norm);
     if (!shape_.tied) {
-      Add("output.weight", {shape_.embd, shape_.vocab}, shape_.type, logits);
+      Add("output.weight", {shape_.embd, shape_.vocab}, shape_.type, spreads_.output);
     }
     return std::move(tensors_);
   }
@@ -73,7 +97,7 @@ class Lister {
     if (family_.sinks) {
       Add(Name("attn_sinks.weight"), {shape_.heads}, Type::kF32, 1);
     }
-    Linear("attn_output", q, shape_.embd, residual_spread_, family_.attention_output_bias);
+    Linear("attn_output", q, shape_.embd, spreads_.residual, family_.attention_output_bias);
     if (family_.post_norms) Norm(Name("post_attention_norm"), shape_.embd);
   }
 
@@ -95,7 +119,7 @@ class Lister {
       Linear(absl::StrCat("ffn_gate", suffix), shape_.embd, ff, shape_.ff_spread, family_.ff_bias);
     }
     Linear(absl::StrCat("ffn_up", suffix), shape_.embd, up, shape_.ff_spread, family_.ff_bias);
-    Linear(absl::StrCat("ffn_down", suffix), ff, shape_.embd, residual_spread_, family_.ff_bias);
+    Linear(absl::StrCat("ffn_down", suffix), ff, shape_.embd, spreads_.residual, family_.ff_bias);
   }
 
   void ListExperts() {
@@ -105,7 +129,7 @@ class Lister {
     if (family_.ff_bias) Bias(Name("ffn_gate_inp.bias"), {shape_.experts});
     Experts("ffn_gate_exps", shape_.embd, ff, shape_.ff_spread);
     Experts("ffn_up_exps", shape_.embd, ff, shape_.ff_spread);
-    Experts("ffn_down_exps", ff, shape_.embd, residual_spread_);
+    Experts("ffn_down_exps", ff, shape_.embd, spreads_.residual);
     if (shape_.shared_ff == 0) return;
     if (family_.shared_expert_gate) {
       Add(Name("ffn_gate_inp_shexp.weight"), {shape_.embd}, Type::kF32, 1 / Root(shape_.embd));
@@ -125,9 +149,9 @@ class Lister {
     if (bias) Bias(Name(absl::StrCat(part, ".bias")), {out});
   }
 
-  void Norm(const std::string& name, int64_t n) {
-    Add(name + ".weight", {n}, Type::kF32, kVectorSpread);
-    tensors_.back().middle = 1;
+  void Norm(const std::string& name, int64_t n, double middle = 1) {
+    Add(name + ".weight", {n}, Type::kF32, middle * kVectorSpread);
+    tensors_.back().middle = static_cast<float>(middle);
     if (family_.layer_norm) Bias(name + ".bias", {n});
   }
 
@@ -154,7 +178,7 @@ class Lister {
 
   const ModelShape& shape_;
   const Family& family_;
-  const double residual_spread_;
+  const Spreads spreads_;
   int64_t layer_ = 0;
   std::vector<TensorSpec> tensors_;
 };

@@ -26,7 +26,7 @@ constexpr ModelShape Tiny(const char* name, const char* architecture) {
           .kv_heads = 2,
           .head_dim = 16,
           .ff = 160,
-          .vocab = 293,
+          .vocab = 331,
           .ctx = 256,
           .type = Type::kF32,
           .expert_type = Type::kF32};

@@ -15,9 +15,9 @@ namespace {
 
 constexpr std::string_view kLetters = "etaoinshrdlcumwfgypbvkjxqz";
 constexpr int64_t kBytes = 256;
-// <unk>, <s>, </s>, the bytes, a space and the letters, two markers: what SentencePiece needs at
+// <unk>, <s>, </s>, the bytes, a space and the letters, three markers: what SentencePiece needs at
 // least, which is more than byte-level BPE does.
-constexpr int64_t kMinVocabulary = 3 + kBytes + 27 + 2;
+constexpr int64_t kMinVocabulary = 3 + kBytes + 27 + 3;
 constexpr int64_t kMaxVocabulary = 1 << 20;
 
 constexpr std::string_view kTextEnd = "<|endoftext|>";
@@ -103,11 +103,12 @@ class VocabularyMaker {
       Add(absl::StrFormat("<0x%02X>", byte), TokenType::kByte);
     }
     std::vector<float> scores(tokens_.size(), 0.0f);
-    const size_t count = static_cast<size_t>(shape_.vocab) - tokens_.size() - 2;
+    const size_t count = static_cast<size_t>(shape_.vocab) - tokens_.size() - 3;
     for (const Word& word : MakeWords("\u2581", count)) {
       scores.push_back(-static_cast<float>(tokens_.size()));  // the earlier, the more frequent
       Add(word.text, TokenType::kNormal);
     }
+    const uint32_t text_end = Add(kTextEnd, TokenType::kControl);
     Add(kTurnStart, TokenType::kControl);
     const uint32_t turn_end = Add(kTurnEnd, TokenType::kControl);
     scores.resize(tokens_.size(), 0.0f);
@@ -116,7 +117,11 @@ class VocabularyMaker {
     builder_.SetString("tokenizer.ggml.pre", "default");
     SetTokens();
     builder_.SetFloat32s("tokenizer.ggml.scores", scores);
-    SetIds({{"bos", begin}, {"eos", end}, {"eot", turn_end}, {"unknown", unknown}});
+    SetIds({{"bos", begin},
+            {"eos", end},
+            {"eot", turn_end},
+            {"unknown", unknown},
+            {"padding", text_end}});
     builder_.SetBool("tokenizer.ggml.add_space_prefix", shape_.vocabulary.add_space_prefix);
   }
 

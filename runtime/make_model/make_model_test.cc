@@ -1,0 +1,156 @@
+// Whole files: the same bytes however they are made, readable, and nothing left of a failure.
+#include "runtime/make_model/make_model.h"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "kernels/quant/test_util.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/make_model/presets.h"
+
+namespace trine {
+namespace {
+
+namespace fs = std::filesystem;
+using quant::Type;
+
+ModelShape Preset(const char* name) {
+  const auto shape = FindPreset(name);
+  EXPECT_TRUE(shape.ok()) << shape.status();
+  return shape.ok() ? *shape : ModelShape{};
+}
+
+// A quantised model with tensors large enough for a pool.
+ModelShape Small() {
+  ModelShape shape = Preset("tales-27m");
+  shape.layers = 1;
+  shape.vocab = 2048;
+  return shape;
+}
+
+std::vector<std::byte> Bytes(const ModelShape& shape, const MakeModelOptions& options = {}) {
+  auto bytes = MakeModelBytes(shape, options);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  return bytes.ok() ? *std::move(bytes) : std::vector<std::byte>();
+}
+
+uint64_t HashOf(const std::vector<std::byte>& bytes) {
+  quant::Hash hash;
+  hash.Add(bytes.data(), bytes.size());
+  return hash.value();
+}
+
+class MakeModelFileTest : public ::testing::Test {
+ protected:
+  MakeModelFileTest()
+      : folder_(fs::path(::testing::TempDir()) / ("make_model." + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~MakeModelFileTest() override { fs::remove_all(folder_); }
+
+  std::string Path(const char* name) const { return (folder_ / name).string(); }
+  size_t FileCount() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+
+  fs::path folder_;
+};
+
+// Golden logits belong to these bytes: a change here makes them worthless.
+TEST(MakeModelTest, BytesArePinned) {
+  EXPECT_EQ(HashOf(Bytes(Preset("tiny-gemma2"))), 0x6534d08b374369bbu);
+  EXPECT_EQ(HashOf(Bytes(Preset("tiny-llama3"))), 0xa7255b53560dbbe7u);
+  EXPECT_EQ(HashOf(Bytes(Preset("tiny-gpt-oss"))), 0xe73e80d4ce2bf181u);
+  EXPECT_EQ(HashOf(Bytes(Small())), 0x7966d284fbb228ffu);
+}
+
+TEST(MakeModelTest, ThreadsDoNotShow) {
+  for (const ModelShape& shape : {Preset("tiny-mixtral"), Small()}) {
+    const std::vector<std::byte> one = Bytes(shape, {.threads = 1});
+    EXPECT_EQ(one, Bytes(shape, {.threads = 3})) << shape.name;
+    EXPECT_NE(one, Bytes(shape, {.seed = 2})) << shape.name;
+  }
+}
+
+TEST(MakeModelTest, TypesAreAsAsked) {
+  const ModelShape shape = Preset("tiny-gpt-oss");
+  const auto type_of = [&](const MakeModelOptions& options, const std::string& name) {
+    const auto plan = PlanModel(shape, options);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    for (const TensorSpec& tensor : plan->tensors) {
+      if (tensor.name == name) return tensor.type;
+    }
+    ADD_FAILURE() << name;
+    return Type::kI32;
+  };
+  EXPECT_EQ(type_of({}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of({}, "output.weight"), Type::kF32);
+  EXPECT_EQ(type_of({.type = Type::kMXFP4}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of({.type = Type::kMXFP4}, "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of({.type = Type::kQ4_0}, "blk.0.ffn_up_exps.weight"), Type::kQ4_0);
+  EXPECT_EQ(type_of({.type = Type::kQ4_0}, "output.weight"), Type::kQ4_0);
+  // Rows of 96 and 64 are no blocks of 256.
+  EXPECT_EQ(type_of({.type = Type::kQ4_K}, "output.weight"), Type::kQ8_0);
+  for (const char* name : {"blk.0.ffn_gate_inp.weight", "blk.0.ffn_up_exps.bias",
+                           "blk.0.attn_sinks.weight", "blk.0.attn_norm.weight"}) {
+    EXPECT_EQ(type_of({.type = Type::kQ4_0}, name), Type::kF32) << name;
+  }
+}
+
+TEST_F(MakeModelFileTest, AFileHoldsTheBytesMadeInMemory) {
+  const ModelShape shape = Small();
+  double last = 0;
+  const absl::Status status = MakeModel(shape, {.threads = 2}, Path("a.gguf"), [&](double done) {
+    EXPECT_GE(done, last);
+    last = done;
+    return true;
+  });
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(last, 1.0);
+  std::ifstream in(Path("a.gguf"), std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::vector<std::byte> bytes = Bytes(shape);
+  ASSERT_EQ(text.size(), bytes.size());
+  EXPECT_EQ(std::memcmp(text.data(), bytes.data(), bytes.size()), 0);
+  EXPECT_EQ(FileCount(), 1u);
+}
+
+TEST_F(MakeModelFileTest, SplitFilesAreOneModel) {
+  const absl::Status status = MakeModel(Small(), {.max_part_bytes = 500'000}, Path("split.gguf"));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_GT(FileCount(), 1u);
+  const fs::path first = *fs::directory_iterator(folder_);
+  const auto file = gguf::File::Open(first.string());
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->tensors().size(), PlanModel(Small(), {})->tensors.size());
+}
+
+TEST_F(MakeModelFileTest, NothingIsLeftOfWhatWasGivenUp) {
+  const absl::Status status =
+      MakeModel(Small(), {}, Path("a.gguf"), [](double done) { return done < 0.5; });
+  EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_EQ(FileCount(), 0u);
+}
+
+TEST_F(MakeModelFileTest, RefusesWhatNoDiskHolds) {
+  ModelShape shape = Preset("mixtral-8x7b");
+  shape.layers = 512;
+  shape.experts = 512;
+  const absl::Status status = MakeModel(shape, {.type = Type::kF32}, Path("a.gguf"));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_NE(status.message().find("the disk has room for"), absl::string_view::npos) << status;
+  EXPECT_EQ(FileCount(), 0u);
+  EXPECT_FALSE(MakeModel(Small(), {}, Path("no/such/folder.gguf")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(MakeModelBytes(shape).status()));
+}
+
+}  // namespace
+}  // namespace trine
