@@ -18,6 +18,25 @@ double YarnMagnitude(double factor, double multiplier) {
   return factor <= 1 ? 1.0 : 1.0 + (0.1 * multiplier) * exact_double::Log(factor);
 }
 
+// Empty where the file has no such tensor.
+absl::StatusOr<std::vector<float>> ReadFactors(const gguf::File& file, const char* name,
+                                               int64_t pairs) {
+  const gguf::TensorInfo* t = file.FindTensor(name);
+  if (t == nullptr) return std::vector<float>();
+  if (t->type != quant::Type::kF32 || t->dims[0] != pairs || t->Rows() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " must be ", pairs, " values of f32"));
+  }
+  const auto* values = reinterpret_cast<const float*>(t->data);
+  std::vector<float> factors(values, values + pairs);
+  for (float f : factors) {
+    if (!(f >= 1e-6f && f <= 1e6f)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " holds ", f, ": factors lie between 1e-6 and 1e6"));
+    }
+  }
+  return factors;
+}
+
 RopeScalingType ParseScaling(ConfigKeys& keys, bool has_factor) {
   const std::string type = keys.StringOr("rope.scaling.type", has_factor ? "linear" : "none");
   if (type == "none") return RopeScalingType::kNone;
@@ -65,31 +84,24 @@ RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context) {
 
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const RopeConfig& config,
                                                    int64_t context) {
-  // Files with long rope need not say so but for having its factors.
-  const bool long_rope = config.scaling == RopeScalingType::kLongRope ||
-                         file.FindTensor(kShortFactors) != nullptr ||
-                         file.FindTensor(kLongFactors) != nullptr;
-  const char* name = kFrequencyFactors;
-  if (long_rope) name = context > config.original_context ? kLongFactors : kShortFactors;
-  const gguf::TensorInfo* t = file.FindTensor(name);
   const int64_t pairs = config.dims / 2;
-  if (t == nullptr && long_rope) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the file lacks the tensor ", name, ", which long rope needs"));
+  auto frequency = ReadFactors(file, kFrequencyFactors, pairs);
+  auto near = ReadFactors(file, kShortFactors, pairs);
+  auto far = ReadFactors(file, kLongFactors, pairs);
+  for (const auto* factors : {&frequency, &near, &far}) {
+    if (!factors->ok()) return factors->status();
   }
-  if (t == nullptr) return std::vector<float>();
-  if (t->type != quant::Type::kF32 || t->dims[0] != pairs || t->Rows() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " must be ", pairs, " values of f32"));
+  // Files with long rope need not say so but for having its factors.
+  const bool has_factors = !near->empty() || !far->empty();
+  if (!has_factors && config.scaling != RopeScalingType::kLongRope) return frequency;
+  const bool beyond = context > config.original_context;
+  auto& chosen = beyond ? far : near;
+  if (chosen->empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the file lacks the tensor ",
+                                                   beyond ? kLongFactors : kShortFactors,
+                                                   ", which long rope needs"));
   }
-  const auto* values = reinterpret_cast<const float*>(t->data);
-  std::vector<float> factors(values, values + pairs);
-  for (float f : factors) {
-    if (!(f >= 1e-6f && f <= 1e6f)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " holds ", f, ": factors lie between 1e-6 and 1e6"));
-    }
-  }
-  return factors;
+  return chosen;
 }
 
 bool IsRopeFactors(std::string_view tensor_name) {
