@@ -148,10 +148,14 @@ TEST(BadModelTest, NumbersThatMakeNoSenseAreNamed) {
               HasSubstr("llama.rope.freq_base"));
   EXPECT_THAT(error([](auto* b) { b->SetFloat32("llama.attention.layer_norm_rms_epsilon", 0); }),
               HasSubstr("epsilon"));
-  EXPECT_THAT(error([](auto* b) { b->SetString("llama.rope.scaling.type", "yarn"); }),
-              HasSubstr("\"yarn\"; known here: none, linear"));
+  EXPECT_THAT(error([](auto* b) { b->SetString("llama.rope.scaling.type", "dynamic"); }),
+              HasSubstr("\"dynamic\"; known here: none, linear"));
   EXPECT_THAT(error([](auto* b) { b->SetUint32("llama.expert_count", 8); }),
-              HasSubstr("mixture of experts"));
+              HasSubstr("llama.expert_used_count"));
+  TinyModel dense = Tiny("qwen2");
+  dense.builder.SetUint32("qwen2.expert_count", 8);
+  dense.builder.SetUint32("qwen2.expert_used_count", 2);
+  EXPECT_THAT(LoadError(dense), HasSubstr("mixture of experts"));
   EXPECT_THAT(error([](auto* b) { b->SetString("tokenizer.ggml.model", "bert"); }),
               HasSubstr("bert"));
   EXPECT_THAT(error([](auto* b) { b->Remove("tokenizer.ggml.tokens"); }),
