@@ -1,0 +1,211 @@
+// Q2_K, Q4_K and Q5_K: two f16 for 256 values, and for each part of them an integer scale and an
+// integer minimum.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/quant/encode_affine.h"
+#include "kernels/quant/encode_blocks.h"
+
+namespace trine::quant {
+namespace {
+
+// A format: Parts of 256 / Parts values each, q up to High, scales and minimums up to MostScale.
+template <int Parts, int High, int MostScale>
+class MinFit {
+ public:
+  static constexpr int kSize = kSuperValues / Parts;
+
+  explicit MinFit(const Samples<kSuperValues>& samples) : samples_(samples) {
+    if (!samples.zero) Fit();
+  }
+
+  uint16_t d() const { return best_.d.bits; }
+  uint16_t dmin() const { return best_.dmin.bits; }
+  int scale(int part) const { return best_.scale[part]; }
+  int min(int part) const { return best_.min[part]; }
+
+  void Write(uint8_t* q) const {
+    for (int i = 0; i < kSuperValues; ++i) {
+      const int part = i / kSize;
+      q[i] = static_cast<uint8_t>(
+          NearestAbove<High>(samples_.x[i], best_.Min(part), InverseOrZero(best_.Scale(part))));
+    }
+  }
+
+ private:
+  // Starts down to half of the range: below that the same scales come again, doubled.
+  using ScaleGrid = IntegerGrid<0, MostScale, 1, MostScale / 2, 1>;
+
+  struct Choice {
+    HalfScale d, dmin;
+    int scale[Parts] = {};
+    int min[Parts] = {};
+
+    float Scale(int part) const { return d.value * static_cast<float>(scale[part]); }
+    float Min(int part) const { return dmin.value * static_cast<float>(min[part]); }
+  };
+
+  const float* X(int part) const { return samples_.x + kSize * part; }
+  const float* W(int part) const { return samples_.w + kSize * part; }
+
+  void Fit() {
+    float curvature[Parts], weight[Parts];
+    for (int part = 0; part < Parts; ++part) {
+      const AffineFit one = FitAffine<High, kSize>(X(part), W(part), Minimum::kNotNegative);
+      wanted_scale_[part] = one.scale;
+      wanted_min_[part] = one.min;
+      curvature[part] = one.curvature;
+      weight[part] = SumsOf<kSize>(X(part), W(part)).w;
+    }
+    best_.d = FitHalfScale<ScaleGrid, Parts>(wanted_scale_, curvature, samples_.unit);
+    best_.dmin = FitHalfScale<ScaleGrid, Parts>(wanted_min_, weight, samples_.unit);
+    float least = Choose(&best_);
+    for (int i = 0; i < kRefinements; ++i) {
+      Choice next = best_;
+      Refit(&next);
+      if (next.d.bits == best_.d.bits && next.dmin.bits == best_.dmin.bits) break;
+      const float error = Choose(&next);
+      if (!(error < least)) break;
+      best_ = next, least = error;
+    }
+  }
+
+  // For every part the pair of integers near the wanted scale and minimum with the least error.
+  // Returns the sum of the errors.
+  float Choose(Choice* choice) const {
+    float total = 0.0f;
+    for (int part = 0; part < Parts; ++part) {
+      const int scale = Nearest(wanted_scale_[part], choice->d.value);
+      const int min = Nearest(wanted_min_[part], choice->dmin.value);
+      float least = 0.0f;
+      bool first = true;
+      for (int s = std::max(scale - 1, 0); s <= std::min(scale + 1, MostScale); ++s) {
+        for (int m = std::max(min - 1, 0); m <= std::min(min + 1, MostScale); ++m) {
+          const float error =
+              AffineErrorAt<High, kSize>(X(part), W(part), choice->d.value * static_cast<float>(s),
+                                         choice->dmin.value * static_cast<float>(m));
+          if (first || error < least) {
+            choice->scale[part] = s;
+            choice->min[part] = m;
+            least = error;
+          }
+          first = false;
+        }
+      }
+      total += least;
+    }
+    return total;
+  }
+
+  static int Nearest(float wanted, float unit) {
+    return static_cast<int>(ScaleGrid::Nearest(wanted * InverseOrZero(unit)));
+  }
+
+  // The best d and dmin for the integers chosen: two equations over all 256 values.
+  void Refit(Choice* choice) const {
+    float ss = 0.0f, sm = 0.0f, mm = 0.0f, sx = 0.0f, mx = 0.0f;
+    for (int part = 0; part < Parts; ++part) {
+      const float scale = static_cast<float>(choice->scale[part]);
+      const float min = static_cast<float>(choice->min[part]);
+      const float inverse = InverseOrZero(choice->Scale(part));
+      float wq[kSize], wqq[kSize], wqx[kSize];
+      for (int i = 0; i < kSize; ++i) {
+        const float q = NearestAbove<High>(X(part)[i], choice->Min(part), inverse);
+        wq[i] = W(part)[i] * q;
+        wqq[i] = wq[i] * q;
+        wqx[i] = wq[i] * X(part)[i];
+      }
+      const AffineSums sums = SumsOf<kSize>(X(part), W(part));
+      ss += scale * scale * Sum<kSize>(wqq);
+      sm += scale * min * Sum<kSize>(wq);
+      mm += min * min * sums.w;
+      sx += scale * Sum<kSize>(wqx);
+      mx += min * sums.wx;
+    }
+    const float determinant = ss * mm - sm * sm;
+    float d = ss > 0.0f ? sx / ss : 0.0f;
+    float dmin = 0.0f;
+    if (determinant > 0.0f) {
+      d = (sx * mm - sm * mx) / determinant;
+      dmin = (sx * sm - ss * mx) / determinant;
+    } else if (mm > 0.0f) {
+      dmin = -mx / mm;
+    }
+    choice->d = ToHalf(std::max(d, 0.0f), samples_.unit);
+    choice->dmin = ToHalf(std::max(dmin, 0.0f), samples_.unit);
+  }
+
+  const Samples<kSuperValues>& samples_;
+  float wanted_scale_[Parts] = {};
+  float wanted_min_[Parts] = {};
+  Choice best_;
+};
+
+void Or(int bits, uint8_t* byte) { *byte = static_cast<uint8_t>(*byte | bits); }
+
+// The first four scales and minimums lie whole in bytes 0-3 and 4-7; of the last four, bytes 8-11
+// hold the low halves and the spare top bits of the first eight bytes the rest.
+template <class Fit>
+void PackScales(const Fit& fit, uint8_t* scales) {
+  for (int part = 0; part < 4; ++part) {
+    Or(fit.scale(part), &scales[part]);
+    Or(fit.min(part), &scales[part + 4]);
+  }
+  for (int part = 4; part < 8; ++part) {
+    Or(fit.scale(part) & 15, &scales[part + 4]);
+    Or((fit.min(part) & 15) << 4, &scales[part + 4]);
+    Or((fit.scale(part) >> 4) << 6, &scales[part - 4]);
+    Or((fit.min(part) >> 4) << 6, &scales[part]);
+  }
+}
+
+// What Q4_K and Q5_K have in common: everything but the fifth bits.
+template <int High, class Block>
+void EncodeWithSixBitScales(const float* x, const float* importance, Block* block, uint8_t* q) {
+  Samples<kSuperValues> samples;
+  Normalize(x, importance, &samples);
+  const MinFit<8, High, 63> fit(samples);
+  fit.Write(q);
+  std::memset(block, 0, sizeof(*block));
+  block->d = fit.d();
+  block->dmin = fit.dmin();
+  PackScales(fit, block->scales);
+  for (int i = 0; i < kSuperValues; ++i) {
+    Or((q[i] & 15) << (4 * (i / 32 % 2)), &block->q[32 * (i / 64) + i % 32]);
+  }
+}
+
+}  // namespace
+
+void EncodeBlock(const float* x, const float* importance, BlockQ4_K* block) {
+  uint8_t q[kSuperValues];
+  EncodeWithSixBitScales<15>(x, importance, block, q);
+}
+
+void EncodeBlock(const float* x, const float* importance, BlockQ5_K* block) {
+  uint8_t q[kSuperValues];
+  EncodeWithSixBitScales<31>(x, importance, block, q);
+  for (int i = 0; i < kSuperValues; ++i) {
+    Or((q[i] >> 4) << (i / 32), &block->fifth_bits[i % 32]);
+  }
+}
+
+void EncodeBlock(const float* x, const float* importance, BlockQ2_K* block) {
+  Samples<kSuperValues> samples;
+  Normalize(x, importance, &samples);
+  const MinFit<16, 3, 15> fit(samples);
+  uint8_t q[kSuperValues];
+  fit.Write(q);
+  std::memset(block, 0, sizeof(*block));
+  block->d = fit.d();
+  block->dmin = fit.dmin();
+  for (int part = 0; part < 16; ++part) {
+    block->scales[part] = static_cast<uint8_t>(fit.scale(part) | fit.min(part) << 4);
+  }
+  for (int i = 0; i < kSuperValues; ++i) {
+    Or(q[i] << (2 * (i / 32 % 4)), &block->q[32 * (i / 128) + i % 32]);
+  }
+}
+
+}  // namespace trine::quant
