@@ -29,7 +29,8 @@ static inline float NearestAbove(float x, float min, float inverse) {
 
 // Weighted squared error when `scale` and `min` are what is stored.
 template <int High, int N>
-static float AffineErrorAt(const float* x, const float* w, float scale, float min) {
+[[gnu::noinline]] static float AffineErrorAt(const float* x, const float* w, float scale,
+                                             float min) {
   const float inverse = InverseOrZero(scale);
   float terms[N];
   for (int i = 0; i < N; ++i) {
@@ -60,8 +61,9 @@ static AffineSums SumsOf(const float* x, const float* w) {
 
 // The best scale and minimum for the q that 1 / inverse and `min` give.
 template <int High, int N>
-static AffineFit RefitAffine(const float* x, const float* w, const AffineSums& sums,
-                             Minimum minimum, float inverse, float min) {
+[[gnu::noinline]] static AffineFit RefitAffine(const float* x, const float* w,
+                                               const AffineSums& sums, Minimum minimum,
+                                               float inverse, float min) {
   float wq[N], wqq[N], wqx[N];
   for (int i = 0; i < N; ++i) {
     const float q = NearestAbove<High>(x[i], min, inverse);

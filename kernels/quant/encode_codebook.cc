@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/quant/encode_blocks.h"
 #include "kernels/quant/encode_super.h"
@@ -13,15 +14,12 @@ namespace {
 constexpr int kValues = kGroupValues;
 
 // The level next to x, for levels in ascending order: starts at the least and takes a step for each
-// midpoint x is above. Without branches, so that vectors do it.
-template <size_t N>
-float NearestOf(const std::array<float, N>& levels, float x) {
-  float level = levels[0];
-  for (size_t i = 1; i < N; ++i) {
-    const float midpoint = (levels[i - 1] + levels[i]) * 0.5f;
-    level += x > midpoint ? levels[i] - levels[i - 1] : 0.0f;
-  }
-  return level;
+// midpoint x is above. Written out, without branches, so that vectors do it.
+template <class Grid, size_t... I>
+float NearestOf(float x, std::index_sequence<I...>) {
+  constexpr auto& kLevels = Grid::kLevels;
+  return ((x > (kLevels[I] + kLevels[I + 1]) * 0.5f ? kLevels[I + 1] - kLevels[I] : 0.0f) + ... +
+          kLevels[0]);
 }
 
 constexpr std::array<float, 16> Iq4Levels() {
@@ -33,32 +31,39 @@ constexpr std::array<float, 16> Iq4Levels() {
 struct Iq4Grid {
   static constexpr auto kLevels = Iq4Levels();
   // Both ends, the levels beside them, and what clips the largest value.
-  static constexpr std::array<float, 14> kStarts = {-104, -115, -121, -127, -133, -140, -148,
-                                                    89,   101,  107,  113,  119,  126,  134};
-  static float Nearest(float x) { return NearestOf(kLevels, x); }
+  static constexpr std::array<float, 10> kStarts = {-104, -117, -127, -134, -142,
+                                                    89,   103,  113,  120,  128};
+  static float Nearest(float x) { return NearestOf<Iq4Grid>(x, std::make_index_sequence<15>()); }
 };
 
 // Magnitudes of MXFP4: the first eight codes.
 struct Mxfp4Grid {
   static constexpr std::array<float, 8> kLevels = {0, 1, 2, 3, 4, 6, 8, 12};
   static float Nearest(float x) {
-    const float level = NearestOf(kLevels, Abs(x));
+    const float level = NearestOf<Mxfp4Grid>(Abs(x), std::make_index_sequence<7>());
     return x < 0.0f ? -level : level;
   }
 };
 
-uint8_t CodeOf(const int8_t* values, float level) {
-  return static_cast<uint8_t>(std::find(values, values + 16, static_cast<int>(level)) - values);
+// The code of every level a nibble can stand for, by level + 128.
+constexpr std::array<uint8_t, 256> CodesOf(const int8_t (&values)[16]) {
+  std::array<uint8_t, 256> codes{};
+  for (int code = 15; code >= 0; --code) {  // of equal levels the first code
+    codes[static_cast<size_t>(values[code] + 128)] = static_cast<uint8_t>(code);
+  }
+  return codes;
 }
+constexpr std::array<uint8_t, 256> kIq4Codes = CodesOf(kIq4Values);
+constexpr std::array<uint8_t, 256> kMxfp4Codes = CodesOf(kMxfp4Values);
 
 template <class Grid>
-void PackCodes(const float* x, float scale, const int8_t* values, uint8_t* nibbles) {
+void PackCodes(const float* x, float scale, const std::array<uint8_t, 256>& codes,
+               uint8_t* nibbles) {
   float level[kValues];
   Levels<Grid, kValues>(x, InverseOrZero(scale), level);
-  for (int i = 0; i < 16; ++i) {
-    nibbles[i] =
-        static_cast<uint8_t>(CodeOf(values, level[i]) | CodeOf(values, level[i + 16]) << 4);
-  }
+  uint8_t code[kValues];
+  for (int i = 0; i < kValues; ++i) code[i] = codes[static_cast<size_t>(level[i] + 128.0f)];
+  for (int i = 0; i < 16; ++i) nibbles[i] = static_cast<uint8_t>(code[i] | code[i + 16] << 4);
 }
 
 }  // namespace
@@ -69,7 +74,7 @@ void EncodeBlock(const float* x, const float* importance, BlockIQ4_NL* block) {
   HalfScale d;
   if (!samples.zero) d = FitHalfScale<Iq4Grid, kValues>(samples.x, samples.w, samples.unit);
   block->d = d.bits;
-  PackCodes<Iq4Grid>(samples.x, d.value, kIq4Values, block->nibbles);
+  PackCodes<Iq4Grid>(samples.x, d.value, kIq4Codes, block->nibbles);
 }
 
 void EncodeBlock(const float* x, const float* importance, BlockIQ4_XS* block) {
@@ -86,7 +91,7 @@ void EncodeBlock(const float* x, const float* importance, BlockIQ4_XS* block) {
     block->scales_low[part / 2] =
         static_cast<uint8_t>(block->scales_low[part / 2] | (scale & 15) << (4 * (part % 2)));
     block->scales_high = static_cast<uint16_t>(block->scales_high | (scale >> 4) << (2 * part));
-    PackCodes<Iq4Grid>(samples.x + kValues * part, fit.Scale(part), kIq4Values,
+    PackCodes<Iq4Grid>(samples.x + kValues * part, fit.Scale(part), kIq4Codes,
                        block->q + 16 * part);
   }
 }
@@ -110,7 +115,7 @@ void EncodeBlock(const float* x, const float* importance, BlockMXFP4* block) {
   }
   block->e = static_cast<uint8_t>(best + 128);
   const float scale = PowerOfTwo(std::max(best + unit_exponent, -126));
-  PackCodes<Mxfp4Grid>(samples.x, samples.zero ? 0.0f : scale, kMxfp4Values, block->nibbles);
+  PackCodes<Mxfp4Grid>(samples.x, samples.zero ? 0.0f : scale, kMxfp4Codes, block->nibbles);
 }
 
 }  // namespace trine::quant

@@ -56,9 +56,11 @@ static inline float InverseOrZero(float scale) {
   return Abs(scale) < 0x1p-125f ? 0.0f : 1.0f / scale;
 }
 
-// Weighted squared error when `scale` is what is stored.
+// Weighted squared error when `scale` is what is stored. This and the other functions over a part's
+// values are kept apart from their callers: inside a caller's loop GCC unrolls theirs before it
+// could make vectors of them.
 template <class Grid, int N>
-static float ErrorAt(const float* x, const float* w, float scale) {
+[[gnu::noinline]] static float ErrorAt(const float* x, const float* w, float scale) {
   const float inverse = InverseOrZero(scale);
   float terms[N];
   for (int i = 0; i < N; ++i) {
@@ -76,7 +78,7 @@ struct ScaleFit {
 
 // The best scale for the levels that 1 / inverse gives.
 template <class Grid, int N>
-static ScaleFit RefitScale(const float* x, const float* w, float inverse) {
+[[gnu::noinline]] static ScaleFit RefitScale(const float* x, const float* w, float inverse) {
   float xq[N], qq[N];
   for (int i = 0; i < N; ++i) {
     const float level = Grid::Nearest(x[i] * inverse);
@@ -94,7 +96,7 @@ static ScaleFit RefitScale(const float* x, const float* w, float inverse) {
   return fit;
 }
 
-inline constexpr int kRefinements = 3;
+inline constexpr int kRefinements = 2;
 
 // The best scale found. x is normalised, or smaller.
 template <class Grid, int N>
