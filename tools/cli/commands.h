@@ -16,6 +16,7 @@ void AddGenerateCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);
 void AddShowCommand(CLI::App* app, Run* run);
 void AddTokenizeCommand(CLI::App* app, Run* run);
+void AddQuantizeCommand(CLI::App* app, Run* run);
 void AddDetectCommand(CLI::App* app, Run* run);
 void AddPluginCommand(CLI::App* app, Run* run);
 

@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
   trine::AddPerplexityCommand(&app, &run);
   trine::AddTokenizeCommand(&app, &run);
   trine::AddShowCommand(&app, &run);
+  trine::AddQuantizeCommand(&app, &run);
   trine::AddDetectCommand(&app, &run);
   trine::AddPluginCommand(&app, &run);
   try {
