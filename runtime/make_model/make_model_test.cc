@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/test_util.h"
+#include "runtime/gguf/file_type.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/make_model/presets.h"
 
@@ -80,10 +81,14 @@ TEST(MakeModelTest, ThreadsDoNotShow) {
   }
 }
 
-TEST(MakeModelTest, TypesAreAsAsked) {
-  const ModelShape shape = Preset("tiny-gpt-oss");
-  const auto type_of = [&](const MakeModelOptions& options, const std::string& name) {
-    const auto plan = PlanModel(shape, options);
+MakeModelOptions As(const char* mix, bool pure = false) {
+  return {.mix = *quantize::FindMix(mix), .pure = pure};
+}
+
+TEST(MakeModelTest, TypesAreThoseOfTheMix) {
+  const auto type_of = [](const char* preset, const MakeModelOptions& options,
+                          const std::string& name) {
+    const auto plan = PlanModel(Preset(preset), options);
     EXPECT_TRUE(plan.ok()) << plan.status();
     for (const TensorSpec& tensor : plan->tensors) {
       if (tensor.name == name) return tensor.type;
@@ -91,18 +96,35 @@ TEST(MakeModelTest, TypesAreAsAsked) {
     ADD_FAILURE() << name;
     return Type::kI32;
   };
-  EXPECT_EQ(type_of({}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
-  EXPECT_EQ(type_of({}, "output.weight"), Type::kF32);
-  EXPECT_EQ(type_of({.type = Type::kMXFP4}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
-  EXPECT_EQ(type_of({.type = Type::kMXFP4}, "output.weight"), Type::kQ8_0);
-  EXPECT_EQ(type_of({.type = Type::kQ4_0}, "blk.0.ffn_up_exps.weight"), Type::kQ4_0);
-  EXPECT_EQ(type_of({.type = Type::kQ4_0}, "output.weight"), Type::kQ4_0);
-  // Rows of 96 and 64 are no blocks of 256.
-  EXPECT_EQ(type_of({.type = Type::kQ4_K}, "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of("gpt-oss-20b", {}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of("gpt-oss-20b", {}, "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of("gpt-oss-20b", As("MXFP4"), "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of("gpt-oss-20b", As("MXFP4"), "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of("gpt-oss-20b", As("MXFP4", true), "output.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "blk.0.attn_q.weight"), Type::kQ4_K);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "blk.0.attn_v.weight"), Type::kQ6_K);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "output.weight"), Type::kQ6_K);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M", true), "output.weight"), Type::kQ4_K);
+  // A tied embedding makes the logits; rows of 896 are no blocks of 256.
+  EXPECT_EQ(type_of("qwen3-4b", As("Q4_K_M"), "token_embd.weight"), Type::kQ6_K);
+  EXPECT_EQ(type_of("qwen2.5-0.5b", As("Q4_K_M"), "blk.0.attn_q.weight"), Type::kQ5_0);
   for (const char* name : {"blk.0.ffn_gate_inp.weight", "blk.0.ffn_up_exps.bias",
                            "blk.0.attn_sinks.weight", "blk.0.attn_norm.weight"}) {
-    EXPECT_EQ(type_of({.type = Type::kQ4_0}, name), Type::kF32) << name;
+    EXPECT_EQ(type_of("gpt-oss-20b", As("Q4_0", true), name), Type::kF32) << name;
   }
+  EXPECT_TRUE(absl::IsInvalidArgument(PlanModel(Small(), As("COPY")).status()));
+}
+
+TEST(MakeModelTest, TheFileNamesItsType) {
+  const auto file_type = [](const ModelShape& shape, const MakeModelOptions& options) {
+    const std::vector<std::byte> bytes = Bytes(shape, options);
+    return gguf::FileTypeOf((*gguf::File::FromMemory(bytes))->metadata());
+  };
+  EXPECT_EQ(file_type(Small(), {}), "Q8_0");
+  EXPECT_EQ(file_type(Small(), As("Q4_K_M")), "Q4_K_M");
+  EXPECT_EQ(file_type(Preset("tiny-gpt-oss"), {}), "MXFP4");
+  EXPECT_EQ(file_type(Preset("tiny-llama-q4_k"), {}), "Q4_K_S");
+  EXPECT_EQ(file_type(Preset("tiny-gemma2"), {}), "F32");
 }
 
 TEST_F(MakeModelFileTest, AFileHoldsTheBytesMadeInMemory) {
@@ -144,7 +166,7 @@ TEST_F(MakeModelFileTest, RefusesWhatNoDiskHolds) {
   ModelShape shape = Preset("mixtral-8x7b");
   shape.layers = 512;
   shape.experts = 512;
-  const absl::Status status = MakeModel(shape, {.type = Type::kF32}, Path("a.gguf"));
+  const absl::Status status = MakeModel(shape, As("F32"), Path("a.gguf"));
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_NE(status.message().find("the disk has room for"), absl::string_view::npos) << status;
   EXPECT_EQ(FileCount(), 0u);
