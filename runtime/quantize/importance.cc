@@ -41,7 +41,10 @@ absl::Span<const float> ImportanceMatrix::Find(std::string_view tensor) const {
 
 absl::StatusOr<ImportanceMatrix> ImportanceMatrix::Read(const std::string& path) {
   auto memory = gguf::FileMemory::Map(path);
-  if (!memory.ok()) return memory.status();
+  if (!memory.ok()) {
+    return absl::Status(memory.status().code(),
+                        absl::StrCat(path, ": ", memory.status().message()));
+  }
   ImportanceMatrix matrix;
   const bool is_gguf = memory->bytes() >= sizeof(gguf::kMagic) &&
                        std::memcmp(memory->data(), gguf::kMagic, sizeof(gguf::kMagic)) == 0;
