@@ -36,12 +36,12 @@ static inline float Largest(const float* x) {
   return largest;
 }
 
-// A block of N values: x[i] = original * unit, exactly, with the largest magnitude in [1, 2).
-// Weights are at most 2 and at least 2^-30. No square or sum of them leaves binary32.
+// A block of N values: x[i] = original * unit, exactly, with the largest magnitude in [1, 2), or
+// below 4 where no unit is small enough. No square or sum leaves binary32.
 template <int N>
 struct Samples {
   float x[N];
-  float w[N];
+  float w[N];  // of each value's squared error; not set when `zero`
   float unit;
   bool zero;  // nothing to fit: the block is stored as zeros
 };
@@ -52,19 +52,29 @@ static inline float UnitFor(float largest) {
   return PowerOfTwo(std::clamp(-exponent, -126, 126));
 }
 
+// How much the error of each value counts: its column's importance, times its own magnitude plus
+// the mean one. Large weights do more for what a model computes than their share of the squared
+// error says; that they count more shows in perplexity.
+template <int N>
+static void SetWeights(const float* importance, Samples<N>* samples) {
+  float magnitude[N];
+  for (int i = 0; i < N; ++i) magnitude[i] = Abs(samples->x[i]);
+  std::copy_n(magnitude, N, samples->w);
+  const float mean = Sum<N>(magnitude) / static_cast<float>(N);
+  for (int i = 0; i < N; ++i) samples->w[i] += mean;
+  const float heaviest = importance != nullptr ? Largest<N>(importance) : 0.0f;
+  if (heaviest < kLeastEncoded) return;
+  const float unit = UnitFor(heaviest);
+  for (int i = 0; i < N; ++i) samples->w[i] *= std::max(importance[i] * unit, 0x1p-30f);
+}
+
 template <int N>
 static void Normalize(const float* x, const float* importance, Samples<N>* samples) {
   const float largest = Largest<N>(x);
   samples->zero = largest < kLeastEncoded;
   samples->unit = samples->zero ? 1.0f : UnitFor(largest);
   for (int i = 0; i < N; ++i) samples->x[i] = x[i] * samples->unit;
-  const float heaviest = importance != nullptr ? Largest<N>(importance) : 0.0f;
-  if (heaviest < kLeastEncoded) {
-    std::fill_n(samples->w, N, 1.0f);
-    return;
-  }
-  const float weight_unit = UnitFor(heaviest);
-  for (int i = 0; i < N; ++i) samples->w[i] = std::max(importance[i] * weight_unit, 0x1p-30f);
+  if (!samples->zero) SetWeights(importance, samples);
 }
 
 }  // namespace trine::quant

@@ -177,14 +177,14 @@ TEST(EncodeTest, EncodingTwiceAddsLittle) {
 TEST(EncodeTest, RowsKeepTheirBits) {
   const std::map<Type, uint64_t> expected = {
       {Type::kF32, 0xe9d8050c6537221},     {Type::kF16, 0x71b0e4199be760b9},
-      {Type::kBF16, 0x9b0668a0d98b2132},   {Type::kQ4_0, 0x1cbbce77b928ffea},
-      {Type::kQ4_1, 0x69f8496edcedfc60},   {Type::kQ5_0, 0xdc68ad49e94a11ff},
-      {Type::kQ5_1, 0x3db4bf353b43e991},   {Type::kQ8_0, 0x4d45d58ebed65d5f},
-      {Type::kQ2_K, 0x13502f00e136c3e4},   {Type::kQ3_K, 0xf9ff93cfc8046f0a},
-      {Type::kQ4_K, 0xb8bc3587d93838c6},   {Type::kQ5_K, 0xeef18a20f4f75f51},
-      {Type::kQ6_K, 0xd67844f27f724523},   {Type::kIQ4_NL, 0xd45dbce2fd4b25eb},
-      {Type::kIQ4_XS, 0xa0b9d82e3d593bf3}, {Type::kTQ1_0, 0x3891f094542d971c},
-      {Type::kTQ2_0, 0xf82a55305cdc8d3c},  {Type::kMXFP4, 0xed0b544b691a1b53},
+      {Type::kBF16, 0x9b0668a0d98b2132},   {Type::kQ4_0, 0x25dc4b71c1ec8256},
+      {Type::kQ4_1, 0xbdfbbeaf53f88fa0},   {Type::kQ5_0, 0xe6599ea0e5106846},
+      {Type::kQ5_1, 0xdffc08dda4170280},   {Type::kQ8_0, 0x411363423a5d50c},
+      {Type::kQ2_K, 0x81ab2c90fc7a8f9},    {Type::kQ3_K, 0x5bc12cfb1c04c96a},
+      {Type::kQ4_K, 0xdb1e69e11be611f7},   {Type::kQ5_K, 0xaf249a486bf9bd79},
+      {Type::kQ6_K, 0xe52923d64e1eff1c},   {Type::kIQ4_NL, 0x73dcc62768a5f812},
+      {Type::kIQ4_XS, 0x47e96690a97800cb}, {Type::kTQ1_0, 0x38cfb2a735daf66e},
+      {Type::kTQ2_0, 0x4f5d50bc95c5ae35},  {Type::kMXFP4, 0xb065054a334731dc},
   };
   for (Type type : kWeightTypes) {
     Random random(static_cast<uint64_t>(type));

@@ -31,6 +31,12 @@ class Cursor {
     return true;
   }
 
+  bool Skip(uint64_t bytes) {
+    if (remaining() < bytes) return false;
+    position_ += bytes;
+    return true;
+  }
+
   // A 64-bit length and that many bytes.
   bool ReadString(std::string_view* text) {
     uint64_t length = 0;

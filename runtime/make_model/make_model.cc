@@ -4,71 +4,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/gguf/file_type.h"
 #include "runtime/gguf/writer.h"
 #include "runtime/make_model/disk_space.h"
 #include "runtime/make_model/metadata.h"
+#include "runtime/make_model/tensor_types.h"
 #include "runtime/make_model/vocabulary.h"
 #include "runtime/make_model/weights.h"
 
 namespace trine {
 namespace {
 
-using quant::Type;
-
 constexpr uint64_t kMaxBytesInMemory = 1u << 30;
 constexpr uint64_t kHeaderRoom = 64u << 20;  // more than any header takes
-
-ModelShape WithTypes(ModelShape shape, const MakeModelOptions& options) {
-  if (!options.type) return shape;
-  shape.expert_type = *options.type;
-  const bool experts_only = *options.type == Type::kMXFP4 && shape.experts > 0;
-  shape.type = experts_only ? Type::kQ8_0 : *options.type;
-  return shape;
-}
-
-// What files call the type that most of their data has.
-uint32_t FileTypeNumber(Type type) {
-  switch (type) {
-    case Type::kF32:
-      return 0;
-    case Type::kF16:
-      return 1;
-    case Type::kQ4_0:
-      return 2;
-    case Type::kQ4_1:
-      return 3;
-    case Type::kQ8_0:
-      return 7;
-    case Type::kQ5_0:
-      return 8;
-    case Type::kQ5_1:
-      return 9;
-    case Type::kQ2_K:
-      return 10;
-    case Type::kQ3_K:
-      return 11;
-    case Type::kQ4_K:
-      return 14;
-    case Type::kQ5_K:
-      return 16;
-    case Type::kQ6_K:
-      return 18;
-    case Type::kIQ4_NL:
-      return 25;
-    case Type::kIQ4_XS:
-      return 30;
-    case Type::kBF16:
-      return 32;
-    case Type::kTQ1_0:
-      return 36;
-    case Type::kTQ2_0:
-      return 37;
-    case Type::kMXFP4:
-      return 38;
-    default:
-      return 1024;  // to be guessed
-  }
-}
 
 }  // namespace
 
@@ -76,17 +24,22 @@ double ModelPlan::BitsPerWeight() const {
   return 8 * static_cast<double>(bytes) / static_cast<double>(parameters);
 }
 
-absl::StatusOr<ModelPlan> PlanModel(const ModelShape& given, const MakeModelOptions& options) {
-  const ModelShape shape = WithTypes(given, options);
-  absl::Status status = CheckShape(shape);
+absl::StatusOr<ModelPlan> PlanModel(const ModelShape& shape, const MakeModelOptions& options) {
+  const absl::Status status = CheckShape(shape);
   if (!status.ok()) return status;
+  if (options.mix != nullptr && options.mix->copy) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.mix->name, " is no type a new model can have"));
+  }
   ModelPlan plan;
   SetMetadata(shape, &plan.builder);
-  plan.builder.SetUint32("general.file_type",
-                         FileTypeNumber(shape.experts > 0 ? shape.expert_type : shape.type));
-  plan.builder.SetUint32("general.quantization_version", 2);
-  SetVocabulary(shape, &plan.builder);
   plan.tensors = ListTensors(shape);
+  const std::string file_type = ChooseTypes(shape, options.mix, options.pure, &plan.tensors);
+  if (const auto number = gguf::FileTypeNumber(file_type)) {
+    plan.builder.SetUint32(gguf::kFileTypeKey, *number);
+  }
+  plan.builder.SetUint32(gguf::kQuantizationVersionKey, gguf::kQuantizationVersion);
+  SetVocabulary(shape, &plan.builder);
   for (const TensorSpec& tensor : plan.tensors) {
     plan.builder.AddTensor(tensor.name, tensor.type, tensor.dims);
     plan.parameters += static_cast<uint64_t>(tensor.dims[0] * tensor.rows());

@@ -6,24 +6,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kernels/quant/block_types.h"
 #include "runtime/gguf/builder.h"
 #include "runtime/make_model/model_shape.h"
 #include "runtime/make_model/tensor_list.h"
+#include "runtime/quantize/mix.h"
 
 namespace trine {
 
 struct MakeModelOptions {
   uint64_t seed = 1;
-  // Of all matrices; without it the shape's own. MXFP4 is for experts: where there are any, the
-  // other matrices are Q8_0.
-  std::optional<quant::Type> type = std::nullopt;
+  const quantize::Mix* mix = nullptr;  // null: the shape's own types
+  bool pure = false;                   // the mix's base type for all matrices
   uint32_t threads = 1;
   uint64_t max_part_bytes = 0;  // as gguf::WriterOptions has it
 };

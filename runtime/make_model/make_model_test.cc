@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/test_util.h"
+#include "runtime/gguf/file_type.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/make_model/presets.h"
 
@@ -64,12 +65,29 @@ class MakeModelFileTest : public ::testing::Test {
   fs::path folder_;
 };
 
-// Golden logits belong to these bytes: a change here makes them worthless.
+// Golden logits belong to these bytes: a change here makes them worthless. Those of quantised
+// models change with the encoders, too.
 TEST(MakeModelTest, BytesArePinned) {
-  EXPECT_EQ(HashOf(Bytes(Preset("tiny-gemma2"))), 0x6534d08b374369bbu);
-  EXPECT_EQ(HashOf(Bytes(Preset("tiny-llama3"))), 0xa7255b53560dbbe7u);
-  EXPECT_EQ(HashOf(Bytes(Preset("tiny-gpt-oss"))), 0xe73e80d4ce2bf181u);
-  EXPECT_EQ(HashOf(Bytes(Small())), 0x7966d284fbb228ffu);
+  const struct {
+    const char* name;
+    uint64_t hash;
+  } pinned[] = {
+      {"tiny-llama", 0x23d3a5fccc6014abu},      {"tiny-llama3", 0xa7255b53560dbbe7u},
+      {"tiny-llama-yarn", 0x9af4984b2df7444fu}, {"tiny-llama-q4_k", 0x7b5e1c0c46f20fe7u},
+      {"tiny-mixtral", 0x7e620b40d82b074au},    {"tiny-qwen2-tied", 0x98d04d9a77bcaa20u},
+      {"tiny-qwen2moe", 0xeec6559661c7a8b2u},   {"tiny-qwen3", 0xe06233bbcd53eee4u},
+      {"tiny-qwen3moe", 0x688f895a5e76661cu},   {"tiny-gemma2", 0x6534d08b374369bbu},
+      {"tiny-gemma3", 0xd23c34d758a5c6a7u},     {"tiny-phi3", 0x8b385d872bf00413u},
+      {"tiny-phi3-long", 0x207d061f5f71a043u},  {"tiny-olmo2", 0xd8e1eb6fc7819615u},
+      {"tiny-granite", 0x672a1293d61627dcu},    {"tiny-granitemoe", 0xe61a7e63585e8fc3u},
+      {"tiny-smollm3", 0xee6edd4bd8f69fb1u},    {"tiny-starcoder2", 0xadeb28f0a7a96518u},
+      {"tiny-gpt-oss", 0x222798a84ca1411cu},
+  };
+  EXPECT_EQ(std::size(pinned), TinyPresets().size());
+  for (const auto& [name, hash] : pinned) {
+    EXPECT_EQ(HashOf(Bytes(Preset(name))), hash) << name;
+  }
+  EXPECT_EQ(HashOf(Bytes(Small())), 0x00f4f75ffd7e87f8u);  // from a pool of blocks
 }
 
 TEST(MakeModelTest, ThreadsDoNotShow) {
@@ -80,10 +98,14 @@ TEST(MakeModelTest, ThreadsDoNotShow) {
   }
 }
 
-TEST(MakeModelTest, TypesAreAsAsked) {
-  const ModelShape shape = Preset("tiny-gpt-oss");
-  const auto type_of = [&](const MakeModelOptions& options, const std::string& name) {
-    const auto plan = PlanModel(shape, options);
+MakeModelOptions As(const char* mix, bool pure = false) {
+  return {.mix = *quantize::FindMix(mix), .pure = pure};
+}
+
+TEST(MakeModelTest, TypesAreThoseOfTheMix) {
+  const auto type_of = [](const char* preset, const MakeModelOptions& options,
+                          const std::string& name) {
+    const auto plan = PlanModel(Preset(preset), options);
     EXPECT_TRUE(plan.ok()) << plan.status();
     for (const TensorSpec& tensor : plan->tensors) {
       if (tensor.name == name) return tensor.type;
@@ -91,18 +113,35 @@ TEST(MakeModelTest, TypesAreAsAsked) {
     ADD_FAILURE() << name;
     return Type::kI32;
   };
-  EXPECT_EQ(type_of({}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
-  EXPECT_EQ(type_of({}, "output.weight"), Type::kF32);
-  EXPECT_EQ(type_of({.type = Type::kMXFP4}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
-  EXPECT_EQ(type_of({.type = Type::kMXFP4}, "output.weight"), Type::kQ8_0);
-  EXPECT_EQ(type_of({.type = Type::kQ4_0}, "blk.0.ffn_up_exps.weight"), Type::kQ4_0);
-  EXPECT_EQ(type_of({.type = Type::kQ4_0}, "output.weight"), Type::kQ4_0);
-  // Rows of 96 and 64 are no blocks of 256.
-  EXPECT_EQ(type_of({.type = Type::kQ4_K}, "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of("gpt-oss-20b", {}, "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of("gpt-oss-20b", {}, "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of("gpt-oss-20b", As("MXFP4"), "blk.0.ffn_up_exps.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of("gpt-oss-20b", As("MXFP4"), "output.weight"), Type::kQ8_0);
+  EXPECT_EQ(type_of("gpt-oss-20b", As("MXFP4", true), "output.weight"), Type::kMXFP4);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "blk.0.attn_q.weight"), Type::kQ4_K);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "blk.0.attn_v.weight"), Type::kQ6_K);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "output.weight"), Type::kQ6_K);
+  EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M", true), "output.weight"), Type::kQ4_K);
+  // A tied embedding makes the logits; rows of 896 are no blocks of 256.
+  EXPECT_EQ(type_of("qwen3-4b", As("Q4_K_M"), "token_embd.weight"), Type::kQ6_K);
+  EXPECT_EQ(type_of("qwen2.5-0.5b", As("Q4_K_M"), "blk.0.attn_q.weight"), Type::kQ5_0);
   for (const char* name : {"blk.0.ffn_gate_inp.weight", "blk.0.ffn_up_exps.bias",
                            "blk.0.attn_sinks.weight", "blk.0.attn_norm.weight"}) {
-    EXPECT_EQ(type_of({.type = Type::kQ4_0}, name), Type::kF32) << name;
+    EXPECT_EQ(type_of("gpt-oss-20b", As("Q4_0", true), name), Type::kF32) << name;
   }
+  EXPECT_TRUE(absl::IsInvalidArgument(PlanModel(Small(), As("COPY")).status()));
+}
+
+TEST(MakeModelTest, TheFileNamesItsType) {
+  const auto file_type = [](const ModelShape& shape, const MakeModelOptions& options) {
+    const std::vector<std::byte> bytes = Bytes(shape, options);
+    return gguf::FileTypeOf((*gguf::File::FromMemory(bytes))->metadata());
+  };
+  EXPECT_EQ(file_type(Small(), {}), "Q8_0");
+  EXPECT_EQ(file_type(Small(), As("Q4_K_M")), "Q4_K_M");
+  EXPECT_EQ(file_type(Preset("tiny-gpt-oss"), {}), "MXFP4");
+  EXPECT_EQ(file_type(Preset("tiny-llama-q4_k"), {}), "Q4_K_S");
+  EXPECT_EQ(file_type(Preset("tiny-gemma2"), {}), "F32");
 }
 
 TEST_F(MakeModelFileTest, AFileHoldsTheBytesMadeInMemory) {
@@ -144,7 +183,7 @@ TEST_F(MakeModelFileTest, RefusesWhatNoDiskHolds) {
   ModelShape shape = Preset("mixtral-8x7b");
   shape.layers = 512;
   shape.experts = 512;
-  const absl::Status status = MakeModel(shape, {.type = Type::kF32}, Path("a.gguf"));
+  const absl::Status status = MakeModel(shape, As("F32"), Path("a.gguf"));
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_NE(status.message().find("the disk has room for"), absl::string_view::npos) << status;
   EXPECT_EQ(FileCount(), 0u);

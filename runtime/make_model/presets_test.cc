@@ -38,8 +38,11 @@ TEST(PresetsTest, EveryPresetCanBePlanned) {
     ASSERT_TRUE(cut.ok()) << shape.name << ": " << cut.status();
     EXPECT_LE(cut->bytes, whole->bytes);
     EXPECT_EQ(cut->tensors.size(), cut->builder.tensors().size());
-    for (const quant::Type type : {quant::Type::kF16, quant::Type::kQ4_K, quant::Type::kMXFP4}) {
-      EXPECT_TRUE(PlanModel(shape, {.type = type}).ok()) << shape.name;
+    shape.vocab = 1000;
+    for (const quantize::Mix& mix : quantize::AllMixes()) {
+      if (!mix.copy) {
+        EXPECT_TRUE(PlanModel(shape, {.mix = &mix}).ok()) << shape.name << " as " << mix.name;
+      }
     }
   }
   EXPECT_EQ(FindPreset("qwen3-4b")->embd, 2560);
@@ -106,11 +109,12 @@ TEST(PresetsTest, TinyFilesAreSmallAndTheirVocabulariesWriteAnyText) {
 TEST(PresetsTest, ValuesAreSpreadAsListed) {
   ModelShape shape = *FindPreset("tales-27m");
   shape.layers = 1;
-  for (const quant::Type type : {quant::Type::kQ8_0, quant::Type::kQ4_K, quant::Type::kF16}) {
-    const auto bytes = MakeModelBytes(shape, {.type = type});
+  for (const char* name : {"Q8_0", "Q4_K_M", "F16"}) {
+    const MakeModelOptions options = {.mix = *quantize::FindMix(name)};
+    const auto bytes = MakeModelBytes(shape, options);
     const auto file = gguf::File::FromMemory(*bytes);
     ASSERT_TRUE(file.ok()) << file.status();
-    const auto plan = PlanModel(shape, {.type = type});
+    const auto plan = PlanModel(shape, options);
     for (const TensorSpec& spec : plan->tensors) {
       const gguf::TensorInfo* tensor = (*file)->FindTensor(spec.name);
       ASSERT_NE(tensor, nullptr);

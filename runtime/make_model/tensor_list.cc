@@ -19,12 +19,6 @@ constexpr double kVectorSpread = 0.2;     // of norms around one, and of biases
 
 double Root(int64_t n) { return std::sqrt(static_cast<double>(n)); }
 
-// The type itself where rows of `values` are whole blocks of it.
-Type FittingType(Type type, int64_t values) {
-  if (values % quant::Traits(type).block_values == 0) return type;
-  return values % quant::kGroupValues == 0 ? Type::kQ8_0 : Type::kF16;
-}
-
 double OneIfNone(double scale) { return scale > 0 ? scale : 1; }
 
 // How the values of the tensors outside of the layers, and of those that add to the residual, are
@@ -167,9 +161,8 @@ class Lister {
   }
 
   void Add(std::string name, std::vector<int64_t> dims, Type type, double spread) {
-    const Type fitting = FittingType(type, dims[0]);
     tensors_.push_back(
-        {std::move(name), std::move(dims), fitting, 0.0f, static_cast<float>(spread), {}});
+        {std::move(name), std::move(dims), type, 0.0f, static_cast<float>(spread), {}});
   }
 
   std::string Name(const std::string& part) const {

@@ -23,8 +23,8 @@ struct TensorSpec {
   int64_t rows() const;
 };
 
-// Matrices get the shape's types where their rows are whole blocks of it, and else the nearest type
-// that fits: Q8_0, or F16. Norms, biases and routers are F32, as everywhere.
+// Matrices have the shape's types, whether or not their rows are whole blocks of it; norms, biases
+// and routers are F32, as everywhere.
 //
 // Values are spread so that activations keep about unit size through any number of layers and
 // logits differ by some units: weights of one over the root of a row's length, what is added to the

@@ -17,6 +17,7 @@ void AddPerplexityCommand(CLI::App* app, Run* run);
 void AddShowCommand(CLI::App* app, Run* run);
 void AddTokenizeCommand(CLI::App* app, Run* run);
 void AddMakeModelCommand(CLI::App* app, Run* run);
+void AddQuantizeCommand(CLI::App* app, Run* run);
 void AddDetectCommand(CLI::App* app, Run* run);
 void AddPluginCommand(CLI::App* app, Run* run);
 

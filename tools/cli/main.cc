@@ -28,6 +28,7 @@ int Main(int argc, char** argv) {
   trine::AddTokenizeCommand(&app, &run);
   trine::AddShowCommand(&app, &run);
   trine::AddMakeModelCommand(&app, &run);
+  trine::AddQuantizeCommand(&app, &run);
   trine::AddDetectCommand(&app, &run);
   trine::AddPluginCommand(&app, &run);
   try {

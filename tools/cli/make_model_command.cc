@@ -13,16 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "kernels/quant/encode.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/quantize/mix.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
@@ -44,23 +42,13 @@ struct MakeModelArguments {
   int64_t ctx = 0;
   uint64_t seed = 1;
   uint32_t threads = 0;
+  bool pure = false;
   bool list = false;
   bool dry_run = false;
 };
 
 volatile std::sig_atomic_t interrupted = 0;
 void OnInterrupt(int) { interrupted = 1; }
-
-absl::StatusOr<quant::Type> ParseType(const std::string& text) {
-  std::vector<std::string> names;
-  for (const quant::Type type : quant::kAllTypes) {
-    if (!quant::CanEncode(type)) continue;
-    names.emplace_back(quant::Traits(type).name);
-    if (absl::EqualsIgnoreCase(text, names.back())) return type;
-  }
-  return absl::InvalidArgumentError(absl::StrCat("there is no type ", gguf::Quoted(text),
-                                                 "; there are ", absl::StrJoin(names, ", ")));
-}
 
 // "500M", "2G": tensor data of one file.
 absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
@@ -96,9 +84,10 @@ absl::StatusOr<MakeModelOptions> WantedOptions(const MakeModelArguments& a) {
   options.threads =
       a.threads != 0 ? a.threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads);
   if (!a.type.empty()) {
-    const absl::StatusOr<quant::Type> type = ParseType(a.type);
-    if (!type.ok()) return type.status();
-    options.type = *type;
+    const absl::StatusOr<const quantize::Mix*> mix = quantize::FindMix(a.type);
+    if (!mix.ok()) return mix.status();
+    options.mix = *mix;
+    options.pure = a.pure;
   }
   if (!a.split_max_size.empty()) {
     const absl::StatusOr<uint64_t> size = ParseSize(a.split_max_size);
@@ -180,11 +169,14 @@ void AddMakeModelCommand(CLI::App* app, Run* run) {
   command->add_option("--like", a->like, "The model whose shape it gets; --list names them")
       ->check(NotEmpty);
   command->add_flag("--list", a->list, "List the models there are shapes of");
-  command
-      ->add_option("--type", a->type,
-                   "Type of the matrices: f16, q8_0, q4_k, ... (default: q4_0, f32 for tiny ones); "
-                   "mxfp4 is for experts, with q8_0 for the rest")
-      ->check(NotEmpty);
+  CLI::Option* type =
+      command
+          ->add_option("--type", a->type,
+                       "What it is quantised to, by the rules of `trine quantize`: "
+                       "Q4_K_M, Q8_0, F16, ... (default: Q4_0 for every matrix; F32 "
+                       "for tiny ones)")
+          ->check(NotEmpty);
+  command->add_flag("--pure", a->pure, "That type for every matrix, no mix")->needs(type);
   command->add_option("--layers", a->layers, "Layers, instead of the model's")
       ->check(CLI::PositiveNumber);
   command->add_option("--vocab", a->vocab, "Size of the vocabulary, instead of the model's")

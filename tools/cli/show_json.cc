@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "nlohmann/json.hpp"
+#include "runtime/gguf/file_type.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/model_summary.h"
 #include "tools/cli/show_report.h"
@@ -113,6 +114,8 @@ std::string FormatModelJson(const gguf::File& file) {
   for (const auto& [type, sum] : summary.by_type) types[gguf::TensorTypeName(type)] = JsonOf(sum);
   Json json = {{"parts", std::move(parts)}, {"gguf_version", file.version()}};
   json.update(JsonOf(summary.all));
+  const std::string file_type = gguf::FileTypeOf(file.metadata());
+  json["file_type"] = file_type.empty() ? Json() : Json(file_type);
   json["bits_per_weight"] = summary.all.BitsPerWeight();
   json["types"] = std::move(types);
   json["needs"] = NeedsJson(file, summary);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "runtime/gguf/file_type.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/model_summary.h"
 #include "runtime/gguf/quoted.h"
@@ -99,6 +100,8 @@ std::string HeadText(const gguf::File& file, const gguf::ModelSummary& summary) 
   absl::StrAppend(&text, "\nModel   ", field("general.name"), ", architecture ",
                   field("general.architecture"), "\n        ");
   if (summary.all.tensors == 0) return text + "no tensors: a vocabulary, not a model\n";
+  const std::string type = gguf::FileTypeOf(file.metadata());
+  absl::StrAppend(&text, type.empty() ? "" : type + ", ");
   return absl::StrCat(text, FormatCount(summary.all.parameters), " parameters, ",
                       FormatBytes(summary.all.bytes),
                       absl::StrFormat(", %.2f bits per weight\n", summary.all.BitsPerWeight()));

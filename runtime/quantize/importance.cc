@@ -1,0 +1,145 @@
+#include "runtime/quantize/importance.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "kernels/quant/validate.h"
+#include "runtime/gguf/cursor.h"
+#include "runtime/gguf/file_memory.h"
+#include "runtime/gguf/format.h"
+#include "runtime/gguf/quoted.h"
+
+namespace trine::quantize {
+namespace {
+
+constexpr char kDatasetsKey[] = "imatrix.datasets";
+constexpr char kChunksKey[] = "imatrix.chunk_count";
+constexpr absl::string_view kSums = ".in_sum2";
+constexpr absl::string_view kCounts = ".counts";
+
+// Of the headless format, which has 32-bit lengths. `length` bytes.
+bool ReadText(gguf::Cursor* cursor, absl::Span<const std::byte> bytes, int32_t length,
+              std::string_view* text) {
+  if (length < 0 || static_cast<uint64_t>(length) > cursor->remaining()) return false;
+  const auto* start = reinterpret_cast<const char*>(bytes.data() + cursor->position());
+  *text = std::string_view(start, static_cast<size_t>(length));
+  return cursor->Skip(static_cast<uint64_t>(length));
+}
+
+}  // namespace
+
+absl::Span<const float> ImportanceMatrix::Find(std::string_view tensor) const {
+  const auto found = weights_.find(absl::string_view(tensor.data(), tensor.size()));
+  return found == weights_.end() ? absl::Span<const float>() : found->second;
+}
+
+absl::StatusOr<ImportanceMatrix> ImportanceMatrix::Read(const std::string& path) {
+  auto memory = gguf::FileMemory::Map(path);
+  if (!memory.ok()) {
+    return absl::Status(memory.status().code(),
+                        absl::StrCat(path, ": ", memory.status().message()));
+  }
+  ImportanceMatrix matrix;
+  const bool is_gguf = memory->bytes() >= sizeof(gguf::kMagic) &&
+                       std::memcmp(memory->data(), gguf::kMagic, sizeof(gguf::kMagic)) == 0;
+  absl::Status status;
+  if (is_gguf) {
+    const auto file = gguf::File::Open(path);
+    if (!file.ok()) return file.status();
+    status = matrix.ReadGguf(**file);
+  } else {
+    status = matrix.ReadHeadless(absl::MakeConstSpan(memory->data(), memory->bytes()));
+  }
+  if (status.ok() && matrix.weights_.empty()) {
+    status = absl::InvalidArgumentError("holds no importance of any tensor");
+  }
+  if (status.ok()) return matrix;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+absl::Status ImportanceMatrix::Add(std::string_view tensor, std::vector<float> weights) {
+  const auto count = static_cast<int64_t>(weights.size());
+  const bool negative =
+      std::any_of(weights.begin(), weights.end(), [](float weight) { return weight < 0.0f; });
+  if (negative || !quant::RowIsFinite(quant::Type::kF32, weights.data(), count)) {
+    return absl::InvalidArgumentError(absl::StrCat("the importance of the tensor ",
+                                                   gguf::Quoted(tensor),
+                                                   " is negative, infinite or no number"));
+  }
+  if (!weights_.try_emplace(std::string(tensor), std::move(weights)).second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tensor ", gguf::Quoted(tensor), " stands there twice"));
+  }
+  return absl::OkStatus();
+}
+
+// Sums of squares, and how many were summed up, for each expert.
+absl::Status ImportanceMatrix::ReadGguf(const gguf::File& file) {
+  for (const gguf::TensorInfo& sums : file.tensors()) {
+    absl::string_view tensor(sums.name.data(), sums.name.size());
+    if (!absl::ConsumeSuffix(&tensor, kSums)) continue;
+    const gguf::TensorInfo* counts = file.FindTensor(absl::StrCat(tensor, kCounts));
+    if (counts == nullptr || sums.type != quant::Type::kF32 || counts->type != quant::Type::kF32 ||
+        counts->Rows() != sums.Rows() || counts->dims[0] != 1) {
+      return absl::InvalidArgumentError(absl::StrCat("the sums and counts of the tensor ",
+                                                     gguf::Quoted({tensor.data(), tensor.size()}),
+                                                     " do not fit each other"));
+    }
+    const auto columns = static_cast<size_t>(sums.dims[0]);
+    const auto* sum = reinterpret_cast<const float*>(sums.data);
+    const auto* count = reinterpret_cast<const float*>(counts->data);
+    std::vector<float> weights(columns * static_cast<size_t>(sums.Rows()));
+    for (size_t i = 0; i < weights.size(); ++i) {
+      // An expert that was never used: nothing is known of its columns.
+      weights[i] = count[i / columns] > 0.0f ? sum[i] / count[i / columns] : 1.0f;
+    }
+    const absl::Status status = Add({tensor.data(), tensor.size()}, std::move(weights));
+    if (!status.ok()) return status;
+  }
+  chunks_ =
+      file.metadata().IntegerOr(kChunksKey, 0, std::numeric_limits<int32_t>::max(), 0).value_or(0);
+  const auto datasets = file.metadata().ArrayOf(kDatasetsKey);
+  if (datasets.ok() && !(*datasets)->strings.empty()) {
+    dataset_ = std::string((*datasets)->strings.front());
+  }
+  return absl::OkStatus();
+}
+
+// A count of tensors, and of each: its name, how often it was measured, and that many means summed.
+// Then, perhaps, the number of chunks and the name of the text.
+absl::Status ImportanceMatrix::ReadHeadless(absl::Span<const std::byte> bytes) {
+  gguf::Cursor cursor(bytes.data(), bytes.size());
+  int32_t tensors = 0;
+  if (!cursor.Read(&tensors) || tensors < 1) {
+    return absl::InvalidArgumentError("is no importance matrix");
+  }
+  for (int32_t i = 0; i < tensors; ++i) {
+    int32_t length = 0, calls = 0, values = 0;
+    std::string_view tensor;
+    const bool head = cursor.Read(&length) && ReadText(&cursor, bytes, length, &tensor) &&
+                      cursor.Read(&calls) && cursor.Read(&values);
+    if (!head || values < 1 || calls < 0 ||
+        static_cast<uint64_t>(values) > cursor.remaining() / sizeof(float)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is no importance matrix, or cut off: entry ", i + 1, " of ", tensors,
+                       " does not fit in its ", bytes.size(), " bytes"));
+    }
+    std::vector<float> weights(static_cast<size_t>(values));
+    for (float& weight : weights) cursor.Read(&weight);
+    const absl::Status status = Add(tensor, std::move(weights));
+    if (!status.ok()) return status;
+  }
+  int32_t chunks = 0, length = 0;
+  std::string_view dataset;
+  if (cursor.Read(&chunks)) chunks_ = std::max(chunks, 0);
+  if (cursor.Read(&length) && ReadText(&cursor, bytes, length, &dataset)) dataset_ = dataset;
+  return absl::OkStatus();
+}
+
+}  // namespace trine::quantize
