@@ -3,6 +3,8 @@
 #ifndef TRINE_KERNELS_QUANT_ENCODE_SUPER_H_
 #define TRINE_KERNELS_QUANT_ENCODE_SUPER_H_
 
+#include <algorithm>
+
 #include "kernels/quant/block_types.h"
 #include "kernels/quant/encode_scale.h"
 

@@ -3,7 +3,6 @@
 #define TRINE_RUNTIME_QUANTIZE_MIX_H_
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "absl/status/statusor.h"

@@ -92,7 +92,8 @@ TEST(PlanTest, MetadataIsCopiedAndNamesTheType) {
 TEST(PlanTest, ACopyChangesNothing) {
   TestModel model = SmallModel(Type::kQ4_K);
   model.builder().SetUint32("general.file_type", 7);
-  const auto plan = MakePlan(*model.Open(), Options("COPY"));
+  const auto file = model.Open();
+  const auto plan = MakePlan(*file, Options("COPY"));
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (const PlannedTensor& tensor : plan->tensors) EXPECT_TRUE(tensor.copied());
   EXPECT_EQ(plan->bytes, plan->source_bytes);

@@ -34,7 +34,9 @@ constexpr int kInterrupted = 130;
 constexpr int64_t kMaxThreads = 1024;
 
 struct QuantizeArguments {
-  std::vector<std::string> words;  // IN OUT TYPE [THREADS]
+  // As they stand: a dry run may have no OUT, and THREADS may be left out.
+  std::string first, second;
+  std::optional<std::string> third, fourth;
   int64_t threads = 0;
   std::string output_type;
   std::string embedding_type;
@@ -74,7 +76,9 @@ class ScopedSignals {
 
 // Sorts out IN, OUT, TYPE and THREADS.
 absl::Status ReadWords(QuantizeArguments* a) {
-  std::vector<std::string> words = a->words;
+  std::vector<std::string> words = {a->first, a->second};
+  if (a->third) words.push_back(*a->third);
+  if (a->fourth) words.push_back(*a->fourth);
   int64_t threads = 0;
   if (words.size() > 3 || (words.size() == 3 && a->dry_run)) {
     if (absl::SimpleAtoi(words.back(), &threads)) {
@@ -232,18 +236,13 @@ std::string TypeList() {
 
 void AddQuantizeCommand(CLI::App* app, Run* run) {
   auto a = std::make_shared<QuantizeArguments>();
-  CLI::App* command = app->add_subcommand(
-      "quantize",
-      "Write a model file anew, with fewer bits for its weights: trine quantize IN OUT TYPE "
-      "[THREADS]");
+  CLI::App* command =
+      app->add_subcommand("quantize", "Write a model file anew, with fewer bits for its weights");
   command->footer(TypeList());
-  command
-      ->add_option("files", a->words,
-                   "IN: a GGUF file, or any part of a split one. OUT: the file to write. TYPE: see "
-                   "below. THREADS: as -t")
-      ->option_text("IN OUT TYPE [THREADS]")
-      ->required()
-      ->expected(2, 4);
+  command->add_option("IN", a->first, "A GGUF file, or any part of a split one")->required();
+  command->add_option("OUT", a->second, "The file to write")->required();
+  command->add_option("TYPE", a->third, "One of the types below");
+  command->add_option("THREADS", a->fourth, "As -t");
   command->add_option("-t,--threads", a->threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(int64_t{0}, kMaxThreads))
       ->capture_default_str();
