@@ -35,7 +35,7 @@ offered_fish() {
 cat >"$work/zsh_terminal" <<'ZSH'
 zmodload zsh/zpty
 zpty terminal 'zsh -f -i'
-zpty -w terminal 'PS1= PS2= RPS1=; autoload -Uz compinit; compinit -D -u; source '$1
+zpty -w terminal 'PS1= PS2= RPS1=; fpath=('$1:h' $fpath); autoload -Uz compinit; compinit -D -u'
 zpty -w terminal 'all_matches() { _main_complete; compstate[insert]=all }'
 zpty -w terminal 'zle -C all_matches complete-word all_matches; bindkey "^X" all_matches'
 zpty -w terminal 'trine() { print -rl -- BEG""IN $@ E""ND }'

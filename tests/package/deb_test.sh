@@ -56,8 +56,8 @@ package_of() {  # the one that is given its name
 check_contents() {
   local package pattern
   while read -r package pattern; do
-    dpkg-deb -c "$(package_of "$package")" | grep -qE " \./usr/$pattern" ||
-      fail "$package lacks $pattern"
+    dpkg-deb -c "$(package_of "$package")" >"$work/contents"
+    grep -qE " \./usr/$pattern" "$work/contents" || fail "$package lacks $pattern"
   done <<'LIST'
 trine bin/trine$
 trine share/man/man1/trine.1.gz$
@@ -85,8 +85,10 @@ LIST
 
 lint() {
   command -v lintian >/dev/null || { echo "lintian: not installed, the packages are not linted"; return; }
-  # The version is that of no distribution: nobody has filed an intent to package it.
-  lintian --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs \
+  # cpack writes the calls of ldconfig. /usr/lib/pkgconfig is where a tree configured for another
+  # prefix than /usr has its files (TrinePackage.cmake).
+  lintian --fail-on error,warning \
+    --suppress-tags maintscript-calls-ldconfig,pkg-config-unavailable-for-cross-compilation \
     "$work"/packages/*.deb >"$work/lintian.log" 2>&1 ||
     { grep -v '^N:' "$work/lintian.log"; fail "lintian"; }
 }
@@ -122,7 +124,7 @@ make_bare_root() {  # folder
     mkdir -p "$root/usr/$folder"
     ln -s "usr/$folder" "$root/$folder"
   done
-  mkdir -p "$root"/{proc,tmp,etc} "$root"/var/lib/dpkg/{info,updates,triggers}
+  mkdir -p "$root"/{tmp,etc} "$root"/var/lib/dpkg/{info,updates,triggers}
   for name in $names; do
     dpkg-query -s "$name"
     echo
@@ -136,13 +138,22 @@ make_bare_root() {  # folder
   echo "a root of $(wc -w <<<"$names") packages:" $names
 }
 
-# The programs find what belongs to them by /proc/self/exe. Where nothing may be mounted, a link
-# that says the same of the one program that is run stands in.
-give_proc() {  # root
-  if [ "$TRINE_DEB_TEST_INSIDE" = mounts ] && mount --rbind /proc "$1/proc" 2>/dev/null; then return; fi
-  mkdir -p "$1/proc/self"
-  ln -sfn /usr/bin/trine "$1/proc/self/exe"
-  echo "nothing may be mounted here: /proc/self/exe is a stand-in"
+# What the kernel provides. The programs find what belongs to them by /proc/self/exe; where nothing
+# may be mounted, a link that says the same of the one program that is run stands in.
+give_kernel_files() {  # root
+  local device
+  mkdir -p "$1/proc" "$1/dev"
+  for device in null zero urandom; do
+    touch "$1/dev/$device"
+    [ "$TRINE_DEB_TEST_INSIDE" = bare ] || mount --bind "/dev/$device" "$1/dev/$device"
+  done
+  if [ "$TRINE_DEB_TEST_INSIDE" = bare ]; then
+    echo "nothing may be mounted here: /proc/self/exe and /dev/null are stand-ins"
+    mkdir -p "$1/proc/self"
+    ln -sfn /usr/bin/trine "$1/proc/self/exe"
+  else
+    mount --rbind /proc "$1/proc"
+  fi
 }
 
 inside() {  # root, command...
@@ -188,7 +199,7 @@ expect_gone() {  # root
 in_bare_root() {
   local root=$work/root names
   make_bare_root "$root"
-  give_proc "$root"
+  give_kernel_files "$root"
   dpkg --root="$root" --log=/dev/null -i "$work"/packages/*.deb >"$work/dpkg.log" 2>&1 ||
     { cat "$work/dpkg.log"; fail "dpkg -i"; }
   build_example "$root"
@@ -200,23 +211,19 @@ in_bare_root() {
 }
 
 in_whole_system() {
-  local root=$work/system base=$build/deb_test_base.tar suite device
+  local root=$work/system base=$build/deb_test_base.tar suite
   [ "$TRINE_DEB_TEST_INSIDE" = mounts ] ||
     { echo "no whole system: nothing may be mounted here"; return; }
   suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
   if [ ! -s "$base" ]; then
     command -v mmdebstrap >/dev/null || { echo "no whole system: mmdebstrap is not installed"; return; }
-    mmdebstrap --variant=minbase "$suite" "$base.part" >"$work/mmdebstrap.log" 2>&1 ||
+    mmdebstrap --variant=minbase "$suite" "$base.new.tar" >"$work/mmdebstrap.log" 2>&1 ||
       { tail -n 5 "$work/mmdebstrap.log"; echo "no whole system: mmdebstrap failed"; return; }
-    mv "$base.part" "$base"
+    mv "$base.new.tar" "$base"
   fi
   mkdir -p "$root"
   tar -C "$root" -xf "$base" --exclude='./dev/*'
-  mount --rbind /proc "$root/proc"
-  for device in null zero urandom; do
-    touch "$root/dev/$device"
-    mount --bind "/dev/$device" "$root/dev/$device"
-  done
+  give_kernel_files "$root"
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   cp "$work"/packages/*.deb "$root/tmp"
   inside "$root" sh -ec 'export DEBIAN_FRONTEND=noninteractive; apt-get update -q
