@@ -32,21 +32,28 @@ offered_fish() {
 }
 # zsh completes only at a terminal. At one, a key writes all that is offered into the line, and a
 # function that stands in for trine tells what it was given when the line is run.
-cat >"$work/zsh_terminal" <<'ZSH'
+cat >"$work/.zshrc" <<'ZSH'
+PS1= fpath=($ZDOTDIR $fpath)
+autoload -Uz compinit && compinit -D -u
+all_matches() { _main_complete; compstate[insert]=all }
+zle -C all_matches complete-word all_matches
+bindkey '^T' all_matches
+trine() { print -rl -- BEGIN $@ END }
+zle-line-init() { print READY }
+zle -N zle-line-init
+ZSH
+cat >"$work/terminal.zsh" <<'ZSH'
 zmodload zsh/zpty
-zpty terminal 'zsh -f -i'
-zpty -w terminal 'PS1= PS2= RPS1=; fpath=('$1:h' $fpath); autoload -Uz compinit; compinit -D -u'
-zpty -w terminal 'all_matches() { _main_complete; compstate[insert]=all }'
-zpty -w terminal 'zle -C all_matches complete-word all_matches; bindkey "^X" all_matches'
-zpty -w terminal 'trine() { print -rl -- BEG""IN $@ E""ND }'
-zpty -w -n terminal $2$'\x18\n'
+zpty terminal 'zsh -i'
+zpty -r terminal output '*READY*'
+zpty -w -n terminal $1$'\x14\n'
 zpty -r terminal output '*BEGIN*END*'
 print -r -- $output
 ZSH
 offered_zsh() {
-  local line=$1 typed
-  read -ra typed <<<"${line% *}"
-  HOME=$work zsh -f "$work/zsh_terminal" "$script" "$line" | tr -d '\r' |
+  local typed
+  read -ra typed <<<"${1% *}"
+  ZDOTDIR=$work timeout 60 zsh -f "$work/terminal.zsh" "$1" | tr -d '\r' |
     sed -n '/^BEGIN$/,/^END$/p' | tail -n "+$((${#typed[@]} + 1))"
 }
 
