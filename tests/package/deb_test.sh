@@ -75,12 +75,18 @@ libtrine-dev lib/(.*-linux-gnu.*/)?libtrine.so ->
 libtrine-dev lib/(.*-linux-gnu.*/)?pkgconfig/trine.pc$
 trine-model-tales share/trine/models/.*\.gguf$
 LIST
-  local file
-  for file in "$work"/packages/*.deb; do
-    [ "$(dpkg-deb -f "$file" Package)" = trine-model-tales ] && continue
-    dpkg-deb -f "$file" Depends | grep -qE 'libc6|\(= ' || fail "$file: no Depends"
-  done
-  dpkg-deb -f "$(package_of trine)" Depends | grep -q libabsl || fail "trine: libabsl is no Depends"
+  local needed
+  while read -r package needed; do
+    dpkg-deb -f "$(package_of "$package")" Depends | grep -qF "$needed" ||
+      fail "$package does not depend on $needed"
+  done <<LIST
+trine trine-backends (= $version)
+trine libabsl
+trine-backends libc6
+libtrine0 trine-backends (= $version)
+libtrine0 libabsl
+libtrine-dev libtrine0 (= $version)
+LIST
 }
 
 lint() {
