@@ -26,6 +26,12 @@ trine_test_packages=(
   "libgmock-dev: the tests can't be built"
   "clang: the ABI header is not tried with a second compiler"
   "clang-format: the format check is skipped"
+  "dpkg-dev: the Debian packages are not tried"
+  "file: the Debian packages are not tried"
+  "groff-base: the manual pages are not formatted"
+  "mmdebstrap: the Debian packages are not installed in a whole system (--long)"
+  "zsh: its completions are not tried"
+  "fish: its completions are not tried"
 )
 
 # Kernels of the other architecture are tried under an emulator.

@@ -163,7 +163,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -l 12", "logit bias");
   ExpectRefused("generate -p x -l 99999+1", "99999");
   ExpectRefused("generate -p x -r ''", "stop string");
-  ExpectRefused("generate -p x -ctk q2", "'q2' is no type");
+  ExpectRefused("generate -p x -ctk q2", "q2 not in {f16");
   ExpectRefused("generate -p x -ts cpu:4,dgpu:28", "dgpu");
   ExpectRefused("generate -p x -ts cpu:4", "add up to 32");
   ExpectRefused("generate -p x -ts ''", "tensor-split");

@@ -50,4 +50,12 @@ absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv
   return arguments;
 }
 
+std::vector<std::string> TypedForms(const std::string& long_form) {
+  std::vector<std::string> typed;
+  for (const LongForm& form : kLongForms) {
+    if (long_form == form.long_form) typed.push_back(form.typed);
+  }
+  return typed;
+}
+
 }  // namespace trine

@@ -14,6 +14,9 @@ namespace trine {
 // take its letters for options of their own.
 absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv);
 
+// Those that stand for an option: {"-ub"} for "--ubatch-size".
+std::vector<std::string> TypedForms(const std::string& long_form);
+
 }  // namespace trine
 
 #endif  // TRINE_TOOLS_CLI_ARGUMENTS_H_

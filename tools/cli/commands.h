@@ -21,6 +21,10 @@ void AddQuantizeCommand(CLI::App* app, Run* run);
 void AddDetectCommand(CLI::App* app, Run* run);
 void AddPluginCommand(CLI::App* app, Run* run);
 
+// These two write about all the commands of `app`, added before or after them.
+void AddManCommand(CLI::App* app, Run* run);
+void AddCompletionCommand(CLI::App* app, Run* run);
+
 }  // namespace trine
 
 #endif  // TRINE_TOOLS_CLI_COMMANDS_H_

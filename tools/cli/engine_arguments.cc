@@ -42,8 +42,10 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command
       ->add_option("--cache-type-k", a->cache_type_k,
                    "Type of cached keys: f16, f32, bf16, q8_0; also -ctk")
+      ->check(CLI::IsMember({"f16", "f32", "bf16", "q8_0"}))
       ->capture_default_str();
   command->add_option("--cache-type-v", a->cache_type_v, "Type of cached values; also -ctv")
+      ->check(CLI::IsMember({"f16", "f32", "bf16", "q8_0"}))
       ->capture_default_str();
   command
       ->add_option("--tensor-split", a->tensor_split,

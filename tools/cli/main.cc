@@ -12,6 +12,7 @@
 #include "runtime/version.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/value_names.h"
 
 namespace {
 
@@ -31,6 +32,9 @@ int Main(int argc, char** argv) {
   trine::AddQuantizeCommand(&app, &run);
   trine::AddDetectCommand(&app, &run);
   trine::AddPluginCommand(&app, &run);
+  trine::AddManCommand(&app, &run);
+  trine::AddCompletionCommand(&app, &run);
+  trine::NameValues(&app);
   try {
     auto arguments = trine::WriteOutArguments(argc, argv);
     if (!arguments.ok()) throw CLI::ParseError(std::string(arguments.status().message()), kUsage);

@@ -58,7 +58,9 @@ void AddPluginCommand(CLI::App* app, Run* run) {
                                            "when all is well, 1 when something is not or there "
                                            "was nothing to check, 2 when the filter names no "
                                            "check");
-  check->add_option("PATH", arguments->path, "The plugin's shared object")->required();
+  check->add_option("PATH", arguments->path, "The plugin's shared object")
+      ->required()
+      ->type_name("PLUGIN");
   check->add_flag("--json", arguments->json, "Print JSON instead of text");
   check->add_flag("-v,--verbose", arguments->verbose, "List every check, not the failures alone");
   check->add_option("--filter", arguments->kit.filter,

@@ -47,7 +47,8 @@ void AddShowCommand(CLI::App* app, Run* run) {
           ->check(NotEmpty);
   model->add_option("FILE", arguments->model, "The same, without -m")
       ->excludes(option)
-      ->check(NotEmpty);
+      ->check(NotEmpty)
+      ->type_name("GGUF");
   model->add_flag("--tensors", arguments->tensors, "List every tensor, not a summary");
   model->add_flag("--json", arguments->json, "Print everything as JSON");
   model->callback([arguments, run] { *run = [arguments] { return ShowModel(*arguments); }; });

@@ -10,6 +10,10 @@
 #   share/trine/plugin.map        the one symbol a plugin exports
 #   share/trine/models/           the model that comes with the project
 #   share/doc/trine/              LICENSE, pages, the example backend and programs
+#   share/man/man1/               a manual page for each command
+#   share/bash-completion/, share/zsh/, share/fish/     completions
+#
+# COMPONENT says which package a file is part of (TrinePackage); what names none is of the command.
 
 include(CMakePackageConfigHelpers)
 
@@ -32,30 +36,23 @@ function(trine_relative_path result from to)
   set(${result} "${path}" PARENT_SCOPE)
 endfunction()
 
-# A program in `folder` finds libtrine.so wherever the prefix lies.
-function(trine_install_program target folder)
-  if(NOT TARGET ${target})
-    return()
-  endif()
-  trine_relative_path(lib "${folder}" "${CMAKE_INSTALL_LIBDIR}")
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${lib}")
-  install(TARGETS ${target} RUNTIME DESTINATION "${folder}")
-endfunction()
-
-trine_install_program(trine_cli "${CMAKE_INSTALL_BINDIR}")
-trine_install_program(trine-probe "${TRINE_INSTALL_PROBEDIR}")
+install(TARGETS trine_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(TARGETS trine-probe RUNTIME DESTINATION "${TRINE_INSTALL_PROBEDIR}" COMPONENT backends)
 
 install(TARGETS trine_abi EXPORT trine-targets)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/plugins/include/trine"
-        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
+        FILES_MATCHING PATTERN "*.h")
 
-if(TARGET trine_runtime)
-  install(TARGETS trine_runtime EXPORT trine-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/include/trine"
-          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-endif()
+install(TARGETS trine_runtime EXPORT trine-targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library
+        NAMELINK_COMPONENT development)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/runtime/include/trine"
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
-install(EXPORT trine-targets NAMESPACE trine:: DESTINATION "${TRINE_INSTALL_CMAKEDIR}")
+install(EXPORT trine-targets NAMESPACE trine:: DESTINATION "${TRINE_INSTALL_CMAKEDIR}"
+        COMPONENT development)
 
 set(package_dir "${PROJECT_BINARY_DIR}/package")
 configure_package_config_file(
@@ -66,28 +63,31 @@ configure_package_config_file(
 write_basic_package_version_file("${package_dir}/trine-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${package_dir}/trine-config.cmake" "${package_dir}/trine-config-version.cmake"
-        DESTINATION "${TRINE_INSTALL_CMAKEDIR}")
+        DESTINATION "${TRINE_INSTALL_CMAKEDIR}" COMPONENT development)
 
 trine_relative_path(TRINE_PC_PREFIX "${TRINE_INSTALL_PKGCONFIGDIR}" "")
-set(pc_names trine-backend)
-if(TARGET trine_runtime)
-  list(APPEND pc_names trine)
-endif()
-foreach(name IN LISTS pc_names)
+foreach(name IN ITEMS trine-backend trine)
   configure_file("${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in" "${package_dir}/${name}.pc" @ONLY)
-  install(FILES "${package_dir}/${name}.pc" DESTINATION "${TRINE_INSTALL_PKGCONFIGDIR}")
+  install(FILES "${package_dir}/${name}.pc" DESTINATION "${TRINE_INSTALL_PKGCONFIGDIR}"
+          COMPONENT development)
 endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/plugins/plugin.map" DESTINATION "${TRINE_INSTALL_DATADIR}")
+install(FILES "${PROJECT_SOURCE_DIR}/plugins/plugin.map" DESTINATION "${TRINE_INSTALL_DATADIR}"
+        COMPONENT development)
 install(FILES "${PROJECT_SOURCE_DIR}/tools/models/tales-27m-q8_0.gguf"
-        DESTINATION "${TRINE_INSTALL_DATADIR}/models")
+        DESTINATION "${TRINE_INSTALL_DATADIR}/models" COMPONENT model)
 install(FILES "${PROJECT_SOURCE_DIR}/docs/examples/CMakeLists.txt"
               "${PROJECT_SOURCE_DIR}/docs/examples/generate.c"
               "${PROJECT_SOURCE_DIR}/docs/examples/generate.cc"
-        DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples")
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" COMPONENT development)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-        FILES_MATCHING PATTERN "*.md")
+        FILES_MATCHING PATTERN "*.md" PATTERN examples EXCLUDE)
 install(FILES "${PROJECT_SOURCE_DIR}/plugins/example/CMakeLists.txt"
               "${PROJECT_SOURCE_DIR}/plugins/example/example_backend.cc"
-        DESTINATION "${CMAKE_INSTALL_DOCDIR}/example")
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}/example" COMPONENT development)
+
+# Pages and completions are written by the program itself, at build time.
+if(NOT CMAKE_CROSSCOMPILING)
+  include(TrineManual)
+endif()

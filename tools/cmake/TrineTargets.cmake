@@ -6,6 +6,7 @@
 #   trine_test(NAME SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s])
 
 include(GNUInstallDirs)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME command)  # TrineInstall, TrinePackage
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -87,7 +88,8 @@ function(trine_backend name)
     list(REMOVE_ITEM opts -Wl,-z,defs)
     set_target_properties(${target} PROPERTIES LINK_OPTIONS "${opts}")
   endif()
-  install(TARGETS ${target} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/trine/plugins")
+  install(TARGETS ${target} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/trine/plugins"
+          COMPONENT backends)
 endfunction()
 
 function(trine_test name)

@@ -1,0 +1,77 @@
+// trine man: the manual pages, from the same tables as --help.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/version.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/describe_commands.h"
+#include "tools/cli/engine_arguments.h"
+#include "tools/cli/man_page.h"
+#include "tools/cli/option_tree.h"
+
+namespace trine {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ManArguments {
+  std::vector<std::string> command;
+  std::string folder;
+};
+
+absl::Status WritePages(const CommandInfo& root, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return absl::NotFoundError(absl::StrCat(folder.string(), ": ", error.message()));
+  for (const CommandInfo* command : AllCommands(root)) {
+    const fs::path path = folder / absl::StrCat(ManPageName(*command), ".1");
+    std::ofstream file(path);
+    file << ManPage(*command, Version());
+    file.close();
+    if (!file) {
+      return absl::NotFoundError(
+          absl::StrCat(path.string(), ": it can't be written: ", std::strerror(errno)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int Man(const CommandInfo& root, const ManArguments& arguments) {
+  if (!arguments.folder.empty()) {
+    const absl::Status status = WritePages(root, arguments.folder);
+    return status.ok() ? 0 : Complain(status);
+  }
+  const CommandInfo* command = FindCommand(root, arguments.command);
+  if (command == nullptr) {
+    return Complain(absl::NotFoundError(
+        absl::StrCat("there is no command '", absl::StrJoin(arguments.command, " "), "'")));
+  }
+  std::fputs(ManPage(*command, Version()).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void AddManCommand(CLI::App* app, Run* run) {
+  auto arguments = std::make_shared<ManArguments>();
+  CLI::App* command = app->add_subcommand(
+      "man", "Print the manual page of trine or of a command: trine man plugin check | man -l -");
+  CLI::Option* words = command->add_option("COMMAND", arguments->command, "The command's words");
+  command->add_option("--write", arguments->folder, "Write every page into this folder instead")
+      ->check(NotEmpty)
+      ->type_name("DIR")
+      ->excludes(words);
+  command->callback([=] { *run = [=] { return Man(DescribeCommands(*app), *arguments); }; });
+}
+
+}  // namespace trine
