@@ -137,6 +137,13 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const gguf::File& file) {
         absl::StrCat("the file is a mixture of experts (", keys.Name("expert_count"),
                      "); this version knows ", config.architecture, " without experts only"));
   }
+  const auto causal = metadata.BoolOr(keys.Name("attention.causal"), true);
+  if (!causal.ok()) return causal.status();
+  if (!*causal) {
+    return absl::UnimplementedError(
+        absl::StrCat(keys.Name("attention.causal"),
+                     " is false: models whose tokens also attend to later ones are not known"));
+  }
   const gguf::TensorInfo* embedding = file.FindTensor("token_embd.weight");
   if (embedding == nullptr) {
     return absl::InvalidArgumentError(
