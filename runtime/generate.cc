@@ -17,23 +17,14 @@ double MillisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// How much of what is there no context shift may take. At least two tokens must be free to move.
-absl::StatusOr<int64_t> TokensToKeep(const Session& session, const GenerateOptions& options) {
-  if (options.keep < -1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("keep is ", options.keep, ": a count, or -1 for the whole prompt"));
-  }
+// How much of what is there no context shift may take.
+int64_t TokensToKeep(const Session& session, const GenerateOptions& options) {
   const Sequence& sequence = session.sequence();
   const Tokenizer& tokenizer = *session.engine().tokenizer();
-  int64_t keep = options.keep == -1 ? sequence.size() : std::min(options.keep, sequence.size());
+  const int64_t keep =
+      options.keep == -1 ? sequence.size() : std::min(options.keep, sequence.size());
   const bool begins = tokenizer.adds_bos() && sequence.tokens().front() == tokenizer.bos();
-  if (begins) keep = std::max<int64_t>(keep, 1);
-  if (keep > sequence.max_context() - 2) {
-    return absl::InvalidArgumentError(absl::StrCat("a context shift that keeps ", keep,
-                                                   " tokens needs a context of ", keep + 2,
-                                                   " at least: it holds ", sequence.max_context()));
-  }
-  return keep;
+  return begins ? std::max<int64_t>(keep, 1) : keep;
 }
 
 }  // namespace
@@ -104,22 +95,8 @@ class GenerateLoop {
   absl::Status Begin() {
     for (Job& job : jobs_) {
       *job.result = Generation{};
-      if (job.session->sequence_->size() == 0) {
-        return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
-      }
-      if (job.options->max_tokens < -1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("max_tokens is ", job.options->max_tokens,
-                         ": a count, or -1 to go on until the context is full"));
-      }
-      if (job.options->logprobs < -1 || job.options->logprobs > kMaxLogprobs) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "logprobs is ", job.options->logprobs, ": 0 to ", kMaxLogprobs, ", or -1 for none"));
-      }
-      if (!job.options->context_shift) continue;
-      const auto keep = TokensToKeep(*job.session, *job.options);
-      if (!keep.ok()) return keep.status();
-      job.keep = *keep;
+      if (absl::Status s = CheckGenerate(*job.session, *job.options); !s.ok()) return s;
+      if (job.options->context_shift) job.keep = TokensToKeep(*job.session, *job.options);
     }
     begin_ = Clock::now();
     for (Job& job : jobs_) {
@@ -261,6 +238,35 @@ class GenerateLoop {
   std::vector<Job> jobs_;
   Clock::time_point begin_;
 };
+
+absl::Status CheckGenerate(const Session& session, const GenerateOptions& options) {
+  const Sequence& sequence = session.sequence();
+  if (sequence.size() == 0) {
+    return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
+  }
+  if (options.max_tokens < -1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_tokens is ", options.max_tokens,
+                                                   ": a count, or -1 to go on until the context "
+                                                   "is full"));
+  }
+  if (options.logprobs < -1 || options.logprobs > kMaxLogprobs) {
+    return absl::InvalidArgumentError(absl::StrCat("logprobs is ", options.logprobs, ": 0 to ",
+                                                   kMaxLogprobs, ", or -1 for none"));
+  }
+  if (!options.context_shift) return absl::OkStatus();
+  if (options.keep < -1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keep is ", options.keep, ": a count, or -1 for the whole prompt"));
+  }
+  // Half of at least two tokens has to go.
+  const int64_t keep = TokensToKeep(session, options);
+  if (keep > sequence.max_context() - 2) {
+    return absl::InvalidArgumentError(absl::StrCat("a context shift that keeps ", keep,
+                                                   " tokens needs a context of ", keep + 2,
+                                                   " at least: it holds ", sequence.max_context()));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Generate(Session* session, const GenerateOptions& options, Generation* result) {
   return GenerateTogether(std::span(&session, 1), std::span(&options, 1), std::span(result, 1));

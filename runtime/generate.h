@@ -62,8 +62,12 @@ struct GenerateOptions {
 // Most log-probabilities with a token.
 inline constexpr int32_t kMaxLogprobs = 1024;
 
-// Goes on from what has been appended. FAILED_PRECONDITION when that is nothing at all. What was
-// generated before an error stays in the sequence and in `result`.
+// What Generate would refuse before it does anything: FAILED_PRECONDITION where nothing has been
+// appended, INVALID_ARGUMENT for numbers that make no sense.
+absl::Status CheckGenerate(const Session& session, const GenerateOptions& options);
+
+// Goes on from what has been appended. What was generated before an error stays in the sequence and
+// in `result`.
 absl::Status Generate(Session* session, const GenerateOptions& options, Generation* result);
 
 // The same for several sessions of one engine in step: their tokens share passes. `options` and

@@ -243,7 +243,7 @@ TEST_F(ContextShiftTest, AStopStringIsSeenAcrossTheShift) {
 TEST_F(ContextShiftTest, ACancelWhileTheRestIsReadAgainIsHeeded) {
   const auto whole = Open(Random(), "the");
   const std::vector<int32_t> want = Run(whole.get(), Shifting(100)).tokens;
-  const auto shifted = Open(Random(), "the"), other = Open(Random(), "and");
+  const auto shifted = Open(Random(), "the"), other = Open(Random(), "and in");
   GenerateOptions options[] = {Shifting(100), Shifting(90)};
   options[1].on_token = [&](const SampleResult&) {
     if (shifted->sequence().pending() > 1) shifted->Cancel();

@@ -216,7 +216,6 @@ int Generate(const GenerateArguments& a) {
   if (!sessions.ok()) return Complain(sessions.status());
 
   const bool streams = !a.json && sessions->size() == 1;
-  if (streams && !a.chat && !a.hide_prompt) Write(*prompt);
   Progress progress("reading the prompt");
   GenerateOptions options;
   options.max_tokens = a.n_predict;
@@ -230,6 +229,9 @@ int Generate(const GenerateArguments& a) {
     progress.Clear();
     return !streams || Write(text);
   };
+  const absl::Status sensible = CheckGenerate(*(*sessions)[0], options);
+  if (!sensible.ok()) return Complain(sensible);
+  if (streams && !a.chat && !a.hide_prompt) Write(*prompt);
   const std::vector<GenerateOptions> all(sessions->size(), options);
   std::vector<Generation> results(sessions->size());
   std::vector<Session*> pointers;
