@@ -37,7 +37,9 @@ std::vector<std::vector<float>> EmbedAll(Engine* engine,
   const std::vector<TokenSpan> spans(texts.begin(), texts.end());
   auto vectors = Embed(engine, spans, options);
   EXPECT_TRUE(vectors.ok()) << vectors.status();
-  return vectors.ok() ? *std::move(vectors) : std::vector<std::vector<float>>();
+  if (vectors.ok()) return *std::move(vectors);
+  const auto width = static_cast<size_t>(engine->model().config().n_embd);
+  return std::vector<std::vector<float>>(texts.size(), std::vector<float>(width));
 }
 
 EmbedOptions With(Pooling pooling, int32_t normalize) {
