@@ -5,9 +5,11 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <thread>
 
 #include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
 #include "runtime/generate.h"
 #include "runtime/perplexity.h"
 #include "tests/model/engine_test_util.h"
@@ -160,6 +162,37 @@ TEST(EmbedTest, TheShippedModelsVectorsArePinned) {
       for (const float x : vector) hash = (hash ^ std::bit_cast<uint32_t>(x)) * 0x100000001b3ull;
     }
     EXPECT_EQ(hash, pinned) << PoolingName(pooling);
+  }
+}
+
+// llama.cpp's vectors of the same tokens. It rounds elsewhere: close, not equal.
+TEST(EmbedTest, TheVectorsAreCloseToThoseOfLlamaCpp) {
+  const auto cases =
+      nlohmann::json::parse(std::ifstream(TRINE_GOLDEN_FOLDER "/embeddings.json"), nullptr, false);
+  ASSERT_TRUE(cases.is_array());
+  ASSERT_GT(cases.size(), 10u);
+  for (const auto& c : cases) {
+    const std::string name = c["model"];
+    std::unique_ptr<TempFile> file;
+    if (const auto spec = TinyModelByName(name); spec.ok()) {
+      file = std::make_unique<TempFile>(MakeTinyModel(*spec).ToBytes());
+    }
+    const auto engine = MustLoad(EmbedEngine(file == nullptr ? ShippedModel() : file->path()));
+    const auto want = c["vector"].get<std::vector<float>>();
+    const Pooling pooling = *ParsePooling(c["pooling"]);
+    const std::vector<float> got =
+        EmbedAll(engine.get(), {c["tokens"].get<std::vector<int32_t>>()}, With(pooling, 2))[0];
+    ASSERT_EQ(got.size(), want.size());
+    double largest = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      largest = std::max(largest, static_cast<double>(std::abs(got[i] - want[i])));
+    }
+    const double cosine = CosineSimilarity(got, want);
+    std::printf("  %s, %s: cosine %.7f, largest difference %.1e\n", name.c_str(),
+                PoolingName(pooling), cosine, largest);
+    const bool quantised = name.find("q8") != std::string::npos;
+    EXPECT_GT(cosine, quantised ? 0.9995 : 0.999999) << name;
+    EXPECT_LT(largest, quantised ? 1e-2 : 1e-3) << name;
   }
 }
 
