@@ -107,7 +107,7 @@ std::vector<Batcher::Share> Batcher::FormBatch(Batch* batch) {
 }
 
 void Batcher::Deliver(const std::vector<Share>& shares, std::span<const float> logits) {
-  const auto width = static_cast<size_t>(model_->config().n_vocab);
+  const auto width = static_cast<size_t>(model_->output_width());
   for (const Share& share : shares) {
     Sequence& s = *share.sequence;
     const int64_t end = s.evaluated_ + share.n_tokens;

@@ -14,8 +14,8 @@ std::string TextOr(const char* text, const char* fallback) {
 
 absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   if (given.model == nullptr) return NullArgument("model");
-  const absl::Status flags =
-      CheckFlags(given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY);
+  const absl::Status flags = CheckFlags(
+      given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS);
   if (!flags.ok()) return flags;
   EngineOptions options;
   options.model_path = given.model;
@@ -30,6 +30,8 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
                     : given.context == -1 ? 0
                                           : given.context;
   if (given.batch_tokens != 0) options.batch_tokens = given.batch_tokens;
+  options.embeddings = (given.flags & TRINE_ENGINE_EMBEDDINGS) != 0;
+  if (options.embeddings) options.max_sequences = EngineOptions::kDefaultTexts;
   if (given.max_sequences != 0) options.max_sequences = given.max_sequences;
   options.threads = given.threads;
   options.use_mmap = (given.flags & TRINE_ENGINE_NO_MMAP) == 0;
@@ -88,6 +90,7 @@ int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* out
     info.threads = engine->engine->threads();
     info.n_vocab = model.config().n_vocab;
     info.n_layers = model.config().n_layers;
+    info.n_embd = model.config().n_embd;
     info.context = engine->engine->context();
     info.context_train = model.config().n_ctx_train;
     info.weight_bytes = engine->engine->file().tensor_bytes();

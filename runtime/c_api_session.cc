@@ -88,7 +88,28 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
   if (given == nullptr) return options;
   trine_generate_options read;
   if (!ReadStruct(given, &read)) return BadStruct("options");
-  if (absl::Status s = CheckFlags(read.flags, TRINE_GENERATE_MORE_FOLLOWS); !s.ok()) return s;
+  constexpr uint32_t kKnown =
+      TRINE_GENERATE_MORE_FOLLOWS | TRINE_GENERATE_LOGPROBS | TRINE_GENERATE_CONTEXT_SHIFT;
+  if (absl::Status s = CheckFlags(read.flags, kKnown); !s.ok()) return s;
+  if ((read.flags & TRINE_GENERATE_LOGPROBS) != 0) {
+    // The event is where they are to be had.
+    if (read.on_token == nullptr) return NullArgument("on_token");
+    if (read.n_logprobs < 0) return absl::InvalidArgumentError("n_logprobs is negative");
+    options.logprobs = read.n_logprobs;
+    options.keep_logprobs = false;
+  }
+  options.context_shift = (read.flags & TRINE_GENERATE_CONTEXT_SHIFT) != 0;
+  options.keep = read.keep;
+  if (read.on_token != nullptr) {
+    options.on_token = [call = read.on_token, user = read.user,
+                        top = std::vector<trine_logprob>()](const SampleResult& token) mutable {
+      top.clear();
+      for (const TokenLogprob& t : token.top) top.push_back({t.token, 0, t.logprob});
+      const trine_token_event event = {sizeof(event), token.token, token.logprob, top.data(),
+                                       top.size()};
+      return call(user, &event) == 0;
+    };
+  }
   options.max_tokens = read.max_tokens;
   options.more_follows = (read.flags & TRINE_GENERATE_MORE_FOLLOWS) != 0;
   if (read.on_text != nullptr) {
@@ -131,6 +152,7 @@ void WriteResult(const Generation& g, trine_generate_result* out) {
   result.generated_tokens = static_cast<int64_t>(g.tokens.size());
   result.prompt_ms = g.prompt_ms;
   result.generate_ms = g.generate_ms;
+  result.context_shifts = g.context_shifts;
   WriteStruct(result, out);
 }
 
@@ -231,6 +253,14 @@ int32_t trine_session_truncate(trine_session* session, int64_t n) {
     if (n < 0) return absl::InvalidArgumentError("n is negative");
     session->session->Truncate(n);
     return absl::OkStatus();
+  });
+}
+
+int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
+                            trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (session == nullptr) return NullArgument("session");
+    return session->session->Erase(begin, end);
   });
 }
 

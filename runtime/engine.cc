@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kMaxBatchTokens = 1 << 16;
 constexpr int64_t kMaxSequences = 1024;
 constexpr uint32_t kMaxThreads = 1024;
-// Rows of logits in one pass: as many as fit, but at least one per sequence.
-constexpr int64_t kLogitsBytes = int64_t{64} << 20;
+// Rows of output in one pass: as many as fit, but at least one per sequence.
+constexpr int64_t kOutputBytes = int64_t{64} << 20;
 
 absl::Status CheckOptions(const EngineOptions& options) {
   const auto within = [](const char* what, int64_t value, int64_t min, int64_t max) {
@@ -65,9 +65,14 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
   limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
   limits.kv_blocks = limits.max_blocks_per_sequence() * limits.max_sequences;
-  const int64_t row_bytes = config.n_vocab * static_cast<int64_t>(sizeof(float));
+  limits.embeddings = options.embeddings;
+  if (options.embeddings) {
+    limits.kv_blocks = std::max(limits.max_blocks_per_sequence(), limits.max_sequences);
+  }
+  const int64_t row_bytes =
+      (options.embeddings ? config.n_embd : config.n_vocab) * static_cast<int64_t>(sizeof(float));
   limits.max_output_rows =
-      std::clamp<int64_t>(kLogitsBytes / row_bytes, limits.max_sequences, limits.max_tokens);
+      std::clamp<int64_t>(kOutputBytes / row_bytes, limits.max_sequences, limits.max_tokens);
   return limits;
 }
 
@@ -192,6 +197,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   }
   engine->model_ = *std::move(model);
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
+  engine->text_budget_ = std::make_unique<BlockBudget>(limits->kv_blocks);
   engine->batcher_ = std::make_unique<Batcher>(engine->model_.get());
 
   for (const PluginFinding& plugin : engine->devices_->inventory().registry.plugins) {

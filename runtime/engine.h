@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "runtime/batcher.h"
 #include "runtime/device_set.h"
+#include "runtime/embedding/block_budget.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
 #include "runtime/sampling/lane.h"
@@ -31,6 +32,9 @@ struct EngineOptions {
   std::string kv_type_v = "f16";
   std::string tensor_split;  // "": everything on the CPU
   int64_t gpu_layers = -1;   // the last n on the first GPU, where there is one; -1: not said
+  // For Embed alone: no output matrix is placed, and the texts share a cache of one full context,
+  // or of one block for each of max_sequences where that is more.
+  bool embeddings = false;
   bool use_mmap = true;
   bool lock_memory = false;
   RegistryOptions plugins;
@@ -40,6 +44,8 @@ struct EngineOptions {
   // Not more than the model's own context, unless asked for.
   static constexpr int64_t kDefaultContext = -1;
   static constexpr int64_t kDefaultContextLimit = 4096;
+  // max_sequences for embeddings, where nothing else is asked for: short texts fill a pass.
+  static constexpr int64_t kDefaultTexts = 32;
 };
 
 class Engine {
@@ -54,6 +60,9 @@ class Engine {
   Lane& lane() const { return *lane_; }
   int64_t context() const { return model_->limits().max_context; }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
+  bool embeddings() const { return model_->limits().embeddings; }
+  // Of the cache's blocks, among the calls of Embed under way.
+  BlockBudget& text_budget() const { return *text_budget_; }
 
   // An empty sequence. Any number may be open; the cache's blocks go to who needs them first.
   std::unique_ptr<Sequence> NewSequence();
@@ -72,6 +81,7 @@ class Engine {
   std::unique_ptr<DeviceSet> devices_;
   std::unique_ptr<Model> model_;
   std::shared_ptr<KvBlockPool> blocks_;
+  std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<Lane> lane_;
 };

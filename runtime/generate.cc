@@ -17,6 +17,16 @@ double MillisecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+// How much of what is there no context shift may take.
+int64_t TokensToKeep(const Session& session, const GenerateOptions& options) {
+  const Sequence& sequence = session.sequence();
+  const Tokenizer& tokenizer = *session.engine().tokenizer();
+  const int64_t keep =
+      options.keep == -1 ? sequence.size() : std::min(options.keep, sequence.size());
+  const bool begins = tokenizer.adds_bos() && sequence.tokens().front() == tokenizer.bos();
+  return begins ? std::max<int64_t>(keep, 1) : keep;
+}
+
 }  // namespace
 
 const char* FinishReasonName(FinishReason reason) {
@@ -76,6 +86,8 @@ class GenerateLoop {
     const GenerateOptions* options;
     Generation* result;
     std::string piece;
+    SampleResult sampled;  // the token of this step; kNoToken when there is none
+    int64_t keep = 0;      // tokens at the beginning that no context shift takes
     bool caller_has_enough = false;
     absl::Status status;
   };
@@ -83,14 +95,8 @@ class GenerateLoop {
   absl::Status Begin() {
     for (Job& job : jobs_) {
       *job.result = Generation{};
-      if (job.session->sequence_->size() == 0) {
-        return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
-      }
-      if (job.options->max_tokens < -1) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("max_tokens is ", job.options->max_tokens,
-                         ": a count, or -1 to go on until the context is full"));
-      }
+      if (absl::Status s = CheckGenerate(*job.session, *job.options); !s.ok()) return s;
+      if (job.options->context_shift) job.keep = TokensToKeep(*job.session, *job.options);
     }
     begin_ = Clock::now();
     for (Job& job : jobs_) {
@@ -112,6 +118,10 @@ class GenerateLoop {
       } else if (sequence.pending() == 0) {
         sequence.set_progress(nullptr);
         if (job->result->prompt_ms == 0) job->result->prompt_ms = MillisecondsSince(begin_);
+        if (NeedsShift(*job)) {
+          if (absl::Status s = Shift(job); !s.ok()) return s;
+          continue;  // a token follows when what is left has been read again
+        }
         ready.push_back(job);
       }  // else another's cancellation ended the pass early: it goes on in the next
     }
@@ -120,9 +130,22 @@ class GenerateLoop {
                                 [&](int i) { SampleOne(ready[static_cast<size_t>(i)]); });
     for (Job* job : ready) {
       if (!job->status.ok()) return job->status;
+      Tell(job);
       Show(job, job->piece);
     }
     return absl::OkStatus();
+  }
+
+  static bool NeedsShift(const Job& job) {
+    const Sequence& sequence = *job.session->sequence_;
+    return job.options->context_shift && job.options->max_tokens != 0 &&
+           sequence.size() >= sequence.max_context();
+  }
+
+  static absl::Status Shift(Job* job) {
+    const int64_t movable = job->session->sequence_->size() - job->keep;
+    ++job->result->context_shifts;
+    return job->session->Erase(job->keep, job->keep + movable / 2);
   }
 
   // On a thread of the lane, where nothing may be thrown.
@@ -138,6 +161,7 @@ class GenerateLoop {
     Session& session = *job->session;
     Generation& result = *job->result;
     job->piece.clear();
+    job->sampled.token = kNoToken;
     const int64_t max = job->options->max_tokens;
     if (max == 0) {
       result.finish = FinishReason::kLength;
@@ -147,18 +171,36 @@ class GenerateLoop {
       result.finish = FinishReason::kContextFull;
       return absl::OkStatus();
     }
-    const auto token = session.Sample();
+    const int32_t n_top = job->options->logprobs;
+    const auto token =
+        n_top < 0 ? session.Sample() : session.SampleWithLogprobs(n_top, &job->sampled);
     if (!token.ok()) return token.status();
+    job->sampled.token = kNoToken;  // until it is known to be one of the answer's
     if (!session.options_.ignore_eos && session.engine_->tokenizer()->IsEndOfGeneration(*token)) {
       result.finish = FinishReason::kEndOfText;
       return absl::OkStatus();
     }
+    job->sampled.token = *token;
     result.tokens.push_back(*token);
+    if (n_top >= 0 && job->options->keep_logprobs) result.logprobs.push_back(job->sampled);
     session.detokenizer_.Push(*token, &job->piece);
     if (max >= 0 && static_cast<int64_t>(result.tokens.size()) >= max) {
       result.finish = FinishReason::kLength;
     }
     return absl::OkStatus();
+  }
+
+  static void Tell(Job* job) {
+    if (job->sampled.token == kNoToken || !job->options->on_token || job->caller_has_enough) return;
+    EndIf(!job->options->on_token(job->sampled), job);
+  }
+
+  // The caller's last word: it is not asked again.
+  static void EndIf(bool enough, Job* job) {
+    job->caller_has_enough = enough;
+    if (enough && job->result->finish == FinishReason::kNone) {
+      job->result->finish = FinishReason::kCaller;
+    }
   }
 
   static void Show(Job* job, std::string_view text) {
@@ -172,10 +214,7 @@ class GenerateLoop {
     if (text.empty()) return;
     job->result->text.append(text);
     if (!job->options->on_text || job->caller_has_enough) return;
-    job->caller_has_enough = !job->options->on_text(text);
-    if (job->caller_has_enough && job->result->finish == FinishReason::kNone) {
-      job->result->finish = FinishReason::kCaller;
-    }
+    EndIf(!job->options->on_text(text), job);
   }
 
   // What was held back is final now, unless the text goes on in another round.
@@ -199,6 +238,35 @@ class GenerateLoop {
   std::vector<Job> jobs_;
   Clock::time_point begin_;
 };
+
+absl::Status CheckGenerate(const Session& session, const GenerateOptions& options) {
+  const Sequence& sequence = session.sequence();
+  if (sequence.size() == 0) {
+    return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
+  }
+  if (options.max_tokens < -1) {
+    return absl::InvalidArgumentError(absl::StrCat("max_tokens is ", options.max_tokens,
+                                                   ": a count, or -1 to go on until the context "
+                                                   "is full"));
+  }
+  if (options.logprobs < -1 || options.logprobs > kMaxLogprobs) {
+    return absl::InvalidArgumentError(absl::StrCat("logprobs is ", options.logprobs, ": 0 to ",
+                                                   kMaxLogprobs, ", or -1 for none"));
+  }
+  if (!options.context_shift) return absl::OkStatus();
+  if (options.keep < -1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("keep is ", options.keep, ": a count, or -1 for the whole prompt"));
+  }
+  // Half of at least two tokens has to go.
+  const int64_t keep = TokensToKeep(session, options);
+  if (keep > sequence.max_context() - 2) {
+    return absl::InvalidArgumentError(absl::StrCat("a context shift that keeps ", keep,
+                                                   " tokens needs a context of ", keep + 2,
+                                                   " at least: it holds ", sequence.max_context()));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Generate(Session* session, const GenerateOptions& options, Generation* result) {
   return GenerateTogether(std::span(&session, 1), std::span(&options, 1), std::span(result, 1));

@@ -29,8 +29,10 @@ const char* FinishReasonName(FinishReason reason);
 // What one round of generation gave.
 struct Generation {
   std::string text;
-  std::vector<int32_t> tokens;  // an end-of-generation token is not among them
+  std::vector<int32_t> tokens;         // an end-of-generation token is not among them
+  std::vector<SampleResult> logprobs;  // one per token, where they were asked for
   FinishReason finish = FinishReason::kNone;
+  int64_t context_shifts = 0;
   int64_t prompt_tokens = 0;  // evaluated before the first one was sampled
   double prompt_ms = 0;
   double generate_ms = 0;
@@ -38,16 +40,34 @@ struct Generation {
 
 struct GenerateOptions {
   int64_t max_tokens = 256;  // 0: the prompt is read; -1: until the context is full
+  // With each token its log-probability and those of the n best; -1: none.
+  int32_t logprobs = -1;
+  bool keep_logprobs = true;  // in the result; false where on_token is enough
+  // Where the context is full: the first `keep` tokens stay, half of the others go, and what is
+  // left is read again at its new place (docs/numerics.md, "Context shift"). Without it the
+  // generation ends there.
+  bool context_shift = false;
+  int64_t keep = 0;  // of what is there at the beginning, and at least its BOS; -1: all of it
   // Another round follows: a character or stop string that is half complete at the end of this one
   // is held back for it, rather than shown as it is.
   bool more_follows = false;
+  // A token as it is chosen, before its text, with what `logprobs` asks for. False ends the
+  // generation.
+  std::function<bool(const SampleResult& token)> on_token;
   // A piece of text that is final, whole UTF-8 characters. False ends the generation.
   std::function<bool(std::string_view text)> on_text;
   std::function<void(int64_t done, int64_t total)> on_prompt;  // tokens of the prompt read
 };
 
-// Goes on from what has been appended. FAILED_PRECONDITION when that is nothing at all. What was
-// generated before an error stays in the sequence and in `result`.
+// Most log-probabilities with a token.
+inline constexpr int32_t kMaxLogprobs = 1024;
+
+// What Generate would refuse before it does anything: FAILED_PRECONDITION where nothing has been
+// appended, INVALID_ARGUMENT for numbers that make no sense.
+absl::Status CheckGenerate(const Session& session, const GenerateOptions& options);
+
+// Goes on from what has been appended. What was generated before an error stays in the sequence and
+// in `result`.
 absl::Status Generate(Session* session, const GenerateOptions& options, Generation* result);
 
 // The same for several sessions of one engine in step: their tokens share passes. `options` and

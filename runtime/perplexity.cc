@@ -21,6 +21,9 @@ double PerplexityScore::Error() const {
 absl::StatusOr<PerplexityScore> MeasurePerplexity(
     Engine* engine, std::span<const int32_t> tokens, int64_t contexts,
     const std::function<void(int64_t, const PerplexityScore&)>& on_context) {
+  if (engine->embeddings()) {
+    return absl::FailedPreconditionError("the engine was opened for embeddings: it has no logits");
+  }
   const int64_t width = engine->context();
   const Tokenizer& tokenizer = *engine->tokenizer();
   PerplexityScore score;

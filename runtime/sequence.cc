@@ -31,6 +31,19 @@ void Sequence::Truncate(int64_t n) {
   blocks_.Truncate(evaluated_);
 }
 
+absl::Status Sequence::Erase(int64_t begin, int64_t end) {
+  if (begin < 0 || begin > end || end > size()) {
+    return absl::InvalidArgumentError(absl::StrCat("there are no tokens ", begin, " to ", end,
+                                                   " to erase: the sequence has ", size()));
+  }
+  if (begin == end) return absl::OkStatus();
+  tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
+  // As in Truncate, the last one is always evaluated again.
+  evaluated_ = std::min({evaluated_, begin, std::max<int64_t>(size() - 1, 0)});
+  blocks_.Truncate(size());
+  return absl::OkStatus();
+}
+
 std::span<const float> Sequence::logits() const {
   if (tokens_.empty() || logits_position_ != size() - 1 || pending() != 0) return {};
   return logits_;

@@ -30,6 +30,10 @@ class Sequence {
   absl::Status Append(std::span<const int32_t> tokens);
   // Keeps the first n tokens, the last of them to be evaluated again.
   void Truncate(int64_t n);
+  // Takes the tokens [begin, end) out. Those behind them move up and are evaluated again where they
+  // then stand; the cache's blocks that they need stay reserved. INVALID_ARGUMENT for a range that
+  // is not there.
+  absl::Status Erase(int64_t begin, int64_t end);
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }

@@ -20,6 +20,10 @@ Session::Session(Engine* engine, const SessionOptions& options, Sampler sampler,
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,
                                                          const SessionOptions& options) {
+  if (engine->embeddings()) {
+    return absl::FailedPreconditionError(
+        "the engine was opened for embeddings: it has no logits to generate from");
+  }
   auto sampler =
       Sampler::Create(options.sampler, static_cast<int32_t>(engine->model().config().n_vocab));
   if (!sampler.ok()) return sampler.status();
@@ -62,6 +66,20 @@ void Session::Truncate(int64_t n) {
   accepted_ = 0;
 }
 
+absl::Status Session::Erase(int64_t begin, int64_t end) {
+  const bool ends_text = end == sequence_->size();
+  if (absl::Status s = sequence_->Erase(begin, end); !s.ok()) return s;
+  if (begin == end) return absl::OkStatus();
+  hash_.Truncate(begin);
+  if (ends_text) BeginText();
+  // The penalties' window is that of the tokens there are now; draws and mirostat go on.
+  SamplerState state = sampler_.state();
+  state.window.Clear();
+  sampler_.Restore(state);
+  accepted_ = 0;
+  return absl::OkStatus();
+}
+
 absl::Status Session::Evaluate() {
   Session* const sessions[] = {this};
   return EvaluateTogether(sessions);
@@ -76,7 +94,13 @@ absl::Status EvaluateTogether(std::span<Session* const> sessions) {
   return status;
 }
 
-absl::StatusOr<int32_t> Session::Sample() {
+absl::StatusOr<int32_t> Session::Sample() { return SampleNext(0, nullptr); }
+
+absl::StatusOr<int32_t> Session::SampleWithLogprobs(int32_t n_top, SampleResult* result) {
+  return SampleNext(n_top, result);
+}
+
+absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result) {
   const std::span<const float> logits = sequence_->logits();
   if (logits.empty()) {
     return absl::FailedPreconditionError("there are no logits to sample from: evaluate first");
@@ -85,7 +109,13 @@ absl::StatusOr<int32_t> Session::Sample() {
   for (; accepted_ < sequence_->size(); ++accepted_) {
     sampler_.Accept(tokens[static_cast<size_t>(accepted_)]);
   }
-  const int32_t token = sampler_.Sample(logits);
+  int32_t token = kNoToken;
+  if (result == nullptr) {
+    token = sampler_.Sample(logits);
+  } else {
+    sampler_.SampleWithLogprobs(logits, {}, n_top, result);
+    token = result->token;
+  }
   if (token == kNoToken) {
     return absl::FailedPreconditionError("no token is allowed: every one of them is banned");
   }

@@ -40,11 +40,17 @@ class Session {
   // Back to the first n tokens; 0 starts afresh. The last one that stays is evaluated again, so
   // that a generation can go on from there.
   void Truncate(int64_t n);
+  // Takes the tokens [begin, end) out; what is behind them is evaluated again at its new place. The
+  // text at the end goes on, unless it is the end that goes. INVALID_ARGUMENT for a range that is
+  // not there.
+  absl::Status Erase(int64_t begin, int64_t end);
   absl::Status Evaluate();
 
   // The next token, which becomes part of the sequence. FAILED_PRECONDITION without logits of the
   // last token: nothing was evaluated.
   absl::StatusOr<int32_t> Sample();
+  // The same token, with its log-probability and those of the `n_top` best.
+  absl::StatusOr<int32_t> SampleWithLogprobs(int32_t n_top, SampleResult* result);
 
   // From any thread: the call under way, or else the next one, ends with CANCELLED, a generation
   // with kCancelled.
@@ -61,6 +67,7 @@ class Session {
   friend absl::Status EvaluateTogether(std::span<Session* const> sessions);
   Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop);
   void BeginText();  // what is generated next begins a text of its own
+  absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result);  // null: the token alone
 
   Engine* engine_;
   SessionOptions options_;

@@ -12,9 +12,10 @@ namespace trine {
 namespace {
 
 // A tensor that no op reads means that the description does not fit the file.
-absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config,
+absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config, bool embeddings,
                           const std::vector<SegmentGraph>& graphs) {
   std::set<std::string_view> used;
+  if (embeddings) used.insert({"output.weight", "output.bias"});
   for (const SegmentGraph& g : graphs) {
     for (const WeightUse& w : g.weights) used.insert(w.info->name);
   }
@@ -93,7 +94,9 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     for (const WeightUse& use : graph->weights) weights.push_back(use.info);
     graphs.push_back(*std::move(graph));
   }
-  if (absl::Status s = CheckAllUsed(*file, config, graphs); !s.ok()) return s;
+  if (absl::Status s = CheckAllUsed(*file, config, limits.embeddings, graphs); !s.ok()) {
+    return s;
+  }
   if (absl::Status s = CheckMemory(model->places_, graphs); !s.ok()) return s;
   const auto out_of_range = CheckWeights(weights, host, progress);
   if (!out_of_range.ok()) return out_of_range.status();
@@ -200,17 +203,17 @@ absl::Status Model::HandOver(Stage& from, Stage& to) {
   return to.segment->Write(to.io.hidden_in, hidden_.data(), bytes);
 }
 
-absl::StatusOr<std::span<const float>> Model::ReadLogits() {
+absl::StatusOr<std::span<const float>> Model::ReadOutput() {
   const Stage& last = stages_.back();
-  const size_t values = output_rows_.size() * static_cast<size_t>(config_.n_vocab);
-  if (const void* seen = last.segment->HostView(last.io.logits)) {
+  const TensorId io = limits_.embeddings ? last.io.embeddings : last.io.logits;
+  const size_t values = output_rows_.size() * static_cast<size_t>(output_width());
+  if (const void* seen = last.segment->HostView(io)) {
     return std::span<const float>(static_cast<const float*>(seen), values);
   }
-  logits_.resize(values);
-  absl::Status status =
-      last.segment->Read(last.io.logits, 0, logits_.data(), values * sizeof(float));
+  output_.resize(values);
+  absl::Status status = last.segment->Read(io, 0, output_.data(), values * sizeof(float));
   if (!status.ok()) return status;
-  return std::span<const float>(logits_.data(), values);
+  return std::span<const float>(output_.data(), values);
 }
 
 absl::StatusOr<std::span<const float>> Model::Forward(const Batch& batch) {
@@ -221,7 +224,7 @@ absl::StatusOr<std::span<const float>> Model::Forward(const Batch& batch) {
     if (status.ok()) status = stages_[i].segment->Run(params_);
     if (!status.ok()) return status;
   }
-  return ReadLogits();
+  return ReadOutput();
 }
 
 }  // namespace trine

@@ -60,9 +60,12 @@ class Model {
   const std::vector<SegmentPlace>& places() const { return places_; }
   uint64_t kv_bytes() const { return kv_bytes_; }
   uint64_t scratch_bytes() const { return scratch_bytes_; }
+  // Values of an output row: logits, or with limits().embeddings the hidden state after the final
+  // norm.
+  int64_t output_width() const { return limits_.embeddings ? config_.n_embd : config_.n_vocab; }
 
-  // One row of n_vocab logits per output row, valid until the next call. Within the limits: at
-  // least one token and at least one output row, at most as many as the limits say.
+  // One row of output_width() values per output row, valid until the next call. Within the limits:
+  // at least one token and at least one output row, at most as many as the limits say.
   absl::StatusOr<std::span<const float>> Forward(const Batch& batch);
 
  private:
@@ -79,7 +82,7 @@ class Model {
   void PrepareInputs(const Batch& batch);
   absl::Status WriteInputs(Stage& stage);
   absl::Status HandOver(Stage& from, Stage& to);
-  absl::StatusOr<std::span<const float>> ReadLogits();
+  absl::StatusOr<std::span<const float>> ReadOutput();
 
   std::shared_ptr<const gguf::File> file_;
   ModelConfig config_;
@@ -93,7 +96,7 @@ class Model {
 
   // The batch's metadata, as it is written to every segment; kept to allocate nothing per pass.
   std::vector<int32_t> tokens_, kv_slots_, block_table_, q_offsets_, kv_lengths_, output_rows_;
-  std::vector<float> rope_rows_, rope_windowed_rows_, hidden_, logits_;
+  std::vector<float> rope_rows_, rope_windowed_rows_, hidden_, output_;
   std::vector<int64_t> params_;
 };
 

@@ -88,8 +88,13 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const gguf::File& file) {
   if (!keys.status().ok()) return keys.status();
   config.rope = ReadRopeConfig(keys, config.head_dim_k, config.n_ctx_train);
   if (keys.status().ok()) (*known)->configure(keys, &config);
+  const bool causal = keys.BoolOr("attention.causal", true);
   if (!keys.status().ok()) return keys.status();
-
+  if (!causal) {
+    return absl::UnimplementedError(
+        absl::StrCat(keys.Name("attention.causal"),
+                     " is false: models whose tokens also attend to later ones are not known"));
+  }
   const gguf::TensorInfo* embedding = file.FindTensor("token_embd.weight");
   if (embedding == nullptr) {
     return absl::InvalidArgumentError(

@@ -13,6 +13,7 @@ using Run = std::function<int()>;
 
 // `run` is set when the subcommand is the one the user gave.
 void AddGenerateCommand(CLI::App* app, Run* run);
+void AddEmbedCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);
 void AddShowCommand(CLI::App* app, Run* run);
 void AddTokenizeCommand(CLI::App* app, Run* run);

@@ -80,6 +80,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.context = a.context;
   options.batch_tokens = std::min(a.batch, a.ubatch);
   options.max_sequences = a.parallel;
+  options.embeddings = a.embeddings;
   options.threads = static_cast<uint32_t>(a.threads);
   options.kv_type_k = a.cache_type_k;
   options.kv_type_v = a.cache_type_v;

@@ -27,6 +27,7 @@ struct EngineArguments {
   std::string flash_attn;
   std::string split_mode;
   std::vector<std::string> plugins;
+  bool embeddings = false;  // set by the command, not by an option
   bool mlock = false;
   bool no_mmap = false;
   bool list_devices = false;

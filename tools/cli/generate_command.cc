@@ -37,6 +37,9 @@ struct GenerateArguments {
   std::string system_prompt;
   std::vector<std::string> stop;
   int64_t n_predict = 256;
+  int64_t keep = 0;
+  int32_t logprobs = -1;
+  bool context_shift = false;
   bool chat = false;
   bool json = false;
   bool logits_hash = false;
@@ -87,7 +90,24 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, co
 
 double PerSecond(int64_t n, double ms) { return ms > 0 ? 1000.0 * static_cast<double>(n) / ms : 0; }
 
-Json ResultJson(const Session& session, const Generation& g, bool logits_hash) {
+Json TokenJson(const Tokenizer& tokenizer, int32_t token, double logprob) {
+  return {{"token", token},
+          {"text", tokenizer.TokenBytes(token, SpecialText::kShow)},
+          {"logprob", logprob}};
+}
+
+Json LogprobsJson(const Tokenizer& tokenizer, const std::vector<SampleResult>& tokens) {
+  Json all = Json::array();
+  for (const SampleResult& t : tokens) {
+    all.push_back(TokenJson(tokenizer, t.token, t.logprob));
+    Json top = Json::array();
+    for (const TokenLogprob& l : t.top) top.push_back(TokenJson(tokenizer, l.token, l.logprob));
+    all.back()["top"] = top;
+  }
+  return all;
+}
+
+Json ResultJson(const GenerateArguments& a, const Session& session, const Generation& g) {
   Json json = {
       {"text", g.text},
       {"tokens", g.tokens},
@@ -99,13 +119,17 @@ Json ResultJson(const Session& session, const Generation& g, bool logits_hash) {
         {"generated_tokens", g.tokens.size()},
         {"generate_ms", g.generate_ms},
         {"generate_per_second", PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms)}}}};
-  if (logits_hash) json["logits_hash"] = session.logits_hash().Text();
+  if (a.logits_hash) json["logits_hash"] = session.logits_hash().Text();
+  if (a.context_shift) json["context_shifts"] = g.context_shifts;
+  if (a.logprobs >= 0) {
+    json["logprobs"] = LogprobsJson(*session.engine().tokenizer(), g.logprobs);
+  }
   return json;
 }
 
 void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Session>>& sessions,
                const std::vector<Generation>& results, uint64_t seed, double load_ms) {
-  Json json = ResultJson(*sessions[0], results[0], a.logits_hash);
+  Json json = ResultJson(a, *sessions[0], results[0]);
   json["timings"]["load_ms"] = load_ms;
   json["seed"] = seed;
   Json placement = Json::array();
@@ -117,7 +141,7 @@ void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Ses
   if (sessions.size() > 1) {
     json["sequences"] = Json::array();
     for (size_t i = 0; i < sessions.size(); ++i) {
-      Json one = ResultJson(*sessions[i], results[i], a.logits_hash);
+      Json one = ResultJson(a, *sessions[i], results[i]);
       one["seed"] = seed + i;
       json["sequences"].push_back(one);
     }
@@ -159,7 +183,12 @@ absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     options.show_special = a.show_special;
     auto session = Session::Create(engine, options);
     if (!session.ok()) return session.status();
-    if (absl::Status s = (*session)->Append(prompt); !s.ok()) return s;
+    const absl::Status appended = (*session)->Append(prompt);
+    if (absl::IsOutOfRange(appended)) {
+      return absl::OutOfRangeError(
+          absl::StrCat(appended.message(), ": -c takes more (--context-shift shortens no prompt)"));
+    }
+    if (!appended.ok()) return appended;
     sessions.push_back(*std::move(session));
   }
   return sessions;
@@ -187,10 +216,12 @@ int Generate(const GenerateArguments& a) {
   if (!sessions.ok()) return Complain(sessions.status());
 
   const bool streams = !a.json && sessions->size() == 1;
-  if (streams && !a.chat && !a.hide_prompt) Write(*prompt);
   Progress progress("reading the prompt");
   GenerateOptions options;
   options.max_tokens = a.n_predict;
+  options.logprobs = a.logprobs;
+  options.context_shift = a.context_shift;
+  options.keep = a.keep;
   options.on_prompt = [&](int64_t done, int64_t total) {
     progress.Update(static_cast<double>(done) / static_cast<double>(total));
   };
@@ -198,6 +229,9 @@ int Generate(const GenerateArguments& a) {
     progress.Clear();
     return !streams || Write(text);
   };
+  const absl::Status sensible = CheckGenerate(*(*sessions)[0], options);
+  if (!sensible.ok()) return Complain(sensible);
+  if (streams && !a.chat && !a.hide_prompt) Write(*prompt);
   const std::vector<GenerateOptions> all(sessions->size(), options);
   std::vector<Generation> results(sessions->size());
   std::vector<Session*> pointers;
@@ -223,7 +257,9 @@ int Generate(const GenerateArguments& a) {
     PrintSpeed(results[0]);
   }
   if (a.n_predict >= 0 && results[0].finish == FinishReason::kContextFull) {
-    std::fprintf(stderr, "trine: the context of %lld is full: -c takes more\n",
+    std::fprintf(stderr,
+                 "trine: the context of %lld is full: -c takes more, --context-shift goes on by "
+                 "dropping the oldest\n",
                  static_cast<long long>((*engine)->context()));
   }
   return interrupted != 0 ? kInterrupted : 0;
@@ -244,9 +280,20 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
                    &a->prompt);
   command
       ->add_option("-n,--n-predict,--predict", a->n_predict,
-                   "Tokens to generate; -1: until the context is full")
+                   "Tokens to generate; -1: until the context is full, or with --context-shift "
+                   "without end")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
       ->check(NotZero)
+      ->capture_default_str();
+  command->add_flag("--context-shift,!--no-context-shift", a->context_shift,
+                    "Where the context is full, drop half of what is not kept, read the rest "
+                    "again, and go on (default: end there)");
+  command
+      ->add_option("--keep", a->keep,
+                   "With --context-shift: tokens of the prompt that stay; -1: all of it. A BOS "
+                   "always stays")
+      ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
+      ->needs("--context-shift")
       ->capture_default_str();
   command->add_flag("--chat", a->chat, "The prompt is a message: apply the model's chat template");
   command
@@ -264,6 +311,11 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
   command->add_flag("--special", a->show_special, "Show control tokens");
   command->add_flag("--no-display-prompt", a->hide_prompt, "Print the continuation alone");
   command->add_flag("--json", a->json, "Print one JSON object: text, tokens, timings, ...");
+  command
+      ->add_option("--logprobs", a->logprobs,
+                   "With --json: the log-probability of each token, and the N likeliest ones")
+      ->check(CLI::Range(0, kMaxLogprobs))
+      ->needs("--json");
   command->add_flag("--logits-hash", a->logits_hash,
                     "Hash the logits of every position: equal wherever and however it is run");
   AddEngineOptions(command,

@@ -62,8 +62,9 @@ typedef struct trine_failure {
 } trine_failure;
 
 enum {
-  TRINE_ENGINE_NO_MMAP = 1u << 0,    /* read the file into memory instead of mapping it */
-  TRINE_ENGINE_LOCK_MEMORY = 1u << 1 /* keep it from being swapped out; a refusal is a warning */
+  TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the file into memory instead of mapping it */
+  TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* keep it from being swapped out; a refusal is a warning */
+  TRINE_ENGINE_EMBEDDINGS = 1u << 2   /* for trine_embed; no session can be opened on it */
 };
 
 typedef struct trine_engine_options {
@@ -76,8 +77,10 @@ typedef struct trine_engine_options {
   const char* kv_type_v;
   int64_t context;      /* positions of a sequence; 0: the model's, at most 4096; -1: the model's */
   int64_t batch_tokens; /* in one pass; 0: 512 */
-  int64_t max_sequences; /* in one pass, and full ones the cache holds; 0: 1 */
-  uint32_t threads;      /* 0: one per core */
+  /* In one pass, and full ones the cache holds; 0: 1. For embeddings: texts in one pass, which
+   * share a cache of one full context; 0: 32. */
+  int64_t max_sequences;
+  uint32_t threads; /* 0: one per core */
   uint32_t reserved;
   /* While loading, on the calling thread, with 0 to 1; another value than 0 stops it: CANCELLED. */
   int32_t (*on_progress)(void* user, double fraction);
@@ -103,6 +106,7 @@ typedef struct trine_engine_info {
   uint64_t scratch_bytes;
   char architecture[32];
   char name[128];
+  int64_t n_embd; /* values of an embedding */
 } trine_engine_info;
 
 TRINE_API int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* info);
@@ -123,6 +127,45 @@ TRINE_API int32_t trine_detokenize(const trine_engine* engine, const int32_t* to
                                    char* text, size_t capacity, size_t* bytes, trine_failure* why);
 /* 1 when generation ends with this token. */
 TRINE_API int32_t trine_token_is_end(const trine_engine* engine, int32_t token);
+
+/* ---- Embeddings */
+
+enum {
+  TRINE_POOLING_DEFAULT = 0, /* what the file says, or else TRINE_POOLING_LAST */
+  TRINE_POOLING_NONE = 1,    /* a vector for every token */
+  TRINE_POOLING_MEAN = 2,
+  TRINE_POOLING_CLS = 3, /* the first token's */
+  TRINE_POOLING_LAST = 4
+};
+
+/* trine_embed_options.normalize; from 1 to 32 it is that p-norm. */
+enum {
+  TRINE_NORMALIZE_MAX = -2, /* the largest magnitude becomes 32760 */
+  TRINE_NORMALIZE_NONE = -1,
+  TRINE_NORMALIZE_DEFAULT = 0, /* Euclidean */
+  TRINE_NORMALIZE_EUCLIDEAN = 2
+};
+
+typedef struct trine_embed_options {
+  uint32_t struct_size;
+  uint32_t pooling;  /* TRINE_POOLING_... */
+  int32_t normalize; /* TRINE_NORMALIZE_... */
+  uint32_t reserved;
+  /* Texts that are done, on the calling thread; another value than 0 ends it: CANCELLED. */
+  int32_t (*on_progress)(void* user, int64_t done, int64_t total);
+  void* user;
+} trine_embed_options;
+
+/* The vectors of `count` texts, given as tokens, one behind the other: n_embd values for each text,
+ * or with TRINE_POOLING_NONE for each token. Needs an engine with TRINE_ENGINE_EMBEDDINGS. Texts
+ * share passes, and so do calls that run at the same time; a text's vector is the same whatever the
+ * company. Writes how many values there are in `n_values`; OUT_OF_RANGE (11), before anything is
+ * computed, where `capacity` is less, or where a text is longer than the context. Options may be
+ * NULL. */
+TRINE_API int32_t trine_embed(trine_engine* engine, const int32_t* const* texts,
+                              const size_t* lengths, size_t count,
+                              const trine_embed_options* options, float* values, size_t capacity,
+                              size_t* n_values, trine_failure* why);
 
 /* ---- Sessions */
 
@@ -176,6 +219,9 @@ TRINE_API int32_t trine_session_append_text(trine_session* session, const char* 
                                             uint32_t flags, trine_failure* why);
 /* Back to the first n tokens; what follows goes on from the last of them. */
 TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
+/* Takes the tokens [begin, end) out. What is behind them is evaluated again at its new place. */
+TRINE_API int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
+                                      trine_failure* why);
 /* The tokens there are, as trine_tokenize writes them. */
 TRINE_API int32_t trine_session_tokens(const trine_session* session, int32_t* tokens,
                                        size_t capacity, size_t* count);
@@ -194,25 +240,53 @@ enum {
   TRINE_FINISH_STOP_STRING = 3,
   TRINE_FINISH_CONTEXT_FULL = 4,
   TRINE_FINISH_CANCELLED = 5,
-  TRINE_FINISH_CALLER = 6 /* on_text said so */
+  TRINE_FINISH_CALLER = 6 /* on_text or on_token said so */
 };
 
 enum {
   /* Another call follows: a character or stop string that is half complete at the end of this one
    * is held back for it, rather than shown as it is. */
-  TRINE_GENERATE_MORE_FOLLOWS = 1u << 0
+  TRINE_GENERATE_MORE_FOLLOWS = 1u << 0,
+  /* on_token gets log-probabilities. */
+  TRINE_GENERATE_LOGPROBS = 1u << 1,
+  /* Where the context is full, half of what is not kept goes, and the rest is evaluated again. */
+  TRINE_GENERATE_CONTEXT_SHIFT = 1u << 2
 };
+
+typedef struct trine_logprob {
+  int32_t token;
+  uint32_t reserved;
+  double logprob; /* natural logarithm, of the model's own distribution */
+} trine_logprob;
+
+/* A token as it is chosen. Valid during the call. */
+typedef struct trine_token_event {
+  uint32_t struct_size; /* the library's */
+  int32_t token;
+  double logprob;           /* of the token; 0 without TRINE_GENERATE_LOGPROBS */
+  const trine_logprob* top; /* the likeliest tokens, best first */
+  size_t n_top;
+} trine_token_event;
 
 typedef struct trine_generate_options {
   uint32_t struct_size;
   uint32_t flags;
-  int64_t max_tokens; /* 0: read the prompt alone; -1: until the context is full */
+  /* 0: read the prompt alone; -1: until the context is full, or with a context shift without end */
+  int64_t max_tokens;
   /* Text that is final: whole UTF-8 characters, not NUL-terminated, no part of a stop string.
    * Another value than 0 ends the generation. On the thread that generates. */
   int32_t (*on_text)(void* user, const char* text, size_t bytes);
   /* Tokens of the prompt that have been read. From any thread that generates. */
   void (*on_prompt)(void* user, int64_t done, int64_t total);
   void* user;
+  /* Each token, before its text. Another value than 0 ends the generation. On the thread that
+   * generates. */
+  int32_t (*on_token)(void* user, const trine_token_event* event);
+  /* With TRINE_GENERATE_CONTEXT_SHIFT: tokens, of those there are at the beginning, that stay; -1:
+   * all of them. A BOS always stays. */
+  int64_t keep;
+  int32_t n_logprobs; /* likeliest tokens that on_token gets, at most 1024 */
+  uint32_t reserved;
 } trine_generate_options;
 
 typedef struct trine_generate_result {
@@ -222,6 +296,7 @@ typedef struct trine_generate_result {
   int64_t generated_tokens;
   double prompt_ms;
   double generate_ms;
+  int64_t context_shifts;
 } trine_generate_result;
 
 /* Evaluates what was appended and goes on from there. `options` and `result` may be NULL: 256

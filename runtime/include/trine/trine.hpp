@@ -4,6 +4,7 @@
 #ifndef TRINE_TRINE_HPP_
 #define TRINE_TRINE_HPP_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,6 +66,7 @@ Status Try(Call call) {
 struct Callbacks {
   std::function<bool(std::string_view)> on_text;
   std::function<void(int64_t, int64_t)> on_prompt;
+  std::function<bool(const trine_token_event&)> on_token;
 
   static int32_t Text(void* user, const char* text, size_t bytes) {
     const auto& self = *static_cast<Callbacks*>(user);
@@ -72,6 +74,9 @@ struct Callbacks {
   }
   static void Prompt(void* user, int64_t done, int64_t total) {
     static_cast<Callbacks*>(user)->on_prompt(done, total);
+  }
+  static int32_t Token(void* user, const trine_token_event* event) {
+    return static_cast<Callbacks*>(user)->on_token(*event) ? 0 : 1;
   }
 };
 
@@ -81,6 +86,16 @@ struct GenerateOptions {
   int64_t max_tokens = 256;
   std::function<bool(std::string_view text)> on_text;  // false ends the generation; must not throw
   std::function<void(int64_t done, int64_t total)> on_prompt;
+  // Each token, before its text; false ends the generation; must not throw.
+  std::function<bool(const trine_token_event& event)> on_token;
+  int32_t logprobs = -1;  // for on_token: with the token's own, those of the n likeliest; -1: none
+  bool context_shift = false;
+  int64_t keep = 0;  // tokens that a context shift leaves at the beginning; -1: the whole prompt
+};
+
+struct EmbedOptions {
+  uint32_t pooling = TRINE_POOLING_DEFAULT;
+  int32_t normalize = TRINE_NORMALIZE_DEFAULT;
 };
 
 class Engine;
@@ -110,13 +125,20 @@ class Session {
     return token;
   }
   Result<trine_generate_result> Generate(const GenerateOptions& options) {
-    internal::Callbacks callbacks{options.on_text, options.on_prompt};
+    internal::Callbacks callbacks{options.on_text, options.on_prompt, options.on_token};
     trine_generate_options c{};
     c.struct_size = sizeof(c);
     c.max_tokens = options.max_tokens;
     c.user = &callbacks;
     if (options.on_text) c.on_text = internal::Callbacks::Text;
     if (options.on_prompt) c.on_prompt = internal::Callbacks::Prompt;
+    if (options.on_token) c.on_token = internal::Callbacks::Token;
+    if (options.logprobs >= 0) {
+      c.flags |= TRINE_GENERATE_LOGPROBS;
+      c.n_logprobs = options.logprobs;
+    }
+    if (options.context_shift) c.flags |= TRINE_GENERATE_CONTEXT_SHIFT;
+    c.keep = options.keep;
     trine_generate_result result{};
     result.struct_size = sizeof(result);
     Status status =
@@ -127,6 +149,10 @@ class Session {
   Status Truncate(int64_t n) {
     const int32_t code = trine_session_truncate(get(), n);
     return code == 0 ? Status() : Status(code, "the session could not be truncated");
+  }
+  Status Erase(int64_t begin, int64_t end) {
+    return internal::Try(
+        [&](trine_failure* why) { return trine_session_erase(get(), begin, end, why); });
   }
   void Cancel() { trine_session_cancel(get()); }  // from any thread
   std::vector<int32_t> tokens() const {
@@ -197,6 +223,43 @@ class Engine {
       if (status.ok()) return tokens;
       if (fits || attempt > 0) return status;
     }
+  }
+  // One vector per text, of an engine opened with TRINE_ENGINE_EMBEDDINGS.
+  Result<std::vector<std::vector<float>>> Embed(const std::vector<std::vector<int32_t>>& texts,
+                                                const EmbedOptions& options = {}) const {
+    std::vector<const int32_t*> tokens;
+    std::vector<size_t> lengths;
+    for (const std::vector<int32_t>& text : texts) {
+      tokens.push_back(text.data());
+      lengths.push_back(text.size());
+    }
+    trine_embed_options c{};
+    c.struct_size = sizeof(c);
+    c.pooling = options.pooling;
+    c.normalize = options.normalize;
+    std::vector<float> values;
+    size_t count = 0;
+    // The first call counts; where it finds no fault but the want of room, the second computes.
+    for (;;) {
+      Status status = internal::Try([&](trine_failure* why) {
+        return trine_embed(get(), tokens.data(), lengths.data(), texts.size(), &c, values.data(),
+                           values.size(), &count, why);
+      });
+      if (status.ok()) break;
+      if (count <= values.size()) return status;
+      values.resize(count);
+    }
+    // As many vectors for each text as it has tokens, or one.
+    const auto width = static_cast<size_t>(info().n_embd);
+    const bool one_each = count == texts.size() * width;
+    std::vector<std::vector<float>> vectors;
+    auto at = values.cbegin();
+    for (const std::vector<int32_t>& text : texts) {
+      const auto n = static_cast<std::ptrdiff_t>((one_each ? 1 : text.size()) * width);
+      vectors.emplace_back(at, at + n);
+      at += n;
+    }
+    return vectors;
   }
   trine_engine* get() const { return handle_.get(); }
 
