@@ -167,7 +167,8 @@ absl::StatusOr<Value> Apply(Operator op, const Value& left, const Value& right, 
     items.insert(items.end(), right.list().begin(), right.list().end());
     return budget.OfList(std::move(items));
   }
-  if (op == Operator::kAdd && (left.is(Kind::kString) || right.is(Kind::kString))) {
+  const bool strings = left.is(Kind::kString) && (right.is(Kind::kString) || IsNumeric(right));
+  if (op == Operator::kAdd && (strings || (IsNumeric(left) && right.is(Kind::kString)))) {
     return Concatenate(left, right, budget);
   }
   if (op == Operator::kMultiply && left.is(Kind::kString) && right.is(Kind::kInt)) {
