@@ -13,7 +13,7 @@
 namespace trine::jinja {
 
 struct Limits {
-  int64_t steps = 20'000'000;  // expressions and statements evaluated, and bytes gone over
+  int64_t steps = 5'000'000;   // expressions and statements evaluated, and bytes gone over
   int64_t memory = 256 << 20;  // bytes made, whether or not they are kept
   int64_t output = 64 << 20;   // bytes of the result
   int depth = 400;             // expressions in statements in macros in ...
@@ -37,10 +37,13 @@ class Budget {
     if (bytes <= limits_.memory && memory_ <= limits_.memory) return absl::OkStatus();
     return TooMuch("the template makes more than ", limits_.memory, " bytes");
   }
-  absl::Status Output(int64_t bytes) {
-    output_ += bytes;
-    if (output_ <= limits_.output) return absl::OkStatus();
-    return TooMuch("the template writes more than ", limits_.output, " bytes");
+  // A text that is written grew to `size`, by `added`.
+  absl::Status Output(size_t size, size_t added) {
+    if (static_cast<int64_t>(size) > limits_.output) {
+      return TooMuch("the template writes more than ", limits_.output, " bytes");
+    }
+    if (absl::Status s = Allocate(static_cast<int64_t>(added)); !s.ok()) return s;
+    return Work(static_cast<int64_t>(added));
   }
 
   // Values that hold something, paid for.
@@ -77,7 +80,6 @@ class Budget {
   Limits limits_;
   int64_t steps_ = 0;
   int64_t memory_ = 0;
-  int64_t output_ = 0;
 };
 
 }  // namespace trine::jinja

@@ -15,6 +15,9 @@ namespace {
 
 using Kind = Value::Kind;
 
+// They are looked for one by one.
+constexpr size_t kMaxNamedArguments = 256;
+
 // How messages call what an expression stands for.
 std::string Describe(const Expr& expr) {
   if (expr.kind == Expr::Kind::kName || expr.kind == Expr::Kind::kAttribute) {
@@ -167,6 +170,9 @@ absl::StatusOr<Arguments> Interpreter::EvaluateArguments(const std::vector<Argum
       case Argument::Kind::kSpreadNamed:
         if (!value->is(Kind::kDict)) {
           return Wrong(KindName(value->kind()), " behind a ** is no dict");
+        }
+        if (value->dict().entries().size() > kMaxNamedArguments) {
+          return TooMuch("a call has more than ", kMaxNamedArguments, " named arguments");
         }
         for (const Dict::Entry& entry : value->dict().entries()) {
           if (out.FindNamed(entry.key.bytes()) != nullptr) {

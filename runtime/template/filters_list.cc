@@ -178,6 +178,7 @@ Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
   if (!path.ok()) return path.status();
   const auto filter = attribute != nullptr ? nullptr : NeededText(arguments, 0, "filter");
   if (!filter.ok()) return filter.status();
+  const Arguments rest = Rest(arguments, 1);
   std::vector<Value> mapped;
   for (const Value& item : list->list()) {
     if (attribute != nullptr) {
@@ -185,7 +186,7 @@ Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
       mapped.push_back(member.undefined() && otherwise != nullptr ? *otherwise : member);
       continue;
     }
-    auto result = ApplyFilter((*filter)->bytes(), item, Rest(arguments, 1), budget);
+    auto result = ApplyFilter((*filter)->bytes(), item, rest, budget);
     if (!result.ok()) return result;
     mapped.push_back(*std::move(result));
   }

@@ -14,6 +14,13 @@ std::string Times(const std::string& text, int n) {
   return out;
 }
 
+// "a0, a1, a2, ..."
+std::string Many(const std::string& name, int n) {
+  std::string out = name;
+  for (int i = 0; i < n; ++i) out += ", " + name + std::to_string(i);
+  return out;
+}
+
 // Ends with RESOURCE_EXHAUSTED, soon, whatever it does.
 void ExpectExhausted(const std::string& source, const Limits& limits = {}) {
   RenderOptions options;
@@ -28,14 +35,14 @@ void ExpectExhausted(const std::string& source, const Limits& limits = {}) {
 
 TEST(Hostile, NestedTooDeep) {
   ExpectExhausted("{{ " + Times("(", 100000) + "1" + Times(")", 100000) + " }}");
-  ExpectExhausted("{{ " + Times("[", 100000));
-  ExpectExhausted("{{ " + Times("{'a':", 100000));
+  ExpectExhausted("{{ " + Times("[", 100000) + " }}");
+  ExpectExhausted("{{ " + Times("{'a':", 100000) + Times("}", 100000) + " }}");
   ExpectExhausted("{{ " + Times("not ", 100000) + "1 }}");
   ExpectExhausted("{{ " + Times("-", 100000) + "1 }}");
   ExpectExhausted("{{ 1" + Times(" + 1", 100000) + " }}");
   ExpectExhausted("{{ a" + Times(".a", 100000) + " }}");
   ExpectExhausted("{{ a" + Times("|abs", 100000) + " }}");
-  ExpectExhausted("{{ a" + Times("(a", 100000));
+  ExpectExhausted("{{ a" + Times("(a", 100000) + " }}");
   ExpectExhausted("{{ 1" + Times(" if 1 else 1", 100000) + " }}");
   ExpectExhausted("{{ 1" + Times(" is odd", 100000) + " }}");
   ExpectExhausted(Times("{% if 1 %}", 100000));
@@ -58,6 +65,25 @@ TEST(Hostile, ValuesNestedTooDeep) {
                      "{% set ns.p = q %}{% endfor %}ok"),
             "ok");
   EXPECT_EQ(Rendered("{% set ns = namespace() %}{% set ns.ns = ns %}{{ ns.ns.ns == ns }}"), "true");
+}
+
+TEST(Hostile, MethodsHoldTheirObjects) {
+  ExpectExhausted(
+      "{% set ns = namespace(f=1) %}{% for i in range(100000) %}{% set ns.f = {'a': ns.f}.get %}"
+      "{% endfor %}");
+}
+
+TEST(Hostile, ManyOfAKind) {
+  ExpectExhausted("{% macro m(" + Many("a", 100000) + ") %}{% endmacro %}");
+  ExpectExhausted("{{ m(" + Many("a", 100000) + ") }}");
+  ExpectExhausted("{% for " + Many("a", 100000) + " in b %}{% endfor %}");
+  ExpectExhausted("{% set " + Many("a", 100000) + " = b %}");
+  std::string sets;
+  for (int i = 0; i < 100000; ++i) sets += "{% set a" + std::to_string(i) + " = 1 %}";
+  ExpectExhausted(sets + "{% for i in range(5000000) %}{{ nosuch }}{% endfor %}");
+  ExpectExhausted(
+      "{% set l = range(1000000) %}{% for i in l %}{% for j in l %}{% break %}{% endfor %}"
+      "{% for k in l if k < 0 %}{% endfor %}{% endfor %}");
 }
 
 TEST(Hostile, RunsForEver) {
@@ -129,7 +155,7 @@ TEST(Hostile, JsonOfAnyKind) {
   EXPECT_EQ(ParseJson("", "it").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ParseJson("\"\xFF\"", "it").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ParseJson(Times("[", 200), "it").status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Rendered("{{ x }}", R"({"x": 18446744073709551615})"), "18446744073709552000.0");
+  EXPECT_EQ(Rendered("{{ x }}", R"({"x": 18446744073709551615})"), "18446744073709551616.0");
   EXPECT_EQ(Rendered("{{ x }}", R"({"x": {"a": 1, "a": 2}})"), R"({"a": 2})");
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,7 +31,7 @@ class Scope : public std::enable_shared_from_this<Scope> {
 
  private:
   Scope* const around_;
-  std::vector<std::pair<std::string_view, Value>> variables_;
+  std::unordered_map<std::string_view, Value> variables_;
 };
 
 class Interpreter {
@@ -54,7 +55,7 @@ class Interpreter {
   absl::StatusOr<Flow> RunStatement(const Statement& statement, Scope& scope, Text* out);
   absl::Status Write(const Value& value, Text* out);
   absl::StatusOr<Flow> RunFor(const Statement& statement, Scope& scope, Text* out);
-  absl::StatusOr<std::vector<Value>> LoopItems(const Statement& statement, Scope& scope);
+  Result LoopItems(const Statement& statement, Scope& scope);
   absl::Status RunSet(const Statement& statement, Scope& scope);
   absl::Status RunCallBlock(const Statement& statement, Scope& scope, Text* out);
   absl::StatusOr<Text> Captured(const Block& block, Scope& scope);

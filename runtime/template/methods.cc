@@ -202,13 +202,13 @@ Value FindMethod(const Value& object, std::string_view name) {
   if (object.is(Kind::kString)) method = FindIn(kStringMethods, name);
   if (object.is(Kind::kDict)) method = FindIn(kDictMethods, name);
   if (method != nullptr) {
-    return Value::OfFunction(
-        [object, method](Budget& budget, const Arguments& arguments) -> Result {
-          int64_t size = object.size();
-          for (const Value& argument : arguments.positional) size += argument.size();
-          if (absl::Status s = budget.Work(size); !s.ok()) return s;
-          return method(object, arguments, budget);
-        });
+    const Function call = [object, method](Budget& budget, const Arguments& arguments) -> Result {
+      int64_t size = object.size();
+      for (const Value& argument : arguments.positional) size += argument.size();
+      if (absl::Status s = budget.Work(size); !s.ok()) return s;
+      return method(object, arguments, budget);
+    };
+    return Value::OfFunction(call, 1 + object.height());
   }
   if (name == "length" && object.is(Kind::kList)) return Value::Int(object.size());
   if (name == "length" && object.is(Kind::kString)) {

@@ -80,6 +80,9 @@ class Parser {
   absl::Status ParseArguments(std::vector<Argument>* arguments);
   bool StartsTestArgument() const;
 
+  // Arguments, parameters and names are looked for one by one: there may not be many.
+  absl::Status CheckCount(size_t count, size_t offset) const;
+
   static ExprPtr New(Expr::Kind kind, size_t offset);
   // With the height of what is in it, which is limited.
   Parsed Finish(ExprPtr expr);

@@ -344,6 +344,7 @@ absl::Status Parser::ParseArguments(std::vector<Argument>* arguments) {
     argument.value = *std::move(value);
     last = argument.kind;
     arguments->push_back(std::move(argument));
+    if (absl::Status s = CheckCount(arguments->size(), offset); !s.ok()) return s;
     if (!TakeOperator(",")) break;
   }
   return ExpectOperator(")");

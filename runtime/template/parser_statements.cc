@@ -13,6 +13,9 @@ using Kind = Token::Kind;
 // Statements in statements. Expressions have a limit of their own.
 constexpr int kMaxBlockDepth = 100;
 
+// Of parameters, arguments and names to be set together.
+constexpr size_t kMaxCount = 256;
+
 }  // namespace
 
 const Token& Parser::Peek(size_t ahead) const {
@@ -45,6 +48,11 @@ absl::Status Parser::Fail(size_t offset, std::string_view message) const {
 
 absl::Status Parser::TooDeep(size_t offset) const {
   return AtPlace(source_, offset, TooMuch("the template is nested too deep"));
+}
+
+absl::Status Parser::CheckCount(size_t count, size_t offset) const {
+  if (count <= kMaxCount) return absl::OkStatus();
+  return AtPlace(source_, offset, TooMuch("there are more than ", kMaxCount, " of these"));
 }
 
 absl::Status Parser::Unexpected(std::string_view wanted) const {
@@ -184,6 +192,7 @@ absl::Status Parser::ParseTargets(std::vector<std::string>* names) {
     auto name = ExpectName("the name of a variable");
     if (!name.ok()) return name.status();
     names->push_back(*std::move(name));
+    if (absl::Status s = CheckCount(names->size(), Peek().offset); !s.ok()) return s;
   } while (TakeOperator(","));
   return bracketed ? ExpectOperator(")") : absl::OkStatus();
 }
@@ -261,6 +270,7 @@ absl::Status Parser::ParseParameters(std::vector<Parameter>* parameters) {
       return Fail(offset, "a parameter without a default follows one with a default");
     }
     parameters->push_back(std::move(parameter));
+    if (absl::Status s = CheckCount(parameters->size(), offset); !s.ok()) return s;
     if (!TakeOperator(",")) break;
   }
   return ExpectOperator(")");

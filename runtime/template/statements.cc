@@ -32,20 +32,12 @@ Value LoopValue(const std::vector<Value>& items, size_t i) {
 
 }  // namespace
 
-void Scope::Set(std::string_view name, Value value) {
-  for (auto& [key, old] : variables_) {
-    if (key != name) continue;
-    old = std::move(value);
-    return;
-  }
-  variables_.emplace_back(name, std::move(value));
-}
+void Scope::Set(std::string_view name, Value value) { variables_[name] = std::move(value); }
 
 Value Scope::Get(std::string_view name) const {
   for (const Scope* scope = this; scope != nullptr; scope = scope->around_) {
-    for (const auto& [key, value] : scope->variables_) {
-      if (key == name) return value;
-    }
+    const auto found = scope->variables_.find(name);
+    if (found != scope->variables_.end()) return found->second;
   }
   return Value();
 }
@@ -109,9 +101,7 @@ absl::StatusOr<Interpreter::Flow> Interpreter::RunBlock(const Block& block, Scop
 absl::Status Interpreter::Write(const Value& value, Text* out) {
   const size_t before = out->memory();
   if (absl::Status s = AppendPrinted(value, budget_, out); !s.ok()) return s;
-  const int64_t added = static_cast<int64_t>(out->memory() - before);
-  if (absl::Status s = budget_.Allocate(added); !s.ok()) return s;
-  return budget_.Work(added);
+  return budget_.Output(out->size(), out->memory() - before);
 }
 
 absl::StatusOr<Interpreter::Flow> Interpreter::RunStatement(const Statement& statement,
@@ -119,7 +109,7 @@ absl::StatusOr<Interpreter::Flow> Interpreter::RunStatement(const Statement& sta
   switch (statement.kind) {
     case Statement::Kind::kText: {
       out->Append(statement.text, false);
-      const absl::Status s = budget_.Allocate(static_cast<int64_t>(statement.text.size()));
+      const absl::Status s = budget_.Output(out->size(), statement.text.size());
       if (!s.ok()) return s;
       return Flow::kNext;
     }
@@ -185,39 +175,38 @@ absl::Status Interpreter::Bind(const std::vector<std::string>& names, const Valu
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Value>> Interpreter::LoopItems(const Statement& statement,
-                                                          Scope& scope) {
+absl::StatusOr<Value> Interpreter::LoopItems(const Statement& statement, Scope& scope) {
   const auto value = Evaluate(*statement.expr, scope);
-  if (!value.ok()) return value.status();
+  if (!value.ok()) return value;
   const auto list = ToList(*value, budget_);
-  if (!list.ok()) return list.status();
-  if (statement.condition == nullptr) return list->list();
+  if (!list.ok() || statement.condition == nullptr) return list;
   std::vector<Value> items;
   for (const Value& item : list->list()) {
     const auto inner = std::make_shared<Scope>(&scope);
     if (absl::Status s = Bind(statement.names, item, inner.get()); !s.ok()) return s;
     const auto wanted = Evaluate(*statement.condition, *inner);
-    if (!wanted.ok()) return wanted.status();
+    if (!wanted.ok()) return wanted;
     if (wanted->Truthy()) items.push_back(item);
   }
-  return items;
+  return budget_.OfList(std::move(items));
 }
 
 absl::StatusOr<Interpreter::Flow> Interpreter::RunFor(const Statement& statement, Scope& scope,
                                                       Text* out) {
-  const auto items = LoopItems(statement, scope);
-  if (!items.ok()) return items.status();
-  for (size_t i = 0; i < items->size(); ++i) {
+  const auto list = LoopItems(statement, scope);
+  if (!list.ok()) return list.status();
+  const std::vector<Value>& items = list->list();
+  for (size_t i = 0; i < items.size(); ++i) {
     if (absl::Status s = budget_.Step(); !s.ok()) return s;
     // What one iteration sets is gone in the next.
     const auto inner = std::make_shared<Scope>(&scope);
-    inner->Set("loop", LoopValue(*items, i));
-    if (absl::Status s = Bind(statement.names, (*items)[i], inner.get()); !s.ok()) return s;
+    inner->Set("loop", LoopValue(items, i));
+    if (absl::Status s = Bind(statement.names, items[i], inner.get()); !s.ok()) return s;
     const auto flow = RunBlock(statement.body, *inner, out);
     if (!flow.ok()) return flow;
     if (*flow == Flow::kBreak) break;
   }
-  if (!items->empty()) return Flow::kNext;
+  if (!items.empty()) return Flow::kNext;
   const auto inner = std::make_shared<Scope>(&scope);
   return RunBlock(statement.otherwise, *inner, out);
 }

@@ -69,10 +69,14 @@ Value Value::OfNamespace(std::shared_ptr<Namespace> members) {
   return v;
 }
 
-Value Value::OfFunction(Function function) {
+Value Value::OfFunction(Function function, int height) {
   Value v;
-  v.data_ = Share(std::move(function));
+  v.data_ = Share(Callable{std::move(function), height});
   return v;
+}
+
+const Function& Value::function() const {
+  return std::get<std::shared_ptr<const Callable>>(data_)->function;
 }
 
 const std::vector<Value>& Value::list() const {
@@ -103,6 +107,7 @@ bool Value::Truthy() const {
 
 int Value::height() const {
   if (is(Kind::kList)) return std::get<std::shared_ptr<const List>>(data_)->height;
+  if (is(Kind::kFunction)) return std::get<std::shared_ptr<const Callable>>(data_)->height;
   return is(Kind::kDict) ? dict().height() : 0;
 }
 

@@ -24,6 +24,7 @@ class Value;
 
 struct Arguments;
 struct List;
+struct Callable;
 class Dict;
 struct Namespace;
 
@@ -57,7 +58,8 @@ class Value {
   static Value OfList(std::vector<Value> items);
   static Value OfDict(Dict dict);
   static Value OfNamespace(std::shared_ptr<Namespace> members);
-  static Value OfFunction(Function function);
+  // `height`: of what the function holds.
+  static Value OfFunction(Function function, int height = 0);
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
   bool is(Kind kind) const { return this->kind() == kind; }
@@ -73,7 +75,7 @@ class Value {
   const std::vector<Value>& list() const;
   const Dict& dict() const { return *std::get<std::shared_ptr<const Dict>>(data_); }
   Namespace& members() const { return *std::get<std::shared_ptr<Namespace>>(data_); }
-  const Function& function() const { return *std::get<std::shared_ptr<const Function>>(data_); }
+  const Function& function() const;
 
   // As Python has it: empty, zero and missing things are not.
   bool Truthy() const;
@@ -88,7 +90,7 @@ class Value {
   // In the order of Kind.
   std::variant<std::monostate, std::nullptr_t, bool, int64_t, double, std::shared_ptr<const Text>,
                std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Namespace>,
-               std::shared_ptr<const Function>>
+               std::shared_ptr<const Callable>>
       data_;
 };
 
@@ -98,6 +100,11 @@ std::string_view KindName(Value::Kind kind);
 struct List {
   std::vector<Value> items;
   int height = 1;
+};
+
+struct Callable {
+  Function function;
+  int height = 0;
 };
 
 // Keys are strings, in the order they were set.
