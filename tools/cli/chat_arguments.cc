@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/chat_messages.h"
+#include "runtime/tokenizer/utf8.h"
 #include "tools/cli/read_input.h"
 
 namespace trine {
@@ -40,6 +41,8 @@ absl::StatusOr<ChatTemplate> LoadChatTemplate(const ChatArguments& arguments,
 }
 
 absl::StatusOr<ChatOptions> MakeChatOptions(const ChatArguments& arguments) {
+  if (absl::Status s = ValidateUtf8(arguments.system_prompt, "the system prompt"); !s.ok())
+    return s;
   ChatOptions options;
   if (arguments.variables.empty()) return options;
   auto extra = ParseVariables(arguments.variables);
