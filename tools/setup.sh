@@ -34,6 +34,10 @@ trine_test_packages=(
   "fish: its completions are not tried"
 )
 
+# What some tests are compared with comes from npm. Node may be there without being a package.
+command -v node >/dev/null || trine_test_packages+=("nodejs: templates and grammars are not compared with npm's")
+command -v npm >/dev/null || trine_test_packages+=("npm: templates and grammars are not compared with npm's")
+
 # Kernels of the other architecture are tried under an emulator.
 case $(uname -m) in
   x86_64) trine_test_packages+=("g++-aarch64-linux-gnu: NEON kernels are not tried") ;;

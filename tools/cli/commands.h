@@ -12,6 +12,7 @@ namespace trine {
 using Run = std::function<int()>;
 
 // `run` is set when the subcommand is the one the user gave.
+void AddChatCommand(CLI::App* app, Run* run);
 void AddGenerateCommand(CLI::App* app, Run* run);
 void AddEmbedCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);

@@ -14,8 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
+#include "runtime/chat_messages.h"
 #include "runtime/chat_template.h"
 #include "runtime/generate.h"
+#include "tools/cli/chat_arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
@@ -34,7 +36,7 @@ struct GenerateArguments {
   EngineArguments engine;
   SamplingArguments sampling;
   PromptSource prompt;
-  std::string system_prompt;
+  ChatArguments chat_options;
   std::vector<std::string> stop;
   int64_t n_predict = 256;
   int64_t keep = 0;
@@ -71,14 +73,19 @@ void OnInterrupt(int) {
 
 absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, const Engine& engine,
                                                   const std::string& prompt) {
-  std::vector<int32_t> tokens;
   if (a.chat) {
-    std::vector<ChatMessage> messages;
-    if (!a.system_prompt.empty()) messages.push_back({"system", a.system_prompt});
-    messages.push_back({"user", prompt});
-    auto pieces = ApplyChatTemplate(engine.file().metadata(), messages);
-    if (!pieces.ok()) return pieces.status();
-    return EncodeChat(*engine.tokenizer(), *pieces);
+    const auto chat = LoadChatTemplate(a.chat_options, engine);
+    if (!chat.ok()) return chat.status();
+    const auto options = MakeChatOptions(a.chat_options);
+    if (!options.ok()) return options.status();
+    std::vector<jinja::Value> messages;
+    if (!a.chat_options.system_prompt.empty()) {
+      messages.push_back(ChatMessage("system", a.chat_options.system_prompt));
+    }
+    messages.push_back(ChatMessage("user", prompt));
+    const auto text = chat->Render(jinja::Value::OfList(std::move(messages)), *options);
+    if (!text.ok()) return text.status();
+    return EncodeChat(*engine.tokenizer(), *text);
   }
   auto encoded = engine.tokenizer()->Encode(prompt, {.add_special = true, .parse_special = true});
   if (!encoded.ok()) return encoded.status();
@@ -296,9 +303,7 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
       ->needs("--context-shift")
       ->capture_default_str();
   command->add_flag("--chat", a->chat, "The prompt is a message: apply the model's chat template");
-  command
-      ->add_option("--system-prompt", a->system_prompt, "With --chat: a system message; also -sys")
-      ->needs("--chat");
+  AddChatOptions(command, "--chat", &a->chat_options);
   command->add_option("-r,--stop,--reverse-prompt", a->stop,
                       "End where this text appears; may be repeated");
   command

@@ -25,6 +25,7 @@ int Main(int argc, char** argv) {
   app.require_subcommand(0, 1);
   trine::Run run;
   trine::AddGenerateCommand(&app, &run);
+  trine::AddChatCommand(&app, &run);
   trine::AddEmbedCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
   trine::AddTokenizeCommand(&app, &run);

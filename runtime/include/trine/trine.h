@@ -217,6 +217,36 @@ TRINE_API int32_t trine_session_append(trine_session* session, const int32_t* to
                                        trine_failure* why);
 TRINE_API int32_t trine_session_append_text(trine_session* session, const char* text, size_t bytes,
                                             uint32_t flags, trine_failure* why);
+
+/* ---- Chat (docs/chat.md) */
+
+enum {
+  TRINE_CHAT_NO_GENERATION_PROMPT = 1u << 0, /* don't begin the assistant's answer */
+  /* For trine_session_append_chat: the session becomes this conversation. The tokens it begins with
+   * alike stay as they are, evaluated; what follows them is replaced. */
+  TRINE_CHAT_REPLACE = 1u << 1
+};
+
+typedef struct trine_chat_options {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char* tools;         /* a JSON array; NULL: none */
+  const char* chat_template; /* Jinja; NULL: the model's own */
+  const char* variables;     /* a JSON object: whatever else the template asks for */
+} trine_chat_options;
+
+/* The messages, a JSON array of {"role": ..., "content": ...}, as the template writes them: text in
+ * the manner of trine_detokenize. FAILED_PRECONDITION (9) when there is no template,
+ * INVALID_ARGUMENT (3) with its own words where it refuses the messages. */
+TRINE_API int32_t trine_chat_render(const trine_engine* engine, const char* messages, size_t bytes,
+                                    const trine_chat_options* options, char* text, size_t capacity,
+                                    size_t* text_bytes, trine_failure* why);
+/* The same as tokens, put behind what is there. Nothing that a message, a tool or a variable says
+ * becomes a control token. */
+TRINE_API int32_t trine_session_append_chat(trine_session* session, const char* messages,
+                                            size_t bytes, const trine_chat_options* options,
+                                            trine_failure* why);
+
 /* Back to the first n tokens; what follows goes on from the last of them. */
 TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
 /* Takes the tokens [begin, end) out. What is behind them is evaluated again at its new place. */

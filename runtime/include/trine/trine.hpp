@@ -112,6 +112,13 @@ class Session {
       return trine_session_append_text(get(), text.data(), text.size(), flags, why);
     });
   }
+  // Messages as a JSON array, in the model's chat template; struct_size is set here.
+  Status AppendChat(std::string_view messages, trine_chat_options options = {}) {
+    options.struct_size = sizeof(options);
+    return internal::Try([&](trine_failure* why) {
+      return trine_session_append_chat(get(), messages.data(), messages.size(), &options, why);
+    });
+  }
   Status Evaluate() {
     trine_session* const one = get();
     return internal::Try([&](trine_failure* why) { return trine_evaluate(&one, 1, why); });
@@ -260,6 +267,22 @@ class Engine {
       at += n;
     }
     return vectors;
+  }
+  // Messages as a JSON array, as the chat template writes them; struct_size is set here.
+  Result<std::string> RenderChat(std::string_view messages, trine_chat_options options = {}) const {
+    options.struct_size = sizeof(options);
+    std::string text(2 * messages.size() + 1024, '\0');
+    size_t bytes = 0;
+    for (int attempt = 0;; ++attempt) {
+      Status status = internal::Try([&](trine_failure* why) {
+        return trine_chat_render(get(), messages.data(), messages.size(), &options, text.data(),
+                                 text.size(), &bytes, why);
+      });
+      const bool fits = bytes <= text.size();
+      text.resize(bytes);
+      if (status.ok()) return text;
+      if (fits || attempt > 0) return status;
+    }
   }
   trine_engine* get() const { return handle_.get(); }
 

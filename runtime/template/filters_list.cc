@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "runtime/template/arguments.h"
+#include "runtime/template/arithmetic.h"
+#include "runtime/template/ast.h"
+#include "runtime/template/characters.h"
+#include "runtime/template/filters.h"
+#include "runtime/template/methods.h"
+#include "runtime/template/operators.h"
+#include "runtime/template/predicates.h"
+#include "runtime/template/print.h"
+#include "runtime/template/sort.h"
+#include "runtime/template/words.h"
+
+namespace trine::jinja {
+namespace {
+
+using Kind = Value::Kind;
+using Result = absl::StatusOr<Value>;
+
+// "details.0.name" of an item; undefined where there is no such thing.
+Value Member(const Value& item, std::string_view path) {
+  Value value = item;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(std::string(path), '.'))) {
+    const Value* found = nullptr;
+    int64_t index = 0;
+    if (value.is(Kind::kDict)) {
+      found = value.dict().Find(part);
+    } else if (value.is(Kind::kNamespace)) {
+      found = value.members().members.Find(part);
+    } else if (value.is(Kind::kList) && absl::SimpleAtoi(part, &index) && index >= 0 &&
+               index < value.size()) {
+      found = &value.list()[static_cast<size_t>(index)];
+    }
+    if (found == nullptr) return Value();
+    const Value next = *found;  // `found` lies in `value`
+    value = next;
+  }
+  return value;
+}
+
+// The name of a member as sort, map and unique take it: a string, or the number of an item.
+absl::StatusOr<std::string> MemberPath(const Value& given) {
+  if (given.is(Kind::kString)) return given.text().bytes();
+  if (given.is(Kind::kInt)) return Words(given.integer());
+  return Wrong("the argument attribute must be a string");
+}
+
+Result ListFilter(const Value& operand, const Arguments&, Budget& budget) {
+  return ToList(operand, budget);
+}
+
+Result First(const Value& operand, const Arguments&, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  return list->list().empty() ? Value() : list->list().front();
+}
+
+Result Last(const Value& operand, const Arguments&, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  return list->list().empty() ? Value() : list->list().back();
+}
+
+Result Reverse(const Value& operand, const Arguments&, Budget& budget) {
+  if (operand.is(Kind::kString)) {
+    return Slice(operand, Value(), Value(), Value::Int(-1), budget);
+  }
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  return budget.OfList({list->list().rbegin(), list->list().rend()});
+}
+
+Result Join(const Value& operand, const Arguments& arguments, Budget& budget) {
+  const auto separator = TextArgument(arguments, 0, "d");
+  if (!separator.ok()) return separator.status();
+  const Value* attribute = arguments.Find(1, "attribute");
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  Text out;
+  for (size_t i = 0; i < list->list().size(); ++i) {
+    const size_t before = out.memory();
+    if (i > 0 && *separator != nullptr) out.Append(**separator);
+    Value item = list->list()[i];
+    if (attribute != nullptr && !attribute->none()) {
+      const auto path = MemberPath(*attribute);
+      if (!path.ok()) return path.status();
+      item = Member(item, *path);
+    }
+    if (absl::Status s = AppendPrinted(item, budget, &out); !s.ok()) return s;
+    const int64_t added = static_cast<int64_t>(out.memory() - before);
+    if (absl::Status s = budget.Allocate(added); !s.ok()) return s;
+  }
+  return budget.String(std::move(out));
+}
+
+Result Sort(const Value& operand, const Arguments& arguments, Budget& budget) {
+  const auto reverse = BoolArgument(arguments, 0, "reverse", false);
+  if (!reverse.ok()) return reverse.status();
+  const auto case_sensitive = BoolArgument(arguments, 1, "case_sensitive", false);
+  if (!case_sensitive.ok()) return case_sensitive.status();
+  const Value* attribute = arguments.Find(2, "attribute");
+  const bool by_member = attribute != nullptr && !attribute->none();
+  const auto path = by_member ? MemberPath(*attribute) : "";
+  if (!path.ok()) return path.status();
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  return Sorted(
+      list->list(), [&](const Value& item) { return by_member ? Member(item, *path) : item; },
+      *case_sensitive, *reverse, budget);
+}
+
+Result Unique(const Value& operand, const Arguments&, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  std::vector<Value> unique;
+  for (const Value& item : list->list()) {
+    bool seen = false;
+    for (const Value& other : unique) {
+      const auto equal = Equal(item, other, budget);
+      if (!equal.ok()) return equal.status();
+      seen = seen || *equal;
+    }
+    if (!seen) unique.push_back(item);
+  }
+  return budget.OfList(std::move(unique));
+}
+
+// The likest to the left (smallest) or to the right (largest); undefined of nothing.
+template <int kSign>
+Result Extreme(const Value& operand, const Arguments&, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  Value best;
+  for (const Value& item : list->list()) {
+    if (best.undefined()) {
+      best = item;
+      continue;
+    }
+    const auto order = Compare(item, best, false, budget);
+    if (!order.ok()) return order.status();
+    if (*order * kSign > 0) best = item;
+  }
+  return best;
+}
+
+Result Sum(const Value& operand, const Arguments&, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  Value sum = Value::Int(0);
+  for (const Value& item : list->list()) {
+    auto next = Apply(Operator::kAdd, sum, item, budget);
+    if (!next.ok()) return next;
+    sum = *std::move(next);
+  }
+  return sum;
+}
+
+// What follows the first `n` positional arguments.
+Arguments Rest(const Arguments& arguments, size_t n) {
+  Arguments rest = arguments;
+  rest.positional.erase(rest.positional.begin(),
+                        rest.positional.begin() + std::min(n, rest.positional.size()));
+  return rest;
+}
+
+Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  const Value* attribute = arguments.FindNamed("attribute");
+  const Value* otherwise = arguments.FindNamed("default");
+  const auto path = attribute == nullptr ? "" : MemberPath(*attribute);
+  if (!path.ok()) return path.status();
+  const auto filter = attribute != nullptr ? nullptr : NeededText(arguments, 0, "filter");
+  if (!filter.ok()) return filter.status();
+  const Arguments rest = Rest(arguments, 1);
+  std::vector<Value> mapped;
+  for (const Value& item : list->list()) {
+    if (attribute != nullptr) {
+      Value member = Member(item, *path);
+      mapped.push_back(member.undefined() && otherwise != nullptr ? *otherwise : member);
+      continue;
+    }
+    auto result = ApplyFilter((*filter)->bytes(), item, rest, budget);
+    if (!result.ok()) return result;
+    mapped.push_back(*std::move(result));
+  }
+  return budget.OfList(std::move(mapped));
+}
+
+// select, reject, and the two of a member; without a test, by what is true.
+template <bool kKeep, bool kMember>
+Result Choose(const Value& operand, const Arguments& arguments, Budget& budget) {
+  const auto list = ToList(operand, budget);
+  if (!list.ok()) return list;
+  constexpr size_t kTestAt = kMember ? 1 : 0;
+  const auto member = kMember ? NeededText(arguments, 0, "attribute") : nullptr;
+  if (!member.ok()) return member.status();
+  const auto test = TextArgument(arguments, kTestAt, "test");
+  if (!test.ok()) return test.status();
+  const Arguments rest = Rest(arguments, kTestAt + 1);
+  std::vector<Value> chosen;
+  for (const Value& item : list->list()) {
+    const Value tried = kMember ? Member(item, (*member)->bytes()) : item;
+    const auto holds =
+        *test == nullptr ? tried.Truthy() : ApplyTest((*test)->bytes(), tried, rest, budget);
+    if (!holds.ok()) return holds.status();
+    if (*holds == kKeep) chosen.push_back(item);
+  }
+  return budget.OfList(std::move(chosen));
+}
+
+constexpr FilterEntry kFilters[] = {
+    {"first", First},
+    {"join", Join},
+    {"last", Last},
+    {"list", ListFilter},
+    {"map", Map},
+    {"max", Extreme<1>},
+    {"min", Extreme<-1>},
+    {"reject", Choose<false, false>},
+    {"rejectattr", Choose<false, true>},
+    {"reverse", Reverse},
+    {"select", Choose<true, false>},
+    {"selectattr", Choose<true, true>},
+    {"sort", Sort},
+    {"sum", Sum},
+    {"unique", Unique},
+};
+
+}  // namespace
+
+absl::StatusOr<Value> ToList(const Value& value, Budget& budget) {
+  if (value.is(Kind::kList)) return value;
+  if (value.is(Kind::kDict)) return Keys(value.dict(), budget);
+  if (!value.is(Kind::kString)) {
+    return Wrong(KindName(value.kind()), " can't be gone through");
+  }
+  std::vector<Value> characters;
+  const std::vector<size_t> offsets = CharacterOffsets(value.text().bytes());
+  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+    auto character = budget.String(value.text().Slice(offsets[i], offsets[i + 1]));
+    if (!character.ok()) return character;
+    characters.push_back(*std::move(character));
+  }
+  return budget.OfList(std::move(characters));
+}
+
+Filter FindListFilter(std::string_view name) {
+  for (const FilterEntry& entry : kFilters) {
+    if (entry.name == name) return entry.filter;
+  }
+  return nullptr;
+}
+
+}  // namespace trine::jinja

@@ -1,0 +1,163 @@
+// Templates that would run for ever, fill the memory or the stack.
+#include <chrono>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "runtime/template/test_util.h"
+
+namespace trine::jinja {
+namespace {
+
+std::string Times(const std::string& text, int n) {
+  std::string out;
+  for (int i = 0; i < n; ++i) out += text;
+  return out;
+}
+
+// "a0, a1, a2, ..."
+std::string Many(const std::string& name, int n) {
+  std::string out = name;
+  for (int i = 0; i < n; ++i) out += ", " + name + std::to_string(i);
+  return out;
+}
+
+// Ends with RESOURCE_EXHAUSTED, soon, whatever it does.
+void ExpectExhausted(const std::string& source, const Limits& limits = {}) {
+  RenderOptions options;
+  options.limits = limits;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto text = RenderText(source, "{}", options);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_EQ(text.status().code(), absl::StatusCode::kResourceExhausted)
+      << text.status() << " of " << source.substr(0, 80);
+  EXPECT_LT(took.count(), 30) << source.substr(0, 80);
+}
+
+TEST(Hostile, NestedTooDeep) {
+  ExpectExhausted("{{ " + Times("(", 100000) + "1" + Times(")", 100000) + " }}");
+  ExpectExhausted("{{ " + Times("[", 100000) + " }}");
+  ExpectExhausted("{{ " + Times("{'a':", 100000) + Times("}", 100000) + " }}");
+  ExpectExhausted("{{ " + Times("not ", 100000) + "1 }}");
+  ExpectExhausted("{{ " + Times("-", 100000) + "1 }}");
+  ExpectExhausted("{{ 1" + Times(" + 1", 100000) + " }}");
+  ExpectExhausted("{{ a" + Times(".a", 100000) + " }}");
+  ExpectExhausted("{{ a" + Times("|abs", 100000) + " }}");
+  ExpectExhausted("{{ a" + Times("(a", 100000) + " }}");
+  ExpectExhausted("{{ 1" + Times(" if 1 else 1", 100000) + " }}");
+  ExpectExhausted("{{ 1" + Times(" is odd", 100000) + " }}");
+  ExpectExhausted(Times("{% if 1 %}", 100000));
+  ExpectExhausted(Times("{% for a in b %}", 100000));
+  ExpectExhausted("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
+  ExpectExhausted("{% macro a(f) %}{{ f(f) }}{% endmacro %}{{ a(a) }}");
+}
+
+TEST(Hostile, ValuesNestedTooDeep) {
+  ExpectExhausted(
+      "{% set ns = namespace(l=[]) %}{% for i in range(1000) %}{% set ns.l = [ns.l] %}{% endfor "
+      "%}");
+  ExpectExhausted(
+      "{% set ns = namespace(l={}) %}{% for i in range(1000) %}{% set ns.l = {'a': ns.l} %}{% "
+      "endfor %}");
+  ExpectExhausted("{% set ns = namespace() %}{% set ns.ns = ns %}{{ ns | tojson }}");
+  // A chain of namespaces is as long as one likes, but is never walked.
+  EXPECT_EQ(Rendered("{% set top = namespace() %}{% set ns = namespace(p=top) %}"
+                     "{% for i in range(20000) %}{% set q = namespace() %}{% set ns.p.n = q %}"
+                     "{% set ns.p = q %}{% endfor %}ok"),
+            "ok");
+  EXPECT_EQ(Rendered("{% set ns = namespace() %}{% set ns.ns = ns %}{{ ns.ns.ns == ns }}"), "true");
+}
+
+TEST(Hostile, MethodsHoldTheirObjects) {
+  ExpectExhausted(
+      "{% set ns = namespace(f=1) %}{% for i in range(100000) %}{% set ns.f = {'a': ns.f}.get %}"
+      "{% endfor %}");
+}
+
+TEST(Hostile, ManyOfAKind) {
+  ExpectExhausted("{% macro m(" + Many("a", 100000) + ") %}{% endmacro %}");
+  ExpectExhausted("{{ m(" + Many("a", 100000) + ") }}");
+  ExpectExhausted("{% for " + Many("a", 100000) + " in b %}{% endfor %}");
+  ExpectExhausted("{% set " + Many("a", 100000) + " = b %}");
+  std::string sets;
+  for (int i = 0; i < 100000; ++i) sets += "{% set a" + std::to_string(i) + " = 1 %}";
+  ExpectExhausted(sets + "{% for i in range(5000000) %}{{ nosuch }}{% endfor %}");
+  ExpectExhausted(
+      "{% set l = range(1000000) %}{% for i in l %}{% for j in l %}{% break %}{% endfor %}"
+      "{% for k in l if k < 0 %}{% endfor %}{% endfor %}");
+}
+
+TEST(Hostile, RunsForEver) {
+  const std::string loop = "{% for i in range(10000) %}";
+  ExpectExhausted(loop + loop + loop + "{% endfor %}{% endfor %}{% endfor %}");
+  ExpectExhausted(
+      "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}");
+  ExpectExhausted("{% set x = 'a' * 10000000 %}" + loop +
+                  "{% if 'b' in x %}{% endif %}{% endfor %}");
+  ExpectExhausted("{% set x = 'a' * 10000000 %}" + loop +
+                  "{% if x == x ~ '' %}{% endif %}{% endfor %}");
+  ExpectExhausted(
+      "{% set x = ('a' * 2000000) %}{% set y = x ~ 'b' %}{{ (x * 10).split(y) | length }}" + loop +
+      "{% if (x * 2).find(y) %}{% endif %}{% endfor %}");
+  // Lists of lists that are the same list: 2^100 items, if one walks them.
+  const std::string doubled =
+      "{% set ns = namespace(a=[1], b=[1]) %}{% for i in range(100) %}"
+      "{% set ns.a = [ns.a, ns.a] %}{% set ns.b = [ns.b, ns.b] %}{% endfor %}";
+  ExpectExhausted(doubled + "{{ ns.a == ns.b }}");
+  ExpectExhausted(doubled + "{{ ns.a }}");
+  ExpectExhausted(doubled + "{{ ns.a | tojson(indent=1000) }}");
+  ExpectExhausted(doubled + "{{ [ns.a, ns.b] | unique }}");
+  ExpectExhausted("{% set x = 'a' * 1000000 %}{{ (x * 20).strip(x) }}");
+  ExpectExhausted("{{ range(3000000) | unique | length }}");
+}
+
+TEST(Hostile, FillsTheMemory) {
+  ExpectExhausted(
+      "{% set ns = namespace(s='ab') %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% "
+      "endfor %}");
+  ExpectExhausted(
+      "{% set ns = namespace(l=[1]) %}{% for i in range(100) %}{% set ns.l = ns.l + ns.l %}{% "
+      "endfor %}");
+  ExpectExhausted("{{ 'a' * 9000000000000000000 }}");
+  ExpectExhausted("{{ range(9000000000000000000) }}");
+  ExpectExhausted("{{ range(-9000000000000000000, 9000000000000000000) }}");
+  ExpectExhausted("{{ ('a' * 1000000).replace('', 'b' * 1000000) }}");
+  ExpectExhausted("{{ ('a' * 100000) | list | join('b' * 100000) }}");
+  ExpectExhausted("{{ ('\n' * 1000000) | indent(1000, true, true) }}");
+  ExpectExhausted("{{ ('a,' * 10000000).split(',') }}");
+  ExpectExhausted("{% for i in range(1000000) %}" + Times("x", 1000) + "{% endfor %}");
+  Limits small;
+  small.output = 10;
+  ExpectExhausted("{{ 'a' * 11 }}", small);
+}
+
+TEST(Hostile, NumbersAtTheirEnds) {
+  for (const char* source :
+       {"{{ 9223372036854775807 + 1 }}", "{{ -9223372036854775807 - 2 }}",
+        "{{ 9223372036854775807 * 2 }}", "{{ 2 ** 63 }}", "{{ 1 // 0 }}", "{{ 1 % 0 }}",
+        "{{ 1 / 0 }}", "{{ 1.0 // 0 }}", "{{ 1e }}", "{{ 99999999999999999999 }}",
+        "{{ (10.0 ** 300) | int }}", "{{ (-9223372036854775807 - 1) // -1 }}", "{{ [1][::0] }}",
+        "{{ 10 ** 400.0 }}"}) {
+    EXPECT_EQ(Rendered(source).substr(0, 6), "error:") << source;
+  }
+  EXPECT_EQ(Rendered("{{ (-9223372036854775807 - 1) % -1 }}"), "0");
+  EXPECT_EQ(Rendered("{{ (-9223372036854775807 - 1) % 3 }}"), "1");
+  EXPECT_EQ(Rendered("{{ 'abc'[-9223372036854775807:9223372036854775807:9223372036854775807] }}"),
+            "a");
+  EXPECT_EQ(Rendered("{{ 'abc'[::-9223372036854775807] }}"), "c");
+  EXPECT_EQ(Rendered("[{{ [1][9223372036854775807] }}]"), "[]");
+  EXPECT_EQ(Rendered("{{ range(9223372036854775806, 9223372036854775807) }}"),
+            "[9223372036854775806]");
+  EXPECT_EQ(Rendered("{{ 1 ** 9223372036854775807 }}{{ (-1) ** 9223372036854775807 }}"), "1-1");
+}
+
+TEST(Hostile, JsonOfAnyKind) {
+  EXPECT_EQ(ParseJson("[1,", "it").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseJson("", "it").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseJson("\"\xFF\"", "it").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseJson(Times("[", 200), "it").status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Rendered("{{ x }}", R"({"x": 18446744073709551615})"), "18446744073709551616.0");
+  EXPECT_EQ(Rendered("{{ x }}", R"({"x": {"a": 1, "a": 2}})"), R"({"a": 2})");
+}
+
+}  // namespace
+}  // namespace trine::jinja

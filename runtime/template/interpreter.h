@@ -1,0 +1,91 @@
+// Walks the tree of a template. One interpreter renders once; statements are in statements.cc,
+// expressions in expressions.cc.
+#ifndef TRINE_RUNTIME_TEMPLATE_INTERPRETER_H_
+#define TRINE_RUNTIME_TEMPLATE_INTERPRETER_H_
+
+#include <cstddef>
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/template/ast.h"
+#include "runtime/template/budget.h"
+#include "runtime/template/text.h"
+#include "runtime/template/value.h"
+
+namespace trine::jinja {
+
+// The variables of a block, and behind them those of the blocks around it. Names lie in the tree.
+class Scope : public std::enable_shared_from_this<Scope> {
+ public:
+  explicit Scope(Scope* around) : around_(around) {}
+  void Set(std::string_view name, Value value);
+  // Undefined when there is none of that name.
+  Value Get(std::string_view name) const;
+
+ private:
+  Scope* const around_;
+  std::unordered_map<std::string_view, Value> variables_;
+};
+
+class Interpreter {
+ public:
+  Interpreter(const Limits& limits, const std::tm& now);
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  void SetGlobal(std::string_view name, Value value) { globals_->Set(name, std::move(value)); }
+  absl::Status Run(const Block& block, Text* out);
+  // Where in the source the status that Run returned arose, where that is known.
+  std::optional<size_t> error_offset() const { return error_offset_; }
+
+ private:
+  using Result = absl::StatusOr<Value>;
+  enum class Flow { kNext, kBreak, kContinue };
+
+  // --- Statements
+  absl::StatusOr<Flow> RunBlock(const Block& block, Scope& scope, Text* out);
+  absl::StatusOr<Flow> RunStatement(const Statement& statement, Scope& scope, Text* out);
+  absl::Status Write(const Value& value, Text* out);
+  absl::StatusOr<Flow> RunFor(const Statement& statement, Scope& scope, Text* out);
+  Result LoopItems(const Statement& statement, Scope& scope);
+  absl::Status RunSet(const Statement& statement, Scope& scope);
+  absl::Status RunCallBlock(const Statement& statement, Scope& scope, Text* out);
+  absl::StatusOr<Text> Captured(const Block& block, Scope& scope);
+  absl::Status Bind(const std::vector<std::string>& names, const Value& value, Scope* scope);
+  Result CallMacro(const Macro& macro, Scope* around, const Arguments& arguments);
+  absl::Status BindParameters(const Macro& macro, const Arguments& arguments, Scope* scope);
+  Value MacroValue(const Macro& macro, Scope& scope);
+
+  // --- Expressions
+  Result Evaluate(const Expr& expr, Scope& scope);
+  Result EvaluateInner(const Expr& expr, Scope& scope);
+  Result EvaluateList(const Expr& expr, Scope& scope);
+  Result EvaluateDict(const Expr& expr, Scope& scope);
+  Result EvaluateSlice(const Expr& expr, Scope& scope);
+  Result EvaluateCall(const Expr& expr, Scope& scope);
+  absl::StatusOr<Arguments> EvaluateArguments(const std::vector<Argument>& arguments, Scope& scope);
+
+  // RESOURCE_EXHAUSTED where things are nested too deep; else Leave() must follow.
+  absl::Status Enter();
+  void Leave() { --depth_; }
+
+  Budget budget_;
+  int depth_ = 0;
+  std::optional<size_t> error_offset_;
+  // Shared, so that a macro that was put into a namespace can tell when its scope is gone.
+  std::shared_ptr<Scope> globals_;
+  // A namespace can hold itself: they are emptied in the end, so that nothing is left behind.
+  std::vector<std::shared_ptr<Namespace>> namespaces_;
+};
+
+}  // namespace trine::jinja
+
+#endif  // TRINE_RUNTIME_TEMPLATE_INTERPRETER_H_

@@ -1,0 +1,284 @@
+#include "runtime/template/methods.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/template/arguments.h"
+#include "runtime/template/characters.h"
+#include "runtime/template/sort.h"
+#include "runtime/template/words.h"
+
+namespace trine::jinja {
+namespace {
+
+using Kind = Value::Kind;
+using Result = absl::StatusOr<Value>;
+
+template <Side kSide>
+Result StripMethod(const Value& self, const Arguments& arguments, Budget& budget) {
+  const auto characters = TextArgument(arguments, 0, "chars");
+  if (!characters.ok()) return characters.status();
+  if (*characters == nullptr) return budget.String(Strip(self.text(), kSide, nullptr));
+  const std::string_view set = (*characters)->bytes();
+  if (absl::Status s = budget.Work(self.size() * static_cast<int64_t>(set.size())); !s.ok()) {
+    return s;
+  }
+  return budget.String(Strip(self.text(), kSide, &set));
+}
+
+template <Text (*kMap)(const Text&)>
+Result MapMethod(const Value& self, const Arguments&, Budget& budget) {
+  return budget.String(kMap(self.text()));
+}
+
+// At white space: none of it is left, but for what follows the last split.
+absl::StatusOr<std::vector<Value>> SplitAtSpace(const Text& text, int64_t limit, Budget& budget) {
+  std::vector<Value> parts;
+  const std::string_view bytes = text.bytes();
+  for (size_t at = LeadingSpace(bytes); at < bytes.size();) {
+    size_t end = bytes.size();
+    if (limit < 0 || static_cast<int64_t>(parts.size()) < limit) {
+      end = at;
+      while (end < bytes.size() && LeadingSpace(bytes.substr(end, 4)) == 0) ++end;
+    }
+    auto part = budget.String(text.Slice(at, end));
+    if (!part.ok()) return part.status();
+    parts.push_back(*std::move(part));
+    at = end + LeadingSpace(bytes.substr(end));
+  }
+  return parts;
+}
+
+absl::StatusOr<std::vector<Value>> SplitAt(const Text& text, std::string_view separator,
+                                           int64_t limit, Budget& budget) {
+  std::vector<Value> parts;
+  for (size_t at = 0;;) {
+    const bool last = limit >= 0 && static_cast<int64_t>(parts.size()) >= limit;
+    const size_t found = last ? std::string_view::npos : Find(text.bytes(), separator, at);
+    const size_t end = std::min(found, text.size());
+    auto part = budget.String(text.Slice(at, end));
+    if (!part.ok()) return part.status();
+    parts.push_back(*std::move(part));
+    if (found == std::string_view::npos) return parts;
+    at = found + separator.size();
+  }
+}
+
+Result Split(const Value& self, const Arguments& arguments, Budget& budget) {
+  const auto separator = TextArgument(arguments, 0, "sep");
+  if (!separator.ok()) return separator.status();
+  const auto limit = IntArgument(arguments, 1, "maxsplit", -1);
+  if (!limit.ok()) return limit.status();
+  if (*separator != nullptr && (*separator)->empty()) {
+    return Wrong("split() at nothing");
+  }
+  auto parts = *separator == nullptr ? SplitAtSpace(self.text(), *limit, budget)
+                                     : SplitAt(self.text(), (*separator)->bytes(), *limit, budget);
+  if (!parts.ok()) return parts.status();
+  return budget.OfList(*std::move(parts));
+}
+
+Result SplitLines(const Value& self, const Arguments&, Budget& budget) {
+  auto parts = SplitAt(self.text(), "\n", -1, budget);
+  if (!parts.ok()) return parts.status();
+  if (parts->back().size() == 0) parts->pop_back();
+  return budget.OfList(*std::move(parts));
+}
+
+// Of one string, or of a list of them.
+template <bool (*kMatches)(std::string_view, std::string_view)>
+Result Matches(const Value& self, const Arguments& arguments, Budget&) {
+  constexpr std::string_view kWanted = "startswith() and endswith() take a string or several";
+  if (arguments.positional.empty()) return Wrong(kWanted);
+  const Value& wanted = arguments.positional[0];
+  const std::vector<Value> one = {wanted};
+  for (const Value& text : wanted.is(Kind::kList) ? wanted.list() : one) {
+    if (!text.is(Kind::kString)) return Wrong(kWanted);
+    if (kMatches(self.text().bytes(), text.text().bytes())) return Value::Bool(true);
+  }
+  return Value::Bool(false);
+}
+
+bool StartsWith(std::string_view text, std::string_view part) { return text.starts_with(part); }
+bool EndsWith(std::string_view text, std::string_view part) { return text.ends_with(part); }
+
+Result ReplaceMethod(const Value& self, const Arguments& arguments, Budget& budget) {
+  return Replace(self.text(), arguments, budget);
+}
+
+Result RemovePrefix(const Value& self, const Arguments& arguments, Budget& budget) {
+  const auto prefix = NeededText(arguments, 0, "prefix");
+  if (!prefix.ok()) return prefix.status();
+  if (!self.text().bytes().starts_with((*prefix)->bytes())) return self;
+  return budget.String(self.text().Slice((*prefix)->size(), self.text().size()));
+}
+
+Result RemoveSuffix(const Value& self, const Arguments& arguments, Budget& budget) {
+  const auto suffix = NeededText(arguments, 0, "suffix");
+  if (!suffix.ok()) return suffix.status();
+  if (!self.text().bytes().ends_with((*suffix)->bytes())) return self;
+  return budget.String(self.text().Slice(0, self.text().size() - (*suffix)->size()));
+}
+
+Result FindText(const Value& self, const Arguments& arguments, Budget&) {
+  const auto part = NeededText(arguments, 0, "sub");
+  if (!part.ok()) return part.status();
+  const size_t at = Find(self.text().bytes(), (*part)->bytes(), 0);
+  if (at == std::string_view::npos) return Value::Int(-1);
+  const std::string_view before = std::string_view(self.text().bytes()).substr(0, at);
+  return Value::Int(static_cast<int64_t>(CountCharacters(before)));
+}
+
+Result Get(const Value& self, const Arguments& arguments, Budget&) {
+  const auto key = NeededText(arguments, 0, "key");
+  if (!key.ok()) return key.status();
+  if (const Value* found = self.dict().Find((*key)->bytes()); found != nullptr) return *found;
+  const Value* otherwise = arguments.Find(1, "default");
+  return otherwise == nullptr ? Value::None() : *otherwise;
+}
+
+Result ItemsMethod(const Value& self, const Arguments&, Budget& budget) {
+  return Items(self.dict(), budget);
+}
+
+Result KeysMethod(const Value& self, const Arguments&, Budget& budget) {
+  return Keys(self.dict(), budget);
+}
+
+Result Values(const Value& self, const Arguments&, Budget& budget) {
+  std::vector<Value> values;
+  for (const Dict::Entry& entry : self.dict().entries()) values.push_back(entry.value);
+  return budget.OfList(std::move(values));
+}
+
+Result SortedItemsMethod(const Value& self, const Arguments& arguments, Budget& budget) {
+  return SortedItems(self.dict(), arguments, budget);
+}
+
+using Method = Result (*)(const Value&, const Arguments&, Budget&);
+struct Entry {
+  std::string_view name;
+  Method method;
+};
+constexpr Entry kStringMethods[] = {
+    {"capitalize", MapMethod<Capitalize>},
+    {"endswith", Matches<EndsWith>},
+    {"find", FindText},
+    {"lower", MapMethod<Lower>},
+    {"lstrip", StripMethod<Side::kLeft>},
+    {"removeprefix", RemovePrefix},
+    {"removesuffix", RemoveSuffix},
+    {"replace", ReplaceMethod},
+    {"rstrip", StripMethod<Side::kRight>},
+    {"split", Split},
+    {"splitlines", SplitLines},
+    {"startswith", Matches<StartsWith>},
+    {"strip", StripMethod<Side::kBoth>},
+    {"title", MapMethod<Title>},
+    {"upper", MapMethod<Upper>},
+};
+constexpr Entry kDictMethods[] = {
+    {"dictsort", SortedItemsMethod},
+    {"get", Get},
+    {"items", ItemsMethod},
+    {"keys", KeysMethod},
+    {"values", Values},
+};
+
+template <size_t N>
+Method FindIn(const Entry (&table)[N], std::string_view name) {
+  for (const Entry& entry : table) {
+    if (entry.name == name) return entry.method;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value FindMethod(const Value& object, std::string_view name) {
+  Method method = nullptr;
+  if (object.is(Kind::kString)) method = FindIn(kStringMethods, name);
+  if (object.is(Kind::kDict)) method = FindIn(kDictMethods, name);
+  if (method != nullptr) {
+    const Function call = [object, method](Budget& budget, const Arguments& arguments) -> Result {
+      int64_t size = object.size();
+      for (const Value& argument : arguments.positional) size += argument.size();
+      if (absl::Status s = budget.Work(size); !s.ok()) return s;
+      return method(object, arguments, budget);
+    };
+    return Value::OfFunction(call, 1 + object.height());
+  }
+  if (name == "length" && object.is(Kind::kList)) return Value::Int(object.size());
+  if (name == "length" && object.is(Kind::kString)) {
+    return Value::Int(static_cast<int64_t>(CountCharacters(object.text().bytes())));
+  }
+  return Value();
+}
+
+absl::StatusOr<Value> Replace(const Text& text, const Arguments& arguments, Budget& budget) {
+  const auto old_text = NeededText(arguments, 0, "old");
+  if (!old_text.ok()) return old_text.status();
+  const auto new_text = NeededText(arguments, 1, "new");
+  if (!new_text.ok()) return new_text.status();
+  const auto limit = IntArgument(arguments, 2, "count", -1);
+  if (!limit.ok()) return limit.status();
+  const std::string_view part = (*old_text)->bytes();
+  Text out;
+  size_t at = 0, copied = 0;
+  for (int64_t done = 0; done != *limit; ++done) {
+    at = Find(text.bytes(), part, at);
+    if (at == std::string_view::npos) break;
+    const size_t added = at - copied + (*new_text)->memory();
+    if (absl::Status s = budget.Allocate(static_cast<int64_t>(added)); !s.ok()) return s;
+    out.Append(text, copied, at);
+    out.Append(**new_text);
+    copied = at + part.size();
+    at = copied;
+    if (!part.empty()) continue;
+    // Nothing is found before every character, and at the end.
+    if (at == text.size()) break;
+    do {
+      ++at;
+    } while (at < text.size() && (static_cast<unsigned char>(text.bytes()[at]) & 0xC0) == 0x80);
+  }
+  out.Append(text, copied, text.size());
+  return budget.String(std::move(out));
+}
+
+absl::StatusOr<Value> Items(const Dict& dict, Budget& budget) {
+  std::vector<Value> items;
+  for (const Dict::Entry& entry : dict.entries()) {
+    auto item = budget.OfList({Value::String(entry.key), entry.value});
+    if (!item.ok()) return item;
+    items.push_back(*std::move(item));
+  }
+  return budget.OfList(std::move(items));
+}
+
+absl::StatusOr<Value> Keys(const Dict& dict, Budget& budget) {
+  std::vector<Value> keys;
+  for (const Dict::Entry& entry : dict.entries()) keys.push_back(Value::String(entry.key));
+  return budget.OfList(std::move(keys));
+}
+
+absl::StatusOr<Value> SortedItems(const Dict& dict, const Arguments& arguments, Budget& budget) {
+  const auto case_sensitive = BoolArgument(arguments, 0, "case_sensitive", false);
+  if (!case_sensitive.ok()) return case_sensitive.status();
+  const auto by = TextArgument(arguments, 1, "by");
+  if (!by.ok()) return by.status();
+  const auto reverse = BoolArgument(arguments, 2, "reverse", false);
+  if (!reverse.ok()) return reverse.status();
+  if (*by != nullptr && (*by)->bytes() != "key" && (*by)->bytes() != "value") {
+    return Wrong("the argument by must be \"key\" or \"value\"");
+  }
+  const auto items = Items(dict, budget);
+  if (!items.ok()) return items;
+  const size_t column = *by != nullptr && (*by)->bytes() == "value" ? 1 : 0;
+  return Sorted(
+      items->list(), [&](const Value& item) { return item.list()[column]; }, *case_sensitive,
+      *reverse, budget);
+}
+
+}  // namespace trine::jinja

@@ -1,0 +1,257 @@
+#include "runtime/template/operators.h"
+
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/template/arithmetic.h"
+#include "runtime/template/characters.h"
+#include "runtime/template/methods.h"
+#include "runtime/template/print.h"
+#include "runtime/template/words.h"
+
+namespace trine::jinja {
+namespace {
+
+using Kind = Value::Kind;
+
+std::string_view Symbol(Operator op) {
+  constexpr std::string_view kSymbols[] = {"+",  "-",  "~", "*",  "/", "//", "%",  "**",
+                                           "==", "!=", "<", "<=", ">", ">=", "in", "not in"};
+  return kSymbols[static_cast<size_t>(op)];
+}
+
+absl::Status NotFor(Operator op, const Value& left, const Value& right) {
+  return Wrong("\"", Symbol(op), "\" means nothing between ", KindName(left.kind()), " and ",
+               KindName(right.kind()));
+}
+
+absl::StatusOr<Value> Concatenate(const Value& left, const Value& right, Budget& budget) {
+  if (absl::Status s = budget.Work(left.size() + right.size()); !s.ok()) return s;
+  Text text;
+  if (absl::Status s = AppendPrinted(left, budget, &text); !s.ok()) return s;
+  if (absl::Status s = AppendPrinted(right, budget, &text); !s.ok()) return s;
+  return budget.String(std::move(text));
+}
+
+absl::StatusOr<Value> Repeat(const Text& text, int64_t times, Budget& budget) {
+  if (times <= 0 || text.empty()) return Value::String("");
+  const int64_t bytes = static_cast<int64_t>(text.memory());
+  if (times > budget.limits().memory / bytes) times = budget.limits().memory / bytes + 1;
+  if (absl::Status s = budget.Allocate(times * bytes); !s.ok()) return s;
+  Text repeated;
+  for (int64_t i = 0; i < times; ++i) repeated.Append(text);
+  return Value::String(std::move(repeated));
+}
+
+absl::StatusOr<bool> Contains(const Value& container, const Value& item, Budget& budget) {
+  if (absl::Status s = budget.Work(container.size()); !s.ok()) return s;
+  if (container.is(Kind::kList)) {
+    for (const Value& other : container.list()) {
+      const auto equal = Equal(other, item, budget);
+      if (!equal.ok() || *equal) return equal;
+    }
+    return false;
+  }
+  if (item.is(Kind::kString) && container.is(Kind::kString)) {
+    return Find(container.text().bytes(), item.text().bytes(), 0) != std::string_view::npos;
+  }
+  if (item.is(Kind::kString) && container.is(Kind::kDict)) {
+    return container.dict().Find(item.text().bytes()) != nullptr;
+  }
+  return NotFor(Operator::kIn, item, container);
+}
+
+absl::StatusOr<bool> EqualDicts(const Dict& a, const Dict& b, Budget& budget) {
+  if (a.entries().size() != b.entries().size()) return false;
+  for (const Dict::Entry& entry : a.entries()) {
+    const Value* other = b.Find(entry.key.bytes());
+    if (other == nullptr) return false;
+    const auto equal = Equal(entry.value, *other, budget);
+    if (!equal.ok() || !*equal) return equal;
+  }
+  return true;
+}
+
+absl::StatusOr<bool> EqualLists(const std::vector<Value>& a, const std::vector<Value>& b,
+                                Budget& budget) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto equal = Equal(a[i], b[i], budget);
+    if (!equal.ok() || !*equal) return equal;
+  }
+  return true;
+}
+
+bool Ordered(Operator op, int order) {
+  switch (op) {
+    case Operator::kLess:
+      return order < 0;
+    case Operator::kLessEqual:
+      return order <= 0;
+    case Operator::kGreater:
+      return order > 0;
+    default:
+      return order >= 0;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<bool> Equal(const Value& a, const Value& b, Budget& budget) {
+  if (absl::Status s = budget.Step(); !s.ok()) return s;
+  const bool a_missing = a.undefined() || a.none(), b_missing = b.undefined() || b.none();
+  if (a_missing || b_missing) return a_missing && b_missing;
+  if (IsNumeric(a) && IsNumeric(b)) return CompareNumbers(a, b) == 0;
+  if (a.kind() != b.kind()) return false;
+  if (a.Same(b)) return true;
+  switch (a.kind()) {
+    case Kind::kString:
+      if (absl::Status s = budget.Work(a.size()); !s.ok()) return s;
+      return a.text().bytes() == b.text().bytes();
+    case Kind::kList:
+      return EqualLists(a.list(), b.list(), budget);
+    case Kind::kDict:
+      return EqualDicts(a.dict(), b.dict(), budget);
+    default:
+      return false;
+  }
+}
+
+absl::StatusOr<int> Compare(const Value& a, const Value& b, bool case_sensitive, Budget& budget) {
+  if (absl::Status s = budget.Work(a.size() + b.size()); !s.ok()) return s;
+  if (IsNumeric(a) && IsNumeric(b)) return CompareNumbers(a, b);
+  if (a.is(Kind::kString) && b.is(Kind::kString)) {
+    // Of UTF-8 the order of bytes is the order of code points.
+    return case_sensitive ? a.text().bytes().compare(b.text().bytes())
+                          : Lower(a.text()).bytes().compare(Lower(b.text()).bytes());
+  }
+  return Wrong(KindName(a.kind()), " and ", KindName(b.kind()), " have no order");
+}
+
+absl::StatusOr<Value> Apply(Operator op, const Value& left, const Value& right, Budget& budget) {
+  if (op == Operator::kEqual || op == Operator::kNotEqual) {
+    const auto equal = Equal(left, right, budget);
+    if (!equal.ok()) return equal.status();
+    return Value::Bool(*equal == (op == Operator::kEqual));
+  }
+  const bool membership = op == Operator::kIn || op == Operator::kNotIn;
+  if (membership && right.undefined()) return Value::Bool(op == Operator::kNotIn);
+  if (left.undefined() || right.undefined() || left.none() || right.none()) {
+    return NotFor(op, left, right);
+  }
+  if (membership) {
+    const auto contains = Contains(right, left, budget);
+    if (!contains.ok()) return contains.status();
+    return Value::Bool(*contains == (op == Operator::kIn));
+  }
+  if (op == Operator::kConcatenate) return Concatenate(left, right, budget);
+  switch (op) {
+    case Operator::kLess:
+    case Operator::kLessEqual:
+    case Operator::kGreater:
+    case Operator::kGreaterEqual: {
+      const auto order = Compare(left, right, true, budget);
+      if (!order.ok()) return order.status();
+      return Value::Bool(Ordered(op, *order));
+    }
+    default:
+      break;
+  }
+  if (IsNumeric(left) && IsNumeric(right)) return Calculate(op, left, right);
+  if (op == Operator::kAdd && left.is(Kind::kList) && right.is(Kind::kList)) {
+    if (absl::Status s = budget.Work(left.size() + right.size()); !s.ok()) return s;
+    std::vector<Value> items = left.list();
+    items.insert(items.end(), right.list().begin(), right.list().end());
+    return budget.OfList(std::move(items));
+  }
+  const bool strings = left.is(Kind::kString) && (right.is(Kind::kString) || IsNumeric(right));
+  if (op == Operator::kAdd && (strings || (IsNumeric(left) && right.is(Kind::kString)))) {
+    return Concatenate(left, right, budget);
+  }
+  if (op == Operator::kMultiply && left.is(Kind::kString) && right.is(Kind::kInt)) {
+    return Repeat(left.text(), right.integer(), budget);
+  }
+  return NotFor(op, left, right);
+}
+
+absl::StatusOr<Value> Negated(const Value& value) {
+  if (!IsNumeric(value)) {
+    return Wrong(KindName(value.kind()), " has no sign");
+  }
+  return Calculate(Operator::kSubtract, Value::Int(0), value);
+}
+
+absl::StatusOr<Value> Index(const Value& object, const Value& index, Budget& budget) {
+  if (index.is(Kind::kString)) {
+    const std::string& name = index.text().bytes();
+    if (object.is(Kind::kDict)) {
+      if (const Value* found = object.dict().Find(name); found != nullptr) return *found;
+    } else if (object.is(Kind::kNamespace)) {
+      const Value* found = object.members().members.Find(name);
+      return found == nullptr ? Value() : *found;
+    }
+    return FindMethod(object, name);
+  }
+  if (!index.is(Kind::kInt) || !(object.is(Kind::kList) || object.is(Kind::kString))) {
+    return Wrong(KindName(object.kind()), " has no members named by ", KindName(index.kind()));
+  }
+  int64_t at = index.integer();
+  if (object.is(Kind::kList)) {
+    if (at < 0) at += object.size();
+    return at < 0 || at >= object.size() ? Value() : object.list()[static_cast<size_t>(at)];
+  }
+  if (absl::Status s = budget.Work(object.size()); !s.ok()) return s;
+  const std::vector<size_t> offsets = CharacterOffsets(object.text().bytes());
+  const int64_t count = static_cast<int64_t>(offsets.size()) - 1;
+  if (at < 0) at += count;
+  if (at < 0 || at >= count) return Value();
+  const size_t i = static_cast<size_t>(at);
+  return budget.String(object.text().Slice(offsets[i], offsets[i + 1]));
+}
+
+absl::StatusOr<Value> Slice(const Value& object, const Value& start, const Value& stop,
+                            const Value& step, Budget& budget) {
+  if (!object.is(Kind::kList) && !object.is(Kind::kString)) {
+    return Wrong(KindName(object.kind()), " can't be sliced");
+  }
+  for (const Value* bound : {&start, &stop, &step}) {
+    if (bound->undefined() || bound->none() || bound->is(Kind::kInt)) continue;
+    return Wrong("a slice is bounded by ", KindName(bound->kind()));
+  }
+  if (absl::Status s = budget.Work(object.size()); !s.ok()) return s;
+  const bool list = object.is(Kind::kList);
+  const std::vector<size_t> offsets =
+      list ? std::vector<size_t>() : CharacterOffsets(object.text().bytes());
+  const int64_t size = list ? object.size() : static_cast<int64_t>(offsets.size()) - 1;
+  const int64_t stride = step.is(Kind::kInt) ? step.integer() : 1;
+  if (stride == 0) return Wrong("the step of a slice is 0");
+  // The first and last places a bound can stand for.
+  const int64_t low = stride > 0 ? 0 : -1, high = stride > 0 ? size : size - 1;
+  const auto place = [&](const Value& bound, int64_t otherwise) {
+    if (!bound.is(Kind::kInt)) return otherwise;
+    const int64_t at = bound.integer() < 0 ? bound.integer() + size : bound.integer();
+    return at < low ? low : at > high ? high : at;
+  };
+  const int64_t first = place(start, stride > 0 ? low : high);
+  const int64_t last = place(stop, stride > 0 ? high : low);
+  std::vector<Value> items;
+  Text text;
+  // Compared without adding, which could overflow with a step out of all proportion.
+  for (int64_t at = first; stride > 0 ? at < last : at > last;) {
+    const size_t i = static_cast<size_t>(at);
+    if (list) {
+      items.push_back(object.list()[i]);
+    } else {
+      text.Append(object.text(), offsets[i], offsets[i + 1]);
+    }
+    if (stride > 0 ? stride >= last - at : stride <= last - at) break;
+    at += stride;
+  }
+  if (list) return budget.OfList(std::move(items));
+  return budget.String(std::move(text));
+}
+
+}  // namespace trine::jinja

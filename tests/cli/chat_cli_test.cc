@@ -1,0 +1,224 @@
+// trine chat, through a pipe and on a pseudo-terminal.
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_fixture.h"
+
+namespace trine {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ChatCliTest : public CliFixture {
+ protected:
+  // Lines as printf writes them.
+  Output Chat(const std::string& lines, const std::string& arguments = "") {
+    return Shell("printf '" + lines + "' | '" TRINE_PROGRAM "' chat -n 12 --temp 0 " + arguments);
+  }
+  json Saved(const std::string& name) { return json::parse(std::ifstream(folder_ / name)); }
+  std::string File(const std::string& name) { return (folder_ / name).string(); }
+};
+
+TEST_F(ChatCliTest, EachLineOfAPipeIsAMessage) {
+  const Output output = Chat("What is the capital of France?\\nWhat is the capital of Italy?\\n");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_EQ(output.errors, "");
+  EXPECT_THAT(output.text, HasSubstr("The capital of France is Paris.\n"));
+  EXPECT_EQ(std::count(output.text.begin(), output.text.end(), '\n'), 2);
+  EXPECT_THAT(output.text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(output.text, Not(HasSubstr("> ")));
+}
+
+TEST_F(ChatCliTest, KeepsAndSavesTheConversation) {
+  const Output output = Chat("Hello\\n//slash\\n/save " + File("a.json") +
+                                 "\\n/regen\\n/reset\\n/save " + File("b.json") + "\\n",
+                             "-sys 'Be kind.' -p 'First'");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  const json saved = Saved("a.json");
+  ASSERT_EQ(saved.size(), 7u);
+  EXPECT_EQ(saved[0], json({{"role", "system"}, {"content", "Be kind."}}));
+  EXPECT_EQ(saved[1], json({{"role", "user"}, {"content", "First"}}));
+  EXPECT_EQ(saved[2]["role"], "assistant");
+  EXPECT_EQ(saved[3]["content"], "Hello");
+  EXPECT_EQ(saved[5]["content"], "/slash");
+  EXPECT_EQ(Saved("b.json"), json::array({saved[0]}));
+  const Output loaded =
+      Chat("/load " + File("a.json") + "\\n/system\\n/save " + File("c.json") + "\\n");
+  EXPECT_EQ(loaded.code, 0) << loaded.errors;
+  EXPECT_EQ(Saved("c.json").size(), 6u);
+}
+
+TEST_F(ChatCliTest, MessagesOfSeveralLines) {
+  const Output output =
+      Chat("one\\\\\\ntwo\\n\"\"\"\\nthree\\n\\nfour\"\"\"\\n/save " + File("a.json") + "\\n");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  const json saved = Saved("a.json");
+  ASSERT_EQ(saved.size(), 4u) << saved;
+  EXPECT_EQ(saved[0]["content"], "one\ntwo");
+  EXPECT_EQ(saved[2]["content"], "three\n\nfour");
+}
+
+TEST_F(ChatCliTest, ReadsOnlyWhatIsNew) {
+  const Output output = Chat("Hello there, how are you today?\\n/stats\\nYes\\n/stats\\n");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  std::vector<int> read;
+  for (size_t at = output.text.find("[read "); at != std::string::npos;
+       at = output.text.find("[read ", at + 1)) {
+    read.push_back(std::stoi(output.text.substr(at + 6)));
+  }
+  ASSERT_EQ(read.size(), 2u) << output.text;
+  EXPECT_LT(read[1], read[0]) << output.text;
+  EXPECT_THAT(output.text, HasSubstr("4 messages; "));
+}
+
+TEST_F(ChatCliTest, AContextThatIsFullSaysSo) {
+  const std::string words(400, 'x');
+  const Output output = Chat(words + "\\nHi\\n", "-c 64");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.errors, HasSubstr("the context holds 64"));
+  EXPECT_THAT(output.errors, HasSubstr("/reset"));
+  EXPECT_EQ(std::count(output.text.begin(), output.text.end(), '\n'), 1) << "the next is answered";
+}
+
+TEST_F(ChatCliTest, RefusesWhatIsWrong) {
+  EXPECT_THAT(Chat("/nosuch\\n").errors, HasSubstr("/help"));
+  EXPECT_EQ(Chat("/load /nosuch\\n").code, 1);
+  EXPECT_THAT(Chat("/load /nosuch\\n").errors, HasSubstr("/nosuch: it can"));
+  EXPECT_THAT(Chat("/regen\\n").errors, HasSubstr("no answer"));
+  EXPECT_THAT(Chat("\\377\\n").errors, HasSubstr("UTF-8"));
+  EXPECT_THAT(Chat("x\\n", "--chat-template '{% if %}'").errors, HasSubstr("line 1, column 7"));
+  EXPECT_THAT(Chat("x\\n", "--chat-template '{{ raise_exception(\"Not today\") }}'").errors,
+              HasSubstr("trine: Not today\n"));
+  EXPECT_THAT(Chat("x\\n", "--chat-template-kwargs '[]'").errors, HasSubstr("no object"));
+}
+
+TEST_F(ChatCliTest, TakesATemplateAndItsVariables) {
+  const Output output = Trine(
+      "generate --chat -p x -n 1 --json --chat-template '{{ y }}' "
+      "--chat-template-kwargs '{\"y\": \"Once upon a time\"}'");
+  EXPECT_EQ(
+      json::parse(output.text)["timings"]["prompt_tokens"],
+      json::parse(
+          Trine("generate -p 'Once upon a time' -n 1 --json").text)["timings"]["prompt_tokens"]);
+  std::ofstream(folder_ / "t.jinja") << "{{ messages[0].content }}";
+  EXPECT_EQ(Trine("generate --chat -p 'Once upon a time' -n 4 --temp 0 --chat-template " +
+                  File("t.jinja"))
+                .code,
+            0);
+  EXPECT_THAT(Trine("generate --chat -p x --chat-template " + File("nosuch")).errors,
+              HasSubstr("nosuch: it can"));
+}
+
+// The program on a terminal of its own.
+class Terminal {
+ public:
+  explicit Terminal(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {TRINE_PROGRAM, "chat"});
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    winsize size{24, 80, 0, 0};
+    pid_ = forkpty(&master_, nullptr, nullptr, &size);
+    if (pid_ == 0) {
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+  }
+  ~Terminal() {
+    if (pid_ > 0) kill(pid_, SIGKILL), waitpid(pid_, nullptr, 0);
+    close(master_);
+  }
+
+  void Type(const std::string& keys) {
+    ASSERT_EQ(write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+  // Until `text` has been shown since the last call; false after a minute without it.
+  bool Wait(const std::string& text) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (true) {
+      const size_t at = shown_.find(text);
+      if (at != std::string::npos) {
+        shown_.erase(0, at + text.size());
+        return true;
+      }
+      pollfd ready{master_, POLLIN, 0};
+      if (std::chrono::steady_clock::now() > end) return false;
+      if (poll(&ready, 1, 1000) <= 0) continue;
+      char bytes[4096];
+      const ssize_t n = read(master_, bytes, sizeof(bytes));
+      if (n <= 0) return false;
+      shown_.append(bytes, static_cast<size_t>(n));
+    }
+  }
+  int ExitCode() {
+    int status = 0;
+    // What it still writes must not hold it up.
+    char bytes[4096];
+    while (read(master_, bytes, sizeof(bytes)) > 0) {
+    }
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  const std::string& shown() const { return shown_; }
+
+ private:
+  int master_ = -1;
+  pid_t pid_ = -1;
+  std::string shown_;
+};
+
+TEST_F(ChatCliTest, OnATerminalLinesAreEditedAndRemembered) {
+  Terminal terminal({"--temp", "0", "-n", "12"});
+  ASSERT_TRUE(terminal.Wait("> "));
+  // "What is the capital of France?", typed with mistakes.
+  terminal.Type("hat is the capital of Francex\x7f?\x01W\r");
+  EXPECT_TRUE(terminal.Wait("The capital of France is Paris.")) << terminal.shown();
+  EXPECT_TRUE(terminal.Wait("[read ")) << terminal.shown();
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("/stats\r");
+  EXPECT_TRUE(terminal.Wait("2 messages")) << terminal.shown();
+  terminal.Type("\x1b[A\x1b[A");
+  EXPECT_TRUE(terminal.Wait("What is the capital of France?")) << terminal.shown();
+  terminal.Type("\x15/exit\r");
+  EXPECT_EQ(terminal.ExitCode(), 0);
+}
+
+TEST_F(ChatCliTest, CtrlCStopsAnAnswerAndThenLeaves) {
+  Terminal terminal({"--temp", "0", "--stop", "no such text", "-n", "-1", "--chat-template",
+                     "{{ messages[-1].content }}"});
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("Once upon a time\r");
+  ASSERT_TRUE(terminal.Wait("Once upon a time"));
+  ASSERT_TRUE(terminal.Wait("\n"));
+  usleep(700000);
+  terminal.Type("\x03");
+  EXPECT_TRUE(terminal.Wait("[read ")) << terminal.shown();
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("half a line\x03");
+  ASSERT_TRUE(terminal.Wait("^C"));
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("\x03");
+  EXPECT_EQ(terminal.ExitCode(), 0);
+}
+
+TEST_F(ChatCliTest, CtrlDLeaves) {
+  Terminal terminal({"--temp", "0"});
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("\x04");
+  EXPECT_EQ(terminal.ExitCode(), 0);
+}
+
+}  // namespace
+}  // namespace trine

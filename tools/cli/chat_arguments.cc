@@ -1,0 +1,54 @@
+#include "tools/cli/chat_arguments.h"
+
+#include <utility>
+
+#include "runtime/chat_messages.h"
+#include "runtime/tokenizer/utf8.h"
+#include "tools/cli/read_input.h"
+
+namespace trine {
+
+void AddChatOptions(CLI::App* command, const std::string& needs, ChatArguments* arguments) {
+  const std::string with = needs.empty() ? "" : "With " + needs + ": ";
+  CLI::Option* const options[] = {
+      command->add_option("--system-prompt", arguments->system_prompt,
+                          with + "a system message; also -sys"),
+      command->add_option("--chat-template", arguments->chat_template,
+                          with + "the chat template, a file or the template itself (Jinja), in "
+                                 "place of the model's"),
+      command->add_option("--chat-template-kwargs", arguments->variables,
+                          with + "what the template is told besides, a JSON object: "
+                                 "'{\"enable_thinking\": false}'"),
+  };
+  if (needs.empty()) return;
+  for (CLI::Option* option : options) option->needs(needs);
+}
+
+absl::StatusOr<ChatTemplate> LoadChatTemplate(const ChatArguments& arguments,
+                                              const Engine& engine) {
+  const Tokenizer& tokenizer = *engine.tokenizer();
+  if (arguments.chat_template.empty()) {
+    return ChatTemplate::FromModel(engine.file().metadata(), tokenizer);
+  }
+  // Every template has tags; hardly any file's name does.
+  if (arguments.chat_template.find("{{") != std::string::npos ||
+      arguments.chat_template.find("{%") != std::string::npos) {
+    return ChatTemplate::FromSource(arguments.chat_template, tokenizer);
+  }
+  auto source = ReadWholeFile(arguments.chat_template);
+  if (!source.ok()) return source.status();
+  return ChatTemplate::FromSource(*std::move(source), tokenizer);
+}
+
+absl::StatusOr<ChatOptions> MakeChatOptions(const ChatArguments& arguments) {
+  if (absl::Status s = ValidateUtf8(arguments.system_prompt, "the system prompt"); !s.ok())
+    return s;
+  ChatOptions options;
+  if (arguments.variables.empty()) return options;
+  auto extra = ParseVariables(arguments.variables);
+  if (!extra.ok()) return extra.status();
+  options.extra = *std::move(extra);
+  return options;
+}
+
+}  // namespace trine

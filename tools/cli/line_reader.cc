@@ -1,0 +1,212 @@
+#include "tools/cli/line_reader.h"
+
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <iostream>
+#include <string_view>
+
+#include "runtime/tokenizer/utf8.h"
+
+namespace trine {
+namespace {
+
+constexpr char kCtrlA = 1, kCtrlB = 2, kCtrlC = 3, kCtrlD = 4, kCtrlE = 5, kCtrlF = 6, kCtrlH = 8,
+               kCtrlK = 11, kCtrlL = 12, kCtrlN = 14, kCtrlP = 16, kCtrlU = 21, kCtrlW = 23,
+               kEscape = 27, kBackspace = 127;
+
+// Keys come one by one, unseen, and Ctrl-C is one of them, as long as this lives.
+class RawMode {
+ public:
+  RawMode() {
+    if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    termios raw = before_;
+    raw.c_iflag &= ~static_cast<tcflag_t>(BRKINT | ICRNL | INPCK | ISTRIP | IXON);
+    raw.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | IEXTEN | ISIG);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    set_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+  }
+  ~RawMode() {
+    if (set_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  RawMode(const RawMode&) = delete;
+  RawMode& operator=(const RawMode&) = delete;
+
+ private:
+  termios before_{};
+  bool set_ = false;
+};
+
+// False at the end of the input.
+bool ReadByte(char* byte) {
+  while (true) {
+    const ssize_t n = read(STDIN_FILENO, byte, 1);
+    if (n == 1) return true;
+    if (n == 0 || errno != EINTR) return false;
+  }
+}
+
+// The rest of a character that begins with `first`; nothing that is no UTF-8.
+std::string ReadCharacter(char first) {
+  std::string character(1, first);
+  while (NextUtf8(character).kind == Utf8Step::Kind::kIncomplete) {
+    char next = 0;
+    if (!ReadByte(&next)) return "";
+    character += next;
+  }
+  return NextUtf8(character).kind == Utf8Step::Kind::kCharacter ? character : "";
+}
+
+int TerminalColumns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+LineReader::LineReader() : terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {}
+
+LineReader::Outcome LineReader::Read(const std::string& prompt, int columns, std::string* line) {
+  return terminal_ ? Edit(prompt, columns, line) : ReadPlain(line);
+}
+
+LineReader::Outcome LineReader::ReadPlain(std::string* line) {
+  if (!std::getline(std::cin, *line)) return Outcome::kEnd;
+  if (!line->empty() && line->back() == '\r') line->pop_back();
+  return Outcome::kLine;
+}
+
+// One row: of a line that is longer, the part around the cursor.
+void LineReader::Draw(const std::string& prompt, int columns) const {
+  const int room = std::max(TerminalColumns() - columns - 1, 1);
+  std::string_view text = buffer_.text();
+  size_t cursor = buffer_.cursor();
+  while (cursor > 0 && DisplayWidth(text.substr(0, cursor)) > room) {
+    const size_t bytes = NextUtf8(text).bytes;
+    text.remove_prefix(bytes);
+    cursor -= bytes;
+  }
+  size_t shown = 0;
+  for (int width = 0; shown < text.size();) {
+    const size_t bytes = NextUtf8(text.substr(shown)).bytes;
+    width += DisplayWidth(text.substr(shown, bytes));
+    if (width > room) break;
+    shown += bytes;
+  }
+  std::printf("\r%s%.*s\x1b[K\r", prompt.c_str(), static_cast<int>(shown), text.data());
+  const int right = columns + DisplayWidth(text.substr(0, cursor));
+  if (right > 0) std::printf("\x1b[%dC", right);
+  std::fflush(stdout);
+}
+
+void LineReader::EscapeKey() {
+  char kind = 0, key = 0;
+  if (!ReadByte(&kind)) return;
+  if (kind == 'b') return buffer_.WordLeft();
+  if (kind == 'f') return buffer_.WordRight();
+  if ((kind != '[' && kind != 'O') || !ReadByte(&key)) return;
+  std::string number;
+  while (key >= '0' && key <= ';') {  // digits and what parts them
+    number += key;
+    if (!ReadByte(&key)) return;
+  }
+  const bool with_ctrl = number == "1;5";
+  switch (key) {
+    case 'A':
+      return buffer_.Older();
+    case 'B':
+      return buffer_.Newer();
+    case 'C':
+      return with_ctrl ? buffer_.WordRight() : buffer_.Right();
+    case 'D':
+      return with_ctrl ? buffer_.WordLeft() : buffer_.Left();
+    case 'H':
+      return buffer_.Home();
+    case 'F':
+      return buffer_.End();
+    case '~':
+      if (number == "1" || number == "7") buffer_.Home();
+      if (number == "4" || number == "8") buffer_.End();
+      if (number == "3") buffer_.Delete();
+      return;
+    default:
+      return;
+  }
+}
+
+LineReader::Outcome LineReader::Edit(const std::string& prompt, int columns, std::string* line) {
+  const RawMode raw;
+  buffer_.Clear();
+  while (true) {
+    Draw(prompt, columns);
+    char key = 0;
+    if (!ReadByte(&key)) return Outcome::kEnd;
+    switch (key) {
+      case '\r':
+      case '\n':
+        buffer_.End();
+        Draw(prompt, columns);
+        std::printf("\n");
+        *line = buffer_.Take();
+        return Outcome::kLine;
+      case kCtrlC:
+        std::printf("^C\n");
+        *line = buffer_.text();
+        return Outcome::kInterrupted;
+      case kCtrlD:
+        if (buffer_.text().empty()) {
+          std::printf("\n");
+          return Outcome::kEnd;
+        }
+        buffer_.Delete();
+        break;
+      case kCtrlA:
+        buffer_.Home();
+        break;
+      case kCtrlB:
+        buffer_.Left();
+        break;
+      case kCtrlE:
+        buffer_.End();
+        break;
+      case kCtrlF:
+        buffer_.Right();
+        break;
+      case kCtrlK:
+        buffer_.DeleteToEnd();
+        break;
+      case kCtrlL:
+        std::printf("\x1b[H\x1b[2J");
+        break;
+      case kCtrlN:
+        buffer_.Newer();
+        break;
+      case kCtrlP:
+        buffer_.Older();
+        break;
+      case kCtrlU:
+        buffer_.DeleteToHome();
+        break;
+      case kCtrlW:
+        buffer_.DeleteWord();
+        break;
+      case kCtrlH:
+      case kBackspace:
+        buffer_.Backspace();
+        break;
+      case kEscape:
+        EscapeKey();
+        break;
+      default:
+        if (key == '\t') key = ' ';
+        if (static_cast<unsigned char>(key) >= 0x20) buffer_.Insert(ReadCharacter(key));
+    }
+  }
+}
+
+}  // namespace trine
