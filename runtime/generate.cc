@@ -147,7 +147,17 @@ class GenerateLoop {
       result.finish = FinishReason::kContextFull;
       return absl::OkStatus();
     }
-    const auto token = session.Sample();
+    const auto constraint = session.FollowConstraint();
+    if (!constraint.ok()) return constraint.status();
+    // Where nothing may follow and no token says so, the text ends by itself.
+    if (*constraint != nullptr && (*constraint)->MustEnd() && !(*constraint)->ended() &&
+        session.engine_->tokenizer()->end_of_generation().empty()) {
+      result.finish = FinishReason::kEndOfText;
+      return absl::OkStatus();
+    }
+    const bool limited = max >= 0 && !job->options->more_follows;
+    const auto token = session.Sample(limited ? max - static_cast<int64_t>(result.tokens.size())
+                                              : ConstraintState::kNoLimit);
     if (!token.ok()) return token.status();
     if (!session.options_.ignore_eos && session.engine_->tokenizer()->IsEndOfGeneration(*token)) {
       result.finish = FinishReason::kEndOfText;
@@ -191,6 +201,10 @@ class GenerateLoop {
         Show(&job, session.detokenizer_.Flush());
         if (!session.stop_.stopped()) Emit(&job, session.stop_.Flush());
       }
+      const auto constraint = session.FollowConstraint();
+      job.result->complete =
+          constraint.ok() && (*constraint == nullptr ||
+                              ((*constraint)->IsComplete() && finish != FinishReason::kStopString));
       job.result->generate_ms = MillisecondsSince(begin_) - job.result->prompt_ms;
     }
   }

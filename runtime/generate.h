@@ -31,6 +31,7 @@ struct Generation {
   std::string text;
   std::vector<int32_t> tokens;  // an end-of-generation token is not among them
   FinishReason finish = FinishReason::kNone;
+  bool complete = true;       // with a constraint: the answer is a whole text of it, not a cut one
   int64_t prompt_tokens = 0;  // evaluated before the first one was sampled
   double prompt_ms = 0;
   double generate_ms = 0;

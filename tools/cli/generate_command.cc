@@ -17,6 +17,7 @@
 #include "runtime/chat_template.h"
 #include "runtime/generate.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/constraint_arguments.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/read_input.h"
@@ -33,6 +34,7 @@ constexpr int kInterrupted = 130;
 struct GenerateArguments {
   EngineArguments engine;
   SamplingArguments sampling;
+  ConstraintArguments constraint;
   PromptSource prompt;
   std::string system_prompt;
   std::vector<std::string> stop;
@@ -87,7 +89,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, co
 
 double PerSecond(int64_t n, double ms) { return ms > 0 ? 1000.0 * static_cast<double>(n) / ms : 0; }
 
-Json ResultJson(const Session& session, const Generation& g, bool logits_hash) {
+Json ResultJson(const GenerateArguments& a, const Session& session, const Generation& g) {
   Json json = {
       {"text", g.text},
       {"tokens", g.tokens},
@@ -99,13 +101,14 @@ Json ResultJson(const Session& session, const Generation& g, bool logits_hash) {
         {"generated_tokens", g.tokens.size()},
         {"generate_ms", g.generate_ms},
         {"generate_per_second", PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms)}}}};
-  if (logits_hash) json["logits_hash"] = session.logits_hash().Text();
+  if (IsConstrained(a.constraint)) json["complete"] = g.complete;
+  if (a.logits_hash) json["logits_hash"] = session.logits_hash().Text();
   return json;
 }
 
 void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Session>>& sessions,
                const std::vector<Generation>& results, uint64_t seed, double load_ms) {
-  Json json = ResultJson(*sessions[0], results[0], a.logits_hash);
+  Json json = ResultJson(a, *sessions[0], results[0]);
   json["timings"]["load_ms"] = load_ms;
   json["seed"] = seed;
   Json placement = Json::array();
@@ -117,7 +120,7 @@ void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Ses
   if (sessions.size() > 1) {
     json["sequences"] = Json::array();
     for (size_t i = 0; i < sessions.size(); ++i) {
-      Json one = ResultJson(*sessions[i], results[i], a.logits_hash);
+      Json one = ResultJson(a, *sessions[i], results[i]);
       one["seed"] = seed + i;
       json["sequences"].push_back(one);
     }
@@ -148,6 +151,8 @@ void PrintSpeed(const Generation& g) {
 absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     const GenerateArguments& a, const SamplerOptions& sampler, Engine* engine,
     const std::vector<int32_t>& prompt) {
+  const auto constraint = MakeConstraint(a.constraint, *engine);
+  if (!constraint.ok()) return constraint.status();
   std::vector<std::unique_ptr<Session>> sessions;
   for (int64_t i = 0; i < a.engine.parallel; ++i) {
     SessionOptions options;
@@ -157,6 +162,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     options.logits_hash = a.logits_hash;
     options.ignore_eos = a.ignore_eos;
     options.show_special = a.show_special;
+    options.constraint = *constraint;
     auto session = Session::Create(engine, options);
     if (!session.ok()) return session.status();
     if (absl::Status s = (*session)->Append(prompt); !s.ok()) return s;
@@ -222,6 +228,9 @@ int Generate(const GenerateArguments& a) {
       std::printf("logits hash: %s\n", (*sessions)[0]->logits_hash().Text().c_str());
     PrintSpeed(results[0]);
   }
+  if (!a.json && !results[0].complete) {
+    std::fprintf(stderr, "trine: the answer was cut before it was complete: -n takes more\n");
+  }
   if (a.n_predict >= 0 && results[0].finish == FinishReason::kContextFull) {
     std::fprintf(stderr, "trine: the context of %lld is full: -c takes more\n",
                  static_cast<long long>((*engine)->context()));
@@ -271,6 +280,7 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
                    "those, at most 4096)",
                    &a->engine);
   AddSamplingOptions(command, &a->sampling);
+  AddConstraintOptions(command, &a->constraint);
   command->callback([a, run] { *run = [a] { return Generate(*a); }; });
 }
 
