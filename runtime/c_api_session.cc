@@ -62,7 +62,22 @@ absl::StatusOr<SamplerOptions> MakeSampler(const trine_sampler_options* given) {
   return options;
 }
 
-absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given) {
+absl::StatusOr<std::shared_ptr<const Constraint>> MakeConstraint(const trine_session_options& read,
+                                                                 const Engine& engine) {
+  if (read.grammar != nullptr && read.json_schema != nullptr) {
+    return absl::InvalidArgumentError("grammar and json_schema are both given");
+  }
+  if (read.grammar != nullptr) {
+    return Constraint::FromGbnf(read.grammar, engine.constraint_vocabulary());
+  }
+  if (read.json_schema != nullptr) {
+    return Constraint::FromJsonSchema(read.json_schema, engine.constraint_vocabulary());
+  }
+  return nullptr;
+}
+
+absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given,
+                                           const Engine& engine) {
   trine_session_options read;
   if (!ReadStruct(given, &read)) return BadStruct("options");
   constexpr uint32_t kKnown =
@@ -80,6 +95,9 @@ absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given) {
     if (read.stop[i] == nullptr) return NullArgument("a stop string");
     options.stop.emplace_back(read.stop[i]);
   }
+  auto constraint = MakeConstraint(read, engine);
+  if (!constraint.ok()) return constraint.status();
+  options.constraint = *std::move(constraint);
   return options;
 }
 
@@ -153,6 +171,7 @@ void WriteResult(const Generation& g, trine_generate_result* out) {
   result.prompt_ms = g.prompt_ms;
   result.generate_ms = g.generate_ms;
   result.context_shifts = g.context_shifts;
+  result.complete = g.complete ? 1 : 0;
   WriteStruct(result, out);
 }
 
@@ -214,7 +233,7 @@ int32_t trine_session_open(trine_engine* engine, const trine_session_options* gi
     if (session == nullptr) return NullArgument("session");
     *session = nullptr;
     if (engine == nullptr) return NullArgument("engine");
-    const auto options = MakeSession(given);
+    const auto options = MakeSession(given, *engine->engine);
     if (!options.ok()) return options.status();
     auto created = trine::Session::Create(engine->engine.get(), *options);
     if (!created.ok()) return created.status();

@@ -222,6 +222,12 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   return engine;
 }
 
+const ConstraintVocabulary& Engine::constraint_vocabulary() const {
+  std::call_once(constraint_once_,
+                 [this] { constraint_vocabulary_ = ConstraintVocabulary::Of(tokenizer_); });
+  return constraint_vocabulary_;
+}
+
 std::unique_ptr<Sequence> Engine::NewSequence() {
   return std::make_unique<Sequence>(blocks_, model_->config().n_vocab, context());
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/batcher.h"
+#include "runtime/constraint/constraint.h"
 #include "runtime/device_set.h"
 #include "runtime/embedding/block_budget.h"
 #include "runtime/gguf/gguf_file.h"
@@ -57,6 +59,8 @@ class Engine {
   const gguf::File& file() const { return *file_; }
   const Model& model() const { return *model_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
+  // The tokenizer's vocabulary ready for constraints, made by the first who asks.
+  const ConstraintVocabulary& constraint_vocabulary() const;
   Lane& lane() const { return *lane_; }
   int64_t context() const { return model_->limits().max_context; }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
@@ -84,6 +88,8 @@ class Engine {
   std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<Lane> lane_;
+  mutable std::once_flag constraint_once_;
+  mutable ConstraintVocabulary constraint_vocabulary_;
 };
 
 // f16, f32, bf16, q8_0 as the ABI's number. INVALID_ARGUMENT lists them.

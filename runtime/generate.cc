@@ -136,8 +136,11 @@ class GenerateLoop {
     return absl::OkStatus();
   }
 
+  // A constrained answer is closed before the context is full instead: of half of it nothing could
+  // be said.
   static bool NeedsShift(const Job& job) {
     const Sequence& sequence = *job.session->sequence_;
+    if (job.session->options_.constraint != nullptr) return false;
     return job.options->context_shift && job.options->max_tokens != 0 &&
            sequence.size() >= sequence.max_context();
   }
@@ -171,9 +174,20 @@ class GenerateLoop {
       result.finish = FinishReason::kContextFull;
       return absl::OkStatus();
     }
+    const auto constraint = session.FollowConstraint();
+    if (!constraint.ok()) return constraint.status();
+    // Where nothing may follow and no token says so, the text ends by itself.
+    if (*constraint != nullptr && (*constraint)->MustEnd() && !(*constraint)->ended() &&
+        session.engine_->tokenizer()->end_of_generation().empty()) {
+      result.finish = FinishReason::kEndOfText;
+      return absl::OkStatus();
+    }
+    const bool limited = max >= 0 && !job->options->more_follows;
+    const int64_t tokens_left =
+        limited ? max - static_cast<int64_t>(result.tokens.size()) : ConstraintState::kNoLimit;
     const int32_t n_top = job->options->logprobs;
-    const auto token =
-        n_top < 0 ? session.Sample() : session.SampleWithLogprobs(n_top, &job->sampled);
+    const auto token = n_top < 0 ? session.Sample(tokens_left)
+                                 : session.SampleWithLogprobs(n_top, &job->sampled, tokens_left);
     if (!token.ok()) return token.status();
     job->sampled.token = kNoToken;  // until it is known to be one of the answer's
     if (!session.options_.ignore_eos && session.engine_->tokenizer()->IsEndOfGeneration(*token)) {
@@ -230,6 +244,10 @@ class GenerateLoop {
         Show(&job, session.detokenizer_.Flush());
         if (!session.stop_.stopped()) Emit(&job, session.stop_.Flush());
       }
+      const auto constraint = session.FollowConstraint();
+      job.result->complete =
+          constraint.ok() && (*constraint == nullptr ||
+                              ((*constraint)->IsComplete() && finish != FinishReason::kStopString));
       job.result->generate_ms = MillisecondsSince(begin_) - job.result->prompt_ms;
     }
   }

@@ -33,6 +33,7 @@ struct Generation {
   std::vector<SampleResult> logprobs;  // one per token, where they were asked for
   FinishReason finish = FinishReason::kNone;
   int64_t context_shifts = 0;
+  bool complete = true;       // with a constraint: the answer is a whole text of it, not a cut one
   int64_t prompt_tokens = 0;  // evaluated before the first one was sampled
   double prompt_ms = 0;
   double generate_ms = 0;

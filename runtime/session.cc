@@ -1,5 +1,6 @@
 #include "runtime/session.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace trine {
@@ -27,6 +28,14 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,
   auto sampler =
       Sampler::Create(options.sampler, static_cast<int32_t>(engine->model().config().n_vocab));
   if (!sampler.ok()) return sampler.status();
+  if (options.constraint != nullptr &&
+      &options.constraint->tokenizer() != engine->tokenizer().get()) {
+    return absl::InvalidArgumentError("the constraint was made for another engine's vocabulary");
+  }
+  if (options.constraint != nullptr && options.ignore_eos) {
+    return absl::InvalidArgumentError(
+        "a constraint says where the text ends: the end of the text can't be ignored with it");
+  }
   auto stop = StopMatcher::Create(options.stop);
   if (!stop.ok()) return stop.status();
   return std::unique_ptr<Session>(
@@ -41,7 +50,10 @@ void Session::BeginText() {
 
 absl::Status Session::Append(std::span<const int32_t> tokens) {
   if (absl::Status s = sequence_->Append(tokens); !s.ok()) return s;
-  if (!tokens.empty()) BeginText();
+  if (tokens.empty()) return absl::OkStatus();
+  BeginText();
+  constraint_state_.reset();
+  answer_begin_ = sequence_->size();
   return absl::OkStatus();
 }
 
@@ -56,6 +68,8 @@ void Session::Truncate(int64_t n) {
   sequence_->Truncate(n);
   hash_.Truncate(n);
   BeginText();
+  constraint_state_.reset();  // and made again from the tokens that remain of the answer
+  answer_begin_ = std::min(answer_begin_, std::max<int64_t>(n, 0));
   // The sampler's window is that of the tokens that remain; its count of draws goes on, so that
   // another try gives another answer.
   const uint64_t draws = sampler_.state().draws;
@@ -68,9 +82,17 @@ void Session::Truncate(int64_t n) {
 
 absl::Status Session::Erase(int64_t begin, int64_t end) {
   const bool ends_text = end == sequence_->size();
+  if (options_.constraint != nullptr && begin < end && end > answer_begin_) {
+    return absl::FailedPreconditionError(
+        "what is left of a constrained answer would be no text of its grammar");
+  }
   if (absl::Status s = sequence_->Erase(begin, end); !s.ok()) return s;
   if (begin == end) return absl::OkStatus();
   hash_.Truncate(begin);
+  if (options_.constraint != nullptr) {
+    answer_begin_ -= end - begin;
+    followed_ -= end - begin;
+  }
   if (ends_text) BeginText();
   // The penalties' window is that of the tokens there are now; draws and mirostat go on.
   SamplerState state = sampler_.state();
@@ -94,13 +116,31 @@ absl::Status EvaluateTogether(std::span<Session* const> sessions) {
   return status;
 }
 
-absl::StatusOr<int32_t> Session::Sample() { return SampleNext(0, nullptr); }
-
-absl::StatusOr<int32_t> Session::SampleWithLogprobs(int32_t n_top, SampleResult* result) {
-  return SampleNext(n_top, result);
+absl::StatusOr<const ConstraintState*> Session::FollowConstraint() {
+  if (options_.constraint == nullptr) return nullptr;
+  if (!constraint_state_.has_value()) {
+    constraint_state_.emplace(options_.constraint);
+    followed_ = answer_begin_;
+  }
+  const std::vector<int32_t>& tokens = sequence_->tokens();
+  for (; followed_ < sequence_->size(); ++followed_) {
+    const absl::Status status = constraint_state_->Accept(tokens[static_cast<size_t>(followed_)]);
+    if (!status.ok()) return status;
+  }
+  return &*constraint_state_;
 }
 
-absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result) {
+absl::StatusOr<int32_t> Session::Sample(int64_t tokens_left) {
+  return SampleNext(0, nullptr, tokens_left);
+}
+
+absl::StatusOr<int32_t> Session::SampleWithLogprobs(int32_t n_top, SampleResult* result,
+                                                    int64_t tokens_left) {
+  return SampleNext(n_top, result, tokens_left);
+}
+
+absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result,
+                                            int64_t tokens_left) {
   const std::span<const float> logits = sequence_->logits();
   if (logits.empty()) {
     return absl::FailedPreconditionError("there are no logits to sample from: evaluate first");
@@ -109,12 +149,28 @@ absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result)
   for (; accepted_ < sequence_->size(); ++accepted_) {
     sampler_.Accept(tokens[static_cast<size_t>(accepted_)]);
   }
+  const auto state = FollowConstraint();
+  if (!state.ok()) return state.status();
+  if (*state != nullptr) {
+    if ((*state)->ended()) {  // another answer, without a prompt before it
+      constraint_state_.emplace(options_.constraint);
+      answer_begin_ = followed_;
+    }
+    allowed_.resize(options_.constraint->mask_words());
+    const int64_t room = sequence_->max_context() - sequence_->size();
+    constraint_state_->Mask(std::min(tokens_left, room), allowed_);
+  }
   int32_t token = kNoToken;
   if (result == nullptr) {
-    token = sampler_.Sample(logits);
+    token = sampler_.Sample(logits, allowed_);
   } else {
-    sampler_.SampleWithLogprobs(logits, {}, n_top, result);
+    sampler_.SampleWithLogprobs(logits, allowed_, n_top, result);
     token = result->token;
+  }
+  if (token == kNoToken && *state != nullptr) {
+    return absl::FailedPreconditionError(
+        "no token is allowed: the constraint's are banned, or the vocabulary has none that ends "
+        "the text");
   }
   if (token == kNoToken) {
     return absl::FailedPreconditionError("no token is allowed: every one of them is banned");

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/constraint/constraint.h"
 #include "runtime/engine.h"
 #include "runtime/logits_hash.h"
 #include "runtime/sampling/sampler.h"
@@ -27,6 +29,9 @@ struct SessionOptions {
   bool logits_hash = false;   // keep the exactness oracle; computes every row of the prompt
   bool show_special = false;  // control tokens appear in the text
   bool ignore_eos = false;    // end-of-generation tokens are tokens like others
+  // Every answer is a text of this: what is generated behind the tokens appended last. Made with
+  // the engine's vocabulary.
+  std::shared_ptr<const Constraint> constraint;
 };
 
 class Session {
@@ -48,9 +53,15 @@ class Session {
 
   // The next token, which becomes part of the sequence. FAILED_PRECONDITION without logits of the
   // last token: nothing was evaluated.
-  absl::StatusOr<int32_t> Sample();
+  // With a constraint, `tokens_left` is how many may still come: it closes in time.
+  absl::StatusOr<int32_t> Sample(int64_t tokens_left = ConstraintState::kNoLimit);
   // The same token, with its log-probability and those of the `n_top` best.
-  absl::StatusOr<int32_t> SampleWithLogprobs(int32_t n_top, SampleResult* result);
+  absl::StatusOr<int32_t> SampleWithLogprobs(int32_t n_top, SampleResult* result,
+                                             int64_t tokens_left = ConstraintState::kNoLimit);
+
+  // Where the answer stands in the constraint; nullptr without one. Until the session is used
+  // again.
+  absl::StatusOr<const ConstraintState*> FollowConstraint();
 
   // From any thread: the call under way, or else the next one, ends with CANCELLED, a generation
   // with kCancelled.
@@ -67,7 +78,8 @@ class Session {
   friend absl::Status EvaluateTogether(std::span<Session* const> sessions);
   Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop);
   void BeginText();  // what is generated next begins a text of its own
-  absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result);  // null: the token alone
+  absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result,  // null: the token alone
+                                     int64_t tokens_left);
 
   Engine* engine_;
   SessionOptions options_;
@@ -77,6 +89,10 @@ class Session {
   Detokenizer detokenizer_;
   StopMatcher stop_;
   bool text_goes_on_ = false;  // characters or stop strings may be half complete
+  int64_t answer_begin_ = 0;   // the first token that is not of the prompt
+  std::optional<ConstraintState> constraint_state_;
+  int64_t followed_ = 0;  // tokens of the sequence the state knows of, or need not
+  std::vector<uint32_t> allowed_;
   LogitsHash hash_;
 };
 

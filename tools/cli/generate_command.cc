@@ -19,6 +19,7 @@
 #include "runtime/generate.h"
 #include "tools/cli/chat_arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/constraint_arguments.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/read_input.h"
@@ -35,6 +36,7 @@ constexpr int kInterrupted = 130;
 struct GenerateArguments {
   EngineArguments engine;
   SamplingArguments sampling;
+  ConstraintArguments constraint;
   PromptSource prompt;
   ChatArguments chat_options;
   std::vector<std::string> stop;
@@ -126,6 +128,7 @@ Json ResultJson(const GenerateArguments& a, const Session& session, const Genera
         {"generated_tokens", g.tokens.size()},
         {"generate_ms", g.generate_ms},
         {"generate_per_second", PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms)}}}};
+  if (IsConstrained(a.constraint)) json["complete"] = g.complete;
   if (a.logits_hash) json["logits_hash"] = session.logits_hash().Text();
   if (a.context_shift) json["context_shifts"] = g.context_shifts;
   if (a.logprobs >= 0) {
@@ -179,6 +182,8 @@ void PrintSpeed(const Generation& g) {
 absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     const GenerateArguments& a, const SamplerOptions& sampler, Engine* engine,
     const std::vector<int32_t>& prompt) {
+  const auto constraint = MakeConstraint(a.constraint, *engine);
+  if (!constraint.ok()) return constraint.status();
   std::vector<std::unique_ptr<Session>> sessions;
   for (int64_t i = 0; i < a.engine.parallel; ++i) {
     SessionOptions options;
@@ -188,6 +193,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     options.logits_hash = a.logits_hash;
     options.ignore_eos = a.ignore_eos;
     options.show_special = a.show_special;
+    options.constraint = *constraint;
     auto session = Session::Create(engine, options);
     if (!session.ok()) return session.status();
     const absl::Status appended = (*session)->Append(prompt);
@@ -263,6 +269,9 @@ int Generate(const GenerateArguments& a) {
       std::printf("logits hash: %s\n", (*sessions)[0]->logits_hash().Text().c_str());
     PrintSpeed(results[0]);
   }
+  if (!a.json && !results[0].complete) {
+    std::fprintf(stderr, "trine: the answer was cut before it was complete: -n takes more\n");
+  }
   if (a.n_predict >= 0 && results[0].finish == FinishReason::kContextFull) {
     std::fprintf(stderr,
                  "trine: the context of %lld is full: -c takes more, --context-shift goes on by "
@@ -328,6 +337,7 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
                    "those, at most 4096)",
                    &a->engine);
   AddSamplingOptions(command, &a->sampling);
+  AddConstraintOptions(command, &a->constraint);
   command->callback([a, run] { *run = [a] { return Generate(*a); }; });
 }
 

@@ -206,6 +206,10 @@ typedef struct trine_session_options {
   const trine_sampler_options* sampler; /* NULL: the defaults */
   const char* const* stop;              /* generation ends where one of these appears */
   size_t n_stop;
+  /* Constrained output: every answer is a text of the grammar (GBNF), or JSON the schema accepts.
+   * At most one of the two; NULL: any text. */
+  const char* grammar;
+  const char* json_schema;
 } trine_session_options;
 
 TRINE_API int32_t trine_session_open(trine_engine* engine, const trine_session_options* options,
@@ -327,6 +331,8 @@ typedef struct trine_generate_result {
   double prompt_ms;
   double generate_ms;
   int64_t context_shifts;
+  uint32_t complete; /* 0: a constrained answer that was cut, and is no text of its grammar */
+  uint32_t reserved;
 } trine_generate_result;
 
 /* Evaluates what was appended and goes on from there. `options` and `result` may be NULL: 256

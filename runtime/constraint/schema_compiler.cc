@@ -1,0 +1,313 @@
+#include "runtime/constraint/schema_compiler.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/constraint/json_text.h"
+#include "runtime/constraint/object_text.h"
+#include "runtime/constraint/schema_checks.h"
+#include "runtime/constraint/schema_facts.h"
+
+namespace trine::constraint {
+namespace {
+
+constexpr size_t kMaxBytes = 4 << 20;
+constexpr int kMaxNesting = 200;
+constexpr size_t kMaxRules = 20000;
+
+// Nested no deeper than the functions that call themselves can stand.
+absl::Status CheckNesting(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxNesting) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("json schema: nested more than ", kMaxNesting, " deep"));
+      }
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return absl::OkStatus();
+}
+
+class Compiler : public RuleMaker {
+ public:
+  explicit Compiler(const Json& root) : root_(root), reader_(root) {}
+
+  absl::StatusOr<Grammar> Compile() {
+    const auto root = RuleFor({{&root_, "#"}});
+    if (!root.ok()) return root.status();
+    grammar_.root = *root;
+    // Rules that are made later are in those made before them: bodies go last.
+    while (!waiting_.empty()) {
+      const auto [rule, schemas] = std::move(waiting_.back());
+      waiting_.pop_back();
+      auto body = Body(schemas);
+      if (!body.ok()) return body.status();
+      grammar_.rules[static_cast<size_t>(rule)].body = *std::move(body);
+    }
+    if (!RootIsProductive()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("json schema can't be honoured: ", reader_.contradiction().empty()
+                                                              ? "#: only endless values satisfy it"
+                                                              : reader_.contradiction()));
+    }
+    return std::move(grammar_);
+  }
+
+  absl::StatusOr<ExprPtr> Value(const Schemas& schemas) override {
+    const auto rule = RuleFor(schemas);
+    if (!rule.ok()) return rule.status();
+    return RuleRef(*rule);
+  }
+
+  ExprPtr AddRule(const std::string& name, ExprPtr body) override {
+    grammar_.rules.push_back({name, std::move(body)});
+    return RuleRef(static_cast<int32_t>(grammar_.rules.size()) - 1);
+  }
+
+ private:
+  // One rule for all places that ask for the same, so that recursion comes to an end.
+  absl::StatusOr<int32_t> RuleFor(const Schemas& schemas) {
+    std::vector<std::string> pointers;
+    for (const SchemaPlace& place : schemas) pointers.push_back(place.pointer);
+    std::sort(pointers.begin(), pointers.end());
+    std::string key;
+    for (const std::string& pointer : pointers) absl::StrAppend(&key, pointer, "\n");
+    const auto [it, added] =
+        rules_.try_emplace(std::move(key), static_cast<int32_t>(grammar_.rules.size()));
+    if (!added) return it->second;
+    if (grammar_.rules.size() >= kMaxRules) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("json schema: it takes more than ", kMaxRules, " rules"));
+    }
+    grammar_.rules.push_back({pointers.empty() ? "any" : pointers.front(), nullptr});
+    waiting_.push_back({it->second, schemas});
+    return it->second;
+  }
+
+  absl::StatusOr<ExprPtr> Body(const Schemas& schemas) {
+    const auto alternatives = reader_.Read(schemas);
+    if (!alternatives.ok()) return alternatives.status();
+    std::vector<ExprPtr> choices;
+    for (const Facts& facts : *alternatives) {
+      const absl::Status status =
+          facts.values.has_value() ? AddValues(facts, &choices) : AddTypes(facts, &choices);
+      if (!status.ok()) return status;
+    }
+    return Choice(std::move(choices));
+  }
+
+  absl::Status AddValues(const Facts& facts, std::vector<ExprPtr>* choices) {
+    bool any = false;
+    for (const Json& value : *facts.values) {
+      const auto good = Satisfies(&reader_, facts, value);
+      if (!good.ok()) return good.status();
+      if (!*good) continue;
+      choices->push_back(Text(value.dump()));
+      any = true;
+    }
+    if (!any) reader_.NoteContradiction(facts.pointer, "enum: no value satisfies the rest");
+    return absl::OkStatus();
+  }
+
+  absl::Status AddTypes(const Facts& facts, std::vector<ExprPtr>* choices) {
+    if ((facts.types & kNull) != 0) choices->push_back(Text("null"));
+    if ((facts.types & kBoolean) != 0) {
+      choices->push_back(Text("true"));
+      choices->push_back(Text("false"));
+    }
+    const auto add = [&](absl::StatusOr<ExprPtr> expr) {
+      if (expr.ok()) choices->push_back(*std::move(expr));
+      return expr.status();
+    };
+    if ((facts.types & (kInteger | kFraction)) != 0) {
+      if (absl::Status s = add(Number(facts)); !s.ok()) return s;
+    }
+    if ((facts.types & kString) != 0) {
+      if (absl::Status s = add(String(facts)); !s.ok()) return s;
+    }
+    if ((facts.types & kArray) != 0) {
+      if (absl::Status s = add(Array(facts)); !s.ok()) return s;
+    }
+    if ((facts.types & kObject) != 0) {
+      if (absl::Status s = add(ObjectText(facts, &reader_, this)); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+
+  // Numbers and strings of the same kind are one rule wherever they stand: one set of masks.
+  template <class Make>
+  absl::StatusOr<ExprPtr> Shared(const std::string& key, Make make) {
+    if (const auto it = shared_.find(key); it != shared_.end()) return it->second;
+    absl::StatusOr<ExprPtr> body = make();
+    if (!body.ok()) return body.status();
+    const ExprPtr rule = AddRule(key, *std::move(body));
+    shared_[key] = rule;
+    return rule;
+  }
+
+  absl::StatusOr<ExprPtr> Number(const Facts& facts) {
+    NumberRange range = facts.numbers;
+    range.whole = (facts.types & kFraction) == 0;
+    const auto bound = [](const std::optional<NumberBound>& b) {
+      if (!b.has_value()) return std::string("none");
+      return absl::StrCat(b->value.digits, "e-", b->value.places, b->exclusive ? "x" : "");
+    };
+    if (range.min.has_value() && range.max.has_value()) {
+      const int order = CompareDecimals(range.min->value, range.max->value);
+      if (order > 0 || (order == 0 && (range.min->exclusive || range.max->exclusive))) {
+        reader_.NoteContradiction(facts.pointer, "minimum: it is above maximum");
+      }
+    }
+    const std::string key = absl::StrCat(range.whole ? "integer " : "number ", bound(range.min),
+                                         " ", bound(range.max), " ", range.multiple_of);
+    return Shared(key, [&]() -> absl::StatusOr<ExprPtr> {
+      auto text = NumberText(range);
+      if (!text.ok()) {
+        return SchemaError(facts.pointer, "multipleOf", std::string(text.status().message()));
+      }
+      return text;
+    });
+  }
+
+  absl::StatusOr<ExprPtr> String(const Facts& facts) {
+    if (facts.max_length != Expr::kNoLimit && facts.min_length > facts.max_length) {
+      reader_.NoteContradiction(facts.pointer, "minLength: it is above maxLength");
+      return Choice({});
+    }
+    std::string key = absl::StrCat("string ", facts.min_length, " ", facts.max_length);
+    for (const std::string& pattern : facts.patterns) absl::StrAppend(&key, " ", pattern);
+    return Shared(key, [&]() -> absl::StatusOr<ExprPtr> {
+      if (facts.patterns.empty()) return JsonString(facts.min_length, facts.max_length);
+      const auto dfa = StringsOf(facts);
+      if (!dfa.ok()) return dfa.status();
+      if (dfa->empty()) {
+        reader_.NoteContradiction(facts.pointer, "pattern: no string satisfies it and the rest");
+      }
+      return JsonString(*dfa);
+    });
+  }
+
+  absl::StatusOr<ExprPtr> Array(const Facts& facts) {
+    const int64_t min = facts.min_items, max = facts.max_items;
+    if (max != Expr::kNoLimit && min > max) {
+      reader_.NoteContradiction(facts.pointer, "minItems: it is above maxItems");
+      return Choice({});
+    }
+    if (facts.unique && (max == Expr::kNoLimit || max > 1)) {
+      return SchemaError(facts.pointer, "uniqueItems", "this keyword is not supported");
+    }
+    // What may follow i items, from the last to the first.
+    const auto prefix = static_cast<int64_t>(facts.prefix.size());
+    const int64_t listed = max == Expr::kNoLimit ? prefix : std::min(prefix, max);
+    ExprPtr rest = Text("");
+    if (listed == prefix && max != prefix) {
+      const auto item = Value(facts.items);
+      if (!item.ok()) return item.status();
+      const int64_t least = std::max<int64_t>(0, min - prefix);
+      const int64_t most = max == Expr::kNoLimit ? max : max - prefix;
+      const ExprPtr more = Sequence({JsonComma(), *item});
+      if (prefix > 0) {
+        rest = Repeat(more, least, most);
+      } else {
+        rest = Sequence({*item, Repeat(more, std::max<int64_t>(0, least - 1),
+                                       most == Expr::kNoLimit ? most : most - 1)});
+        if (least == 0) rest = Optional(rest);
+      }
+    }
+    for (int64_t i = listed - 1; i >= 0; --i) {
+      const auto item = Value(facts.prefix[static_cast<size_t>(i)]);
+      if (!item.ok()) return item.status();
+      rest = Sequence({i > 0 ? JsonComma() : Text(""), *item, rest});
+      if (i >= min) rest = Optional(rest);
+    }
+    return Sequence({Text("["), rest, Text("]")});
+  }
+
+  // Whether some finite text comes of the root. Rules are mostly used by those before them.
+  bool RootIsProductive() const {
+    std::vector<bool> productive(grammar_.rules.size(), false);
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t r = grammar_.rules.size(); r-- > 0;) {
+        if (productive[r] || !IsProductive(*grammar_.rules[r].body, productive)) continue;
+        productive[r] = changed = true;
+      }
+    }
+    return productive[static_cast<size_t>(grammar_.root)];
+  }
+
+  static bool IsProductive(const Expr& expr, const std::vector<bool>& rules) {
+    const auto good = [&](const ExprPtr& part) { return IsProductive(*part, rules); };
+    switch (expr.kind) {
+      case Expr::Kind::kText:
+        return true;
+      case Expr::Kind::kCharacter:
+        return !expr.set.empty();
+      case Expr::Kind::kSequence:
+        return std::all_of(expr.parts.begin(), expr.parts.end(), good);
+      case Expr::Kind::kChoice:
+        return std::any_of(expr.parts.begin(), expr.parts.end(), good);
+      case Expr::Kind::kRepeat:
+        return expr.min == 0 || good(expr.parts.front());
+      case Expr::Kind::kRule:
+        return rules[static_cast<size_t>(expr.rule)];
+      case Expr::Kind::kMachine: {
+        const ExprAutomaton& machine = *expr.automaton;
+        std::vector<bool> reached(machine.accepts.size(), false);
+        reached[0] = true;
+        for (bool changed = true; changed;) {
+          changed = false;
+          for (const ExprAutomaton::Edge& e : machine.edges) {
+            if (!reached[static_cast<size_t>(e.from)] || reached[static_cast<size_t>(e.to)] ||
+                !good(e.label)) {
+              continue;
+            }
+            reached[static_cast<size_t>(e.to)] = changed = true;
+          }
+        }
+        for (size_t s = 0; s < reached.size(); ++s) {
+          if (reached[s] && machine.accepts[s]) return true;
+        }
+        return false;
+      }
+    }
+    return false;
+  }
+
+  const Json& root_;
+  SchemaReader reader_;
+  Grammar grammar_;
+  absl::flat_hash_map<std::string, int32_t> rules_;
+  absl::flat_hash_map<std::string, ExprPtr> shared_;
+  std::vector<std::pair<int32_t, Schemas>> waiting_;
+};
+
+}  // namespace
+
+absl::StatusOr<Grammar> CompileJsonSchema(std::string_view text) {
+  if (text.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "json schema: ", text.size(), " bytes are more than the limit of ", kMaxBytes));
+  }
+  if (absl::Status s = CheckNesting(text); !s.ok()) return s;
+  const Json schema = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (schema.is_discarded()) return absl::InvalidArgumentError("json schema: it is no valid JSON");
+  return Compiler(schema).Compile();
+}
+
+}  // namespace trine::constraint

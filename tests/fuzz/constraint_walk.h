@@ -1,0 +1,77 @@
+// A walk along what a constraint allows, for fuzz targets: it must never come to a dead end, and
+// what it wrote must be a text of the grammar.
+#ifndef TRINE_TESTS_FUZZ_CONSTRAINT_WALK_H_
+#define TRINE_TESTS_FUZZ_CONSTRAINT_WALK_H_
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/constraint/constraint.h"
+#include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+namespace trine {
+
+inline void Require(bool condition) {
+  if (!condition) std::abort();
+}
+
+// Every byte by its number, some pairs of them, and an end.
+inline ConstraintVocabulary FuzzVocabulary() {
+  std::vector<std::string> texts;
+  const auto add = [&](std::string_view bytes) { AppendAlphabet(bytes, &texts.emplace_back()); };
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    add(std::string_view(&c, 1));
+  }
+  for (const char* text : {"ab", "aa", "\",", "\":", "{\"", "\"}", "]]", "12", "true", "\xC3\xA9",
+                           "\xF0\x9F", ", \"", "abcabc", "--"}) {
+    add(text);
+  }
+  TokenizerData data;
+  data.tokens.assign(texts.begin(), texts.end());
+  data.types.assign(texts.size(), TokenType::kNormal);
+  data.tokens.push_back("<|im_end|>");
+  data.types.push_back(TokenType::kControl);
+  auto tokenizer = Tokenizer::Create(data);
+  Require(tokenizer.ok());
+  return ConstraintVocabulary::Of(*std::move(tokenizer));
+}
+
+// What was written, "" when it takes too long to finish.
+inline std::string Walk(const std::shared_ptr<const Constraint>& constraint, uint32_t seed) {
+  constexpr int64_t kMost = 300;
+  std::mt19937 random(seed);
+  ConstraintState state(constraint);
+  int64_t left = state.TokensToFinish() + static_cast<int64_t>(random() % 40);
+  if (left > kMost) return "";
+  const Tokenizer& tokenizer = constraint->tokenizer();
+  std::vector<uint32_t> mask(constraint->mask_words());
+  std::string text;
+  for (; left > 0 && !state.ended(); --left) {
+    state.Mask(left, mask);
+    std::vector<int32_t> choices;
+    for (int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+      if ((mask[static_cast<size_t>(id) / 32] >> (id % 32) & 1) != 0) choices.push_back(id);
+    }
+    Require(!choices.empty());
+    const int32_t token = choices[random() % choices.size()];
+    Require(state.Accept(token).ok());
+    text += tokenizer.TokenBytes(token);
+  }
+  Require(state.IsComplete());
+  ConstraintState again(constraint);
+  for (const char c : text) Require(again.Accept(static_cast<uint8_t>(c)).ok());
+  Require(again.IsComplete());
+  return text;
+}
+
+}  // namespace trine
+
+#endif  // TRINE_TESTS_FUZZ_CONSTRAINT_WALK_H_

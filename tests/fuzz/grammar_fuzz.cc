@@ -1,0 +1,18 @@
+// GBNF grammars: refused with one line, or walked along without a dead end.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tests/fuzz/constraint_walk.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const auto* const vocabulary = new trine::ConstraintVocabulary(trine::FuzzVocabulary());
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto constraint = trine::Constraint::FromGbnf(text, *vocabulary);
+  if (!constraint.ok()) {
+    trine::Require(!constraint.status().message().empty());
+    return 0;
+  }
+  for (uint32_t seed = 0; seed < 4; ++seed) trine::Walk(*constraint, seed);
+  return 0;
+}
