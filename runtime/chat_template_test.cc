@@ -2,14 +2,16 @@
 // says becomes a control token.
 #include "runtime/chat_template.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "runtime/chat_messages.h"
 #include "runtime/gguf/builder.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/template/print.h"
+#include "runtime/gguf/writer.h"
 #include "runtime/tokenizer/test_vocabulary.h"
 
 namespace trine {
@@ -133,8 +135,8 @@ TEST_F(ChatTemplateTest, SaysWhichMessageIsWrong) {
 TEST_F(ChatTemplateTest, TheFilesTemplateAndTheOneForTools) {
   const auto load = [](const std::vector<std::pair<std::string, std::string>>& templates) {
     gguf::Builder builder;
-    for (const auto& [key, value] : templates) builder.AddString(key, value);
-    return *gguf::File::FromBytes(builder.ToBytes());
+    for (const auto& [key, value] : templates) builder.SetString(key, value);
+    return *gguf::File::FromMemory(*gguf::ToBytes(builder, {}));
   };
   const auto without = load({});
   EXPECT_EQ(ChatTemplate::FromModel(without->metadata(), *tokenizer_).status().code(),

@@ -382,5 +382,76 @@ TEST_F(CApiModelTest, DamagedFilesLeaveTheHostAlive) {
   EXPECT_GT(refused, 10);
 }
 
+TEST_F(CApiModelTest, ConversationsAreRenderedAndAppended) {
+  constexpr char kTemplate[] =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+      "{{ tools | length if tools else 0 }}{{ x }}{% if add_generation_prompt %}!{% endif %}";
+  const std::string messages = R"([{"role": "user", "content": "hi"}])";
+  trine_chat_options options{};
+  options.struct_size = sizeof(options);
+  options.chat_template = kTemplate;
+  options.tools = "[{}, {}]";
+  options.variables = R"({"x": "y"})";
+  char text[64];
+  size_t bytes = 0;
+  trine_failure why = Failure();
+  const auto render = [&](const std::string& json, size_t capacity) {
+    return trine_chat_render(engine_, json.data(), json.size(), &options, text, capacity, &bytes,
+                             &why);
+  };
+  ASSERT_EQ(render(messages, sizeof(text)), 0) << why.message;
+  EXPECT_EQ(std::string(text, bytes), "<user>hi2y!");
+  EXPECT_EQ(render(messages, 3), kOutOfRange);
+  EXPECT_EQ(bytes, 11u);
+  options.flags = TRINE_CHAT_NO_GENERATION_PROMPT;
+  ASSERT_EQ(render(messages, sizeof(text)), 0) << why.message;
+  EXPECT_EQ(std::string(text, bytes), "<user>hi2y");
+
+  trine_session* session = Open();
+  const auto append = [&](const std::string& json) {
+    return trine_session_append_chat(session, json.data(), json.size(), &options, &why);
+  };
+  const auto count = [&] {
+    size_t n = 0;
+    trine_session_tokens(session, nullptr, 0, &n);
+    return n;
+  };
+  ASSERT_EQ(append(messages), 0) << why.message;
+  const size_t once = count();
+  EXPECT_GT(once, 0u);
+  ASSERT_EQ(append(messages), 0) << why.message;
+  EXPECT_EQ(count(), 2 * once);
+  options.flags |= TRINE_CHAT_REPLACE;
+  ASSERT_EQ(append(messages), 0) << why.message;
+  EXPECT_EQ(count(), once);
+  const std::string long_one =
+      R"([{"role": "user", "content": ")" + std::string(5000, 'x') + "\"}]";
+  EXPECT_EQ(append(long_one), kOutOfRange);
+  EXPECT_EQ(count(), once) << "all or nothing";
+
+  EXPECT_EQ(append("[{]"), kInvalidArgument);
+  EXPECT_EQ(append("{}"), kInvalidArgument);
+  options.tools = "{}";
+  EXPECT_EQ(append(messages), kInvalidArgument);
+  options.tools = nullptr;
+  options.variables = "[";
+  EXPECT_EQ(append(messages), kInvalidArgument);
+  options.variables = nullptr;
+  options.chat_template = "{{ raise_exception('Not so') }}";
+  EXPECT_EQ(append(messages), kInvalidArgument);
+  EXPECT_STREQ(why.message, "Not so");
+  options.chat_template = nullptr;
+  EXPECT_EQ(append(messages), kFailedPrecondition);
+  options.flags = 1u << 20;
+  EXPECT_EQ(append(messages), kInvalidArgument);
+  options.flags = 0;
+  options.struct_size = 1;
+  EXPECT_EQ(append(messages), kInvalidArgument);
+  EXPECT_EQ(trine_session_append_chat(session, nullptr, 0, nullptr, &why), kInvalidArgument);
+  EXPECT_EQ(trine_chat_render(nullptr, "[]", 2, nullptr, nullptr, 0, &bytes, &why),
+            kInvalidArgument);
+  trine_session_close(session);
+}
+
 }  // namespace
 }  // namespace trine
