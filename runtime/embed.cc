@@ -115,12 +115,14 @@ absl::StatusOr<std::vector<std::vector<float>>> Embed(Engine* engine,
   for (size_t done = 0; done < order.size();) {
     const size_t limit = std::min(order.size() - done, most);
     const size_t n = engine->text_budget().Take(std::span(blocks).subspan(done, limit));
-    const absl::Cleanup give_back = [&, done] {
-      engine->text_budget().GiveBack(
-          std::accumulate(blocks.begin() + static_cast<ptrdiff_t>(done),
-                          blocks.begin() + static_cast<ptrdiff_t>(done + n), int64_t{0}));
-    };
-    const absl::Status s = wave.Run(texts, std::span(order).subspan(done, n), &vectors);
+    const absl::Status s = [&] {
+      const absl::Cleanup give_back = [&] {
+        const auto first = blocks.begin() + static_cast<ptrdiff_t>(done);
+        engine->text_budget().GiveBack(
+            std::accumulate(first, first + static_cast<ptrdiff_t>(n), int64_t{0}));
+      };
+      return wave.Run(texts, std::span(order).subspan(done, n), &vectors);
+    }();
     if (!s.ok()) return s;
     done += n;
     if (options.on_progress &&

@@ -40,7 +40,8 @@ class Sequence {
   int64_t evaluated() const { return evaluated_; }
   int64_t pending() const { return size() - evaluated_; }
   int64_t max_context() const { return max_context_; }
-  // Of the last token; empty until it has been evaluated.
+  // Of the last token; empty until it has been evaluated. From an engine for embeddings, here and
+  // in observers: the row of the hidden state.
   std::span<const float> logits() const;
 
   // With an observer the logits of every position from `first` on are computed, not of the last one

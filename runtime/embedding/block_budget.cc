@@ -13,10 +13,8 @@ size_t BlockBudget::Take(std::span<const int64_t> sizes) {
 }
 
 void BlockBudget::GiveBack(int64_t blocks) {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    free_ += blocks;
-  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_ += blocks;
   given_back_.notify_one();  // only the holder of the turn waits
 }
 

@@ -265,7 +265,11 @@ TEST(EmbedTest, TheCallerCanEndIt) {
   };
   EXPECT_EQ(Embed(engine.get(), spans, options).status().code(), absl::StatusCode::kCancelled);
   EXPECT_LT(seen, 7);
-  // What it had taken of the cache is there again.
+  // What it had taken of the cache is there again, and already while the callback runs.
+  options.on_progress = [&](int64_t, int64_t) {
+    return EmbedAll(engine.get(), {std::vector<int32_t>(256, 3)}).size() == 1;
+  };
+  EXPECT_TRUE(Embed(engine.get(), spans, options).ok());
   EXPECT_EQ(EmbedAll(engine.get(), texts).size(), 7u);
 }
 
