@@ -75,7 +75,8 @@ int32_t trine_session_append_chat(trine_session* session, const char* messages, 
     if (!rendered.ok()) return rendered.status();
     const auto tokens = trine::EncodeChat(*engine.tokenizer(), *rendered);
     if (!tokens.ok()) return tokens.status();
-    if ((read->flags & TRINE_CHAT_REPLACE) != 0) return trine::SetTokens(session->session.get(), *tokens);
+    if ((read->flags & TRINE_CHAT_REPLACE) != 0)
+      return trine::SetTokens(session->session.get(), *tokens);
     return session->session->Append(*tokens);
   });
 }

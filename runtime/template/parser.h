@@ -1,5 +1,5 @@
 // Tokens to a tree. Statements are read in parser_statements.cc, expressions in
-// parser_expressions.cc.
+// parser_expressions.cc and what they are made of in parser_operands.cc.
 #ifndef TRINE_RUNTIME_TEMPLATE_PARSER_H_
 #define TRINE_RUNTIME_TEMPLATE_PARSER_H_
 
