@@ -19,6 +19,7 @@ using Wide = __int128;
 
 constexpr int32_t kMaxDigits = 15;  // that a double keeps apart
 constexpr int32_t kUsualPlaces = 6;
+constexpr int32_t kMaxPlaces = 18;  // of a bound
 constexpr int64_t kMaxMultiple = 2000;  // its remainders are states
 
 Wide PowerOfTen(int32_t n) {
@@ -157,7 +158,7 @@ std::optional<Decimal> DecimalOf(double value) {
   }
   const size_t point = all.substr(0, e).find('.');
   decimal.places = (point == all.npos ? 0 : static_cast<int32_t>(e - point - 1)) - exponent;
-  if (decimal.places > kMaxDigits) return std::nullopt;
+  if (decimal.places > kMaxPlaces) return std::nullopt;
   for (; decimal.places < 0; ++decimal.places) {
     if (decimal.digits > INT64_MAX / 10) return std::nullopt;
     decimal.digits *= 10;

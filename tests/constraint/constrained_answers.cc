@@ -20,7 +20,7 @@ namespace trine {
 namespace {
 
 constexpr int64_t kTogether = 16;
-constexpr int64_t kMaxTokens = 80;
+constexpr int64_t kMaxTokens = 60;
 
 int Fail(const std::string& what) {
   std::fprintf(stderr, "constrained-answers: %s\n", what.c_str());
