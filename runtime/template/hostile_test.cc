@@ -1,5 +1,4 @@
 // Templates that would run for ever, fill the memory or the stack.
-#include <chrono>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -21,16 +20,13 @@ std::string Many(const std::string& name, int n) {
   return out;
 }
 
-// Ends with RESOURCE_EXHAUSTED, soon, whatever it does.
+// Ends with RESOURCE_EXHAUSTED, whatever it does; the whole test has a time limit.
 void ExpectExhausted(const std::string& source, const Limits& limits = {}) {
   RenderOptions options;
   options.limits = limits;
-  const auto begin = std::chrono::steady_clock::now();
   const auto text = RenderText(source, "{}", options);
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_EQ(text.status().code(), absl::StatusCode::kResourceExhausted)
       << text.status() << " of " << source.substr(0, 80);
-  EXPECT_LT(took.count(), 30) << source.substr(0, 80);
 }
 
 TEST(Hostile, NestedTooDeep) {

@@ -254,8 +254,8 @@ Parser::Parsed Parser::ParseSign() {
   if (depth_ >= kMaxBrackets) return TooDeep(Peek().offset);
   ++depth_;
   const absl::Cleanup leave = [this] { --depth_; };
-  ExprPtr expr =
-      New(IsOperator("-") ? Expr::Kind::kNegate : Expr::Kind::kPlus, tokens_[at_++].offset);
+  const Expr::Kind kind = IsOperator("-") ? Expr::Kind::kNegate : Expr::Kind::kPlus;
+  ExprPtr expr = New(kind, tokens_[at_++].offset);
   auto operand = ParseSign();
   if (!operand.ok()) return operand;
   expr->children.push_back(*std::move(operand));

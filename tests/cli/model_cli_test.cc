@@ -214,7 +214,7 @@ TEST_F(ModelCliTest, InterruptingEndsCleanly) {
 long PeakMemoryKib(const std::vector<const char*>& arguments) {
   const pid_t pid = fork();
   if (pid == 0) {
-    std::freopen("/dev/null", "w", stdout);
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(127);
     std::vector<char*> argv = {const_cast<char*>(TRINE_PROGRAM)};
     for (const char* argument : arguments) argv.push_back(const_cast<char*>(argument));
     argv.push_back(nullptr);

@@ -301,9 +301,11 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 30))
       ->check(NotZero)
       ->capture_default_str();
-  command->add_flag("--context-shift,!--no-context-shift", a->context_shift,
-                    "Where the context is full, drop half of what is not kept, read the rest "
-                    "again, and go on (default: end there)");
+  CLI::Option* shift = command->add_flag(
+      "--context-shift", a->context_shift,
+      "Where the context is full, drop half of what is not kept, read the rest again, and go on");
+  command->add_flag("--no-context-shift", "End where the context is full: the default")
+      ->excludes(shift);
   command
       ->add_option("--keep", a->keep,
                    "With --context-shift: tokens of the prompt that stay; -1: all of it. A BOS "
