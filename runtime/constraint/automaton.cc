@@ -11,7 +11,8 @@
 namespace trine::constraint {
 namespace {
 
-constexpr size_t kMaxEdges = 1 << 22;
+constexpr size_t kMaxEdges = 1 << 20;
+constexpr size_t kMaxEmptyMoves = size_t{1} << 26;  // gone along, from all states together
 
 // Edges by the state they leave.
 template <class Edge>
@@ -110,6 +111,7 @@ class AutomatonBuilder {
     out_.call_begin_ = {0, 0};
     out_.root_ = Number(rules_[static_cast<size_t>(grammar_.root)].start);
     std::vector<uint32_t> seen(states_, 0), closure;
+    size_t moves = 0;
     for (size_t i = 0; i < order_.size(); ++i) {
       closure = {order_[i]};
       seen[order_[i]] = static_cast<uint32_t>(i) + 1;
@@ -135,9 +137,11 @@ class AutomatonBuilder {
       }
       SortUnique(first_byte, &out_.bytes_);
       SortUnique(first_call, &out_.calls_);
-      if (out_.bytes_.size() + out_.calls_.size() > kMaxEdges) {
+      moves += closure.size();
+      if (out_.bytes_.size() + out_.calls_.size() > kMaxEdges || moves > kMaxEmptyMoves) {
         return absl::InvalidArgumentError(
-            absl::StrCat("grammar: its automaton has more than ", kMaxEdges, " edges"));
+            absl::StrCat("grammar: its automaton has more than ", kMaxEdges,
+                         " edges: ask for smaller counts or lengths"));
       }
       out_.accepts_.push_back(accepts);
       out_.byte_begin_.push_back(static_cast<uint32_t>(out_.bytes_.size()));

@@ -15,7 +15,7 @@ namespace trine::constraint {
 namespace {
 
 constexpr size_t kMaxStates = 10000;
-constexpr size_t kMaxWork = size_t{1} << 22;  // members of all sets together
+constexpr size_t kMaxWork = size_t{1} << 28;  // edges and states looked at
 constexpr size_t kMaxMinimizing = size_t{1}
                                   << 18;  // states looked at; beyond it a larger automaton does
 
@@ -56,7 +56,6 @@ absl::StatusOr<CharDfa> CharDfa::Of(const Expr& expr) {
   number(nfa->Close({nfa->start()}));
   size_t work = 0;
   for (size_t i = 0; i < sets.size(); ++i) {
-    work += sets[i].size();
     if (sets.size() > kMaxStates || work > kMaxWork) return TooLarge();
     State state;
     // The places where the set of edges that apply changes.
@@ -70,6 +69,7 @@ absl::StatusOr<CharDfa> CharDfa::Of(const Expr& expr) {
         cuts.insert(e.range.high + 1);
       }
     }
+    work += (edges.size() + nfa->size()) * cuts.size();
     for (auto cut = cuts.begin(); cut != cuts.end(); ++cut) {
       std::vector<int32_t> targets;
       for (const CharNfa::Edge& e : edges) {

@@ -21,6 +21,7 @@ class CharNfa {
   // Of an expression without rules and machines. INVALID_ARGUMENT when it has too many states.
   static absl::StatusOr<CharNfa> Of(const Expr& expr);
 
+  size_t size() const { return states_.size(); }
   int32_t start() const { return 0; }
   int32_t accept() const { return 1; }
   const std::vector<Edge>& edges(int32_t state) const {

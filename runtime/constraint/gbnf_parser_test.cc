@@ -75,6 +75,7 @@ TEST(GbnfTest, SaysWhereAndWhy) {
       {"root ::= \"\xFF\"", "not valid UTF-8"},
       {"root ::= root \"a\" | \"b\"", "the rule 'root' begins with itself"},
       {"root ::= x\nx ::= y \"a\"\ny ::= \"c\"? x", "begins with itself"},
+      {"root ::= x root \"a\" | \"b\"\nx ::= \"c\"?", "the rule 'root' begins with itself"},
       {"root ::= \"a\" root", "the rule 'root' can produce no finite text"},
       {"root ::= \"a\" | x\nx ::= \"b\" x", "the rule 'x' can produce no finite text"},
       {"root ::= \"a\"{1000}{1000}", "has more than"},
@@ -94,6 +95,8 @@ TEST(GbnfTest, HostileGrammarsAreRefusedSoon) {
   EXPECT_FALSE(Constraint::FromGbnf(deep, vocabulary).ok());
   const std::string repeats = "root ::= \"a\"" + std::string(100000, '*');
   EXPECT_FALSE(Constraint::FromGbnf(repeats, vocabulary).ok());
+  EXPECT_FALSE(Constraint::FromGbnf("root ::= \"a\"{0,200000} \"\"{200000}", vocabulary).ok());
+  EXPECT_FALSE(Constraint::FromGbnf("root ::= (\"a\"?){5000}", vocabulary).ok());
   std::string chain = "root ::= r0\n";
   for (int i = 0; i < 20000; ++i) {
     chain += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + "\n";

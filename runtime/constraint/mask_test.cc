@@ -156,6 +156,16 @@ TEST(MaskTest, TooSmallALimitIsNoLimit) {
   EXPECT_FALSE(IsSet(limited, 'a'));
 }
 
+// "name\":" is a token, but only the whole of it.
+TEST(MaskTest, PartsOfTokensDontFinishAnything) {
+  const auto cost = [](const char* grammar) {
+    return ConstraintState(MustMakeGbnf(grammar, SmallVocabulary())).TokensToFinish();
+  };
+  EXPECT_EQ(cost("root ::= \"nam\""), 3);
+  EXPECT_EQ(cost("root ::= \"name\\\":\""), 1);
+  EXPECT_EQ(cost("root ::= \"name\\\":\" | \"na\""), 1);
+}
+
 TEST(MaskTest, EndsOnlyWhereTheTextMayEnd) {
   const auto constraint = MustMakeGbnf("root ::= \"ab\" \"c\"?", SmallVocabulary());
   const int32_t end = constraint->tokenizer().eos();

@@ -11,6 +11,7 @@
 namespace trine::constraint {
 namespace {
 
+constexpr int64_t kPatternWork = 2000;        // to make an automaton, in SchemaReader's measure
 constexpr int kMaxDepth = 4;                  // to which properties are compared
 constexpr int64_t kMaxCountedLength = 10000;  // of strings with a pattern
 
@@ -116,6 +117,7 @@ absl::StatusOr<bool> ObjectSatisfies(SchemaReader* reader, const Facts& facts, c
   for (const auto& [name, property] : value.items()) {
     Schemas schemas;
     for (const auto& [pattern, by_pattern] : facts.by_pattern) {
+      if (absl::Status s = reader->Spend(kPatternWork); !s.ok()) return s;
       const auto dfa = PatternDfa(pattern, facts.pointer, "patternProperties");
       if (!dfa.ok()) return dfa.status();
       if (dfa->Accepts(name)) {
@@ -160,9 +162,10 @@ absl::StatusOr<bool> ObjectsDisjoint(SchemaReader* reader, const Facts& a, const
   return false;
 }
 
-absl::StatusOr<bool> StringsDisjoint(const Facts& a, const Facts& b) {
+absl::StatusOr<bool> StringsDisjoint(SchemaReader* reader, const Facts& a, const Facts& b) {
   if (RangesDisjoint(a.min_length, a.max_length, b.min_length, b.max_length)) return true;
   if (a.patterns.empty() || b.patterns.empty()) return false;
+  if (absl::Status s = reader->Spend(4 * kPatternWork); !s.ok()) return s;
   const auto left = StringsOf(a);
   if (!left.ok()) return left.status();
   const auto right = StringsOf(b);
@@ -236,6 +239,7 @@ absl::StatusOr<bool> Satisfies(SchemaReader* reader, const Facts& facts, const J
       const std::string text = value.get<std::string>();
       if (!Within(Characters(text), facts.min_length, facts.max_length)) return false;
       for (const std::string& pattern : facts.patterns) {
+        if (absl::Status s = reader->Spend(kPatternWork); !s.ok()) return s;
         const auto dfa = PatternDfa(pattern, facts.pointer, "pattern");
         if (!dfa.ok()) return dfa.status();
         if (!dfa->Accepts(text)) return false;
@@ -254,6 +258,7 @@ absl::StatusOr<bool> Satisfies(SchemaReader* reader, const Facts& facts, const J
 absl::StatusOr<bool> AreDisjoint(SchemaReader* reader, const Facts& a, const Facts& b, int depth) {
   const uint32_t common = a.types & b.types;
   if (common == 0) return true;
+  if (absl::Status s = reader->Spend(1); !s.ok()) return s;
   if (a.values.has_value()) return NoneSatisfies(reader, *a.values, b);
   if (b.values.has_value()) return NoneSatisfies(reader, *b.values, a);
   if ((common & (kNull | kBoolean)) != 0) return false;
@@ -261,7 +266,7 @@ absl::StatusOr<bool> AreDisjoint(SchemaReader* reader, const Facts& a, const Fac
     return false;
   }
   if ((common & kString) != 0) {
-    const auto disjoint = StringsDisjoint(a, b);
+    const auto disjoint = StringsDisjoint(reader, a, b);
     if (!disjoint.ok() || !*disjoint) return disjoint;
   }
   if ((common & kArray) != 0 &&

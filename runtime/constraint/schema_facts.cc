@@ -12,6 +12,7 @@ namespace trine::constraint {
 namespace {
 
 constexpr size_t kMaxAlternatives = 256;
+constexpr int64_t kMaxWork = 1 << 20;
 constexpr int kMaxDepth = 64;  // of references and combinations without a value between them
 
 void Append(const Schemas& more, Schemas* to) {
@@ -64,6 +65,12 @@ void SchemaReader::NoteContradiction(const std::string& pointer, const std::stri
   if (contradiction_.empty()) contradiction_ = absl::StrCat(pointer, ": ", what);
 }
 
+absl::Status SchemaReader::Spend(int64_t work) {
+  spent_ += work;
+  if (spent_ <= kMaxWork) return absl::OkStatus();
+  return absl::InvalidArgumentError("json schema: there is too much in it to combine and compare");
+}
+
 absl::StatusOr<std::vector<Facts>> SchemaReader::Read(const Schemas& schemas) {
   std::vector<Facts> all(1);
   if (!schemas.empty()) all[0].pointer = schemas[0].pointer;
@@ -87,6 +94,7 @@ absl::StatusOr<std::vector<Facts>> SchemaReader::ReadOne(const SchemaPlace& plac
   if (depth > kMaxDepth) {
     return SchemaError(place.pointer, "$ref", "references lead round in a circle, or too far");
   }
+  if (absl::Status s = Spend(10); !s.ok()) return s;
   const auto own = ReadKeywords(place);
   if (!own.ok()) return own.status();
   std::vector<Facts> all = {*own};
@@ -205,6 +213,8 @@ absl::StatusOr<std::vector<Facts>> SchemaReader::Join(const std::vector<Facts>& 
   std::vector<Facts> out;
   for (const Facts& left : a) {
     for (const Facts& right : b) {
+      const size_t parts = left.properties.size() + right.properties.size() + 1;
+      if (absl::Status s = Spend(static_cast<int64_t>(parts)); !s.ok()) return s;
       auto both = JoinTwo(left, right);
       if (!both.ok()) return both.status();
       if (both->types == 0) {

@@ -77,6 +77,9 @@ class SchemaReader {
   // not supported, or has a value it can't have.
   absl::StatusOr<std::vector<Facts>> Read(const Schemas& schemas);
 
+  // Counts what is done for one document; an error when it is too much.
+  absl::Status Spend(int64_t work);
+
   // Why alternatives were left out: the first contradiction met, for messages.
   const std::string& contradiction() const { return contradiction_; }
   void NoteContradiction(const std::string& pointer, const std::string& what);
@@ -93,6 +96,7 @@ class SchemaReader {
 
   const Json& root_;
   std::string contradiction_;
+  int64_t spent_ = 0;
 };
 
 absl::Status SchemaError(const std::string& pointer, const std::string& keyword,

@@ -12,6 +12,8 @@
 namespace trine::constraint {
 namespace {
 
+constexpr size_t kMaxValues = 4096;
+
 // They say something about the schema, or something nobody checks.
 constexpr std::string_view kAnnotations[] = {"$schema",
                                              "$comment",
@@ -129,6 +131,9 @@ class KeywordReader {
 
   absl::Status ReadValues(const std::string& name, const Json& value) {
     if (name == "enum" && !value.is_array()) return Fail(name, "it is no list");
+    if (name == "enum" && value.size() > kMaxValues) {
+      return Fail(name, absl::StrCat("at most ", kMaxValues, " values are supported"));
+    }
     std::vector<Json> values;
     if (name == "const") {
       values.push_back(value);

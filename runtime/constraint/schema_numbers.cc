@@ -19,7 +19,7 @@ using Wide = __int128;
 
 constexpr int32_t kMaxDigits = 15;  // that a double keeps apart
 constexpr int32_t kUsualPlaces = 6;
-constexpr int32_t kMaxPlaces = 18;  // of a bound
+constexpr int32_t kMaxPlaces = 18;      // of a bound
 constexpr int64_t kMaxMultiple = 2000;  // its remainders are states
 
 Wide PowerOfTen(int32_t n) {

@@ -235,5 +235,27 @@ TEST(SchemaTest, SaysWhatCantBeHonoured) {
   EXPECT_FALSE(Constraint::FromJsonSchema(std::string(100000, '['), Vocabulary()).ok());
 }
 
+TEST(SchemaTest, HostileSchemasAreRefusedSoon) {
+  // Each level asks for the next one twice.
+  for (const char* keyword : {"allOf", "anyOf"}) {
+    std::string doubling = "{\"$defs\":{";
+    for (int i = 0; i < 50; ++i) {
+      const std::string next = absl::StrCat("{\"$ref\":\"#/$defs/d", i + 1, "\"}");
+      absl::StrAppend(&doubling, "\"d", i, "\":{\"", keyword, "\":[", next, ",", next, "]},");
+    }
+    absl::StrAppend(&doubling, "\"d50\":{}},\"$ref\":\"#/$defs/d0\"}");
+    EXPECT_FALSE(Constraint::FromJsonSchema(doubling, Vocabulary()).ok());
+  }
+  std::string values = "1";
+  for (int i = 0; i < 100000; ++i) absl::StrAppend(&values, ",", i);
+  EXPECT_FALSE(Constraint::FromJsonSchema("{\"enum\":[" + values + "]}", Vocabulary()).ok());
+  std::string branches;
+  for (int i = 0; i < 200; ++i) {
+    absl::StrAppend(&branches, i == 0 ? "" : ",", R"({"type":"string","pattern":"^a)", i,
+                    "[b-y]{1,9}$\"}");
+  }
+  EXPECT_FALSE(Constraint::FromJsonSchema("{\"oneOf\":[" + branches + "]}", Vocabulary()).ok());
+}
+
 }  // namespace
 }  // namespace trine

@@ -271,5 +271,29 @@ TEST_F(ModelCliTest, MeasuresPerplexity) {
   EXPECT_THAT(Trine("perplexity -c 32 -f " + file).text, HasSubstr("PPL = "));
 }
 
+TEST_F(ModelCliTest, HoldsAnswersToAForm) {
+  const Output grammar =
+      Trine("generate -p 'Is it so? ' --no-display-prompt --grammar 'root ::= \"yes\" | \"no\"'");
+  EXPECT_EQ(grammar.code, 0) << grammar.errors;
+  EXPECT_TRUE(grammar.text == "yes\n" || grammar.text == "no\n") << grammar.text;
+
+  std::ofstream(folder_ / "schema")
+      << R"({"type":"array","items":{"type":"boolean"},"minItems":2})";
+  const Output schema =
+      Trine("generate -p 'List: ' -n 12 --json -jf " + (folder_ / "schema").string());
+  ASSERT_EQ(schema.code, 0) << schema.errors;
+  const json result = json::parse(schema.text);
+  EXPECT_EQ(result["complete"], true);
+  EXPECT_GE(json::parse(result["text"].get<std::string>()).size(), 2u);
+
+  const Output cut = Trine("generate -p 'Say: ' -n 1 -j '{\"const\":\"a long and lonely road\"}'");
+  EXPECT_EQ(cut.code, 0);
+  EXPECT_THAT(cut.errors, HasSubstr("the answer was cut"));
+  const Output bad = Trine("generate -p x --grammar 'root ::= \"a'");
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.errors, HasSubstr("trine: grammar, line 1, column 10"));
+  EXPECT_EQ(Trine("generate -p x --grammar x -j '{}'").code, 2);
+}
+
 }  // namespace
 }  // namespace trine
