@@ -166,6 +166,7 @@ double Plan::BitsPerWeight() const {
 }
 
 absl::StatusOr<Plan> MakePlan(const gguf::File& file, const PlanOptions& options) {
+  if (options.mix == nullptr) return absl::InvalidArgumentError("no type to quantise to");
   auto overrides = Compile(options.overrides);
   if (!overrides.ok()) return overrides.status();
   return Planner(file, options, *std::move(overrides)).Make();

@@ -144,6 +144,10 @@ TEST(PlanTest, AnEmbeddingThatMakesTheLogitsIsAnOutput) {
   EXPECT_EQ(TypesOf(*MakePlan(*file, options))["token_embd.weight"], Type::kQ5_0);
 }
 
+TEST(PlanTest, WithoutATypeThereIsNoPlan) {
+  ExpectError(MakePlan(*SmallModel().Open(), PlanOptions()).status(), "no type");
+}
+
 TEST(PlanTest, ExpressionsThatAreNoGood) {
   const auto file = SmallModel().Open();
   PlanOptions options = Options("Q4_0");
