@@ -69,6 +69,13 @@ TEST_F(ChatCliTest, MessagesOfSeveralLines) {
   EXPECT_EQ(saved[2]["content"], "three\n\nfour");
 }
 
+TEST_F(ChatCliTest, EveryAnswerIsHeldToAGrammar) {
+  const Output output = Chat("What is the capital of France?\\nHello\\n/regen\\n",
+                             "--grammar 'root ::= \"blue\" | \"green\" [0-9]'");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.text, testing::MatchesRegex("((blue|green[0-9])\n){3}"));
+}
+
 TEST_F(ChatCliTest, ReadsOnlyWhatIsNew) {
   const Output output = Chat("Hello there, how are you today?\\n/stats\\nYes\\n/stats\\n");
   EXPECT_EQ(output.code, 0) << output.errors;

@@ -14,6 +14,7 @@
 #include "runtime/generate.h"
 #include "tools/cli/chat_arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/constraint_arguments.h"
 #include "tools/cli/conversation.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/line_reader.h"
@@ -40,6 +41,7 @@ constexpr char kHelp[] =
 struct Arguments {
   EngineArguments engine;
   SamplingArguments sampling;
+  ConstraintArguments constraint;
   ChatArguments chat;
   std::string first_message;
   std::vector<std::string> stop;
@@ -219,8 +221,11 @@ absl::StatusOr<std::unique_ptr<Conversation>> Open(const Arguments& a, Engine* e
   if (!chat_options.ok()) return chat_options.status();
   const auto sampler = MakeSamplerOptions(a.sampling);
   if (!sampler.ok()) return sampler.status();
+  auto constraint = MakeConstraint(a.constraint, *engine);
+  if (!constraint.ok()) return constraint.status();
   SessionOptions options;
   options.sampler = *sampler;
+  options.constraint = *std::move(constraint);
   options.stop = a.stop;
   auto session = Session::Create(engine, options);
   if (!session.ok()) return session.status();
@@ -262,6 +267,7 @@ void AddChatCommand(CLI::App* app, Run* run) {
                    "(default: those, at most 4096)",
                    &a->engine);
   AddSamplingOptions(command, &a->sampling);
+  AddConstraintOptions(command, &a->constraint);
   command->callback([a, run] { *run = [a] { return RunChat(*a); }; });
 }
 
