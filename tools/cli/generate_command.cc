@@ -44,6 +44,7 @@ struct GenerateArguments {
   int64_t keep = 0;
   int32_t logprobs = -1;
   bool context_shift = false;
+  bool no_context_shift = false;  // says what holds anyway
   bool chat = false;
   bool json = false;
   bool logits_hash = false;
@@ -304,7 +305,9 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
   CLI::Option* shift = command->add_flag(
       "--context-shift", a->context_shift,
       "Where the context is full, drop half of what is not kept, read the rest again, and go on");
-  command->add_flag("--no-context-shift", "End where the context is full: the default")
+  command
+      ->add_flag("--no-context-shift", a->no_context_shift,
+                 "End where the context is full: the default")
       ->excludes(shift);
   command
       ->add_option("--keep", a->keep,
