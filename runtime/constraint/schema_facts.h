@@ -97,6 +97,7 @@ class SchemaReader {
   const Json& root_;
   std::string contradiction_;
   int64_t spent_ = 0;
+  bool comparing_ = false;
 };
 
 absl::Status SchemaError(const std::string& pointer, const std::string& keyword,

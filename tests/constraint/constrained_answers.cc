@@ -3,6 +3,7 @@
 // {"schema": ..., "text": ..., "complete": ...}. Also bare "{}", where all is up to the model.
 //
 //   constrained-answers COUNT
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -20,7 +21,8 @@ namespace trine {
 namespace {
 
 constexpr int64_t kTogether = 16;
-constexpr int64_t kMaxTokens = 60;
+constexpr int64_t kSpareTokens = 24;  // beyond what the shortest answer takes
+constexpr int64_t kMaxTokens = 100;
 
 int Fail(const std::string& what) {
   std::fprintf(stderr, "constrained-answers: %s\n", what.c_str());
@@ -73,9 +75,12 @@ int Main(int count) {
       sessions.push_back(*std::move(session));
       pointers.push_back(sessions.back().get());
     }
-    GenerateOptions options;
-    options.max_tokens = kMaxTokens;
-    const std::vector<GenerateOptions> all(sessions.size(), options);
+    std::vector<GenerateOptions> all(sessions.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      const auto state = sessions[i]->FollowConstraint();
+      if (!state.ok()) return Fail(std::string(state.status().message()));
+      all[i].max_tokens = std::min((*state)->TokensToFinish() + kSpareTokens, kMaxTokens);
+    }
     std::vector<Generation> results(sessions.size());
     const absl::Status status = GenerateTogether(pointers, all, results);
     if (!status.ok()) return Fail(std::string(status.message()));
