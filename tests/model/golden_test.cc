@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "runtime/perplexity.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/perplexity.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
