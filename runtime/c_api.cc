@@ -33,8 +33,8 @@ int32_t trine_detect(const trine_detect_options* given, char** json) {
   if (json == nullptr) return TRINE_INVALID_ARGUMENT;
   *json = nullptr;
   try {
-    trine_detect_options options;
-    if (!trine::c_api::ReadStruct(given, &options)) return TRINE_INVALID_ARGUMENT;
+    trine_detect_options options{};
+    if (!trine::c_api::ReadStruct("options", given, &options).ok()) return TRINE_INVALID_ARGUMENT;
     trine::MachineOptions machine;
     if (options.root != nullptr) machine.root = options.root;
     if (options.plugins != nullptr) {

@@ -11,8 +11,8 @@ namespace trine::c_api {
 namespace {
 
 absl::StatusOr<trine_chat_options> ReadOptions(const trine_chat_options* given) {
-  trine_chat_options read;
-  if (!ReadStruct(given, &read)) return BadStruct("options");
+  trine_chat_options read{};
+  if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
   const absl::Status flags =
       CheckFlags(read.flags, TRINE_CHAT_NO_GENERATION_PROMPT | TRINE_CHAT_REPLACE);
   if (!flags.ok()) return flags;

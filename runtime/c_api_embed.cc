@@ -35,8 +35,8 @@ absl::StatusOr<int32_t> NormalizeOf(int32_t number) {
 }
 
 absl::StatusOr<EmbedOptions> MakeOptions(const trine_embed_options* given, const Engine& engine) {
-  trine_embed_options read;
-  if (!ReadStruct(given, &read)) return BadStruct("options");
+  trine_embed_options read{};
+  if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
   EmbedOptions options;
   const auto pooling = PoolingOf(read.pooling, engine);
   if (!pooling.ok()) return pooling.status();

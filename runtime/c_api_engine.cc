@@ -68,8 +68,8 @@ int32_t trine_engine_open(const trine_engine_options* given, trine_engine** engi
     if (engine == nullptr) return NullArgument("engine");
     *engine = nullptr;
     if (given == nullptr) return NullArgument("options");
-    trine_engine_options read;
-    if (!ReadStruct(given, &read)) return BadStruct("options");
+    trine_engine_options read{};
+    if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
     auto options = MakeOptions(read);
     if (!options.ok()) return options.status();
     auto loaded = trine::Engine::Load(*options);

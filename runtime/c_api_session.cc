@@ -31,10 +31,9 @@ trine_sampler_options DefaultSampler() {
 absl::StatusOr<SamplerOptions> MakeSampler(const trine_sampler_options* given) {
   SamplerOptions options;
   if (given == nullptr) return options;
-  if (!PlausibleSize(*given)) return BadStruct("sampler");
   // A shorter struct of an older caller leaves the rest as it is by default.
   trine_sampler_options o = DefaultSampler();
-  std::memcpy(&o, given, std::min<size_t>(given->struct_size, sizeof(o)));
+  if (absl::Status s = ReadStruct("sampler", given, &o); !s.ok()) return s;
   options.seed = o.seed;
   options.temp = o.temperature;
   options.top_k = o.top_k;
@@ -78,8 +77,8 @@ absl::StatusOr<std::shared_ptr<const Constraint>> MakeConstraint(const trine_ses
 
 absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given,
                                            const Engine& engine) {
-  trine_session_options read;
-  if (!ReadStruct(given, &read)) return BadStruct("options");
+  trine_session_options read{};
+  if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
   constexpr uint32_t kKnown =
       TRINE_SESSION_LOGITS_HASH | TRINE_SESSION_IGNORE_END | TRINE_SESSION_SHOW_SPECIAL;
   if (absl::Status s = CheckFlags(read.flags, kKnown); !s.ok()) return s;
@@ -103,9 +102,10 @@ absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given,
 
 absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given) {
   GenerateOptions options;
+  options.collect = false;  // the result has no place for it
   if (given == nullptr) return options;
-  trine_generate_options read;
-  if (!ReadStruct(given, &read)) return BadStruct("options");
+  trine_generate_options read{};
+  if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
   constexpr uint32_t kKnown =
       TRINE_GENERATE_MORE_FOLLOWS | TRINE_GENERATE_LOGPROBS | TRINE_GENERATE_CONTEXT_SHIFT;
   if (absl::Status s = CheckFlags(read.flags, kKnown); !s.ok()) return s;
@@ -114,7 +114,6 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
     if (read.on_token == nullptr) return NullArgument("on_token");
     if (read.n_logprobs < 0) return absl::InvalidArgumentError("n_logprobs is negative");
     options.logprobs = read.n_logprobs;
-    options.keep_logprobs = false;
   }
   options.context_shift = (read.flags & TRINE_GENERATE_CONTEXT_SHIFT) != 0;
   options.keep = read.keep;
@@ -167,7 +166,7 @@ void WriteResult(const Generation& g, trine_generate_result* out) {
   trine_generate_result result{};
   result.finish = FinishNumber(g.finish);
   result.prompt_tokens = g.prompt_tokens;
-  result.generated_tokens = static_cast<int64_t>(g.tokens.size());
+  result.generated_tokens = g.n_tokens;
   result.prompt_ms = g.prompt_ms;
   result.generate_ms = g.generate_ms;
   result.context_shifts = g.context_shifts;
@@ -203,6 +202,8 @@ absl::Status GenerateAll(trine_session* const* handles, size_t count,
     auto one = MakeGenerate(options != nullptr ? options[i] : nullptr);
     if (!one.ok()) return one.status();
     each.push_back(*std::move(one));
+    const trine_generate_result* result = results != nullptr ? results[i] : nullptr;
+    if (result != nullptr && !PlausibleSize(*result)) return BadStruct("result");
   }
   std::vector<Generation> generations(count);
   const absl::Status status = GenerateTogether(*sessions, each, generations);

@@ -33,17 +33,6 @@ bool PlausibleSize(const T& given) {
   return given.struct_size >= sizeof(uint32_t) && given.struct_size % alignof(T) == 0;
 }
 
-// The caller's struct in this library's size; members the caller does not know are 0. False when
-// its struct_size can't be one.
-template <class T>
-bool ReadStruct(const T* given, T* out) {
-  *out = T{};
-  if (given == nullptr) return true;
-  if (!PlausibleSize(*given)) return false;
-  std::memcpy(out, given, std::min<size_t>(given->struct_size, sizeof(T)));
-  return true;
-}
-
 // The other way: no byte beyond the caller's struct_size is written.
 template <class T>
 void WriteStruct(T value, T* out) {
@@ -78,6 +67,28 @@ inline absl::Status BadStruct(const char* name) {
   return absl::InvalidArgumentError(std::string(name) +
                                     ": struct_size is not set, or no size of it");
 }
+// The caller's struct in this library's size; what is in `out` stays for members the caller does
+// not know. What this library does not know must be 0: it can't be honoured.
+template <class T>
+absl::Status ReadStruct(const char* name, const T* given, T* out) {
+  if (given == nullptr) return absl::OkStatus();
+  if (!PlausibleSize(*given)) return BadStruct(name);
+  std::memcpy(out, given, std::min<size_t>(given->struct_size, sizeof(T)));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  const auto is_set = [](unsigned char byte) { return byte != 0; };
+  if (given->struct_size > sizeof(T) &&
+      std::any_of(bytes + sizeof(T), bytes + given->struct_size, is_set)) {
+    return absl::InvalidArgumentError(std::string(name) +
+                                      " has members set that this version does not know");
+  }
+  if constexpr (requires { out->reserved; }) {
+    if (out->reserved != 0) {
+      return absl::InvalidArgumentError(std::string(name) + ": reserved must be 0");
+    }
+  }
+  return absl::OkStatus();
+}
+
 inline absl::Status NullArgument(const char* name) {
   return absl::InvalidArgumentError(std::string(name) + " is NULL");
 }

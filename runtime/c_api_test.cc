@@ -42,13 +42,18 @@ TEST(CApiTest, OlderAndNewerOptionsAreTaken) {
 
   struct {
     trine_detect_options known{};
-    uint64_t unknown = 42;
+    uint64_t unknown = 0;
   } newer;
   newer.known.struct_size = sizeof(newer);
   newer.known.root = "/nowhere/at/all";
   ASSERT_EQ(trine_detect(&newer.known, &text), 0);
   EXPECT_EQ(nlohmann::json::parse(text)["tier"], "cpu-only");
   trine_string_free(text);
+  newer.unknown = 42;  // asks for something that can't be given
+  EXPECT_EQ(trine_detect(&newer.known, &text), 3);
+  newer.unknown = 0;
+  newer.known.reserved = 1;
+  EXPECT_EQ(trine_detect(&newer.known, &text), 3);
 }
 
 TEST(CApiTest, BadArgumentsAreRefused) {

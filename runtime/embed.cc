@@ -30,7 +30,13 @@ class Wave {
                            static_cast<int64_t>(texts[i].size()));
       if (pooling_ != Pooling::kLast) {
         sequences.back()->set_row_observer(
-            [pooler = &poolers.back()](int64_t, std::span<const float> row) { pooler->Add(row); });
+            [pooler = &poolers.back(), next = int64_t{0}](int64_t position,
+                                                          std::span<const float> row) mutable {
+              // A pass that failed half-way is run again, and shows its rows again.
+              if (position != next) return;
+              ++next;
+              pooler->Add(row);
+            });
       }
       if (absl::Status s = sequences.back()->Append(texts[i]); !s.ok()) return s;
     }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
 namespace trine {
@@ -62,6 +63,13 @@ class GenerateLoop {
 
   absl::Status Run() {
     if (absl::Status s = Begin(); !s.ok()) return s;
+    // Also when memory runs out: the session may not keep what belongs to this call.
+    const absl::Cleanup forget = [this] {
+      for (Job& job : jobs_) {
+        job.session->sequence_->set_progress(nullptr);
+        job.session->sequence_->ClearCancel();
+      }
+    };
     absl::Status status;
     while (status.ok()) {
       std::vector<Job*> running;
@@ -183,8 +191,7 @@ class GenerateLoop {
       return absl::OkStatus();
     }
     const bool limited = max >= 0 && !job->options->more_follows;
-    const int64_t tokens_left =
-        limited ? max - static_cast<int64_t>(result.tokens.size()) : ConstraintState::kNoLimit;
+    const int64_t tokens_left = limited ? max - result.n_tokens : ConstraintState::kNoLimit;
     const int32_t n_top = job->options->logprobs;
     const auto token = n_top < 0 ? session.Sample(tokens_left)
                                  : session.SampleWithLogprobs(n_top, &job->sampled, tokens_left);
@@ -195,10 +202,13 @@ class GenerateLoop {
       return absl::OkStatus();
     }
     job->sampled.token = *token;
-    result.tokens.push_back(*token);
-    if (n_top >= 0 && job->options->keep_logprobs) result.logprobs.push_back(job->sampled);
+    ++result.n_tokens;
+    if (job->options->collect) {
+      result.tokens.push_back(*token);
+      if (n_top >= 0) result.logprobs.push_back(job->sampled);
+    }
     session.detokenizer_.Push(*token, &job->piece);
-    if (max >= 0 && static_cast<int64_t>(result.tokens.size()) >= max) {
+    if (max >= 0 && result.n_tokens >= max) {
       result.finish = FinishReason::kLength;
     }
     return absl::OkStatus();
@@ -226,7 +236,7 @@ class GenerateLoop {
 
   static void Emit(Job* job, std::string_view text) {
     if (text.empty()) return;
-    job->result->text.append(text);
+    if (job->options->collect) job->result->text.append(text);
     if (!job->options->on_text || job->caller_has_enough) return;
     EndIf(!job->options->on_text(text), job);
   }
@@ -235,8 +245,6 @@ class GenerateLoop {
   void End() {
     for (Job& job : jobs_) {
       Session& session = *job.session;
-      session.sequence_->set_progress(nullptr);
-      session.sequence_->ClearCancel();
       const FinishReason finish = job.result->finish;
       session.text_goes_on_ = job.options->more_follows && finish != FinishReason::kEndOfText &&
                               finish != FinishReason::kStopString;

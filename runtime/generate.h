@@ -31,6 +31,7 @@ struct Generation {
   std::string text;
   std::vector<int32_t> tokens;         // an end-of-generation token is not among them
   std::vector<SampleResult> logprobs;  // one per token, where they were asked for
+  int64_t n_tokens = 0;                // as many, collected or not
   FinishReason finish = FinishReason::kNone;
   int64_t context_shifts = 0;
   bool complete = true;       // with a constraint: the answer is a whole text of it, not a cut one
@@ -43,7 +44,9 @@ struct GenerateOptions {
   int64_t max_tokens = 256;  // 0: the prompt is read; -1: until the context is full
   // With each token its log-probability and those of the n best; -1: none.
   int32_t logprobs = -1;
-  bool keep_logprobs = true;  // in the result; false where on_token is enough
+  // Text, tokens and log-probabilities are kept in the result; false where the callbacks are
+  // enough.
+  bool collect = true;
   // Where the context is full: the first `keep` tokens stay, half of the others go, and what is
   // left is read again at its new place (docs/numerics.md, "Context shift"). Without it the
   // generation ends there.

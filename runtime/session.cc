@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace trine {
 
 Session::Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop)
@@ -144,6 +146,11 @@ absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result,
   const std::span<const float> logits = sequence_->logits();
   if (logits.empty()) {
     return absl::FailedPreconditionError("there are no logits to sample from: evaluate first");
+  }
+  // Before anything is drawn: a token that has no place must not move the sampler on.
+  if (sequence_->size() >= sequence_->max_context()) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the context of ", sequence_->max_context(), " is full"));
   }
   const std::vector<int32_t>& tokens = sequence_->tokens();
   for (; accepted_ < sequence_->size(); ++accepted_) {

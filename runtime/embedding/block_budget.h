@@ -18,8 +18,9 @@ class BlockBudget {
   BlockBudget& operator=(const BlockBudget&) = delete;
 
   // Takes the blocks of as many texts as fit, in the order given, and says how many texts that is:
-  // at least one, waited for where need be. Who waits goes before those that come later. No size is
-  // more than the whole budget.
+  // at least one, waited for where need be. Whoever waits for room goes
+  // before those that come later, so that a long text has its turn. No size is more than the whole
+  // budget.
   size_t Take(std::span<const int64_t> sizes);
   void GiveBack(int64_t blocks);
 

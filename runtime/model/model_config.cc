@@ -28,7 +28,7 @@ void ReadSizes(ConfigKeys& keys, ModelConfig* c) {
                absl::StrCat(keys.Name("attention.head_count"), " is ", c->n_heads,
                             ", no multiple of the ", c->n_kv_heads, " key-value heads"));
   const int64_t derived = c->n_embd / c->n_heads;
-  if (!keys.Has("attention.key_length")) {
+  if (!keys.Has("attention.key_length") || !keys.Has("attention.value_length")) {
     keys.Require(c->n_embd % c->n_heads == 0,
                  absl::StrCat(keys.Name("embedding_length"), " is ", c->n_embd,
                               ", no multiple of the ", c->n_heads, " heads"));

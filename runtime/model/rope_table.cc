@@ -20,6 +20,7 @@ double Floor(double x) {
 class YarnMix {
  public:
   explicit YarnMix(const RopeConfig& config) {
+    if (config.scaling != RopeScalingType::kYarn) return;
     const double last = static_cast<double>(config.dims - 1);
     low_ = std::max(0.0, Floor(PairWithTurns(config, config.yarn.beta_fast)));
     high_ = std::min(last, -Floor(-PairWithTurns(config, config.yarn.beta_slow)));
@@ -47,13 +48,14 @@ class YarnMix {
 RopeTable::RopeTable(const RopeConfig& config, const std::vector<float>& factors)
     : magnitude_(config.magnitude) {
   const double log_base = exact_double::Log(config.base);
+  const YarnMix mix(config);
   const int64_t pairs = config.dims / 2;
   for (int64_t i = 0; i < pairs; ++i) {
     const double exponent = static_cast<double>(2 * i) / static_cast<double>(config.dims);
     const double own = exact_double::Exp(-(exponent * log_base));
     double frequency = own * config.position_scale;
     if (config.scaling == RopeScalingType::kYarn) {
-      const double share = YarnMix(config).Share(i);
+      const double share = mix.Share(i);
       frequency = frequency * (1.0 - share) + own * share;
     }
     if (!factors.empty())

@@ -145,6 +145,19 @@ TEST_F(CApiGenerateTest, OlderCallersAreTakenAsTheyAre) {
   EXPECT_EQ(result.context_shifts, 77);
 }
 
+TEST_F(CApiGenerateTest, AResultWithoutASizeIsRefusedBeforeAnythingIsDone) {
+  api::Session session = Open();
+  trine_generate_result result{};
+  trine_failure why{};
+  why.struct_size = sizeof(why);
+  size_t before = 0, after = 0;
+  trine_session_tokens(session.get(), nullptr, 0, &before);
+  EXPECT_EQ(trine_generate(session.get(), nullptr, &result, &why), kInvalidArgument);
+  EXPECT_THAT(why.message, HasSubstr("result"));
+  trine_session_tokens(session.get(), nullptr, 0, &after);
+  EXPECT_EQ(before, after);
+}
+
 TEST_F(CApiGenerateTest, NonsenseIsRefused) {
   const api::Session session = Open();
   const auto generate = [&](auto spoil) {

@@ -82,7 +82,7 @@ TEST_F(LogprobsTest, AskingForThemChangesNoToken) {
   EXPECT_LT(b.logprobs[0].logprob, 0);
   EXPECT_TRUE(b.logprobs[0].top.empty());
   const auto untold = Open();
-  options.keep_logprobs = false;
+  options.collect = false;
   ASSERT_TRUE(Generate(untold.get(), options, &b).ok());
   EXPECT_TRUE(b.logprobs.empty());
 }

@@ -118,17 +118,16 @@ Json LogprobsJson(const Tokenizer& tokenizer, const std::vector<SampleResult>& t
 }
 
 Json ResultJson(const GenerateArguments& a, const Session& session, const Generation& g) {
-  Json json = {
-      {"text", g.text},
-      {"tokens", g.tokens},
-      {"finish_reason", FinishReasonName(g.finish)},
-      {"timings",
-       {{"prompt_tokens", g.prompt_tokens},
-        {"prompt_ms", g.prompt_ms},
-        {"prompt_per_second", PerSecond(g.prompt_tokens, g.prompt_ms)},
-        {"generated_tokens", g.tokens.size()},
-        {"generate_ms", g.generate_ms},
-        {"generate_per_second", PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms)}}}};
+  Json json = {{"text", g.text},
+               {"tokens", g.tokens},
+               {"finish_reason", FinishReasonName(g.finish)},
+               {"timings",
+                {{"prompt_tokens", g.prompt_tokens},
+                 {"prompt_ms", g.prompt_ms},
+                 {"prompt_per_second", PerSecond(g.prompt_tokens, g.prompt_ms)},
+                 {"generated_tokens", g.n_tokens},
+                 {"generate_ms", g.generate_ms},
+                 {"generate_per_second", PerSecond(g.n_tokens, g.generate_ms)}}}};
   if (IsConstrained(a.constraint)) json["complete"] = g.complete;
   if (a.logits_hash) json["logits_hash"] = session.logits_hash().Text();
   if (a.context_shift) json["context_shifts"] = g.context_shifts;
@@ -175,9 +174,9 @@ void PrintAll(const std::vector<Generation>& results) {
 
 void PrintSpeed(const Generation& g) {
   if (isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "\nprompt: %lld tokens, %.1f/s; generated: %zu tokens, %.1f/s\n",
+  std::fprintf(stderr, "\nprompt: %lld tokens, %.1f/s; generated: %lld tokens, %.1f/s\n",
                static_cast<long long>(g.prompt_tokens), PerSecond(g.prompt_tokens, g.prompt_ms),
-               g.tokens.size(), PerSecond(static_cast<int64_t>(g.tokens.size()), g.generate_ms));
+               static_cast<long long>(g.n_tokens), PerSecond(g.n_tokens, g.generate_ms));
 }
 
 absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
@@ -233,6 +232,7 @@ int Generate(const GenerateArguments& a) {
   Progress progress("reading the prompt");
   GenerateOptions options;
   options.max_tokens = a.n_predict;
+  options.collect = !streams;  // what has been written needs not be kept: it may have no end
   options.logprobs = a.logprobs;
   options.context_shift = a.context_shift;
   options.keep = a.keep;

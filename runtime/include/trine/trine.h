@@ -151,7 +151,8 @@ typedef struct trine_embed_options {
   uint32_t pooling;  /* TRINE_POOLING_... */
   int32_t normalize; /* TRINE_NORMALIZE_... */
   uint32_t reserved;
-  /* Texts that are done, on the calling thread; another value than 0 ends it: CANCELLED. */
+  /* Texts that are done, on the calling thread; another value than 0 ends it: CANCELLED. Asked when
+   * the texts that went through the model together are done, at most max_sequences of them. */
   int32_t (*on_progress)(void* user, int64_t done, int64_t total);
   void* user;
 } trine_embed_options;
