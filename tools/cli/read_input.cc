@@ -10,6 +10,11 @@
 #include "runtime/tokenizer/utf8.h"
 
 namespace trine {
+namespace {
+
+constexpr size_t kMaxInputBytes = size_t{256} << 20;
+
+}  // namespace
 
 void AddPromptOptions(CLI::App* command, const std::string& what, PromptSource* source) {
   auto* text = command
@@ -36,7 +41,13 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
   };
   std::string text;
   char piece[1 << 16];
-  while (const size_t n = std::fread(piece, 1, sizeof(piece), file)) text.append(piece, n);
+  while (const size_t n = std::fread(piece, 1, sizeof(piece), file)) {
+    if (text.size() + n > kMaxInputBytes) {
+      return absl::OutOfRangeError(
+          absl::StrCat(path, ": it has more than ", kMaxInputBytes >> 20, " MiB, or no end"));
+    }
+    text.append(piece, n);
+  }
   if (std::ferror(file) != 0) return failed("it can't be read");
   return text;
 }
