@@ -188,6 +188,7 @@ class Terminal {
     while (true) {
       const size_t at = shown_.find(text);
       if (at != std::string::npos) {
+        before_ = shown_.substr(0, at);
         shown_.erase(0, at + text.size());
         return true;
       }
@@ -231,11 +232,14 @@ class Terminal {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   const std::string& shown() const { return shown_; }
+  // What was shown before the text that the last Wait found.
+  const std::string& before() const { return before_; }
 
  private:
   int master_ = -1;
   pid_t pid_ = -1;
   std::string shown_;
+  std::string before_;
 };
 
 TEST_F(ChatCliTest, OnATerminalLinesAreEditedAndRemembered) {
@@ -280,11 +284,19 @@ TEST_F(ChatCliTest, ALongLineCanBePasted) {
   text += "End.";
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(terminal.Paste("/system " + text + "\r"));
-  ASSERT_TRUE(terminal.Wait("End.")) << "the part around the cursor is shown";
+  ASSERT_TRUE(terminal.Wait("End."));
   ASSERT_TRUE(terminal.Wait("\n"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   ASSERT_TRUE(terminal.Wait("> "));
-  terminal.Type("/save " + File("a.json") + "\r/exit\r");
+  // Of the line out of the history, the part around the cursor is shown.
+  terminal.Type("\x10");
+  ASSERT_TRUE(terminal.Wait("End."));
+  EXPECT_LT(terminal.before().size(), 200u);
+  terminal.Type("\x01");
+  ASSERT_TRUE(terminal.Wait("/system Gr"));
+  ASSERT_TRUE(terminal.Wait("\x1b[K"));
+  EXPECT_LT(terminal.before().size(), 200u);
+  terminal.Type("\x0b/save " + File("a.json") + "\r/exit\r");
   EXPECT_EQ(terminal.ExitCode(), 0);
   EXPECT_EQ(Saved("a.json")[0]["content"], text);
 }
