@@ -22,14 +22,17 @@ constexpr uint64_t kMaxChunk = 1u << 30;
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
   struct stat st {};
+  const bool replaces = stat(path.c_str(), &st) == 0;
   // Renaming would put a file in the place of a device or a pipe.
-  if (stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode)) {
+  if (replaces && !S_ISREG(st.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is there and is not a regular file, so it is not replaced"));
   }
+  // Nobody may read the new file who could not read the old one.
+  const mode_t mode = replaces ? st.st_mode & 0666 : 0666;
   for (int i = 0; i < kAttempts; ++i) {
     std::string temporary = absl::StrCat(path, ".tmp-", getpid(), "-", i);
-    const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd >= 0) {
       return std::unique_ptr<OutputFile>(new OutputFile(path, std::move(temporary), fd));
     }

@@ -14,7 +14,14 @@ namespace trine {
 absl::Span<const ModelShape> PublishedPresets();
 absl::Span<const ModelShape> TinyPresets();  // named tiny-ARCHITECTURE or tiny-ARCHITECTURE-WHAT
 
-// NOT_FOUND lists what there is.
+// Shorter names that go with a family.
+struct PresetAlias {
+  std::string_view alias;
+  std::string_view name;  // of a published preset
+};
+absl::Span<const PresetAlias> PresetAliases();
+
+// By name or alias. NOT_FOUND lists what there is.
 absl::StatusOr<ModelShape> FindPreset(std::string_view name);
 
 }  // namespace trine

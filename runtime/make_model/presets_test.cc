@@ -46,6 +46,10 @@ TEST(PresetsTest, EveryPresetCanBePlanned) {
     }
   }
   EXPECT_EQ(FindPreset("qwen3-4b")->embd, 2560);
+  for (const PresetAlias& alias : PresetAliases()) {
+    EXPECT_TRUE(names.insert(std::string(alias.alias)).second) << alias.alias;
+    EXPECT_EQ(FindPreset(alias.alias)->name, alias.name);
+  }
   const auto unknown = FindPreset("qwen9");
   EXPECT_TRUE(absl::IsNotFound(unknown.status()));
   EXPECT_NE(unknown.status().message().find("qwen3-4b"), absl::string_view::npos);

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -69,6 +70,35 @@ TEST_F(ChatCliTest, MessagesOfSeveralLines) {
   EXPECT_EQ(saved[2]["content"], "three\n\nfour");
 }
 
+TEST_F(ChatCliTest, TheEndOfTheInputEndsAMessageOfSeveralLines) {
+  for (const char* lines : {"\"\"\"\\nhello\\nyou\\n", "hello\\\\\\nyou\\\\\\n"}) {
+    const Output output =
+        Chat(lines, "--chat-template '{{ raise_exception(messages[0].content) }}'");
+    EXPECT_EQ(output.code, 1) << lines;
+    EXPECT_EQ(output.errors, "trine: hello\\x0ayou\n") << lines;
+  }
+}
+
+TEST_F(ChatCliTest, WhatWasSavedOutlivesAFullDisk) {
+  const std::string more(2000, 'x');
+  const Output output =
+      Shell("ulimit -f 1; printf '/system Be kind.\n/save " + File("a.json") + "\n/system " + more +
+            "\n/save " + File("a.json") + "\n' | '" TRINE_PROGRAM "' chat");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_EQ(output.errors, "trine: " + File("a.json") + ": cannot be written: File too large\n");
+  EXPECT_EQ(Saved("a.json"), json::array({{{"role", "system"}, {"content", "Be kind."}}}));
+  EXPECT_EQ(Leftovers(), 0);
+}
+
+TEST_F(ChatCliTest, WhatIsSavedStaysPrivate) {
+  std::ofstream(folder_ / "a.json") << "[]";
+  fs::permissions(folder_ / "a.json", fs::perms::owner_read | fs::perms::owner_write);
+  EXPECT_EQ(Chat("/system x\\n/save " + File("a.json") + "\\n").code, 0);
+  EXPECT_EQ(Saved("a.json").size(), 1u);
+  EXPECT_EQ(fs::status(folder_ / "a.json").permissions(),
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(ChatCliTest, EveryAnswerIsHeldToAGrammar) {
   const Output output = Chat("What is the capital of France?\\nHello\\n/regen\\n",
                              "--grammar 'root ::= \"blue\" | \"green\" [0-9]'");
@@ -104,6 +134,8 @@ TEST_F(ChatCliTest, RefusesWhatIsWrong) {
   EXPECT_THAT(Chat("/load /nosuch\\n").errors, HasSubstr("/nosuch: it can"));
   EXPECT_THAT(Chat("/regen\\n").errors, HasSubstr("no answer"));
   EXPECT_THAT(Chat("\\377\\n").errors, HasSubstr("UTF-8"));
+  EXPECT_EQ(Chat("/system \\377\\n").code, 1);
+  EXPECT_THAT(Chat("/system \\377\\n").errors, HasSubstr("the system message"));
   EXPECT_THAT(Chat("x\\n", "--chat-template '{% if %}'").errors, HasSubstr("line 1, column 7"));
   EXPECT_THAT(Chat("x\\n", "--chat-template '{{ raise_exception(\"Not today\") }}'").errors,
               HasSubstr("trine: Not today\n"));
@@ -156,6 +188,7 @@ class Terminal {
     while (true) {
       const size_t at = shown_.find(text);
       if (at != std::string::npos) {
+        before_ = shown_.substr(0, at);
         shown_.erase(0, at + text.size());
         return true;
       }
@@ -168,6 +201,26 @@ class Terminal {
       shown_.append(bytes, static_cast<size_t>(n));
     }
   }
+  // Faster than anybody types. What is shown meanwhile is read, so that nobody waits for the other;
+  // false when a minute was not enough.
+  bool Paste(std::string keys) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!keys.empty() && std::chrono::steady_clock::now() < end) {
+      pollfd ready{master_, POLLIN | POLLOUT, 0};
+      if (poll(&ready, 1, 1000) <= 0) continue;
+      if ((ready.revents & POLLIN) != 0) {
+        char bytes[4096];
+        const ssize_t n = read(master_, bytes, sizeof(bytes));
+        if (n > 0) shown_.append(bytes, static_cast<size_t>(n));
+      }
+      if ((ready.revents & POLLOUT) != 0) {
+        const ssize_t n = write(master_, keys.data(), std::min<size_t>(keys.size(), 512));
+        if (n > 0) keys.erase(0, static_cast<size_t>(n));
+      }
+      if ((ready.revents & POLLHUP) != 0) return false;
+    }
+    return keys.empty();
+  }
   int ExitCode() {
     int status = 0;
     // What it still writes must not hold it up.
@@ -179,11 +232,14 @@ class Terminal {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   const std::string& shown() const { return shown_; }
+  // What was shown before the text that the last Wait found.
+  const std::string& before() const { return before_; }
 
  private:
   int master_ = -1;
   pid_t pid_ = -1;
   std::string shown_;
+  std::string before_;
 };
 
 TEST_F(ChatCliTest, OnATerminalLinesAreEditedAndRemembered) {
@@ -215,6 +271,56 @@ TEST_F(ChatCliTest, CtrlCStopsAnAnswerAndThenLeaves) {
   ASSERT_TRUE(terminal.Wait("> "));
   terminal.Type("half a line\x03");
   ASSERT_TRUE(terminal.Wait("^C"));
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("\x03");
+  EXPECT_EQ(terminal.ExitCode(), 0);
+}
+
+TEST_F(ChatCliTest, ALongLineCanBePasted) {
+  Terminal terminal({"--temp", "0"});
+  ASSERT_TRUE(terminal.Wait("> "));
+  std::string text;
+  while (text.size() < 20000) text += "Gr\u00fc\u00dfe, \u4e16\u754c. ";
+  text += "End.";
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(terminal.Paste("/system " + text + "\r"));
+  ASSERT_TRUE(terminal.Wait("End."));
+  ASSERT_TRUE(terminal.Wait("\n"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+  ASSERT_TRUE(terminal.Wait("> "));
+  // Of the line out of the history, the part around the cursor is shown.
+  terminal.Type("\x10");
+  ASSERT_TRUE(terminal.Wait("End."));
+  EXPECT_LT(terminal.before().size(), 200u);
+  terminal.Type("\x01");
+  ASSERT_TRUE(terminal.Wait("/system Gr"));
+  ASSERT_TRUE(terminal.Wait("\x1b[K"));
+  EXPECT_LT(terminal.before().size(), 200u);
+  terminal.Type("\x0b/save " + File("a.json") + "\r/exit\r");
+  EXPECT_EQ(terminal.ExitCode(), 0);
+  EXPECT_EQ(Saved("a.json")[0]["content"], text);
+}
+
+TEST_F(ChatCliTest, CtrlCDropsAMessageOfSeveralLines) {
+  Terminal terminal({"--temp", "0", "-n", "1"});
+  ASSERT_TRUE(terminal.Wait("> "));
+  const std::string half[] = {"\"\"\"block", "goes on\\"};
+  for (const std::string& line : half) {
+    for (const char* typed : {"", "more"}) {
+      terminal.Type(line + "\r");
+      ASSERT_TRUE(terminal.Wait(". ")) << line;
+      terminal.Type(typed + std::string("\x03"));
+      ASSERT_TRUE(terminal.Wait("^C")) << line;
+      ASSERT_TRUE(terminal.Wait("> ")) << line;
+    }
+  }
+  terminal.Type("/stats\r");
+  EXPECT_TRUE(terminal.Wait("0 messages")) << terminal.shown();
+  ASSERT_TRUE(terminal.Wait("> "));
+  terminal.Type("\"\"\"whole\r");
+  ASSERT_TRUE(terminal.Wait(". "));
+  terminal.Type("\x04");
+  EXPECT_TRUE(terminal.Wait("[read ")) << "Ctrl-D ends it: " << terminal.shown();
   ASSERT_TRUE(terminal.Wait("> "));
   terminal.Type("\x03");
   EXPECT_EQ(terminal.ExitCode(), 0);

@@ -52,6 +52,22 @@ class CliFixture : public ::testing::Test {
     return Shell(environment + " '" TRINE_PROGRAM "' " + arguments);
   }
 
+  // Runs the command, which writes the file `out`, and sends it the signal once it has begun to.
+  Output SignalWhileWriting(const std::string& signal, const std::string& arguments,
+                            const std::string& out) {
+    return Shell("( '" TRINE_PROGRAM "' " + arguments + " & pid=$!; while [ -z \"$(ls " + out +
+                 ".tmp-* 2>/dev/null)\" ] && kill -0 $pid; do sleep 0.02; done; kill -" + signal +
+                 " $pid; wait $pid )");
+  }
+  // Unfinished files.
+  int Leftovers() const {
+    int count = 0;
+    for (const auto& entry : fs::directory_iterator(folder_)) {
+      count += entry.path().string().find(".tmp-") != std::string::npos;
+    }
+    return count;
+  }
+
   fs::path folder_;
 };
 

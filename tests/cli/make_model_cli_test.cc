@@ -9,6 +9,7 @@
 namespace trine {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -64,6 +65,34 @@ TEST_F(MakeModelCliTest, SplitsListsAndRehearses) {
   const Output rehearsed = Trine("make-model --like llama-3.1-8b --type q4_k_m --dry-run");
   EXPECT_EQ(rehearsed.code, 0) << rehearsed.errors;
   EXPECT_THAT(rehearsed.text, HasSubstr("8.03B parameters, 4.6 GiB"));
+}
+
+TEST_F(MakeModelCliTest, WhateverEndsItLeavesNothing) {
+  for (const char* signal : {"TERM", "HUP"}) {
+    const Output output = SignalWhileWriting(
+        signal, "make-model --like llama-3.2-1b -t 1 " + Path("cut.gguf"), Path("cut.gguf"));
+    EXPECT_EQ(output.code, 130) << signal << output.errors;
+    EXPECT_FALSE(fs::exists(Path("cut.gguf"))) << signal;
+    EXPECT_EQ(Leftovers(), 0) << signal;
+  }
+}
+
+TEST_F(MakeModelCliTest, ALimitOnFileSizesLeavesNothing) {
+  const Output output = Shell("ulimit -f 100; '" TRINE_PROGRAM "' make-model --like tiny-qwen3 " +
+                              Path("large.gguf"));
+  EXPECT_EQ(output.code, 1) << output.errors;
+  EXPECT_THAT(output.errors, HasSubstr("File too large"));
+  EXPECT_EQ(Leftovers(), 0);
+}
+
+TEST_F(MakeModelCliTest, KnowsModelsByTheirFamily) {
+  EXPECT_THAT(Trine("make-model --like qwen3-moe --dry-run").text,
+              HasSubstr("qwen3-30b-a3b, 30.53B parameters"));
+  EXPECT_THAT(Trine("make-model --like qwen2-moe --dry-run").text,
+              HasSubstr("qwen1.5-moe-a2.7b, 14.32B parameters"));
+  const Output list = Trine("make-model --list");
+  EXPECT_THAT(list.text, ContainsRegex("qwen3-30b-a3b +qwen3moe .*qwen3-moe\n"));
+  EXPECT_THAT(list.text, ContainsRegex("qwen1.5-moe-a2.7b +qwen2moe .*qwen2-moe\n"));
 }
 
 TEST_F(MakeModelCliTest, RefusesInOneLine) {

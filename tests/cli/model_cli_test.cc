@@ -210,6 +210,16 @@ TEST_F(ModelCliTest, InterruptingEndsCleanly) {
   EXPECT_THAT(output.code, AnyOf(0, 124, 130));
 }
 
+TEST_F(ModelCliTest, AnInterruptThatIsIgnoredStaysSo) {
+  const std::string text = (folder_ / "text").string();
+  // A shell that is not interactive starts what runs in the background so.
+  const Output output =
+      Shell("( '" TRINE_PROGRAM "' generate -p x -n 64 --ignore-eos --no-display-prompt >" + text +
+            " & pid=$!; while [ ! -s " + text +
+            " ] && kill -0 $pid; do sleep 0.02; done; kill -INT $pid; wait $pid )");
+  EXPECT_EQ(output.code, 0) << output.errors;
+}
+
 // The most memory the program had in use, in KiB; -1 when it failed.
 long PeakMemoryKib(const std::vector<const char*>& arguments) {
   const pid_t pid = fork();

@@ -1,4 +1,5 @@
 // trine quantize as a user meets it, with the model that comes along.
+#include <signal.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -29,15 +30,6 @@ class QuantizeCliTest : public CliFixture {
     EXPECT_EQ(std::count(output.errors.begin(), output.errors.end(), '\n'), 1) << output.errors;
     EXPECT_FALSE(fs::exists(Out())) << arguments;
   }
-  // Files beside the one a test expects.
-  int Leftovers() const {
-    int count = 0;
-    for (const auto& entry : fs::directory_iterator(folder_)) {
-      count += entry.path().string().find(".tmp-") != std::string::npos;
-    }
-    return count;
-  }
-
   const std::string model_ = TRINE_SHIPPED_MODEL;
 };
 
@@ -112,16 +104,24 @@ TEST_F(QuantizeCliTest, AFullDiskLeavesNothing) {
 }
 
 TEST_F(QuantizeCliTest, AnInterruptLeavesNothing) {
-  const std::string command =
-      "'" TRINE_PROGRAM "' quantize --allow-requantize -t 1 " + model_ + " " + Out() + " Q2_K";
-  const std::string temporary = Out() + ".tmp-*";
-  const Output output =
-      Shell("( " + command + " & pid=$!; while [ -z \"$(ls " + temporary +
-            " 2>/dev/null)\" ]; do sleep 0.02; done; kill -TERM $pid; wait $pid )");
+  const Output output = SignalWhileWriting(
+      "TERM", "quantize --allow-requantize -t 1 " + model_ + " " + Out() + " Q2_K", Out());
   EXPECT_EQ(output.code, 130) << output.errors;
   EXPECT_THAT(output.errors, HasSubstr("cancelled"));
   EXPECT_FALSE(fs::exists(Out()));
   EXPECT_EQ(Leftovers(), 0);
+}
+
+TEST_F(QuantizeCliTest, UnderNohupAHangUpMeansNothing) {
+  struct sigaction ignored {
+  }, before{};
+  ignored.sa_handler = SIG_IGN;
+  sigaction(SIGHUP, &ignored, &before);  // what is run has it from here
+  const Output output = SignalWhileWriting(
+      "HUP", "quantize --allow-requantize -t 1 " + model_ + " " + Out() + " Q2_K", Out());
+  sigaction(SIGHUP, &before, nullptr);
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_TRUE(fs::exists(Out()));
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ trine share/doc/trine/changelog.gz$
 trine share/doc/trine/packaging.md$
 trine-backends libexec/trine/trine-probe$
 trine-backends lib/(.*-linux-gnu.*/)?trine/plugins/libtrine-backend-cpu.so$
+libtrine0.1 lib/(.*-linux-gnu.*/)?libtrine.so.0.1 ->
 libtrine-dev include/trine/trine.h$
 libtrine-dev lib/(.*-linux-gnu.*/)?libtrine.so ->
 libtrine-dev lib/(.*-linux-gnu.*/)?pkgconfig/trine.pc$
@@ -83,9 +84,9 @@ LIST
 trine trine-backends (= $version)
 trine libabsl
 trine-backends libc6
-libtrine0 trine-backends (= $version)
-libtrine0 libabsl
-libtrine-dev libtrine0 (= $version)
+libtrine0.1 trine-backends (= $version)
+libtrine0.1 libabsl
+libtrine-dev libtrine0.1 (= $version)
 LIST
 }
 

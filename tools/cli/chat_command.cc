@@ -20,6 +20,7 @@
 #include "tools/cli/line_reader.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/sampling_arguments.h"
+#include "tools/cli/signals.h"
 
 namespace trine {
 namespace {
@@ -36,7 +37,8 @@ constexpr char kHelp[] =
     "/help            this\n"
     "/exit            leave; so does Ctrl-D, and Ctrl-C on an empty line\n"
     "A \\ at the end of a line: the message goes on. \"\"\": it goes on until the next \"\"\".\n"
-    "Ctrl-C stops an answer. A message that begins with / is written with //.\n";
+    "Ctrl-C stops an answer, or drops a message; Ctrl-D ends one of several lines.\n"
+    "A message that begins with / is written with //.\n";
 
 struct Arguments {
   EngineArguments engine;
@@ -86,32 +88,43 @@ class Chat {
   const char* Dim() const { return colours_ ? "\x1b[2m" : ""; }
   const char* Plain() const { return colours_ ? "\x1b[0m" : ""; }
 
-  // False when there is none any more.
-  bool ReadLine(const char* sign, std::string* line) {
+  LineReader::Outcome ReadLine(const char* sign, std::string* line) {
+    return reader_.Read(std::string(Bold()) + sign + Plain(), DisplayWidth(sign), line);
+  }
+
+  // False when there is none any more. A message that is interrupted is forgotten.
+  bool ReadMessage(std::string* message) {
     while (true) {
-      const std::string prompt = std::string(Bold()) + sign + Plain();
-      const auto outcome = reader_.Read(prompt, DisplayWidth(sign), line);
-      if (outcome == LineReader::Outcome::kLine) return true;
-      if (outcome == LineReader::Outcome::kEnd || line->empty()) return false;
+      const auto outcome = ReadLine("> ", message);
+      if (outcome == LineReader::Outcome::kLine) {
+        if (ReadRest(message)) return true;
+      } else if (outcome == LineReader::Outcome::kEnd || message->empty()) {
+        return false;
+      }
     }
   }
 
-  bool ReadMessage(std::string* message) {
-    if (!ReadLine("> ", message)) return false;
+  // The lines that belong to a message besides its first, until it or the input ends. False when it
+  // is interrupted.
+  bool ReadRest(std::string* message) {
     const bool block = message->rfind("\"\"\"", 0) == 0;
     if (block) message->erase(0, 3);
-    while (true) {
-      const size_t end = block ? message->find("\"\"\"") : std::string::npos;
-      if (end != std::string::npos) {
-        message->resize(end);
-        return true;
+    for (size_t line = 0;;) {
+      if (block) {
+        const size_t end = message->find("\"\"\"", line);
+        if (end != std::string::npos) {
+          message->resize(end);
+          return true;
+        }
+      } else {
+        if (message->empty() || message->back() != '\\') return true;
+        message->pop_back();
       }
-      const bool goes_on = !message->empty() && message->back() == '\\';
-      if (!block && !goes_on) return true;
-      if (!block) message->pop_back();
       std::string more;
-      if (!ReadLine(". ", &more)) return !block;
+      const auto outcome = ReadLine(". ", &more);
+      if (outcome != LineReader::Outcome::kLine) return outcome == LineReader::Outcome::kEnd;
       if (!block || !message->empty()) *message += '\n';
+      line = message->size();
       *message += more;
     }
   }
@@ -140,9 +153,10 @@ class Chat {
     last_ = Generation();
     interrupted = 0;
     interruptible = &conversation_->session();
-    const auto before = std::signal(SIGINT, OnInterrupt);
-    const absl::Status status = ask(options);
-    std::signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
+    const absl::Status status = [&] {
+      const ScopedSignals interrupt({SIGINT}, OnInterrupt);
+      return ask(options);
+    }();
     interruptible = nullptr;
     progress.Clear();
     if (!status.ok()) return Report(status);
@@ -188,7 +202,8 @@ class Chat {
     } else if (name == "/regen") {
       Answer([&](const GenerateOptions& options) { return conversation_->Again(options, &last_); });
     } else if (name == "/system") {
-      conversation_->SetSystem(rest);
+      const absl::Status status = conversation_->SetSystem(rest);
+      if (!status.ok()) Report(status);
     } else if (name == "/stats") {
       PrintStats();
     } else if (name == "/help") {
@@ -231,7 +246,7 @@ absl::StatusOr<std::unique_ptr<Conversation>> Open(const Arguments& a, Engine* e
   if (!session.ok()) return session.status();
   auto conversation = std::make_unique<Conversation>(*std::move(session), *std::move(chat),
                                                      *std::move(chat_options));
-  conversation->SetSystem(a.chat.system_prompt);
+  if (absl::Status s = conversation->SetSystem(a.chat.system_prompt); !s.ok()) return s;
   return conversation;
 }
 

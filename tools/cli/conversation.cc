@@ -1,18 +1,17 @@
 #include "tools/cli/conversation.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/chat_messages.h"
+#include "runtime/gguf/output_file.h"
 #include "runtime/set_tokens.h"
 #include "runtime/template/budget.h"
 #include "runtime/template/print.h"
 #include "runtime/tokenizer/utf8.h"
 #include "tools/cli/read_input.h"
+#include "tools/cli/signals.h"
 
 namespace trine {
 namespace {
@@ -23,9 +22,11 @@ std::string_view RoleOf(const jinja::Value& message) {
 
 }  // namespace
 
-void Conversation::SetSystem(const std::string& text) {
+absl::Status Conversation::SetSystem(const std::string& text) {
+  if (absl::Status s = ValidateUtf8(text, "the system message"); !s.ok()) return s;
   if (!messages_.empty() && RoleOf(messages_[0]) == "system") messages_.erase(messages_.begin());
   if (!text.empty()) messages_.insert(messages_.begin(), ChatMessage("system", text));
+  return absl::OkStatus();
 }
 
 void Conversation::Reset() {
@@ -75,12 +76,14 @@ absl::Status Conversation::Save(const std::string& path) const {
       jinja::AppendJson(jinja::Value::OfList(messages_), style, budget, &json);
   if (!written.ok()) return written;
   json.Append("\n", false);
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool done = file != nullptr;
-  if (done) done = std::fwrite(json.bytes().data(), 1, json.size(), file) == json.size();
-  if (file != nullptr && std::fclose(file) != 0) done = false;
-  if (done) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(errno)));
+  // A limit on file sizes is an error like a full disk: neither costs what was saved before.
+  const ScopedSignals file_size({SIGXFSZ}, SIG_IGN);
+  const auto file = gguf::OutputFile::Create(path);
+  if (!file.ok()) return file.status();
+  absl::Status status = (*file)->Append(json.bytes().data(), json.size());
+  if (status.ok()) status = (*file)->Close();
+  if (status.ok()) status = (*file)->Publish();
+  return status;
 }
 
 absl::Status Conversation::Load(const std::string& path) {

@@ -21,7 +21,7 @@ class Conversation {
       : session_(std::move(session)), chat_(std::move(chat)), options_(std::move(options)) {}
 
   // "": none. The rest of the conversation stays.
-  void SetSystem(const std::string& text);
+  absl::Status SetSystem(const std::string& text);
   // Back to the system message.
   void Reset();
 
@@ -31,7 +31,7 @@ class Conversation {
   // The last answer once more. FAILED_PRECONDITION when there is none.
   absl::Status Again(const GenerateOptions& options, Generation* answer);
 
-  // The messages as JSON.
+  // The messages as JSON. A file that is there is replaced by a whole one, or not at all.
   absl::Status Save(const std::string& path) const;
   absl::Status Load(const std::string& path);
 

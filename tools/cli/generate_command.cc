@@ -24,6 +24,7 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/read_input.h"
 #include "tools/cli/sampling_arguments.h"
+#include "tools/cli/signals.h"
 #include "unistd.h"
 
 namespace trine {
@@ -251,9 +252,10 @@ int Generate(const GenerateArguments& a) {
   std::vector<Session*> pointers;
   for (const auto& session : *sessions) pointers.push_back(session.get());
   interruptible = pointers;
-  const auto before = std::signal(SIGINT, OnInterrupt);
-  const absl::Status status = GenerateTogether(pointers, all, results);
-  std::signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
+  const absl::Status status = [&] {
+    const ScopedSignals interrupt({SIGINT}, OnInterrupt);
+    return GenerateTogether(pointers, all, results);
+  }();
   interruptible = {};
   progress.Clear();
   if (!status.ok()) return Complain(status);

@@ -10,18 +10,6 @@ namespace {
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-size_t Before(const std::string& text, size_t at) {
-  if (at > 0) --at;
-  while (at > 0 && IsContinuation(text[at])) --at;
-  return at;
-}
-
-size_t After(const std::string& text, size_t at) {
-  if (at < text.size()) ++at;
-  while (at < text.size() && IsContinuation(text[at])) ++at;
-  return at;
-}
-
 struct Range {
   uint32_t first, last;
 };
@@ -43,13 +31,25 @@ bool In(const Range (&ranges)[N], uint32_t c) {
 
 }  // namespace
 
+size_t CharacterBefore(std::string_view text, size_t at) {
+  if (at > 0) --at;
+  while (at > 0 && IsContinuation(text[at])) --at;
+  return at;
+}
+
+size_t CharacterAfter(std::string_view text, size_t at) {
+  if (at < text.size()) ++at;
+  while (at < text.size() && IsContinuation(text[at])) ++at;
+  return at;
+}
+
 void LineBuffer::Insert(std::string_view text) {
   text_.insert(cursor_, text);
   cursor_ += text.size();
 }
 
-void LineBuffer::Left() { cursor_ = Before(text_, cursor_); }
-void LineBuffer::Right() { cursor_ = After(text_, cursor_); }
+void LineBuffer::Left() { cursor_ = CharacterBefore(text_, cursor_); }
+void LineBuffer::Right() { cursor_ = CharacterAfter(text_, cursor_); }
 
 void LineBuffer::WordLeft() {
   while (cursor_ > 0 && text_[cursor_ - 1] == ' ') --cursor_;
@@ -62,12 +62,12 @@ void LineBuffer::WordRight() {
 }
 
 void LineBuffer::Backspace() {
-  const size_t begin = Before(text_, cursor_);
+  const size_t begin = CharacterBefore(text_, cursor_);
   text_.erase(begin, cursor_ - begin);
   cursor_ = begin;
 }
 
-void LineBuffer::Delete() { text_.erase(cursor_, After(text_, cursor_) - cursor_); }
+void LineBuffer::Delete() { text_.erase(cursor_, CharacterAfter(text_, cursor_) - cursor_); }
 
 void LineBuffer::DeleteWord() {
   const size_t end = cursor_;

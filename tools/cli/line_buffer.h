@@ -45,6 +45,10 @@ class LineBuffer {
   std::string typed_;
 };
 
+// Where the character before, and behind, a place between characters begins, and ends.
+size_t CharacterBefore(std::string_view text, size_t at);
+size_t CharacterAfter(std::string_view text, size_t at);
+
 // Columns of a terminal the text takes.
 int DisplayWidth(std::string_view text);
 

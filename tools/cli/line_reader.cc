@@ -1,5 +1,6 @@
 #include "tools/cli/line_reader.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
@@ -51,6 +52,12 @@ bool ReadByte(char* byte) {
   }
 }
 
+// Whether more is there already: of a pasted text only the end is worth drawing.
+bool InputWaits() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, 0) > 0;
+}
+
 // The rest of a character that begins with `first`; nothing that is no UTF-8.
 std::string ReadCharacter(char first) {
   std::string character(1, first);
@@ -81,26 +88,29 @@ LineReader::Outcome LineReader::ReadPlain(std::string* line) {
   return Outcome::kLine;
 }
 
-// One row: of a line that is longer, the part around the cursor.
+// One row: of a line that is longer, the part around the cursor. Looks at no more than it shows.
 void LineReader::Draw(const std::string& prompt, int columns) const {
   const int room = std::max(TerminalColumns() - columns - 1, 1);
-  std::string_view text = buffer_.text();
-  size_t cursor = buffer_.cursor();
-  while (cursor > 0 && DisplayWidth(text.substr(0, cursor)) > room) {
-    const size_t bytes = NextUtf8(text).bytes;
-    text.remove_prefix(bytes);
-    cursor -= bytes;
+  const std::string_view text = buffer_.text();
+  size_t begin = buffer_.cursor();
+  int before = 0;  // columns from there to the cursor
+  while (begin > 0) {
+    const size_t previous = CharacterBefore(text, begin);
+    const int width = DisplayWidth(text.substr(previous, begin - previous));
+    if (before + width > room) break;
+    before += width;
+    begin = previous;
   }
-  size_t shown = 0;
-  for (int width = 0; shown < text.size();) {
-    const size_t bytes = NextUtf8(text.substr(shown)).bytes;
-    width += DisplayWidth(text.substr(shown, bytes));
-    if (width > room) break;
-    shown += bytes;
+  size_t end = buffer_.cursor();
+  for (int shown = before; end < text.size();) {
+    const size_t next = CharacterAfter(text, end);
+    shown += DisplayWidth(text.substr(end, next - end));
+    if (shown > room) break;
+    end = next;
   }
-  std::printf("\r%s%.*s\x1b[K\r", prompt.c_str(), static_cast<int>(shown), text.data());
-  const int right = columns + DisplayWidth(text.substr(0, cursor));
-  if (right > 0) std::printf("\x1b[%dC", right);
+  std::printf("\r%s%.*s\x1b[K\r", prompt.c_str(), static_cast<int>(end - begin),
+              text.data() + begin);
+  if (columns + before > 0) std::printf("\x1b[%dC", columns + before);
   std::fflush(stdout);
 }
 
@@ -143,7 +153,7 @@ LineReader::Outcome LineReader::Edit(const std::string& prompt, int columns, std
   const RawMode raw;
   buffer_.Clear();
   while (true) {
-    Draw(prompt, columns);
+    if (!InputWaits()) Draw(prompt, columns);
     char key = 0;
     if (!ReadByte(&key)) return Outcome::kEnd;
     switch (key) {
@@ -155,6 +165,7 @@ LineReader::Outcome LineReader::Edit(const std::string& prompt, int columns, std
         *line = buffer_.Take();
         return Outcome::kLine;
       case kCtrlC:
+        Draw(prompt, columns);
         std::printf("^C\n");
         *line = buffer_.text();
         return Outcome::kInterrupted;

@@ -1,7 +1,6 @@
 // trine make-model: a model of random weights in the shape of a real one.
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -24,6 +23,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
 #include "tools/cli/text_table.h"
 
 namespace trine {
@@ -46,9 +46,6 @@ struct MakeModelArguments {
   bool list = false;
   bool dry_run = false;
 };
-
-volatile std::sig_atomic_t interrupted = 0;
-void OnInterrupt(int) { interrupted = 1; }
 
 // "500M", "2G": tensor data of one file.
 absl::StatusOr<uint64_t> ParseSize(const std::string& text) {
@@ -102,14 +99,22 @@ std::string FormatCount(uint64_t parameters) {
   return n >= 1e9 ? absl::StrFormat("%.2fB", n * 1e-9) : absl::StrFormat("%.2fM", n * 1e-6);
 }
 
+std::string AliasOf(const ModelShape& shape) {
+  for (const PresetAlias& alias : PresetAliases()) {
+    if (alias.name == shape.name) return std::string(alias.alias);
+  }
+  return "";
+}
+
 int List() {
-  TextTable table({"name", "architecture", "parameters", "size", "bits per weight"});
+  TextTable table({"name", "architecture", "parameters", "size", "bits per weight", "also called"});
   for (const auto& presets : {PublishedPresets(), TinyPresets()}) {
     for (const ModelShape& shape : presets) {
       const absl::StatusOr<ModelPlan> plan = PlanModel(shape, {});
       if (!plan.ok()) return Complain(plan.status());
       table.Add({shape.name, shape.architecture, FormatCount(plan->parameters),
-                 FormatBytes(plan->bytes), absl::StrFormat("%.2f", plan->BitsPerWeight())});
+                 FormatBytes(plan->bytes), absl::StrFormat("%.2f", plan->BitsPerWeight()),
+                 AliasOf(shape)});
     }
   }
   std::fputs(table.Format("").c_str(), stdout);
@@ -119,13 +124,11 @@ int List() {
 absl::Status MakeWithProgress(const ModelShape& shape, const MakeModelOptions& options,
                               const std::string& path) {
   Progress progress("making " + path);
-  const auto before = std::signal(SIGINT, OnInterrupt);
-  const absl::Status status = MakeModel(shape, options, path, [&](double fraction) {
+  const InterruptFlag interrupt;
+  return MakeModel(shape, options, path, [&](double fraction) {
     progress.Update(fraction);
-    return interrupted == 0;
+    return !interrupt.raised();
   });
-  std::signal(SIGINT, before == SIG_ERR ? SIG_DFL : before);
-  return status;
 }
 
 int Make(const MakeModelArguments& a) {

@@ -1,7 +1,6 @@
 // trine quantize: a model file with fewer bits for its weights.
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
 #include "tools/cli/text_table.h"
 
 namespace trine {
@@ -51,27 +51,6 @@ struct QuantizeArguments {
   std::string in;
   std::string out;  // "" for a dry run without one
   std::string type;
-};
-
-volatile std::sig_atomic_t interrupted = 0;
-void OnInterrupt(int) { interrupted = 1; }
-
-// While it lives, signals that would end the program only set `interrupted`, so that unfinished
-// files are removed, and a limit on file sizes is an error like a full disk.
-class ScopedSignals {
- public:
-  ScopedSignals() {
-    for (const int number : kEnding) std::signal(number, OnInterrupt);
-    std::signal(SIGXFSZ, SIG_IGN);
-  }
-  ~ScopedSignals() {
-    for (const int number : kEnding) std::signal(number, SIG_DFL);
-  }
-  ScopedSignals(const ScopedSignals&) = delete;
-  ScopedSignals& operator=(const ScopedSignals&) = delete;
-
- private:
-  static constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP};
 };
 
 // Sorts out IN, OUT, TYPE and THREADS.
@@ -198,7 +177,7 @@ int Quantize(QuantizeArguments a) {
   QuantizeResult result;
   double seconds = 0;
   if (!a.dry_run) {
-    const ScopedSignals signals;
+    const InterruptFlag interrupt;
     Progress progress("quantising");
     quantize::QuantizeOptions run;
     run.threads = static_cast<uint32_t>(
@@ -206,7 +185,7 @@ int Quantize(QuantizeArguments a) {
     run.measure_errors = a.verbose;
     run.progress = [&](double fraction) {
       progress.Update(fraction);
-      return interrupted == 0;
+      return !interrupt.raised();
     };
     const auto start = std::chrono::steady_clock::now();
     auto done = quantize::Quantize(**file, *plan, a.out, run);

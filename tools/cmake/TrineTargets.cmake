@@ -26,9 +26,12 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo)
 endif()
-# Line tables are what a stack trace needs; full debug information is a third more to compile.
+# Line tables are what a stack trace needs; full debug information is a third more to compile. Flags
+# that are not CMake's own are somebody's choice, and stay.
 foreach(language C CXX)
-  set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+  if(CMAKE_${language}_FLAGS_RELWITHDEBINFO STREQUAL "-O2 -g -DNDEBUG")
+    set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
+  endif()
 endforeach()
 
 find_program(TRINE_CCACHE ccache)
