@@ -36,7 +36,11 @@ absl::StatusOr<ChatTemplate> LoadChatTemplate(const ChatArguments& arguments,
     return ChatTemplate::FromSource(arguments.chat_template, tokenizer);
   }
   auto source = ReadWholeFile(arguments.chat_template);
-  if (!source.ok()) return source.status();
+  if (!source.ok()) {
+    return absl::Status(source.status().code(),
+                        absl::StrCat("--chat-template ", source.status().message(),
+                                     ": it is a file or a template; no templates have names here"));
+  }
   return ChatTemplate::FromSource(*std::move(source), tokenizer);
 }
 

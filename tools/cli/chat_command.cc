@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -62,10 +63,12 @@ double PerSecond(double n, double ms) { return ms > 0 ? 1000.0 * n / ms : 0; }
 
 class Chat {
  public:
-  Chat(std::unique_ptr<Conversation> conversation, int64_t n_predict)
-      : conversation_(std::move(conversation)), n_predict_(n_predict) {
+  Chat(std::unique_ptr<Conversation> conversation, int64_t n_predict, bool constrained)
+      : conversation_(std::move(conversation)), n_predict_(n_predict), constrained_(constrained) {
     const char* no_color = std::getenv("NO_COLOR");
-    colours_ = reader_.terminal() && (no_color == nullptr || *no_color == '\0');
+    const char* term = std::getenv("TERM");
+    colours_ = reader_.terminal() && (no_color == nullptr || *no_color == '\0') &&
+               (term == nullptr || std::strcmp(term, "dumb") != 0);
   }
 
   int Run(const std::string& first_message) {
@@ -161,7 +164,9 @@ class Chat {
     progress.Clear();
     if (!status.ok()) return Report(status);
     std::printf("\n");
-    if (last_.finish == FinishReason::kContextFull) {
+    std::fflush(stdout);
+    // A constrained answer that is whole was closed in time.
+    if (last_.finish == FinishReason::kContextFull && !(constrained_ && last_.complete)) {
       std::fprintf(stderr,
                    "trine: the context is full: /reset begins anew; -c takes a larger one\n");
     }
@@ -199,6 +204,7 @@ class Chat {
     const std::string rest = begin == std::string::npos ? "" : line.substr(begin);
     if (name == "/reset") {
       conversation_->Reset();
+      last_ = Generation();
     } else if (name == "/regen") {
       Answer([&](const GenerateOptions& options) { return conversation_->Again(options, &last_); });
     } else if (name == "/system") {
@@ -215,13 +221,16 @@ class Chat {
           name == "/save" ? conversation_->Save(rest) : conversation_->Load(rest);
       if (!status.ok()) Report(status);
     } else {
-      Report(absl::InvalidArgumentError(name + ": /help says what there is"));
+      Report(absl::InvalidArgumentError(name == "/save" || name == "/load"
+                                            ? name + " needs the name of a file"
+                                            : name + ": /help says what there is"));
     }
     std::fflush(stdout);
   }
 
   std::unique_ptr<Conversation> conversation_;
   const int64_t n_predict_;
+  const bool constrained_;
   LineReader reader_;
   bool colours_ = false;
   bool leave_ = false;
@@ -259,7 +268,8 @@ int RunChat(const Arguments& a) {
   if (!engine.ok()) return Complain(engine.status());
   auto conversation = Open(a, engine->get());
   if (!conversation.ok()) return Complain(conversation.status());
-  return Chat(*std::move(conversation), a.n_predict).Run(a.first_message);
+  return Chat(*std::move(conversation), a.n_predict, IsConstrained(a.constraint))
+      .Run(a.first_message);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ absl::Status Conversation::SetSystem(const std::string& text) {
 void Conversation::Reset() {
   const bool system = !messages_.empty() && RoleOf(messages_[0]) == "system";
   messages_.resize(system ? 1 : 0);
+  session_->Truncate(0);
 }
 
 absl::Status Conversation::Answer(const GenerateOptions& options, Generation* answer) {

@@ -90,7 +90,7 @@ int EmbedTexts(EmbedArguments a) {
   options.normalize = a.normalize;
   if (!a.pooling.empty()) {
     const auto pooling = ParsePooling(a.pooling);
-    if (!pooling.ok()) return Complain(pooling.status());
+    if (!pooling.ok()) return ComplainOfArguments(pooling.status());
     options.pooling = *pooling;
   }
   a.engine.embeddings = true;

@@ -120,4 +120,10 @@ int Complain(const absl::Status& status) {
   return 1;
 }
 
+int ComplainOfArguments(const absl::Status& status) {
+  std::fprintf(stderr, "trine: %s (see --help)\n",
+               Printable(std::string(status.message())).c_str());
+  return 2;
+}
+
 }  // namespace trine

@@ -48,6 +48,8 @@ std::string NotEmpty(const std::string& text);
 
 // "trine: message" on stderr; returns the exit code of a failure.
 int Complain(const absl::Status& status);
+// The same for what the command line itself got wrong.
+int ComplainOfArguments(const absl::Status& status);
 
 }  // namespace trine
 

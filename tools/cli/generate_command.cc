@@ -275,11 +275,12 @@ int Generate(const GenerateArguments& a) {
   if (!a.json && !results[0].complete) {
     std::fprintf(stderr, "trine: the answer was cut before it was complete: -n takes more\n");
   }
-  if (a.n_predict >= 0 && results[0].finish == FinishReason::kContextFull) {
-    std::fprintf(stderr,
-                 "trine: the context of %lld is full: -c takes more, --context-shift goes on by "
-                 "dropping the oldest\n",
-                 static_cast<long long>((*engine)->context()));
+  const bool closed = IsConstrained(a.constraint) && results[0].complete;
+  if (a.n_predict >= 0 && results[0].finish == FinishReason::kContextFull && !closed) {
+    std::fprintf(
+        stderr, "trine: the context of %lld is full: -c takes more%s\n",
+        static_cast<long long>((*engine)->context()),
+        IsConstrained(a.constraint) ? "" : ", --context-shift goes on by dropping the oldest");
   }
   return interrupted != 0 ? kInterrupted : 0;
 }

@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string_view>
 
 #include "runtime/tokenizer/utf8.h"
+#include "tools/cli/signals.h"
 
 namespace trine {
 namespace {
@@ -20,11 +23,22 @@ constexpr char kCtrlA = 1, kCtrlB = 2, kCtrlC = 3, kCtrlD = 4, kCtrlE = 5, kCtrl
                kCtrlK = 11, kCtrlL = 12, kCtrlN = 14, kCtrlP = 16, kCtrlU = 21, kCtrlW = 23,
                kEscape = 27, kBackspace = 127;
 
+termios terminal_before{};
+
+// A terminal must not stay as it is when the program is ended from outside.
+void EndAfterRestoring(int number) {
+  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
 // Keys come one by one, unseen, and Ctrl-C is one of them, as long as this lives.
 class RawMode {
  public:
   RawMode() {
     if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    terminal_before = before_;
+    ending_.emplace(std::initializer_list<int>{SIGTERM, SIGHUP}, EndAfterRestoring);
     termios raw = before_;
     raw.c_iflag &= ~static_cast<tcflag_t>(BRKINT | ICRNL | INPCK | ISTRIP | IXON);
     raw.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | IEXTEN | ISIG);
@@ -41,6 +55,7 @@ class RawMode {
  private:
   termios before_{};
   bool set_ = false;
+  std::optional<ScopedSignals> ending_;
 };
 
 // False at the end of the input.

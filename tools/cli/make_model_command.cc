@@ -31,6 +31,9 @@ namespace {
 
 constexpr int kInterrupted = 130;
 constexpr uint32_t kMaxThreads = 256;
+constexpr int64_t kMaxLayers = 512;
+constexpr int64_t kMaxVocabulary = int64_t{1} << 22;
+constexpr int64_t kMaxContext = int64_t{1} << 30;
 
 struct MakeModelArguments {
   std::string like;
@@ -40,7 +43,7 @@ struct MakeModelArguments {
   int64_t layers = 0;  // 0 in these: as the model has it
   int64_t vocab = 0;
   int64_t ctx = 0;
-  uint64_t seed = 1;
+  int64_t seed = 1;
   uint32_t threads = 0;
   bool pure = false;
   bool list = false;
@@ -77,7 +80,7 @@ absl::StatusOr<ModelShape> WantedShape(const MakeModelArguments& a) {
 
 absl::StatusOr<MakeModelOptions> WantedOptions(const MakeModelArguments& a) {
   MakeModelOptions options;
-  options.seed = a.seed;
+  options.seed = static_cast<uint64_t>(a.seed);
   options.threads =
       a.threads != 0 ? a.threads : std::clamp(std::thread::hardware_concurrency(), 1u, kMaxThreads);
   if (!a.type.empty()) {
@@ -134,16 +137,15 @@ absl::Status MakeWithProgress(const ModelShape& shape, const MakeModelOptions& o
 int Make(const MakeModelArguments& a) {
   if (a.list) return List();
   if (a.like.empty() || (a.out.empty() && !a.dry_run)) {
-    Complain(absl::InvalidArgumentError(
+    return ComplainOfArguments(absl::InvalidArgumentError(
         "make-model needs --like NAME and the file to write; --list shows the names"));
-    return 2;
   }
   const absl::StatusOr<ModelShape> shape = WantedShape(a);
-  if (!shape.ok()) return Complain(shape.status());
+  if (!shape.ok()) return ComplainOfArguments(shape.status());
   const absl::StatusOr<MakeModelOptions> options = WantedOptions(a);
-  if (!options.ok()) return Complain(options.status());
+  if (!options.ok()) return ComplainOfArguments(options.status());
   const absl::StatusOr<ModelPlan> plan = PlanModel(*shape, *options);
-  if (!plan.ok()) return Complain(plan.status());
+  if (!plan.ok()) return ComplainOfArguments(plan.status());
   const auto start = std::chrono::steady_clock::now();
   if (!a.dry_run) {
     const absl::Status status = MakeWithProgress(*shape, *options, a.out);
@@ -181,12 +183,13 @@ void AddMakeModelCommand(CLI::App* app, Run* run) {
           ->check(NotEmpty);
   command->add_flag("--pure", a->pure, "That type for every matrix, no mix")->needs(type);
   command->add_option("--layers", a->layers, "Layers, instead of the model's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kMaxLayers));
   command->add_option("--vocab", a->vocab, "Size of the vocabulary, instead of the model's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kMaxVocabulary));
   command->add_option("--ctx", a->ctx, "Context that the file states, instead of the model's")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, kMaxContext));
   command->add_option("-s,--seed", a->seed, "Same seed, same bytes, on every machine")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
   command->add_option("-t,--threads", a->threads, "Threads (default: all processors)")
       ->check(CLI::Range(1u, kMaxThreads));

@@ -35,8 +35,8 @@ constexpr int64_t kMaxThreads = 1024;
 
 struct QuantizeArguments {
   // As they stand: a dry run may have no OUT, and THREADS may be left out.
-  std::string first, second;
-  std::optional<std::string> third, fourth;
+  std::string first;
+  std::optional<std::string> second, third, fourth;
   int64_t threads = 0;
   std::string output_type;
   std::string embedding_type;
@@ -55,7 +55,8 @@ struct QuantizeArguments {
 
 // Sorts out IN, OUT, TYPE and THREADS.
 absl::Status ReadWords(QuantizeArguments* a) {
-  std::vector<std::string> words = {a->first, a->second};
+  std::vector<std::string> words = {a->first};
+  if (a->second) words.push_back(*a->second);
   if (a->third) words.push_back(*a->third);
   if (a->fourth) words.push_back(*a->fourth);
   int64_t threads = 0;
@@ -65,12 +66,18 @@ absl::Status ReadWords(QuantizeArguments* a) {
         return absl::InvalidArgumentError(
             absl::StrCat(threads, " threads: expected 1 to ", kMaxThreads));
       }
-      if (a->threads == 0) a->threads = threads;
+      if (a->threads != 0 && a->threads != threads) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("-t says ", a->threads, " threads, the last word ", threads));
+      }
+      a->threads = threads;
       words.pop_back();
     }
   }
   if (words.size() != 3 && !(words.size() == 2 && a->dry_run)) {
-    return absl::InvalidArgumentError("expected IN OUT TYPE, and perhaps a number of threads");
+    return absl::InvalidArgumentError(
+        a->dry_run ? "expected IN TYPE, perhaps OUT before the type, and a number of threads"
+                   : "expected IN OUT TYPE, and perhaps a number of threads");
   }
   a->in = words.front();
   a->type = words.back();
@@ -154,7 +161,7 @@ int Quantize(QuantizeArguments a) {
   quantize::PlanOptions options;
   absl::Status status = ReadWords(&a);
   if (status.ok()) status = ReadTypes(a, &options);
-  if (!status.ok()) return Complain(status);
+  if (!status.ok()) return ComplainOfArguments(status);
   options.pure = a.pure;
   options.allow_requantize = a.allow_requantize;
   options.leave_output = a.leave_output;
@@ -219,8 +226,8 @@ void AddQuantizeCommand(CLI::App* app, Run* run) {
       app->add_subcommand("quantize", "Write a model file anew, with fewer bits for its weights");
   command->footer(TypeList());
   command->add_option("IN", a->first, "A GGUF file, or any part of a split one")->required();
-  command->add_option("OUT", a->second, "The file to write")->required();
-  command->add_option("TYPE", a->third, "One of the types below");
+  command->add_option("OUT", a->second, "The file to write; with --dry-run it may be left out");
+  command->add_option("TYPE", a->third, "One of the types below; always needed");
   command->add_option("THREADS", a->fourth, "As -t");
   command->add_option("-t,--threads", a->threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(int64_t{0}, kMaxThreads))
