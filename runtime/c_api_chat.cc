@@ -73,10 +73,11 @@ int32_t trine_session_append_chat(trine_session* session, const char* messages, 
     const trine::Engine& engine = session->session->engine();
     const auto rendered = Render(engine, messages, bytes, *read);
     if (!rendered.ok()) return rendered.status();
-    const auto tokens = trine::EncodeChat(*engine.tokenizer(), *rendered);
+    const bool replace = (read->flags & TRINE_CHAT_REPLACE) != 0;
+    const bool at_start = replace || session->session->sequence().size() == 0;
+    const auto tokens = trine::EncodeChat(*engine.tokenizer(), *rendered, at_start);
     if (!tokens.ok()) return tokens.status();
-    if ((read->flags & TRINE_CHAT_REPLACE) != 0)
-      return trine::SetTokens(session->session.get(), *tokens);
+    if (replace) return trine::SetTokens(session->session.get(), *tokens);
     return session->session->Append(*tokens);
   });
 }

@@ -63,8 +63,8 @@ std::vector<size_t> FindCuts(const Tokenizer& tokenizer, const jinja::Text& text
 
 }  // namespace
 
-absl::StatusOr<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
-                                                const jinja::Text& text) {
+absl::StatusOr<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const jinja::Text& text,
+                                                bool at_start) {
   std::vector<size_t> cuts = FindCuts(tokenizer, text);
   cuts.push_back(text.size());
   std::vector<int32_t> tokens;
@@ -72,13 +72,13 @@ absl::StatusOr<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
   for (const size_t cut : cuts) {
     const std::string_view run = std::string_view(text.bytes()).substr(begin, cut - begin);
     const auto ids = tokenizer.Encode(
-        run, {.add_special = false, .parse_special = true, .at_start = begin == 0});
+        run, {.add_special = false, .parse_special = true, .at_start = at_start && begin == 0});
     if (!ids.ok()) return ids.status();
     tokens.insert(tokens.end(), ids->begin(), ids->end());
     begin = cut;
   }
   // Many templates write the BOS themselves.
-  if (tokenizer.adds_bos() && (tokens.empty() || tokens[0] != tokenizer.bos())) {
+  if (at_start && tokenizer.adds_bos() && (tokens.empty() || tokens[0] != tokenizer.bos())) {
     tokens.insert(tokens.begin(), tokenizer.bos());
   }
   return tokens;

@@ -12,6 +12,7 @@ namespace trine {
 namespace {
 
 using jinja::Dict;
+using jinja::Given;
 using jinja::Text;
 using jinja::Value;
 using Kind = Value::Kind;
@@ -44,8 +45,8 @@ Value ReadArguments(const Value& call) {
   Dict with_arguments = function->dict();
   with_arguments.Set(Text("arguments"), *read);
   Dict out = call.dict();
-  out.Set(Text("function"), Value::OfDict(std::move(with_arguments)));
-  return Value::OfDict(std::move(out));
+  out.Set(Text("function"), Given::OfDict(std::move(with_arguments)));
+  return Given::OfDict(std::move(out));
 }
 
 absl::StatusOr<Value> NormalizeMessage(const Value& message) {
@@ -68,9 +69,9 @@ absl::StatusOr<Value> NormalizeMessage(const Value& message) {
   if (calls != nullptr && calls->is(Kind::kList)) {
     std::vector<Value> read;
     for (const Value& call : calls->list()) read.push_back(ReadArguments(call));
-    out.Set(Text("tool_calls"), Value::OfList(std::move(read)));
+    out.Set(Text("tool_calls"), Given::OfList(std::move(read)));
   }
-  Value value = Value::OfDict(std::move(out));
+  Value value = Given::OfDict(std::move(out));
   // Arguments nested in arguments: each was within the limit, together they need not be.
   if (value.height() >= jinja::kMaxHeight) return absl::InvalidArgumentError("is nested too deep");
   return value;
@@ -82,7 +83,7 @@ Value ChatMessage(std::string_view role, std::string_view content) {
   Dict message;
   message.Set(Text("role"), Value::String(role, true));
   message.Set(Text("content"), Value::String(content, true));
-  return Value::OfDict(std::move(message));
+  return Given::OfDict(std::move(message));
 }
 
 absl::StatusOr<Value> NormalizeMessages(const Value& messages) {
@@ -98,7 +99,7 @@ absl::StatusOr<Value> NormalizeMessages(const Value& messages) {
     }
     out.push_back(*std::move(normal));
   }
-  return Value::OfList(std::move(out));
+  return Given::OfList(std::move(out));
 }
 
 absl::StatusOr<Value> ParseMessages(std::string_view json) {

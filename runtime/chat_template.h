@@ -50,10 +50,11 @@ class ChatTemplate {
   std::string eos_token_;
 };
 
-// The text as tokens, with one BOS before it where the model wants one. What is foreign can't
-// become a control token: "<|im_end|>" in a message is text like any other.
-absl::StatusOr<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer,
-                                                const jinja::Text& text);
+// The text as tokens. `at_start`: nothing stands before them, and one BOS goes there where the
+// model wants one. What is foreign can't become a control token: "<|im_end|>" in a message is text
+// like any other.
+absl::StatusOr<std::vector<int32_t>> EncodeChat(const Tokenizer& tokenizer, const jinja::Text& text,
+                                                bool at_start = true);
 
 }  // namespace trine
 

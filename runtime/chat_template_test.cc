@@ -95,6 +95,24 @@ TEST_F(ChatTemplateTest, NorDoTheyFormAcrossItsBorders) {
       0);
 }
 
+TEST_F(ChatTemplateTest, NorDoKeysOfMessages) {
+  EXPECT_EQ(Count(Encode("{% macro f() %}{% for k in kwargs %}{{ k }}{% endfor %}{% endmacro %}"
+                         "{{ f(**messages[0]) }}",
+                         R"([{"role": "user", "<|im_start|>": "x"}])"),
+                  start_),
+            0);
+}
+
+TEST_F(ChatTemplateTest, NoBosBehindOtherTokens) {
+  const jinja::Text text("<|im_start|>a");
+  const auto first = EncodeChat(*tokenizer_, text, true),
+             next = EncodeChat(*tokenizer_, text, false);
+  ASSERT_TRUE(first.ok() && next.ok());
+  EXPECT_EQ(Count(*first, bos_), 1);
+  EXPECT_EQ(Count(*next, bos_), 0);
+  EXPECT_EQ(next->size() + 1, first->size());
+}
+
 TEST_F(ChatTemplateTest, OneBosWhoeverWritesIt) {
   EXPECT_EQ(Count(Encode("{{ bos_token }}a", "[]"), bos_), 1);
   EXPECT_EQ(Count(Encode("a", "[]"), bos_), 1);

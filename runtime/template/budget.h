@@ -4,6 +4,9 @@
 #define TRINE_RUNTIME_TEMPLATE_BUDGET_H_
 
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +40,10 @@ class Budget {
     if (bytes <= limits_.memory && memory_ <= limits_.memory) return absl::OkStatus();
     return TooMuch("the template makes more than ", limits_.memory, " bytes");
   }
+  // A text that is being made grew from `before`, as its memory() tells.
+  absl::Status Grown(const Text& text, size_t before) {
+    return Allocate(static_cast<int64_t>(text.memory() - before));
+  }
   // A text that is written grew to `size`, by `added`.
   absl::Status Output(size_t size, size_t added) {
     if (static_cast<int64_t>(size) > limits_.output) {
@@ -46,6 +53,17 @@ class Budget {
     return Work(static_cast<int64_t>(added));
   }
 
+  // Into an expression, a block, a filter called by a filter. RESOURCE_EXHAUSTED where that is too
+  // deep; else Leave() must follow.
+  absl::Status Enter() {
+    if (depth_ >= limits_.depth) {
+      return TooMuch("the template goes more than ", limits_.depth, " levels deep");
+    }
+    ++depth_;
+    return absl::OkStatus();
+  }
+  void Leave() { --depth_; }
+
   // Values that hold something, paid for.
   absl::StatusOr<Value> String(Text text) {
     if (absl::Status s = Allocate(kValueBytes + static_cast<int64_t>(text.memory())); !s.ok()) {
@@ -54,32 +72,50 @@ class Budget {
     return Value::String(std::move(text));
   }
   absl::StatusOr<Value> OfList(std::vector<Value> items) {
-    const Value list = Value::OfList(std::move(items));
-    if (absl::Status s = Hold(list); !s.ok()) return s;
-    return list;
+    const int64_t bytes = kValueBytes + kItemBytes * static_cast<int64_t>(items.size());
+    if (absl::Status s = Allocate(bytes); !s.ok()) return s;
+    return NotTooHigh(Value::OfList(std::move(items)));
   }
+  // The entries were paid for by Set.
   absl::StatusOr<Value> OfDict(Dict dict) {
-    const Value value = Value::OfDict(std::move(dict));
-    if (absl::Status s = Hold(value); !s.ok()) return s;
-    return value;
+    if (absl::Status s = Allocate(kValueBytes); !s.ok()) return s;
+    return NotTooHigh(Value::OfDict(std::move(dict)));
+  }
+  absl::StatusOr<Value> OfNamespace(std::shared_ptr<Namespace> members) {
+    if (absl::Status s = Allocate(kValueBytes); !s.ok()) return s;
+    return Value::OfNamespace(std::move(members));
+  }
+  // `height`: of what the function holds.
+  absl::StatusOr<Value> OfFunction(Function function, int height = 0) {
+    if (absl::Status s = Allocate(2 * kValueBytes); !s.ok()) return s;
+    return NotTooHigh(Value::OfFunction(std::move(function), height));
+  }
+  // An entry of a dict that is being made. Nothing is copied before it is paid for.
+  absl::Status Set(const Text& key, Value value, Dict* dict) {
+    const int64_t bytes = 2 * static_cast<int64_t>(key.memory());  // once in the index
+    if (absl::Status s = Work(bytes); !s.ok()) return s;
+    if (absl::Status s = Allocate(kValueBytes + bytes); !s.ok()) return s;
+    dict->Set(key, std::move(value));
+    return absl::OkStatus();
   }
 
   const Limits& limits() const { return limits_; }
 
  private:
   static constexpr int64_t kBytesPerStep = 32;
-  static constexpr int64_t kValueBytes = 64;
+  // What an object takes, and what an item of a list does, with the room vectors grow into.
+  static constexpr int64_t kValueBytes = 128;
+  static constexpr int64_t kItemBytes = 48;
 
-  absl::Status Hold(const Value& value) {
-    if (value.height() > kMaxHeight) {
-      return TooMuch("the template nests lists more than ", kMaxHeight, " deep");
-    }
-    return Allocate(kValueBytes * (1 + value.size()));
+  static absl::StatusOr<Value> NotTooHigh(Value value) {
+    if (value.height() <= kMaxHeight) return value;
+    return TooMuch("the template nests lists more than ", kMaxHeight, " deep");
   }
 
   Limits limits_;
   int64_t steps_ = 0;
   int64_t memory_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace trine::jinja

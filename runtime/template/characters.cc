@@ -69,13 +69,22 @@ size_t CountCharacters(std::string_view text) {
   return text.size() - static_cast<size_t>(std::count_if(text.begin(), text.end(), IsContinuation));
 }
 
-std::vector<size_t> CharacterOffsets(std::string_view text) {
-  std::vector<size_t> offsets;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (!IsContinuation(text[i])) offsets.push_back(i);
+size_t Forward(std::string_view text, size_t at, int64_t n) {
+  for (; n > 0 && at < text.size(); --n) {
+    do {
+      ++at;
+    } while (at < text.size() && IsContinuation(text[at]));
   }
-  offsets.push_back(text.size());
-  return offsets;
+  return at;
+}
+
+size_t Backward(std::string_view text, size_t at, int64_t n) {
+  for (; n > 0 && at > 0; --n) {
+    do {
+      --at;
+    } while (at > 0 && IsContinuation(text[at]));
+  }
+  return at;
 }
 
 bool IsSpace(uint32_t c) {

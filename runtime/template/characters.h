@@ -6,15 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "runtime/template/text.h"
 
 namespace trine::jinja {
 
 size_t CountCharacters(std::string_view text);
-// Where each character begins, and where the last one ends.
-std::vector<size_t> CharacterOffsets(std::string_view text);
+// The byte that lies `n` characters behind the character at `at`; the end where there are not so
+// many.
+size_t Forward(std::string_view text, size_t at, int64_t n);
+// The same towards the beginning.
+size_t Backward(std::string_view text, size_t at, int64_t n);
 
 // Of Unicode, and the byte order mark.
 bool IsSpace(uint32_t code_point);

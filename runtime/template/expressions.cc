@@ -30,12 +30,12 @@ std::string Describe(const Expr& expr) {
 
 absl::StatusOr<Value> Interpreter::Evaluate(const Expr& expr, Scope& scope) {
   absl::Status status = budget_.Step();
-  if (status.ok()) status = Enter();
+  if (status.ok()) status = budget_.Enter();
   if (!status.ok()) {
     if (!error_offset_) error_offset_ = expr.offset;
     return status;
   }
-  const absl::Cleanup leave = [this] { Leave(); };
+  const absl::Cleanup leave = [this] { budget_.Leave(); };
   Result result = EvaluateInner(expr, scope);
   if (!result.ok() && !error_offset_) error_offset_ = expr.offset;
   return result;
@@ -117,7 +117,7 @@ absl::StatusOr<Value> Interpreter::EvaluateDict(const Expr& expr, Scope& scope) 
     }
     Result value = Evaluate(*expr.children[i + 1], scope);
     if (!value.ok()) return value;
-    dict.Set(key->text(), *std::move(value));
+    if (absl::Status s = budget_.Set(key->text(), *std::move(value), &dict); !s.ok()) return s;
   }
   return budget_.OfDict(std::move(dict));
 }
@@ -151,41 +151,45 @@ absl::StatusOr<Arguments> Interpreter::EvaluateArguments(const std::vector<Argum
   for (const Argument& argument : arguments) {
     Result value = Evaluate(*argument.value, scope);
     if (!value.ok()) return value.status();
-    switch (argument.kind) {
-      case Argument::Kind::kPositional:
-        out.positional.push_back(*std::move(value));
-        break;
-      case Argument::Kind::kNamed:
-        if (out.FindNamed(argument.name) != nullptr) {
-          return Wrong(argument.name, " is given twice");
-        }
-        out.named.emplace_back(argument.name, *std::move(value));
-        break;
-      case Argument::Kind::kSpread:
-        if (!value->is(Kind::kList)) {
-          return Wrong(KindName(value->kind()), " behind a * is no list");
-        }
-        out.positional.insert(out.positional.end(), value->list().begin(), value->list().end());
-        break;
-      case Argument::Kind::kSpreadNamed:
-        if (!value->is(Kind::kDict)) {
-          return Wrong(KindName(value->kind()), " behind a ** is no dict");
-        }
-        if (value->dict().entries().size() > kMaxNamedArguments) {
-          return TooMuch("a call has more than ", kMaxNamedArguments, " named arguments");
-        }
-        for (const Dict::Entry& entry : value->dict().entries()) {
-          if (out.FindNamed(entry.key.bytes()) != nullptr) {
-            return Wrong(entry.key.bytes(), " is given twice");
-          }
-          out.named.emplace_back(entry.key.bytes(), entry.value);
-        }
-        break;
-    }
+    if (absl::Status s = AddArgument(argument, *std::move(value), &out); !s.ok()) return s;
   }
-  const int64_t n = static_cast<int64_t>(out.positional.size() + out.named.size());
-  if (absl::Status s = budget_.Allocate(n * static_cast<int64_t>(sizeof(Value))); !s.ok()) return s;
   return out;
+}
+
+absl::Status Interpreter::AddArgument(const Argument& argument, Value value, Arguments* out) {
+  constexpr int64_t kBytes = sizeof(std::pair<Text, Value>);
+  const auto add_named = [&](const Text& name, const Value& given) -> absl::Status {
+    if (out->named.size() >= kMaxNamedArguments) {
+      return TooMuch("a call has more than ", kMaxNamedArguments, " named arguments");
+    }
+    const int64_t bytes = static_cast<int64_t>(name.memory());
+    if (absl::Status s = budget_.Allocate(kBytes + bytes); !s.ok()) return s;
+    // It is compared with every other name.
+    const int64_t others = static_cast<int64_t>(out->named.size());
+    if (absl::Status s = budget_.Work(bytes * (1 + others)); !s.ok()) return s;
+    if (out->FindNamed(name.bytes()) != nullptr) return Wrong(name.bytes(), " is given twice");
+    out->named.emplace_back(name, given);
+    return absl::OkStatus();
+  };
+  switch (argument.kind) {
+    case Argument::Kind::kPositional:
+      out->positional.push_back(std::move(value));
+      return budget_.Allocate(kBytes);
+    case Argument::Kind::kNamed:
+      return add_named(Text(argument.name), value);
+    case Argument::Kind::kSpread:
+      if (!value.is(Kind::kList)) return Wrong(KindName(value.kind()), " behind a * is no list");
+      if (absl::Status s = budget_.Allocate(kBytes * value.size()); !s.ok()) return s;
+      out->positional.insert(out->positional.end(), value.list().begin(), value.list().end());
+      return absl::OkStatus();
+    case Argument::Kind::kSpreadNamed:
+      if (!value.is(Kind::kDict)) return Wrong(KindName(value.kind()), " behind a ** is no dict");
+      for (const Dict::Entry& entry : value.dict().entries()) {
+        if (absl::Status s = add_named(entry.key, entry.value); !s.ok()) return s;
+      }
+      return absl::OkStatus();
+  }
+  return absl::InternalError("an argument of no kind");
 }
 
 }  // namespace trine::jinja

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -124,7 +125,9 @@ Result Attr(const Value& operand, const Arguments& arguments, Budget& budget) {
 
 Result GetFilter(const Value& operand, const Arguments& arguments, Budget& budget) {
   if (absl::Status s = WantsDict(operand); !s.ok()) return s;
-  return FindMethod(operand, "get").function()(budget, arguments);
+  const auto get = FindMethod(operand, "get", budget);
+  if (!get.ok()) return get;
+  return get->function()(budget, arguments);
 }
 
 constexpr FilterEntry kFilters[] = {
@@ -150,9 +153,10 @@ absl::StatusOr<Value> ApplyFilter(std::string_view name, const Value& operand,
   if (filter == nullptr) {
     return Wrong("there is no filter \"", name, "\"");
   }
-  int64_t size = operand.size();
-  for (const Value& argument : arguments.positional) size += argument.size();
-  if (absl::Status s = budget.Work(size); !s.ok()) return s;
+  if (absl::Status s = budget.Work(operand.size() + arguments.size()); !s.ok()) return s;
+  // Filters call filters: map does.
+  if (absl::Status s = budget.Enter(); !s.ok()) return s;
+  const absl::Cleanup leave = [&budget] { budget.Leave(); };
   auto result = filter(operand, arguments, budget);
   if (result.ok() || result.status().code() != absl::StatusCode::kInvalidArgument) return result;
   return Wrong(name, ": ", result.status().message());

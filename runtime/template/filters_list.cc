@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "runtime/template/arguments.h"
 #include "runtime/template/arithmetic.h"
 #include "runtime/template/ast.h"
@@ -24,15 +27,19 @@ using Kind = Value::Kind;
 using Result = absl::StatusOr<Value>;
 
 // "details.0.name" of an item; undefined where there is no such thing.
-Value Member(const Value& item, std::string_view path) {
+Result Member(const Value& item, std::string_view path, Budget& budget) {
+  if (absl::Status s = budget.Work(static_cast<int64_t>(path.size())); !s.ok()) return s;
   Value value = item;
-  for (const std::string& part : std::vector<std::string>(absl::StrSplit(std::string(path), '.'))) {
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('.', at), path.size());
+    const absl::string_view part(path.data() + at, end - at);
+    at = end + 1;
     const Value* found = nullptr;
     int64_t index = 0;
     if (value.is(Kind::kDict)) {
-      found = value.dict().Find(part);
+      found = value.dict().Find({part.data(), part.size()});
     } else if (value.is(Kind::kNamespace)) {
-      found = value.members().members.Find(part);
+      found = value.members().members.Find({part.data(), part.size()});
     } else if (value.is(Kind::kList) && absl::SimpleAtoi(part, &index) && index >= 0 &&
                index < value.size()) {
       found = &value.list()[static_cast<size_t>(index)];
@@ -80,21 +87,20 @@ Result Join(const Value& operand, const Arguments& arguments, Budget& budget) {
   const auto separator = TextArgument(arguments, 0, "d");
   if (!separator.ok()) return separator.status();
   const Value* attribute = arguments.Find(1, "attribute");
+  const bool by_member = attribute != nullptr && !attribute->none();
+  const auto path = by_member ? MemberPath(*attribute) : "";
+  if (!path.ok()) return path.status();
   const auto list = ToList(operand, budget);
   if (!list.ok()) return list;
   Text out;
   for (size_t i = 0; i < list->list().size(); ++i) {
     const size_t before = out.memory();
     if (i > 0 && *separator != nullptr) out.Append(**separator);
-    Value item = list->list()[i];
-    if (attribute != nullptr && !attribute->none()) {
-      const auto path = MemberPath(*attribute);
-      if (!path.ok()) return path.status();
-      item = Member(item, *path);
-    }
-    if (absl::Status s = AppendPrinted(item, budget, &out); !s.ok()) return s;
-    const int64_t added = static_cast<int64_t>(out.memory() - before);
-    if (absl::Status s = budget.Allocate(added); !s.ok()) return s;
+    const Value& whole = list->list()[i];
+    const Result item = by_member ? Member(whole, *path, budget) : whole;
+    if (!item.ok()) return item;
+    if (absl::Status s = AppendPrinted(*item, budget, &out); !s.ok()) return s;
+    if (absl::Status s = budget.Grown(out, before); !s.ok()) return s;
   }
   return budget.String(std::move(out));
 }
@@ -111,7 +117,8 @@ Result Sort(const Value& operand, const Arguments& arguments, Budget& budget) {
   const auto list = ToList(operand, budget);
   if (!list.ok()) return list;
   return Sorted(
-      list->list(), [&](const Value& item) { return by_member ? Member(item, *path) : item; },
+      list->list(),
+      [&](const Value& item) { return by_member ? Member(item, *path, budget) : Result(item); },
       *case_sensitive, *reverse, budget);
 }
 
@@ -161,11 +168,24 @@ Result Sum(const Value& operand, const Arguments&, Budget& budget) {
   return sum;
 }
 
-// What follows the first `n` positional arguments.
-Arguments Rest(const Arguments& arguments, size_t n) {
-  Arguments rest = arguments;
-  rest.positional.erase(rest.positional.begin(),
-                        rest.positional.begin() + std::min(n, rest.positional.size()));
+// Without those called `names`, each of which can stand in its place instead: what is left for the
+// filter or test they speak of.
+absl::StatusOr<Arguments> Without(std::initializer_list<std::string_view> names,
+                                  const Arguments& arguments, Budget& budget) {
+  const auto taken = [&names](const Text& name) {
+    return std::find(names.begin(), names.end(), std::string_view(name.bytes())) != names.end();
+  };
+  const size_t n = arguments.positional.size() + arguments.named.size();
+  int64_t bytes = static_cast<int64_t>(n * sizeof(arguments.named[0]));
+  for (const auto& [name, value] : arguments.named) bytes += static_cast<int64_t>(name.memory());
+  if (absl::Status s = budget.Allocate(bytes); !s.ok()) return s;
+  Arguments rest;
+  for (size_t i = names.size(); i < arguments.positional.size(); ++i) {
+    rest.positional.push_back(arguments.positional[i]);
+  }
+  for (const auto& [name, value] : arguments.named) {
+    if (!taken(name)) rest.named.emplace_back(name, value);
+  }
   return rest;
 }
 
@@ -178,15 +198,17 @@ Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
   if (!path.ok()) return path.status();
   const auto filter = attribute != nullptr ? nullptr : NeededText(arguments, 0, "filter");
   if (!filter.ok()) return filter.status();
-  const Arguments rest = Rest(arguments, 1);
+  const auto rest = Without({"filter"}, arguments, budget);
+  if (!rest.ok()) return rest.status();
   std::vector<Value> mapped;
   for (const Value& item : list->list()) {
     if (attribute != nullptr) {
-      Value member = Member(item, *path);
-      mapped.push_back(member.undefined() && otherwise != nullptr ? *otherwise : member);
+      const Result member = Member(item, *path, budget);
+      if (!member.ok()) return member;
+      mapped.push_back(member->undefined() && otherwise != nullptr ? *otherwise : *member);
       continue;
     }
-    auto result = ApplyFilter((*filter)->bytes(), item, rest, budget);
+    auto result = ApplyFilter((*filter)->bytes(), item, *rest, budget);
     if (!result.ok()) return result;
     mapped.push_back(*std::move(result));
   }
@@ -203,12 +225,15 @@ Result Choose(const Value& operand, const Arguments& arguments, Budget& budget) 
   if (!member.ok()) return member.status();
   const auto test = TextArgument(arguments, kTestAt, "test");
   if (!test.ok()) return test.status();
-  const Arguments rest = Rest(arguments, kTestAt + 1);
+  const auto rest = kMember ? Without({"attribute", "test"}, arguments, budget)
+                            : Without({"test"}, arguments, budget);
+  if (!rest.ok()) return rest.status();
   std::vector<Value> chosen;
   for (const Value& item : list->list()) {
-    const Value tried = kMember ? Member(item, (*member)->bytes()) : item;
+    const Result tried = kMember ? Member(item, (*member)->bytes(), budget) : item;
+    if (!tried.ok()) return tried;
     const auto holds =
-        *test == nullptr ? tried.Truthy() : ApplyTest((*test)->bytes(), tried, rest, budget);
+        *test == nullptr ? tried->Truthy() : ApplyTest((*test)->bytes(), *tried, *rest, budget);
     if (!holds.ok()) return holds.status();
     if (*holds == kKeep) chosen.push_back(item);
   }
@@ -242,11 +267,13 @@ absl::StatusOr<Value> ToList(const Value& value, Budget& budget) {
     return Wrong(KindName(value.kind()), " can't be gone through");
   }
   std::vector<Value> characters;
-  const std::vector<size_t> offsets = CharacterOffsets(value.text().bytes());
-  for (size_t i = 0; i + 1 < offsets.size(); ++i) {
-    auto character = budget.String(value.text().Slice(offsets[i], offsets[i + 1]));
+  const Text& text = value.text();
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = Forward(text.bytes(), at, 1);
+    auto character = budget.String(text.Slice(at, end));
     if (!character.ok()) return character;
     characters.push_back(*std::move(character));
+    at = end;
   }
   return budget.OfList(std::move(characters));
 }

@@ -27,7 +27,9 @@ absl::Status WantsString(const Value& operand) {
 Result Method(std::string_view name, const Value& operand, const Arguments& arguments,
               Budget& budget) {
   if (absl::Status s = WantsString(operand); !s.ok()) return s;
-  return FindMethod(operand, name).function()(budget, arguments);
+  const auto method = FindMethod(operand, name, budget);
+  if (!method.ok()) return method;
+  return method->function()(budget, arguments);
 }
 
 Result TrimFilter(const Value& operand, const Arguments& arguments, Budget& budget) {
@@ -111,9 +113,10 @@ Result Indent(const Value& operand, const Arguments& arguments, Budget& budget) 
   for (size_t at = 0; at <= text.size();) {
     const size_t end = std::min(text.bytes().find('\n', at), text.size());
     const bool indented = (at > 0 || *first) && (end > at || *blank);
-    if (absl::Status s = budget.Allocate(static_cast<int64_t>(margin.size())); !s.ok()) return s;
+    const size_t before = out.memory();
     if (indented) out.Append(margin, false);
     out.Append(text, at, std::min(end + 1, text.size()));
+    if (absl::Status s = budget.Grown(out, before); !s.ok()) return s;
     at = end + 1;
   }
   return budget.String(std::move(out));

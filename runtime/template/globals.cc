@@ -13,6 +13,9 @@ namespace {
 
 using Kind = Value::Kind;
 
+// Bytes of a date that grow before they are paid for.
+constexpr int64_t kPaidAtOnce = 4096;
+
 constexpr char kRaised[] = "trine/raised-by-template";
 
 constexpr std::string_view kMonths[] = {"January",   "February", "March",    "April",
@@ -78,7 +81,7 @@ absl::StatusOr<Value> Range(Budget& budget, const Arguments& arguments) {
   const int64_t stop = given[given.size() > 1 ? 1 : 0].integer();
   const int64_t step = given.size() > 2 ? given[2].integer() : 1;
   if (step == 0) return Wrong("range() with a step of 0");
-  // In 128 bits no difference of two bounds overflows.
+  // In 128 bits neither a difference of two bounds overflows nor a multiple of the step.
   const __int128 distance = static_cast<__int128>(stop) - start;
   const __int128 wide_step = step;
   const __int128 count =
@@ -89,7 +92,9 @@ absl::StatusOr<Value> Range(Budget& budget, const Arguments& arguments) {
   if (absl::Status s = budget.Allocate(n * static_cast<int64_t>(sizeof(Value))); !s.ok()) return s;
   std::vector<Value> items;
   items.reserve(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) items.push_back(Value::Int(start + i * step));
+  for (int64_t i = 0; i < n; ++i) {
+    items.push_back(Value::Int(static_cast<int64_t>(start + i * wide_step)));
+  }
   return budget.OfList(std::move(items));
 }
 
@@ -103,7 +108,7 @@ absl::StatusOr<Value> RaiseException(Budget&, const Arguments& arguments) {
 
 bool IsRaised(const absl::Status& status) { return status.GetPayload(kRaised).has_value(); }
 
-absl::StatusOr<Dict> NamespaceMembers(const Arguments& arguments) {
+absl::StatusOr<Dict> NamespaceMembers(const Arguments& arguments, Budget& budget) {
   Dict members;
   if (arguments.positional.size() > 1) {
     return Wrong("namespace() takes one dict, and members by name");
@@ -111,24 +116,31 @@ absl::StatusOr<Dict> NamespaceMembers(const Arguments& arguments) {
   if (!arguments.positional.empty()) {
     const Value& source = arguments.positional[0];
     if (source.is(Kind::kDict)) {
-      members = source.dict();
+      for (const Dict::Entry& entry : source.dict().entries()) {
+        if (absl::Status s = budget.Set(entry.key, entry.value, &members); !s.ok()) return s;
+      }
     } else if (source.is(Kind::kList)) {
       for (const Value& pair : source.list()) {
         if (!pair.is(Kind::kList) || pair.size() != 2 || !pair.list()[0].is(Kind::kString)) {
           return Wrong("namespace() takes pairs of a name and a value");
         }
-        members.Set(pair.list()[0].text(), pair.list()[1]);
+        const absl::Status set = budget.Set(pair.list()[0].text(), pair.list()[1], &members);
+        if (!set.ok()) return set;
       }
     } else {
       return Wrong("namespace() of ", KindName(source.kind()));
     }
   }
-  for (const auto& [name, value] : arguments.named) members.Set(Text(name), value);
+  for (const auto& [name, value] : arguments.named) {
+    if (absl::Status s = budget.Set(name, value, &members); !s.ok()) return s;
+  }
   return members;
 }
 
-std::string FormatTime(std::string_view format, const std::tm& time) {
+absl::StatusOr<std::string> FormatTime(std::string_view format, const std::tm& time,
+                                       Budget& budget) {
   std::string out;
+  int64_t paid = 0;
   for (size_t i = 0; i < format.size(); ++i) {
     const bool bare = i + 2 < format.size() && format[i + 1] == '-';  // %-d: without a zero
     if (format[i] != '%' || i + 1 == format.size()) {
@@ -140,6 +152,11 @@ std::string FormatTime(std::string_view format, const std::tm& time) {
       const std::string part = TimePart(format[i], time);
       out += part.substr(std::min(part.find_first_not_of("0 "), part.size() - 1));
     }
+    const int64_t size = static_cast<int64_t>(out.size());
+    if (size - paid < kPaidAtOnce && i + 1 < format.size()) continue;
+    if (absl::Status s = budget.Allocate(size - paid); !s.ok()) return s;
+    if (absl::Status s = budget.Work(size - paid); !s.ok()) return s;
+    paid = size;
   }
   return out;
 }

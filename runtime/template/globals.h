@@ -22,10 +22,11 @@ absl::StatusOr<Value> RaiseException(Budget& budget, const Arguments& arguments)
 bool IsRaised(const absl::Status& status);
 
 // Members from a dict or a list of pairs, then those named.
-absl::StatusOr<Dict> NamespaceMembers(const Arguments& arguments);
+absl::StatusOr<Dict> NamespaceMembers(const Arguments& arguments, Budget& budget);
 
 // As C's strftime in the C locale, of the letters that name parts of a date or a time of day.
-std::string FormatTime(std::string_view format, const std::tm& time);
+absl::StatusOr<std::string> FormatTime(std::string_view format, const std::tm& time,
+                                       Budget& budget);
 
 }  // namespace trine::jinja
 

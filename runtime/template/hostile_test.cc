@@ -3,6 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/template/test_util.h"
+#include "runtime/template/words.h"
 
 namespace trine::jinja {
 namespace {
@@ -63,6 +64,24 @@ TEST(Hostile, ValuesNestedTooDeep) {
   EXPECT_EQ(Rendered("{% set ns = namespace() %}{% set ns.ns = ns %}{{ ns.ns.ns == ns }}"), "true");
 }
 
+TEST(Hostile, FiltersThatCallFilters) {
+  EXPECT_EQ(RenderText("{{ 'a' | map(filter='map') }}").status().code(),
+            absl::StatusCode::kInvalidArgument);
+  ExpectExhausted("{{ 'a' | map(*('map,' * 5000).split(',')) }}");
+  EXPECT_EQ(Rendered("{{ ['a'] | map(filter='upper') | join }}"), "A");
+  EXPECT_EQ(Rendered("{{ [0, 1] | select(test='odd') | join }}"), "1");
+  EXPECT_EQ(Rendered("{{ [{'a': 1}, {}] | rejectattr(attribute='a', test='defined') }}"), "[{}]");
+}
+
+TEST(Hostile, WhatMacrosGatherNestedTooDeep) {
+  ExpectExhausted(
+      "{% set ns = namespace(v=[]) %}{% macro m() %}{% set ns.v = varargs %}{% endmacro %}"
+      "{% for i in range(50000) %}{{ m(ns.v) }}{% endfor %}");
+  ExpectExhausted(
+      "{% set ns = namespace(v={}) %}{% macro m() %}{% set ns.v = kwargs %}{% endmacro %}"
+      "{% for i in range(50000) %}{{ m(a=ns.v) }}{% endfor %}");
+}
+
 TEST(Hostile, MethodsHoldTheirObjects) {
   ExpectExhausted(
       "{% set ns = namespace(f=1) %}{% for i in range(100000) %}{% set ns.f = {'a': ns.f}.get %}"
@@ -106,6 +125,53 @@ TEST(Hostile, RunsForEver) {
   ExpectExhausted("{{ range(3000000) | unique | length }}");
 }
 
+TEST(Hostile, EveryByteGoneOverCounts) {
+  for (const char* filter :
+       {"map(attribute=p)", "join('', p)", "sort(attribute=p)", "selectattr(p)", "rejectattr(p)"}) {
+    ExpectExhausted(Words("{% set p = ('.' * 1000) * 10000 %}{{ range(20) | ", filter, " }}"));
+  }
+  const std::string text = "{% set x = ('x' * 1000) * 10000 %}";
+  ExpectExhausted(text + "{% for i in range(100) %}{% set n = x.length %}{% endfor %}");
+  ExpectExhausted(text +
+                  "{% set ns = namespace(l=[x ~ 'y']) %}{% for i in range(6) %}"
+                  "{% set ns.l = ns.l + ns.l %}{% endfor %}{{ (x ~ 'z').startswith(ns.l) }}");
+  // Names are hashed wherever they are looked up.
+  ExpectExhausted("{{ " + Times("a", 100000) + " }}");
+  ExpectExhausted(text +
+                  "{% macro m() %}{{ kwargs.a }}{% endmacro %}{% set d = {x: 1} %}"
+                  "{% for i in range(100) %}{{ m(**d) }}{% endfor %}");
+}
+
+TEST(Hostile, KeysOfDictsCount) {
+  Limits small;
+  small.memory = 40 << 20;
+  const std::string start =
+      "{% macro m() %}{% set k = kwargs %}{% endmacro %}{% set k = 'k' * 1000000 %}"
+      "{% set d = {k: 1} %}{% for i in range(60) %}";
+  for (const char* body :
+       {"{% set e = {k: 1} %}", "{% set e = d.items() %}", "{% set e = d.keys() %}",
+        "{% set e = d | list %}", "{% set e = namespace(d) %}", "{% set e = namespace(**d) %}",
+        "{% set e = d | dictsort(true) %}", "{{ m(**d) }}"}) {
+    ExpectExhausted(start + body + "{% endfor %}", small);
+  }
+  RenderOptions options;
+  options.limits = small;
+  EXPECT_TRUE(RenderText(start + "{% set e = d %}{% endfor %}", "{}", options).ok());
+}
+
+TEST(Hostile, CharactersOfLongTexts) {
+  const std::string text = "{% set x = ('x' * 1000) * 30000 ~ 'y' %}";
+  EXPECT_EQ(Rendered(text + "{{ x[-1] }}{{ x[-3:] }}{{ x[:-3:-1] }}"), "yxxyyx");
+  EXPECT_EQ(Rendered("{{ 'aüb€c😀'[1::2] }} {{ 'aüb€c😀'[::-2] }} {{ 'aüb€c😀'[-3:-1] }} "
+                     "{{ 'aüb€c😀'[4:1:-1] }} {{ 'aüb€c😀'[-1] }}{{ 'aüb€c😀'[3] }}"),
+            "ü€😀 😀€ü €c c€b 😀€");
+  ExpectExhausted(text + "{{ x | list }}");
+  ExpectExhausted("{{ range(1000000) | tojson(indent=1000) }}");
+  Limits small;
+  small.memory = 5 << 20;
+  ExpectExhausted("{{ strftime_now('%A' * 1000000) }}", small);
+}
+
 TEST(Hostile, FillsTheMemory) {
   ExpectExhausted(
       "{% set ns = namespace(s='ab') %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% "
@@ -143,6 +209,12 @@ TEST(Hostile, NumbersAtTheirEnds) {
   EXPECT_EQ(Rendered("[{{ [1][9223372036854775807] }}]"), "[]");
   EXPECT_EQ(Rendered("{{ range(9223372036854775806, 9223372036854775807) }}"),
             "[9223372036854775806]");
+  EXPECT_EQ(Rendered("{{ range(-9000000000000000000, 9000000000000000000, 6000000000000000000) }}"),
+            "[-9000000000000000000, -3000000000000000000, 3000000000000000000]");
+  EXPECT_EQ(
+      Rendered("{{ range(9000000000000000000, -9000000000000000000, -9000000000000000000) }}"),
+      "[9000000000000000000, 0]");
+  EXPECT_EQ(Rendered("{{ 'abc'[::-9223372036854775807 - 1] }}"), "c");
   EXPECT_EQ(Rendered("{{ 1 ** 9223372036854775807 }}{{ (-1) ** 9223372036854775807 }}"), "1-1");
 }
 

@@ -62,7 +62,7 @@ class Interpreter {
   absl::Status Bind(const std::vector<std::string>& names, const Value& value, Scope* scope);
   Result CallMacro(const Macro& macro, Scope* around, const Arguments& arguments);
   absl::Status BindParameters(const Macro& macro, const Arguments& arguments, Scope* scope);
-  Value MacroValue(const Macro& macro, Scope& scope);
+  Result MacroValue(const Macro& macro, Scope& scope);
 
   // --- Expressions
   Result Evaluate(const Expr& expr, Scope& scope);
@@ -72,13 +72,9 @@ class Interpreter {
   Result EvaluateSlice(const Expr& expr, Scope& scope);
   Result EvaluateCall(const Expr& expr, Scope& scope);
   absl::StatusOr<Arguments> EvaluateArguments(const std::vector<Argument>& arguments, Scope& scope);
-
-  // RESOURCE_EXHAUSTED where things are nested too deep; else Leave() must follow.
-  absl::Status Enter();
-  void Leave() { --depth_; }
+  absl::Status AddArgument(const Argument& argument, Value value, Arguments* out);
 
   Budget budget_;
-  int depth_ = 0;
   std::optional<size_t> error_offset_;
   // Shared, so that a macro that was put into a namespace can tell when its scope is gone.
   std::shared_ptr<Scope> globals_;

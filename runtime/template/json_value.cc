@@ -39,12 +39,12 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override {
     Dict dict = std::move(open_.back().dict);
     open_.pop_back();
-    return Put(Value::OfDict(std::move(dict)));
+    return Put(Given::OfDict(std::move(dict)));
   }
   bool end_array() override {
     std::vector<Value> items = std::move(open_.back().items);
     open_.pop_back();
-    return Put(Value::OfList(std::move(items)));
+    return Put(Given::OfList(std::move(items)));
   }
   bool parse_error(size_t place, const std::string&, const nlohmann::json::exception&) override {
     status_ = Wrong(what_, " can't be read as JSON, from byte ", place, " on");

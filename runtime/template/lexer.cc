@@ -19,6 +19,9 @@ constexpr std::string_view kOperators[] = {"**", "//", "==", "!=", "<=", ">=", "
                                            "+",  "-",  "*",  "/",  "%",  "~",  "(", ")", "[",
                                            "]",  "{",  "}",  ",",  ".",  ":",  "|"};
 
+// A name is looked up each time it is met.
+constexpr size_t kMaxNameBytes = 256;
+
 bool IsNameStart(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool IsDigit(char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); }
 
@@ -129,6 +132,9 @@ class Lexer {
     const size_t begin = at_;
     if (IsNameStart(c)) {
       while (at_ < end_ && (IsNameStart(source_[at_]) || IsDigit(source_[at_]))) ++at_;
+      if (at_ - begin > kMaxNameBytes) {
+        return AtPlace(source_, begin, TooMuch("a name has more than ", kMaxNameBytes, " letters"));
+      }
       Add(Kind::kName, begin, source_.substr(begin, at_ - begin));
       return absl::OkStatus();
     }

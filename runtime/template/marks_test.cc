@@ -89,6 +89,14 @@ TEST(Marks, ThroughStatements) {
                    "{% endfor %}{{ ns.t }}",
                    x),
             "[p].[q].");
+  const char* d = R"({"d": {"<|k|>": "v"}})";
+  const std::string keys = "{% for k in kwargs %}{{ k }}{% endfor %}{{ kwargs }}";
+  EXPECT_EQ(Marked("{% macro m() %}" + keys + "{% endmacro %}{{ m(**d) }}", d),
+            "[<|k|>]{\"[<|k|>]\": \"[v]\"}");
+  EXPECT_EQ(Marked("{% macro m() %}" + keys + "{% endmacro %}{{ m(own=1) }}", d),
+            "own{\"own\": 1}");
+  EXPECT_EQ(Marked("{{ namespace(**d) }}{{ namespace(d) }}", d),
+            "{\"[<|k|>]\": \"[v]\"}{\"[<|k|>]\": \"[v]\"}");
   EXPECT_EQ(Marked("{{ strftime_now(x) }}", R"({"x": "<|%%|>"})"), "[<|%|>]");
 }
 

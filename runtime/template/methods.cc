@@ -89,13 +89,14 @@ Result SplitLines(const Value& self, const Arguments&, Budget& budget) {
 
 // Of one string, or of a list of them.
 template <bool (*kMatches)(std::string_view, std::string_view)>
-Result Matches(const Value& self, const Arguments& arguments, Budget&) {
+Result Matches(const Value& self, const Arguments& arguments, Budget& budget) {
   constexpr std::string_view kWanted = "startswith() and endswith() take a string or several";
   if (arguments.positional.empty()) return Wrong(kWanted);
   const Value& wanted = arguments.positional[0];
   const std::vector<Value> one = {wanted};
   for (const Value& text : wanted.is(Kind::kList) ? wanted.list() : one) {
     if (!text.is(Kind::kString)) return Wrong(kWanted);
+    if (absl::Status s = budget.Work(text.size()); !s.ok()) return s;
     if (kMatches(self.text().bytes(), text.text().bytes())) return Value::Bool(true);
   }
   return Value::Bool(false);
@@ -197,21 +198,20 @@ Method FindIn(const Entry (&table)[N], std::string_view name) {
 
 }  // namespace
 
-Value FindMethod(const Value& object, std::string_view name) {
+absl::StatusOr<Value> FindMethod(const Value& object, std::string_view name, Budget& budget) {
   Method method = nullptr;
   if (object.is(Kind::kString)) method = FindIn(kStringMethods, name);
   if (object.is(Kind::kDict)) method = FindIn(kDictMethods, name);
   if (method != nullptr) {
-    const Function call = [object, method](Budget& budget, const Arguments& arguments) -> Result {
-      int64_t size = object.size();
-      for (const Value& argument : arguments.positional) size += argument.size();
-      if (absl::Status s = budget.Work(size); !s.ok()) return s;
-      return method(object, arguments, budget);
+    const auto call = [object, method](Budget& paying, const Arguments& arguments) -> Result {
+      if (absl::Status s = paying.Work(object.size() + arguments.size()); !s.ok()) return s;
+      return method(object, arguments, paying);
     };
-    return Value::OfFunction(call, 1 + object.height());
+    return budget.OfFunction(call, 1 + object.height());
   }
   if (name == "length" && object.is(Kind::kList)) return Value::Int(object.size());
   if (name == "length" && object.is(Kind::kString)) {
+    if (absl::Status s = budget.Work(object.size()); !s.ok()) return s;
     return Value::Int(static_cast<int64_t>(CountCharacters(object.text().bytes())));
   }
   return Value();
@@ -230,18 +230,16 @@ absl::StatusOr<Value> Replace(const Text& text, const Arguments& arguments, Budg
   for (int64_t done = 0; done != *limit; ++done) {
     at = Find(text.bytes(), part, at);
     if (at == std::string_view::npos) break;
-    const size_t added = at - copied + (*new_text)->memory();
-    if (absl::Status s = budget.Allocate(static_cast<int64_t>(added)); !s.ok()) return s;
+    const size_t before = out.memory();
     out.Append(text, copied, at);
     out.Append(**new_text);
+    if (absl::Status s = budget.Grown(out, before); !s.ok()) return s;
     copied = at + part.size();
     at = copied;
     if (!part.empty()) continue;
     // Nothing is found before every character, and at the end.
     if (at == text.size()) break;
-    do {
-      ++at;
-    } while (at < text.size() && (static_cast<unsigned char>(text.bytes()[at]) & 0xC0) == 0x80);
+    at = Forward(text.bytes(), at, 1);
   }
   out.Append(text, copied, text.size());
   return budget.String(std::move(out));
@@ -250,7 +248,9 @@ absl::StatusOr<Value> Replace(const Text& text, const Arguments& arguments, Budg
 absl::StatusOr<Value> Items(const Dict& dict, Budget& budget) {
   std::vector<Value> items;
   for (const Dict::Entry& entry : dict.entries()) {
-    auto item = budget.OfList({Value::String(entry.key), entry.value});
+    auto key = budget.String(entry.key);
+    if (!key.ok()) return key;
+    auto item = budget.OfList({*std::move(key), entry.value});
     if (!item.ok()) return item;
     items.push_back(*std::move(item));
   }
@@ -259,7 +259,11 @@ absl::StatusOr<Value> Items(const Dict& dict, Budget& budget) {
 
 absl::StatusOr<Value> Keys(const Dict& dict, Budget& budget) {
   std::vector<Value> keys;
-  for (const Dict::Entry& entry : dict.entries()) keys.push_back(Value::String(entry.key));
+  for (const Dict::Entry& entry : dict.entries()) {
+    auto key = budget.String(entry.key);
+    if (!key.ok()) return key;
+    keys.push_back(*std::move(key));
+  }
   return budget.OfList(std::move(keys));
 }
 
@@ -277,8 +281,8 @@ absl::StatusOr<Value> SortedItems(const Dict& dict, const Arguments& arguments, 
   if (!items.ok()) return items;
   const size_t column = *by != nullptr && (*by)->bytes() == "value" ? 1 : 0;
   return Sorted(
-      items->list(), [&](const Value& item) { return item.list()[column]; }, *case_sensitive,
-      *reverse, budget);
+      items->list(), [&](const Value& item) -> Result { return item.list()[column]; },
+      *case_sensitive, *reverse, budget);
 }
 
 }  // namespace trine::jinja

@@ -11,7 +11,7 @@
 namespace trine::jinja {
 
 // The method bound to its object; undefined when there is none of that name.
-Value FindMethod(const Value& object, std::string_view name);
+absl::StatusOr<Value> FindMethod(const Value& object, std::string_view name, Budget& budget);
 
 // Shared with the filters of these names.
 absl::StatusOr<Value> Replace(const Text& text, const Arguments& arguments, Budget& budget);

@@ -47,7 +47,7 @@ absl::StatusOr<Value> Repeat(const Text& text, int64_t times, Budget& budget) {
 }
 
 absl::StatusOr<bool> Contains(const Value& container, const Value& item, Budget& budget) {
-  if (absl::Status s = budget.Work(container.size()); !s.ok()) return s;
+  if (absl::Status s = budget.Work(container.size() + item.size()); !s.ok()) return s;
   if (container.is(Kind::kList)) {
     for (const Value& other : container.list()) {
       const auto equal = Equal(other, item, budget);
@@ -67,6 +67,8 @@ absl::StatusOr<bool> Contains(const Value& container, const Value& item, Budget&
 absl::StatusOr<bool> EqualDicts(const Dict& a, const Dict& b, Budget& budget) {
   if (a.entries().size() != b.entries().size()) return false;
   for (const Dict::Entry& entry : a.entries()) {
+    const int64_t bytes = static_cast<int64_t>(entry.key.size());
+    if (absl::Status s = budget.Work(bytes); !s.ok()) return s;
     const Value* other = b.Find(entry.key.bytes());
     if (other == nullptr) return false;
     const auto equal = Equal(entry.value, *other, budget);
@@ -95,6 +97,31 @@ bool Ordered(Operator op, int order) {
       return order > 0;
     default:
       return order >= 0;
+  }
+}
+
+// Of a slice: from `first` on, by `stride`, up to but without `end`.
+struct Places {
+  int64_t first, end, stride;
+
+  bool Has(int64_t at) const { return stride > 0 ? at < end : at > end; }
+  // Compared without adding, which could overflow with a step out of all proportion.
+  bool LastAt(int64_t at) const { return stride > 0 ? stride >= end - at : stride <= end - at; }
+};
+
+Text SliceText(const Text& text, const Places& places) {
+  Text slice;
+  if (!places.Has(places.first)) return slice;
+  const std::string_view bytes = text.bytes();
+  size_t begin = Forward(bytes, 0, places.first);
+  if (places.stride == 1) {
+    return text.Slice(begin, Forward(bytes, begin, places.end - places.first));
+  }
+  for (int64_t at = places.first;; at += places.stride) {
+    slice.Append(text, begin, Forward(bytes, begin, 1));
+    if (places.LastAt(at)) return slice;
+    begin = places.stride > 0 ? Forward(bytes, begin, places.stride)
+                              : Backward(bytes, begin, -places.stride);
   }
 }
 
@@ -186,6 +213,7 @@ absl::StatusOr<Value> Negated(const Value& value) {
 
 absl::StatusOr<Value> Index(const Value& object, const Value& index, Budget& budget) {
   if (index.is(Kind::kString)) {
+    if (absl::Status s = budget.Work(index.size()); !s.ok()) return s;
     const std::string& name = index.text().bytes();
     if (object.is(Kind::kDict)) {
       if (const Value* found = object.dict().Find(name); found != nullptr) return *found;
@@ -193,7 +221,7 @@ absl::StatusOr<Value> Index(const Value& object, const Value& index, Budget& bud
       const Value* found = object.members().members.Find(name);
       return found == nullptr ? Value() : *found;
     }
-    return FindMethod(object, name);
+    return FindMethod(object, name, budget);
   }
   if (!index.is(Kind::kInt) || !(object.is(Kind::kList) || object.is(Kind::kString))) {
     return Wrong(KindName(object.kind()), " has no members named by ", KindName(index.kind()));
@@ -204,12 +232,12 @@ absl::StatusOr<Value> Index(const Value& object, const Value& index, Budget& bud
     return at < 0 || at >= object.size() ? Value() : object.list()[static_cast<size_t>(at)];
   }
   if (absl::Status s = budget.Work(object.size()); !s.ok()) return s;
-  const std::vector<size_t> offsets = CharacterOffsets(object.text().bytes());
-  const int64_t count = static_cast<int64_t>(offsets.size()) - 1;
+  const std::string_view bytes = object.text().bytes();
+  const int64_t count = static_cast<int64_t>(CountCharacters(bytes));
   if (at < 0) at += count;
   if (at < 0 || at >= count) return Value();
-  const size_t i = static_cast<size_t>(at);
-  return budget.String(object.text().Slice(offsets[i], offsets[i + 1]));
+  const size_t begin = Forward(bytes, 0, at);
+  return budget.String(object.text().Slice(begin, Forward(bytes, begin, 1)));
 }
 
 absl::StatusOr<Value> Slice(const Value& object, const Value& start, const Value& stop,
@@ -222,12 +250,11 @@ absl::StatusOr<Value> Slice(const Value& object, const Value& start, const Value
     return Wrong("a slice is bounded by ", KindName(bound->kind()));
   }
   if (absl::Status s = budget.Work(object.size()); !s.ok()) return s;
-  const bool list = object.is(Kind::kList);
-  const std::vector<size_t> offsets =
-      list ? std::vector<size_t>() : CharacterOffsets(object.text().bytes());
-  const int64_t size = list ? object.size() : static_cast<int64_t>(offsets.size()) - 1;
   const int64_t stride = step.is(Kind::kInt) ? step.integer() : 1;
   if (stride == 0) return Wrong("the step of a slice is 0");
+  const bool list = object.is(Kind::kList);
+  const int64_t size =
+      list ? object.size() : static_cast<int64_t>(CountCharacters(object.text().bytes()));
   // The first and last places a bound can stand for.
   const int64_t low = stride > 0 ? 0 : -1, high = stride > 0 ? size : size - 1;
   const auto place = [&](const Value& bound, int64_t otherwise) {
@@ -235,23 +262,16 @@ absl::StatusOr<Value> Slice(const Value& object, const Value& start, const Value
     const int64_t at = bound.integer() < 0 ? bound.integer() + size : bound.integer();
     return at < low ? low : at > high ? high : at;
   };
-  const int64_t first = place(start, stride > 0 ? low : high);
-  const int64_t last = place(stop, stride > 0 ? high : low);
+  const Places places{place(start, stride > 0 ? low : high), place(stop, stride > 0 ? high : low),
+                      stride};
+  if (!list) return budget.String(SliceText(object.text(), places));
   std::vector<Value> items;
-  Text text;
-  // Compared without adding, which could overflow with a step out of all proportion.
-  for (int64_t at = first; stride > 0 ? at < last : at > last;) {
-    const size_t i = static_cast<size_t>(at);
-    if (list) {
-      items.push_back(object.list()[i]);
-    } else {
-      text.Append(object.text(), offsets[i], offsets[i + 1]);
-    }
-    if (stride > 0 ? stride >= last - at : stride <= last - at) break;
+  for (int64_t at = places.first; places.Has(at);) {
+    items.push_back(object.list()[static_cast<size_t>(at)]);
+    if (places.LastAt(at)) break;
     at += stride;
   }
-  if (list) return budget.OfList(std::move(items));
-  return budget.String(std::move(text));
+  return budget.OfList(std::move(items));
 }
 
 }  // namespace trine::jinja

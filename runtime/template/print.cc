@@ -1,6 +1,7 @@
 #include "runtime/template/print.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -15,13 +16,27 @@ namespace {
 
 using Kind = Value::Kind;
 
+// Bytes of a string that grow before they are paid for.
+constexpr size_t kPaidAtOnce = 4096;
+
 class JsonWriter {
  public:
   JsonWriter(const JsonStyle& style, bool undefined_is_null, Budget& budget, Text* out)
-      : style_(style), undefined_is_null_(undefined_is_null), budget_(budget), out_(*out) {}
+      : style_(style),
+        undefined_is_null_(undefined_is_null),
+        budget_(budget),
+        out_(*out),
+        paid_(out->memory()) {}
 
-  absl::Status Write(const Value& value, int depth) {
+  absl::Status Write(const Value& value) {
+    if (absl::Status s = WriteAt(0, value); !s.ok()) return s;
+    return Pay();
+  }
+
+ private:
+  absl::Status WriteAt(int depth, const Value& value) {
     if (absl::Status s = budget_.Step(); !s.ok()) return s;
+    if (absl::Status s = Pay(); !s.ok()) return s;
     switch (value.kind()) {
       case Kind::kUndefined:
         out_.Append(undefined_is_null_ ? "null" : "undefined", false);
@@ -52,7 +67,6 @@ class JsonWriter {
     return Wrong("a function can't be written as JSON");
   }
 
- private:
   // Before an item, at `depth`.
   void Break(int depth) {
     if (style_.indent == 0) return;
@@ -67,35 +81,42 @@ class JsonWriter {
     }
   }
 
-  // What was written so far counts: shared lists can be written without end.
-  absl::Status Account(size_t before) {
-    return budget_.Allocate(static_cast<int64_t>(out_.size() - before));
+  // For what was written since it was called last: shared lists can be written without end.
+  absl::Status Pay() {
+    const size_t before = paid_;
+    paid_ = out_.memory();
+    return budget_.Grown(out_, before);
   }
 
   absl::Status WriteList(const std::vector<Value>& items, int depth) {
     if (depth > kMaxHeight) return TooMuch("a value holds itself");
-    const size_t before = out_.size();
     out_.Append("[", false);
     for (size_t i = 0; i < items.size(); ++i) {
       if (i > 0) Separate();
       Break(depth + 1);
-      if (absl::Status s = Write(items[i], depth + 1); !s.ok()) return s;
+      if (absl::Status s = WriteAt(depth + 1, items[i]); !s.ok()) return s;
     }
     if (!items.empty()) Break(depth);
     out_.Append("]", false);
-    return Account(before);
+    return absl::OkStatus();
   }
 
   absl::Status WriteDict(const Dict& dict, int depth) {
     if (depth > kMaxHeight) return TooMuch("a value holds itself");
     std::vector<const Dict::Entry*> entries;
-    for (const Dict::Entry& entry : dict.entries()) entries.push_back(&entry);
+    int64_t key_bytes = 0;
+    for (const Dict::Entry& entry : dict.entries()) {
+      entries.push_back(&entry);
+      key_bytes += static_cast<int64_t>(entry.key.size());
+    }
     if (style_.sort_keys) {
+      // Each key is compared about as often as the number of keys has bits.
+      const int64_t times = std::bit_width(entries.size());
+      if (absl::Status s = budget_.Work(key_bytes * times); !s.ok()) return s;
       std::sort(entries.begin(), entries.end(), [](const Dict::Entry* a, const Dict::Entry* b) {
         return a->key.bytes() < b->key.bytes();
       });
     }
-    const size_t before = out_.size();
     out_.Append("{", false);
     for (size_t i = 0; i < entries.size(); ++i) {
       if (i > 0) Separate();
@@ -106,17 +127,17 @@ class JsonWriter {
       } else {
         out_.Append(": ", false);
       }
-      if (absl::Status s = Write(entries[i]->value, depth + 1); !s.ok()) return s;
+      if (absl::Status s = WriteAt(depth + 1, entries[i]->value); !s.ok()) return s;
     }
     if (!entries.empty()) Break(depth);
     out_.Append("}", false);
-    return Account(before);
+    return absl::OkStatus();
   }
 
   absl::Status WriteString(const Text& text) {
-    const size_t before = out_.size();
     out_.Append("\"", false);
     std::string escaped;
+    size_t paid_for = out_.size();
     size_t plain = 0;  // from here on nothing needs an escape
     const std::string_view bytes = text.bytes();
     for (size_t at = 0; at < bytes.size();) {
@@ -127,12 +148,16 @@ class JsonWriter {
         out_.Append(text, plain, at);
         out_.Append(escaped, text.ForeignAt(at));
         plain = at + step.bytes;
+        if (out_.size() - paid_for > kPaidAtOnce) {
+          if (absl::Status s = Pay(); !s.ok()) return s;
+          paid_for = out_.size();
+        }
       }
       at += step.bytes;
     }
     out_.Append(text, plain, bytes.size());
     out_.Append("\"", false);
-    return Account(before);
+    return Pay();
   }
 
   // Nothing, for a character that stands for itself.
@@ -158,12 +183,13 @@ class JsonWriter {
   const bool undefined_is_null_;
   Budget& budget_;
   Text& out_;
+  size_t paid_;  // of its memory
 };
 
 }  // namespace
 
 absl::Status AppendJson(const Value& value, const JsonStyle& style, Budget& budget, Text* out) {
-  return JsonWriter(style, true, budget, out).Write(value, 0);
+  return JsonWriter(style, true, budget, out).Write(value);
 }
 
 absl::Status AppendPrinted(const Value& value, Budget& budget, Text* out) {
@@ -177,7 +203,7 @@ absl::Status AppendPrinted(const Value& value, Budget& budget, Text* out) {
     case Kind::kFunction:
       return Wrong("a function can't be printed: is a () missing?");
     default:
-      return JsonWriter({}, false, budget, out).Write(value, 0);
+      return JsonWriter({}, false, budget, out).Write(value);
   }
 }
 

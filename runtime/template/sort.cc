@@ -28,14 +28,19 @@ absl::Status CheckKeys(const std::vector<Keyed>& keyed, Budget& budget) {
 }  // namespace
 
 absl::StatusOr<Value> Sorted(const std::vector<Value>& items,
-                             const std::function<Value(const Value&)>& key, bool case_sensitive,
-                             bool reverse, Budget& budget) {
+                             const std::function<absl::StatusOr<Value>(const Value&)>& key,
+                             bool case_sensitive, bool reverse, Budget& budget) {
+  const int64_t bytes = static_cast<int64_t>(items.size() * sizeof(Keyed));
+  if (absl::Status s = budget.Allocate(2 * bytes); !s.ok()) return s;  // sorting takes a copy
   std::vector<Keyed> keyed;
+  keyed.reserve(items.size());
   for (const Value& item : items) {
-    Value k = key(item);
-    if (absl::Status s = budget.Work(k.size()); !s.ok()) return s;
-    if (!case_sensitive && k.is(Value::Kind::kString)) k = Value::String(Lower(k.text()));
-    keyed.push_back({std::move(k), &item});
+    auto k = key(item);
+    if (!k.ok()) return k;
+    if (absl::Status s = budget.Work(k->size()); !s.ok()) return s;
+    if (!case_sensitive && k->is(Value::Kind::kString)) k = budget.String(Lower(k->text()));
+    if (!k.ok()) return k;
+    keyed.push_back({*std::move(k), &item});
   }
   if (keyed.size() > 1) {
     if (absl::Status s = CheckKeys(keyed, budget); !s.ok()) return s;

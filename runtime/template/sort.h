@@ -13,8 +13,8 @@ namespace trine::jinja {
 
 // Stable, by what `key` gives of each item. INVALID_ARGUMENT where two keys have no order.
 absl::StatusOr<Value> Sorted(const std::vector<Value>& items,
-                             const std::function<Value(const Value&)>& key, bool case_sensitive,
-                             bool reverse, Budget& budget);
+                             const std::function<absl::StatusOr<Value>(const Value&)>& key,
+                             bool case_sensitive, bool reverse, Budget& budget);
 
 }  // namespace trine::jinja
 

@@ -14,20 +14,28 @@ namespace {
 
 using Kind = Value::Kind;
 
+// What a variable takes in its scope.
+constexpr int64_t kVariableBytes = 64;
+
 // `loop` of one iteration.
-Value LoopValue(const std::vector<Value>& items, size_t i) {
+absl::StatusOr<Value> LoopValue(const std::vector<Value>& items, size_t i, Budget& budget) {
   const int64_t n = static_cast<int64_t>(items.size()), at = static_cast<int64_t>(i);
+  const std::pair<const char*, Value> members[] = {
+      {"index", Value::Int(at + 1)},
+      {"index0", Value::Int(at)},
+      {"revindex", Value::Int(n - at)},
+      {"revindex0", Value::Int(n - at - 1)},
+      {"first", Value::Bool(i == 0)},
+      {"last", Value::Bool(at == n - 1)},
+      {"length", Value::Int(n)},
+      {"previtem", i > 0 ? items[i - 1] : Value()},
+      {"nextitem", i + 1 < items.size() ? items[i + 1] : Value()},
+  };
   Dict loop;
-  loop.Set(Text("index"), Value::Int(at + 1));
-  loop.Set(Text("index0"), Value::Int(at));
-  loop.Set(Text("revindex"), Value::Int(n - at));
-  loop.Set(Text("revindex0"), Value::Int(n - at - 1));
-  loop.Set(Text("first"), Value::Bool(i == 0));
-  loop.Set(Text("last"), Value::Bool(at == n - 1));
-  loop.Set(Text("length"), Value::Int(n));
-  loop.Set(Text("previtem"), i > 0 ? items[i - 1] : Value());
-  loop.Set(Text("nextitem"), i + 1 < items.size() ? items[i + 1] : Value());
-  return Value::OfDict(std::move(loop));
+  for (const auto& [name, value] : members) {
+    if (absl::Status s = budget.Set(Text(name), value, &loop); !s.ok()) return s;
+  }
+  return budget.OfDict(std::move(loop));
 }
 
 }  // namespace
@@ -47,38 +55,30 @@ Interpreter::Interpreter(const Limits& limits, const std::tm& now)
   for (const char* name : {"true", "True"}) globals_->Set(name, Value::Bool(true));
   for (const char* name : {"false", "False"}) globals_->Set(name, Value::Bool(false));
   for (const char* name : {"none", "None"}) globals_->Set(name, Value::None());
-  globals_->Set("range", Value::OfFunction(Range));
-  globals_->Set("raise_exception", Value::OfFunction(RaiseException));
+  globals_->Set("range", Given::OfFunction(Range));
+  globals_->Set("raise_exception", Given::OfFunction(RaiseException));
   globals_->Set("strftime_now",
-                Value::OfFunction([now](Budget& budget, const Arguments& arguments) -> Result {
+                Given::OfFunction([now](Budget& budget, const Arguments& arguments) -> Result {
                   if (arguments.positional.empty() || !arguments.positional[0].is(Kind::kString)) {
                     return Wrong("strftime_now() takes a format");
                   }
                   const Text& format = arguments.positional[0].text();
-                  return budget.String(Text(FormatTime(format.bytes(), now), format.has_foreign()));
+                  auto text = FormatTime(format.bytes(), now, budget);
+                  if (!text.ok()) return text.status();
+                  return budget.String(Text(*std::move(text), format.has_foreign()));
                 }));
   globals_->Set("namespace",
-                Value::OfFunction([this](Budget& budget, const Arguments& arguments) -> Result {
-                  auto members = NamespaceMembers(arguments);
+                Given::OfFunction([this](Budget& budget, const Arguments& arguments) -> Result {
+                  auto members = NamespaceMembers(arguments, budget);
                   if (!members.ok()) return members.status();
-                  const auto paid = budget.OfDict(*members);
-                  if (!paid.ok()) return paid.status();
                   namespaces_.push_back(std::make_shared<Namespace>());
                   namespaces_.back()->members = *std::move(members);
-                  return Value::OfNamespace(namespaces_.back());
+                  return budget.OfNamespace(namespaces_.back());
                 }));
 }
 
 Interpreter::~Interpreter() {
   for (const auto& one : namespaces_) one->members = Dict();
-}
-
-absl::Status Interpreter::Enter() {
-  if (depth_ >= budget_.limits().depth) {
-    return TooMuch("the template goes more than ", budget_.limits().depth, " levels deep");
-  }
-  ++depth_;
-  return absl::OkStatus();
 }
 
 absl::Status Interpreter::Run(const Block& block, Text* out) {
@@ -87,8 +87,8 @@ absl::Status Interpreter::Run(const Block& block, Text* out) {
 
 absl::StatusOr<Interpreter::Flow> Interpreter::RunBlock(const Block& block, Scope& scope,
                                                         Text* out) {
-  if (absl::Status s = Enter(); !s.ok()) return s;
-  const absl::Cleanup leave = [this] { Leave(); };
+  if (absl::Status s = budget_.Enter(); !s.ok()) return s;
+  const absl::Cleanup leave = [this] { budget_.Leave(); };
   for (const Statement& statement : block) {
     const absl::Status step = budget_.Step();
     const absl::StatusOr<Flow> flow = step.ok() ? RunStatement(statement, scope, out) : step;
@@ -134,9 +134,12 @@ absl::StatusOr<Interpreter::Flow> Interpreter::RunStatement(const Statement& sta
     case Statement::Kind::kSet:
       if (absl::Status s = RunSet(statement, scope); !s.ok()) return s;
       return Flow::kNext;
-    case Statement::Kind::kMacro:
-      scope.Set(statement.macro->name, MacroValue(*statement.macro, scope));
+    case Statement::Kind::kMacro: {
+      auto macro = MacroValue(*statement.macro, scope);
+      if (!macro.ok()) return macro.status();
+      scope.Set(statement.macro->name, *std::move(macro));
       return Flow::kNext;
+    }
     case Statement::Kind::kCall:
       if (absl::Status s = RunCallBlock(statement, scope, out); !s.ok()) return s;
       return Flow::kNext;
@@ -161,6 +164,8 @@ absl::StatusOr<Interpreter::Flow> Interpreter::RunStatement(const Statement& sta
 
 absl::Status Interpreter::Bind(const std::vector<std::string>& names, const Value& value,
                                Scope* scope) {
+  const int64_t n = static_cast<int64_t>(names.size());
+  if (absl::Status s = budget_.Allocate(n * kVariableBytes); !s.ok()) return s;
   if (names.size() == 1) {
     scope->Set(names[0], value);
     return absl::OkStatus();
@@ -200,7 +205,9 @@ absl::StatusOr<Interpreter::Flow> Interpreter::RunFor(const Statement& statement
     if (absl::Status s = budget_.Step(); !s.ok()) return s;
     // What one iteration sets is gone in the next.
     const auto inner = std::make_shared<Scope>(&scope);
-    inner->Set("loop", LoopValue(items, i));
+    auto loop = LoopValue(items, i, budget_);
+    if (!loop.ok()) return loop.status();
+    inner->Set("loop", *std::move(loop));
     if (absl::Status s = Bind(statement.names, items[i], inner.get()); !s.ok()) return s;
     const auto flow = RunBlock(statement.body, *inner, out);
     if (!flow.ok()) return flow;
@@ -235,14 +242,12 @@ absl::Status Interpreter::RunSet(const Statement& statement, Scope& scope) {
   if (!object->is(Kind::kNamespace)) {
     return Wrong(KindName(object->kind()), " is no namespace: its members can't be set");
   }
-  if (absl::Status s = budget_.Allocate(sizeof(Dict::Entry)); !s.ok()) return s;
-  object->members().members.Set(Text(statement.names[0]), std::move(value));
-  return absl::OkStatus();
+  return budget_.Set(Text(statement.names[0]), std::move(value), &object->members().members);
 }
 
-Value Interpreter::MacroValue(const Macro& macro, Scope& scope) {
+absl::StatusOr<Value> Interpreter::MacroValue(const Macro& macro, Scope& scope) {
   const std::weak_ptr<Scope> around = scope.weak_from_this();
-  return Value::OfFunction([this, &macro, around](Budget&, const Arguments& arguments) -> Result {
+  return budget_.OfFunction([this, &macro, around](Budget&, const Arguments& arguments) -> Result {
     const std::shared_ptr<Scope> alive = around.lock();
     if (alive == nullptr) {
       return Wrong(macro.name, "() is called where what it was made in is gone");
@@ -265,7 +270,7 @@ absl::Status Interpreter::BindParameters(const Macro& macro, const Arguments& ar
     }
     bool given = false;
     for (size_t k = 0; k < arguments.named.size(); ++k) {
-      if (arguments.named[k].first != parameter.name) continue;
+      if (arguments.named[k].first.bytes() != parameter.name) continue;
       used[k] = given = true;
       scope->Set(parameter.name, arguments.named[k].second);
     }
@@ -275,20 +280,25 @@ absl::Status Interpreter::BindParameters(const Macro& macro, const Arguments& ar
   for (size_t k = 0; k < arguments.named.size(); ++k) {
     const auto& [name, value] = arguments.named[k];
     if (used[k]) continue;
-    if (name == "caller") {
+    if (name.bytes() == "caller") {
       scope->Set("caller", value);
     } else if (macro.takes_kwargs) {
-      rest.Set(Text(name), value);
+      if (absl::Status s = budget_.Set(name, value, &rest); !s.ok()) return s;
     } else {
-      return Wrong(macro.name, "() takes no argument ", name);
+      return Wrong(macro.name, "() takes no argument ", name.bytes());
     }
   }
-  if (macro.takes_kwargs) scope->Set("kwargs", Value::OfDict(std::move(rest)));
+  if (macro.takes_kwargs) {
+    auto kwargs = budget_.OfDict(std::move(rest));
+    if (!kwargs.ok()) return kwargs.status();
+    scope->Set("kwargs", *std::move(kwargs));
+  }
   if (macro.takes_varargs) {
     const size_t taken = std::min(n, arguments.positional.size());
-    scope->Set("varargs",
-               Value::OfList({arguments.positional.begin() + static_cast<ptrdiff_t>(taken),
-                              arguments.positional.end()}));
+    auto varargs = budget_.OfList(
+        {arguments.positional.begin() + static_cast<ptrdiff_t>(taken), arguments.positional.end()});
+    if (!varargs.ok()) return varargs.status();
+    scope->Set("varargs", *std::move(varargs));
   } else if (arguments.positional.size() > n) {
     return Wrong(macro.name, "() takes not more than ", n, " arguments");
   }
@@ -313,7 +323,9 @@ absl::StatusOr<Value> Interpreter::CallMacro(const Macro& macro, Scope* around,
 absl::Status Interpreter::RunCallBlock(const Statement& statement, Scope& scope, Text* out) {
   auto arguments = EvaluateArguments(statement.expr->arguments, scope);
   if (!arguments.ok()) return arguments.status();
-  arguments->named.emplace_back("caller", MacroValue(*statement.macro, scope));
+  auto caller = MacroValue(*statement.macro, scope);
+  if (!caller.ok()) return caller.status();
+  arguments->named.emplace_back(Text("caller"), *std::move(caller));
   const auto callee = Evaluate(*statement.expr->children[0], scope);
   if (!callee.ok()) return callee.status();
   if (!callee->is(Kind::kFunction)) {

@@ -180,13 +180,20 @@ void Dict::Set(Text key, Value value) {
   }
 }
 
+int64_t Arguments::size() const {
+  int64_t size = static_cast<int64_t>(positional.size() + named.size());
+  for (const Value& value : positional) size += value.size();
+  for (const auto& [name, value] : named) size += static_cast<int64_t>(name.size()) + value.size();
+  return size;
+}
+
 const Value* Arguments::Find(size_t place, std::string_view name) const {
   return place < positional.size() ? &positional[place] : FindNamed(name);
 }
 
 const Value* Arguments::FindNamed(std::string_view name) const {
   for (const auto& [key, value] : named) {
-    if (key == name) return &value;
+    if (key.bytes() == name) return &value;
   }
   return nullptr;
 }

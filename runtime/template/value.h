@@ -55,11 +55,6 @@ class Value {
   static Value Float(double value);
   static Value String(Text text);
   static Value String(std::string_view bytes, bool foreign = false);
-  static Value OfList(std::vector<Value> items);
-  static Value OfDict(Dict dict);
-  static Value OfNamespace(std::shared_ptr<Namespace> members);
-  // `height`: of what the function holds.
-  static Value OfFunction(Function function, int height = 0);
 
   Kind kind() const { return static_cast<Kind>(data_.index()); }
   bool is(Kind kind) const { return this->kind() == kind; }
@@ -87,6 +82,14 @@ class Value {
   bool Same(const Value& other) const { return data_ == other.data_; }
 
  private:
+  // What a template makes of other values is paid for: see Budget. What it is given is not: Given.
+  friend class Budget;
+  friend struct Given;
+  static Value OfList(std::vector<Value> items);
+  static Value OfDict(Dict dict);
+  static Value OfNamespace(std::shared_ptr<Namespace> members);
+  static Value OfFunction(Function function, int height);
+
   // In the order of Kind.
   std::variant<std::monostate, std::nullptr_t, bool, int64_t, double, std::shared_ptr<const Text>,
                std::shared_ptr<const List>, std::shared_ptr<const Dict>, std::shared_ptr<Namespace>,
@@ -129,6 +132,14 @@ class Dict {
   int height_ = 1;
 };
 
+// Lists, dicts and functions that a template is given. Whoever makes them keeps them within
+// kMaxHeight.
+struct Given {
+  static Value OfList(std::vector<Value> items) { return Value::OfList(std::move(items)); }
+  static Value OfDict(Dict dict) { return Value::OfDict(std::move(dict)); }
+  static Value OfFunction(Function function) { return Value::OfFunction(std::move(function), 0); }
+};
+
 // The one thing that can be changed: what `namespace()` gives.
 struct Namespace {
   Dict members;
@@ -137,7 +148,10 @@ struct Namespace {
 // Of a call, a filter or a test.
 struct Arguments {
   std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;
+  std::vector<std::pair<Text, Value>> named;  // names can come from outside, by **
+
+  // Items given, and the bytes or items of each: what looking through them costs.
+  int64_t size() const;
 
   // The one called `name`, or standing at `place`; nullptr when it was not given.
   const Value* Find(size_t place, std::string_view name) const;

@@ -453,5 +453,31 @@ TEST_F(CApiModelTest, ConversationsAreRenderedAndAppended) {
   trine_session_close(session);
 }
 
+TEST_F(CApiModelTest, ABosIsAddedToAnEmptySessionAlone) {
+  trine_engine_close(engine_);
+  engine_ = nullptr;
+  TinyModel model = MakeTinyModel(*TinyModelByName("qwen2"));
+  model.builder.SetBool("tokenizer.ggml.add_bos_token", true);
+  file_ = std::make_unique<TempFile>(model.ToBytes());
+  trine_failure why = Failure();
+  const trine_engine_options engine = Options(file_->path());
+  ASSERT_EQ(trine_engine_open(&engine, &engine_, &why), 0) << why.message;
+  trine_chat_options options{};
+  options.struct_size = sizeof(options);
+  options.chat_template = "abc";
+  trine_session* session = Open();
+  const auto count_after_append = [&] {
+    EXPECT_EQ(trine_session_append_chat(session, "[]", 2, &options, &why), 0) << why.message;
+    size_t n = 0;
+    trine_session_tokens(session, nullptr, 0, &n);
+    return n;
+  };
+  const size_t once = count_after_append();
+  EXPECT_EQ(count_after_append(), 2 * once - 1);
+  options.flags = TRINE_CHAT_REPLACE;
+  EXPECT_EQ(count_after_append(), once);
+  trine_session_close(session);
+}
+
 }  // namespace
 }  // namespace trine

@@ -58,11 +58,11 @@ int Main() {
     } else {
       result.Set(Text("error"), Value::String(std::string(text.status().message())));
     }
-    results.push_back(Value::OfDict(std::move(result)));
+    results.push_back(Given::OfDict(std::move(result)));
   }
   Budget budget({});
   Text json;
-  if (!AppendJson(Value::OfList(std::move(results)), {}, budget, &json).ok()) return 1;
+  if (!AppendJson(Given::OfList(std::move(results)), {}, budget, &json).ok()) return 1;
   return std::fwrite(json.bytes().data(), 1, json.size(), stdout) == json.size() ? 0 : 1;
 }
 

@@ -36,7 +36,7 @@ void Conversation::Reset() {
 }
 
 absl::Status Conversation::Answer(const GenerateOptions& options, Generation* answer) {
-  const auto text = chat_.Render(jinja::Value::OfList(messages_), options_);
+  const auto text = chat_.Render(jinja::Given::OfList(messages_), options_);
   if (!text.ok()) return text.status();
   const auto tokens = EncodeChat(*session_->engine().tokenizer(), *text);
   if (!tokens.ok()) return tokens.status();
@@ -74,7 +74,7 @@ absl::Status Conversation::Save(const std::string& path) const {
   style.indent = 2;
   jinja::Text json;
   const absl::Status written =
-      jinja::AppendJson(jinja::Value::OfList(messages_), style, budget, &json);
+      jinja::AppendJson(jinja::Given::OfList(messages_), style, budget, &json);
   if (!written.ok()) return written;
   json.Append("\n", false);
   // A limit on file sizes is an error like a full disk: neither costs what was saved before.

@@ -87,7 +87,7 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, co
       messages.push_back(ChatMessage("system", a.chat_options.system_prompt));
     }
     messages.push_back(ChatMessage("user", prompt));
-    const auto text = chat->Render(jinja::Value::OfList(std::move(messages)), *options);
+    const auto text = chat->Render(jinja::Given::OfList(std::move(messages)), *options);
     if (!text.ok()) return text.status();
     return EncodeChat(*engine.tokenizer(), *text);
   }
