@@ -4,8 +4,9 @@
 // squared error found among several starting points, each refined, and are judged as they are
 // stored, with their own rounding. docs/quantize.md describes the search and gives its results.
 //
-// The bytes are the same on every machine: binary32 add, subtract, multiply and divide in a fixed
-// order, compiled without contraction, and no library function. Denormals must not be flushed.
+// The bytes are the same on every machine: binary32 and binary64 add, subtract, multiply and divide
+// in a fixed order, compiled without contraction, and no library function. Denormals must not be
+// flushed.
 
 #ifndef TRINE_KERNELS_QUANT_ENCODE_H_
 #define TRINE_KERNELS_QUANT_ENCODE_H_

@@ -15,7 +15,7 @@ enum class Minimum { kAny, kNotNegative };
 struct AffineFit {
   float scale = 0.0f;
   float min = 0.0f;
-  float gain = 0.0f;       // how much of the sum of w*x*x it explains
+  double gain = 0.0;       // how much of the sum of w*x*x it explains
   float curvature = 0.0f;  // sum of w*q*q: what a change of the scale costs
 };
 
@@ -40,71 +40,95 @@ template <int High, int N>
   return Sum<N>(terms);
 }
 
+// The least squares are differences of sums that may be nearly equal. Binary32 does where weights
+// and values keep the sums apart; binary64, in which every product below is exact, does always.
+
+// True when binary32 would leave little but noise: one value counts for nearly everything, or all
+// of them are nearly the same. Without importance no weight is 257 times another.
+template <int N>
+static bool NeedsBinary64(const float* x, const float* w) {
+  float low = x[0], high = x[0], lightest = w[0], heaviest = w[0];
+  for (int i = 1; i < N; ++i) {
+    low = std::min(low, x[i]);
+    high = std::max(high, x[i]);
+    lightest = std::min(lightest, w[i]);
+    heaviest = std::max(heaviest, w[i]);
+  }
+  return heaviest > 512.0f * lightest || 2.0f * (high - low) < Largest<N>(x);
+}
+
 // The sums over a block that do not change with q.
+template <class Real>
 struct AffineSums {
-  float w = 0.0f;
-  float wx = 0.0f;
+  Real w = 0;
+  Real wx = 0;
 };
 
-template <int N>
-static AffineSums SumsOf(const float* x, const float* w) {
-  float ws[N], wx[N];
+template <class Real, int N>
+static AffineSums<Real> SumsOf(const float* x, const float* w) {
+  Real ws[N], wx[N];
   for (int i = 0; i < N; ++i) {
     ws[i] = w[i];
-    wx[i] = w[i] * x[i];
+    wx[i] = ws[i] * x[i];
   }
-  AffineSums sums;
+  AffineSums<Real> sums;
   sums.w = Sum<N>(ws);
   sums.wx = Sum<N>(wx);
   return sums;
 }
 
+// A determinant a * b - c * c this much smaller than a * b is rounding.
+inline constexpr float kLeastDeterminant = 0x1p-48f;
+
 // The best scale and minimum for the q that 1 / inverse and `min` give.
-template <int High, int N>
+template <class Real, int High, int N>
 [[gnu::noinline]] static AffineFit RefitAffine(const float* x, const float* w,
-                                               const AffineSums& sums, Minimum minimum,
+                                               const AffineSums<Real>& sums, Minimum minimum,
                                                float inverse, float min) {
-  float wq[N], wqq[N], wqx[N];
+  Real wq[N], wqq[N], wqx[N];
   for (int i = 0; i < N; ++i) {
-    const float q = NearestAbove<High>(x[i], min, inverse);
+    const Real q = NearestAbove<High>(x[i], min, inverse);
     wq[i] = w[i] * q;
     wqq[i] = wq[i] * q;
     wqx[i] = wq[i] * x[i];
   }
-  const float q = Sum<N>(wq);
-  const float qq = Sum<N>(wqq);
-  const float qx = Sum<N>(wqx);
-  AffineFit fit;
-  fit.curvature = qq;
-  const float determinant = sums.w * qq - q * q;
-  if (determinant > 0.0f) {
-    fit.scale = (sums.w * qx - q * sums.wx) / determinant;
-    fit.min = (q * qx - qq * sums.wx) / determinant;
+  const Real q = Sum<N>(wq);
+  const Real qq = Sum<N>(wqq);
+  const Real qx = Sum<N>(wqx);
+  Real best_scale = 0, best_min = 0;
+  const Real determinant = sums.w * qq - q * q;
+  if (determinant > sums.w * qq * kLeastDeterminant) {
+    best_scale = (sums.w * qx - q * sums.wx) / determinant;
+    best_min = (q * qx - qq * sums.wx) / determinant;
   } else {
-    fit.min = -sums.wx / sums.w;  // one level for all
+    best_min = -sums.wx / sums.w;  // one level for all
   }
-  if (minimum == Minimum::kNotNegative && fit.min < 0.0f) {
-    fit.min = 0.0f;
-    fit.scale = qq > 0.0f ? qx / qq : 0.0f;
+  if (minimum == Minimum::kNotNegative && best_min < 0) {
+    best_min = 0;
+    best_scale = qq > 0 ? qx / qq : 0;
   }
-  if (fit.scale < 0.0f) fit.scale = 0.0f;
+  if (best_scale < 0) best_scale = 0;
+  AffineFit fit;
+  fit.scale = static_cast<float>(best_scale);
+  fit.min = static_cast<float>(best_min);
   // Equals the explained part where scale and min solve the equations, as they do above.
-  fit.gain = fit.scale * qx - fit.min * sums.wx;
+  fit.gain = best_scale * qx - best_min * sums.wx;
+  fit.curvature = static_cast<float>(qq);
   return fit;
 }
 
 // How many levels the range is stretched over to begin with, beside High itself.
 inline constexpr float kStretches[] = {-0.8f, -0.6f, -0.4f, -0.2f, 0.0f, 0.2f, 0.4f, 0.6f, 0.8f};
 
-template <int High, int N>
-static AffineFit FitAffine(const float* x, const float* w, Minimum minimum) {
+template <class Real, int High, int N>
+static AffineFit FitAffineIn(const float* x, const float* w, Minimum minimum) {
   float low = x[0], high = x[0];
   for (int i = 1; i < N; ++i) {
     low = std::min(low, x[i]);
     high = std::max(high, x[i]);
   }
   if (minimum == Minimum::kNotNegative) low = std::min(low, 0.0f);
-  const AffineSums sums = SumsOf<N>(x, w);
+  const AffineSums<Real> sums = SumsOf<Real, N>(x, w);
   AffineFit best;
   if (high - low < kLeastEncoded) {
     best.min = -low;
@@ -113,15 +137,22 @@ static AffineFit FitAffine(const float* x, const float* w, Minimum minimum) {
   const float inverse_range = 1.0f / (high - low);
   for (const float stretch : kStretches) {
     const float inverse = (static_cast<float>(High) + stretch) * inverse_range;
-    const AffineFit fit = RefitAffine<High, N>(x, w, sums, minimum, inverse, -low);
+    const AffineFit fit = RefitAffine<Real, High, N>(x, w, sums, minimum, inverse, -low);
     if (fit.gain > best.gain) best = fit;
   }
   for (int i = 0; i < kRefinements && best.scale > 0.0f; ++i) {
-    const AffineFit fit = RefitAffine<High, N>(x, w, sums, minimum, 1.0f / best.scale, best.min);
+    const AffineFit fit =
+        RefitAffine<Real, High, N>(x, w, sums, minimum, 1.0f / best.scale, best.min);
     if (!(fit.gain > best.gain)) break;
     best = fit;
   }
   return best;
+}
+
+template <int High, int N>
+static AffineFit FitAffine(const float* x, const float* w, Minimum minimum) {
+  return NeedsBinary64<N>(x, w) ? FitAffineIn<double, High, N>(x, w, minimum)
+                                : FitAffineIn<float, High, N>(x, w, minimum);
 }
 
 }  // namespace trine::quant

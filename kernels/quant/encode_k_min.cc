@@ -56,14 +56,15 @@ class MinFit {
       wanted_scale_[part] = one.scale;
       wanted_min_[part] = one.min;
       curvature[part] = one.curvature;
-      weight[part] = SumsOf<kSize>(X(part), W(part)).w;
+      weight[part] = SumsOf<float, kSize>(X(part), W(part)).w;
     }
     best_.d = FitHalfScale<ScaleGrid, Parts>(wanted_scale_, curvature, samples_.unit);
     best_.dmin = FitHalfScale<ScaleGrid, Parts>(wanted_min_, weight, samples_.unit);
+    const bool binary64 = NeedsBinary64<kSuperValues>(samples_.x, samples_.w);
     float least = Choose(&best_);
     for (int i = 0; i < kRefinements; ++i) {
       Choice next = best_;
-      Refit(&next);
+      binary64 ? Refit<double>(&next) : Refit<float>(&next);
       if (next.d.bits == best_.d.bits && next.dmin.bits == best_.dmin.bits) break;
       const float error = Choose(&next);
       if (!(error < least)) break;
@@ -103,37 +104,38 @@ class MinFit {
   }
 
   // The best d and dmin for the integers chosen: two equations over all 256 values.
+  template <class Real>
   void Refit(Choice* choice) const {
-    float ss = 0.0f, sm = 0.0f, mm = 0.0f, sx = 0.0f, mx = 0.0f;
+    Real ss = 0, sm = 0, mm = 0, sx = 0, mx = 0;
     for (int part = 0; part < Parts; ++part) {
-      const float scale = static_cast<float>(choice->scale[part]);
-      const float min = static_cast<float>(choice->min[part]);
+      const Real scale = static_cast<Real>(choice->scale[part]);
+      const Real min = static_cast<Real>(choice->min[part]);
       const float inverse = InverseOrZero(choice->Scale(part));
-      float wq[kSize], wqq[kSize], wqx[kSize];
+      Real wq[kSize], wqq[kSize], wqx[kSize];
       for (int i = 0; i < kSize; ++i) {
-        const float q = NearestAbove<High>(X(part)[i], choice->Min(part), inverse);
+        const Real q = NearestAbove<High>(X(part)[i], choice->Min(part), inverse);
         wq[i] = W(part)[i] * q;
         wqq[i] = wq[i] * q;
         wqx[i] = wq[i] * X(part)[i];
       }
-      const AffineSums sums = SumsOf<kSize>(X(part), W(part));
+      const AffineSums<Real> sums = SumsOf<Real, kSize>(X(part), W(part));
       ss += scale * scale * Sum<kSize>(wqq);
       sm += scale * min * Sum<kSize>(wq);
       mm += min * min * sums.w;
       sx += scale * Sum<kSize>(wqx);
       mx += min * sums.wx;
     }
-    const float determinant = ss * mm - sm * sm;
-    float d = ss > 0.0f ? sx / ss : 0.0f;
-    float dmin = 0.0f;
-    if (determinant > 0.0f) {
+    const Real determinant = ss * mm - sm * sm;
+    Real d = ss > 0 ? sx / ss : 0;
+    Real dmin = 0;
+    if (determinant > ss * mm * kLeastDeterminant) {
       d = (sx * mm - sm * mx) / determinant;
       dmin = (sx * sm - ss * mx) / determinant;
-    } else if (mm > 0.0f) {
+    } else if (mm > 0) {
       dmin = -mx / mm;
     }
-    choice->d = ToHalf(std::max(d, 0.0f), samples_.unit);
-    choice->dmin = ToHalf(std::max(dmin, 0.0f), samples_.unit);
+    choice->d = ToHalf(static_cast<float>(d > 0 ? d : 0), samples_.unit);
+    choice->dmin = ToHalf(static_cast<float>(dmin > 0 ? dmin : 0), samples_.unit);
   }
 
   const Samples<kSuperValues>& samples_;

@@ -162,6 +162,53 @@ TEST(EncodeQualityTest, ImportanceLowersTheErrorThatCounts) {
   }
 }
 
+constexpr Type kTypesWithMinimums[] = {Type::kQ4_1, Type::kQ5_1, Type::kQ2_K, Type::kQ4_K,
+                                       Type::kQ5_K};
+
+// A column that counts for nearly everything gets its value, and the others are hardly worse off.
+TEST(EncodeQualityTest, AColumnThatDominatesItsBlock) {
+  const std::vector<float> row = GaussianRow(kValues, 35);
+  for (size_t block : {32u, 256u}) {
+    for (float ratio : {1e4f, 1e6f, 1e8f}) {
+      std::vector<float> importance(row.size(), 1.0f), dominating(row.size(), 0.0f);
+      for (size_t i = 0; i < row.size() / block; ++i) {
+        const size_t at = i * block + i * 7 % block;
+        importance[at] = ratio;
+        dominating[at] = 1.0f;
+      }
+      for (Type type : kTypesWithMinimums) {
+        const std::vector<float> without = RoundTrip(type, row);
+        const std::vector<float> with = RoundTrip(type, row, importance.data());
+        EXPECT_LE(SquaredError(row, with, dominating),
+                  0.05 * SquaredError(row, without, dominating))
+            << Traits(type).name << " " << ratio << " in " << block;
+        EXPECT_LE(SquaredError(row, with), 1.35 * SquaredError(row, without))
+            << Traits(type).name << " " << ratio << " in " << block;
+      }
+    }
+  }
+}
+
+// Values far from zero and close to each other: within half a step of the levels from zero up.
+TEST(EncodeQualityTest, NearlyConstantRows) {
+  for (Type type : kTypesWithMinimums) {
+    const int levels = type == Type::kQ2_K                          ? 3
+                       : type == Type::kQ4_1 || type == Type::kQ4_K ? 15
+                                                                    : 31;
+    for (int seed = 0; seed < 200; ++seed) {
+      Random random(static_cast<uint64_t>(seed));
+      const float spread = std::ldexp(0.3f, -seed % 24);
+      std::vector<float> row(1024);
+      for (float& value : row) {
+        value = (seed % 3 == 0 ? -0.7f : 0.7f) + spread * random.Uniform();
+      }
+      const double power = SquaredError(row, std::vector<float>(row.size()));
+      EXPECT_LE(std::sqrt(SquaredError(row, RoundTrip(type, row)) / power), 0.5 / levels)
+          << Traits(type).name << " " << seed;
+    }
+  }
+}
+
 // Only the proportion of the weights counts; no weight at all is the same weight for all.
 TEST(EncodeQualityTest, ImportanceIsRelative) {
   const std::vector<float> row = GaussianRow(1024, 33);

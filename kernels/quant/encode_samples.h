@@ -18,8 +18,8 @@ static inline float PowerOfTwo(int exponent) {
 }
 
 // Pairwise, so that the order is fixed and the compiler can use vectors. Destroys `terms`.
-template <int N>
-static inline float Sum(float* terms) {
+template <int N, class Real>
+static inline Real Sum(Real* terms) {
   if constexpr (N == 1) {
     return terms[0];
   } else {

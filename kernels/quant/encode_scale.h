@@ -127,9 +127,14 @@ struct HalfScale {
   float value = 0.0f;
 };
 
-static inline HalfScale ToHalf(float value, float unit) {
-  const uint16_t bits = F32ToF16Saturated(value / unit);
+// A zero is stored without a sign, so that no result depends on what compilers make of -0.
+static inline HalfScale FromHalf(uint16_t bits, float unit) {
+  if ((bits & 0x7fffu) == 0) bits = 0;
   return {bits, F16ToF32(bits) * unit};
+}
+
+static inline HalfScale ToHalf(float value, float unit) {
+  return FromHalf(F32ToF16Saturated(value / unit), unit);
 }
 
 // `half` and the f16 numbers next to it: rounding the best scale need not give the best f16, least
@@ -141,8 +146,7 @@ static inline std::array<HalfScale, 3> Neighbours(HalfScale half, float unit) {
   constexpr int kSteps[3] = {0, 1, -1};
   for (size_t i = 0; i < 3; ++i) {
     const int stepped = std::clamp(magnitude + kSteps[i], 0, 0x7bff);
-    const auto bits = static_cast<uint16_t>(sign | stepped);
-    result[i] = {bits, F16ToF32(bits) * unit};
+    result[i] = FromHalf(static_cast<uint16_t>(sign | stepped), unit);
   }
   return result;
 }

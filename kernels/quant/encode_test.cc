@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <vector>
@@ -67,6 +68,27 @@ TEST(EncodeTest, AConstantIsKept) {
         ASSERT_NEAR(value, constant, allowed * std::abs(constant)) << Traits(type).name;
       }
     }
+  }
+}
+
+template <class Block>
+void ExpectNoSignedZero(const std::vector<std::byte>& bytes, uint16_t Block::*second) {
+  Block block;
+  std::memcpy(&block, bytes.data(), sizeof(block));
+  EXPECT_NE(block.d, 0x8000u);
+  EXPECT_NE(block.*second, 0x8000u);
+}
+
+// -0 would be the same number, but compilers differ in when they make one.
+TEST(EncodeTest, AZeroMinimumHasNoSign) {
+  for (float zero : {0.0f, -0.0f}) {
+    std::vector<float> row(256, zero);
+    for (size_t i = 0; i < row.size(); i += 3) row[i] = 1.0f;
+    ExpectNoSignedZero(Encoded(Type::kQ4_1, row), &BlockQ4_1::m);
+    ExpectNoSignedZero(Encoded(Type::kQ5_1, row), &BlockQ5_1::m);
+    ExpectNoSignedZero(Encoded(Type::kQ2_K, row), &BlockQ2_K::dmin);
+    ExpectNoSignedZero(Encoded(Type::kQ4_K, row), &BlockQ4_K::dmin);
+    ExpectNoSignedZero(Encoded(Type::kQ5_K, row), &BlockQ5_K::dmin);
   }
 }
 
@@ -176,23 +198,24 @@ TEST(EncodeTest, EncodingTwiceAddsLittle) {
 // The bits are the same for every compiler, optimisation and architecture.
 TEST(EncodeTest, RowsKeepTheirBits) {
   const std::map<Type, uint64_t> expected = {
-      {Type::kF32, 0xe9d8050c6537221},     {Type::kF16, 0x71b0e4199be760b9},
-      {Type::kBF16, 0x9b0668a0d98b2132},   {Type::kQ4_0, 0x25dc4b71c1ec8256},
-      {Type::kQ4_1, 0xbdfbbeaf53f88fa0},   {Type::kQ5_0, 0xe6599ea0e5106846},
-      {Type::kQ5_1, 0xdffc08dda4170280},   {Type::kQ8_0, 0x411363423a5d50c},
-      {Type::kQ2_K, 0x81ab2c90fc7a8f9},    {Type::kQ3_K, 0x5bc12cfb1c04c96a},
-      {Type::kQ4_K, 0xdb1e69e11be611f7},   {Type::kQ5_K, 0xaf249a486bf9bd79},
-      {Type::kQ6_K, 0xe52923d64e1eff1c},   {Type::kIQ4_NL, 0x73dcc62768a5f812},
-      {Type::kIQ4_XS, 0x47e96690a97800cb}, {Type::kTQ1_0, 0x38cfb2a735daf66e},
-      {Type::kTQ2_0, 0x4f5d50bc95c5ae35},  {Type::kMXFP4, 0xb065054a334731dc},
+      {Type::kF32, 0x7a03ca712709fcf1},    {Type::kF16, 0xc19c2b2e13b329},
+      {Type::kBF16, 0xb4efc381aca5cc8a},   {Type::kQ4_0, 0xbda43195dd0a0266},
+      {Type::kQ4_1, 0xd072e475a2e90250},   {Type::kQ5_0, 0x3673685fde76224e},
+      {Type::kQ5_1, 0x9649495a5f00a558},   {Type::kQ8_0, 0xf9dd6dd41e00c5f4},
+      {Type::kQ2_K, 0x2cba685f2543eee7},   {Type::kQ3_K, 0x726269243fe6960},
+      {Type::kQ4_K, 0x6c29328ebae1e87e},   {Type::kQ5_K, 0xff12c00da2ef58e9},
+      {Type::kQ6_K, 0xc2d0614452baeb2d},   {Type::kIQ4_NL, 0xb36f3cac7dc8bbc8},
+      {Type::kIQ4_XS, 0x8ba05096b1cc6087}, {Type::kTQ1_0, 0x297d8cb3ca4d20ad},
+      {Type::kTQ2_0, 0xd2daeb760cf43cb1},  {Type::kMXFP4, 0xdb5bae6638639f00},
   };
   for (Type type : kWeightTypes) {
     Random random(static_cast<uint64_t>(type));
     Hash hash;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 44; ++i) {
       std::vector<float> row(1024), importance(1024);
       for (float& value : row) {
-        value = i % 4 == 0   ? random.Wide(-126, 126)
+        value = i >= 40      ? static_cast<float>(random.Below(2))
+                : i % 4 == 0 ? random.Wide(-126, 126)
                 : i % 4 == 1 ? random.Wide(-20, 3)
                              : 0.1f * random.Uniform();
       }

@@ -1,5 +1,6 @@
 #include "runtime/gguf/layout.h"
 
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -94,6 +95,16 @@ absl::StatusOr<Layout> LayOut(const Builder& builder, uint32_t version, uint64_t
         Header(builder, version, PartPairs(builder, i, layout.parts.size()), part, layout);
   }
   return layout;
+}
+
+uint64_t TotalBytes(const Builder& builder, const Layout& layout) {
+  uint64_t total = 0;
+  for (const PartLayout& part : layout.parts) total += part.header.size();
+  for (const Builder::Tensor& tensor : builder.tensors()) {
+    const uint64_t bytes = tensor.bytes + layout.PaddingAfter(tensor.bytes);
+    if (__builtin_add_overflow(total, bytes, &total)) return std::numeric_limits<uint64_t>::max();
+  }
+  return total;
 }
 
 }  // namespace trine::gguf

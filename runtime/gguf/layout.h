@@ -32,6 +32,10 @@ struct Layout {
 // part for all.
 absl::StatusOr<Layout> LayOut(const Builder& builder, uint32_t version, uint64_t max_part_bytes);
 
+// What all parts take on disk, headers and padding included; the most there is when that does not
+// fit in 64 bits.
+uint64_t TotalBytes(const Builder& builder, const Layout& layout);
+
 }  // namespace trine::gguf
 
 #endif  // TRINE_RUNTIME_GGUF_LAYOUT_H_

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/gguf/disk_space.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/gguf/split_name.h"
@@ -37,10 +38,12 @@ absl::StatusOr<std::unique_ptr<Writer>> Writer::Create(const std::string& path, 
     return absl::Status(layout.status().code(),
                         absl::StrCat(path, ": ", layout.status().message()));
   }
+  absl::Status status = CheckDiskSpace(path, TotalBytes(builder, *layout));
+  if (!status.ok()) return status;
   std::vector<std::string> paths = PartPaths(path, layout->parts.size());
   std::unique_ptr<Writer> writer(
       new Writer(std::move(builder), std::move(*layout), std::move(paths)));
-  const absl::Status status = writer->Advance();
+  status = writer->Advance();
   if (!status.ok()) return status;
   return writer;
 }

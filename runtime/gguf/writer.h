@@ -29,6 +29,7 @@ struct WriterOptions {
 
 class Writer {
  public:
+  // RESOURCE_EXHAUSTED where the disk has no room for all of it.
   static absl::StatusOr<std::unique_ptr<Writer>> Create(const std::string& path, Builder builder,
                                                         const WriterOptions& options = {});
   ~Writer();

@@ -187,6 +187,30 @@ TEST(WriterTest, RefusesWhatNoFileCanHold) {
   EXPECT_THAT(tensor("t", f32, {1}), HasSubstr("has 4 bytes, not 0"));
 }
 
+TEST(WriterTest, RefusesWhatTheDiskCannotHold) {
+  TempFolder folder;
+  Builder builder;
+  builder.AddTensor("t", quant::Type::kF32, {int64_t{1} << 30, int64_t{1} << 25});
+  const absl::Status status = Writer::Create(folder.File("m.gguf"), builder).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_THAT(Message(status), HasSubstr("m.gguf: takes 144115188.1 GB, and the disk has room"));
+  EXPECT_THAT(folder.Names(), IsEmpty());
+}
+
+TEST(WriterTest, HeadersAndPaddingTakeRoomToo) {
+  const Builder builder = SmallModel();
+  EXPECT_EQ(TotalBytes(builder, *LayOut(builder, 3, 0)), Build(builder).size());
+  const Layout split = *LayOut(builder, 3, 1);
+  ASSERT_GT(split.parts.size(), 1u);
+  EXPECT_GT(TotalBytes(builder, split), Build(builder).size() + split.parts[1].header.size());
+
+  Builder too_large;
+  for (const char* name : {"a", "b", "c"}) {
+    too_large.AddTensor(name, quant::Type::kF32, {int64_t{1} << 61});
+  }
+  EXPECT_EQ(TotalBytes(too_large, *LayOut(too_large, 3, 0)), ~uint64_t{0});
+}
+
 TEST(WriterTest, SaysWhereItCannotWrite) {
   TempFolder folder;
   const auto error = [](const std::string& path) {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/file_type.h"
 #include "runtime/gguf/writer.h"
-#include "runtime/make_model/disk_space.h"
 #include "runtime/make_model/metadata.h"
 #include "runtime/make_model/tensor_types.h"
 #include "runtime/make_model/vocabulary.h"
@@ -16,7 +15,6 @@ namespace trine {
 namespace {
 
 constexpr uint64_t kMaxBytesInMemory = 1u << 30;
-constexpr uint64_t kHeaderRoom = 64u << 20;  // more than any header takes
 
 }  // namespace
 
@@ -53,15 +51,13 @@ absl::Status MakeModel(const ModelShape& shape, const MakeModelOptions& options,
                        const std::string& path, const MakeModelProgress& progress) {
   absl::StatusOr<ModelPlan> plan = PlanModel(shape, options);
   if (!plan.ok()) return plan.status();
-  absl::Status status = CheckDiskSpace(path, plan->bytes + kHeaderRoom);
-  if (!status.ok()) return status;
   auto writer = gguf::Writer::Create(path, std::move(plan->builder),
                                      {.max_part_bytes = options.max_part_bytes});
   if (!writer.ok()) return writer.status();
   WeightMaker maker(options.seed, options.threads);
   uint64_t done = 0;
   for (const TensorSpec& tensor : plan->tensors) {
-    status = maker.Make(tensor, [&](absl::Span<const std::byte> data) {
+    const absl::Status status = maker.Make(tensor, [&](absl::Span<const std::byte> data) {
       absl::Status written = (*writer)->Write(data);
       done += data.size();
       const double fraction = static_cast<double>(done) / static_cast<double>(plan->bytes);

@@ -1,13 +1,25 @@
 #include "runtime/quantize/ordered_work.h"
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
-#include <system_error>
+#include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace trine::quantize {
 namespace {
+
+// Threads must not end by throwing, and where there is no memory for a piece the caller wants to
+// know, not to die.
+absl::Status Guarded(const OrderedJob& work, int64_t job, size_t slot) {
+  try {
+    return work(job, slot);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  }
+}
 
 class OrderedWork {
  public:
@@ -27,7 +39,7 @@ class OrderedWork {
   size_t Start(uint32_t threads) {
     try {
       for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       // As many as the system allows.
     }
     return threads_.size();
@@ -66,7 +78,7 @@ class OrderedWork {
       if (stop_ || next_ == jobs_) return;
       const int64_t job = next_++;
       lock.unlock();
-      absl::Status status = produce_(job, Slot(job));
+      absl::Status status = Guarded(produce_, job, Slot(job));
       lock.lock();
       results_[Slot(job)] = {true, std::move(status)};
       changed_.notify_all();
@@ -93,8 +105,8 @@ absl::Status RunInOrder(int64_t jobs, uint32_t threads, const OrderedJob& produc
   OrderedWork work(jobs, SlotsFor(threads), produce);
   const bool alone = work.Start(threads) == 0;
   for (int64_t job = 0; job < jobs; ++job) {
-    absl::Status status = alone ? produce(job, work.Slot(job)) : work.Take(job);
-    if (status.ok()) status = consume(job, work.Slot(job));
+    absl::Status status = alone ? Guarded(produce, job, work.Slot(job)) : work.Take(job);
+    if (status.ok()) status = Guarded(consume, job, work.Slot(job));
     if (!status.ok()) return status;
     if (!alone) work.Release(job);
   }

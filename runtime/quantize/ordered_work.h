@@ -20,8 +20,8 @@ inline size_t SlotsFor(uint32_t threads) { return 2 * static_cast<size_t>(thread
 // Calls produce(job, slot) for jobs 0 to `jobs` - 1 on up to `threads` threads, and consume(job,
 // slot) for each, in order, on the calling thread, while others are still produced. `slot` is below
 // SlotsFor(threads). Returns the first error, in the order of the jobs; nothing after it is
-// consumed, and no thread is left when it returns. Where the system refuses threads the caller does
-// the work.
+// consumed, and no thread is left when it returns. A job that runs out of memory (std::bad_alloc)
+// is RESOURCE_EXHAUSTED. Where the system refuses threads the caller does the work.
 absl::Status RunInOrder(int64_t jobs, uint32_t threads, const OrderedJob& produce,
                         const OrderedJob& consume);
 

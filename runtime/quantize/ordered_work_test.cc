@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,18 @@ TEST(OrderedWorkTest, AConsumerThatFailsEndsTheWork) {
       });
   EXPECT_TRUE(absl::IsCancelled(status));
   EXPECT_LE(produced, 5 + 1 + static_cast<int64_t>(SlotsFor(3)));  // nobody ran further ahead
+}
+
+TEST(OrderedWorkTest, RunningOutOfMemoryIsAnError) {
+  const auto fine = [](int64_t, size_t) { return absl::OkStatus(); };
+  const auto out_of_memory = [](int64_t job, size_t) {
+    if (job == 7) throw std::bad_alloc();
+    return absl::OkStatus();
+  };
+  for (const uint32_t threads : {0u, 1u, 4u}) {
+    EXPECT_TRUE(absl::IsResourceExhausted(RunInOrder(50, threads, out_of_memory, fine)));
+    EXPECT_TRUE(absl::IsResourceExhausted(RunInOrder(50, threads, fine, out_of_memory)));
+  }
 }
 
 TEST(OrderedWorkTest, NoJobsAreNoWork) {

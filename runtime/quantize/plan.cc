@@ -1,5 +1,7 @@
 #include "runtime/quantize/plan.h"
 
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -30,6 +32,12 @@ absl::StatusOr<std::vector<Override>> Compile(const std::vector<TypeOverride>& o
   }
   return compiled;
 }
+
+// What a file's metadata says of the importance matrix it was quantised with.
+constexpr char kImportanceFileKey[] = "quantize.imatrix.file";
+constexpr char kImportanceDatasetKey[] = "quantize.imatrix.dataset";
+constexpr char kImportanceEntriesKey[] = "quantize.imatrix.entries_count";
+constexpr char kImportanceChunksKey[] = "quantize.imatrix.chunks_count";
 
 class Planner {
  public:
@@ -127,15 +135,20 @@ class Planner {
     builder.CopyMetadata(file_.metadata());
     const auto file_type = gguf::FileTypeNumber(options_.mix->name);
     if (!file_type) return;  // a copy is of the type it was
+    // The importance that counts is the one used now.
+    for (const char* key :
+         {kImportanceFileKey, kImportanceDatasetKey, kImportanceEntriesKey, kImportanceChunksKey}) {
+      builder.Remove(key);
+    }
     builder.SetUint32(gguf::kFileTypeKey, *file_type);
     builder.SetUint32(gguf::kQuantizationVersionKey, gguf::kQuantizationVersion);
     if (options_.importance == nullptr) return;
-    builder.SetString("quantize.imatrix.file", options_.importance_path);
-    builder.SetString("quantize.imatrix.dataset", options_.importance->dataset());
-    builder.SetUint32("quantize.imatrix.entries_count",
-                      static_cast<uint32_t>(options_.importance->tensors()));
-    builder.SetUint32("quantize.imatrix.chunks_count",
-                      static_cast<uint32_t>(options_.importance->chunks()));
+    // Without the folder: the same matrix gives the same bytes wherever it lies.
+    const std::string name = std::filesystem::path(options_.importance_path).filename().string();
+    builder.SetString(kImportanceFileKey, name);
+    builder.SetString(kImportanceDatasetKey, options_.importance->dataset());
+    builder.SetUint32(kImportanceEntriesKey, static_cast<uint32_t>(options_.importance->tensors()));
+    builder.SetUint32(kImportanceChunksKey, static_cast<uint32_t>(options_.importance->chunks()));
   }
 
   void Warn() {

@@ -32,7 +32,7 @@ struct PlanOptions {
   std::optional<quant::Type> embedding_type;
   std::vector<TypeOverride> overrides;  // the first that matches counts, before all of the above
   const ImportanceMatrix* importance = nullptr;  // outlives the plan
-  std::string importance_path;                   // for the file's metadata
+  std::string importance_path;                   // its name goes to the metadata
 };
 
 struct PlannedTensor {

@@ -68,20 +68,26 @@ TEST(PlanTest, TypesAndSizes) {
   EXPECT_EQ(plan->parameters, 8u * 256 + 256 + 4 * 256 + 512 + 4 * 96 + 8 * 256);
 }
 
+// The file a plan describes, its tensors zeros.
+std::shared_ptr<const gguf::File> FileOf(const Plan& plan) {
+  std::vector<std::vector<std::byte>> zeros;
+  for (const auto& tensor : plan.builder.tensors()) zeros.emplace_back(tensor.bytes);
+  const std::vector<absl::Span<const std::byte>> data(zeros.begin(), zeros.end());
+  const auto bytes = gguf::ToBytes(plan.builder, data);
+  EXPECT_TRUE(bytes.ok()) << bytes.status();
+  auto file = gguf::File::FromMemory(*bytes);
+  EXPECT_TRUE(file.ok()) << file.status();
+  return *std::move(file);
+}
+
 TEST(PlanTest, MetadataIsCopiedAndNamesTheType) {
   TestModel model = SmallModel();
   model.builder().SetUint32("general.file_type", 1);
   model.builder().SetUint32("split.no", 0);
   const auto plan = MakePlan(*model.Open(), Options("Q6_K"));
   ASSERT_TRUE(plan.ok()) << plan.status();
-  std::vector<std::vector<std::byte>> zeros;
-  for (const auto& tensor : plan->builder.tensors()) zeros.emplace_back(tensor.bytes);
-  const std::vector<absl::Span<const std::byte>> data(zeros.begin(), zeros.end());
-  const auto bytes = gguf::ToBytes(plan->builder, data);
-  ASSERT_TRUE(bytes.ok()) << bytes.status();
-  const auto file = gguf::File::FromMemory(*bytes);
-  ASSERT_TRUE(file.ok()) << file.status();
-  const gguf::Metadata& metadata = (*file)->metadata();
+  const auto file = FileOf(*plan);
+  const gguf::Metadata& metadata = file->metadata();
   EXPECT_EQ(*metadata.String("general.name"), "made up");
   EXPECT_EQ(*metadata.Integer("general.file_type", 0, 99), 18);
   EXPECT_EQ(*metadata.Integer("general.quantization_version", 0, 99), 2);
@@ -98,6 +104,26 @@ TEST(PlanTest, ACopyChangesNothing) {
   for (const PlannedTensor& tensor : plan->tensors) EXPECT_TRUE(tensor.copied());
   EXPECT_EQ(plan->bytes, plan->source_bytes);
   EXPECT_EQ(plan->builder.pairs().size(), 3u);
+}
+
+// The tensors are fitted anew, without the importance the source had.
+TEST(PlanTest, TheImportanceOfTheSourceIsNotThatOfTheResult) {
+  TestModel model = SmallModel(Type::kQ8_0);
+  model.builder().SetString("quantize.imatrix.file", "old.gguf");
+  model.builder().SetString("quantize.imatrix.dataset", "old.txt");
+  model.builder().SetUint32("quantize.imatrix.entries_count", 7);
+  model.builder().SetUint32("quantize.imatrix.chunks_count", 9);
+  PlanOptions options = Options("Q4_0");
+  options.allow_requantize = true;
+  const auto source = model.Open();
+  const auto plan = MakePlan(*source, options);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  for (const gguf::Builder::Pair& pair : plan->builder.pairs()) {
+    EXPECT_FALSE(absl::StrContains(pair.key, "imatrix")) << pair.key;
+  }
+  const auto copy = MakePlan(*source, Options("COPY"));
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(*FileOf(*copy)->metadata().String("quantize.imatrix.file"), "old.gguf");
 }
 
 TEST(PlanTest, QuantisingTwiceMustBeAllowed) {
@@ -174,7 +200,7 @@ class PlanImportanceTest : public testing::Test {
     importance_ = *std::move(read);
     PlanOptions options = Options("Q4_0");
     options.importance = &importance_;
-    options.importance_path = "imatrix";
+    options.importance_path = folder_.File("imatrix");
     return MakePlan(*file_, options);
   }
 
@@ -190,6 +216,8 @@ TEST_F(PlanImportanceTest, GoesToItsTensor) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->tensors[0].importance.size(), values);
     EXPECT_TRUE(plan->warnings.empty());
+    // The folder, which differs from machine to machine, does not show.
+    EXPECT_EQ(*FileOf(*plan)->metadata().String("quantize.imatrix.file"), "imatrix");
   }
 }
 

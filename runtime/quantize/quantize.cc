@@ -17,20 +17,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-absl::Status CheckOutput(const gguf::File& file, const Plan& plan, const std::string& path) {
+absl::Status CheckOutput(const gguf::File& file, const std::string& path) {
   std::error_code error;
   for (const gguf::Part& part : file.parts()) {
     if (fs::equivalent(path, part.path, error)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": is the file that is read; give the new one another name"));
     }
-  }
-  const fs::path folder = fs::path(path).parent_path();
-  const fs::space_info space = fs::space(folder.empty() ? "." : folder, error);
-  if (!error && space.available < plan.bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(path, ": takes ", plan.bytes >> 20,
-                                                     " MiB; the disk has ", space.available >> 20,
-                                                     " MiB free"));
   }
   return absl::OkStatus();
 }
@@ -115,7 +108,7 @@ class Run {
 
 absl::StatusOr<QuantizeResult> Quantize(const gguf::File& file, const Plan& plan,
                                         const std::string& path, const QuantizeOptions& options) {
-  absl::Status status = CheckOutput(file, plan, path);
+  absl::Status status = CheckOutput(file, path);
   if (!status.ok()) return status;
   auto writer = gguf::Writer::Create(path, plan.builder);
   if (!writer.ok()) return writer.status();

@@ -1,11 +1,11 @@
-#include "runtime/make_model/disk_space.h"
+#include "runtime/gguf/disk_space.h"
 
 #include <filesystem>
 #include <system_error>
 
 #include "absl/strings/str_format.h"
 
-namespace trine {
+namespace trine::gguf {
 
 absl::Status CheckDiskSpace(const std::string& path, uint64_t bytes) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -18,4 +18,4 @@ absl::Status CheckDiskSpace(const std::string& path, uint64_t bytes) {
       static_cast<double>(bytes) * 1e-9, static_cast<double>(space.available) * 1e-9));
 }
 
-}  // namespace trine
+}  // namespace trine::gguf
