@@ -53,10 +53,14 @@ void Session::BeginText() {
 absl::Status Session::Append(std::span<const int32_t> tokens) {
   if (absl::Status s = sequence_->Append(tokens); !s.ok()) return s;
   if (tokens.empty()) return absl::OkStatus();
+  BeginAnswer();
+  return absl::OkStatus();
+}
+
+void Session::BeginAnswer() {
   BeginText();
   constraint_state_.reset();
   answer_begin_ = sequence_->size();
-  return absl::OkStatus();
 }
 
 absl::Status Session::AppendText(std::string_view text, const EncodeOptions& encode) {

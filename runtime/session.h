@@ -42,6 +42,8 @@ class Session {
   // Tokens of a prompt, evaluated by the next Evaluate or generation.
   absl::Status Append(std::span<const int32_t> tokens);
   absl::Status AppendText(std::string_view text, const EncodeOptions& encode);
+  // What is generated next is an answer of its own, whatever the tokens before it were.
+  void BeginAnswer();
   // Back to the first n tokens; 0 starts afresh. The last one that stays is evaluated again, so
   // that a generation can go on from there.
   void Truncate(int64_t n);

@@ -22,7 +22,10 @@ absl::Status SetTokens(Session* session, std::span<const int32_t> tokens) {
   }
   const int64_t common = CommonTokens(*session, tokens);
   session->Truncate(common);
-  return session->Append(tokens.subspan(static_cast<size_t>(common)));
+  const absl::Status status = session->Append(tokens.subspan(static_cast<size_t>(common)));
+  // Also where nothing was appended: the tokens may end inside an answer of before.
+  if (status.ok()) session->BeginAnswer();
+  return status;
 }
 
 }  // namespace trine

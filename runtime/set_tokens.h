@@ -14,6 +14,7 @@ namespace trine {
 // How many tokens of the session's stay when it is to hold these.
 int64_t CommonTokens(const Session& session, std::span<const int32_t> tokens);
 
+// What is generated next is an answer of its own, as in a new session that these were appended to.
 // OUT_OF_RANGE, and the session as it was, when they don't fit into the context.
 absl::Status SetTokens(Session* session, std::span<const int32_t> tokens);
 

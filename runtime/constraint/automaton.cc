@@ -49,7 +49,7 @@ class AutomatonBuilder {
   absl::StatusOr<Automaton> Build(DeadRules dead_rules) {
     FindNullable();
     if (absl::Status s = RemoveEmptyMoves(); !s.ok()) return s;
-    if (absl::Status s = CheckLeftRecursion(); !s.ok()) return s;
+    if (absl::Status s = FindLevels(); !s.ok()) return s;
     if (absl::Status s = RemoveDeadStates(dead_rules); !s.ok()) return s;
     FindByteClasses();
     return std::move(out_);
@@ -166,25 +166,30 @@ class AutomatonBuilder {
     return "a rule";
   }
 
-  // A rule that begins with itself would be entered for ever before a byte is read.
-  absl::Status CheckLeftRecursion() const {
+  // A rule that begins with itself would be entered for ever before a byte is read. Without such
+  // ones every state has a level.
+  absl::Status FindLevels() {
     enum : uint8_t { kNew, kOpen, kDone };
     std::vector<uint8_t> mark(out_.size(), kNew);
+    out_.levels_.assign(out_.size(), 0);
     struct Visit {
-      uint32_t start;
+      uint32_t state;
       size_t next;
     };
     std::vector<Visit> path;
-    for (const RuleGraph::Ends& ends : rules_) {
-      const uint32_t first = ends.start == RuleGraph::kNone ? 0 : number_[ends.start];
-      if (first == 0 || mark[first] != kNew) continue;
+    for (uint32_t first = 0; first < out_.size(); ++first) {
+      if (mark[first] != kNew) continue;
       path.push_back({first, 0});
       mark[first] = kOpen;
       while (!path.empty()) {
         Visit& top = path.back();
-        const auto calls = out_.calls(top.start);
+        const auto calls = out_.calls(top.state);
         if (top.next == calls.size()) {
-          mark[top.start] = kDone;
+          for (const Automaton::CallEdge& call : calls) {
+            out_.levels_[top.state] =
+                std::max(out_.levels_[top.state], out_.levels_[call.start] + 1);
+          }
+          mark[top.state] = kDone;
           path.pop_back();
           continue;
         }
@@ -215,6 +220,7 @@ class AutomatonBuilder {
     Automaton alive;
     alive.root_ = out_.root_;
     alive.accepts_ = out_.accepts_;
+    alive.levels_ = out_.levels_;
     alive.byte_begin_ = alive.call_begin_ = {0};
     for (uint32_t s = 0; s < out_.size(); ++s) {
       for (const Automaton::ByteEdge& e : out_.bytes(s)) {

@@ -53,6 +53,9 @@ class Automaton {
     return accepts_[state] && bytes(state).empty() && calls(state).empty();
   }
 
+  // Above the levels of all starts that the state calls.
+  uint32_t level(uint32_t state) const { return levels_[state]; }
+
   // Bytes that no edge tells apart have the same class.
   uint8_t byte_class(uint8_t byte) const { return byte_class_[byte]; }
   uint32_t byte_classes() const { return n_classes_; }
@@ -62,6 +65,7 @@ class Automaton {
   friend class AutomatonBuilder;
   uint32_t root_ = 0;
   std::vector<bool> accepts_;
+  std::vector<uint32_t> levels_;
   std::vector<uint32_t> byte_begin_, call_begin_;  // one more than states
   std::vector<ByteEdge> bytes_;
   std::vector<CallEdge> calls_;

@@ -8,8 +8,10 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/constraint/constraint_test_util.h"
 #include "runtime/constraint/finish_costs.h"
+#include "runtime/constraint/gbnf_parser.h"
 #include "runtime/constraint/stack_table.h"
 
 namespace trine::constraint {
@@ -184,6 +186,49 @@ TEST(AutomatonTest, RightRecursionTakesNoStack) {
       ASSERT_EQ(state.TokensToFinish(), 0);
     }
   }
+}
+
+Automaton MustBuild(std::string_view text) {
+  const auto grammar = ParseGbnf(text);
+  EXPECT_TRUE(grammar.ok()) << grammar.status();
+  auto automaton = BuildAutomaton(*grammar, ByteSet().set(), DeadRules::kRefuse);
+  EXPECT_TRUE(automaton.ok()) << automaton.status();
+  return *std::move(automaton);
+}
+
+// Each rule calls the next two before it reads a byte: as many ways down as Fibonacci's numbers.
+TEST(AutomatonTest, WaysThatPartAndMeetAreGoneOnce) {
+  constexpr int kRules = 500;
+  std::string text = "root ::= r0\n";
+  for (int i = 0; i < kRules; ++i) {
+    absl::StrAppend(&text, "r", i, " ::= r", i + 1, " \"a\" | r", i + 2, " \"b\"\n");
+  }
+  absl::StrAppend(&text, "r", kRules, " ::= \"c\"\nr", kRules + 1, " ::= \"d\"\n");
+  const Automaton automaton = MustBuild(text);
+  const std::vector<int64_t> costs = FinishCosts(automaton, nullptr);
+  StackTable table(&automaton, &costs);
+  StackSet set = table.Begin();
+  EXPECT_LT(table.size(), size_t{4 * kRules});
+  for (const char c : "c" + std::string(kRules, 'a'))
+    set = table.Step(set, static_cast<uint8_t>(c));
+  EXPECT_EQ(set, StackTable::kDone);
+}
+
+// Where a p or q was put on the stack can't be told from the stack, but what may lie below it
+// depends on that: few stacks have the same below them.
+TEST(AutomatonTest, TooManyWaysOverrunTheTable) {
+  const Automaton automaton = MustBuild(
+      "root ::= t\nt ::= (\"a\" [ab] | \"b\" [ab] [ab]) t \"p\" |"
+      " (\"b\" | \"a\" [ab] [ab] [ab]) t \"q\" | \"c\"\n");
+  const std::vector<int64_t> costs = FinishCosts(automaton, nullptr);
+  StackTable table(&automaton, &costs);
+  StackSet set = table.Begin();
+  std::mt19937 random(1);
+  for (int i = 0; i < 500 && set != StackTable::kNoStacks; ++i) {
+    set = table.Step(set, random() % 2 == 0 ? 'a' : 'b');
+  }
+  EXPECT_TRUE(table.overrun());
+  EXPECT_EQ(set, StackTable::kNoStacks);
 }
 
 }  // namespace

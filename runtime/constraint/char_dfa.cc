@@ -15,13 +15,15 @@ namespace trine::constraint {
 namespace {
 
 constexpr size_t kMaxStates = 10000;
+constexpr size_t kMaxEdges = 1 << 20;
+constexpr size_t kMaxMembers = 1 << 22;       // of the sets of states that the states stand for
 constexpr size_t kMaxWork = size_t{1} << 28;  // edges and states looked at
 constexpr size_t kMaxMinimizing = size_t{1}
                                   << 18;  // states looked at; beyond it a larger automaton does
 
 absl::Status TooLarge() {
   return absl::InvalidArgumentError(
-      absl::StrCat("it takes an automaton of more than ", kMaxStates, " states"));
+      absl::StrCat("it takes an automaton of more than ", kMaxStates, " states, or too many sets"));
 }
 
 int32_t Next(const CharDfa::State& state, uint32_t c) {
@@ -47,21 +49,28 @@ absl::StatusOr<CharDfa> CharDfa::Of(const Expr& expr) {
   if (!nfa.ok()) return nfa.status();
   CharDfa dfa;
   std::map<std::vector<int32_t>, int32_t> numbers;
-  std::vector<std::vector<int32_t>> sets;
+  std::vector<const std::vector<int32_t>*> sets;  // the keys of the map
+  size_t members = 0;
   const auto number = [&](std::vector<int32_t> set) {
-    const auto [it, added] = numbers.try_emplace(set, static_cast<int32_t>(sets.size()));
-    if (added) sets.push_back(std::move(set));
+    const auto [it, added] = numbers.try_emplace(std::move(set), static_cast<int32_t>(sets.size()));
+    if (added) {
+      sets.push_back(&it->first);
+      members += it->first.size();
+    }
     return it->second;
   };
   number(nfa->Close({nfa->start()}));
-  size_t work = 0;
+  size_t work = 0, total_edges = 0;
   for (size_t i = 0; i < sets.size(); ++i) {
-    if (sets.size() > kMaxStates || work > kMaxWork) return TooLarge();
+    if (sets.size() > kMaxStates || members > kMaxMembers || total_edges > kMaxEdges ||
+        work > kMaxWork) {
+      return TooLarge();
+    }
     State state;
     // The places where the set of edges that apply changes.
     std::set<uint32_t> cuts;
     std::vector<CharNfa::Edge> edges;
-    for (const int32_t s : sets[i]) {
+    for (const int32_t s : *sets[i]) {
       state.accepts = state.accepts || s == nfa->accept();
       for (const CharNfa::Edge& e : nfa->edges(s)) {
         edges.push_back(e);
@@ -78,6 +87,7 @@ absl::StatusOr<CharDfa> CharDfa::Of(const Expr& expr) {
       if (targets.empty()) continue;
       AddEdge(*cut, *std::next(cut) - 1, number(nfa->Close(std::move(targets))), &state.edges);
     }
+    total_edges += state.edges.size();
     dfa.states_.push_back(std::move(state));
   }
   dfa.Minimize();
@@ -118,8 +128,9 @@ absl::StatusOr<CharDfa> CharDfa::Product(const CharDfa& other, bool other_may_di
   };
   const State none;
   number(0, other.states_.empty() ? -1 : 0);
+  size_t work = 0, total_edges = 0;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    if (pairs.size() > kMaxStates) return TooLarge();
+    if (pairs.size() > kMaxStates || total_edges > kMaxEdges || work > kMaxWork) return TooLarge();
     const auto [a, b] = pairs[i];
     const State& left = states_[static_cast<size_t>(a)];
     const State& right = b < 0 ? none : other.states_[static_cast<size_t>(b)];
@@ -142,6 +153,8 @@ absl::StatusOr<CharDfa> CharDfa::Product(const CharDfa& other, bool other_may_di
         AddEdge(*cut, high, number(edge.to, to), &state.edges);
       }
     }
+    work += (left.edges.size() + 1) * (right.edges.size() + 1);
+    total_edges += state.edges.size();
     out.states_.push_back(std::move(state));
   }
   out.Minimize();

@@ -11,6 +11,7 @@ namespace trine::constraint {
 namespace {
 
 constexpr size_t kMaxStates = 40000;
+constexpr size_t kMaxEdges = 1 << 19;
 
 }  // namespace
 
@@ -18,12 +19,15 @@ absl::StatusOr<CharNfa> CharNfa::Of(const Expr& expr) {
   CharNfa nfa;
   nfa.states_.resize(2);
   nfa.Add(expr, nfa.start(), nfa.accept());
-  if (nfa.states_.size() > kMaxStates) {
+  if (nfa.TooLarge()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("with its repetitions written out it has more than ", kMaxStates, " states"));
+        absl::StrCat("with its repetitions written out it has more than ", kMaxStates,
+                     " states, or ", kMaxEdges, " ranges of characters"));
   }
   return nfa;
 }
+
+bool CharNfa::TooLarge() const { return states_.size() > kMaxStates || edges_ > kMaxEdges; }
 
 int32_t CharNfa::NewState() {
   states_.emplace_back();
@@ -31,7 +35,7 @@ int32_t CharNfa::NewState() {
 }
 
 void CharNfa::Add(const Expr& expr, int32_t from, int32_t to) {
-  if (states_.size() > kMaxStates) return;
+  if (TooLarge()) return;
   const auto state = [this](int32_t s) -> State& { return states_[static_cast<size_t>(s)]; };
   switch (expr.kind) {
     case Expr::Kind::kText: {
@@ -48,6 +52,7 @@ void CharNfa::Add(const Expr& expr, int32_t from, int32_t to) {
     }
     case Expr::Kind::kCharacter:
       for (const CodePointRange& r : expr.set.ranges()) state(from).edges.push_back({r, to});
+      edges_ += expr.set.ranges().size();
       break;
     case Expr::Kind::kSequence:
       for (const ExprPtr& part : expr.parts) {
@@ -62,7 +67,7 @@ void CharNfa::Add(const Expr& expr, int32_t from, int32_t to) {
       break;
     case Expr::Kind::kRepeat: {
       const Expr& part = *expr.parts.front();
-      for (int64_t i = 0; i < expr.min && states_.size() <= kMaxStates; ++i) {
+      for (int64_t i = 0; i < expr.min && !TooLarge(); ++i) {
         const int32_t next = NewState();
         Add(part, from, next);
         from = next;
@@ -74,7 +79,7 @@ void CharNfa::Add(const Expr& expr, int32_t from, int32_t to) {
         state(loop).empty.push_back(to);
         break;
       }
-      for (int64_t i = expr.min; i < expr.max && states_.size() <= kMaxStates; ++i) {
+      for (int64_t i = expr.min; i < expr.max && !TooLarge(); ++i) {
         const int32_t next = NewState();
         state(from).empty.push_back(to);
         Add(part, from, next);

@@ -36,10 +36,12 @@ class CharNfa {
     std::vector<int32_t> empty;
   };
 
+  bool TooLarge() const;
   int32_t NewState();
   void Add(const Expr& expr, int32_t from, int32_t to);
 
   std::vector<State> states_;
+  size_t edges_ = 0;  // of sets of characters
 };
 
 }  // namespace trine::constraint

@@ -61,7 +61,13 @@ absl::StatusOr<std::shared_ptr<const Constraint>> Constraint::Create(
           writable.count(), " of 256"));
     }
   }
-  return std::shared_ptr<const Constraint>(new Constraint(*std::move(automaton), vocabulary));
+  std::shared_ptr<const Constraint> constraint(new Constraint(*std::move(automaton), vocabulary));
+  StackTable table(&constraint->automaton_, &constraint->costs_);
+  table.Begin();
+  if (table.overrun()) {
+    return absl::InvalidArgumentError("grammar: it can begin in too many ways");
+  }
+  return constraint;
 }
 
 absl::StatusOr<std::shared_ptr<const Constraint>> Constraint::FromGbnf(
@@ -219,12 +225,16 @@ absl::Status ConstraintState::Accept(int32_t token) {
     ended_ = true;
     return absl::OkStatus();
   }
+  if (table_.overrun()) {
+    return absl::ResourceExhaustedError(
+        "the constraint's grammar can be read in too many ways here, or is nested too deep");
+  }
   if (next == StackTable::kNoStacks) {
     return absl::InvalidArgumentError(
         absl::StrCat("the constraint does not allow token ", token, " here"));
   }
   now_ = next;
-  if (table_.size() > kMaxSets) {
+  if (table_.size() > kMaxSets || table_.full()) {
     StackTable fresh(&constraint_->automaton_, &constraint_->costs_);
     now_ = fresh.Copy(table_, now_);
     table_ = std::move(fresh);

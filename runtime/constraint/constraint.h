@@ -111,7 +111,8 @@ class ConstraintState {
   // tokens are allowed after which it still can.
   void Mask(int64_t tokens_left, std::span<uint32_t> mask);
 
-  // INVALID_ARGUMENT for one that may not come next; nothing has changed then.
+  // INVALID_ARGUMENT for one that may not come next, RESOURCE_EXHAUSTED where the grammar is too
+  // ambiguous to be followed; nothing has changed then.
   absl::Status Accept(int32_t token);
 
   bool IsComplete() const { return table_.done(now_); }  // the text may end here

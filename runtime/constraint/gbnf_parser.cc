@@ -19,6 +19,8 @@ constexpr size_t kMaxBytes = 4 << 20;
 constexpr int kMaxNesting = 200;
 constexpr int kMaxRepeats = 8;  // of one another: a*+?
 constexpr int64_t kMaxRepeat = 1 << 20;
+constexpr size_t kMaxParts = 1 << 18;   // texts, classes, names, groups and alternatives
+constexpr size_t kMaxRanges = 1 << 12;  // of characters in one class
 
 bool IsNameCharacter(char c) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
@@ -167,6 +169,12 @@ class Parser {
     return i > at_ && text_.substr(i, 3) == "::=";
   }
 
+  bool CountPart() {
+    if (++parts_ <= kMaxParts) return true;
+    Fail(absl::StrCat("the grammar has more than ", kMaxParts, " parts"));
+    return false;
+  }
+
   ExprPtr ParseSequence(int nesting) {
     std::vector<ExprPtr> parts;
     while (at_ < text_.size()) {
@@ -193,8 +201,10 @@ class Parser {
       }
       if (part == nullptr) return nullptr;
       parts.push_back(std::move(part));
+      if (!CountPart()) return nullptr;
       SkipSpace(nesting > 0);
     }
+    if (!CountPart()) return nullptr;
     return Sequence(std::move(parts));
   }
 
@@ -283,6 +293,9 @@ class Parser {
         return Fail("the range ends before it begins");
       }
       set.Add(*low, high);
+      if (set.ranges().size() > kMaxRanges) {
+        return Fail(absl::StrCat("a class of more than ", kMaxRanges, " ranges"));
+      }
     }
     ++at_;
     if (negated) set = set.Complement();
@@ -356,6 +369,7 @@ class Parser {
   size_t at_ = 0;
   absl::Status error_;
   Grammar grammar_;
+  size_t parts_ = 0;
   absl::flat_hash_map<std::string, int32_t> by_name_;
   std::vector<Reference> references_;
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/constraint/constraint_test_util.h"
+#include "runtime/tokenizer/utf8.h"
 
 namespace trine {
 namespace {
@@ -104,6 +105,19 @@ TEST(GbnfTest, HostileGrammarsAreRefusedSoon) {
   const auto made = Constraint::FromGbnf(chain + "r20000 ::= \"a\"", vocabulary);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(Read(*made, "a"), Reading::kComplete);
+}
+
+TEST(GbnfTest, MemoryHasALimit) {
+  const auto many = constraint::ParseGbnf("root ::= " + std::string(4000000, '.'));
+  ASSERT_FALSE(many.ok());
+  EXPECT_NE(many.status().message().find("more than 262144 parts"), absl::string_view::npos)
+      << many.status();
+  std::string every_second;
+  for (uint32_t c = 0x4E00; c < 0x9F00; c += 2) AppendUtf8(c, &every_second);
+  const auto ranges = constraint::ParseGbnf("root ::= [" + every_second + "]");
+  ASSERT_FALSE(ranges.ok());
+  EXPECT_NE(ranges.status().message().find("more than 4096 ranges"), absl::string_view::npos)
+      << ranges.status();
 }
 
 }  // namespace

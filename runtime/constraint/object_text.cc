@@ -1,9 +1,11 @@
 #include "runtime/constraint/object_text.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/constraint/char_dfa.h"
@@ -18,7 +20,10 @@ constexpr int64_t kMaxStates = 1 << 16;
 class ObjectMaker {
  public:
   ObjectMaker(const Facts& facts, SchemaReader* reader, RuleMaker* rules)
-      : facts_(facts), reader_(reader), rules_(rules) {}
+      : facts_(facts),
+        reader_(reader),
+        rules_(rules),
+        required_(facts.required.begin(), facts.required.end()) {}
 
   absl::StatusOr<ExprPtr> Make() {
     if (absl::Status s = MakeMembers(); !s.ok()) return s;
@@ -90,8 +95,10 @@ class ObjectMaker {
     for (const auto& [name, schemas] : facts_.properties) {
       if (absl::Status s = AddNamed(name, schemas); !s.ok()) return s;
     }
+    absl::flat_hash_set<std::string_view> named;
+    for (const auto& [name, schemas] : facts_.properties) named.insert(name);
     for (const std::string& name : facts_.required) {
-      if (facts_.Property(name) != nullptr) continue;
+      if (named.contains(name)) continue;
       const bool matched = std::any_of(patterns_.begin(), patterns_.end(),
                                        [&](const auto& p) { return p.first.Accepts(name); });
       if (!matched && ForbidsOthers()) {
@@ -110,7 +117,7 @@ class ObjectMaker {
     const auto value = rules_->Value(schemas);
     if (!value.ok()) return value.status();
     members_.push_back(
-        {Sequence({Text(Json(name).dump()), JsonColon(), *value}), facts_.Requires(name)});
+        {Sequence({Text(Json(name).dump()), JsonColon(), *value}), required_.contains(name)});
     names_.push_back(Text(name));
     return absl::OkStatus();
   }
@@ -164,6 +171,7 @@ class ObjectMaker {
   const Facts& facts_;
   SchemaReader* reader_;
   RuleMaker* rules_;
+  const absl::flat_hash_set<std::string_view> required_;
   std::vector<std::pair<CharDfa, const Schemas*>> patterns_;
   std::vector<Member> members_;
   std::vector<ExprPtr> names_;

@@ -7,6 +7,7 @@
 
 #include "runtime/constraint/char_dfa.h"
 #include "runtime/constraint/regex_parser.h"
+#include "runtime/tokenizer/utf8.h"
 
 namespace trine::constraint {
 namespace {
@@ -105,6 +106,19 @@ TEST(RegexTest, RefusesWhatIsNoRegularLanguage) {
   const auto wide = ParseRegex("(a|b)*a(a|b){200}");
   ASSERT_TRUE(wide.ok());
   EXPECT_FALSE(CharDfa::Of(**wide).ok());
+}
+
+TEST(RegexTest, SetsOfStatesHaveALimit) {
+  // Few states, each of which stands for thousands.
+  const auto optional = ParseRegex("^(?:a?){9999}$");
+  ASSERT_TRUE(optional.ok());
+  EXPECT_FALSE(CharDfa::Of(**optional).ok());
+  // Many ranges, many times.
+  std::string every_second;
+  for (uint32_t c = 0x4E00; c < 0x9F00; c += 2) AppendUtf8(c, &every_second);
+  const auto ranges = ParseRegex("^[" + every_second + "]{9999}$");
+  ASSERT_TRUE(ranges.ok());
+  EXPECT_FALSE(CharDfa::Of(**ranges).ok());
 }
 
 }  // namespace

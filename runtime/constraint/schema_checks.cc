@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/constraint/regex_parser.h"
@@ -78,6 +79,11 @@ bool NumbersDisjoint(const NumberRange& a, const NumberRange& b) {
   return below(a.max, b.min) || below(b.max, a.min);
 }
 
+// Looking for each of some names among others, one by one.
+absl::Status SpendOnNames(SchemaReader* reader, size_t names, size_t among) {
+  return reader->Spend(static_cast<int64_t>(names * among / 64));
+}
+
 // What a property of this name must satisfy. Patterns of names are not looked at.
 const Schemas& SchemasOf(const Facts& facts, const std::string& name) {
   const Schemas* named = facts.Property(name);
@@ -96,13 +102,15 @@ absl::StatusOr<bool> SubSatisfies(SchemaReader* reader, const Schemas& schemas, 
 
 absl::StatusOr<bool> ArraySatisfies(SchemaReader* reader, const Facts& facts, const Json& value) {
   if (!Within(static_cast<int64_t>(value.size()), facts.min_items, facts.max_items)) return false;
+  absl::flat_hash_set<int32_t> ids;
   for (size_t i = 0; i < value.size(); ++i) {
     const Schemas& schemas = i < facts.prefix.size() ? facts.prefix[i] : facts.items;
     const auto good = SubSatisfies(reader, schemas, value[i]);
     if (!good.ok() || !*good) return good;
-    for (size_t j = 0; facts.unique && j < i; ++j) {
-      if (SameValue(value[i], value[j])) return false;
-    }
+    if (!facts.unique) continue;
+    const auto id = reader->ValueId(value[i]);
+    if (!id.ok()) return id.status();
+    if (!ids.insert(*id).second) return false;
   }
   return true;
 }
@@ -111,6 +119,8 @@ absl::StatusOr<bool> ObjectSatisfies(SchemaReader* reader, const Facts& facts, c
   if (!Within(static_cast<int64_t>(value.size()), facts.min_properties, facts.max_properties)) {
     return false;
   }
+  const size_t names = facts.required.size() + facts.properties.size() + 1;
+  if (absl::Status s = SpendOnNames(reader, names, value.size()); !s.ok()) return s;
   for (const std::string& name : facts.required) {
     if (!value.contains(name)) return false;
   }
@@ -144,6 +154,8 @@ absl::StatusOr<bool> ObjectsDisjoint(SchemaReader* reader, const Facts& a, const
   if (depth >= kMaxDepth || !a.by_pattern.empty() || !b.by_pattern.empty()) return false;
   std::vector<std::string> names = a.required;
   names.insert(names.end(), b.required.begin(), b.required.end());
+  const size_t named = a.properties.size() + b.properties.size() + 1;
+  if (absl::Status s = SpendOnNames(reader, names.size(), named); !s.ok()) return s;
   for (const std::string& name : names) {
     const auto left = reader->Read(SchemasOf(a, name));
     if (!left.ok()) return left.status();
@@ -175,10 +187,10 @@ absl::StatusOr<bool> StringsDisjoint(SchemaReader* reader, const Facts& a, const
   return both->empty();
 }
 
-absl::StatusOr<bool> NoneSatisfies(SchemaReader* reader, const std::vector<Json>& values,
+absl::StatusOr<bool> NoneSatisfies(SchemaReader* reader, const std::vector<ListedValue>& values,
                                    const Facts& facts) {
-  for (const Json& value : values) {
-    const auto good = Satisfies(reader, facts, value);
+  for (const auto& [id, value] : values) {
+    const auto good = Satisfies(reader, facts, *value);
     if (!good.ok()) return good.status();
     if (*good) return false;
   }
@@ -186,8 +198,6 @@ absl::StatusOr<bool> NoneSatisfies(SchemaReader* reader, const std::vector<Json>
 }
 
 }  // namespace
-
-bool SameValue(const Json& a, const Json& b) { return nlohmann::json(a) == nlohmann::json(b); }
 
 absl::StatusOr<CharDfa> PatternDfa(const std::string& pattern, const std::string& pointer,
                                    const std::string& keyword) {
@@ -224,12 +234,15 @@ absl::StatusOr<CharDfa> StringsOf(const Facts& facts) {
 }
 
 absl::StatusOr<bool> Satisfies(SchemaReader* reader, const Facts& facts, const Json& value) {
+  if (absl::Status s = reader->Spend(1); !s.ok()) return s;
   const uint32_t type = TypeOf(value);
   if ((facts.types & type) == 0) return false;
-  if (facts.values.has_value() &&
-      std::none_of(facts.values->begin(), facts.values->end(),
-                   [&](const Json& one) { return SameValue(one, value); })) {
-    return false;
+  if (facts.values.has_value()) {
+    const auto id = reader->ValueId(value);
+    if (!id.ok()) return id.status();
+    if (!std::binary_search(facts.values->begin(), facts.values->end(), ListedValue{*id, &value})) {
+      return false;
+    }
   }
   switch (type) {
     case kInteger:

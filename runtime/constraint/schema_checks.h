@@ -9,9 +9,6 @@
 
 namespace trine::constraint {
 
-// As JSON Schema understands it: 1 is 1.0, and the order of properties does not count.
-bool SameValue(const Json& a, const Json& b);
-
 // The strings that patterns and lengths leave.
 absl::StatusOr<CharDfa> StringsOf(const Facts& facts);
 // The texts in which a pattern is found; `pointer` and `keyword` are for messages.

@@ -17,12 +17,20 @@ namespace trine::constraint {
 namespace {
 
 constexpr size_t kMaxBytes = 4 << 20;
-constexpr int kMaxNesting = 200;
+constexpr size_t kMaxNesting = 200;
+constexpr int64_t kMaxCompared = int64_t{1}
+                                 << 28;  // names in all objects, each with those before it
 constexpr size_t kMaxRules = 20000;
 
-// Nested no deeper than the functions that call themselves can stand.
-absl::Status CheckNesting(std::string_view text) {
-  int depth = 0;
+// Nested no deeper than the functions that call themselves can stand, and no more names than the
+// parser can look for: it keeps them in a list.
+absl::Status CheckShape(std::string_view text) {
+  struct Open {
+    bool object;
+    int64_t commas;
+  };
+  std::vector<Open> open;
+  int64_t compared = 0;
   bool in_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -32,12 +40,18 @@ absl::Status CheckNesting(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '{' || c == '[') {
-      if (++depth > kMaxNesting) {
+      open.push_back({c == '{', 0});
+      if (open.size() > kMaxNesting) {
         return absl::InvalidArgumentError(
             absl::StrCat("json schema: nested more than ", kMaxNesting, " deep"));
       }
-    } else if (c == '}' || c == ']') {
-      --depth;
+    } else if ((c == '}' || c == ']') && !open.empty()) {
+      open.pop_back();
+    } else if (c == ',' && !open.empty() && open.back().object) {
+      compared += ++open.back().commas;
+      if (compared > kMaxCompared) {
+        return absl::InvalidArgumentError("json schema: too many properties in one object");
+      }
     }
   }
   return absl::OkStatus();
@@ -59,7 +73,9 @@ class Compiler : public RuleMaker {
       if (!body.ok()) return body.status();
       grammar_.rules[static_cast<size_t>(rule)].body = *std::move(body);
     }
-    if (!RootIsProductive()) {
+    const auto productive = RootIsProductive();
+    if (!productive.ok()) return productive.status();
+    if (!*productive) {
       return absl::InvalidArgumentError(
           absl::StrCat("json schema can't be honoured: ", reader_.contradiction().empty()
                                                               ? "#: only endless values satisfy it"
@@ -113,11 +129,11 @@ class Compiler : public RuleMaker {
 
   absl::Status AddValues(const Facts& facts, std::vector<ExprPtr>* choices) {
     bool any = false;
-    for (const Json& value : *facts.values) {
-      const auto good = Satisfies(&reader_, facts, value);
+    for (const auto& [id, value] : *facts.values) {
+      const auto good = Satisfies(&reader_, facts, *value);
       if (!good.ok()) return good.status();
       if (!*good) continue;
-      choices->push_back(Text(value.dump()));
+      choices->push_back(Text(value->dump()));
       any = true;
     }
     if (!any) reader_.NoteContradiction(facts.pointer, "enum: no value satisfies the rest");
@@ -211,38 +227,40 @@ class Compiler : public RuleMaker {
     if (facts.unique && (max == Expr::kNoLimit || max > 1)) {
       return SchemaError(facts.pointer, "uniqueItems", "this keyword is not supported");
     }
-    // What may follow i items, from the last to the first.
+    // A state for each item of the list; those behind the list are one step to the last state.
     const auto prefix = static_cast<int64_t>(facts.prefix.size());
     const int64_t listed = max == Expr::kNoLimit ? prefix : std::min(prefix, max);
-    ExprPtr rest = Text("");
+    ExprAutomaton machine;
+    machine.accepts.assign(static_cast<size_t>(listed) + 1, false);
+    for (int64_t i = 0; i <= listed; ++i) machine.accepts[static_cast<size_t>(i)] = i >= min;
+    for (int64_t i = 0; i < listed; ++i) {
+      const auto item = Value(facts.prefix[static_cast<size_t>(i)]);
+      if (!item.ok()) return item.status();
+      machine.edges.push_back({static_cast<int32_t>(i), static_cast<int32_t>(i) + 1,
+                               i > 0 ? Sequence({JsonComma(), *item}) : *item});
+    }
     if (listed == prefix && max != prefix) {
       const auto item = Value(facts.items);
       if (!item.ok()) return item.status();
-      const int64_t least = std::max<int64_t>(0, min - prefix);
-      const int64_t most = max == Expr::kNoLimit ? max : max - prefix;
+      // One item, and more of them with commas; where there is a list, all have one.
       const ExprPtr more = Sequence({JsonComma(), *item});
-      if (prefix > 0) {
-        rest = Repeat(more, least, most);
-      } else {
-        rest = Sequence({*item, Repeat(more, std::max<int64_t>(0, least - 1),
-                                       most == Expr::kNoLimit ? most : most - 1)});
-        if (least == 0) rest = Optional(rest);
-      }
+      const int64_t least = std::max<int64_t>(1, min - prefix);
+      const int64_t most = max == Expr::kNoLimit ? max : max - prefix;
+      const ExprPtr rest = Repeat(more, least - 1, most == Expr::kNoLimit ? most : most - 1);
+      machine.accepts.push_back(true);
+      machine.edges.push_back({static_cast<int32_t>(listed), static_cast<int32_t>(listed) + 1,
+                               Sequence({prefix > 0 ? more : *item, rest})});
     }
-    for (int64_t i = listed - 1; i >= 0; --i) {
-      const auto item = Value(facts.prefix[static_cast<size_t>(i)]);
-      if (!item.ok()) return item.status();
-      rest = Sequence({i > 0 ? JsonComma() : Text(""), *item, rest});
-      if (i >= min) rest = Optional(rest);
-    }
-    return Sequence({Text("["), rest, Text("]")});
+    return Sequence({Text("["), Machine(std::move(machine)), Text("]")});
   }
 
   // Whether some finite text comes of the root. Rules are mostly used by those before them.
-  bool RootIsProductive() const {
+  absl::StatusOr<bool> RootIsProductive() {
     std::vector<bool> productive(grammar_.rules.size(), false);
     for (bool changed = true; changed;) {
       changed = false;
+      const auto work = static_cast<int64_t>(grammar_.rules.size()) / 8;
+      if (absl::Status status = reader_.Spend(work); !status.ok()) return status;
       for (size_t r = grammar_.rules.size(); r-- > 0;) {
         if (productive[r] || !IsProductive(*grammar_.rules[r].body, productive)) continue;
         productive[r] = changed = true;
@@ -304,7 +322,7 @@ absl::StatusOr<Grammar> CompileJsonSchema(std::string_view text) {
     return absl::InvalidArgumentError(absl::StrCat(
         "json schema: ", text.size(), " bytes are more than the limit of ", kMaxBytes));
   }
-  if (absl::Status s = CheckNesting(text); !s.ok()) return s;
+  if (absl::Status s = CheckShape(text); !s.ok()) return s;
   const Json schema = Json::parse(text.begin(), text.end(), nullptr, false);
   if (schema.is_discarded()) return absl::InvalidArgumentError("json schema: it is no valid JSON");
   return Compiler(schema).Compile();

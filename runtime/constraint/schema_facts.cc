@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -58,8 +60,10 @@ const Schemas* Facts::Property(const std::string& name) const {
   return nullptr;
 }
 
-bool Facts::Requires(const std::string& name) const {
-  return std::find(required.begin(), required.end(), name) != required.end();
+int64_t Facts::Size() const {
+  const size_t listed = values.has_value() ? values->size() : 0;
+  return static_cast<int64_t>(listed + patterns.size() + prefix.size() + properties.size() +
+                              by_pattern.size() + required.size());
 }
 
 void SchemaReader::NoteContradiction(const std::string& pointer, const std::string& what) {
@@ -95,7 +99,6 @@ absl::StatusOr<std::vector<Facts>> SchemaReader::ReadOne(const SchemaPlace& plac
   if (depth > kMaxDepth) {
     return SchemaError(place.pointer, "$ref", "references lead round in a circle, or too far");
   }
-  if (absl::Status s = Spend(10); !s.ok()) return s;
   const auto own = ReadKeywords(place);
   if (!own.ok()) return own.status();
   std::vector<Facts> all = {*own};
@@ -178,7 +181,7 @@ absl::Status SchemaReader::CheckDisjoint(const std::vector<std::vector<Facts>>& 
 }
 
 absl::StatusOr<SchemaPlace> SchemaReader::Resolve(const std::string& reference,
-                                                  const std::string& from) const {
+                                                  const std::string& from) {
   if (reference != "#" && reference.rfind("#/", 0) != 0) {
     return SchemaError(from, "$ref",
                        absl::StrCat("'", reference,
@@ -193,6 +196,8 @@ absl::StatusOr<SchemaPlace> SchemaReader::Resolve(const std::string& reference,
                                                 {{"~1", "/"}, {"~0", "~"}, {"%25", "%"}});
     const Json* next = nullptr;
     if (at->is_object()) {
+      // The names are gone through one by one.
+      if (absl::Status s = Spend(1 + static_cast<int64_t>(at->size()) / 64); !s.ok()) return s;
       const auto it = at->find(key);
       if (it != at->end()) next = &*it;
     } else if (at->is_array() && !key.empty() && key.size() < 7 &&
@@ -219,8 +224,7 @@ absl::StatusOr<std::vector<Facts>> SchemaReader::Join(const std::vector<Facts>& 
   std::vector<Facts> out;
   for (const Facts& left : a) {
     for (const Facts& right : b) {
-      const size_t parts = left.properties.size() + right.properties.size() + 1;
-      if (absl::Status s = Spend(static_cast<int64_t>(parts)); !s.ok()) return s;
+      if (absl::Status s = Spend(left.Size() + right.Size() + 1); !s.ok()) return s;
       auto both = JoinTwo(left, right);
       if (!both.ok()) return both.status();
       if (both->types == 0) {
@@ -241,9 +245,8 @@ absl::StatusOr<Facts> SchemaReader::JoinTwo(const Facts& a, const Facts& b) {
     if (!a.values.has_value()) {
       out.values = b.values;
     } else {
-      std::erase_if(*out.values, [&](const Json& value) {
-        return std::none_of(b.values->begin(), b.values->end(),
-                            [&](const Json& other) { return SameValue(value, other); });
+      std::erase_if(*out.values, [&](const ListedValue& value) {
+        return !std::binary_search(b.values->begin(), b.values->end(), value);
       });
     }
   }
@@ -275,12 +278,18 @@ absl::StatusOr<Facts> SchemaReader::JoinTwo(const Facts& a, const Facts& b) {
     return SchemaError(out.pointer, "patternProperties",
                        "it can't be combined with another schema's properties");
   }
+  const auto by_name = [](const Facts& f) {
+    absl::flat_hash_map<std::string_view, const Schemas*> map;
+    for (const auto& [name, schemas] : f.properties) map.try_emplace(name, &schemas);
+    return map;
+  };
+  const auto in_a = by_name(a), in_b = by_name(b);
   for (auto& [name, schemas] : out.properties) {
-    const Schemas* other = b.Property(name);
-    Append(other != nullptr ? *other : b.others, &schemas);
+    const auto other = in_b.find(name);
+    Append(other != in_b.end() ? *other->second : b.others, &schemas);
   }
   for (const auto& [name, schemas] : b.properties) {
-    if (a.Property(name) != nullptr) continue;
+    if (in_a.contains(name)) continue;
     Schemas both = a.others;
     Append(schemas, &both);
     out.properties.push_back({name, std::move(both)});
@@ -288,8 +297,9 @@ absl::StatusOr<Facts> SchemaReader::JoinTwo(const Facts& a, const Facts& b) {
   if (a.by_pattern.empty()) out.by_pattern = b.by_pattern;
   Append(b.others, &out.others);
   out.says_others = a.says_others || b.says_others;
+  const absl::flat_hash_set<std::string_view> required(a.required.begin(), a.required.end());
   for (const std::string& name : b.required) {
-    if (!a.Requires(name)) out.required.push_back(name);
+    if (!required.contains(name)) out.required.push_back(name);
   }
   out.min_properties = std::max(a.min_properties, b.min_properties);
   out.max_properties = Smaller(a.max_properties, b.max_properties);

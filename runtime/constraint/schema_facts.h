@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "runtime/constraint/grammar.h"
@@ -38,11 +39,19 @@ enum JsonType : uint32_t {
   kAnyType = 127,
 };
 
+// A value that the document writes out. Equal ones have the same id, as JSON Schema understands it:
+// 1 is 1.0, and the order of properties does not count.
+struct ListedValue {
+  int32_t id;
+  const Json* value;
+  friend bool operator<(const ListedValue& a, const ListedValue& b) { return a.id < b.id; }
+};
+
 // One alternative.
 struct Facts {
   std::string pointer;  // of the schema it was read from
   uint32_t types = kAnyType;
-  std::optional<std::vector<Json>> values;  // enum and const
+  std::optional<std::vector<ListedValue>> values;  // enum and const; ascending, each once
 
   NumberRange numbers;
 
@@ -64,8 +73,9 @@ struct Facts {
   int64_t min_properties = 0;
   int64_t max_properties = Expr::kNoLimit;
 
-  const Schemas* Property(const std::string& name) const;  // nullptr where it is not named
-  bool Requires(const std::string& name) const;
+  // Looks at every name; nullptr where it is not named.
+  const Schemas* Property(const std::string& name) const;
+  int64_t Size() const;  // of the lists in it
 };
 
 // Reads schemas of one document.
@@ -80,6 +90,9 @@ class SchemaReader {
   // Counts what is done for one document; an error when it is too much.
   absl::Status Spend(int64_t work);
 
+  // Of a value in the document.
+  absl::StatusOr<int32_t> ValueId(const Json& value);
+
   // Why alternatives were left out: the first contradiction met, for messages.
   const std::string& contradiction() const { return contradiction_; }
   void NoteContradiction(const std::string& pointer, const std::string& what);
@@ -87,7 +100,7 @@ class SchemaReader {
  private:
   absl::StatusOr<std::vector<Facts>> ReadOne(const SchemaPlace& place, int depth);
   absl::StatusOr<Facts> ReadKeywords(const SchemaPlace& place);
-  absl::StatusOr<SchemaPlace> Resolve(const std::string& reference, const std::string& from) const;
+  absl::StatusOr<SchemaPlace> Resolve(const std::string& reference, const std::string& from);
   absl::Status CheckDisjoint(const std::vector<std::vector<Facts>>& branches,
                              const std::string& pointer);
   absl::StatusOr<std::vector<Facts>> Join(const std::vector<Facts>& a, const std::vector<Facts>& b,
@@ -98,6 +111,8 @@ class SchemaReader {
   std::string contradiction_;
   int64_t spent_ = 0;
   bool comparing_ = false;
+  absl::flat_hash_map<const Json*, int32_t> value_ids_;
+  absl::flat_hash_map<std::string, int32_t> ids_by_text_;
 };
 
 absl::Status SchemaError(const std::string& pointer, const std::string& keyword,

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/constraint/schema_checks.h"
 #include "runtime/constraint/schema_facts.h"
 #include "runtime/constraint/schema_formats.h"
 
@@ -42,7 +42,7 @@ bool IsOneOf(const std::string& name, const std::string_view (&names)[kCount]) {
 
 class KeywordReader {
  public:
-  explicit KeywordReader(const SchemaPlace& place) : place_(place) {
+  KeywordReader(const SchemaPlace& place, SchemaReader* reader) : place_(place), reader_(reader) {
     facts_.pointer = place.pointer;
   }
 
@@ -134,16 +134,25 @@ class KeywordReader {
     if (name == "enum" && value.size() > kMaxValues) {
       return Fail(name, absl::StrCat("at most ", kMaxValues, " values are supported"));
     }
-    std::vector<Json> values;
+    std::vector<ListedValue> values;
+    const auto add = [&](const Json& one) -> absl::Status {
+      const auto id = reader_->ValueId(one);
+      if (id.ok()) values.push_back({*id, &one});
+      return id.status();
+    };
     if (name == "const") {
-      values.push_back(value);
+      if (absl::Status s = add(value); !s.ok()) return s;
     } else {
-      values.assign(value.begin(), value.end());
+      for (const Json& one : value) {
+        if (absl::Status s = add(one); !s.ok()) return s;
+      }
     }
+    std::sort(values.begin(), values.end());
+    const auto same = [](const ListedValue& a, const ListedValue& b) { return a.id == b.id; };
+    values.erase(std::unique(values.begin(), values.end(), same), values.end());
     if (facts_.values.has_value()) {
-      std::erase_if(values, [&](const Json& one) {
-        return std::none_of(facts_.values->begin(), facts_.values->end(),
-                            [&](const Json& other) { return SameValue(one, other); });
+      std::erase_if(values, [&](const ListedValue& one) {
+        return !std::binary_search(facts_.values->begin(), facts_.values->end(), one);
       });
     }
     facts_.values = std::move(values);
@@ -212,11 +221,11 @@ class KeywordReader {
 
   absl::Status ReadRequired(const Json& value) {
     if (!value.is_array()) return Fail("required", "it is no list");
+    absl::flat_hash_set<std::string_view> known;
     for (const Json& name : value) {
       if (!name.is_string()) return Fail("required", "a name in it is no string");
-      if (!facts_.Requires(name.get<std::string>())) {
-        facts_.required.push_back(name.get<std::string>());
-      }
+      const auto& text = name.get_ref<const std::string&>();
+      if (known.insert(text).second) facts_.required.push_back(text);
     }
     return absl::OkStatus();
   }
@@ -257,6 +266,7 @@ class KeywordReader {
   }
 
   const SchemaPlace& place_;
+  SchemaReader* reader_;
   Schemas items_behind_list_;
   Facts facts_;
 };
@@ -264,7 +274,17 @@ class KeywordReader {
 }  // namespace
 
 absl::StatusOr<Facts> SchemaReader::ReadKeywords(const SchemaPlace& place) {
-  return KeywordReader(place).Read();
+  // Each keyword, and whatever is listed in it; places in it are written with the schema's own.
+  int64_t parts = 10;
+  for (const auto& [name, value] : place.schema->items()) {
+    parts += 1;
+    if (value.is_structured() && !IsOneOf(name, kAnnotations)) {
+      parts += static_cast<int64_t>(value.size());
+    }
+  }
+  const auto length = static_cast<int64_t>(place.pointer.size());
+  if (absl::Status s = Spend(parts * (1 + length / 64)); !s.ok()) return s;
+  return KeywordReader(place, this).Read();
 }
 
 }  // namespace trine::constraint

@@ -17,8 +17,12 @@ const ConstraintVocabulary& Vocabulary() {
   return *vocabulary;
 }
 
+absl::Status CompileLong(const std::string& schema) {
+  return constraint::CompileJsonSchema(schema).status();
+}
+
 struct Case {
-  const char* schema;
+  std::string schema;
   std::vector<std::string> good;
   std::vector<std::string> bad;  // refused, or not complete
 };
@@ -233,6 +237,69 @@ TEST(SchemaTest, SaysWhatCantBeHonoured) {
     EXPECT_EQ(made.status().message().find('\n'), absl::string_view::npos);
   }
   EXPECT_FALSE(Constraint::FromJsonSchema(std::string(100000, '['), Vocabulary()).ok());
+}
+
+TEST(SchemaTest, ListsOfItems) {
+  const char* list = R"({"type":"array","prefixItems":[{"const":1},{"const":2},{"const":3}],)";
+  Check({std::string(list) + R"("items":false})",
+         {"[]", "[1]", "[1,2]", "[1, 2, 3]"},
+         {"[2]", "[1,2,3,4]", "[1,2,]", "[,1]", "[1 2]"}});
+  Check({std::string(list) + R"("items":{"const":4},"minItems":2,"maxItems":5})",
+         {"[1,2]", "[1,2,3]", "[1,2,3,4]", "[1,2,3,4, 4]"},
+         {"[]", "[1]", "[1,2,4]", "[1,2,3,4,4,4]", "[1,2,3,]", "[1,2,34]"}});
+  Check({std::string(list) + R"("items":{"const":4},"minItems":5})",
+         {"[1,2,3,4,4]", "[1,2,3,4,4,4]"},
+         {"[1,2,3]", "[1,2,3,4]"}});
+  Check({std::string(list) + R"("maxItems":2,"minItems":2})", {"[1,2]"}, {"[]", "[1]", "[1,2,3]"}});
+  Check({R"({"type":"array","items":{"const":4},"minItems":1,"maxItems":3})",
+         {"[4]", "[4,4,4]"},
+         {"[]", "[4,4,4,4]", "[,4]"}});
+  Check({R"({"type":"array","items":{"const":4},"maxItems":0})", {"[]"}, {"[4]"}});
+}
+
+TEST(SchemaTest, LongListsAreNotDeep) {
+  std::string items = "true";
+  for (int i = 1; i < 19000; ++i) items += ",true";
+  const auto made = CompileLong("{\"type\":\"array\",\"prefixItems\":[" + items + "]}");
+  EXPECT_TRUE(made.ok()) << made;
+}
+
+TEST(SchemaTest, EqualValues) {
+  Check({R"({"enum":[{"a":1,"b":[2.5,"x"]},7,"7"],"const":{"b":[2.50,"x"],"a":1.0}})",
+         {R"({"b":[2.5,"x"],"a":1.0})"},
+         {"7"}});
+  Check({R"({"allOf":[{"enum":[1,2.0,3,-0.0]},{"enum":[0,2,4]}]})", {"2.0", "-0.0"}, {"1", "4"}});
+  // Not the same: what is next to each other must not flow together.
+  for (const char* schema :
+       {R"({"enum":[{"a":1,"b":2}],"const":{"a":12}})", R"({"enum":[[1,2]],"const":[12]})",
+        R"({"enum":["1"],"const":1})", R"({"enum":[[[],[]]],"const":[[[]]]})",
+        R"({"enum":[{"a":1}],"const":["a",1]})"}) {
+    EXPECT_FALSE(Constraint::FromJsonSchema(schema, Vocabulary()).ok()) << schema;
+  }
+}
+
+// Linear, or refused: quadratic work on these takes minutes.
+TEST(SchemaTest, LargeSchemasTakeNoLonger) {
+  std::string names, properties, values, others;
+  for (int i = 0; i < 60000; ++i) absl::StrAppend(&names, i == 0 ? "" : ",", "\"name", i, "\"");
+  CompileLong("{\"type\":\"object\",\"required\":[" + names + "]}").IgnoreError();
+  for (int i = 0; i < 300000; ++i) absl::StrAppend(&properties, i == 0 ? "" : ",", "\"", i, "\":1");
+  const auto many = CompileLong("{" + properties + "}");
+  ASSERT_FALSE(many.ok());
+  EXPECT_NE(many.message().find("too many properties"), absl::string_view::npos);
+  for (int i = 0; i < 4000; ++i) {
+    absl::StrAppend(&values, i == 0 ? "" : ",", "{\"a\":[", i, "]}");
+    absl::StrAppend(&others, i == 0 ? "" : ",", "{\"a\":[", i, ".5]}");
+  }
+  const auto apart =
+      CompileLong("{\"oneOf\":[{\"enum\":[" + values + "]},{\"enum\":[" + others + "]}]}");
+  EXPECT_TRUE(apart.ok()) << apart;
+  // Each property's place is written with the name above it.
+  std::string below;
+  for (int i = 0; i < 10000; ++i) absl::StrAppend(&below, i == 0 ? "" : ",", "\"", i, "\":{}");
+  EXPECT_FALSE(CompileLong("{\"properties\":{\"" + std::string(1000000, 'n') +
+                           "\":{\"properties\":{" + below + "}}}}")
+                   .ok());
 }
 
 TEST(SchemaTest, HostileSchemasAreRefusedSoon) {

@@ -1,6 +1,7 @@
 #include "runtime/constraint/stack_table.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "runtime/constraint/finish_costs.h"
 
@@ -45,6 +46,7 @@ StackSet StackTable::Intern(std::span<const Frame> frames) {
     frames_.insert(frames_.end(), frames.begin(), frames.end());
     sets_.push_back(set);
     rows_.push_back(kNoRow);
+    overrun_ = overrun_ || Weight() > kMaxWeight || set.depth > kMaxDepth;
   }
   return it->second;
 }
@@ -59,6 +61,7 @@ StackSet StackTable::Union(StackSet a, StackSet b) {
   if (a == kNoStacks) return b;
   if (a > b) std::swap(a, b);
   if (const auto it = unions_.find({a, b}); it != unions_.end()) return it->second;
+  if (overrun_) return a;
   std::vector<Frame> merged;
   size_t i = 0, j = 0;
   while (i < frames(a).size() || j < frames(b).size()) {
@@ -82,44 +85,68 @@ StackSet StackTable::Union(StackSet a, StackSet b) {
   return result;
 }
 
-void StackTable::Reach(uint32_t state, StackSet below) {
-  const auto [it, added] = reached_.try_emplace(state, below);
-  if (!added) {
-    const StackSet merged = Union(it->second, below);
-    if (merged == it->second) return;
-    it->second = merged;
+// In pairs, so that many small sets are not copied into an ever larger one.
+StackSet StackTable::UnionOfBelow() {
+  while (below_.size() > 1) {
+    size_t kept = 0;
+    for (size_t i = 0; i < below_.size(); i += 2) {
+      below_[kept++] = i + 1 < below_.size() ? Union(below_[i], below_[i + 1]) : below_[i];
+    }
+    below_.resize(kept);
   }
-  work_.push_back(state);
+  return below_.front();
 }
 
-// From the states reached, on through calls and returns to those that read a byte. No rule begins
-// with itself, so that this ends.
-StackSet StackTable::Close() {
-  while (!work_.empty()) {
-    const uint32_t state = work_.back();
-    work_.pop_back();
-    if (state == Automaton::kBottom) continue;
-    const StackSet below = reached_[state];
+// Where a rule may end, its callers go on. What is below several stacks is gone through once.
+void StackTable::FollowReturns() {
+  for (size_t i = 0; i < arrived_.size(); ++i) {
+    const Frame top = arrived_[i];
+    if (!automaton_->accepts(top.state) || !returned_.insert(top.below).second) continue;
+    for (const Frame& f : frames(top.below)) Reach(f.state, f.below);
+  }
+  returned_.clear();
+}
+
+// From the highest level down: when a state's turn comes, all who call it have had theirs, and it
+// calls once for all the stacks it is on top of. A rule is called for what it reads: none ends
+// here.
+void StackTable::FollowCalls() {
+  const auto later = [this](const Frame& a, const Frame& b) {
+    return std::tuple(automaton_->level(a.state), a.state, a.below) <
+           std::tuple(automaton_->level(b.state), b.state, b.below);
+  };
+  std::make_heap(arrived_.begin(), arrived_.end(), later);
+  while (!arrived_.empty() && !overrun_) {
+    const uint32_t state = arrived_.front().state;
+    below_.clear();
+    while (!arrived_.empty() && arrived_.front().state == state) {
+      if (below_.empty() || below_.back() != arrived_.front().below) {
+        below_.push_back(arrived_.front().below);
+      }
+      std::pop_heap(arrived_.begin(), arrived_.end(), later);
+      arrived_.pop_back();
+    }
+    const StackSet below = UnionOfBelow();
+    if (state == Automaton::kBottom || !automaton_->bytes(state).empty()) {
+      closed_.push_back({state, below});
+    }
     for (const Automaton::CallEdge& call : automaton_->calls(state)) {
       Reach(call.start, automaton_->only_accepts(call.to) ? below : Single(call.to, below));
-    }
-    if (automaton_->accepts(state)) {
-      for (size_t i = 0; i < frames(below).size(); ++i) {
-        const Frame f = frames(below)[i];
-        Reach(f.state, f.below);
-      }
+      std::push_heap(arrived_.begin(), arrived_.end(), later);
     }
   }
-  std::vector<Frame> closed;
-  for (const auto& [state, below] : reached_) {
-    if (state == Automaton::kBottom || !automaton_->bytes(state).empty()) {
-      closed.push_back({state, below});
-    }
-  }
-  reached_.clear();
-  std::sort(closed.begin(), closed.end(),
+  arrived_.clear();
+}
+
+// From the states arrived at, on through returns and calls to those that read a byte.
+StackSet StackTable::Close() {
+  FollowReturns();
+  FollowCalls();
+  std::sort(closed_.begin(), closed_.end(),
             [](const Frame& a, const Frame& b) { return a.state < b.state; });
-  return Intern(closed);
+  const StackSet closed = overrun_ ? kNoStacks : Intern(closed_);
+  closed_.clear();
+  return closed;
 }
 
 StackSet StackTable::Begin() {
@@ -128,21 +155,19 @@ StackSet StackTable::Begin() {
 }
 
 StackSet StackTable::Return(StackSet below) {
-  for (size_t i = 0; i < frames(below).size(); ++i) {
-    const Frame f = frames(below)[i];
-    Reach(f.state, f.below);
-  }
+  for (const Frame& f : frames(below)) Reach(f.state, f.below);
   return Close();
 }
 
 StackSet StackTable::ComputeStep(StackSet set, uint8_t byte) {
-  for (size_t i = 0; i < frames(set).size(); ++i) {
-    const Frame f = frames(set)[i];
+  if (overrun_) return kNoStacks;
+  for (const Frame& f : frames(set)) {
     for (const Automaton::ByteEdge& edge : automaton_->bytes(f.state)) {
       if (edge.low <= byte && byte <= edge.high) Reach(edge.to, f.below);
     }
   }
-  const StackSet next = reached_.empty() ? kNoStacks : Close();
+  const StackSet next = arrived_.empty() ? kNoStacks : Close();
+  if (overrun_) return next;
   if (rows_[set] == kNoRow) {
     rows_[set] = static_cast<uint32_t>(steps_.size());
     steps_.resize(steps_.size() + automaton_->byte_classes(), kUnknown);

@@ -5,6 +5,9 @@
 // parts are one: at most one branch per state, so that ambiguity makes sets wide but never
 // exponentially many. Equal sets have the same id.
 //
+// There are grammars whose sets grow beyond any use all the same. The table then is overrun: it
+// leads nowhere from there on.
+//
 // One thread at a time.
 #ifndef TRINE_RUNTIME_CONSTRAINT_STACK_TABLE_H_
 #define TRINE_RUNTIME_CONSTRAINT_STACK_TABLE_H_
@@ -15,6 +18,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "runtime/constraint/automaton.h"
 
 namespace trine::constraint {
@@ -65,6 +69,9 @@ class StackTable {
   int32_t depth(StackSet set) const { return sets_[set].depth; }
   const Hash& hash(StackSet set) const { return sets_[set].hash; }
   size_t size() const { return sets_.size(); }
+  bool overrun() const { return overrun_; }
+  // It is near being overrun by what it remembers.
+  bool full() const { return Weight() > kMaxWeight / 2; }
 
   // Forgets the sets after the first `size`.
   void Trim(size_t size);
@@ -74,6 +81,11 @@ class StackTable {
  private:
   static constexpr uint32_t kNoRow = UINT32_MAX;
   static constexpr StackSet kUnknown = UINT32_MAX;
+
+  // About ten bytes each: what a set and a union take besides the frames.
+  static constexpr size_t kMaxWeight = size_t{1} << 22;
+  size_t Weight() const { return frames_.size() + 2 * unions_.size() + 8 * sets_.size(); }
+  static constexpr int32_t kMaxDepth = 4096;  // Union calls itself so often
 
   struct Set {
     uint32_t first;
@@ -85,7 +97,10 @@ class StackTable {
 
   StackSet Intern(std::span<const Frame> frames);  // ascending by state, each once
   StackSet Union(StackSet a, StackSet b);
-  void Reach(uint32_t state, StackSet below);
+  StackSet UnionOfBelow();
+  void Reach(uint32_t state, StackSet below) { arrived_.push_back({state, below}); }
+  void FollowReturns();
+  void FollowCalls();
   StackSet Close();
   StackSet ComputeStep(StackSet set, uint8_t byte);
 
@@ -97,9 +112,12 @@ class StackTable {
   std::vector<StackSet> steps_;  // rows of one entry per byte class
   absl::flat_hash_map<Hash, StackSet> by_hash_;
   absl::flat_hash_map<std::pair<StackSet, StackSet>, StackSet> unions_;
+  bool overrun_ = false;
   // While a set is being made.
-  absl::flat_hash_map<uint32_t, StackSet> reached_;
-  std::vector<uint32_t> work_;
+  std::vector<Frame> arrived_;  // stacks, of which some may be reached twice
+  absl::flat_hash_set<StackSet> returned_;
+  std::vector<StackSet> below_;
+  std::vector<Frame> closed_;
 };
 
 }  // namespace trine::constraint

@@ -53,7 +53,7 @@ class TrieWalker {
     for (uint32_t i = from + 1; i < end;) {
       const TokenTrie::Node& node = trie_.node(i);
       const uint32_t depth = node.depth - top;
-      if (depth == 1 && table->size() > keep + kMaxNewSets) table->Trim(keep);
+      if (depth == 1 && (table->size() > keep + kMaxNewSets || table->full())) table->Trim(keep);
       const StackSet set = table->Step(path_[depth - 1], node.byte);
       if (set == StackTable::kNoStacks || !visit(i, set)) {
         i = node.end;

@@ -1,9 +1,12 @@
 // Sessions with a constraint: where answers begin and end, limits, going back.
+#include <span>
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
 #include "runtime/generate.h"
+#include "runtime/set_tokens.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -132,6 +135,21 @@ TEST_F(ConstrainedSessionTest, GoesBack) {
   session->Truncate(prompt - 1);
   const Generation other = Run(session.get(), 30);
   EXPECT_TRUE(nlohmann::json::accept(other.text)) << other.text;
+}
+
+TEST_F(ConstrainedSessionTest, SetTokensBeginsAnAnswerWhereverTheyEnd) {
+  const auto session = Open(Schema(kList));
+  const int64_t prompt = session->sequence().size();
+  Run(session.get(), 30);
+  // Inside the answer, at its end, at the end of the prompt: nothing need be appended.
+  const std::vector<int32_t> all = session->sequence().tokens();
+  for (const int64_t kept : {session->sequence().size(), prompt + 3, prompt}) {
+    ASSERT_TRUE(SetTokens(session.get(), std::span(all).first(static_cast<size_t>(kept))).ok());
+    ASSERT_EQ(session->sequence().size(), kept);
+    const Generation other = Run(session.get(), 30);
+    EXPECT_TRUE(other.complete);
+    EXPECT_TRUE(nlohmann::json::accept(other.text)) << other.text;
+  }
 }
 
 TEST_F(ConstrainedSessionTest, StopStringsCut) {

@@ -62,7 +62,9 @@ inline std::string Walk(const std::shared_ptr<const Constraint>& constraint, uin
     }
     Require(!choices.empty());
     const int32_t token = choices[random() % choices.size()];
-    Require(state.Accept(token).ok());
+    const absl::Status status = state.Accept(token);
+    if (absl::IsResourceExhausted(status)) return "";  // too many readings to be followed
+    Require(status.ok());
     text += tokenizer.TokenBytes(token);
   }
   Require(state.IsComplete());
