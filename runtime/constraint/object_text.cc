@@ -84,6 +84,9 @@ class ObjectMaker {
     for (const auto& [pattern, schemas] : facts_.by_pattern) {
       auto dfa = PatternDfa(pattern, facts_.pointer, "patternProperties");
       if (!dfa.ok()) return dfa.status();
+      // All of them are kept, and each is compared with the others.
+      const auto states = static_cast<int64_t>(dfa->states().size());
+      if (absl::Status s = reader_->Spend(2000 + 10 * states); !s.ok()) return s;
       patterns_.push_back({*std::move(dfa), &schemas});
     }
     return absl::OkStatus();
