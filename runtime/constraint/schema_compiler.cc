@@ -323,9 +323,13 @@ absl::StatusOr<Grammar> CompileJsonSchema(std::string_view text) {
         "json schema: ", text.size(), " bytes are more than the limit of ", kMaxBytes));
   }
   if (absl::Status s = CheckShape(text); !s.ok()) return s;
-  const Json schema = Json::parse(text.begin(), text.end(), nullptr, false);
-  if (schema.is_discarded()) return absl::InvalidArgumentError("json schema: it is no valid JSON");
-  return Compiler(schema).Compile();
+  try {
+    const Json schema = Json::parse(text.begin(), text.end());
+    return Compiler(schema).Compile();
+  } catch (const Json::parse_error& e) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("json schema: it is no valid JSON, from byte ", e.byte, " on"));
+  }
 }
 
 }  // namespace trine::constraint
