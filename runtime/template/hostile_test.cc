@@ -21,8 +21,18 @@ std::string Many(const std::string& name, int n) {
   return out;
 }
 
+// A sanitizer makes each step many times as long, and finds nothing more in the later ones.
+Limits DefaultLimits() {
+  Limits limits;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  limits.steps /= 20;
+  limits.memory /= 8;
+#endif
+  return limits;
+}
+
 // Ends with RESOURCE_EXHAUSTED, whatever it does; the whole test has a time limit.
-void ExpectExhausted(const std::string& source, const Limits& limits = {}) {
+void ExpectExhausted(const std::string& source, const Limits& limits = DefaultLimits()) {
   RenderOptions options;
   options.limits = limits;
   const auto text = RenderText(source, "{}", options);

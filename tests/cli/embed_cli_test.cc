@@ -100,7 +100,7 @@ TEST_F(EmbedCliTest, BadInputGetsOneLine) {
   ExpectRefused("embed -p ''", 1, "text 1 is empty");
   ExpectRefused("embed -p \"$(printf 'a\\n\\nb')\"", 1, "text 2 is empty");
   ExpectRefused("embed -p \"$(printf 'a\\nb c d e f g h')\" -c 4", 1, "-c takes more");
-  ExpectRefused("embed -p x --pooling rank", 1, "'rank' is no kind of pooling");
+  ExpectRefused("embed -p x --pooling rank", 2, "'rank' is no kind of pooling");
   ExpectRefused("embed -p x --pooling none --embd-output-format json+", 1, "see --pooling");
   ExpectRefused("embed -p x --embd-normalize -2", 2, "--embd-normalize");
   ExpectRefused("embed -p x --embd-normalize 33", 2, "--embd-normalize");

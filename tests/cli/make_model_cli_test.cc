@@ -96,16 +96,16 @@ TEST_F(MakeModelCliTest, KnowsModelsByTheirFamily) {
 }
 
 TEST_F(MakeModelCliTest, RefusesInOneLine) {
-  ExpectRefused("--like llama-9", "there is no model 'llama-9' to make", 1);
+  ExpectRefused("--like llama-9", "there is no model 'llama-9' to make", 2);
   ExpectRefused("", "needs --like", 2);
-  ExpectRefused("--like tiny-qwen3 --type q9", "no type is called 'q9'", 1);
-  ExpectRefused("--like tiny-qwen3 --type copy", "no type a new model can have", 1);
+  ExpectRefused("--like tiny-qwen3 --type q9", "no type is called 'q9'", 2);
+  ExpectRefused("--like tiny-qwen3 --type copy", "no type a new model can have", 2);
   ExpectRefused("--like tiny-qwen3 --pure", "--type", 2);
   ExpectRefused("--like tiny-qwen3 --layers 0", "--layers", 2);
-  ExpectRefused("--like tiny-qwen3 --layers 100000", "layers is 100000; expected 1 to 512", 1);
-  ExpectRefused("--like tiny-qwen3 --vocab 5", "the vocabulary is 5", 1);
-  ExpectRefused("--like tiny-qwen3 --split-max-size 5", "expected 500M or 2G", 1);
-  ExpectRefused("--like tiny-qwen3 --split-max-size 99999999999999999G", "is no size", 1);
+  ExpectRefused("--like tiny-qwen3 --layers 100000", "not in range 1 to 512", 2);
+  ExpectRefused("--like tiny-qwen3 --vocab 5", "the vocabulary is 5", 2);
+  ExpectRefused("--like tiny-qwen3 --split-max-size 5", "expected 500M or 2G", 2);
+  ExpectRefused("--like tiny-qwen3 --split-max-size 99999999999999999G", "is no size", 2);
   ExpectRefused("--like tiny-qwen3 --threads 0", "--threads", 2);
   const Output nowhere = Trine("make-model --like tiny-qwen3 /no/such/folder/x.gguf");
   EXPECT_EQ(nowhere.code, 1);
