@@ -24,18 +24,24 @@ void ToOffsets(const Samples<kSuperValues>& samples, const SuperScales<kParts>& 
   }
 }
 
+// The scales of a block, and its values as offsets from the least level.
+template <class Grid, class ScaleGrid>
+auto Fit(const float* x, const float* importance, uint8_t* q) {
+  Samples<kSuperValues> samples;
+  Normalize(x, importance, &samples);
+  const auto fit = FitSuperScales<Grid, ScaleGrid, kParts>(samples);
+  ToOffsets<Grid>(samples, fit, q);
+  return fit;
+}
+
 void Or(int bits, uint8_t* byte) { *byte = static_cast<uint8_t>(*byte | bits); }
 
 }  // namespace
 
 void EncodeBlock(const float* x, const float* importance, BlockQ3_K* block) {
-  using Grid = IntegerGrid<-4, 3, 4, 4, 6>;
-  using ScaleGrid = IntegerGrid<-32, 31, 1, 15, 1>;
-  Samples<kSuperValues> samples;
-  Normalize(x, importance, &samples);
-  const auto fit = FitSuperScales<Grid, ScaleGrid, kParts>(samples);
   uint8_t q[kSuperValues];
-  ToOffsets<Grid>(samples, fit, q);
+  const auto fit =
+      Fit<IntegerGrid<-4, 3, 4, 4, 6>, IntegerGrid<-32, 31, 1, 15, 1>>(x, importance, q);
 
   std::memset(block, 0, sizeof(*block));
   block->d = fit.d.bits;
@@ -53,13 +59,9 @@ void EncodeBlock(const float* x, const float* importance, BlockQ3_K* block) {
 }
 
 void EncodeBlock(const float* x, const float* importance, BlockQ6_K* block) {
-  using Grid = IntegerGrid<-32, 31, 1, 2, 2>;
-  using ScaleGrid = IntegerGrid<-128, 127, 1, 31, 1>;
-  Samples<kSuperValues> samples;
-  Normalize(x, importance, &samples);
-  const auto fit = FitSuperScales<Grid, ScaleGrid, kParts>(samples);
   uint8_t q[kSuperValues];
-  ToOffsets<Grid>(samples, fit, q);
+  const auto fit =
+      Fit<IntegerGrid<-32, 31, 1, 2, 2>, IntegerGrid<-128, 127, 1, 31, 1>>(x, importance, q);
 
   std::memset(block, 0, sizeof(*block));
   block->d = fit.d.bits;
