@@ -85,6 +85,26 @@ void OpGraph::SetOffset(TensorId id, uint64_t offset) {
   slots_[tensors_[id].slot].bytes = offset + Bytes(id);
 }
 
+void OpGraph::SetLayout(TensorId id, uint64_t layout, uint64_t bytes) {
+  tensors_[id].layout = layout;
+  tensors_[id].offset = 0;
+  slots_[tensors_[id].slot].bytes = bytes;
+}
+
+bool OpGraph::AloneInSlot(TensorId id) const {
+  return std::count_if(tensors_.begin(), tensors_.end(),
+                       [&](const trine_tensor& t) { return t.slot == tensors_[id].slot; }) == 1;
+}
+
+std::vector<uint32_t> OpGraph::Readers(TensorId id) const {
+  std::vector<uint32_t> readers;
+  for (uint32_t i = 0; i < ops_.size(); ++i) {
+    const TensorId* end = ops_[i].in + ops_[i].n_in;
+    if (std::find(ops_[i].in, end, id) != end) readers.push_back(i);
+  }
+  return readers;
+}
+
 void OpGraph::Append(uint32_t kind, std::vector<TensorId> in, std::vector<TensorId> out,
                      const void* attr, size_t attr_bytes) {
   trine_op op{};

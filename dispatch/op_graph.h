@@ -39,6 +39,9 @@ class OpGraph {
   }
   // Moves the only tensor of its slot: where a weight lies is known when it has been placed.
   void SetOffset(TensorId id, uint64_t offset);
+  // Gives the only tensor of its slot a layout of the device's own, in which it takes `bytes` from
+  // the slot's beginning; or PLAIN again.
+  void SetLayout(TensorId id, uint64_t layout, uint64_t bytes);
   // The same memory, packed in another shape of the same size.
   TensorId AddReshape(TensorId tensor, const Shape& shape);
 
@@ -59,6 +62,10 @@ class OpGraph {
   SlotId SlotOf(TensorId id) const { return tensors_[id].slot; }
   const std::vector<trine_slot>& slots() const { return slots_; }
   size_t n_ops() const { return ops_.size(); }
+  const trine_op& op(size_t i) const { return ops_[i]; }
+  // Whether no other tensor views its slot.
+  bool AloneInSlot(TensorId id) const;
+  std::vector<uint32_t> Readers(TensorId id) const;  // ops it is an input of
   // Bytes from a tensor's beginning to its end at the parameters' maxima.
   uint64_t Bytes(TensorId id) const;
 

@@ -1,5 +1,7 @@
 #include "plugins/handles.h"
 
+#include <algorithm>
+
 namespace trine {
 namespace {
 
@@ -87,6 +89,43 @@ absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) cons
 absl::Status Device::Copy(const trine_copy_args& args) const {
   return CallPlugin(Name("copy_run"),
                     [&](trine_error* err) { return table().copy_run(handle_, &args, err); });
+}
+
+absl::StatusOr<std::vector<PackedLayout>> Device::ListLayouts(const trine_graph& graph,
+                                                              uint32_t tensor) const {
+  constexpr uint32_t kCapacity = 16;  // nobody tries more than the best few
+  if (table().layout_list == nullptr || table().layout_convert == nullptr) {
+    return std::vector<PackedLayout>();
+  }
+  std::vector<trine_layout_info> infos(kCapacity);
+  trine_layout_list list{sizeof(list), sizeof(trine_layout_info), kCapacity, 0, infos.data()};
+  absl::Status status = CallPlugin(Name("layout_list"), [&](trine_error* err) {
+    return table().layout_list(handle_, &graph, tensor, &list, err);
+  });
+  if (!status.ok()) return status;
+  std::vector<PackedLayout> layouts;
+  for (uint32_t i = 0; i < std::min(list.count, kCapacity); ++i) {
+    auto layout = PackedLayout::Create(graph.tensors[tensor], infos[i], info_.buffer_alignment);
+    if (!layout.ok()) {
+      return absl::InternalError(Name("layout_list: ") + std::string(layout.status().message()));
+    }
+    layouts.push_back(*std::move(layout));
+  }
+  return layouts;
+}
+
+absl::Status Device::Pack(const PackedLayout& layout, uint64_t begin, uint64_t end,
+                          const std::byte* plain, std::byte* packed) const {
+  const trine_layout_convert_args args{sizeof(args),
+                                       TRINE_LAYOUT_PACK,
+                                       &layout.tensor(),
+                                       layout.id(),
+                                       layout.RowBegin(begin),
+                                       layout.RowEnd(end - 1),
+                                       plain,
+                                       packed};
+  return CallPlugin(Name("layout_convert"),
+                    [&](trine_error* err) { return table().layout_convert(handle_, &args, err); });
 }
 
 absl::StatusOr<Buffer> Buffer::Allocate(std::shared_ptr<Device> device, uint64_t bytes,

@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plugins/host_services.h"
 #include "plugins/library.h"
+#include "plugins/packed_layout.h"
 #include "plugins/plugin_table.h"
 #include "trine/backend.h"
 
@@ -63,6 +65,15 @@ class Device {
                                            const int64_t* params = nullptr) const;
   absl::StatusOr<trine_plan_info> QueryPlan(const trine_graph& graph) const;
   absl::Status Copy(const trine_copy_args& args) const;
+
+  // The layouts the device takes for a weight of the graph, best first; none where it has none of
+  // its own. INTERNAL when one of them is described in a way that can't be.
+  absl::StatusOr<std::vector<PackedLayout>> ListLayouts(const trine_graph& graph,
+                                                        uint32_t tensor) const;
+  // Packs groups [begin, end). `plain` and `packed` are where the whole tensor would begin: only
+  // the rows and groups of the range need be there. From any thread, also a worker of the team.
+  absl::Status Pack(const PackedLayout& layout, uint64_t begin, uint64_t end,
+                    const std::byte* plain, std::byte* packed) const;
 
  private:
   Device(std::shared_ptr<Backend> backend, trine_device* handle, const trine_device_info& info)

@@ -14,8 +14,9 @@ std::string TextOr(const char* text, const char* fallback) {
 
 absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   if (given.model == nullptr) return NullArgument("model");
-  const absl::Status flags = CheckFlags(
-      given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS);
+  const absl::Status flags =
+      CheckFlags(given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY |
+                                  TRINE_ENGINE_EMBEDDINGS | TRINE_ENGINE_NO_PACK);
   if (!flags.ok()) return flags;
   EngineOptions options;
   options.model_path = given.model;
@@ -36,6 +37,9 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   options.threads = given.threads;
   options.use_mmap = (given.flags & TRINE_ENGINE_NO_MMAP) == 0;
   options.lock_memory = (given.flags & TRINE_ENGINE_LOCK_MEMORY) != 0;
+  options.pack = (given.flags & TRINE_ENGINE_NO_PACK) == 0;
+  options.pack_cache = given.pack_cache != nullptr;
+  options.pack_cache_folder = TextOr(given.pack_cache, "");
   if (given.plugins != nullptr) {
     for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
       options.plugins.search.explicit_paths.emplace_back(path);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "dispatch/split_spec.h"
 #include "runtime/machine_report.h"
+#include "runtime/model/pack_cache.h"
 
 namespace trine {
 namespace {
@@ -189,8 +190,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
 
   auto places = Places(options, *engine->file_, *config, engine->devices_.get());
   if (!places.ok()) return places.status();
+  LoadOptions load;
+  load.pack = options.pack;
+  if (options.pack && options.pack_cache) {
+    load.pack_cache = PackCachePath(*engine->file_, options.pack_cache_folder);
+  }
+  load.progress = options.progress;
   auto model = Model::Load(engine->file_, *config, *limits, *std::move(places),
-                           engine->devices_->host(), options.progress);
+                           engine->devices_->host(), load);
   if (!model.ok()) {
     // Want of memory is not the file's fault.
     return absl::IsResourceExhausted(model.status()) ? model.status() : about_file(model.status());
@@ -212,7 +219,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
                                         " processors: fewer are faster"));
   }
   if (options.lock_memory) {
-    const absl::Status locked = engine->file_->Lock();
+    const absl::Status locked = engine->model_->LockWeights();
     if (!locked.ok()) log(TRINE_LOG_WARNING, std::string(locked.message()));
   }
   if (limits->max_context > config->n_ctx_train) {

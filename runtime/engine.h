@@ -39,6 +39,9 @@ struct EngineOptions {
   bool embeddings = false;
   bool use_mmap = true;
   bool lock_memory = false;
+  bool pack = true;               // weights in the devices' own layouts, where they have any
+  bool pack_cache = false;        // and kept in a file between runs,
+  std::string pack_cache_folder;  // in this folder; "": beside the model
   RegistryOptions plugins;
   LoadProgress progress;  // on the calling thread
   LogSink log;            // warnings, and what plugins say; from any thread

@@ -56,8 +56,9 @@ void Packing::CheckInfo(Trial& trial) const {
                             " bytes do not fit in packed_bytes ", info_.packed_bytes));
   trial.Expect(info_.packed_bytes <= uint64_t{1} << 30,
                absl::StrCat(what_, ": packed_bytes ", info_.packed_bytes));
-  trial.Expect(std::has_single_bit(info_.alignment),
-               absl::StrCat(what_, ": alignment ", info_.alignment));
+  trial.Expect(
+      std::has_single_bit(info_.alignment) && info_.alignment <= s_.info().buffer_alignment,
+      absl::StrCat(what_, ": alignment ", info_.alignment));
   trial.Expect(info_.flags == 0, absl::StrCat(what_, ": flags ", info_.flags));
 }
 

@@ -46,15 +46,21 @@ class Descriptor {
     }
     if (st.st_size <= 0) return absl::InvalidArgumentError("the file is empty");
     bytes_ = static_cast<uint64_t>(st.st_size);
+    stamp_ = {bytes_,
+              static_cast<uint64_t>(st.st_mtim.tv_sec) * 1000000000u +
+                  static_cast<uint64_t>(st.st_mtim.tv_nsec),
+              static_cast<uint64_t>(st.st_dev), static_cast<uint64_t>(st.st_ino)};
     return absl::OkStatus();
   }
 
   int fd() const { return fd_; }
   uint64_t bytes() const { return bytes_; }
+  const FileStamp& stamp() const { return stamp_; }
 
  private:
   int fd_ = -1;
   uint64_t bytes_ = 0;
+  FileStamp stamp_;
 };
 
 absl::StatusOr<uint64_t> WholePages(uint64_t bytes) {
@@ -80,7 +86,9 @@ absl::StatusOr<FileMemory> FileMemory::Map(const std::string& path) {
                                                std::strerror(errno),
                                                "); reading it without mmap may work"));
   }
-  return FileMemory(static_cast<std::byte*>(data), file.bytes(), *mapped_bytes);
+  FileMemory memory(static_cast<std::byte*>(data), file.bytes(), *mapped_bytes);
+  memory.stamp_ = file.stamp();
+  return memory;
 }
 
 absl::StatusOr<FileMemory> FileMemory::Allocate(uint64_t bytes) {
@@ -103,6 +111,7 @@ absl::StatusOr<FileMemory> FileMemory::Read(const std::string& path) {
   if (!status.ok()) return status;
   absl::StatusOr<FileMemory> memory = Allocate(file.bytes());
   if (!memory.ok()) return memory.status();
+  memory->stamp_ = file.stamp();
   for (uint64_t done = 0; done < file.bytes();) {
     const ssize_t n = pread(file.fd(), memory->data_ + done,
                             std::min(file.bytes() - done, kMaxChunk), static_cast<off_t>(done));
@@ -133,12 +142,14 @@ absl::StatusOr<FileMemory> FileMemory::Copy(absl::Span<const std::byte> bytes) {
 FileMemory::FileMemory(FileMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       bytes_(std::exchange(other.bytes_, 0)),
-      mapped_bytes_(std::exchange(other.mapped_bytes_, 0)) {}
+      mapped_bytes_(std::exchange(other.mapped_bytes_, 0)),
+      stamp_(other.stamp_) {}
 
 FileMemory& FileMemory::operator=(FileMemory&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(mapped_bytes_, other.mapped_bytes_);
+  std::swap(stamp_, other.stamp_);
   return *this;
 }
 
@@ -146,20 +157,27 @@ FileMemory::~FileMemory() {
   if (data_ != nullptr) munmap(data_, mapped_bytes_);
 }
 
-absl::Status FileMemory::Lock() const {
-  if (mlock(data_, mapped_bytes_) == 0) return absl::OkStatus();
+absl::Status FileMemory::LockRange(const void* data, uint64_t bytes) {
+  if (mlock(data, bytes) == 0) return absl::OkStatus();
   const int error = errno;
   struct rlimit limit {};
   if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       (error == ENOMEM || error == EPERM || error == EAGAIN)) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("its ", mapped_bytes_, " bytes cannot be locked in memory: this process may ",
-                     "lock ", limit.rlim_cur, " bytes in all (ulimit -l)"));
+        absl::StrCat("its ", bytes, " bytes cannot be locked in memory: this process may ", "lock ",
+                     limit.rlim_cur, " bytes in all (ulimit -l)"));
   }
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "its ", mapped_bytes_, " bytes cannot be locked in memory: ", std::strerror(error)));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("its ", bytes, " bytes cannot be locked in memory: ", std::strerror(error)));
 }
 
 void FileMemory::Unlock() const { munlock(data_, mapped_bytes_); }
+
+void FileMemory::Release(uint64_t begin, uint64_t end) const {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  begin = (begin + page - 1) / page * page;
+  end = std::min(end, mapped_bytes_) / page * page;
+  if (begin < end) madvise(data_ + begin, end - begin, MADV_DONTNEED);
+}
 
 }  // namespace trine::gguf

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/gguf/file_stamp.h"
 
 namespace trine::gguf {
 
@@ -29,9 +30,16 @@ class FileMemory {
   // A multiple of the page size. What follows the file's bytes is zero.
   uint64_t mapped_bytes() const { return mapped_bytes_; }
 
+  const FileStamp& stamp() const { return stamp_; }
+
   // Keeps it from being swapped out.
-  absl::Status Lock() const;
+  absl::Status Lock() const { return LockRange(data_, mapped_bytes_); }
   void Unlock() const;
+  // The same of any memory. Says how much the system would allow.
+  static absl::Status LockRange(const void* data, uint64_t bytes);
+  // Gives the pages that lie wholly in [begin, end) back to the system. Mapped ones are read anew
+  // when they are touched; those of a copy are zeros then.
+  void Release(uint64_t begin, uint64_t end) const;
 
  private:
   FileMemory(std::byte* data, uint64_t bytes, uint64_t mapped_bytes)
@@ -41,6 +49,7 @@ class FileMemory {
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
   uint64_t mapped_bytes_ = 0;
+  FileStamp stamp_;
 };
 
 }  // namespace trine::gguf

@@ -153,7 +153,8 @@ absl::Status File::AddPart(std::string path, FileMemory memory, PartContents con
     version_ = contents.version;
     metadata_ = std::move(contents.metadata);
   }
-  parts_.push_back({std::move(path), memory.data(), memory.bytes(), memory.mapped_bytes()});
+  parts_.push_back(
+      {std::move(path), memory.data(), memory.bytes(), memory.mapped_bytes(), memory.stamp()});
   memory_.push_back(std::move(memory));
   return AddTensors(std::move(contents.tensors));
 }
@@ -188,6 +189,10 @@ absl::Status File::Lock() const {
     return About(parts_[i].path, status);
   }
   return absl::OkStatus();
+}
+
+void File::Release(const TensorInfo& tensor, uint64_t begin, uint64_t end) const {
+  memory_[tensor.part].Release(tensor.offset + begin, tensor.offset + end);
 }
 
 }  // namespace trine::gguf

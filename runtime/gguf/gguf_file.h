@@ -29,6 +29,7 @@ struct Part {
   const std::byte* data = nullptr;
   uint64_t file_bytes = 0;
   uint64_t mapped_bytes = 0;
+  FileStamp stamp;
 };
 
 struct OpenOptions {
@@ -62,6 +63,11 @@ class File {
 
   // Keeps the file's memory from being swapped out. Says how much the system would allow.
   absl::Status Lock() const;
+
+  // Bytes [begin, end) of a tensor are not read again by their owner: whole pages of them go back
+  // to the system. Of a mapped file they are read anew by who touches them after all; of one read
+  // into memory they are gone, and read as zeros. From any thread.
+  void Release(const TensorInfo& tensor, uint64_t begin, uint64_t end) const;
 
  private:
   File();

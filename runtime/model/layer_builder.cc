@@ -72,7 +72,7 @@ TensorId LayerBuilder::Weight(const std::string& full_name, const Shape& shape, 
   }
   const auto dtype = as_f32 ? uint32_t{TRINE_DTYPE_F32} : static_cast<uint32_t>(info->type);
   const TensorId id = graph().AddTensor(TRINE_ROLE_CONSTANT, dtype, shape);
-  segment_->weights.push_back({id, info, as_f32});
+  segment_->weights.push_back({id, info, as_f32, std::nullopt});
   return id;
 }
 

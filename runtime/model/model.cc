@@ -7,9 +7,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/model/layout_choice.h"
+#include "runtime/model/pack_cache.h"
 
 namespace trine {
 namespace {
+
+void Warn(const HostServices& host, const std::string& message) {
+  host.table()->log(host.table()->self, TRINE_LOG_WARNING, message.c_str());
+}
 
 // A tensor that no op reads means that the description does not fit the file.
 absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config, bool embeddings,
@@ -33,51 +39,60 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config, boo
       " has no use for, such as ", example, ": it is a variant this version does not know"));
 }
 
-std::string Mebibytes(double bytes) {
-  return absl::StrCat(static_cast<int64_t>(bytes / (1 << 20) + 0.5), " MiB");
-}
+// The tensors that segments use, each once for all that has to be done with it.
+class TaskList {
+ public:
+  explicit TaskList(const gguf::File& file) : file_(file) {}
 
-// Everything is reserved up front, so what does not fit is said before anything is loaded. Weights
-// that stay in the file's own pages are not counted: those can be dropped and read again.
-absl::Status CheckMemory(const std::vector<SegmentPlace>& places,
-                         const std::vector<SegmentGraph>& graphs) {
-  std::map<const Device*, double> needed;  // double: hostile sizes may not wrap
-  for (size_t i = 0; i < places.size(); ++i) {
-    const Device& device = *places[i].device;
-    const auto free = static_cast<double>(device.info().memory_free);
-    double kv = 0, weights = 0, scratch = 0;
-    for (const KvUse& use : graphs[i].caches) {
-      kv += static_cast<double>(graphs[i].graph.Bytes(use.tensor));
-    }
-    for (const WeightUse& use : graphs[i].weights) {
-      weights += device.info().import_alignment == 0 ? static_cast<double>(use.info->bytes) : 0;
-    }
-    if (free == 0 || kv <= free) {  // else too much already, and no graph to ask about
-      const auto segment = Segment::Query(device, graphs[i].graph, TRINE_NUMERICS_EXACT);
-      if (!segment.ok()) return segment.status();
-      scratch = static_cast<double>(segment->scratch_bytes + segment->io_bytes);
-    }
-    needed[&device] += kv + weights + scratch;
-    if (free != 0 && needed[&device] > free) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
-                       Mebibytes(needed[&device]), " are needed, ", Mebibytes(kv),
-                       " of them for the KV cache: a smaller context or cache type takes less"));
+  // `weight`: null where it is used as the file has it. `placed`: it has been packed before.
+  void Add(const gguf::TensorInfo* tensor, PackedWeight* weight, bool placed) {
+    Uses& uses = uses_[tensor];
+    if (weight == nullptr) uses.plain = true;
+    if (weight == nullptr || placed) return;
+    if (std::find(uses.packed.begin(), uses.packed.end(), weight) == uses.packed.end()) {
+      uses.packed.push_back(weight);
     }
   }
-  return absl::OkStatus();
-}
+
+  // In the file's order, so that it is read from front to back.
+  std::vector<WeightTask> Make() const {
+    std::vector<WeightTask> tasks;
+    for (const gguf::TensorInfo& t : file_.tensors()) {
+      const auto found = uses_.find(&t);
+      if (found == uses_.end()) continue;
+      const Uses& uses = found->second;
+      // Pages of a mapped file come back when they are touched; others must not be missed.
+      const bool release = !uses.plain && (file_.mapped() || uses.packed.size() <= 1);
+      bool check = true;
+      for (PackedWeight* weight : uses.packed) {
+        tasks.push_back({&t, check, weight, release});
+        check = false;
+      }
+      if (uses.plain && check) tasks.push_back({&t});
+      if (!uses.plain && uses.packed.empty()) file_.Release(t, 0, t.bytes);  // all in the cache
+    }
+    return tasks;
+  }
+
+ private:
+  struct Uses {
+    bool plain = false;
+    std::vector<PackedWeight*> packed;
+  };
+  const gguf::File& file_;
+  std::map<const gguf::TensorInfo*, Uses> uses_;
+};
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     std::shared_ptr<const gguf::File> file, const ModelConfig& config, const SegmentLimits& limits,
-    std::vector<SegmentPlace> places, const HostServices& host, const LoadProgress& progress) {
+    std::vector<SegmentPlace> places, const HostServices& host, const LoadOptions& options) {
   std::unique_ptr<Model> model(new Model());
   model->file_ = file;
   model->config_ = config;
   model->limits_ = limits;
-  model->places_ = std::move(places);
+  model->places_ = places;
   auto factors = ReadRopeFactors(*file, config.rope, limits.max_context);
   if (!factors.ok()) return factors.status();
   model->rope_ = std::make_unique<RopeTable>(config.rope, *factors);
@@ -87,39 +102,112 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   }
 
   std::vector<SegmentGraph> graphs;
-  std::vector<const gguf::TensorInfo*> weights;
-  for (const SegmentPlace& place : model->places_) {
-    auto graph = BuildSegmentGraph(*file, config, limits, place.begin, place.end);
-    if (!graph.ok()) return graph.status();
-    for (const WeightUse& use : graph->weights) weights.push_back(use.info);
-    graphs.push_back(*std::move(graph));
+  OutOfRange out_of_range;
+  absl::Status status = model->BuildGraphs(&graphs);
+  if (status.ok()) status = model->PlaceWeights(host, options, &graphs, &out_of_range);
+  if (absl::IsInternal(status) && !model->packed_.empty() && file->mapped()) {
+    // A device that fails to pack may still run what is plain.
+    Warn(host, absl::StrCat(status.message(), "; weights stay as in the file"));
+    model.reset();
+    LoadOptions plain = options;
+    plain.pack = false;
+    return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
-  if (absl::Status s = CheckAllUsed(*file, config, limits.embeddings, graphs); !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = CheckMemory(model->places_, graphs); !s.ok()) return s;
-  const auto out_of_range = CheckWeights(weights, host, progress);
-  if (!out_of_range.ok()) return out_of_range.status();
-  size_t next_weight = 0;
+  if (!status.ok()) return status;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    const absl::Status s =
-        model->LoadStage(model->places_[i], std::move(graphs[i]), *out_of_range, &next_weight);
+    const absl::Status s = model->LoadStage(model->places_[i], std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
   return model;
 }
 
+absl::Status Model::BuildGraphs(std::vector<SegmentGraph>* graphs) const {
+  for (const SegmentPlace& place : places_) {
+    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.begin, place.end);
+    if (!graph.ok()) return graph.status();
+    graphs->push_back(*std::move(graph));
+  }
+  return CheckAllUsed(*file_, config_, limits_.embeddings, *graphs);
+}
+
+absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& options,
+                                 std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range) {
+  const auto warn = [&](const std::string& message) { Warn(host, message); };
+  const auto collect = [&] {
+    for (size_t i = 0; i < graphs->size(); ++i) {
+      for (const WeightUse& use : (*graphs)[i].weights) {
+        if (use.packed) packed_.Add(places_[i].device, use.info, *use.packed);
+      }
+    }
+  };
+  LoadMeter meter(options.progress);
+  for (size_t i = 0; options.pack && i < graphs->size(); ++i) {
+    ChooseLayouts(*places_[i].device, &(*graphs)[i], warn);
+  }
+  collect();
+  const auto tasks_for = [&](bool cached) {
+    TaskList list(*file_);
+    for (size_t i = 0; i < graphs->size(); ++i) {
+      for (const WeightUse& use : (*graphs)[i].weights) {
+        PackedWeight* weight =
+            use.packed ? packed_.Add(places_[i].device, use.info, *use.packed) : nullptr;
+        list.Add(use.info, weight, cached);
+      }
+    }
+    return list.Make();
+  };
+  const uint64_t work = WorkOf(tasks_for(false));
+  meter.Expect(work);
+  bool cached = false;
+  if (!options.pack_cache.empty() && !packed_.empty()) {
+    const absl::Status s = LoadPackCache(options.pack_cache, *file_, host, &meter, &packed_);
+    if (absl::IsCancelled(s)) return s;
+    cached = s.ok();
+    if (!cached && !absl::IsNotFound(s)) {
+      warn(absl::StrCat("the pack cache ", options.pack_cache, " is not used and will be written ",
+                        "anew: it ", s.message()));
+    }
+  }
+  if (absl::Status s = CheckMemory(places_, graphs, cached, warn); !s.ok()) return s;
+  if (!cached) {
+    packed_.Clear();  // some may have become plain
+    collect();
+  }
+  const bool write = !cached && !options.pack_cache.empty() && !packed_.empty();
+  std::vector<WeightTask> tasks = tasks_for(cached);
+  meter.Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0));
+  meter.Waive(work);
+  absl::Status s = packed_.Allocate();
+  if (s.ok()) s = RunWeightPass(*file_, &tasks, write, host, &meter);
+  if (!s.ok()) return s;
+  for (const WeightTask& task : tasks) {
+    if (task.out_of_range) out_of_range->insert(task.tensor);
+  }
+  if (write) {
+    s = WritePackCache(options.pack_cache, *file_, packed_, &meter);
+    if (absl::IsCancelled(s)) return s;
+    if (!s.ok()) warn(absl::StrCat("packed weights are not kept: ", s.message()));
+  }
+  return meter.Finish();
+}
+
 absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
-                              const std::vector<bool>& out_of_range, size_t* next_weight) {
+                              const OutOfRange& out_of_range) {
   Stage stage;
   stage.io = graph.io;
   stage.weights = std::make_unique<WeightStore>(file_, place.device);
   std::vector<SlotMemory> memory;
   for (const WeightUse& use : graph.weights) {
-    const auto where = stage.weights->Place(*use.info, use.as_f32, out_of_range[(*next_weight)++]);
+    const SlotId slot = graph.graph.SlotOf(use.tensor);
+    if (use.packed) {
+      memory.push_back({slot, packed_.Find(place.device.get(), use.info, use.packed->id())->span});
+      continue;
+    }
+    const auto where =
+        stage.weights->Place(*use.info, use.as_f32, out_of_range.count(use.info) != 0);
     if (!where.ok()) return where.status();
     graph.graph.SetOffset(use.tensor, where->tensor_offset);
-    memory.push_back({graph.graph.SlotOf(use.tensor), where->span});
+    memory.push_back({slot, where->span});
   }
   for (const KvUse& use : graph.caches) {
     const uint64_t bytes = graph.graph.Bytes(use.tensor);
@@ -136,6 +224,15 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
   stage.segment = *std::move(segment);
   stages_.push_back(std::move(stage));
   return absl::OkStatus();
+}
+
+absl::Status Model::LockWeights() const {
+  if (packed_.empty()) return file_->Lock();
+  for (const gguf::TensorInfo& t : file_->tensors()) {
+    if (packed_.Holds(&t)) continue;
+    if (absl::Status s = gguf::FileMemory::LockRange(t.data, t.bytes); !s.ok()) return s;
+  }
+  return packed_.Lock();
 }
 
 void Model::PrepareInputs(const Batch& batch) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,20 +17,21 @@
 #include "plugins/host_services.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/kv_blocks.h"
+#include "runtime/model/load_progress.h"
+#include "runtime/model/memory_check.h"
 #include "runtime/model/model_config.h"
+#include "runtime/model/packed_weights.h"
 #include "runtime/model/rope_table.h"
 #include "runtime/model/segment_graph.h"
-#include "runtime/model/weight_check.h"
+#include "runtime/model/weight_pass.h"
 #include "runtime/model/weight_store.h"
 
 namespace trine {
 
-// Layers [begin, end) on a device.
-struct SegmentPlace {
-  std::shared_ptr<Device> device;
-  std::string device_name;
-  int64_t begin = 0;
-  int64_t end = 0;
+struct LoadOptions {
+  bool pack = true;        // weights in the devices' own layouts, where they have any
+  std::string pack_cache;  // the file that keeps them between runs; "": none
+  LoadProgress progress;   // on the calling thread
 };
 
 // Tokens of one sequence that follow what its cache already holds.
@@ -46,20 +48,23 @@ struct Batch {
 
 class Model {
  public:
-  // Checks the weights, places them, and records a plan per segment. `host` is the one the devices
-  // were opened with.
+  // Checks the weights, packs and places them, and records a plan per segment. `host` is the one
+  // the devices were opened with.
   static absl::StatusOr<std::unique_ptr<Model>> Load(std::shared_ptr<const gguf::File> file,
                                                      const ModelConfig& config,
                                                      const SegmentLimits& limits,
                                                      std::vector<SegmentPlace> places,
                                                      const HostServices& host,
-                                                     const LoadProgress& progress);
+                                                     const LoadOptions& options);
 
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::vector<SegmentPlace>& places() const { return places_; }
   uint64_t kv_bytes() const { return kv_bytes_; }
   uint64_t scratch_bytes() const { return scratch_bytes_; }
+  uint64_t packed_bytes() const { return packed_.bytes(); }
+  // Keeps the weights from being swapped out, wherever the CPU sees them.
+  absl::Status LockWeights() const;
   // Values of an output row: logits, or with limits().embeddings the hidden state after the final
   // norm.
   int64_t output_width() const { return limits_.embeddings ? config_.n_embd : config_.n_vocab; }
@@ -76,9 +81,15 @@ class Model {
     std::unique_ptr<Segment> segment;  // after what it stands on
   };
 
+  using OutOfRange = std::set<const gguf::TensorInfo*>;  // values the contract does not know
+
   Model() = default;
+  absl::Status BuildGraphs(std::vector<SegmentGraph>* graphs) const;
+  // What packing takes from the choice of layouts to a written cache.
+  absl::Status PlaceWeights(const HostServices& host, const LoadOptions& options,
+                            std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range);
   absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
-                         const std::vector<bool>& out_of_range, size_t* next_weight);
+                         const OutOfRange& out_of_range);
   void PrepareInputs(const Batch& batch);
   absl::Status WriteInputs(Stage& stage);
   absl::Status HandOver(Stage& from, Stage& to);
@@ -88,6 +99,7 @@ class Model {
   ModelConfig config_;
   SegmentLimits limits_;
   std::vector<SegmentPlace> places_;
+  PackedWeights packed_;  // before the stages, which stand on it
   std::unique_ptr<RopeTable> rope_;
   std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one
   std::vector<Stage> stages_;

@@ -4,10 +4,12 @@
 #define TRINE_RUNTIME_MODEL_SEGMENT_GRAPH_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "dispatch/op_graph.h"
+#include "plugins/packed_layout.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model_config.h"
 
@@ -35,7 +37,8 @@ struct SegmentLimits {
 struct WeightUse {
   TensorId tensor = 0;
   const gguf::TensorInfo* info = nullptr;
-  bool as_f32 = false;  // norms and biases, whatever the file has them in
+  bool as_f32 = false;                 // norms and biases, whatever the file has them in
+  std::optional<PackedLayout> packed;  // as the graph has it; none: plain
 };
 
 struct KvUse {

@@ -77,8 +77,9 @@ TEST_F(ModelCliTest, TheHashIsTheSameHoweverItIsRun) {
   const std::string base =
       "-p 'There was once a king who had three sons' -n 6 --temp 0 --logits-hash ";
   const std::string hash = GenerateJson(base)["logits_hash"];
-  for (const char* how : {"-t 1", "-t 4", "-b 1", "-ub 7", "-ts cpu:32", "-ts cpu:3,cpu:29",
-                          "-np 5", "--no-mmap", "-dev CPU", "-c 64", "-fa on -sm layer"}) {
+  for (const char* how :
+       {"-t 1", "-t 4", "-b 1", "-ub 7", "-ts cpu:32", "-ts cpu:3,cpu:29", "-np 5", "--no-mmap",
+        "--no-pack", "-dev CPU", "-c 64", "-fa on -sm layer"}) {
     EXPECT_EQ(GenerateJson(base + how)["logits_hash"], hash) << how;
   }
   EXPECT_EQ(GenerateJson(base, "TRINE_CPU_ISA=baseline")["logits_hash"], hash);

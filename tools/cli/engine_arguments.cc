@@ -12,6 +12,8 @@
 namespace trine {
 namespace {
 
+constexpr char kBesideModel[] = "beside";  // what --pack-cache alone stands for
+
 void Warn(uint32_t level, const std::string& message) {
   if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
 }
@@ -71,6 +73,11 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--mlock", a->mlock, "Keep the model from being swapped out");
   command->add_flag("--no-mmap", a->no_mmap, "Read the file into memory instead of mapping it");
+  command->add_flag("--no-pack", a->no_pack,
+                    "Keep weights as they are in the file: loads faster, runs slower");
+  command->add_flag(absl::StrCat("--pack-cache{", kBesideModel, "}"), a->pack_cache,
+                    "Keep packed weights in a file between runs, MODEL.trine-pack beside the "
+                    "model; --pack-cache=DIR: in that folder");
   command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
 }
 
@@ -94,6 +101,9 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.gpu_layers = a.gpu_layers;
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
+  options.pack = !a.no_pack;
+  options.pack_cache = !a.pack_cache.empty();
+  if (a.pack_cache != kBesideModel) options.pack_cache_folder = a.pack_cache;
   options.plugins.search.explicit_paths = a.plugins;
   options.log = Warn;
   Progress progress("loading");

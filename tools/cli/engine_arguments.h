@@ -30,6 +30,8 @@ struct EngineArguments {
   bool embeddings = false;  // set by the command, not by an option
   bool mlock = false;
   bool no_mmap = false;
+  bool no_pack = false;
+  std::string pack_cache;  // "": none; "beside" the model; or a folder
   bool list_devices = false;
 };
 

@@ -64,7 +64,8 @@ typedef struct trine_failure {
 enum {
   TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the file into memory instead of mapping it */
   TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* keep it from being swapped out; a refusal is a warning */
-  TRINE_ENGINE_EMBEDDINGS = 1u << 2   /* for trine_embed; no session can be opened on it */
+  TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* for trine_embed; no session can be opened on it */
+  TRINE_ENGINE_NO_PACK = 1u << 3      /* keep weights as in the file: loads faster, runs slower */
 };
 
 typedef struct trine_engine_options {
@@ -88,6 +89,9 @@ typedef struct trine_engine_options {
    * 2 info, 3 warning, 4 error. */
   void (*on_log)(void* user, uint32_t level, const char* message);
   void* user;
+  /* Keep packed weights in a file between runs: in this folder, or with "" beside the model, as
+   * MODEL.trine-pack. NULL: no. A file that can't be used or written is a warning. */
+  const char* pack_cache;
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,

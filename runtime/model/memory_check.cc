@@ -1,0 +1,91 @@
+#include "runtime/model/memory_check.h"
+
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "dispatch/segment.h"
+#include "runtime/model/layout_choice.h"
+
+namespace trine {
+namespace {
+
+std::string Mebibytes(double bytes) {
+  return absl::StrCat(static_cast<int64_t>(bytes / (1 << 20) + 0.5), " MiB");
+}
+
+// double: hostile sizes may not wrap
+double PackedBytes(const SegmentGraph& graph) {
+  double bytes = 0;
+  std::set<const gguf::TensorInfo*> seen;  // a tied weight has one copy
+  for (const WeightUse& use : graph.weights) {
+    if (use.packed && seen.insert(use.info).second) {
+      bytes += static_cast<double>(use.packed->packed_bytes());
+    }
+  }
+  return bytes;
+}
+
+double CopiedBytes(const SegmentGraph& graph, const Device& device) {
+  double bytes = 0;
+  for (const WeightUse& use : graph.weights) {
+    const bool copied = !use.packed && device.info().import_alignment == 0;
+    bytes += copied ? static_cast<double>(use.info->bytes) : 0;
+  }
+  return bytes;
+}
+
+double CacheBytes(const SegmentGraph& graph) {
+  double bytes = 0;
+  for (const KvUse& use : graph.caches) bytes += static_cast<double>(graph.graph.Bytes(use.tensor));
+  return bytes;
+}
+
+}  // namespace
+
+absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
+                         bool packed_in_file, const std::function<void(const std::string&)>& warn) {
+  std::map<const Device*, double> needed;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Device& device = *places[i].device;
+    SegmentGraph& graph = (*graphs)[i];
+    const auto free = static_cast<double>(device.info().memory_free);
+    const double kv = CacheBytes(graph);
+    double packed = PackedBytes(graph), scratch = 0;
+    if (free == 0 || kv <= free) {  // else too much already, and no graph to ask about
+      auto segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
+      if (!segment.ok() && packed != 0) {
+        warn(absl::StrCat(places[i].device_name,
+                          ": weights stay as in the file, since with packed "
+                          "ones the device says: ",
+                          segment.status().message()));
+        ClearLayouts(&graph);
+        packed = 0;
+        segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
+      }
+      if (!segment.ok()) return segment.status();
+      scratch = static_cast<double>(segment->scratch_bytes + segment->io_bytes);
+    }
+    const bool counted = !packed_in_file || device.info().import_alignment == 0;
+    const auto take = [&] {
+      return needed[&device] + kv + scratch + CopiedBytes(graph, device) + (counted ? packed : 0);
+    };
+    if (free != 0 && packed != 0 && counted && take() > free) {
+      warn(absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
+                        Mebibytes(take()), " are needed with packed weights: they stay as in the ",
+                        "file, which is slower"));
+      ClearLayouts(&graph);
+      packed = 0;
+    }
+    needed[&device] = take();
+    if (free != 0 && needed[&device] > free) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
+                       Mebibytes(needed[&device]), " are needed, ", Mebibytes(kv),
+                       " of them for the KV cache: a smaller context or cache type takes less"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace trine

@@ -1,0 +1,33 @@
+// Whether what a model takes fits, said before anything is loaded.
+#ifndef TRINE_RUNTIME_MODEL_MEMORY_CHECK_H_
+#define TRINE_RUNTIME_MODEL_MEMORY_CHECK_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "plugins/handles.h"
+#include "runtime/model/segment_graph.h"
+
+namespace trine {
+
+// Layers [begin, end) on a device.
+struct SegmentPlace {
+  std::shared_ptr<Device> device;
+  std::string device_name;
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+// RESOURCE_EXHAUSTED with the numbers. Weights that stay in a file's own pages are not counted:
+// those can be dropped and read again. `packed_in_file`: so it is with packed weights, which are
+// counted otherwise. A segment whose packed weights do not fit, or whose graph the device refuses
+// with them, has plain ones afterwards, and `warn` hears of it.
+absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
+                         bool packed_in_file, const std::function<void(const std::string&)>& warn);
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_MODEL_MEMORY_CHECK_H_

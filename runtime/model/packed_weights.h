@@ -1,0 +1,66 @@
+// The weights that lie in a layout of a device's own: one copy for all segments of the device that
+// use it. Keeps the memory alive. Not thread-safe.
+#ifndef TRINE_RUNTIME_MODEL_PACKED_WEIGHTS_H_
+#define TRINE_RUNTIME_MODEL_PACKED_WEIGHTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "plugins/handles.h"
+#include "runtime/gguf/file_memory.h"
+#include "runtime/gguf/tensor_info.h"
+
+namespace trine {
+
+struct PackedWeight {
+  std::shared_ptr<Device> device;
+  const gguf::TensorInfo* tensor;
+  PackedLayout layout;
+  trine_span span{};                   // where it lies; aligned as the device wants it
+  Buffer buffer{};                     // its own; none where it lies in the cache
+  const std::byte* visible = nullptr;  // where the CPU sees it, if it does
+  uint64_t source_hash = 0;            // HashRows of the plain tensor, where asked for
+  uint64_t checksum = 0;               // HashRows of the groups, likewise
+
+  std::byte* writable() const { return static_cast<std::byte*>(buffer.host_ptr()); }
+};
+
+class PackedWeights {
+ public:
+  PackedWeights() = default;
+  PackedWeights(const PackedWeights&) = delete;
+  PackedWeights& operator=(const PackedWeights&) = delete;
+
+  // The one there is already, or a new one without memory.
+  PackedWeight* Add(const std::shared_ptr<Device>& device, const gguf::TensorInfo* tensor,
+                    const PackedLayout& layout);
+  // Null when the layout was not added.
+  const PackedWeight* Find(const Device* device, const gguf::TensorInfo* tensor,
+                           uint64_t layout) const;
+  std::deque<PackedWeight>& items() { return items_; }  // deque: their addresses stay
+  const std::deque<PackedWeight>& items() const { return items_; }
+  // Whether some device has the tensor packed.
+  bool Holds(const gguf::TensorInfo* tensor) const;
+  void Clear() { items_.clear(); }
+  bool empty() const { return items_.empty(); }
+  uint64_t bytes() const;
+
+  // Memory of its own for each weight that has none.
+  absl::Status Allocate();
+  // Keeps what the CPU sees of it from being swapped out.
+  absl::Status Lock() const;
+  // Takes over the memory the spans of some weights lie in: a mapped cache, and its imports.
+  void Keep(gguf::FileMemory memory, std::deque<Buffer> imports);
+
+ private:
+  std::unique_ptr<gguf::FileMemory> cache_;  // outlives what is imported from it
+  std::deque<Buffer> imports_;
+  std::deque<PackedWeight> items_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_MODEL_PACKED_WEIGHTS_H_
