@@ -128,6 +128,32 @@ TEST(OpGraphTest, ATemporaryNobodyUsesTakesNothing) {
   EXPECT_EQ(CopyErrors(g), "");
 }
 
+TEST(OpGraphTest, ALayoutIsOfTheOnlyTensorOfItsSlot) {
+  OpGraph g;
+  const int64_t m = g.AddParam(TRINE_PARAM_TOKENS, 1, 8);
+  const TensorId w = g.AddTensor(TRINE_ROLE_CONSTANT, TRINE_DTYPE_F32, {64, 30});
+  const TensorId viewed = g.AddTensor(TRINE_ROLE_CONSTANT, TRINE_DTYPE_F32, {64, 30});
+  const TensorId part = g.AddView(viewed, {64, 15}, {0, 256}, 0);
+  const TensorId x = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64, m});
+  const TensorId y = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {30, m});
+  const TensorId z = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {15, m});
+  g.AddOp(TRINE_OP_MATMUL, {w, x}, {y});
+  g.AddOp(TRINE_OP_MATMUL, {part, x}, {z});
+  g.Finish();
+  EXPECT_TRUE(g.AloneInSlot(w));
+  EXPECT_FALSE(g.AloneInSlot(viewed));
+  EXPECT_FALSE(g.AloneInSlot(part));
+  EXPECT_EQ(g.Readers(w), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(g.Readers(x), (std::vector<uint32_t>{0, 1}));
+  const uint64_t layout = uint64_t{5} << 32;
+  g.SetLayout(w, layout, 8192);
+  EXPECT_EQ(g.tensor(w).layout, layout);
+  EXPECT_EQ(g.slots()[g.SlotOf(w)].bytes, 8192u);
+  EXPECT_EQ(CopyErrors(g), "");
+  g.SetLayout(w, TRINE_LAYOUT_PLAIN, g.Bytes(w));
+  EXPECT_EQ(g.slots()[g.SlotOf(w)].bytes, 64u * 30 * 4);
+}
+
 TEST(OpGraphTest, AttributesAndOffsetsTravel) {
   OpGraph g;
   const TensorId x = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {8}, 32);

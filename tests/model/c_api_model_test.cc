@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -253,6 +254,7 @@ TEST_F(CApiModelTest, NullAndNonsenseAreRefused) {
   EXPECT_TRUE(refused([](auto* o) { o->tensor_split = "::,,"; }));
   EXPECT_TRUE(refused([](auto* o) { o->model = "/nonexistent"; }));
   EXPECT_TRUE(refused([](auto* o) { o->model = "/"; }));
+  EXPECT_TRUE(refused([](auto* o) { o->flags = 1u << 4; }));
 
   EXPECT_EQ(trine_engine_describe(nullptr, nullptr), kInvalidArgument);
   trine_session* session = nullptr;
@@ -451,6 +453,21 @@ TEST_F(CApiModelTest, ConversationsAreRenderedAndAppended) {
   EXPECT_EQ(trine_chat_render(nullptr, "[]", 2, nullptr, nullptr, 0, &bytes, &why),
             kInvalidArgument);
   trine_session_close(session);
+}
+
+TEST_F(CApiModelTest, PackingIsAnOption) {
+  for (const uint32_t flags : {0u, uint32_t{TRINE_ENGINE_NO_PACK}}) {
+    for (const char* cache : {static_cast<const char*>(nullptr), "", "/nonexistent"}) {
+      trine_engine_options options = Options(file_->path());
+      options.flags = flags;
+      options.pack_cache = cache;
+      trine_failure why = Failure();
+      trine_engine* engine = nullptr;
+      EXPECT_EQ(trine_engine_open(&options, &engine, &why), 0) << why.message;
+      trine_engine_close(engine);
+    }
+  }
+  std::filesystem::remove(file_->path() + ".trine-pack");
 }
 
 TEST_F(CApiModelTest, ABosIsAddedToAnEmptySessionAlone) {

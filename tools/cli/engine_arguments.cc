@@ -2,12 +2,14 @@
 
 #include <cstdio>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/machine_report.h"
 #include "runtime/printable.h"
 #include "tools/cli/default_model.h"
 #include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
 
 namespace trine {
 namespace {
@@ -107,11 +109,17 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.plugins.search.explicit_paths = a.plugins;
   options.log = Warn;
   Progress progress("loading");
+  std::optional<InterruptFlag> interrupt;
+  if (options.pack_cache) interrupt.emplace();  // no unfinished file is left behind
   options.progress = [&](double fraction) {
     progress.Update(fraction);
-    return true;
+    return !interrupt || !interrupt->raised();
   };
-  return Engine::Load(options);
+  auto engine = Engine::Load(options);
+  if (engine.ok() && interrupt && interrupt->raised()) {
+    return absl::CancelledError("loading was cancelled");
+  }
+  return engine;
 }
 
 void PrintDevices(const EngineArguments& a) {
