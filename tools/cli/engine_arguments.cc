@@ -14,7 +14,7 @@
 namespace trine {
 namespace {
 
-constexpr char kBesideModel[] = "beside";  // what --pack-cache alone stands for
+constexpr char kBesideModel[] = "true";  // what a flag without a value has
 
 void Warn(uint32_t level, const std::string& message) {
   if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
@@ -77,9 +77,11 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command->add_flag("--no-mmap", a->no_mmap, "Read the file into memory instead of mapping it");
   command->add_flag("--no-pack", a->no_pack,
                     "Keep weights as they are in the file: loads faster, runs slower");
-  command->add_flag(absl::StrCat("--pack-cache{", kBesideModel, "}"), a->pack_cache,
-                    "Keep packed weights in a file between runs, MODEL.trine-pack beside the "
-                    "model; --pack-cache=DIR: in that folder");
+  command
+      ->add_flag("--pack-cache", a->pack_cache,
+                 "Keep packed weights in a file between runs, MODEL.trine-pack beside the model; "
+                 "--pack-cache=DIR: in that folder")
+      ->option_text("[=DIR]");
   command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
 }
 

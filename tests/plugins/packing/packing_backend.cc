@@ -133,6 +133,7 @@ trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op
                      const int64_t* params, trine_op_support* out, trine_error* err) {
   return sdk::Guard(err, [&]() -> trine_status {
     const PlainGraph plain(*graph);
+    if (op >= graph->n_ops) return Cpu().op_query(device, &plain.graph, op, params, out, err);
     const trine_op asked = sdk::At(graph->ops, graph->op_stride, op);
     for (const PlainGraph::Packed& p : plain.packed) {
       const bool reads =
@@ -228,9 +229,11 @@ void PlanDestroy(trine_plan* plan) {
 
 trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor,
                         trine_layout_list* out, trine_error*) {
-  const trine_layout_info info = LayoutOf(sdk::At(graph->tensors, graph->tensor_stride, tensor));
-  out->count = 1;
-  if (out->capacity != 0)
+  const trine_tensor t = sdk::At(graph->tensors, graph->tensor_stride, tensor);
+  const trine_layout_info info = LayoutOf(t);
+  const bool weight = sdk::At(graph->slots, graph->slot_stride, t.slot).role == TRINE_ROLE_CONSTANT;
+  out->count = weight ? 1 : 0;
+  if (weight && out->capacity != 0)
     std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
   return TRINE_OK;
 }
