@@ -253,8 +253,8 @@ trine_plugin Table() {
   t.version = "1.0";
   t.device_count = [](trine_backend*) { return 2u; };
   t.device_info = DeviceInfo;
-  t.device_open = [](trine_backend* backend, uint32_t, trine_device** out, trine_error* err) {
-    return Cpu().device_open(backend, 0, out, err);
+  t.device_open = [](trine_backend* backend, uint32_t index, trine_device** out, trine_error* err) {
+    return Cpu().device_open(backend, index > 1 ? index : 0, out, err);
   };
   t.op_query = OpQuery;
   t.plan_query = PlanQuery;
