@@ -51,8 +51,7 @@ TEST(DecodeBytesTest, OfADenseModelAllMatricesOnceAndOneRowOfTheEmbedding) {
 TEST(DecodeBytesTest, OfATiedModelTheEmbeddingOnceAndNoRowBeside) {
   const auto vocabulary = static_cast<uint64_t>(TinyVocabularySize());
   const Counted c = CountTiny({.tied = true});
-  EXPECT_EQ(c.decode.weights,
-            4 * (3 * kLayerMatrices + 96 * vocabulary + 3 * kLayerNorms + 96));
+  EXPECT_EQ(c.decode.weights, 4 * (3 * kLayerMatrices + 96 * vocabulary + 3 * kLayerNorms + 96));
   EXPECT_EQ(c.file->FindTensor("output.weight"), nullptr);
 }
 
