@@ -77,7 +77,7 @@ class Trine:
         os.replace(unfinished, path)
 
     def bench(self, path, work, options=()):
-        """One process: its results and its peak memory."""
+        """One process: its result, the first repetition's speed, the peak memory."""
         command = [self.program, "bench", "-m", path, "-p", str(work.n_prompt), "-n",
                    str(work.n_gen), "-d", str(work.depth), "-t", str(work.threads), "-o", "json",
                    *options]
@@ -88,8 +88,7 @@ class Trine:
         return results[0], speed(command, results[0]), finished.peak_mib
 
     def speed_once(self, path, work):
-        _, tokens_per_second, peak = self.bench(path, work, ("-r", "1", "--no-bandwidth"))
-        return tokens_per_second, peak
+        return self.bench(path, work, ("-r", "1", "--no-bandwidth"))
 
     def first_token(self, path, work):
         # In the shipped model's vocabulary each word is one token.

@@ -106,8 +106,8 @@ def model_works(shape, kind, threads, n_prompt, n_gen):
 
 
 def quick_works(threads):
-    return shipped_works([max(threads)], 64) + [
-        w for w in model_works(SMALL, "Q4_0", [max(threads)], 128, 32)]
+    most = [max(threads)]
+    return shipped_works(most, 64) + model_works(SMALL, "Q4_0", most, 128, 32)
 
 
 def all_works(threads, n_gen):
