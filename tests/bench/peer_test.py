@@ -158,6 +158,9 @@ class PeerTest(unittest.TestCase):
         self.expect_one_sentence(self.run_peer(*tell, "--peer", silent), "printed no list of JSON")
         empty = self.fake("empty", text="[]")
         self.expect_one_sentence(self.run_peer(*tell, "--peer", empty), "printed no results")
+        slow = self.fake("slow", speed={"0": 1, "1": 1}, sleep=30)
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", slow, "--limit", "5"),
+                                 "took more than 5 seconds")
         self.expect_one_sentence(self.run_peer("--only", "nothing", "--peer", trine),
                                  "no row has such a name")
 

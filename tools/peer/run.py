@@ -1,8 +1,10 @@
 """Runs the two programs, and reads what they print."""
 import json
 import os
+import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 
@@ -15,8 +17,9 @@ class Finished:
         self.text, self.seconds, self.peak_mib = text, seconds, peak_mib
 
 
-def run(command):
-    """The command's output, wall time and peak memory. Failure when it fails."""
+def run(command, limit):
+    """The command's output, wall time and peak memory. Failure when it fails or takes more than
+    `limit` seconds."""
     with tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
         try:
@@ -24,6 +27,8 @@ def run(command):
                                        stderr=errors)
         except OSError as error:
             raise Failure(f"{command[0]} can't be run: {error.strerror}") from None
+        timer = threading.Timer(limit, process.kill)
+        timer.start()
         try:
             text = process.stdout.read()
             # wait4 tells what this one child used.
@@ -35,7 +40,10 @@ def run(command):
             process.wait()
             raise
         finally:
+            timer.cancel()
             process.stdout.close()
+        if process.returncode == -signal.SIGKILL and seconds >= limit:
+            raise Failure(f"{' '.join(command)} took more than {limit:g} seconds (--limit)")
         if process.returncode != 0:
             errors.seek(0)
             said = errors.read().decode(errors="replace").strip().splitlines()
@@ -64,16 +72,17 @@ def speed(command, result):
 
 
 class Trine:
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, limit):
+        self.program, self.limit = program, limit
 
     def version(self):
-        return run([self.program, "--version"]).text.strip()
+        return run([self.program, "--version"], self.limit).text.strip()
 
     def make_model(self, model, path):
         # Made under another name first: a file that is there is whole.
         unfinished = path + ".part"
-        run([self.program, "make-model", "--like", model.shape, "--type", model.type, unfinished])
+        run([self.program, "make-model", "--like", model.shape, "--type", model.type, unfinished],
+            self.limit)
         os.replace(unfinished, path)
 
     def bench(self, path, work, options=()):
@@ -81,7 +90,7 @@ class Trine:
         command = [self.program, "bench", "-m", path, "-p", str(work.n_prompt), "-n",
                    str(work.n_gen), "-d", str(work.depth), "-t", str(work.threads), "-o", "json",
                    *options]
-        finished = run(command)
+        finished = run(command, self.limit)
         results = read_json(command, finished)
         if len(results) != 1:
             raise Failure(f"{' '.join(command)} printed {len(results)} results, not 1")
@@ -95,15 +104,15 @@ class Trine:
         prompt = " ".join(["time"] * work.n_prompt)
         command = [self.program, "generate", "-m", path, "-p", prompt, "-n", "1", "--temp", "0",
                    "-t", str(work.threads)]
-        return 1000 * run(command).seconds
+        return 1000 * run(command, self.limit).seconds
 
 
 class Peer:
     """Something with llama-bench's options and JSON. Each way to run it is a competitor of its own:
     what counts is the best."""
 
-    def __init__(self, name, command):
-        self.name, self.command = name, command
+    def __init__(self, name, command, limit):
+        self.name, self.command, self.limit = name, command, limit
 
     def arguments(self, path, work, attention):
         return [*self.command, "-m", path, "-p", str(work.n_prompt), "-n", str(work.n_gen), "-d",
@@ -112,7 +121,7 @@ class Peer:
     def speeds_once(self, path, work):
         """By attention kind, and the peak memory."""
         command = self.arguments(path, work, "0,1")
-        finished = run(command)
+        finished = run(command, self.limit)
         speeds = {}
         for result in read_json(command, finished):
             kind = str(int(result.get("flash_attn", 0)))
@@ -123,4 +132,4 @@ class Peer:
 
     def first_token(self, path, work):
         command = [*self.arguments(path, work, "0"), "--no-warmup"]
-        return 1000 * run(command).seconds
+        return 1000 * run(command, self.limit).seconds
