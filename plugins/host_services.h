@@ -3,10 +3,12 @@
 #ifndef TRINE_PLUGINS_HOST_SERVICES_H_
 #define TRINE_PLUGINS_HOST_SERVICES_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "plugins/thread_team.h"
 #include "trine/backend.h"
@@ -15,6 +17,13 @@ namespace trine {
 
 // Called from any thread, also from several at once.
 using LogSink = std::function<void(uint32_t level, const std::string& message)>;
+
+// What the steps of one name took on worker 0.
+struct OpTime {
+  std::string name;
+  uint64_t calls = 0;
+  uint64_t ns = 0;
+};
 
 class HostServices {
  public:
@@ -28,6 +37,9 @@ class HostServices {
   // given up on a device. Other devices' runs that were waiting for their turn go on with the new
   // team. From any thread.
   void ReplaceTeam();
+
+  void StartOpTimes() {}
+  std::vector<OpTime> StopOpTimes() { return {}; }
 
  private:
   static void Log(void* self, uint32_t level, const char* message);

@@ -33,6 +33,7 @@ class DeviceSet {
 
   const Inventory& inventory() const { return inventory_; }
   const HostServices& host() const { return *host_; }
+  HostServices& host() { return *host_; }
   std::vector<std::string> GpuNames() const;  // tier names, dgpu before igpu
 
  private:

@@ -68,6 +68,10 @@ class Engine {
   int64_t context() const { return model_->limits().max_context; }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
   bool embeddings() const { return model_->limits().embeddings; }
+  // Times of single ops from here to the stop, by name; none from backends that give none. For one
+  // measurer at a time.
+  void StartOpTimes() { devices_->host().StartOpTimes(); }
+  std::vector<OpTime> StopOpTimes() { return devices_->host().StopOpTimes(); }
   // Of the cache's blocks, among the calls of Embed under way.
   BlockBudget& text_budget() const { return *text_budget_; }
 

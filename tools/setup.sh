@@ -29,6 +29,7 @@ trine_test_packages=(
   "dpkg-dev: the Debian packages are not tried"
   "file: the Debian packages are not tried"
   "groff-base: the manual pages are not formatted"
+  "python3: the comparison with other engines is not tried"
   "mmdebstrap: the Debian packages are not installed in a whole system (--long)"
   "zsh: its completions are not tried"
   "fish: its completions are not tried"

@@ -1,6 +1,7 @@
 #include "runtime/model/model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
@@ -313,12 +314,21 @@ absl::StatusOr<std::span<const float>> Model::ReadOutput() {
   return std::span<const float>(output_.data(), values);
 }
 
+absl::Status Model::RunStage(Stage& stage) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  absl::Status status = stage.segment->Run(params_);
+  run_ns_ += static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+  return status;
+}
+
 absl::StatusOr<std::span<const float>> Model::Forward(const Batch& batch) {
   PrepareInputs(batch);
   for (size_t i = 0; i < stages_.size(); ++i) {
     absl::Status status = WriteInputs(stages_[i]);
     if (status.ok() && i > 0) status = HandOver(stages_[i - 1], stages_[i]);
-    if (status.ok()) status = stages_[i].segment->Run(params_);
+    if (status.ok()) status = RunStage(stages_[i]);
     if (!status.ok()) return status;
   }
   return ReadOutput();

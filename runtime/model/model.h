@@ -65,6 +65,8 @@ class Model {
   uint64_t packed_bytes() const { return packed_.bytes(); }
   // Keeps the weights from being swapped out, wherever the CPU sees them.
   absl::Status LockWeights() const;
+  // Time spent so far in runs of plans; the rest of a forward pass is the host's own.
+  uint64_t run_ns() const { return run_ns_; }
   // Values of an output row: logits, or with limits().embeddings the hidden state after the final
   // norm.
   int64_t output_width() const { return limits_.embeddings ? config_.n_embd : config_.n_vocab; }
@@ -93,6 +95,7 @@ class Model {
   void PrepareInputs(const Batch& batch);
   absl::Status WriteInputs(Stage& stage);
   absl::Status HandOver(Stage& from, Stage& to);
+  absl::Status RunStage(Stage& stage);
   absl::StatusOr<std::span<const float>> ReadOutput();
 
   std::shared_ptr<const gguf::File> file_;
@@ -105,6 +108,7 @@ class Model {
   std::vector<Stage> stages_;
   uint64_t kv_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
+  uint64_t run_ns_ = 0;
 
   // The batch's metadata, as it is written to every segment; kept to allocate nothing per pass.
   std::vector<int32_t> tokens_, kv_slots_, block_table_, q_offsets_, kv_lengths_, output_rows_;

@@ -28,6 +28,7 @@ int Main(int argc, char** argv) {
   trine::AddChatCommand(&app, &run);
   trine::AddEmbedCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
+  trine::AddBenchCommand(&app, &run);
   trine::AddTokenizeCommand(&app, &run);
   trine::AddShowCommand(&app, &run);
   trine::AddMakeModelCommand(&app, &run);

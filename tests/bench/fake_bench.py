@@ -1,0 +1,54 @@
+"""Stands in for trine or for llama-bench: prints the JSON of a run with the speed it is told.
+
+    fake_bench.py SETTINGS ARGUMENT...
+
+SETTINGS is JSON: "speed" (tokens per second, by attention kind for a peer), "share" of the read
+bandwidth, "sleep" seconds, "fail", "log" (a file that every call is appended to), "name".
+"""
+import json
+import sys
+import time
+
+
+def option(words, name, default="0"):
+    return words[words.index(name) + 1] if name in words else default
+
+
+def result(words, speed, extra):
+    n_prompt, n_gen = int(option(words, "-p")), int(option(words, "-n"))
+    samples = [1e9 * (n_prompt + n_gen) / speed] * int(option(words, "-r", "1"))
+    return {"n_prompt": n_prompt, "n_gen": n_gen, "n_threads": int(option(words, "-t")),
+            "samples_ns": samples, "samples_ts": [speed] * len(samples), **extra}
+
+
+def main():
+    settings, words = json.loads(sys.argv[1]), sys.argv[2:]
+    if "log" in settings:
+        with open(settings["log"], "a", encoding="utf-8") as log:
+            log.write(settings["name"] + " " + " ".join(words) + "\n")
+    if settings.get("fail"):
+        print("out of luck", file=sys.stderr)
+        return 3
+    if words[0] == "--version":
+        print("trine 0.0.0")
+    elif words[0] == "make-model":
+        open(words[-1], "w", encoding="utf-8").close()
+    elif words[0] == "generate":
+        time.sleep(settings.get("sleep", 0))
+        print("once")
+    elif words[0] == "bench":
+        share = settings.get("share", 0.5)
+        print(json.dumps([result(words, settings["speed"], {
+            "bytes_per_token": 1e9, "machine_read_bytes_per_second": 1e9 * settings["speed"] / share,
+            "machine_read_share": share})]))
+    elif settings.get("text"):
+        print(settings["text"])
+    else:
+        time.sleep(settings.get("sleep", 0))
+        kinds = option(words, "-fa").split(",")
+        print(json.dumps([result(words, settings["speed"][kind], {"flash_attn": kind == "1"})
+                          for kind in kinds]))
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,196 @@
+"""tools/bench_peer with programs that only pretend: which rows, which numbers, which verdicts.
+
+    peer_test.py SOURCE_DIR
+"""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+SOURCE = sys.argv.pop(1)
+BENCH_PEER = os.path.join(SOURCE, "tools", "bench_peer")
+FAKE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "fake_bench.py")
+
+
+class PeerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.log = self.path("log")
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def fake(self, name, **settings):
+        """A program that behaves as fake_bench.py does with the settings."""
+        settings.update(name=name, log=self.log)
+        words = [sys.executable, FAKE, json.dumps(settings)]
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\nexec " + " ".join(map(shlex.quote, words)) + ' "$@"\n')
+        os.chmod(self.path(name), 0o755)
+        return self.path(name)
+
+    def run_peer(self, *arguments, env=None):
+        return subprocess.run([sys.executable, BENCH_PEER, "--work", self.path("work"), *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+                              check=False)
+
+    def compare(self, ours, theirs, *arguments, share=0.5):
+        trine = self.fake("trine", speed=ours, share=share)
+        peer = self.fake("peer", speed={"0": theirs, "1": theirs / 2})
+        return self.run_peer("--trine", trine, "--peer", peer, *arguments)
+
+    def row(self, done, name):
+        for line in done.stdout.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if cells[0] == name:
+                return cells
+        self.fail(f"no row {name} in:\n{done.stdout}\n{done.stderr}")
+
+    def test_bars_held(self):
+        done = self.compare(400, 100, "--only", "decode|prefill", "--threads", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.row(done, "decode tales-27m"),
+                         ["decode tales-27m", "2", "400.0 (400.0-400.0) t/s",
+                          "100.0 (100.0-100.0) t/s", "4.00 (4.00-4.00)", ">= 3", "pass"])
+        self.assertEqual(self.row(done, "decode qwen2.5-0.5b Q4_0")[5:], [">= 1.25", "pass"])
+        self.assertEqual(self.row(done, "prefill 128 qwen2.5-0.5b Q4_0")[5:], [">= 2", "pass"])
+        self.assertIn("3 of 3 bars held", done.stdout)
+
+    def test_a_bar_missed_is_exit_1(self):
+        done = self.compare(299, 100, "--only", "decode|prefill", "--threads", "2")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(self.row(done, "decode tales-27m")[4:],
+                         ["2.99 (2.99-2.99)", ">= 3", "FAIL"])
+        self.assertEqual(self.row(done, "prefill 128 qwen2.5-0.5b Q4_0")[6], "pass")
+        self.assertIn("2 of 3 bars held", done.stdout)
+
+    def test_the_better_attention_of_the_better_peer_counts(self):
+        trine = self.fake("trine", speed=400)
+        slow = self.fake("slow", speed={"0": 10, "1": 20})
+        fast = self.fake("fast", speed={"0": 30, "1": 80})
+        done = self.run_peer("--trine", trine, "--peer", slow, "--peer", fast, "--only",
+                             "decode tales", "--threads", "1")
+        self.assertEqual(self.row(done, "decode tales-27m")[4], "5.00 (5.00-5.00)")
+
+    def test_takes_turns(self):
+        self.compare(400, 100, "--only", "decode tales", "--threads", "1", "--reps", "2")
+        with open(self.log, encoding="utf-8") as file:
+            calls = [line.split()[0] for line in file if "--version" not in line]
+        self.assertEqual(calls, ["trine", "peer", "trine", "peer"])
+
+    def test_all_rows_have_their_bars(self):
+        done = self.compare(200, 100, "--all", "--threads", "1,2", "--reps", "1", share=0.85)
+        bars = {}
+        for line in done.stdout.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(cells) == 7 and cells[6] in ("pass", "FAIL"):
+                bars.setdefault(cells[0], []).append((cells[1], cells[5], cells[6]))
+
+        def both(bar, verdict):
+            return [("1", bar, verdict), ("2", bar, verdict)]
+
+        self.assertEqual(bars["decode tales-27m"], both(">= 3", "FAIL"))
+        for shape in ("qwen2.5-0.5b", "llama-3.2-1b"):
+            self.assertEqual(bars[f"decode {shape} Q4_0"], both(">= 1.25", "pass"))
+            self.assertEqual(bars[f"decode {shape} Q4_K_M"], both(">= 1.5", "pass"))
+            self.assertEqual(bars[f"decode {shape} F16"], both(">= 0.98", "pass"))
+            self.assertEqual(bars[f"decode {shape} Q8_0"], both(">= 1.05 or 90% of limit", "pass"))
+            for kind in ("Q4_0", "Q8_0", "Q4_K_M"):
+                self.assertEqual(bars[f"prefill 512 {shape} {kind}"], both(">= 2", "pass"))
+                self.assertEqual(bars[f"peak memory {shape} {kind}"][0][1], "<= 1.05")
+        self.assertEqual(bars["decode llama-3.2-1b Q4_0 @ 4096"], [("2", ">= 1.25", "pass")])
+        self.assertEqual(bars["read bandwidth llama-3.2-1b Q8_0"], both(">= 88%", "FAIL"))
+        self.assertEqual(bars["read bandwidth llama-3.2-1b Q4_0"], both(">= 80%", "pass"))
+        self.assertEqual(bars["read bandwidth llama-3.2-1b Q4_K_M"], both(">= 80%", "pass"))
+        self.assertEqual(bars["first token tales-27m"][0][1], ">= 1")
+        self.assertEqual(done.returncode, 1)
+
+    def test_enough_bandwidth_stands_in_for_q8_0(self):
+        only = ("--all", "--only", "decode qwen.*Q8_0 t1$", "--reps", "1")
+        self.assertEqual(self.compare(100, 100, *only, share=0.89).returncode, 1)
+        done = self.compare(100, 100, *only, share=0.91)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("91% of limit", self.row(done, "decode qwen2.5-0.5b Q8_0")[4])
+
+    def test_a_sooner_first_token_is_better(self):
+        trine = self.fake("trine", speed=1, sleep=0)
+        peer = self.fake("peer", speed={"0": 1, "1": 1}, sleep=1)
+        only = ("--only", "first token", "--reps", "1")
+        self.assertEqual(self.run_peer("--trine", trine, "--peer", peer, *only).returncode, 0)
+        trine = self.fake("trine", speed=1, sleep=1)
+        peer = self.fake("peer", speed={"0": 1, "1": 1}, sleep=0)
+        self.assertEqual(self.run_peer("--trine", trine, "--peer", peer, *only).returncode, 1)
+
+    def test_keeps_models_and_writes_samples(self):
+        out = self.path("out.json")
+        for _ in range(2):
+            self.compare(400, 100, "--only", "decode", "--threads", "1", "--json", out)
+        with open(self.log, encoding="utf-8") as file:
+            self.assertEqual(len(re.findall(" make-model ", file.read())), 1)
+        with open(out, encoding="utf-8") as file:
+            results = json.load(file)
+        self.assertEqual([row["work"] for row in results["rows"]],
+                         ["decode tales-27m", "decode qwen2.5-0.5b Q4_0"])
+        self.assertEqual(results["rows"][0]["ours"], [400.0] * 3)
+        self.assertTrue(results["rows"][0]["passed"])
+
+    def expect_one_sentence(self, done, part, code=2):
+        self.assertEqual(done.returncode, code, done.stderr)
+        said = [line for line in done.stderr.splitlines()
+                if not re.search(r": \d+ of \d+: |is busy", line)]
+        self.assertEqual(len(said), 1, done.stderr)
+        self.assertIn(part, said[0])
+
+    def test_failures_are_one_sentence(self):
+        trine = self.fake("trine", speed=1)
+        tell = ("--only", "decode tales", "--trine", trine)
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", "/no/such/bench"), "can't be run")
+        broken = self.fake("broken", fail=True)
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", broken),
+                                 "failed with exit code 3: out of luck")
+        silent = self.fake("silent", text="hello")
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", silent), "printed no list of JSON")
+        empty = self.fake("empty", text="[]")
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", empty), "printed no results")
+        slow = self.fake("slow", speed={"0": 1, "1": 1}, sleep=30)
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", slow, "--limit", "5"),
+                                 "took more than 5 seconds")
+        self.expect_one_sentence(self.run_peer("--only", "nothing", "--peer", trine),
+                                 "no row has such a name")
+
+    def test_without_npm(self):
+        env = dict(os.environ, PATH=self.path("nowhere"))
+        trine = self.fake("trine", speed=1)
+        done = self.run_peer("--only", "decode tales", "--trine", trine, env=env)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no npm", done.stderr.splitlines()[-1])
+
+    def test_interrupted(self):
+        trine = self.fake("trine", speed=1)
+        peer = self.fake("peer", speed={"0": 1, "1": 1}, sleep=30)
+        process = subprocess.Popen([sys.executable, BENCH_PEER, "--trine", trine, "--peer", peer,
+                                    "--only", "decode tales"], stderr=subprocess.PIPE, text=True)
+        while "decode" not in process.stderr.readline():
+            pass
+        process.terminate()
+        _, said = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted", said)
+
+    def test_wrong_arguments(self):
+        for words in (["--threads", "0"], ["--reps", "x"], ["--only", "("], ["--nope"],
+                      ["--quick", "--all"]):
+            done = self.run_peer(*words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertNotIn("Traceback", done.stderr)
+        self.assertEqual(self.run_peer("--help").returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,159 @@
+// trine bench, as a user meets it: shapes of what it prints and what it refuses, no speeds.
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_fixture.h"
+
+namespace trine {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+class BenchCliTest : public CliFixture {
+ protected:
+  BenchCliTest() : model_((folder_ / "tiny.gguf").string()) {
+    EXPECT_EQ(Trine("make-model --like tiny-qwen3 " + model_).code, 0);
+  }
+  Output Bench(const std::string& arguments) {
+    return Trine("bench -m " + model_ + " " + arguments);
+  }
+  Json BenchJson(const std::string& arguments) {
+    const Output output = Bench("-o json " + arguments);
+    EXPECT_EQ(output.code, 0) << output.errors;
+    EXPECT_EQ(output.errors, "") << arguments;
+    return Json::parse(output.text, nullptr, false);
+  }
+  void ExpectRefused(const std::string& arguments, const std::string& part, int code) {
+    const Output output = Trine("bench " + arguments);
+    EXPECT_EQ(output.code, code) << arguments << "\n" << output.errors;
+    EXPECT_THAT(output.errors, HasSubstr(part)) << arguments;
+    EXPECT_THAT(output.errors, StartsWith("trine: ")) << arguments;
+    EXPECT_EQ(std::count(output.errors.begin(), output.errors.end(), '\n'), 1) << output.errors;
+    EXPECT_EQ(output.text, "") << arguments;
+  }
+
+  std::string model_;
+};
+
+TEST_F(BenchCliTest, EveryCombinationInJson) {
+  const Json results = BenchJson("-p 5,3 -n 2 -pg 4,3 -d 0,6 -t 1,2 -r 2 -ctk f16,q8_0");
+  ASSERT_EQ(results.size(), 2u * 2 * 2 * 4);
+  int64_t prompts = 0, decodes = 0;
+  for (const Json& r : results) {
+    ASSERT_EQ(r["samples_ns"].size(), 2u);
+    ASSERT_EQ(r["samples_ts"].size(), 2u);
+    const double tokens = r["n_prompt"].get<double>() + r["n_gen"].get<double>();
+    const double ns = r["samples_ns"][0].get<double>();
+    EXPECT_GT(ns, 0);
+    EXPECT_NEAR(r["samples_ts"][0].get<double>() * ns / 1e9, tokens, 1e-6);
+    EXPECT_NEAR(r["avg_ns"].get<double>(), (ns + r["samples_ns"][1].get<double>()) / 2, 1);
+    EXPECT_GT(r["load_ns"].get<int64_t>(), 0);
+    for (const char* fact : {"cpu_info", "cpu_level", "version", "test_time", "model_type"}) {
+      EXPECT_NE(r[fact].get<std::string>(), "") << fact;
+    }
+    const bool decode = r["n_prompt"] == 0;
+    ASSERT_EQ(r["bytes_per_token"].is_number(), decode);
+    ASSERT_EQ(r["machine_read_share"].is_number(), decode);
+    prompts += r["n_gen"] == 0;
+    decodes += decode;
+    if (!decode) continue;
+    EXPECT_DOUBLE_EQ(r["bytes_per_token"].get<double>(), r["weight_bytes_per_token"].get<double>() +
+                                                             r["kv_bytes_per_token"].get<double>());
+    EXPECT_NEAR(
+        r["read_bytes_per_second"].get<double>() / r["machine_read_bytes_per_second"].get<double>(),
+        r["machine_read_share"].get<double>(), 1e-9);
+  }
+  EXPECT_EQ(prompts, 16);
+  EXPECT_EQ(decodes, 8);
+  EXPECT_EQ(results[0]["test"], "pp5");
+  EXPECT_EQ(results[2]["test"], "tg2");
+  EXPECT_EQ(results[7]["test"], "pp4+tg3 @ d6");
+}
+
+TEST_F(BenchCliTest, ATokenDeeperDownReadsMoreOfTheCache) {
+  const Json results = BenchJson("-p 0 -n 2 -d 0,10 -t 1 -r 1 --no-bandwidth --no-warmup");
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0]["weight_bytes_per_token"], results[1]["weight_bytes_per_token"]);
+  // Of 1.5 positions in the mean, and of 11.5.
+  EXPECT_DOUBLE_EQ(results[1]["kv_bytes_per_token"].get<double>() / 11.5,
+                   results[0]["kv_bytes_per_token"].get<double>() / 1.5);
+  EXPECT_TRUE(results[0]["machine_read_bytes_per_second"].is_null());
+  EXPECT_TRUE(results[0]["machine_read_share"].is_null());
+}
+
+TEST_F(BenchCliTest, OtherFormatsSayTheSame) {
+  const std::string what = "-p 4 -n 2 -t 1 -r 2 ";
+  const Output markdown = Bench(what);
+  EXPECT_EQ(markdown.code, 0) << markdown.errors;
+  const std::vector<std::string> table = Lines(markdown.text);
+  ASSERT_GE(table.size(), 4u);
+  EXPECT_THAT(table[0], ContainsRegex("^\\| model .*\\| +params \\|.*\\| test .*\\| +t/s \\|"));
+  EXPECT_THAT(table[1], StartsWith("| ---"));
+  EXPECT_THAT(table[2], ContainsRegex("\\| pp4 +\\| +[0-9.]+ ± [0-9.]+ \\|"));
+  EXPECT_THAT(table[3], ContainsRegex("\\| tg2 .* %  *\\|$"));
+  EXPECT_THAT(markdown.text, HasSubstr("\nload: "));
+
+  const Output lines = Bench(what + "-o jsonl");
+  ASSERT_EQ(Lines(lines.text).size(), 2u) << lines.text;
+  for (const std::string& line : Lines(lines.text)) EXPECT_TRUE(Json::accept(line)) << line;
+
+  const Output csv = Bench(what + "-o csv");
+  const std::vector<std::string> rows = Lines(csv.text);
+  ASSERT_EQ(rows.size(), 3u) << csv.text;
+  EXPECT_THAT(rows[0], HasSubstr("\"n_prompt\",\"n_gen\",\"n_depth\""));
+  for (const std::string& row : rows) {
+    EXPECT_EQ(std::count(row.begin(), row.end(), ','),
+              std::count(rows[0].begin(), rows[0].end(), ','))
+        << row;
+  }
+}
+
+TEST_F(BenchCliTest, TimesOps) {
+  const Json results = BenchJson("-p 0 -n 4 -t 1 -r 1 --ops --no-bandwidth");
+  ASSERT_EQ(results.size(), 1u);
+  const Json& times = results[0]["op_times"];
+  EXPECT_EQ(times["n_tokens"], 4);
+  EXPECT_GT(times["run_ns_per_token"].get<double>(), 0);
+  EXPECT_LE(times["run_ns_per_token"].get<double>(), times["wall_ns_per_token"].get<double>());
+  double sum = 0;
+  for (const Json& op : times["ops"]) {
+    EXPECT_GT(op["calls"].get<int64_t>(), 0);
+    sum += op["ns_per_token"].get<double>();
+  }
+  EXPECT_NEAR(sum, times["op_ns_per_token"].get<double>(), 1);
+  EXPECT_LE(sum, times["run_ns_per_token"].get<double>());
+  EXPECT_THAT(Bench("-p 0 -n 2 -t 1 -r 1 --ops").text, HasSubstr("outside plan runs"));
+}
+
+TEST_F(BenchCliTest, RefusesInOneLine) {
+  ExpectRefused("-t 0", "--threads: 0 is not in range 1 to 1024", 2);
+  ExpectRefused("-t 1,x", "'x' is neither a whole number nor a range", 2);
+  ExpectRefused("-p 0 -n 0", "nothing is measured", 2);
+  ExpectRefused("-p -5", "--n-prompt", 2);
+  ExpectRefused("-pg 512", "'512' is no pair of lengths, such as 512,128", 2);
+  ExpectRefused("-o xml", "xml not in", 2);
+  ExpectRefused("-r 0", "--repetitions", 2);
+  ExpectRefused("-ctk q2", "'q2' is none of f16, f32, bf16, q8_0", 2);
+  ExpectRefused("-b 0", "--batch-size: 0 is not in range", 2);
+  ExpectRefused("--delay -1", "--delay", 2);
+  ExpectRefused("-m /no/such/model.gguf", "there is no such file", 1);
+  ExpectRefused("-ts nowhere:1", "nowhere", 1);
+}
+
+}  // namespace
+}  // namespace trine

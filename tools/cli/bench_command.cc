@@ -1,0 +1,223 @@
+// trine bench: how fast a model reads prompts and writes tokens here.
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_join.h"
+#include "tools/cli/bench_plan.h"
+#include "tools/cli/bench_report.h"
+#include "tools/cli/bench_runner.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/engine_arguments.h"
+#include "tools/cli/read_bandwidth.h"
+
+namespace trine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::map<std::string, BenchFormat> kFormats = {{"md", BenchFormat::kMarkdown},
+                                                     {"csv", BenchFormat::kCsv},
+                                                     {"json", BenchFormat::kJson},
+                                                     {"jsonl", BenchFormat::kJsonLines}};
+
+struct BenchArguments {
+  EngineArguments engine;  // what all setups share
+  BenchLists lists;
+  int64_t repetitions = 5;
+  int64_t delay_s = 0;
+  std::string format = "md";
+  bool no_warmup = false;
+  bool no_bandwidth = false;
+  bool ops = false;
+};
+
+std::string TimeNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+void Print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// A setup's model, and the tests on it.
+class BenchSetupRun {
+ public:
+  BenchSetupRun(const BenchArguments& arguments, const BenchPlan& plan, BenchSetup setup)
+      : arguments_(arguments), plan_(plan), setup_(std::move(setup)) {}
+
+  // Prints every result as soon as it is there.
+  absl::Status Run(BenchReport* report) {
+    if (absl::Status s = Load(); !s.ok()) return s;
+    const BenchSubject subject = DescribeSubject(*engine_);
+    BenchRunner runner(engine_.get());
+    for (const BenchTest& test : plan_.tests) {
+      std::this_thread::sleep_for(std::chrono::seconds(arguments_.delay_s));
+      auto result = RunTest(&runner, test);
+      if (!result.ok()) return result.status();
+      Print(report->Add(subject, *result));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Load() {
+    EngineArguments a = arguments_.engine;
+    a.context = plan_.Context();
+    a.threads = setup_.threads;
+    a.batch = setup_.batch;
+    a.ubatch = setup_.ubatch;
+    a.cache_type_k = setup_.type_k;
+    a.cache_type_v = setup_.type_v;
+    a.tensor_split = setup_.tensor_split;
+    const Clock::time_point begin = Clock::now();
+    auto engine = LoadEngine(a);
+    if (!engine.ok()) return engine.status();
+    load_ns_ = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+    engine_ = *std::move(engine);
+    setup_.threads = engine_->threads();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<BenchResult> RunTest(BenchRunner* runner, const BenchTest& test) {
+    BenchResult result;
+    result.setup = setup_;
+    result.test = test;
+    result.load_ns = load_ns_;
+    auto reads = ReadsOf(*engine_, test);
+    if (!reads.ok()) return reads.status();
+    result.reads = *std::move(reads);
+    if (result.reads && !arguments_.no_bandwidth) {
+      if (absl::Status s = MeasureMachine(&*result.reads); !s.ok()) return s;
+    }
+    if (!arguments_.no_warmup) {
+      if (absl::Status s = runner->WarmUp(test); !s.ok()) return s;
+    }
+    result.time = TimeNow();
+    for (int64_t i = 0; i < arguments_.repetitions; ++i) {
+      const auto ns = runner->Run(test);
+      if (!ns.ok()) return ns.status();
+      result.samples_ns.push_back(*ns);
+    }
+    if (arguments_.ops) {
+      auto ops = runner->RunWithOps(test);
+      if (!ops.ok()) return ops.status();
+      result.ops = *std::move(ops);
+    }
+    return result;
+  }
+
+  // Once per setup: the weights are most of what its tests read.
+  absl::Status MeasureMachine(BenchReads* reads) {
+    if (machine_.bytes == 0) {
+      const auto machine = MeasureReadBandwidth(static_cast<uint32_t>(setup_.threads),
+                                                static_cast<uint64_t>(reads->weight_bytes));
+      if (!machine.ok()) return machine.status();
+      machine_ = *machine;
+    }
+    reads->machine_bytes_per_second = machine_.bytes_per_second;
+    reads->machine_bytes = machine_.bytes;
+    return absl::OkStatus();
+  }
+
+  const BenchArguments& arguments_;
+  const BenchPlan& plan_;
+  BenchSetup setup_;
+  std::unique_ptr<Engine> engine_;
+  uint64_t load_ns_ = 0;
+  ReadBandwidth machine_;
+};
+
+int Bench(const BenchArguments& arguments) {
+  const auto plan = MakeBenchPlan(arguments.lists);
+  if (!plan.ok()) return ComplainOfArguments(plan.status());
+  BenchReport report(kFormats.at(arguments.format), *plan);
+  for (const BenchSetup& setup : plan->setups) {
+    const absl::Status status = BenchSetupRun(arguments, *plan, setup).Run(&report);
+    if (!status.ok()) return Complain(status);
+  }
+  Print(report.End());
+  return 0;
+}
+
+// A list: comma-separated, and the option may be given again.
+void AddList(CLI::App* command, const std::string& names, const std::string& help,
+             std::vector<std::string>* list) {
+  command->add_option(names, *list, help)
+      ->allow_extra_args(false)
+      ->check(NotEmpty)
+      ->type_name("LIST")
+      ->default_str(absl::StrJoin(*list, ","));
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App* app, Run* run) {
+  auto a = std::make_shared<BenchArguments>();
+  CLI::App* command = app->add_subcommand(
+      "bench",
+      "Measure how fast a model reads prompts and writes tokens, and how much of the machine's "
+      "read bandwidth that takes. Lists such as 1,2 or 1-8*2 run every combination");
+  command
+      ->add_option("-m,--model", a->engine.model,
+                   "GGUF file (default: the model that comes with trine)")
+      ->check(NotEmpty);
+  AddList(command, "-p,--n-prompt", "Tokens of a prompt, read in passes; 0: no such test",
+          &a->lists.n_prompt);
+  AddList(command, "-n,--n-gen", "Tokens written one by one; 0: no such test", &a->lists.n_gen);
+  command
+      ->add_option("--pg", a->lists.prompt_and_gen,
+                   "A prompt and what is written behind it in one test, as 512,128; may be "
+                   "repeated; also -pg")
+      ->allow_extra_args(false)
+      ->type_name("LENGTHS")
+      ->check(NotEmpty);
+  AddList(command, "-d,--n-depth", "Tokens that are there before a test begins", &a->lists.n_depth);
+  AddList(command, "-t,--threads", "CPU threads (default: one per core)", &a->lists.threads);
+  AddList(command, "-b,--batch-size", "Most tokens of a prompt read in one go", &a->lists.batch);
+  AddList(command, "--ubatch-size", "Most tokens in one pass; also -ub", &a->lists.ubatch);
+  AddList(command, "--cache-type-k", "Type of cached keys: f16, f32, bf16, q8_0; also -ctk",
+          &a->lists.type_k);
+  AddList(command, "--cache-type-v", "Type of cached values; also -ctv", &a->lists.type_v);
+  command
+      ->add_option("--tensor-split", a->lists.tensor_split,
+                   "Layers per tier or device, as in generate; may be repeated; also -ts")
+      ->allow_extra_args(false)
+      ->check(NotEmpty);
+  command->add_option("-r,--repetitions", a->repetitions, "Times each test is run")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  command->add_option("-o,--output", a->format, "md, csv, json or jsonl")
+      ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command->add_option("--delay", a->delay_s, "Seconds to wait before each test")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  command->add_flag("--no-warmup", a->no_warmup, "No run of each test before those that count");
+  command->add_flag("--no-bandwidth", a->no_bandwidth,
+                    "Don't measure the machine's read bandwidth");
+  command->add_flag("--ops", a->ops,
+                    "One more repetition with the times of single ops, and of what is around them "
+                    "(md, json, jsonl)");
+  command->add_option("--plugin", a->engine.plugins,
+                      "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command->add_flag("--no-mmap", a->engine.no_mmap,
+                    "Read the file into memory instead of mapping it");
+  command->callback([a, run] { *run = [a] { return Bench(*a); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,165 @@
+#include "tools/cli/read_bandwidth.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "detect/file_root.h"
+#include "detect/memory.h"
+
+namespace trine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// As many registers of the machine as make a cache line; the compiler takes the widest it may.
+using Line __attribute__((vector_size(64))) = uint64_t;
+
+constexpr uint64_t kLinesAtOnce = 8;
+constexpr int kLeastPasses = 5;
+constexpr int kMostPasses = 200;
+constexpr std::chrono::milliseconds kEnough{300};
+
+class Mapping {
+ public:
+  explicit Mapping(uint64_t bytes) : bytes_(bytes) {
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Large pages where the system gives them: a walk of page tables is no part of the bound.
+    if (ok()) madvise(data_, bytes, MADV_HUGEPAGE);
+  }
+  ~Mapping() {
+    if (ok()) munmap(data_, bytes_);
+  }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  bool ok() const { return data_ != MAP_FAILED; }
+  Line* lines() const { return static_cast<Line*>(data_); }
+
+ private:
+  uint64_t bytes_;
+  void* data_;
+};
+
+uint64_t Sum(const Line* lines, uint64_t n_lines) {
+  // Two sums, so that no load waits for an addition.
+  Line a{}, b{};
+  for (uint64_t i = 0; i < n_lines; i += kLinesAtOnce) {
+    for (uint64_t k = 0; k < kLinesAtOnce; k += 2) {
+      a += lines[i + k];
+      b += lines[i + k + 1];
+    }
+  }
+  a += b;
+  uint64_t sum = 0;
+  for (int i = 0; i < 8; ++i) sum += a[i];
+  return sum;
+}
+
+// The team's passes over the buffer.
+class Passes {
+ public:
+  Passes(Line* lines, uint64_t lines_each, uint32_t threads)
+      : lines_(lines), lines_each_(lines_each), times_(threads), barrier_(threads) {}
+
+  void Work(uint32_t worker) {
+    Line* const own = lines_ + worker * lines_each_;
+    // Who reads a page writes it first: it then lies in memory near to its reader, and is not the
+    // one page of zeros.
+    for (uint64_t i = 0; i < lines_each_; ++i) own[i] = Line{} + i;
+    uint64_t sum = 0;
+    const Clock::time_point first = Clock::now();
+    for (int pass = 0; pass < kMostPasses && !done_; ++pass) {
+      barrier_.arrive_and_wait();
+      const Clock::time_point begin = Clock::now();
+      sum += Sum(own, lines_each_);
+      times_[worker] = {begin, Clock::now()};
+      barrier_.arrive_and_wait();
+      if (worker == 0) {
+        best_ = std::min(best_, Longest());
+        done_ = pass + 1 >= kLeastPasses && Clock::now() - first >= kEnough;
+      }
+      barrier_.arrive_and_wait();
+    }
+    sink_.fetch_add(sum, std::memory_order_relaxed);  // the sums are wanted
+  }
+
+  double best_seconds() const { return std::chrono::duration<double>(best_).count(); }
+
+ private:
+  struct alignas(64) Times {
+    Clock::time_point begin, end;
+  };
+
+  // From the first who began to the last who was done: a barrier lets nobody go at the same moment.
+  Clock::duration Longest() const {
+    Times all = times_[0];
+    for (const Times& t : times_) {
+      all = {std::min(all.begin, t.begin), std::max(all.end, t.end)};
+    }
+    return all.end - all.begin;
+  }
+
+  Line* lines_;
+  uint64_t lines_each_;
+  std::vector<Times> times_;  // one per worker, of the pass
+  std::barrier<> barrier_;
+  Clock::duration best_ = Clock::duration::max();  // worker 0's
+  bool done_ = false;                              // worker 0's, read behind a barrier
+  std::atomic<uint64_t> sink_{0};
+};
+
+// False when a thread can't be had. They start their work when all are there.
+bool RunThreads(uint32_t threads, Passes* passes) {
+  enum State { kWait, kGo, kLeave };
+  std::atomic<int> state{kWait};
+  std::vector<std::thread> others;
+  const auto begin = [&](uint32_t worker) {
+    state.wait(kWait);
+    if (state == kGo) passes->Work(worker);
+  };
+  bool complete = true;
+  try {
+    others.reserve(threads - 1);
+    for (uint32_t i = 1; i < threads; ++i) others.emplace_back(begin, i);
+  } catch (const std::system_error&) {
+    complete = false;
+  }
+  state = complete ? kGo : kLeave;
+  state.notify_all();
+  if (complete) passes->Work(0);
+  for (std::thread& thread : others) thread.join();
+  return complete;
+}
+
+}  // namespace
+
+absl::StatusOr<ReadBandwidth> MeasureReadBandwidth(uint32_t threads, uint64_t bytes) {
+  detect::Notes notes;
+  const uint64_t available = detect::ReadMemory(detect::FileRoot("/"), &notes).available_bytes;
+  if (available > 0) bytes = std::min(bytes, available / 2);
+  const uint64_t step = sizeof(Line) * kLinesAtOnce;
+  const uint64_t lines_each = std::max<uint64_t>(bytes / threads / step, 1) * kLinesAtOnce;
+  ReadBandwidth result;
+  result.bytes = lines_each * threads * sizeof(Line);
+  const Mapping memory(result.bytes);
+  if (!memory.ok()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are no ", result.bytes, " bytes to measure the read bandwidth with"));
+  }
+  Passes passes(memory.lines(), lines_each, threads);
+  if (!RunThreads(threads, &passes)) {
+    return absl::ResourceExhaustedError(absl::StrCat("the system gives no ", threads, " threads"));
+  }
+  result.bytes_per_second = static_cast<double>(result.bytes) / passes.best_seconds();
+  return result;
+}
+
+}  // namespace trine
