@@ -47,6 +47,10 @@ using TileBytes = Vec<uint8_t, 4 * kTileRows>;  // four weights of each row
 using TileInts = I32<kTileRows>;
 using TileFloats = F32<kTileRows>;
 
+// The order of packed weights: their groups' rows, and whether signed bytes are offset. (The version
+// in the low bits changes with packed_format.h.)
+constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | 1;
+
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.
 struct HalfSums {
   I32x8 first, last;
