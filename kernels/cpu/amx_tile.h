@@ -87,18 +87,18 @@ TRINE_INLINE void MultiplyBlocks(const ChunkTile& tile, int j, int t, const Acti
 // The terms of block (j, t), added to the columns' accumulators.
 template <FormatTraits kTraits>
 TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const ActivationChunk* const* x,
-                           const AmxSums (&sums)[2], TileFloats (&acc)[kAmxColumns]) {
+                           const AmxSums (&sums)[2], SliceFloats (&acc)[kAmxColumns]) {
 #pragma GCC unroll 16
   for (int c = 0; c < kAmxColumns; ++c) {
-    TileFloats scaled = Convert<float>(Load<kTileRows>(sums[0][c]));
+    SliceFloats scaled = Convert<float>(Load<kTileRows>(sums[0][c]));
     if constexpr (kTraits.scales != Scales::kNone) {
       scaled = scaled * Load<kTileRows>(tile.scale[0][j][t]);
     }
     if constexpr (kTraits.scales == Scales::kHalf) {
-      const TileFloats last = Convert<float>(Load<kTileRows>(sums[1][c]));
+      const SliceFloats last = Convert<float>(Load<kTileRows>(sums[1][c]));
       scaled += last * Load<kTileRows>(tile.scale[1][j][t]);
     }
-    acc[c] += TileTerms<kTraits>(tile, j, t, x[c][t], scaled);
+    acc[c] += TileTerms<kTraits>(tile, j, t, 0, x[c][t], scaled);
   }
 }
 
@@ -108,7 +108,7 @@ void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* c
                       std::ptrdiff_t stride, TileSums* sums) {
   alignas(64) AmxSums products[2][2];
   for (int j = 0; j < kTileClasses; ++j) {
-    TileFloats acc[kAmxColumns];
+    SliceFloats acc[kAmxColumns];
 #pragma GCC unroll 16
     for (int c = 0; c < kAmxColumns; ++c) acc[c] = Load<kTileRows>(sums[c].s[j]);
     MultiplyBlocks<kTraits>(tile, j, 0, x[0], stride, products[0]);

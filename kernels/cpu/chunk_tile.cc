@@ -28,51 +28,52 @@ struct TileStarts {
     for (int t = 0; t < count; ++t) {
       for (int h = 0; h < kHalves; ++h) {
         const int32_t* sums = kHalves == 2 ? x[t].half_sum[h] : x[t].sum;
-        Store(Splat<8>(-offset) * Load<8>(sums), starts->value[h][t]);
+        Store(Splat<8>(kSumBits) - Splat<8>(offset) * Load<8>(sums), starts->value[h][t]);
       }
     }
   }
 };
 
-// Half h of a block of the tile by the same half of the columns' blocks.
+// Half h of a slice of a block of the tile by the same half of the columns' blocks.
 template <bool kSigned, int kColumns>
-TRINE_INLINE void DotHalves(const uint8_t (&q)[8][4 * kTileRows], int h, const int8_t* const* a,
-                            TileInts* dots) {
-  TileBytes w[4];
-  for (int i = 0; i < 4; ++i) w[i] = Load<4 * kTileRows>(q[4 * h + i]);
+TRINE_INLINE void DotHalves(const uint8_t (&q)[8][4 * kTileRows], int row, int h,
+                            const int8_t* const* a, SliceInts* dots) {
+  SliceBytes w[4];
+  for (int i = 0; i < 4; ++i) w[i] = Load<4 * kSliceRows>(&q[4 * h + i][4 * row]);
   for (int c = 0; c < kColumns; ++c) Dot16<kSigned>(w, a[c] + 16 * h, &dots[c]);
 }
 
 // I of docs/numerics.md, of block (j, t) for each column.
 template <FormatTraits kTraits, int kColumns>
-TRINE_INLINE void TileDots(const ChunkTile& tile, int j, int t, const auto* starts,
-                           const ActivationChunk* const* x, TileFloats* scaled) {
+TRINE_INLINE void TileDots(const ChunkTile& tile, int j, int t, int row, const auto* starts,
+                           const ActivationChunk* const* x, SliceFloats* scaled) {
   constexpr bool kSigned = kTraits.is_signed;
   const auto start = [&](int c, int h) {
-    return Splat<kTileRows>(kDotBytes == TileBytesAre::kWeights ? 0 : starts[c].value[h][t][j]);
+    return Splat<kSliceRows>(kDotBytes == TileBytesAre::kWeights ? kSumBits
+                                                                 : starts[c].value[h][t][j]);
   };
   const int8_t* a[kColumns];
-  TileInts dots[kColumns];
+  SliceInts dots[kColumns];
   for (int c = 0; c < kColumns; ++c) {
     a[c] = x[c][t].q + quant::kGroupValues * j;
     dots[c] = start(c, 0);
   }
-  DotHalves<kSigned, kColumns>(tile.q[j][t], 0, a, dots);
+  DotHalves<kSigned, kColumns>(tile.q[j][t], row, 0, a, dots);
   if constexpr (kTraits.scales == Scales::kHalf) {
-    const TileFloats first = Load<kTileRows>(tile.scale[0][j][t]);
+    const SliceFloats first = Load<kSliceRows>(&tile.scale[0][j][t][row]);
     for (int c = 0; c < kColumns; ++c) {
-      scaled[c] = Convert<float>(dots[c]) * first;
+      scaled[c] = SumsToFloats(dots[c]) * first;
       dots[c] = start(c, 1);
     }
-    DotHalves<kSigned, kColumns>(tile.q[j][t], 1, a, dots);
-    const TileFloats last = Load<kTileRows>(tile.scale[1][j][t]);
-    for (int c = 0; c < kColumns; ++c) scaled[c] += Convert<float>(dots[c]) * last;
+    DotHalves<kSigned, kColumns>(tile.q[j][t], row, 1, a, dots);
+    const SliceFloats last = Load<kSliceRows>(&tile.scale[1][j][t][row]);
+    for (int c = 0; c < kColumns; ++c) scaled[c] += SumsToFloats(dots[c]) * last;
   } else {
-    DotHalves<kSigned, kColumns>(tile.q[j][t], 1, a, dots);
+    DotHalves<kSigned, kColumns>(tile.q[j][t], row, 1, a, dots);
     for (int c = 0; c < kColumns; ++c) {
-      scaled[c] = Convert<float>(dots[c]);
+      scaled[c] = SumsToFloats(dots[c]);
       if constexpr (kTraits.scales == Scales::kBlock) {
-        scaled[c] = scaled[c] * Load<kTileRows>(tile.scale[0][j][t]);
+        scaled[c] = scaled[c] * Load<kSliceRows>(&tile.scale[0][j][t][row]);
       }
     }
   }
@@ -87,16 +88,18 @@ void MultiplyGroup(const ChunkTile& tile, int count, int offset, const Activatio
     for (int c = 0; c < kColumns; ++c) TileStarts<kHalves>::Set(x[c], count, offset, &starts[c]);
   }
   for (int j = 0; j < kTileClasses; ++j) {
-    TileFloats acc[kColumns];
-    for (int c = 0; c < kColumns; ++c) acc[c] = Load<kTileRows>(sums[c].s[j]);
-    for (int t = 0; t < count; ++t) {
-      TileFloats scaled[kColumns];
-      TileDots<kTraits, kColumns>(tile, j, t, starts, x, scaled);
-      for (int c = 0; c < kColumns; ++c) {
-        acc[c] += TileTerms<kTraits>(tile, j, t, x[c][t], scaled[c]);
+    for (int row = 0; row < kTileRows; row += kSliceRows) {
+      SliceFloats acc[kColumns];
+      for (int c = 0; c < kColumns; ++c) acc[c] = Load<kSliceRows>(&sums[c].s[j][row]);
+      for (int t = 0; t < count; ++t) {
+        SliceFloats scaled[kColumns];
+        TileDots<kTraits, kColumns>(tile, j, t, row, starts, x, scaled);
+        for (int c = 0; c < kColumns; ++c) {
+          acc[c] += TileTerms<kTraits>(tile, j, t, row, x[c][t], scaled[c]);
+        }
       }
+      for (int c = 0; c < kColumns; ++c) Store(acc[c], &sums[c].s[j][row]);
     }
-    for (int c = 0; c < kColumns; ++c) Store(acc[c], sums[c].s[j]);
   }
 }
 

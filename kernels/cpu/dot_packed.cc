@@ -21,11 +21,13 @@ void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows
   }
   const int64_t blocks = weights.k / quant::kGroupValues;
   for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
-    TileFloats dots[kColumns];
-    const std::byte* group = weights.data + g * weights.stride;
-    DotGroup<kType, kColumns>(reinterpret_cast<const uint8_t*>(group), blocks, prepared, dots);
+    const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
+    SliceFloats dots[kColumns][kSlices];
+    DotGroup<kType, kColumns>(group, blocks, prepared, dots);
     for (int c = 0; c < kColumns; ++c) {
-      FinishRows(dots[c], weights.bias, g * kTileRows, rows, columns.y[c]);
+      for (int i = 0; i < kSlices; ++i) {
+        FinishRows(dots[c][i], weights.bias, g * kTileRows + i * kSliceRows, rows, columns.y[c]);
+      }
     }
   }
 }
@@ -36,7 +38,7 @@ void FillTile(const uint8_t* group, int64_t k, TileBytesAre bytes, int64_t first
               ChunkTile* tile) {
   using P = Packed<kType>;
   constexpr FormatTraits kTraits = P::kTraits;
-  const TileBytes offset =
+  const SliceBytes offset =
       SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
   for (int t = 0; t < count; ++t) {
     const int64_t left = k / quant::kGroupValues - (first + t) * quant::kSuperGroups;
@@ -44,16 +46,18 @@ void FillTile(const uint8_t* group, int64_t k, TileBytesAre bytes, int64_t first
     const uint8_t* chunk = group + (first + t) * P::ChunkBytes(quant::kSuperGroups);
     for (int j = 0; j < blocks; ++j) {
       const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
-      TileBytes w[4];
-      LoadHalf<kType, 0>(block, w);
-      for (int i = 0; i < 4; ++i) Store(w[i] - offset, tile->q[j][t][i]);
-      LoadHalf<kType, 1>(block, w);
-      for (int i = 0; i < 4; ++i) Store(w[i] - offset, tile->q[j][t][4 + i]);
-      const BlockScales s = LoadScales<kType>(chunk, blocks, j);
-      Store(s.d, tile->d[j][t]);
-      if constexpr (kTraits.minimums != Minimums::kNone) Store(s.dmin, tile->dmin[j][t]);
-      for (int h = 0; h < P::kScales; ++h) Store(s.scale[h], tile->scale[h][j][t]);
-      if constexpr (P::kHasMins) Store(s.min, tile->min[0][j][t]);
+      for (int row = 0; row < kTileRows; row += kSliceRows) {
+        SliceBytes w[4];
+        LoadHalf<kType, 0>(block + 4 * row, w);
+        for (int i = 0; i < 4; ++i) Store(w[i] - offset, &tile->q[j][t][i][4 * row]);
+        LoadHalf<kType, 1>(block + 4 * row, w);
+        for (int i = 0; i < 4; ++i) Store(w[i] - offset, &tile->q[j][t][4 + i][4 * row]);
+        const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
+        Store(s.d, &tile->d[j][t][row]);
+        if constexpr (kTraits.minimums != Minimums::kNone) Store(s.dmin, &tile->dmin[j][t][row]);
+        for (int h = 0; h < P::kScales; ++h) Store(s.scale[h], &tile->scale[h][j][t][row]);
+        if constexpr (P::kHasMins) Store(s.min, &tile->min[0][j][t][row]);
+      }
     }
     // Zeros by the zeros that fill up the activations: terms of +0 or -0.
     for (int j = blocks; j < kTileClasses; ++j) {

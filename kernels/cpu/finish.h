@@ -17,18 +17,18 @@ TRINE_INLINE float Finish(float dot, const float* bias, int64_t row) {
   return bias ? Canon(Canon(dot) + bias[row]) : Canon(dot);
 }
 
-// Those rows of a tile, the first of which is `first`, that are wanted.
-TRINE_INLINE void FinishRows(TileFloats dots, const float* bias, int64_t first, Range wanted,
-                             float* y) {
-  if (first >= wanted.begin && first + kTileRows <= wanted.end) {
+// Those of N rows, the first of which is `first`, that are wanted.
+template <int N>
+TRINE_INLINE void FinishRows(F32<N> dots, const float* bias, int64_t first, Range wanted, float* y) {
+  if (first >= wanted.begin && first + N <= wanted.end) {
     dots = Canon(dots);
-    if (bias) dots = Canon(dots + Load<kTileRows>(bias + first));
+    if (bias) dots = Canon(dots + Load<N>(bias + first));
     return Store(dots, y + first);
   }
-  float lanes[kTileRows];
+  float lanes[N];
   Store(dots, lanes);
   const int64_t begin = first > wanted.begin ? first : wanted.begin;
-  const int64_t end = first + kTileRows < wanted.end ? first + kTileRows : wanted.end;
+  const int64_t end = first + N < wanted.end ? first + N : wanted.end;
   for (int64_t row = begin; row < end; ++row) y[row] = Finish(lanes[row - first], bias, row);
 }
 

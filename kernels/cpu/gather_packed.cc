@@ -7,40 +7,41 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-// The values of one row in a block, as bytes.
+// The values of row `lane` of a slice in a block, as bytes.
 template <Type kType>
-void ValuesOfRow(const uint8_t* block, int row, int8_t* values) {
-  TileBytes w[2][4];
+void ValuesOfRow(const uint8_t* block, int lane, int8_t* values) {
+  SliceBytes w[2][4];
   LoadHalf<kType, 0>(block, w[0]);
   LoadHalf<kType, 1>(block, w[1]);
   for (int i = 0; i < 8; ++i) {
-    uint8_t bytes[kVectorBytes];
+    uint8_t bytes[4 * kSliceRows];
     Store(w[i / 4][i % 4], bytes);
     for (int v = 0; v < 4; ++v) {
       values[4 * i + v] =
-          static_cast<int8_t>(bytes[4 * row + v] - OffsetOf(Packed<kType>::kTraits));
+          static_cast<int8_t>(bytes[4 * lane + v] - OffsetOf(Packed<kType>::kTraits));
     }
   }
 }
 
-TRINE_INLINE float Lane(TileFloats x, int row) {
-  float lanes[kTileRows];
+TRINE_INLINE float Lane(SliceFloats x, int lane) {
+  float lanes[kSliceRows];
   Store(x, lanes);
-  return lanes[row];
+  return lanes[lane];
 }
 
 // The same arithmetic as for rows of a file.
 template <Type kType>
 void DecodeBlock(const uint8_t* chunk, int blocks, int j, int row, float* y) {
   using P = Packed<kType>;
-  const BlockScales s = LoadScales<kType>(chunk, blocks, j);
+  const int first = row / kSliceRows * kSliceRows, lane = row % kSliceRows;
+  const BlockScales s = LoadScales<kType>(chunk, blocks, j, first);
   int8_t q[quant::kGroupValues];
-  ValuesOfRow<kType>(chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes, row, q);
+  ValuesOfRow<kType>(chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes + 4 * first, lane, q);
   for (int h = 0; h < 2; ++h) {
-    float scaled = Lane(s.d, row), minimum = 0.0f;
-    if constexpr (P::kScales > 0) scaled = scaled * Lane(s.scale[P::kScales == 2 ? h : 0], row);
-    if constexpr (P::kHasMins) minimum = Lane(s.dmin, row) * Lane(s.min, row);
-    if constexpr (P::kTraits.minimums == Minimums::kAdded) minimum = Lane(s.dmin, row) * -1.0f;
+    float scaled = Lane(s.d, lane), minimum = 0.0f;
+    if constexpr (P::kScales > 0) scaled = scaled * Lane(s.scale[P::kScales == 2 ? h : 0], lane);
+    if constexpr (P::kHasMins) minimum = Lane(s.dmin, lane) * Lane(s.min, lane);
+    if constexpr (P::kTraits.minimums == Minimums::kAdded) minimum = Lane(s.dmin, lane) * -1.0f;
     Store(Canon(Splat<16>(scaled) * LoadI8<16>(q + 16 * h) - Splat<16>(minimum)), y + 16 * h);
   }
 }

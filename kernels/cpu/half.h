@@ -66,6 +66,12 @@ TRINE_INLINE I32x16 WidenBytes(const int8_t* from, I32x16) {
   return {{{vmovl_s16(vget_low_s16(low))}, {vmovl_high_s16(low)}},
           {{vmovl_s16(vget_low_s16(high))}, {vmovl_high_s16(high)}}};
 }
+TRINE_INLINE I32x4 WidenBytes(const int8_t* from, I32x4) {
+  uint32_t four;
+  __builtin_memcpy(&four, from, sizeof(four));
+  const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(four));
+  return {vmovl_s16(vget_low_s16(vmovl_s8(bytes)))};
+}
 TRINE_INLINE I32x8 WidenBytes(const int8_t* from, I32x8) {
   const int16x8_t words = vmovl_s8(vld1_s8(from));
   return {{vmovl_s16(vget_low_s16(words))}, {vmovl_high_s16(words)}};

@@ -17,8 +17,8 @@ namespace {
 
 constexpr int kSumClasses = quant::kSuperGroups;
 
-// A column of activations, with what the integer sums of its blocks begin with: an unsigned format's
-// offset is taken back there. By chunk, half (where the halves of a block have scales of their own)
+// A column of activations, with what the integer sums of its blocks begin with: kSumBits, and an
+// unsigned format's offset taken back. By chunk, half (where the halves of a block have scales of their own)
 // and block.
 template <Type kType>
 struct PackedColumn {
@@ -35,14 +35,14 @@ struct PackedColumn {
       for (int64_t t = 0; t < chunks; ++t) {
         for (int h = 0; h < kStarts; ++h) {
           const int32_t* sums = kHalves ? x[t].half_sum[h] : x[t].sum;
-          Store(Splat<8>(-kOffset) * Load<8>(sums), column->start[t][h]);
+          Store(Splat<8>(kSumBits) - Splat<8>(kOffset) * Load<8>(sums), column->start[t][h]);
         }
       }
     }
   }
-  TRINE_INLINE TileInts Start(const PackedColumn& column, int64_t t, int h, int j) {
-    if constexpr (kOffset == 0) return Splat<kTileRows>(0);
-    return Splat<kTileRows>(column.start[t][h][j]);
+  TRINE_INLINE SliceInts Start(const PackedColumn& column, int64_t t, int h, int j) {
+    if constexpr (kOffset == 0) return Splat<kSliceRows>(kSumBits);
+    return Splat<kSliceRows>(column.start[t][h][j]);
   }
 };
 
@@ -50,24 +50,24 @@ struct PackedColumn {
 template <Type kType, int kColumns>
 TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
                              const PackedColumn<kType>* columns, int64_t t, int j,
-                             TileFloats* scaled) {
+                             SliceFloats* scaled) {
   using Column = PackedColumn<kType>;
   constexpr bool kSigned = Packed<kType>::kTraits.is_signed;
-  TileInts dots[kColumns];
-  TileBytes w[4];
+  SliceInts dots[kColumns];
+  SliceBytes w[4];
   LoadHalf<kType, 0>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     dots[c] = Column::Start(columns[c], t, 0, j);
     Dot16<kSigned>(w, columns[c].x[t].q + quant::kGroupValues * j, &dots[c]);
     if constexpr (Column::kHalves) {
-      scaled[c] = Convert<float>(dots[c]) * s.scale[0];
+      scaled[c] = SumsToFloats(dots[c]) * s.scale[0];
       dots[c] = Column::Start(columns[c], t, 1, j);
     }
   }
   LoadHalf<kType, 1>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     Dot16<kSigned>(w, columns[c].x[t].q + quant::kGroupValues * j + 16, &dots[c]);
-    const TileFloats sums = Convert<float>(dots[c]);
+    const SliceFloats sums = SumsToFloats(dots[c]);
     if constexpr (Column::kHalves) {
       scaled[c] = scaled[c] + sums * s.scale[1];
     } else {
@@ -76,38 +76,49 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   }
 }
 
+// The sums of a group, by column, class and slice.
+template <int kColumns>
+using GroupSums = SliceFloats[kColumns][kSumClasses][kSlices];
+
 // One term per row and column, added to the sums of class j.
 template <Type kType, int kColumns>
 TRINE_INLINE void AddTerms(const uint8_t* chunk, int blocks, const PackedColumn<kType>* columns,
-                           int64_t t, int j, TileFloats (&sums)[kColumns][kSumClasses]) {
+                           int64_t t, int j, GroupSums<kColumns>& sums) {
   using P = Packed<kType>;
-  const BlockScales s = LoadScales<kType>(chunk, blocks, j);
-  TileFloats scaled[kColumns];
-  PackedDots<kType, kColumns>(chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes, s, columns, t, j,
-                              scaled);
-  for (int c = 0; c < kColumns; ++c) {
-    const ActivationChunk& x = columns[c].x[t];
-    const TileFloats d_a = Splat<kTileRows>(x.d[j]);
-    TileFloats terms = (s.d * d_a) * scaled[c];
-    if constexpr (P::kTraits.minimums == Minimums::kBlock) {
-      const TileFloats sum = Splat<kTileRows>(static_cast<float>(x.sum[j]));
-      terms = terms - (s.dmin * d_a) * (s.min * sum);
-    } else if constexpr (P::kTraits.minimums == Minimums::kAdded) {
-      const TileFloats sum = Splat<kTileRows>(static_cast<float>(-x.sum[j]));
-      terms = terms - (s.dmin * d_a) * sum;
+  const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
+  TRINE_UNROLL
+  for (int i = 0; i < kSlices; ++i) {
+    const int row = i * kSliceRows;
+    const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
+    SliceFloats scaled[kColumns];
+    PackedDots<kType, kColumns>(block + 4 * row, s, columns, t, j, scaled);
+    for (int c = 0; c < kColumns; ++c) {
+      const ActivationChunk& x = columns[c].x[t];
+      const SliceFloats d_a = Splat<kSliceRows>(x.d[j]);
+      SliceFloats terms = (s.d * d_a) * scaled[c];
+      if constexpr (P::kTraits.minimums == Minimums::kBlock) {
+        const SliceFloats sum = Splat<kSliceRows>(static_cast<float>(x.sum[j]));
+        terms = terms - (s.dmin * d_a) * (s.min * sum);
+      } else if constexpr (P::kTraits.minimums == Minimums::kAdded) {
+        const SliceFloats sum = Splat<kSliceRows>(static_cast<float>(-x.sum[j]));
+        terms = terms - (s.dmin * d_a) * sum;
+      }
+      sums[c][j][i] += terms;
     }
-    sums[c][j] += terms;
   }
 }
 
-// A group of `blocks` blocks to a row by kColumns columns.
+// A group of `blocks` blocks to a row by kColumns columns; dots by column and slice.
 template <Type kType, int kColumns>
 TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks,
-                           const PackedColumn<kType>* columns, TileFloats* dots) {
-  TileFloats sums[kColumns][kSumClasses];
+                           const PackedColumn<kType>* columns,
+                           SliceFloats (&dots)[kColumns][kSlices]) {
+  GroupSums<kColumns> sums;
   for (int c = 0; c < kColumns; ++c) {
     TRINE_UNROLL
-    for (int j = 0; j < kSumClasses; ++j) sums[c][j] = Splat<kTileRows>(0.0f);
+    for (int j = 0; j < kSumClasses; ++j) {
+      for (int i = 0; i < kSlices; ++i) sums[c][j][i] = Splat<kSliceRows>(0.0f);
+    }
   }
   const int64_t whole = blocks / kSumClasses;
   const int rest = static_cast<int>(blocks % kSumClasses);
@@ -125,8 +136,10 @@ TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks,
     }
   }
   for (int c = 0; c < kColumns; ++c) {
-    TileFloats(&s)[kSumClasses] = sums[c];
-    dots[c] = ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    for (int i = 0; i < kSlices; ++i) {
+      const auto s = [&](int j) { return sums[c][j][i]; };
+      dots[c][i] = ((s(0) + s(4)) + (s(2) + s(6))) + ((s(1) + s(5)) + (s(3) + s(7)));
+    }
   }
 }
 

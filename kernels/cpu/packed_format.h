@@ -106,9 +106,9 @@ struct Packed {
 
 // --- Bytes
 
-TRINE_INLINE TileBytes LoadVector(const uint8_t* from) { return Load<kVectorBytes>(from); }
-TRINE_INLINE TileBytes SplatVector(int x) {
-  return Splat<kVectorBytes>(static_cast<uint8_t>(x));
+TRINE_INLINE SliceBytes LoadVector(const uint8_t* from) { return Load<4 * kSliceRows>(from); }
+TRINE_INLINE SliceBytes SplatVector(int x) {
+  return Splat<4 * kSliceRows>(static_cast<uint8_t>(x));
 }
 
 // from's bits where the mask's are set, into's elsewhere.
@@ -139,19 +139,23 @@ TRINE_INLINE Vec<uint8_t, N> ShiftedLeft(Vec<uint8_t, N> x) {
 }
 
 #if defined(__AVX512F__)
-TRINE_INLINE TileBytes LookupVector(const uint8_t* table, TileBytes nibbles) {
+TRINE_INLINE SliceBytes LookupVector(const uint8_t* table, SliceBytes nibbles) {
   const __m512i entries = _mm512_maskz_broadcast_i32x4(
       0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
-  return {(TileBytes::Raw)_mm512_maskz_shuffle_epi8(~__mmask64{0}, entries, (__m512i)nibbles.v)};
+  return {(SliceBytes::Raw)_mm512_maskz_shuffle_epi8(~__mmask64{0}, entries, (__m512i)nibbles.v)};
+}
+#elif defined(__AVX2__)
+TRINE_INLINE SliceBytes LookupVector(const uint8_t* table, SliceBytes nibbles) {
+  return Lookup(*reinterpret_cast<const uint8_t(*)[16]>(table), nibbles);
 }
 #else
-TRINE_INLINE TileBytes LookupVector(const uint8_t* table, TileBytes nibbles) {
-  return Lookup(*reinterpret_cast<const uint8_t(*)[16]>(table), nibbles);
+TRINE_INLINE SliceBytes LookupVector(const uint8_t* table, SliceBytes nibbles) {
+  return Lookup16(table, nibbles);
 }
 #endif
 
 template <Type kType>
-TRINE_INLINE TileBytes Values(TileBytes indices) {
+TRINE_INLINE SliceBytes Values(SliceBytes indices) {
   constexpr const uint8_t* kTable = Packed<kType>::kPlanes.table;
   if constexpr (kTable == nullptr) {
     return indices;
@@ -162,20 +166,21 @@ TRINE_INLINE TileBytes Values(TileBytes indices) {
   }
 }
 
-// Quad kQuad % 4 of half kQuad / 4 of a block: four values of every row, as Format::Unpack has them.
+// Quad kQuad % 4 of half kQuad / 4 of a block: four values of every row of a slice, whose bytes
+// begin at `block`, as Format::Unpack has them.
 template <Type kType, int kQuad>
-TRINE_INLINE TileBytes Quad(const uint8_t* block) {
+TRINE_INLINE SliceBytes Quad(const uint8_t* block) {
   constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
   if constexpr (kPlanes.low_bits == 8) {
     return LoadVector(block + kQuad * kVectorBytes);
   } else {
-    const TileBytes both = LoadVector(block + kQuad % 4 * kVectorBytes);
-    const TileBytes low = kQuad < 4 ? both & SplatVector(15) : both >> 4;
+    const SliceBytes both = LoadVector(block + kQuad % 4 * kVectorBytes);
+    const SliceBytes low = kQuad < 4 ? both & SplatVector(15) : both >> 4;
     const uint8_t* high = block + 4 * kVectorBytes;
     if constexpr (kPlanes.high_bits == 1) {
       return Insert(SplatVector(16), ShiftedLeft<4 - kQuad>(LoadVector(high)), low);
     } else if constexpr (kPlanes.high_bits == 2) {
-      const TileBytes bits = LoadVector(high + kQuad / 4 * kVectorBytes);
+      const SliceBytes bits = LoadVector(high + kQuad / 4 * kVectorBytes);
       return Insert(SplatVector(48), ShiftedLeft<4 - 2 * (kQuad % 4)>(bits), low);
     } else {
       return Values<kType>(low);
@@ -184,7 +189,7 @@ TRINE_INLINE TileBytes Quad(const uint8_t* block) {
 }
 
 template <Type kType, int kHalf>
-TRINE_INLINE void LoadHalf(const uint8_t* block, TileBytes (&w)[4]) {
+TRINE_INLINE void LoadHalf(const uint8_t* block, SliceBytes (&w)[4]) {
   w[0] = Quad<kType, 4 * kHalf>(block);
   w[1] = Quad<kType, 4 * kHalf + 1>(block);
   w[2] = Quad<kType, 4 * kHalf + 2>(block);
@@ -194,45 +199,45 @@ TRINE_INLINE void LoadHalf(const uint8_t* block, TileBytes (&w)[4]) {
 // --- Scales, as floats. Products of an integer scale and a sum of products are below 2^24, so that
 // multiplying them as floats is exact.
 
-// The rows' scales in one block.
+// The scales of a slice's rows in one block.
 struct BlockScales {
-  TileFloats d, dmin;
-  TileFloats scale[2];
-  TileFloats min;
+  SliceFloats d, dmin;
+  SliceFloats scale[2];
+  SliceFloats min;
 };
 
 // d of MXFP4, 2^e.
-TRINE_INLINE TileFloats PowersOfTwo(const uint8_t* e) {
-  const TileInts exponents = LoadI8AsInts<kTileRows>(reinterpret_cast<const int8_t*>(e));
-  return BitCast<float>((exponents + Splat<kTileRows>(127)) << 23);
+TRINE_INLINE SliceFloats PowersOfTwo(const uint8_t* e) {
+  const SliceInts exponents = LoadI8AsInts<kSliceRows>(reinterpret_cast<const int8_t*>(e));
+  return BitCast<float>((exponents + Splat<kSliceRows>(127)) << 23);
 }
 
-// Block j of a chunk of `blocks`.
+// Block j of a chunk of `blocks`, the slice's first row being `row`.
 template <Type kType>
-TRINE_INLINE BlockScales LoadScales(const uint8_t* chunk, int blocks, int j) {
+TRINE_INLINE BlockScales LoadScales(const uint8_t* chunk, int blocks, int j, int row) {
   using P = Packed<kType>;
   constexpr Floats kFloats = P::kPlanes.floats;
-  const auto* halves = reinterpret_cast<const uint16_t*>(chunk);
+  const auto* halves = reinterpret_cast<const uint16_t*>(chunk) + row;
   BlockScales s;
   if constexpr (kFloats == Floats::kBlockExponent) {
-    s.d = PowersOfTwo(chunk + j * kTileRows);
+    s.d = PowersOfTwo(chunk + j * kTileRows + row);
   } else if constexpr (kFloats == Floats::kBlockF16 || kFloats == Floats::kBlockF16Pair) {
-    s.d = LoadF16<kTileRows>(halves + j * kTileRows);
+    s.d = LoadF16<kSliceRows>(halves + j * kTileRows);
     if constexpr (kFloats == Floats::kBlockF16Pair) {
-      s.dmin = LoadF16<kTileRows>(halves + (blocks + j) * kTileRows);
+      s.dmin = LoadF16<kSliceRows>(halves + (blocks + j) * kTileRows);
     }
   } else {
-    s.d = LoadF16<kTileRows>(halves);
-    if constexpr (kFloats == Floats::kChunkF16Pair) s.dmin = LoadF16<kTileRows>(halves + kTileRows);
+    s.d = LoadF16<kSliceRows>(halves);
+    if constexpr (kFloats == Floats::kChunkF16Pair) {
+      s.dmin = LoadF16<kSliceRows>(halves + kTileRows);
+    }
   }
-  const uint8_t* bytes = chunk + P::FloatBytes(blocks);
+  const auto* bytes = reinterpret_cast<const int8_t*>(chunk) + P::FloatBytes(blocks) + row;
   for (int h = 0; h < P::kScales; ++h) {
-    const uint8_t* from = bytes + (P::kScales * j + h) * kTileRows;
-    s.scale[h] = LoadI8<kTileRows>(reinterpret_cast<const int8_t*>(from));
+    s.scale[h] = LoadI8<kSliceRows>(bytes + (P::kScales * j + h) * kTileRows);
   }
   if constexpr (P::kHasMins) {
-    const uint8_t* from = bytes + (P::kScales * blocks + j) * kTileRows;
-    s.min = LoadI8<kTileRows>(reinterpret_cast<const int8_t*>(from));
+    s.min = LoadI8<kSliceRows>(bytes + (P::kScales * blocks + j) * kTileRows);
   }
   return s;
 }

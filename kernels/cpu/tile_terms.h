@@ -9,16 +9,16 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-// M of docs/numerics.md, as a float, of block (j, t).
+// M of docs/numerics.md, as a float, of block (j, t), for the slice that begins at `row`.
 template <FormatTraits kTraits>
-TRINE_INLINE TileFloats TileMinimums(const ChunkTile& tile, int j, int t,
-                                     const ActivationChunk& x) {
-  const auto sum = [](int32_t value) { return Splat<kTileRows>(static_cast<float>(value)); };
+TRINE_INLINE SliceFloats TileMinimums(const ChunkTile& tile, int j, int t, int row,
+                                      const ActivationChunk& x) {
+  const auto sum = [](int32_t value) { return Splat<kSliceRows>(static_cast<float>(value)); };
   if constexpr (kTraits.minimums == Minimums::kHalf) {
-    return Load<kTileRows>(tile.min[0][j][t]) * sum(x.half_sum[0][j]) +
-           Load<kTileRows>(tile.min[1][j][t]) * sum(x.half_sum[1][j]);
+    return Load<kSliceRows>(&tile.min[0][j][t][row]) * sum(x.half_sum[0][j]) +
+           Load<kSliceRows>(&tile.min[1][j][t][row]) * sum(x.half_sum[1][j]);
   } else if constexpr (kTraits.minimums == Minimums::kBlock) {
-    return Load<kTileRows>(tile.min[0][j][t]) * sum(x.sum[j]);
+    return Load<kSliceRows>(&tile.min[0][j][t][row]) * sum(x.sum[j]);
   } else {
     return sum(-x.sum[j]);
   }
@@ -26,15 +26,15 @@ TRINE_INLINE TileFloats TileMinimums(const ChunkTile& tile, int j, int t,
 
 // `scaled`: I, as a float.
 template <FormatTraits kTraits>
-TRINE_INLINE TileFloats TileTerms(const ChunkTile& tile, int j, int t, const ActivationChunk& x,
-                                  TileFloats scaled) {
-  const TileFloats d_a = Splat<kTileRows>(x.d[j]);
-  const TileFloats terms = (Load<kTileRows>(tile.d[j][t]) * d_a) * scaled;
+TRINE_INLINE SliceFloats TileTerms(const ChunkTile& tile, int j, int t, int row,
+                                   const ActivationChunk& x, SliceFloats scaled) {
+  const SliceFloats d_a = Splat<kSliceRows>(x.d[j]);
+  const SliceFloats terms = (Load<kSliceRows>(&tile.d[j][t][row]) * d_a) * scaled;
   if constexpr (kTraits.minimums == Minimums::kNone) {
     return terms;
   } else {
     return terms -
-           (Load<kTileRows>(tile.dmin[j][t]) * d_a) * TileMinimums<kTraits>(tile, j, t, x);
+           (Load<kSliceRows>(&tile.dmin[j][t][row]) * d_a) * TileMinimums<kTraits>(tile, j, t, row, x);
   }
 }
 
