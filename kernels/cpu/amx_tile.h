@@ -58,15 +58,21 @@ TRINE_INLINE void ConfigureTiles(int columns, int values) {
 
 using AmxSums = int32_t[kAmxColumns][kTileRows];
 
-// `values` of each column, from a on, by q's rows.
+// The tiles' values of each column, from a on, by q's rows. (GCC wants the tiles' numbers as literals.)
 template <int kSums>
 TRINE_INLINE void MultiplyBlock(const int8_t* a, std::ptrdiff_t stride, const uint8_t* q,
                                 AmxSums& sums) {
-  _tile_zero(kSums);
   _tile_loadd(2, a, stride);
   _tile_loadd(3, q, 4 * kTileRows);
-  _tile_dpbssd(kSums, 2, 3);
-  _tile_stored(kSums, sums, sizeof(sums[0]));
+  if constexpr (kSums == 0) {
+    _tile_zero(0);
+    _tile_dpbssd(0, 2, 3);
+    _tile_stored(0, sums, sizeof(sums[0]));
+  } else {
+    _tile_zero(1);
+    _tile_dpbssd(1, 2, 3);
+    _tile_stored(1, sums, sizeof(sums[0]));
+  }
 }
 
 // The sums of block (j, t): one array, or two where halves have scales of their own.
