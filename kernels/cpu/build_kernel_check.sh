@@ -16,8 +16,9 @@ architecture=$($compiler -dumpmachine | cut -d- -f1)
 levels=$(sed -n "s/^$architecture \([a-z0-9]*\) .*/\1/p" "$here/levels.txt")
 [ -n "$levels" ] || { echo "there are no levels for $architecture"; exit 2; }
 
-level_sources='attention copy dot_float dot_quantized elementwise gather_rows glu kv_store matmul
-  moe_matmul norm quantize_activations rope table vec_math_probe'
+level_sources='attention chunk_tile copy dot_float dot_packed dot_quantized elementwise gather_packed
+  gather_rows glu kv_store matmul moe_matmul norm pack quantize_activations rope table
+  vec_math_probe'
 check_sources='case_runner check float_check float_check_attention float_check_math host_features
   kernel_check levels reference_level'
 quant_sources='activation block_types dequantize dot group'

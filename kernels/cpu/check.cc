@@ -101,6 +101,37 @@ void FillInputs(Values values, Random* random, Tensor* w, Tensor* x) {
   x->FillRows(static_cast<Fill>(values), random);
 }
 
+// A matrix, or several, in the level's own order; nothing where it has none for the type.
+class PackedTensor {
+ public:
+  PackedTensor(const KernelTable& table, const View& plain) : view_(plain) {
+    const PackedShape shape = table.packed_shape(plain.type, plain.dims[0]);
+    if (shape.group_rows == 0) return;
+    const int64_t groups = (plain.dims[1] + shape.group_rows - 1) / shape.group_rows;
+    view_.packed = true;
+    view_.strides[1] = shape.group_bytes;
+    view_.strides[2] = groups * shape.group_bytes;
+    view_.strides[3] = view_.strides[2] * plain.dims[2];
+    bytes_.assign(static_cast<size_t>(view_.strides[3] * plain.dims[3]) + kPackedAlignment,
+                  std::byte{0xa5});
+    const auto address = reinterpret_cast<uintptr_t>(bytes_.data());
+    view_.data = bytes_.data() + (-address & (kPackedAlignment - 1));
+    for (int64_t matrix = 0; matrix < plain.dims[2]; ++matrix) {
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t first = g * shape.group_rows;
+        table.pack({plain.type, plain.dims[0], reference::RowAt(plain, first, matrix, 0),
+                    plain.strides[1], std::min(shape.group_rows, plain.dims[1] - first)},
+                   view_.data + matrix * view_.strides[2] + g * view_.strides[1]);
+      }
+    }
+  }
+  const View* view() const { return bytes_.empty() ? nullptr : &view_; }
+
+ private:
+  View view_;
+  std::vector<std::byte> bytes_;
+};
+
 // Memory for a kernel's quantised activations, filled with what must not be taken for zeros.
 std::vector<ActivationChunk> MakeChunks(const View& x) {
   const auto count = static_cast<size_t>(reference::Rows(x) * ActivationChunks(x.dims[0]));
@@ -114,6 +145,14 @@ std::vector<ActivationChunk> Quantized(const KernelTable& table, const View& x, 
   std::vector<ActivationChunk> chunks = MakeChunks(x);
   table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
   return chunks;
+}
+
+// `w` as it is, and in the level's own order.
+template <typename Run>
+void WithLayouts(const KernelTable& table, const View& w, Run run) {
+  run(w, "");
+  const PackedTensor packed(table, w);
+  if (packed.view() != nullptr) run(*packed.view(), "packed ");
 }
 
 std::string ShapeName(Type type, int64_t k, int64_t n, int64_t m, Values values, bool flush) {
@@ -230,21 +269,44 @@ void CheckMatmul(const KernelTable& table, const MatmulCase& c, bool flush, Chec
 
   std::optional<quant::ScopedFlushToZero> flushed;
   if (flush) flushed.emplace();
-  for (const int64_t m : c.columns) {
+  const auto check = [&](const View& weights, const char* layout, int64_t m) {
     Tensor want(Type::kF32, {c.n, m}), got(Type::kF32, {c.n, m});
     for (int64_t r = 0; r < m; ++r) std::copy_n(all.Row(r), c.n, want.Row(r));
     View columns = x.view();
     columns.dims[1] = m;
     const auto chunks = Quantized(table, columns, quant::IsQuantized(c.type));
     RunSplit(c.n, &random, [&](Range features) {
-      table.matmul(w.view(), columns, chunks.empty() ? nullptr : chunks.data(), bias_view,
+      table.matmul(weights, columns, chunks.empty() ? nullptr : chunks.data(), bias_view,
                    got.view(), features);
     });
     report->Expect(want.bytes() == got.bytes(), [&] {
-      return std::string(table.level) + ": matmul " +
+      return std::string(table.level) + ": matmul " + layout +
              ShapeName(c.type, c.k, c.n, m, c.values, flush) + Difference(want, got);
     });
+  };
+  WithLayouts(table, w.view(), [&](const View& weights, const char* layout) {
+    for (const int64_t m : c.columns) check(weights, layout, m);
+  });
+}
+
+// Rows out of packed weights, each twice.
+void CheckPackedGather(const KernelTable& table, Type type, int64_t k, CheckReport* report) {
+  constexpr int64_t kRows = 21;
+  Random random(static_cast<uint64_t>(k));
+  Tensor w(type, {k, kRows}), ids(Type::kI32, {2 * kRows + 2});
+  w.FillWeights(true, &random);
+  for (int32_t i = 0; i < 2 * kRows + 2; ++i) {
+    reference::I32Row(ids.view(), 0)[i] = (i * 8 + 3) % (kRows + 1);  // one is none of the rows
   }
+  const PackedTensor packed(table, w.view());
+  if (packed.view() == nullptr) return;
+  Tensor want(Type::kF32, {k, 2 * kRows + 2}), got(Type::kF32, {k, 2 * kRows + 2});
+  reference::GatherRows(w.view(), ids.view(), want.view(), {0, 2 * kRows + 2});
+  table.gather_rows(*packed.view(), ids.view(), got.view(), {0, 2 * kRows + 2});
+  report->Expect(want.bytes() == got.bytes(), [&] {
+    return std::string(table.level) + ": gather_rows packed " + quant::Traits(type).name +
+           Difference(want, got);
+  });
 }
 
 std::vector<int64_t> RowLengths(Type type) {
@@ -299,16 +361,19 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
     }
   }
   const View* bias_view = tokens % 2 == 0 ? nullptr : &bias.view();
-  Tensor want(Type::kF32, {kN, kUsed, tokens}), got(Type::kF32, {kN, kUsed, tokens});
+  Tensor want(Type::kF32, {kN, kUsed, tokens});
   reference::MoeMatmul(w.view(), x.view(), ids.view(), bias_view, want.view(), {0, kN});
   const auto chunks = Quantized(table, x.view(), quant::IsQuantized(type));
-  RunSplit(kN, &random, [&](Range features) {
-    table.moe_matmul(w.view(), x.view(), chunks.empty() ? nullptr : chunks.data(), ids.view(),
-                     bias_view, got.view(), features);
-  });
-  report->Expect(want.bytes() == got.bytes(), [&] {
-    return std::string(table.level) + ": moe_matmul " +
-           ShapeName(type, k, kN, tokens, Values::kUniform, false) + Difference(want, got);
+  WithLayouts(table, w.view(), [&](const View& weights, const char* layout) {
+    Tensor got(Type::kF32, {kN, kUsed, tokens});
+    RunSplit(kN, &random, [&](Range features) {
+      table.moe_matmul(weights, x.view(), chunks.empty() ? nullptr : chunks.data(), ids.view(),
+                       bias_view, got.view(), features);
+    });
+    report->Expect(want.bytes() == got.bytes(), [&] {
+      return std::string(table.level) + ": moe_matmul " + layout +
+             ShapeName(type, k, kN, tokens, Values::kUniform, false) + Difference(want, got);
+    });
   });
 }
 
@@ -324,6 +389,7 @@ void CheckMatrixOps(const KernelTable& table, CheckReport* report) {
   for (const Type type : quant::kWeightTypes) {
     const int64_t block = quant::Traits(type).block_values;
     const int64_t k = block == 1 ? 45 : block * 3;
+    CheckPackedGather(table, type, block * 11, report);
     for (const int64_t tokens : {1, 2, 7, 120}) {
       CheckMoe(table, type, k, tokens, 1, report);
       CheckMoe(table, type, k, tokens, 3, report);

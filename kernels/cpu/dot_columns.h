@@ -13,7 +13,8 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 struct WeightRows {
   quant::Type type;
   const std::byte* data;  // row 0
-  int64_t stride;         // bytes from row to row
+  int64_t stride;         // bytes from row to row, or from group to group
+  bool packed;
   int64_t k;              // values in a row
   const float* bias;      // by row, or null
 };
@@ -34,6 +35,7 @@ void DotColumns(const WeightRows& weights, const Columns& columns, Range rows);
 
 // The same for the types of one kind.
 void DotQuantizedColumns(const WeightRows& weights, const Columns& columns, Range rows);
+void DotPackedColumns(const WeightRows& weights, const Columns& columns, Range rows);
 void DotFloatColumns(const WeightRows& weights, const Columns& columns, Range rows);
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -180,7 +180,7 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
     MultiplyColumns(tile, k, n, columns, sums);
   }
   for (int c = 0; c < columns.count; ++c) {
-    FinishRows(JoinClasses(sums[c]), weights.bias, first, count, columns.y[c]);
+    FinishRows(JoinClasses(sums[c]), weights.bias, first, {first, first + count}, columns.y[c]);
   }
 }
 

@@ -7,14 +7,10 @@
 #include "kernels/cpu/chunk_tile.h"
 #include "kernels/cpu/dot_columns.h"
 #include "kernels/cpu/finish.h"
+#include "kernels/cpu/transpose.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
-
-// From here on unpacking into a tile pays.
-constexpr int kTileMinColumns = 4;
-// Columns that share the loads of a tile's weights.
-constexpr int kGroupColumns = 4;
 
 template <Type kType>
 void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
@@ -27,26 +23,67 @@ void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
   }
 }
 
-constexpr FormatTraits WithoutOffset(FormatTraits traits) {
-  traits.offset = 0;
-  return traits;
+template <int N>
+TRINE_INLINE U32<N / 4> AsWords(Vec<uint8_t, N> x) {
+  if constexpr (U32<N / 4>::kIsNative) {
+    return {(typename U32<N / 4>::Raw)x.v};
+  } else {
+    return {AsWords(x.lo), AsWords(x.hi)};
+  }
 }
 
-// All columns by a tile that begins at their chunk `first_chunk`.
+// One vector of each of eight rows, its lanes being classes, into rows [row, row + 8) of a tile.
+TRINE_INLINE void StoreClasses(F32x8 (&rows)[8], int t, int row, TileOfFloats& tile) {
+  Transpose(rows);
+  for (int j = 0; j < kTileClasses; ++j) Store(rows[j], &tile[j][t][row]);
+}
+
 template <FormatTraits kTraits>
-void MultiplyColumns(const ChunkTile& tile, int64_t first_chunk, int count, int offset,
-                     const Columns& columns, TileSums* sums) {
-  const ActivationChunk* x[kMaxColumns];
-  for (int c = 0; c < columns.count; ++c) x[c] = columns.chunks[c] + first_chunk;
-  int c = 0;
-  for (; c + kGroupColumns <= columns.count; c += kGroupColumns) {
-    MultiplyTile<kTraits, kGroupColumns>(tile, count, offset, x + c, sums + c);
+TRINE_INLINE void StoreChunks(const Chunk (&chunks)[8], TileBytesAre bytes, int t, int row,
+                              ChunkTile* tile) {
+  const int offset = bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0;
+  for (int j = 0; j < kTileClasses; ++j) {
+    U32x8 words[8];
+    for (int r = 0; r < 8; ++r) words[r] = AsWords(chunks[r].q[j] - SplatByte(offset));
+    Transpose(words);
+    for (int i = 0; i < 8; ++i) {
+      __builtin_memcpy(&tile->q[j][t][i][4 * row], &words[i], sizeof(words[i]));
+    }
   }
-  if (c + 2 <= columns.count) {
-    MultiplyTile<kTraits, 2>(tile, count, offset, x + c, sums + c);
-    c += 2;
+  F32x8 floats[8];
+  for (int r = 0; r < 8; ++r) floats[r] = chunks[r].d;
+  StoreClasses(floats, t, row, tile->d);
+  if constexpr (kTraits.minimums != Minimums::kNone) {
+    for (int r = 0; r < 8; ++r) floats[r] = chunks[r].dmin;
+    StoreClasses(floats, t, row, tile->dmin);
   }
-  if (c < columns.count) MultiplyTile<kTraits, 1>(tile, count, offset, x + c, sums + c);
+  constexpr int kScales = kTraits.scales == Scales::kHalf    ? 2
+                          : kTraits.scales == Scales::kBlock ? 1
+                                                             : 0;
+  constexpr int kMins = kTraits.minimums == Minimums::kHalf    ? 2
+                        : kTraits.minimums == Minimums::kBlock ? 1
+                                                               : 0;
+  for (int h = 0; h < kScales; ++h) {
+    for (int r = 0; r < 8; ++r) floats[r] = Convert<float>(chunks[r].scale[h]);
+    StoreClasses(floats, t, row, tile->scale[h]);
+  }
+  for (int h = 0; h < kMins; ++h) {
+    for (int r = 0; r < 8; ++r) floats[r] = Convert<float>(chunks[r].min[h]);
+    StoreClasses(floats, t, row, tile->min[h]);
+  }
+}
+
+// Chunks [first, first + count) of kTileRows rows.
+template <Type kType>
+void FillTile(const std::byte* const* rows, int64_t k, TileBytesAre bytes, int64_t first, int count,
+              ChunkTile* tile) {
+  for (int row = 0; row < kTileRows; row += 8) {
+    for (int t = 0; t < count; ++t) {
+      Chunk chunks[8];
+      for (int r = 0; r < 8; ++r) ReadChunk<kType>(rows[row + r], first + t, k, &chunks[r]);
+      StoreChunks<Format<kType>::kTraits>(chunks, bytes, t, row, tile);
+    }
+  }
 }
 
 // Rows [first, first + count), count <= kTileRows.
@@ -56,20 +93,18 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
   for (int r = 0; r < kTileRows; ++r) {  // lanes without a row of their own repeat the last
     rows[r] = weights.data + (first + (r < count ? r : count - 1)) * weights.stride;
   }
+  const TileBytesAre bytes = WantedBytes(columns);
   ChunkTile tile;
-  TileSums sums[kMaxColumns];
-  __builtin_memset(sums, 0, static_cast<size_t>(columns.count) * sizeof(TileSums));
+  TileSums sums[kPaddedColumns];
+  __builtin_memset(sums, 0, sizeof(sums));
   const int64_t chunks = ActivationChunks(weights.k);
   for (int64_t chunk = 0; chunk < chunks; chunk += kTileChunks) {
     const int64_t left = chunks - chunk;
     const int n = static_cast<int>(left < kTileChunks ? left : kTileChunks);
-    FillTile<kType>(rows, weights.k, chunk, n, &tile);
-    constexpr FormatTraits kTraits = Format<kType>::kTraits;
-    MultiplyColumns<WithoutOffset(kTraits)>(tile, chunk, n, OffsetOf(kTraits), columns, sums);
+    FillTile<kType>(rows, weights.k, bytes, chunk, n, &tile);
+    MultiplyTile(tile, Format<kType>::kTraits, bytes, n, chunk, columns, sums);
   }
-  for (int c = 0; c < columns.count; ++c) {
-    FinishRows(JoinClasses(sums[c]), weights.bias, first, count, columns.y[c]);
-  }
+  FinishTile(sums, weights, first, {first, first + count}, columns);
 }
 
 template <Type kType>

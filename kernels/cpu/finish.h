@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/int8_dot.h"
+#include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/cpu/vec_math.h"
 
@@ -16,17 +17,19 @@ TRINE_INLINE float Finish(float dot, const float* bias, int64_t row) {
   return bias ? Canon(Canon(dot) + bias[row]) : Canon(dot);
 }
 
-// Rows [first, first + count) of a tile, count <= kTileRows.
-TRINE_INLINE void FinishRows(TileFloats dots, const float* bias, int64_t first, int count,
-                             float* y) {
-  dots = Canon(dots);
-  if (count == kTileRows) {
-    if (bias) dots = Canon(dots + Load<kTileRows>(bias + first));
-    Store(dots, y + first);
-  } else {
-    if (bias) dots = Canon(dots + LoadPartial<kTileRows>(bias + first, count));
-    StorePartial(dots, y + first, count);
+// Those of N rows, the first of which is `first`, that are wanted.
+template <int N>
+TRINE_INLINE void FinishRows(F32<N> dots, const float* bias, int64_t first, Range wanted, float* y) {
+  if (first >= wanted.begin && first + N <= wanted.end) {
+    dots = Canon(dots);
+    if (bias) dots = Canon(dots + Load<N>(bias + first));
+    return Store(dots, y + first);
   }
+  float lanes[N];
+  Store(dots, lanes);
+  const int64_t begin = first > wanted.begin ? first : wanted.begin;
+  const int64_t end = first + N < wanted.end ? first + N : wanted.end;
+  for (int64_t row = begin; row < end; ++row) y[row] = Finish(lanes[row - first], bias, row);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "kernels/cpu/gather_packed.h"
 #include "kernels/cpu/map_row.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/row_readers.h"
@@ -58,7 +59,11 @@ void GatherRows(const View& table, const View& ids, const View& dst, Range rows)
       __builtin_memset(y, 0, static_cast<size_t>(k) * sizeof(float));
       continue;
     }
-    DecodeRow(table.type, BytesAt(table, id), k, y);
+    if (table.packed) {
+      DecodePackedRow(table, id, y);
+    } else {
+      DecodeRow(table.type, BytesAt(table, id), k, y);
+    }
   }
 }
 

@@ -66,6 +66,16 @@ TRINE_INLINE I32x16 WidenBytes(const int8_t* from, I32x16) {
   return {{{vmovl_s16(vget_low_s16(low))}, {vmovl_high_s16(low)}},
           {{vmovl_s16(vget_low_s16(high))}, {vmovl_high_s16(high)}}};
 }
+TRINE_INLINE I32x4 WidenBytes(const int8_t* from, I32x4) {
+  uint32_t four;
+  __builtin_memcpy(&four, from, sizeof(four));
+  const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(four));
+  return {vmovl_s16(vget_low_s16(vmovl_s8(bytes)))};
+}
+TRINE_INLINE I32x8 WidenBytes(const int8_t* from, I32x8) {
+  const int16x8_t words = vmovl_s8(vld1_s8(from));
+  return {{vmovl_s16(vget_low_s16(words))}, {vmovl_high_s16(words)}};
+}
 TRINE_INLINE U32x4 WidenHalves(const uint16_t* from, U32x4) { return {vmovl_u16(vld1_u16(from))}; }
 
 #else
@@ -215,12 +225,17 @@ TRINE_INLINE void StoreBf16(F32<N> x, uint16_t* to) {
 }
 
 template <int N>
-TRINE_INLINE F32<N> LoadI8(const int8_t* from) {
-  if constexpr (N == kWidenedBytes) {
-    return Convert<float>(WidenBytes(from, I32<N>()));
+TRINE_INLINE I32<N> LoadI8AsInts(const int8_t* from) {
+  if constexpr (N <= kWidenedBytes) {
+    return WidenBytes(from, I32<N>());
   } else {
-    return {LoadI8<N / 2>(from), LoadI8<N / 2>(from + N / 2)};
+    return {LoadI8AsInts<N / 2>(from), LoadI8AsInts<N / 2>(from + N / 2)};
   }
+}
+
+template <int N>
+TRINE_INLINE F32<N> LoadI8(const int8_t* from) {
+  return Convert<float>(LoadI8AsInts<N>(from));
 }
 
 }  // namespace

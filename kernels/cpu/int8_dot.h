@@ -41,11 +41,29 @@ constexpr int kSignedOffset = 128;
 constexpr int kSignedOffset = 0;
 #endif
 
-// Rows of a tile: what one accumulator holds, or two where registers are short.
+// Rows of a tile, or of a group of packed weights.
 constexpr int kTileRows = kNativeLanes == 16 ? 16 : 8;
-using TileBytes = Vec<uint8_t, 4 * kTileRows>;  // four weights of each row
-using TileInts = I32<kTileRows>;
 using TileFloats = F32<kTileRows>;
+
+// A slice: those of them whose sums one register holds.
+constexpr int kSliceRows = kNativeLanes;
+constexpr int kSlices = kTileRows / kSliceRows;
+using SliceBytes = Vec<uint8_t, 4 * kSliceRows>;  // four weights of each row
+using SliceInts = I32<kSliceRows>;
+using SliceFloats = F32<kSliceRows>;
+
+// Sums of products that begin at the bits of 1.5 * 2^23 are the bits of that float plus the sum, up
+// to 2^22 either way: a subtraction then makes a float of it, for less than a conversion costs. No
+// block's sum is as large: 32 * 128 * 127 at most, and with an offset still to be taken back, of 128,
+// three times that.
+constexpr int32_t kSumBits = 0x4b400000;
+TRINE_INLINE SliceFloats SumsToFloats(SliceInts sums) {
+  return BitCast<float>(sums) - Splat<kSliceRows>(12582912.0f);
+}
+
+// The order of packed weights: their groups' rows, and whether signed bytes are offset. (The version
+// in the low bits changes with packed_format.h.)
+constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | 1;
 
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.
 struct HalfSums {
@@ -101,7 +119,7 @@ TRINE_INLINE I32x8 BlockDots(const U8x32 (&w)[8], const int8_t* a) {
 
 // Adds to each row's lane the products of its 16 weights, four to a vector, with 16 activations.
 template <bool kSigned>
-TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* a, TileInts* acc) {
+TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* a, SliceInts* acc) {
   TRINE_UNROLL
   for (int i = 0; i < 4; ++i) {
     int32_t four;
@@ -113,7 +131,7 @@ TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* a, TileInts* acc)
     const __m256i sum =
         DotFours<kSigned>((__m256i)acc->v, (__m256i)w[i].v, _mm256_set1_epi32(four));
 #endif
-    acc->v = (TileInts::Raw)sum;
+    acc->v = (SliceInts::Raw)sum;
   }
 }
 
@@ -148,14 +166,12 @@ TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* a) {
 }
 
 template <bool kSigned>
-TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* a, TileInts* acc) {
+TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* a, SliceInts* acc) {
   TRINE_UNROLL
   for (int i = 0; i < 4; ++i) {
     int32_t four;
     __builtin_memcpy(&four, a + 4 * i, sizeof(four));
-    const Ints fours = _mm_set1_epi32(four);
-    acc->lo.v = (I32x4::Raw)DotFours<kSigned>((Ints)acc->lo.v, (Ints)w[i].lo.v, fours);
-    acc->hi.v = (I32x4::Raw)DotFours<kSigned>((Ints)acc->hi.v, (Ints)w[i].hi.v, fours);
+    acc->v = (I32x4::Raw)DotFours<kSigned>((Ints)acc->v, (Ints)w[i].v, _mm_set1_epi32(four));
   }
 }
 
@@ -180,19 +196,13 @@ TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* a) {
   return vdotq_s32(acc, AsSigned(w), vld1q_s8(a));
 }
 
-template <int kLane>
-TRINE_INLINE void DotLane(TileBytes w, int8x16_t a, TileInts* acc) {
-  acc->lo.v = vdotq_laneq_s32(acc->lo.v, AsSigned(w.lo), a, kLane);
-  acc->hi.v = vdotq_laneq_s32(acc->hi.v, AsSigned(w.hi), a, kLane);
-}
-
 template <bool kSigned>
-TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* from, TileInts* acc) {
+TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts* acc) {
   const int8x16_t a = vld1q_s8(from);
-  DotLane<0>(w[0], a, acc);
-  DotLane<1>(w[1], a, acc);
-  DotLane<2>(w[2], a, acc);
-  DotLane<3>(w[3], a, acc);
+  acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[0]), a, 0);
+  acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[1]), a, 1);
+  acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[2]), a, 2);
+  acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[3]), a, 3);
 }
 
 #else
@@ -218,17 +228,14 @@ TRINE_INLINE int32x4_t DotEight(int32x4_t acc, int8x16_t w0, int8x8_t a0, int8x1
 }
 
 template <bool kSigned>
-TRINE_INLINE void Dot16(const TileBytes (&w)[4], const int8_t* from, TileInts* acc) {
+TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts* acc) {
   const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(from));
   const int8x8_t fours[4] = {
       vreinterpret_s8_s32(vdup_laneq_s32(a, 0)), vreinterpret_s8_s32(vdup_laneq_s32(a, 1)),
       vreinterpret_s8_s32(vdup_laneq_s32(a, 2)), vreinterpret_s8_s32(vdup_laneq_s32(a, 3))};
   TRINE_UNROLL
   for (int i = 0; i < 4; i += 2) {
-    acc->lo.v =
-        DotEight(acc->lo.v, AsSigned(w[i].lo), fours[i], AsSigned(w[i + 1].lo), fours[i + 1]);
-    acc->hi.v =
-        DotEight(acc->hi.v, AsSigned(w[i].hi), fours[i], AsSigned(w[i + 1].hi), fours[i + 1]);
+    acc->v = DotEight(acc->v, AsSigned(w[i]), fours[i], AsSigned(w[i + 1]), fours[i + 1]);
   }
 }
 

@@ -49,13 +49,33 @@ View MakeView(Type type, int64_t inner, int64_t rows, std::vector<std::byte>* by
   return view;
 }
 
+// The same weights in the level's own order, in `bytes`.
+View Packed(const KernelTable& table, const View& plain, std::vector<std::byte>* bytes) {
+  const PackedShape shape = table.packed_shape(plain.type, plain.dims[0]);
+  const int64_t groups = plain.dims[1] / shape.group_rows;
+  bytes->resize(static_cast<size_t>(groups * shape.group_bytes + kPackedAlignment));
+  View view = plain;
+  view.packed = true;
+  view.data = bytes->data() + (-reinterpret_cast<uintptr_t>(bytes->data()) & 63);
+  view.strides[1] = shape.group_bytes;
+  for (int64_t g = 0; g < groups; ++g) {
+    const PlainRows rows = {plain.type, plain.dims[0],
+                            plain.data + g * shape.group_rows * plain.strides[1],
+                            plain.strides[1], shape.group_rows};
+    table.pack(rows, view.data + g * shape.group_bytes);
+  }
+  return view;
+}
+
 void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Shape shape,
-               int64_t columns) {
+               int64_t columns, bool packed) {
   quant::Random random(1);
   std::vector<std::byte> w_bytes, x_bytes, y_bytes;
   View w = MakeView(type, shape.k, shape.n, &w_bytes);
   w_bytes = quant::RandomWeights(type, shape.k * shape.n, false, &random);
   w.data = w_bytes.data();
+  std::vector<std::byte> packed_bytes;
+  if (packed) w = Packed(table, w, &packed_bytes);
   const View x = MakeView(Type::kF32, shape.k, columns, &x_bytes);
   const View y = MakeView(Type::kF32, shape.n, columns, &y_bytes);
   for (size_t i = 0; i < x_bytes.size() / sizeof(float); ++i) {
@@ -74,18 +94,42 @@ void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Sha
   state.SetItemsProcessed(state.iterations() * shape.k * shape.n * columns);
 }
 
+void RunPack(benchmark::State& state, const KernelTable& table, Type type, Shape shape) {
+  quant::Random random(1);
+  std::vector<std::byte> plain_bytes, packed_bytes;
+  View plain = MakeView(type, shape.k, shape.n, &plain_bytes);
+  plain_bytes = quant::RandomWeights(type, shape.k * shape.n, false, &random);
+  plain.data = plain_bytes.data();
+  for (auto _ : state) benchmark::DoNotOptimize(Packed(table, plain, &packed_bytes));
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(plain_bytes.size()));
+}
+
+// decode/LEVEL/TYPE/SHAPE, with "packed/" in front of the type for the level's own order.
 void Register(const Level& level) {
   const bool is_reference = level.table == &kReferenceLevel;
   for (const Shape& shape : kShapes) {
     for (const Type type : kTypes) {
+      const std::string of = std::string("/") + level.name + "/";
+      const std::string what = std::string(quant::Traits(type).name) + "/" + shape.name;
+      const bool packs = level.table->packed_shape(type, shape.k).group_rows != 0;
+      const auto add = [](const std::string& name, auto run) {
+        benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMicrosecond);
+      };
       for (const int64_t columns : {1, 512}) {
         Shape sized = shape;
         if (is_reference && columns > 1) sized.n = 16;
-        const std::string name = std::string(columns == 1 ? "decode/" : "prefill/") + level.name +
-                                 "/" + quant::Traits(type).name + "/" + shape.name;
-        benchmark::RegisterBenchmark(name.c_str(), [=, &level](benchmark::State& state) {
-          RunMatmul(state, *level.table, type, sized, columns);
-        })->Unit(benchmark::kMicrosecond);
+        for (const bool packed : {false, true}) {
+          if (packed && !packs) continue;
+          add((columns == 1 ? "decode" : "prefill") + of + (packed ? "packed/" : "") + what,
+              [=, &level](benchmark::State& state) {
+                RunMatmul(state, *level.table, type, sized, columns, packed);
+              });
+        }
+      }
+      if (packs) {
+        add("pack" + of + what, [=, &level](benchmark::State& state) {
+          RunPack(state, *level.table, type, shape);
+        });
       }
     }
   }

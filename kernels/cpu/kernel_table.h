@@ -10,6 +10,7 @@
 #define TRINE_KERNELS_CPU_KERNEL_TABLE_H_
 
 #include "kernels/cpu/activations.h"
+#include "kernels/cpu/packed.h"
 #include "kernels/reference/ops.h"
 
 namespace trine::cpu_kernels {
@@ -36,6 +37,12 @@ struct KernelTable {
   decltype(&reference::MoeRoute) moe_route;
   decltype(&reference::MoeCombine) moe_combine;
   decltype(&reference::TopK) top_k;
+
+  // Weights in the level's own order: what matmul, moe_matmul and gather_rows take beside plain
+  // ones. Levels of one `packing` have one order; 0: the level has none.
+  uint32_t packing;
+  PackedShape (*packed_shape)(quant::Type type, int64_t k);
+  void (*pack)(const PlainRows& rows, std::byte* group);
 
   // Chunk c of row r of x [k, ...] goes to chunks[r * ActivationChunks(k) + c]. `range` counts
   // chunks, so that several workers can share one row.

@@ -13,6 +13,7 @@ TRINE_DECLARE_LEVEL(baseline)
 TRINE_DECLARE_LEVEL(avx2)
 TRINE_DECLARE_LEVEL(avxvnni)
 TRINE_DECLARE_LEVEL(avx512)
+TRINE_DECLARE_LEVEL(amx)
 
 namespace {
 
@@ -29,7 +30,7 @@ constexpr const char* kAmx[] = {"sse4.2",   "bmi2",        "avx",      "f16c",  
 constexpr Level kLevels[] = {
     {"reference", {}, &kReferenceLevel, true},   {"baseline", kBaseline, &baseline::kTable, false},
     {"avx2", kAvx2, &avx2::kTable, false},       {"avxvnni", kAvxVnni, &avxvnni::kTable, false},
-    {"avx512", kAvx512, &avx512::kTable, false}, {"amx", kAmx, &avx512::kTable, true},
+    {"avx512", kAvx512, &avx512::kTable, false}, {"amx", kAmx, &amx::kTable, false},
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
             const View& dst, Range features) {
-  const WeightRows weights = {w.type, w.data, w.strides[1], w.dims[0],
+  const WeightRows weights = {w.type, w.data, w.strides[1], w.packed, w.dims[0],
                               bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
   Columns columns;
@@ -24,6 +24,7 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
 }
 
 void DotColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+  if (weights.packed) return DotPackedColumns(weights, columns, rows);
   switch (weights.type) {
     case quant::Type::kF32:
     case quant::Type::kF16:

@@ -6,6 +6,9 @@
 namespace trine::cpu_kernels {
 namespace {
 
+PackedShape ShapeOfPacked(quant::Type, int64_t) { return {}; }
+void Pack(const PlainRows&, std::byte*) {}
+
 void QuantizeActivations(const View&, ActivationChunk*, Range) {}
 
 void Matmul(const View& w, const View& x, const ActivationChunk*, const View* bias, const View& dst,
@@ -38,6 +41,9 @@ constinit const KernelTable kReferenceLevel = {
     .moe_route = reference::MoeRoute,
     .moe_combine = reference::MoeCombine,
     .top_k = reference::TopK,
+    .packing = 0,
+    .packed_shape = ShapeOfPacked,
+    .pack = Pack,
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,

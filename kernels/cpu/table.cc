@@ -1,5 +1,6 @@
 // The table of one level. Constant data: reading it runs none of the level's instructions.
 
+#include "kernels/cpu/int8_dot.h"
 #include "kernels/cpu/ops.h"
 
 #define TRINE_TEXT_OF(x) #x
@@ -26,6 +27,9 @@ constinit const KernelTable kTable = {
     .moe_route = reference::MoeRoute,
     .moe_combine = reference::MoeCombine,
     .top_k = reference::TopK,
+    .packing = kPacking,
+    .packed_shape = ShapeOfPacked,
+    .pack = Pack,
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,

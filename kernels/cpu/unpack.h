@@ -13,6 +13,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/format_traits.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/int8_dot.h"
 #include "kernels/cpu/vec.h"
@@ -28,18 +29,6 @@ struct Chunk {
   F32x8 d, dmin;
   I32x8 scale[2];  // [0] alone for scales of whole blocks, else those of first and of last halves
   I32x8 min[2];    // likewise
-};
-
-// What an integer scale belongs to.
-enum class Scales { kNone, kBlock, kHalf };
-// Likewise for a minimum. kAdded: Q4_1 and Q5_1, whose min is -1.
-enum class Minimums { kNone, kAdded, kBlock, kHalf };
-
-struct FormatTraits {
-  Scales scales = Scales::kNone;
-  Minimums minimums = Minimums::kNone;
-  bool is_signed = false;  // bytes are signed weights, plus kSignedOffset
-  int offset = 0;          // of unsigned bytes
 };
 
 constexpr int OffsetOf(FormatTraits traits) {
@@ -254,10 +243,11 @@ struct Format<Type::kIQ4_NL> {
   TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
     TRINE_UNROLL
     for (int b = 0; b < 8; ++b) {
-      out->q[b] = FromSigned(Lookup(kIq4Bytes, Nibbles(blocks[b].nibbles)));
+      out->q[b] = FromSigned(Lookup(kIq4Bytes, Indices(blocks, b)));
     }
     out->d = ScalesOf(blocks);
   }
+  TRINE_INLINE U8x32 Indices(const Block* blocks, int b) { return Nibbles(blocks[b].nibbles); }
 };
 
 // quant::kMxfp4Values plus the offset of 12.
@@ -272,7 +262,7 @@ struct Format<Type::kMXFP4> {
     uint64_t exponents = 0;
     TRINE_UNROLL
     for (int b = 0; b < 8; ++b) {
-      out->q[b] = Lookup(kMxfp4Bytes, Nibbles(blocks[b].nibbles));
+      out->q[b] = Lookup(kMxfp4Bytes, Indices(blocks, b));
       exponents |= static_cast<uint64_t>(blocks[b].e) << (8 * b);
     }
     // 2^(e - 128) has the biased exponent e - 1.
@@ -281,6 +271,7 @@ struct Format<Type::kMXFP4> {
     const I32x8 e = Max(Min(WidenBytes(exponents), most), least);
     out->d = BitCast<float>((e - Splat<8>(1)) << 23);
   }
+  TRINE_INLINE U8x32 Indices(const Block* blocks, int b) { return Nibbles(blocks[b].nibbles); }
 };
 
 // --- Formats of 256-value blocks
@@ -388,13 +379,14 @@ struct Format<Type::kIQ4_XS> {
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     TRINE_UNROLL
     for (int b = 0; b < 8; ++b) {
-      out->q[b] = FromSigned(Lookup(kIq4Bytes, Nibbles(block->q + 16 * b)));
+      out->q[b] = FromSigned(Lookup(kIq4Bytes, Indices(block, b)));
     }
     const uint64_t scales = SpreadFours(Word(block->scales_low)) | SpreadTwos(block->scales_high)
                                                                        << 4;
     out->scale[0] = WidenBytes(scales) - Splat<8>(32);
     out->d = SplatF16(block->d);
   }
+  TRINE_INLINE U8x32 Indices(const Block* block, int b) { return Nibbles(block->q + 16 * b); }
 };
 
 // The base-3 digit that a byte's three-fold carries out of it: 0 up to 85, 1 up to 170, 2 beyond.

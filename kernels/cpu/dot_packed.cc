@@ -1,0 +1,111 @@
+// Rows of packed weights by columns of quantised activations.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/chunk_tile.h"
+#include "kernels/cpu/dot_columns.h"
+#include "kernels/cpu/finish.h"
+#include "kernels/cpu/packed_dot.h"
+#include "kernels/cpu/packed_format.h"
+#include "kernels/cpu/with_packed.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+template <Type kType, int kColumns>
+void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+  PackedColumn<kType> prepared[kColumns];
+  for (int c = 0; c < kColumns; ++c) {
+    PackedColumn<kType>::Set(columns.chunks[c], ActivationChunks(weights.k), &prepared[c]);
+  }
+  const int64_t blocks = weights.k / quant::kGroupValues;
+  for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
+    const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
+    SliceFloats dots[kColumns][kSlices];
+    DotGroup<kType, kColumns>(group, blocks, prepared, dots);
+    for (int c = 0; c < kColumns; ++c) {
+      for (int i = 0; i < kSlices; ++i) {
+        FinishRows(dots[c][i], weights.bias, g * kTileRows + i * kSliceRows, rows, columns.y[c]);
+      }
+    }
+  }
+}
+
+// Chunks [first, first + count) of a group. Missing blocks of the last one are zeros.
+template <Type kType>
+void FillTile(const uint8_t* group, int64_t k, TileBytesAre bytes, int64_t first, int count,
+              ChunkTile* tile) {
+  using P = Packed<kType>;
+  constexpr FormatTraits kTraits = P::kTraits;
+  const SliceBytes offset =
+      SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
+  for (int t = 0; t < count; ++t) {
+    const int64_t left = k / quant::kGroupValues - (first + t) * quant::kSuperGroups;
+    const int blocks = static_cast<int>(left < quant::kSuperGroups ? left : quant::kSuperGroups);
+    const uint8_t* chunk = group + (first + t) * P::ChunkBytes(quant::kSuperGroups);
+    for (int j = 0; j < blocks; ++j) {
+      const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
+      for (int row = 0; row < kTileRows; row += kSliceRows) {
+        SliceBytes w[4];
+        LoadHalf<kType, 0>(block + 4 * row, w);
+        for (int i = 0; i < 4; ++i) Store(w[i] - offset, &tile->q[j][t][i][4 * row]);
+        LoadHalf<kType, 1>(block + 4 * row, w);
+        for (int i = 0; i < 4; ++i) Store(w[i] - offset, &tile->q[j][t][4 + i][4 * row]);
+        const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
+        Store(s.d, &tile->d[j][t][row]);
+        if constexpr (kTraits.minimums != Minimums::kNone) Store(s.dmin, &tile->dmin[j][t][row]);
+        for (int h = 0; h < P::kScales; ++h) Store(s.scale[h], &tile->scale[h][j][t][row]);
+        if constexpr (P::kHasMins) Store(s.min, &tile->min[0][j][t][row]);
+      }
+    }
+    // Zeros by the zeros that fill up the activations: terms of +0 or -0.
+    for (int j = blocks; j < kTileClasses; ++j) {
+      __builtin_memset(tile->q[j][t], 0, sizeof(tile->q[j][t]));
+      Store(Splat<kTileRows>(0.0f), tile->d[j][t]);
+      Store(Splat<kTileRows>(0.0f), tile->dmin[j][t]);
+    }
+  }
+}
+
+template <Type kType>
+void DotManyColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+  const TileBytesAre bytes = WantedBytes(columns);
+  const int64_t chunks = ActivationChunks(weights.k);
+  ChunkTile tile;
+  TileSums sums[kPaddedColumns];
+  for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
+    const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
+    __builtin_memset(sums, 0, sizeof(sums));
+    for (int64_t chunk = 0; chunk < chunks; chunk += kTileChunks) {
+      const int64_t left = chunks - chunk;
+      const int n = static_cast<int>(left < kTileChunks ? left : kTileChunks);
+      FillTile<kType>(group, weights.k, bytes, chunk, n, &tile);
+      MultiplyTile(tile, Packed<kType>::kTraits, bytes, n, chunk, columns, sums);
+    }
+    FinishTile(sums, weights, g * kTileRows, rows, columns);
+  }
+}
+
+template <Type kType>
+void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
+  switch (columns.count) {
+    case 1:
+      return DotFewColumns<kType, 1>(weights, columns, rows);
+    case 2:
+      return DotFewColumns<kType, 2>(weights, columns, rows);
+    case 3:
+      return DotFewColumns<kType, 3>(weights, columns, rows);
+    default:
+      return DotManyColumns<kType>(weights, columns, rows);
+  }
+}
+
+}  // namespace
+
+void DotPackedColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+  if (rows.begin >= rows.end) return;
+  WithPackedType(weights.type, [&]<Type kType>() { Dot<kType>(weights, columns, rows); });
+}
+
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -1,0 +1,149 @@
+// Groups of packed weights by few columns: a block's values go from memory through registers into
+// the sums of its class, every row in a lane of its own.
+
+#ifndef TRINE_KERNELS_CPU_PACKED_DOT_H_
+#define TRINE_KERNELS_CPU_PACKED_DOT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/activations.h"
+#include "kernels/cpu/packed.h"
+#include "kernels/cpu/packed_format.h"
+#include "kernels/cpu/vec.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+constexpr int kSumClasses = quant::kSuperGroups;
+
+// A column of activations, with what the integer sums of its blocks begin with: kSumBits, and an
+// unsigned format's offset taken back. By chunk, half (where the halves of a block have scales of their own)
+// and block.
+template <Type kType>
+struct PackedColumn {
+  static constexpr int kOffset = OffsetOf(Packed<kType>::kTraits);
+  static constexpr bool kHalves = Packed<kType>::kTraits.scales == Scales::kHalf;
+  static constexpr int kStarts = kHalves ? 2 : 1;
+
+  const ActivationChunk* x;
+  int32_t start[kOffset == 0 ? 1 : kMaxPackedValues / quant::kSuperValues][kStarts][kSumClasses];
+
+  TRINE_INLINE void Set(const ActivationChunk* x, int64_t chunks, PackedColumn* column) {
+    column->x = x;
+    if constexpr (kOffset != 0) {
+      for (int64_t t = 0; t < chunks; ++t) {
+        for (int h = 0; h < kStarts; ++h) {
+          const int32_t* sums = kHalves ? x[t].half_sum[h] : x[t].sum;
+          Store(Splat<8>(kSumBits) - Splat<8>(kOffset) * Load<8>(sums), column->start[t][h]);
+        }
+      }
+    }
+  }
+  TRINE_INLINE SliceInts Start(const PackedColumn& column, int64_t t, int h, int j) {
+    if constexpr (kOffset == 0) return Splat<kSliceRows>(kSumBits);
+    return Splat<kSliceRows>(column.start[t][h][j]);
+  }
+};
+
+// I of docs/numerics.md, as a float, of a block and block j of chunk t of each column.
+template <Type kType, int kColumns>
+TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
+                             const PackedColumn<kType>* columns, int64_t t, int j,
+                             SliceFloats* scaled) {
+  using Column = PackedColumn<kType>;
+  constexpr bool kSigned = Packed<kType>::kTraits.is_signed;
+  SliceInts dots[kColumns];
+  SliceBytes w[4];
+  LoadHalf<kType, 0>(block, w);
+  for (int c = 0; c < kColumns; ++c) {
+    dots[c] = Column::Start(columns[c], t, 0, j);
+    Dot16<kSigned>(w, columns[c].x[t].q + quant::kGroupValues * j, &dots[c]);
+    if constexpr (Column::kHalves) {
+      scaled[c] = SumsToFloats(dots[c]) * s.scale[0];
+      dots[c] = Column::Start(columns[c], t, 1, j);
+    }
+  }
+  LoadHalf<kType, 1>(block, w);
+  for (int c = 0; c < kColumns; ++c) {
+    Dot16<kSigned>(w, columns[c].x[t].q + quant::kGroupValues * j + 16, &dots[c]);
+    const SliceFloats sums = SumsToFloats(dots[c]);
+    if constexpr (Column::kHalves) {
+      scaled[c] = scaled[c] + sums * s.scale[1];
+    } else {
+      scaled[c] = Packed<kType>::kScales == 1 ? sums * s.scale[0] : sums;
+    }
+  }
+}
+
+// The sums of a group, by column, class and slice.
+template <int kColumns>
+using GroupSums = SliceFloats[kColumns][kSumClasses][kSlices];
+
+// One term per row and column, added to the sums of class j.
+template <Type kType, int kColumns>
+TRINE_INLINE void AddTerms(const uint8_t* chunk, int blocks, const PackedColumn<kType>* columns,
+                           int64_t t, int j, GroupSums<kColumns>& sums) {
+  using P = Packed<kType>;
+  const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
+  TRINE_UNROLL
+  for (int i = 0; i < kSlices; ++i) {
+    const int row = i * kSliceRows;
+    const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
+    SliceFloats scaled[kColumns];
+    PackedDots<kType, kColumns>(block + 4 * row, s, columns, t, j, scaled);
+    for (int c = 0; c < kColumns; ++c) {
+      const ActivationChunk& x = columns[c].x[t];
+      const SliceFloats d_a = Splat<kSliceRows>(x.d[j]);
+      SliceFloats terms = (s.d * d_a) * scaled[c];
+      if constexpr (P::kTraits.minimums == Minimums::kBlock) {
+        const SliceFloats sum = Splat<kSliceRows>(static_cast<float>(x.sum[j]));
+        terms = terms - (s.dmin * d_a) * (s.min * sum);
+      } else if constexpr (P::kTraits.minimums == Minimums::kAdded) {
+        const SliceFloats sum = Splat<kSliceRows>(static_cast<float>(-x.sum[j]));
+        terms = terms - (s.dmin * d_a) * sum;
+      }
+      sums[c][j][i] += terms;
+    }
+  }
+}
+
+// A group of `blocks` blocks to a row by kColumns columns; dots by column and slice.
+template <Type kType, int kColumns>
+TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks,
+                           const PackedColumn<kType>* columns,
+                           SliceFloats (&dots)[kColumns][kSlices]) {
+  GroupSums<kColumns> sums;
+  for (int c = 0; c < kColumns; ++c) {
+    TRINE_UNROLL
+    for (int j = 0; j < kSumClasses; ++j) {
+      for (int i = 0; i < kSlices; ++i) sums[c][j][i] = Splat<kSliceRows>(0.0f);
+    }
+  }
+  const int64_t whole = blocks / kSumClasses;
+  const int rest = static_cast<int>(blocks % kSumClasses);
+  for (int64_t t = 0; t < whole; ++t) {
+    TRINE_UNROLL
+    for (int j = 0; j < kSumClasses; ++j) {
+      AddTerms<kType, kColumns>(chunk, kSumClasses, columns, t, j, sums);
+    }
+    chunk += Packed<kType>::ChunkBytes(kSumClasses);
+  }
+  if constexpr (Format<kType>::kBlockValues == quant::kGroupValues) {
+    TRINE_UNROLL
+    for (int j = 0; j < kSumClasses - 1; ++j) {
+      if (j < rest) AddTerms<kType, kColumns>(chunk, rest, columns, whole, j, sums);
+    }
+  }
+  for (int c = 0; c < kColumns; ++c) {
+    for (int i = 0; i < kSlices; ++i) {
+      const auto s = [&](int j) { return sums[c][j][i]; };
+      dots[c][i] = ((s(0) + s(4)) + (s(2) + s(6))) + ((s(1) + s(5)) + (s(3) + s(7)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_PACKED_DOT_H_
