@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -14,9 +15,22 @@
 namespace trine {
 namespace {
 
-// How often a waiter looks before it sleeps or yields. Long enough to bridge the gap between two
-// ops, short enough not to matter when the machine has other work.
-constexpr int kSpins = 2000;
+using Clock = std::chrono::steady_clock;
+
+// What several threads write lies this far apart: processors fetch lines in pairs.
+constexpr size_t kApart = 128;
+
+// How long a waiter looks, then gives way to whoever else could run here, before it sleeps. A
+// sleeper costs the one it waits for a system call, and some 50 us until it runs again.
+struct Patience {
+  std::chrono::microseconds spin, yield;
+};
+// At barriers: the others are at work, and need us soon.
+constexpr Patience kInRun = {std::chrono::microseconds(50), std::chrono::microseconds(500)};
+// Between runs: long enough for the host to sample a token, and asleep within a millisecond.
+constexpr Patience kBetweenRuns = {std::chrono::microseconds(300), std::chrono::microseconds(500)};
+// With more threads than processors.
+constexpr Patience kNone = {std::chrono::microseconds(0), std::chrono::microseconds(0)};
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -24,6 +38,32 @@ inline void Pause() {
 #elif defined(__aarch64__)
   asm volatile("isb" ::: "memory");
 #endif
+}
+
+// False when patience has run out.
+template <class Done>
+bool WaitAwake(const Patience& patience, Done done) {
+  if (done()) return true;
+  if (patience.spin.count() == 0) return false;
+  const Clock::time_point begin = Clock::now();
+  for (;;) {
+    for (int looks = 0; looks < 64; ++looks) {  // between two looks at the clock
+      if (done()) return true;
+      Pause();
+    }
+    const Clock::duration passed = Clock::now() - begin;
+    if (passed >= patience.spin + patience.yield) return false;
+    if (passed >= patience.spin) std::this_thread::yield();
+  }
+}
+
+uint32_t ProcessorsHere() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<uint32_t>(CPU_COUNT(&set));
+#endif
+  return std::thread::hardware_concurrency();  // 0: not known
 }
 
 void Bind(std::thread& thread, int cpu) {
@@ -43,7 +83,9 @@ void Bind(std::thread& thread, int cpu) {
 
 struct ThreadTeam::State {
   std::vector<std::thread> threads;
-  uint32_t workers = 1;  // fixed before the first Run
+  uint32_t workers = 1;     // fixed before the first Run
+  Patience in_run = kNone;  // likewise
+  Patience between_runs = kNone;
 
   std::mutex mutex;
   std::condition_variable turn;
@@ -54,14 +96,14 @@ struct ThreadTeam::State {
   trine_worker_fn fn = nullptr;
   void* arg = nullptr;
   std::atomic<uint32_t> run{0};
-  std::atomic<uint32_t> generation{0};
   std::atomic<bool> stop{false};
-  std::atomic<uint32_t> running{0};  // workers but the caller that are not done with the run
-  std::atomic<bool> threw{false};
+  alignas(kApart) std::atomic<uint32_t> generation{0};
+  alignas(kApart) std::atomic<uint32_t> running{0};  // workers but the caller, not done with the run
 
   // A barrier that any number of rounds can use: the last to arrive opens the next round.
-  std::atomic<uint32_t> arrived{0};
-  std::atomic<uint32_t> round{0};
+  alignas(kApart) std::atomic<uint32_t> arrived{0};
+  alignas(kApart) std::atomic<uint32_t> round{0};
+  std::atomic<bool> threw{false};  // beside `round`, since who waits reads both
 
   // The team whose worker this thread is at the moment.
   static thread_local State* inside;
@@ -74,6 +116,7 @@ struct ThreadTeam::State {
       fn(arg, worker, workers);
     } catch (...) {
       threw.store(true, std::memory_order_release);
+      OpenRound();
     }
     inside = nullptr;
   }
@@ -81,9 +124,8 @@ struct ThreadTeam::State {
   void Work(uint32_t worker) {
     uint32_t seen = 0, done = 0;
     for (;;) {
-      for (int i = 0; i < kSpins && generation.load(std::memory_order_acquire) == seen; ++i)
-        Pause();
-      generation.wait(seen, std::memory_order_acquire);
+      const auto changed = [&] { return generation.load(std::memory_order_acquire) != seen; };
+      if (!WaitAwake(between_runs, changed)) generation.wait(seen, std::memory_order_acquire);
       seen = generation.load(std::memory_order_acquire);
       // A run published before the stop is still owed to the Run that waits for it.
       if (const uint32_t now = run.load(std::memory_order_acquire); now != done) {
@@ -101,13 +143,28 @@ struct ThreadTeam::State {
   }
 
   void WaitAllDone() {
-    for (int i = 0; i < kSpins; ++i) {
-      if (running.load(std::memory_order_acquire) == 0) return;
-      Pause();
-    }
+    const auto done = [&] { return running.load(std::memory_order_acquire) == 0; };
+    if (WaitAwake(in_run, done)) return;
     for (uint32_t left; (left = running.load(std::memory_order_acquire)) != 0;) {
       running.wait(left, std::memory_order_acquire);
     }
+  }
+
+  void OpenRound() {
+    round.fetch_add(1, std::memory_order_release);
+    round.notify_all();
+  }
+
+  void Barrier() {
+    const uint32_t mine = round.load(std::memory_order_acquire);
+    // After `round`: whoever throws later than this opens the round we wait in.
+    if (threw.load(std::memory_order_acquire)) return;
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == workers) {
+      arrived.store(0, std::memory_order_relaxed);
+      return OpenRound();
+    }
+    const auto open = [&] { return round.load(std::memory_order_acquire) != mine; };
+    if (!WaitAwake(in_run, open)) round.wait(mine, std::memory_order_acquire);
   }
 };
 
@@ -115,6 +172,11 @@ thread_local ThreadTeam::State* ThreadTeam::State::inside = nullptr;
 
 ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shared<State>()) {
   const uint32_t wanted = options.workers == 0 ? 1 : options.workers;
+  const uint32_t processors = options.processors == 0 ? ProcessorsHere() : options.processors;
+  if (wanted <= processors) {
+    state_->in_run = kInRun;
+    state_->between_runs = kBetweenRuns;
+  }
   for (uint32_t w = 1; w < wanted; ++w) {
     try {
       state_->threads.emplace_back([state = state_, w] { state->Work(w); });
@@ -168,24 +230,7 @@ absl::Status ThreadTeam::Run(trine_worker_fn fn, void* arg) {
 }
 
 void ThreadTeam::Barrier() {
-  if (State::inside == nullptr || State::inside->workers == 1) return;
-  State& state = *State::inside;
-  const uint32_t round = state.round.load(std::memory_order_acquire);
-  if (state.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == state.workers) {
-    state.arrived.store(0, std::memory_order_relaxed);
-    state.round.fetch_add(1, std::memory_order_release);
-    return;
-  }
-  for (int spins = 0; state.round.load(std::memory_order_acquire) == round; ++spins) {
-    if (state.threw.load(std::memory_order_acquire)) return;
-    if (spins < kSpins) {
-      Pause();
-    } else if (!state.stop.load(std::memory_order_relaxed)) {
-      std::this_thread::yield();  // more threads than processors: let the others arrive
-    } else {
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // abandoned: wait, but quietly
-    }
-  }
+  if (State::inside != nullptr && State::inside->workers > 1) State::inside->Barrier();
 }
 
 void ThreadTeam::Abandon() {
