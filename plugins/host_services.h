@@ -1,5 +1,5 @@
-// The host's side of trine_host: a log, the thread team and a record of where time goes. One per process is the intent; every
-// backend opened with it must be closed before it goes.
+// The host's side of trine_host: a log, the thread team and a record of where time goes. One per
+// process is the intent; every backend opened with it must be closed before it goes.
 #ifndef TRINE_PLUGINS_HOST_SERVICES_H_
 #define TRINE_PLUGINS_HOST_SERVICES_H_
 
@@ -39,8 +39,8 @@ class HostServices {
   // team. From any thread.
   void ReplaceTeam();
 
-  // Between the two, runs that begin are timed, of all backends that know how. Starting again begins
-  // anew. Stop gives what was longest first; without a start, nothing. From any thread.
+  // Between the two, runs that begin are timed, of all backends that know how. Starting again
+  // begins anew. Stop gives what was longest first; without a start, nothing. From any thread.
   void StartOpTimes();
   std::vector<OpTime> StopOpTimes();
 

@@ -12,50 +12,24 @@
 #include <thread>
 #include <utility>
 
+#include "plugins/wait_word.h"
+
 namespace trine {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // What several threads write lies this far apart: processors fetch lines in pairs.
 constexpr size_t kApart = 128;
 
-// How long a waiter looks, then gives way to whoever else could run here, before it sleeps. A
-// sleeper costs the one it waits for a system call, and some 50 us until it runs again.
-struct Patience {
-  std::chrono::microseconds spin, yield;
-};
+// How long a waiter keeps its processor before it sleeps. A sleeper costs the one it waits for a
+// system call, and some time until it runs again; one that spins costs whoever else could run, and
+// that may be the one it waits for.
+using Patience = std::chrono::microseconds;
 // At barriers: the others are at work, and need us soon.
-constexpr Patience kInRun = {std::chrono::microseconds(50), std::chrono::microseconds(500)};
+constexpr Patience kInRun{50};
 // Between runs: long enough for the host to sample a token, and asleep within a millisecond.
-constexpr Patience kBetweenRuns = {std::chrono::microseconds(300), std::chrono::microseconds(500)};
+constexpr Patience kBetweenRuns{500};
 // With more threads than processors.
-constexpr Patience kNone = {std::chrono::microseconds(0), std::chrono::microseconds(0)};
-
-inline void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
-#endif
-}
-
-// False when patience has run out.
-template <class Done>
-bool WaitAwake(const Patience& patience, Done done) {
-  if (done()) return true;
-  if (patience.spin.count() == 0) return false;
-  const Clock::time_point begin = Clock::now();
-  for (;;) {
-    for (int looks = 0; looks < 64; ++looks) {  // between two looks at the clock
-      if (done()) return true;
-      Pause();
-    }
-    const Clock::duration passed = Clock::now() - begin;
-    if (passed >= patience.spin + patience.yield) return false;
-    if (passed >= patience.spin) std::this_thread::yield();
-  }
-}
+constexpr Patience kNone{0};
 
 uint32_t ProcessorsHere() {
 #if defined(__linux__)
@@ -97,12 +71,12 @@ struct ThreadTeam::State {
   void* arg = nullptr;
   std::atomic<uint32_t> run{0};
   std::atomic<bool> stop{false};
-  alignas(kApart) std::atomic<uint32_t> generation{0};
-  alignas(kApart) std::atomic<uint32_t> running{0};  // workers but the caller, not done with the run
+  alignas(kApart) WaitWord generation;
+  alignas(kApart) WaitWord running;  // workers but the caller, not done with the run
 
   // A barrier that any number of rounds can use: the last to arrive opens the next round.
   alignas(kApart) std::atomic<uint32_t> arrived{0};
-  alignas(kApart) std::atomic<uint32_t> round{0};
+  alignas(kApart) WaitWord round;
   std::atomic<bool> threw{false};  // beside `round`, since who waits reads both
 
   // The team whose worker this thread is at the moment.
@@ -116,7 +90,7 @@ struct ThreadTeam::State {
       fn(arg, worker, workers);
     } catch (...) {
       threw.store(true, std::memory_order_release);
-      OpenRound();
+      round.Add(1);
     }
     inside = nullptr;
   }
@@ -124,47 +98,32 @@ struct ThreadTeam::State {
   void Work(uint32_t worker) {
     uint32_t seen = 0, done = 0;
     for (;;) {
-      const auto changed = [&] { return generation.load(std::memory_order_acquire) != seen; };
-      if (!WaitAwake(between_runs, changed)) generation.wait(seen, std::memory_order_acquire);
-      seen = generation.load(std::memory_order_acquire);
+      generation.WaitWhile(seen, between_runs);
+      seen = generation.Load();
       // A run published before the stop is still owed to the Run that waits for it.
       if (const uint32_t now = run.load(std::memory_order_acquire); now != done) {
         done = now;
         Share(worker);
-        if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
+        running.Add(UINT32_MAX);  // one less
       }
       if (stop.load(std::memory_order_acquire)) return;
     }
   }
 
-  void Wake() {
-    generation.fetch_add(1, std::memory_order_release);
-    generation.notify_all();
-  }
-
   void WaitAllDone() {
-    const auto done = [&] { return running.load(std::memory_order_acquire) == 0; };
-    if (WaitAwake(in_run, done)) return;
-    for (uint32_t left; (left = running.load(std::memory_order_acquire)) != 0;) {
-      running.wait(left, std::memory_order_acquire);
-    }
-  }
-
-  void OpenRound() {
-    round.fetch_add(1, std::memory_order_release);
-    round.notify_all();
+    for (uint32_t left; (left = running.Load()) != 0;) running.WaitWhile(left, in_run);
   }
 
   void Barrier() {
-    const uint32_t mine = round.load(std::memory_order_acquire);
+    const uint32_t mine = round.Load();
     // After `round`: whoever throws later than this opens the round we wait in.
     if (threw.load(std::memory_order_acquire)) return;
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == workers) {
       arrived.store(0, std::memory_order_relaxed);
-      return OpenRound();
+      round.Add(1);
+    } else {
+      round.WaitWhile(mine, in_run);
     }
-    const auto open = [&] { return round.load(std::memory_order_acquire) != mine; };
-    if (!WaitAwake(in_run, open)) round.wait(mine, std::memory_order_acquire);
   }
 };
 
@@ -193,7 +152,7 @@ ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shar
 ThreadTeam::~ThreadTeam() {
   if (state_->threads.empty() || !state_->threads.front().joinable()) return;
   state_->stop.store(true, std::memory_order_release);
-  state_->Wake();
+  state_->generation.Add(1);
   for (std::thread& thread : state_->threads) thread.join();
 }
 
@@ -214,9 +173,9 @@ absl::Status ThreadTeam::Run(trine_worker_fn fn, void* arg) {
     state->arg = arg;
     state->threw.store(false, std::memory_order_relaxed);
     state->arrived.store(0, std::memory_order_relaxed);
-    state->running.store(state->workers - 1, std::memory_order_relaxed);
+    state->running.Store(state->workers - 1);
     state->run.fetch_add(1, std::memory_order_release);
-    if (state->workers > 1) state->Wake();
+    if (state->workers > 1) state->generation.Add(1);
   }
   state->Share(0);
   state->WaitAllDone();
@@ -240,7 +199,8 @@ void ThreadTeam::Abandon() {
   }
   state_->turn.notify_all();
   state_->stop.store(true, std::memory_order_release);
-  state_->Wake();  // idle workers go home; a hung one keeps its own reference to the state
+  state_->generation.Add(
+      1);  // idle workers go home; a hung one keeps its own reference to the state
   for (std::thread& thread : state_->threads) thread.detach();
 }
 

@@ -51,8 +51,8 @@ bool Agree(const Pattern& a, const Pattern& b, Split split) {
   if (split == Split::kColumns) return a.offset == b.offset && a.bytes == b.bytes;
   // Together no longer than the way to the next part: no part reaches into another's.
   const uint64_t begin = std::min(a.offset, b.offset);
-  const uint64_t end =
-      std::max(a.offset + static_cast<uint64_t>(a.bytes), b.offset + static_cast<uint64_t>(b.bytes));
+  const uint64_t end = std::max(a.offset + static_cast<uint64_t>(a.bytes),
+                                b.offset + static_cast<uint64_t>(b.bytes));
   return end - begin <= static_cast<uint64_t>(a.stride);
 }
 

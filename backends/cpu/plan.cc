@@ -19,6 +19,8 @@ struct trine_plan {
   trine::sdk::PlanStorage storage;
   std::vector<trine::reference::View> views;  // by tensor
   std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
+  std::vector<uint32_t> dimensions;           // parameters that are some tensor's dimension
+  std::vector<int64_t> resolved;              // parameters the views are of; empty: of none yet
   std::optional<trine::cpu::TeamRun> run;     // points into what is above
 };
 
@@ -49,11 +51,19 @@ bool IsKnown(const trine_tensor& t) { return sdk::FindDtype(t.dtype) != nullptr;
 void ResolveViews(trine_plan* plan) {
   const std::vector<int64_t> max = plan->graph.MaxParams();
   plan->views.resize(plan->graph.tensors.size());
+  plan->resolved.reserve(max.size());
   for (uint32_t t = 0; t < plan->views.size(); ++t) {
     const trine_tensor& tensor = plan->graph.tensors[t];
     if (!IsKnown(tensor)) continue;
     plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, max.data(), nullptr));
     if (Changes(plan->graph, tensor)) plan->changing.push_back(t);
+  }
+  for (uint32_t p = 0; p < max.size(); ++p) {
+    const auto has = [p](const trine_tensor& t) {
+      return std::find(t.dims, t.dims + t.rank, -1 - int64_t{p}) != t.dims + t.rank;
+    };
+    const auto& tensors = plan->graph.tensors;
+    if (std::any_of(tensors.begin(), tensors.end(), has)) plan->dimensions.push_back(p);
   }
 }
 
@@ -125,9 +135,16 @@ trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_erro
 
 void ResolveRun(trine_plan* plan, const trine_run_args& args) {
   const uint32_t* alternates = args.n_alternates != 0 ? args.alternates : nullptr;
+  // From one token to the next no dimension changes.
+  const bool same = alternates == nullptr && !plan->resolved.empty() &&
+                    std::all_of(plan->dimensions.begin(), plan->dimensions.end(),
+                                [&](uint32_t p) { return plan->resolved[p] == args.params[p]; });
+  if (same) return;
   for (uint32_t t : plan->changing) {
     plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, args.params, alternates));
   }
+  plan->resolved.clear();
+  if (alternates == nullptr) plan->resolved.assign(args.params, args.params + args.n_params);
 }
 
 }  // namespace
@@ -145,8 +162,7 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
         sdk::AcceptGraph(given, device->backend->Support(), WhyNotSupported, &graph, err);
     if (status != TRINE_OK) return status;
     Schedule schedule;
-    const std::string why =
-        MakeSchedule(graph, device->backend->host->worker_count, &schedule);
+    const std::string why = MakeSchedule(graph, device->backend->host->worker_count, &schedule);
     if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
     trine_plan_info info{};
     info.scratch_alignment = sdk::kScratchAlignment;

@@ -108,8 +108,7 @@ class Scheduler {
     }
     std::vector<Cut> cuts;
     for (Split split : {Split::kColumns, Split::kRows, Split::kShares}) {
-      auto accesses =
-          AccessesOf(graph_, op, split, params_, activations ? &*activations : nullptr);
+      auto accesses = AccessesOf(graph_, op, split, params_, activations ? &*activations : nullptr);
       if (accesses) cuts.push_back(CutOf(op, split, *std::move(accesses)));
     }
     // By itself an op goes by rows, unless its rows are long, or many for each token.

@@ -31,9 +31,9 @@ inline constexpr uint64_t kNoActivations = UINT64_MAX;
 
 struct Chain {
   Split split = Split::kShares;
-  int64_t unit = 0;         // kColumns: values of a row that stay together
-  int64_t values = 0;       // kColumns: of a row
-  uint32_t row_tensor = 0;  // kRows: the outermost dimension of this one says how many there are
+  int64_t unit = 0;           // kColumns: values of a row that stay together
+  int64_t values = 0;         // kColumns: of a row
+  uint32_t row_tensor = 0;    // kRows: the outermost dimension of this one says how many there are
   uint64_t weight_bytes = 0;  // that a matrix product among the calls reads, at least once
   std::vector<Call> calls;
 };

@@ -63,7 +63,8 @@ std::vector<std::string> Text(const Schedule& schedule) {
       if (!line.empty()) line += " / ";
       for (const Call& call : chain.calls) {
         if (&call != &chain.calls.front()) line += " > ";
-        line += (call.kind == Call::Kind::kQuantize ? "quantize " : "op ") + std::to_string(call.op);
+        line +=
+            (call.kind == Call::Kind::kQuantize ? "quantize " : "op ") + std::to_string(call.op);
       }
     }
     text.push_back(line);
@@ -225,32 +226,32 @@ GraphMaker LlamaLayer() {
   const uint32_t slots = g.Tensor(kSlots, {-1}, TRINE_DTYPE_I32);
   const uint32_t keys = g.Tensor(kKeys, {kHead, 64, kKvHeads, 1}, TRINE_DTYPE_F16);
   const uint32_t values = g.Tensor(kValues, {kHead, 64, kKvHeads, 1}, TRINE_DTYPE_F16);
-  g.Op(TRINE_OP_RMS_NORM, {flat(kX, n)}, {flat(kH, n)});                                   // 0
-  g.Op(TRINE_OP_MATMUL, {weights(n, n), flat(kH, n)}, {flat(kQ, n)});                      // 1
-  g.Op(TRINE_OP_MATMUL, {weights(n, n / 2), flat(kH, n)}, {flat(kK, n / 2)});              // 2
-  g.Op(TRINE_OP_MATMUL, {weights(n, n / 2), flat(kH, n)}, {flat(kV, n / 2)});              // 3
-  g.Op(TRINE_OP_ROPE, {heads(kQ, kHeads), rope}, {heads(kQ, kHeads)});                     // 4
-  g.Op(TRINE_OP_ROPE, {heads(kK, kKvHeads), rope}, {heads(kK, kKvHeads)});                 // 5
-  g.Op(TRINE_OP_KV_STORE, {heads(kK, kKvHeads), slots}, {keys});                           // 6
-  g.Op(TRINE_OP_KV_STORE, {heads(kV, kKvHeads), slots}, {values});                         // 7
+  g.Op(TRINE_OP_RMS_NORM, {flat(kX, n)}, {flat(kH, n)});                       // 0
+  g.Op(TRINE_OP_MATMUL, {weights(n, n), flat(kH, n)}, {flat(kQ, n)});          // 1
+  g.Op(TRINE_OP_MATMUL, {weights(n, n / 2), flat(kH, n)}, {flat(kK, n / 2)});  // 2
+  g.Op(TRINE_OP_MATMUL, {weights(n, n / 2), flat(kH, n)}, {flat(kV, n / 2)});  // 3
+  g.Op(TRINE_OP_ROPE, {heads(kQ, kHeads), rope}, {heads(kQ, kHeads)});         // 4
+  g.Op(TRINE_OP_ROPE, {heads(kK, kKvHeads), rope}, {heads(kK, kKvHeads)});     // 5
+  g.Op(TRINE_OP_KV_STORE, {heads(kK, kKvHeads), slots}, {keys});               // 6
+  g.Op(TRINE_OP_KV_STORE, {heads(kV, kKvHeads), slots}, {values});             // 7
   g.Op(TRINE_OP_ATTENTION, {heads(kQ, kHeads), keys, values, meta, meta, meta},
-       {heads(kH, kHeads)});                                                               // 8
-  g.Op(TRINE_OP_MATMUL, {weights(n, n), flat(kH, n)}, {flat(kQ, n)});                      // 9
-  g.Op(TRINE_OP_ADD, {flat(kX, n), flat(kQ, n)}, {flat(kY, n)});                           // 10
-  g.Op(TRINE_OP_RMS_NORM, {flat(kY, n)}, {flat(kX, n)});                                   // 11
-  g.Op(TRINE_OP_MATMUL, {weights(n, kFfn), flat(kX, n)}, {flat(kGate, kFfn)});             // 12
-  g.Op(TRINE_OP_MATMUL, {weights(n, kFfn), flat(kX, n)}, {flat(kUp, kFfn)});               // 13
-  g.Op(TRINE_OP_GLU, {flat(kGate, kFfn), flat(kUp, kFfn)}, {flat(kGate, kFfn)});           // 14
-  g.Op(TRINE_OP_MATMUL, {weights(kFfn, n), flat(kGate, kFfn)}, {flat(kQ, n)});             // 15
-  g.Op(TRINE_OP_ADD, {flat(kY, n), flat(kQ, n)}, {flat(kX, n)});                           // 16
+       {heads(kH, kHeads)});                                                      // 8
+  g.Op(TRINE_OP_MATMUL, {weights(n, n), flat(kH, n)}, {flat(kQ, n)});             // 9
+  g.Op(TRINE_OP_ADD, {flat(kX, n), flat(kQ, n)}, {flat(kY, n)});                  // 10
+  g.Op(TRINE_OP_RMS_NORM, {flat(kY, n)}, {flat(kX, n)});                          // 11
+  g.Op(TRINE_OP_MATMUL, {weights(n, kFfn), flat(kX, n)}, {flat(kGate, kFfn)});    // 12
+  g.Op(TRINE_OP_MATMUL, {weights(n, kFfn), flat(kX, n)}, {flat(kUp, kFfn)});      // 13
+  g.Op(TRINE_OP_GLU, {flat(kGate, kFfn), flat(kUp, kFfn)}, {flat(kGate, kFfn)});  // 14
+  g.Op(TRINE_OP_MATMUL, {weights(kFfn, n), flat(kGate, kFfn)}, {flat(kQ, n)});    // 15
+  g.Op(TRINE_OP_ADD, {flat(kY, n), flat(kQ, n)}, {flat(kX, n)});                  // 16
   return g;
 }
 
 TEST(ScheduleTest, ALayerHasNineBarriers) {
-  // Sixteen where every op that reads what another wrote waits for all of it. The ninth stands before
-  // the next layer.
+  // Sixteen where every op that reads what another wrote waits for all of it. The ninth stands
+  // before the next layer.
   EXPECT_THAT(Text(LlamaLayer().Make()),
-              ElementsAre("op 0 > quantize 1",                              //
+              ElementsAre("op 0 > quantize 1",                               //
                           "op 1 > op 4 / op 2 > op 5 > op 6 / op 3 > op 7",  //
                           "op 8", "quantize 9", "op 9 > op 10",              //
                           "op 11 > quantize 12",                             //
@@ -260,10 +261,9 @@ TEST(ScheduleTest, ALayerHasNineBarriers) {
 // Sixteen heads in all are too few to share out whole among eight workers.
 TEST(ScheduleTest, ManyWorkersDoNotShareWholeHeads) {
   EXPECT_THAT(Text(LlamaLayer().Make(8)),
-              ElementsAre("op 0 > quantize 1", "op 1 / op 2 / op 3",
-                          "op 4 / op 5 > op 6 / op 7", "op 8", "quantize 9", "op 9 > op 10",
-                          "op 11 > quantize 12", "op 12 > op 13 > op 14", "quantize 15",
-                          "op 15 > op 16"));
+              ElementsAre("op 0 > quantize 1", "op 1 / op 2 / op 3", "op 4 / op 5 > op 6 / op 7",
+                          "op 8", "quantize 9", "op 9 > op 10", "op 11 > quantize 12",
+                          "op 12 > op 13 > op 14", "quantize 15", "op 15 > op 16"));
 }
 
 }  // namespace

@@ -41,14 +41,14 @@ void RunCalls(BoundChain& chain, Share share, Laps* laps) {
 }
 
 void RunParts(BoundChain& chain, Range range, int64_t parts, Laps* laps) {
-  const int64_t most = chain.split == Split::kRows && chain.calls.size() > 1 ? kRowsAtATime
-                                                                             : range.end;
+  const int64_t most =
+      chain.split == Split::kRows && chain.calls.size() > 1 ? kRowsAtATime : range.end;
   for (int64_t begin = range.begin; begin < range.end; begin += most) {
     const int64_t count = std::min(most, range.end - begin);
-    RunCalls(chain,
-             {static_cast<uint32_t>(begin), static_cast<uint32_t>(parts),
-              static_cast<uint32_t>(count)},
-             laps);
+    RunCalls(
+        chain,
+        {static_cast<uint32_t>(begin), static_cast<uint32_t>(parts), static_cast<uint32_t>(count)},
+        laps);
   }
 }
 
@@ -122,9 +122,8 @@ void TeamRun::Work(void* self, uint32_t worker, uint32_t workers) {
     if (workers == 1) {
       RunParts(step, {0, parts}, workers, laps);
     } else if (step.big && workers == run.cursors_.workers()) {
-      run.cursors_.ForEachPortion(
-          ++turn, worker, parts, PortionOf(step, parts, workers),
-          [&](Range portion) { RunParts(step, portion, workers, laps); });
+      run.cursors_.ForEachPortion(++turn, worker, parts, PortionOf(step, parts, workers),
+                                  [&](Range portion) { RunParts(step, portion, workers, laps); });
     } else {
       // One part alone, such as a single token's rows, is for the first worker.
       const auto end_of = [&](int64_t w) { return (parts * w + workers - 1) / workers; };
@@ -140,7 +139,8 @@ void TeamRun::Work(void* self, uint32_t worker, uint32_t workers) {
 
 trine_status TeamRun::Run() {
   const bool timed = sdk::WantsOpTimes(host_);
-  const trine_status status = host_.parallel_run(host_.self, timed ? Work<true> : Work<false>, this);
+  const trine_status status =
+      host_.parallel_run(host_.self, timed ? Work<true> : Work<false>, this);
   turn_ += big_steps_;
   return status;
 }

@@ -20,9 +20,9 @@ struct BoundCall {
 
 struct BoundChain {
   Split split = Split::kShares;
-  int64_t columns = 0;             // kColumns: parts there are
-  const int64_t* rows = nullptr;   // kRows: likewise, resolved for the run
-  uint64_t weight_bytes = 0;       // of matrix products among the calls
+  int64_t columns = 0;            // kColumns: parts there are
+  const int64_t* rows = nullptr;  // kRows: likewise, resolved for the run
+  uint64_t weight_bytes = 0;      // of matrix products among the calls
   std::vector<BoundCall> calls;
 
   int64_t Parts(uint32_t workers) const;

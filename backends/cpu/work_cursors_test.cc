@@ -50,7 +50,8 @@ TEST(WorkCursorsTest, EveryUnitIsWorkedOnceWhoeverIsLate) {
     for (uint32_t turn = 1; turn <= kTurns; ++turn) {
       const int64_t total = turn % (kMost + 1), portion = 1 + turn % 5;
       cursors.ForEachPortion(turn, worker, total, portion, [&](reference::Range r) {
-        if (random() % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 50));
+        if (random() % 8 == 0)
+          std::this_thread::sleep_for(std::chrono::microseconds(random() % 50));
         for (int64_t i = r.begin; i < r.end; ++i) ++worked[static_cast<size_t>(i)];
       });
       all.arrive_and_wait();
