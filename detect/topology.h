@@ -48,10 +48,11 @@ struct Topology {
   int packages = 0;
   int cores = 0;
   int threads = 0;
-  int threads_per_core = 0;          // Of the widest core: above 1 means SMT is on.
-  std::vector<CacheInfo> caches;     // By level, then type, then size, largest first.
-  std::vector<NumaNode> numa_nodes;  // By id; empty when the kernel has no NUMA support.
-  std::string source;                // "hwloc", "sysfs", "cpuinfo", ...
+  int threads_per_core = 0;                 // Of the widest core: above 1 means SMT is on.
+  std::vector<std::vector<int>> core_cpus;  // Online, of each core; empty when not known.
+  std::vector<CacheInfo> caches;            // By level, then type, then size, largest first.
+  std::vector<NumaNode> numa_nodes;         // By id; empty when the kernel has no NUMA support.
+  std::string source;                       // "hwloc", "sysfs", "cpuinfo", ...
 };
 
 // From /sys/devices/system of any root. What is missing stays zero and is noted.

@@ -85,6 +85,7 @@ std::optional<Topology> HwlocTopology(Notes* notes) {
   ForEach(loaded.get(), HWLOC_OBJ_PACKAGE, [&](hwloc_obj_t) { ++topology.packages; });
   ForEach(loaded.get(), HWLOC_OBJ_CORE, [&](hwloc_obj_t object) {
     ++topology.cores;
+    topology.core_cpus.push_back(Cpus(object->cpuset));
     topology.threads_per_core =
         std::max(topology.threads_per_core, hwloc_bitmap_weight(object->cpuset));
   });

@@ -65,7 +65,7 @@ std::optional<std::vector<int>> ReadPeers(const FileRoot& root, const std::strin
 
 struct CoreCount {
   std::set<uint64_t> packages;
-  std::map<std::tuple<bool, uint64_t, uint64_t>, int> threads_of_core;
+  std::map<std::tuple<bool, uint64_t, uint64_t>, std::vector<int>> threads_of_core;
   int unplaced = 0;  // Processors whose folder says nothing about their core.
 };
 
@@ -86,7 +86,7 @@ void CountCore(const FileRoot& root, int cpu, const std::vector<int>& online, Co
     ++count->unplaced;
   }
   count->packages.insert(package);
-  ++count->threads_of_core[core];
+  count->threads_of_core[core].push_back(cpu);
 }
 
 bool ParseCacheType(std::string_view text, CacheType* type) {
@@ -174,7 +174,9 @@ Topology ReadTopology(const FileRoot& root, Notes* notes) {
   topology.cores = static_cast<int>(count.threads_of_core.size());
   topology.threads = static_cast<int>(topology.cpus.size());
   for (const auto& [core, threads] : count.threads_of_core) {
-    topology.threads_per_core = std::max(topology.threads_per_core, threads);
+    topology.threads_per_core =
+        std::max(topology.threads_per_core, static_cast<int>(threads.size()));
+    topology.core_cpus.push_back(threads);
   }
   if (count.unplaced > 0) {
     AddNote(notes, "topology: " + std::to_string(count.unplaced) + " of " +

@@ -93,6 +93,26 @@ TEST_F(HandlesTest, RunsAPlan) {
   device_.reset();  // the buffer, the plan and the timeline still hold on to it
 }
 
+// The CPU backend tells the host what took how long, while it is asked to.
+TEST_F(HandlesTest, TimesOpsWhileTheHostWantsIt) {
+  auto buffer = Buffer::Allocate(device_, 128, TRINE_MEMORY_IO);
+  ASSERT_TRUE(buffer.ok()) << buffer.status();
+  auto plan = DoublingPlan(*buffer);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  trine_run_args args{};
+  args.struct_size = sizeof(args);
+  ASSERT_TRUE(plan->Run(args).ok());
+  host_.StartOpTimes();
+  ASSERT_TRUE(plan->Run(args).ok());
+  ASSERT_TRUE(plan->Run(args).ok());
+  const std::vector<OpTime> times = host_.StopOpTimes();
+  ASSERT_TRUE(plan->Run(args).ok());
+  ASSERT_EQ(times.size(), 1u);
+  EXPECT_EQ(times[0].name, "add");
+  EXPECT_EQ(times[0].calls, 2u);
+  EXPECT_TRUE(host_.StopOpTimes().empty());
+}
+
 TEST_F(HandlesTest, FailureTravelsAlongTheTimeline) {
   auto timeline = TimelineHandle::Create(device_, 0);
   ASSERT_TRUE(timeline.ok());

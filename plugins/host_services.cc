@@ -1,5 +1,8 @@
 #include "plugins/host_services.h"
 
+#include <algorithm>
+#include <atomic>
+#include <string_view>
 #include <utility>
 
 namespace trine {
@@ -15,7 +18,9 @@ HostServices::HostServices(const ThreadTeamOptions& team, LogSink log)
              .self = this,
              .log = Log,
              .parallel_run = ParallelRun,
-             .barrier = Barrier} {
+             .barrier = Barrier,
+             .profiling = &profiling_,
+             .op_done = OpDone} {
   options_.workers = team_->workers();
 }
 
@@ -51,5 +56,35 @@ trine_status HostServices::ParallelRun(void* self, trine_worker_fn fn, void* arg
 }
 
 void HostServices::Barrier(void*) { ThreadTeam::Barrier(); }
+
+void HostServices::OpDone(void* self, const char* name, uint64_t nanoseconds) {
+  auto* services = static_cast<HostServices*>(self);
+  if (name == nullptr) return;
+  std::lock_guard<std::mutex> lock(services->op_times_mutex_);
+  auto found = services->op_times_.find(std::string_view(name));
+  // Copied: the text is the plugin's, and may go with it before the times are asked for.
+  if (found == services->op_times_.end()) {
+    found = services->op_times_.emplace(name, OpTime{name, 0, 0}).first;
+  }
+  ++found->second.calls;
+  found->second.ns += nanoseconds;
+}
+
+void HostServices::StartOpTimes() {
+  std::lock_guard<std::mutex> lock(op_times_mutex_);
+  op_times_.clear();
+  std::atomic_ref(profiling_).store(1, std::memory_order_relaxed);
+}
+
+std::vector<OpTime> HostServices::StopOpTimes() {
+  std::atomic_ref(profiling_).store(0, std::memory_order_relaxed);
+  std::lock_guard<std::mutex> lock(op_times_mutex_);
+  std::vector<OpTime> times;
+  for (auto& [name, time] : op_times_) times.push_back(std::move(time));
+  op_times_.clear();
+  std::stable_sort(times.begin(), times.end(),
+                   [](const OpTime& a, const OpTime& b) { return a.ns > b.ns; });
+  return times;
+}
 
 }  // namespace trine

@@ -1,10 +1,11 @@
-// The host's side of trine_host: a log and the thread team. One per process is the intent; every
-// backend opened with it must be closed before it goes.
+// The host's side of trine_host: a log, the thread team and a record of where time goes. One per
+// process is the intent; every backend opened with it must be closed before it goes.
 #ifndef TRINE_PLUGINS_HOST_SERVICES_H_
 #define TRINE_PLUGINS_HOST_SERVICES_H_
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,9 +19,9 @@ namespace trine {
 // Called from any thread, also from several at once.
 using LogSink = std::function<void(uint32_t level, const std::string& message)>;
 
-// What the steps of one name took on worker 0.
+// What devices' runs have spent on one kind of work, as the threads saw it that led them.
 struct OpTime {
-  std::string name;
+  std::string name;  // "matmul q4_0", "attention", "wait", ...
   uint64_t calls = 0;
   uint64_t ns = 0;
 };
@@ -38,19 +39,25 @@ class HostServices {
   // team. From any thread.
   void ReplaceTeam();
 
-  void StartOpTimes() {}
-  std::vector<OpTime> StopOpTimes() { return {}; }
+  // Between the two, runs that begin are timed, of all backends that know how. Starting again
+  // begins anew. Stop gives what was longest first; without a start, nothing. From any thread.
+  void StartOpTimes();
+  std::vector<OpTime> StopOpTimes();
 
  private:
   static void Log(void* self, uint32_t level, const char* message);
   static trine_status ParallelRun(void* self, trine_worker_fn fn, void* arg);
   static void Barrier(void* self);
+  static void OpDone(void* self, const char* name, uint64_t nanoseconds);
   std::shared_ptr<ThreadTeam> team() const;
 
   ThreadTeamOptions options_;
   mutable std::mutex mutex_;
   std::shared_ptr<ThreadTeam> team_;  // guarded by mutex_
   LogSink log_;
+  uint32_t profiling_ = 0;  // plugins read it while it changes: by std::atomic_ref here
+  std::mutex op_times_mutex_;
+  std::map<std::string, OpTime, std::less<>> op_times_;  // by name; guarded by op_times_mutex_
   trine_host table_;
 };
 

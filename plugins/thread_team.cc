@@ -6,24 +6,38 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "plugins/wait_word.h"
+
 namespace trine {
 namespace {
 
-// How often a waiter looks before it sleeps or yields. Long enough to bridge the gap between two
-// ops, short enough not to matter when the machine has other work.
-constexpr int kSpins = 2000;
+// What several threads write lies this far apart: processors fetch lines in pairs.
+constexpr size_t kApart = 128;
 
-inline void Pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("isb" ::: "memory");
+// How long a waiter keeps its processor before it sleeps. A sleeper costs the one it waits for a
+// system call, and some time until it runs again; one that spins costs whoever else could run, and
+// that may be the one it waits for.
+using Patience = std::chrono::microseconds;
+// At barriers: the others are at work, and need us soon.
+constexpr Patience kInRun{50};
+// Between runs: long enough for the host to sample a token, and asleep within a millisecond.
+constexpr Patience kBetweenRuns{500};
+// With more threads than processors.
+constexpr Patience kNone{0};
+
+uint32_t ProcessorsHere() {
+#if defined(__linux__)
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<uint32_t>(CPU_COUNT(&set));
 #endif
+  return std::thread::hardware_concurrency();  // 0: not known
 }
 
 void Bind(std::thread& thread, int cpu) {
@@ -43,7 +57,9 @@ void Bind(std::thread& thread, int cpu) {
 
 struct ThreadTeam::State {
   std::vector<std::thread> threads;
-  uint32_t workers = 1;  // fixed before the first Run
+  uint32_t workers = 1;     // fixed before the first Run
+  Patience in_run = kNone;  // likewise
+  Patience between_runs = kNone;
 
   std::mutex mutex;
   std::condition_variable turn;
@@ -54,14 +70,14 @@ struct ThreadTeam::State {
   trine_worker_fn fn = nullptr;
   void* arg = nullptr;
   std::atomic<uint32_t> run{0};
-  std::atomic<uint32_t> generation{0};
   std::atomic<bool> stop{false};
-  std::atomic<uint32_t> running{0};  // workers but the caller that are not done with the run
-  std::atomic<bool> threw{false};
+  alignas(kApart) WaitWord generation;
+  alignas(kApart) WaitWord running;  // workers but the caller, not done with the run
 
   // A barrier that any number of rounds can use: the last to arrive opens the next round.
-  std::atomic<uint32_t> arrived{0};
-  std::atomic<uint32_t> round{0};
+  alignas(kApart) std::atomic<uint32_t> arrived{0};
+  alignas(kApart) WaitWord round;
+  std::atomic<bool> threw{false};  // beside `round`, since who waits reads both
 
   // The team whose worker this thread is at the moment.
   static thread_local State* inside;
@@ -74,6 +90,7 @@ struct ThreadTeam::State {
       fn(arg, worker, workers);
     } catch (...) {
       threw.store(true, std::memory_order_release);
+      round.Add(1);
     }
     inside = nullptr;
   }
@@ -81,32 +98,31 @@ struct ThreadTeam::State {
   void Work(uint32_t worker) {
     uint32_t seen = 0, done = 0;
     for (;;) {
-      for (int i = 0; i < kSpins && generation.load(std::memory_order_acquire) == seen; ++i)
-        Pause();
-      generation.wait(seen, std::memory_order_acquire);
-      seen = generation.load(std::memory_order_acquire);
+      generation.WaitWhile(seen, between_runs);
+      seen = generation.Load();
       // A run published before the stop is still owed to the Run that waits for it.
       if (const uint32_t now = run.load(std::memory_order_acquire); now != done) {
         done = now;
         Share(worker);
-        if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) running.notify_one();
+        running.Add(UINT32_MAX);  // one less
       }
       if (stop.load(std::memory_order_acquire)) return;
     }
   }
 
-  void Wake() {
-    generation.fetch_add(1, std::memory_order_release);
-    generation.notify_all();
+  void WaitAllDone() {
+    for (uint32_t left; (left = running.Load()) != 0;) running.WaitWhile(left, in_run);
   }
 
-  void WaitAllDone() {
-    for (int i = 0; i < kSpins; ++i) {
-      if (running.load(std::memory_order_acquire) == 0) return;
-      Pause();
-    }
-    for (uint32_t left; (left = running.load(std::memory_order_acquire)) != 0;) {
-      running.wait(left, std::memory_order_acquire);
+  void Barrier() {
+    const uint32_t mine = round.Load();
+    // After `round`: whoever throws later than this opens the round we wait in.
+    if (threw.load(std::memory_order_acquire)) return;
+    if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == workers) {
+      arrived.store(0, std::memory_order_relaxed);
+      round.Add(1);
+    } else {
+      round.WaitWhile(mine, in_run);
     }
   }
 };
@@ -115,6 +131,11 @@ thread_local ThreadTeam::State* ThreadTeam::State::inside = nullptr;
 
 ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shared<State>()) {
   const uint32_t wanted = options.workers == 0 ? 1 : options.workers;
+  const uint32_t processors = options.processors == 0 ? ProcessorsHere() : options.processors;
+  if (wanted <= processors) {
+    state_->in_run = kInRun;
+    state_->between_runs = kBetweenRuns;
+  }
   for (uint32_t w = 1; w < wanted; ++w) {
     try {
       state_->threads.emplace_back([state = state_, w] { state->Work(w); });
@@ -131,7 +152,7 @@ ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shar
 ThreadTeam::~ThreadTeam() {
   if (state_->threads.empty() || !state_->threads.front().joinable()) return;
   state_->stop.store(true, std::memory_order_release);
-  state_->Wake();
+  state_->generation.Add(1);
   for (std::thread& thread : state_->threads) thread.join();
 }
 
@@ -152,9 +173,9 @@ absl::Status ThreadTeam::Run(trine_worker_fn fn, void* arg) {
     state->arg = arg;
     state->threw.store(false, std::memory_order_relaxed);
     state->arrived.store(0, std::memory_order_relaxed);
-    state->running.store(state->workers - 1, std::memory_order_relaxed);
+    state->running.Store(state->workers - 1);
     state->run.fetch_add(1, std::memory_order_release);
-    if (state->workers > 1) state->Wake();
+    if (state->workers > 1) state->generation.Add(1);
   }
   state->Share(0);
   state->WaitAllDone();
@@ -168,24 +189,7 @@ absl::Status ThreadTeam::Run(trine_worker_fn fn, void* arg) {
 }
 
 void ThreadTeam::Barrier() {
-  if (State::inside == nullptr || State::inside->workers == 1) return;
-  State& state = *State::inside;
-  const uint32_t round = state.round.load(std::memory_order_acquire);
-  if (state.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == state.workers) {
-    state.arrived.store(0, std::memory_order_relaxed);
-    state.round.fetch_add(1, std::memory_order_release);
-    return;
-  }
-  for (int spins = 0; state.round.load(std::memory_order_acquire) == round; ++spins) {
-    if (state.threw.load(std::memory_order_acquire)) return;
-    if (spins < kSpins) {
-      Pause();
-    } else if (!state.stop.load(std::memory_order_relaxed)) {
-      std::this_thread::yield();  // more threads than processors: let the others arrive
-    } else {
-      std::this_thread::sleep_for(std::chrono::seconds(1));  // abandoned: wait, but quietly
-    }
-  }
+  if (State::inside != nullptr && State::inside->workers > 1) State::inside->Barrier();
 }
 
 void ThreadTeam::Abandon() {
@@ -195,7 +199,8 @@ void ThreadTeam::Abandon() {
   }
   state_->turn.notify_all();
   state_->stop.store(true, std::memory_order_release);
-  state_->Wake();  // idle workers go home; a hung one keeps its own reference to the state
+  state_->generation.Add(
+      1);  // idle workers go home; a hung one keeps its own reference to the state
   for (std::thread& thread : state_->threads) thread.detach();
 }
 

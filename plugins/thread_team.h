@@ -19,6 +19,9 @@ struct ThreadTeamOptions {
   // OS processor numbers; worker i > 0 is bound to cpus[i % size]. Empty: not bound. Worker 0 is
   // whoever calls Run, and is never moved.
   std::vector<int> cpus;
+  // How many processors the team can count on; 0: as many as the calling thread may run on. With
+  // fewer than workers, nobody spins: whoever waits makes room for those waited for.
+  uint32_t processors = 0;
 };
 
 class ThreadTeam {

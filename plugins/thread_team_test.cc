@@ -55,6 +55,36 @@ TEST(ThreadTeamTest, BarrierSeparatesPhases) {
   EXPECT_EQ(phases.arrived, 50 * static_cast<int>(kWorkers));
 }
 
+// More threads than processors: nobody spins while those waited for have nowhere to run. Ten times
+// this would still be seconds if they did.
+TEST(ThreadTeamTest, BarriersOfAnOversubscribedTeamDoNotCrawl) {
+  constexpr uint32_t kWorkers = 16;
+  ThreadTeam team({.workers = kWorkers, .cpus = {}, .processors = 1});
+  std::atomic<int> done{0};
+  const auto step = [](void* arg, uint32_t, uint32_t) {
+    for (int i = 0; i < 200; ++i) ThreadTeam::Barrier();
+    ++*static_cast<std::atomic<int>*>(arg);
+  };
+  ASSERT_TRUE(team.Run(step, &done).ok());
+  EXPECT_EQ(done, static_cast<int>(kWorkers));
+}
+
+// Idle for longer than anybody spins: the workers sleep, and must be woken.
+TEST(ThreadTeamTest, WakesWorkersThatSleep) {
+  ThreadTeam team({3, {}});
+  std::atomic<int> ran{0};
+  const auto count = [](void* arg, uint32_t worker, uint32_t) {
+    if (worker == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ThreadTeam::Barrier();
+    ++*static_cast<std::atomic<int>*>(arg);
+  };
+  for (int run = 1; run <= 5; ++run) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(team.Run(count, &ran).ok());
+    EXPECT_EQ(ran, 3 * run);
+  }
+}
+
 TEST(ThreadTeamTest, RefusesToNest) {
   ThreadTeam team({2, {}});
   struct Nested {
@@ -116,7 +146,10 @@ TEST(ThreadTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
     for (uint32_t culprit = 0; culprit < workers; ++culprit) {
       ThreadTeam team({workers, {}});
       const auto toss = [](void* arg, uint32_t worker, uint32_t) {
-        if (worker == *static_cast<uint32_t*>(arg)) throw 42;
+        if (worker == *static_cast<uint32_t*>(arg)) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(3));  // the others are asleep there
+          throw 42;
+        }
         ThreadTeam::Barrier();
       };
       EXPECT_EQ(team.Run(toss, &culprit).code(), absl::StatusCode::kInternal);
@@ -154,6 +187,26 @@ TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
   EXPECT_TRUE(fresh.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok());
   release = true;
   stuck.join();
+}
+
+TEST(HostServicesTest, AddsUpOpTimesBetweenStartAndStop) {
+  HostServices host({1, {}}, nullptr);
+  const trine_host& table = *host.table();
+  EXPECT_EQ(*table.profiling, 0u);
+  host.StartOpTimes();
+  EXPECT_NE(*table.profiling, 0u);
+  table.op_done(table.self, "attention", 5);
+  table.op_done(table.self, std::string("matmul q4_0").c_str(), 4);  // copied
+  table.op_done(table.self, "matmul q4_0", 3);
+  const std::vector<OpTime> times = host.StopOpTimes();
+  EXPECT_EQ(*table.profiling, 0u);
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_EQ(times[0].name, "matmul q4_0");
+  EXPECT_EQ(times[0].calls, 2u);
+  EXPECT_EQ(times[0].ns, 7u);
+  EXPECT_EQ(times[1].name, "attention");
+  host.StartOpTimes();
+  EXPECT_TRUE(host.StopOpTimes().empty()) << "begins anew";
 }
 
 // Through the host's table: one device's plan hangs, the host gives up on it, and another device's

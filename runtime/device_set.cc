@@ -1,7 +1,8 @@
 #include "runtime/device_set.h"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -9,20 +10,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugins/library.h"
+#include "runtime/worker_cpus.h"
 
 namespace trine {
 
 uint32_t DefaultThreads(const detect::CpuInfo& cpu) {
-  auto threads = static_cast<double>(std::max<size_t>(1, cpu.usable_cpus.size()));
-  if (cpu.topology.cores > 0) threads = std::min(threads, static_cast<double>(cpu.topology.cores));
-  if (cpu.cpu_quota) threads = std::min(threads, std::max(1.0, std::floor(*cpu.cpu_quota)));
-  return static_cast<uint32_t>(threads);
+  const uint32_t processors = UsableProcessors(cpu);
+  if (cpu.topology.cores <= 0) return processors;
+  return std::min(processors, static_cast<uint32_t>(cpu.topology.cores));
 }
 
 DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log)
     : inventory_(std::move(inventory)) {
   ThreadTeamOptions team;
-  team.workers = threads != 0 ? threads : DefaultThreads(inventory_.machine.cpu);
+  const detect::CpuInfo& cpu = inventory_.machine.cpu;
+  team.workers = threads != 0 ? threads : DefaultThreads(cpu);
+  team.processors = UsableProcessors(cpu);
+  const char* pin = std::getenv("TRINE_PIN");
+  if (pin == nullptr || std::string_view(pin) != "0") team.cpus = WorkerCpus(cpu, team.workers);
   host_ = std::make_unique<HostServices>(team, std::move(log));
 }
 

@@ -9,10 +9,6 @@ using reference::Range;
 using reference::Rows;
 using reference::View;
 
-// Features of a matrix product: a cache line of results, which no two workers then share, and
-// a whole number of the kernels' tiles.
-constexpr int64_t kFeatureMultiple = 16;
-
 reference::ActivationKind ActivationOf(uint32_t activation) {
   switch (activation) {
     case TRINE_ACT_GELU:
@@ -147,7 +143,7 @@ void RunTopK(const OpCall& c, Share share) {
 Range Share::Of(int64_t units, int64_t multiple) const {
   const int64_t pieces = (units + multiple - 1) / multiple;
   return {std::min(units, pieces * worker / workers * multiple),
-          std::min(units, pieces * (worker + 1) / workers * multiple)};
+          std::min(units, pieces * (int64_t{worker} + count) / workers * multiple)};
 }
 
 std::string WhyNotSupported(const sdk::Graph& graph, size_t index) {

@@ -10,12 +10,18 @@
 
 namespace trine::cpu {
 
-// Worker `worker` of `workers`.
+// Features of a matrix product that stay together: a cache line of results, which no two workers
+// then share, and a whole number of the kernels' tiles.
+inline constexpr int64_t kFeatureMultiple = 16;
+
+// Worker `worker` of `workers`, who need not be threads: work is also shared out in smaller shares
+// than there are threads, of which one takes `count` at a time.
 struct Share {
   uint32_t worker = 0;
   uint32_t workers = 1;
+  uint32_t count = 1;
 
-  // This worker's part of `units`, cut at multiples of `multiple`.
+  // This share's part of `units`, cut at multiples of `multiple`.
   reference::Range Of(int64_t units, int64_t multiple = 1) const;
 };
 

@@ -2,33 +2,26 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/op_columns.h"
+#include "backends/cpu/op_names.h"
 #include "backends/cpu/op_run.h"
 #include "backends/cpu/schedule.h"
-
-namespace trine::cpu {
-namespace {
-
-// What one step does: the function with its operands, which point into the plan's views.
-struct StepCall {
-  OpFunction function = nullptr;
-  OpCall call;
-  bool barrier = false;
-};
-
-}  // namespace
-}  // namespace trine::cpu
+#include "backends/cpu/team_run.h"
 
 struct trine_plan {
   trine_device* device;
   trine::sdk::Graph graph;
   trine::sdk::PlanStorage storage;
-  std::vector<trine::cpu::StepCall> steps;
   std::vector<trine::reference::View> views;  // by tensor
   std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
+  std::vector<uint32_t> dimensions;           // parameters that are some tensor's dimension
+  std::vector<int64_t> resolved;              // parameters the views are of; empty: of none yet
+  std::optional<trine::cpu::TeamRun> run;     // points into what is above
 };
 
 namespace trine::cpu {
@@ -58,36 +51,68 @@ bool IsKnown(const trine_tensor& t) { return sdk::FindDtype(t.dtype) != nullptr;
 void ResolveViews(trine_plan* plan) {
   const std::vector<int64_t> max = plan->graph.MaxParams();
   plan->views.resize(plan->graph.tensors.size());
+  plan->resolved.reserve(max.size());
   for (uint32_t t = 0; t < plan->views.size(); ++t) {
     const trine_tensor& tensor = plan->graph.tensors[t];
     if (!IsKnown(tensor)) continue;
     plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, max.data(), nullptr));
     if (Changes(plan->graph, tensor)) plan->changing.push_back(t);
   }
+  for (uint32_t p = 0; p < max.size(); ++p) {
+    const auto has = [p](const trine_tensor& t) {
+      return std::find(t.dims, t.dims + t.rank, -1 - int64_t{p}) != t.dims + t.rank;
+    };
+    const auto& tensors = plan->graph.tensors;
+    if (std::any_of(tensors.begin(), tensors.end(), has)) plan->dimensions.push_back(p);
+  }
 }
 
-StepCall MakeCall(const trine_plan& plan, const Step& step, std::byte* activations) {
-  const sdk::Op& op = plan.graph.ops[step.op];
-  StepCall made;
-  made.barrier = step.barrier;
-  made.function = step.kind == Step::Kind::kQuantize ? QuantizeShare : FindOpFunction(op.kind);
-  made.call.op = &op;
-  made.call.kernels = plan.device->backend->choice.level->table;
+BoundCall BindCall(const trine_plan& plan, const Call& call, Split split, std::byte* activations) {
+  const sdk::Op& op = plan.graph.ops[call.op];
+  BoundCall bound;
+  if (call.kind == Call::Kind::kQuantize) {
+    bound.function = QuantizeShare;
+    bound.name = kQuantizeName;
+  } else {
+    bound.function = split == Split::kColumns
+                         ? FindColumnFunction(op.kind, SplitsByHeads(plan.graph, op))
+                         : FindOpFunction(op.kind);
+    bound.name = TimedName(plan.graph, op);
+  }
+  bound.call.op = &op;
+  bound.call.kernels = plan.device->backend->choice.level->table;
   for (size_t i = 0; i < op.in.size(); ++i) {
-    if (op.HasInput(i)) made.call.in[i] = &plan.views[op.in[i]];
+    if (op.HasInput(i)) bound.call.in[i] = &plan.views[op.in[i]];
   }
-  for (size_t i = 0; i < op.out.size(); ++i) made.call.out[i] = &plan.views[op.out[i]];
-  if (step.activations != kNoActivations) {
-    made.call.chunks =
-        reinterpret_cast<cpu_kernels::ActivationChunk*>(activations + step.activations);
+  for (size_t i = 0; i < op.out.size(); ++i) bound.call.out[i] = &plan.views[op.out[i]];
+  if (call.activations != kNoActivations) {
+    bound.call.chunks =
+        reinterpret_cast<cpu_kernels::ActivationChunk*>(activations + call.activations);
   }
-  return made;
+  return bound;
+}
+
+BoundChain BindChain(const trine_plan& plan, const Chain& chain, std::byte* activations) {
+  BoundChain bound;
+  bound.split = chain.split;
+  bound.weight_bytes = chain.weight_bytes;
+  if (chain.split == Split::kColumns) {
+    bound.columns = (chain.values + chain.unit - 1) / chain.unit;
+  } else if (chain.split == Split::kRows) {
+    const uint32_t outermost = plan.graph.tensors[chain.row_tensor].rank - 1;
+    bound.rows = &plan.views[chain.row_tensor].dims[outermost];
+  }
+  for (const Call& call : chain.calls) {
+    bound.calls.push_back(BindCall(plan, call, chain.split, activations));
+  }
+  return bound;
 }
 
 // The scratch holds the TEMP slots, then the quantised activations.
 trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_error* err) {
   Schedule schedule;
-  const std::string why = MakeSchedule(plan->graph, &schedule);
+  const trine_host& host = *plan->device->backend->host;
+  const std::string why = MakeSchedule(plan->graph, host.worker_count, &schedule);
   if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
   const uint64_t temp_bytes = sdk::LayOutScratch(plan->graph, nullptr);
   std::byte* scratch = schedule.scratch_bytes == 0 ? nullptr : Memory::SpanData(desc.scratch);
@@ -95,27 +120,31 @@ trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_erro
       (scratch == nullptr || desc.scratch.bytes < temp_bytes + schedule.scratch_bytes)) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
   }
+  std::byte* activations = scratch == nullptr ? nullptr : scratch + temp_bytes;
+  std::vector<BoundStep> steps;
   for (const Step& step : schedule.steps) {
-    plan->steps.push_back(
-        MakeCall(*plan, step, scratch == nullptr ? nullptr : scratch + temp_bytes));
+    BoundStep& bound = steps.emplace_back();
+    bound.big = step.big;
+    for (const Chain& chain : step.chains) {
+      bound.chains.push_back(BindChain(*plan, chain, activations));
+    }
   }
+  plan->run.emplace(host, std::move(steps));
   return TRINE_OK;
 }
 
 void ResolveRun(trine_plan* plan, const trine_run_args& args) {
   const uint32_t* alternates = args.n_alternates != 0 ? args.alternates : nullptr;
+  // From one token to the next no dimension changes.
+  const bool same = alternates == nullptr && !plan->resolved.empty() &&
+                    std::all_of(plan->dimensions.begin(), plan->dimensions.end(),
+                                [&](uint32_t p) { return plan->resolved[p] == args.params[p]; });
+  if (same) return;
   for (uint32_t t : plan->changing) {
     plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, args.params, alternates));
   }
-}
-
-void Work(void* arg, uint32_t worker, uint32_t workers) {
-  const auto& plan = *static_cast<const trine_plan*>(arg);
-  const trine_host& host = *plan.device->backend->host;
-  for (const StepCall& step : plan.steps) {
-    if (step.barrier) host.barrier(host.self);
-    step.function(step.call, {worker, workers});
-  }
+  plan->resolved.clear();
+  if (alternates == nullptr) plan->resolved.assign(args.params, args.params + args.n_params);
 }
 
 }  // namespace
@@ -133,7 +162,7 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
         sdk::AcceptGraph(given, device->backend->Support(), WhyNotSupported, &graph, err);
     if (status != TRINE_OK) return status;
     Schedule schedule;
-    const std::string why = MakeSchedule(graph, &schedule);
+    const std::string why = MakeSchedule(graph, device->backend->host->worker_count, &schedule);
     if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
     trine_plan_info info{};
     info.scratch_alignment = sdk::kScratchAlignment;
@@ -170,8 +199,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error*
     if (status != TRINE_OK) return status;
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
       ResolveRun(plan, args);
-      const trine_host& host = *plan->device->backend->host;
-      const trine_status ran = host.parallel_run(host.self, Work, plan);
+      const trine_status ran = plan->run->Run();
       return ran == TRINE_OK ? ran : Fail(own, ran, "the host's thread team did not run the plan");
     });
   });

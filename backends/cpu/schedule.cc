@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
+#include <utility>
 
+#include "backends/cpu/op_run.h"
 #include "kernels/cpu/activations.h"
 #include "kernels/quant/block_types.h"
 
@@ -16,55 +19,8 @@ constexpr uint32_t kPlaces = 2;
 constexpr uint64_t kPlaceAlignment = 64;
 constexpr uint64_t kMostScratch = uint64_t{1} << 46;
 
-// A run of bytes of a slot, or of a place behind the last slot.
-struct Extent {
-  uint32_t space;
-  uint64_t begin, end;
-
-  bool Meets(const Extent& other) const {
-    return space == other.space && begin < other.end && other.begin < end;
-  }
-};
-
-using Extents = std::vector<Extent>;
-
-bool Meet(const Extents& a, const Extents& b) {
-  return std::any_of(a.begin(), a.end(), [&](const Extent& x) {
-    return std::any_of(b.begin(), b.end(), [&](const Extent& y) { return x.Meets(y); });
-  });
-}
-
-// All bytes from the tensor's first to its last, whatever lies in its gaps.
-Extent ExtentOf(const sdk::Graph& graph, uint32_t tensor, const std::vector<int64_t>& params) {
-  const trine_tensor& t = graph.tensors[tensor];
-  const sdk::Dims dims = sdk::ResolveDims(t, params.data());
-  const sdk::Dims strides = sdk::ResolveStrides(t, dims);
-  int64_t bytes = sdk::ValueBytes(t.dtype, dims[0]);
-  for (size_t i = 1; i < dims.size(); ++i) {
-    if (dims[i] == 0) return {t.slot, t.offset, t.offset};
-    bytes += (dims[i] - 1) * strides[i];
-  }
-  return {t.slot, t.offset, t.offset + static_cast<uint64_t>(bytes)};
-}
-
-// What has been read and written since the last barrier.
-class Hazards {
- public:
-  // Whether a step with these extents must wait for those before it; it is then among them.
-  bool Add(const Extents& reads, const Extents& writes) {
-    const bool wait = Meet(reads, writes_) || Meet(writes, reads_) || Meet(writes, writes_);
-    if (wait) {
-      reads_.clear();
-      writes_.clear();
-    }
-    reads_.insert(reads_.end(), reads.begin(), reads.end());
-    writes_.insert(writes_.end(), writes.begin(), writes.end());
-    return wait;
-  }
-
- private:
-  Extents reads_, writes_;
-};
+// Larger parts save a barrier but are harder to share out evenly: so many per worker there must be.
+constexpr int64_t kPartsPerWorker = 4;
 
 bool SameView(const trine_tensor& a, const trine_tensor& b) {
   return a.dtype == b.dtype && a.rank == b.rank && a.slot == b.slot && a.offset == b.offset &&
@@ -72,8 +28,12 @@ bool SameView(const trine_tensor& a, const trine_tensor& b) {
          std::equal(a.strides, a.strides + a.rank, b.strides);
 }
 
+bool IsMatrixProduct(const sdk::Op& op) {
+  return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
+}
+
 bool NeedsActivations(const sdk::Graph& graph, const sdk::Op& op) {
-  return (op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL) &&
+  return IsMatrixProduct(op) &&
          quant::IsQuantized(static_cast<quant::Type>(graph.tensors[op.in[0]].dtype));
 }
 
@@ -89,9 +49,15 @@ bool ActivationBytes(const sdk::Graph& graph, uint32_t tensor, const std::vector
   return total <= kMostScratch;
 }
 
+template <class T>
+void Append(const std::vector<T>& from, std::vector<T>* to) {
+  to->insert(to->end(), from.begin(), from.end());
+}
+
 class Scheduler {
  public:
-  explicit Scheduler(const sdk::Graph& graph) : graph_(graph), params_(graph.MaxParams()) {}
+  Scheduler(const sdk::Graph& graph, uint32_t workers)
+      : graph_(graph), workers_(workers), params_(graph.MaxParams()) {}
 
   std::string Run(Schedule* schedule) {
     uint64_t place_bytes = 0;
@@ -104,39 +70,84 @@ class Scheduler {
       place_bytes = std::max(place_bytes, bytes);
     }
     place_bytes_ = (place_bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
+    for (uint32_t i = 0; i < graph_.ops.size(); ++i) AddOp(i);
     schedule->scratch_bytes = kPlaces * place_bytes_;
-    for (uint32_t i = 0; i < graph_.ops.size(); ++i) AddOp(i, schedule);
+    schedule->steps = std::move(steps_);
     return "";
   }
 
  private:
-  Extent Place(uint32_t place) const {
-    return {static_cast<uint32_t>(graph_.slots.size()) + place, 0, place_bytes_};
+  // All that one split of a call means.
+  struct Cut {
+    Split split = Split::kShares;
+    Accesses accesses;
+    int64_t unit = 0;    // kColumns
+    int64_t values = 0;  // kColumns
+    uint32_t row_tensor = 0;
+    int64_t rows_dim = 0;  // kRows: the dimension as the graph has it
+  };
+  // A chain of the step that is being made, with what its calls touch.
+  struct OpenChain {
+    Accesses accesses;
+    int64_t rows_dim = 0;
+  };
+
+  Access Place(uint32_t place, bool writes) const {
+    return {static_cast<uint32_t>(graph_.slots.size()) + place, 0, place_bytes_, writes,
+            std::nullopt};
   }
 
-  void AddOp(uint32_t index, Schedule* schedule) {
+  void AddOp(uint32_t index) {
     const sdk::Op& op = graph_.ops[index];
-    Extents reads, writes;
-    for (uint32_t t : op.in) {
-      if (t != TRINE_NONE) reads.push_back(ExtentOf(graph_, t, params_));
-    }
-    for (uint32_t t : op.out) writes.push_back(ExtentOf(graph_, t, params_));
-    Step step{Step::Kind::kOp, index, false, kNoActivations};
+    Call call{Call::Kind::kOp, index, kNoActivations};
+    std::optional<Access> activations;
     if (NeedsActivations(graph_, op)) {
-      const uint32_t place = FindOrQuantize(index, schedule);
-      step.activations = place * place_bytes_;
-      reads.push_back(Place(place));
+      const uint32_t place = FindOrQuantize(index);
+      call.activations = place * place_bytes_;
+      activations = Place(place, false);
     }
-    step.barrier = hazards_.Add(reads, writes);
-    schedule->steps.push_back(step);
+    std::vector<Cut> cuts;
+    for (Split split : {Split::kColumns, Split::kRows, Split::kShares}) {
+      auto accesses = AccessesOf(graph_, op, split, params_, activations ? &*activations : nullptr);
+      if (accesses) cuts.push_back(CutOf(op, split, *std::move(accesses)));
+    }
+    // By itself an op goes by rows, unless its rows are long, or many for each token.
+    const bool wide = IsMatrixProduct(op) || op.kind == TRINE_OP_GLU ||
+                      op.kind == TRINE_OP_ACTIVATION || SplitsByHeads(graph_, op);
+    if (!wide && cuts.front().split == Split::kColumns) {
+      std::rotate(cuts.begin(), cuts.begin() + 1, cuts.end() - 1);
+    }
+    const Accesses touched = cuts.back().accesses;
+    Add(call, std::move(cuts));
+    Step& step = steps_.back();
+    step.big |= IsMatrixProduct(op) || op.kind == TRINE_OP_ATTENTION;
     // What was quantised from memory that changes is no copy of it any more.
     for (std::optional<uint32_t>& held : held_) {
-      if (held && Meet({ExtentOf(graph_, *held, params_)}, writes)) held.reset();
+      if (held && Meet(touched, {AccessTo(graph_, *held, Split::kShares, false, params_)})) {
+        held.reset();
+      }
     }
   }
 
-  // The place that holds the op's activations, after a step that puts them there if need be.
-  uint32_t FindOrQuantize(uint32_t index, Schedule* schedule) {
+  Cut CutOf(const sdk::Op& op, Split split, Accesses accesses) const {
+    Cut cut;
+    cut.split = split;
+    if (split == Split::kRows) {
+      cut.row_tensor = op.out[0];
+      cut.rows_dim = accesses.back().pattern->dims[0];
+    }
+    if (split == Split::kColumns) {
+      const trine_tensor& t = graph_.tensors[SplitsByHeads(graph_, op) ? op.in[0] : op.out[0]];
+      const bool by_heads = SplitsByHeads(graph_, op);
+      cut.unit = by_heads ? t.dims[0] : kFeatureMultiple;
+      cut.values = by_heads ? t.dims[0] * t.dims[1] : t.dims[0];
+    }
+    cut.accesses = std::move(accesses);
+    return cut;
+  }
+
+  // The place that holds the op's activations, after a call that puts them there if need be.
+  uint32_t FindOrQuantize(uint32_t index) {
     const uint32_t x = graph_.ops[index].in[1];
     for (uint32_t place = 0; place < kPlaces; ++place) {
       if (held_[place] && SameView(graph_.tensors[*held_[place]], graph_.tensors[x])) return place;
@@ -144,24 +155,116 @@ class Scheduler {
     const uint32_t place = next_place_;
     next_place_ = (next_place_ + 1) % kPlaces;
     held_[place] = x;
-    Step step{Step::Kind::kQuantize, index, false, place * place_bytes_};
-    step.barrier = hazards_.Add({ExtentOf(graph_, x, params_)}, {Place(place)});
-    schedule->steps.push_back(step);
+    std::vector<Cut> cuts(1);
+    cuts[0].accesses = {AccessTo(graph_, x, Split::kShares, false, params_), Place(place, true)};
+    if (const auto rows = QuantizeByRows(x, place)) cuts.push_back(*rows);
+    Add({Call::Kind::kQuantize, index, place * place_bytes_}, std::move(cuts));
     return place;
   }
 
+  std::optional<Cut> QuantizeByRows(uint32_t x, uint32_t place) const {
+    Cut cut;
+    cut.split = Split::kRows;
+    cut.accesses = {AccessTo(graph_, x, Split::kRows, false, params_), Place(place, true)};
+    if (!cut.accesses[0].pattern) return std::nullopt;
+    const trine_tensor& t = graph_.tensors[x];
+    Pattern pattern;
+    pattern.bytes = cpu_kernels::ActivationBytes(t.dims[0]) * (t.rank == 3 ? t.dims[1] : 1);
+    pattern.stride = pattern.bytes;
+    pattern.dims[0] = cut.accesses[0].pattern->dims[0];
+    cut.accesses[1].pattern = pattern;
+    cut.row_tensor = x;
+    cut.rows_dim = pattern.dims[0];
+    return cut;
+  }
+
+  // `cuts`: the splits the call can have, the one it has by itself first.
+  void Add(const Call& call, std::vector<Cut> cuts) {
+    std::vector<size_t> met;
+    for (size_t i = 0; i < open_.size(); ++i) {
+      if (Meet(open_[i].accesses, cuts.front().accesses)) met.push_back(i);
+    }
+    for (const Cut& cut : cuts) {
+      if (!met.empty() && Join(call, cut, met)) return;
+    }
+    if (steps_.empty() || !met.empty()) {
+      steps_.emplace_back();
+      open_.clear();
+    }
+    Cut& cut = cuts.front();
+    steps_.back().chains.push_back(
+        {cut.split, cut.unit, cut.values, cut.row_tensor, WeightBytes(call), {call}});
+    open_.push_back({std::move(cut.accesses), cut.rows_dim});
+  }
+
+  // Makes one chain of those the call meets and puts it at the end, if in each part it then touches
+  // what they touch in that part alone.
+  bool Join(const Call& call, const Cut& cut, const std::vector<size_t>& met) {
+    std::vector<Chain>& chains = steps_.back().chains;
+    int64_t unit = cut.unit;
+    bool coarser = false;
+    for (size_t i : met) {
+      if (chains[i].split == Split::kShares || chains[i].split != cut.split) return false;
+      if (chains[i].values != cut.values || open_[i].rows_dim != cut.rows_dim) return false;
+      if (!MeetInParts(open_[i].accesses, cut.accesses, cut.split)) return false;
+      if (cut.split == Split::kColumns) unit = std::lcm(unit, chains[i].unit);
+    }
+    for (size_t i : met) coarser |= chains[i].unit != unit;
+    if (coarser && !CanBeCoarser(met[0], unit)) return false;
+    for (size_t i = met.size() - 1; i > 0; --i) MergeIntoFormer(met[i - 1], met[i]);
+    Chain& chain = chains[met[0]];
+    chain.unit = unit;
+    chain.calls.push_back(call);
+    chain.weight_bytes += WeightBytes(call);
+    Append(cut.accesses, &open_[met[0]].accesses);
+    return true;
+  }
+
+  // The later chain's calls behind those of the former; the two do not touch each other.
+  void MergeIntoFormer(size_t former, size_t later) {
+    std::vector<Chain>& chains = steps_.back().chains;
+    Append(chains[later].calls, &chains[former].calls);
+    chains[former].weight_bytes += chains[later].weight_bytes;
+    Append(open_[later].accesses, &open_[former].accesses);
+    chains.erase(chains.begin() + static_cast<ptrdiff_t>(later));
+    open_.erase(open_.begin() + static_cast<ptrdiff_t>(later));
+  }
+
+  // Whether there is still enough to share out when the parts of a chain become larger.
+  bool CanBeCoarser(size_t index, int64_t unit) const {
+    const std::vector<Chain>& chains = steps_.back().chains;
+    if (chains[index].values % unit != 0) return false;
+    int64_t parts = chains[index].values / unit;
+    for (size_t i = 0; i < chains.size(); ++i) {
+      if (i != index && chains[i].split == Split::kColumns) {
+        parts += chains[i].values / std::max(unit, chains[i].unit);
+      }
+    }
+    return workers_ == 1 || parts >= kPartsPerWorker * workers_;
+  }
+
+  uint64_t WeightBytes(const Call& call) const {
+    const sdk::Op& op = graph_.ops[call.op];
+    if (call.kind != Call::Kind::kOp || !IsMatrixProduct(op)) return 0;
+    const trine_tensor& w = graph_.tensors[op.in[0]];
+    const sdk::Dims dims = sdk::ResolveDims(w, params_.data());
+    return static_cast<uint64_t>(sdk::ValueBytes(w.dtype, dims[0]) * dims[1]);
+  }
+
   const sdk::Graph& graph_;
+  const int64_t workers_;
   const std::vector<int64_t> params_;
   uint64_t place_bytes_ = 0;
   uint32_t next_place_ = 0;
   std::array<std::optional<uint32_t>, kPlaces> held_;  // the tensor whose copy a place holds
-  Hazards hazards_;
+  std::vector<Step> steps_;
+  std::vector<OpenChain> open_;  // of the last step
 };
 
 }  // namespace
 
-std::string MakeSchedule(const sdk::Graph& graph, Schedule* schedule) {
-  return Scheduler(graph).Run(schedule);
+std::string MakeSchedule(const sdk::Graph& graph, uint32_t workers, Schedule* schedule) {
+  return Scheduler(graph, workers).Run(schedule);
 }
 
 }  // namespace trine::cpu

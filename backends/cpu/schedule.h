@@ -1,6 +1,9 @@
-// A graph's ops as the steps a team of workers takes, with barriers where one step's memory meets
-// another's, and the activations of quantised matrix products quantised once for all that read
-// them.
+// A graph's ops as the steps a team of workers takes, with a barrier between one step and the next,
+// and the activations of quantised matrix products quantised once for all that read them.
+//
+// A step holds chains that do not touch each other's memory. The calls of a chain depend on one
+// another only inside a part of their work (the rows of a token; the features of a head): a worker
+// that takes a part of the chain does all its calls for that part, and waits for nobody.
 #ifndef TRINE_BACKENDS_CPU_SCHEDULE_H_
 #define TRINE_BACKENDS_CPU_SCHEDULE_H_
 
@@ -8,31 +11,46 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/access.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::cpu {
 
-struct Step {
+struct Call {
   enum class Kind {
     kOp,
     kQuantize,  // input 1 of the op, for it and the ops that read the same view
   };
   Kind kind = Kind::kOp;
   uint32_t op = 0;
-  bool barrier = false;  // all workers have finished all steps before
   // Where the op's quantised activations lie, in bytes from the schedule's scratch; kNoActivations
   // where it has none.
   uint64_t activations = 0;
 };
 inline constexpr uint64_t kNoActivations = UINT64_MAX;
 
+struct Chain {
+  Split split = Split::kShares;
+  int64_t unit = 0;           // kColumns: values of a row that stay together
+  int64_t values = 0;         // kColumns: of a row
+  uint32_t row_tensor = 0;    // kRows: the outermost dimension of this one says how many there are
+  uint64_t weight_bytes = 0;  // that a matrix product among the calls reads, at least once
+  std::vector<Call> calls;
+};
+
+struct Step {
+  std::vector<Chain> chains;
+  bool big = false;  // worth sharing out in small portions: a matrix product, or attention
+};
+
 struct Schedule {
   std::vector<Step> steps;
   uint64_t scratch_bytes = 0;  // for quantised activations, at the parameters' maxima
 };
 
-// The graph has passed sdk::CopyGraph and sdk::CheckOp. "" or why it can't be scheduled.
-std::string MakeSchedule(const sdk::Graph& graph, Schedule* schedule);
+// The graph has passed sdk::CopyGraph and sdk::CheckOp. `workers`: of the team it is for. "" or why
+// it can't be scheduled.
+std::string MakeSchedule(const sdk::Graph& graph, uint32_t workers, Schedule* schedule);
 
 }  // namespace trine::cpu
 

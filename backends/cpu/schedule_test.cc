@@ -43,9 +43,9 @@ class GraphMaker {
     graph_.ops.push_back({kind, std::move(in), std::move(out), {}});
     return *this;
   }
-  Schedule Make() {
+  Schedule Make(uint32_t workers = 2) {
     Schedule schedule;
-    EXPECT_EQ(MakeSchedule(graph_, &schedule), "");
+    EXPECT_EQ(MakeSchedule(graph_, workers, &schedule), "");
     return schedule;
   }
   sdk::Graph& graph() { return graph_; }
@@ -54,45 +54,72 @@ class GraphMaker {
   sdk::Graph graph_;
 };
 
-// "quantize 0", "| op 1": a bar is a barrier.
+// One line per step: chains side by side, the calls of a chain one after the other.
 std::vector<std::string> Text(const Schedule& schedule) {
   std::vector<std::string> text;
   for (const Step& step : schedule.steps) {
-    text.push_back(std::string(step.barrier ? "| " : "") +
-                   (step.kind == Step::Kind::kQuantize ? "quantize " : "op ") +
-                   std::to_string(step.op));
+    std::string line;
+    for (const Chain& chain : step.chains) {
+      if (!line.empty()) line += " / ";
+      for (const Call& call : chain.calls) {
+        if (&call != &chain.calls.front()) line += " > ";
+        line +=
+            (call.kind == Call::Kind::kQuantize ? "quantize " : "op ") + std::to_string(call.op);
+      }
+    }
+    text.push_back(line);
   }
   return text;
 }
 
-TEST(ScheduleTest, OpsThatDoNotMeetNeedNoBarrier) {
+TEST(ScheduleTest, OpsThatDoNotMeetShareAStep) {
   GraphMaker g;
   g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
   g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(2)});
+  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0 / op 1"));
+}
+
+TEST(ScheduleTest, RowsFollowRowsWithoutABarrier) {
+  GraphMaker g;
+  g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
+  g.Op(TRINE_OP_SCALE, {g.Activations(1)}, {g.Activations(2)});
+  g.Op(TRINE_OP_RMS_NORM, {g.Activations(2)}, {g.Activations(0)});  // what op 0 read
+  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0 > op 1 > op 2"));
+}
+
+// Rows of the same slot that lie elsewhere: row 1 of one is row 0 of the other.
+TEST(ScheduleTest, RowsThatAreNotTheSameNeedOne) {
+  const uint64_t row = GraphMaker::kK * sizeof(float);
+  GraphMaker g;
+  g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
+  g.Op(TRINE_OP_SCALE, {g.Tensor(1, {GraphMaker::kK, -1}, TRINE_DTYPE_F32, row)},
+       {g.Activations(2)});
   EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "op 1"));
 }
 
-TEST(ScheduleTest, AReadWaitsForTheWrite) {
+TEST(ScheduleTest, AnotherNumberOfRowsNeedsOne) {
   GraphMaker g;
+  g.graph().params.push_back({TRINE_PARAM_OUTPUT_ROWS, 0, 1, 4});
   g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
-  g.Op(TRINE_OP_SCALE, {g.Activations(1)}, {g.Activations(2)});
-  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "| op 1"));
+  g.Op(TRINE_OP_SCALE, {g.Tensor(1, {GraphMaker::kK, -2})}, {g.Tensor(2, {GraphMaker::kK, -2})});
+  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "op 1"));
 }
 
-TEST(ScheduleTest, AWriteWaitsForTheReadAndForTheWrite) {
+TEST(ScheduleTest, RowsThatAnyoneMayReadNeedOne) {
   GraphMaker g;
   g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
-  g.Op(TRINE_OP_SCALE, {g.Activations(2)}, {g.Activations(0)});
-  g.Op(TRINE_OP_SCALE, {g.Activations(3)}, {g.Activations(0)});
-  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "| op 1", "| op 2"));
+  g.Op(TRINE_OP_GATHER_ROWS, {g.Activations(1), g.Tensor(2, {-1}, TRINE_DTYPE_I32)},
+       {g.Activations(3)});
+  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "op 1"));
 }
 
-TEST(ScheduleTest, ABarrierSettlesWhatCameBefore) {
+TEST(ScheduleTest, ChainsBecomeOneWhereAnOpJoinsThem) {
   GraphMaker g;
   g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
-  g.Op(TRINE_OP_SCALE, {g.Activations(1)}, {g.Activations(2)});
-  g.Op(TRINE_OP_SCALE, {g.Activations(1)}, {g.Activations(3)});
-  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "| op 1", "op 2"));
+  g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(4)});
+  g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(2)});
+  g.Op(TRINE_OP_ADD, {g.Activations(1), g.Activations(2)}, {g.Activations(3)});
+  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0 > op 2 > op 3 / op 1"));
 }
 
 TEST(ScheduleTest, PartsOfASlotMeetOnlyWhereTheyOverlap) {
@@ -103,7 +130,7 @@ TEST(ScheduleTest, PartsOfASlotMeetOnlyWhereTheyOverlap) {
        {g.Tensor(1, {GraphMaker::kK, -1}, TRINE_DTYPE_F32, half)});
   g.Op(TRINE_OP_SCALE, {g.Tensor(1, {GraphMaker::kK, -1}, TRINE_DTYPE_F32, half - 4)},
        {g.Activations(2)});
-  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0", "op 1", "| op 2"));
+  EXPECT_THAT(Text(g.Make()), ElementsAre("op 0 / op 1", "op 2"));
 }
 
 TEST(ScheduleTest, MatmulsOfOneInputShareItsQuantisation) {
@@ -112,21 +139,33 @@ TEST(ScheduleTest, MatmulsOfOneInputShareItsQuantisation) {
     g.Op(TRINE_OP_MATMUL, {g.Weights(10 + i), g.Activations(0)}, {g.Activations(1 + i)});
   }
   const Schedule schedule = g.Make();
-  EXPECT_THAT(Text(schedule), ElementsAre("quantize 0", "| op 0", "op 1", "op 2"));
-  for (const Step& step : schedule.steps) EXPECT_EQ(step.activations, 0u);
+  EXPECT_THAT(Text(schedule), ElementsAre("quantize 0", "op 0 / op 1 / op 2"));
+  for (const Chain& chain : schedule.steps[1].chains) EXPECT_EQ(chain.calls[0].activations, 0u);
+  EXPECT_FALSE(schedule.steps[0].big);
+  EXPECT_TRUE(schedule.steps[1].big);
   // Two places of eight rows of one chunk.
   EXPECT_EQ(schedule.scratch_bytes, 2u * 8 * 384);
+}
+
+TEST(ScheduleTest, FeaturesFollowFeaturesWithoutABarrier) {
+  GraphMaker g;
+  g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});
+  g.Op(TRINE_OP_ACTIVATION, {g.Activations(1)}, {g.Activations(2)});
+  g.Op(TRINE_OP_SCALE, {g.Activations(2)}, {g.Activations(2)});
+  g.Op(TRINE_OP_RMS_NORM, {g.Activations(2)}, {g.Activations(3)});  // of all features
+  EXPECT_THAT(Text(g.Make()), ElementsAre("quantize 0", "op 0 > op 1 > op 2", "op 3"));
 }
 
 TEST(ScheduleTest, AnInputThatChangedIsQuantisedAgain) {
   GraphMaker g;
   g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});
-  g.Op(TRINE_OP_ADD, {g.Activations(0), g.Activations(1)}, {g.Activations(0)});
-  g.Op(TRINE_OP_MATMUL, {g.Weights(11), g.Activations(0)}, {g.Activations(2)});
+  g.Op(TRINE_OP_ADD, {g.Activations(0), g.Activations(2)}, {g.Activations(0)});
+  g.Op(TRINE_OP_MATMUL, {g.Weights(11), g.Activations(0)}, {g.Activations(3)});
   const Schedule schedule = g.Make();
-  EXPECT_THAT(Text(schedule),
-              ElementsAre("quantize 0", "| op 0", "| op 1", "| quantize 2", "| op 2"));
-  EXPECT_NE(schedule.steps[3].activations, schedule.steps[0].activations);
+  // The first product reads the copy, not what it was made from: the sum need not wait for it.
+  EXPECT_THAT(Text(schedule), ElementsAre("quantize 0", "op 0 / op 1 > quantize 2", "op 2"));
+  EXPECT_NE(schedule.steps[1].chains[1].calls[1].activations,
+            schedule.steps[0].chains[0].calls[0].activations);
 }
 
 TEST(ScheduleTest, AMatmulIntoItsOwnInputsSlotDoesNotKeepTheCopy) {
@@ -134,10 +173,8 @@ TEST(ScheduleTest, AMatmulIntoItsOwnInputsSlotDoesNotKeepTheCopy) {
   g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});
   g.Op(TRINE_OP_MATMUL, {g.Weights(11), g.Activations(1)}, {g.Activations(0)});
   g.Op(TRINE_OP_MATMUL, {g.Weights(12), g.Activations(0)}, {g.Activations(1)});
-  const std::vector<std::string> text = Text(g.Make());
-  EXPECT_EQ(std::count_if(text.begin(), text.end(),
-                          [](const std::string& s) { return s.find("quantize") != s.npos; }),
-            3);
+  EXPECT_THAT(Text(g.Make()),
+              ElementsAre("quantize 0", "op 0", "quantize 1", "op 1", "quantize 2", "op 2"));
 }
 
 // Two places are used in turn: the third copy goes where the first was, once nobody reads that.
@@ -148,9 +185,9 @@ TEST(ScheduleTest, APlaceIsNotOverwrittenWhileItIsRead) {
   }
   const Schedule schedule = g.Make();
   EXPECT_THAT(Text(schedule),
-              ElementsAre("quantize 0", "| op 0", "quantize 1", "| op 1", "quantize 2", "| op 2"));
-  EXPECT_EQ(schedule.steps[4].activations, schedule.steps[0].activations);
-  EXPECT_NE(schedule.steps[2].activations, schedule.steps[0].activations);
+              ElementsAre("quantize 0", "op 0 / quantize 1", "op 1 / quantize 2", "op 2"));
+  EXPECT_EQ(schedule.steps[2].chains[1].calls[0].activations, 0u);
+  EXPECT_NE(schedule.steps[1].chains[1].calls[0].activations, 0u);
 }
 
 TEST(ScheduleTest, FloatWeightsNeedNoQuantisation) {
@@ -159,7 +196,7 @@ TEST(ScheduleTest, FloatWeightsNeedNoQuantisation) {
   const Schedule schedule = g.Make();
   EXPECT_THAT(Text(schedule), ElementsAre("op 0"));
   EXPECT_EQ(schedule.scratch_bytes, 0u);
-  EXPECT_EQ(schedule.steps[0].activations, kNoActivations);
+  EXPECT_EQ(schedule.steps[0].chains[0].calls[0].activations, kNoActivations);
 }
 
 TEST(ScheduleTest, RefusesActivationsOfAbsurdSize) {
@@ -167,7 +204,66 @@ TEST(ScheduleTest, RefusesActivationsOfAbsurdSize) {
   g.graph().params[0].max = int64_t{1} << 45;
   g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});
   Schedule schedule;
-  EXPECT_THAT(MakeSchedule(g.graph(), &schedule), HasSubstr("too large"));
+  EXPECT_THAT(MakeSchedule(g.graph(), 2, &schedule), HasSubstr("too large"));
+}
+
+// A layer as llama has it: 8 heads of 32, 4 of keys and values. Slots of temporaries are used again
+// as a host would.
+GraphMaker LlamaLayer() {
+  constexpr int64_t kHead = 32, kHeads = 8, kKvHeads = 4, kFfn = 512;
+  enum : uint32_t { kX, kH, kQ, kK, kV, kY, kGate, kUp, kRope, kSlots, kMeta, kKeys, kValues };
+  GraphMaker g;
+  const auto heads = [&](uint32_t slot, int64_t n) { return g.Tensor(slot, {kHead, n, -1}); };
+  const auto flat = [&](uint32_t slot, int64_t n) { return g.Tensor(slot, {n, -1}); };
+  const auto weights = [&](int64_t k, int64_t n) {
+    const uint32_t slot = 20 + static_cast<uint32_t>(g.graph().ops.size());
+    const uint32_t tensor = g.Tensor(slot, {k, n}, TRINE_DTYPE_Q8_0);
+    g.graph().slots[slot].role = TRINE_ROLE_CONSTANT;
+    return tensor;
+  };
+  const int64_t n = GraphMaker::kK;
+  const uint32_t rope = g.Tensor(kRope, {kHead, -1}), meta = g.Tensor(kMeta, {8}, TRINE_DTYPE_I32);
+  const uint32_t slots = g.Tensor(kSlots, {-1}, TRINE_DTYPE_I32);
+  const uint32_t keys = g.Tensor(kKeys, {kHead, 64, kKvHeads, 1}, TRINE_DTYPE_F16);
+  const uint32_t values = g.Tensor(kValues, {kHead, 64, kKvHeads, 1}, TRINE_DTYPE_F16);
+  g.Op(TRINE_OP_RMS_NORM, {flat(kX, n)}, {flat(kH, n)});                       // 0
+  g.Op(TRINE_OP_MATMUL, {weights(n, n), flat(kH, n)}, {flat(kQ, n)});          // 1
+  g.Op(TRINE_OP_MATMUL, {weights(n, n / 2), flat(kH, n)}, {flat(kK, n / 2)});  // 2
+  g.Op(TRINE_OP_MATMUL, {weights(n, n / 2), flat(kH, n)}, {flat(kV, n / 2)});  // 3
+  g.Op(TRINE_OP_ROPE, {heads(kQ, kHeads), rope}, {heads(kQ, kHeads)});         // 4
+  g.Op(TRINE_OP_ROPE, {heads(kK, kKvHeads), rope}, {heads(kK, kKvHeads)});     // 5
+  g.Op(TRINE_OP_KV_STORE, {heads(kK, kKvHeads), slots}, {keys});               // 6
+  g.Op(TRINE_OP_KV_STORE, {heads(kV, kKvHeads), slots}, {values});             // 7
+  g.Op(TRINE_OP_ATTENTION, {heads(kQ, kHeads), keys, values, meta, meta, meta},
+       {heads(kH, kHeads)});                                                      // 8
+  g.Op(TRINE_OP_MATMUL, {weights(n, n), flat(kH, n)}, {flat(kQ, n)});             // 9
+  g.Op(TRINE_OP_ADD, {flat(kX, n), flat(kQ, n)}, {flat(kY, n)});                  // 10
+  g.Op(TRINE_OP_RMS_NORM, {flat(kY, n)}, {flat(kX, n)});                          // 11
+  g.Op(TRINE_OP_MATMUL, {weights(n, kFfn), flat(kX, n)}, {flat(kGate, kFfn)});    // 12
+  g.Op(TRINE_OP_MATMUL, {weights(n, kFfn), flat(kX, n)}, {flat(kUp, kFfn)});      // 13
+  g.Op(TRINE_OP_GLU, {flat(kGate, kFfn), flat(kUp, kFfn)}, {flat(kGate, kFfn)});  // 14
+  g.Op(TRINE_OP_MATMUL, {weights(kFfn, n), flat(kGate, kFfn)}, {flat(kQ, n)});    // 15
+  g.Op(TRINE_OP_ADD, {flat(kY, n), flat(kQ, n)}, {flat(kX, n)});                  // 16
+  return g;
+}
+
+TEST(ScheduleTest, ALayerHasNineBarriers) {
+  // Sixteen where every op that reads what another wrote waits for all of it. The ninth stands
+  // before the next layer.
+  EXPECT_THAT(Text(LlamaLayer().Make()),
+              ElementsAre("op 0 > quantize 1",                               //
+                          "op 1 > op 4 / op 2 > op 5 > op 6 / op 3 > op 7",  //
+                          "op 8", "quantize 9", "op 9 > op 10",              //
+                          "op 11 > quantize 12",                             //
+                          "op 12 > op 13 > op 14", "quantize 15", "op 15 > op 16"));
+}
+
+// Sixteen heads in all are too few to share out whole among eight workers.
+TEST(ScheduleTest, ManyWorkersDoNotShareWholeHeads) {
+  EXPECT_THAT(Text(LlamaLayer().Make(8)),
+              ElementsAre("op 0 > quantize 1", "op 1 / op 2 / op 3", "op 4 / op 5 > op 6 / op 7",
+                          "op 8", "quantize 9", "op 9 > op 10", "op 11 > quantize 12",
+                          "op 12 > op 13 > op 14", "quantize 15", "op 15 > op 16"));
 }
 
 }  // namespace

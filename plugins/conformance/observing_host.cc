@@ -22,6 +22,8 @@ ObservingHost::ObservingHost(uint32_t workers) {
   host_.log = &Log;
   host_.parallel_run = &ParallelRun;
   host_.barrier = &Barrier;
+  host_.profiling = &profiling_;
+  host_.op_done = &OpDone;
   for (uint32_t w = 1; w < workers; ++w) threads_.emplace_back([this, w] { WorkerLoop(w); });
 }
 
@@ -95,6 +97,10 @@ void ObservingHost::Barrier(void* self) {
     return;
   }
   host->barrier_.wait(lock, [&] { return host->barrier_generation_ != mine || host->broken_; });
+}
+
+void ObservingHost::OpDone(void* self, const char*, uint64_t) {
+  static_cast<ObservingHost*>(self)->NoteBreach("called op_done though profiling is 0");
 }
 
 void ObservingHost::WorkerLoop(uint32_t worker) {

@@ -36,19 +36,21 @@ class ObservingHost {
   int parallel_runs() const { return parallel_runs_; }
   int refused_runs() const { return refused_runs_; }
   // Breaches of the host's own rules since the last call: reentrant runs, barriers outside of a
-  // run, unknown log levels, exceptions out of a worker function.
+  // run, unknown log levels, times nobody asked for, exceptions out of a worker function.
   std::vector<std::string> TakeBreaches();
 
  private:
   static void Log(void* self, uint32_t level, const char* message);
   static trine_status ParallelRun(void* self, trine_worker_fn fn, void* arg);
   static void Barrier(void* self);
+  static void OpDone(void* self, const char* name, uint64_t nanoseconds);
 
   void WorkerLoop(uint32_t worker);
   void Work(uint32_t worker);
   void NoteBreach(const std::string& what);
 
   trine_host host_{};
+  uint32_t profiling_ = 0;
   std::vector<std::thread> threads_;
   std::mutex run_mutex_;  // one parallel_run at a time
   std::atomic<bool> refuse_{false};

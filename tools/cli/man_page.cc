@@ -36,6 +36,8 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_CPU_ISA",
      "The level of the CPU kernels, instead of the best this processor has: baseline, avx2, "
      "avxvnni, avx512, amx, dotprod or reference. The results are the same."},
+    {"TRINE_PIN",
+     "0: threads are not bound to processors, which they are where they take every core."},
     {"TRINE_CPU_LANE_THREADS", "Threads that sample several sequences at once: 1 to 256."},
 };
 

@@ -24,9 +24,9 @@
 extern "C" {
 #endif
 
-/* 0.9: append-only from now on; becomes 1.0 unchanged or after one last break. */
+/* Append-only since 0.9; becomes 1.0 unchanged or after one last break. */
 #define TRINE_ABI_MAJOR 0u
-#define TRINE_ABI_MINOR 9u
+#define TRINE_ABI_MINOR 10u
 #define TRINE_ABI_VERSION ((TRINE_ABI_MAJOR << 16) | TRINE_ABI_MINOR)
 
 /* The arithmetic contract (docs/numerics.md) this header was written beside. */
@@ -93,6 +93,13 @@ typedef struct trine_host {
   trine_status (*parallel_run)(void* self, trine_worker_fn fn, void* arg);
   /* Inside parallel_run only, by all workers or none. */
   void (*barrier)(void* self);
+  /* Since 0.10. Not null; non-zero while the host wants to know where the time of runs goes.
+   * Changes at any time, from any thread: look once per run, atomically. */
+  const uint32_t* profiling;
+  /* A part of a run has taken this long: inside plan_run, by the thread it was called on, and only
+   * if profiling was non-zero. `name` is one of a few constants ("matmul q4_0", "wait"), valid
+   * until close. */
+  void (*op_done)(void* self, const char* name, uint64_t nanoseconds);
 } trine_host;
 
 /* ---- Devices --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "trine/sdk/graph.h"
 #include "trine/sdk/host_memory.h"
 #include "trine/sdk/op_rules.h"
+#include "trine/sdk/op_times.h"
 #include "trine/sdk/plan.h"
 #include "trine/sdk/status.h"
 #include "trine/sdk/support.h"
