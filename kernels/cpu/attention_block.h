@@ -69,21 +69,21 @@ struct Block {
   alignas(64) float sums[kMaxQueries][32];   // of one key, in the making
   const std::byte* k_rows[kChunk];
   const std::byte* v_rows[kChunk];
-
-  // Called when key t is about to be read: asks for a key soon to come and for a value. Rows lie
-  // apart from each other, and values are read a slice at a time: more than a processor's own
-  // prefetching sees through.
-  void PrefetchAt(int64_t t, Range part, const Call& call) const {
-    constexpr int64_t kAhead = 16;
-    if (t + kAhead < part.end) Prefetch(k_rows[t + kAhead], call.k_bytes);
-    Prefetch(v_rows[t], call.v_bytes);
-  }
-
- private:
-  static void Prefetch(const std::byte* row, int64_t bytes) {
-    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
-  }
 };
+
+// Inlined, or GCC takes a call that only prefetches for one without effect.
+TRINE_INLINE void Prefetch(const std::byte* row, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
+}
+
+// Called when key t is about to be read: asks for a key soon to come and for a value. Rows lie
+// apart from each other, and values are read a slice at a time: more than a processor's own
+// prefetching sees through.
+TRINE_INLINE void PrefetchAt(int64_t t, Range part, const Call& call, const Block& block) {
+  constexpr int64_t kAhead = 16;
+  if (t + kAhead < part.end) Prefetch(block.k_rows[t + kAhead], call.k_bytes);
+  Prefetch(block.v_rows[t], call.v_bytes);
+}
 
 // Calls function(Row()) with the reader of a cache's type.
 template <typename Function>

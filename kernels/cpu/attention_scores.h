@@ -36,73 +36,88 @@ constexpr int PassesOf(int steps) {
   return passes;
 }
 
-// Native vector i of a wider one.
-template <int i, int N>
-TRINE_INLINE Native Piece(F32<N> x) {
-  if constexpr (N == kNativeLanes) {
+// The vectors of x whose number is kPass mod kPasses, as one.
+template <int kPass, int kPasses, int N>
+TRINE_INLINE F32<N / kPasses> Every(F32<N> x) {
+  if constexpr (kPasses == 1) {
     return x;
-  } else if constexpr (i < N / kNativeLanes / 2) {
-    return Piece<i>(x.lo);
+  } else if constexpr (N == kPasses * kNativeLanes) {
+    if constexpr (kPass < kPasses / 2) {
+      return Every<kPass, kPasses / 2>(x.lo);
+    } else {
+      return Every<kPass - kPasses / 2, kPasses / 2>(x.hi);
+    }
   } else {
-    return Piece<i - N / kNativeLanes / 2>(x.hi);
+    return {Every<kPass, kPasses>(x.lo), Every<kPass, kPasses>(x.hi)};
   }
 }
 
-// out[i] = vector kFirst + i * kStride of 32 values.
-template <int kFirst, int kStride, int kCount>
-TRINE_INLINE void Pieces(F32x32 x, Native* out) {
-  if constexpr (kCount > 0) {
-    out[0] = Piece<kFirst>(x);
-    Pieces<kFirst + kStride, kStride, kCount - 1>(x, out + 1);
+// A key's values, or as many as one pass takes: nested, since GCC stores the registers of an array.
+template <typename Values, int kSteps>
+struct Key {
+  Values first;
+  Key<Values, kSteps - 1> rest;
+};
+template <typename Values>
+struct Key<Values, 1> {
+  Values first;
+};
+
+template <typename Row, int kPass, int kPasses, int kSteps, typename Values>
+TRINE_INLINE void ReadKey(const std::byte* row, int64_t at, Key<Values, kSteps>* key) {
+  key->first = Every<kPass, kPasses>(Row::template Read<32>(row, at));
+  if constexpr (kSteps > 1) ReadKey<Row, kPass, kPasses>(row, at + 32, &key->rest);
+}
+
+template <int kPass, int kPasses, int kSteps, typename Values>
+TRINE_INLINE Values AddProducts(Values sums, const float* q, const Key<Values, kSteps>& key) {
+  sums += Every<kPass, kPasses>(Load<32>(q)) * key.first;
+  if constexpr (kSteps > 1) sums = AddProducts<kPass, kPasses>(sums, q + 32, key.rest);
+  return sums;
+}
+
+// The products of each class summed. The first stands for its sum with +0: that can make a -0 of a
+// +0, which no score shows, since it goes through canon.
+template <int kPass, int kPasses, int kSteps, typename Values>
+TRINE_INLINE Values Products(const float* q, const Key<Values, kSteps>& key) {
+  const Values sums = Every<kPass, kPasses>(Load<32>(q)) * key.first;
+  if constexpr (kSteps == 1) {
+    return sums;
+  } else {
+    return AddProducts<kPass, kPasses>(sums, q + 32, key.rest);
   }
 }
 
-// s[0] of the contract's joining: for n = kCount/2 .. 1: s[j] += s[j + n].
-template <int kCount>
-TRINE_INLINE Native JoinVectors(Native (&s)[kCount]) {
-#pragma GCC unroll 8
-  for (int n = kCount / 2; n > 0; n /= 2) {
-#pragma GCC unroll 8
-    for (int j = 0; j < n; ++j) s[j] += s[j + n];
+// Halves added, as the contract joins partial sums, until one vector is left.
+template <int N>
+TRINE_INLINE Native JoinToNative(F32<N> s) {
+  if constexpr (N > kNativeLanes) {
+    return JoinToNative(s.lo + s.hi);
+  } else {
+    return s;
   }
-  return s[0];
 }
 
 // One pass of one key: the partial sums it has of every query. The last pass joins those of all and
 // leaves four of each query in dots[][4 * at ..].
 template <typename Row, int kSteps, int kPass>
-TRINE_INLINE void DotPass(const std::byte* key, int at, Block* block) {
-  constexpr int kPasses = PassesOf(kSteps), kCount = kSumVectors / kPasses;
-  Native k[kSteps][kCount];
-#pragma GCC unroll 16
-  for (int step = 0; step < kSteps; ++step) {
-    Pieces<kPass, kPasses, kCount>(Row::template Read<32>(key, 32 * step), k[step]);
-  }
-  const float* q = block->q + kPass * kNativeLanes;
-  for (int i = 0; i < block->count; ++i, q += 32 * kSteps) {
-    // The first terms stand for their sums with +0. That can make a -0 of a +0, which no score
-    // shows: it goes through canon.
-    Native s[kCount];
-#pragma GCC unroll 8
-    for (int j = 0; j < kCount; ++j) {
-      const float* from = q + j * kPasses * kNativeLanes;
-      s[j] = Load<kNativeLanes>(from) * k[0][j];
-#pragma GCC unroll 16
-      for (int step = 1; step < kSteps; ++step) {
-        s[j] += Load<kNativeLanes>(from + 32 * step) * k[step][j];
-      }
-    }
-    const Native sum = JoinVectors(s);
+TRINE_INLINE void DotPass(const std::byte* row, int at, Block* block) {
+  constexpr int kPasses = PassesOf(kSteps);
+  Key<F32<32 / kPasses>, kSteps> key;
+  ReadKey<Row, kPass, kPasses>(row, 0, &key);
+  const float* q = block->q;
+  const int count = block->count;
+  for (int i = 0; i < count; ++i, q += 32 * kSteps) {
+    const Native sum = JoinToNative(Products<kPass, kPasses>(q, key));
+    float* sums = block->sums[i];
     if constexpr (kPass + 1 < kPasses) {
-      Store(sum, block->sums[i] + kPass * kNativeLanes);
+      Store(sum, sums + kPass * kNativeLanes);
+    } else if constexpr (kPasses == 1) {
+      Store(JoinToFour(sum), block->dots[i] + 4 * at);
     } else {
-      Native passes[kPasses];
-#pragma GCC unroll 8
-      for (int j = 0; j + 1 < kPasses; ++j) {
-        passes[j] = Load<kNativeLanes>(block->sums[i] + j * kNativeLanes);
-      }
-      passes[kPasses - 1] = sum;
-      Store(JoinToFour(JoinVectors(passes)), block->dots[i] + 4 * at);
+      Store(sum, sums + kPass * kNativeLanes);
+      const auto all = Load<kPasses * kNativeLanes>(static_cast<const float*>(sums));
+      Store(JoinToFour(all), block->dots[i] + 4 * at);
     }
   }
 }
@@ -129,7 +144,7 @@ template <typename DotKeyAt>
 TRINE_INLINE void DotAll(const Call& call, Range part, DotKeyAt dot_key, Block* block) {
   for (int64_t t = RoundDown(part.begin, 4); t < part.end; t += 4) {
     for (int at = 0; at < 4; ++at) {
-      block->PrefetchAt(t + at, part, call);
+      PrefetchAt(t + at, part, call, *block);
       dot_key(t + at, at);
     }
     for (int i = 0; i < block->count; ++i) {
