@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/attention_run.h"
 #include "backends/cpu/op_run.h"
 #include "backends/cpu/schedule.h"
 
@@ -29,6 +30,7 @@ struct trine_plan {
   std::vector<trine::cpu::StepCall> steps;
   std::vector<trine::reference::View> views;  // by tensor
   std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
+  trine::cpu::AttentionRoom attention_room;
 };
 
 namespace trine::cpu {
@@ -66,7 +68,7 @@ void ResolveViews(trine_plan* plan) {
   }
 }
 
-StepCall MakeCall(const trine_plan& plan, const Step& step, std::byte* activations) {
+StepCall MakeCall(trine_plan& plan, const Step& step, std::byte* activations) {
   const sdk::Op& op = plan.graph.ops[step.op];
   StepCall made;
   made.barrier = step.barrier;
@@ -77,6 +79,7 @@ StepCall MakeCall(const trine_plan& plan, const Step& step, std::byte* activatio
     if (op.HasInput(i)) made.call.in[i] = &plan.views[op.in[i]];
   }
   for (size_t i = 0; i < op.out.size(); ++i) made.call.out[i] = &plan.views[op.out[i]];
+  if (plan.attention_room.partials != nullptr) made.call.room = &plan.attention_room;
   if (step.activations != kNoActivations) {
     made.call.chunks =
         reinterpret_cast<cpu_kernels::ActivationChunk*>(activations + step.activations);
@@ -84,7 +87,7 @@ StepCall MakeCall(const trine_plan& plan, const Step& step, std::byte* activatio
   return made;
 }
 
-// The scratch holds the TEMP slots, then the quantised activations.
+// The scratch holds the TEMP slots, then the quantised activations, then attention's partial results.
 trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_error* err) {
   Schedule schedule;
   const std::string why = MakeSchedule(plan->graph, &schedule);
@@ -94,6 +97,12 @@ trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_erro
   if (schedule.scratch_bytes != 0 &&
       (scratch == nullptr || desc.scratch.bytes < temp_bytes + schedule.scratch_bytes)) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+  }
+  if (schedule.attention.partial_floats != 0) {
+    AttentionRoom& room = plan->attention_room;
+    room.partials = reinterpret_cast<float*>(scratch + temp_bytes + schedule.partials);
+    room.partial_floats = schedule.attention.partial_floats;
+    room.done = std::vector<std::atomic<uint32_t>>(static_cast<size_t>(schedule.attention.pairs));
   }
   for (const Step& step : schedule.steps) {
     plan->steps.push_back(

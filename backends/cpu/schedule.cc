@@ -104,12 +104,26 @@ class Scheduler {
       place_bytes = std::max(place_bytes, bytes);
     }
     place_bytes_ = (place_bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
-    schedule->scratch_bytes = kPlaces * place_bytes_;
+    schedule->partials = kPlaces * place_bytes_;
+    schedule->scratch_bytes = schedule->partials + PartialBytes(&schedule->attention);
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) AddOp(i, schedule);
     return "";
   }
 
  private:
+  // What the attention op that asks for most needs, for all of them in turn.
+  uint64_t PartialBytes(AttentionNeed* most) const {
+    for (const sdk::Op& op : graph_.ops) {
+      const AttentionNeed need = NeedOfAttention(graph_, op, params_);
+      most->partial_floats = std::max(most->partial_floats, need.partial_floats);
+      most->pairs = std::max(most->pairs, need.pairs);
+    }
+    return static_cast<uint64_t>(most->partial_floats) * sizeof(float);
+  }
+
+  // Behind the last place, shared by all attention ops.
+  Extent Partials() const { return {static_cast<uint32_t>(graph_.slots.size()) + kPlaces, 0, 1}; }
+
   Extent Place(uint32_t place) const {
     return {static_cast<uint32_t>(graph_.slots.size()) + place, 0, place_bytes_};
   }
@@ -127,6 +141,7 @@ class Scheduler {
       step.activations = place * place_bytes_;
       reads.push_back(Place(place));
     }
+    if (op.kind == TRINE_OP_ATTENTION) writes.push_back(Partials());
     step.barrier = hazards_.Add(reads, writes);
     schedule->steps.push_back(step);
     // What was quantised from memory that changes is no copy of it any more.

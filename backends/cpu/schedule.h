@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/cpu/attention_run.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::cpu {
@@ -28,7 +29,10 @@ inline constexpr uint64_t kNoActivations = UINT64_MAX;
 
 struct Schedule {
   std::vector<Step> steps;
-  uint64_t scratch_bytes = 0;  // for quantised activations, at the parameters' maxima
+  uint64_t scratch_bytes = 0;  // for what is below, at the parameters' maxima
+  // For the partial results of attention, which lie behind the quantised activations.
+  uint64_t partials = 0;  // bytes from the schedule's scratch
+  AttentionNeed attention;
 };
 
 // The graph has passed sdk::CopyGraph and sdk::CheckOp. "" or why it can't be scheduled.
