@@ -70,8 +70,8 @@ AttentionNeed NeedOfAttention(const sdk::Graph& graph, const sdk::Op& op,
       v[0] > kMostHeads) {
     return {};
   }
-  const int64_t chunks = cpu_kernels::ChunksSeen(block_table[0] * k[1],
-                                                 op.Attr<trine_attention_attr>().window);
+  const int64_t chunks =
+      cpu_kernels::ChunksSeen(block_table[0] * k[1], op.Attr<trine_attention_attr>().window);
   const int64_t of_a_head = chunks * cpu_kernels::PartialFloats(v[0]);
   if (chunks < 2 || q[1] == 0 || of_a_head > kMostFloatsOfAToken / q[1]) return {};
   const int64_t of_a_token = of_a_head * q[1];

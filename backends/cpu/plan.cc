@@ -87,7 +87,8 @@ StepCall MakeCall(trine_plan& plan, const Step& step, std::byte* activations) {
   return made;
 }
 
-// The scratch holds the TEMP slots, then the quantised activations, then attention's partial results.
+// The scratch holds the TEMP slots, then the quantised activations, then attention's partial
+// results.
 trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_error* err) {
   Schedule schedule;
   const std::string why = MakeSchedule(plan->graph, &schedule);

@@ -130,7 +130,8 @@ void AttendPiece(const Call& call, const AttentionPieces& pieces, int64_t token,
 
 // Joins the partial results of a row's chunks.
 void JoinRow(const Call& call, const AttentionPieces& pieces, int64_t row, Query* query) {
-  const int64_t chunks = RoundUp(query->visible.end, kChunk) / kChunk - query->visible.begin / kChunk;
+  const int64_t chunks =
+      RoundUp(query->visible.end, kChunk) / kChunk - query->visible.begin / kChunk;
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const float* partial = PartialOf(call, pieces, row, chunk);
     Join(partial[0], partial[1], query);

@@ -60,8 +60,8 @@ class Problem {
     do {
       for (int i = 0; i < 2; ++i) {
         caches_.push_back(std::make_unique<Tensor>(
-            type, std::initializer_list<int64_t>{shape.width, kBlockPositions, shape.kv_heads,
-                                                 blocks_}));
+            type,
+            std::initializer_list<int64_t>{shape.width, kBlockPositions, shape.kv_heads, blocks_}));
         Fill(&random, caches_.back()->view());
         bytes_ += static_cast<int64_t>(caches_.back()->bytes().size());
       }
@@ -114,8 +114,8 @@ void RunAttention(benchmark::State& state, const KernelTable& table, Shape shape
   state.SetItemsProcessed(state.iterations() * seen * 2 * shape.width * (rows.end - rows.begin) /
                           tokens);
   if (tokens == 1) {
-    state.SetBytesProcessed(state.iterations() * (depth + 1) * 2 *
-                            static_cast<int64_t>(row_bytes) * (rows.end - rows.begin) / group);
+    state.SetBytesProcessed(state.iterations() * (depth + 1) * 2 * static_cast<int64_t>(row_bytes) *
+                            (rows.end - rows.begin) / group);
   }
 }
 
@@ -153,9 +153,13 @@ void RunMulAdd(benchmark::State& state) {
 void Register(const Level& level) {
   const auto add = [&](const std::string& name, Shape shape, Type type, int64_t tokens,
                        int64_t depth, int threads) {
-    benchmark::RegisterBenchmark(name.c_str(), [=, &level](benchmark::State& state) {
-      RunAttention(state, *level.table, shape, type, tokens, depth);
-    })->Unit(benchmark::kMicrosecond)->UseRealTime()->Threads(threads);
+    benchmark::RegisterBenchmark(name.c_str(),
+                                 [=, &level](benchmark::State& state) {
+                                   RunAttention(state, *level.table, shape, type, tokens, depth);
+                                 })
+        ->Unit(benchmark::kMicrosecond)
+        ->UseRealTime()
+        ->Threads(threads);
   };
   const std::string prefix = std::string("/") + level.name + "/";
   for (const Shape& shape : kShapes) {

@@ -65,8 +65,8 @@ struct Block {
   alignas(64) float q[kQueryFloats];  // rows padded with zeros to a multiple of 32
   alignas(64) float p[kMaxQueries][kChunk];
   alignas(64) float tile[kTileFloats];
-  alignas(64) float dots[kMaxQueries][16];   // of four keys, four partial sums each
-  alignas(64) float sums[kMaxQueries][32];   // of one key, in the making
+  alignas(64) float dots[kMaxQueries][16];  // of four keys, four partial sums each
+  alignas(64) float sums[kMaxQueries][32];  // of one key, in the making
   const std::byte* k_rows[kChunk];
   const std::byte* v_rows[kChunk];
 };

@@ -30,8 +30,8 @@ TRINE_INLINE I32<N> LanesFrom(int64_t first) {
   }
 }
 
-// The lanes of positions [first, first + kLanes) that are in the part; `outside` in the others. Most
-// vectors are inside with all lanes: a branch is cheaper than a mask.
+// The lanes of positions [first, first + kLanes) that are in the part; `outside` in the others.
+// Most vectors are inside with all lanes: a branch is cheaper than a mask.
 TRINE_INLINE F32<kLanes> Masked(F32<kLanes> x, int64_t first, Range part, float outside) {
   if (first >= part.begin && first + kLanes <= part.end) return x;
   const I32<kLanes> t = LanesFrom<kLanes>(first);
@@ -115,7 +115,8 @@ inline void AddChunk(const Call& call, int64_t base, Range part, Block* block) {
     if (IsEmpty(query.part)) continue;
     float* p = block->p[i];
     Probabilities(call.params, &query, p);
-    for (int64_t t = RoundDown(part.begin, 4); t < RoundDown(query.part.begin, 32); ++t) p[t] = 0.0f;
+    for (int64_t t = RoundDown(part.begin, 4); t < RoundDown(query.part.begin, 32); ++t)
+      p[t] = 0.0f;
     for (int64_t t = RoundUp(query.part.end, 32); t < RoundUp(part.end, 4); ++t) p[t] = 0.0f;
     weighted.queries[weighted.count] = &query;
     weighted.p[weighted.count++] = p;

@@ -158,8 +158,8 @@ TRINE_INLINE void DotAll(const Call& call, Range part, DotKeyAt dot_key, Block* 
 template <typename Row, int kSteps>
 void DotInPlace(const Call& call, Range part, Block* block) {
   DotAll(
-      call, part,
-      [&](int64_t t, int at) { DotKey<Row, kSteps>(block->k_rows[t], at, block); }, block);
+      call, part, [&](int64_t t, int at) { DotKey<Row, kSteps>(block->k_rows[t], at, block); },
+      block);
 }
 
 // Keys of a width that has no kernel of its own are copied first, with zeros behind them.

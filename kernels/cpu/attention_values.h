@@ -168,8 +168,8 @@ void AddValuesInPlace(Row, const Call& call, Range part, const Weighted& weighte
     const CarriedSums carried = {block->tile, begin > part.begin, end < part.end};
     for (int64_t first = 0; first < call.v_width; first += kSlice) {
       const int64_t ahead = end + at_once <= part.end ? at_once : 0;
-      const ValueRows values = {block->v_rows, {begin, end}, first, ahead,
-                                first * call.v_bytes / call.v_width};
+      const ValueRows values = {
+          block->v_rows, {begin, end}, first, ahead, first * call.v_bytes / call.v_width};
       AddSlices<Row>(values, weighted, call.v_width, first, kSlice, carried);
     }
   }
