@@ -135,15 +135,18 @@ void RunRead(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(words * sizeof(uint64_t)));
 }
 
-// Independent sums of products, as many as hide the latency of an addition.
+// Independent sums of products, as many as hide the latency of an addition, in vectors of 16 bytes.
 void RunMulAdd(benchmark::State& state) {
   typedef float Vector __attribute__((vector_size(16)));
-  constexpr int kSums = 12, kSteps = 1000;
-  Vector sums[kSums] = {}, factor = {0.5f, 0.5f, 0.5f, 0.5f};
+  constexpr int kSums = 8, kSteps = 1000;
+  volatile float source = 0.5f;  // so that no product is known beforehand
+  Vector sums[kSums] = {};
   for (auto _ : state) {
     for (int step = 0; step < kSteps; ++step) {
-      benchmark::DoNotOptimize(factor);
-      for (int i = 0; i < kSums; ++i) sums[i] += factor * sums[i];
+      const float x = source;
+      const Vector factor = {x, x, x, x};
+#pragma GCC unroll 8
+      for (int i = 0; i < kSums; ++i) sums[i] += factor * sums[(i + 1) % kSums];
     }
   }
   for (Vector sum : sums) benchmark::DoNotOptimize(sum);
