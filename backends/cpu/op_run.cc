@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/attention_run.h"
+
 namespace trine::cpu {
 namespace {
 
@@ -80,18 +82,6 @@ void RunKvStore(const OpCall& c, Share share) {
   c.kernels->kv_store(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.in[0], share));
 }
 
-void RunAttention(const OpCall& c, Share share) {
-  const auto attr = c.op->Attr<trine_attention_attr>();
-  const reference::AttentionInputs inputs{*c.in[0], *c.in[1], *c.in[2], *c.in[3],
-                                          *c.in[4], *c.in[5], c.in[6]};
-  const reference::AttentionParams params{attr.scale, attr.softcap, attr.window,
-                                          (attr.flags & TRINE_ATTENTION_CAUSAL) != 0};
-  // Heads that read the same keys and values stay together while there is work for everybody.
-  const int64_t rows = Rows(*c.out[0]), group = inputs.q.dims[1] / inputs.k.dims[2];
-  const int64_t multiple = rows / group >= share.workers ? group : 1;
-  c.kernels->attention(inputs, params, *c.out[0], share.Of(rows, multiple));
-}
-
 void RunGlu(const OpCall& c, Share share) {
   c.kernels->glu(*c.in[0], *c.in[1], GluOf(c.op->Attr<trine_glu_attr>()), *c.out[0],
                  RowsOf(*c.out[0], share));
@@ -148,13 +138,6 @@ Range Share::Of(int64_t units, int64_t multiple) const {
 
 std::string WhyNotSupported(const sdk::Graph& graph, size_t index) {
   const sdk::Op& op = graph.ops[index];
-  for (const auto* list : {&op.in, &op.out}) {
-    for (uint32_t t : *list) {
-      if (t != TRINE_NONE && graph.tensors[t].layout != TRINE_LAYOUT_PLAIN) {
-        return "the cpu backend has no packed layouts of its own";
-      }
-    }
-  }
   switch (op.kind) {
     case TRINE_OP_ROPE: {
       const uint32_t mode = op.Attr<trine_rope_attr>().mode;

@@ -25,6 +25,8 @@ struct Share {
   reference::Range Of(int64_t units, int64_t multiple = 1) const;
 };
 
+struct AttentionRoom;
+
 struct OpCall {
   static constexpr size_t kMaxInputs = 8;
   static constexpr size_t kMaxOutputs = 2;
@@ -34,6 +36,7 @@ struct OpCall {
   const reference::View* in[kMaxInputs] = {};  // null: absent
   const reference::View* out[kMaxOutputs] = {};
   cpu_kernels::ActivationChunk* chunks = nullptr;  // in[1] quantised, for quantised weights
+  AttentionRoom* room = nullptr;                   // for attention, or null
 };
 
 // "" when the op, which keeps sdk::CheckOp's rules, can be run here, else why not.

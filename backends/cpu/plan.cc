@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "backends/cpu/attention_run.h"
+#include "backends/cpu/layouts.h"
 #include "backends/cpu/op_columns.h"
 #include "backends/cpu/op_names.h"
 #include "backends/cpu/op_run.h"
@@ -19,6 +21,7 @@ struct trine_plan {
   trine::sdk::PlanStorage storage;
   std::vector<trine::reference::View> views;  // by tensor
   std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
+  trine::cpu::AttentionRoom attention_room;
   std::vector<uint32_t> dimensions;           // parameters that are some tensor's dimension
   std::vector<int64_t> resolved;              // parameters the views are of; empty: of none yet
   std::optional<trine::cpu::TeamRun> run;     // points into what is above
@@ -56,6 +59,9 @@ void ResolveViews(trine_plan* plan) {
     const trine_tensor& tensor = plan->graph.tensors[t];
     if (!IsKnown(tensor)) continue;
     plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, max.data(), nullptr));
+    if (tensor.layout != TRINE_LAYOUT_PLAIN) {
+      SetPacked(*plan->device->backend->choice.level->table, &plan->views[t]);
+    }
     if (Changes(plan->graph, tensor)) plan->changing.push_back(t);
   }
   for (uint32_t p = 0; p < max.size(); ++p) {
@@ -67,7 +73,7 @@ void ResolveViews(trine_plan* plan) {
   }
 }
 
-BoundCall BindCall(const trine_plan& plan, const Call& call, Split split, std::byte* activations) {
+BoundCall BindCall(trine_plan& plan, const Call& call, Split split, std::byte* activations) {
   const sdk::Op& op = plan.graph.ops[call.op];
   BoundCall bound;
   if (call.kind == Call::Kind::kQuantize) {
@@ -85,6 +91,7 @@ BoundCall BindCall(const trine_plan& plan, const Call& call, Split split, std::b
     if (op.HasInput(i)) bound.call.in[i] = &plan.views[op.in[i]];
   }
   for (size_t i = 0; i < op.out.size(); ++i) bound.call.out[i] = &plan.views[op.out[i]];
+  if (plan.attention_room.partials != nullptr) bound.call.room = &plan.attention_room;
   if (call.activations != kNoActivations) {
     bound.call.chunks =
         reinterpret_cast<cpu_kernels::ActivationChunk*>(activations + call.activations);
@@ -92,7 +99,7 @@ BoundCall BindCall(const trine_plan& plan, const Call& call, Split split, std::b
   return bound;
 }
 
-BoundChain BindChain(const trine_plan& plan, const Chain& chain, std::byte* activations) {
+BoundChain BindChain(trine_plan& plan, const Chain& chain, std::byte* activations) {
   BoundChain bound;
   bound.split = chain.split;
   bound.weight_bytes = chain.weight_bytes;
@@ -108,7 +115,8 @@ BoundChain BindChain(const trine_plan& plan, const Chain& chain, std::byte* acti
   return bound;
 }
 
-// The scratch holds the TEMP slots, then the quantised activations.
+// The scratch holds the TEMP slots, then the quantised activations, then attention's partial
+// results.
 trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_error* err) {
   Schedule schedule;
   const trine_host& host = *plan->device->backend->host;
@@ -119,6 +127,12 @@ trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_erro
   if (schedule.scratch_bytes != 0 &&
       (scratch == nullptr || desc.scratch.bytes < temp_bytes + schedule.scratch_bytes)) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+  }
+  if (schedule.attention.partial_floats != 0) {
+    AttentionRoom& room = plan->attention_room;
+    room.partials = reinterpret_cast<float*>(scratch + temp_bytes + schedule.partials);
+    room.partial_floats = schedule.attention.partial_floats;
+    room.done = std::vector<std::atomic<uint32_t>>(static_cast<size_t>(schedule.attention.pairs));
   }
   std::byte* activations = scratch == nullptr ? nullptr : scratch + temp_bytes;
   std::vector<BoundStep> steps;
@@ -149,9 +163,22 @@ void ResolveRun(trine_plan* plan, const trine_run_args& args) {
 
 }  // namespace
 
+namespace {
+
+// What a device refuses, for the SDK.
+auto RefusalOf(const trine_device& device) {
+  const cpu_kernels::KernelTable& kernels = *device.backend->choice.level->table;
+  return [&kernels](const sdk::Graph& graph, size_t op) {
+    const std::string why = WhyNotSupported(graph, op);
+    return why.empty() ? WhyNotInLayout(kernels, graph, op) : why;
+  };
+}
+
+}  // namespace
+
 trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
                      trine_op_support* out, trine_error* err) {
-  return sdk::AnswerOpQuery(graph, op, device->backend->Support(), WhyNotSupported, out, err);
+  return sdk::AnswerOpQuery(graph, op, device->backend->Support(), RefusalOf(*device), out, err);
 }
 
 trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
@@ -159,7 +186,7 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
   return sdk::Guard(err, [&]() -> trine_status {
     sdk::Graph graph;
     const trine_status status =
-        sdk::AcceptGraph(given, device->backend->Support(), WhyNotSupported, &graph, err);
+        sdk::AcceptGraph(given, device->backend->Support(), RefusalOf(*device), &graph, err);
     if (status != TRINE_OK) return status;
     Schedule schedule;
     const std::string why = MakeSchedule(graph, device->backend->host->worker_count, &schedule);
@@ -178,7 +205,7 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     const trine_plan_desc desc = sdk::ReadIn(given);
     auto plan = std::make_unique<trine_plan>();
     plan->device = device;
-    trine_status status = sdk::AcceptGraph(desc.graph, device->backend->Support(), WhyNotSupported,
+    trine_status status = sdk::AcceptGraph(desc.graph, device->backend->Support(), RefusalOf(*device),
                                            &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err);

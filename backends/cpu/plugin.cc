@@ -1,5 +1,6 @@
 // The CPU backend's entry points: one device, synchronous, every op and type, exact.
 #include "backends/cpu/device.h"
+#include "backends/cpu/layouts.h"
 #include "backends/cpu/plan.h"
 
 namespace trine::cpu {
@@ -85,8 +86,8 @@ constexpr trine_plugin kTable = {
     .timeline_query = Timelines::Query,
     .buffer_host_ptr = Memory::HostPtr,
     .buffer_import = Memory::Import,
-    .layout_list = nullptr,
-    .layout_convert = nullptr,
+    .layout_list = LayoutList,
+    .layout_convert = LayoutConvert,
 };
 
 }  // namespace

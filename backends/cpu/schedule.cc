@@ -71,7 +71,8 @@ class Scheduler {
     }
     place_bytes_ = (place_bytes + kPlaceAlignment - 1) / kPlaceAlignment * kPlaceAlignment;
     for (uint32_t i = 0; i < graph_.ops.size(); ++i) AddOp(i);
-    schedule->scratch_bytes = kPlaces * place_bytes_;
+    schedule->partials = kPlaces * place_bytes_;
+    schedule->scratch_bytes = schedule->partials + PartialBytes(&schedule->attention);
     schedule->steps = std::move(steps_);
     return "";
   }
@@ -92,6 +93,21 @@ class Scheduler {
     int64_t rows_dim = 0;
   };
 
+  // What the attention op that asks for most needs, for all of them in turn.
+  uint64_t PartialBytes(AttentionNeed* most) const {
+    for (const sdk::Op& op : graph_.ops) {
+      const AttentionNeed need = NeedOfAttention(graph_, op, params_);
+      most->partial_floats = std::max(most->partial_floats, need.partial_floats);
+      most->pairs = std::max(most->pairs, need.pairs);
+    }
+    return static_cast<uint64_t>(most->partial_floats) * sizeof(float);
+  }
+
+  // Behind the last place, shared by all attention ops.
+  Access Partials() const {
+    return {static_cast<uint32_t>(graph_.slots.size()) + kPlaces, 0, 1, true, std::nullopt};
+  }
+
   Access Place(uint32_t place, bool writes) const {
     return {static_cast<uint32_t>(graph_.slots.size()) + place, 0, place_bytes_, writes,
             std::nullopt};
@@ -109,6 +125,7 @@ class Scheduler {
     std::vector<Cut> cuts;
     for (Split split : {Split::kColumns, Split::kRows, Split::kShares}) {
       auto accesses = AccessesOf(graph_, op, split, params_, activations ? &*activations : nullptr);
+      if (accesses && op.kind == TRINE_OP_ATTENTION) accesses->push_back(Partials());
       if (accesses) cuts.push_back(CutOf(op, split, *std::move(accesses)));
     }
     // By itself an op goes by rows, unless its rows are long, or many for each token.

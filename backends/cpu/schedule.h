@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backends/cpu/access.h"
+#include "backends/cpu/attention_run.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::cpu {
@@ -45,7 +46,10 @@ struct Step {
 
 struct Schedule {
   std::vector<Step> steps;
-  uint64_t scratch_bytes = 0;  // for quantised activations, at the parameters' maxima
+  uint64_t scratch_bytes = 0;  // for what is below, at the parameters' maxima
+  // For the partial results of attention, which lie behind the quantised activations.
+  uint64_t partials = 0;  // bytes from the schedule's scratch
+  AttentionNeed attention;
 };
 
 // The graph has passed sdk::CopyGraph and sdk::CheckOp. `workers`: of the team it is for. "" or why

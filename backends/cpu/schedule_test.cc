@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace trine::cpu {
@@ -197,6 +198,36 @@ TEST(ScheduleTest, FloatWeightsNeedNoQuantisation) {
   EXPECT_THAT(Text(schedule), ElementsAre("op 0"));
   EXPECT_EQ(schedule.scratch_bytes, 0u);
   EXPECT_EQ(schedule.steps[0].chains[0].calls[0].activations, kNoActivations);
+}
+
+// Attention of `tokens` over 64 blocks of 64 positions.
+void AddAttention(GraphMaker* maker, uint32_t q_slot, uint32_t out_slot) {
+  const uint32_t cache = maker->Tensor(6, {64, 64, 2, 100}, TRINE_DTYPE_F16);
+  const uint32_t in[] = {maker->Tensor(q_slot, {64, 4, -1}),
+                         cache,
+                         cache,
+                         maker->Tensor(7, {64, 1}, TRINE_DTYPE_I32),
+                         maker->Tensor(8, {2}, TRINE_DTYPE_I32),
+                         maker->Tensor(9, {1}, TRINE_DTYPE_I32)};
+  maker->Op(TRINE_OP_ATTENTION, {std::begin(in), std::end(in)},
+            {maker->Tensor(out_slot, {64, 4, -1})});
+}
+
+TEST(ScheduleTest, AttentionHasRoomForPartialResults) {
+  GraphMaker maker;
+  AddAttention(&maker, 0, 1);
+  const Schedule schedule = maker.Make();
+  // 8 tokens, 4 heads, 16 chunks of 256 positions: 64 values and a header of 16.
+  EXPECT_EQ(schedule.attention.partial_floats, 8 * 4 * 16 * 80);
+  EXPECT_EQ(schedule.attention.pairs, 8 * 2);
+  EXPECT_EQ(schedule.scratch_bytes, schedule.partials + 8 * 4 * 16 * 80 * sizeof(float));
+}
+
+TEST(ScheduleTest, AttentionOpsTakeTurnsWithTheirRoom) {
+  GraphMaker maker;
+  AddAttention(&maker, 0, 1);
+  AddAttention(&maker, 2, 3);
+  EXPECT_THAT(Text(maker.Make()), ElementsAre("op 0", "| op 1"));
 }
 
 TEST(ScheduleTest, RefusesActivationsOfAbsurdSize) {

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "kernels/cpu/attention_pieces.h"
 #include "kernels/cpu/case_runner.h"
 #include "kernels/cpu/float_check.h"
 #include "kernels/quant/test_util.h"
@@ -65,12 +67,12 @@ std::string Case::Name() const {
 
 int64_t RandomWidth(Type type, Random* random) {
   constexpr int64_t kBlocks[] = {32, 64, 96, 128, 256, 288};
-  constexpr int64_t kAny[] = {1, 6, 20, 32, 33, 64, 72, 80, 100, 128, 256, 300};
+  constexpr int64_t kAny[] = {1, 6, 20, 32, 33, 64, 72, 80, 96, 100, 128, 256, 300};
   return type == Type::kQ8_KV ? OneOf(kBlocks, random) : OneOf(kAny, random);
 }
 
 Sequence RandomSequence(Random* random) {
-  constexpr int64_t kLengths[] = {0, 1, 3, 4, 5, 31, 33, 130, 255, 256, 257, 300, 512, 600};
+  constexpr int64_t kLengths[] = {0, 1, 3, 4, 5, 31, 33, 130, 255, 256, 257, 300, 512, 600, 1100};
   constexpr int64_t kTokens[] = {0, 1, 1, 1, 2, 5, 19};
   Sequence sequence;
   sequence.kv_length = OneOf(kLengths, random);
@@ -81,7 +83,7 @@ Sequence RandomSequence(Random* random) {
 Case RandomCase(Random* random) {
   constexpr Type kTypes[] = {Type::kF32, Type::kF16, Type::kBF16, Type::kQ8_KV};
   constexpr int64_t kKvHeads[] = {1, 1, 2, 3};
-  constexpr int64_t kGroups[] = {1, 2, 4, 5, 19};
+  constexpr int64_t kGroups[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 19};
   constexpr int64_t kBlockPositions[] = {1, 7, 16, 48, 256};
   constexpr int64_t kPaddings[] = {0, 4, 12};
   constexpr int64_t kWindows[] = {0, 0, 1, 2, 5, 100, 255, 300};
@@ -140,6 +142,25 @@ void FillCache(const Case& c, const Tensor& block_table, Fill fill, const Tensor
   }
 }
 
+// Attention in pieces, as a team of workers shares them out, last worker first. What no piece has
+// written stays poisoned.
+template <typename Kernels>
+void RunInPieces(const Kernels& kernels, const AttentionInputs& inputs,
+                 const AttentionParams& params, int64_t longest, int64_t workers, const View& dst) {
+  const int64_t chunks = std::max<int64_t>(1, ChunksSeen(longest, params.window));
+  const int64_t rows = reference::Rows(dst), n = inputs.q.dims[2] * inputs.k.dims[2] * chunks;
+  std::vector<float> partials(static_cast<size_t>(rows * chunks * PartialFloats(inputs.v.dims[0])));
+  std::memset(partials.data(), 0xff, partials.size() * sizeof(float));
+  const AttentionPieces pieces = {chunks, partials.data()};
+  for (int64_t w = workers - 1; w >= 0; --w) {
+    kernels.attend_pieces(inputs, params, pieces, {n * w / workers, n * (w + 1) / workers});
+  }
+  for (int64_t w = workers - 1; w >= 0; --w) {
+    kernels.join_pieces(inputs, params, pieces, dst,
+                        {rows * w / workers, rows * (w + 1) / workers});
+  }
+}
+
 void CheckCase(const Case& c, Random* random, CaseRunner* runner) {
   const auto n_sequences = static_cast<int64_t>(c.sequences.size());
   int64_t most_blocks = 1, n_blocks = 1;  // block 0 is nobody's
@@ -157,10 +178,17 @@ void CheckCase(const Case& c, Random* random, CaseRunner* runner) {
 
   std::memset(block_table.view().data, 0x7f, block_table.bytes().size());  // far outside
   std::vector<int64_t> used(c.sequences.size(), 0);
-  for (int64_t block = n_blocks - 1; block > 0;) {  // dealt out in turn, from the last
+  std::vector<int32_t> blocks;
+  for (int64_t block = 1; block < n_blocks; ++block) {  // shuffled, then dealt out in turn
+    blocks.push_back(static_cast<int32_t>(block));
+    std::swap(blocks.back(),
+              blocks[static_cast<size_t>(random->Below(static_cast<int64_t>(blocks.size())))]);
+  }
+  while (!blocks.empty()) {
     for (size_t s = 0; s < used.size(); ++s) {
       if (used[s] == c.Blocks(c.sequences[s])) continue;
-      I32Row(block_table, static_cast<int64_t>(s))[used[s]++] = static_cast<int32_t>(block--);
+      I32Row(block_table, static_cast<int64_t>(s))[used[s]++] = blocks.back();
+      blocks.pop_back();
     }
   }
   int64_t offset = c.tokens_before;
@@ -182,6 +210,16 @@ void CheckCase(const Case& c, Random* random, CaseRunner* runner) {
       c.Name(), dst, c.heads() * c.tokens(),
       [&](const auto& kernels, Range r) { kernels.attention(inputs, c.params, dst, r); },
       c.k_type == Type::kF16 || c.v_type == Type::kF16);
+
+  int64_t longest = 0;
+  for (const Sequence& sequence : c.sequences) longest = std::max(longest, sequence.kv_length);
+  const int64_t workers = 1 + random->Below(5);
+  runner->Compare(
+      c.Name() + ", pieces of " + std::to_string(workers) + " workers", dst, 1,
+      [&](const auto& kernels, Range r) {
+        if (r.begin < r.end) RunInPieces(kernels, inputs, c.params, longest, workers, dst);
+      },
+      c.k_type == Type::kF16 || c.v_type == Type::kF16);
 }
 
 // Heads wider than any tile.
@@ -198,6 +236,23 @@ Case WideCase(int64_t width) {
   c.q_fill = c.k_fill = c.v_fill = c.sink_fill = Fill::kUniform;
   c.has_sinks = false;
   return c;
+}
+
+// One token and all heads of a group: every reader, every number of queries that has a path of its
+// own, at the widths that are read in place, over a whole chunk and a part of one.
+void CheckGroups(Random* random, CaseRunner* runner) {
+  for (const Type type : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ8_KV}) {
+    for (const int64_t width : {64, 128, 256}) {
+      for (int64_t group = 1; group <= 9; ++group) {
+        Case c = WideCase(width);
+        c.k_type = c.v_type = type;
+        c.group = group;
+        c.sequences = {{1, 256 + 11 * group}};
+        c.params.scale = 0.125f;
+        CheckCase(c, random, runner);
+      }
+    }
+  }
 }
 
 // One row over two chunks, whose joined values are so small that each canon of the join shows: the
@@ -232,6 +287,7 @@ void CheckAttention(const KernelTable& table, int cases, CheckReport* report) {
   CaseRunner runner(table, report);
   Random random(2);
   for (int64_t width : {512, 576, 2048, 2080}) CheckCase(WideCase(width), &random, &runner);
+  CheckGroups(&random, &runner);
   for (bool first_is_larger : {false, true}) CheckTinyJoin(first_is_larger, &random, &runner);
   for (int i = 0; i < cases; ++i) CheckCase(RandomCase(&random), &random, &runner);
 }

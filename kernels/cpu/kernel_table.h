@@ -10,6 +10,7 @@
 #define TRINE_KERNELS_CPU_KERNEL_TABLE_H_
 
 #include "kernels/cpu/activations.h"
+#include "kernels/cpu/attention_pieces.h"
 #include "kernels/cpu/packed.h"
 #include "kernels/reference/ops.h"
 
@@ -54,6 +55,15 @@ struct KernelTable {
                  const View& dst, Range features);
   void (*moe_matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
                      const View* bias, const View& dst, Range features);
+
+  // Attention in two steps: some of its pieces, then, when all are done, some rows of dst. Equal to
+  // `attention`, which needs no partial results.
+  void (*attend_pieces)(const reference::AttentionInputs& inputs,
+                        const reference::AttentionParams& params, const AttentionPieces& pieces,
+                        Range range);
+  void (*join_pieces)(const reference::AttentionInputs& inputs,
+                      const reference::AttentionParams& params, const AttentionPieces& pieces,
+                      const View& dst, Range rows);
 };
 
 }  // namespace trine::cpu_kernels

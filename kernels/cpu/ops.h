@@ -34,6 +34,11 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
             const View& dst, Range features);
 void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
                const View* bias, const View& dst, Range features);
+void AttendPieces(const reference::AttentionInputs& inputs,
+                  const reference::AttentionParams& params, const AttentionPieces& pieces,
+                  Range range);
+void JoinPieces(const reference::AttentionInputs& inputs, const reference::AttentionParams& params,
+                const AttentionPieces& pieces, const View& dst, Range rows);
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
 

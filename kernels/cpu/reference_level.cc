@@ -21,6 +21,15 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk*, const View&
   reference::MoeMatmul(w, x, ids, bias, dst, features);
 }
 
+// The reference has no partial results: the second step does it all.
+void AttendPieces(const reference::AttentionInputs&, const reference::AttentionParams&,
+                  const AttentionPieces&, Range) {}
+
+void JoinPieces(const reference::AttentionInputs& inputs, const reference::AttentionParams& params,
+                const AttentionPieces&, const View& dst, Range rows) {
+  reference::Attention(inputs, params, dst, rows);
+}
+
 }  // namespace
 
 constinit const KernelTable kReferenceLevel = {
@@ -47,6 +56,8 @@ constinit const KernelTable kReferenceLevel = {
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,
+    .attend_pieces = AttendPieces,
+    .join_pieces = JoinPieces,
 };
 
 }  // namespace trine::cpu_kernels

@@ -33,6 +33,8 @@ constinit const KernelTable kTable = {
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,
+    .attend_pieces = AttendPieces,
+    .join_pieces = JoinPieces,
 };
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -96,7 +96,7 @@ TRINE_INLINE F32<N> Exp(F32<N> x) {
   // x = n ln2 + r. Lanes below -44 hold nonsense from here on.
   const F32<N> shifted = x * SplatBits<N>(0x3fb8aa3b) + Splat<N>(12582912.0f);
   const U32<N> n = BitCast<uint32_t>(shifted) - Splat<N>(0x4b400000u);
-  const F32<N> fn = Convert<float>(BitCast<int32_t>(n));
+  const F32<N> fn = shifted - Splat<N>(12582912.0f);  // n exactly: both are integers below 2^24
   const F32<N> r = (x - fn * SplatBits<N>(0x3f317200)) - fn * SplatBits<N>(0x35bfbe8e);
   F32<N> p = SplatBits<N>(0x3ab510d4);
   p = p * r + SplatBits<N>(0x3c091db5);

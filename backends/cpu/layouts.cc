@@ -1,0 +1,158 @@
+#include "backends/cpu/layouts.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace trine::cpu {
+namespace {
+
+using cpu_kernels::KernelTable;
+using cpu_kernels::PackedShape;
+using sdk::Fail;
+
+// A hash of the plugin's name, as docs/plugin-abi.md has it: FNV-1a of "cpu".
+constexpr uint64_t OwnerOf(const char* name) {
+  uint32_t hash = 2166136261u;
+  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
+  return hash;
+}
+
+uint64_t LayoutOf(const KernelTable& kernels) { return OwnerOf("cpu") << 32 | kernels.packing; }
+
+uint64_t Dim(const trine_tensor& t, uint32_t i) {
+  return i < t.rank ? static_cast<uint64_t>(t.dims[i]) : 1;
+}
+
+// The layout as it would be for a tensor; no rows where it is not for it.
+trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
+  trine_layout_info info{};
+  const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
+  const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
+  if (kernels.packing == 0 || !known || !dense || t.rank < 2 || sdk::FindDtype(t.dtype) == nullptr) {
+    return info;
+  }
+  const PackedShape shape =
+      kernels.packed_shape(static_cast<quant::Type>(t.dtype), t.dims[0]);
+  if (shape.group_rows == 0) return info;
+  info.layout = LayoutOf(kernels);
+  info.group_rows = static_cast<uint64_t>(shape.group_rows);
+  info.group_bytes = static_cast<uint64_t>(shape.group_bytes);
+  info.alignment = cpu_kernels::kPackedAlignment;
+  const uint64_t groups = (Dim(t, 1) + info.group_rows - 1) / info.group_rows;
+  // The graph's own sizes are bounded, and a group is hardly larger than its rows.
+  info.packed_bytes = groups * Dim(t, 2) * Dim(t, 3) * info.group_bytes;
+  return info;
+}
+
+bool TakesPackedWeights(uint32_t kind) {
+  return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL || kind == TRINE_OP_GATHER_ROWS;
+}
+
+void PackRows(const KernelTable& kernels, const trine_layout_convert_args& args,
+              const trine_layout_info& info) {
+  const trine_tensor& t = *args.tensor;
+  const auto row_bytes = sdk::ValueBytes(t.dtype, t.dims[0]);
+  const uint64_t rows = Dim(t, 1), groups = (rows + info.group_rows - 1) / info.group_rows;
+  const auto* src = static_cast<const std::byte*>(args.src);
+  auto* dst = static_cast<std::byte*>(args.dst);
+  for (uint64_t row = args.row_begin; row < args.row_end;) {
+    const uint64_t matrix = row / rows, first = row % rows;
+    const uint64_t count = std::min({info.group_rows, rows - first, args.row_end - row});
+    const uint64_t group = matrix * groups + first / info.group_rows;
+    kernels.pack({static_cast<quant::Type>(t.dtype), t.dims[0],
+                  src + row * static_cast<uint64_t>(row_bytes), row_bytes,
+                  static_cast<int64_t>(count)},
+                 dst + group * info.group_bytes);
+    row += count;
+  }
+}
+
+// A range begins where a group does and ends where one does.
+bool CutsAGroup(const trine_tensor& t, const trine_layout_info& info, uint64_t row) {
+  return row % Dim(t, 1) % info.group_rows != 0;
+}
+
+}  // namespace
+
+std::string WhyNotInLayout(const KernelTable& kernels, const sdk::Graph& graph, size_t index) {
+  const sdk::Op& op = graph.ops[index];
+  for (const auto* list : {&op.in, &op.out}) {
+    for (const uint32_t& id : *list) {
+      if (id == TRINE_NONE || graph.tensors[id].layout == TRINE_LAYOUT_PLAIN) continue;
+      const trine_tensor& t = graph.tensors[id];
+      const trine_layout_info info = Describe(kernels, t);
+      if (info.layout != t.layout || info.layout == 0) {
+        return "the cpu backend has no such layout for the tensor";
+      }
+      if (&id != op.in.data() || !TakesPackedWeights(op.kind)) {
+        return "only weights of products and gathers are read in a packed layout";
+      }
+      const trine_slot& slot = graph.slots[t.slot];
+      if (slot.role != TRINE_ROLE_CONSTANT || t.offset > slot.bytes ||
+          slot.bytes - t.offset < info.packed_bytes) {
+        return "a packed tensor does not fit its slot";
+      }
+      if (t.offset % info.alignment != 0) return "a packed tensor is not aligned";
+    }
+  }
+  return "";
+}
+
+void SetPacked(const KernelTable& kernels, reference::View* view) {
+  const PackedShape shape = kernels.packed_shape(view->type, view->dims[0]);
+  view->packed = true;
+  view->strides[1] = shape.group_bytes;
+  view->strides[2] =
+      (view->dims[1] + shape.group_rows - 1) / shape.group_rows * shape.group_bytes;
+  view->strides[3] = view->strides[2] * view->dims[2];
+}
+
+trine_status LayoutList(trine_device* device, const trine_graph* given, uint32_t tensor,
+                        trine_layout_list* out, trine_error* err) {
+  return sdk::Guard(err, [&]() -> trine_status {
+    sdk::Graph graph;
+    const trine_status status = sdk::CopyGraph(given, &graph, err);
+    if (status != TRINE_OK) return status;
+    if (tensor >= graph.tensors.size()) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the graph has no such tensor");
+    }
+    const trine_tensor& t = graph.tensors[tensor];
+    trine_layout_info info{};
+    if (graph.slots[t.slot].role == TRINE_ROLE_CONSTANT) {
+      info = Describe(*device->backend->choice.level->table, t);
+    }
+    out->count = info.layout == 0 ? 0 : 1;
+    if (out->count == 1 && out->capacity > 0) {
+      std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
+    }
+    return TRINE_OK;
+  });
+}
+
+trine_status LayoutConvert(trine_device* device, const trine_layout_convert_args* given,
+                           trine_error* err) {
+  const trine_layout_convert_args args = sdk::ReadIn(given);
+  const KernelTable& kernels = *device->backend->choice.level->table;
+  return sdk::Guard(err, [&]() -> trine_status {
+    if (args.tensor == nullptr || args.src == nullptr || args.dst == nullptr) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "a tensor, its source and where to put it are needed");
+    }
+    const trine_layout_info info = Describe(kernels, *args.tensor);
+    if (info.layout == 0 || info.layout != args.layout) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the cpu backend has no such layout for the tensor");
+    }
+    if (args.direction != TRINE_LAYOUT_PACK) {
+      return Fail(err, TRINE_UNIMPLEMENTED, "the cpu backend packs weights one way only");
+    }
+    const trine_tensor& t = *args.tensor;
+    const uint64_t rows = Dim(t, 1) * Dim(t, 2) * Dim(t, 3);
+    if (args.row_begin > args.row_end || args.row_end > rows ||
+        CutsAGroup(t, info, args.row_begin) || CutsAGroup(t, info, args.row_end)) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the rows are no whole groups");
+    }
+    PackRows(kernels, args, info);
+    return TRINE_OK;
+  });
+}
+
+}  // namespace trine::cpu

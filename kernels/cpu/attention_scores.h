@@ -1,0 +1,211 @@
+// The dot products of a block's queries with the keys of a chunk. Part of attention.cc.
+//
+// A key is read, converted and kept in registers, and meets one query after the other: queries come
+// from the first-level cache, at one load per multiplication and addition. So a key is converted
+// once, however many heads and tokens share it, and it needs no copy in memory.
+//
+// The 32 partial sums of a dot product are joined as soon as their terms are there, so that none of
+// them need a register for long. Where a key is too wide for the registers it is taken in passes:
+// pass s of n has the vectors whose number is s mod n, which are joined among each other first.
+
+#ifndef TRINE_KERNELS_CPU_ATTENTION_SCORES_H_
+#define TRINE_KERNELS_CPU_ATTENTION_SCORES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/attention_block.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+using Native = F32<kNativeLanes>;
+constexpr int kSumVectors = 32 / kNativeLanes;  // that hold the 32 partial sums
+
+// How many vectors of a key are in registers at a time: half of them, or a little less.
+#if defined(__x86_64__) && !defined(__AVX512F__)
+constexpr int kKeyVectors = 8;
+#else
+constexpr int kKeyVectors = 16;
+#endif
+
+// The passes that a key of 32 * steps values takes; more than kSumVectors: it is too wide.
+constexpr int PassesOf(int steps) {
+  int passes = 1;
+  while (steps * kSumVectors > passes * kKeyVectors) passes *= 2;
+  return passes;
+}
+
+// The vectors of x whose number is kPass mod kPasses, as one.
+template <int kPass, int kPasses, int N>
+TRINE_INLINE F32<N / kPasses> Every(F32<N> x) {
+  if constexpr (kPasses == 1) {
+    return x;
+  } else if constexpr (N == kPasses * kNativeLanes) {
+    if constexpr (kPass < kPasses / 2) {
+      return Every<kPass, kPasses / 2>(x.lo);
+    } else {
+      return Every<kPass - kPasses / 2, kPasses / 2>(x.hi);
+    }
+  } else {
+    return {Every<kPass, kPasses>(x.lo), Every<kPass, kPasses>(x.hi)};
+  }
+}
+
+// A key's values, or as many as one pass takes: nested, since GCC stores the registers of an array.
+template <typename Values, int kSteps>
+struct Key {
+  Values first;
+  Key<Values, kSteps - 1> rest;
+};
+template <typename Values>
+struct Key<Values, 1> {
+  Values first;
+};
+
+template <typename Row, int kPass, int kPasses, int kSteps, typename Values>
+TRINE_INLINE void ReadKey(const std::byte* row, int64_t at, Key<Values, kSteps>* key) {
+  key->first = Every<kPass, kPasses>(Row::template Read<32>(row, at));
+  if constexpr (kSteps > 1) ReadKey<Row, kPass, kPasses>(row, at + 32, &key->rest);
+}
+
+template <int kPass, int kPasses, int kSteps, typename Values>
+TRINE_INLINE Values AddProducts(Values sums, const float* q, const Key<Values, kSteps>& key) {
+  sums += Every<kPass, kPasses>(Load<32>(q)) * key.first;
+  if constexpr (kSteps > 1) sums = AddProducts<kPass, kPasses>(sums, q + 32, key.rest);
+  return sums;
+}
+
+// The products of each class summed. The first stands for its sum with +0: that can make a -0 of a
+// +0, which no score shows, since it goes through canon.
+template <int kPass, int kPasses, int kSteps, typename Values>
+TRINE_INLINE Values Products(const float* q, const Key<Values, kSteps>& key) {
+  const Values sums = Every<kPass, kPasses>(Load<32>(q)) * key.first;
+  if constexpr (kSteps == 1) {
+    return sums;
+  } else {
+    return AddProducts<kPass, kPasses>(sums, q + 32, key.rest);
+  }
+}
+
+// Halves added, as the contract joins partial sums, until one vector is left.
+template <int N>
+TRINE_INLINE Native JoinToNative(F32<N> s) {
+  if constexpr (N > kNativeLanes) {
+    return JoinToNative(s.lo + s.hi);
+  } else {
+    return s;
+  }
+}
+
+// One pass of one key: the partial sums it has of every query. The last pass joins those of all and
+// leaves four of each query in dots[][4 * at ..].
+template <typename Row, int kSteps, int kPass>
+TRINE_INLINE void DotPass(const std::byte* row, int at, Block* block) {
+  constexpr int kPasses = PassesOf(kSteps);
+  Key<F32<32 / kPasses>, kSteps> key;
+  ReadKey<Row, kPass, kPasses>(row, 0, &key);
+  const float* q = block->q;
+  const int count = block->count;
+  for (int i = 0; i < count; ++i, q += 32 * kSteps) {
+    const Native sum = JoinToNative(Products<kPass, kPasses>(q, key));
+    float* sums = block->sums[i];
+    if constexpr (kPass + 1 < kPasses) {
+      Store(sum, sums + kPass * kNativeLanes);
+    } else if constexpr (kPasses == 1) {
+      Store(JoinToFour(sum), block->dots[i] + 4 * at);
+    } else {
+      Store(sum, sums + kPass * kNativeLanes);
+      const auto all = Load<kPasses * kNativeLanes>(static_cast<const float*>(sums));
+      Store(JoinToFour(all), block->dots[i] + 4 * at);
+    }
+  }
+}
+
+template <typename Row, int kSteps, int kPass = 0>
+TRINE_INLINE void DotKey(const std::byte* key, int at, Block* block) {
+  DotPass<Row, kSteps, kPass>(key, at, block);
+  if constexpr (kPass + 1 < PassesOf(kSteps)) DotKey<Row, kSteps, kPass + 1>(key, at, block);
+}
+
+// A key of any width, as f32.
+inline void DotWideKey(const float* key, int64_t width, int at, Block* block) {
+  for (int i = 0; i < block->count; ++i) {
+    const float* q = block->q + i * width;
+    F32x32 sums = Splat<32>(0.0f);
+    for (int64_t j = 0; j < width; j += 32) sums += Load<32>(q + j) * Load<32>(key + j);
+    Store(JoinToFour(sums), block->dots[i] + 4 * at);
+  }
+}
+
+// p[i][t] = the dot product of query i and key t, for the keys of the part, widened to multiples of
+// four. dot_key(t, at) puts four partial sums of each into dots.
+template <typename DotKeyAt>
+TRINE_INLINE void DotAll(const Call& call, Range part, DotKeyAt dot_key, Block* block) {
+  for (int64_t t = RoundDown(part.begin, 4); t < part.end; t += 4) {
+    for (int at = 0; at < 4; ++at) {
+      PrefetchAt(t + at, part, call, *block);
+      dot_key(t + at, at);
+    }
+    for (int i = 0; i < block->count; ++i) {
+      const float* dots = block->dots[i];
+      Store(JoinSums(Load<4>(dots), Load<4>(dots + 4), Load<4>(dots + 8), Load<4>(dots + 12)),
+            block->p[i] + t);
+    }
+  }
+}
+
+template <typename Row, int kSteps>
+void DotInPlace(const Call& call, Range part, Block* block) {
+  DotAll(
+      call, part, [&](int64_t t, int at) { DotKey<Row, kSteps>(block->k_rows[t], at, block); },
+      block);
+}
+
+// Keys of a width that has no kernel of its own are copied first, with zeros behind them.
+template <typename Row>
+void DotByCopy(Row row, const Call& call, Range part, Block* block) {
+  const auto copy_of = [&](int64_t t) {
+    CopyRow<32>(row, block->k_rows[t], 0, call.in.k.dims[0], block->tile);
+    return reinterpret_cast<const std::byte*>(block->tile);
+  };
+  switch (call.k_width / 32) {
+    case 1:
+      return DotAll(
+          call, part, [&](int64_t t, int at) { DotKey<RowF32, 1>(copy_of(t), at, block); }, block);
+    case 3:
+      return DotAll(
+          call, part, [&](int64_t t, int at) { DotKey<RowF32, 3>(copy_of(t), at, block); }, block);
+    case 4:
+      return DotAll(
+          call, part, [&](int64_t t, int at) { DotKey<RowF32, 4>(copy_of(t), at, block); }, block);
+    default:
+      return DotAll(
+          call, part,
+          [&](int64_t t, int at) {
+            copy_of(t);
+            DotWideKey(block->tile, call.k_width, at, block);
+          },
+          block);
+  }
+}
+
+template <typename Row>
+TRINE_INLINE void Dots(Row row, const Call& call, Range part, Block* block) {
+  switch (call.in.k.dims[0]) {
+    case 64:
+      return DotInPlace<Row, 2>(call, part, block);
+    case 128:
+      return DotInPlace<Row, 4>(call, part, block);
+    case 256:
+      if constexpr (PassesOf(8) <= kSumVectors) return DotInPlace<Row, 8>(call, part, block);
+      [[fallthrough]];
+    default:
+      return DotByCopy(row, call, part, block);
+  }
+}
+
+}  // namespace
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_ATTENTION_SCORES_H_
