@@ -26,8 +26,11 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log)
   const detect::CpuInfo& cpu = inventory_.machine.cpu;
   team.workers = threads != 0 ? threads : DefaultThreads(cpu);
   team.processors = UsableProcessors(cpu);
+  // Bound workers can't make way for what else runs: worth it where memory is nearer to some.
   const char* pin = std::getenv("TRINE_PIN");
-  if (pin == nullptr || std::string_view(pin) != "0") team.cpus = WorkerCpus(cpu, team.workers);
+  const bool bind =
+      pin != nullptr ? std::string_view(pin) != "0" : cpu.topology.numa_nodes.size() > 1;
+  if (bind) team.cpus = WorkerCpus(cpu, team.workers);
   host_ = std::make_unique<HostServices>(team, std::move(log));
 }
 

@@ -15,7 +15,7 @@ using reference::Range;
 // Portions of a big step for each worker: small enough that all end at about the same time,
 // whatever else the machine does, and large enough that taking one costs nothing beside it.
 constexpr int64_t kPortionsPerWorker = 8;
-constexpr uint64_t kLeastPortionBytes = 16 * 1024;
+constexpr uint64_t kLeastPortionBytes = 128 * 1024;
 // Rows that go through a chain together: they stay in the first-level cache.
 constexpr int64_t kRowsAtATime = 4;
 

@@ -37,7 +37,8 @@ constexpr Entry kEnvironment[] = {
      "The level of the CPU kernels, instead of the best this processor has: baseline, avx2, "
      "avxvnni, avx512, amx, dotprod or reference. The results are the same."},
     {"TRINE_PIN",
-     "0: threads are not bound to processors, which they are where they take every core."},
+     "0: threads are not bound to processors; 1: they are, where they take every core. By default "
+     "they are on machines with several NUMA nodes."},
     {"TRINE_CPU_LANE_THREADS", "Threads that sample several sequences at once: 1 to 256."},
 };
 
