@@ -4,6 +4,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -28,6 +30,14 @@ bool HasF16c() {
          (c & 1u << 29) != 0;
 }
 
+// Tiles are the operating system's to grant: asked for once.
+bool HasAmx(unsigned bit) {
+  constexpr int kRequestPermission = 0x1023, kTileData = 18;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  static const bool granted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return granted && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & 1u << bit) != 0;
+}
+
 }  // namespace
 
 bool HostHas(const char* feature) {
@@ -43,6 +53,8 @@ bool HostHas(const char* feature) {
   if (name == "avx512bw") return __builtin_cpu_supports("avx512bw");
   if (name == "avx512dq") return __builtin_cpu_supports("avx512dq");
   if (name == "avx512vl") return __builtin_cpu_supports("avx512vl");
+  if (name == "amx-tile") return HasAmx(24);
+  if (name == "amx-int8") return HasAmx(25);
   if (name == "avx512-vnni") return __builtin_cpu_supports("avx512vnni");
   return false;
 }

@@ -19,11 +19,20 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// As many registers of the machine as make a cache line; the compiler takes the widest it may.
-using Line __attribute__((vector_size(64))) = uint64_t;
+// What every machine has registers for; the compiler keeps larger ones in memory.
+using Word __attribute__((vector_size(16))) = uint64_t;
+struct alignas(64) Line {
+  Word words[4];
+};
 
-constexpr uint64_t kLinesAtOnce = 8;
-constexpr int kLeastPasses = 5;
+constexpr uint64_t kLinesAtOnce = 2;
+// Passes take turns: with the processor's own prefetching alone, and with requests so far ahead.
+#if defined(__x86_64__)
+constexpr uint64_t kAheadLines[] = {0, 32, 64};
+#else
+constexpr uint64_t kAheadLines[] = {0};
+#endif
+constexpr int kLeastPasses = 6;
 constexpr int kMostPasses = 200;
 constexpr std::chrono::milliseconds kEnough{300};
 
@@ -48,18 +57,22 @@ class Mapping {
   void* data_;
 };
 
-uint64_t Sum(const Line* lines, uint64_t n_lines) {
-  // Two sums, so that no load waits for an addition.
-  Line a{}, b{};
+template <bool kAhead>
+uint64_t Sum(const Line* lines, uint64_t n_lines, uint64_t ahead) {
+  // As many sums as words are loaded, in registers, so that no load waits for an addition.
+  Word sums[kLinesAtOnce][4] = {};
   for (uint64_t i = 0; i < n_lines; i += kLinesAtOnce) {
-    for (uint64_t k = 0; k < kLinesAtOnce; k += 2) {
-      a += lines[i + k];
-      b += lines[i + k + 1];
+#pragma GCC unroll 8
+    for (uint64_t k = 0; k < kLinesAtOnce; ++k) {
+      if constexpr (kAhead) __builtin_prefetch(lines + i + k + ahead);
+#pragma GCC unroll 8
+      for (int w = 0; w < 4; ++w) sums[k][w] += lines[i + k].words[w];
     }
   }
-  a += b;
   uint64_t sum = 0;
-  for (int i = 0; i < 8; ++i) sum += a[i];
+  for (const auto& line : sums) {
+    for (const Word& word : line) sum += word[0] + word[1];
+  }
   return sum;
 }
 
@@ -73,13 +86,14 @@ class Passes {
     Line* const own = lines_ + worker * lines_each_;
     // Who reads a page writes it first: it then lies in memory near to its reader, and is not the
     // one page of zeros.
-    for (uint64_t i = 0; i < lines_each_; ++i) own[i] = Line{} + i;
+    for (uint64_t i = 0; i < lines_each_; ++i) own[i].words[0] = Word{i, i};
     uint64_t sum = 0;
     const Clock::time_point first = Clock::now();
     for (int pass = 0; pass < kMostPasses && !done_; ++pass) {
       barrier_.arrive_and_wait();
       const Clock::time_point begin = Clock::now();
-      sum += Sum(own, lines_each_);
+      const uint64_t ahead = kAheadLines[static_cast<size_t>(pass) % std::size(kAheadLines)];
+      sum += ahead == 0 ? Sum<false>(own, lines_each_, 0) : Sum<true>(own, lines_each_, ahead);
       times_[worker] = {begin, Clock::now()};
       barrier_.arrive_and_wait();
       if (worker == 0) {

@@ -34,6 +34,8 @@ template <class Buffer, class TimelineHandle>
 struct HostMemory {
   static constexpr uint32_t kAlignment = 64;  // of imported memory and of binding offsets
 
+  static constexpr uint64_t kLargeBuffer = uint64_t{4} << 20;
+
   // Pages straight from the kernel: zeroed, aligned, and placed where they are first touched.
   static trine_status Alloc(trine_device*, const trine_buffer_desc* given, Buffer** out,
                             trine_error* err) {
@@ -50,6 +52,11 @@ struct HostMemory {
         return Fail(err, TRINE_RESOURCE_EXHAUSTED,
                     "no memory for a buffer of " + std::to_string(desc.bytes) + " bytes");
       }
+#if defined(MADV_HUGEPAGE)
+      // Large buffers in large pages, where the system gives them: weights are read from end to end,
+      // and every page that ends stops the processor's prefetching.
+      if (desc.bytes >= kLargeBuffer) madvise(data, desc.bytes, MADV_HUGEPAGE);
+#endif
       buffer->data = static_cast<std::byte*>(data);
       buffer->bytes = desc.bytes;
       buffer->owned = true;
