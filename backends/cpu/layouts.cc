@@ -28,11 +28,11 @@ trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
   trine_layout_info info{};
   const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
   const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
-  if (kernels.packing == 0 || !known || !dense || t.rank < 2 || sdk::FindDtype(t.dtype) == nullptr) {
+  if (kernels.packing == 0 || !known || !dense || t.rank < 2 ||
+      sdk::FindDtype(t.dtype) == nullptr) {
     return info;
   }
-  const PackedShape shape =
-      kernels.packed_shape(static_cast<quant::Type>(t.dtype), t.dims[0]);
+  const PackedShape shape = kernels.packed_shape(static_cast<quant::Type>(t.dtype), t.dims[0]);
   if (shape.group_rows == 0) return info;
   info.layout = LayoutOf(kernels);
   info.group_rows = static_cast<uint64_t>(shape.group_rows);
@@ -59,10 +59,10 @@ void PackRows(const KernelTable& kernels, const trine_layout_convert_args& args,
     const uint64_t matrix = row / rows, first = row % rows;
     const uint64_t count = std::min({info.group_rows, rows - first, args.row_end - row});
     const uint64_t group = matrix * groups + first / info.group_rows;
-    kernels.pack({static_cast<quant::Type>(t.dtype), t.dims[0],
-                  src + row * static_cast<uint64_t>(row_bytes), row_bytes,
-                  static_cast<int64_t>(count)},
-                 dst + group * info.group_bytes);
+    kernels.pack(
+        {static_cast<quant::Type>(t.dtype), t.dims[0], src + row * static_cast<uint64_t>(row_bytes),
+         row_bytes, static_cast<int64_t>(count)},
+        dst + group * info.group_bytes);
     row += count;
   }
 }
@@ -102,8 +102,7 @@ void SetPacked(const KernelTable& kernels, reference::View* view) {
   const PackedShape shape = kernels.packed_shape(view->type, view->dims[0]);
   view->packed = true;
   view->strides[1] = shape.group_bytes;
-  view->strides[2] =
-      (view->dims[1] + shape.group_rows - 1) / shape.group_rows * shape.group_bytes;
+  view->strides[2] = (view->dims[1] + shape.group_rows - 1) / shape.group_rows * shape.group_bytes;
   view->strides[3] = view->strides[2] * view->dims[2];
 }
 
@@ -135,7 +134,8 @@ trine_status LayoutConvert(trine_device* device, const trine_layout_convert_args
   const KernelTable& kernels = *device->backend->choice.level->table;
   return sdk::Guard(err, [&]() -> trine_status {
     if (args.tensor == nullptr || args.src == nullptr || args.dst == nullptr) {
-      return Fail(err, TRINE_INVALID_ARGUMENT, "a tensor, its source and where to put it are needed");
+      return Fail(err, TRINE_INVALID_ARGUMENT,
+                  "a tensor, its source and where to put it are needed");
     }
     const trine_layout_info info = Describe(kernels, *args.tensor);
     if (info.layout == 0 || info.layout != args.layout) {

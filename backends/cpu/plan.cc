@@ -22,9 +22,9 @@ struct trine_plan {
   std::vector<trine::reference::View> views;  // by tensor
   std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
   trine::cpu::AttentionRoom attention_room;
-  std::vector<uint32_t> dimensions;           // parameters that are some tensor's dimension
-  std::vector<int64_t> resolved;              // parameters the views are of; empty: of none yet
-  std::optional<trine::cpu::TeamRun> run;     // points into what is above
+  std::vector<uint32_t> dimensions;        // parameters that are some tensor's dimension
+  std::vector<int64_t> resolved;           // parameters the views are of; empty: of none yet
+  std::optional<trine::cpu::TeamRun> run;  // points into what is above
 };
 
 namespace trine::cpu {
@@ -115,12 +115,17 @@ BoundChain BindChain(trine_plan& plan, const Chain& chain, std::byte* activation
   return bound;
 }
 
+std::string ScheduleOn(const trine_device& device, const sdk::Graph& graph, Schedule* schedule) {
+  const trine_backend& backend = *device.backend;
+  const bool quantizes = backend.choice.level->table != &cpu_kernels::kReferenceLevel;
+  return MakeSchedule(graph, {backend.host->worker_count, quantizes}, schedule);
+}
+
 // The scratch holds the TEMP slots, then the quantised activations, then attention's partial
 // results.
 trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_error* err) {
   Schedule schedule;
-  const trine_host& host = *plan->device->backend->host;
-  const std::string why = MakeSchedule(plan->graph, host.worker_count, &schedule);
+  const std::string why = ScheduleOn(*plan->device, plan->graph, &schedule);
   if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
   const uint64_t temp_bytes = sdk::LayOutScratch(plan->graph, nullptr);
   std::byte* scratch = schedule.scratch_bytes == 0 ? nullptr : Memory::SpanData(desc.scratch);
@@ -143,7 +148,7 @@ trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_erro
       bound.chains.push_back(BindChain(*plan, chain, activations));
     }
   }
-  plan->run.emplace(host, std::move(steps));
+  plan->run.emplace(*plan->device->backend->host, std::move(steps));
   return TRINE_OK;
 }
 
@@ -189,7 +194,7 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
         sdk::AcceptGraph(given, device->backend->Support(), RefusalOf(*device), &graph, err);
     if (status != TRINE_OK) return status;
     Schedule schedule;
-    const std::string why = MakeSchedule(graph, device->backend->host->worker_count, &schedule);
+    const std::string why = ScheduleOn(*device, graph, &schedule);
     if (!why.empty()) return Fail(err, TRINE_UNIMPLEMENTED, why);
     trine_plan_info info{};
     info.scratch_alignment = sdk::kScratchAlignment;
@@ -205,8 +210,8 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     const trine_plan_desc desc = sdk::ReadIn(given);
     auto plan = std::make_unique<trine_plan>();
     plan->device = device;
-    trine_status status = sdk::AcceptGraph(desc.graph, device->backend->Support(), RefusalOf(*device),
-                                           &plan->graph, err);
+    trine_status status = sdk::AcceptGraph(desc.graph, device->backend->Support(),
+                                           RefusalOf(*device), &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err);
     if (status != TRINE_OK) return status;

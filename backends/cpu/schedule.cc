@@ -32,11 +32,6 @@ bool IsMatrixProduct(const sdk::Op& op) {
   return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
 }
 
-bool NeedsActivations(const sdk::Graph& graph, const sdk::Op& op) {
-  return IsMatrixProduct(op) &&
-         quant::IsQuantized(static_cast<quant::Type>(graph.tensors[op.in[0]].dtype));
-}
-
 // False when the size is out of all bounds.
 bool ActivationBytes(const sdk::Graph& graph, uint32_t tensor, const std::vector<int64_t>& params,
                      uint64_t* bytes) {
@@ -56,13 +51,16 @@ void Append(const std::vector<T>& from, std::vector<T>* to) {
 
 class Scheduler {
  public:
-  Scheduler(const sdk::Graph& graph, uint32_t workers)
-      : graph_(graph), workers_(workers), params_(graph.MaxParams()) {}
+  Scheduler(const sdk::Graph& graph, const ScheduleFor& whom)
+      : graph_(graph),
+        workers_(whom.workers),
+        quantizes_(whom.quantizes),
+        params_(graph.MaxParams()) {}
 
   std::string Run(Schedule* schedule) {
     uint64_t place_bytes = 0;
     for (const sdk::Op& op : graph_.ops) {
-      if (!NeedsActivations(graph_, op)) continue;
+      if (!NeedsActivations(op)) continue;
       uint64_t bytes = 0;
       if (!ActivationBytes(graph_, op.in[1], params_, &bytes)) {
         return "the activations of a matrix product are too large to quantise";
@@ -93,6 +91,11 @@ class Scheduler {
     int64_t rows_dim = 0;
   };
 
+  bool NeedsActivations(const sdk::Op& op) const {
+    return quantizes_ && IsMatrixProduct(op) &&
+           quant::IsQuantized(static_cast<quant::Type>(graph_.tensors[op.in[0]].dtype));
+  }
+
   // What the attention op that asks for most needs, for all of them in turn.
   uint64_t PartialBytes(AttentionNeed* most) const {
     for (const sdk::Op& op : graph_.ops) {
@@ -117,7 +120,7 @@ class Scheduler {
     const sdk::Op& op = graph_.ops[index];
     Call call{Call::Kind::kOp, index, kNoActivations};
     std::optional<Access> activations;
-    if (NeedsActivations(graph_, op)) {
+    if (NeedsActivations(op)) {
       const uint32_t place = FindOrQuantize(index);
       call.activations = place * place_bytes_;
       activations = Place(place, false);
@@ -270,6 +273,7 @@ class Scheduler {
 
   const sdk::Graph& graph_;
   const int64_t workers_;
+  const bool quantizes_;
   const std::vector<int64_t> params_;
   uint64_t place_bytes_ = 0;
   uint32_t next_place_ = 0;
@@ -280,8 +284,8 @@ class Scheduler {
 
 }  // namespace
 
-std::string MakeSchedule(const sdk::Graph& graph, uint32_t workers, Schedule* schedule) {
-  return Scheduler(graph, workers).Run(schedule);
+std::string MakeSchedule(const sdk::Graph& graph, const ScheduleFor& whom, Schedule* schedule) {
+  return Scheduler(graph, whom).Run(schedule);
 }
 
 }  // namespace trine::cpu

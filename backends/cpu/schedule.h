@@ -52,9 +52,15 @@ struct Schedule {
   AttentionNeed attention;
 };
 
-// The graph has passed sdk::CopyGraph and sdk::CheckOp. `workers`: of the team it is for. "" or why
-// it can't be scheduled.
-std::string MakeSchedule(const sdk::Graph& graph, uint32_t workers, Schedule* schedule);
+struct ScheduleFor {
+  uint32_t workers = 1;  // of the team
+  // False: matrix products read their activations themselves, as the reference's do, so that
+  // nothing is quantised beforehand.
+  bool quantizes = true;
+};
+
+// The graph has passed sdk::CopyGraph and sdk::CheckOp. "" or why it can't be scheduled.
+std::string MakeSchedule(const sdk::Graph& graph, const ScheduleFor& whom, Schedule* schedule);
 
 }  // namespace trine::cpu
 
