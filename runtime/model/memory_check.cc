@@ -71,11 +71,14 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
       return needed[&device] + kv + scratch + CopiedBytes(graph, device) + (counted ? packed : 0);
     };
     if (free != 0 && packed != 0 && counted && take() > free) {
-      warn(absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
-                        Mebibytes(take()), " are needed with packed weights: they stay as in the ",
-                        "file, which is slower"));
+      const double with_packed = take();
       ClearLayouts(&graph);
       packed = 0;
+      if (take() <= free) {  // else an error says so
+        warn(absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
+                          Mebibytes(with_packed), " are needed with packed weights: they stay as ",
+                          "in the file, which is slower"));
+      }
     }
     needed[&device] = take();
     if (free != 0 && needed[&device] > free) {
