@@ -2,12 +2,13 @@
 # Builds trine-kernel-check without CMake and without a library, for whatever the compiler compiles
 # for:
 #
-#   kernels/cpu/build_kernel_check.sh COMPILER OUTPUT
+#   kernels/cpu/build_kernel_check.sh COMPILER OUTPUT [LEVELS]
 #
-# OUTPUT is linked statically, so that qemu-user needs nothing of the other machine to run it.
+# OUTPUT is linked statically, so that qemu-user needs nothing of the other machine to run it. LEVELS,
+# such as 'baseline avx2', are the ones to build, instead of all: most of the time goes into them.
 set -eu
 
-[ $# -eq 2 ] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -eq 2 ] || [ $# -eq 3 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2; }
 compiler=$1
 output=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,6 +16,14 @@ root=$(cd "$here/../.." && pwd)
 architecture=$($compiler -dumpmachine | cut -d- -f1)
 levels=$(sed -n "s/^$architecture \([a-z0-9]*\) .*/\1/p" "$here/levels.txt")
 [ -n "$levels" ] || { echo "there are no levels for $architecture"; exit 2; }
+some=
+if [ $# -eq 3 ]; then
+  for level in $3; do
+    echo "$levels" | grep -qx "$level" || { echo "$architecture has no level $level"; exit 2; }
+  done
+  levels=$3
+  some=-DTRINE_CPU_SOME_LEVELS
+fi
 
 level_sources='attention chunk_tile copy dot_float dot_packed dot_quantized elementwise gather_packed
   gather_rows glu kv_store matmul moe_matmul norm pack quantize_activations rope table
@@ -41,7 +50,7 @@ compile() {
 jobs=
 compile quant "$root/kernels/quant" "$quant_sources" & jobs="$jobs $!"
 compile reference "$root/kernels/reference" "$reference_sources" & jobs="$jobs $!"
-compile check "$here" "$check_sources" & jobs="$jobs $!"
+compile check "$here" "$check_sources" $some & jobs="$jobs $!"
 for level in $levels; do
   # shellcheck disable=SC2046
   compile "$level" "$here" "$level_sources" -DTRINE_CPU_LEVEL="$level" -fno-exceptions \

@@ -3,15 +3,15 @@
 #
 #   cross_test.sh HOST_ARCHITECTURE FOLDER
 #
-# The program is kept in FOLDER and built again when a source is newer. Exits with 77 (skipped) and
-# a reason where there is no cross compiler or no emulator.
+# The program is kept in FOLDER and built again when a source is newer, with the levels alone that
+# qemu can run. Exits with 77 (skipped) and a reason where there is no cross compiler or no emulator.
 set -eu
 
 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
 case $1 in
-  x86_64) other=aarch64 ;;
-  aarch64) other=x86_64 ;;
+  x86_64) other=aarch64 levels='baseline dotprod' ;;
+  aarch64) other=x86_64 levels='baseline avx2' ;;
   *) echo "skipped: no other architecture to try"; exit 77 ;;
 esac
 compiler=$other-linux-gnu-g++
@@ -25,6 +25,6 @@ if [ ! -e "$program" ] || [ -n "$(find "$here/.." -name '*.cc' -newer "$program"
     -newer "$program" -o -name '*.txt' -newer "$program")" ]; then
   cached=$compiler
   if command -v ccache > /dev/null; then cached="ccache $compiler"; fi
-  sh "$here/build_kernel_check.sh" "$cached" "$program"
+  sh "$here/build_kernel_check.sh" "$cached" "$program" "$levels"
 fi
 "$emulator" -cpu max "$program"

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "kernels/cpu/float_check.h"
+#include "kernels/cpu/levels.h"
 #include "kernels/cpu/vec_math_probe.h"
 #include "kernels/quant/test_util.h"
 #include "kernels/reference/math.h"
 
-#define TRINE_DECLARE_PROBE(level)   \
-  namespace level {                  \
-  extern const MathProbe kMathProbe; \
+#define TRINE_DECLARE_PROBE(level)                  \
+  namespace level {                                 \
+  extern const MathProbe kMathProbe TRINE_OF_LEVEL; \
   }
 
 namespace trine::cpu_kernels {
@@ -22,6 +23,7 @@ TRINE_DECLARE_PROBE(baseline)
 TRINE_DECLARE_PROBE(avx2)
 TRINE_DECLARE_PROBE(avxvnni)
 TRINE_DECLARE_PROBE(avx512)
+TRINE_DECLARE_PROBE(amx)
 #elif defined(__aarch64__)
 TRINE_DECLARE_PROBE(dotprod)
 #endif
@@ -32,6 +34,7 @@ const MathProbe* FindMathProbe(std::string_view level) {
   if (level == "avx2") return &avx2::kMathProbe;
   if (level == "avxvnni") return &avxvnni::kMathProbe;
   if (level == "avx512") return &avx512::kMathProbe;
+  if (level == "amx") return &amx::kMathProbe;
 #elif defined(__aarch64__)
   if (level == "dotprod") return &dotprod::kMathProbe;
 #endif

@@ -6,7 +6,8 @@
 
 namespace trine::cpu_kernels {
 
-// False for a name that is not known. AMX is never granted here.
+// False for a name that is not known. Asking for AMX asks the system to grant it to this
+// process.
 bool HostHas(const char* feature);
 
 }  // namespace trine::cpu_kernels

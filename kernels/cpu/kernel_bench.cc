@@ -60,8 +60,8 @@ View Packed(const KernelTable& table, const View& plain, std::vector<std::byte>*
   view.strides[1] = shape.group_bytes;
   for (int64_t g = 0; g < groups; ++g) {
     const PlainRows rows = {plain.type, plain.dims[0],
-                            plain.data + g * shape.group_rows * plain.strides[1],
-                            plain.strides[1], shape.group_rows};
+                            plain.data + g * shape.group_rows * plain.strides[1], plain.strides[1],
+                            shape.group_rows};
     table.pack(rows, view.data + g * shape.group_bytes);
   }
   return view;
@@ -127,9 +127,8 @@ void Register(const Level& level) {
         }
       }
       if (packs) {
-        add("pack" + of + what, [=, &level](benchmark::State& state) {
-          RunPack(state, *level.table, type, shape);
-        });
+        add("pack" + of + what,
+            [=, &level](benchmark::State& state) { RunPack(state, *level.table, type, shape); });
       }
     }
   }

@@ -23,9 +23,10 @@ namespace trine::cpu_kernels {
 namespace {
 
 // "" when the level can run here.
-std::string Missing(const Level& level) {
+std::string WhyNot(const Level& level) {
+  if (level.table == nullptr) return "it was left out of this program";
   for (const char* feature : level.required) {
-    if (!HostHas(feature)) return feature;
+    if (!HostHas(feature)) return std::string("the processor has no ") + feature;
   }
   return "";
 }
@@ -50,11 +51,9 @@ int RunNamed(int count, char** names) {
   int result = 0;
   for (int i = 0; i < count; ++i) {
     const Level* level = FindLevel(names[i]);
-    const std::string missing = level != nullptr ? Missing(*level) : "";
-    if (level == nullptr || !missing.empty()) {
-      std::fprintf(stderr, "level %s can't be run: %s\n", names[i],
-                   level == nullptr ? "this build has no such level"
-                                    : ("the processor has no " + missing).c_str());
+    const std::string why_not = level != nullptr ? WhyNot(*level) : "this build has no such level";
+    if (!why_not.empty()) {
+      std::fprintf(stderr, "level %s can't be run: %s\n", names[i], why_not.c_str());
       return 2;
     }
     if (!Run(*level)) result = 1;
@@ -66,9 +65,9 @@ int RunAll() {
   int result = 0;
   for (const Level& level : Levels()) {
     if (level.on_request_only) continue;
-    const std::string missing = Missing(level);
-    if (!missing.empty()) {
-      std::printf("level %s: skipped, the processor has no %s\n", level.name, missing.c_str());
+    const std::string why_not = WhyNot(level);
+    if (!why_not.empty()) {
+      std::printf("level %s: skipped, %s\n", level.name, why_not.c_str());
       continue;
     }
     if (!Run(level)) result = 1;

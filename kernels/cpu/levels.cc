@@ -1,8 +1,8 @@
 #include "kernels/cpu/levels.h"
 
-#define TRINE_DECLARE_LEVEL(level) \
-  namespace level {                \
-  extern const KernelTable kTable; \
+#define TRINE_DECLARE_LEVEL(level)                \
+  namespace level {                               \
+  extern const KernelTable kTable TRINE_OF_LEVEL; \
   }
 
 namespace trine::cpu_kernels {

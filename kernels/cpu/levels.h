@@ -11,13 +11,21 @@
 
 #include "kernels/cpu/kernel_table.h"
 
+// A program with some levels alone (build_kernel_check.sh): what belongs to the others is then
+// null.
+#if defined(TRINE_CPU_SOME_LEVELS)
+#define TRINE_OF_LEVEL __attribute__((weak))
+#else
+#define TRINE_OF_LEVEL
+#endif
+
 namespace trine::cpu_kernels {
 
 struct Level {
   const char* name;                       // as TRINE_CPU_ISA names it
   std::span<const char* const> required;  // features by the names of detect/
   const KernelTable* table;
-  bool on_request_only;  // never the answer to "which is best": it runs another level's code
+  bool on_request_only;  // never the answer to "which is best"
 };
 
 // Reads x itself where other levels read its quantised rows.

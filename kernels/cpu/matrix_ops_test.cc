@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <cctype>
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "kernels/cpu/check.h"
 #include "kernels/cpu/host_features.h"
@@ -38,6 +42,33 @@ TEST(SelfTest, NamesTheOperationThatDiffers) {
                     const View& dst,
                     Range features) { reference::Matmul(w, x, nullptr, dst, features); };
   EXPECT_EQ(RunSelfTest(table), "matmul of f32");
+}
+
+// An order of one row to a group, so that the reference's functions can read it.
+TEST(SelfTest, NamesThePackedProductThatDiffers) {
+  KernelTable table = kReferenceLevel;
+  table.packed_shape = [](quant::Type type, int64_t k) {
+    uint64_t bytes = 0;
+    quant::RowBytes(type, k, &bytes);
+    return PackedShape{1, static_cast<int64_t>(bytes)};
+  };
+  table.pack = [](const PlainRows& rows, std::byte* group) {
+    uint64_t bytes = 0;
+    quant::RowBytes(rows.type, rows.k, &bytes);
+    std::copy_n(rows.data, bytes, group);
+  };
+  EXPECT_EQ(RunSelfTest(table), "");
+  table.gather_rows = [](const View& src, const View& ids, const View& dst, Range rows) {
+    if (!src.packed) reference::GatherRows(src, ids, dst, rows);
+  };
+  EXPECT_EQ(RunSelfTest(table), "gather_rows of packed f32");
+  // Wrong with many columns alone.
+  table.matmul = [](const View& w, const View& x, const ActivationChunk*, const View* bias,
+                    const View& dst, Range features) {
+    const bool wrong = w.packed && x.dims[1] > 16;
+    reference::Matmul(w, x, wrong ? nullptr : bias, dst, features);
+  };
+  EXPECT_EQ(RunSelfTest(table), "matmul of packed f32");
 }
 
 std::vector<const char*> OwnLevels() {

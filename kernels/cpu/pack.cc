@@ -155,7 +155,8 @@ PackedShape ShapeOfPacked(Type type, int64_t k) {
       shape = {kTileRows, Packed<kType>::GroupBytes(k)};
     }
   });
-  shape.group_bytes = (shape.group_bytes + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
+  shape.group_bytes =
+      (shape.group_bytes + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;
   return shape;
 }
 
