@@ -130,6 +130,7 @@ TEST_F(BenchCliTest, TimesOps) {
   EXPECT_EQ(times["n_tokens"], 4);
   EXPECT_GT(times["run_ns_per_token"].get<double>(), 0);
   EXPECT_LE(times["run_ns_per_token"].get<double>(), times["wall_ns_per_token"].get<double>());
+  EXPECT_FALSE(times["ops"].empty());
   double sum = 0;
   for (const Json& op : times["ops"]) {
     EXPECT_GT(op["calls"].get<int64_t>(), 0);

@@ -53,8 +53,8 @@ struct HostMemory {
                     "no memory for a buffer of " + std::to_string(desc.bytes) + " bytes");
       }
 #if defined(MADV_HUGEPAGE)
-      // Large buffers in large pages, where the system gives them: weights are read from end to end,
-      // and every page that ends stops the processor's prefetching.
+      // Large buffers in large pages, where the system gives them: weights are read from end to
+      // end, and every page that ends stops the processor's prefetching.
       if (desc.bytes >= kLargeBuffer) madvise(data, desc.bytes, MADV_HUGEPAGE);
 #endif
       buffer->data = static_cast<std::byte*>(data);
