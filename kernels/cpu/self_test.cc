@@ -103,39 +103,51 @@ class PackedWeights {
   std::vector<std::byte> bytes_;
 };
 
-// Columns for each way a level may take: one, a few, more than a tile holds. The reference runs
-// once for all: what a column comes to does not depend on the others.
-bool MatmulIsEqual(const KernelTable& table, const View& w, const View& plain, Random* random) {
-  constexpr int64_t kColumns = 17;
-  const int64_t k = w.dims[0], n = w.dims[1];
-  Tensor x(Type::kF32, {k, kColumns}), bias(Type::kF32, {n}), y(Type::kF32, {n, kColumns});
-  for (int64_t c = 0; c < kColumns; ++c) {
-    const Fill fill = c % 2 == 0 ? Fill::kUniform : Fill::kWide;
-    for (int64_t i = 0; i < k; ++i) reference::F32Row(x, c)[i] = quant::FillValue(fill, random);
+// Products of one matrix, by the reference once for all columns: what a column comes to does not
+// depend on the others, nor on the order of the weights.
+class Products {
+ public:
+  Products(const KernelTable& table, const View& plain, Random* random)
+      : table_(table),
+        x_(Type::kF32, {plain.dims[0], kColumns}),
+        bias_(Type::kF32, {plain.dims[1]}),
+        y_(Type::kF32, {plain.dims[1], kColumns}) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const Fill fill = c % 2 == 0 ? Fill::kUniform : Fill::kWide;
+      float* column = reference::F32Row(x_, c);
+      for (int64_t i = 0; i < plain.dims[0]; ++i) column[i] = quant::FillValue(fill, random);
+    }
+    bias_.Floats(Fill::kUniform, random);
+    kReferenceLevel.matmul(plain, x_, nullptr, &bias_.view(), y_, {0, plain.dims[1]});
+    expected_ = y_.bytes();
+    if (!quant::IsQuantized(plain.type)) return;
+    chunks_.resize(static_cast<size_t>(kColumns * ActivationChunks(plain.dims[0])));
+    table.quantize_activations(x_, chunks_.data(), {0, static_cast<int64_t>(chunks_.size())});
   }
-  bias.Floats(Fill::kUniform, random);
-  kReferenceLevel.matmul(plain, x, nullptr, &bias.view(), y, {0, n});
-  const std::vector<std::byte> expected = y.bytes();
-  const bool quantized = quant::IsQuantized(w.type);
-  std::vector<ActivationChunk> chunks(
-      quantized ? static_cast<size_t>(kColumns * ActivationChunks(k)) : 0);
-  if (quantized) {
-    table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
-  }
-  for (const int64_t columns : {int64_t{1}, int64_t{5}, kColumns}) {
-    View some_x = x, some_y = y;
-    some_x.dims[1] = some_y.dims[1] = columns;
-    y.Clear();
+
+  // Columns for each way a level may take: one, a few, more than a tile of it holds.
+  bool AreEqual(const View& w) { return AreEqual(w, 1) && AreEqual(w, 5) && AreEqual(w, kColumns); }
+
+ private:
+  static constexpr int64_t kColumns = 17;
+
+  bool AreEqual(const View& w, int64_t columns) {
+    View x = x_, y = y_;
+    x.dims[1] = y.dims[1] = columns;
+    y_.Clear();
+    const int64_t n = w.dims[1];
     for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
-      table.matmul(w, some_x, quantized ? chunks.data() : nullptr, &bias.view(), some_y, features);
+      table_.matmul(w, x, chunks_.empty() ? nullptr : chunks_.data(), &bias_.view(), y, features);
     }
-    if (!std::equal(expected.begin(), expected.begin() + columns * some_y.strides[1],
-                    y.bytes().begin())) {
-      return false;
-    }
+    return std::equal(expected_.begin(), expected_.begin() + columns * y.strides[1],
+                      y_.bytes().begin());
   }
-  return true;
-}
+
+  const KernelTable& table_;
+  Tensor x_, bias_, y_;
+  std::vector<std::byte> expected_;
+  std::vector<ActivationChunk> chunks_;
+};
 
 bool GatherIsEqual(const KernelTable& table, const View& w, const View& plain) {
   Tensor ids(Type::kI32, {4}), y(Type::kF32, {w.dims[0], 4});
@@ -152,11 +164,12 @@ std::string FirstWeightDifference(const KernelTable& table, Type type, Random* r
   Tensor plain(type, {block == 1 ? 75 : block * (block == 32 ? 9 : 2), kFeatures});
   plain.Weights(random);
   const PackedWeights packed(table, plain);
+  Products products(table, plain, random);
   for (const View* w : {&plain.view(), packed.view()}) {
     if (w == nullptr) continue;
     const std::string of =
         std::string(w->packed ? " of packed " : " of ") + quant::Traits(type).name;
-    if (!MatmulIsEqual(table, *w, plain, random)) return "matmul" + of;
+    if (!products.AreEqual(*w)) return "matmul" + of;
     if (!GatherIsEqual(table, *w, plain)) return "gather_rows" + of;
   }
   return "";

@@ -259,13 +259,13 @@ TEST_F(ChatCliTest, OnATerminalLinesAreEditedAndRemembered) {
 }
 
 TEST_F(ChatCliTest, CtrlCStopsAnAnswerAndThenLeaves) {
-  Terminal terminal({"--temp", "0", "--stop", "no such text", "-n", "-1", "--chat-template",
+  // Without its end token (8191) the answer goes on until it is stopped.
+  Terminal terminal({"--temp", "0", "--logit-bias", "8191-inf", "-n", "-1", "--chat-template",
                      "{{ messages[-1].content }}"});
   ASSERT_TRUE(terminal.Wait("> "));
   terminal.Type("Once upon a time\r");
   ASSERT_TRUE(terminal.Wait("Once upon a time"));
-  ASSERT_TRUE(terminal.Wait("\n"));
-  usleep(700000);
+  ASSERT_TRUE(terminal.Wait("there was"));
   terminal.Type("\x03");
   EXPECT_TRUE(terminal.Wait("[read ")) << terminal.shown();
   ASSERT_TRUE(terminal.Wait("> "));
