@@ -18,13 +18,16 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
 constexpr int kAmxColumns = 16;
+static_assert(kAmxColumns == kInterleavedRows);
+// From a column to the next of its group.
+constexpr std::ptrdiff_t kColumnBytes = sizeof(ActivationChunk);
 
 // Fewer columns are left to the vector unit, as are columns that lie anywhere (experts).
 bool CanUseAmx(const Columns& columns) {
-  if (columns.count < kAmxColumns) return false;
-  const std::ptrdiff_t step = columns.chunks[1] - columns.chunks[0];
-  for (int c = 2; c < columns.count; ++c) {
-    if (columns.chunks[c] - columns.chunks[c - 1] != step) return false;
+  if (columns.count < kAmxColumns || columns.step != kAmxColumns) return false;
+  for (int c = 0; c < columns.count; ++c) {
+    const int first = c / kAmxColumns * kAmxColumns;
+    if (columns.chunks[c] != columns.chunks[first] + (c - first)) return false;
   }
   return true;
 }
@@ -60,9 +63,8 @@ using AmxSums = int32_t[kAmxColumns][kTileRows];
 
 // The tiles' values of each column, from a on, by q's rows. (GCC wants the tiles' numbers as literals.)
 template <int kSums>
-TRINE_INLINE void MultiplyBlock(const int8_t* a, std::ptrdiff_t stride, const uint8_t* q,
-                                AmxSums& sums) {
-  _tile_loadd(2, a, stride);
+TRINE_INLINE void MultiplyBlock(const int8_t* a, const uint8_t* q, AmxSums& sums) {
+  _tile_loadd(2, a, kColumnBytes);
   _tile_loadd(3, q, 4 * kTileRows);
   if constexpr (kSums == 0) {
     _tile_zero(0);
@@ -78,21 +80,21 @@ TRINE_INLINE void MultiplyBlock(const int8_t* a, std::ptrdiff_t stride, const ui
 // The sums of block (j, t): one array, or two where halves have scales of their own.
 template <FormatTraits kTraits>
 TRINE_INLINE void MultiplyBlocks(const ChunkTile& tile, int j, int t, const ActivationChunk* x,
-                                 std::ptrdiff_t stride, AmxSums (&sums)[2]) {
-  const int8_t* a = x[t].q + quant::kGroupValues * j;
+                                 AmxSums (&sums)[2]) {
+  const int8_t* a = x[t * kAmxColumns].q + quant::kGroupValues * j;
   if constexpr (kTraits.scales == Scales::kHalf) {
-    MultiplyBlock<0>(a, stride, tile.q[j][t][0], sums[0]);
-    MultiplyBlock<1>(a + 16, stride, tile.q[j][t][4], sums[1]);
+    MultiplyBlock<0>(a, tile.q[j][t][0], sums[0]);
+    MultiplyBlock<1>(a + 16, tile.q[j][t][4], sums[1]);
   } else if (t % 2 == 0) {  // two tiles in turn: one is read while the next is made
-    MultiplyBlock<0>(a, stride, tile.q[j][t][0], sums[0]);
+    MultiplyBlock<0>(a, tile.q[j][t][0], sums[0]);
   } else {
-    MultiplyBlock<1>(a, stride, tile.q[j][t][0], sums[0]);
+    MultiplyBlock<1>(a, tile.q[j][t][0], sums[0]);
   }
 }
 
 // The terms of block (j, t), added to the columns' accumulators.
 template <FormatTraits kTraits>
-TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const ActivationChunk* const* x,
+TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const ActivationChunk* x,
                            const AmxSums (&sums)[2], SliceFloats (&acc)[kAmxColumns]) {
 #pragma GCC unroll 16
   for (int c = 0; c < kAmxColumns; ++c) {
@@ -104,24 +106,24 @@ TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const Activation
       const SliceFloats last = Convert<float>(Load<kTileRows>(sums[1][c]));
       scaled += last * Load<kTileRows>(tile.scale[1][j][t]);
     }
-    acc[c] += TileTerms<kTraits>(tile, j, t, 0, x[c][t], scaled);
+    acc[c] += TileTerms<kTraits>(tile, j, t, 0, x[t * kAmxColumns + c], scaled);
   }
 }
 
-// Up to 16 columns; x has 16 entries, the last repeated where there are fewer, and sums as many.
+// A group of columns from x on. Where it has fewer than 16, there is room for all, and for as many
+// sums: what is computed there is nobody's.
 template <FormatTraits kTraits>
-void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* const* x,
-                      std::ptrdiff_t stride, TileSums* sums) {
+void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* x, TileSums* sums) {
   alignas(64) AmxSums products[2][2];
   for (int j = 0; j < kTileClasses; ++j) {
     SliceFloats acc[kAmxColumns];
 #pragma GCC unroll 16
     for (int c = 0; c < kAmxColumns; ++c) acc[c] = Load<kTileRows>(sums[c].s[j]);
-    MultiplyBlocks<kTraits>(tile, j, 0, x[0], stride, products[0]);
+    MultiplyBlocks<kTraits>(tile, j, 0, x, products[0]);
     for (int t = 0; t < count; ++t) {
       // The next block's products are under way while this one's are used.
       if (t + 1 < count) {
-        MultiplyBlocks<kTraits>(tile, j, t + 1, x[0], stride, products[(t + 1) % 2]);
+        MultiplyBlocks<kTraits>(tile, j, t + 1, x, products[(t + 1) % 2]);
       }
       AddBlock<kTraits>(tile, j, t, x, products[t % 2], acc);
     }
@@ -131,20 +133,13 @@ void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* c
 }
 
 template <FormatTraits kTraits>
-void MultiplyByAmx(const ChunkTile& tile, int count, const ActivationChunk** x, int columns,
-                   TileSums* sums) {
+void MultiplyByAmx(const ChunkTile& tile, int count, const ActivationChunk* const* x,
+                   const Columns& columns, TileSums* sums) {
   constexpr int kValues = kTraits.scales == Scales::kHalf ? 16 : 32;
-  const std::ptrdiff_t stride = reinterpret_cast<const std::byte*>(x[1]) -
-                                reinterpret_cast<const std::byte*>(x[0]);
   ConfigureTiles(kAmxColumns, kValues);
-  int c = 0;
-  for (; c + kAmxColumns <= columns; c += kAmxColumns) {
-    MultiplyAmxGroup<kTraits>(tile, count, x + c, stride, sums + c);
-  }
-  if (c < columns) {
-    ConfigureTiles(columns - c, kValues);
-    for (int i = columns; i < c + kAmxColumns; ++i) x[i] = x[columns - 1];
-    MultiplyAmxGroup<kTraits>(tile, count, x + c, stride, sums + c);
+  for (int c = 0; c < columns.count; c += kAmxColumns) {
+    if (columns.count - c < kAmxColumns) ConfigureTiles(columns.count - c, kValues);
+    MultiplyAmxGroup<kTraits>(tile, count, x[c], sums + c);
   }
   _tile_release();
 }

@@ -82,9 +82,9 @@ bool MatmulIsEqual(const KernelTable& table, Type type, Random* random) {
     w.Weights(random);
     x.Floats(columns == 1 ? Fill::kUniform : Fill::kWide, random);
     bias.Floats(Fill::kUniform, random);
-    std::vector<ActivationChunk> chunks(static_cast<size_t>(columns * ActivationChunks(k)));
+    std::vector<ActivationChunk> chunks(static_cast<size_t>(ActivationChunksOf(columns, k)));
     if (block != 1) {
-      table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
+      table.quantize_activations(x, chunks.data(), {0, columns * ActivationChunks(k)});
     }
     const bool equal = Equal(table, &y, kFeatures, [&](const KernelTable& kernels, Range features) {
       kernels.matmul(w, x, block != 1 ? chunks.data() : nullptr, &bias.view(), y, features);
