@@ -116,7 +116,7 @@ TRINE_INLINE void AddTerms(const uint8_t* chunk, int blocks, const PackedColumn<
 // sees, which ends with each page.
 // (On AArch64 cores it was in the way: a third slower.)
 #if defined(__x86_64__)
-constexpr int kPrefetchBytes = 4096;
+constexpr int kPrefetchBytes = 1024;
 #else
 constexpr int kPrefetchBytes = 0;
 #endif
