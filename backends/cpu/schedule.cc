@@ -17,6 +17,7 @@ namespace {
 // is still read.
 constexpr uint32_t kPlaces = 2;
 constexpr uint64_t kPlaceAlignment = 64;
+constexpr int64_t kMostRows = int64_t{1} << 32;
 constexpr uint64_t kMostScratch = uint64_t{1} << 46;
 
 // Larger parts save a barrier but are harder to share out evenly: so many per worker there must be.
@@ -36,10 +37,14 @@ bool IsMatrixProduct(const sdk::Op& op) {
 bool ActivationBytes(const sdk::Graph& graph, uint32_t tensor, const std::vector<int64_t>& params,
                      uint64_t* bytes) {
   const sdk::Dims dims = sdk::ResolveDims(graph.tensors[tensor], params.data());
-  uint64_t total = static_cast<uint64_t>(cpu_kernels::ActivationBytes(dims[0]));
+  uint64_t total = sizeof(cpu_kernels::ActivationChunk);
+  int64_t rows = 1;
   for (size_t i = 1; i < dims.size(); ++i) {
-    if (__builtin_mul_overflow(total, static_cast<uint64_t>(dims[i]), &total)) return false;
+    if (__builtin_mul_overflow(rows, dims[i], &rows)) return false;
   }
+  if (rows > kMostRows) return false;
+  const auto chunks = static_cast<uint64_t>(cpu_kernels::ActivationChunksOf(rows, dims[0]));
+  if (__builtin_mul_overflow(total, chunks, &total)) return false;
   *bytes = total;
   return total <= kMostScratch;
 }
@@ -188,8 +193,12 @@ class Scheduler {
     cut.accesses = {AccessTo(graph_, x, Split::kRows, false, params_), Place(place, true)};
     if (!cut.accesses[0].pattern) return std::nullopt;
     const trine_tensor& t = graph_.tensors[x];
+    // Rows that lie interleaved are described as if they did not: of rows as long and as many, each
+    // has its own bytes either way.
     Pattern pattern;
-    pattern.bytes = cpu_kernels::ActivationBytes(t.dims[0]) * (t.rank == 3 ? t.dims[1] : 1);
+    pattern.bytes = cpu_kernels::ActivationChunks(t.dims[0]) *
+                    static_cast<int64_t>(sizeof(cpu_kernels::ActivationChunk)) *
+                    (t.rank == 3 ? t.dims[1] : 1);
     pattern.stride = pattern.bytes;
     pattern.dims[0] = cut.accesses[0].pattern->dims[0];
     cut.accesses[1].pattern = pattern;

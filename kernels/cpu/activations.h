@@ -23,9 +23,26 @@ static constexpr int64_t ActivationChunks(int64_t k) {
   return (k + quant::kSuperValues - 1) / quant::kSuperValues;
 }
 
-// What one row of k values takes.
-static constexpr int64_t ActivationBytes(int64_t k) {
-  return ActivationChunks(k) * static_cast<int64_t>(sizeof(ActivationChunk));
+// Few rows lie one after the other. From so many on they lie interleaved: the first chunks of 16
+// rows, then their second ones. A product with many columns so reads what it needs at a time from
+// one place; rows of 4096 values one after the other would all meet in a few sets of a cache.
+inline constexpr int64_t kInterleavedRows = 16;
+
+// From a row's chunk to its next, where there are `rows` of them.
+static constexpr int64_t ActivationStep(int64_t rows) {
+  return rows < kInterleavedRows ? 1 : kInterleavedRows;
+}
+
+// Where a row's first chunk is.
+static constexpr int64_t FirstChunkOf(int64_t row, int64_t rows, int64_t k) {
+  const int64_t step = ActivationStep(rows);
+  return row / step * step * ActivationChunks(k) + row % step;
+}
+
+// How many chunks there is room to be for.
+static constexpr int64_t ActivationChunksOf(int64_t rows, int64_t k) {
+  const int64_t step = ActivationStep(rows);
+  return (rows + step - 1) / step * step * ActivationChunks(k);
 }
 
 }  // namespace trine::cpu_kernels

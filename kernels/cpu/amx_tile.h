@@ -18,18 +18,21 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
 constexpr int kAmxColumns = 16;
+static_assert(kAmxColumns == kInterleavedRows);
+// From a column to the next of its group.
+constexpr std::ptrdiff_t kColumnBytes = sizeof(ActivationChunk);
 
 // Fewer columns are left to the vector unit, as are columns that lie anywhere (experts).
 bool CanUseAmx(const Columns& columns) {
-  if (columns.count < kAmxColumns) return false;
-  const std::ptrdiff_t step = columns.chunks[1] - columns.chunks[0];
-  for (int c = 2; c < columns.count; ++c) {
-    if (columns.chunks[c] - columns.chunks[c - 1] != step) return false;
+  if (columns.count < kAmxColumns || columns.step != kAmxColumns) return false;
+  for (int c = 0; c < columns.count; ++c) {
+    const int first = c / kAmxColumns * kAmxColumns;
+    if (columns.chunks[c] != columns.chunks[first] + (c - first)) return false;
   }
   return true;
 }
 
-// Tiles 0 and 1: sums, a column to a row. 2: activations. 3: weights.
+// Tiles 0 to 3: sums, a column to a row. 4 and 5: activations. 6 and 7: weights.
 struct alignas(64) TileConfig {
   uint8_t palette;
   uint8_t start_row;
@@ -42,14 +45,13 @@ static_assert(sizeof(TileConfig) == 64);
 TRINE_INLINE void ConfigureTiles(int columns, int values) {
   TileConfig config = {};
   config.palette = 1;
-  for (int sums = 0; sums < 2; ++sums) {
-    config.rows[sums] = static_cast<uint8_t>(columns);
-    config.row_bytes[sums] = 4 * kTileRows;
-  }
-  config.rows[2] = static_cast<uint8_t>(columns);
-  config.row_bytes[2] = static_cast<uint16_t>(values);
-  config.rows[3] = static_cast<uint8_t>(values / 4);
-  config.row_bytes[3] = 4 * kTileRows;
+  const auto set = [&](int tile, int rows, int row_bytes) {
+    config.rows[tile] = static_cast<uint8_t>(rows);
+    config.row_bytes[tile] = static_cast<uint16_t>(row_bytes);
+  };
+  for (int tile = 0; tile < 4; ++tile) set(tile, columns, 4 * kTileRows);
+  for (int tile = 4; tile < 6; ++tile) set(tile, columns, values);
+  for (int tile = 6; tile < 8; ++tile) set(tile, values / 4, 4 * kTileRows);
   // GCC before 12.4 takes the instruction to read eight bytes of the struct and drops the stores to
   // the rest.
   asm volatile("" ::: "memory");
@@ -58,42 +60,52 @@ TRINE_INLINE void ConfigureTiles(int columns, int values) {
 
 using AmxSums = int32_t[kAmxColumns][kTileRows];
 
-// The tiles' values of each column, from a on, by q's rows. (GCC wants the tiles' numbers as literals.)
-template <int kSums>
-TRINE_INLINE void MultiplyBlock(const int8_t* a, std::ptrdiff_t stride, const uint8_t* q,
-                                AmxSums& sums) {
-  _tile_loadd(2, a, stride);
-  _tile_loadd(3, q, 4 * kTileRows);
-  if constexpr (kSums == 0) {
-    _tile_zero(0);
-    _tile_dpbssd(0, 2, 3);
-    _tile_stored(0, sums, sizeof(sums[0]));
-  } else {
-    _tile_zero(1);
-    _tile_dpbssd(1, 2, 3);
-    _tile_stored(1, sums, sizeof(sums[0]));
+// The tiles' values of each column, from a on, by q's rows. Neighbours use different tiles, so that
+// they can be under way at the same time. (GCC wants the tiles' numbers as literals.)
+template <int kTurn>
+TRINE_INLINE void MultiplyBlock(const int8_t* a, const uint8_t* q, AmxSums& sums) {
+  constexpr std::ptrdiff_t kRowBytes = 4 * kTileRows;
+#define TRINE_MULTIPLY(sum, activations, weights) \
+  {                                               \
+    _tile_loadd(activations, a, kColumnBytes);    \
+    _tile_loadd(weights, q, kRowBytes);           \
+    _tile_zero(sum);                              \
+    _tile_dpbssd(sum, activations, weights);      \
+    _tile_stored(sum, sums, sizeof(sums[0]));     \
   }
+  if constexpr (kTurn % 4 == 0) TRINE_MULTIPLY(0, 4, 6);
+  if constexpr (kTurn % 4 == 1) TRINE_MULTIPLY(1, 5, 7);
+  if constexpr (kTurn % 4 == 2) TRINE_MULTIPLY(2, 4, 6);
+  if constexpr (kTurn % 4 == 3) TRINE_MULTIPLY(3, 5, 7);
+#undef TRINE_MULTIPLY
 }
 
-// The sums of block (j, t): one array, or two where halves have scales of their own.
+// The products of a class's blocks, by chunk: one array, or two where halves have scales of their
+// own.
 template <FormatTraits kTraits>
-TRINE_INLINE void MultiplyBlocks(const ChunkTile& tile, int j, int t, const ActivationChunk* x,
-                                 std::ptrdiff_t stride, AmxSums (&sums)[2]) {
-  const int8_t* a = x[t].q + quant::kGroupValues * j;
-  if constexpr (kTraits.scales == Scales::kHalf) {
-    MultiplyBlock<0>(a, stride, tile.q[j][t][0], sums[0]);
-    MultiplyBlock<1>(a + 16, stride, tile.q[j][t][4], sums[1]);
-  } else if (t % 2 == 0) {  // two tiles in turn: one is read while the next is made
-    MultiplyBlock<0>(a, stride, tile.q[j][t][0], sums[0]);
-  } else {
-    MultiplyBlock<1>(a, stride, tile.q[j][t][0], sums[0]);
+using ClassSums = AmxSums[kTileChunks][kTraits.scales == Scales::kHalf ? 2 : 1];
+
+template <FormatTraits kTraits, int kChunk = 0>
+TRINE_INLINE void MultiplyClass(const ChunkTile& tile, int j, int count, const ActivationChunk* x,
+                                ClassSums<kTraits>& sums) {
+  if constexpr (kChunk < kTileChunks) {
+    if (kChunk >= count) return;
+    const int8_t* a = x[kChunk * kAmxColumns].q + quant::kGroupValues * j;
+    const auto& q = tile.q[j][kChunk];
+    if constexpr (kTraits.scales == Scales::kHalf) {
+      MultiplyBlock<2 * kChunk>(a, q[0], sums[kChunk][0]);
+      MultiplyBlock<2 * kChunk + 1>(a + 16, q[4], sums[kChunk][1]);
+    } else {
+      MultiplyBlock<kChunk>(a, q[0], sums[kChunk][0]);
+    }
+    MultiplyClass<kTraits, kChunk + 1>(tile, j, count, x, sums);
   }
 }
 
 // The terms of block (j, t), added to the columns' accumulators.
 template <FormatTraits kTraits>
-TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const ActivationChunk* const* x,
-                           const AmxSums (&sums)[2], SliceFloats (&acc)[kAmxColumns]) {
+TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const ActivationChunk* x,
+                           const AmxSums* sums, SliceFloats (&acc)[kAmxColumns]) {
 #pragma GCC unroll 16
   for (int c = 0; c < kAmxColumns; ++c) {
     SliceFloats scaled = Convert<float>(Load<kTileRows>(sums[0][c]));
@@ -104,26 +116,28 @@ TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const Activation
       const SliceFloats last = Convert<float>(Load<kTileRows>(sums[1][c]));
       scaled += last * Load<kTileRows>(tile.scale[1][j][t]);
     }
-    acc[c] += TileTerms<kTraits>(tile, j, t, 0, x[c][t], scaled);
+    acc[c] += TileTerms<kTraits>(tile, j, t, 0, x[t * kAmxColumns + c], scaled);
   }
 }
 
-// Up to 16 columns; x has 16 entries, the last repeated where there are fewer, and sums as many.
+// A group of columns from x on. Where it has fewer than 16, there is room for all, and for as many
+// sums: what is computed there is nobody's.
+//
+// A product takes long to come out of the tiles, so those of the next class are under way while the
+// ones of this class are scaled and added.
 template <FormatTraits kTraits>
-void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* const* x,
-                      std::ptrdiff_t stride, TileSums* sums) {
-  alignas(64) AmxSums products[2][2];
+void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* x, TileSums* sums) {
+  alignas(64) ClassSums<kTraits> products[2];
+  MultiplyClass<kTraits>(tile, 0, count, x, products[0]);
   for (int j = 0; j < kTileClasses; ++j) {
+    if (j + 1 < kTileClasses) {
+      MultiplyClass<kTraits>(tile, j + 1, count, x, products[(j + 1) % 2]);
+    }
     SliceFloats acc[kAmxColumns];
 #pragma GCC unroll 16
     for (int c = 0; c < kAmxColumns; ++c) acc[c] = Load<kTileRows>(sums[c].s[j]);
-    MultiplyBlocks<kTraits>(tile, j, 0, x[0], stride, products[0]);
     for (int t = 0; t < count; ++t) {
-      // The next block's products are under way while this one's are used.
-      if (t + 1 < count) {
-        MultiplyBlocks<kTraits>(tile, j, t + 1, x[0], stride, products[(t + 1) % 2]);
-      }
-      AddBlock<kTraits>(tile, j, t, x, products[t % 2], acc);
+      AddBlock<kTraits>(tile, j, t, x, products[j % 2][t], acc);
     }
 #pragma GCC unroll 16
     for (int c = 0; c < kAmxColumns; ++c) Store(acc[c], sums[c].s[j]);
@@ -131,20 +145,13 @@ void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* c
 }
 
 template <FormatTraits kTraits>
-void MultiplyByAmx(const ChunkTile& tile, int count, const ActivationChunk** x, int columns,
-                   TileSums* sums) {
+void MultiplyByAmx(const ChunkTile& tile, int count, const ActivationChunk* const* x,
+                   const Columns& columns, TileSums* sums) {
   constexpr int kValues = kTraits.scales == Scales::kHalf ? 16 : 32;
-  const std::ptrdiff_t stride = reinterpret_cast<const std::byte*>(x[1]) -
-                                reinterpret_cast<const std::byte*>(x[0]);
   ConfigureTiles(kAmxColumns, kValues);
-  int c = 0;
-  for (; c + kAmxColumns <= columns; c += kAmxColumns) {
-    MultiplyAmxGroup<kTraits>(tile, count, x + c, stride, sums + c);
-  }
-  if (c < columns) {
-    ConfigureTiles(columns - c, kValues);
-    for (int i = columns; i < c + kAmxColumns; ++i) x[i] = x[columns - 1];
-    MultiplyAmxGroup<kTraits>(tile, count, x + c, stride, sums + c);
+  for (int c = 0; c < columns.count; c += kAmxColumns) {
+    if (columns.count - c < kAmxColumns) ConfigureTiles(columns.count - c, kValues);
+    MultiplyAmxGroup<kTraits>(tile, count, x[c], sums + c);
   }
   _tile_release();
 }

@@ -134,7 +134,7 @@ class PackedTensor {
 
 // Memory for a kernel's quantised activations, filled with what must not be taken for zeros.
 std::vector<ActivationChunk> MakeChunks(const View& x) {
-  const auto count = static_cast<size_t>(reference::Rows(x) * ActivationChunks(x.dims[0]));
+  const auto count = static_cast<size_t>(ActivationChunksOf(reference::Rows(x), x.dims[0]));
   std::vector<ActivationChunk> chunks(count);
   std::memset(static_cast<void*>(chunks.data()), 0x5a, count * sizeof(ActivationChunk));
   return chunks;
@@ -143,7 +143,8 @@ std::vector<ActivationChunk> MakeChunks(const View& x) {
 std::vector<ActivationChunk> Quantized(const KernelTable& table, const View& x, bool wanted) {
   if (!wanted) return {};
   std::vector<ActivationChunk> chunks = MakeChunks(x);
-  table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
+  table.quantize_activations(x, chunks.data(),
+                             {0, reference::Rows(x) * ActivationChunks(x.dims[0])});
   return chunks;
 }
 
@@ -206,16 +207,19 @@ void CheckActivationRows(const KernelTable& table, const Tensor& x, CheckReport*
   const View& view = x.view();
   const int64_t k = view.dims[0], chunk_count = ActivationChunks(k);
   std::vector<ActivationChunk> chunks = MakeChunks(view);
+  const auto at = [&](int64_t r, int64_t c) {
+    return static_cast<size_t>(FirstChunkOf(r, view.dims[1], k) + c * ActivationStep(view.dims[1]));
+  };
   const int64_t all = view.dims[1] * chunk_count, cut = all / 3;
   table.quantize_activations(view, chunks.data(), {cut, all});
   table.quantize_activations(view, chunks.data(), {0, cut});
   for (int64_t r = 0; r < view.dims[1]; ++r) {
     for (int64_t b = 0; b < k / 32; ++b) {
-      const auto& chunk = chunks[static_cast<size_t>(r * chunk_count + b / 8)];
+      const auto& chunk = chunks[at(r, b / 8)];
       CheckBlock(table, x.Row(r) + 32 * b, chunk, static_cast<int>(b % 8), report);
     }
     for (int64_t b = k / 32; b < 8 * chunk_count; ++b) {
-      const auto& chunk = chunks[static_cast<size_t>(r * chunk_count + b / 8)];
+      const auto& chunk = chunks[at(r, b / 8)];
       const auto* q = chunk.q + 32 * (b % 8);
       const bool zero = quant::Bits(chunk.d[b % 8]) == 0 && chunk.sum[b % 8] == 0 &&
                         chunk.half_sum[0][b % 8] == 0 && chunk.half_sum[1][b % 8] == 0 &&
@@ -231,9 +235,11 @@ void CheckActivations(const KernelTable& table, CheckReport* report) {
   Random random(1);
   for (const int64_t k : {32, 96, 256, 288, 1024}) {
     for (const Fill fill : quant::kAllFills) {
-      Tensor x(Type::kF32, {k, 5});
-      x.FillRows(fill, &random);
-      CheckActivationRows(table, x, report);
+      for (const int64_t rows : {5, 19}) {
+        Tensor x(Type::kF32, {k, rows});
+        x.FillRows(fill, &random);
+        CheckActivationRows(table, x, report);
+      }
     }
     // Halves: every second value lies between two integers.
     Tensor x(Type::kF32, {k, 2});

@@ -83,20 +83,22 @@ TRINE_INLINE F32x8 Terms(const Chunk& w, const ActivationChunk& a) {
   return terms;
 }
 
-// The eight blocks of a chunk are the eight classes of the sum.
+// The eight blocks of a chunk are the eight classes of the sum. `step`: from a chunk of x to its
+// next.
 template <Type kType>
-TRINE_INLINE float ChunkDot(const std::byte* row, int64_t k, const ActivationChunk* x) {
+TRINE_INLINE float ChunkDot(const std::byte* row, int64_t k, const ActivationChunk* x,
+                            int64_t step) {
   F32x8 sums = Splat<8>(0.0f);
   const int64_t whole = k / quant::kSuperValues;
   for (int64_t i = 0; i < whole; ++i) {
     Chunk w;  // in registers, unlike the one below, whose address leaves the function
     ReadWholeChunk<kType>(row, i, &w);
-    sums += Terms<Format<kType>::kTraits>(w, x[i]);
+    sums += Terms<Format<kType>::kTraits>(w, x[i * step]);
   }
   if (k % quant::kSuperValues != 0) {
     Chunk w;
     ReadChunk<kType>(row, whole, k, &w);
-    sums += Terms<Format<kType>::kTraits>(w, x[whole]);
+    sums += Terms<Format<kType>::kTraits>(w, x[whole * step]);
   }
   return JoinSums(sums);
 }

@@ -24,10 +24,12 @@ template <int kHalves>
 struct TileStarts {
   int32_t value[kHalves][kTileChunks][kTileClasses];
 
-  TRINE_INLINE void Set(const ActivationChunk* x, int count, int offset, TileStarts* starts) {
+  TRINE_INLINE void Set(const ActivationChunk* x, int64_t step, int count, int offset,
+                        TileStarts* starts) {
     for (int t = 0; t < count; ++t) {
       for (int h = 0; h < kHalves; ++h) {
-        const int32_t* sums = kHalves == 2 ? x[t].half_sum[h] : x[t].sum;
+        const ActivationChunk& chunk = x[t * step];
+        const int32_t* sums = kHalves == 2 ? chunk.half_sum[h] : chunk.sum;
         Store(Splat<8>(kSumBits) - Splat<8>(offset) * Load<8>(sums), starts->value[h][t]);
       }
     }
@@ -46,7 +48,7 @@ TRINE_INLINE void DotHalves(const uint8_t (&q)[8][4 * kTileRows], int row, int h
 // I of docs/numerics.md, of block (j, t) for each column.
 template <FormatTraits kTraits, int kColumns>
 TRINE_INLINE void TileDots(const ChunkTile& tile, int j, int t, int row, const auto* starts,
-                           const ActivationChunk* const* x, SliceFloats* scaled) {
+                           const ActivationChunk* const* x, int64_t step, SliceFloats* scaled) {
   constexpr bool kSigned = kTraits.is_signed;
   const auto start = [&](int c, int h) {
     return Splat<kSliceRows>(kDotBytes == TileBytesAre::kWeights ? kSumBits
@@ -55,7 +57,7 @@ TRINE_INLINE void TileDots(const ChunkTile& tile, int j, int t, int row, const a
   const int8_t* a[kColumns];
   SliceInts dots[kColumns];
   for (int c = 0; c < kColumns; ++c) {
-    a[c] = x[c][t].q + quant::kGroupValues * j;
+    a[c] = x[c][t * step].q + quant::kGroupValues * j;
     dots[c] = start(c, 0);
   }
   DotHalves<kSigned, kColumns>(tile.q[j][t], row, 0, a, dots);
@@ -81,11 +83,13 @@ TRINE_INLINE void TileDots(const ChunkTile& tile, int j, int t, int row, const a
 
 template <FormatTraits kTraits, int kColumns>
 void MultiplyGroup(const ChunkTile& tile, int count, int offset, const ActivationChunk* const* x,
-                   TileSums* sums) {
+                   int64_t step, TileSums* sums) {
   constexpr int kHalves = kTraits.scales == Scales::kHalf ? 2 : 1;
   TileStarts<kHalves> starts[kColumns];
   if constexpr (kDotBytes == TileBytesAre::kStored) {
-    for (int c = 0; c < kColumns; ++c) TileStarts<kHalves>::Set(x[c], count, offset, &starts[c]);
+    for (int c = 0; c < kColumns; ++c) {
+      TileStarts<kHalves>::Set(x[c], step, count, offset, &starts[c]);
+    }
   }
   for (int j = 0; j < kTileClasses; ++j) {
     for (int row = 0; row < kTileRows; row += kSliceRows) {
@@ -93,9 +97,9 @@ void MultiplyGroup(const ChunkTile& tile, int count, int offset, const Activatio
       for (int c = 0; c < kColumns; ++c) acc[c] = Load<kSliceRows>(&sums[c].s[j][row]);
       for (int t = 0; t < count; ++t) {
         SliceFloats scaled[kColumns];
-        TileDots<kTraits, kColumns>(tile, j, t, row, starts, x, scaled);
+        TileDots<kTraits, kColumns>(tile, j, t, row, starts, x, step, scaled);
         for (int c = 0; c < kColumns; ++c) {
-          acc[c] += TileTerms<kTraits>(tile, j, t, row, x[c][t], scaled[c]);
+          acc[c] += TileTerms<kTraits>(tile, j, t, row, x[c][t * step], scaled[c]);
         }
       }
       for (int c = 0; c < kColumns; ++c) Store(acc[c], &sums[c].s[j][row]);
@@ -106,28 +110,29 @@ void MultiplyGroup(const ChunkTile& tile, int count, int offset, const Activatio
 template <FormatTraits kTraits>
 void MultiplyColumns(const ChunkTile& tile, int offset, TileBytesAre bytes, int count,
                      int64_t first_chunk, const Columns& columns, TileSums* sums) {
+  const int64_t step = columns.step;
   const ActivationChunk* x[kPaddedColumns];
-  for (int c = 0; c < columns.count; ++c) x[c] = columns.chunks[c] + first_chunk;
+  for (int c = 0; c < columns.count; ++c) x[c] = columns.chunks[c] + first_chunk * step;
 #if defined(__AMX_INT8__)
-  if (bytes != kDotBytes) return MultiplyByAmx<kTraits>(tile, count, x, columns.count, sums);
+  if (bytes != kDotBytes) return MultiplyByAmx<kTraits>(tile, count, x, columns, sums);
 #else
   (void)bytes;
 #endif
   int c = 0;
   for (; c + kGroupColumns <= columns.count; c += kGroupColumns) {
-    MultiplyGroup<kTraits, kGroupColumns>(tile, count, offset, x + c, sums + c);
+    MultiplyGroup<kTraits, kGroupColumns>(tile, count, offset, x + c, step, sums + c);
   }
   if constexpr (kGroupColumns > 4) {
     if (c + 4 <= columns.count) {
-      MultiplyGroup<kTraits, 4>(tile, count, offset, x + c, sums + c);
+      MultiplyGroup<kTraits, 4>(tile, count, offset, x + c, step, sums + c);
       c += 4;
     }
   }
   if (c + 2 <= columns.count) {
-    MultiplyGroup<kTraits, 2>(tile, count, offset, x + c, sums + c);
+    MultiplyGroup<kTraits, 2>(tile, count, offset, x + c, step, sums + c);
     c += 2;
   }
-  if (c < columns.count) MultiplyGroup<kTraits, 1>(tile, count, offset, x + c, sums + c);
+  if (c < columns.count) MultiplyGroup<kTraits, 1>(tile, count, offset, x + c, step, sums + c);
 }
 
 TRINE_INLINE TileFloats JoinClasses(const TileSums& sums) {

@@ -17,7 +17,8 @@ template <Type kType, int kColumns>
 void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   PackedColumn<kType> prepared[kColumns];
   for (int c = 0; c < kColumns; ++c) {
-    PackedColumn<kType>::Set(columns.chunks[c], ActivationChunks(weights.k), &prepared[c]);
+    PackedColumn<kType>::Set(columns.chunks[c], columns.step, ActivationChunks(weights.k),
+                             &prepared[c]);
   }
   const int64_t blocks = weights.k / quant::kGroupValues;
   for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {

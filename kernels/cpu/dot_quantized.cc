@@ -17,7 +17,7 @@ void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const std::byte* row = weights.data + r * weights.stride;
     for (int c = 0; c < columns.count; ++c) {
-      const float dot = ChunkDot<kType>(row, weights.k, columns.chunks[c]);
+      const float dot = ChunkDot<kType>(row, weights.k, columns.chunks[c], columns.step);
       columns.y[c][r] = Finish(dot, weights.bias, r);
     }
   }

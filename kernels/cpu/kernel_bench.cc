@@ -81,11 +81,11 @@ void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Sha
   for (size_t i = 0; i < x_bytes.size() / sizeof(float); ++i) {
     reinterpret_cast<float*>(x_bytes.data())[i] = random.Uniform();
   }
-  std::vector<ActivationChunk> chunks(static_cast<size_t>(columns * ActivationChunks(shape.k)));
+  std::vector<ActivationChunk> chunks(static_cast<size_t>(ActivationChunksOf(columns, shape.k)));
   for (auto _ : state) {
     const bool quantized = quant::IsQuantized(type);
     if (quantized) {
-      table.quantize_activations(x, chunks.data(), {0, static_cast<int64_t>(chunks.size())});
+      table.quantize_activations(x, chunks.data(), {0, columns * ActivationChunks(shape.k)});
     }
     table.matmul(w, x, quantized ? chunks.data() : nullptr, nullptr, y, {0, shape.n});
     benchmark::ClobberMemory();

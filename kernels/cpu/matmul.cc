@@ -12,10 +12,11 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
                               bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
   Columns columns;
+  columns.step = ActivationStep(m);
   for (int64_t first = 0; first < m; first += kMaxColumns) {
     columns.count = static_cast<int>(m - first < kMaxColumns ? m - first : kMaxColumns);
     for (int c = 0; c < columns.count; ++c) {
-      columns.chunks[c] = chunks ? chunks + (first + c) * ActivationChunks(weights.k) : nullptr;
+      columns.chunks[c] = chunks ? chunks + FirstChunkOf(first + c, m, weights.k) : nullptr;
       columns.x[c] = FloatsAt(x, first + c, 0, 0);
       columns.y[c] = FloatsAt(dst, first + c, 0, 0);
     }

@@ -30,6 +30,7 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
     }
   }
   Columns columns;
+  columns.step = ActivationStep(x_slots * x.dims[2]);
   for (int64_t expert = 0; expert < n_experts; ++expert) {
     const WeightRows weights = {w.type, BytesAt(w, 0, expert, 0), w.strides[1], w.packed, w.dims[0],
                                 bias ? FloatsAt(*bias, expert, 0, 0) : nullptr};
@@ -40,7 +41,8 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
       const int64_t x_slot = x_slots == 1 ? 0 : slot;
       const int c = columns.count++;
       columns.chunks[c] =
-          chunks ? chunks + (token * x_slots + x_slot) * ActivationChunks(weights.k) : nullptr;
+          chunks ? chunks + FirstChunkOf(token * x_slots + x_slot, x_slots * x.dims[2], weights.k)
+                 : nullptr;
       columns.x[c] = FloatsAt(x, x_slot, token, 0);
       columns.y[c] = FloatsAt(dst, slot, token, 0);
       if (columns.count == kMaxColumns) {

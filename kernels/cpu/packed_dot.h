@@ -27,14 +27,18 @@ struct PackedColumn {
   static constexpr int kStarts = kHalves ? 2 : 1;
 
   const ActivationChunk* x;
+  int64_t step;  // from a chunk of x to its next
   int32_t start[kOffset == 0 ? 1 : kMaxPackedValues / quant::kSuperValues][kStarts][kSumClasses];
 
-  TRINE_INLINE void Set(const ActivationChunk* x, int64_t chunks, PackedColumn* column) {
+  TRINE_INLINE void Set(const ActivationChunk* x, int64_t step, int64_t chunks,
+                        PackedColumn* column) {
     column->x = x;
+    column->step = step;
     if constexpr (kOffset != 0) {
       for (int64_t t = 0; t < chunks; ++t) {
         for (int h = 0; h < kStarts; ++h) {
-          const int32_t* sums = kHalves ? x[t].half_sum[h] : x[t].sum;
+          const ActivationChunk& chunk = x[t * step];
+          const int32_t* sums = kHalves ? chunk.half_sum[h] : chunk.sum;
           Store(Splat<8>(kSumBits) - Splat<8>(kOffset) * Load<8>(sums), column->start[t][h]);
         }
       }
@@ -58,7 +62,7 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   LoadHalf<kType, 0>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     dots[c] = Column::Start(columns[c], t, 0, j);
-    Dot16<kSigned>(w, columns[c].x[t].q + quant::kGroupValues * j, &dots[c]);
+    Dot16<kSigned>(w, columns[c].x[t * columns[c].step].q + quant::kGroupValues * j, &dots[c]);
     if constexpr (Column::kHalves) {
       scaled[c] = SumsToFloats(dots[c]) * s.scale[0];
       dots[c] = Column::Start(columns[c], t, 1, j);
@@ -66,7 +70,7 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   }
   LoadHalf<kType, 1>(block, w);
   for (int c = 0; c < kColumns; ++c) {
-    Dot16<kSigned>(w, columns[c].x[t].q + quant::kGroupValues * j + 16, &dots[c]);
+    Dot16<kSigned>(w, columns[c].x[t * columns[c].step].q + quant::kGroupValues * j + 16, &dots[c]);
     const SliceFloats sums = SumsToFloats(dots[c]);
     if constexpr (Column::kHalves) {
       scaled[c] = scaled[c] + sums * s.scale[1];
@@ -93,7 +97,7 @@ TRINE_INLINE void AddTerms(const uint8_t* chunk, int blocks, const PackedColumn<
     SliceFloats scaled[kColumns];
     PackedDots<kType, kColumns>(block + 4 * row, s, columns, t, j, scaled);
     for (int c = 0; c < kColumns; ++c) {
-      const ActivationChunk& x = columns[c].x[t];
+      const ActivationChunk& x = columns[c].x[t * columns[c].step];
       const SliceFloats d_a = Splat<kSliceRows>(x.d[j]);
       SliceFloats terms = (s.d * d_a) * scaled[c];
       if constexpr (P::kTraits.minimums == Minimums::kBlock) {
@@ -112,7 +116,7 @@ TRINE_INLINE void AddTerms(const uint8_t* chunk, int blocks, const PackedColumn<
 // sees, which ends with each page.
 // (On AArch64 cores it was in the way: a third slower.)
 #if defined(__x86_64__)
-constexpr int kPrefetchBytes = 4096;
+constexpr int kPrefetchBytes = 1024;
 #else
 constexpr int kPrefetchBytes = 0;
 #endif

@@ -52,10 +52,11 @@ void QuantizeChunk(const float* x, int64_t count, ActivationChunk* chunk) {
 void QuantizeActivations(const View& x, ActivationChunk* chunks, Range range) {
   const int64_t blocks = x.dims[0] / quant::kGroupValues;
   const int64_t row_chunks = ActivationChunks(x.dims[0]);
+  const int64_t rows = x.dims[1] * x.dims[2] * x.dims[3], step = ActivationStep(rows);
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t row = i / row_chunks, c = i % row_chunks;
     QuantizeChunk(FloatsAt(x, row) + c * quant::kSuperValues, blocks - c * quant::kSuperGroups,
-                  chunks + i);
+                  chunks + FirstChunkOf(row, rows, x.dims[0]) + c * step);
   }
 }
 

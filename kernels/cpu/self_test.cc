@@ -120,9 +120,6 @@ class Products {
     bias_.Floats(Fill::kUniform, random);
     kReferenceLevel.matmul(plain, x_, nullptr, &bias_.view(), y_, {0, plain.dims[1]});
     expected_ = y_.bytes();
-    if (!quant::IsQuantized(plain.type)) return;
-    chunks_.resize(static_cast<size_t>(kColumns * ActivationChunks(plain.dims[0])));
-    table.quantize_activations(x_, chunks_.data(), {0, static_cast<int64_t>(chunks_.size())});
   }
 
   // Columns for each way a level may take: one, a few, more than a tile of it holds.
@@ -135,9 +132,14 @@ class Products {
     View x = x_, y = y_;
     x.dims[1] = y.dims[1] = columns;
     y_.Clear();
-    const int64_t n = w.dims[1];
+    const int64_t k = w.dims[0], n = w.dims[1];
+    std::vector<ActivationChunk> chunks;
+    if (quant::IsQuantized(w.type)) {
+      chunks.resize(static_cast<size_t>(ActivationChunksOf(columns, k)));
+      table_.quantize_activations(x, chunks.data(), {0, columns * ActivationChunks(k)});
+    }
     for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
-      table_.matmul(w, x, chunks_.empty() ? nullptr : chunks_.data(), &bias_.view(), y, features);
+      table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features);
     }
     return std::equal(expected_.begin(), expected_.begin() + columns * y.strides[1],
                       y_.bytes().begin());
@@ -146,7 +148,6 @@ class Products {
   const KernelTable& table_;
   Tensor x_, bias_, y_;
   std::vector<std::byte> expected_;
-  std::vector<ActivationChunk> chunks_;
 };
 
 bool GatherIsEqual(const KernelTable& table, const View& w, const View& plain) {
