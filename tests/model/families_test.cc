@@ -125,7 +125,8 @@ TEST_P(FamilyTest, GivesTheSameBitsAtEveryLevel) {
   const auto hashes = nlohmann::json::parse(std::ifstream(TRINE_GOLDEN_FOLDER "/hashes.json"));
   const TempFile file(*MakeModelBytes(shape_));
   int levels = 0;
-  for (const char* level : {"reference", "baseline", "avx2", "avxvnni", "avx512", "dotprod"}) {
+  for (const char* level :
+       {"reference", "baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod"}) {
     setenv("TRINE_CPU_ISA", level, 1);
     const auto engine = Engine::Load(TestOptions(file.path()));
     if (!engine.ok()) continue;  // not on this machine; exactness_test looks at the reasons
