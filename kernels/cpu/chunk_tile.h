@@ -1,7 +1,7 @@
 // A tile: some rows unpacked once for many columns. The rows lie side by side in the lanes of a
-// vector, and the blocks are sorted by class (block index mod 8), so that one accumulator per column
-// sees all terms of its class in a row. A long row takes several tiles; the sums of all classes are
-// kept between them.
+// vector, and the blocks are sorted by class (block index mod 8), so that one accumulator per
+// column sees all terms of its class in a row. A long row takes several tiles; the sums of all
+// classes are kept between them.
 
 #ifndef TRINE_KERNELS_CPU_CHUNK_TILE_H_
 #define TRINE_KERNELS_CPU_CHUNK_TILE_H_
@@ -22,8 +22,8 @@ constexpr int kTileChunks = kTileRows == 16 ? 4 : 8;
 // From here on filling a tile pays.
 constexpr int kTileMinColumns = 4;
 
-// By class, chunk and row. Integer scales are floats here: a product with a sum of products is below
-// 2^24, and so exact.
+// By class, chunk and row. Integer scales are floats here: a product with a sum of products is
+// below 2^24, and so exact.
 using TileOfFloats = float[kTileClasses][kTileChunks][kTileRows];
 
 struct alignas(64) ChunkTile {

@@ -15,8 +15,8 @@ struct WeightRows {
   const std::byte* data;  // row 0
   int64_t stride;         // bytes from row to row, or from group to group
   bool packed;
-  int64_t k;              // values in a row
-  const float* bias;      // by row, or null
+  int64_t k;          // values in a row
+  const float* bias;  // by row, or null
 };
 
 // As many columns as are multiplied with a tile of weights before the next is unpacked: their

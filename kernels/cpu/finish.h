@@ -19,7 +19,8 @@ TRINE_INLINE float Finish(float dot, const float* bias, int64_t row) {
 
 // Those of N rows, the first of which is `first`, that are wanted.
 template <int N>
-TRINE_INLINE void FinishRows(F32<N> dots, const float* bias, int64_t first, Range wanted, float* y) {
+TRINE_INLINE void FinishRows(F32<N> dots, const float* bias, int64_t first, Range wanted,
+                             float* y) {
   if (first >= wanted.begin && first + N <= wanted.end) {
     dots = Canon(dots);
     if (bias) dots = Canon(dots + Load<N>(bias + first));

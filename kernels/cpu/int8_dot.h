@@ -54,15 +54,15 @@ using SliceFloats = F32<kSliceRows>;
 
 // Sums of products that begin at the bits of 1.5 * 2^23 are the bits of that float plus the sum, up
 // to 2^22 either way: a subtraction then makes a float of it, for less than a conversion costs. No
-// block's sum is as large: 32 * 128 * 127 at most, and with an offset still to be taken back, of 128,
-// three times that.
+// block's sum is as large: 32 * 128 * 127 at most, and with an offset still to be taken back, of
+// 128, three times that.
 constexpr int32_t kSumBits = 0x4b400000;
 TRINE_INLINE SliceFloats SumsToFloats(SliceInts sums) {
   return BitCast<float>(sums) - Splat<kSliceRows>(12582912.0f);
 }
 
-// The order of packed weights: their groups' rows, and whether signed bytes are offset. (The version
-// in the low bits changes with packed_format.h.)
+// The order of packed weights: their groups' rows, and whether signed bytes are offset. (The
+// version in the low bits changes with packed_format.h.)
 constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | 1;
 
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.

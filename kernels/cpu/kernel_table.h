@@ -45,8 +45,8 @@ struct KernelTable {
   PackedShape (*packed_shape)(quant::Type type, int64_t k);
   void (*pack)(const PlainRows& rows, std::byte* group);
 
-  // Chunk c of row r of x [k, ...] goes where activations.h says. `range` counts them row by row, so
-  // that several workers can share one row.
+  // Chunk c of row r of x [k, ...] goes where activations.h says. `range` counts them row by row,
+  // so that several workers can share one row.
   void (*quantize_activations)(const View& x, ActivationChunk* chunks, Range range);
 
   // As the reference's, with `chunks` the quantised rows of x where w is quantised (x's values are

@@ -33,8 +33,8 @@ TRINE_INLINE SliceFloats TileTerms(const ChunkTile& tile, int j, int t, int row,
   if constexpr (kTraits.minimums == Minimums::kNone) {
     return terms;
   } else {
-    return terms -
-           (Load<kSliceRows>(&tile.dmin[j][t][row]) * d_a) * TileMinimums<kTraits>(tile, j, t, row, x);
+    return terms - (Load<kSliceRows>(&tile.dmin[j][t][row]) * d_a) *
+                       TileMinimums<kTraits>(tile, j, t, row, x);
   }
 }
 

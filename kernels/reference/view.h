@@ -18,8 +18,8 @@ struct View {
   int64_t dims[4] = {1, 1, 1, 1};
   int64_t strides[4] = {0, 0, 0, 0};
   quant::Type type = quant::Type::kF32;
-  // The rows lie in groups, in an order of the CPU's kernels (kernels/cpu/packed.h), which alone are
-  // given such views.
+  // The rows lie in groups, in an order of the CPU's kernels (kernels/cpu/packed.h), which alone
+  // are given such views.
   bool packed = false;
 };
 
