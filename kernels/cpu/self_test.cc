@@ -103,8 +103,9 @@ class PackedWeights {
   std::vector<std::byte> bytes_;
 };
 
-// Products of one matrix, by the reference once for all columns: what a column comes to does not
-// depend on the others, nor on the order of the weights.
+// Products of one matrix, by the reference once for all: what a column comes to does not depend on
+// the others, nor on the order of the weights. The columns repeat themselves, which leaves the
+// reference little to do.
 class Products {
  public:
   Products(const KernelTable& table, const View& plain, Random* random)
@@ -112,13 +113,22 @@ class Products {
         x_(Type::kF32, {plain.dims[0], kColumns}),
         bias_(Type::kF32, {plain.dims[1]}),
         y_(Type::kF32, {plain.dims[1], kColumns}) {
+    const int64_t k = plain.dims[0], n = plain.dims[1];
     for (int64_t c = 0; c < kColumns; ++c) {
       const Fill fill = c % 2 == 0 ? Fill::kUniform : Fill::kWide;
       float* column = reference::F32Row(x_, c);
-      for (int64_t i = 0; i < plain.dims[0]; ++i) column[i] = quant::FillValue(fill, random);
+      for (int64_t i = 0; i < k; ++i) {
+        column[i] = c < kDistinct ? quant::FillValue(fill, random)
+                                  : reference::F32Row(x_, c % kDistinct)[i];
+      }
     }
     bias_.Floats(Fill::kUniform, random);
-    kReferenceLevel.matmul(plain, x_, nullptr, &bias_.view(), y_, {0, plain.dims[1]});
+    View x = x_, y = y_;
+    x.dims[1] = y.dims[1] = kDistinct;
+    kReferenceLevel.matmul(plain, x, nullptr, &bias_.view(), y, {0, n});
+    for (int64_t c = kDistinct; c < kColumns; ++c) {
+      std::copy_n(reference::F32Row(y_, c % kDistinct), n, reference::F32Row(y_, c));
+    }
     expected_ = y_.bytes();
   }
 
@@ -126,7 +136,7 @@ class Products {
   bool AreEqual(const View& w) { return AreEqual(w, 1) && AreEqual(w, 5) && AreEqual(w, kColumns); }
 
  private:
-  static constexpr int64_t kColumns = 17;
+  static constexpr int64_t kColumns = 17, kDistinct = 5;
 
   bool AreEqual(const View& w, int64_t columns) {
     View x = x_, y = y_;
