@@ -39,8 +39,7 @@ void FillTile(const uint8_t* group, int64_t k, TileBytesAre bytes, int64_t first
               ChunkTile* tile) {
   using P = Packed<kType>;
   constexpr FormatTraits kTraits = P::kTraits;
-  const SliceBytes offset =
-      SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
+  const SliceBytes offset = SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
   for (int t = 0; t < count; ++t) {
     const int64_t left = k / quant::kGroupValues - (first + t) * quant::kSuperGroups;
     const int blocks = static_cast<int>(left < quant::kSuperGroups ? left : quant::kSuperGroups);

@@ -26,7 +26,7 @@ void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
 template <int N>
 TRINE_INLINE U32<N / 4> AsWords(Vec<uint8_t, N> x) {
   if constexpr (U32<N / 4>::kIsNative) {
-    return {(typename U32<N / 4>::Raw)x.v};
+    return {(typename U32<N / 4>::Raw) x.v};
   } else {
     return {AsWords(x.lo), AsWords(x.hi)};
   }

@@ -28,8 +28,10 @@ namespace {
 // In front of a loop of constant length whose body needs its index as a constant.
 #if defined(__clang__)
 #define TRINE_UNROLL _Pragma("unroll")
+#define TRINE_NO_UNROLL _Pragma("nounroll")
 #else
 #define TRINE_UNROLL _Pragma("GCC unroll 8")
+#define TRINE_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
 using U8x16 = Vec<uint8_t, 16>;

@@ -8,8 +8,8 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
             const View& dst, Range features) {
-  const WeightRows weights = {w.type, w.data, w.strides[1], w.packed, w.dims[0],
-                              bias ? FloatsAt(*bias, 0) : nullptr};
+  const WeightRows weights = {w.type,   w.data,    w.strides[1],
+                              w.packed, w.dims[0], bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
   Columns columns;
   columns.step = ActivationStep(m);

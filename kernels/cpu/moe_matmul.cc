@@ -32,8 +32,9 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
   Columns columns;
   columns.step = ActivationStep(x_slots * x.dims[2]);
   for (int64_t expert = 0; expert < n_experts; ++expert) {
-    const WeightRows weights = {w.type, BytesAt(w, 0, expert, 0), w.strides[1], w.packed, w.dims[0],
-                                bias ? FloatsAt(*bias, expert, 0, 0) : nullptr};
+    const WeightRows weights = {w.type,       BytesAt(w, 0, expert, 0),
+                                w.strides[1], w.packed,
+                                w.dims[0],    bias ? FloatsAt(*bias, expert, 0, 0) : nullptr};
     columns.count = 0;
     for (int64_t i = 0; i < n_used * tokens; ++i) {
       const int64_t slot = i % n_used, token = i / n_used;

@@ -18,8 +18,8 @@ namespace {
 constexpr int kSumClasses = quant::kSuperGroups;
 
 // A column of activations, with what the integer sums of its blocks begin with: kSumBits, and an
-// unsigned format's offset taken back. By chunk, half (where the halves of a block have scales of their own)
-// and block.
+// unsigned format's offset taken back. By chunk, half (where the halves of a block have scales of
+// their own) and block.
 template <Type kType>
 struct PackedColumn {
   static constexpr int kOffset = OffsetOf(Packed<kType>::kTraits);
@@ -133,8 +133,7 @@ TRINE_INLINE void PrefetchBlock(const uint8_t* block) {
 
 // A group of `blocks` blocks to a row by kColumns columns; dots by column and slice.
 template <Type kType, int kColumns>
-TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks,
-                           const PackedColumn<kType>* columns,
+TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks, const PackedColumn<kType>* columns,
                            SliceFloats (&dots)[kColumns][kSlices]) {
   GroupSums<kColumns> sums;
   for (int c = 0; c < kColumns; ++c) {
@@ -146,17 +145,23 @@ TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks,
   const int64_t whole = blocks / kSumClasses;
   const int rest = static_cast<int>(blocks % kSumClasses);
   for (int64_t t = 0; t < whole; ++t) {
-    TRINE_UNROLL
-    for (int j = 0; j < kSumClasses; ++j) {
+    const auto add = [&](int j) __attribute__((always_inline)) {
       PrefetchBlock<kType>(chunk + j * Packed<kType>::kBlockBytes);
       AddTerms<kType, kColumns>(chunk, kSumClasses, columns, t, j, sums);
+    };
+    if constexpr (kColumns == 1) {  // the sums are registers
+      TRINE_UNROLL
+      for (int j = 0; j < kSumClasses; ++j) add(j);
+    } else {  // there are not enough for more, and unrolled the code would be large
+      TRINE_NO_UNROLL
+      for (int j = 0; j < kSumClasses; ++j) add(j);
     }
     chunk += Packed<kType>::ChunkBytes(kSumClasses);
   }
   if constexpr (Format<kType>::kBlockValues == quant::kGroupValues) {
-    TRINE_UNROLL
-    for (int j = 0; j < kSumClasses - 1; ++j) {
-      if (j < rest) AddTerms<kType, kColumns>(chunk, rest, columns, whole, j, sums);
+    TRINE_NO_UNROLL
+    for (int j = 0; j < rest; ++j) {
+      AddTerms<kType, kColumns>(chunk, rest, columns, whole, j, sums);
     }
   }
   for (int c = 0; c < kColumns; ++c) {
