@@ -17,12 +17,12 @@ constexpr int64_t kMostFloatsOfAToken = int64_t{1} << 24;
 // Into how many chunks each token's positions are cut; 0: the work is shared out by rows.
 int64_t ChunksToCut(const AttentionInputs& inputs, const AttentionParams& params,
                     const AttentionRoom* room, uint32_t workers) {
-  if (room == nullptr || workers == 1) return 0;
+  if (room == nullptr || workers == 1 || inputs.kv_lengths.dims[0] == 0) return 0;
   const int64_t heads = inputs.q.dims[1], tokens = inputs.q.dims[2];
   const int64_t pairs = tokens * inputs.k.dims[2];
   const int32_t* lengths = reference::I32Row(inputs.kv_lengths, 0);
   const int64_t longest = *std::max_element(lengths, lengths + inputs.kv_lengths.dims[0]);
-  const int64_t chunks = cpu_kernels::ChunksSeen(longest, params.window);
+  const int64_t chunks = cpu_kernels::ChunksSeen(longest, params.window, params.causal);
   if (chunks < 2 || pairs > static_cast<int64_t>(room->done.size()) ||
       tokens * heads * chunks * cpu_kernels::PartialFloats(inputs.v.dims[0]) >
           room->partial_floats) {
@@ -70,8 +70,9 @@ AttentionNeed NeedOfAttention(const sdk::Graph& graph, const sdk::Op& op,
       v[0] > kMostHeads) {
     return {};
   }
-  const int64_t chunks =
-      cpu_kernels::ChunksSeen(block_table[0] * k[1], op.Attr<trine_attention_attr>().window);
+  const auto attr = op.Attr<trine_attention_attr>();
+  const int64_t chunks = cpu_kernels::ChunksSeen(block_table[0] * k[1], attr.window,
+                                                 (attr.flags & TRINE_ATTENTION_CAUSAL) != 0);
   const int64_t of_a_head = chunks * cpu_kernels::PartialFloats(v[0]);
   if (chunks < 2 || q[1] == 0 || of_a_head > kMostFloatsOfAToken / q[1]) return {};
   const int64_t of_a_token = of_a_head * q[1];

@@ -100,6 +100,7 @@ std::string WhyNotInLayout(const KernelTable& kernels, const sdk::Graph& graph, 
 
 void SetPacked(const KernelTable& kernels, reference::View* view) {
   const PackedShape shape = kernels.packed_shape(view->type, view->dims[0]);
+  if (shape.group_rows == 0) return;  // no op reads it, or the graph would have been refused
   view->packed = true;
   view->strides[1] = shape.group_bytes;
   view->strides[2] = (view->dims[1] + shape.group_rows - 1) / shape.group_rows * shape.group_bytes;

@@ -43,6 +43,12 @@ bool ActivationBytes(const sdk::Graph& graph, uint32_t tensor, const std::vector
     if (__builtin_mul_overflow(rows, dims[i], &rows)) return false;
   }
   if (rows > kMostRows) return false;
+  constexpr auto kMostChunks =
+      static_cast<int64_t>(kMostScratch / sizeof(cpu_kernels::ActivationChunk));
+  if (cpu_kernels::ActivationChunks(dims[0]) >
+      kMostChunks / (rows + cpu_kernels::kInterleavedRows)) {
+    return false;
+  }
   const auto chunks = static_cast<uint64_t>(cpu_kernels::ActivationChunksOf(rows, dims[0]));
   if (__builtin_mul_overflow(total, chunks, &total)) return false;
   *bytes = total;

@@ -23,14 +23,7 @@ static_assert(kAmxColumns == kInterleavedRows);
 constexpr std::ptrdiff_t kColumnBytes = sizeof(ActivationChunk);
 
 // Fewer columns are left to the vector unit, as are columns that lie anywhere (experts).
-bool CanUseAmx(const Columns& columns) {
-  if (columns.count < kAmxColumns || columns.step != kAmxColumns) return false;
-  for (int c = 0; c < columns.count; ++c) {
-    const int first = c / kAmxColumns * kAmxColumns;
-    if (columns.chunks[c] != columns.chunks[first] + (c - first)) return false;
-  }
-  return true;
-}
+bool CanUseAmx(const Columns& columns) { return columns.in_groups && columns.count >= kAmxColumns; }
 
 // Tiles 0 to 3: sums, a column to a row. 4 and 5: activations. 6 and 7: weights.
 struct alignas(64) TileConfig {

@@ -27,10 +27,11 @@ static constexpr int64_t PartialFloats(int64_t v_width) {
 }
 
 // As many chunks as a token can meet that sees at most `positions`, all of a sequence or, with a
-// window (0: none), its last ones.
-static constexpr int64_t ChunksSeen(int64_t positions, int64_t window) {
+// window (0: none), its last ones. Unless it is causal a token sees what lies behind it too, window
+// or not.
+static constexpr int64_t ChunksSeen(int64_t positions, int64_t window, bool causal) {
   const int64_t all = (positions + kAttentionChunk - 1) / kAttentionChunk;
-  if (window == 0) return all;
+  if (window == 0 || !causal) return all;
   const int64_t within = (window - 2 + kAttentionChunk) / kAttentionChunk + 1;
   return within < all ? within : all;
 }

@@ -72,7 +72,8 @@ int64_t RandomWidth(Type type, Random* random) {
 }
 
 Sequence RandomSequence(Random* random) {
-  constexpr int64_t kLengths[] = {0, 1, 3, 4, 5, 31, 33, 130, 255, 256, 257, 300, 512, 600, 1100};
+  constexpr int64_t kLengths[] = {0,   1,   3,   4,   5,   31,  33,  130,
+                                  255, 256, 257, 300, 512, 514, 600, 1100};
   constexpr int64_t kTokens[] = {0, 1, 1, 1, 2, 5, 19};
   Sequence sequence;
   sequence.kv_length = OneOf(kLengths, random);
@@ -147,7 +148,7 @@ void FillCache(const Case& c, const Tensor& block_table, Fill fill, const Tensor
 template <typename Kernels>
 void RunInPieces(const Kernels& kernels, const AttentionInputs& inputs,
                  const AttentionParams& params, int64_t longest, int64_t workers, const View& dst) {
-  const int64_t chunks = std::max<int64_t>(1, ChunksSeen(longest, params.window));
+  const int64_t chunks = std::max<int64_t>(1, ChunksSeen(longest, params.window, params.causal));
   const int64_t rows = reference::Rows(dst), n = inputs.q.dims[2] * inputs.k.dims[2] * chunks;
   std::vector<float> partials(static_cast<size_t>(rows * chunks * PartialFloats(inputs.v.dims[0])));
   std::memset(partials.data(), 0xff, partials.size() * sizeof(float));

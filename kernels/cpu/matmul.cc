@@ -11,8 +11,10 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
   const WeightRows weights = {w.type,   w.data,    w.strides[1],
                               w.packed, w.dims[0], bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
+  static_assert(kMaxColumns % kInterleavedRows == 0);
   Columns columns;
   columns.step = ActivationStep(m);
+  columns.in_groups = chunks != nullptr && columns.step == kInterleavedRows;
   for (int64_t first = 0; first < m; first += kMaxColumns) {
     columns.count = static_cast<int>(m - first < kMaxColumns ? m - first : kMaxColumns);
     for (int c = 0; c < columns.count; ++c) {

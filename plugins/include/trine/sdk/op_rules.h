@@ -201,6 +201,7 @@ inline void CheckAttention(OpShapes& s) {
   s.Constant(s.In(0), 1);
   s.Constant(s.In(1), 1);
   s.Constant(s.In(1), 2);
+  s.Need(q[0] > 0 && v[0] > 0 && q[1] > 0, "there are no heads, or they have no values");
   s.Need(k[2] > 0 && q[1] % k[2] == 0, "heads are no multiple of the KV heads");
   s.Need(q[3] == 1 && s.OutDims(0) == Dims{v[0], q[1], q[2], 1}, "the output does not fit");
   s.Need(table[2] == 1 && table[3] == 1, "the block table has two dimensions");
