@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -171,17 +173,73 @@ class PeerTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no npm", done.stderr.splitlines()[-1])
 
+    def interrupt(self, number, trine, peer, only, ignored=()):
+        """What is said when the signal comes in the first row."""
+        def ignore():
+            for one in ignored:
+                signal.signal(one, signal.SIG_IGN)
+
+        words = [sys.executable, BENCH_PEER, "--work", self.path("work"), "--trine", trine,
+                 "--peer", peer, "--only", only]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=ignore) as process:
+            while ": 1 of " not in process.stderr.readline():
+                pass
+            self.wait_for(self.path("asleep"))
+            process.send_signal(number)
+            _, said = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn("interrupted", said)
+        self.assertNotIn("Traceback", said)
+
+    def wait_for(self, path):
+        deadline = time.monotonic() + 20
+        while not os.path.exists(path):
+            self.assertLess(time.monotonic(), deadline, f"no {path}")
+            time.sleep(0.02)
+
+    def sleeper(self, **settings):
+        return self.fake("peer", speed={"0": 1, "1": 1}, sleep=60, asleep=self.path("asleep"),
+                         **settings)
+
     def test_interrupted(self):
         trine = self.fake("trine", speed=1)
-        peer = self.fake("peer", speed={"0": 1, "1": 1}, sleep=30)
-        process = subprocess.Popen([sys.executable, BENCH_PEER, "--trine", trine, "--peer", peer,
-                                    "--only", "decode tales"], stderr=subprocess.PIPE, text=True)
-        while "decode" not in process.stderr.readline():
-            pass
-        process.terminate()
-        _, said = process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted", said)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.interrupt(number, trine, self.sleeper(), "decode tales")
+            os.remove(self.path("asleep"))
+
+    def test_interrupted_where_interrupts_are_ignored(self):
+        trine = self.fake("trine", speed=1)
+        self.interrupt(signal.SIGTERM, trine, self.sleeper(), "decode tales",
+                       ignored=(signal.SIGINT, signal.SIGHUP))
+
+    def test_an_interrupted_child_removes_its_files(self):
+        trine = self.fake("trine", speed=1, sleep=60, asleep=self.path("asleep"), tidy=True)
+        self.interrupt(signal.SIGTERM, trine, self.fake("peer", speed={"0": 1, "1": 1}),
+                       "decode qwen")
+        self.assertEqual(os.listdir(self.path("work")), [])
+
+    def test_the_limit_ends_what_a_wrapper_started(self):
+        trine = self.fake("trine", speed=1)
+        peer = self.sleeper()
+        wrapper = self.path("wrapper")
+        with open(wrapper, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\n{shlex.quote(peer)} "$@"\nexit $?\n')
+        os.chmod(wrapper, 0o755)
+        begin = time.monotonic()
+        done = self.run_peer("--trine", trine, "--peer", wrapper, "--only", "decode tales",
+                             "--limit", "3")
+        self.expect_one_sentence(done, "took more than 3 seconds")
+        self.assertLess(time.monotonic() - begin, 30)
+        with open(self.path("asleep"), encoding="utf-8") as file:
+            with self.assertRaises(ProcessLookupError):
+                os.kill(int(file.read()), 0)
+
+    def test_a_child_that_stays_is_killed(self):
+        trine = self.fake("trine", speed=1)
+        done = self.run_peer("--trine", trine, "--peer", self.sleeper(stubborn=True), "--only",
+                             "decode tales", "--limit", "3")
+        self.expect_one_sentence(done, "took more than 3 seconds")
 
     def test_wrong_arguments(self):
         for words in (["--threads", "0"], ["--reps", "x"], ["--only", "("], ["--nope"],

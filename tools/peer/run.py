@@ -1,57 +1,8 @@
 """Runs the two programs, and reads what they print."""
 import json
 import os
-import signal
-import subprocess
-import tempfile
-import threading
-import time
 
-
-class Failure(Exception):
-    """One sentence for the user."""
-
-
-class Finished:
-    def __init__(self, text, seconds, peak_mib):
-        self.text, self.seconds, self.peak_mib = text, seconds, peak_mib
-
-
-def run(command, limit):
-    """The command's output, wall time and peak memory. Failure when it fails or takes more than
-    `limit` seconds."""
-    with tempfile.TemporaryFile() as errors:
-        begin = time.monotonic()
-        try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=errors)
-        except OSError as error:
-            raise Failure(f"{command[0]} can't be run: {error.strerror}") from None
-        timer = threading.Timer(limit, process.kill)
-        timer.start()
-        try:
-            text = process.stdout.read()
-            # wait4 tells what this one child used.
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.monotonic() - begin
-            process.returncode = os.waitstatus_to_exitcode(status)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        finally:
-            timer.cancel()
-            process.stdout.close()
-        if process.returncode == -signal.SIGKILL and seconds >= limit:
-            raise Failure(f"{' '.join(command)} took more than {limit:g} seconds (--limit)")
-        if process.returncode != 0:
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
-            end = f": {said[-1]}" if said else ""
-            how = (f"was ended by signal {-process.returncode}" if process.returncode < 0
-                   else f"failed with exit code {process.returncode}")
-            raise Failure(f"{' '.join(command)} {how}{end}")
-    return Finished(text.decode(errors="replace"), seconds, usage.ru_maxrss / 1024)
+from .process import Failure, run
 
 
 def read_json(command, finished):
