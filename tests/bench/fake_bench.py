@@ -5,7 +5,7 @@
 SETTINGS is JSON: "speed" (tokens per second, by attention kind for a peer), "share" of the read
 bandwidth, "sleep" seconds, "asleep" (a file that gets the process id then), "stubborn" (SIGTERM is
 ignored), "tidy" (make-model sleeps too, and removes its file at SIGTERM), "fail", "log" (a file that
-every call is appended to), "name".
+every call is appended to), "text" (printed in place of results), "name".
 """
 import json
 import os
@@ -65,13 +65,13 @@ def main():
     elif words[0] == "generate":
         sleep(settings)
         print("once")
+    elif settings.get("text"):
+        print(settings["text"])
     elif words[0] == "bench":
         share = settings.get("share", 0.5)
         print(json.dumps([result(words, settings["speed"], {
             "bytes_per_token": 1e9, "machine_read_bytes_per_second": 1e9 * settings["speed"] / share,
             "machine_read_share": share})]))
-    elif settings.get("text"):
-        print(settings["text"])
     else:
         sleep(settings)
         kinds = option(words, "-fa").split(",")

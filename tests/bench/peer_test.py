@@ -157,7 +157,7 @@ class PeerTest(unittest.TestCase):
         self.expect_one_sentence(self.run_peer(*tell, "--peer", broken),
                                  "failed with exit code 3: out of luck")
         silent = self.fake("silent", text="hello")
-        self.expect_one_sentence(self.run_peer(*tell, "--peer", silent), "printed no list of JSON")
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", silent), "printed no list of results")
         empty = self.fake("empty", text="[]")
         self.expect_one_sentence(self.run_peer(*tell, "--peer", empty), "printed no results")
         slow = self.fake("slow", speed={"0": 1, "1": 1}, sleep=30)
@@ -165,6 +165,83 @@ class PeerTest(unittest.TestCase):
                                  "took more than 5 seconds")
         self.expect_one_sentence(self.run_peer("--only", "nothing", "--peer", trine),
                                  "no row has such a name")
+
+    GARBAGE = [
+        ("[1]", "no list of results"),
+        ("null", "no list of results"),
+        ("{}", "no list of results"),
+        ("[" * 100000, "no list of results"),
+        ("[{}]", "without a usable n_prompt"),
+        ('[{"n_prompt": null, "n_gen": 4, "samples_ns": [1]}]', "without a usable n_prompt"),
+        ('[{"n_prompt": 0, "n_gen": "4", "samples_ns": [1]}]', "without a usable n_gen"),
+        ('[{"n_prompt": 0, "n_gen": true, "samples_ns": [1]}]', "without a usable n_gen"),
+        ('[{"n_prompt": 0, "n_gen": 4}]', "without samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": []}]', "without samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": 5}]', "without samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [null]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [0]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [-3]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [NaN]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1' + "0" * 400 + "]}]", "usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1e-305]}]', "without a usable speed"),
+        ('[{"n_prompt": 0, "n_gen": 0, "samples_ns": [5]}]', "without a usable speed"),
+    ]
+
+    def test_garbage_is_one_sentence(self):
+        tell = ("--only", "decode tales", "--threads", "1", "--reps", "1")
+        trine, peer = self.fake("trine", speed=1), self.fake("peer", speed={"0": 1, "1": 1})
+        kind = ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1], "flash_attn": "on"}]',
+                "without a usable flash_attn")
+        for text, part in self.GARBAGE + [kind]:
+            odd = self.fake("odd", text=text)
+            done = self.run_peer(*tell, "--trine", trine, "--peer", odd)
+            self.expect_one_sentence(done, part)
+        for text, part in self.GARBAGE + [("[]", "printed 0 results, not 1")]:
+            odd = self.fake("odd", text=text)
+            done = self.run_peer(*tell, "--trine", odd, "--peer", peer)
+            self.expect_one_sentence(done, part)
+
+    def test_garbage_for_a_bandwidth_is_one_sentence(self):
+        good = {"bytes_per_token": 1, "samples_ts": [1], "machine_read_bytes_per_second": 1,
+                "machine_read_share": 0.5}
+        peer = self.fake("peer", speed={"0": 1, "1": 1})
+        for key in good:
+            for value in (None, "1", 0, []):
+                # Made before: the row is all there is to say.
+                os.makedirs(self.path("work"), exist_ok=True)
+                open(self.path("work/llama-3.2-1b-Q8_0.gguf"), "w", encoding="utf-8").close()
+                odd = self.fake("odd", text=json.dumps([{**good, key: value}]))
+                done = self.run_peer("--all", "--only", "read bandwidth.*Q8_0 t1", "--trine", odd,
+                                     "--peer", peer)
+                self.expect_one_sentence(done, key)
+
+    def test_another_version_of_the_package_is_installed(self):
+        trine = self.fake("trine", speed=400)
+        self.fake("npm", speed={"0": 1})
+        self.fake("node", speed={"0": 100, "1": 100})
+        env = dict(os.environ, PATH=self.folder.name + ":" + os.environ["PATH"])
+
+        def installs():
+            done = self.run_peer("--only", "decode tales", "--reps", "1", "--trine", trine, env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(self.log, encoding="utf-8") as file:
+                return len(re.findall("^npm install ", file.read(), re.MULTILINE))
+
+        self.assertEqual(installs(), 1)
+        self.assertEqual(installs(), 1)
+        stamp = self.path("work/node/.installed")
+        for other in ("node-llama-cpp@3.0.0\n", ""):
+            with open(stamp, "w", encoding="utf-8") as file:
+                file.write(other)
+            before = installs()
+            self.assertEqual(installs(), before)
+        self.assertEqual(before, 3)
+        self.fake("npm", fail=True)
+        with open(stamp, "w", encoding="utf-8") as file:
+            file.write("node-llama-cpp@3.0.0\n")
+        done = self.run_peer("--only", "decode tales", "--trine", trine, env=env)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertFalse(os.path.exists(stamp))
 
     def test_without_npm(self):
         env = dict(os.environ, PATH=self.path("nowhere"))
