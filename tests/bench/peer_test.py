@@ -86,6 +86,18 @@ class PeerTest(unittest.TestCase):
             calls = [line.split()[0] for line in file if "--version" not in line]
         self.assertEqual(calls, ["trine", "peer", "trine", "peer"])
 
+    def test_quick_is_short(self):
+        self.compare(400, 100, "--threads", "1,2")
+        with open(self.log, encoding="utf-8") as file:
+            calls = [line.split() for line in file if "--version" not in line]
+        # A model is made; four rows have processes of their own, each in three turns.
+        self.assertEqual(len(calls), 1 + 4 * 3 * 2)
+        lengths = [(int(words[words.index("-p") + 1]), int(words[words.index("-n") + 1]))
+                   for words in calls if words[0] == "peer"]
+        self.assertEqual(sorted(set(lengths)), [(0, 32), (0, 64), (32, 0), (128, 0)])
+        self.assertTrue(all(words[words.index("-t") + 1] == "2"
+                            for words in calls if words[0] == "peer"))
+
     def test_all_rows_have_their_bars(self):
         done = self.compare(200, 100, "--all", "--threads", "1,2", "--reps", "1", share=0.85)
         bars = {}
@@ -260,11 +272,12 @@ class PeerTest(unittest.TestCase):
                  "--peer", peer, "--only", only]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True,
                               preexec_fn=ignore) as process:
-            while ": 1 of " not in process.stderr.readline():
-                pass
-            self.wait_for(self.path("asleep"))
-            process.send_signal(number)
-            _, said = process.communicate(timeout=20)
+            try:
+                self.wait_for(self.path("asleep"))
+                process.send_signal(number)
+                _, said = process.communicate(timeout=20)
+            finally:
+                process.kill()
         self.assertEqual(process.returncode, 130, said)
         self.assertIn("interrupted", said)
         self.assertNotIn("Traceback", said)
