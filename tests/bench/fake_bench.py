@@ -4,8 +4,8 @@
 
 SETTINGS is JSON: "speed" (tokens per second, by attention kind for a peer), "share" of the read
 bandwidth, "sleep" seconds, "asleep" (a file that gets the process id then), "stubborn" (SIGTERM is
-ignored), "tidy" (make-model sleeps too, and removes its file at SIGTERM), "fail", "log" (a file that
-every call is appended to), "text" (printed in place of results), "name".
+ignored), "tidy" (make-model sleeps too, and removes its file at SIGTERM), "fail", "log" (a file
+that every call is appended to), "text" (printed in place of results), "name".
 """
 import json
 import os

@@ -194,7 +194,8 @@ class PeerTest(unittest.TestCase):
         ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [0]}]', "without a usable samples_ns"),
         ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [-3]}]', "without a usable samples_ns"),
         ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [NaN]}]', "without a usable samples_ns"),
-        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1' + "0" * 400 + "]}]", "usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1' + "0" * 400 + "]}]",
+         "without a usable samples_ns"),
         ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1e-305]}]', "without a usable speed"),
         ('[{"n_prompt": 0, "n_gen": 0, "samples_ns": [5]}]', "without a usable speed"),
     ]
