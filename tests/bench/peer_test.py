@@ -6,9 +6,11 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -84,6 +86,18 @@ class PeerTest(unittest.TestCase):
             calls = [line.split()[0] for line in file if "--version" not in line]
         self.assertEqual(calls, ["trine", "peer", "trine", "peer"])
 
+    def test_quick_is_short(self):
+        self.compare(400, 100, "--threads", "1,2")
+        with open(self.log, encoding="utf-8") as file:
+            calls = [line.split() for line in file if "--version" not in line]
+        # A model is made; four rows have processes of their own, each in three turns.
+        self.assertEqual(len(calls), 1 + 4 * 3 * 2)
+        lengths = [(int(words[words.index("-p") + 1]), int(words[words.index("-n") + 1]))
+                   for words in calls if words[0] == "peer"]
+        self.assertEqual(sorted(set(lengths)), [(0, 32), (0, 64), (32, 0), (128, 0)])
+        self.assertTrue(all(words[words.index("-t") + 1] == "2"
+                            for words in calls if words[0] == "peer"))
+
     def test_all_rows_have_their_bars(self):
         done = self.compare(200, 100, "--all", "--threads", "1,2", "--reps", "1", share=0.85)
         bars = {}
@@ -155,7 +169,7 @@ class PeerTest(unittest.TestCase):
         self.expect_one_sentence(self.run_peer(*tell, "--peer", broken),
                                  "failed with exit code 3: out of luck")
         silent = self.fake("silent", text="hello")
-        self.expect_one_sentence(self.run_peer(*tell, "--peer", silent), "printed no list of JSON")
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", silent), "printed no list of results")
         empty = self.fake("empty", text="[]")
         self.expect_one_sentence(self.run_peer(*tell, "--peer", empty), "printed no results")
         slow = self.fake("slow", speed={"0": 1, "1": 1}, sleep=30)
@@ -164,6 +178,84 @@ class PeerTest(unittest.TestCase):
         self.expect_one_sentence(self.run_peer("--only", "nothing", "--peer", trine),
                                  "no row has such a name")
 
+    GARBAGE = [
+        ("[1]", "no list of results"),
+        ("null", "no list of results"),
+        ("{}", "no list of results"),
+        ("[" * 100000, "no list of results"),
+        ("[{}]", "without a usable n_prompt"),
+        ('[{"n_prompt": null, "n_gen": 4, "samples_ns": [1]}]', "without a usable n_prompt"),
+        ('[{"n_prompt": 0, "n_gen": "4", "samples_ns": [1]}]', "without a usable n_gen"),
+        ('[{"n_prompt": 0, "n_gen": true, "samples_ns": [1]}]', "without a usable n_gen"),
+        ('[{"n_prompt": 0, "n_gen": 4}]', "without samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": []}]', "without samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": 5}]', "without samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [null]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [0]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [-3]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [NaN]}]', "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1' + "0" * 400 + "]}]",
+         "without a usable samples_ns"),
+        ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1e-305]}]', "without a usable speed"),
+        ('[{"n_prompt": 0, "n_gen": 0, "samples_ns": [5]}]', "without a usable speed"),
+    ]
+
+    def test_garbage_is_one_sentence(self):
+        tell = ("--only", "decode tales", "--threads", "1", "--reps", "1")
+        trine, peer = self.fake("trine", speed=1), self.fake("peer", speed={"0": 1, "1": 1})
+        kind = ('[{"n_prompt": 0, "n_gen": 4, "samples_ns": [1], "flash_attn": "on"}]',
+                "without a usable flash_attn")
+        for text, part in self.GARBAGE + [kind]:
+            odd = self.fake("odd", text=text)
+            done = self.run_peer(*tell, "--trine", trine, "--peer", odd)
+            self.expect_one_sentence(done, part)
+        for text, part in self.GARBAGE + [("[]", "printed 0 results, not 1")]:
+            odd = self.fake("odd", text=text)
+            done = self.run_peer(*tell, "--trine", odd, "--peer", peer)
+            self.expect_one_sentence(done, part)
+
+    def test_garbage_for_a_bandwidth_is_one_sentence(self):
+        good = {"bytes_per_token": 1, "samples_ts": [1], "machine_read_bytes_per_second": 1,
+                "machine_read_share": 0.5}
+        peer = self.fake("peer", speed={"0": 1, "1": 1})
+        for key in good:
+            for value in (None, "1", 0, []):
+                # Made before: the row is all there is to say.
+                os.makedirs(self.path("work"), exist_ok=True)
+                open(self.path("work/llama-3.2-1b-Q8_0.gguf"), "w", encoding="utf-8").close()
+                odd = self.fake("odd", text=json.dumps([{**good, key: value}]))
+                done = self.run_peer("--all", "--only", "read bandwidth.*Q8_0 t1", "--trine", odd,
+                                     "--peer", peer)
+                self.expect_one_sentence(done, key)
+
+    def test_another_version_of_the_package_is_installed(self):
+        trine = self.fake("trine", speed=400)
+        self.fake("npm", speed={"0": 1})
+        self.fake("node", speed={"0": 100, "1": 100})
+        env = dict(os.environ, PATH=self.folder.name + ":" + os.environ["PATH"])
+
+        def installs():
+            done = self.run_peer("--only", "decode tales", "--reps", "1", "--trine", trine, env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(self.log, encoding="utf-8") as file:
+                return len(re.findall("^npm install ", file.read(), re.MULTILINE))
+
+        self.assertEqual(installs(), 1)
+        self.assertEqual(installs(), 1)
+        stamp = self.path("work/node/.installed")
+        for other in ("node-llama-cpp@3.0.0\n", ""):
+            with open(stamp, "w", encoding="utf-8") as file:
+                file.write(other)
+            before = installs()
+            self.assertEqual(installs(), before)
+        self.assertEqual(before, 3)
+        self.fake("npm", fail=True)
+        with open(stamp, "w", encoding="utf-8") as file:
+            file.write("node-llama-cpp@3.0.0\n")
+        done = self.run_peer("--only", "decode tales", "--trine", trine, env=env)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertFalse(os.path.exists(stamp))
+
     def test_without_npm(self):
         env = dict(os.environ, PATH=self.path("nowhere"))
         trine = self.fake("trine", speed=1)
@@ -171,17 +263,74 @@ class PeerTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no npm", done.stderr.splitlines()[-1])
 
+    def interrupt(self, number, trine, peer, only, ignored=()):
+        """What is said when the signal comes in the first row."""
+        def ignore():
+            for one in ignored:
+                signal.signal(one, signal.SIG_IGN)
+
+        words = [sys.executable, BENCH_PEER, "--work", self.path("work"), "--trine", trine,
+                 "--peer", peer, "--only", only]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=ignore) as process:
+            try:
+                self.wait_for(self.path("asleep"))
+                process.send_signal(number)
+                _, said = process.communicate(timeout=20)
+            finally:
+                process.kill()
+        self.assertEqual(process.returncode, 130, said)
+        self.assertIn("interrupted", said)
+        self.assertNotIn("Traceback", said)
+
+    def wait_for(self, path):
+        deadline = time.monotonic() + 20
+        while not os.path.exists(path):
+            self.assertLess(time.monotonic(), deadline, f"no {path}")
+            time.sleep(0.02)
+
+    def sleeper(self, **settings):
+        return self.fake("peer", speed={"0": 1, "1": 1}, sleep=60, asleep=self.path("asleep"),
+                         **settings)
+
     def test_interrupted(self):
         trine = self.fake("trine", speed=1)
-        peer = self.fake("peer", speed={"0": 1, "1": 1}, sleep=30)
-        process = subprocess.Popen([sys.executable, BENCH_PEER, "--trine", trine, "--peer", peer,
-                                    "--only", "decode tales"], stderr=subprocess.PIPE, text=True)
-        while "decode" not in process.stderr.readline():
-            pass
-        process.terminate()
-        _, said = process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 130)
-        self.assertIn("interrupted", said)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            self.interrupt(number, trine, self.sleeper(), "decode tales")
+            os.remove(self.path("asleep"))
+
+    def test_interrupted_where_interrupts_are_ignored(self):
+        trine = self.fake("trine", speed=1)
+        self.interrupt(signal.SIGTERM, trine, self.sleeper(), "decode tales",
+                       ignored=(signal.SIGINT, signal.SIGHUP))
+
+    def test_an_interrupted_child_removes_its_files(self):
+        trine = self.fake("trine", speed=1, sleep=60, asleep=self.path("asleep"), tidy=True)
+        self.interrupt(signal.SIGTERM, trine, self.fake("peer", speed={"0": 1, "1": 1}),
+                       "decode qwen")
+        self.assertEqual(os.listdir(self.path("work")), [])
+
+    def test_the_limit_ends_what_a_wrapper_started(self):
+        trine = self.fake("trine", speed=1)
+        peer = self.sleeper()
+        wrapper = self.path("wrapper")
+        with open(wrapper, "w", encoding="utf-8") as file:
+            file.write(f'#!/bin/sh\n{shlex.quote(peer)} "$@"\nexit $?\n')
+        os.chmod(wrapper, 0o755)
+        begin = time.monotonic()
+        done = self.run_peer("--trine", trine, "--peer", wrapper, "--only", "decode tales",
+                             "--limit", "3")
+        self.expect_one_sentence(done, "took more than 3 seconds")
+        self.assertLess(time.monotonic() - begin, 30)
+        with open(self.path("asleep"), encoding="utf-8") as file:
+            with self.assertRaises(ProcessLookupError):
+                os.kill(int(file.read()), 0)
+
+    def test_a_child_that_stays_is_killed(self):
+        trine = self.fake("trine", speed=1)
+        done = self.run_peer("--trine", trine, "--peer", self.sleeper(stubborn=True), "--only",
+                             "decode tales", "--limit", "3")
+        self.expect_one_sentence(done, "took more than 3 seconds")
 
     def test_wrong_arguments(self):
         for words in (["--threads", "0"], ["--reps", "x"], ["--only", "("], ["--nope"],

@@ -141,6 +141,15 @@ TEST_F(BenchCliTest, TimesOps) {
   EXPECT_THAT(Bench("-p 0 -n 2 -t 1 -r 1 --ops").text, HasSubstr("outside plan runs"));
 }
 
+TEST_F(BenchCliTest, JsonIsWholeWhenALaterSetupFails) {
+  const Output output = Bench("-o json -p 0 -n 2 -t 1 -r 1 --no-bandwidth -ts cpu:3 -ts nowhere:3");
+  EXPECT_EQ(output.code, 1) << output.errors;
+  EXPECT_THAT(output.errors, HasSubstr("nowhere"));
+  const Json results = Json::parse(output.text, nullptr, false);
+  ASSERT_TRUE(results.is_array()) << output.text;
+  EXPECT_EQ(results.size(), 1u);
+}
+
 TEST_F(BenchCliTest, RefusesInOneLine) {
   ExpectRefused("-t 0", "--threads: 0 is not in range 1 to 1024", 2);
   ExpectRefused("-t 1,x", "'x' is neither a whole number nor a range", 2);

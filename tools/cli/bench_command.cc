@@ -145,12 +145,14 @@ int Bench(const BenchArguments& arguments) {
   const auto plan = MakeBenchPlan(arguments.lists);
   if (!plan.ok()) return ComplainOfArguments(plan.status());
   BenchReport report(kFormats.at(arguments.format), *plan);
+  absl::Status status;
   for (const BenchSetup& setup : plan->setups) {
-    const absl::Status status = BenchSetupRun(arguments, *plan, setup).Run(&report);
-    if (!status.ok()) return Complain(status);
+    status = BenchSetupRun(arguments, *plan, setup).Run(&report);
+    if (!status.ok()) break;
   }
+  // After a failure too: results before it were printed, and JSON without its end can't be read.
   Print(report.End());
-  return 0;
+  return status.ok() ? 0 : Complain(status);
 }
 
 // A list: comma-separated, and the option may be given again.

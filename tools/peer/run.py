@@ -1,74 +1,68 @@
 """Runs the two programs, and reads what they print."""
 import json
+import math
 import os
-import signal
-import subprocess
-import tempfile
-import threading
-import time
+
+from .process import Failure, run
 
 
-class Failure(Exception):
-    """One sentence for the user."""
-
-
-class Finished:
-    def __init__(self, text, seconds, peak_mib):
-        self.text, self.seconds, self.peak_mib = text, seconds, peak_mib
-
-
-def run(command, limit):
-    """The command's output, wall time and peak memory. Failure when it fails or takes more than
-    `limit` seconds."""
-    with tempfile.TemporaryFile() as errors:
-        begin = time.monotonic()
-        try:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                       stderr=errors)
-        except OSError as error:
-            raise Failure(f"{command[0]} can't be run: {error.strerror}") from None
-        timer = threading.Timer(limit, process.kill)
-        timer.start()
-        try:
-            text = process.stdout.read()
-            # wait4 tells what this one child used.
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.monotonic() - begin
-            process.returncode = os.waitstatus_to_exitcode(status)
-        except BaseException:
-            process.kill()
-            process.wait()
-            raise
-        finally:
-            timer.cancel()
-            process.stdout.close()
-        if process.returncode == -signal.SIGKILL and seconds >= limit:
-            raise Failure(f"{' '.join(command)} took more than {limit:g} seconds (--limit)")
-        if process.returncode != 0:
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
-            end = f": {said[-1]}" if said else ""
-            how = (f"was ended by signal {-process.returncode}" if process.returncode < 0
-                   else f"failed with exit code {process.returncode}")
-            raise Failure(f"{' '.join(command)} {how}{end}")
-    return Finished(text.decode(errors="replace"), seconds, usage.ru_maxrss / 1024)
-
-
-def read_json(command, finished):
+def read_results(command, finished):
+    """The objects that were printed."""
     try:
         results = json.loads(finished.text)
-        if not isinstance(results, list):
-            raise ValueError
-        return results
-    except ValueError:
-        raise Failure(f"{' '.join(command)} printed no list of JSON") from None
+    except (ValueError, RecursionError):
+        results = None
+    if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+        raise Failure(f"{' '.join(command)} printed no list of results in JSON")
+    return results
+
+
+def usable(command, name, value, zero=False):
+    """The value as a number: positive, or 0 where that may be."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            value = float(value)
+        except OverflowError:  # more digits than a float can hold
+            value = math.inf
+        if math.isfinite(value) and (value > 0 or (zero and value == 0)):
+            return value
+    raise Failure(f"{' '.join(command)} printed a result without a usable {name}")
+
+
+def number(command, result, key, zero=False):
+    return usable(command, key, result.get(key), zero)
+
+
+def numbers(command, result, key):
+    """A list of them, one at least."""
+    values = result.get(key)
+    if not isinstance(values, list) or not values:
+        raise Failure(f"{' '.join(command)} printed a result without {key}")
+    return [usable(command, key, value) for value in values]
 
 
 def speed(command, result):
-    try:
-        return 1e9 * (result["n_prompt"] + result["n_gen"]) / result["samples_ns"][0]
-    except (KeyError, IndexError, TypeError, ZeroDivisionError):
-        raise Failure(f"{' '.join(command)} printed a result without its samples") from None
+    tokens = number(command, result, "n_prompt", True) + number(command, result, "n_gen", True)
+    return usable(command, "speed", 1e9 * tokens / numbers(command, result, "samples_ns")[0])
+
+
+def attention_kind(command, result):
+    value = result.get("flash_attn", 0)
+    if not isinstance(value, int):  # a bool is one
+        raise Failure(f"{' '.join(command)} printed a result without a usable flash_attn")
+    return str(int(value))
+
+
+class Bandwidth:
+    """What decoding reads, in GB/s by repetition; what the machine can read; the share of it."""
+
+    def __init__(self, command, result):
+        per_token = number(command, result, "bytes_per_token")
+        self.used = [usable(command, "bandwidth", 1e-9 * ts * per_token)
+                     for ts in numbers(command, result, "samples_ts")]
+        limit = number(command, result, "machine_read_bytes_per_second")
+        self.limit = usable(command, "bandwidth", 1e-9 * limit)
+        self.share = number(command, result, "machine_read_share")
 
 
 class Trine:
@@ -85,19 +79,25 @@ class Trine:
             self.limit)
         os.replace(unfinished, path)
 
-    def bench(self, path, work, options=()):
-        """One process: its result, the first repetition's speed, the peak memory."""
+    def bench(self, path, work, options):
+        """One process: its command, its one result, the peak memory."""
         command = [self.program, "bench", "-m", path, "-p", str(work.n_prompt), "-n",
                    str(work.n_gen), "-d", str(work.depth), "-t", str(work.threads), "-o", "json",
                    *options]
         finished = run(command, self.limit)
-        results = read_json(command, finished)
+        results = read_results(command, finished)
         if len(results) != 1:
             raise Failure(f"{' '.join(command)} printed {len(results)} results, not 1")
-        return results[0], speed(command, results[0]), finished.peak_mib
+        return command, results[0], finished.peak_mib
 
     def speed_once(self, path, work):
-        return self.bench(path, work, ("-r", "1", "--no-bandwidth"))
+        """The result, its speed, the peak memory."""
+        command, result, peak = self.bench(path, work, ("-r", "1", "--no-bandwidth"))
+        return result, speed(command, result), peak
+
+    def bandwidth(self, path, work, repetitions):
+        command, result, _ = self.bench(path, work, ("-r", str(repetitions)))
+        return Bandwidth(command, result)
 
     def first_token(self, path, work):
         # In the shipped model's vocabulary each word is one token.
@@ -123,8 +123,8 @@ class Peer:
         command = self.arguments(path, work, "0,1")
         finished = run(command, self.limit)
         speeds = {}
-        for result in read_json(command, finished):
-            kind = str(int(result.get("flash_attn", 0)))
+        for result in read_results(command, finished):
+            kind = attention_kind(command, result)
             speeds[kind] = max(speeds.get(kind, 0), speed(command, result))
         if not speeds:
             raise Failure(f"{' '.join(command)} printed no results")

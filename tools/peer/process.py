@@ -1,0 +1,104 @@
+"""A child process: what it prints, how long it takes, how it is ended."""
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+GRACE_SECONDS = 10  # between asking a process to end and killing it
+
+
+class Failure(Exception):
+    """One sentence for the user."""
+
+
+class Finished:
+    def __init__(self, text, seconds, peak_mib):
+        self.text, self.seconds, self.peak_mib = text, seconds, peak_mib
+
+
+class TimeIsUp(Exception):
+    pass
+
+
+def on_alarm(*_):
+    raise TimeIsUp
+
+
+def signal_group(group, number):
+    """False when nothing is left of the group."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def end(process):
+    """Ends the process and all that it started in its session: asked first, so that half-made files
+    are removed."""
+    try:
+        signal_group(process.pid, signal.SIGTERM)
+        deadline = time.monotonic() + GRACE_SECONDS
+        # What the process started may take longer than itself. poll() reaps it: a dead one still
+        # counts as one of the group.
+        while time.monotonic() < deadline:
+            process.poll()
+            if not signal_group(process.pid, 0):
+                break
+            time.sleep(0.02)
+    finally:
+        signal_group(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def start(command, errors):
+    try:
+        # A session of its own: a wrapper script and its children are ended together.
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=errors, start_new_session=True)
+    except OSError as error:
+        raise Failure(f"{command[0]} can't be run: {error.strerror}") from None
+
+
+def wait(process, limit):
+    """What it printed, and what it used. TimeIsUp after `limit` seconds."""
+    # An alarm interrupts whatever is waited for, also a pipe that someone else keeps open.
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, limit)
+    try:
+        text = process.stdout.read()
+        # wait4 tells what this one child used.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        return text, usage
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run(command, limit):
+    """The command's output, wall time and peak memory. Failure when it fails or takes more than
+    `limit` seconds."""
+    with tempfile.TemporaryFile() as errors:
+        begin = time.monotonic()
+        process = start(command, errors)
+        try:
+            text, usage = wait(process, limit)
+            seconds = time.monotonic() - begin
+        except BaseException as error:
+            end(process)
+            if isinstance(error, TimeIsUp):
+                raise Failure(
+                    f"{' '.join(command)} took more than {limit:g} seconds (--limit)") from None
+            raise
+        finally:
+            process.stdout.close()
+        if process.returncode != 0:
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip().splitlines()
+            reason = f": {said[-1]}" if said else ""
+            how = (f"was ended by signal {-process.returncode}" if process.returncode < 0
+                   else f"failed with exit code {process.returncode}")
+            raise Failure(f"{' '.join(command)} {how}{reason}")
+    return Finished(text.decode(errors="replace"), seconds, usage.ru_maxrss / 1024)
