@@ -9,12 +9,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace trine::gguf {
 namespace {
+
+uint64_t Nanoseconds(const timespec& t) {
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
 
 // A regular file that is not empty, open for reading.
 class Descriptor {
@@ -46,9 +51,7 @@ class Descriptor {
     }
     if (st.st_size <= 0) return absl::InvalidArgumentError("the file is empty");
     bytes_ = static_cast<uint64_t>(st.st_size);
-    stamp_ = {bytes_,
-              static_cast<uint64_t>(st.st_mtim.tv_sec) * 1000000000u +
-                  static_cast<uint64_t>(st.st_mtim.tv_nsec),
+    stamp_ = {bytes_, Nanoseconds(st.st_mtim), Nanoseconds(st.st_ctim),
               static_cast<uint64_t>(st.st_dev), static_cast<uint64_t>(st.st_ino)};
     return absl::OkStatus();
   }

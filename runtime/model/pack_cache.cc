@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ PackEntry EntryOf(const PackedWeight& weight) {
   e.device = KeyOf(*weight.device);
   e.name = std::string(weight.tensor->name);
   e.layout = weight.layout.id();
+  e.type = static_cast<uint64_t>(weight.tensor->type);
+  std::copy(std::begin(weight.tensor->dims), std::end(weight.tensor->dims), std::begin(e.dims));
   e.source_bytes = weight.tensor->bytes;
   e.source_hash = weight.source_hash;
   e.group_rows = weight.layout.group_rows();

@@ -1,5 +1,6 @@
 // Weights in a device's own layouts: the same bits as plain ones, one copy of them in memory, and a
 // cache that is used when it is whole and made anew when it is not.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -295,10 +296,10 @@ TEST_F(PackCacheTest, DamageAnywhereIsNoticedAndMended) {
     EXPECT_TRUE(Writes(Cached())) << why;
     EXPECT_THAT(warnings_, HasSubstr(why));
     EXPECT_THAT(warnings_, HasSubstr(cache_));
-    EXPECT_EQ(Bytes(), good);
+    EXPECT_TRUE(Bytes() == good) << why;
   };
   std::string bytes = good;
-  bytes[5000] ^= 1;  // the first tensor's data
+  bytes[9000] ^= 1;  // the first tensor's data
   damaged(bytes, "is damaged in");
   bytes = good;
   bytes[100] ^= 1;
@@ -331,6 +332,34 @@ TEST_F(PackCacheTest, AnotherModelOfTheSameNameIsNoticed) {
   plain_ = Plain(model_);
   EXPECT_TRUE(Writes(Cached()));
   EXPECT_THAT(warnings_, HasSubstr("another model, device or version"));
+}
+
+TEST_F(PackCacheTest, AnotherModelWrittenIntoTheFileIsNoticedWhateverItsTime) {
+  ASSERT_TRUE(Writes(Cached()));
+  const std::string other = folder_ + "/other.gguf";
+  MakeModelOptions make;
+  make.seed = 2;
+  ASSERT_TRUE(MakeModel(*FindPreset("tiny-mixtral"), make, other).ok());
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(stat(model_.c_str(), &before), 0);
+  {  // into the same file, which keeps its size and inode
+    std::ifstream in(other, std::ios::binary);
+    std::fstream out(model_, std::ios::binary | std::ios::in | std::ios::out);
+    out << in.rdbuf();
+    ASSERT_TRUE(out.good());
+  }
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, model_.c_str(), times, 0), 0);
+  ASSERT_EQ(stat(model_.c_str(), &after), 0);
+  ASSERT_EQ(after.st_size, before.st_size);
+  ASSERT_EQ(after.st_ino, before.st_ino);
+  ASSERT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  const std::string was = plain_;
+  plain_ = Plain(model_);
+  ASSERT_NE(plain_, was);
+  EXPECT_TRUE(Writes(Cached()));
+  EXPECT_THAT(warnings_, HasSubstr("another model"));
 }
 
 TEST_F(PackCacheTest, AnotherLayoutIsNoticed) {
