@@ -174,12 +174,20 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
     packed_.Clear();  // some may have become plain
     collect();
   }
+  absl::Status s = packed_.Allocate();
+  if (absl::IsResourceExhausted(s)) {  // nothing of the file has been let go of yet
+    warn(absl::StrCat("there is no memory for packed weights (", s.message(),
+                      "): they stay as in the file, which is slower"));
+    packed_.Clear();
+    for (SegmentGraph& graph : *graphs) ClearLayouts(&graph);
+  } else if (!s.ok()) {
+    return s;
+  }
   const bool write = !cached && !options.pack_cache.empty() && !packed_.empty();
   std::vector<WeightTask> tasks = tasks_for(cached);
   meter.Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0));
   meter.Waive(work);
-  absl::Status s = packed_.Allocate();
-  if (s.ok()) s = RunWeightPass(*file_, &tasks, write, host, &meter);
+  s = RunWeightPass(*file_, &tasks, write, host, &meter);
   if (!s.ok()) return s;
   for (const WeightTask& task : tasks) {
     if (task.out_of_range) out_of_range->insert(task.tensor);

@@ -165,6 +165,22 @@ TEST_F(PackingTest, ADeviceThatBreaksTheRulesGetsPlainWeightsAndAWarning) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(PackingTest, WithoutMemoryForPackedOnesWeightsStayPlain) {
+  const std::string model = Make("tiny-llama");
+  const std::string plain = Plain(model);
+  Fixture("full");
+  for (const bool mapped : {true, false}) {
+    EngineOptions options = Options(model);
+    options.use_mmap = mapped;
+    options.pack_cache = true;
+    EXPECT_EQ(Run(options), plain);
+    EXPECT_EQ(packed_, 0u);
+    EXPECT_THAT(warnings_, HasSubstr("it is full"));
+    EXPECT_THAT(warnings_, HasSubstr("stay as in the file"));
+    EXPECT_FALSE(std::filesystem::exists(model + ".trine-pack"));
+  }
+}
+
 TEST_F(PackingTest, ValuesOutOfRangeAreBroughtIntoItOnTheWay) {
   TinyModelSpec spec;
   TinyModel tiny = MakeTinyModel(spec);

@@ -6,7 +6,9 @@
 //   no-gather    rows can't be picked from a packed table
 //   hidden       the host does not see buffers
 //   no-import    nor can it lend memory
+//   full         there is no memory for weights
 //   fails        layout_convert fails
+//   tires        layout_convert fails after a while
 //   lies         group_bytes that do not fit in packed_bytes
 //   refuses      op_query refuses what layout_list lists
 //   none         no layouts
@@ -15,6 +17,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -238,13 +241,27 @@ trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor
   return TRINE_OK;
 }
 
+// Of "tires", since the plugin was loaded.
+std::atomic<int> conversions;
+constexpr int kTiredAfter = 10;
+
 trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in, trine_error* err) {
   const trine_layout_convert_args args = sdk::ReadIn(in);
-  if (Says("fails")) return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "it does not feel like it");
+  if (Says("fails") || (Says("tires") && conversions++ >= kTiredAfter)) {
+    return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "it does not feel like it");
+  }
   Convert(*args.tensor, args.layout, args.row_begin, args.row_end,
           args.direction == TRINE_LAYOUT_PACK, static_cast<const std::byte*>(args.src),
           static_cast<std::byte*>(args.dst));
   return TRINE_OK;
+}
+
+trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* in, trine_buffer** out,
+                         trine_error* err) {
+  if (Says("full") && sdk::ReadIn(in).memory == TRINE_MEMORY_WEIGHTS) {
+    return sdk::Fail(err, TRINE_RESOURCE_EXHAUSTED, "it is full");
+  }
+  return Cpu().buffer_alloc(device, in, out, err);
 }
 
 trine_plugin Table() {
@@ -256,6 +273,7 @@ trine_plugin Table() {
   t.device_open = [](trine_backend* backend, uint32_t index, trine_device** out, trine_error* err) {
     return Cpu().device_open(backend, index > 1 ? index : 0, out, err);
   };
+  t.buffer_alloc = BufferAlloc;
   t.op_query = OpQuery;
   t.plan_query = PlanQuery;
   t.plan_create = PlanCreate;
@@ -281,5 +299,6 @@ extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
   static trine_plugin table;
   if (host_abi_version >> 16 != TRINE_ABI_MAJOR) return nullptr;
   table = Table();
+  conversions = 0;
   return &table;
 }
