@@ -209,8 +209,10 @@ absl::Status WriteData(const PackedWeight& weight, gguf::OutputFile* out, LoadMe
   std::vector<std::byte> staging;
   for (uint64_t at = 0; at < bytes; at += kChunkBytes) {
     const uint64_t n = std::min(kChunkBytes, bytes - at);
-    const std::byte* from = weight.visible + at;
-    if (weight.visible == nullptr) {
+    const std::byte* from = nullptr;
+    if (weight.visible != nullptr) {
+      from = weight.visible + at;
+    } else {
       staging.resize(n);
       if (absl::Status s = weight.buffer.Read(at, staging.data(), n); !s.ok()) return s;
       from = staging.data();
