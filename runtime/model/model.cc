@@ -159,14 +159,15 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   };
   const uint64_t work = WorkOf(tasks_for(false));
   meter.Expect(work);
-  bool cached = false;
+  bool cached = false, keep_cache = false;
   if (!options.pack_cache.empty() && !packed_.empty()) {
     const absl::Status s = LoadPackCache(options.pack_cache, *file_, host, &meter, &packed_);
     if (absl::IsCancelled(s)) return s;
     cached = s.ok();
     if (!cached && !absl::IsNotFound(s)) {
-      warn(absl::StrCat("the pack cache ", options.pack_cache, " is not used and will be written ",
-                        "anew: it ", s.message()));
+      keep_cache = !IsFaultOfCache(s);
+      warn(absl::StrCat("pack cache ", options.pack_cache, ": ", s.message(), "; it is not used",
+                        keep_cache ? "" : " and will be written anew"));
     }
   }
   if (absl::Status s = CheckMemory(places_, graphs, cached, warn); !s.ok()) return s;
@@ -183,7 +184,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   } else if (!s.ok()) {
     return s;
   }
-  const bool write = !cached && !options.pack_cache.empty() && !packed_.empty();
+  const bool write = !cached && !keep_cache && !options.pack_cache.empty() && !packed_.empty();
   std::vector<WeightTask> tasks = tasks_for(cached);
   meter.Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0));
   meter.Waive(work);

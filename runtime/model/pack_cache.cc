@@ -249,7 +249,14 @@ absl::Status LoadPackCache(const std::string& path, const gguf::File& file,
   // A file that was read into memory is there in full until it is known not to be needed.
   const bool release = !file.mapped();
   if (absl::Status s = VerifyData(*memory, *found, release, host, meter); !s.ok()) return s;
-  return PlaceAll(*found, *std::move(memory), weights);
+  const absl::Status placed = PlaceAll(*found, *std::move(memory), weights);
+  // Whatever a device calls it, the cache is in order.
+  return placed.ok() ? placed : absl::UnavailableError(placed.message());
+}
+
+bool IsFaultOfCache(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsDataLoss(status);
 }
 
 absl::Status WritePackCache(const std::string& path, const gguf::File& file,

@@ -311,7 +311,8 @@ TEST_F(PackCacheTest, DamageAnywhereIsNoticedAndMended) {
     Put(bytes);
     EXPECT_TRUE(Writes(Cached())) << why;
     EXPECT_THAT(warnings_, HasSubstr(why));
-    EXPECT_THAT(warnings_, HasSubstr(cache_));
+    EXPECT_THAT(warnings_, HasSubstr(cache_ + ": "));
+    EXPECT_THAT(warnings_, HasSubstr("will be written anew"));
     EXPECT_TRUE(Bytes() == good) << why;
   };
   std::string bytes = good;
@@ -383,6 +384,17 @@ TEST_F(PackCacheTest, AnotherLayoutIsNoticed) {
   Fixture("same");
   EXPECT_TRUE(Writes(Cached()));
   EXPECT_THAT(warnings_, HasSubstr("another model, device or version"));
+}
+
+TEST_F(PackCacheTest, StaysAsItIsWhenSomethingElseFails) {
+  ASSERT_TRUE(Writes(Cached()));
+  Fixture("no-import,full-once");  // weights are packed after all
+  EXPECT_FALSE(Writes(Cached()));
+  EXPECT_THAT(warnings_, HasSubstr(cache_ + ": "));
+  EXPECT_THAT(warnings_, HasSubstr("it is full; it is not used\n"));
+  Fixture("");
+  EXPECT_FALSE(Writes(Cached()));
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(PackCacheTest, WhereNothingCanBeWrittenItGoesOn) {

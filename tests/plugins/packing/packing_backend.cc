@@ -7,6 +7,7 @@
 //   hidden       the host does not see buffers
 //   no-import    nor can it lend memory
 //   full         there is no memory for weights
+//   full-once    nor is there when it is asked for first
 //   fails        layout_convert fails
 //   tires        layout_convert fails after a while
 //   lies         group_bytes that do not fit in packed_bytes
@@ -256,9 +257,13 @@ trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in, t
   return TRINE_OK;
 }
 
+// Of weights, since the plugin was loaded.
+std::atomic<int> allocations;
+
 trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* in, trine_buffer** out,
                          trine_error* err) {
-  if (Says("full") && sdk::ReadIn(in).memory == TRINE_MEMORY_WEIGHTS) {
+  const bool weights = sdk::ReadIn(in).memory == TRINE_MEMORY_WEIGHTS;
+  if (weights && (Says("full") || (Says("full-once") && allocations++ == 0))) {
     return sdk::Fail(err, TRINE_RESOURCE_EXHAUSTED, "it is full");
   }
   return Cpu().buffer_alloc(device, in, out, err);
@@ -300,5 +305,6 @@ extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
   if (host_abi_version >> 16 != TRINE_ABI_MAJOR) return nullptr;
   table = Table();
   conversions = 0;
+  allocations = 0;
   return &table;
 }
