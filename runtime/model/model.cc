@@ -105,12 +105,20 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   std::vector<SegmentGraph> graphs;
   OutOfRange out_of_range;
   absl::Status status = model->BuildGraphs(&graphs);
-  if (status.ok()) status = model->PlaceWeights(host, options, &graphs, &out_of_range);
+  LoadOptions one_way = options;
+  double told = 0;
+  if (options.progress) {  // also when it begins again below
+    one_way.progress = [&options, &told](double fraction) {
+      told = std::max(told, fraction);
+      return options.progress(told);
+    };
+  }
+  if (status.ok()) status = model->PlaceWeights(host, one_way, &graphs, &out_of_range);
   if (absl::IsInternal(status) && !model->packed_.empty() && file->mapped()) {
     // A device that fails to pack may still run what is plain.
     Warn(host, absl::StrCat(status.message(), "; weights stay as in the file"));
     model.reset();
-    LoadOptions plain = options;
+    LoadOptions plain = one_way;
     plain.pack = false;
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }

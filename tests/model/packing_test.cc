@@ -210,7 +210,10 @@ TEST_F(PackingTest, AValueThatIsNoNumberIsStillRefused) {
 
 TEST_F(PackingTest, ProgressIsOneWayAndCanBeCancelled) {
   const std::string model = Make("tiny-llama");
-  for (int run = 0; run < 2; ++run) {  // cold and warm
+  const std::string plain = Plain(model);
+  // The first falls back to plain weights in the middle of it; then cold and warm.
+  for (const char* mode : {"tires", "", ""}) {
+    Fixture(mode);
     double last = -1;
     EngineOptions options = Options(model);
     options.pack_cache = true;
@@ -219,8 +222,10 @@ TEST_F(PackingTest, ProgressIsOneWayAndCanBeCancelled) {
       last = fraction;
       return true;
     };
-    Run(options);
+    EXPECT_EQ(Run(options), plain);
     EXPECT_EQ(last, 1);
+    const bool fell_back = warnings_.find("does not feel like it") != std::string::npos;
+    EXPECT_EQ(fell_back, mode == std::string("tires"));
     options.progress = [](double) { return false; };
     EXPECT_TRUE(absl::IsCancelled(Engine::Load(options).status()));
   }
