@@ -174,7 +174,19 @@ absl::Status FileMemory::LockRange(const void* data, uint64_t bytes) {
       absl::StrCat("its ", bytes, " bytes cannot be locked in memory: ", std::strerror(error)));
 }
 
-void FileMemory::Unlock() const { munlock(data_, mapped_bytes_); }
+absl::Status FileMemory::LockRanges(const std::vector<absl::Span<const std::byte>>& ranges) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const absl::Status status = LockRange(ranges[i].data(), ranges[i].size());
+    if (status.ok()) continue;
+    for (size_t j = 0; j < i; ++j) UnlockRange(ranges[j].data(), ranges[j].size());
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+void FileMemory::UnlockRange(const void* data, uint64_t bytes) { munlock(data, bytes); }
+
+void FileMemory::Unlock() const { UnlockRange(data_, mapped_bytes_); }
 
 void FileMemory::Release(uint64_t begin, uint64_t end) const {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

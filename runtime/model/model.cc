@@ -221,6 +221,7 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
       memory.push_back({slot, packed_.Find(place.device.get(), use.info, use.packed->id())->span});
       continue;
     }
+    plain_.insert(use.info);
     const auto where =
         stage.weights->Place(*use.info, use.as_f32, out_of_range.count(use.info) != 0);
     if (!where.ok()) return where.status();
@@ -246,11 +247,12 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
 
 absl::Status Model::LockWeights() const {
   if (packed_.empty()) return file_->Lock();
+  std::vector<absl::Span<const std::byte>> ranges = packed_.Visible();
   for (const gguf::TensorInfo& t : file_->tensors()) {
-    if (packed_.Holds(&t)) continue;
-    if (absl::Status s = gguf::FileMemory::LockRange(t.data, t.bytes); !s.ok()) return s;
+    // One may be both: packed to be multiplied with, plain for rows to be picked from it.
+    if (!packed_.Holds(&t) || plain_.count(&t) != 0) ranges.emplace_back(t.data, t.bytes);
   }
-  return packed_.Lock();
+  return gguf::FileMemory::LockRanges(ranges);
 }
 
 void Model::PrepareInputs(const Batch& batch) {
