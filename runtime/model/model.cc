@@ -178,7 +178,9 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
                         keep_cache ? "" : " and will be written anew"));
     }
   }
-  if (absl::Status s = CheckMemory(places_, graphs, cached, warn); !s.ok()) return s;
+  if (absl::Status s = CheckMemory(places_, graphs, file_->mapped(), cached, warn); !s.ok()) {
+    return s;
+  }
   if (!cached) {
     packed_.Clear();  // some may have become plain
     collect();

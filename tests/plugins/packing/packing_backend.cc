@@ -13,6 +13,7 @@
 //   lies         group_bytes that do not fit in packed_bytes
 //   refuses      op_query refuses what layout_list lists
 //   none         no layouts
+//   free:N       N bytes of memory are free
 //
 // Device 0 is the CPU; device 1 the same again as another tier, for splits.
 #include <dlfcn.h>
@@ -129,6 +130,9 @@ trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_inf
   if (s != TRINE_OK) return s;
   if (index == 1) info.tier = TRINE_TIER_OTHER;
   if (Says("no-import")) info.import_alignment = 0;
+  const char* words = std::getenv("TRINE_FIXTURE_PACKING");
+  const char* free = words != nullptr ? std::strstr(words, "free:") : nullptr;
+  if (free != nullptr) info.memory_free = std::strtoull(free + 5, nullptr, 10);
   sdk::WriteOut(out, info);
   return TRINE_OK;
 }
@@ -244,7 +248,7 @@ trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor
 
 // Of "tires", since the plugin was loaded.
 std::atomic<int> conversions;
-constexpr int kTiredAfter = 10;
+constexpr int kTiredAfter = 110;
 
 trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in, trine_error* err) {
   const trine_layout_convert_args args = sdk::ReadIn(in);
