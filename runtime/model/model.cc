@@ -168,7 +168,15 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   const uint64_t work = WorkOf(tasks_for(false));
   meter.Expect(work);
   bool cached = false, keep_cache = false;
+  const auto check_memory = [&](bool packed_in_file) {
+    const absl::Status s = CheckMemory(places_, graphs, file_->mapped(), packed_in_file, warn);
+    packed_.Clear();  // some may have become plain
+    collect();
+    return s;
+  };
   if (!options.pack_cache.empty() && !packed_.empty()) {
+    // Before a device that can't import gets its copy.
+    if (absl::Status s = check_memory(true); !s.ok()) return s;
     const absl::Status s = LoadPackCache(options.pack_cache, *file_, host, &meter, &packed_);
     if (absl::IsCancelled(s)) return s;
     cached = s.ok();
@@ -178,12 +186,8 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
                         keep_cache ? "" : " and will be written anew"));
     }
   }
-  if (absl::Status s = CheckMemory(places_, graphs, file_->mapped(), cached, warn); !s.ok()) {
-    return s;
-  }
   if (!cached) {
-    packed_.Clear();  // some may have become plain
-    collect();
+    if (absl::Status s = check_memory(false); !s.ok()) return s;
   }
   absl::Status s = packed_.Allocate();
   if (absl::IsResourceExhausted(s)) {  // nothing of the file has been let go of yet

@@ -420,6 +420,16 @@ TEST_F(PackCacheTest, StaysAsItIsWhenSomethingElseFails) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(PackCacheTest, MemoryIsCheckedBeforeItIsRead) {
+  ASSERT_TRUE(Writes(Cached()));
+  Fixture("no-import,free:65536");
+  EngineOptions options = Cached();
+  int told = 0;
+  options.progress = [&](double) { return ++told > 0; };
+  EXPECT_TRUE(absl::IsResourceExhausted(Engine::Load(options).status()));
+  EXPECT_EQ(told, 0);
+}
+
 TEST_F(PackCacheTest, WhereNothingCanBeWrittenItGoesOn) {
   EngineOptions options = Cached();
   options.pack_cache_folder = folder_ + "/nowhere";
