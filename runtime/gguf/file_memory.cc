@@ -9,12 +9,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 namespace trine::gguf {
 namespace {
+
+uint64_t Nanoseconds(const timespec& t) {
+  return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
+}
 
 // A regular file that is not empty, open for reading.
 class Descriptor {
@@ -46,9 +51,7 @@ class Descriptor {
     }
     if (st.st_size <= 0) return absl::InvalidArgumentError("the file is empty");
     bytes_ = static_cast<uint64_t>(st.st_size);
-    stamp_ = {bytes_,
-              static_cast<uint64_t>(st.st_mtim.tv_sec) * 1000000000u +
-                  static_cast<uint64_t>(st.st_mtim.tv_nsec),
+    stamp_ = {bytes_, Nanoseconds(st.st_mtim), Nanoseconds(st.st_ctim),
               static_cast<uint64_t>(st.st_dev), static_cast<uint64_t>(st.st_ino)};
     return absl::OkStatus();
   }
@@ -171,7 +174,19 @@ absl::Status FileMemory::LockRange(const void* data, uint64_t bytes) {
       absl::StrCat("its ", bytes, " bytes cannot be locked in memory: ", std::strerror(error)));
 }
 
-void FileMemory::Unlock() const { munlock(data_, mapped_bytes_); }
+absl::Status FileMemory::LockRanges(const std::vector<absl::Span<const std::byte>>& ranges) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const absl::Status status = LockRange(ranges[i].data(), ranges[i].size());
+    if (status.ok()) continue;
+    for (size_t j = 0; j < i; ++j) UnlockRange(ranges[j].data(), ranges[j].size());
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+void FileMemory::UnlockRange(const void* data, uint64_t bytes) { munlock(data, bytes); }
+
+void FileMemory::Unlock() const { UnlockRange(data_, mapped_bytes_); }
 
 void FileMemory::Release(uint64_t begin, uint64_t end) const {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,9 @@ class FileMemory {
   void Unlock() const;
   // The same of any memory. Says how much the system would allow.
   static absl::Status LockRange(const void* data, uint64_t bytes);
+  static void UnlockRange(const void* data, uint64_t bytes);
+  // All of them or, with an error, none.
+  static absl::Status LockRanges(const std::vector<absl::Span<const std::byte>>& ranges);
   // Gives the pages that lie wholly in [begin, end) back to the system. Mapped ones are read anew
   // when they are touched; those of a copy are zeros then.
   void Release(uint64_t begin, uint64_t end) const;

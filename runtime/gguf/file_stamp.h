@@ -10,6 +10,7 @@ namespace trine::gguf {
 struct FileStamp {
   uint64_t bytes = 0;
   uint64_t modified_ns = 0;  // since 1970
+  uint64_t changed_ns = 0;   // likewise; unlike the other, no program can put it back
   uint64_t device = 0;
   uint64_t inode = 0;  // 0: it was never a file
 

@@ -26,6 +26,25 @@ double PackedBytes(const SegmentGraph& graph) {
   return bytes;
 }
 
+// What packing lets go of: bytes of a file in memory that nobody reads afterwards. Each tensor with
+// the first segment of its device.
+double ReleasedBytes(size_t segment, const std::vector<SegmentPlace>& places,
+                     const std::vector<SegmentGraph>& graphs) {
+  std::set<const gguf::TensorInfo*> released;
+  for (const WeightUse& use : graphs[segment].weights) {
+    if (use.packed) released.insert(use.info);
+  }
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const bool elsewhere = i < segment || places[i].device != places[segment].device;
+    for (const WeightUse& use : graphs[i].weights) {
+      if (!use.packed || elsewhere) released.erase(use.info);
+    }
+  }
+  double bytes = 0;
+  for (const gguf::TensorInfo* tensor : released) bytes += static_cast<double>(tensor->bytes);
+  return bytes;
+}
+
 double CopiedBytes(const SegmentGraph& graph, const Device& device) {
   double bytes = 0;
   for (const WeightUse& use : graph.weights) {
@@ -44,12 +63,22 @@ double CacheBytes(const SegmentGraph& graph) {
 }  // namespace
 
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
-                         bool packed_in_file, const std::function<void(const std::string&)>& warn) {
-  std::map<const Device*, double> needed;
+                         bool file_mapped, bool packed_in_file,
+                         const std::function<void(const std::string&)>& warn) {
+  std::map<const Device*, double> needed, released;
   for (size_t i = 0; i < places.size(); ++i) {
     const Device& device = *places[i].device;
     SegmentGraph& graph = (*graphs)[i];
-    const auto free = static_cast<double>(device.info().memory_free);
+    const auto free_now = static_cast<double>(device.info().memory_free);
+    const bool holds_file =
+        !file_mapped && (device.info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+    double free = 0;  // 0: it is not known
+    const auto look = [&] {
+      if (free_now == 0) return;
+      free = free_now + released[&device];
+      if (holds_file) free += ReleasedBytes(i, places, *graphs);
+    };
+    look();
     const double kv = CacheBytes(graph);
     double packed = PackedBytes(graph), scratch = 0;
     if (free == 0 || kv <= free) {  // else too much already, and no graph to ask about
@@ -61,6 +90,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
                           segment.status().message()));
         ClearLayouts(&graph);
         packed = 0;
+        look();
         segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
       }
       if (!segment.ok()) return segment.status();
@@ -74,6 +104,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
       const double with_packed = take();
       ClearLayouts(&graph);
       packed = 0;
+      look();
       if (take() <= free) {  // else an error says so
         warn(absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
                           Mebibytes(with_packed), " are needed with packed weights: they stay as ",
@@ -81,6 +112,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
       }
     }
     needed[&device] = take();
+    if (holds_file) released[&device] += ReleasedBytes(i, places, *graphs);
     if (free != 0 && needed[&device] > free) {
       return absl::ResourceExhaustedError(
           absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",

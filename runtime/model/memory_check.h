@@ -22,11 +22,13 @@ struct SegmentPlace {
 };
 
 // RESOURCE_EXHAUSTED with the numbers. Weights that stay in a file's own pages are not counted:
-// those can be dropped and read again. `packed_in_file`: so it is with packed weights, which are
-// counted otherwise. A segment whose packed weights do not fit, or whose graph the device refuses
-// with them, has plain ones afterwards, and `warn` hears of it.
+// those can be dropped and read again. What packing lets go of in a file that is not mapped is free
+// then. `packed_in_file`: packed weights are in pages of a file too, and are counted otherwise. A
+// segment whose packed weights do not fit, or whose graph the device refuses with them, has plain
+// ones afterwards, and `warn` hears of it.
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
-                         bool packed_in_file, const std::function<void(const std::string&)>& warn);
+                         bool file_mapped, bool packed_in_file,
+                         const std::function<void(const std::string&)>& warn);
 
 }  // namespace trine
 

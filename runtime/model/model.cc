@@ -105,12 +105,20 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   std::vector<SegmentGraph> graphs;
   OutOfRange out_of_range;
   absl::Status status = model->BuildGraphs(&graphs);
-  if (status.ok()) status = model->PlaceWeights(host, options, &graphs, &out_of_range);
+  LoadOptions one_way = options;
+  double told = 0;
+  if (options.progress) {  // also when it begins again below
+    one_way.progress = [&options, &told](double fraction) {
+      told = std::max(told, fraction);
+      return options.progress(told);
+    };
+  }
+  if (status.ok()) status = model->PlaceWeights(host, one_way, &graphs, &out_of_range);
   if (absl::IsInternal(status) && !model->packed_.empty() && file->mapped()) {
     // A device that fails to pack may still run what is plain.
     Warn(host, absl::StrCat(status.message(), "; weights stay as in the file"));
     model.reset();
-    LoadOptions plain = options;
+    LoadOptions plain = one_way;
     plain.pack = false;
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
@@ -159,27 +167,42 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   };
   const uint64_t work = WorkOf(tasks_for(false));
   meter.Expect(work);
-  bool cached = false;
+  bool cached = false, keep_cache = false;
+  const auto check_memory = [&](bool packed_in_file) {
+    const absl::Status s = CheckMemory(places_, graphs, file_->mapped(), packed_in_file, warn);
+    packed_.Clear();  // some may have become plain
+    collect();
+    return s;
+  };
   if (!options.pack_cache.empty() && !packed_.empty()) {
+    // Before a device that can't import gets its copy.
+    if (absl::Status s = check_memory(true); !s.ok()) return s;
     const absl::Status s = LoadPackCache(options.pack_cache, *file_, host, &meter, &packed_);
     if (absl::IsCancelled(s)) return s;
     cached = s.ok();
     if (!cached && !absl::IsNotFound(s)) {
-      warn(absl::StrCat("the pack cache ", options.pack_cache, " is not used and will be written ",
-                        "anew: it ", s.message()));
+      keep_cache = !IsFaultOfCache(s);
+      warn(absl::StrCat("pack cache ", options.pack_cache, ": ", s.message(), "; it is not used",
+                        keep_cache ? "" : " and will be written anew"));
     }
   }
-  if (absl::Status s = CheckMemory(places_, graphs, cached, warn); !s.ok()) return s;
   if (!cached) {
-    packed_.Clear();  // some may have become plain
-    collect();
+    if (absl::Status s = check_memory(false); !s.ok()) return s;
   }
-  const bool write = !cached && !options.pack_cache.empty() && !packed_.empty();
+  absl::Status s = packed_.Allocate();
+  if (absl::IsResourceExhausted(s)) {  // nothing of the file has been let go of yet
+    warn(absl::StrCat("there is no memory for packed weights (", s.message(),
+                      "): they stay as in the file, which is slower"));
+    packed_.Clear();
+    for (SegmentGraph& graph : *graphs) ClearLayouts(&graph);
+  } else if (!s.ok()) {
+    return s;
+  }
+  const bool write = !cached && !keep_cache && !options.pack_cache.empty() && !packed_.empty();
   std::vector<WeightTask> tasks = tasks_for(cached);
   meter.Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0));
   meter.Waive(work);
-  absl::Status s = packed_.Allocate();
-  if (s.ok()) s = RunWeightPass(*file_, &tasks, write, host, &meter);
+  s = RunWeightPass(*file_, &tasks, write, host, &meter);
   if (!s.ok()) return s;
   for (const WeightTask& task : tasks) {
     if (task.out_of_range) out_of_range->insert(task.tensor);
@@ -204,6 +227,7 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
       memory.push_back({slot, packed_.Find(place.device.get(), use.info, use.packed->id())->span});
       continue;
     }
+    plain_.insert(use.info);
     const auto where =
         stage.weights->Place(*use.info, use.as_f32, out_of_range.count(use.info) != 0);
     if (!where.ok()) return where.status();
@@ -229,11 +253,12 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
 
 absl::Status Model::LockWeights() const {
   if (packed_.empty()) return file_->Lock();
+  std::vector<absl::Span<const std::byte>> ranges = packed_.Visible();
   for (const gguf::TensorInfo& t : file_->tensors()) {
-    if (packed_.Holds(&t)) continue;
-    if (absl::Status s = gguf::FileMemory::LockRange(t.data, t.bytes); !s.ok()) return s;
+    // One may be both: packed to be multiplied with, plain for rows to be picked from it.
+    if (!packed_.Holds(&t) || plain_.count(&t) != 0) ranges.emplace_back(t.data, t.bytes);
   }
-  return packed_.Lock();
+  return gguf::FileMemory::LockRanges(ranges);
 }
 
 void Model::PrepareInputs(const Batch& batch) {

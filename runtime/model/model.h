@@ -102,7 +102,8 @@ class Model {
   ModelConfig config_;
   SegmentLimits limits_;
   std::vector<SegmentPlace> places_;
-  PackedWeights packed_;  // before the stages, which stand on it
+  PackedWeights packed_;                     // before the stages, which stand on it
+  std::set<const gguf::TensorInfo*> plain_;  // read as the file has them
   std::unique_ptr<RopeTable> rope_;
   std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one
   std::vector<Stage> stages_;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,8 @@ PackEntry EntryOf(const PackedWeight& weight) {
   e.device = KeyOf(*weight.device);
   e.name = std::string(weight.tensor->name);
   e.layout = weight.layout.id();
+  e.type = static_cast<uint64_t>(weight.tensor->type);
+  std::copy(std::begin(weight.tensor->dims), std::end(weight.tensor->dims), std::begin(e.dims));
   e.source_bytes = weight.tensor->bytes;
   e.source_hash = weight.source_hash;
   e.group_rows = weight.layout.group_rows();
@@ -206,8 +209,10 @@ absl::Status WriteData(const PackedWeight& weight, gguf::OutputFile* out, LoadMe
   std::vector<std::byte> staging;
   for (uint64_t at = 0; at < bytes; at += kChunkBytes) {
     const uint64_t n = std::min(kChunkBytes, bytes - at);
-    const std::byte* from = weight.visible + at;
-    if (weight.visible == nullptr) {
+    const std::byte* from = nullptr;
+    if (weight.visible != nullptr) {
+      from = weight.visible + at;
+    } else {
       staging.resize(n);
       if (absl::Status s = weight.buffer.Read(at, staging.data(), n); !s.ok()) return s;
       from = staging.data();
@@ -244,7 +249,14 @@ absl::Status LoadPackCache(const std::string& path, const gguf::File& file,
   // A file that was read into memory is there in full until it is known not to be needed.
   const bool release = !file.mapped();
   if (absl::Status s = VerifyData(*memory, *found, release, host, meter); !s.ok()) return s;
-  return PlaceAll(*found, *std::move(memory), weights);
+  const absl::Status placed = PlaceAll(*found, *std::move(memory), weights);
+  // Whatever a device calls it, the cache is in order.
+  return placed.ok() ? placed : absl::UnavailableError(placed.message());
+}
+
+bool IsFaultOfCache(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsDataLoss(status);
 }
 
 absl::Status WritePackCache(const std::string& path, const gguf::File& file,

@@ -29,13 +29,12 @@ bool PackedWeights::Holds(const gguf::TensorInfo* tensor) const {
                      [&](const PackedWeight& item) { return item.tensor == tensor; });
 }
 
-absl::Status PackedWeights::Lock() const {
+std::vector<absl::Span<const std::byte>> PackedWeights::Visible() const {
+  std::vector<absl::Span<const std::byte>> ranges;
   for (const PackedWeight& item : items_) {
-    if (item.visible == nullptr) continue;
-    const absl::Status s = gguf::FileMemory::LockRange(item.visible, item.layout.packed_bytes());
-    if (!s.ok()) return s;
+    if (item.visible != nullptr) ranges.emplace_back(item.visible, item.layout.packed_bytes());
   }
-  return absl::OkStatus();
+  return ranges;
 }
 
 uint64_t PackedWeights::bytes() const {

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "plugins/handles.h"
 #include "runtime/gguf/file_memory.h"
 #include "runtime/gguf/tensor_info.h"
@@ -50,8 +52,8 @@ class PackedWeights {
 
   // Memory of its own for each weight that has none.
   absl::Status Allocate();
-  // Keeps what the CPU sees of it from being swapped out.
-  absl::Status Lock() const;
+  // What the CPU sees of it.
+  std::vector<absl::Span<const std::byte>> Visible() const;
   // Takes over the memory the spans of some weights lie in: a mapped cache, and its imports.
   void Keep(gguf::FileMemory memory, std::deque<Buffer> imports);
 

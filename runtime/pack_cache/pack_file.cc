@@ -13,7 +13,7 @@ namespace trine {
 namespace {
 
 constexpr std::string_view kMagic = "TRINEPCK";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kByteOrder = 0x01020304;
 constexpr uint64_t kHashAt = 32;  // of the head's own hash
 constexpr uint32_t kMaxFiles = 1 << 16;
@@ -42,8 +42,9 @@ class Writer {
 // The members of an entry that are numbers, in the file's order.
 template <class Entry, class Function>
 void EachNumber(Entry& e, Function f) {
-  for (auto* member : {&e.layout, &e.source_bytes, &e.source_hash, &e.group_rows, &e.group_bytes,
-                       &e.groups, &e.packed_bytes, &e.offset, &e.checksum}) {
+  for (auto* member : {&e.layout, &e.type, &e.dims[0], &e.dims[1], &e.dims[2], &e.dims[3],
+                       &e.source_bytes, &e.source_hash, &e.group_rows, &e.group_bytes, &e.groups,
+                       &e.packed_bytes, &e.offset, &e.checksum}) {
     f(*member);
   }
 }
@@ -58,7 +59,7 @@ void WriteHead(const PackTable& table, uint64_t head_bytes, uint64_t file_bytes,
   w->Number(static_cast<uint32_t>(table.model.size()));
   w->Number(static_cast<uint32_t>(table.entries.size()));
   for (const gguf::FileStamp& s : table.model) {
-    for (const uint64_t n : {s.bytes, s.modified_ns, s.device, s.inode}) w->Number(n);
+    for (const uint64_t n : {s.bytes, s.modified_ns, s.changed_ns, s.device, s.inode}) w->Number(n);
   }
   for (const PackEntry& e : table.entries) {
     w->Text(e.device);
@@ -152,7 +153,7 @@ absl::StatusOr<PackTable> ParsePackHead(const std::byte* data, uint64_t bytes) {
   PackTable table;
   for (uint32_t i = 0; i < n_files; ++i) {
     gguf::FileStamp s;
-    for (uint64_t* n : {&s.bytes, &s.modified_ns, &s.device, &s.inode}) {
+    for (uint64_t* n : {&s.bytes, &s.modified_ns, &s.changed_ns, &s.device, &s.inode}) {
       if (!table_cursor.Read(n)) return table_cursor.Ends("the list of files");
     }
     table.model.push_back(s);

@@ -1,15 +1,16 @@
 // The format of a pack cache: a head with a table of tensors, then their packed bytes.
 //
 //   8 bytes    "TRINEPCK"
-//   u32        version, 1
+//   u32        version, 2
 //   u32        0x01020304, which another byte order reads as another number
 //   u64        bytes of the head: all before the data, without what fills it up
 //   u64        bytes of the file
 //   u64        Hash64 of what follows in the head, its seed the Hash64 (seed 0) of what is before
 //   u32, u32   how many model files, how many tensors
-//   each model file: u64 bytes, u64 modified_ns, u64 device, u64 inode
-//   each tensor: string device, string name (u32 length and bytes), then u64 layout, source_bytes,
-//              source_hash, group_rows, group_bytes, groups, packed_bytes, offset, checksum
+//   each model file: u64 bytes, modified_ns, changed_ns, device, inode
+//   each tensor: string device, string name (u32 length and bytes), then u64 layout, type, four
+//              dims, source_bytes, source_hash, group_rows, group_bytes, groups, packed_bytes,
+//              offset, checksum
 //
 // Numbers are little-endian. Data begins at a multiple of 4096 for each tensor, in the table's
 // order, without overlap.
@@ -32,6 +33,8 @@ struct PackEntry {
   std::string device;  // whose layout it is: plugin, version and architecture
   std::string name;    // of the tensor in the model
   uint64_t layout = 0;
+  uint64_t type = 0;                // of the plain tensor: quant::Type
+  uint64_t dims[4] = {0, 0, 0, 0};  // innermost first
   uint64_t source_bytes = 0;
   uint64_t source_hash = 0;  // HashRows of the plain tensor
   uint64_t group_rows = 0;

@@ -17,6 +17,11 @@ PackEntry Entry(const std::string& name, uint64_t groups) {
   e.device = "cpu 1.0 dotprod";
   e.name = name;
   e.layout = (uint64_t{9} << 32) + 1;
+  e.type = 8;
+  e.dims[0] = 32;
+  e.dims[1] = 4 * groups;
+  e.dims[2] = 2;
+  e.dims[3] = 3;
   e.source_bytes = 400;
   e.source_hash = 0x1234;
   e.group_rows = 4;
@@ -29,7 +34,7 @@ PackEntry Entry(const std::string& name, uint64_t groups) {
 
 PackTable Table() {
   PackTable table;
-  table.model = {{1000, 2, 3, 4}, {5000, 6, 7, 8}};
+  table.model = {{1000, 2, 3, 4, 5}, {5000, 6, 7, 8, 9}};
   table.entries = {Entry("a", 3), Entry("blk.0.b", 100), Entry("c", 1)};
   return table;
 }
@@ -118,8 +123,8 @@ TEST(PackFileTest, NumbersThatDoNotFitAreRefusedUnderARightHash) {
 
 TEST(PackFileTest, AnotherVersionAndAnotherByteOrderAreNamed) {
   std::vector<std::byte> file = File(Table());
-  file[8] = std::byte{2};
-  EXPECT_THAT(std::string(Parse(file).status().message()), HasSubstr("version 2"));
+  file[8] = std::byte{1};
+  EXPECT_THAT(std::string(Parse(file).status().message()), HasSubstr("version 1"));
   file = File(Table());
   std::swap(file[12], file[15]);
   std::swap(file[13], file[14]);

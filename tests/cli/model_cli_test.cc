@@ -79,7 +79,7 @@ TEST_F(ModelCliTest, TheHashIsTheSameHoweverItIsRun) {
   const std::string hash = GenerateJson(base)["logits_hash"];
   for (const char* how :
        {"-t 1", "-t 4", "-b 1", "-ub 7", "-ts cpu:32", "-ts cpu:3,cpu:29", "-np 5", "--no-mmap",
-        "--no-pack", "-dev CPU", "-c 64", "-fa on -sm layer"}) {
+        "--no-pack", "--pack-cache=false", "-dev CPU", "-c 64", "-fa on -sm layer"}) {
     EXPECT_EQ(GenerateJson(base + how)["logits_hash"], hash) << how;
   }
   EXPECT_EQ(GenerateJson(base, "TRINE_CPU_ISA=baseline")["logits_hash"], hash);
@@ -179,6 +179,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -banana", "-banana");
   ExpectRefused("generate -p x -fa perhaps", "flash-attn");
   ExpectRefused("generate -p x -sm row", "split-mode");
+  ExpectRefused("generate -p x --pack-cache=", "--pack-cache= names no folder");
   ExpectRefused("generate -p x -sys hello", "--chat");
   ExpectRefused("perplexity -p 'too short'", "one context takes 512");
   ExpectRefused("perplexity", "there is no text");

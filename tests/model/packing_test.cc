@@ -1,8 +1,10 @@
 // Weights in a device's own layouts: the same bits as plain ones, one copy of them in memory, and a
 // cache that is used when it is whole and made anew when it is not.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -164,6 +166,22 @@ TEST_F(PackingTest, ADeviceThatBreaksTheRulesGetsPlainWeightsAndAWarning) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(PackingTest, WithoutMemoryForPackedOnesWeightsStayPlain) {
+  const std::string model = Make("tiny-llama");
+  const std::string plain = Plain(model);
+  Fixture("full");
+  for (const bool mapped : {true, false}) {
+    EngineOptions options = Options(model);
+    options.use_mmap = mapped;
+    options.pack_cache = true;
+    EXPECT_EQ(Run(options), plain);
+    EXPECT_EQ(packed_, 0u);
+    EXPECT_THAT(warnings_, HasSubstr("it is full"));
+    EXPECT_THAT(warnings_, HasSubstr("stay as in the file"));
+    EXPECT_FALSE(std::filesystem::exists(model + ".trine-pack"));
+  }
+}
+
 TEST_F(PackingTest, ValuesOutOfRangeAreBroughtIntoItOnTheWay) {
   TinyModelSpec spec;
   TinyModel tiny = MakeTinyModel(spec);
@@ -207,6 +225,28 @@ TEST_F(PackingTest, ProgressIsOneWayAndCanBeCancelled) {
     options.progress = [](double) { return false; };
     EXPECT_TRUE(absl::IsCancelled(Engine::Load(options).status()));
   }
+}
+
+TEST_F(PackingTest, ProgressDoesNotGoBackWhenLoadingBeginsAgain) {
+  ModelShape shape = *FindPreset("tiny-llama");
+  shape.layers = 24;  // so many tensors that some are done before the device tires
+  const std::string model = folder_ + "/deep.gguf";
+  ASSERT_TRUE(MakeModel(shape, {}, model).ok());
+  const std::string plain = Plain(model);
+  Fixture("tires");
+  std::vector<double> told;
+  EngineOptions options = Options(model);
+  options.progress = [&](double fraction) {
+    told.push_back(fraction);
+    return true;
+  };
+  EXPECT_EQ(Run(options), plain);
+  EXPECT_EQ(packed_, 0u);
+  EXPECT_THAT(warnings_, HasSubstr("it does not feel like it"));
+  EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+  ASSERT_GE(told.size(), 3u);
+  EXPECT_EQ(told[2], told[1]);  // it had been further
+  EXPECT_EQ(told.back(), 1);
 }
 
 // --- The cache
@@ -294,11 +334,12 @@ TEST_F(PackCacheTest, DamageAnywhereIsNoticedAndMended) {
     Put(bytes);
     EXPECT_TRUE(Writes(Cached())) << why;
     EXPECT_THAT(warnings_, HasSubstr(why));
-    EXPECT_THAT(warnings_, HasSubstr(cache_));
-    EXPECT_EQ(Bytes(), good);
+    EXPECT_THAT(warnings_, HasSubstr(cache_ + ": "));
+    EXPECT_THAT(warnings_, HasSubstr("will be written anew"));
+    EXPECT_TRUE(Bytes() == good) << why;
   };
   std::string bytes = good;
-  bytes[5000] ^= 1;  // the first tensor's data
+  bytes[9000] ^= 1;  // the first tensor's data
   damaged(bytes, "is damaged in");
   bytes = good;
   bytes[100] ^= 1;
@@ -333,11 +374,60 @@ TEST_F(PackCacheTest, AnotherModelOfTheSameNameIsNoticed) {
   EXPECT_THAT(warnings_, HasSubstr("another model, device or version"));
 }
 
+TEST_F(PackCacheTest, AnotherModelWrittenIntoTheFileIsNoticedWhateverItsTime) {
+  ASSERT_TRUE(Writes(Cached()));
+  const std::string other = folder_ + "/other.gguf";
+  MakeModelOptions make;
+  make.seed = 2;
+  ASSERT_TRUE(MakeModel(*FindPreset("tiny-mixtral"), make, other).ok());
+  struct stat before {
+  }, after{};
+  ASSERT_EQ(stat(model_.c_str(), &before), 0);
+  {  // into the same file, which keeps its size and inode
+    std::ifstream in(other, std::ios::binary);
+    std::fstream out(model_, std::ios::binary | std::ios::in | std::ios::out);
+    out << in.rdbuf();
+    ASSERT_TRUE(out.good());
+  }
+  const timespec times[] = {before.st_atim, before.st_mtim};
+  ASSERT_EQ(utimensat(AT_FDCWD, model_.c_str(), times, 0), 0);
+  ASSERT_EQ(stat(model_.c_str(), &after), 0);
+  ASSERT_EQ(after.st_size, before.st_size);
+  ASSERT_EQ(after.st_ino, before.st_ino);
+  ASSERT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  const std::string was = plain_;
+  plain_ = Plain(model_);
+  ASSERT_NE(plain_, was);
+  EXPECT_TRUE(Writes(Cached()));
+  EXPECT_THAT(warnings_, HasSubstr("another model"));
+}
+
 TEST_F(PackCacheTest, AnotherLayoutIsNoticed) {
   ASSERT_TRUE(Writes(Cached()));
   Fixture("same");
   EXPECT_TRUE(Writes(Cached()));
   EXPECT_THAT(warnings_, HasSubstr("another model, device or version"));
+}
+
+TEST_F(PackCacheTest, StaysAsItIsWhenSomethingElseFails) {
+  ASSERT_TRUE(Writes(Cached()));
+  Fixture("no-import,full-once");  // weights are packed after all
+  EXPECT_FALSE(Writes(Cached()));
+  EXPECT_THAT(warnings_, HasSubstr(cache_ + ": "));
+  EXPECT_THAT(warnings_, HasSubstr("it is full; it is not used\n"));
+  Fixture("");
+  EXPECT_FALSE(Writes(Cached()));
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(PackCacheTest, MemoryIsCheckedBeforeItIsRead) {
+  ASSERT_TRUE(Writes(Cached()));
+  Fixture("no-import,free:65536");
+  EngineOptions options = Cached();
+  int told = 0;
+  options.progress = [&](double) { return ++told > 0; };
+  EXPECT_TRUE(absl::IsResourceExhausted(Engine::Load(options).status()));
+  EXPECT_EQ(told, 0);
 }
 
 TEST_F(PackCacheTest, WhereNothingCanBeWrittenItGoesOn) {
@@ -372,6 +462,51 @@ uint64_t StatusBytes(const std::string& key) {
     return std::strtoull(line.c_str() + key.size() + 1, nullptr, 10) << 10;  // it says kB
   }
   return 0;
+}
+
+TEST_F(PackingTest, WhatIsReadPlainTooIsLockedToo) {
+  const std::string model = Make("tiny-qwen2-tied");
+  const auto locked = [&](const char* mode) {
+    Fixture(mode);
+    EngineOptions options = Options(model);
+    options.lock_memory = true;
+    warnings_.clear();
+    const auto engine = MustLoad(options);
+    return StatusBytes("VmLck");
+  };
+  const uint64_t packed_alone = locked("");
+  if (!warnings_.empty()) {  // the system does not allow it: all or nothing
+    EXPECT_EQ(packed_alone, 0u);
+    return;
+  }
+  EXPECT_GT(packed_alone, 0u);
+  EXPECT_GT(locked("no-gather"), packed_alone + 32768);  // the embedding
+}
+
+TEST_F(PackingTest, WhatPackingLetsGoOfCountsAsFree) {
+  const std::string model = Make("tiny-llama");
+  EngineOptions options = Options(model);
+  const auto packs = [&](uint64_t free, bool mapped) {
+    Fixture(("free:" + std::to_string(free)).c_str());
+    options.use_mmap = mapped;
+    warnings_.clear();
+    const auto engine = Engine::Load(options);
+    packed_ = engine.ok() ? (*engine)->model().packed_bytes() : 0;
+    return packed_ != 0;
+  };
+  uint64_t less = 1, enough = 1 << 30;  // of a mapped file
+  ASSERT_TRUE(packs(enough, true));
+  const uint64_t packed = packed_;
+  while (enough - less > 4096) {
+    const uint64_t middle = (less + enough) / 2;
+    (packs(middle, true) ? enough : less) = middle;
+  }
+  const uint64_t scarce = enough - packed / 2;
+  EXPECT_FALSE(packs(scarce, true));
+  EXPECT_THAT(warnings_, HasSubstr("stay as in the file"));
+  EXPECT_TRUE(packs(scarce, false));
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_FALSE(packs((enough - packed) / 2, false));  // not even with that
 }
 
 TEST_F(PackingTest, ThePeakIsNearOneCopy) {

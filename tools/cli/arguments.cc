@@ -28,6 +28,9 @@ std::string WriteOut(const std::string& argument) {
   return argument;
 }
 
+// The parser takes it for the option without a value: a variable that is empty would go unnoticed.
+constexpr char kNoFolder[] = "--pack-cache=";
+
 // -xyz, with or without =value.
 bool HasSeveralLetters(const std::string& argument) {
   if (argument.size() < 3 || argument[0] != '-') return false;
@@ -42,6 +45,9 @@ absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     verbatim = verbatim || argument == "--";
+    if (!verbatim && argument == kNoFolder) {
+      return absl::InvalidArgumentError("--pack-cache= names no folder");
+    }
     arguments.push_back(verbatim ? argument : WriteOut(argument));
     if (!verbatim && HasSeveralLetters(arguments.back())) {
       return absl::InvalidArgumentError(absl::StrCat("unknown option ", argument));

@@ -11,7 +11,7 @@ namespace trine {
 
 // argv[1..] with -ngl, -ub, -ctk and their like written out (--gpu-layers, ...), also as -ub=64;
 // what follows "--" is left alone. INVALID_ARGUMENT for one that is not known: the parser would
-// take its letters for options of their own.
+// take its letters for options of their own. The same for "--pack-cache=".
 absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv);
 
 // Those that stand for an option: {"-ub"} for "--ubatch-size".

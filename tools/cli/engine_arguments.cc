@@ -15,6 +15,7 @@ namespace trine {
 namespace {
 
 constexpr char kBesideModel[] = "true";  // what a flag without a value has
+constexpr char kNoCache[] = "false";     // what turns any flag off
 
 void Warn(uint32_t level, const std::string& message) {
   if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
@@ -80,7 +81,8 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command
       ->add_flag("--pack-cache", a->pack_cache,
                  "Keep packed weights in a file between runs, MODEL.trine-pack beside the model; "
-                 "--pack-cache=DIR: in that folder")
+                 "--pack-cache=DIR: in that folder; "
+                 "--pack-cache=false: not at all")
       ->option_text("[=DIR]");
   command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
 }
@@ -106,7 +108,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
   options.pack = !a.no_pack;
-  options.pack_cache = !a.pack_cache.empty();
+  options.pack_cache = !a.pack_cache.empty() && a.pack_cache != kNoCache;
   if (a.pack_cache != kBesideModel) options.pack_cache_folder = a.pack_cache;
   options.plugins.search.explicit_paths = a.plugins;
   options.log = Warn;

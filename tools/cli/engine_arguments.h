@@ -31,7 +31,7 @@ struct EngineArguments {
   bool mlock = false;
   bool no_mmap = false;
   bool no_pack = false;
-  std::string pack_cache;  // "": none; "true": beside the model; else a folder
+  std::string pack_cache;  // "" or "false": none; "true": beside the model; else a folder
   bool list_devices = false;
 };
 

@@ -6,15 +6,20 @@
 //   no-gather    rows can't be picked from a packed table
 //   hidden       the host does not see buffers
 //   no-import    nor can it lend memory
+//   full         there is no memory for weights
+//   full-once    nor is there when it is asked for first
 //   fails        layout_convert fails
+//   tires        layout_convert fails after a while
 //   lies         group_bytes that do not fit in packed_bytes
 //   refuses      op_query refuses what layout_list lists
 //   none         no layouts
+//   free:N       N bytes of memory are free
 //
 // Device 0 is the CPU; device 1 the same again as another tier, for splits.
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -125,6 +130,9 @@ trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_inf
   if (s != TRINE_OK) return s;
   if (index == 1) info.tier = TRINE_TIER_OTHER;
   if (Says("no-import")) info.import_alignment = 0;
+  const char* words = std::getenv("TRINE_FIXTURE_PACKING");
+  const char* free = words != nullptr ? std::strstr(words, "free:") : nullptr;
+  if (free != nullptr) info.memory_free = std::strtoull(free + 5, nullptr, 10);
   sdk::WriteOut(out, info);
   return TRINE_OK;
 }
@@ -238,13 +246,31 @@ trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor
   return TRINE_OK;
 }
 
+// Of "tires", since the plugin was loaded.
+std::atomic<int> conversions;
+constexpr int kTiredAfter = 110;
+
 trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in, trine_error* err) {
   const trine_layout_convert_args args = sdk::ReadIn(in);
-  if (Says("fails")) return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "it does not feel like it");
+  if (Says("fails") || (Says("tires") && conversions++ >= kTiredAfter)) {
+    return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "it does not feel like it");
+  }
   Convert(*args.tensor, args.layout, args.row_begin, args.row_end,
           args.direction == TRINE_LAYOUT_PACK, static_cast<const std::byte*>(args.src),
           static_cast<std::byte*>(args.dst));
   return TRINE_OK;
+}
+
+// Of weights, since the plugin was loaded.
+std::atomic<int> allocations;
+
+trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* in, trine_buffer** out,
+                         trine_error* err) {
+  const bool weights = sdk::ReadIn(in).memory == TRINE_MEMORY_WEIGHTS;
+  if (weights && (Says("full") || (Says("full-once") && allocations++ == 0))) {
+    return sdk::Fail(err, TRINE_RESOURCE_EXHAUSTED, "it is full");
+  }
+  return Cpu().buffer_alloc(device, in, out, err);
 }
 
 trine_plugin Table() {
@@ -256,6 +282,7 @@ trine_plugin Table() {
   t.device_open = [](trine_backend* backend, uint32_t index, trine_device** out, trine_error* err) {
     return Cpu().device_open(backend, index > 1 ? index : 0, out, err);
   };
+  t.buffer_alloc = BufferAlloc;
   t.op_query = OpQuery;
   t.plan_query = PlanQuery;
   t.plan_create = PlanCreate;
@@ -281,5 +308,7 @@ extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
   static trine_plugin table;
   if (host_abi_version >> 16 != TRINE_ABI_MAJOR) return nullptr;
   table = Table();
+  conversions = 0;
+  allocations = 0;
   return &table;
 }
