@@ -112,8 +112,8 @@ TRINE_INLINE void AddTerms(const uint8_t* chunk, int blocks, const PackedColumn<
   }
 }
 
-// Weights are asked for so far ahead of their use: on a Xeon a tenth faster than without, and than at
-// most other distances. (On Neoverse N1, four kilobytes ahead, it was a quarter slower.)
+// Weights are asked for so far ahead of their use: on a Xeon a tenth faster than without, and than
+// at most other distances. (On Neoverse N1, four kilobytes ahead, it was a quarter slower.)
 #if defined(__x86_64__)
 constexpr int kPrefetchBytes = 1024;
 #else
