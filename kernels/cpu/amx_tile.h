@@ -109,7 +109,7 @@ TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const Activation
       const SliceFloats last = Convert<float>(Load<kTileRows>(sums[1][c]));
       scaled += last * Load<kTileRows>(tile.scale[1][j][t]);
     }
-    acc[c] += TileTerms<kTraits>(tile, j, t, 0, x[t * kAmxColumns + c], scaled);
+    acc[c] += TileTerms<kTraits>(tile, j, t, 0, FactorsOf(x[t * kAmxColumns + c], j), scaled);
   }
 }
 
@@ -119,17 +119,17 @@ TRINE_INLINE void AddBlock(const ChunkTile& tile, int j, int t, const Activation
 // A product takes long to come out of the tiles, so those of the next class are under way while the
 // ones of this class are scaled and added.
 template <FormatTraits kTraits>
-void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* x, TileSums* sums) {
+void MultiplyAmxGroup(const ChunkTile& tile, int blocks, const ActivationChunk* x, TileSums* sums) {
   alignas(64) ClassSums<kTraits> products[2];
-  MultiplyClass<kTraits>(tile, 0, count, x, products[0]);
+  MultiplyClass<kTraits>(tile, 0, BlocksOfClass(blocks, 0), x, products[0]);
   for (int j = 0; j < kTileClasses; ++j) {
     if (j + 1 < kTileClasses) {
-      MultiplyClass<kTraits>(tile, j + 1, count, x, products[(j + 1) % 2]);
+      MultiplyClass<kTraits>(tile, j + 1, BlocksOfClass(blocks, j + 1), x, products[(j + 1) % 2]);
     }
     SliceFloats acc[kAmxColumns];
 #pragma GCC unroll 16
     for (int c = 0; c < kAmxColumns; ++c) acc[c] = Load<kTileRows>(sums[c].s[j]);
-    for (int t = 0; t < count; ++t) {
+    for (int t = 0; t < BlocksOfClass(blocks, j); ++t) {
       AddBlock<kTraits>(tile, j, t, x, products[j % 2][t], acc);
     }
 #pragma GCC unroll 16
@@ -138,13 +138,13 @@ void MultiplyAmxGroup(const ChunkTile& tile, int count, const ActivationChunk* x
 }
 
 template <FormatTraits kTraits>
-void MultiplyByAmx(const ChunkTile& tile, int count, const ActivationChunk* const* x,
+void MultiplyByAmx(const ChunkTile& tile, int blocks, const ActivationChunk* const* x,
                    const Columns& columns, TileSums* sums) {
   constexpr int kValues = kTraits.scales == Scales::kHalf ? 16 : 32;
   ConfigureTiles(kAmxColumns, kValues);
   for (int c = 0; c < columns.count; c += kAmxColumns) {
     if (columns.count - c < kAmxColumns) ConfigureTiles(columns.count - c, kValues);
-    MultiplyAmxGroup<kTraits>(tile, count, x[c], sums + c);
+    MultiplyAmxGroup<kTraits>(tile, blocks, x[c], sums + c);
   }
   _tile_release();
 }

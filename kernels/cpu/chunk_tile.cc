@@ -36,103 +36,167 @@ struct TileStarts {
   }
 };
 
-// Half h of a slice of a block of the tile by the same half of the columns' blocks.
-template <bool kSigned, int kColumns>
+// Slices whose sums are in registers at a time: two keep the multipliers busy where one leaves them
+// waiting for its own sums. AArch64 has the registers for it, for formats that need few.
+constexpr int SlicesAtOnce(FormatTraits traits) {
+#if defined(__aarch64__)
+  return traits.scales == Scales::kNone && traits.minimums == Minimums::kNone ? kSlices : 1;
+#else
+  (void)traits;
+  return 1;
+#endif
+}
+
+// By column and slice.
+template <typename T, int kColumns, int kSteps>
+using GroupOf = T[kColumns][kSteps];
+
+// Half h of some slices of a block of the tile by the same half of the columns' blocks.
+template <bool kSigned, int kColumns, int kSteps>
 TRINE_INLINE void DotHalves(const uint8_t (&q)[8][4 * kTileRows], int row, int h,
-                            const int8_t* const* a, SliceInts* dots) {
-  SliceBytes w[4];
-  for (int i = 0; i < 4; ++i) w[i] = Load<4 * kSliceRows>(&q[4 * h + i][4 * row]);
-  for (int c = 0; c < kColumns; ++c) Dot16<kSigned>(w, a[c] + 16 * h, &dots[c]);
+                            const int8_t* const* a, GroupOf<SliceInts, kColumns, kSteps>& dots) {
+  SliceBytes w[kSteps][4];
+  for (int s = 0; s < kSteps; ++s) {
+    for (int i = 0; i < 4; ++i) {
+      w[s][i] = Load<4 * kSliceRows>(&q[4 * h + i][4 * (row + s * kSliceRows)]);
+    }
+  }
+  for (int c = 0; c < kColumns; ++c) {
+    for (int s = 0; s < kSteps; ++s) Dot16<kSigned>(w[s], a[c] + 16 * h, &dots[c][s]);
+  }
 }
 
 // I of docs/numerics.md, of block (j, t) for each column.
-template <FormatTraits kTraits, int kColumns>
+template <FormatTraits kTraits, int kColumns, int kSteps>
 TRINE_INLINE void TileDots(const ChunkTile& tile, int j, int t, int row, const auto* starts,
-                           const ActivationChunk* const* x, int64_t step, SliceFloats* scaled) {
+                           const ActivationChunk* const* x, int64_t step,
+                           GroupOf<SliceFloats, kColumns, kSteps>& scaled) {
   constexpr bool kSigned = kTraits.is_signed;
-  const auto start = [&](int c, int h) {
-    return Splat<kSliceRows>(kDotBytes == TileBytesAre::kWeights ? kSumBits
-                                                                 : starts[c].value[h][t][j]);
+  GroupOf<SliceInts, kColumns, kSteps> dots;
+  const auto start = [&](int h) {
+    for (int c = 0; c < kColumns; ++c) {
+      for (int s = 0; s < kSteps; ++s) {
+        dots[c][s] = Splat<kSliceRows>(
+            kDotBytes == TileBytesAre::kWeights ? kSumBits : starts[c].value[h][t][j]);
+      }
+    }
+  };
+  const auto scale = [&](int h, int s) {
+    return Load<kSliceRows>(&tile.scale[h][j][t][row + s * kSliceRows]);
   };
   const int8_t* a[kColumns];
-  SliceInts dots[kColumns];
-  for (int c = 0; c < kColumns; ++c) {
-    a[c] = x[c][t * step].q + quant::kGroupValues * j;
-    dots[c] = start(c, 0);
-  }
-  DotHalves<kSigned, kColumns>(tile.q[j][t], row, 0, a, dots);
+  for (int c = 0; c < kColumns; ++c) a[c] = x[c][t * step].q + quant::kGroupValues * j;
+  start(0);
+  DotHalves<kSigned, kColumns, kSteps>(tile.q[j][t], row, 0, a, dots);
   if constexpr (kTraits.scales == Scales::kHalf) {
-    const SliceFloats first = Load<kSliceRows>(&tile.scale[0][j][t][row]);
-    for (int c = 0; c < kColumns; ++c) {
-      scaled[c] = SumsToFloats(dots[c]) * first;
-      dots[c] = start(c, 1);
+    for (int s = 0; s < kSteps; ++s) {
+      const SliceFloats first = scale(0, s);
+      for (int c = 0; c < kColumns; ++c) scaled[c][s] = SumsToFloats(dots[c][s]) * first;
     }
-    DotHalves<kSigned, kColumns>(tile.q[j][t], row, 1, a, dots);
-    const SliceFloats last = Load<kSliceRows>(&tile.scale[1][j][t][row]);
-    for (int c = 0; c < kColumns; ++c) scaled[c] += SumsToFloats(dots[c]) * last;
+    start(1);
+    DotHalves<kSigned, kColumns, kSteps>(tile.q[j][t], row, 1, a, dots);
+    for (int s = 0; s < kSteps; ++s) {
+      const SliceFloats last = scale(1, s);
+      for (int c = 0; c < kColumns; ++c) scaled[c][s] += SumsToFloats(dots[c][s]) * last;
+    }
   } else {
-    DotHalves<kSigned, kColumns>(tile.q[j][t], row, 1, a, dots);
-    for (int c = 0; c < kColumns; ++c) {
-      scaled[c] = SumsToFloats(dots[c]);
-      if constexpr (kTraits.scales == Scales::kBlock) {
-        scaled[c] = scaled[c] * Load<kSliceRows>(&tile.scale[0][j][t][row]);
+    DotHalves<kSigned, kColumns, kSteps>(tile.q[j][t], row, 1, a, dots);
+    for (int s = 0; s < kSteps; ++s) {
+      for (int c = 0; c < kColumns; ++c) {
+        scaled[c][s] = SumsToFloats(dots[c][s]);
+        if constexpr (kTraits.scales == Scales::kBlock) scaled[c][s] = scaled[c][s] * scale(0, s);
       }
     }
   }
 }
 
+// The terms of block (j, t), added to the columns' sums.
+template <FormatTraits kTraits, int kColumns, int kSteps, int kColumn = 0>
+TRINE_INLINE void AddTileTerms(const ChunkTile& tile, int j, int t, int row, const auto& block,
+                               const GroupOf<SliceFloats, kColumns, kSteps>& scaled,
+                               GroupOf<SliceFloats, kColumns, kSteps>& acc) {
+  if constexpr (kColumn < kColumns) {
+    const ColumnFactors x = GroupFactors<kTraits, kColumns>::template Of<kColumn>(block);
+    for (int s = 0; s < kSteps; ++s) {
+      acc[kColumn][s] +=
+          TileTerms<kTraits>(tile, j, t, row + s * kSliceRows, x, scaled[kColumn][s]);
+    }
+    AddTileTerms<kTraits, kColumns, kSteps, kColumn + 1>(tile, j, t, row, block, scaled, acc);
+  }
+}
+
+// Of the orders that GCC puts these instructions in, the one for this core needs no spills.
+#if defined(__aarch64__) && !defined(__clang__)
+#define TRINE_TILE_TUNING [[gnu::target("tune=neoverse-n1"), gnu::noinline]]
+#else
+#define TRINE_TILE_TUNING
+#endif
+
 template <FormatTraits kTraits, int kColumns>
-void MultiplyGroup(const ChunkTile& tile, int count, int offset, const ActivationChunk* const* x,
-                   int64_t step, TileSums* sums) {
+TRINE_TILE_TUNING void MultiplyGroup(const ChunkTile& tile, int blocks, int offset,
+                                     const ActivationChunk* const* x, int64_t step,
+                                     TileSums* sums) {
   constexpr int kHalves = kTraits.scales == Scales::kHalf ? 2 : 1;
+  constexpr int kSteps = SlicesAtOnce(kTraits);
   TileStarts<kHalves> starts[kColumns];
   if constexpr (kDotBytes == TileBytesAre::kStored) {
     for (int c = 0; c < kColumns; ++c) {
-      TileStarts<kHalves>::Set(x[c], step, count, offset, &starts[c]);
+      TileStarts<kHalves>::Set(x[c], step, BlocksOfClass(blocks, 0), offset, &starts[c]);
     }
   }
+  using Factors = GroupFactors<kTraits, kColumns>;
+  Factors factors;
+  Factors::Set(x, step, BlocksOfClass(blocks, 0), &factors);
   for (int j = 0; j < kTileClasses; ++j) {
-    for (int row = 0; row < kTileRows; row += kSliceRows) {
-      SliceFloats acc[kColumns];
-      for (int c = 0; c < kColumns; ++c) acc[c] = Load<kSliceRows>(&sums[c].s[j][row]);
-      for (int t = 0; t < count; ++t) {
-        SliceFloats scaled[kColumns];
-        TileDots<kTraits, kColumns>(tile, j, t, row, starts, x, step, scaled);
-        for (int c = 0; c < kColumns; ++c) {
-          acc[c] += TileTerms<kTraits>(tile, j, t, row, x[c][t * step], scaled[c]);
+    const int count = BlocksOfClass(blocks, j);
+    for (int row = 0; row < kTileRows; row += kSteps * kSliceRows) {
+      GroupOf<SliceFloats, kColumns, kSteps> acc;
+      for (int c = 0; c < kColumns; ++c) {
+        for (int s = 0; s < kSteps; ++s) {
+          acc[c][s] = Load<kSliceRows>(&sums[c].s[j][row + s * kSliceRows]);
         }
       }
-      for (int c = 0; c < kColumns; ++c) Store(acc[c], &sums[c].s[j][row]);
+      for (int t = 0; t < count; ++t) {
+        GroupOf<SliceFloats, kColumns, kSteps> scaled;
+        TileDots<kTraits, kColumns, kSteps>(tile, j, t, row, starts, x, step, scaled);
+        AddTileTerms<kTraits, kColumns, kSteps>(tile, j, t, row, Factors::At(factors, j, t), scaled,
+                                                acc);
+      }
+      for (int c = 0; c < kColumns; ++c) {
+        for (int s = 0; s < kSteps; ++s) {
+          Store(acc[c][s], &sums[c].s[j][row + s * kSliceRows]);
+        }
+      }
     }
   }
 }
 
 template <FormatTraits kTraits>
-void MultiplyColumns(const ChunkTile& tile, int offset, TileBytesAre bytes, int count,
+void MultiplyColumns(const ChunkTile& tile, int offset, TileBytesAre bytes, int blocks,
                      int64_t first_chunk, const Columns& columns, TileSums* sums) {
   const int64_t step = columns.step;
   const ActivationChunk* x[kPaddedColumns];
   for (int c = 0; c < columns.count; ++c) x[c] = columns.chunks[c] + first_chunk * step;
 #if defined(__AMX_INT8__)
-  if (bytes != kDotBytes) return MultiplyByAmx<kTraits>(tile, count, x, columns, sums);
+  if (bytes != kDotBytes) return MultiplyByAmx<kTraits>(tile, blocks, x, columns, sums);
 #else
   (void)bytes;
 #endif
   int c = 0;
   for (; c + kGroupColumns <= columns.count; c += kGroupColumns) {
-    MultiplyGroup<kTraits, kGroupColumns>(tile, count, offset, x + c, step, sums + c);
+    MultiplyGroup<kTraits, kGroupColumns>(tile, blocks, offset, x + c, step, sums + c);
   }
   if constexpr (kGroupColumns > 4) {
     if (c + 4 <= columns.count) {
-      MultiplyGroup<kTraits, 4>(tile, count, offset, x + c, step, sums + c);
+      MultiplyGroup<kTraits, 4>(tile, blocks, offset, x + c, step, sums + c);
       c += 4;
     }
   }
   if (c + 2 <= columns.count) {
-    MultiplyGroup<kTraits, 2>(tile, count, offset, x + c, step, sums + c);
+    MultiplyGroup<kTraits, 2>(tile, blocks, offset, x + c, step, sums + c);
     c += 2;
   }
-  if (c < columns.count) MultiplyGroup<kTraits, 1>(tile, count, offset, x + c, step, sums + c);
+  if (c < columns.count) MultiplyGroup<kTraits, 1>(tile, blocks, offset, x + c, step, sums + c);
 }
 
 TRINE_INLINE TileFloats JoinClasses(const TileSums& sums) {
@@ -156,11 +220,11 @@ TileBytesAre WantedBytes(const Columns& columns) {
 }
 
 // The formats' offsets come as a number, so that formats alike in the rest share the code.
-void MultiplyTile(const ChunkTile& tile, FormatTraits traits, TileBytesAre bytes, int count,
+void MultiplyTile(const ChunkTile& tile, FormatTraits traits, TileBytesAre bytes, int blocks,
                   int64_t first_chunk, const Columns& columns, TileSums* sums) {
   const int offset = bytes == TileBytesAre::kWeights ? 0 : OffsetOf(traits);
   const auto as = [&]<Type kType>() {
-    MultiplyColumns<WithoutOffset(Format<kType>::kTraits)>(tile, offset, bytes, count, first_chunk,
+    MultiplyColumns<WithoutOffset(Format<kType>::kTraits)>(tile, offset, bytes, blocks, first_chunk,
                                                            columns, sums);
   };
   switch (traits.scales) {

@@ -18,6 +18,7 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 constexpr int kTileClasses = 8;
 // A tile and the activations it meets stay in a first-level cache: 16 KB of weights either way.
 constexpr int kTileChunks = kTileRows == 16 ? 4 : 8;
+constexpr int kTileBlocks = kTileChunks * quant::kSuperGroups;
 
 // From here on filling a tile pays.
 constexpr int kTileMinColumns = 4;
@@ -56,9 +57,14 @@ constexpr int kPaddedColumns = (kMaxColumns + 15) / 16 * 16;
 // What MultiplyTile wants a tile's bytes to be for these columns.
 TileBytesAre WantedBytes(const Columns& columns);
 
-// The first `count` chunks of a tile by the columns' chunks from `first_chunk` on, added to their
-// sums. `traits` are the format's, `bytes` as WantedBytes said.
-void MultiplyTile(const ChunkTile& tile, FormatTraits traits, TileBytesAre bytes, int count,
+// How many of a tile's first `blocks` blocks are of class j.
+constexpr int BlocksOfClass(int blocks, int j) {
+  return (blocks - j + kTileClasses - 1) / kTileClasses;
+}
+
+// The first `blocks` blocks of a tile by the columns' blocks from chunk `first_chunk` on, added to
+// their sums. `traits` are the format's, `bytes` as WantedBytes said.
+void MultiplyTile(const ChunkTile& tile, FormatTraits traits, TileBytesAre bytes, int blocks,
                   int64_t first_chunk, const Columns& columns, TileSums* sums);
 
 // Canon and bias, of those of the tile's rows, the first of which is `first`, that are wanted.

@@ -33,16 +33,15 @@ void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows
   }
 }
 
-// Chunks [first, first + count) of a group. Missing blocks of the last one are zeros.
+// The first `count` blocks of a group's chunks from `first` on.
 template <Type kType>
-void FillTile(const uint8_t* group, int64_t k, TileBytesAre bytes, int64_t first, int count,
-              ChunkTile* tile) {
+void FillTile(const uint8_t* group, TileBytesAre bytes, int64_t first, int count, ChunkTile* tile) {
   using P = Packed<kType>;
   constexpr FormatTraits kTraits = P::kTraits;
   const SliceBytes offset = SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
-  for (int t = 0; t < count; ++t) {
-    const int64_t left = k / quant::kGroupValues - (first + t) * quant::kSuperGroups;
-    const int blocks = static_cast<int>(left < quant::kSuperGroups ? left : quant::kSuperGroups);
+  for (int t = 0; t < BlocksOfClass(count, 0); ++t) {
+    const int left = count - t * quant::kSuperGroups;
+    const int blocks = left < quant::kSuperGroups ? left : quant::kSuperGroups;
     const uint8_t* chunk = group + (first + t) * P::ChunkBytes(quant::kSuperGroups);
     for (int j = 0; j < blocks; ++j) {
       const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
@@ -59,28 +58,22 @@ void FillTile(const uint8_t* group, int64_t k, TileBytesAre bytes, int64_t first
         if constexpr (P::kHasMins) Store(s.min, &tile->min[0][j][t][row]);
       }
     }
-    // Zeros by the zeros that fill up the activations: terms of +0 or -0.
-    for (int j = blocks; j < kTileClasses; ++j) {
-      __builtin_memset(tile->q[j][t], 0, sizeof(tile->q[j][t]));
-      Store(Splat<kTileRows>(0.0f), tile->d[j][t]);
-      Store(Splat<kTileRows>(0.0f), tile->dmin[j][t]);
-    }
   }
 }
 
 template <Type kType>
 void DotManyColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   const TileBytesAre bytes = WantedBytes(columns);
-  const int64_t chunks = ActivationChunks(weights.k);
+  const int64_t blocks = weights.k / quant::kGroupValues;
   ChunkTile tile;
   TileSums sums[kPaddedColumns];
   for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
     const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
     __builtin_memset(sums, 0, sizeof(sums));
-    for (int64_t chunk = 0; chunk < chunks; chunk += kTileChunks) {
-      const int64_t left = chunks - chunk;
-      const int n = static_cast<int>(left < kTileChunks ? left : kTileChunks);
-      FillTile<kType>(group, weights.k, bytes, chunk, n, &tile);
+    for (int64_t block = 0; block < blocks; block += kTileBlocks) {
+      const int64_t left = blocks - block, chunk = block / quant::kSuperGroups;
+      const int n = static_cast<int>(left < kTileBlocks ? left : kTileBlocks);
+      FillTile<kType>(group, bytes, chunk, n, &tile);
       MultiplyTile(tile, Packed<kType>::kTraits, bytes, n, chunk, columns, sums);
     }
     FinishTile(sums, weights, g * kTileRows, rows, columns);

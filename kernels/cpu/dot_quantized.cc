@@ -97,11 +97,11 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
   ChunkTile tile;
   TileSums sums[kPaddedColumns];
   __builtin_memset(sums, 0, sizeof(sums));
-  const int64_t chunks = ActivationChunks(weights.k);
-  for (int64_t chunk = 0; chunk < chunks; chunk += kTileChunks) {
-    const int64_t left = chunks - chunk;
-    const int n = static_cast<int>(left < kTileChunks ? left : kTileChunks);
-    FillTile<kType>(rows, weights.k, bytes, chunk, n, &tile);
+  const int64_t blocks = weights.k / quant::kGroupValues;
+  for (int64_t block = 0; block < blocks; block += kTileBlocks) {
+    const int64_t left = blocks - block, chunk = block / quant::kSuperGroups;
+    const int n = static_cast<int>(left < kTileBlocks ? left : kTileBlocks);
+    FillTile<kType>(rows, weights.k, bytes, chunk, BlocksOfClass(n, 0), &tile);
     MultiplyTile(tile, Format<kType>::kTraits, bytes, n, chunk, columns, sums);
   }
   FinishTile(sums, weights, first, {first, first + count}, columns);

@@ -5,35 +5,142 @@
 
 #include "kernels/cpu/activations.h"
 #include "kernels/cpu/chunk_tile.h"
+#include "kernels/cpu/transpose.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
+// What a column brings to the terms of a block, in every lane: its scale, the sum of its values,
+// those of their halves. A format takes what it needs; the rest is never computed.
+struct ColumnFactors {
+  SliceFloats d, sum, half_sum[2];
+};
+
+// Of block j of a column's chunk.
+TRINE_INLINE ColumnFactors FactorsOf(const ActivationChunk& x, int j) {
+  const auto sum = [](int32_t value) { return Splat<kSliceRows>(static_cast<float>(value)); };
+  return {Splat<kSliceRows>(x.d[j]), sum(x.sum[j]), {sum(x.half_sum[0][j]), sum(x.half_sum[1][j])}};
+}
+
+// The factors of a group of columns, for all blocks of a tile.
+template <FormatTraits kTraits, int kColumns>
+class GroupFactors {
+ public:
+#if defined(__aarch64__)
+  // Multiplying by a lane costs no more than multiplying by a vector, so that one load brings a
+  // factor of four columns where splats would take the place of four multiplications.
+  static constexpr int kLaneColumns = 4;
+  static_assert(kColumns <= kLaneColumns);
+
+  TRINE_INLINE void Set(const ActivationChunk* const* x, int64_t step, int chunks,
+                        GroupFactors* factors) {
+    for (int t = 0; t < chunks; ++t) {
+      const auto column = [&](int c) -> const ActivationChunk& {
+        return x[c < kColumns ? c : 0][t * step];
+      };
+      SetLanes([&](int c) { return Load<8>(column(c).d); }, factors->d_[t]);
+      if constexpr (kTraits.minimums == Minimums::kHalf) {
+        for (int h = 0; h < 2; ++h) {
+          SetLanes([&](int c) { return Convert<float>(Load<8>(column(c).half_sum[h])); },
+                   factors->sum_[h][t]);
+        }
+      } else if constexpr (kTraits.minimums != Minimums::kNone) {
+        SetLanes([&](int c) { return Convert<float>(Load<8>(column(c).sum)); },
+                 factors->sum_[0][t]);
+      }
+    }
+  }
+
+  // Of block (j, t): a lane per column.
+  struct Lanes {
+    float32x4_t d, sum[2];
+  };
+  TRINE_INLINE Lanes At(const GroupFactors& factors, int j, int t) {
+    Lanes lanes;
+    lanes.d = vld1q_f32(factors.d_[t][j]);
+    for (int h = 0; h < kSums; ++h) lanes.sum[h] = vld1q_f32(factors.sum_[h][t][j]);
+    return lanes;
+  }
+  template <int kColumn>
+  TRINE_INLINE ColumnFactors Of(const Lanes& lanes) {
+    const auto splat = [](float32x4_t x) __attribute__((always_inline))->SliceFloats {
+      return {vdupq_laneq_f32(x, kColumn)};
+    };
+    ColumnFactors factors;
+    factors.d = splat(lanes.d);
+    if constexpr (kTraits.minimums == Minimums::kHalf) {
+      for (int h = 0; h < 2; ++h) factors.half_sum[h] = splat(lanes.sum[h]);
+    } else if constexpr (kTraits.minimums != Minimums::kNone) {
+      factors.sum = splat(lanes.sum[0]);
+    }
+    return factors;
+  }
+
+ private:
+  static constexpr int kSums = kTraits.minimums == Minimums::kHalf   ? 2
+                               : kTraits.minimums == Minimums::kNone ? 0
+                                                                     : 1;
+  using ByClass = float[kTileClasses][kLaneColumns];
+
+  TRINE_INLINE void SetLanes(const auto& classes_of, ByClass& lanes) {
+    const F32x8 x[kLaneColumns] = {classes_of(0), classes_of(1), classes_of(2), classes_of(3)};
+    const Square4<float> low = Transposed(Low(x[0]), Low(x[1]), Low(x[2]), Low(x[3]));
+    const Square4<float> high = Transposed(High(x[0]), High(x[1]), High(x[2]), High(x[3]));
+    for (int j = 0; j < 4; ++j) {
+      Store(low.row[j], lanes[j]);
+      Store(high.row[j], lanes[4 + j]);
+    }
+  }
+
+  ByClass d_[kTileChunks], sum_[kSums == 0 ? 1 : kSums][kTileChunks];
+#else
+  // A splat is part of the multiplication that reads it from memory.
+  TRINE_INLINE void Set(const ActivationChunk* const* x, int64_t step, int, GroupFactors* factors) {
+    factors->x_ = x;
+    factors->step_ = step;
+  }
+  struct Block {
+    const ActivationChunk* const* x;
+    int64_t offset;
+    int j;
+  };
+  TRINE_INLINE Block At(const GroupFactors& factors, int j, int t) {
+    return {factors.x_, t * factors.step_, j};
+  }
+  template <int kColumn>
+  TRINE_INLINE ColumnFactors Of(const Block& block) {
+    return FactorsOf(block.x[kColumn][block.offset], block.j);
+  }
+
+ private:
+  const ActivationChunk* const* x_;
+  int64_t step_;
+#endif
+};
+
 // M of docs/numerics.md, as a float, of block (j, t), for the slice that begins at `row`.
 template <FormatTraits kTraits>
 TRINE_INLINE SliceFloats TileMinimums(const ChunkTile& tile, int j, int t, int row,
-                                      const ActivationChunk& x) {
-  const auto sum = [](int32_t value) { return Splat<kSliceRows>(static_cast<float>(value)); };
+                                      const ColumnFactors& x) {
   if constexpr (kTraits.minimums == Minimums::kHalf) {
-    return Load<kSliceRows>(&tile.min[0][j][t][row]) * sum(x.half_sum[0][j]) +
-           Load<kSliceRows>(&tile.min[1][j][t][row]) * sum(x.half_sum[1][j]);
+    return Load<kSliceRows>(&tile.min[0][j][t][row]) * x.half_sum[0] +
+           Load<kSliceRows>(&tile.min[1][j][t][row]) * x.half_sum[1];
   } else if constexpr (kTraits.minimums == Minimums::kBlock) {
-    return Load<kSliceRows>(&tile.min[0][j][t][row]) * sum(x.sum[j]);
+    return Load<kSliceRows>(&tile.min[0][j][t][row]) * x.sum;
   } else {
-    return sum(-x.sum[j]);
+    return Splat<kSliceRows>(0.0f) - x.sum;
   }
 }
 
 // `scaled`: I, as a float.
 template <FormatTraits kTraits>
 TRINE_INLINE SliceFloats TileTerms(const ChunkTile& tile, int j, int t, int row,
-                                   const ActivationChunk& x, SliceFloats scaled) {
-  const SliceFloats d_a = Splat<kSliceRows>(x.d[j]);
-  const SliceFloats terms = (Load<kSliceRows>(&tile.d[j][t][row]) * d_a) * scaled;
+                                   const ColumnFactors& x, SliceFloats scaled) {
+  const SliceFloats terms = (Load<kSliceRows>(&tile.d[j][t][row]) * x.d) * scaled;
   if constexpr (kTraits.minimums == Minimums::kNone) {
     return terms;
   } else {
-    return terms - (Load<kSliceRows>(&tile.dmin[j][t][row]) * d_a) *
+    return terms - (Load<kSliceRows>(&tile.dmin[j][t][row]) * x.d) *
                        TileMinimums<kTraits>(tile, j, t, row, x);
   }
 }
