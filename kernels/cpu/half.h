@@ -213,6 +213,16 @@ TRINE_INLINE void StoreF16Saturated(F32<N> x, uint16_t* to) {
 
 template <int N>
 TRINE_INLINE F32<N> LoadBf16(const uint16_t* from) {
+#if defined(__aarch64__)
+  // Zips run on both vector units of most cores, shifts on one.
+  if constexpr (N == 8) {
+    const uint16x8_t halves = vld1q_u16(from), zero = vdupq_n_u16(0);
+    return {{vreinterpretq_f32_u16(vzip1q_u16(zero, halves))},
+            {vreinterpretq_f32_u16(vzip2q_u16(zero, halves))}};
+  } else if constexpr (N > 8) {
+    return {LoadBf16<N / 2>(from), LoadBf16<N / 2>(from + N / 2)};
+  }
+#endif
   return BitCast<float>(LoadU16<N>(from) << 16);
 }
 
