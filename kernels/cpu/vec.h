@@ -255,6 +255,20 @@ TRINE_INLINE F32<N> Abs(F32<N> x) {
   return BitCast<float>(BitCast<uint32_t>(x) & Splat<N>(0x7fffffffu));
 }
 
+// abs(x) >= bound; no lane of the bound is negative. False where x is a NaN.
+template <int N>
+TRINE_INLINE I32<N> MagnitudeIsAtLeast(F32<N> x, F32<N> bound) {
+#if defined(__aarch64__)
+  if constexpr (F32<N>::kIsNative) {
+    return {(typename I32<N>::Raw)vcageq_f32(x.v, bound.v)};
+  } else {
+    return {MagnitudeIsAtLeast(x.lo, bound.lo), MagnitudeIsAtLeast(x.hi, bound.hi)};
+  }
+#else
+  return Abs(x) >= bound;
+#endif
+}
+
 // --- Halves
 
 template <typename T, int N>
