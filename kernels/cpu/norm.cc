@@ -44,7 +44,8 @@ void ScaleRow(const float* x, float factor, const float* w, const float* b, int6
   }
   if (i < n) {
     const int64_t rest = n - i;
-    const Value scaled = (LoadPartial<kRowLanes>(x + i, rest) * r) * LoadPartial<kRowLanes>(w + i, rest);
+    const Value scaled =
+        (LoadPartial<kRowLanes>(x + i, rest) * r) * LoadPartial<kRowLanes>(w + i, rest);
     StorePartial(Canon(scaled + LoadPartial<kRowLanes>(b + i, rest)), to + i, rest);
   }
 }
