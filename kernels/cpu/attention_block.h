@@ -18,8 +18,14 @@ using reference::AttentionInputs;
 using reference::AttentionParams;
 
 constexpr int64_t kChunk = 256;
+// Query rows that go through the cache together. The more, the less it costs to convert the cache;
+// where that is quick, their probabilities had better leave room in a small first-level cache.
+#if defined(__aarch64__)
+constexpr int kMaxQueries = 32;
+#else
 constexpr int kMaxQueries = 16;
-constexpr int64_t kQueryFloats = kMaxQueries * 256;  // wider heads come in smaller blocks
+#endif
+constexpr int64_t kQueryFloats = 16 * 256;  // wider heads come in smaller blocks
 constexpr int64_t kTileFloats = 8192;
 constexpr int64_t kMaxWidth = 2048;  // so that a block has two queries
 
@@ -56,14 +62,14 @@ struct Call {
   int max_queries;
 };
 
-// The query rows at work, with everything they need: about 80 KB of stack.
+// The query rows at work, with everything they need: up to 96 KB of stack.
 struct Block {
   int64_t sequence;
   int64_t kv_head;
   int count;
   Query queries[kMaxQueries];
-  alignas(64) float q[kQueryFloats];  // rows padded with zeros to a multiple of 32
-  alignas(64) float p[kMaxQueries][kChunk];
+  alignas(64) float q[kQueryFloats];         // rows padded with zeros to a multiple of 32
+  alignas(64) float p[kMaxQueries][kChunk];  // what follows is read, and not used: SumClassOfFour
   alignas(64) float tile[kTileFloats];
   alignas(64) float dots[kMaxQueries][16];  // of four keys, four partial sums each
   alignas(64) float sums[kMaxQueries][32];  // of one key, in the making

@@ -19,6 +19,13 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
+// Scores that are worked on at a time: enough to hide how long one takes.
+#if defined(__aarch64__)
+constexpr int kScoreLanes = 4 * kNativeLanes;
+#else
+constexpr int kScoreLanes = kLanes;
+#endif
+
 template <int N>
 TRINE_INLINE I32<N> LanesFrom(int64_t first) {
   if constexpr (I32<N>::kIsNative) {
@@ -30,44 +37,60 @@ TRINE_INLINE I32<N> LanesFrom(int64_t first) {
   }
 }
 
-// The lanes of positions [first, first + kLanes) that are in the part; `outside` in the others.
-// Most vectors are inside with all lanes: a branch is cheaper than a mask.
-TRINE_INLINE F32<kLanes> Masked(F32<kLanes> x, int64_t first, Range part, float outside) {
-  if (first >= part.begin && first + kLanes <= part.end) return x;
-  const I32<kLanes> t = LanesFrom<kLanes>(first);
-  const I32<kLanes> inside = (t >= Splat<kLanes>(static_cast<int32_t>(part.begin))) &
-                             (t < Splat<kLanes>(static_cast<int32_t>(part.end)));
-  return Select(inside, x, Splat<kLanes>(outside));
+// The lanes of positions [first, first + N) that are in the part; `outside` in the others.
+template <int N>
+TRINE_INLINE F32<N> Masked(F32<N> x, int64_t first, Range part, float outside) {
+  const I32<N> t = LanesFrom<N>(first);
+  const I32<N> inside = (t >= Splat<N>(static_cast<int32_t>(part.begin))) &
+                        (t < Splat<N>(static_cast<int32_t>(part.end)));
+  return Select(inside, x, Splat<N>(outside));
+}
+
+// Positions [t, t + 32) for every multiple of 32 at which some of them are in the part: those that
+// are all inside, which most are, need no masks. function(t, mask), where mask(x, first, outside)
+// is Masked or x itself.
+template <typename Function>
+TRINE_INLINE void ForThirtyTwo(Range part, Function function) {
+  for (int64_t t = RoundDown(part.begin, 32); t < part.end; t += 32) {
+    if (t >= part.begin && t + 32 <= part.end) {
+      function(t, [](auto x, int64_t, float) { return x; });
+    } else {
+      function(
+          t, [&](auto x, int64_t first, float outside) { return Masked(x, first, part, outside); });
+    }
+  }
 }
 
 // Dot products to scores. Returns the largest.
 template <bool kHasCap>
 float ScaleScores(const AttentionParams& params, Range part, float* p) {
-  using Value = F32<kLanes>;
-  const Value scale = Splat<kLanes>(params.scale);
-  const Value cap = Splat<kLanes>(params.softcap);
+  using Value = F32<kScoreLanes>;
+  const Value scale = Splat<kScoreLanes>(params.scale);
+  const Value cap = Splat<kScoreLanes>(params.softcap);
   const Value inverse_cap = Recip(cap);
-  Value largest = Splat<kLanes>(-kHuge);
-  for (int64_t t = RoundDown(part.begin, kLanes); t < part.end; t += kLanes) {
-    Value score = Canon(Load<kLanes>(p + t) * scale);
-    if constexpr (kHasCap) score = SoftcapValue(score, cap, inverse_cap);
-    largest = Max(largest, Masked(score, t, part, -kHuge));
-    Store(score, p + t);
-  }
+  Value largest = Splat<kScoreLanes>(-kHuge);
+  ForThirtyTwo(part, [&](int64_t t, auto mask) {
+    for (int64_t i = t; i < t + 32; i += kScoreLanes) {
+      Value score = Canon(Load<kScoreLanes>(p + i) * scale);
+      if constexpr (kHasCap) score = SoftcapValue(score, cap, inverse_cap);
+      largest = Max(largest, mask(score, i, -kHuge));
+      Store(score, p + i);
+    }
+  });
   return MaxLane(largest);
 }
 
 // Scores to probabilities, zeros outside the part: up to multiples of 32, where they leave the
-// classes of the sum as they are. Returns the sum.
+// classes of the sum as they are. Returns the sum. Of the scores inside the part none is above m.
 inline float Exponentials(float m, Range part, float* p) {
   F32x32 sums = Splat<32>(0.0f);
-  for (int64_t t = RoundDown(part.begin, 32); t < part.end; t += 32) {
-    for (int64_t i = t; i < t + 32; i += kLanes) {
-      const auto exp = Exp(Load<kLanes>(p + i) - Splat<kLanes>(m));
-      Store(Masked(exp, i, part, 0.0f), p + i);
+  ForThirtyTwo(part, [&](int64_t t, auto mask) {
+    for (int64_t i = t; i < t + 32; i += kScoreLanes) {
+      const auto exp = ExpUpTo44(Load<kScoreLanes>(p + i) - Splat<kScoreLanes>(m));
+      Store(mask(exp, i, 0.0f), p + i);
     }
     sums += Load<32>(p + t);
-  }
+  });
   return JoinSums(sums);
 }
 

@@ -11,6 +11,8 @@
 #include <cstdint>
 
 #include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/attention_values_neon.h"
+#include "kernels/cpu/transpose.h"
 #include "kernels/cpu/vec_math.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
@@ -27,9 +29,13 @@ using Slice = F32<kSlice>;
 
 constexpr int kSliceRows = 4;  // queries that share a slice in registers
 
-// Above so many queries values are converted into a tile first: more than two groups would each
-// convert them again.
+// Above so many queries values are converted into a tile first: more groups would each convert them
+// again, which on Arm takes long enough to tell with two.
+#if defined(__aarch64__)
+constexpr int kMostInPlace = kSliceRows;
+#else
 constexpr int kMostInPlace = 2 * kSliceRows;
+#endif
 
 // The queries of a block that see something of the chunk, and their probabilities.
 struct Weighted {
@@ -132,11 +138,10 @@ void AddSlice(const ValueRows& values, const Weighted& weighted, int at, int64_t
   }
 }
 
-// One slice for all queries.
+// One slice for the queries from `at` on.
 template <typename Row>
-TRINE_INLINE void AddSlices(const ValueRows& values, const Weighted& weighted, int64_t width,
-                            int64_t out, int64_t count, const CarriedSums& carried) {
-  int at = 0;
+TRINE_INLINE void AddSlices(const ValueRows& values, const Weighted& weighted, int at,
+                            int64_t width, int64_t out, int64_t count, const CarriedSums& carried) {
   for (; at + kSliceRows <= weighted.count; at += kSliceRows) {
     AddSlice<Row, 4>(values, weighted, at, width, out, count, carried);
   }
@@ -170,14 +175,60 @@ void AddValuesInPlace(Row, const Call& call, Range part, const Weighted& weighte
       const int64_t ahead = end + at_once <= part.end ? at_once : 0;
       const ValueRows values = {
           block->v_rows, {begin, end}, first, ahead, first * call.v_bytes / call.v_width};
-      AddSlices<Row>(values, weighted, call.v_width, first, kSlice, carried);
+      AddSlices<Row>(values, weighted, 0, call.v_width, first, kSlice, carried);
     }
   }
 }
 
+#if defined(__aarch64__)
+// Puts the probabilities of each four queries where those of the block's rows were: those of one
+// position beside each other. A query's row lies no earlier than its place among those that see
+// something, so that nothing still needed is overwritten.
+inline void TurnFours(Range part, const Weighted& weighted, Block* block) {
+  float turned[4 * kChunk];
+  for (int at = 0; at + 4 <= weighted.count; at += 4) {
+    const float* const* p = weighted.p + at;
+    for (int64_t t = part.begin; t < part.end; t += 4) {
+      const auto of_position =
+          Transposed(Load<4>(p[0] + t), Load<4>(p[1] + t), Load<4>(p[2] + t), Load<4>(p[3] + t));
+      for (int i = 0; i < 4; ++i) Store(of_position.row[i], turned + 4 * (t + i));
+    }
+    __builtin_memcpy(block->p[at] + 4 * part.begin, turned + 4 * part.begin,
+                     static_cast<size_t>(4 * (part.end - part.begin)) * sizeof(float));
+  }
+}
+
+// One slice, in the tile, for the queries that TurnFours has seen to. Returns how many.
+inline int AddSliceInFours(Range part, const Weighted& weighted, int64_t out, int64_t count,
+                           const Block& block) {
+  static_assert(kSlice == 16);
+  int at = 0;
+  for (; at + 4 <= weighted.count; at += 4) {
+    alignas(64) float sums[4][4][kSlice];  // by class and query
+    for (int c = 0; c < 4; ++c) {
+      const int64_t t = part.begin + c;
+      SumClassOfFour(block.tile + t * kSlice, block.p[at] + 4 * t, part.end - part.begin,
+                     sums[c][0]);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const auto of_class = [&](int c) {
+        return Load<kSlice>(static_cast<const float*>(sums[c][i]));
+      };
+      const Slice sum = (of_class(0) + of_class(2)) + (of_class(1) + of_class(3));
+      AddValues(*weighted.queries[at + i], sum, out, count);
+    }
+  }
+  return at;
+}
+#else
+inline void TurnFours(Range, const Weighted&, Block*) {}
+inline int AddSliceInFours(Range, const Weighted&, int64_t, int64_t, const Block&) { return 0; }
+#endif
+
 template <typename Row>
 void AddValuesByTile(Row row, const Call& call, Range part, const Weighted& weighted,
                      Block* block) {
+  TurnFours(part, weighted, block);
   const std::byte* tile_rows[kChunk];
   for (int64_t t = part.begin; t < part.end; ++t) {
     tile_rows[t] = reinterpret_cast<const std::byte*>(block->tile + t * kSlice);
@@ -187,7 +238,8 @@ void AddValuesByTile(Row row, const Call& call, Range part, const Weighted& weig
     for (int64_t t = part.begin; t < part.end; ++t) {
       CopyRow<kSlice>(row, block->v_rows[t], first, count, block->tile + t * kSlice);
     }
-    AddSlices<RowF32>({tile_rows, part, 0, 0, 0}, weighted, call.v_width, first, count, {});
+    const int at = AddSliceInFours(part, weighted, first, count, *block);
+    AddSlices<RowF32>({tile_rows, part, 0, 0, 0}, weighted, at, call.v_width, first, count, {});
   }
 }
 

@@ -29,8 +29,8 @@ void ForEachPair(const View& a, const View& b, const View& dst, Range rows, Func
     const float* b_row = BroadcastRow(b, PositionOfRow(dst, r));
     float* to = FloatsAt(dst, r);
     if (one_value) {
-      const auto value = Splat<kLanes>(*b_row);
-      MapRow(a_row, to, dst.dims[0], [&](F32<kLanes> x) { return function(x, value); });
+      const auto value = Splat<kRowLanes>(*b_row);
+      MapRow(a_row, to, dst.dims[0], [&](F32<kRowLanes> x) { return function(x, value); });
     } else {
       MapRows(a_row, b_row, to, dst.dims[0], function);
     }
@@ -48,12 +48,12 @@ void Mul(const View& a, const View& b, const View& dst, Range rows) {
 }
 
 void Scale(const View& x, float scale, const View& dst, Range rows) {
-  const auto factor = Splat<kLanes>(scale);
+  const auto factor = Splat<kRowLanes>(scale);
   ForEach(x, dst, rows, [=](auto value) { return Canon(value * factor); });
 }
 
 void Softcap(const View& x, float cap, const View& dst, Range rows) {
-  const auto caps = Splat<kLanes>(cap);
+  const auto caps = Splat<kRowLanes>(cap);
   const auto inverses = Recip(caps);
   ForEach(x, dst, rows, [=](auto value) { return SoftcapValue(value, caps, inverses); });
 }

@@ -20,7 +20,7 @@ template <int N>
 TRINE_INLINE F32<N> ClampedSwiglu(F32<N> gate, F32<N> up, F32<N> alpha, F32<N> limit) {
   const F32<N> g = Min(gate, limit);
   const F32<N> u = Max(Min(up, limit), -limit);
-  const F32<N> activated = Canon(g * RecipOnePlusExp(-(alpha * g)));
+  const F32<N> activated = ZeroIfTiny(g * RecipOnePlusExp(-(alpha * g)));
   return Canon(activated * (u + Splat<N>(1.0f)));
 }
 
@@ -33,8 +33,8 @@ void Glu(const View& gate, const View& up, const GluParams& params, const View& 
     case GluKind::kGelu:
       return ForEachGate(gate, up, dst, rows, [](auto g, auto u) { return Canon(Gelu(g) * u); });
     case GluKind::kClampedSwiglu: {
-      const auto alpha = Splat<kLanes>(params.alpha);
-      const auto limit = Splat<kLanes>(params.limit);
+      const auto alpha = Splat<kRowLanes>(params.alpha);
+      const auto limit = Splat<kRowLanes>(params.limit);
       return ForEachGate(gate, up, dst, rows,
                          [=](auto g, auto u) { return ClampedSwiglu(g, u, alpha, limit); });
     }

@@ -100,6 +100,15 @@ TRINE_INLINE U32<N> LoadU16(const uint16_t* from) {
   }
 }
 
+#if defined(__aarch64__)
+// Four registers to one. The compiler would narrow and store each on its own.
+TRINE_INLINE void StoreNarrowed(I32x16 x, int8_t* to) {
+  const auto first = vuzp1q_s16(vreinterpretq_s16_s32(x.lo.lo.v), vreinterpretq_s16_s32(x.lo.hi.v));
+  const auto last = vuzp1q_s16(vreinterpretq_s16_s32(x.hi.lo.v), vreinterpretq_s16_s32(x.hi.hi.v));
+  vst1q_s8(to, vuzp1q_s8(vreinterpretq_s8_s16(first), vreinterpretq_s8_s16(last)));
+}
+#endif
+
 // The low bits of 32-bit lanes.
 template <typename To, typename From, int N>
 TRINE_INLINE void StoreNarrowed(Vec<From, N> x, To* to) {

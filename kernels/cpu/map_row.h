@@ -11,24 +11,32 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
+// Elements that a function is given at a time. The results of one are long in the making, so there
+// are several registers of them under way.
+#if defined(__aarch64__)
+constexpr int kRowLanes = 4 * kNativeLanes;
+#else
+constexpr int kRowLanes = kLanes;
+#endif
+
 // to[i] = function(from[i]); the two may be the same row.
 template <typename Function>
 TRINE_INLINE void MapRow(const float* from, float* to, int64_t n, Function function) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) Store(function(Load<kLanes>(from + i)), to + i);
-  if (i < n) StorePartial(function(LoadPartial<kLanes>(from + i, n - i)), to + i, n - i);
+  for (; i + kRowLanes <= n; i += kRowLanes) Store(function(Load<kRowLanes>(from + i)), to + i);
+  if (i < n) StorePartial(function(LoadPartial<kRowLanes>(from + i, n - i)), to + i, n - i);
 }
 
 // to[i] = function(a[i], b[i]); any of the three may be the same row.
 template <typename Function>
 TRINE_INLINE void MapRows(const float* a, const float* b, float* to, int64_t n, Function function) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    Store(function(Load<kLanes>(a + i), Load<kLanes>(b + i)), to + i);
+  for (; i + kRowLanes <= n; i += kRowLanes) {
+    Store(function(Load<kRowLanes>(a + i), Load<kRowLanes>(b + i)), to + i);
   }
   if (i < n) {
     const int64_t rest = n - i;
-    StorePartial(function(LoadPartial<kLanes>(a + i, rest), LoadPartial<kLanes>(b + i, rest)),
+    StorePartial(function(LoadPartial<kRowLanes>(a + i, rest), LoadPartial<kRowLanes>(b + i, rest)),
                  to + i, rest);
   }
 }

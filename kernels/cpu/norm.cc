@@ -6,7 +6,7 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-using Value = F32<kLanes>;
+using Value = F32<kRowLanes>;
 
 // The sum over the row of term(x), in 32 classes. term(0) is 0: the tail is filled up with zeros,
 // which leave their partial sums as they are.
@@ -33,19 +33,20 @@ const float* OptionalRow(const View* view) {
 
 // x * factor, times w and plus b where there are such. Each choice is a loop of its own.
 void ScaleRow(const float* x, float factor, const float* w, const float* b, int64_t n, float* to) {
-  const Value r = Splat<kLanes>(factor);
+  const Value r = Splat<kRowLanes>(factor);
   if (w && !b) return MapRows(x, w, to, n, [=](Value v, Value wv) { return Canon((v * r) * wv); });
   if (!w && b) return MapRows(x, b, to, n, [=](Value v, Value bv) { return Canon(v * r + bv); });
   if (!w) return MapRow(x, to, n, [=](Value v) { return Canon(v * r); });
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const Value scaled = (Load<kLanes>(x + i) * r) * Load<kLanes>(w + i);
-    Store(Canon(scaled + Load<kLanes>(b + i)), to + i);
+  for (; i + kRowLanes <= n; i += kRowLanes) {
+    const Value scaled = (Load<kRowLanes>(x + i) * r) * Load<kRowLanes>(w + i);
+    Store(Canon(scaled + Load<kRowLanes>(b + i)), to + i);
   }
   if (i < n) {
     const int64_t rest = n - i;
-    const Value scaled = (LoadPartial<kLanes>(x + i, rest) * r) * LoadPartial<kLanes>(w + i, rest);
-    StorePartial(Canon(scaled + LoadPartial<kLanes>(b + i, rest)), to + i, rest);
+    const Value scaled =
+        (LoadPartial<kRowLanes>(x + i, rest) * r) * LoadPartial<kRowLanes>(w + i, rest);
+    StorePartial(Canon(scaled + LoadPartial<kRowLanes>(b + i, rest)), to + i, rest);
   }
 }
 
@@ -68,7 +69,7 @@ void LayerNorm(const View& x, const View* weight, const View* bias, float eps, c
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const float* from = FloatsAt(x, r);
     float* to = FloatsAt(dst, r);
-    const Value mean = Splat<kLanes>(Canon(Sum(from, n) * inverse_n));
+    const Value mean = Splat<kRowLanes>(Canon(Sum(from, n) * inverse_n));
     MapRow(from, to, n, [=](Value v) { return Canon(v - mean); });
     const float inverse_deviation = Rsqrt(SumOfSquares(to, n) * inverse_n + eps);
     ScaleRow(to, inverse_deviation, OptionalRow(weight), OptionalRow(bias), n, to);

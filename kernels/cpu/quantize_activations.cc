@@ -11,40 +11,60 @@ namespace {
 
 constexpr float kOneOver127 = 0x1.020408p-7f;  // 3C010204
 
-// Blocks of 32 values; block `b` of its chunk. As quant::QuantizeActivation.
-TRINE_INLINE void QuantizeBlock(const float* x, int b, ActivationChunk* chunk) {
-  constexpr int kVectors = quant::kGroupValues / 8;
-  F32x8 values[kVectors];
-  F32x8 largest = Splat<8>(0.0f);
-  for (int i = 0; i < kVectors; ++i) {
-    values[i] = Load<8>(x + 8 * i);
-    largest = Max(largest, Abs(values[i]));
-  }
-  const float a = MaxLane(largest);
-  const bool is_zero = !(a >= kTiny);
-  const float d = is_zero ? 0.0f : a * kOneOver127;
-  // d is 0 or a normal number far from the ends of its range, whose reciprocal IEEE division rounds
-  // correctly; with a factor of 0 every q is 0.
-  const F32x8 inverse = Splat<8>(is_zero ? 0.0f : 1.0f / d);
-  I32x8 q[kVectors];
-  for (int i = 0; i < kVectors; ++i) {
-    const F32x8 shifted = values[i] * inverse + Splat<8>(12582912.0f);
-    const I32x8 rounded = BitCast<int32_t>(shifted) - Splat<8>(0x4b400000);
-    q[i] = Max(Min(rounded, Splat<8>(127)), Splat<8>(-127));
-    StoreNarrowed(q[i], chunk->q + quant::kGroupValues * b + 8 * i);
-  }
-  chunk->d[b] = d;
-  chunk->half_sum[0][b] = JoinSums(q[0] + q[1]);
-  chunk->half_sum[1][b] = JoinSums(q[2] + q[3]);
-  chunk->sum[b] = chunk->half_sum[0][b] + chunk->half_sum[1][b];
+// Of each block of a chunk: four candidates for its largest magnitude, four partial sums of each
+// half. A chunk is gone through twice, since a scale is long in the making: eight at a time cost
+// little more than one.
+struct BlockLanes {
+  F32x4 largest[quant::kSuperGroups];
+  I32x4 half_sum[2][quant::kSuperGroups];
+};
+
+TRINE_INLINE F32x4 LargestOf(const float* x) {
+  const auto largest = Max(Abs(Load<16>(x)), Abs(Load<16>(x + 16)));
+  const auto of_eight = Max(Low(largest), High(largest));
+  return Max(Low(of_eight), High(of_eight));
 }
 
-// The first eight of `count` blocks; zeros where there are fewer.
+// 16 values. They need no clamp: abs(x) * inverse is 127 at most, but for four roundings.
+TRINE_INLINE I32x4 QuantizeHalf(const float* x, F32x16 inverse, int8_t* to) {
+  const F32x16 shifted = Load<16>(x) * inverse + Splat<16>(12582912.0f);
+  const I32x16 q = BitCast<int32_t>(shifted) - Splat<16>(0x4b400000);
+  StoreNarrowed(q, to);
+  return JoinToFour(q);
+}
+
+template <typename T>
+TRINE_INLINE Vec<T, 8> JoinSumsOf(const Vec<T, 4> (&of)[8]) {
+  return Join(JoinSums(of[0], of[1], of[2], of[3]), JoinSums(of[4], of[5], of[6], of[7]));
+}
+
+// The first eight of `count` blocks; zeros where there are fewer. As quant::QuantizeActivation.
 void QuantizeChunk(const float* x, int64_t count, ActivationChunk* chunk) {
-  if (count < quant::kSuperGroups) __builtin_memset(chunk, 0, sizeof(*chunk));
-  for (int b = 0; b < quant::kSuperGroups && b < count; ++b) {
-    QuantizeBlock(x + b * quant::kGroupValues, b, chunk);
+  static_assert(quant::kSuperGroups == 8 && quant::kGroupValues == 32);
+  if (count < 8) __builtin_memset(chunk, 0, sizeof(*chunk));
+  const int blocks = count < 8 ? static_cast<int>(count) : 8;
+  BlockLanes lanes = {};
+  for (int b = 0; b < blocks; ++b) lanes.largest[b] = LargestOf(x + 32 * b);
+  const auto& most = lanes.largest;
+  const F32x8 a = Join(MaxLanes(most[0], most[1], most[2], most[3]),
+                       MaxLanes(most[4], most[5], most[6], most[7]));
+  const I32x8 is_not_zero = a >= Splat<8>(kTiny);
+  const F32x8 d = ZeroUnless(is_not_zero, a * Splat<8>(kOneOver127));
+  Store(d, chunk->d);
+  // d is 0 or a normal number far from the ends of its range, whose reciprocal IEEE division rounds
+  // correctly; with a factor of 0 every q is 0.
+  float inverse[8];
+  Store(ZeroUnless(is_not_zero, RecipInDomain(d)), inverse);
+  for (int b = 0; b < blocks; ++b) {
+    for (int half = 0; half < 2; ++half) {
+      const int at = 32 * b + 16 * half;
+      lanes.half_sum[half][b] = QuantizeHalf(x + at, Splat<16>(inverse[b]), chunk->q + at);
+    }
   }
+  const I32x8 first = JoinSumsOf(lanes.half_sum[0]), last = JoinSumsOf(lanes.half_sum[1]);
+  Store(first, chunk->half_sum[0]);
+  Store(last, chunk->half_sum[1]);
+  Store(first + last, chunk->sum);
 }
 
 }  // namespace

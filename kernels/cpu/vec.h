@@ -255,6 +255,20 @@ TRINE_INLINE F32<N> Abs(F32<N> x) {
   return BitCast<float>(BitCast<uint32_t>(x) & Splat<N>(0x7fffffffu));
 }
 
+// abs(x) >= bound; no lane of the bound is negative. False where x is a NaN.
+template <int N>
+TRINE_INLINE I32<N> MagnitudeIsAtLeast(F32<N> x, F32<N> bound) {
+#if defined(__aarch64__)
+  if constexpr (F32<N>::kIsNative) {
+    return {(typename I32<N>::Raw)vcageq_f32(x.v, bound.v)};
+  } else {
+    return {MagnitudeIsAtLeast(x.lo, bound.lo), MagnitudeIsAtLeast(x.hi, bound.hi)};
+  }
+#else
+  return Abs(x) >= bound;
+#endif
+}
+
 // --- Halves
 
 template <typename T, int N>
@@ -343,6 +357,20 @@ TRINE_INLINE T MaxLane(Vec<T, N> x) {
     x = Max(x, {__builtin_shufflevector(x.v, x.v, 2, 3, 2, 3)});
     return x.v[0] > x.v[1] ? x.v[0] : x.v[1];
   }
+}
+
+// Lane i of the result is the largest of argument i.
+TRINE_INLINE F32x4 MaxLanes(F32x4 a, F32x4 b, F32x4 c, F32x4 d) {
+#if defined(__aarch64__)
+  return {vpmaxq_f32(vpmaxq_f32(a.v, b.v), vpmaxq_f32(c.v, d.v))};
+#else
+  const F32x4 ab = Max<float, 4>({__builtin_shufflevector(a.v, b.v, 0, 4, 1, 5)},
+                                 {__builtin_shufflevector(a.v, b.v, 2, 6, 3, 7)});
+  const F32x4 cd = Max<float, 4>({__builtin_shufflevector(c.v, d.v, 0, 4, 1, 5)},
+                                 {__builtin_shufflevector(c.v, d.v, 2, 6, 3, 7)});
+  return Max<float, 4>({__builtin_shufflevector(ab.v, cd.v, 0, 1, 4, 5)},
+                       {__builtin_shufflevector(ab.v, cd.v, 2, 3, 6, 7)});
+#endif
 }
 
 }  // namespace

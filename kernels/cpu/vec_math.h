@@ -35,8 +35,14 @@ TRINE_INLINE F32<N> SplatBits(uint32_t bits) {
 // Any x.
 template <int N>
 TRINE_INLINE F32<N> Canon(F32<N> x) {
-  const I32<N> not_tiny = Abs(x) >= Splat<N>(kTiny);  // nor a NaN
+  const I32<N> not_tiny = MagnitudeIsAtLeast(x, Splat<N>(kTiny));  // nor a NaN
   return ZeroUnless(not_tiny, Max(Min(x, Splat<N>(kHuge)), Splat<N>(-kHuge)));
+}
+
+// abs(x) <= 2^50, so that there is nothing to clamp.
+template <int N>
+TRINE_INLINE F32<N> ZeroIfTiny(F32<N> x) {
+  return ZeroUnless(MagnitudeIsAtLeast(x, Splat<N>(kTiny)), x);
 }
 
 // 1/x for lanes in the domain of the contract, 2^-126 <= abs(x) < 2^126. IEEE division rounds
@@ -88,14 +94,14 @@ TRINE_INLINE F32<N> Rsqrt(F32<N> x) {
   return Recip(Sqrt(x));
 }
 
-// Any x but a NaN.
+// x <= 44.
 template <int N>
-TRINE_INLINE F32<N> Exp(F32<N> x) {
+TRINE_INLINE F32<N> ExpUpTo44(F32<N> x) {
   const I32<N> not_zero = x >= Splat<N>(-44.0f);
-  x = Min(x, Splat<N>(44.0f));
   // x = n ln2 + r. Lanes below -44 hold nonsense from here on.
   const F32<N> shifted = x * SplatBits<N>(0x3fb8aa3b) + Splat<N>(12582912.0f);
-  const U32<N> n = BitCast<uint32_t>(shifted) - Splat<N>(0x4b400000u);
+  // n << 23: what the bits of `shifted` have besides n, 4B400000, is shifted out.
+  const U32<N> exponent = BitCast<uint32_t>(shifted) << 23;
   const F32<N> fn = shifted - Splat<N>(12582912.0f);  // n exactly: both are integers below 2^24
   const F32<N> r = (x - fn * SplatBits<N>(0x3f317200)) - fn * SplatBits<N>(0x35bfbe8e);
   F32<N> p = SplatBits<N>(0x3ab510d4);
@@ -105,10 +111,17 @@ TRINE_INLINE F32<N> Exp(F32<N> x) {
   p = p * r + SplatBits<N>(0x3efffffe);
   p = p * r + Splat<N>(1.0f);
   p = p * r + Splat<N>(1.0f);
-  return ZeroUnless(not_zero, BitCast<float>(BitCast<uint32_t>(p) + (n << 23)));
+  return ZeroUnless(not_zero, BitCast<float>(BitCast<uint32_t>(p) + exponent));
 }
 
-// recip(1 + exp(x)); the sum lies in [1, 2^64], where recip needs no test.
+// Any x but a NaN.
+template <int N>
+TRINE_INLINE F32<N> Exp(F32<N> x) {
+  return ExpUpTo44(Min(x, Splat<N>(44.0f)));
+}
+
+// recip(1 + exp(x)); the sum lies in [1, 2^64], where recip needs no test. The result, at most 1,
+// leaves a canonical factor within canon's upper bound.
 template <int N>
 TRINE_INLINE F32<N> RecipOnePlusExp(F32<N> x) {
   return RecipInDomain(Splat<N>(1.0f) + Exp(x));
@@ -116,12 +129,12 @@ TRINE_INLINE F32<N> RecipOnePlusExp(F32<N> x) {
 
 template <int N>
 TRINE_INLINE F32<N> Sigmoid(F32<N> x) {
-  return Canon(RecipOnePlusExp(-x));
+  return ZeroIfTiny(RecipOnePlusExp(-x));
 }
 
 template <int N>
 TRINE_INLINE F32<N> Silu(F32<N> x) {
-  return Canon(x * RecipOnePlusExp(-x));
+  return ZeroIfTiny(x * RecipOnePlusExp(-x));
 }
 
 template <int N>
@@ -129,12 +142,12 @@ TRINE_INLINE F32<N> Gelu(F32<N> x) {
   const F32<N> t = Max(Min(x, Splat<N>(16.0f)), Splat<N>(-16.0f));
   const F32<N> cubic = Splat<N>(1.0f) + SplatBits<N>(0x3d372713) * (t * t);
   const F32<N> u = (SplatBits<N>(0x3fcc422a) * t) * cubic;
-  return Canon(x * RecipOnePlusExp(-u));
+  return ZeroIfTiny(x * RecipOnePlusExp(-u));
 }
 
 template <int N>
 TRINE_INLINE F32<N> Tanh(F32<N> x) {
-  return Canon(Splat<N>(1.0f) - Splat<N>(2.0f) * RecipOnePlusExp(x + x));
+  return ZeroIfTiny(Splat<N>(1.0f) - Splat<N>(2.0f) * RecipOnePlusExp(x + x));
 }
 
 template <int N>
