@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace trine::vulkan::testing {
 namespace {
@@ -381,9 +382,10 @@ PFN_vkVoidFunction Find(const char* name) {
 
 }  // namespace
 
-FakeDriver::FakeDriver(std::vector<DeviceQuery> given) : devices(std::move(given)) { fake = this; }
+FakeDriver::FakeDriver(std::vector<DeviceQuery> given)
+    : devices(std::move(given)), before_(std::exchange(fake, this)) {}
 
-FakeDriver::~FakeDriver() { fake = nullptr; }
+FakeDriver::~FakeDriver() { fake = before_; }
 
 PFN_vkGetInstanceProcAddr FakeDriver::Entry() { return GetInstanceProcAddr; }
 
