@@ -7,10 +7,6 @@ layout(constant_id = 2) const uint ROWS = 4;     // of an invocation
 layout(constant_id = 3) const uint COLUMNS = 8;  // of an invocation
 const uint RESULTS = ROWS * COLUMNS;
 
-#ifdef MOE
-layout(set = 0, binding = 5) readonly buffer Lists { uint lists[]; };
-#endif
-
 // The columns of a tile: `count` of them from `first`, all with the same weights.
 struct Columns {
   uint first, count;
@@ -22,8 +18,8 @@ struct Columns {
 bool FindColumns(uint tile, uint tile_columns, out Columns found) {
 #ifdef MOE
   // moe_lists.comp: the number of tiles, the tiles (expert, first, count), then the columns.
-  if (tile >= lists[lists_offset]) return false;
-  const uint at = lists_offset + 4 + 4 * tile;
+  if (tile >= lists[ids_offset]) return false;
+  const uint at = ids_offset + 4 + 4 * tile;
   const uint expert = lists[at];
   found = Columns(lists[at + 1], lists[at + 2], Place(0, 0), expert >= experts);
   if (found.zeros) return first_expert == 0;

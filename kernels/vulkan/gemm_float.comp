@@ -6,6 +6,7 @@
 #include "half.glsl"
 #include "weight_types.glsl"
 #include "float_weights.glsl"
+#define LISTS
 #include "product.glsl"
 #include "gemm.glsl"
 

@@ -8,6 +8,7 @@
 #include "packed_group.glsl"
 #include "block_term.glsl"
 #include "quantized_activations.glsl"
+#define LISTS
 #include "product.glsl"
 #include "gemm.glsl"
 

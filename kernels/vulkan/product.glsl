@@ -12,15 +12,18 @@ layout(push_constant) uniform Push {
 #ifdef MOE
   uint slots;  // columns of a token: column = token * slots + slot
   uint x_slot_stride, y_slot_stride;
-  uint ids_offset, ids_stride;
+  uint ids_offset, ids_stride;  // LISTS: the offset is theirs
   uint experts, first_expert, end_expert;  // these have their weights in the binding
   uint expert_stride, bias_stride;
-  uint lists_offset;  // of moe_lists.comp's result
 #endif
 };
 
 #ifdef MOE
+#ifdef LISTS
+layout(set = 0, binding = 2) readonly buffer Lists { uint lists[]; };  // of moe_lists.comp
+#else
 layout(set = 0, binding = 2) readonly buffer Ids { int ids[]; };
+#endif
 layout(set = 0, binding = 3) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 4) writeonly buffer Y { float y[]; };
 #else
