@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace trine::vulkan::testing {
 namespace {
@@ -349,13 +350,14 @@ FAKE(WaitSemaphores)(VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
   FAIL_IF_TOLD(WaitSemaphores);
   return fake->timelines[info->pSemaphores[0]] >= info->pValues[0] ? VK_SUCCESS : VK_TIMEOUT;
 }
-FAKE(QueueSubmit)(VkQueue, uint32_t, const VkSubmitInfo* info, VkFence) {
+FAKE(QueueSubmit)(VkQueue, uint32_t count, const VkSubmitInfo* infos, VkFence) {
   FAIL_IF_TOLD(QueueSubmit);
-  ++fake->submissions;
-  const auto* values = InChain<VkTimelineSemaphoreSubmitInfo>(
-      info, VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
-  if (!fake->hangs) {
-    fake->timelines[info->pSignalSemaphores[0]] = values->pSignalSemaphoreValues[0];
+  for (uint32_t i = 0; i < count; ++i) {
+    ++fake->submissions;
+    const auto* values = InChain<VkTimelineSemaphoreSubmitInfo>(
+        &infos[i], VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO);
+    if (fake->hangs) continue;
+    fake->timelines[infos[i].pSignalSemaphores[0]] = values->pSignalSemaphoreValues[0];
   }
   return VK_SUCCESS;
 }
@@ -381,9 +383,10 @@ PFN_vkVoidFunction Find(const char* name) {
 
 }  // namespace
 
-FakeDriver::FakeDriver(std::vector<DeviceQuery> given) : devices(std::move(given)) { fake = this; }
+FakeDriver::FakeDriver(std::vector<DeviceQuery> given)
+    : devices(std::move(given)), before_(std::exchange(fake, this)) {}
 
-FakeDriver::~FakeDriver() { fake = nullptr; }
+FakeDriver::~FakeDriver() { fake = before_; }
 
 PFN_vkGetInstanceProcAddr FakeDriver::Entry() { return GetInstanceProcAddr; }
 

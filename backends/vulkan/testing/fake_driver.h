@@ -1,6 +1,6 @@
 // A Vulkan without a device behind it: it keeps count of what is made and destroyed, notes what is
 // recorded, and fails when it is told to. Work is done the moment it is submitted, which is to say
-// not at all. One at a time: Vulkan's functions know no "this".
+// not at all. Vulkan's functions know no "this": of several, the one made last answers.
 #ifndef TRINE_BACKENDS_VULKAN_TESTING_FAKE_DRIVER_H_
 #define TRINE_BACKENDS_VULKAN_TESTING_FAKE_DRIVER_H_
 
@@ -67,6 +67,7 @@ class FakeDriver {
   };
   std::map<std::string, Plan> plans_;
   uintptr_t last_handle_ = 0x1000;
+  FakeDriver* before_;
 };
 
 }  // namespace trine::vulkan::testing
