@@ -31,7 +31,7 @@ inline int64_t Rows(const TensorView& view) { return view.dims[1] * view.dims[2]
 // ABI counts them (an absent optional input keeps its number), or memory of the plan's own.
 inline constexpr uint32_t kScratchOperand = 0xffffffffu;
 
-struct Dispatch {
+struct KernelRun {
   const Shader* shader = nullptr;
   std::vector<uint32_t> constants;             // by constant_id; [0] is the size of the workgroup
   std::vector<uint32_t> push;                  // the push constants, word by word
@@ -46,7 +46,7 @@ inline constexpr uint32_t kMaxGroups = 65535;
 
 // As many groups as `work` invocations need, at most the limit: shaders go on from there by
 // strides.
-inline uint32_t GroupsFor(uint64_t work, uint32_t group_size) {
+inline uint32_t CappedGroups(uint64_t work, uint32_t group_size) {
   const uint64_t groups = (work + group_size - 1) / group_size;
   return static_cast<uint32_t>(std::min<uint64_t>(groups, kMaxGroups));
 }
