@@ -109,13 +109,13 @@ std::vector<uint32_t> PushWords(const Product& p, bool gemm) {
 }
 
 // `count` groups along x and, beyond the limit, y.
-void SetRowGroups(int64_t count, Dispatch* d) {
+void SetRowGroups(int64_t count, KernelRun* d) {
   const int64_t sides = CeilDiv(count, kMaxGroups);
   d->groups[1] = Word(sides);
   d->groups[0] = sides == 0 ? 0 : Word(CeilDiv(count, sides));
 }
 
-void SetGemv(const Product& p, const ProductTuning& t, Dispatch* d) {
+void SetGemv(const Product& p, const ProductTuning& t, KernelRun* d) {
   const bool quantized = IsQuantizedProduct(p);
   const uint32_t lanes = quantized ? t.gemv_lanes : kFloatLanes;
   const uint32_t columns =
@@ -127,7 +127,7 @@ void SetGemv(const Product& p, const ProductTuning& t, Dispatch* d) {
   d->groups[2] = columns == 0 ? 0 : Word(CeilDiv(Columns(p), columns));
 }
 
-void SetGemm(const Product& p, const ProductTuning& t, Dispatch* d) {
+void SetGemm(const Product& p, const ProductTuning& t, KernelRun* d) {
   d->constants = {kGemmWorkgroup, d->constants[1], t.gemm_rows, t.gemm_columns};
   const int64_t tiles =
       IsMoe(p) ? MaxTiles(p, t) : CeilDiv(Columns(p), TileColumns(p, t));
@@ -193,16 +193,16 @@ uint64_t ScratchBytes(const Product& p, const ProductTuning& t) {
   return bytes;
 }
 
-Dispatch QuantizeActivations(const Product& p) {
+KernelRun QuantizeRun(const Product& p) {
   const int64_t blocks = p.w.dims[0] / quant::kGroupValues;
-  Dispatch d;
+  KernelRun d;
   d.shader = &shaders::quantize_activations;
   d.constants = {kQuantizeWorkgroup};
   d.push = {Word(blocks), Word(p.x.dims[1]), Word(p.x.dims[2])};
   AppendPlace(p.x, 3, 4, &d.push);
   d.push.push_back(Word(static_cast<int64_t>(p.scratch_offset) / 4));
   d.push.push_back(Word(QuantizedWords(p.w.dims[0]) * 4));
-  d.groups = {GroupsFor(static_cast<uint64_t>(blocks * ColumnsOfX(p)) * kBlockLanes,
+  d.groups = {CappedGroups(static_cast<uint64_t>(blocks * ColumnsOfX(p)) * kBlockLanes,
                         kQuantizeWorkgroup),
               1, 1};
   d.operands = {kX, kScratchOperand};
@@ -215,8 +215,8 @@ bool NeedsLists(const Product& p, const ProductTuning& t) {
   return IsMoe(p) && (Columns(p) > std::max<int64_t>(t.gemv_columns, p.experts * kColumnsOfExpert));
 }
 
-Dispatch ListColumns(const Product& p, const ProductTuning& t) {
-  Dispatch d;
+KernelRun ListColumnsRun(const Product& p, const ProductTuning& t) {
+  KernelRun d;
   d.shader = &shaders::moe_lists;
   d.constants = {kListsWorkgroup, Word(p.experts), Word(TileColumns(p, t))};
   d.push = {Word(Slots(p)), Word(Tokens(p))};
@@ -227,9 +227,9 @@ Dispatch ListColumns(const Product& p, const ProductTuning& t) {
   return d;
 }
 
-Dispatch MultiplyColumns(const Product& p, const ProductTuning& t) {
+KernelRun ProductRun(const Product& p, const ProductTuning& t) {
   const bool gemm = IsGemm(p, t);
-  Dispatch d;
+  KernelRun d;
   d.shader = ShaderOf(p, t, gemm);
   d.constants = {0, static_cast<uint32_t>(p.w.type) | (p.packed ? kPackedType : 0)};
   d.push = PushWords(p, gemm);

@@ -1,11 +1,11 @@
-// The dispatches of matmul and moe_matmul, and of what goes before them: quantising activations,
+// The runs of matmul and moe_matmul, and of what goes before them: quantising activations,
 // and listing the columns of each expert.
 //
 //   Product p = {w, packed, x, bias, y};
 //   if (std::string why = WhyNotProduct(p); !why.empty()) ...
-//   if (quant::IsQuantized(p.w.type)) Add(QuantizeActivations(p, tuning));
-//   if (NeedsLists(p, tuning)) Add(ListColumns(p, tuning));
-//   Add(MultiplyColumns(p, tuning));
+//   if (quant::IsQuantized(p.w.type)) Add(QuantizeRun(p));
+//   if (NeedsLists(p, tuning)) Add(ListColumnsRun(p, tuning));
+//   Add(ProductRun(p, tuning));
 //
 // The first two write scratch, ScratchBytes of it, from Product::scratch_offset on. Products of the
 // same x may share what the first call wrote; the second belongs to ids.
@@ -59,18 +59,18 @@ std::string WhyNotProduct(const Product& product);
 // Of quantised activations: bytes of `columns` columns of k values.
 uint64_t QuantizedBytes(int64_t k, int64_t columns);
 
-// All that the dispatches of a product write besides y; 0: none is needed.
+// All that the runs of a product write besides y; 0: none is needed.
 uint64_t ScratchBytes(const Product& product, const ProductTuning& tuning);
 
 // Reads operand x, writes scratch. Of a quantised w.
-Dispatch QuantizeActivations(const Product& product);
+KernelRun QuantizeRun(const Product& product);
 
 // Whether there are columns enough for the experts' to be put together.
 bool NeedsLists(const Product& product, const ProductTuning& tuning);
 // Reads operand ids, writes scratch behind the activations.
-Dispatch ListColumns(const Product& product, const ProductTuning& tuning);
+KernelRun ListColumnsRun(const Product& product, const ProductTuning& tuning);
 
-Dispatch MultiplyColumns(const Product& product, const ProductTuning& tuning);
+KernelRun ProductRun(const Product& product, const ProductTuning& tuning);
 
 }  // namespace trine::vulkan
 
