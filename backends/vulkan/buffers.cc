@@ -86,7 +86,13 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
     return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
   }
   return sdk::Guard(err, [&]() -> trine_status {
-    auto allocation = device->open->memory->Allocate(desc.bytes, UseOf(desc.memory));
+    // Shaders read words: the last one of a tensor is whole.
+    constexpr uint64_t kWord = 16;
+    if (desc.bytes > UINT64_MAX - kWord) {
+      return Fail(err, TRINE_RESOURCE_EXHAUSTED, "no device has as many bytes");
+    }
+    const uint64_t bytes = (desc.bytes + kWord - 1) / kWord * kWord;
+    auto allocation = device->open->memory->Allocate(bytes, UseOf(desc.memory));
     if (!allocation.ok()) return Fail(err, allocation.status());
     *out = MakeBuffer(device, *std::move(allocation), desc.bytes, desc.memory).release();
     return TRINE_OK;

@@ -57,9 +57,7 @@ class Operands {
 
   TensorView In(size_t i) const { return ViewOf(op_.in[i]); }
   TensorView Out(size_t i) const { return ViewOf(op_.out[i]); }
-  bool IsPacked(size_t i) const {
-    return graph_.tensors[op_.in[i]].layout != TRINE_LAYOUT_PLAIN;
-  }
+  bool IsPacked(size_t i) const { return graph_.tensors[op_.in[i]].layout != TRINE_LAYOUT_PLAIN; }
 
   uint32_t TensorAt(uint32_t operand) const {
     const uint32_t inputs = InputsOf(op_.kind);
@@ -152,8 +150,8 @@ class SimpleRun {
         return RmsNormRun(o_.In(0), Optional(1), o_.op().Attr<trine_norm_attr>().eps, o_.Out(0),
                           Workgroup());
       case TRINE_OP_LAYER_NORM:
-        return LayerNormRun(o_.In(0), Optional(1), Optional(2),
-                            o_.op().Attr<trine_norm_attr>().eps, o_.Out(0), Workgroup());
+        return LayerNormRun(o_.In(0), Optional(1), Optional(2), o_.op().Attr<trine_norm_attr>().eps,
+                            o_.Out(0), Workgroup());
       case TRINE_OP_ROPE: {
         const bool halves = o_.op().Attr<trine_rope_attr>().mode == TRINE_ROPE_HALVES;
         return RopeRun(o_.In(0), o_.In(1),
@@ -295,14 +293,15 @@ struct WeightWindow {
   uint64_t skip;           // from there to the first
 };
 
-// `count` items of `stride` bytes, the last of `last_bytes`, that begin `begin` bytes behind a place
-// where a binding can be.
+// `count` items of `stride` bytes, the last of `last_bytes`, that begin `begin` bytes behind a
+// place where a binding can be.
 std::string CutWindows(const DeviceCaps& caps, uint64_t begin, int64_t count, uint64_t stride,
                        uint64_t last_bytes, std::vector<WeightWindow>* windows) {
   const uint64_t alignment = BindingAlignment(caps);
   const uint64_t room = std::min<uint64_t>(caps.max_storage_range, UINT32_MAX) - alignment - 4;
   if (last_bytes > room) return "a row, or an expert, is larger than the device can bind";
-  const int64_t most = 1 + static_cast<int64_t>((room - last_bytes) / std::max<uint64_t>(stride, 1));
+  const int64_t most =
+      1 + static_cast<int64_t>((room - last_bytes) / std::max<uint64_t>(stride, 1));
   for (int64_t first = 0; first < count; first += most) {
     const int64_t n = std::min(most, count - first);
     const uint64_t at = begin + static_cast<uint64_t>(first) * stride;
@@ -359,9 +358,10 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
   const auto row_stride = static_cast<uint64_t>(whole.w.strides[1]);
   std::vector<WeightWindow> windows;
   std::string why =
-      moe ? CutWindows(*choices_.caps, whole.w.offset, whole.w.dims[2], matrix_stride,
-                       static_cast<uint64_t>(std::max<int64_t>(rows, 1) - 1) * row_stride + row_bytes,
-                       &windows)
+      moe ? CutWindows(
+                *choices_.caps, whole.w.offset, whole.w.dims[2], matrix_stride,
+                static_cast<uint64_t>(std::max<int64_t>(rows, 1) - 1) * row_stride + row_bytes,
+                &windows)
           : CutWindows(*choices_.caps, whole.w.offset, rows, row_stride, row_bytes, &windows);
   if (!why.empty()) return why;
   if (quantized && quantized_ != x) {
@@ -415,9 +415,9 @@ std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<O
   const Operands o(choices_, graph_, misaligned_, index, params);
   const TensorView table = o.In(0);
   std::vector<WeightWindow> windows;
-  std::string why = CutWindows(*choices_.caps, table.offset, table.dims[1],
-                               static_cast<uint64_t>(table.strides[1]), o.RowBytes(o.op().in[0]),
-                               &windows);
+  std::string why =
+      CutWindows(*choices_.caps, table.offset, table.dims[1],
+                 static_cast<uint64_t>(table.strides[1]), o.RowBytes(o.op().in[0]), &windows);
   if (!why.empty()) return why;
   for (const WeightWindow& window : windows) {
     TensorView part = table;

@@ -20,9 +20,13 @@ absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
       return absl::InvalidArgumentError(
           absl::StrCat("options are key=value, parted by semicolons; given: ", part));
     }
-    if (name != "timeout_ms") {
+    if (HasTuning(name)) {
       options.tuning.emplace_back(name, value);
       continue;
+    }
+    if (name != "timeout_ms") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the vulkan backend has no option called ", name));
     }
     int64_t milliseconds = 0;
     if (!absl::SimpleAtoi(value, &milliseconds) || milliseconds < 1 || milliseconds > 86'400'000) {

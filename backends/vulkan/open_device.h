@@ -24,8 +24,8 @@ struct DeviceOptions {
   std::vector<std::pair<std::string, std::string>> tuning;  // for OverrideTuning
 };
 
-// INVALID_ARGUMENT for what is no "key=value;key=value", and for a time-out that is none. Whether a
-// tuning has the name is seen when a device is opened.
+// INVALID_ARGUMENT for what is no "key=value;key=value", for a name that is none and for a time-out
+// that is none. Whether a device can be tuned that way is seen when it is opened.
 absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text);
 
 class OpenDevice {

@@ -54,7 +54,7 @@ struct trine_plan {
   trine::sdk::Graph graph;
   trine::sdk::PlanPlaces<trine::vulkan::Place> places;
   trine::vulkan::RunScratch scratch;
-  trine::vulkan::Place scratch_place;  // behind the TEMP slots
+  trine::vulkan::Place scratch_place;                  // behind the TEMP slots
   std::list<trine::vulkan::KeptRecording> recordings;  // the newest first
 };
 
@@ -62,9 +62,8 @@ namespace trine::vulkan {
 namespace {
 
 auto RefusalOf(const trine_device& device) {
-  return [&device](const sdk::Graph& graph, size_t op) {
-    return WhyNotOp(device.choices, graph, op);
-  };
+  return
+      [&device](const sdk::Graph& graph, size_t op) { return WhyNotOp(device.choices, graph, op); };
 }
 
 // The scratch holds the TEMP slots, then what the runs need.
@@ -148,8 +147,8 @@ absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const 
 
 absl::StatusOr<const Recording*> RecordingFor(trine_plan* plan, RunKey key) {
   auto& kept = plan->recordings;
-  const auto found = std::find_if(kept.begin(), kept.end(),
-                                  [&](const KeptRecording& k) { return k.key == key; });
+  const auto found =
+      std::find_if(kept.begin(), kept.end(), [&](const KeptRecording& k) { return k.key == key; });
   if (found != kept.end()) {
     kept.splice(kept.begin(), kept, found);
     return kept.front().recording.get();

@@ -76,7 +76,8 @@ class Runner {
  public:
   explicit Runner(trine_device* device) : device_(device) {}
 
-  // One op over tensors of its own, its outputs as `reference` leaves them. The first failure stays.
+  // One op over tensors of its own, its outputs as `reference` leaves them. The first failure
+  // stays.
   template <class Attr>
   void Check(const char* name, uint32_t kind, const std::vector<const Tensor*>& in,
              const std::vector<Tensor*>& out, Attr attr, const std::function<void()>& reference) {
@@ -228,12 +229,10 @@ void CheckFloats(Runner* runner, Random* random) {
   runner->Check("rms_norm", TRINE_OP_RMS_NORM, {&x, &weight}, {&y}, trine_norm_attr{0, 1e-6f}, [&] {
     reference::RmsNorm(x.view, &weight.view, 1e-6f, y.view, reference::AllRows(y.view));
   });
-  runner->Check("glu", TRINE_OP_GLU, {&x, &up}, {&y}, trine_glu_attr{0, TRINE_ACT_SILU, 0, 0}, [&] {
-    reference::Glu(x.view, up.view, {}, y.view, reference::AllRows(y.view));
-  });
-  runner->Check("softcap", TRINE_OP_SOFTCAP, {&up}, {&y}, trine_scale_attr{0, 30.0f}, [&] {
-    reference::Softcap(up.view, 30.0f, y.view, reference::AllRows(y.view));
-  });
+  runner->Check("glu", TRINE_OP_GLU, {&x, &up}, {&y}, trine_glu_attr{0, TRINE_ACT_SILU, 0, 0},
+                [&] { reference::Glu(x.view, up.view, {}, y.view, reference::AllRows(y.view)); });
+  runner->Check("softcap", TRINE_OP_SOFTCAP, {&up}, {&y}, trine_scale_attr{0, 30.0f},
+                [&] { reference::Softcap(up.view, 30.0f, y.view, reference::AllRows(y.view)); });
   Tensor heads(Type::kF32, {64, 4, 3}), table(Type::kF32, {64, 3}), turned(Type::kF32, {64, 4, 3});
   heads.Floats(Fill::kUniform, random);
   table.Floats(Fill::kUniform, random);

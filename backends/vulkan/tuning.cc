@@ -100,6 +100,12 @@ Tuning ChooseTuning(const DeviceCaps& caps) {
   return tuning;
 }
 
+bool HasTuning(const std::string& name) {
+  Tuning any;
+  return name == "int_dot" || name == "subgroup_arithmetic" || name == "submit_operations" ||
+         Member(&any, name) != nullptr;
+}
+
 absl::Status OverrideTuning(const DeviceCaps& caps, const std::string& name,
                             const std::string& value, Tuning* tuning) {
   if (name == "int_dot") return OverrideFlag(caps.int_dot, "int_dot", value, &tuning->int_dot);

@@ -31,6 +31,9 @@ struct Tuning {
 
 Tuning ChooseTuning(const DeviceCaps& caps);
 
+// Whether a tuning has this name.
+bool HasTuning(const std::string& name);
+
 // Sets one member by name, for options and for tests that force a path: "int_dot=0",
 // "gemv_rows=4". INVALID_ARGUMENT for a name or a value that is none, and for a path that the
 // device does not have.

@@ -53,7 +53,8 @@ int64_t MaxTiles(const Product& p, const ProductTuning& t) {
 }
 
 uint64_t ListsOffset(const Product& p) {
-  return p.scratch_offset + (IsQuantizedProduct(p) ? QuantizedBytes(p.w.dims[0], ColumnsOfX(p)) : 0);
+  return p.scratch_offset +
+         (IsQuantizedProduct(p) ? QuantizedBytes(p.w.dims[0], ColumnsOfX(p)) : 0);
 }
 
 bool IsGemm(const Product& p, const ProductTuning& t) {
@@ -77,9 +78,7 @@ const Shader* ShaderOf(const Product& p, const ProductTuning& t, bool gemm) {
 std::vector<uint32_t> PushWords(const Product& p, bool gemm) {
   const int64_t w_unit = p.packed ? 16 : 1;
   const int token_dim = IsMoe(p) ? 2 : 1;
-  std::vector<uint32_t> push = {Word(p.w.dims[0]),
-                                Word(p.w.dims[1]),
-                                Word(Columns(p)),
+  std::vector<uint32_t> push = {Word(p.w.dims[0]), Word(p.w.dims[1]), Word(Columns(p)),
                                 Word(static_cast<int64_t>(p.w.offset) / w_unit),
                                 Word(p.w.strides[1] / w_unit)};
   uint32_t x_slot_stride = 0;
@@ -100,11 +99,11 @@ std::vector<uint32_t> PushWords(const Product& p, bool gemm) {
   push.push_back(Word(p.y.strides[token_dim] / 4));
   if (!IsMoe(p)) return push;
   const uint64_t ids_at = gemm ? ListsOffset(p) : p.ids->offset;
-  push.insert(push.end(), {Word(Slots(p)), x_slot_stride, Word(p.y.strides[1] / 4),
-                           Word(static_cast<int64_t>(ids_at) / 4), Word(p.ids->strides[1] / 4),
-                           Word(p.experts), Word(p.first_expert),
-                           Word(p.first_expert + p.w.dims[2]), Word(p.w.strides[2] / w_unit),
-                           p.bias ? Word(p.bias->strides[1] / 4) : 0});
+  push.insert(push.end(),
+              {Word(Slots(p)), x_slot_stride, Word(p.y.strides[1] / 4),
+               Word(static_cast<int64_t>(ids_at) / 4), Word(p.ids->strides[1] / 4), Word(p.experts),
+               Word(p.first_expert), Word(p.first_expert + p.w.dims[2]),
+               Word(p.w.strides[2] / w_unit), p.bias ? Word(p.bias->strides[1] / 4) : 0});
   return push;
 }
 
@@ -129,8 +128,7 @@ void SetGemv(const Product& p, const ProductTuning& t, KernelRun* d) {
 
 void SetGemm(const Product& p, const ProductTuning& t, KernelRun* d) {
   d->constants = {kGemmWorkgroup, d->constants[1], t.gemm_rows, t.gemm_columns};
-  const int64_t tiles =
-      IsMoe(p) ? MaxTiles(p, t) : CeilDiv(Columns(p), TileColumns(p, t));
+  const int64_t tiles = IsMoe(p) ? MaxTiles(p, t) : CeilDiv(Columns(p), TileColumns(p, t));
   const int64_t sides = CeilDiv(tiles, kMaxGroups);
   d->groups = {Word(CeilDiv(p.w.dims[1], TileRows(p, t))),
                sides == 0 ? 0 : Word(CeilDiv(tiles, sides)), Word(sides)};
@@ -153,10 +151,10 @@ std::string WhyNotWeights(const Product& p) {
     return std::string(traits.name) + " has no packed layout";
   }
   if (p.w.dims[0] % traits.block_values != 0) return "the rows of w are no whole number of blocks";
-  const int64_t unit = p.packed                       ? 16
-                       : p.w.type == Type::kF32       ? 4
-                       : p.w.type == Type::kMXFP4     ? 1
-                                                      : 2;
+  const int64_t unit = p.packed                   ? 16
+                       : p.w.type == Type::kF32   ? 4
+                       : p.w.type == Type::kMXFP4 ? 1
+                                                  : 2;
   if (!IsWhole(p.w, unit)) return "w begins, or its rows do, between two words";
   return "";
 }
@@ -202,9 +200,9 @@ KernelRun QuantizeRun(const Product& p) {
   AppendPlace(p.x, 3, 4, &d.push);
   d.push.push_back(Word(static_cast<int64_t>(p.scratch_offset) / 4));
   d.push.push_back(Word(QuantizedWords(p.w.dims[0]) * 4));
-  d.groups = {CappedGroups(static_cast<uint64_t>(blocks * ColumnsOfX(p)) * kBlockLanes,
-                        kQuantizeWorkgroup),
-              1, 1};
+  d.groups = {
+      CappedGroups(static_cast<uint64_t>(blocks * ColumnsOfX(p)) * kBlockLanes, kQuantizeWorkgroup),
+      1, 1};
   d.operands = {kX, kScratchOperand};
   return d;
 }

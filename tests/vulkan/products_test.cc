@@ -37,9 +37,7 @@ int64_t OddK(Type type) {
 }
 
 // Rows of files begin at whole 16-bit words, at least: what a padding may be.
-int64_t RowPadding(Type type) {
-  return type == Type::kF32 ? 4 : type == Type::kMXFP4 ? 1 : 2;
-}
+int64_t RowPadding(Type type) { return type == Type::kF32 ? 4 : type == Type::kMXFP4 ? 1 : 2; }
 
 // The weights as an operand behind `offset` bytes.
 Bytes WeightOperand(const Tensor& w, bool packed, uint64_t offset, TensorView* view) {
@@ -136,7 +134,8 @@ class ProductsTest : public ShaderTest {
 
     Product p;
     Bytes w_bytes = WeightOperand(w, c.packed, WeightOffset(c), &p.w);
-    Bytes x_bytes = OperandOf(x, 20), bias_bytes = OperandOf(bias, 4), ids_bytes = OperandOf(ids, 12);
+    Bytes x_bytes = OperandOf(x, 20), bias_bytes = OperandOf(bias, 4),
+          ids_bytes = OperandOf(ids, 12);
     p.w.offset += static_cast<uint64_t>(first * p.w.strides[2]);
     p.w.dims[2] = held;
     p.packed = c.packed;
