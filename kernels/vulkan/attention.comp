@@ -290,7 +290,7 @@ void Values(uint chunk, uint begin, uint end) {
         const vec4 value = LoadValue(value_row[t], base + column);
         for (uint quad = 0u; quad < kQuads; ++quad) {
           const vec4 p = probability[t * kQuads + quad];
-          for (uint r = 0u; r < 4u; ++r) sums[4u * quad + r] = sums[4u * quad + r] + p[r] * value;
+          for (uint r = 0u; r < 4u; ++r) sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * value;
         }
       }
     }

@@ -15,7 +15,7 @@ vec4 FromHalves(uvec4 halves, bool brain) {
 vec4 FromQ8(float d, uint bytes) {
   const ivec4 q = ivec4(bitfieldExtract(int(bytes), 0, 8), bitfieldExtract(int(bytes), 8, 8),
                         bitfieldExtract(int(bytes), 16, 8), bitfieldExtract(int(bytes), 24, 8));
-  precise vec4 values = d * vec4(q);
+  precise vec4 values = vec4(d) * vec4(q);
   return values;
 }
 
