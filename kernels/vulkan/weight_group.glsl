@@ -112,6 +112,8 @@ void LoadBlock32(uint row, uint block, inout Group g) {
       SetNibbles(Words(at), g);
     }
   }
+  // Not by "?:" between the tables: with Mesa 22.3 a specialisation constant chooses wrongly between
+  // two vectors.
   if (FORMAT == kIQ4_NL) {
     g.low = LookUp(kIq4Values, g.low);
     g.high = LookUp(kIq4Values, g.high);
