@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "backends/vulkan/product_tuning.h"
 #include "backends/vulkan/queue.h"
 #include "backends/vulkan/recorder.h"
 #include "backends/vulkan/transfer.h"
@@ -71,6 +72,7 @@ absl::Status SetTuning(const std::string& text, ProductTuning* tuning) {
   if (parts[0] == "gemv_lanes") member = &tuning->gemv_lanes;
   if (parts[0] == "gemv_blocks") member = &tuning->gemv_blocks;
   if (parts[0] == "gemv_rows") member = &tuning->gemv_rows;
+  if (parts[0] == "gemv_fill") member = &tuning->gemv_fill;
   if (parts[0] == "gemv_columns") member = &tuning->gemv_columns;
   if (parts[0] == "gemm_rows") member = &tuning->gemm_rows;
   if (parts[0] == "gemm_columns") member = &tuning->gemm_columns;
@@ -93,8 +95,8 @@ absl::StatusOr<Bench> Open(const Options& options) {
     if (found.reason.empty()) usable.push_back(&found);
   }
   if (options.device >= usable.size()) {
-    return absl::NotFoundError(absl::StrCat("there are ", usable.size(), " devices to choose from; ",
-                                            b.instance->NoDeviceReason()));
+    return absl::NotFoundError(absl::StrCat(
+        "there are ", usable.size(), " devices to choose from; ", b.instance->NoDeviceReason()));
   }
   auto device = Device::Create(*b.instance, *usable[options.device]);
   if (!device.ok()) return device.status();
@@ -107,8 +109,8 @@ absl::StatusOr<Bench> Open(const Options& options) {
   auto queue = Queue::Create(*b.device);
   if (!queue.ok()) return queue.status();
   b.queue = *std::move(queue);
-  b.transfer =
-      std::make_unique<Transfer>(*b.device, *b.memory, *b.pipelines, *b.queue, b.tuning);
+  b.transfer = std::make_unique<Transfer>(*b.device, *b.memory, *b.pipelines, *b.queue, b.tuning);
+  b.products = ChooseProductTuning(b.device->caps(), b.tuning);
   for (const std::string& text : options.tuning) {
     const absl::Status set = SetTuning(text, &b.products);
     if (!set.ok()) return set;
@@ -201,8 +203,8 @@ absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t colu
   for (float& value : x) value = random.Uniform();
   auto x_at = Place(b, std::as_bytes(std::span(x)));
   auto y_at = b.memory->Allocate(static_cast<uint64_t>(4 * shape.n * columns), MemoryUse::kDevice);
-  auto scratch = b.memory->Allocate(std::max<uint64_t>(16, ScratchBytes(p, tuning)),
-                                    MemoryUse::kDevice);
+  auto scratch =
+      b.memory->Allocate(std::max<uint64_t>(16, ScratchBytes(p, tuning)), MemoryUse::kDevice);
   if (!x_at.ok() || !y_at.ok() || !scratch.ok()) return absl::ResourceExhaustedError("no memory");
   work->x = *std::move(x_at);
   work->y = *std::move(y_at);
@@ -211,8 +213,7 @@ absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t colu
   const BufferRange& spare = work->scratch.range();
   if (quant::IsQuantized(type)) {
     Recorder recorder(*b.device, *b.pipelines, b.tuning);
-    absl::Status status =
-        Record(recorder, QuantizeRun(p), {spare, work->x.range()}, spare, 0);
+    absl::Status status = Record(recorder, QuantizeRun(p), {spare, work->x.range()}, spare, 0);
     if (!status.ok()) return status;
     auto recording = recorder.Finish();
     if (!recording.ok()) return recording.status();
@@ -269,13 +270,19 @@ void Register(Bench& b) {
         for (const bool int_dot : {false, true}) {
           if (int_dot && (!quant::IsQuantized(type) || !b.device->caps().int_dot)) continue;
           for (const int64_t columns : {1, 8, 512}) {
-            const std::string name = absl::StrCat(
-                columns == 1 ? "decode/" : columns == 8 ? "few/" : "prefill/",
-                packed ? "packed/" : "", quant::Traits(type).name, int_dot ? "/dot/" : "/",
-                shape.name);
-            benchmark::RegisterBenchmark(name.c_str(), [=, &b](benchmark::State& state) {
-              RunProduct(state, b, type, shape, packed, int_dot, columns);
-            })->Unit(benchmark::kMicrosecond)->UseManualTime()->MeasureProcessCPUTime();
+            const std::string name = absl::StrCat(columns == 1   ? "decode/"
+                                                  : columns == 8 ? "few/"
+                                                                 : "prefill/",
+                                                  packed ? "packed/" : "", quant::Traits(type).name,
+                                                  int_dot ? "/dot/" : "/", shape.name);
+            benchmark::RegisterBenchmark(name.c_str(),
+                                         [=, &b](benchmark::State& state) {
+                                           RunProduct(state, b, type, shape, packed, int_dot,
+                                                      columns);
+                                         })
+                ->Unit(benchmark::kMicrosecond)
+                ->UseManualTime()
+                ->MeasureProcessCPUTime();
           }
         }
       }

@@ -15,7 +15,9 @@ using quant::Type;
 struct Parts {
   explicit Parts(Type type, int64_t blocks)
       : top(blocks * 16),
-        scales(top + blocks * (type == Type::kQ5_K ? 4 : type == Type::kQ6_K ? 8 : 0)),
+        scales(top + blocks * (type == Type::kQ5_K   ? 4
+                               : type == Type::kQ6_K ? 8
+                                                     : 0)),
         d(scales + blocks * 2) {}
   int64_t top, scales, d;
 };

@@ -10,7 +10,8 @@
 //          2 b: of each 256 values the 16 bytes d, dmin and scales as in the file
 //   Q5_K   16 b: nibbles; 4 b: fifth bits, that of value i is bit 8 * (i % 4) + i / 4 of a word;
 //          2 b: as Q4_K
-//   Q6_K   16 b: nibbles; 8 b: top bits, those of value i are bits 8 * (i % 4) + 2 * (i % 16 / 4) of
+//   Q6_K   16 b: nibbles; 8 b: top bits, those of value i are bits 8 * (i % 4) + 2 * (i % 16 / 4)
+//   of
 //          word i / 16; 2 b: the scales of both halves of each block; b / 4: of each 256 values d
 // and is filled up to a multiple of 16 bytes. A row of F16 is cut into runs of 256 values, each 32
 // words of 16 bytes: word j has the eight values j + 32 i of the run. What is left at its end is

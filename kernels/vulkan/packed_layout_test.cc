@@ -101,7 +101,8 @@ TEST(PackedLayoutTest, HoldsTheNumbersWhereItSays) {
       quant::LoadGroup(type, plain.data(), b, &group);
       EXPECT_EQ(quant::Bits(quant::F16ToF32(reader.D(b))), quant::Bits(group.d));
       for (int i = 0; i < 32; ++i) {
-        ASSERT_EQ(reader.Value(b, i), group.q[i]) << quant::Traits(type).name << " " << b << " " << i;
+        ASSERT_EQ(reader.Value(b, i), group.q[i])
+            << quant::Traits(type).name << " " << b << " " << i;
       }
     }
   }
@@ -118,11 +119,11 @@ TEST(PackedLayoutTest, HoldsTheValuesOfAClassTogether) {
     std::memcpy(&value, packed.data() + 2 * half, 2);
     return value;
   };
-  EXPECT_EQ(at(8 * 5 + 3), 5 + 32 * 3);                // of the whole run
-  EXPECT_EQ(at(256 + 2 * 9), 256 + 9);                 // of the rest
-  EXPECT_EQ(at(256 + 2 * 9 + 1), 256 + 9 + 32);        //
-  EXPECT_EQ(at(256 + 64 + 2 * 5), 256 + 64 + 5);       //
-  EXPECT_EQ(at(256 + 64 + 2 * 6), 0);                  // beyond the row
+  EXPECT_EQ(at(8 * 5 + 3), 5 + 32 * 3);           // of the whole run
+  EXPECT_EQ(at(256 + 2 * 9), 256 + 9);            // of the rest
+  EXPECT_EQ(at(256 + 2 * 9 + 1), 256 + 9 + 32);   //
+  EXPECT_EQ(at(256 + 64 + 2 * 5), 256 + 64 + 5);  //
+  EXPECT_EQ(at(256 + 64 + 2 * 6), 0);             // beyond the row
 }
 
 TEST(PackedLayoutTest, KnowsWhatItDoesNotPack) {
