@@ -2,6 +2,7 @@
 // (rows) by 2 (columns), for each of the 32 classes of values.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "exact.glsl"
 #include "half.glsl"
 #include "weight_types.glsl"
@@ -10,7 +11,7 @@
 #include "product.glsl"
 #include "gemm.glsl"
 
-layout(set = 0, binding = 1) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) restrict readonly buffer X { float x[]; };
 
 const uint TILE_ROWS = 4 * ROWS;
 const uint TILE_COLUMNS = 2 * COLUMNS;
@@ -43,16 +44,16 @@ void main() {
   if (!FindColumns(tile_index, TILE_COLUMNS, found)) return;
 
   precise float sum[RESULTS];
-  for (uint i = 0; i < RESULTS; ++i) sum[i] = 0.0;
+  [[unroll]] for (uint i = 0; i < RESULTS; ++i) sum[i] = 0.0;
   for (uint first = 0; first < k && !found.zeros; first += DEPTH) {
     LoadTile(found, first_row, first);
     barrier();
     for (uint at = class_index; at < DEPTH; at += 32) {
       float w[ROWS];
-      for (uint r = 0; r < ROWS; ++r) w[r] = tile[(row + 4 * r) * DEPTH + at];
-      for (uint c = 0; c < COLUMNS; ++c) {
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) w[r] = tile[(row + 4 * r) * DEPTH + at];
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
         const float value = tile[X_TILE + (column + 2 * c) * DEPTH + at];
-        for (uint r = 0; r < ROWS; ++r) {
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
           precise float term = w[r] * value;
           sum[r * COLUMNS + c] = sum[r * COLUMNS + c] + term;
         }
@@ -63,23 +64,23 @@ void main() {
 
   for (uint half_count = 16; half_count > 0; half_count /= 2) {
     if (class_index >= half_count && class_index < 2 * half_count) {
-      for (uint i = 0; i < RESULTS; ++i) {
+      [[unroll]] for (uint i = 0; i < RESULTS; ++i) {
         tile[(place * RESULTS + i) * 16 + class_index - half_count] = sum[i];
       }
     }
     barrier();
     if (class_index < half_count) {
-      for (uint i = 0; i < RESULTS; ++i) {
+      [[unroll]] for (uint i = 0; i < RESULTS; ++i) {
         sum[i] = sum[i] + tile[(place * RESULTS + i) * 16 + class_index];
       }
     }
     barrier();
   }
   if (class_index != 0) return;
-  for (uint c = 0; c < COLUMNS; ++c) {
+  [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
     if (column + 2 * c >= found.count) break;
     const uint to = ColumnOfY(ColumnOf(found, column + 2 * c));
-    for (uint r = 0; r < ROWS; ++r) {
+    [[unroll]] for (uint r = 0; r < ROWS; ++r) {
       const uint at = first_row + row + 4 * r;
       if (at >= n) break;
       y[to + at] = found.zeros ? 0.0 : Finish(sum[r * COLUMNS + c], found.place.bias + at);

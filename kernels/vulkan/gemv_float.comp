@@ -1,6 +1,7 @@
 // y = float weights times 1 to 8 columns of f32: 32 lanes to a slot, one for each class of values.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "exact.glsl"
 #include "half.glsl"
 #include "weight_types.glsl"
@@ -8,7 +9,7 @@
 #include "product.glsl"
 #include "gemv.glsl"
 
-layout(set = 0, binding = 1) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) restrict readonly buffer X { float x[]; };
 
 shared float sums[WORKGROUP * RESULTS];
 
@@ -19,30 +20,32 @@ void main() {
   if (GroupIsBeyond() || !FindPlace(row, place)) return;
 
   uint row_at[ROWS], column_at[COLUMNS];
-  for (uint r = 0; r < ROWS; ++r) {
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     row_at[r] = place.weights + min(row + r, n - 1) * weight_stride;
   }
-  for (uint c = 0; c < COLUMNS; ++c) column_at[c] = ColumnOfX(min(column + c, columns - 1));
+  [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+    column_at[c] = ColumnOfX(min(column + c, columns - 1));
+  }
   precise float sum[RESULTS];
-  for (uint i = 0; i < RESULTS; ++i) sum[i] = 0.0;
+  [[unroll]] for (uint i = 0; i < RESULTS; ++i) sum[i] = 0.0;
 
   for (uint run = 0; run < k; run += 256) {
     const bool whole = PACKED && run + 256 <= k;
     uvec4 words[ROWS];  // eight values of the lane's class
     if (whole) {
-      for (uint r = 0; r < ROWS; ++r) words[r] = weights128[row_at[r] + run / 8 + lane];
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) words[r] = weights128[row_at[r] + run / 8 + lane];
     }
-    for (uint i = 0; i < 8; ++i) {
+    [[unroll]] for (uint i = 0; i < 8; ++i) {
       const uint at = run + 32 * i + lane;
       if (at >= k) break;
       float w[ROWS];
-      for (uint r = 0; r < ROWS; ++r) {
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) {
         w[r] = whole ? F16ToF32((words[r][i / 2] >> (16 * (i & 1u))) & 0xffffu)
                      : LoadWeight(row_at[r], k, at);
       }
-      for (uint c = 0; c < COLUMNS; ++c) {
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
         const float value = x[column_at[c] + at];
-        for (uint r = 0; r < ROWS; ++r) {
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
           precise float term = w[r] * value;
           sum[r * COLUMNS + c] = sum[r * COLUMNS + c] + term;
         }
@@ -50,15 +53,15 @@ void main() {
     }
   }
 
-  for (uint i = 0; i < RESULTS; ++i) sums[(slot * RESULTS + i) * 32 + lane] = sum[i];
+  [[unroll]] for (uint i = 0; i < RESULTS; ++i) sums[(slot * RESULTS + i) * 32 + lane] = sum[i];
   barrier();
   for (uint i = lane; i < RESULTS; i += LANES) {
     const uint r = row + i / COLUMNS, c = column + i % COLUMNS;
     if (r >= n || c >= columns) continue;
     precise float s[32];
-    for (uint j = 0; j < 32; ++j) s[j] = sums[(slot * RESULTS + i) * 32 + j];
-    for (uint half_count = 16; half_count > 0; half_count /= 2) {
-      for (uint j = 0; j < half_count; ++j) s[j] = s[j] + s[j + half_count];
+    [[unroll]] for (uint j = 0; j < 32; ++j) s[j] = sums[(slot * RESULTS + i) * 32 + j];
+    [[unroll]] for (uint half_count = 16; half_count > 0; half_count /= 2) {
+      [[unroll]] for (uint j = 0; j < half_count; ++j) s[j] = s[j] + s[j + half_count];
     }
     y[ColumnOfY(c) + r] = Finish(s[0], place.bias + r);
   }

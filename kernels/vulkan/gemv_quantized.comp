@@ -5,6 +5,7 @@
 // lanes of each result that add them up, in order.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "exact.glsl"
 #include "half.glsl"
 #include "weight_types.glsl"
@@ -28,26 +29,29 @@ void main() {
   if (GroupIsBeyond() || !FindPlace(row, place)) return;
 
   uint row_at[ROWS], column_at[COLUMNS];
-  for (uint r = 0; r < ROWS; ++r) {
+  [[unroll]] for (uint r = 0; r < ROWS; ++r) {
     row_at[r] = place.weights + min(row + r, n - 1) * weight_stride;
   }
-  for (uint c = 0; c < COLUMNS; ++c) column_at[c] = ColumnOfX(min(column + c, columns - 1));
+  [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+    column_at[c] = ColumnOfX(min(column + c, columns - 1));
+  }
 
   precise float sum[SUMS];
-  for (uint i = 0; i < SUMS; ++i) sum[i] = 0.0;
+  [[unroll]] for (uint i = 0; i < SUMS; ++i) sum[i] = 0.0;
 
   uint side = 0;
   for (uint first = 0; first < blocks; first += PASS) {
-    for (uint i = 0; i < BLOCKS; ++i) {
-      const uint block = first + i * LANES + lane;
-      if (block >= blocks) break;
+    [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+      // Beyond the row's end a block is read once more rather than none: without a branch all loads
+      // of a pass may be under way together. It adds zero, which changes no sum.
+      const uint block = first + i * LANES + lane, at = min(block, blocks - 1);
       Group w[ROWS];
-      for (uint r = 0; r < ROWS; ++r) w[r] = LoadGroup(row_at[r], blocks, block);
-      for (uint c = 0; c < COLUMNS; ++c) {
-        const Activation a = LoadActivation(column_at[c], blocks, block);
-        for (uint r = 0; r < ROWS; ++r) {
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) w[r] = LoadGroup(row_at[r], blocks, at);
+      [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
+        const Activation a = LoadActivation(column_at[c], blocks, at);
+        [[unroll]] for (uint r = 0; r < ROWS; ++r) {
           const uint result = r * COLUMNS + c;
-          const float term = BlockTerm(w[r], a);
+          const float term = block < blocks ? BlockTerm(w[r], a) : 0.0;
           if (DIRECT) {
             sum[result] = sum[result] + term;
           } else {
@@ -58,18 +62,17 @@ void main() {
     }
     if (DIRECT) continue;
     barrier();
-    const uint count = min(PASS, blocks - first);
-    for (uint i = 0; i < SUMS; ++i) {
+    [[unroll]] for (uint i = 0; i < SUMS; ++i) {
       const uint result = i * ADDERS + lane / 8;
       if (result < RESULTS) {
         const uint from = (slot * RESULTS + result) * PASS;
-        for (uint t = lane % 8; t < count; t += 8) sum[i] = sum[i] + terms[side][from + t];
+        for (uint t = lane % 8; t < PASS; t += 8) sum[i] = sum[i] + terms[side][from + t];
       }
     }
     side ^= 1;  // what the last pass wrote is still being read
   }
 
-  for (uint i = 0; i < SUMS; ++i) {
+  [[unroll]] for (uint i = 0; i < SUMS; ++i) {
     const uint result = DIRECT ? i : i * ADDERS + lane / 8;
     if (result < RESULTS) sums[(slot * RESULTS + result) * 8 + lane % 8] = sum[i];
   }

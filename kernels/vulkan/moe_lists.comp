@@ -10,8 +10,8 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 256;
 layout(constant_id = 1) const uint EXPERTS = 8;
 layout(constant_id = 2) const uint TILE = 32;
-layout(set = 0, binding = 0) readonly buffer Ids { int ids[]; };
-layout(set = 0, binding = 1) writeonly buffer Lists { uint lists[]; };
+layout(set = 0, binding = 0) restrict readonly buffer Ids { int ids[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer Lists { uint lists[]; };
 layout(push_constant) uniform Push {
   uint slots, tokens;
   uint ids_offset, ids_stride;

@@ -20,15 +20,15 @@ layout(push_constant) uniform Push {
 
 #ifdef MOE
 #ifdef LISTS
-layout(set = 0, binding = 2) readonly buffer Lists { uint lists[]; };  // of moe_lists.comp
+layout(set = 0, binding = 2) restrict readonly buffer Lists { uint lists[]; };  // of moe_lists.comp
 #else
-layout(set = 0, binding = 2) readonly buffer Ids { int ids[]; };
+layout(set = 0, binding = 2) restrict readonly buffer Ids { int ids[]; };
 #endif
-layout(set = 0, binding = 3) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 4) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 3) restrict readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 4) restrict writeonly buffer Y { float y[]; };
 #else
-layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
-layout(set = 0, binding = 3) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 2) restrict readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 3) restrict writeonly buffer Y { float y[]; };
 #endif
 
 // Where the rows begin that a column is multiplied with, and its own parts of x, bias and y.

@@ -19,6 +19,7 @@ constexpr uint32_t kGemmWorkgroup = 256;
 constexpr uint32_t kListsWorkgroup = 256;
 constexpr uint32_t kQuantizeWorkgroup = 64;
 constexpr uint32_t kFloatLanes = 32;
+constexpr uint32_t kMaxLanes = 32;
 constexpr uint32_t kBlockLanes = 8;  // that quantise a block
 
 // Operands, as the ABI counts them.
@@ -114,15 +115,32 @@ void SetRowGroups(int64_t count, KernelRun* d) {
   d->groups[0] = sides == 0 ? 0 : Word(CeilDiv(count, sides));
 }
 
-void SetGemv(const Product& p, const ProductTuning& t, KernelRun* d) {
+struct RowShape {
+  uint32_t rows, lanes;
+};
+
+// How many rows a slot makes at a time, and of how many lanes it is.
+RowShape ShapeRows(const Product& p, const ProductTuning& t, uint32_t columns) {
   const bool quantized = IsQuantizedProduct(p);
-  const uint32_t lanes = quantized ? t.gemv_lanes : kFloatLanes;
+  const int64_t blocks = p.w.dims[0] / quant::kGroupValues;
+  const int64_t all_rows = p.w.dims[1] * (IsMoe(p) ? Columns(p) : 1);
+  // The results of a lane lie in registers: rows or columns, not both.
+  RowShape shape = {columns > 2 ? 1 : t.gemv_rows, quantized ? t.gemv_lanes : kFloatLanes};
+  while (shape.rows > 1 && all_rows / shape.rows * shape.lanes < t.gemv_fill) shape.rows /= 2;
+  while (shape.lanes < kMaxLanes && all_rows * shape.lanes < t.gemv_fill &&
+         2 * shape.lanes <= blocks) {
+    shape.lanes *= 2;
+  }
+  return shape;
+}
+
+void SetGemv(const Product& p, const ProductTuning& t, KernelRun* d) {
   const uint32_t columns =
       IsMoe(p) ? 1 : static_cast<uint32_t>(std::min<int64_t>(Columns(p), t.gemv_columns));
-  // The results of a lane lie in registers: rows or columns, not both.
-  const uint32_t rows = columns > 2 ? 1 : t.gemv_rows;
-  d->constants = {t.gemv_workgroup, d->constants[1], lanes, rows, columns, t.gemv_blocks};
-  SetRowGroups(CeilDiv(p.w.dims[1], int64_t{t.gemv_workgroup} / lanes * rows), d);
+  const RowShape shape = ShapeRows(p, t, columns);
+  d->constants = {t.gemv_workgroup, d->constants[1], shape.lanes,
+                  shape.rows,       columns,         t.gemv_blocks};
+  SetRowGroups(CeilDiv(p.w.dims[1], int64_t{t.gemv_workgroup} / shape.lanes * shape.rows), d);
   d->groups[2] = columns == 0 ? 0 : Word(CeilDiv(Columns(p), columns));
 }
 
@@ -134,10 +152,12 @@ void SetGemm(const Product& p, const ProductTuning& t, KernelRun* d) {
                sides == 0 ? 0 : Word(CeilDiv(tiles, sides)), Word(sides)};
 }
 
-bool FitsBinding(const TensorView& view) {
-  uint64_t end = view.offset;
+// Whether a view of rows of `row_bytes` ends where 32 bits reach.
+bool FitsBinding(const TensorView& view, uint64_t row_bytes) {
+  uint64_t end = view.offset + row_bytes;
   for (int i = 1; i < 4; ++i) {
-    end += static_cast<uint64_t>(view.dims[i]) * static_cast<uint64_t>(view.strides[i]);
+    if (view.dims[i] < 1) return true;
+    end += static_cast<uint64_t>(view.dims[i] - 1) * static_cast<uint64_t>(view.strides[i]);
   }
   return end <= std::numeric_limits<uint32_t>::max();
 }
@@ -150,7 +170,9 @@ std::string WhyNotWeights(const Product& p) {
   if (p.packed && !HasPackedLayout(p.w.type)) {
     return std::string(traits.name) + " has no packed layout";
   }
-  if (p.w.dims[0] % traits.block_values != 0) return "the rows of w are no whole number of blocks";
+  if (p.w.dims[0] < 1 || p.w.dims[0] % traits.block_values != 0) {
+    return "the rows of w are no whole number of blocks";
+  }
   const int64_t unit = p.packed                   ? 16
                        : p.w.type == Type::kF32   ? 4
                        : p.w.type == Type::kMXFP4 ? 1
@@ -165,9 +187,13 @@ std::string WhyNotProduct(const Product& p) {
   if (std::string why = WhyNotWeights(p); !why.empty()) return why;
   for (const TensorView* view : {&p.x, &p.y, p.bias ? &*p.bias : &p.x, p.ids ? &*p.ids : &p.x}) {
     if (!IsWhole(*view, 4)) return "x, y, bias or ids begin between two words";
-    if (!FitsBinding(*view)) return "x, y, bias or ids are larger than a binding can be";
+    if (!FitsBinding(*view, static_cast<uint64_t>(view->dims[0]) * 4)) {
+      return "x, y, bias or ids are larger than a binding can be";
+    }
   }
-  if (!FitsBinding(p.w)) return "w is larger than a binding can be";
+  if (!FitsBinding(p.w, static_cast<uint64_t>(p.w.strides[1]))) {
+    return "w is larger than a binding can be";
+  }
   if (p.scratch_offset % 16 != 0) return "scratch begins between two 16-byte words";
   const int outer = IsMoe(p) ? 3 : 2;
   for (const TensorView* view : {&p.w, &p.x, &p.y}) {
@@ -175,7 +201,6 @@ std::string WhyNotProduct(const Product& p) {
       if (view->dims[i] != 1) return "w, x or y have more dimensions than a product uses";
     }
   }
-  if (CeilDiv(p.w.dims[1], 4) > int64_t{kMaxGroups} * 4) return "w has more rows than groups reach";
   return "";
 }
 

@@ -8,7 +8,8 @@
 //   Add(ProductRun(p, tuning));
 //
 // The first two write scratch, ScratchBytes of it, from Product::scratch_offset on. Products of the
-// same x may share what the first call wrote; the second belongs to ids.
+// same x may share what the first call wrote; the second belongs to ids. Bindings are whole words
+// of 4 bytes: where weights end within one (MXFP4), so do they.
 #ifndef TRINE_KERNELS_VULKAN_PRODUCTS_H_
 #define TRINE_KERNELS_VULKAN_PRODUCTS_H_
 
@@ -41,12 +42,15 @@ struct Product {
 struct ProductTuning {
   bool int_dot = false;  // shaders with OpSDot
 
-  // Few columns. A workgroup is a multiple of both numbers of lanes.
+  // Few columns. A workgroup is a multiple of 32.
   uint32_t gemv_workgroup = 64;
-  uint32_t gemv_lanes = 8;    // of a row of a quantised type: a power of two, 8 to gemv_workgroup
-  uint32_t gemv_blocks = 1;   // blocks of a lane between two barriers, where lanes > 8
-  uint32_t gemv_rows = 2;     // rows at a time, one column
-  uint32_t gemv_columns = 8;  // as many at a time; more columns than this are a GEMM's
+  uint32_t gemv_lanes = 8;    // of a row of a quantised type, at least: 8, 16 or 32
+  uint32_t gemv_rows = 2;     // at a time, at most; a power of two
+  uint32_t gemv_blocks = 1;   // of a lane at a time
+  uint32_t gemv_columns = 8;  // at a time; more columns than this are a GEMM's
+  // Invocations that keep the device busy: where a matrix has few rows, fewer are made at a time
+  // and each is given more lanes.
+  uint32_t gemv_fill = 16384;
 
   // Many columns: results of an invocation. A tile of a quantised type has 8 * rows by 4 * columns.
   uint32_t gemm_rows = 4;

@@ -6,8 +6,8 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 64;
-layout(set = 0, binding = 0) readonly buffer X { float x[]; };
-layout(set = 0, binding = 1) writeonly buffer Q { uint q[]; };
+layout(set = 0, binding = 0) restrict readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) restrict writeonly buffer Q { uint q[]; };
 // Columns [inner, outer]; the result's lie one after the other, q_stride words apart.
 layout(push_constant) uniform Push {
   uint blocks, inner, outer;

@@ -3,8 +3,8 @@
 //   blocks floats: the scales;
 //   blocks words: the sums of both halves, 16 bits each;
 // and begins at a 16-byte word. Eight neighbours that read a block each read 128 bytes.
-layout(set = 0, binding = 1) readonly buffer Activations32 { uint activations32[]; };
-layout(set = 0, binding = 1) readonly buffer Activations128 { uvec4 activations128[]; };
+layout(set = 0, binding = 1) restrict readonly buffer Activations32 { uint activations32[]; };
+layout(set = 0, binding = 1) restrict readonly buffer Activations128 { uvec4 activations128[]; };
 
 Activation LoadActivation(uint column, uint blocks, uint block) {
   const uint in_chunk = min(8u, blocks - (block & ~7u));

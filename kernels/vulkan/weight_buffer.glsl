@@ -2,10 +2,10 @@
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 
-layout(set = 0, binding = 0) readonly buffer Weights16 { uint16_t weights16[]; };
-layout(set = 0, binding = 0) readonly buffer Weights32 { uint weights32[]; };
-layout(set = 0, binding = 0) readonly buffer Weights64 { uvec2 weights64[]; };
-layout(set = 0, binding = 0) readonly buffer Weights128 { uvec4 weights128[]; };
+layout(set = 0, binding = 0) restrict readonly buffer Weights16 { uint16_t weights16[]; };
+layout(set = 0, binding = 0) restrict readonly buffer Weights32 { uint weights32[]; };
+layout(set = 0, binding = 0) restrict readonly buffer Weights64 { uvec2 weights64[]; };
+layout(set = 0, binding = 0) restrict readonly buffer Weights128 { uvec4 weights128[]; };
 
 // Files align blocks to two bytes: `at` counts 16-bit words.
 uint Half(uint at) { return uint(weights16[at]); }

@@ -112,10 +112,14 @@ void LoadBlock32(uint row, uint block, inout Group g) {
       SetNibbles(Words(at), g);
     }
   }
-  if (FORMAT == kIQ4_NL || FORMAT == kMXFP4) {
-    const uvec4 table = FORMAT == kMXFP4 ? kMxfp4Values : kIq4Values;
-    g.low = LookUp(table, g.low);
-    g.high = LookUp(table, g.high);
+  // Not by "?:" between the tables: with Mesa 22.3 a specialisation constant chooses wrongly between
+  // two vectors.
+  if (FORMAT == kIQ4_NL) {
+    g.low = LookUp(kIq4Values, g.low);
+    g.high = LookUp(kIq4Values, g.high);
+  } else if (FORMAT == kMXFP4) {
+    g.low = LookUp(kMxfp4Values, g.low);
+    g.high = LookUp(kMxfp4Values, g.high);
   }
 }
 
