@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -43,6 +44,7 @@ std::vector<InventoryDevice> PluginDevices(const detect::Machine& machine,
     device.chip = FieldText(found.info.name);
     device.tier = TierName(found.info.tier);
     device.used = found.used;
+    device.on_request = found.on_request;
     device.reason = found.reason;
     device.registry_device = i;
     device.memory_pool = FieldText(found.info.memory_pool);
@@ -101,15 +103,17 @@ void AddUnseenGpus(const detect::Machine& machine, const Registry& registry,
   }
 }
 
-// Used devices first, by tier; then the rest in the same order. Numbers count within a tier.
+// Used devices first, by tier; then those that may be asked for, then the rest, in the same order.
+// Numbers count within a tier.
 void NameDevices(std::vector<InventoryDevice>* devices) {
-  std::stable_sort(
-      devices->begin(), devices->end(), [](const InventoryDevice& a, const InventoryDevice& b) {
-        return std::pair(!a.used, TierOrder(a.tier)) < std::pair(!b.used, TierOrder(b.tier));
-      });
+  std::stable_sort(devices->begin(), devices->end(),
+                   [](const InventoryDevice& a, const InventoryDevice& b) {
+                     return std::tuple(!a.used, !a.on_request, TierOrder(a.tier)) <
+                            std::tuple(!b.used, !b.on_request, TierOrder(b.tier));
+                   });
   std::map<std::string, int> count;
   for (InventoryDevice& device : *devices) {
-    if (!device.used) continue;
+    if (!device.used && !device.on_request) continue;
     const int n = count[device.tier]++;
     device.tier_name = device.tier == "cpu" && n == 0 ? "cpu" : absl::StrCat(device.tier, n);
   }

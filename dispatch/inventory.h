@@ -21,6 +21,7 @@ struct InventoryDevice {
   std::string chip;          // what the chip is called
   std::string tier;          // "cpu", "igpu", "dgpu", "other"
   bool used = false;
+  bool on_request = false;  // not used by itself, but where a split names it
   std::string reason;
   size_t registry_device = kNone;  // index into Registry::devices
   size_t machine_gpu = kNone;      // index into Machine::gpus

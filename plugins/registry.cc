@@ -129,7 +129,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
   });
   for (size_t i = 0; i < order.size(); ++i) {
     DeviceFinding& device = *order[i];
-    device.used = false;
+    device.used = device.on_request = false;
     if ((device.info.flags & TRINE_DEVICE_UNUSABLE) != 0) {
       device.reason = FieldText(device.info.reason);
       if (device.reason.empty()) device.reason = "the plugin calls it unusable and gives no reason";
@@ -149,6 +149,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
       continue;
     }
     if ((device.info.flags & TRINE_DEVICE_SOFTWARE) != 0 && device.info.tier != TRINE_TIER_CPU) {
+      device.on_request = true;
       device.reason = "a software device: used only where it is asked for by name";
       continue;
     }
@@ -181,7 +182,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     if (!registry.plugins[p].accepted) continue;
     const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;
     for (uint32_t i = 0; i < infos.size(); ++i) {
-      DeviceFinding device{p, i, infos[i], false, ""};
+      DeviceFinding device{p, i, infos[i], false, false, ""};
       // Exact by another contract is not exact here.
       if (registry.plugins[p].probe.numerics_version != TRINE_NUMERICS_VERSION) {
         device.info.numerics = TRINE_NUMERICS_FAST;

@@ -27,7 +27,8 @@ struct DeviceFinding {
   uint32_t index = 0;  // the plugin's own number of it
   trine_device_info info{};
   bool used = false;
-  std::string reason;  // a sentence either way
+  bool on_request = false;  // not used by itself, but where somebody names it
+  std::string reason;       // a sentence either way
 };
 
 struct RegistryOptions {
@@ -55,7 +56,7 @@ Registry DiscoverPlugins(const RegistryOptions& options);
 int DefaultRank(const std::string& plugin_name, uint32_t tier);
 
 // Gives every chip one owner: devices with the same PCI id or UUID are one chip. Pure; fills
-// `used` and `reason` of each device.
+// `used`, `on_request` and `reason` of each device.
 void AssignOwners(const std::vector<std::string>& backend_order, Registry* registry);
 
 }  // namespace trine

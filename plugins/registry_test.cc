@@ -127,6 +127,7 @@ TEST_F(RegistryTest, SoftwareDevicesAreNotPicked) {
          Sees("vulkan", {Chip(TRINE_TIER_IGPU, "llvmpipe", "", TRINE_DEVICE_SOFTWARE)}));
   const Registry registry = Discover();
   EXPECT_FALSE(registry.devices[0].used);
+  EXPECT_TRUE(registry.devices[0].on_request);
   EXPECT_THAT(registry.devices[0].reason, HasSubstr("software device"));
 }
 

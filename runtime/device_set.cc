@@ -40,7 +40,7 @@ absl::StatusOr<const InventoryDevice*> DeviceSet::Find(const std::string& name) 
     // "igpu" is the first one of its kind.
     const bool named = absl::AsciiStrToLower(name) == d.tier_name || name == d.backend_name ||
                        absl::StrCat(name, "0") == d.tier_name;
-    if (named && d.used) return &d;
+    if (named && (d.used || d.on_request)) return &d;
     if (d.used) {
       names.push_back(d.backend_name == d.tier_name || d.backend_name.empty()
                           ? d.tier_name

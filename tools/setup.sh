@@ -20,6 +20,9 @@ trine_optional_packages=(
   "ccache: rebuilding from scratch is slow"
   "libhwloc-dev: topology is read from sysfs alone"
   "libbenchmark-dev: trine-microbench is not built"
+  "libvulkan-dev: the Vulkan backend is not built"
+  "glslc: the Vulkan backend is not built"
+  "spirv-tools: the Vulkan backend is not built"
 )
 trine_test_packages=(
   "libgtest-dev: the tests can't be built"
@@ -30,6 +33,8 @@ trine_test_packages=(
   "file: the Debian packages are not tried"
   "groff-base: the manual pages are not formatted"
   "python3: the comparison with other engines is not tried"
+  "mesa-vulkan-drivers: the Vulkan backend has no driver to be tried on"
+  "vulkan-validationlayers: the Vulkan backend is not tried under validation"
   "mmdebstrap: the Debian packages are not installed in a whole system (--long)"
   "zsh: its completions are not tried"
   "fish: its completions are not tried"

@@ -1,5 +1,5 @@
-// A plan's storage for devices whose buffers the CPU can address: bindings checked once, TEMP slots
-// laid out in the scratch, and tensors turned into pointers and strides at each run.
+// A plan's storage: bindings checked once, TEMP slots laid out in the scratch, and, for devices
+// whose buffers the CPU can address, tensors turned into pointers and strides at each run.
 #ifndef TRINE_SDK_PLAN_H_
 #define TRINE_SDK_PLAN_H_
 
@@ -44,19 +44,23 @@ inline uint64_t LayOutScratch(const Graph& graph, std::vector<uint64_t>* offsets
   return total;
 }
 
-class PlanStorage {
+// Where a plan's slots are: bindings checked once, TEMP slots laid out in the scratch. A Place is
+// whatever the plugin finds memory by; a default one is nowhere, and a place plus some bytes is
+// another one.
+template <class Place>
+class PlanPlaces {
  public:
-  // `memory_of(trine_span)` gives the CPU address of a span, or null when it is out of range.
+  // `place_of(trine_span)` gives where a span begins, or a default Place when it is out of range.
   // `desc` must have been read with ReadIn; `graph` is its checked copy.
-  template <class MemoryOf>
-  trine_status Bind(const Graph& graph, const trine_plan_desc& desc, MemoryOf memory_of,
+  template <class Locate>
+  trine_status Bind(const Graph& graph, const trine_plan_desc& desc, Locate place_of,
                     trine_error* err) {
     if (desc.bindings == nullptr && desc.n_bindings != 0) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the bindings are null");
     }
     bases_.assign(graph.slots.size(), {});
     for (size_t i = 0; i < graph.slots.size(); ++i) {
-      bases_[i].assign(graph.slots[i].alternates, nullptr);
+      bases_[i].assign(graph.slots[i].alternates, Place{});
     }
     for (uint32_t i = 0; i < desc.n_bindings; ++i) {
       const trine_binding b = At(desc.bindings, desc.binding_stride, i);
@@ -68,24 +72,26 @@ class PlanStorage {
         return Fail(err, TRINE_INVALID_ARGUMENT,
                     "slot " + std::to_string(b.slot) + " is bound to fewer bytes than it needs");
       }
-      if (bases_[b.slot][b.alternate] != nullptr) {
+      if (bases_[b.slot][b.alternate] != Place{}) {
         return Fail(err, TRINE_INVALID_ARGUMENT,
                     "slot " + std::to_string(b.slot) + " is bound twice");
       }
-      std::byte* base = memory_of(b.span);
-      if (base == nullptr) return Fail(err, TRINE_INVALID_ARGUMENT, "a binding is out of range");
+      const Place base = place_of(b.span);
+      if (base == Place{}) return Fail(err, TRINE_INVALID_ARGUMENT, "a binding is out of range");
       bases_[b.slot][b.alternate] = base;
     }
     std::vector<uint64_t> offsets;
     const uint64_t scratch_bytes = LayOutScratch(graph, &offsets);
-    std::byte* scratch = scratch_bytes == 0 ? nullptr : memory_of(desc.scratch);
-    if (scratch_bytes != 0 && (scratch == nullptr || desc.scratch.bytes < scratch_bytes)) {
+    const Place scratch = scratch_bytes == 0 ? Place{} : place_of(desc.scratch);
+    if (scratch_bytes != 0 && (scratch == Place{} || desc.scratch.bytes < scratch_bytes)) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
     }
     for (size_t i = 0; i < graph.slots.size(); ++i) {
-      if (graph.slots[i].role == TRINE_ROLE_TEMP) bases_[i][0] = scratch + offsets[i];
-      for (const std::byte* base : bases_[i]) {
-        if (base == nullptr && graph.slots[i].bytes != 0) {
+      if (graph.slots[i].role == TRINE_ROLE_TEMP && scratch != Place{}) {
+        bases_[i][0] = scratch + offsets[i];
+      }
+      for (const Place& base : bases_[i]) {
+        if (base == Place{} && graph.slots[i].bytes != 0) {
           return Fail(err, TRINE_INVALID_ARGUMENT, "slot " + std::to_string(i) + " is not bound");
         }
       }
@@ -93,18 +99,27 @@ class PlanStorage {
     return TRINE_OK;
   }
 
-  View ViewOf(const Graph& graph, uint32_t tensor, const int64_t* params,
-              const uint32_t* alternates) const {
-    const trine_tensor& t = graph.tensors[tensor];
+  // Where a tensor begins; nowhere when its slot is empty. `alternates` is by slot, or null.
+  Place PlaceOf(const Graph& graph, const trine_tensor& t, const uint32_t* alternates) const {
     const bool io = graph.slots[t.slot].role == TRINE_ROLE_IO && alternates != nullptr;
-    View view{bases_[t.slot][io ? alternates[t.slot] : 0], t.dtype, ResolveDims(t, params), {}};
-    view.strides = ResolveStrides(t, view.dims);
-    if (view.data != nullptr) view.data += t.offset;
-    return view;
+    const Place base = bases_[t.slot][io ? alternates[t.slot] : 0];
+    return base == Place{} ? base : base + t.offset;
   }
 
  private:
-  std::vector<std::vector<std::byte*>> bases_;  // by slot, then alternate
+  std::vector<std::vector<Place>> bases_;  // by slot, then alternate
+};
+
+// The same for devices whose buffers the CPU can address.
+class PlanStorage : public PlanPlaces<std::byte*> {
+ public:
+  View ViewOf(const Graph& graph, uint32_t tensor, const int64_t* params,
+              const uint32_t* alternates) const {
+    const trine_tensor& t = graph.tensors[tensor];
+    View view{PlaceOf(graph, t, alternates), t.dtype, ResolveDims(t, params), {}};
+    view.strides = ResolveStrides(t, view.dims);
+    return view;
+  }
 };
 
 // Parameters within their ranges, alternates within their counts.

@@ -1,0 +1,145 @@
+#include "backends/vulkan/backend.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "backends/vulkan/self_test.h"
+
+namespace trine::vulkan {
+namespace {
+
+void Log(const trine_backend& backend, int level, const std::string& message) {
+  backend.host->log(backend.host->self, level, message.c_str());
+}
+
+template <size_t N>
+void SetText(char (&field)[N], const std::string& text) {
+  std::snprintf(field, N, "%s", text.c_str());
+}
+
+uint32_t TierOf(const DeviceCaps& caps) {
+  switch (caps.kind) {
+    case DeviceKind::kDiscrete:
+      return TRINE_TIER_DGPU;
+    case DeviceKind::kIntegrated:
+    case DeviceKind::kCpu:  // stands in for one in tests
+      return TRINE_TIER_IGPU;
+    default:
+      return TRINE_TIER_OTHER;
+  }
+}
+
+std::string UuidText(const DeviceCaps& caps) {
+  std::string text;
+  for (const uint8_t byte : caps.uuid) absl::StrAppendFormat(&text, "%02x", byte);
+  return text;
+}
+
+absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, uint32_t index) {
+  const FoundDevice& found = backend->instance->devices()[index];
+  auto open = OpenDevice::Create(*backend->instance, found, backend->options);
+  if (!open.ok()) return open.status();
+  auto device = std::make_unique<trine_device>();
+  device->backend = backend;
+  device->open = *std::move(open);
+  device->choices = {&device->open->caps(), device->open->tuning, device->open->products};
+  return device;
+}
+
+// "" when the device keeps the contract.
+std::string SelfTest(trine_backend* backend, uint32_t index) {
+  const std::lock_guard<std::mutex> lock(backend->mutex);
+  std::optional<std::string>& known = backend->self_tests[index];
+  if (known.has_value()) return *known;
+  const DeviceCaps& caps = backend->instance->devices()[index].caps;
+  if (!caps.rounds_to_nearest_even) {
+    known = "its driver does not promise to round to nearest even";
+    return *known;
+  }
+  const auto device = OpenOne(backend, index);
+  known = device.ok() ? SelfTestFailure(device->get()) : std::string(device.status().message());
+  if (!known->empty()) {
+    Log(*backend, TRINE_LOG_WARNING,
+        absl::StrCat("vulkan: ", caps.name, " differs from the reference (", *known,
+                     "); it offers fast numerics only"));
+  }
+  return *known;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* host,
+                                                           const std::string& options) {
+  const char* tuning = std::getenv("TRINE_VULKAN_TUNING");
+  auto parsed = ParseDeviceOptions(absl::StrCat(tuning != nullptr ? tuning : "", ";", options));
+  if (!parsed.ok()) return parsed.status();
+  auto backend = std::make_unique<trine_backend>();
+  backend->host = host;
+  backend->options = *std::move(parsed);
+  const auto global = LoadVulkan();
+  if (!global.ok()) {
+    Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", global.status().message()));
+    return backend;
+  }
+  InstanceOptions instance_options = InstanceOptionsFromEnvironment();
+  auto instance = Instance::Create(*global, instance_options);
+  if (!instance.ok()) {
+    Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", instance.status().message()));
+    return backend;
+  }
+  backend->instance = *std::move(instance);
+  backend->self_tests.resize(backend->instance->devices().size());
+  const std::string none = backend->instance->NoDeviceReason();
+  if (!none.empty()) Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", none));
+  return backend;
+}
+
+uint32_t CountDevices(const trine_backend& backend) {
+  return backend.instance == nullptr ? 0
+                                     : static_cast<uint32_t>(backend.instance->devices().size());
+}
+
+trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
+  const FoundDevice& found = backend->instance->devices()[index];
+  const DeviceCaps& caps = found.caps;
+  trine_device_info info{};
+  info.tier = TierOf(caps);
+  if (caps.unified_memory) info.flags |= TRINE_DEVICE_UNIFIED_MEMORY;
+  if (caps.kind == DeviceKind::kCpu) info.flags |= TRINE_DEVICE_SOFTWARE;
+  info.numerics = TRINE_NUMERICS_FAST;
+  info.memory_total = caps.HeapBytes();
+  info.memory_free = info.memory_total;
+  info.max_allocation_bytes = caps.max_allocation;
+  info.buffer_alignment = static_cast<uint32_t>(std::max<uint64_t>(BindingAlignment(caps), 64));
+  info.import_alignment = static_cast<uint32_t>(caps.import_alignment);
+  std::copy(caps.uuid.begin(), caps.uuid.end(), info.uuid);
+  SetText(info.pci_id, caps.pci_id);
+  SetText(info.name, caps.name);
+  SetText(info.arch, ArchitectureName(caps.architecture));
+  SetText(info.driver, caps.driver);
+  const std::string own = absl::StrCat("vulkan-", UuidText(caps));
+  SetText(info.memory_pool, caps.unified_memory ? "system" : own);
+  SetText(info.bandwidth_domain, caps.unified_memory ? "system" : own);
+  if (!found.reason.empty()) {
+    info.flags |= TRINE_DEVICE_UNUSABLE;
+    SetText(info.reason, found.reason);
+  } else if (SelfTest(backend, index).empty()) {
+    info.numerics = TRINE_NUMERICS_EXACT;
+  }
+  return info;
+}
+
+absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend, uint32_t index) {
+  const FoundDevice& found = backend->instance->devices()[index];
+  if (!found.reason.empty()) return absl::FailedPreconditionError(found.reason);
+  const bool exact = SelfTest(backend, index).empty();
+  auto device = OpenOne(backend, index);
+  if (device.ok()) (*device)->exact = exact;
+  return device;
+}
+
+}  // namespace trine::vulkan

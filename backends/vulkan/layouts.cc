@@ -1,0 +1,133 @@
+#include "backends/vulkan/layouts.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/vulkan/packed_layout.h"
+
+namespace trine::vulkan {
+namespace {
+
+using sdk::Fail;
+
+// A hash of the plugin's name, as docs/plugin-abi.md has it: FNV-1a of "vulkan".
+constexpr uint64_t OwnerOf(const char* name) {
+  uint32_t hash = 2166136261u;
+  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
+  return hash;
+}
+// The low half is the version of packed_layout.h.
+constexpr uint64_t kPackedLayout = OwnerOf("vulkan") << 32 | 1;
+
+uint64_t Dim(const trine_tensor& t, uint32_t i) {
+  return i < t.rank ? static_cast<uint64_t>(t.dims[i]) : 1;
+}
+
+quant::Type TypeOf(const trine_tensor& t) { return static_cast<quant::Type>(t.dtype); }
+
+// The layout as it would be for a tensor; layout 0 where it is not for it.
+trine_layout_info Describe(const trine_tensor& t) {
+  trine_layout_info info{};
+  const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
+  const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
+  uint64_t row_bytes = 0;
+  if (!known || !dense || t.rank < 2 || sdk::FindDtype(t.dtype) == nullptr ||
+      !HasPackedLayout(TypeOf(t)) || !PackedRowBytes(TypeOf(t), t.dims[0], &row_bytes)) {
+    return info;
+  }
+  info.layout = kPackedLayout;
+  info.group_rows = 1;
+  info.group_bytes = row_bytes;
+  info.alignment = kPackedAlignment;
+  // The graph's own sizes are bounded, and a packed row is hardly larger than a plain one.
+  info.packed_bytes = row_bytes * Dim(t, 1) * Dim(t, 2) * Dim(t, 3);
+  return info;
+}
+
+bool TakesPackedWeights(uint32_t kind) {
+  return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL;
+}
+
+}  // namespace
+
+uint64_t PackedRowBytesOf(const trine_tensor& t) { return Describe(t).group_bytes; }
+
+std::string WhyNotInLayout(const sdk::Graph& graph, size_t index) {
+  const sdk::Op& op = graph.ops[index];
+  for (const auto* list : {&op.in, &op.out}) {
+    for (const uint32_t& id : *list) {
+      if (id == TRINE_NONE || graph.tensors[id].layout == TRINE_LAYOUT_PLAIN) continue;
+      const trine_tensor& t = graph.tensors[id];
+      const trine_layout_info info = Describe(t);
+      if (info.layout != t.layout || info.layout == 0) {
+        return "the vulkan backend has no such layout for the tensor";
+      }
+      if (&id != op.in.data() || !TakesPackedWeights(op.kind)) {
+        return "only weights of products are read in a packed layout";
+      }
+      const trine_slot& slot = graph.slots[t.slot];
+      if (slot.role != TRINE_ROLE_CONSTANT || t.offset > slot.bytes ||
+          slot.bytes - t.offset < info.packed_bytes) {
+        return "a packed tensor does not fit its slot";
+      }
+      if (t.offset % info.alignment != 0) return "a packed tensor is not aligned";
+    }
+  }
+  return "";
+}
+
+trine_status LayoutList(trine_device*, const trine_graph* given, uint32_t tensor,
+                        trine_layout_list* out, trine_error* err) {
+  return sdk::Guard(err, [&]() -> trine_status {
+    sdk::Graph graph;
+    const trine_status status = sdk::CopyGraph(given, &graph, err);
+    if (status != TRINE_OK) return status;
+    if (tensor >= graph.tensors.size()) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the graph has no such tensor");
+    }
+    const trine_tensor& t = graph.tensors[tensor];
+    trine_layout_info info{};
+    if (graph.slots[t.slot].role == TRINE_ROLE_CONSTANT) info = Describe(t);
+    out->count = info.layout == 0 ? 0 : 1;
+    if (out->count == 1 && out->capacity > 0) {
+      std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
+    }
+    return TRINE_OK;
+  });
+}
+
+trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* given,
+                           trine_error* err) {
+  const trine_layout_convert_args args = sdk::ReadIn(given);
+  return sdk::Guard(err, [&]() -> trine_status {
+    if (args.tensor == nullptr || args.src == nullptr || args.dst == nullptr) {
+      return Fail(err, TRINE_INVALID_ARGUMENT,
+                  "a tensor, its source and where to put it are needed");
+    }
+    const trine_tensor& t = *args.tensor;
+    const trine_layout_info info = Describe(t);
+    if (info.layout == 0 || info.layout != args.layout) {
+      return Fail(err, TRINE_INVALID_ARGUMENT,
+                  "the vulkan backend has no such layout for the tensor");
+    }
+    if (args.direction != TRINE_LAYOUT_PACK && args.direction != TRINE_LAYOUT_UNPACK) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "layouts are packed or unpacked");
+    }
+    if (args.row_begin > args.row_end || args.row_end > Dim(t, 1) * Dim(t, 2) * Dim(t, 3)) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "the tensor has no such rows");
+    }
+    const auto plain_bytes = static_cast<uint64_t>(sdk::ValueBytes(t.dtype, t.dims[0]));
+    const auto* src = static_cast<const std::byte*>(args.src);
+    auto* dst = static_cast<std::byte*>(args.dst);
+    for (uint64_t row = args.row_begin; row < args.row_end; ++row) {
+      if (args.direction == TRINE_LAYOUT_PACK) {
+        PackRow(TypeOf(t), t.dims[0], src + row * plain_bytes, dst + row * info.group_bytes);
+      } else {
+        UnpackRow(TypeOf(t), t.dims[0], src + row * info.group_bytes, dst + row * plain_bytes);
+      }
+    }
+    return TRINE_OK;
+  });
+}
+
+}  // namespace trine::vulkan

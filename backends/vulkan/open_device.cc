@@ -1,0 +1,91 @@
+#include "backends/vulkan/open_device.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "backends/vulkan/pipeline_cache_file.h"
+
+namespace trine::vulkan {
+
+absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
+  DeviceOptions options;
+  for (const absl::string_view part : absl::StrSplit(text, ';', absl::SkipWhitespace())) {
+    const std::pair<absl::string_view, absl::string_view> option =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    const std::string name(absl::StripAsciiWhitespace(option.first));
+    const std::string value(absl::StripAsciiWhitespace(option.second));
+    if (name.empty() || value.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("options are key=value, parted by semicolons; given: ", part));
+    }
+    if (HasTuning(name)) {
+      options.tuning.emplace_back(name, value);
+      continue;
+    }
+    if (name != "timeout_ms") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the vulkan backend has no option called ", name));
+    }
+    int64_t milliseconds = 0;
+    if (!absl::SimpleAtoi(value, &milliseconds) || milliseconds < 1 || milliseconds > 86'400'000) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("timeout_ms is a number from 1 to 86400000; given: ", value));
+    }
+    options.timeout = std::chrono::milliseconds(milliseconds);
+  }
+  return options;
+}
+
+namespace {
+
+ProductTuning ProductTuningFrom(const Tuning& tuning) {
+  ProductTuning products;
+  products.int_dot = tuning.int_dot;
+  return products;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& instance,
+                                                               const FoundDevice& found,
+                                                               const DeviceOptions& options) {
+  auto open = std::make_unique<OpenDevice>();
+  open->options = options;
+  open->tuning = ChooseTuning(found.caps);
+  for (const auto& [name, value] : options.tuning) {
+    const absl::Status status = OverrideTuning(found.caps, name, value, &open->tuning);
+    if (!status.ok()) return status;
+  }
+  open->products = ProductTuningFrom(open->tuning);
+  auto device = Device::Create(instance, found);
+  if (!device.ok()) return device.status();
+  open->device = *std::move(device);
+  open->memory = std::make_unique<Memory>(*open->device);
+  auto pipelines = Pipelines::Create(*open->device, DefaultPipelineCachePath(found.caps));
+  if (!pipelines.ok()) return pipelines.status();
+  open->pipelines = *std::move(pipelines);
+  auto queue = Queue::Create(*open->device);
+  if (!queue.ok()) return queue.status();
+  open->queue = *std::move(queue);
+  open->transfer = std::make_unique<Transfer>(*open->device, *open->memory, *open->pipelines,
+                                              *open->queue, open->tuning);
+  return open;
+}
+
+OpenDevice::~OpenDevice() {
+  if (pipelines != nullptr) pipelines->Save().IgnoreError();
+}
+
+absl::Status OpenDevice::RunAndWait(const Recording& recording) {
+  const auto point = queue->Submit(recording);
+  if (!point.ok()) return point.status();
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(options.timeout).count();
+  const absl::Status status = queue->Wait(*point, static_cast<uint64_t>(ns));
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  return device->Abandon(
+      absl::StrCat("the device has not finished its work in ", options.timeout.count(), " ms"));
+}
+
+}  // namespace trine::vulkan

@@ -1,0 +1,57 @@
+// A device with everything that its plans and buffers need, and how it is to be used.
+#ifndef TRINE_BACKENDS_VULKAN_OPEN_DEVICE_H_
+#define TRINE_BACKENDS_VULKAN_OPEN_DEVICE_H_
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "backends/vulkan/memory.h"
+#include "backends/vulkan/pipelines.h"
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/transfer.h"
+#include "backends/vulkan/tuning.h"
+#include "kernels/vulkan/products.h"
+
+namespace trine::vulkan {
+
+// What plugin options and TRINE_VULKAN_TUNING say: "timeout_ms=500;int_dot=0".
+struct DeviceOptions {
+  // Work that takes longer than this will never end: the device is given up.
+  std::chrono::milliseconds timeout{600'000};
+  std::vector<std::pair<std::string, std::string>> tuning;  // for OverrideTuning
+};
+
+// INVALID_ARGUMENT for what is no "key=value;key=value", for a name that is none and for a time-out
+// that is none. Whether a device can be tuned that way is seen when it is opened.
+absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text);
+
+class OpenDevice {
+ public:
+  // `instance` outlives it.
+  static absl::StatusOr<std::unique_ptr<OpenDevice>> Create(const Instance& instance,
+                                                            const FoundDevice& found,
+                                                            const DeviceOptions& options);
+  ~OpenDevice();
+
+  const DeviceCaps& caps() const { return device->caps(); }
+
+  // Submits and waits. UNAVAILABLE when the device is lost, or given up because the time is over.
+  absl::Status RunAndWait(const Recording& recording);
+
+  DeviceOptions options;
+  Tuning tuning;
+  ProductTuning products;
+  // In the order in which they need each other.
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<Pipelines> pipelines;
+  std::unique_ptr<Queue> queue;
+  std::unique_ptr<Transfer> transfer;
+};
+
+}  // namespace trine::vulkan
+
+#endif  // TRINE_BACKENDS_VULKAN_OPEN_DEVICE_H_

@@ -1,0 +1,246 @@
+#include "backends/vulkan/plan.h"
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "backends/vulkan/handles.h"
+#include "backends/vulkan/recorder.h"
+
+namespace trine::vulkan {
+namespace {
+
+// Bytes of a buffer's.
+struct Place {
+  const trine_buffer* buffer = nullptr;
+  uint64_t offset = 0;
+
+  Place operator+(uint64_t bytes) const { return {buffer, offset + bytes}; }
+  bool operator==(const Place&) const = default;
+};
+
+Place PlaceOfSpan(const trine_span& span) {
+  if (span.buffer == nullptr || !span.buffer->InRange(span.offset, span.bytes)) return {};
+  return {span.buffer, span.offset};
+}
+
+// What a recording was made for. Attention depends on the number of positions only by chunks.
+struct RunKey {
+  std::vector<int64_t> params;
+  std::vector<uint32_t> alternates;
+  bool timed = false;
+
+  bool operator==(const RunKey&) const = default;
+};
+
+struct KeptRecording {
+  RunKey key;
+  std::unique_ptr<Recording> recording;
+};
+
+// A prompt's passes and a few sizes of batches; a recording is small.
+constexpr size_t kKeptRecordings = 16;
+
+}  // namespace
+}  // namespace trine::vulkan
+
+struct trine_plan {
+  trine_device* device = nullptr;
+  trine::sdk::Graph graph;
+  trine::sdk::PlanPlaces<trine::vulkan::Place> places;
+  trine::vulkan::RunScratch scratch;
+  trine::vulkan::Place scratch_place;                  // behind the TEMP slots
+  std::list<trine::vulkan::KeptRecording> recordings;  // the newest first
+};
+
+namespace trine::vulkan {
+namespace {
+
+auto RefusalOf(const trine_device& device) {
+  return
+      [&device](const sdk::Graph& graph, size_t op) { return WhyNotOp(device.choices, graph, op); };
+}
+
+// The scratch holds the TEMP slots, then what the runs need.
+uint64_t OwnScratchOffset(const trine_device& device, const sdk::Graph& graph) {
+  const uint64_t alignment = BindingAlignment(*device.choices.caps);
+  return (sdk::LayOutScratch(graph, nullptr) + alignment - 1) / alignment * alignment;
+}
+
+uint64_t ScratchAlignment(const trine_device& device) {
+  return std::max<uint64_t>(sdk::kScratchAlignment, BindingAlignment(*device.choices.caps));
+}
+
+RunKey KeyOf(const trine_plan& plan, const trine_run_args& args, bool timed) {
+  RunKey key;
+  key.params.assign(args.params, args.params + args.n_params);
+  for (size_t i = 0; i < key.params.size(); ++i) {
+    if (plan.graph.params[i].kind != TRINE_PARAM_KV_POSITIONS) continue;
+    const int64_t chunks = (key.params[i] + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK;
+    key.params[i] = chunks * TRINE_KV_CHUNK;
+  }
+  if (args.n_alternates != 0) {
+    key.alternates.assign(args.alternates, args.alternates + args.n_alternates);
+  }
+  key.timed = timed;
+  return key;
+}
+
+// A binding of an operand: from the last place before the tensor's begin where one can be.
+Binding BindingOf(const OpRun::Operand& operand, Place place, uint64_t alignment, bool reads,
+                  bool writes) {
+  const Allocation& allocation = place.buffer->allocation;
+  const uint64_t begin = place.offset / alignment * alignment + operand.offset;
+  const uint64_t bytes = std::min(operand.bytes, allocation.bytes() - begin);
+  const Access access = reads && writes ? Access::kReadWrite
+                        : writes        ? Access::kWrite
+                                        : Access::kRead;
+  return {allocation.range().Part(begin, bytes), access};
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const RunKey& key) {
+  const trine_device& device = *plan.device;
+  OpenDevice& open = *device.open;
+  const uint64_t alignment = BindingAlignment(*device.choices.caps);
+  const uint32_t* alternates = key.alternates.empty() ? nullptr : key.alternates.data();
+  std::vector<Place> places;
+  Misalignment misaligned;
+  for (const trine_tensor& t : plan.graph.tensors) {
+    const Place place = plan.places.PlaceOf(plan.graph, t, alternates);
+    places.push_back(place);
+    misaligned.push_back(static_cast<uint32_t>(place.offset % alignment));
+  }
+  OpRuns maker(device.choices, plan.graph, plan.scratch, misaligned);
+  Recorder recorder(*open.device, *open.pipelines, open.tuning, {key.timed});
+  for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
+    std::vector<OpRun> runs;
+    const std::string why = maker.Add(i, key.params.data(), &runs);
+    if (!why.empty()) return absl::InternalError(absl::StrCat("op ", i, ": ", why));
+    for (const OpRun& run : runs) {
+      if (std::count(run.run.groups.begin(), run.run.groups.end(), 0u) != 0) continue;
+      Dispatch dispatch;
+      dispatch.shader = run.run.shader;
+      dispatch.constants = run.run.constants;
+      dispatch.push = std::as_bytes(std::span(run.run.push));
+      dispatch.groups = run.run.groups;
+      dispatch.operations = run.operations;
+      for (uint32_t b = 0; b < run.operands.size(); ++b) {
+        const OpRun::Operand& operand = run.operands[b];
+        const Place place =
+            operand.tensor == kScratchOperand ? plan.scratch_place : places[operand.tensor];
+        if (place == Place{}) return absl::InternalError("an operand of an op is not bound");
+        dispatch.buffers.push_back(BindingOf(operand, place, alignment,
+                                             (run.run.shader->reads >> b & 1) != 0,
+                                             (run.run.shader->writes >> b & 1) != 0));
+      }
+      const absl::Status status = recorder.Add(dispatch);
+      if (!status.ok()) return status;
+    }
+  }
+  return recorder.Finish();
+}
+
+absl::StatusOr<const Recording*> RecordingFor(trine_plan* plan, RunKey key) {
+  auto& kept = plan->recordings;
+  const auto found =
+      std::find_if(kept.begin(), kept.end(), [&](const KeptRecording& k) { return k.key == key; });
+  if (found != kept.end()) {
+    kept.splice(kept.begin(), kept, found);
+    return kept.front().recording.get();
+  }
+  auto recording = Record(*plan, key);
+  if (!recording.ok()) return recording.status();
+  if (kept.size() == kKeptRecordings) kept.pop_back();
+  kept.push_front({std::move(key), *std::move(recording)});
+  return kept.front().recording.get();
+}
+
+absl::Status Run(trine_plan* plan, const trine_run_args& args) {
+  const trine_host& host = *plan->device->backend->host;
+  const bool timed = sdk::WantsOpTimes(host);
+  const auto recording = RecordingFor(plan, KeyOf(*plan, args, timed));
+  if (!recording.ok()) return recording.status();
+  const absl::Status status = plan->device->open->RunAndWait(**recording);
+  if (!status.ok() || !timed) return status;
+  const auto times = (*recording)->Times();
+  if (!times.ok()) return absl::OkStatus();  // a device without timestamps has no times
+  for (const StepTime& step : *times) {
+    host.op_done(host.self, step.label, static_cast<uint64_t>(step.ns));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
+                     trine_op_support* out, trine_error* err) {
+  return sdk::AnswerOpQuery(graph, op, device->Support(), RefusalOf(*device), out, err);
+}
+
+trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
+                       trine_error* err) {
+  return sdk::Guard(err, [&]() -> trine_status {
+    sdk::Graph graph;
+    const trine_status status =
+        sdk::AcceptGraph(given, device->Support(), RefusalOf(*device), &graph, err);
+    if (status != TRINE_OK) return status;
+    trine_plan_info info{};
+    info.scratch_alignment = static_cast<uint32_t>(ScratchAlignment(*device));
+    const uint64_t own = ScratchOf(device->choices, graph).Bytes();
+    info.scratch_bytes =
+        own == 0 ? sdk::LayOutScratch(graph, nullptr) : OwnScratchOffset(*device, graph) + own;
+    sdk::WriteOut(out, info);
+    return TRINE_OK;
+  });
+}
+
+trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trine_plan** out,
+                        trine_error* err) {
+  return sdk::Guard(err, [&]() -> trine_status {
+    const trine_plan_desc desc = sdk::ReadIn(given);
+    auto plan = std::make_unique<trine_plan>();
+    plan->device = device;
+    trine_status status =
+        sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
+    if (status != TRINE_OK) return status;
+    status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
+    if (status != TRINE_OK) return status;
+    plan->scratch = ScratchOf(device->choices, plan->graph);
+    if (plan->scratch.Bytes() != 0) {
+      const Place scratch = PlaceOfSpan(desc.scratch);
+      const uint64_t offset = OwnScratchOffset(*device, plan->graph);
+      if (scratch == Place{} || desc.scratch.bytes < offset + plan->scratch.Bytes()) {
+        return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+      }
+      if (scratch.offset % ScratchAlignment(*device) != 0) {
+        return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is not aligned");
+      }
+      plan->scratch_place = scratch + offset;
+    }
+    *out = plan.release();
+    return TRINE_OK;
+  });
+}
+
+trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error* err) {
+  const trine_run_args args = sdk::ReadIn(given);
+  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
+  return sdk::Guard(err, [&]() -> trine_status {
+    const trine_status status = sdk::CheckRun(plan->graph, args, err);
+    if (status != TRINE_OK) return status;
+    return sdk::SubmitSynchronously(args.sync, timeline_of, err,
+                                    [&](trine_error* own) -> trine_status {
+                                      const absl::Status ran = Run(plan, args);
+                                      return ran.ok() ? TRINE_OK : Fail(own, ran);
+                                    });
+  });
+}
+
+void PlanDestroy(trine_plan* plan) { delete plan; }
+
+}  // namespace trine::vulkan

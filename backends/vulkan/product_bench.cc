@@ -1,0 +1,337 @@
+// trine-vulkan-bench: what the matrix products reach on a Vulkan device.
+// "bytes_per_second" counts the weights' bytes (decode, one column, and "few", eight),
+// "items_per_second" multiply-adds (prefill, 512 columns). Times are the device's own, of the
+// product alone: activations are quantised once. The weights are repeated until they exceed caches.
+//
+//   trine-vulkan-bench [--device=N] [--copies_mb=256] [--tuning=gemv_lanes=32,gemv_rows=1]
+//                      --benchmark_filter='decode/packed/q4_k'
+//
+// Only devices that TRINE_VULKAN_ALLOW_CPU admits. On a driver that runs on the CPU only ratios
+// between shaders mean anything.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "backends/vulkan/product_tuning.h"
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/recorder.h"
+#include "backends/vulkan/transfer.h"
+#include "kernels/quant/test_util.h"
+#include "kernels/vulkan/packed_layout.h"
+#include "kernels/vulkan/products.h"
+
+namespace trine::vulkan {
+namespace {
+
+using quant::Type;
+
+constexpr uint64_t kTimeoutNs = 60'000'000'000;
+
+struct Shape {
+  const char* name;
+  int64_t k, n;
+};
+// A large model's square; what a model of 0.5B has.
+constexpr Shape kShapes[] = {{"4096x4096", 4096, 4096}, {"896x4864", 896, 4864}};
+
+struct Options {
+  size_t device = 0;
+  uint64_t copies_bytes = uint64_t{256} << 20;
+  std::vector<std::string> tuning;
+};
+
+// A device and all that it takes to run something on it.
+struct Bench {
+  std::unique_ptr<Instance> instance;
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Memory> memory;
+  std::unique_ptr<Pipelines> pipelines;
+  std::unique_ptr<Queue> queue;
+  std::unique_ptr<Transfer> transfer;
+  Tuning tuning;
+  ProductTuning products;
+  uint64_t copies_bytes = 0;
+};
+
+absl::Status SetTuning(const std::string& text, ProductTuning* tuning) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '=');
+  uint32_t* member = nullptr;
+  if (parts[0] == "gemv_workgroup") member = &tuning->gemv_workgroup;
+  if (parts[0] == "gemv_lanes") member = &tuning->gemv_lanes;
+  if (parts[0] == "gemv_blocks") member = &tuning->gemv_blocks;
+  if (parts[0] == "gemv_rows") member = &tuning->gemv_rows;
+  if (parts[0] == "gemv_fill") member = &tuning->gemv_fill;
+  if (parts[0] == "gemv_columns") member = &tuning->gemv_columns;
+  if (parts[0] == "gemm_rows") member = &tuning->gemm_rows;
+  if (parts[0] == "gemm_columns") member = &tuning->gemm_columns;
+  if (member == nullptr || parts.size() != 2 || !absl::SimpleAtoi(parts[1], member)) {
+    return absl::InvalidArgumentError(absl::StrCat(text, " is no tuning of products"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Bench> Open(const Options& options) {
+  Bench b;
+  b.copies_bytes = options.copies_bytes;
+  const auto global = LoadVulkan();
+  if (!global.ok()) return global.status();
+  auto instance = Instance::Create(*global, InstanceOptionsFromEnvironment());
+  if (!instance.ok()) return instance.status();
+  b.instance = *std::move(instance);
+  std::vector<const FoundDevice*> usable;
+  for (const FoundDevice& found : b.instance->devices()) {
+    if (found.reason.empty()) usable.push_back(&found);
+  }
+  if (options.device >= usable.size()) {
+    return absl::NotFoundError(absl::StrCat(
+        "there are ", usable.size(), " devices to choose from; ", b.instance->NoDeviceReason()));
+  }
+  auto device = Device::Create(*b.instance, *usable[options.device]);
+  if (!device.ok()) return device.status();
+  b.device = *std::move(device);
+  b.tuning = ChooseTuning(b.device->caps());
+  b.memory = std::make_unique<Memory>(*b.device);
+  auto pipelines = Pipelines::Create(*b.device, "");
+  if (!pipelines.ok()) return pipelines.status();
+  b.pipelines = *std::move(pipelines);
+  auto queue = Queue::Create(*b.device);
+  if (!queue.ok()) return queue.status();
+  b.queue = *std::move(queue);
+  b.transfer = std::make_unique<Transfer>(*b.device, *b.memory, *b.pipelines, *b.queue, b.tuning);
+  b.products = ChooseProductTuning(b.device->caps(), b.tuning);
+  for (const std::string& text : options.tuning) {
+    const absl::Status set = SetTuning(text, &b.products);
+    if (!set.ok()) return set;
+  }
+  return b;
+}
+
+// A matrix as it is bound, and its view.
+std::vector<std::byte> Weights(Type type, Shape shape, bool packed, TensorView* view) {
+  quant::Random random(1);
+  std::vector<std::byte> plain = quant::RandomWeights(type, shape.k * shape.n, false, &random);
+  view->type = type;
+  view->dims = {shape.k, shape.n, 1, 1};
+  view->strides[1] = static_cast<int64_t>(plain.size()) / shape.n;
+  if (!packed) return plain;
+  uint64_t row_bytes = 0;
+  PackedRowBytes(type, shape.k, &row_bytes);
+  std::vector<std::byte> bytes(row_bytes * static_cast<uint64_t>(shape.n));
+  for (int64_t r = 0; r < shape.n; ++r) {
+    PackRow(type, shape.k, plain.data() + r * view->strides[1],
+            bytes.data() + row_bytes * static_cast<uint64_t>(r));
+  }
+  view->strides[1] = static_cast<int64_t>(row_bytes);
+  return bytes;
+}
+
+TensorView Floats(int64_t inner, int64_t rows) {
+  TensorView view;
+  view.dims = {inner, rows, 1, 1};
+  view.strides[1] = 4 * inner;
+  return view;
+}
+
+absl::StatusOr<Allocation> Place(Bench& b, std::span<const std::byte> bytes) {
+  auto allocation = b.memory->Allocate(bytes.size(), MemoryUse::kDevice);
+  if (!allocation.ok()) return allocation.status();
+  const absl::Status status = b.transfer->Write(*allocation, 0, bytes.data(), bytes.size());
+  if (!status.ok()) return status;
+  return allocation;
+}
+
+// One product over several copies of its weights.
+struct Work {
+  std::vector<Allocation> copies;
+  Allocation x, y, scratch;
+  std::unique_ptr<Recording> prepare, multiply;
+  uint64_t weight_bytes = 0;
+};
+
+absl::Status Record(Recorder& recorder, const KernelRun& run,
+                    const std::vector<BufferRange>& operands, const BufferRange& scratch,
+                    uint64_t operations) {
+  Dispatch dispatch;
+  dispatch.shader = run.shader;
+  dispatch.constants = run.constants;
+  dispatch.push = std::as_bytes(std::span(run.push));
+  dispatch.groups = run.groups;
+  dispatch.operations = operations;
+  for (size_t i = 0; i < run.operands.size(); ++i) {
+    const uint32_t operand = run.operands[i];
+    const BufferRange& range = operand == kScratchOperand ? scratch : operands.at(operand);
+    const bool writes = (run.shader->writes >> i & 1) != 0;
+    dispatch.buffers.push_back({range, writes ? Access::kWrite : Access::kRead});
+  }
+  return recorder.Add(dispatch);
+}
+
+absl::Status RunOnce(Bench& b, const Recording& recording) {
+  const auto point = b.queue->Submit(recording);
+  if (!point.ok()) return point.status();
+  return b.queue->Wait(*point, kTimeoutNs);
+}
+
+absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t columns,
+                     const ProductTuning& tuning, Work* work) {
+  Product p;
+  const std::vector<std::byte> weights = Weights(type, shape, packed, &p.w);
+  p.packed = packed;
+  p.x = Floats(shape.k, columns);
+  p.y = Floats(shape.n, columns);
+  work->weight_bytes = weights.size();
+  const uint64_t copies = columns > 8 ? 1 : std::max<uint64_t>(1, b.copies_bytes / weights.size());
+  for (uint64_t i = 0; i < copies; ++i) {
+    auto copy = Place(b, weights);
+    if (!copy.ok()) return copy.status();
+    work->copies.push_back(*std::move(copy));
+  }
+  quant::Random random(2);
+  std::vector<float> x(static_cast<size_t>(shape.k * columns));
+  for (float& value : x) value = random.Uniform();
+  auto x_at = Place(b, std::as_bytes(std::span(x)));
+  auto y_at = b.memory->Allocate(static_cast<uint64_t>(4 * shape.n * columns), MemoryUse::kDevice);
+  auto scratch =
+      b.memory->Allocate(std::max<uint64_t>(16, ScratchBytes(p, tuning)), MemoryUse::kDevice);
+  if (!x_at.ok() || !y_at.ok() || !scratch.ok()) return absl::ResourceExhaustedError("no memory");
+  work->x = *std::move(x_at);
+  work->y = *std::move(y_at);
+  work->scratch = *std::move(scratch);
+
+  const BufferRange& spare = work->scratch.range();
+  if (quant::IsQuantized(type)) {
+    Recorder recorder(*b.device, *b.pipelines, b.tuning);
+    absl::Status status = Record(recorder, QuantizeRun(p), {spare, work->x.range()}, spare, 0);
+    if (!status.ok()) return status;
+    auto recording = recorder.Finish();
+    if (!recording.ok()) return recording.status();
+    status = RunOnce(b, **recording);
+    if (!status.ok()) return status;
+  }
+  const KernelRun run = ProductRun(p, tuning);
+  Recorder recorder(*b.device, *b.pipelines, b.tuning, {true});
+  for (const Allocation& copy : work->copies) {
+    const absl::Status status =
+        Record(recorder, run, {copy.range(), work->x.range(), copy.range(), work->y.range()}, spare,
+               static_cast<uint64_t>(2 * shape.k * shape.n * columns));
+    if (!status.ok()) return status;
+  }
+  auto recording = recorder.Finish();
+  if (!recording.ok()) return recording.status();
+  work->multiply = *std::move(recording);
+  return RunOnce(b, *work->multiply);  // compiles, where a driver waits with it
+}
+
+absl::Status Measure(benchmark::State& state, Bench& b, const Work& work) {
+  for (auto _ : state) {
+    absl::Status status = RunOnce(b, *work.multiply);
+    if (!status.ok()) return status;
+    const auto times = work.multiply->Times();
+    if (!times.ok()) return times.status();
+    double ns = 0;
+    for (const StepTime& step : *times) ns += step.ns;
+    state.SetIterationTime(ns * 1e-9);
+  }
+  return absl::OkStatus();
+}
+
+void RunProduct(benchmark::State& state, Bench& b, Type type, Shape shape, bool packed,
+                bool int_dot, int64_t columns) {
+  ProductTuning tuning = b.products;
+  tuning.int_dot = int_dot;
+  Work work;
+  absl::Status status = Prepare(b, type, shape, packed, columns, tuning, &work);
+  if (status.ok()) status = Measure(state, b, work);
+  if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
+  const int64_t products = state.iterations() * static_cast<int64_t>(work.copies.size());
+  state.SetBytesProcessed(products * static_cast<int64_t>(work.weight_bytes));
+  state.SetItemsProcessed(products * shape.k * shape.n * columns);
+}
+
+// decode/[packed/]TYPE[/dot]/SHAPE, likewise few and prefill.
+void Register(Bench& b) {
+  for (const Shape& shape : kShapes) {
+    for (const Type type : quant::kWeightTypes) {
+      if (shape.k % quant::Traits(type).block_values != 0) continue;
+      for (const bool packed : {false, true}) {
+        if (packed && !HasPackedLayout(type)) continue;
+        for (const bool int_dot : {false, true}) {
+          if (int_dot && (!quant::IsQuantized(type) || !b.device->caps().int_dot)) continue;
+          for (const int64_t columns : {1, 8, 512}) {
+            const std::string name = absl::StrCat(columns == 1   ? "decode/"
+                                                  : columns == 8 ? "few/"
+                                                                 : "prefill/",
+                                                  packed ? "packed/" : "", quant::Traits(type).name,
+                                                  int_dot ? "/dot/" : "/", shape.name);
+            benchmark::RegisterBenchmark(name.c_str(),
+                                         [=, &b](benchmark::State& state) {
+                                           RunProduct(state, b, type, shape, packed, int_dot,
+                                                      columns);
+                                         })
+                ->Unit(benchmark::kMicrosecond)
+                ->UseManualTime()
+                ->MeasureProcessCPUTime();
+          }
+        }
+      }
+    }
+  }
+}
+
+// Takes what is ours off the command line; what is left is the library's.
+bool TakeOptions(int* argc, char** argv, Options* options) {
+  int kept = 1;
+  for (int i = 1; i < *argc; ++i) {
+    const std::string argument = argv[i];
+    uint64_t megabytes = 0;
+    if (argument.rfind("--device=", 0) == 0) {
+      if (!absl::SimpleAtoi(argument.substr(9), &options->device)) return false;
+    } else if (argument.rfind("--copies_mb=", 0) == 0) {
+      if (!absl::SimpleAtoi(argument.substr(12), &megabytes)) return false;
+      options->copies_bytes = megabytes << 20;
+    } else if (argument.rfind("--tuning=", 0) == 0) {
+      options->tuning = absl::StrSplit(argument.substr(9), ',');
+    } else {
+      argv[kept++] = argv[i];
+    }
+  }
+  *argc = kept;
+  return true;
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  if (!TakeOptions(&argc, argv, &options)) {
+    std::fprintf(stderr, "trine-vulkan-bench: a number is needed\n");
+    return 1;
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  absl::StatusOr<Bench> bench = Open(options);
+  if (!bench.ok()) {
+    std::fprintf(stderr, "trine-vulkan-bench: %s\n", bench.status().ToString().c_str());
+    return 1;
+  }
+  std::printf("%s, %s\n", bench->device->caps().name.c_str(), bench->device->caps().driver.c_str());
+  Register(*bench);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
+
+}  // namespace
+}  // namespace trine::vulkan
+
+int main(int argc, char** argv) { return trine::vulkan::Main(argc, argv); }

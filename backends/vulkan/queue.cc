@@ -1,0 +1,99 @@
+#include "backends/vulkan/queue.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace trine::vulkan {
+
+absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(Device& device) {
+  std::unique_ptr<Queue> queue(new Queue(device));
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  info.pNext = &type;
+  absl::Status status = device.Check(
+      device.functions().CreateSemaphore(device.handle(), &info, nullptr, &queue->timeline_),
+      "no timeline could be made");
+  if (!status.ok()) return status;
+  return queue;
+}
+
+Queue::~Queue() {
+  if (timeline_ == VK_NULL_HANDLE) return;
+  device_.WaitIdle();
+  device_.functions().DestroySemaphore(device_.handle(), timeline_, nullptr);
+}
+
+absl::StatusOr<uint64_t> Queue::Submit(const Recording& recording) {
+  if (absl::Status status = device_.Health(); !status.ok()) return status;
+  std::lock_guard<std::mutex> lock(mutex_);
+  const size_t parts = recording.parts();
+  if (parts == 0) return submitted_;
+  // All in one call, so that all are submitted or none; each with a signal of its own, so that no
+  // driver makes one piece of work of them.
+  std::vector<uint64_t> values(parts);
+  std::vector<VkCommandBuffer> commands(parts);
+  std::vector<VkTimelineSemaphoreSubmitInfo> timelines(parts);
+  std::vector<VkSubmitInfo> submits(parts);
+  for (size_t i = 0; i < parts; ++i) {
+    values[i] = submitted_ + 1 + i;
+    commands[i] = recording.commands(i);
+    timelines[i].sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+    timelines[i].signalSemaphoreValueCount = 1;
+    timelines[i].pSignalSemaphoreValues = &values[i];
+    submits[i].sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+    submits[i].pNext = &timelines[i];
+    submits[i].commandBufferCount = 1;
+    submits[i].pCommandBuffers = &commands[i];
+    submits[i].signalSemaphoreCount = 1;
+    submits[i].pSignalSemaphores = &timeline_;
+  }
+  absl::Status status =
+      device_.Check(device_.functions().QueueSubmit(device_.queue(), static_cast<uint32_t>(parts),
+                                                    submits.data(), VK_NULL_HANDLE),
+                    "work could not be submitted");
+  if (!status.ok()) return status;
+  submitted_ += parts;
+  return submitted_;
+}
+
+void Queue::Note(uint64_t point) {
+  uint64_t before = reached_.load(std::memory_order_relaxed);
+  while (before < point && !reached_.compare_exchange_weak(before, point)) {
+  }
+}
+
+absl::Status Queue::Wait(uint64_t point, uint64_t timeout_ns) {
+  if (reached_.load() >= point) return absl::OkStatus();
+  if (absl::Status status = device_.Health(); !status.ok()) return status;
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &timeline_;
+  info.pValues = &point;
+  const VkResult result = device_.functions().WaitSemaphores(device_.handle(), &info, timeout_ns);
+  if (result == VK_SUCCESS) {
+    Note(point);
+    return absl::OkStatus();
+  }
+  if (result == VK_TIMEOUT) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        device_.caps().name, ": work is not done after ", timeout_ns / 1'000'000, " ms"));
+  }
+  return device_.Check(result, "work could not be waited for");
+}
+
+absl::StatusOr<uint64_t> Queue::Reached() {
+  if (absl::Status status = device_.Health(); !status.ok()) return status;
+  uint64_t value = 0;
+  absl::Status status = device_.Check(
+      device_.functions().GetSemaphoreCounterValue(device_.handle(), timeline_, &value),
+      "the timeline could not be asked");
+  if (!status.ok()) return status;
+  return value;
+}
+
+}  // namespace trine::vulkan

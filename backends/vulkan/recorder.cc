@@ -1,0 +1,315 @@
+#include "backends/vulkan/recorder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace trine::vulkan {
+namespace {
+
+constexpr uint32_t kPoolSets = 128, kPoolDescriptors = 1024;
+
+constexpr VkPipelineStageFlags kWork =
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+constexpr VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+constexpr VkAccessFlags kReads =
+    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
+
+const char* AccessName(Access access) {
+  return access == Access::kRead    ? "reads"
+         : access == Access::kWrite ? "writes"
+                                    : "reads and writes";
+}
+
+}  // namespace
+
+Recorder::Recorder(Device& device, Pipelines& pipelines, const Tuning& tuning,
+                   RecorderOptions options)
+    : device_(device),
+      pipelines_(pipelines),
+      tuning_(tuning),
+      options_(options),
+      recording_(new Recording(device)) {
+  if (options_.timestamps && device_.caps().timestamp_bits == 0) {
+    status_ = absl::UnimplementedError(absl::StrCat(device_.caps().name, " has no timestamps"));
+    return;
+  }
+  VkCommandPoolCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  info.queueFamilyIndex = device_.caps().queue_family;
+  status_ = device_.Check(
+      device_.functions().CreateCommandPool(device_.handle(), &info, nullptr, &recording_->pool_),
+      "no command pool could be made");
+}
+
+absl::Status Recorder::Keep(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+  return status_;
+}
+
+absl::Status Recorder::CheckBinding(const Dispatch& dispatch, uint32_t binding) const {
+  const Binding& given = dispatch.buffers[binding];
+  const DeviceCaps& caps = device_.caps();
+  const auto error = [&](const std::string& what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shader ", dispatch.shader->name, ", binding ", binding, ": ", what));
+  };
+  const uint32_t declared =
+      (dispatch.shader->reads >> binding & 1) + (dispatch.shader->writes >> binding & 1) * 2;
+  if (given.access != static_cast<Access>(declared)) {
+    return error(absl::StrCat("the shader ", AccessName(static_cast<Access>(declared)),
+                              " it, the dispatch ", AccessName(given.access), " it"));
+  }
+  if (given.range.buffer == VK_NULL_HANDLE || given.range.bytes == 0) return error("no memory");
+  if (given.range.offset % caps.storage_alignment != 0) {
+    return error(
+        absl::StrCat("offset ", given.range.offset, " is no multiple of ", caps.storage_alignment));
+  }
+  if (given.range.bytes > caps.max_storage_range) {
+    return error(absl::StrCat(given.range.bytes, " bytes; ", caps.name, " binds at most ",
+                              caps.max_storage_range, " (windows.h)"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::CheckDispatch(const Dispatch& dispatch) const {
+  if (dispatch.shader == nullptr) return absl::InvalidArgumentError("a dispatch without a shader");
+  const Shader& shader = *dispatch.shader;
+  if (dispatch.buffers.size() != shader.binding_count) {
+    return absl::InvalidArgumentError(absl::StrCat("shader ", shader.name, " has ",
+                                                   shader.binding_count, " buffers, not ",
+                                                   dispatch.buffers.size()));
+  }
+  if (dispatch.push.size() != shader.push_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shader ", shader.name, " has ", shader.push_bytes,
+                     " bytes of push constants, not ", dispatch.push.size()));
+  }
+  for (uint32_t i = 0; i < shader.binding_count; ++i) {
+    if (absl::Status status = CheckBinding(dispatch, i); !status.ok()) return status;
+  }
+  const DeviceCaps& caps = device_.caps();
+  for (int i = 0; i < 3 && !dispatch.groups_from.has_value(); ++i) {
+    if (dispatch.groups[i] > caps.max_workgroups[i]) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shader ", shader.name, ": ", dispatch.groups[i], " workgroups along axis ",
+                       i, "; ", caps.name, " has at most ", caps.max_workgroups[i]));
+    }
+  }
+  if (dispatch.groups_from.has_value() &&
+      (dispatch.groups_from->bytes < 12 || dispatch.groups_from->offset % 4 != 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shader ", shader.name, ": the numbers of workgroups are three words"));
+  }
+  return absl::OkStatus();
+}
+
+void Recorder::Barrier() {
+  VkMemoryBarrier barrier{};
+  barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  barrier.srcAccessMask = kWrites;
+  barrier.dstAccessMask = kReads | kWrites;
+  device_.functions().CmdPipelineBarrier(recording_->parts_.back().commands, kWork,
+                                         kWork | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, 0, 1,
+                                         &barrier, 0, nullptr, 0, nullptr);
+  hazards_.Barrier();
+}
+
+absl::Status Recorder::BeginPart() {
+  const DeviceTable& vk = device_.functions();
+  Recording::Part part;
+  VkCommandBufferAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  allocate.commandPool = recording_->pool_;
+  allocate.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  allocate.commandBufferCount = 1;
+  absl::Status status =
+      device_.Check(vk.AllocateCommandBuffers(device_.handle(), &allocate, &part.commands),
+                    "no command buffer could be made");
+  if (!status.ok()) return status;
+  const uint32_t queries = tuning_.submit_dispatches + 1;
+  if (options_.timestamps) {
+    VkQueryPoolCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
+    info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    info.queryCount = queries;
+    status = device_.Check(vk.CreateQueryPool(device_.handle(), &info, nullptr, &part.queries),
+                           "no room for timestamps could be made");
+    if (!status.ok()) return status;
+  }
+  VkCommandBufferBeginInfo begin{};
+  begin.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  begin.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;  // a run may overlap the one before
+  recording_->parts_.push_back(part);
+  status = device_.Check(vk.BeginCommandBuffer(part.commands, &begin),
+                         "a command buffer could not be begun");
+  if (!status.ok()) return status;
+  part_open_ = true;
+  part_operations_ = 0;
+  bound_ = VK_NULL_HANDLE;
+  Barrier();  // after whatever was submitted before, the last run of this included
+  if (options_.timestamps) {
+    vk.CmdResetQueryPool(part.commands, part.queries, 0, queries);
+    vk.CmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, part.queries, 0);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::EndPart() {
+  part_open_ = false;
+  return device_.Check(device_.functions().EndCommandBuffer(recording_->parts_.back().commands),
+                       "a command buffer could not be ended");
+}
+
+absl::Status Recorder::BeginStep(std::span<const Binding> uses, uint64_t operations) {
+  if (part_open_ && (recording_->parts_.back().labels.size() >= tuning_.submit_dispatches ||
+                     part_operations_ + operations > tuning_.submit_operations)) {
+    if (absl::Status status = EndPart(); !status.ok()) return status;
+  }
+  if (!part_open_) {
+    if (absl::Status status = BeginPart(); !status.ok()) return status;
+  }
+  part_operations_ += operations;
+  if (hazards_.NeedsBarrier(uses)) {
+    Barrier();
+    ++recording_->barriers_;
+  }
+  hazards_.Note(uses);
+  return absl::OkStatus();
+}
+
+void Recorder::EndStep(const char* label) {
+  Recording::Part& part = recording_->parts_.back();
+  part.labels.push_back(label);
+  if (!options_.timestamps) return;
+  device_.functions().CmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
+                                        part.queries, static_cast<uint32_t>(part.labels.size()));
+}
+
+absl::StatusOr<VkDescriptorSet> Recorder::MakeSet(const Pipeline& pipeline,
+                                                  const std::vector<Binding>& buffers) {
+  const DeviceTable& vk = device_.functions();
+  const uint32_t count = static_cast<uint32_t>(buffers.size());
+  if (sets_left_ == 0 || descriptors_left_ < count) {
+    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kPoolDescriptors};
+    VkDescriptorPoolCreateInfo info{};
+    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
+    info.maxSets = kPoolSets;
+    info.poolSizeCount = 1;
+    info.pPoolSizes = &size;
+    VkDescriptorPool pool = VK_NULL_HANDLE;
+    absl::Status status =
+        device_.Check(vk.CreateDescriptorPool(device_.handle(), &info, nullptr, &pool),
+                      "no descriptor pool could be made");
+    if (!status.ok()) return status;
+    recording_->descriptor_pools_.push_back(pool);
+    sets_left_ = kPoolSets;
+    descriptors_left_ = kPoolDescriptors;
+  }
+  VkDescriptorSetAllocateInfo allocate{};
+  allocate.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
+  allocate.descriptorPool = recording_->descriptor_pools_.back();
+  allocate.descriptorSetCount = 1;
+  allocate.pSetLayouts = &pipeline.set_layout;
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  absl::Status status = device_.Check(vk.AllocateDescriptorSets(device_.handle(), &allocate, &set),
+                                      "no descriptor set could be made");
+  if (!status.ok()) return status;
+  sets_left_ -= 1;
+  descriptors_left_ -= count;
+  std::array<VkDescriptorBufferInfo, kMaxShaderBindings> infos;
+  std::array<VkWriteDescriptorSet, kMaxShaderBindings> writes;
+  for (uint32_t i = 0; i < count; ++i) {
+    const BufferRange& range = buffers[i].range;
+    infos[i] = {range.buffer, range.offset, range.bytes};
+    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set,       i,      0, 1,
+                 VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,      nullptr, &infos[i], nullptr};
+  }
+  vk.UpdateDescriptorSets(device_.handle(), count, writes.data(), 0, nullptr);
+  return set;
+}
+
+absl::Status Recorder::RecordDispatch(const Dispatch& dispatch) {
+  if (absl::Status status = CheckDispatch(dispatch); !status.ok()) return status;
+  const auto& [x, y, z] = dispatch.groups;
+  if (!dispatch.groups_from.has_value() && (x == 0 || y == 0 || z == 0)) return absl::OkStatus();
+  const auto pipeline =
+      pipelines_.Get(*dispatch.shader, dispatch.constants, dispatch.subgroup_size);
+  if (!pipeline.ok()) return pipeline.status();
+  const auto set = MakeSet(*pipeline, dispatch.buffers);
+  if (!set.ok()) return set.status();
+  std::vector<Binding> uses = dispatch.buffers;
+  if (dispatch.groups_from.has_value()) uses.push_back(Read(*dispatch.groups_from));
+  if (absl::Status status = BeginStep(uses, dispatch.operations); !status.ok()) return status;
+
+  const DeviceTable& vk = device_.functions();
+  const VkCommandBuffer commands = recording_->parts_.back().commands;
+  if (bound_ != pipeline->handle) {
+    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
+    bound_ = pipeline->handle;
+  }
+  vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->layout, 0, 1, &*set,
+                           0, nullptr);
+  if (!dispatch.push.empty()) {
+    vk.CmdPushConstants(commands, pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        static_cast<uint32_t>(dispatch.push.size()), dispatch.push.data());
+  }
+  if (dispatch.groups_from.has_value()) {
+    vk.CmdDispatchIndirect(commands, dispatch.groups_from->buffer, dispatch.groups_from->offset);
+  } else {
+    vk.CmdDispatch(commands, x, y, z);
+  }
+  EndStep(dispatch.label != nullptr ? dispatch.label : dispatch.shader->name);
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::Add(const Dispatch& dispatch) {
+  return status_.ok() ? Keep(RecordDispatch(dispatch)) : status_;
+}
+
+absl::Status Recorder::Copy(const BufferRange& from, const BufferRange& to) {
+  if (!status_.ok() || (from.bytes == 0 && to.bytes == 0)) return status_;
+  if (from.bytes != to.bytes) {
+    return Keep(absl::InvalidArgumentError(
+        absl::StrCat("a copy of ", from.bytes, " bytes into ", to.bytes)));
+  }
+  const Binding uses[] = {Read(from), Write(to)};
+  if (absl::Status status = BeginStep(uses, 0); !status.ok()) return Keep(status);
+  const VkBufferCopy region{from.offset, to.offset, from.bytes};
+  device_.functions().CmdCopyBuffer(recording_->parts_.back().commands, from.buffer, to.buffer, 1,
+                                    &region);
+  EndStep("copy");
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::Fill(const BufferRange& range, uint32_t word) {
+  if (!status_.ok() || range.bytes == 0) return status_;
+  if (range.offset % 4 != 0 || range.bytes % 4 != 0) {
+    return Keep(absl::InvalidArgumentError(
+        absl::StrCat("a fill of ", range.bytes, " bytes at ", range.offset, " is not of words")));
+  }
+  const Binding uses[] = {Write(range)};
+  if (absl::Status status = BeginStep(uses, 0); !status.ok()) return Keep(status);
+  device_.functions().CmdFillBuffer(recording_->parts_.back().commands, range.buffer, range.offset,
+                                    range.bytes, word);
+  EndStep("fill");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Recording>> Recorder::Finish() {
+  if (!status_.ok()) return status_;
+  if (part_open_) {
+    VkMemoryBarrier barrier{};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = kWrites;
+    barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+    device_.functions().CmdPipelineBarrier(recording_->parts_.back().commands, kWork,
+                                           VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr,
+                                           0, nullptr);
+    if (absl::Status status = EndPart(); !status.ok()) return Keep(status);
+  }
+  status_ = absl::FailedPreconditionError("the recorder was finished before");
+  return std::move(recording_);
+}
+
+}  // namespace trine::vulkan

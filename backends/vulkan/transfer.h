@@ -1,0 +1,44 @@
+// Bytes between the host and the device's memory, at once: directly where the host sees the memory,
+// through a staging buffer elsewhere.
+#ifndef TRINE_BACKENDS_VULKAN_TRANSFER_H_
+#define TRINE_BACKENDS_VULKAN_TRANSFER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "backends/vulkan/memory.h"
+#include "backends/vulkan/pipelines.h"
+#include "backends/vulkan/queue.h"
+#include "backends/vulkan/tuning.h"
+
+namespace trine::vulkan {
+
+// Thread-safe. Both calls return when the bytes are where they belong; no work that is submitted
+// and not done may use them. INVALID_ARGUMENT for bytes beyond the allocation.
+class Transfer {
+ public:
+  static constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
+
+  Transfer(Device& device, Memory& memory, Pipelines& pipelines, Queue& queue, const Tuning& tuning)
+      : device_(device), memory_(memory), pipelines_(pipelines), queue_(queue), tuning_(tuning) {}
+
+  absl::Status Write(const Allocation& to, uint64_t offset, const void* from, uint64_t bytes);
+  absl::Status Read(const Allocation& from, uint64_t offset, void* to, uint64_t bytes);
+
+  // The ways of memory that the host does not see; for tests, of any.
+  absl::Status WriteStaged(const BufferRange& to, const void* from);
+  absl::Status ReadStaged(const BufferRange& from, void* to);
+
+ private:
+  absl::Status CopyAndWait(const BufferRange& from, const BufferRange& to);
+
+  Device& device_;
+  Memory& memory_;
+  Pipelines& pipelines_;
+  Queue& queue_;
+  Tuning tuning_;
+};
+
+}  // namespace trine::vulkan
+
+#endif  // TRINE_BACKENDS_VULKAN_TRANSFER_H_

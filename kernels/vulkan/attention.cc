@@ -1,0 +1,186 @@
+#include "kernels/vulkan/attention.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/vulkan/shaders.h"
+
+namespace trine::vulkan {
+namespace {
+
+using quant::Type;
+
+constexpr int64_t kWord = 4;
+constexpr int64_t kHalf = 2;
+constexpr int64_t kChunk = 256;
+
+// As in kv_store.comp.
+enum class StoreForm : uint32_t { kF32, kF16, kBf16 };
+
+// As in cache_rows.glsl.
+enum class CacheForm : uint32_t { kF32, kF16, kBf16, kQ8, kF16Halves, kBf16Halves };
+
+bool IsHalf(Type type) { return type == Type::kF16 || type == Type::kBF16; }
+
+struct CacheReading {
+  CacheForm form;
+  int64_t unit;  // of offset and strides, in bytes
+};
+
+CacheReading ReadingOf(const TensorView& cache) {
+  if (cache.type == Type::kQ8_KV) return {CacheForm::kQ8, kWord};
+  if (!IsHalf(cache.type)) return {CacheForm::kF32, kWord};
+  const bool words = cache.dims[0] % 2 == 0 && IsWhole(cache, kWord);
+  if (cache.type == Type::kF16) {
+    return words ? CacheReading{CacheForm::kF16, kWord}
+                 : CacheReading{CacheForm::kF16Halves, kHalf};
+  }
+  return words ? CacheReading{CacheForm::kBf16, kWord}
+               : CacheReading{CacheForm::kBf16Halves, kHalf};
+}
+
+int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t GroupOf(const AttentionViews& views) { return views.q.dims[1] / views.k.dims[2]; }
+
+// Heads of a kv head as they are counted. With several sequences the tokens of a batch are likely
+// of different ones, which share no cache: rows of one token are then kept apart from the next
+// one's.
+int64_t PaddedGroupOf(const AttentionViews& views, const AttentionCut& cut) {
+  const bool mixed = views.kv_lengths.dims[0] > 1 && views.q.dims[2] <= views.kv_lengths.dims[0];
+  return mixed ? CeilDivide(GroupOf(views), cut.rows) * cut.rows : GroupOf(views);
+}
+
+uint32_t QueryVectors(const AttentionViews& views) {
+  return static_cast<uint32_t>(CeilDivide(views.q.dims[0], 32) * 8);
+}
+
+std::vector<uint32_t> AttentionPush(const AttentionViews& views,
+                                    const reference::AttentionParams& params, int64_t chunks,
+                                    const AttentionCut& cut) {
+  std::vector<uint32_t> push;
+  AppendPlace(views.q, 3, kWord, &push);
+  AppendPlace(views.k, 4, ReadingOf(views.k).unit, &push);
+  AppendPlace(views.v, 4, ReadingOf(views.v).unit, &push);
+  AppendPlace(views.block_table, 2, kWord, &push);
+  AppendPlace(views.q_offsets, 1, kWord, &push);
+  AppendPlace(views.kv_lengths, 1, kWord, &push);
+  AppendPlace(views.sinks != nullptr ? *views.sinks : TensorView{}, 1, kWord, &push);
+  AppendPlace(views.y, 3, kWord, &push);
+  // A window as long as any sequence can be is none.
+  const int64_t window =
+      params.window > std::numeric_limits<int32_t>::max() ? 0 : std::max<int64_t>(params.window, 0);
+  const uint32_t flags = (params.causal ? 1u : 0u) | (views.sinks != nullptr ? 2u : 0u);
+  const int64_t sequences = std::min(views.q_offsets.dims[0] - 1, views.kv_lengths.dims[0]);
+  push.insert(push.end(), {FloatWord(params.scale), FloatWord(params.softcap), Word(window), flags,
+                           Word(views.q.dims[0]), Word(views.v.dims[0]), Word(GroupOf(views)),
+                           Word(PaddedGroupOf(views, cut)), Word(views.q.dims[2]), Word(sequences),
+                           Word(views.k.dims[1]), Word(chunks)});
+  return push;
+}
+
+const Shader& AttentionShader(const AttentionCut& cut) {
+  if (cut.split) return shaders::attention_split;
+  return cut.rows == 4 ? shaders::attention_rows4 : shaders::attention_rows8;
+}
+
+}  // namespace
+
+KernelRun RopeRun(const TensorView& x, const TensorView& table, reference::RopeMode mode,
+                  const TensorView& y, uint32_t workgroup) {
+  const int64_t pairs = table.dims[0] / 2, items = x.dims[0] - pairs;
+  const int64_t total = items * x.dims[1] * x.dims[2];
+  KernelRun run;
+  run.shader = &shaders::rope;
+  run.constants = {workgroup, mode == reference::RopeMode::kHalves};
+  run.push = {Word(items), Word(total), Word(pairs), Word(x.dims[1])};
+  AppendPlace(x, 3, kWord, &run.push);
+  AppendPlace(table, 2, kWord, &run.push);
+  AppendPlace(y, 3, kWord, &run.push);
+  run.groups = {CappedGroups(static_cast<uint64_t>(total), workgroup), 1, 1};
+  run.operands = {0, 1, 2};
+  return run;
+}
+
+KernelRun KvStoreRun(const TensorView& x, const TensorView& slots, const TensorView& cache,
+                     uint32_t workgroup) {
+  const bool q8 = cache.type == Type::kQ8_KV;
+  const int64_t width = q8 ? x.dims[0] / 32 : x.dims[0];
+  const int64_t total = width * x.dims[1] * x.dims[2];
+  KernelRun run;
+  run.shader = q8 ? &shaders::kv_store_q8 : &shaders::kv_store;
+  run.constants = {workgroup};
+  if (!q8) {
+    StoreForm form = StoreForm::kF32;
+    if (cache.type == Type::kF16) form = StoreForm::kF16;
+    if (cache.type == Type::kBF16) form = StoreForm::kBf16;
+    run.constants.push_back(static_cast<uint32_t>(form));
+  }
+  run.push = {Word(width), Word(total), Word(x.dims[1]), Word(cache.dims[1] * cache.dims[3]),
+              Word(cache.dims[1])};
+  AppendPlace(x, 3, kWord, &run.push);
+  AppendPlace(slots, 1, kWord, &run.push);
+  AppendPlace(cache, 4, IsHalf(cache.type) ? kHalf : kWord, &run.push);
+  const uint32_t items = q8 ? workgroup / 32 : workgroup;
+  run.groups = {CappedGroups(static_cast<uint64_t>(total), items), 1, 1};
+  run.operands = {0, 1, 2};
+  return run;
+}
+
+AttentionCut ChooseAttentionCut(const AttentionViews& views, int64_t kv_positions,
+                                uint32_t busy_groups) {
+  AttentionCut cut;
+  const int64_t rows = views.q.dims[2] * PaddedGroupOf(views, cut);
+  const int64_t groups = CeilDivide(rows, 4) * views.k.dims[2];
+  cut.split = kv_positions > kChunk && groups < busy_groups;
+  // Twice the rows read half of the cache, once there is work enough for all.
+  if (!cut.split && groups >= 2 * int64_t{busy_groups} && rows >= 8) cut.rows = 8;
+  return cut;
+}
+
+uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions,
+                               const AttentionCut& cut) {
+  if (!cut.split) return 0;
+  const int64_t floats =
+      views.q.dims[1] * views.q.dims[2] * CeilDivide(kv_positions, kChunk) * (views.v.dims[0] + 2);
+  return static_cast<uint64_t>(floats) * sizeof(float);
+}
+
+uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut) {
+  const uint64_t vectors =
+      cut.rows * QueryVectors(views) + kChunk * cut.rows / 4 + 4 * (uint64_t{cut.workgroup} + 8);
+  const uint64_t words = cut.workgroup + 2 * kChunk + 16 * uint64_t{cut.rows};
+  return 16 * vectors + 4 * words;
+}
+
+std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
+                                     const reference::AttentionParams& params, int64_t kv_positions,
+                                     const AttentionCut& cut) {
+  const int64_t chunks = CeilDivide(kv_positions, kChunk);
+  const int64_t rows = views.q.dims[2] * PaddedGroupOf(views, cut);
+  const uint32_t sinks = views.sinks != nullptr ? 6 : 0;
+  KernelRun run;
+  run.shader = &AttentionShader(cut);
+  run.constants = {cut.workgroup, static_cast<uint32_t>(ReadingOf(views.k).form),
+                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryVectors(views)};
+  run.push = AttentionPush(views, params, chunks, cut);
+  run.groups = {CappedGroups(static_cast<uint64_t>(rows), cut.rows),
+                static_cast<uint32_t>(views.k.dims[2]),
+                cut.split ? static_cast<uint32_t>(chunks) : 1};
+  run.operands = {0, 1, 2, 3, 4, 5};
+  if (!cut.split) {
+    run.operands.insert(run.operands.end(), {sinks, 7});
+    return {run};
+  }
+  run.operands.push_back(kScratchOperand);
+  KernelRun join;
+  join.shader = &shaders::attention_join;
+  join.constants = {cut.workgroup};
+  join.push = run.push;
+  join.groups = {static_cast<uint32_t>(views.q.dims[1]),
+                 CappedGroups(static_cast<uint64_t>(views.q.dims[2]), 1), 1};
+  join.operands = {kScratchOperand, 4, 5, sinks, 7};
+  return {run, join};
+}
+
+}  // namespace trine::vulkan

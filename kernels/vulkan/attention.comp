@@ -1,0 +1,362 @@
+// Attention of ROWS rows of q (heads of one kv head, of one or more tokens) over a paged cache.
+//
+// Plain, a workgroup goes through all chunks of its rows and joins them in y. With SPLIT it takes the
+// one chunk of its z and leaves maximum, sum and values in scratch memory, for attention_join.
+//
+// Orders are the contract's (docs/numerics.md). A score is a sum of 32 classes: eight invocations
+// hold four of them each, as a vec4, and the tree over classes 16, 8 and 4 apart goes over vectors.
+// Values have four classes of positions: a quarter of the workgroup takes each. A row that doesn't
+// see a position others see adds a probability of +0, which changes no sum.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_shader_16bit_storage : require
+#include "math.glsl"
+
+layout(local_size_x_id = 0) in;  // a multiple of 32
+layout(constant_id = 1) const uint key_form = 0;
+layout(constant_id = 2) const uint value_form = 0;
+layout(constant_id = 3) const uint query_vectors = 8;  // of a row of q: 8 for each 32 values
+layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
+layout(set = 0, binding = 1) readonly buffer K4 { uint key_words[]; };
+layout(set = 0, binding = 1) readonly buffer K2 { uint16_t key_halves[]; };
+layout(set = 0, binding = 2) readonly buffer V4 { uint value_words[]; };
+layout(set = 0, binding = 2) readonly buffer V2 { uint16_t value_halves[]; };
+layout(set = 0, binding = 3) readonly buffer BlockTable { uint block_table[]; };
+layout(set = 0, binding = 4) readonly buffer QOffsets { int q_offsets[]; };
+layout(set = 0, binding = 5) readonly buffer KvLengths { int kv_lengths[]; };
+#ifdef SPLIT
+layout(set = 0, binding = 6) writeonly buffer Scratch { float scratch[]; };
+#else
+layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
+layout(set = 0, binding = 7) buffer Y { float y[]; };
+#endif
+
+#include "attention_push.glsl"
+#include "cache_rows.glsl"
+DEFINE_CACHE_READER(LoadKey, key_words, key_halves, key_form, width)
+DEFINE_CACHE_READER(LoadValue, value_words, value_halves, value_form, value_width)
+
+const uint kGroup = gl_WorkGroupSize.x;
+const uint kPositions = kGroup / 8u;   // scored at a time
+const uint kColumns = kGroup / 4u;     // vectors of a value at a time
+const uint kQuads = ROWS / 4;
+
+shared vec4 query[ROWS * query_vectors];
+shared vec4 probability[kChunk * kQuads];  // scores at first
+shared vec4 exchange[4u * (kGroup + 8u)];
+shared float lanes[kGroup];
+shared uint key_row[kChunk], value_row[kChunk];
+// Of each row: its sequence (-1: zeros, -2: no such row), the positions it sees, those of them in
+// the chunk, and what is joined.
+shared int row_sequence[ROWS];
+shared ivec2 row_visible[ROWS];
+shared ivec2 row_chunk[ROWS];
+shared float row_m[ROWS], row_l[ROWS];  // of the chunk
+shared Joined row_joined[ROWS];
+shared bool row_empty[ROWS];
+shared JoinWeights row_weights[ROWS];
+
+uint lane, kv_head, first_row;  // rows count tokens times padded_group
+
+uint TokenOf(uint r) { return (first_row + r) / padded_group; }
+uint HeadOf(uint r) { return kv_head * group + (first_row + r) % padded_group; }
+
+void FindRows() {
+  if (lane < ROWS) {
+    const uint token = TokenOf(lane);
+    int sequence = -2;
+    ivec2 visible = ivec2(0);
+    if (token < tokens && (first_row + lane) % padded_group < group) {
+      sequence = SequenceOfToken(token);
+      if (sequence >= 0) visible = VisibleTo(token, sequence);
+      if (visible.x >= visible.y) sequence = -1;
+    }
+    row_sequence[lane] = sequence;
+    row_visible[lane] = visible;
+    row_empty[lane] = true;
+  }
+  barrier();
+}
+
+void LoadQuery() {
+  for (uint j = lane; j < ROWS * query_vectors; j += kGroup) {
+    const uint r = j / query_vectors, i = 4u * (j % query_vectors);
+    vec4 values = vec4(0.0);
+    if (row_sequence[r] >= 0) {
+      const uint at = q_offset + HeadOf(r) * q_head + TokenOf(r) * q_token + i;
+      for (uint k = 0u; k < 4u; ++k) {
+        if (i + k < width) values[k] = q[at + k];
+      }
+    }
+    query[j] = values;
+  }
+}
+
+// Positions below are within the chunk.
+void FindPositions(uint sequence, uint chunk, uint begin, uint end) {
+  for (uint t = begin + lane; t < end; t += kGroup) {
+    const uint position = chunk * kChunk + t;
+    const uint block = block_table[table_offset + sequence * table_sequence +
+                                   position / block_positions];
+    const uint inside = position % block_positions;
+    key_row[t] = k_offset + inside * k_position + kv_head * k_head + block * k_block;
+    value_row[t] = v_offset + inside * v_position + kv_head * v_head + block * v_block;
+  }
+  barrier();
+}
+
+// The sum of 32 classes: vector i holds classes 4 * i to 4 * i + 3.
+float JoinClasses(uint at) {
+  precise vec4 s0 = exchange[at] + exchange[at + 4u * (kPositions + 1u)];
+  precise vec4 s1 = exchange[at + (kPositions + 1u)] + exchange[at + 5u * (kPositions + 1u)];
+  precise vec4 s2 = exchange[at + 2u * (kPositions + 1u)] + exchange[at + 6u * (kPositions + 1u)];
+  precise vec4 s3 = exchange[at + 3u * (kPositions + 1u)] + exchange[at + 7u * (kPositions + 1u)];
+  precise vec4 total = (s0 + s2) + (s1 + s3);
+  precise float sum = (total.x + total.z) + (total.y + total.w);
+  return sum;
+}
+
+float ScoreOf(float dot, float inverse_cap) {
+  precise float scaled = dot * scale;
+  const float score = Canon(scaled);
+  return softcap != 0.0 ? Softcap(score, softcap, inverse_cap) : score;
+}
+
+void Scores(uint begin, uint end) {
+  const float inverse_cap = softcap != 0.0 ? Recip(softcap) : 0.0;
+  const uint part = lane % 8u, slot = lane / 8u;
+  for (uint base = begin; base < end; base += kPositions) {
+    precise vec4 sums[ROWS];
+    for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
+    if (base + slot < end) {
+      const uint row = key_row[base + slot];
+      for (uint i = part; i < query_vectors; i += 8u) {
+        const vec4 key = LoadKey(row, i);
+        for (uint r = 0u; r < ROWS; ++r) sums[r] = sums[r] + query[r * query_vectors + i] * key;
+      }
+    }
+    for (uint quad = 0u; quad < kQuads; ++quad) {
+      for (uint r = 0u; r < 4u; ++r) {
+        exchange[r * (kGroup + 8u) + part * (kPositions + 1u) + slot] = sums[4u * quad + r];
+      }
+      barrier();
+      const uint r = lane / kPositions, t = base + lane % kPositions;
+      if (r < 4u && t < end) {
+        const float dot = JoinClasses(r * (kGroup + 8u) + lane % kPositions);
+        probability[t * kQuads + quad][r] = ScoreOf(dot, inverse_cap);
+      }
+      barrier();
+    }
+  }
+}
+
+// The largest score of a row, by 32 invocations of which this is number `c`.
+float RowMaximum(uint r, uint c, uint begin, uint end, ivec2 seen) {
+  float m = -1125899906842624.0;
+  for (uint t = c; t < end; t += 32u) {
+    if (int(t) >= seen.x && int(t) < seen.y) m = max(m, probability[t * kQuads + r / 4u][r % 4u]);
+  }
+  lanes[lane] = m;
+  barrier();
+  for (uint k = 0u; k < 32u; ++k) m = max(m, lanes[lane - c + k]);
+  barrier();
+  return m;
+}
+
+// Turns scores into probabilities; maximum and sum go to row_m and row_l.
+void Softmax(uint begin, uint end) {
+  const uint c = lane % 32u;
+  for (uint base = 0u; base < ROWS; base += kGroup / 32u) {
+    const uint r = min(base + lane / 32u, ROWS - 1u);
+    const bool mine = base + lane / 32u < ROWS;
+    const ivec2 seen = mine ? row_chunk[r] : ivec2(0);
+    const float m = RowMaximum(r, c, begin, end, seen);
+    precise float sum = 0.0;
+    for (uint t = c; t < end; t += 32u) {
+      float p = 0.0;
+      if (int(t) >= seen.x && int(t) < seen.y) {
+        precise float below = probability[t * kQuads + r / 4u][r % 4u] - m;
+        p = Exp(below);
+        sum = sum + p;
+      }
+      if (mine && t >= begin) probability[t * kQuads + r / 4u][r % 4u] = p;
+    }
+    lanes[lane] = sum;
+    barrier();
+    for (uint half_width = 16u; half_width > 0u; half_width /= 2u) {
+      if (c < half_width) {
+        precise float joined = lanes[lane] + lanes[lane + half_width];
+        lanes[lane] = joined;
+      }
+      barrier();
+    }
+    if (mine && c == 0u) {
+      row_m[r] = m;
+      row_l[r] = lanes[lane];
+    }
+    barrier();
+  }
+}
+
+#ifdef SPLIT
+uint ScratchOf(uint r, uint chunk) {
+  const uint heads = gl_NumWorkGroups.y * group;
+  return ((TokenOf(r) * heads + HeadOf(r)) * chunks + chunk) * (value_width + 2u);
+}
+
+void JoinRows(uint chunk) {
+  if (lane < ROWS && row_chunk[lane].x < row_chunk[lane].y) {
+    const uint at = ScratchOf(lane, chunk) + value_width;
+    scratch[at] = row_m[lane];
+    scratch[at + 1u] = row_l[lane];
+  }
+}
+
+void PutValues(uint r, uint chunk, uint i, vec4 values) {
+  const uint at = ScratchOf(r, chunk) + i;
+  for (uint k = 0u; k < 4u; ++k) {
+    if (i + k < value_width) scratch[at + k] = values[k];
+  }
+}
+#else
+shared bool row_first[ROWS];
+
+void JoinRows(uint chunk) {
+  if (lane < ROWS && row_chunk[lane].x < row_chunk[lane].y) {
+    row_first[lane] = row_empty[lane];
+    if (row_empty[lane]) {
+      row_joined[lane] = Joined(row_m[lane], row_l[lane]);
+      row_empty[lane] = false;
+    } else {
+      Joined state = row_joined[lane];
+      row_weights[lane] = JoinChunk(row_m[lane], row_l[lane], state);
+      row_joined[lane] = state;
+    }
+  }
+  barrier();
+}
+
+// y holds what is joined so far: of each value always the same invocation writes and reads it.
+void PutValues(uint r, uint chunk, uint i, vec4 values) {
+  const uint at = y_offset + HeadOf(r) * y_head + TokenOf(r) * y_token + i;
+  for (uint k = 0u; k < 4u; ++k) {
+    if (i + k >= value_width) break;
+    y[at + k] = row_first[r] ? values[k] : JoinValue(y[at + k], values[k], row_weights[r]);
+  }
+}
+
+void FinishValues(uint r, uint i) {
+  const uint at = y_offset + HeadOf(r) * y_head + TokenOf(r) * y_token + i;
+  for (uint k = 0u; k < 4u; ++k) {
+    if (i + k >= value_width) break;
+    if (row_empty[r]) {
+      y[at + k] = 0.0;
+      continue;
+    }
+    precise float value = y[at + k];
+    if ((flags & kSinks) != 0u) {
+      value = value * row_weights[r].before;
+      value = Canon(value);
+    }
+    value = value * row_l[r];
+    y[at + k] = Canon(value);
+  }
+}
+
+// The sink is joined last, as a chunk whose value is zero; then all is divided by the sum.
+void FinishRows() {
+  if (lane < ROWS && !row_empty[lane]) {
+    Joined state = row_joined[lane];
+    if ((flags & kSinks) != 0u) {
+      row_weights[lane] = JoinChunk(sinks[sinks_offset + HeadOf(lane)], 1.0, state);
+    }
+    row_l[lane] = Recip(state.l);
+  }
+  barrier();
+  for (uint r = lane / kColumns; r < ROWS; r += 4u) {
+    if (row_sequence[r] == -2) continue;
+    for (uint i = lane % kColumns; 4u * i < value_width; i += kColumns) FinishValues(r, 4u * i);
+  }
+}
+#endif
+
+void Values(uint chunk, uint begin, uint end) {
+  const uint position_class = lane / kColumns, column = lane % kColumns;
+  for (uint base = 0u; 4u * base < value_width; base += kColumns) {
+    precise vec4 sums[ROWS];
+    for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
+    if (4u * (base + column) < value_width) {
+      for (uint t = begin + (position_class - begin & 3u); t < end; t += 4u) {
+        const vec4 value = LoadValue(value_row[t], base + column);
+        for (uint quad = 0u; quad < kQuads; ++quad) {
+          const vec4 p = probability[t * kQuads + quad];
+          for (uint r = 0u; r < 4u; ++r) sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * value;
+        }
+      }
+    }
+    for (uint quad = 0u; quad < kQuads; ++quad) {
+      for (uint r = 0u; r < 4u; ++r) exchange[r * kGroup + lane] = sums[4u * quad + r];
+      barrier();
+      const uint r = 4u * quad + position_class, at = position_class * kGroup + column;
+      if (row_chunk[r].x < row_chunk[r].y && 4u * (base + column) < value_width) {
+        precise vec4 joined = (exchange[at] + exchange[at + 2u * kColumns]) +
+                              (exchange[at + kColumns] + exchange[at + 3u * kColumns]);
+        PutValues(r, chunk, 4u * (base + column), joined);
+      }
+      barrier();
+    }
+  }
+}
+
+// Rows [first, last) are of one sequence and see positions [visible.x, visible.y) between them.
+void AttendChunk(uint first, uint last, ivec2 visible, uint chunk) {
+  const int start = int(chunk * kChunk);
+  if (lane < ROWS) {
+    const bool inside = lane >= first && lane < last;
+    row_chunk[lane] = inside ? clamp(row_visible[lane] - start, 0, int(kChunk)) : ivec2(0);
+  }
+  const uvec2 range = uvec2(clamp(visible - start, 0, int(kChunk)));
+  FindPositions(uint(row_sequence[first]), chunk, range.x, range.y);
+  Scores(range.x, range.y);
+  Softmax(range.x, range.y);
+  JoinRows(chunk);
+  Values(chunk, range.x, range.y);
+}
+
+void AttendTile() {
+  FindRows();
+  LoadQuery();
+  for (uint first = 0u, last = 0u; first < ROWS; first = last) {
+    last = first + 1u;
+    while (last < ROWS && row_sequence[last] == row_sequence[first]) ++last;
+    if (row_sequence[first] < 0) continue;
+    ivec2 visible = row_visible[first];
+    for (uint r = first + 1u; r < last; ++r) {
+      visible = ivec2(min(visible.x, row_visible[r].x), max(visible.y, row_visible[r].y));
+    }
+#ifdef SPLIT
+    const uint chunk = gl_WorkGroupID.z;
+    if (visible.x < int((chunk + 1u) * kChunk) && visible.y > int(chunk * kChunk)) {
+      AttendChunk(first, last, visible, chunk);
+    }
+#else
+    for (uint chunk = uint(visible.x) / kChunk; int(chunk * kChunk) < visible.y; ++chunk) {
+      AttendChunk(first, last, visible, chunk);
+    }
+#endif
+  }
+#ifndef SPLIT
+  FinishRows();
+#endif
+  barrier();
+}
+
+void main() {
+  lane = gl_LocalInvocationID.x;
+  kv_head = gl_WorkGroupID.y;
+  const uint tiles = (tokens * padded_group + ROWS - 1u) / ROWS;
+  for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
+    first_row = tile * ROWS;
+    AttendTile();
+  }
+}

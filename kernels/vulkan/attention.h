@@ -1,0 +1,56 @@
+// Runs of rope, kv_store and attention.
+#ifndef TRINE_KERNELS_VULKAN_ATTENTION_H_
+#define TRINE_KERNELS_VULKAN_ATTENTION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/reference/ops.h"
+#include "kernels/vulkan/dispatch.h"
+
+namespace trine::vulkan {
+
+// Operands: x [d, heads, tokens], table [2 * pairs, tokens], y. `workgroup` is free.
+KernelRun RopeRun(const TensorView& x, const TensorView& table, reference::RopeMode mode,
+                  const TensorView& y, uint32_t workgroup);
+
+// Operands: x [d, kv_heads, tokens], slots i32 [tokens], cache [d, block_positions, kv_heads,
+// blocks] of f32, f16, bf16 or q8_kv. `workgroup` is a multiple of 32.
+KernelRun KvStoreRun(const TensorView& x, const TensorView& slots, const TensorView& cache,
+                     uint32_t workgroup);
+
+// As reference::AttentionInputs.
+struct AttentionViews {
+  TensorView q, k, v, block_table, q_offsets, kv_lengths;
+  const TensorView* sinks = nullptr;
+  TensorView y;
+};
+
+// How the work is cut, which changes no bit.
+struct AttentionCut {
+  uint32_t workgroup = 128;  // a multiple of 32, up to 256
+  uint32_t rows = 4;         // of q that share what is read of the cache: 4 or 8
+  bool split = false;        // chunks apart, with rows = 4, and joined by a second run
+};
+
+// What suits a run over at most `kv_positions` positions on a device that is busy with
+// `busy_groups` workgroups.
+AttentionCut ChooseAttentionCut(const AttentionViews& views, int64_t kv_positions,
+                                uint32_t busy_groups);
+
+// Of scratch memory, for a cut that splits; else 0.
+uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions,
+                               const AttentionCut& cut);
+
+// What one workgroup needs of shared memory: a device may have too little for wide heads.
+uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut);
+
+// Operands: q, k, v, block_table, q_offsets, kv_lengths, sinks, y. `kv_positions` is no less than
+// any of kv_lengths.
+std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
+                                     const reference::AttentionParams& params, int64_t kv_positions,
+                                     const AttentionCut& cut);
+
+}  // namespace trine::vulkan
+
+#endif  // TRINE_KERNELS_VULKAN_ATTENTION_H_

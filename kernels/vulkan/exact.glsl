@@ -1,0 +1,14 @@
+// Included by every exact shader, after #version. Declare each float that is computed `precise`, in
+// helpers too: it does not reach into what is called.
+#extension GL_EXT_spirv_intrinsics : require
+spirv_execution_mode(capabilities = [4467], 4462, 32);  // RoundingModeRTE, 32 bit
+
+// What every op's float result goes through (docs/numerics.md): +0 below 2^-50 and for NaN, at most
+// 2^50. By integers: a driver may assume that no float is NaN.
+float Canon(float x) {
+  const uint bits = floatBitsToUint(x);
+  const uint magnitude = bits & 0x7fffffffu;
+  if (magnitude < 0x26800000u || magnitude > 0x7f800000u) return 0.0;
+  if (magnitude > 0x58800000u) return uintBitsToFloat((bits & 0x80000000u) | 0x58800000u);
+  return x;
+}

@@ -1,0 +1,41 @@
+// Writes x [d, kv_heads, tokens] into a paged cache [d, block_positions, kv_heads, blocks] at the slots
+// of the tokens; a slot outside the cache is skipped.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_shader_16bit_storage : require
+#include "exact.glsl"
+#include "half.glsl"
+
+const uint kF32 = 0, kF16 = 1, kBf16 = 2;  // StoreForm of kv_store.cc
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint form = kF32;
+layout(set = 0, binding = 0) readonly buffer X { float x[]; };
+layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
+layout(set = 0, binding = 2) writeonly buffer C4 { float cache_words[]; };
+layout(set = 0, binding = 2) writeonly buffer C2 { uint16_t cache_halves[]; };
+#include "kv_store_push.glsl"
+
+// f16 has its own floor of 2^-24; the other types are given one of 2^-30.
+float AboveFloor(float value) {
+  return (floatBitsToUint(value) & 0x7fffffffu) < 0x30800000u ? 0.0 : value;
+}
+
+void main() {
+  const uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+  for (uint e = gl_GlobalInvocationID.x; e < total; e += stride) {
+    const uint i = e % width, row = e / width;
+    const uint head = row % heads, token = row / heads;
+    const uint slot = uint(slots[slots_offset + token]);
+    if (slot >= n_slots) continue;
+    const float value = x[x_offset + head * x_head + token * x_token + i];
+    const uint to = CacheRow(slot, head) + i;
+    if (form == kF32) {
+      cache_words[to] = AboveFloor(value);
+    } else if (form == kF16) {
+      cache_halves[to] = uint16_t(F32ToF16Saturated(value));
+    } else {
+      cache_halves[to] = uint16_t(F32ToBf16(AboveFloor(value)));
+    }
+  }
+}
