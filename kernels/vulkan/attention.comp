@@ -12,6 +12,11 @@
 #extension GL_EXT_shader_16bit_storage : require
 #include "math.glsl"
 
+// What an invocation reads before it computes: as much as registers hold. Drivers unroll the loops
+// over these; asked with [[unroll]], glslc does, and its copies lose their NoContraction.
+#define KEYS_AHEAD (ROWS == 4 ? 4 : 2)
+#define VALUES_AHEAD (ROWS == 4 ? 8 : 4)
+
 layout(local_size_x_id = 0) in;  // a multiple of 32
 layout(constant_id = 1) const uint key_form = 0;
 layout(constant_id = 2) const uint value_form = 0;
@@ -122,30 +127,47 @@ float ScoreOf(float dot, float inverse_cap) {
   return softcap != 0.0 ? Softcap(score, softcap, inverse_cap) : score;
 }
 
+// Scores of the positions from `base` on, one of each eighth of the workgroup. `part` and `slot` say
+// whose sums these are.
+void PutScores(vec4 sums[ROWS], uint base, uint end, float inverse_cap) {
+  const uint part = lane % 8u, slot = lane / 8u;
+  for (uint quad = 0u; quad < kQuads; ++quad) {
+    for (uint r = 0u; r < 4u; ++r) {
+      exchange[r * (kGroup + 8u) + part * (kPositions + 1u) + slot] = sums[4u * quad + r];
+    }
+    barrier();
+    const uint r = lane / kPositions, t = base + lane % kPositions;
+    if (r < 4u && t < end) {
+      const float dot = JoinClasses(r * (kGroup + 8u) + lane % kPositions);
+      probability[t * kQuads + quad][r] = ScoreOf(dot, inverse_cap);
+    }
+    barrier();
+  }
+}
+
+// An invocation has keys of KEYS_AHEAD positions on their way at once. Those behind the last position
+// are the last one's, for nothing.
 void Scores(uint begin, uint end) {
   const float inverse_cap = softcap != 0.0 ? Recip(softcap) : 0.0;
-  const uint part = lane % 8u, slot = lane / 8u;
-  for (uint base = begin; base < end; base += kPositions) {
-    precise vec4 sums[ROWS];
-    for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
-    if (base + slot < end) {
-      const uint row = key_row[base + slot];
-      for (uint i = part; i < query_vectors; i += 8u) {
-        const vec4 key = LoadKey(row, i);
-        for (uint r = 0u; r < ROWS; ++r) sums[r] = sums[r] + query[r * query_vectors + i] * key;
+  for (uint base = begin; base < end; base += kPositions * KEYS_AHEAD) {
+    precise vec4 sums[KEYS_AHEAD][ROWS];
+    uint rows[KEYS_AHEAD];
+    for (uint b = 0u; b < KEYS_AHEAD; ++b) {
+      rows[b] = key_row[min(base + b * kPositions + lane / 8u, end - 1u)];
+      for (uint r = 0u; r < ROWS; ++r) sums[b][r] = vec4(0.0);
+    }
+    for (uint i = lane % 8u; i < query_vectors; i += 8u) {
+      vec4 keys[KEYS_AHEAD];
+      for (uint b = 0u; b < KEYS_AHEAD; ++b) keys[b] = LoadKey(rows[b], i);
+      for (uint r = 0u; r < ROWS; ++r) {
+        const vec4 q_values = query[r * query_vectors + i];
+        for (uint b = 0u; b < KEYS_AHEAD; ++b) {
+          sums[b][r] = sums[b][r] + q_values * keys[b];
+        }
       }
     }
-    for (uint quad = 0u; quad < kQuads; ++quad) {
-      for (uint r = 0u; r < 4u; ++r) {
-        exchange[r * (kGroup + 8u) + part * (kPositions + 1u) + slot] = sums[4u * quad + r];
-      }
-      barrier();
-      const uint r = lane / kPositions, t = base + lane % kPositions;
-      if (r < 4u && t < end) {
-        const float dot = JoinClasses(r * (kGroup + 8u) + lane % kPositions);
-        probability[t * kQuads + quad][r] = ScoreOf(dot, inverse_cap);
-      }
-      barrier();
+    for (uint b = 0u; b < KEYS_AHEAD; ++b) {
+      if (base + b * kPositions < end) PutScores(sums[b], base + b * kPositions, end, inverse_cap);
     }
   }
 }
@@ -280,28 +302,45 @@ void FinishRows() {
 }
 #endif
 
-void Values(uint chunk, uint begin, uint end) {
-  const uint position_class = lane / kColumns, column = lane % kColumns;
-  for (uint base = 0u; 4u * base < value_width; base += kColumns) {
-    precise vec4 sums[ROWS];
-    for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
-    if (4u * (base + column) < value_width) {
-      for (uint t = begin + (position_class - begin & 3u); t < end; t += 4u) {
-        const vec4 value = LoadValue(value_row[t], base + column);
-        for (uint quad = 0u; quad < kQuads; ++quad) {
-          const vec4 p = probability[t * kQuads + quad];
-          for (uint r = 0u; r < 4u; ++r) sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * value;
+// Sums of the values of one class of positions, those with t mod 4 = `first` mod 4, for one column.
+// Values of VALUES_AHEAD positions are on their way at once; those behind the last position count
+// with a probability of +0.
+void SumValues(uint first, uint end, uint column, out vec4 result[ROWS]) {
+  precise vec4 sums[ROWS];
+  for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
+  for (uint t = first; t < end; t += 4u * VALUES_AHEAD) {
+    vec4 values[VALUES_AHEAD];
+    for (uint j = 0u; j < VALUES_AHEAD; ++j) {
+      values[j] = LoadValue(value_row[min(t + 4u * j, end - 1u)], column);
+    }
+    for (uint j = 0u; j < VALUES_AHEAD; ++j) {
+      const uint at = min(t + 4u * j, end - 1u) * kQuads;
+      for (uint quad = 0u; quad < kQuads; ++quad) {
+        const vec4 p = t + 4u * j < end ? probability[at + quad] : vec4(0.0);
+        for (uint r = 0u; r < 4u; ++r) {
+          sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * values[j];
         }
       }
     }
+  }
+  result = sums;
+}
+
+void Values(uint chunk, uint begin, uint end) {
+  const uint position_class = lane / kColumns;
+  const uint first = begin + (position_class - begin & 3u);
+  for (uint base = 0u; 4u * base < value_width; base += kColumns) {
+    const uint column = base + lane % kColumns;
+    vec4 sums[ROWS];
+    if (4u * column < value_width) SumValues(first, end, column, sums);
     for (uint quad = 0u; quad < kQuads; ++quad) {
       for (uint r = 0u; r < 4u; ++r) exchange[r * kGroup + lane] = sums[4u * quad + r];
       barrier();
-      const uint r = 4u * quad + position_class, at = position_class * kGroup + column;
-      if (row_chunk[r].x < row_chunk[r].y && 4u * (base + column) < value_width) {
+      const uint r = 4u * quad + position_class, at = position_class * kGroup + lane % kColumns;
+      if (row_chunk[r].x < row_chunk[r].y && 4u * column < value_width) {
         precise vec4 joined = (exchange[at] + exchange[at + 2u * kColumns]) +
                               (exchange[at + kColumns] + exchange[at + 3u * kColumns]);
-        PutValues(r, chunk, 4u * (base + column), joined);
+        PutValues(r, chunk, 4u * column, joined);
       }
       barrier();
     }
