@@ -166,7 +166,7 @@ void Scores(uint begin, uint end) {
 }
 
 // The largest score of a row, by 32 invocations of which this is number `c`.
-float RowMaximum(uint r, uint c, uint begin, uint end, ivec2 seen) {
+float RowMaximum(uint r, uint c, uint end, ivec2 seen) {
   float m = -1125899906842624.0;
   for (uint t = c; t < end; t += 32u) {
     if (int(t) >= seen.x && int(t) < seen.y) m = max(m, probability[t * kQuads + r / 4u][r % 4u]);
@@ -185,7 +185,7 @@ void Softmax(uint begin, uint end) {
     const uint r = min(base + lane / 32u, ROWS - 1u);
     const bool mine = base + lane / 32u < ROWS;
     const ivec2 seen = mine ? row_chunk[r] : ivec2(0);
-    const float m = RowMaximum(r, c, begin, end, seen);
+    const float m = RowMaximum(r, c, end, seen);
     precise float sum = 0.0;
     for (uint t = c; t < end; t += 32u) {
       float p = 0.0;
