@@ -136,9 +136,9 @@ TEST(AttentionRunTest, FitsItsShaders) {
 }
 
 TEST(AttentionRunTest, SplitsWhenThereAreFewRowsAndManyPositions) {
-  EXPECT_TRUE(ChooseAttentionCut(DecodeViews(1, 1, 32, 8), 4096, 256).split);
-  EXPECT_FALSE(ChooseAttentionCut(DecodeViews(1, 1, 32, 8), 256, 256).split);
-  const AttentionCut prompt = ChooseAttentionCut(DecodeViews(512, 1, 32, 8), 4096, 256);
+  EXPECT_TRUE(ChooseAttentionCut(DecodeViews(1, 1, 32, 8), 4096, {}).split);
+  EXPECT_FALSE(ChooseAttentionCut(DecodeViews(1, 1, 32, 8), 256, {}).split);
+  const AttentionCut prompt = ChooseAttentionCut(DecodeViews(512, 1, 32, 8), 4096, {});
   EXPECT_FALSE(prompt.split);
   EXPECT_EQ(prompt.rows, 8u);
 }
@@ -159,9 +159,19 @@ TEST(AttentionRunTest, KeepsTokensOfManySequencesApart) {
 TEST(AttentionRunTest, FitsSharedMemoryThatEveryDeviceHas) {
   AttentionViews views = DecodeViews(1, 1, 8, 8);
   views.q.dims[0] = views.k.dims[0] = 256;
-  EXPECT_LE(AttentionSharedBytes(views, {128, 4, false}), 32768u);
   EXPECT_LE(AttentionSharedBytes(views, {128, 8, false}), 32768u);
   EXPECT_GT(AttentionSharedBytes(views, {256, 8, false}), 32768u);
+  for (const int64_t width : {64, 128, 256, 512, 1024}) {
+    for (const int64_t tokens : {1, 4096}) {
+      views = DecodeViews(tokens, 1, 32, 8);
+      views.q.dims[0] = views.k.dims[0] = width;
+      const AttentionCut cut = ChooseAttentionCut(views, 4096, {});
+      EXPECT_LE(AttentionSharedBytes(views, cut), 32768u) << width;
+    }
+  }
+  AttentionDevice small;
+  small.max_workgroup = 128;
+  EXPECT_EQ(ChooseAttentionCut(DecodeViews(1, 1, 32, 8), 4096, small).workgroup, 128u);
 }
 
 }  // namespace
