@@ -9,9 +9,9 @@ float LoadWeight(uint row, uint values, uint i) {
     const uint run = i & ~255u, pair = (i & 255u) / 64, lane = i & 31u;
     const bool whole = run + 256 <= values;
     const uint word = row * 4 + run / 2 + (whole ? lane * 4 + pair : pair * 32 + lane);
-    return F16ToF32((weights32[word] >> ((i & 32u) / 2)) & 0xffffu);
+    return FiniteF16((weights32[word] >> ((i & 32u) / 2)) & 0xffffu);
   }
   if (FORMAT == kF32) return uintBitsToFloat(weights32[row / 4 + i]);
   const uint bits = Half(row / 2 + i);
-  return FORMAT == kF16 ? F16ToF32(bits) : Bf16ToF32(bits);
+  return FORMAT == kF16 ? FiniteF16(bits) : Bf16ToF32(bits);
 }

@@ -40,7 +40,7 @@ void main() {
       if (at >= k) break;
       float w[ROWS];
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-        w[r] = whole ? F16ToF32((words[r][i / 2] >> (16 * (i & 1u))) & 0xffffu)
+        w[r] = whole ? FiniteF16((words[r][i / 2] >> (16 * (i & 1u))) & 0xffffu)
                      : LoadWeight(row_at[r], k, at);
       }
       [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {

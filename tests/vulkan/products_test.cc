@@ -181,13 +181,14 @@ TEST_F(ProductsTest, QuantizesActivationsAsTheReferenceDoes) {
         for (int64_t b = 0; b < blocks; ++b) {
           quant::ActivationBlock want;
           quant::QuantizeActivation(x.Row(c) + 32 * b, &want);
-          const int64_t chunk = b / 8 * 8, in_chunk = std::min<int64_t>(8, blocks - chunk);
-          EXPECT_EQ(std::memcmp(from + 32 * chunk + 16 * (b % 8), want.q, 16), 0);
-          EXPECT_EQ(std::memcmp(from + 32 * chunk + 16 * (b % 8 + in_chunk), want.q + 16, 16), 0);
-          EXPECT_EQ(std::memcmp(from + 32 * blocks + 4 * b, &want.d, 4), 0);
+          const std::byte* low = from + 16 * (b + b / 8 * 8);
+          const std::byte* scales = from + (blocks + 7) / 8 * 256;
+          EXPECT_EQ(std::memcmp(low, want.q, 16), 0);
+          EXPECT_EQ(std::memcmp(low + 128, want.q + 16, 16), 0);
+          EXPECT_EQ(std::memcmp(scales + 4 * b, &want.d, 4), 0);
           const int16_t sums[2] = {static_cast<int16_t>(want.sum[0]),
                                    static_cast<int16_t>(want.sum[1])};
-          EXPECT_EQ(std::memcmp(from + 36 * blocks + 4 * b, sums, 4), 0);
+          EXPECT_EQ(std::memcmp(scales + 4 * (blocks + b), sums, 4), 0);
         }
       }
     }
