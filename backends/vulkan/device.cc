@@ -102,8 +102,14 @@ absl::Status Device::CreateHandle() {
 
 Device::~Device() {
   if (handle_ == VK_NULL_HANDLE || abandoned_.load(std::memory_order_acquire)) return;
-  functions_.DeviceWaitIdle(handle_);
+  WaitIdle();
   functions_.DestroyDevice(handle_, nullptr);
+}
+
+void Device::WaitIdle() {
+  if (abandoned_.load(std::memory_order_acquire)) return;
+  // A device that is lost is idle; nothing else can be done about a failure.
+  functions_.DeviceWaitIdle(handle_);
 }
 
 absl::Status Device::Check(VkResult result, const std::string& what) {

@@ -20,7 +20,7 @@ class Device {
   // them, so a shader may use whatever MissingForShader does not miss.
   static absl::StatusOr<std::unique_ptr<Device>> Create(const Instance& instance,
                                                         const FoundDevice& found);
-  ~Device();  // waits until the queue is idle, as far as it ever is
+  ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -35,6 +35,9 @@ class Device {
   // Declares it lost without the driver's word, for work that never ends. It is then left behind
   // rather than destroyed, which would wait for that work.
   absl::Status Abandon(const std::string& sentence);
+
+  // Until all that was submitted is done; at once where the device was given up.
+  void WaitIdle();
 
   // Bytes of the heap that this process may still take, as the driver says. Only where
   // caps().memory_budget.

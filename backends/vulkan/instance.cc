@@ -61,20 +61,27 @@ Instance::~Instance() {
   if (messenger_ != VK_NULL_HANDLE) {
     functions_.DestroyDebugUtilsMessengerEXT(handle_, messenger_, nullptr);
   }
-  if (handle_ != VK_NULL_HANDLE && functions_.DestroyInstance != nullptr) {
-    functions_.DestroyInstance(handle_, nullptr);
-  }
+  if (handle_ != VK_NULL_HANDLE) functions_.DestroyInstance(handle_, nullptr);
 }
 
 absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(const GlobalTable& global,
                                                            const InstanceOptions& options) {
   std::unique_ptr<Instance> instance(new Instance(global, options));
+  if (absl::Status status = instance->ChooseVersion(); !status.ok()) return status;
+  if (options.validate && !HasLayer(global, kValidationLayer)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("TRINE_VULKAN_VALIDATE=1 needs ", kValidationLayer,
+                     ", which is not installed (Debian: vulkan-validationlayers)"));
+  }
   if (absl::Status status = instance->CreateHandle(); !status.ok()) return status;
+  if (options.validate) {
+    if (absl::Status status = instance->Listen(); !status.ok()) return status;
+  }
   if (absl::Status status = instance->FindDevices(options.allow_cpu); !status.ok()) return status;
   return instance;
 }
 
-absl::Status Instance::CreateHandle() {
+absl::Status Instance::ChooseVersion() {
   uint32_t offered = 0;
   if (const VkResult result = global_.EnumerateInstanceVersion(&offered); result != VK_SUCCESS) {
     return VkStatus(result, "the version of Vulkan could not be asked for");
@@ -83,12 +90,10 @@ absl::Status Instance::CreateHandle() {
     return absl::FailedPreconditionError("the Vulkan loader is older than 1.2");
   }
   api_version_ = std::min<uint32_t>(offered, VK_API_VERSION_1_3);
-  if (validate_ && !HasLayer(global_, kValidationLayer)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("TRINE_VULKAN_VALIDATE=1 needs ", kValidationLayer,
-                     ", which is not installed (Debian: vulkan-validationlayers)"));
-  }
+  return absl::OkStatus();
+}
 
+absl::Status Instance::CreateHandle() {
   VkApplicationInfo application{};
   application.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
   application.pApplicationName = application.pEngineName = "trine";
@@ -117,25 +122,27 @@ absl::Status Instance::CreateHandle() {
   VkInstance handle = VK_NULL_HANDLE;
   const VkResult result = global_.CreateInstance(&info, nullptr, &handle);
   if (result != VK_SUCCESS) return NoInstance(result);
-  handle_ = handle;
-  auto functions = LoadInstance(global_, handle_);
+  auto functions = LoadInstance(global_, handle);
   if (!functions.ok()) {
-    // Without the table nothing can be given back but through the loader itself.
     const auto destroy = reinterpret_cast<PFN_vkDestroyInstance>(
-        global_.GetInstanceProcAddr(handle_, "vkDestroyInstance"));
-    if (destroy != nullptr) destroy(handle_, nullptr);
-    handle_ = VK_NULL_HANDLE;
+        global_.GetInstanceProcAddr(handle, "vkDestroyInstance"));
+    if (destroy != nullptr) destroy(handle, nullptr);
     return functions.status();
   }
+  handle_ = handle;
   functions_ = *functions;
-  if (!validate_) return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+absl::Status Instance::Listen() {
+  const std::string failed = "the validation layers' messages can't be received";
   if (functions_.CreateDebugUtilsMessengerEXT == nullptr ||
       functions_.DestroyDebugUtilsMessengerEXT == nullptr) {
-    return absl::FailedPreconditionError("the validation layers' messages can't be received");
+    return absl::FailedPreconditionError(failed);
   }
-  return VkStatus(
-      functions_.CreateDebugUtilsMessengerEXT(handle_, &messenger, nullptr, &messenger_),
-      "the validation layers' messages can't be received");
+  const VkDebugUtilsMessengerCreateInfoEXT info = messages_.CreateInfo();
+  return VkStatus(functions_.CreateDebugUtilsMessengerEXT(handle_, &info, nullptr, &messenger_),
+                  failed);
 }
 
 absl::Status Instance::FindDevices(bool allow_cpu) {

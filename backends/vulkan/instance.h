@@ -48,7 +48,9 @@ class Instance {
 
  private:
   Instance(const GlobalTable& global, const InstanceOptions& options);
+  absl::Status ChooseVersion();
   absl::Status CreateHandle();
+  absl::Status Listen();  // to the validation layers
   absl::Status FindDevices(bool allow_cpu);
 
   GlobalTable global_;

@@ -19,6 +19,7 @@ struct Arena {
   uint64_t charged = 0;  // to the type's heap
   std::byte* host = nullptr;
   bool imported = false;
+  bool shared = false;  // cut up, rather than made for one allocation
   MemoryUse use = MemoryUse::kDevice;
 };
 
@@ -189,15 +190,18 @@ absl::StatusOr<Allocation> Memory::Allocate(uint64_t bytes, MemoryUse use) {
   }
   const uint64_t rounded = RoundUp(bytes, kAlignment);
   std::lock_guard<std::mutex> lock(mutex_);
-  const bool shared = rounded <= kArenaBytes / 2;
+  const uint64_t arena_bytes = std::min(kArenaBytes, most);
+  const bool shares = rounded <= arena_bytes / 2;
   for (const auto& arena : arenas_) {
-    if (!shared || arena->imported || arena->use != use || arena->bytes != kArenaBytes) continue;
+    if (!shares || !arena->shared || arena->use != use) continue;
     if (auto allocation = TakeFrom(*arena, bytes); allocation.ok()) return allocation;
   }
-  auto arena = MakeArena(shared ? std::min(kArenaBytes, most) : rounded, use);
+  auto arena = MakeArena(shares ? arena_bytes : rounded, use);
+  const bool shared = shares && arena.ok();
   // What is left may still hold this one alone.
-  if (absl::IsResourceExhausted(arena.status()) && shared) arena = MakeArena(rounded, use);
+  if (shares && absl::IsResourceExhausted(arena.status())) arena = MakeArena(rounded, use);
   if (!arena.ok()) return arena.status();
+  (*arena)->shared = shared;
   arenas_.push_back(*std::move(arena));
   return TakeFrom(*arenas_.back(), bytes);
 }

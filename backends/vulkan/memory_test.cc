@@ -39,6 +39,17 @@ TEST(MemoryTest, CutsAnArenaUp) {
   EXPECT_EQ(fake.live(), 0);
 }
 
+TEST(MemoryTest, ADeviceOfSmallAllocationsHasSmallArenas) {
+  DeviceQuery query = testing::Lavapipe();
+  query.properties11.maxMemoryAllocationSize = kMiB;
+  FakeDevice fake(query);
+  Memory memory(*fake.device);
+  auto a = memory.Allocate(100, MemoryUse::kDevice);
+  auto b = memory.Allocate(100, MemoryUse::kDevice);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_THAT(fake.driver.allocations, ElementsAre(kMiB));
+}
+
 TEST(MemoryTest, LargeOnesStandAlone) {
   FakeDevice fake(testing::Lavapipe());
   Memory memory(*fake.device);

@@ -367,7 +367,7 @@ TEST_F(OnDeviceTest, KeepsPipelinesBetweenRuns) {
   std::filesystem::remove_all(folder);
 }
 
-TEST_F(OnDeviceTest, RunsEveryShaderTheDeviceCan) {
+TEST_F(OnDeviceTest, CompilesEveryShaderTheDeviceCan) {
   for (const Shader* shader : AllShaders()) {
     if (!MissingForShader(device_->caps(), *shader).empty()) continue;
     const uint32_t constants[] = {tuning_.elementwise_workgroup};

@@ -19,8 +19,9 @@ constexpr char kMagic[] = "trine-vulkan-pipelines-1";
 
 template <class T>
 void Append(std::vector<uint8_t>* bytes, const T& value) {
-  const auto* from = reinterpret_cast<const uint8_t*>(&value);
-  bytes->insert(bytes->end(), from, from + sizeof(value));
+  const size_t at = bytes->size();
+  bytes->resize(at + sizeof(value));
+  std::memcpy(bytes->data() + at, &value, sizeof(value));
 }
 
 // FNV-1a: finds damage, not malice.

@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(Device& device) {
 
 Queue::~Queue() {
   if (timeline_ == VK_NULL_HANDLE) return;
+  device_.WaitIdle();
   device_.functions().DestroySemaphore(device_.handle(), timeline_, nullptr);
 }
 

@@ -18,7 +18,7 @@ namespace trine::vulkan {
 class Queue {
  public:
   static absl::StatusOr<std::unique_ptr<Queue>> Create(Device& device);
-  ~Queue();
+  ~Queue();  // waits for what was submitted
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 

@@ -73,6 +73,7 @@ absl::Status Recorder::CheckBinding(const Dispatch& dispatch, uint32_t binding) 
 }
 
 absl::Status Recorder::CheckDispatch(const Dispatch& dispatch) const {
+  if (dispatch.shader == nullptr) return absl::InvalidArgumentError("a dispatch without a shader");
   const Shader& shader = *dispatch.shader;
   if (dispatch.buffers.size() != shader.binding_count) {
     return absl::InvalidArgumentError(absl::StrCat("shader ", shader.name, " has ",

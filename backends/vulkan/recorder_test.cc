@@ -154,6 +154,7 @@ TEST_F(RecorderTest, RefusesWhatDoesNotFitTheShader) {
               HasSubstr("70000 workgroups along axis 1"));
   EXPECT_THAT(error([](Dispatch* d) { d->groups_from = BufferRange{}; }), HasSubstr("three words"));
   EXPECT_THAT(error([](Dispatch* d) { d->constants = {4096}; }), HasSubstr("a workgroup of 4096"));
+  EXPECT_THAT(error([](Dispatch* d) { d->shader = nullptr; }), HasSubstr("without a shader"));
   Recorder recorder = Make();
   EXPECT_TRUE(absl::IsInvalidArgument(recorder.Copy(Range(0), Range(512).Part(0, 4))));
   Recorder other = Make();

@@ -9,7 +9,6 @@ constexpr uint32_t kMagic = 0x07230203;
 
 // Numbers of the SPIR-V specification.
 enum Op : uint32_t {
-  kExtInstImport = 11,
   kExtInst = 12,
   kExecutionMode = 16,
   kCapability = 17,

@@ -1,5 +1,5 @@
-// Devices as their drivers describe them, for tests: the members that matter, from published
-// reports of such devices.
+// Devices much as their drivers describe them, for tests: the members that matter, and no more
+// exact than that. Only lavapipe's were read off a device here.
 #ifndef TRINE_BACKENDS_VULKAN_TESTING_DEVICE_FIXTURES_H_
 #define TRINE_BACKENDS_VULKAN_TESTING_DEVICE_FIXTURES_H_
 
