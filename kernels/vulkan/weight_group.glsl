@@ -10,7 +10,6 @@ struct Group {
 };
 
 const uvec4 kIq4Values = uvec4(0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
-const uvec4 kMxfp4Values = uvec4(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
 
 // Bits 0 to 3 to the low ends of four bytes.
 uint SpreadBits(uint bits) { return ((bits & 15u) * 0x00204081u) & 0x01010101u; }
@@ -34,6 +33,18 @@ uint LookUp(uvec4 table, uint nibbles) {
 uvec4 LookUp(uvec4 table, uvec4 nibbles) {
   return uvec4(LookUp(table, nibbles.x), LookUp(table, nibbles.y), LookUp(table, nibbles.z),
                LookUp(table, nibbles.w));
+}
+
+// Four values of table B at once, from four nibbles. With a, b, c the bits of a magnitude from the
+// lowest, its value is a + 2b + 4c + c * (a + 2b + 2ab): 0 1 2 3 4 6 8 12. A zero has no sign, so that
+// no byte of the negation carries into the next.
+uvec4 Mxfp4Values(uvec4 nibbles) {
+  const uvec4 a = nibbles & 0x01010101u, b = (nibbles >> 1) & 0x01010101u;
+  const uvec4 c = (nibbles >> 2) & 0x01010101u;
+  const uvec4 magnitude =
+      (nibbles & 0x07070707u) + (c & a) + (((c & b) + (c & a & b)) << 1);
+  const uvec4 negative = (nibbles >> 3) & (a | b | c);
+  return (magnitude ^ (negative * 255u)) + negative;
 }
 
 // Digit `power` = 3^digit of four bytes, as TernaryDigit of kernels/quant/group.cc.
@@ -112,14 +123,12 @@ void LoadBlock32(uint row, uint block, inout Group g) {
       SetNibbles(Words(at), g);
     }
   }
-  // Not by "?:" between the tables: with Mesa 22.3 a specialisation constant chooses wrongly between
-  // two vectors.
   if (FORMAT == kIQ4_NL) {
     g.low = LookUp(kIq4Values, g.low);
     g.high = LookUp(kIq4Values, g.high);
   } else if (FORMAT == kMXFP4) {
-    g.low = LookUp(kMxfp4Values, g.low);
-    g.high = LookUp(kMxfp4Values, g.high);
+    g.low = Mxfp4Values(g.low);
+    g.high = Mxfp4Values(g.high);
   }
 }
 
