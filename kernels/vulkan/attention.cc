@@ -51,8 +51,12 @@ int64_t PaddedGroupOf(const AttentionViews& views, const AttentionCut& cut) {
   return mixed ? CeilDivide(GroupOf(views), cut.rows) * cut.rows : GroupOf(views);
 }
 
-uint32_t QueryVectors(const AttentionViews& views) {
-  return static_cast<uint32_t>(CeilDivide(views.q.dims[0], 32) * 8);
+// Vectors of a row of q that a workgroup has room for: one of few, as each is a pipeline of its
+// own.
+uint32_t QueryCapacity(const AttentionViews& views) {
+  uint32_t values = 64;
+  while (values < views.q.dims[0]) values *= 2;
+  return values / 4;
 }
 
 std::vector<uint32_t> AttentionPush(const AttentionViews& views,
@@ -128,13 +132,21 @@ KernelRun KvStoreRun(const TensorView& x, const TensorView& slots, const TensorV
 }
 
 AttentionCut ChooseAttentionCut(const AttentionViews& views, int64_t kv_positions,
-                                uint32_t busy_groups) {
+                                const AttentionDevice& device) {
+  const int64_t busy_groups = device.busy_groups;
   AttentionCut cut;
   const int64_t rows = views.q.dims[2] * PaddedGroupOf(views, cut);
   const int64_t groups = CeilDivide(rows, 4) * views.k.dims[2];
   cut.split = kv_positions > kChunk && groups < busy_groups;
   // Twice the rows read half of the cache, once there is work enough for all.
-  if (!cut.split && groups >= 2 * int64_t{busy_groups} && rows >= 8) cut.rows = 8;
+  if (!cut.split && groups >= 2 * busy_groups && rows >= 8) cut.rows = 8;
+  // One position for each invocation, where nobody else is waiting for the room.
+  if (groups < busy_groups) cut.workgroup = 256;
+  while (cut.workgroup > 32 && (cut.workgroup > device.max_workgroup ||
+                                AttentionSharedBytes(views, cut) > device.shared_bytes)) {
+    cut.workgroup /= 2;
+    cut.rows = 4;
+  }
   return cut;
 }
 
@@ -148,7 +160,7 @@ uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions
 
 uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut) {
   const uint64_t vectors =
-      cut.rows * QueryVectors(views) + kChunk * cut.rows / 4 + 4 * (uint64_t{cut.workgroup} + 8);
+      cut.rows * QueryCapacity(views) + kChunk * cut.rows / 4 + 4 * (uint64_t{cut.workgroup} + 8);
   const uint64_t words = cut.workgroup + 2 * kChunk + 16 * uint64_t{cut.rows};
   return 16 * vectors + 4 * words;
 }
@@ -162,7 +174,7 @@ std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
   KernelRun run;
   run.shader = &AttentionShader(cut);
   run.constants = {cut.workgroup, static_cast<uint32_t>(ReadingOf(views.k).form),
-                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryVectors(views)};
+                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryCapacity(views)};
   run.push = AttentionPush(views, params, chunks, cut);
   run.groups = {CappedGroups(static_cast<uint64_t>(rows), cut.rows),
                 static_cast<uint32_t>(views.k.dims[2]),

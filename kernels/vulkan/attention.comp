@@ -3,19 +3,23 @@
 // Plain, a workgroup goes through all chunks of its rows and joins them in y. With SPLIT it takes the
 // one chunk of its z and leaves maximum, sum and values in scratch memory, for attention_join.
 //
-// Orders are the contract's (docs/numerics.md). A score is a sum of 32 classes: eight invocations
-// hold four of them each, as a vec4, and the tree over classes 16, 8 and 4 apart goes over vectors.
-// Values have four classes of positions: a quarter of the workgroup takes each. A row that doesn't
-// see a position others see adds a probability of +0, which changes no sum.
+// Orders are the contract's (docs/numerics.md). A score is a sum of 32 classes, held as eight vec4:
+// the tree over classes 16, 8 and 4 apart goes over vectors. Values have four classes of positions: a
+// quarter of the workgroup takes each. A row that doesn't see a position others see adds a
+// probability of +0, which changes no sum.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_16bit_storage : require
 #include "math.glsl"
 
+// Values that an invocation reads before it computes. Drivers unroll the loops over these; asked
+// with [[unroll]], glslc does, and its copies lose their NoContraction.
+#define VALUES_AHEAD 4
+
 layout(local_size_x_id = 0) in;  // a multiple of 32
 layout(constant_id = 1) const uint key_form = 0;
 layout(constant_id = 2) const uint value_form = 0;
-layout(constant_id = 3) const uint query_vectors = 8;  // of a row of q: 8 for each 32 values
+layout(constant_id = 3) const uint query_capacity = 16;  // vec4s of a row of q, at most
 layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
 layout(set = 0, binding = 1) readonly buffer K4 { uint key_words[]; };
 layout(set = 0, binding = 1) readonly buffer K2 { uint16_t key_halves[]; };
@@ -37,13 +41,12 @@ DEFINE_CACHE_READER(LoadKey, key_words, key_halves, key_form, width)
 DEFINE_CACHE_READER(LoadValue, value_words, value_halves, value_form, value_width)
 
 const uint kGroup = gl_WorkGroupSize.x;
-const uint kPositions = kGroup / 8u;   // scored at a time
-const uint kColumns = kGroup / 4u;     // vectors of a value at a time
+const uint kColumns = kGroup / 4u;  // vectors of a value at a time
 const uint kQuads = ROWS / 4;
 
-shared vec4 query[ROWS * query_vectors];
+shared vec4 query[ROWS * query_capacity];
 shared vec4 probability[kChunk * kQuads];  // scores at first
-shared vec4 exchange[4u * (kGroup + 8u)];
+shared vec4 exchange[4u * kGroup];
 shared float lanes[kGroup];
 shared uint key_row[kChunk], value_row[kChunk];
 // Of each row: its sequence (-1: zeros, -2: no such row), the positions it sees, those of them in
@@ -57,6 +60,7 @@ shared bool row_empty[ROWS];
 shared JoinWeights row_weights[ROWS];
 
 uint lane, kv_head, first_row;  // rows count tokens times padded_group
+uint query_vectors;             // of a row of q, 8 for each 32 values or less
 
 uint TokenOf(uint r) { return (first_row + r) / padded_group; }
 uint HeadOf(uint r) { return kv_head * group + (first_row + r) % padded_group; }
@@ -105,49 +109,60 @@ void FindPositions(uint sequence, uint chunk, uint begin, uint end) {
   barrier();
 }
 
-// The sum of 32 classes: vector i holds classes 4 * i to 4 * i + 3.
-float JoinClasses(uint at) {
-  precise vec4 s0 = exchange[at] + exchange[at + 4u * (kPositions + 1u)];
-  precise vec4 s1 = exchange[at + (kPositions + 1u)] + exchange[at + 5u * (kPositions + 1u)];
-  precise vec4 s2 = exchange[at + 2u * (kPositions + 1u)] + exchange[at + 6u * (kPositions + 1u)];
-  precise vec4 s3 = exchange[at + 3u * (kPositions + 1u)] + exchange[at + 7u * (kPositions + 1u)];
-  precise vec4 total = (s0 + s2) + (s1 + s3);
-  precise float sum = (total.x + total.z) + (total.y + total.w);
-  return sum;
-}
-
 float ScoreOf(float dot, float inverse_cap) {
   precise float scaled = dot * scale;
   const float score = Canon(scaled);
   return softcap != 0.0 ? Softcap(score, softcap, inverse_cap) : score;
 }
 
-void Scores(uint begin, uint end) {
-  const float inverse_cap = softcap != 0.0 ? Recip(softcap) : 0.0;
-  const uint part = lane % 8u, slot = lane / 8u;
-  for (uint base = begin; base < end; base += kPositions) {
-    precise vec4 sums[ROWS];
-    for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
-    if (base + slot < end) {
-      const uint row = key_row[base + slot];
-      for (uint i = part; i < query_vectors; i += 8u) {
-        const vec4 key = LoadKey(row, i);
-        for (uint r = 0u; r < ROWS; ++r) sums[r] = sums[r] + query[r * query_vectors + i] * key;
+// Products with rows 4 * quad to 4 * quad + 3 of q.
+struct Products {
+  vec4 row[4];
+};
+
+// Adds up, over all blocks of 32 values, the classes 4 * part to 4 * part + 3 of a key's products, for
+// parts c, c + 2, c + 4 and c + 6 at once, and joins these by halves.
+Products SumClasses(uint key, uint quad, uint c) {
+  precise vec4 sums[4][4];
+  for (uint r = 0u; r < 4u; ++r) {
+    for (uint part = 0u; part < 4u; ++part) sums[part][r] = vec4(0.0);
+  }
+  for (uint i = c; i < query_vectors; i += 8u) {
+    vec4 keys[4];
+    for (uint part = 0u; part < 4u; ++part) keys[part] = LoadKey(key, i + 2u * part);
+    for (uint r = 0u; r < 4u; ++r) {
+      const uint at = (4u * quad + r) * query_vectors + i;
+      for (uint part = 0u; part < 4u; ++part) {
+        sums[part][r] = sums[part][r] + query[at + 2u * part] * keys[part];
       }
-    }
-    for (uint quad = 0u; quad < kQuads; ++quad) {
-      for (uint r = 0u; r < 4u; ++r) {
-        exchange[r * (kGroup + 8u) + part * (kPositions + 1u) + slot] = sums[4u * quad + r];
-      }
-      barrier();
-      const uint r = lane / kPositions, t = base + lane % kPositions;
-      if (r < 4u && t < end) {
-        const float dot = JoinClasses(r * (kGroup + 8u) + lane % kPositions);
-        probability[t * kQuads + quad][r] = ScoreOf(dot, inverse_cap);
-      }
-      barrier();
     }
   }
+  Products result;
+  for (uint r = 0u; r < 4u; ++r) {
+    precise vec4 joined = (sums[0][r] + sums[2][r]) + (sums[1][r] + sums[3][r]);
+    result.row[r] = joined;
+  }
+  return result;
+}
+
+// A position for each invocation.
+void Scores(uint begin, uint end) {
+  const float inverse_cap = softcap != 0.0 ? Recip(softcap) : 0.0;
+  for (uint t = begin + lane; t < end; t += kGroup) {
+    for (uint quad = 0u; quad < kQuads; ++quad) {
+      const Products even = SumClasses(key_row[t], quad, 0u);
+      const Products odd = SumClasses(key_row[t], quad, 1u);
+      vec4 scores;
+      for (uint r = 0u; r < 4u; ++r) {
+        precise vec4 total = even.row[r] + odd.row[r];
+        precise float dot = (total.x + total.z) + (total.y + total.w);
+        scores[r] = dot;
+      }
+      for (uint r = 0u; r < 4u; ++r) scores[r] = ScoreOf(scores[r], inverse_cap);
+      probability[t * kQuads + quad] = scores;
+    }
+  }
+  barrier();
 }
 
 // The largest score of a row, by 32 invocations of which this is number `c`.
@@ -280,28 +295,45 @@ void FinishRows() {
 }
 #endif
 
-void Values(uint chunk, uint begin, uint end) {
-  const uint position_class = lane / kColumns, column = lane % kColumns;
-  for (uint base = 0u; 4u * base < value_width; base += kColumns) {
-    precise vec4 sums[ROWS];
-    for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
-    if (4u * (base + column) < value_width) {
-      for (uint t = begin + (position_class - begin & 3u); t < end; t += 4u) {
-        const vec4 value = LoadValue(value_row[t], base + column);
-        for (uint quad = 0u; quad < kQuads; ++quad) {
-          const vec4 p = probability[t * kQuads + quad];
-          for (uint r = 0u; r < 4u; ++r) sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * value;
+// Sums of the values of one class of positions, those with t mod 4 = `first` mod 4, for one column.
+// Values of VALUES_AHEAD positions are on their way at once; those behind the last position count
+// with a probability of +0.
+void SumValues(uint first, uint end, uint column, out vec4 result[ROWS]) {
+  precise vec4 sums[ROWS];
+  for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
+  for (uint t = first; t < end; t += 4u * VALUES_AHEAD) {
+    vec4 values[VALUES_AHEAD];
+    for (uint j = 0u; j < VALUES_AHEAD; ++j) {
+      values[j] = LoadValue(value_row[min(t + 4u * j, end - 1u)], column);
+    }
+    for (uint j = 0u; j < VALUES_AHEAD; ++j) {
+      const uint at = min(t + 4u * j, end - 1u) * kQuads;
+      for (uint quad = 0u; quad < kQuads; ++quad) {
+        const vec4 p = t + 4u * j < end ? probability[at + quad] : vec4(0.0);
+        for (uint r = 0u; r < 4u; ++r) {
+          sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * values[j];
         }
       }
     }
+  }
+  result = sums;
+}
+
+void Values(uint chunk, uint begin, uint end) {
+  const uint position_class = lane / kColumns;
+  const uint first = begin + (position_class - begin & 3u);
+  for (uint base = 0u; 4u * base < value_width; base += kColumns) {
+    const uint column = base + lane % kColumns;
+    vec4 sums[ROWS];
+    if (4u * column < value_width) SumValues(first, end, column, sums);
     for (uint quad = 0u; quad < kQuads; ++quad) {
       for (uint r = 0u; r < 4u; ++r) exchange[r * kGroup + lane] = sums[4u * quad + r];
       barrier();
-      const uint r = 4u * quad + position_class, at = position_class * kGroup + column;
-      if (row_chunk[r].x < row_chunk[r].y && 4u * (base + column) < value_width) {
+      const uint r = 4u * quad + position_class, at = position_class * kGroup + lane % kColumns;
+      if (row_chunk[r].x < row_chunk[r].y && 4u * column < value_width) {
         precise vec4 joined = (exchange[at] + exchange[at + 2u * kColumns]) +
                               (exchange[at + kColumns] + exchange[at + 3u * kColumns]);
-        PutValues(r, chunk, 4u * (base + column), joined);
+        PutValues(r, chunk, 4u * column, joined);
       }
       barrier();
     }
@@ -354,6 +386,7 @@ void AttendTile() {
 void main() {
   lane = gl_LocalInvocationID.x;
   kv_head = gl_WorkGroupID.y;
+  query_vectors = (width + 31u) / 32u * 8u;
   const uint tiles = (tokens * padded_group + ROWS - 1u) / ROWS;
   for (uint tile = gl_WorkGroupID.x; tile < tiles; tile += gl_NumWorkGroups.x) {
     first_row = tile * ROWS;

@@ -33,16 +33,22 @@ struct AttentionCut {
   bool split = false;        // chunks apart, with rows = 4, and joined by a second run
 };
 
-// What suits a run over at most `kv_positions` positions on a device that is busy with
-// `busy_groups` workgroups.
+struct AttentionDevice {
+  uint32_t busy_groups = 256;     // workgroups that keep the device busy
+  uint32_t max_workgroup = 256;   // invocations
+  uint32_t shared_bytes = 32768;  // of a workgroup
+};
+
+// What suits a run over at most `kv_positions` positions. Very wide heads need more shared memory
+// than a device has, however they are cut: AttentionSharedBytes tells.
 AttentionCut ChooseAttentionCut(const AttentionViews& views, int64_t kv_positions,
-                                uint32_t busy_groups);
+                                const AttentionDevice& device);
 
 // Of scratch memory, for a cut that splits; else 0.
 uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions,
                                const AttentionCut& cut);
 
-// What one workgroup needs of shared memory: a device may have too little for wide heads.
+// What one workgroup needs of shared memory.
 uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut);
 
 // Operands: q, k, v, block_table, q_offsets, kv_lengths, sinks, y. `kv_positions` is no less than

@@ -1,6 +1,7 @@
-// Four values of a cache row, decoded to f32; zeros beyond the row's end. Each cache has its own
-// binding, so the function is made by a macro: NAME(row, index) gives values 4 * index to 4 * index
-// + 3 of the row that begins at `row`.
+// Four values of a cache row, decoded to f32. Each cache has its own binding, so the function is made
+// by a macro: NAME(row, index) gives values 4 * index to 4 * index + 3 of the row that begins at `row`.
+// Behind the row's end they are some other value of the row: whoever asks for such multiplies them by
+// zero or doesn't look. No branch depends on it, so that many reads can be under way.
 #include "half.glsl"
 
 // CacheForm of attention.cc: how a row is read. `row` is in words but for the forms of halves.
@@ -19,25 +20,23 @@ vec4 FromQ8(float d, uint bytes) {
   return values;
 }
 
-// Inside the row element i lies at row + i; `left` is how many of the four there are.
-#define READ_FOUR(ARRAY, at, left)                                                          \
-  uvec4(left > 0u ? uint(ARRAY[at]) : 0u, left > 1u ? uint(ARRAY[at + 1u]) : 0u,            \
-        left > 2u ? uint(ARRAY[at + 2u]) : 0u, left > 3u ? uint(ARRAY[at + 3u]) : 0u)
+// Elements `index` to `index` + 3, the last one of `count` in place of those behind it.
+#define READ_FOUR(ARRAY, row, index, count)                                                   \
+  uvec4(ARRAY[row + min(index, count - 1u)], ARRAY[row + min(index + 1u, count - 1u)],        \
+        ARRAY[row + min(index + 2u, count - 1u)], ARRAY[row + min(index + 3u, count - 1u)])
 
-#define DEFINE_CACHE_READER(NAME, WORDS, HALVES, FORM, WIDTH)                               \
-  vec4 NAME(uint row, uint index) {                                                         \
-    if (FORM == kCacheQ8) {                                                                 \
-      const uint block = row + index / 8u * 9u;                                             \
-      return FromQ8(uintBitsToFloat(WORDS[block]), WORDS[block + 1u + index % 8u]);         \
-    }                                                                                       \
-    const uint left = WIDTH - min(WIDTH, 4u * index);                                       \
-    if (FORM == kCacheF16 || FORM == kCacheBf16) {                                          \
-      const uint low = left > 0u ? WORDS[row + 2u * index] : 0u;                            \
-      const uint high = left > 2u ? WORDS[row + 2u * index + 1u] : 0u;                      \
-      return FromHalves(uvec4(low & 0xffffu, low >> 16, high & 0xffffu, high >> 16),        \
-                        FORM == kCacheBf16);                                                \
-    }                                                                                       \
-    const uint at = row + 4u * index;                                                       \
-    if (FORM == kCacheF32) return uintBitsToFloat(READ_FOUR(WORDS, at, left));              \
-    return FromHalves(READ_FOUR(HALVES, at, left), FORM == kCacheBf16Halves);               \
+#define DEFINE_CACHE_READER(NAME, WORDS, HALVES, FORM, WIDTH)                                 \
+  vec4 NAME(uint row, uint index) {                                                           \
+    if (FORM == kCacheQ8) {                                                                   \
+      const uint block = row + index / 8u * 9u;                                               \
+      return FromQ8(uintBitsToFloat(WORDS[block]), WORDS[block + 1u + index % 8u]);           \
+    }                                                                                         \
+    if (FORM == kCacheF16 || FORM == kCacheBf16) {                                            \
+      const uint low = WORDS[row + min(2u * index, WIDTH / 2u - 1u)];                         \
+      const uint high = WORDS[row + min(2u * index + 1u, WIDTH / 2u - 1u)];                   \
+      return FromHalves(uvec4(low & 0xffffu, low >> 16, high & 0xffffu, high >> 16),          \
+                        FORM == kCacheBf16);                                                  \
+    }                                                                                         \
+    if (FORM == kCacheF32) return uintBitsToFloat(READ_FOUR(WORDS, row, 4u * index, WIDTH));  \
+    return FromHalves(READ_FOUR(HALVES, row, 4u * index, WIDTH), FORM == kCacheBf16Halves);   \
   }

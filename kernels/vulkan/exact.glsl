@@ -8,7 +8,7 @@ spirv_execution_mode(capabilities = [4467], 4462, 32);  // RoundingModeRTE, 32 b
 float Canon(float x) {
   const uint bits = floatBitsToUint(x);
   const uint magnitude = bits & 0x7fffffffu;
-  if (magnitude < 0x26800000u || magnitude > 0x7f800000u) return 0.0;
-  if (magnitude > 0x58800000u) return uintBitsToFloat((bits & 0x80000000u) | 0x58800000u);
-  return x;
+  const bool kept = magnitude >= 0x26800000u && magnitude <= 0x7f800000u;
+  const uint bounded = (bits & 0x80000000u) | min(magnitude, 0x58800000u);
+  return uintBitsToFloat(kept ? bounded : 0u);
 }

@@ -15,13 +15,11 @@ int Round(float x) {
 }
 
 // 1/x, correctly rounded, for 2^-126 <= abs(x) < 2^126; +0 elsewhere. An iteration comes near, and
-// the integer remainder 2^47 - divisor * quotient, modulo 2^32, decides.
+// the integer remainder 2^47 - divisor * quotient, modulo 2^32, decides. Here and below there are
+// selections rather than branches: the invocations of a wave take all ways anyway.
 float Recip(float x) {
   const uint bits = floatBitsToUint(x);
   const uint sign = bits & 0x80000000u, exponent = (bits >> 23) & 0xffu, fraction = bits & 0x7fffffu;
-  if (exponent == 0u || exponent >= 253u) return 0.0;
-  if (fraction == 0u) return Bits(sign | ((254u - exponent) << 23));
-
   precise float m = Bits(0x3f800000u | fraction);
   precise float y = Bits(0x7ef311c7u - (0x3f800000u | fraction));
   y = y * (2.0 - m * y);
@@ -32,20 +30,24 @@ float Recip(float x) {
   uint quotient = uint(scaled);
   int remainder = int(0u - uint(divisor) * quotient);
   for (int i = 0; i < 2; ++i) {
-    if (2 * remainder > divisor) ++quotient, remainder -= divisor;
+    const int up = int(2 * remainder > divisor);
+    quotient += uint(up);
+    remainder -= up * divisor;
   }
   for (int i = 0; i < 2; ++i) {
-    if (2 * remainder < -divisor) --quotient, remainder += divisor;
+    const int down = int(2 * remainder < -divisor);
+    quotient -= uint(down);
+    remainder += down * divisor;
   }
-  return Bits(sign | (((253u - exponent) << 23) + (quotient - 0x800000u)));
+  const uint rounded = ((253u - exponent) << 23) + (quotient - 0x800000u);
+  const uint result = fraction == 0u ? (254u - exponent) << 23 : rounded;
+  return exponent == 0u || exponent >= 253u ? 0.0 : Bits(sign | result);
 }
 
 // The square root, correctly rounded, of a normal x > 0; +0 elsewhere. As Recip: the remainder is
 // N - root^2.
 float Sqrt(float x) {
   const uint bits = floatBitsToUint(x), exponent = bits >> 23, fraction = bits & 0x7fffffu;
-  if (exponent == 0u || exponent >= 255u) return 0.0;
-
   const uint odd = (exponent & 1u) ^ 1u;
   const uint a_bits = ((127u + odd) << 23) | fraction;
   precise float a = Bits(a_bits);
@@ -53,23 +55,27 @@ float Sqrt(float x) {
   precise float y = Bits(0x5f3759dfu - (a_bits >> 1));
   for (int i = 0; i < 3; ++i) y = y * (1.5 - half_a * (y * y));
   precise float scaled = (a * y) * 8388608.0;
-  uint root = uint(scaled);
-  int remainder = int(((fraction | 0x800000u) << (23u + odd)) - root * root);
+  int root = int(scaled);
+  int remainder = int(((fraction | 0x800000u) << (23u + odd)) - uint(root) * uint(root));
   for (int i = 0; i < 4; ++i) {
-    if (remainder > int(root)) remainder -= int(2u * root + 1u), ++root;
+    const int up = int(remainder > root);
+    remainder -= up * (2 * root + 1);
+    root += up;
   }
   for (int i = 0; i < 4; ++i) {
-    if (remainder <= -int(root)) remainder += int(2u * root - 1u), --root;
+    const int down = int(remainder <= -root);
+    remainder += down * (2 * root - 1);
+    root -= down;
   }
-  return Bits((((exponent - odd + 127u) >> 1) << 23) + (root - 0x800000u));
+  const uint result = (((exponent - odd + 127u) >> 1) << 23) + (uint(root) - 0x800000u);
+  return exponent == 0u || exponent >= 255u ? 0.0 : Bits(result);
 }
 
 float Rsqrt(float x) { return Recip(Sqrt(x)); }
 
 // e^x for -44 <= x <= 44; 0 below, e^44 above.
 float Exp(float x) {
-  if (x < -44.0) return 0.0;
-  precise float clamped = x > 44.0 ? 44.0 : x;
+  precise float clamped = min(max(x, -44.0), 44.0);
   precise float scaled = clamped * Bits(0x3fb8aa3bu);
   const int n = Round(scaled);
   precise float fn = float(n);
@@ -81,7 +87,7 @@ float Exp(float x) {
   p = p * r + Bits(0x3efffffeu);
   p = p * r + 1.0;
   p = p * r + 1.0;
-  return Bits(floatBitsToUint(p) + (uint(n) << 23));
+  return x < -44.0 ? 0.0 : Bits(floatBitsToUint(p) + (uint(n) << 23));
 }
 
 // 1 / (1 + e^-x), not canon'd.
@@ -98,7 +104,7 @@ float Silu(float x) {
 }
 
 float Gelu(float x) {
-  precise float t = x > 16.0 ? 16.0 : x < -16.0 ? -16.0 : x;
+  precise float t = min(max(x, -16.0), 16.0);
   precise float u = (Bits(0x3fcc422au) * t) * (1.0 + Bits(0x3d372713u) * (t * t));
   precise float y = x * Logistic(u);
   return Canon(y);

@@ -111,6 +111,31 @@ TEST_F(ElementwiseShaderTest, Activations) {
   }
 }
 
+// Where exp, the clamps and the polynomials change over, and all between.
+TEST_F(ElementwiseShaderTest, ActivationsOverTheirDomain) {
+  using reference::ActivationKind;
+  constexpr int64_t kSteps = 60'000;
+  Tensor x(Type::kF32, {2 * kSteps + 200}), want(Type::kF32, {2 * kSteps + 200});
+  float* at = x.Row(0);
+  for (int64_t i = -kSteps; i < kSteps; ++i) *at++ = quant::Canon(static_cast<float>(i) * 0.0009f);
+  for (const float edge : {44.0f, 22.0f, 16.0f, 0x1p-49f}) {
+    for (int32_t near = -12; near < 13; ++near) {
+      const uint32_t bits = quant::Bits(edge) + static_cast<uint32_t>(near);
+      *at++ = quant::Canon(quant::FromBits(bits));
+      *at++ = quant::Canon(quant::FromBits(bits | 0x80000000u));
+    }
+  }
+  for (const ActivationKind kind : {ActivationKind::kSilu, ActivationKind::kGelu,
+                                    ActivationKind::kRelu, ActivationKind::kTanh}) {
+    reference::Activation(x, kind, want, AllRows(want));
+    Bytes in = OperandOf(x), out(in.size());
+    const absl::Status status =
+        runner_->Run({ActivationRun(ViewOf(x), kind, ViewOf(want), 256)}, {&in, &out});
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(Difference(out, OperandOf(want)), "");
+  }
+}
+
 TEST_F(ElementwiseShaderTest, Add) {
   CheckBinary([](const Tensor& a, const Tensor& b,
                  const Tensor& y) { reference::Add(a, b, y, AllRows(y)); },

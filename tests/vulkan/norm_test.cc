@@ -45,6 +45,19 @@ TEST_F(NormShaderTest, RmsNorm) {
   }
 }
 
+// A root and a reciprocal for each row; more rows than workgroups.
+TEST_F(NormShaderTest, RmsNormOfManyRows) {
+  Random random(3);
+  Tensor x(Type::kF32, {1, 33'000, 2}), want(Type::kF32, {1, 33'000, 2});
+  x.FillWith(Fill::kWide, &random);
+  reference::RmsNorm(x, nullptr, 1e-9f, want, AllRows(want));
+  Bytes in = OperandOf(x), w(4), out(in.size());
+  const absl::Status status =
+      runner_->Run({RmsNormRun(ViewOf(x), nullptr, 1e-9f, ViewOf(want), 32)}, {&in, &w, &out});
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Difference(out, OperandOf(want)), "");
+}
+
 TEST_F(NormShaderTest, LayerNorm) {
   Random random(2);
   for (const int64_t n : kWidths) {
