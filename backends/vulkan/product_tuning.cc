@@ -13,6 +13,11 @@ ProductTuning ChooseProductTuning(const DeviceCaps& caps, const Tuning& tuning) 
                                                  std::bit_floor(caps.max_workgroup_invocations));
   products.gemv_rows = std::bit_floor(std::min<uint32_t>(tuning.gemv_rows, 4));
   products.gemv_blocks = 2;
+  if (!products
+           .int_dot) {  // bytes are taken apart in registers, which a large tile has none left for
+    products.gemm_rows = 2;
+    products.gemm_columns = 4;
+  }
   switch (caps.kind) {
     case DeviceKind::kDiscrete:
       products.gemv_fill = 65536;

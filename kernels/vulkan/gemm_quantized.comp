@@ -4,7 +4,6 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "exact.glsl"
-#include "half.glsl"
 #include "weight_types.glsl"
 #include "packed_group.glsl"
 #include "block_term.glsl"

@@ -13,6 +13,8 @@ layout(set = 0, binding = 1) restrict readonly buffer X { float x[]; };
 
 shared float sums[WORKGROUP * RESULTS];
 
+vec4 Four(uint at) { return vec4(sums[at], sums[at + 1], sums[at + 2], sums[at + 3]); }
+
 void main() {
   const uint slot = gl_LocalInvocationID.x / LANES, lane = gl_LocalInvocationID.x % LANES;
   const uint row = FirstRow(), column = FirstColumn();
@@ -30,21 +32,27 @@ void main() {
   [[unroll]] for (uint i = 0; i < RESULTS; ++i) sum[i] = 0.0;
 
   for (uint run = 0; run < k; run += 256) {
-    const bool whole = PACKED && run + 256 <= k;
     uvec4 words[ROWS];  // eight values of the lane's class
-    if (whole) {
-      [[unroll]] for (uint r = 0; r < ROWS; ++r) words[r] = weights128[row_at[r] + run / 8 + lane];
+    if (PACKED) {
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+        words[r] = LoadPackedRun(row_at[r], k, run, lane);
+      }
     }
     [[unroll]] for (uint i = 0; i < 8; ++i) {
-      const uint at = run + 32 * i + lane;
-      if (at >= k) break;
+      // Beyond the row's end the last value once more, times zero: it changes no sum, and without a
+      // branch all loads of a run may be under way together.
+      const uint index = run + 32 * i + lane, at = min(index, k - 1);
       float w[ROWS];
       [[unroll]] for (uint r = 0; r < ROWS; ++r) {
-        w[r] = whole ? F16ToF32((words[r][i / 2] >> (16 * (i & 1u))) & 0xffffu)
-                     : LoadWeight(row_at[r], k, at);
+        if (PACKED) {
+          w[r] = FiniteF16((words[r][i / 2] >> (16 * (i & 1u))) & 0xffffu);
+        } else {
+          w[r] = LoadWeight(row_at[r], k, at);
+        }
       }
       [[unroll]] for (uint c = 0; c < COLUMNS; ++c) {
-        const float value = x[column_at[c] + at];
+        float value = x[column_at[c] + at];
+        if (index >= k) value = 0.0;
         [[unroll]] for (uint r = 0; r < ROWS; ++r) {
           precise float term = w[r] * value;
           sum[r * COLUMNS + c] = sum[r * COLUMNS + c] + term;
@@ -58,11 +66,12 @@ void main() {
   for (uint i = lane; i < RESULTS; i += LANES) {
     const uint r = row + i / COLUMNS, c = column + i % COLUMNS;
     if (r >= n || c >= columns) continue;
-    precise float s[32];
-    [[unroll]] for (uint j = 0; j < 32; ++j) s[j] = sums[(slot * RESULTS + i) * 32 + j];
-    [[unroll]] for (uint half_count = 16; half_count > 0; half_count /= 2) {
-      [[unroll]] for (uint j = 0; j < half_count; ++j) s[j] = s[j] + s[j + half_count];
-    }
-    y[ColumnOfY(c) + r] = Finish(s[0], place.bias + r);
+    const uint from = (slot * RESULTS + i) * 32;
+    // Four classes at a time. A loop would be unrolled by glslc, which forgets what is precise.
+    precise vec4 s0 = Four(from) + Four(from + 16), s4 = Four(from + 4) + Four(from + 20);
+    precise vec4 s8 = Four(from + 8) + Four(from + 24), s12 = Four(from + 12) + Four(from + 28);
+    precise vec4 s = (s0 + s8) + (s4 + s12);
+    precise float dot = (s.x + s.z) + (s.y + s.w);
+    y[ColumnOfY(c) + r] = Finish(dot, place.bias + r);
   }
 }

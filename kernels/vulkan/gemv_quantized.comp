@@ -7,7 +7,6 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #include "exact.glsl"
-#include "half.glsl"
 #include "weight_types.glsl"
 #include "packed_group.glsl"
 #include "block_term.glsl"
@@ -51,7 +50,8 @@ void main() {
         const Activation a = LoadActivation(column_at[c], blocks, at);
         [[unroll]] for (uint r = 0; r < ROWS; ++r) {
           const uint result = r * COLUMNS + c;
-          const float term = block < blocks ? BlockTerm(w[r], a) : 0.0;
+          float term = BlockTerm(w[r], a);
+          if (block >= blocks) term = 0.0;
           if (DIRECT) {
             sum[result] = sum[result] + term;
           } else {

@@ -15,16 +15,16 @@ Group LoadPackedGroup(uint row, uint blocks, uint block) {
   if (FORMAT == kQ8_0) {
     // Chunks of eight blocks: the first halves of all, then the second halves.
     const uint in_chunk = min(8u, blocks - (block & ~7u));
-    const uint at = row + (block & ~7u) * 2 + (block & 7u);
+    const uint at = row + block + (block & ~7u);
     g.low = weights128[at];
     g.high = weights128[at + in_chunk];
-    g.d = F16ToF32(PackedHalf(row + 2 * blocks, block));
+    g.d = FiniteF16(PackedHalf(row + 2 * blocks, block));
     return g;
   }
   SetNibbles(weights128[row + block], g);
   const uint rest = row + blocks;  // behind the nibbles
   if (FORMAT == kQ4_0) {
-    g.d = F16ToF32(PackedHalf(rest, block));
+    g.d = FiniteF16(PackedHalf(rest, block));
   } else if (FORMAT == kQ6_K) {
     const uvec2 top = weights64[rest * 2 + block];
     const uint scales = PackedHalf(rest + blocks / 2, block);
@@ -32,7 +32,7 @@ Group LoadPackedGroup(uint row, uint blocks, uint block) {
     g.low |= ((uvec4(top.x) >> shifts) & 0x03030303u) << 4;
     g.high |= ((uvec4(top.y) >> shifts) & 0x03030303u) << 4;
     g.scale = ivec2(SignedByte(scales, 0), SignedByte(scales, 1));
-    g.d = F16ToF32(PackedHalf(rest + blocks / 2 + blocks / 8, block >> 3));
+    g.d = FiniteF16(PackedHalf(rest + blocks / 2 + blocks / 8, block >> 3));
   } else {  // Q4_K and Q5_K
     uint headers = rest;
     if (FORMAT == kQ5_K) {
@@ -42,8 +42,8 @@ Group LoadPackedGroup(uint row, uint blocks, uint block) {
       headers += blocks / 4;
     }
     const uvec4 header = weights128[headers + (block >> 3)];
-    g.d = F16ToF32(header.x & 0xffffu);
-    g.dmin = F16ToF32(header.x >> 16);
+    g.d = FiniteF16(header.x & 0xffffu);
+    g.dmin = FiniteF16(header.x >> 16);
     SetScaleAndMin(header.y, header.z, header.w, block & 7u, g);
   }
   return g;

@@ -37,8 +37,12 @@ int64_t ColumnsOfX(const Product& p) { return p.x.dims[1] * p.x.dims[2]; }
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// 16-byte words of a column of quantised activations: 32 values, a scale and two sums to a block.
-int64_t QuantizedWords(int64_t k) { return CeilDiv(k / quant::kGroupValues * 40, 16); }
+// 16-byte words of a column of quantised activations: whole chunks of eight blocks, then a scale
+// and two sums to a block.
+int64_t QuantizedWords(int64_t k) {
+  const int64_t blocks = k / quant::kGroupValues;
+  return CeilDiv(blocks, 8) * 16 + CeilDiv(blocks * 8, 16);
+}
 
 int64_t TileColumns(const Product& p, const ProductTuning& t) {
   return t.gemm_columns * (IsQuantizedProduct(p) ? 4 : 2);

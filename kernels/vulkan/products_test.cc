@@ -108,8 +108,8 @@ TEST(ProductsTest, PackedWeightsCountInWordsOf16Bytes) {
 TEST(ProductsTest, ScratchHoldsActivationsAndLists) {
   const ProductTuning tuning;
   EXPECT_EQ(ScratchBytes(Matmul(Type::kF16, 896, 100, 5), tuning), 0u);
-  EXPECT_EQ(ScratchBytes(Matmul(Type::kQ8_0, 896, 100, 5), tuning), 5u * 28 * 40);
-  EXPECT_EQ(QuantizedBytes(32, 3), 3u * 48);  // columns begin at whole words
+  EXPECT_EQ(ScratchBytes(Matmul(Type::kQ8_0, 896, 100, 5), tuning), 5u * (32 * 32 + 28 * 8));
+  EXPECT_EQ(QuantizedBytes(32, 3), 3u * (256 + 16));  // columns begin at whole words
   const Product moe = Moe(Type::kQ8_0, 256, 64, 4, 2, 50);
   ASSERT_TRUE(NeedsLists(moe, tuning));
   // 100 columns, tiles of 32: at most 3 whole ones, 4 of experts, 1 of none.

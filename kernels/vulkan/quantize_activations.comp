@@ -57,17 +57,17 @@ void main() {
     barrier();
 
     const uint column_at = q_offset + column * q_stride;
-    const uint in_chunk = min(8u, blocks - (block & ~7u));
-    const uint at = (block & ~7u) * 2 + (block & 7u) + word / 4 * in_chunk;
+    const uint at = block + (block & ~7u) + word / 4 * 8;
+    const uint scales_at = column_at + ((blocks + 7) & ~7u) * 8;
     if (ours) q[column_at + at * 4 + word % 4] = bytes;
-    if (ours && word == 0) q[column_at + blocks * 8 + block] = floatBitsToUint(d);
+    if (ours && word == 0) q[scales_at + block] = floatBitsToUint(d);
     if (ours && word == 1) {
       int low = 0, high = 0;
       for (uint i = 0; i < 4; ++i) {
         low += sums[first + i];
         high += sums[first + 4 + i];
       }
-      q[column_at + blocks * 9 + block] = (uint(low) & 0xffffu) | uint(high) << 16;
+      q[scales_at + blocks + block] = (uint(low) & 0xffffu) | uint(high) << 16;
     }
     barrier();
   }

@@ -10,7 +10,6 @@ struct Group {
 };
 
 const uvec4 kIq4Values = uvec4(0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u);
-const uvec4 kMxfp4Values = uvec4(0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu);
 
 // Bits 0 to 3 to the low ends of four bytes.
 uint SpreadBits(uint bits) { return ((bits & 15u) * 0x00204081u) & 0x01010101u; }
@@ -34,6 +33,18 @@ uint LookUp(uvec4 table, uint nibbles) {
 uvec4 LookUp(uvec4 table, uvec4 nibbles) {
   return uvec4(LookUp(table, nibbles.x), LookUp(table, nibbles.y), LookUp(table, nibbles.z),
                LookUp(table, nibbles.w));
+}
+
+// Four values of table B at once, from four nibbles. With a, b, c the bits of a magnitude from the
+// lowest, its value is a + 2b + 4c + c * (a + 2b + 2ab): 0 1 2 3 4 6 8 12. A zero has no sign, so that
+// no byte of the negation carries into the next.
+uvec4 Mxfp4Values(uvec4 nibbles) {
+  const uvec4 a = nibbles & 0x01010101u, b = (nibbles >> 1) & 0x01010101u;
+  const uvec4 c = (nibbles >> 2) & 0x01010101u;
+  const uvec4 magnitude =
+      (nibbles & 0x07070707u) + (c & a) + (((c & b) + (c & a & b)) << 1);
+  const uvec4 negative = (nibbles >> 3) & (a | b | c);
+  return (magnitude ^ (negative * 255u)) + negative;
 }
 
 // Digit `power` = 3^digit of four bytes, as TernaryDigit of kernels/quant/group.cc.
@@ -94,10 +105,10 @@ void LoadBlock32(uint row, uint block, inout Group g) {
                         : FORMAT == kQ8_0 ? 17
                                           : 9;
     uint at = row / 2 + halves * block;
-    g.d = F16ToF32(Half(at));
+    g.d = FiniteF16(Half(at));
     at += 1;
     if (ADDED_MIN) {
-      g.dmin = F16ToF32(Half(at));
+      g.dmin = FiniteF16(Half(at));
       at += 1;
     }
     if (FORMAT == kQ8_0) {
@@ -112,27 +123,25 @@ void LoadBlock32(uint row, uint block, inout Group g) {
       SetNibbles(Words(at), g);
     }
   }
-  // Not by "?:" between the tables: with Mesa 22.3 a specialisation constant chooses wrongly between
-  // two vectors.
   if (FORMAT == kIQ4_NL) {
     g.low = LookUp(kIq4Values, g.low);
     g.high = LookUp(kIq4Values, g.high);
   } else if (FORMAT == kMXFP4) {
-    g.low = LookUp(kMxfp4Values, g.low);
-    g.high = LookUp(kMxfp4Values, g.high);
+    g.low = Mxfp4Values(g.low);
+    g.high = Mxfp4Values(g.high);
   }
 }
 
 void LoadTernary(uint at, uint part, inout Group g) {
   if (FORMAT == kTQ2_0) {
     const uint shift = 2 * (part & 3u), from = at + 16 * (part >> 2);
-    g.d = F16ToF32(Half(at + 32));
+    g.d = FiniteF16(Half(at + 32));
     g.low = (Words(from) >> shift) & 0x03030303u;
     g.high = (Words(from + 8) >> shift) & 0x03030303u;
     return;
   }
   const uint power = part == 0 ? 1 : part == 1 ? 3 : part == 2 ? 9 : part == 3 ? 27 : 81;
-  g.d = F16ToF32(Half(at + 26));
+  g.d = FiniteF16(Half(at + 26));
   if (part < 5) {  // five digits of 32 bytes, then five of 16, then four of 4
     g.low = TernaryDigits(Words(at), power);
     g.high = TernaryDigits(Words(at + 8), power);
@@ -155,8 +164,8 @@ void LoadPart(uint at, uint part, inout Group g) {
   const uint two_bits = 2 * (part & 3u);  // two-bit values: four parts to a run of 32 bytes
   if (FORMAT == kQ2_K) {
     const uint scales = Half(at + part);
-    g.d = F16ToF32(Half(at + 40));
-    g.dmin = F16ToF32(Half(at + 41));
+    g.d = FiniteF16(Half(at + 40));
+    g.dmin = FiniteF16(Half(at + 41));
     g.scale = ivec2(scales & 15u, (scales >> 8) & 15u);
     g.min = ivec2((scales >> 4) & 15u, scales >> 12);
     g.low = (Words(at + 8 + 16 * upper) >> two_bits) & 0x03030303u;
@@ -164,7 +173,7 @@ void LoadPart(uint at, uint part, inout Group g) {
   } else if (FORMAT == kQ3_K) {
     const uint low = Half(at + 48 + (part & 3u)) >> (4 * upper);
     const uint high = Half(at + 52 + (part & 1u)) >> (2 * (part >> 1));
-    g.d = F16ToF32(Half(at + 54));
+    g.d = FiniteF16(Half(at + 54));
     g.scale = ivec2((low & 15u) | (high & 3u) << 4, ((low >> 8) & 15u) | ((high >> 8) & 3u) << 4);
     g.scale -= 32;
     g.low = (Words(at + 16 + 16 * upper) >> two_bits) & 0x03030303u;
@@ -174,8 +183,8 @@ void LoadPart(uint at, uint part, inout Group g) {
   } else if (FORMAT == kQ4_K || FORMAT == kQ5_K) {
     const uint from = at + (FORMAT == kQ5_K ? 24 : 8) + 16 * (part >> 1);
     const uint shift = 4 * (part & 1u);
-    g.d = F16ToF32(Half(at));
-    g.dmin = F16ToF32(Half(at + 1));
+    g.d = FiniteF16(Half(at));
+    g.dmin = FiniteF16(Half(at + 1));
     SetScaleAndMin(Word(at + 2), Word(at + 4), Word(at + 6), part, g);
     g.low = (Words(from) >> shift) & 0x0f0f0f0fu;
     g.high = (Words(from + 8) >> shift) & 0x0f0f0f0fu;
@@ -186,7 +195,7 @@ void LoadPart(uint at, uint part, inout Group g) {
   } else if (FORMAT == kQ6_K) {
     const uint scales = Half(at + 96 + part);
     const uint from = at + 32 * upper + 16 * (part & 1u), shift = 4 * ((part >> 1) & 1u);
-    g.d = F16ToF32(Half(at + 104));
+    g.d = FiniteF16(Half(at + 104));
     g.scale = ivec2(SignedByte(scales, 0), SignedByte(scales, 1));
     g.low = (Words(from) >> shift) & 0x0f0f0f0fu;
     g.high = (Words(from + 8) >> shift) & 0x0f0f0f0fu;
@@ -195,7 +204,7 @@ void LoadPart(uint at, uint part, inout Group g) {
   } else if (FORMAT == kIQ4_XS) {
     const uint low = (Half(at + 2 + upper) >> (4 * (part & 3u))) & 15u;
     const uint high = (Half(at + 1) >> (2 * part)) & 3u;
-    g.d = F16ToF32(Half(at));
+    g.d = FiniteF16(Half(at));
     g.scale = ivec2(int(low | high << 4) - 32);
     SetNibbles(Words(at + 4 + 8 * part), g);
     g.low = LookUp(kIq4Values, g.low);
