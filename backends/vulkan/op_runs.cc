@@ -13,8 +13,6 @@
 namespace trine::vulkan {
 namespace {
 
-// Workgroups that keep a device busy: attention over few rows is cut into chunks below that.
-constexpr uint32_t kBusyGroups = 128;
 // Rows of a run whose attention may be cut that way; scratch is kept for as many.
 constexpr int64_t kCutRows = 8;
 
@@ -322,6 +320,13 @@ int64_t PositionsOf(const sdk::Graph& graph, const AttentionViews& views, const 
   return (positions + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK * TRINE_KV_CHUNK;
 }
 
+AttentionDevice AttentionDeviceOf(const DeviceCaps& caps) {
+  AttentionDevice device;
+  device.max_workgroup = std::min(device.max_workgroup, caps.max_workgroup_invocations);
+  device.shared_bytes = caps.max_shared_bytes;
+  return device;
+}
+
 AttentionViews AttentionViewsOf(const Operands& o) {
   AttentionViews views;
   views.q = o.In(0);
@@ -448,7 +453,7 @@ std::string OpRuns::AddAttention(size_t index, const int64_t* params, std::vecto
   attention.window = attr.window;
   attention.causal = (attr.flags & TRINE_ATTENTION_CAUSAL) != 0;
   const int64_t positions = PositionsOf(graph_, views, params);
-  AttentionCut cut = ChooseAttentionCut(views, positions, kBusyGroups);
+  AttentionCut cut = ChooseAttentionCut(views, positions, AttentionDeviceOf(*choices_.caps));
   if (AttentionScratchBytes(views, positions, cut) > scratch_.attention_bytes) cut.split = false;
   if (AttentionSharedBytes(views, cut) > choices_.caps->max_shared_bytes) {
     return "the heads are too wide for the device's shared memory";
@@ -501,7 +506,7 @@ void Grow(const RunChoices& choices, const sdk::Graph& graph, const Misalignment
     AttentionViews views = AttentionViewsOf(o);
     views.q.dims[2] = views.y.dims[2] = std::min(views.q.dims[2], kCutRows);
     const int64_t positions = PositionsOf(graph, views, max);
-    const AttentionCut cut = ChooseAttentionCut(views, positions, kBusyGroups);
+    const AttentionCut cut = ChooseAttentionCut(views, positions, AttentionDeviceOf(*choices.caps));
     grow(AttentionScratchBytes(views, positions, cut), &scratch->attention_bytes);
   }
 }
