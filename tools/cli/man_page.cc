@@ -40,6 +40,17 @@ constexpr Entry kEnvironment[] = {
      "0: threads are not bound to processors; 1: they are, where they take every core. By default "
      "they are on machines with several NUMA nodes."},
     {"TRINE_CPU_LANE_THREADS", "Threads that sample several sequences at once: 1 to 256."},
+    {"TRINE_VULKAN_ALLOW_CPU",
+     "1: Vulkan devices that run on the CPU count as devices, where a split names them."},
+    {"TRINE_VULKAN_CACHE",
+     "The folder in which compiled Vulkan pipelines are kept, or off. Default: trine in the user's "
+     "cache folder."},
+    {"TRINE_VULKAN_TUNING",
+     "How the Vulkan backend uses devices: name=value, separated by semicolons. The results are "
+     "the same."},
+    {"TRINE_VULKAN_VALIDATE",
+     "1: Vulkan's validation layers watch, and say on standard error what they see."},
+    {"TRINE_VULKAN_MESSAGES", "A file to which they say it instead."},
 };
 
 // PREFIX is the folder above the program's own: an installation may be moved.
