@@ -77,12 +77,14 @@ class PluginFaultsTest : public ::testing::TestWithParam<DeviceQuery (*)()> {
   void Everything(const Call& call) {
     if (!call("device_open", [&] { return OpenDevice(0); })) return;
     PlanOnDevice plan(devices_[0]);
+    // What a lost device has refused to make is not used.
+    const auto run = [&](int64_t columns) {
+      return plan.plan == nullptr || call("plan_run", [&] { return plan.Run(columns, &err_); });
+    };
     call("buffer_alloc", [&] { return plan.MakeBuffers(&err_); }) &&
         call("buffer_write", [&] { return plan.Fill(&err_); }) &&
         call("plan_query", [&] { return plan.Query(&err_); }) &&
-        call("plan_create", [&] { return plan.Create(&err_); }) &&
-        call("plan_run", [&] { return plan.Run(1, &err_); }) &&
-        call("plan_run", [&] { return plan.Run(64, &err_); }) &&
+        call("plan_create", [&] { return plan.Create(&err_); }) && run(1) && run(64) &&
         call("copy_run", [&] { return plan.CopyInside(&err_); }) &&
         call("buffer_read", [&] { return plan.Read(&err_); });
   }
