@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "backends/vulkan/self_test.h"
+#include "backends/vulkan/validation_log.h"
 
 namespace trine::vulkan {
 namespace {
@@ -97,6 +98,7 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
     return backend;
   }
   InstanceOptions instance_options = InstanceOptionsFromEnvironment();
+  if (instance_options.validate) instance_options.on_message = ValidationLogFromEnvironment();
   auto instance = Instance::Create(*global, instance_options);
   if (!instance.ok()) {
     Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", instance.status().message()));
