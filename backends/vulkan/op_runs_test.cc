@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backends/vulkan/product_tuning.h"
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -26,7 +27,7 @@ class OpRunsTest : public ::testing::Test {
     RunChoices choices;
     choices.caps = &caps_;
     choices.tuning = ChooseTuning(caps_);
-    choices.products.int_dot = choices.tuning.int_dot;
+    choices.products = ChooseProductTuning(caps_, choices.tuning);
     return choices;
   }
 

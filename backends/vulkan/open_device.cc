@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "backends/vulkan/pipeline_cache_file.h"
+#include "backends/vulkan/product_tuning.h"
 
 namespace trine::vulkan {
 
@@ -38,16 +39,6 @@ absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
   return options;
 }
 
-namespace {
-
-ProductTuning ProductTuningFrom(const Tuning& tuning) {
-  ProductTuning products;
-  products.int_dot = tuning.int_dot;
-  return products;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& instance,
                                                                const FoundDevice& found,
                                                                const DeviceOptions& options) {
@@ -58,7 +49,7 @@ absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& i
     const absl::Status status = OverrideTuning(found.caps, name, value, &open->tuning);
     if (!status.ok()) return status;
   }
-  open->products = ProductTuningFrom(open->tuning);
+  open->products = ChooseProductTuning(found.caps, open->tuning);
   auto device = Device::Create(instance, found);
   if (!device.ok()) return device.status();
   open->device = *std::move(device);

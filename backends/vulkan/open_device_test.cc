@@ -86,11 +86,14 @@ class OpenDeviceTest : public ::testing::Test {
 };
 
 TEST_F(OpenDeviceTest, TuningsReachWhatRunsDependOn) {
-  auto open = Open("int_dot=0;elementwise_workgroup=64");
+  auto open = Open("int_dot=0;elementwise_workgroup=64;gemv_workgroup=128;gemv_rows=4");
   ASSERT_TRUE(open.ok()) << open.status();
   EXPECT_FALSE((*open)->tuning.int_dot);
   EXPECT_FALSE((*open)->products.int_dot);
   EXPECT_EQ((*open)->tuning.elementwise_workgroup, 64u);
+  EXPECT_EQ((*open)->products.gemv_workgroup, 128u);
+  EXPECT_EQ((*open)->products.gemv_rows, 4u);
+  EXPECT_EQ((*Open())->products.gemv_fill, 65536u) << "as suits the device";
 }
 
 TEST_F(OpenDeviceTest, TuningsThatTheDeviceDoesNotHaveAreRefused) {

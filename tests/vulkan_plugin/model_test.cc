@@ -29,6 +29,9 @@ class VulkanModelTest : public VulkanFixture {
     EXPECT_EQ(output.code, 0) << split << " " << environment << "\n" << output.errors;
     const auto json = nlohmann::json::parse(output.text, nullptr, false);
     if (json.is_discarded()) return {"no answer: " + output.text, output.errors};
+    if (split.find("igpu") != std::string::npos) {
+      EXPECT_THAT(json["placement"].dump(), ::testing::HasSubstr("igpu0")) << split;
+    }
     return {json.value("logits_hash", "no hash"), json.value("text", "no text")};
   }
 };
@@ -44,9 +47,8 @@ TEST_F(VulkanModelTest, TheShippedModelIsTheCpus) {
 TEST_F(VulkanModelTest, NoTuningChangesABit) {
   const std::string model = TRINE_SHIPPED_MODEL;
   const Answer expected = Generate(model, "cpu:32");
-  for (const char* tuning :
-       {"int_dot=0", "elementwise_workgroup=32;gemv_workgroup=32;subgroup_size=0",
-        "subgroup_arithmetic=0;submit_dispatches=3"}) {
+  for (const char* tuning : {"int_dot=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
+                             "subgroup_arithmetic=0;submit_dispatches=3"}) {
     EXPECT_EQ(Generate(model, "cpu:24,igpu:8", std::string("TRINE_VULKAN_TUNING='") + tuning + "'"),
               expected)
         << tuning;
