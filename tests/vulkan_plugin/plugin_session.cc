@@ -1,4 +1,4 @@
-#include "backends/vulkan/testing/plugin_session.h"
+#include "tests/vulkan_plugin/plugin_session.h"
 
 #include <stdlib.h>
 

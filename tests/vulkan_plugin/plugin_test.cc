@@ -5,9 +5,9 @@
 
 #include "backends/vulkan/backend.h"
 #include "backends/vulkan/testing/device_fixtures.h"
-#include "backends/vulkan/testing/plugin_session.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/vulkan_plugin/plugin_session.h"
 
 namespace trine::vulkan {
 namespace {

@@ -1,7 +1,7 @@
 // The plugin as its host sees it, over a FakeDriver: its table, a host that keeps what is said to
 // it, and a device with a small plan on it.
-#ifndef TRINE_BACKENDS_VULKAN_TESTING_PLUGIN_SESSION_H_
-#define TRINE_BACKENDS_VULKAN_TESTING_PLUGIN_SESSION_H_
+#ifndef TRINE_TESTS_VULKAN_PLUGIN_PLUGIN_SESSION_H_
+#define TRINE_TESTS_VULKAN_PLUGIN_PLUGIN_SESSION_H_
 
 #include <string>
 #include <vector>
@@ -71,4 +71,4 @@ class PlanOnDevice {
 
 }  // namespace trine::vulkan::testing
 
-#endif  // TRINE_BACKENDS_VULKAN_TESTING_PLUGIN_SESSION_H_
+#endif  // TRINE_TESTS_VULKAN_PLUGIN_PLUGIN_SESSION_H_
