@@ -61,6 +61,15 @@ TEST_F(VulkanModelTest, ValidationHasNothingToSay) {
   EXPECT_TRUE(SaidNothing());
 }
 
+// The work goes on while the process ends: nothing that it uses may be taken away.
+TEST_F(VulkanModelTest, WorkBeyondItsTimeIsASentence) {
+  const Output output = Trine("generate -m '" TRINE_SHIPPED_MODEL
+                              "' -p 'There was once a king' -n 8 --temp 0 --tensor-split igpu:32",
+                              "TRINE_VULKAN_TUNING=timeout_ms=5");
+  EXPECT_EQ(output.code, 1) << output.errors;
+  EXPECT_THAT(output.errors, ::testing::HasSubstr("has not finished its work in 5 ms"));
+}
+
 class VulkanFamilyTest : public VulkanModelTest,
                          public ::testing::WithParamInterface<const char*> {};
 

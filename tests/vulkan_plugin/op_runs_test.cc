@@ -202,12 +202,13 @@ TEST_F(OpRunsTest, AbsentBiasStandsForTheWindowOfWeights) {
 
 TEST_F(OpRunsTest, AMatrixTimesItselfBindsAllOfItAsActivations) {
   caps_.max_storage_range = 4096;
-  const uint32_t t = builder_.F32({64, 15});  // 3840 bytes
-  builder_.Op(TRINE_OP_MATMUL, {t, t}, {builder_.F32({15, 15})});
+  const uint32_t t = builder_.F32({60, 17});  // 4080 bytes: two windows
+  builder_.Op(TRINE_OP_MATMUL, {t, t}, {builder_.F32({17, 17})});
   const auto runs = Runs({8});
+  EXPECT_EQ(runs[0].size(), 2u);
   for (const OpRun& run : runs[0]) {
     EXPECT_EQ(run.operands[1].offset, 0u);
-    EXPECT_EQ(run.operands[1].bytes, 8u + 3840u);
+    EXPECT_EQ(run.operands[1].bytes, 8u + 4080u);
   }
 }
 
