@@ -7,8 +7,14 @@
 
 #include "absl/status/statusor.h"
 #include "backends/vulkan/handles.h"
+#include "backends/vulkan/loader.h"
 
 namespace trine::vulkan {
+
+// How MakeBackend finds Vulkan: LoadVulkan, but for tests with a driver of their own. Not while a
+// backend is being opened.
+using FindVulkan = absl::StatusOr<GlobalTable> (*)();
+void FindVulkanBy(FindVulkan find);
 
 // No driver and no device are no failure: there are none to show then. `options` is as in
 // open_device.h; TRINE_VULKAN_TUNING, of the same form, comes before them.

@@ -31,8 +31,10 @@ std::unique_ptr<trine_buffer> MakeBuffer(trine_device* device, Allocation alloca
 }
 
 // One end of a copy that host memory or a buffer has room for.
-bool IsEnd(const trine_copy_end& end, uint64_t bytes) {
-  if (end.buffer != nullptr) return end.buffer->InRange(end.offset, bytes);
+bool IsEnd(const trine_device* device, const trine_copy_end& end, uint64_t bytes) {
+  if (end.buffer != nullptr) {
+    return end.buffer->device == device && end.buffer->InRange(end.offset, bytes);
+  }
   return end.host != nullptr || bytes == 0;
 }
 
@@ -56,6 +58,7 @@ absl::Status CopyOne(OpenDevice& open, const trine_copy& copy) {
 
 // The copies inside the device are one submission; the others are the host's.
 absl::Status RunCopies(OpenDevice& open, const trine_copy_args& args) {
+  if (absl::Status status = open.device->Health(); !status.ok()) return status;
   Recorder recorder(*open.device, *open.pipelines, open.tuning);
   bool recorded = false;
   for (uint32_t i = 0; i < args.n_copies; ++i) {
@@ -71,7 +74,7 @@ absl::Status RunCopies(OpenDevice& open, const trine_copy_args& args) {
     }
     if (!status.ok()) return status;
   }
-  if (!recorded) return open.device->Health();
+  if (!recorded) return absl::OkStatus();
   const auto recording = recorder.Finish();
   return recording.ok() ? open.RunAndWait(**recording) : recording.status();
 }
@@ -162,7 +165,7 @@ trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trin
     if (copy.dst.buffer != nullptr && copy.dst.buffer->read_only) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "a copy goes into a read-only buffer");
     }
-    if (!IsEnd(copy.src, copy.bytes) || !IsEnd(copy.dst, copy.bytes)) {
+    if (!IsEnd(device, copy.src, copy.bytes) || !IsEnd(device, copy.dst, copy.bytes)) {
       return Fail(err, TRINE_INVALID_ARGUMENT,
                   "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");
     }

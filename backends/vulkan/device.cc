@@ -101,13 +101,13 @@ absl::Status Device::CreateHandle() {
 }
 
 Device::~Device() {
-  if (handle_ == VK_NULL_HANDLE || abandoned_.load(std::memory_order_acquire)) return;
+  if (handle_ == VK_NULL_HANDLE || abandoned()) return;
   WaitIdle();
   functions_.DestroyDevice(handle_, nullptr);
 }
 
 void Device::WaitIdle() {
-  if (abandoned_.load(std::memory_order_acquire)) return;
+  if (abandoned()) return;
   // A device that is lost is idle; nothing else can be done about a failure.
   functions_.DeviceWaitIdle(handle_);
 }
@@ -126,6 +126,7 @@ absl::Status Device::Health() const {
 
 absl::Status Device::Abandon(const std::string& sentence) {
   abandoned_.store(true, std::memory_order_release);
+  instance_.LeaveBehind();
   return DeclareLost(absl::StrCat(caps_.name, ": ", sentence));
 }
 

@@ -32,9 +32,10 @@ class Device {
   // VkStatus; a device that is lost is so for good: every later Health() says it again.
   absl::Status Check(VkResult result, const std::string& what);
   absl::Status Health() const;
-  // Declares it lost without the driver's word, for work that never ends. It is then left behind
-  // rather than destroyed, which would wait for that work.
+  // Declares it lost without the driver's word, for work that never ends. The device, all that was
+  // made of it and its instance are then left behind rather than destroyed: that work uses them.
   absl::Status Abandon(const std::string& sentence);
+  bool abandoned() const { return abandoned_.load(std::memory_order_acquire); }
 
   // Until all that was submitted is done; at once where the device was given up.
   void WaitIdle();

@@ -29,6 +29,13 @@ struct trine_device {
   bool exact = false;
   trine::vulkan::RunChoices choices;
 
+  // OK, or UNAVAILABLE: a lost device says so in every call.
+  trine_status Health(trine_error* err) const {
+    const absl::Status status = open->device->Health();
+    if (status.ok()) return TRINE_OK;
+    return trine::sdk::Fail(err, TRINE_UNAVAILABLE, std::string(status.message()));
+  }
+
   uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
 };
 

@@ -61,7 +61,9 @@ Instance::~Instance() {
   if (messenger_ != VK_NULL_HANDLE) {
     functions_.DestroyDebugUtilsMessengerEXT(handle_, messenger_, nullptr);
   }
-  if (handle_ != VK_NULL_HANDLE) functions_.DestroyInstance(handle_, nullptr);
+  if (handle_ != VK_NULL_HANDLE && !left_behind_.load(std::memory_order_acquire)) {
+    functions_.DestroyInstance(handle_, nullptr);
+  }
 }
 
 absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(const GlobalTable& global,

@@ -2,6 +2,7 @@
 #ifndef TRINE_BACKENDS_VULKAN_INSTANCE_H_
 #define TRINE_BACKENDS_VULKAN_INSTANCE_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,6 +44,9 @@ class Instance {
   // All that drivers show, in their order.
   const std::vector<FoundDevice>& devices() const { return devices_; }
 
+  // The handle is never destroyed: a device of it was given up.
+  void LeaveBehind() const { left_behind_.store(true, std::memory_order_release); }
+
   // "" where a device may be opened, else one sentence that says why there is none.
   std::string NoDeviceReason() const;
 
@@ -61,6 +65,7 @@ class Instance {
   VkInstance handle_ = VK_NULL_HANDLE;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
   std::vector<FoundDevice> devices_;
+  mutable std::atomic<bool> left_behind_{false};
 };
 
 }  // namespace trine::vulkan

@@ -286,6 +286,7 @@ void Memory::Unback(Arena* arena) {
 }
 
 void Memory::Destroy(Arena* arena) {
+  if (device_.abandoned()) return;
   if (arena->buffer != VK_NULL_HANDLE) {
     device_.functions().DestroyBuffer(device_.handle(), arena->buffer, nullptr);
   }

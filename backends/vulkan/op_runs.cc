@@ -295,6 +295,8 @@ struct WeightWindow {
 // place where a binding can be.
 std::string CutWindows(const DeviceCaps& caps, uint64_t begin, int64_t count, uint64_t stride,
                        uint64_t last_bytes, std::vector<WeightWindow>* windows) {
+  // Results that only a window would have set would stay as they were.
+  if (count == 0) return "the table, or the list of experts, is empty";
   const uint64_t alignment = BindingAlignment(caps);
   const uint64_t room = std::min<uint64_t>(caps.max_storage_range, UINT32_MAX) - alignment - 4;
   if (last_bytes > room) return "a row, or an expert, is larger than the device can bind";
@@ -347,6 +349,10 @@ uint64_t BindingAlignment(const DeviceCaps& caps) {
   return std::max<uint64_t>(caps.storage_alignment, 16);
 }
 
+uint64_t BufferAlignment(const DeviceCaps& caps) {
+  return std::max<uint64_t>(BindingAlignment(caps), sdk::kScratchAlignment);
+}
+
 std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
   const Operands o(choices_, graph_, misaligned_, index, params);
   const Product whole = ProductOf(o);
@@ -375,6 +381,7 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
     if (!why.empty()) return why;
   }
   if (NeedsLists(whole, choices_.products)) {
+    if (!quantized) quantized_ = TRINE_NONE;  // the lists are where the activations were
     why = o.Bind(ListColumnsRun(whole, choices_.products), scratch, o.Elements(*whole.ids), runs);
     if (!why.empty()) return why;
   }
@@ -401,7 +408,7 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
     for (const uint32_t operand : run.operands) {
       if (operand == kScratchOperand) {
         bound.operands.push_back(scratch);
-      } else if (o.TensorAt(operand) == w) {
+      } else if (operand == 0) {
         bound.operands.push_back({w, window.offset, window.bytes});
       } else {
         bound.operands.push_back({o.TensorAt(operand), 0, o.BytesOf(o.TensorAt(operand))});

@@ -23,6 +23,8 @@ struct RunChoices {
 
 // What bindings begin at multiples of.
 uint64_t BindingAlignment(const DeviceCaps& caps);
+// What the host is asked to begin the spans it binds at multiples of.
+uint64_t BufferAlignment(const DeviceCaps& caps);
 
 // A run, and what each of its bindings holds.
 struct OpRun {

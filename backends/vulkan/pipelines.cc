@@ -27,6 +27,7 @@ absl::StatusOr<std::unique_ptr<Pipelines>> Pipelines::Create(Device& device,
 }
 
 Pipelines::~Pipelines() {
+  if (device_.abandoned()) return;
   const DeviceTable& vk = device_.functions();
   for (const auto& [key, pipeline] : pipelines_) {
     vk.DestroyPipeline(device_.handle(), pipeline.handle, nullptr);

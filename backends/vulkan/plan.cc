@@ -29,6 +29,33 @@ Place PlaceOfSpan(const trine_span& span) {
   return {span.buffer, span.offset};
 }
 
+// "" or what the device can't do with a span that is in range.
+std::string WhyNotSpan(const trine_device& device, const trine_span& span) {
+  if (span.buffer == nullptr) return "";
+  if (span.buffer->device != &device) return "is in a buffer of another device";
+  const uint64_t alignment = BufferAlignment(*device.choices.caps);
+  if (span.offset % alignment == 0) return "";
+  return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", alignment);
+}
+
+trine_status CheckSpans(const trine_device& device, const sdk::Graph& graph,
+                        const trine_plan_desc& desc, trine_error* err) {
+  for (uint32_t i = 0; i < desc.n_bindings; ++i) {
+    const trine_binding b = sdk::At(desc.bindings, desc.binding_stride, i);
+    std::string why = WhyNotSpan(device, b.span);
+    if (why.empty() && b.span.buffer->read_only &&
+        graph.slots[b.slot].role != TRINE_ROLE_CONSTANT) {
+      why = "can't be written";
+    }
+    if (!why.empty()) {
+      return Fail(err, TRINE_INVALID_ARGUMENT,
+                  absl::StrCat("what slot ", b.slot, " is bound to ", why));
+    }
+  }
+  const std::string why = WhyNotSpan(device, desc.scratch);
+  return why.empty() ? TRINE_OK : Fail(err, TRINE_INVALID_ARGUMENT, "the scratch " + why);
+}
+
 // What a recording was made for. Attention depends on the number of positions only by chunks.
 struct RunKey {
   std::vector<int64_t> params;
@@ -70,10 +97,6 @@ auto RefusalOf(const trine_device& device) {
 uint64_t OwnScratchOffset(const trine_device& device, const sdk::Graph& graph) {
   const uint64_t alignment = BindingAlignment(*device.choices.caps);
   return (sdk::LayOutScratch(graph, nullptr) + alignment - 1) / alignment * alignment;
-}
-
-uint64_t ScratchAlignment(const trine_device& device) {
-  return std::max<uint64_t>(sdk::kScratchAlignment, BindingAlignment(*device.choices.caps));
 }
 
 RunKey KeyOf(const trine_plan& plan, const trine_run_args& args, bool timed) {
@@ -161,14 +184,16 @@ absl::StatusOr<const Recording*> RecordingFor(trine_plan* plan, RunKey key) {
 }
 
 absl::Status Run(trine_plan* plan, const trine_run_args& args) {
+  if (absl::Status status = plan->device->open->device->Health(); !status.ok()) return status;
   const trine_host& host = *plan->device->backend->host;
-  const bool timed = sdk::WantsOpTimes(host);
+  // A device without timestamps has no times to tell.
+  const bool timed = sdk::WantsOpTimes(host) && plan->device->choices.caps->timestamp_bits != 0;
   const auto recording = RecordingFor(plan, KeyOf(*plan, args, timed));
   if (!recording.ok()) return recording.status();
   const absl::Status status = plan->device->open->RunAndWait(**recording);
   if (!status.ok() || !timed) return status;
   const auto times = (*recording)->Times();
-  if (!times.ok()) return absl::OkStatus();  // a device without timestamps has no times
+  if (!times.ok()) return times.status();
   for (const StepTime& step : *times) {
     host.op_done(host.self, step.label, static_cast<uint64_t>(step.ns));
   }
@@ -179,18 +204,21 @@ absl::Status Run(trine_plan* plan, const trine_run_args& args) {
 
 trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
                      trine_op_support* out, trine_error* err) {
+  const trine_status status = device->Health(err);
+  if (status != TRINE_OK) return status;
   return sdk::AnswerOpQuery(graph, op, device->Support(), RefusalOf(*device), out, err);
 }
 
 trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
                        trine_error* err) {
   return sdk::Guard(err, [&]() -> trine_status {
+    trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
     sdk::Graph graph;
-    const trine_status status =
-        sdk::AcceptGraph(given, device->Support(), RefusalOf(*device), &graph, err);
+    status = sdk::AcceptGraph(given, device->Support(), RefusalOf(*device), &graph, err);
     if (status != TRINE_OK) return status;
     trine_plan_info info{};
-    info.scratch_alignment = static_cast<uint32_t>(ScratchAlignment(*device));
+    info.scratch_alignment = static_cast<uint32_t>(BufferAlignment(*device->choices.caps));
     const uint64_t own = ScratchOf(device->choices, graph).Bytes();
     info.scratch_bytes =
         own == 0 ? sdk::LayOutScratch(graph, nullptr) : OwnScratchOffset(*device, graph) + own;
@@ -202,13 +230,15 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
 trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trine_plan** out,
                         trine_error* err) {
   return sdk::Guard(err, [&]() -> trine_status {
+    trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
     const trine_plan_desc desc = sdk::ReadIn(given);
     auto plan = std::make_unique<trine_plan>();
     plan->device = device;
-    trine_status status =
-        sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
+    status = sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
+    if (status == TRINE_OK) status = CheckSpans(*device, plan->graph, desc, err);
     if (status != TRINE_OK) return status;
     plan->scratch = ScratchOf(device->choices, plan->graph);
     if (plan->scratch.Bytes() != 0) {
@@ -216,9 +246,6 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
       const uint64_t offset = OwnScratchOffset(*device, plan->graph);
       if (scratch == Place{} || desc.scratch.bytes < offset + plan->scratch.Bytes()) {
         return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
-      }
-      if (scratch.offset % ScratchAlignment(*device) != 0) {
-        return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is not aligned");
       }
       plan->scratch_place = scratch + offset;
     }

@@ -22,7 +22,7 @@ absl::StatusOr<std::unique_ptr<Queue>> Queue::Create(Device& device) {
 }
 
 Queue::~Queue() {
-  if (timeline_ == VK_NULL_HANDLE) return;
+  if (timeline_ == VK_NULL_HANDLE || device_.abandoned()) return;
   device_.WaitIdle();
   device_.functions().DestroySemaphore(device_.handle(), timeline_, nullptr);
 }

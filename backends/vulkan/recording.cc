@@ -5,6 +5,7 @@
 namespace trine::vulkan {
 
 Recording::~Recording() {
+  if (device_.abandoned()) return;
   const DeviceTable& vk = device_.functions();
   for (const Part& part : parts_) vk.DestroyQueryPool(device_.handle(), part.queries, nullptr);
   for (const VkDescriptorPool pool : descriptor_pools_) {

@@ -177,7 +177,9 @@ FAKE(AllocateMemory)
                             info, VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT) != nullptr;
   // Large ones are only counted.
   const bool kept = !imported && info->allocationSize <= (uint64_t{64} << 20);
-  fake->memory[*out].resize(kept ? info->allocationSize : 0);
+  // Arenas are large and hardly used: calloc leaves their pages to be made when they are.
+  fake->memory[*out].reset(kept ? static_cast<uint8_t*>(std::calloc(info->allocationSize, 1))
+                                : nullptr);
   return VK_SUCCESS;
 }
 FAKE_VOID(FreeMemory)(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
@@ -186,7 +188,7 @@ FAKE_VOID(FreeMemory)(VkDevice, VkDeviceMemory memory, const VkAllocationCallbac
 FAKE(MapMemory)
 (VkDevice, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize, VkMemoryMapFlags, void** out) {
   FAIL_IF_TOLD(MapMemory);
-  *out = fake->memory[memory].data() + offset;
+  *out = fake->memory[memory].get() + offset;
   return VK_SUCCESS;
 }
 FAKE(GetMemoryHostPointerPropertiesEXT)

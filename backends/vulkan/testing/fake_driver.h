@@ -4,6 +4,7 @@
 #ifndef TRINE_BACKENDS_VULKAN_TESTING_FAKE_DRIVER_H_
 #define TRINE_BACKENDS_VULKAN_TESTING_FAKE_DRIVER_H_
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -56,7 +57,10 @@ class FakeDriver {
     ++live;
     return reinterpret_cast<Handle>(++last_handle_);
   }
-  std::map<VkDeviceMemory, std::vector<uint8_t>> memory;
+  struct Free {
+    void operator()(uint8_t* bytes) const { std::free(bytes); }
+  };
+  std::map<VkDeviceMemory, std::unique_ptr<uint8_t, Free>> memory;
   std::map<VkSemaphore, uint64_t> timelines;
 
  private:

@@ -1,0 +1,53 @@
+// The conformance kit against the plugin, with validation and synchronisation validation, which
+// must have nothing to say. TRINE_LONG=1 takes more random cases and, on other paths, all types.
+#include "gmock/gmock.h"
+#include "tests/vulkan_plugin/vulkan_fixture.h"
+
+namespace trine {
+namespace {
+
+class VulkanCheckTest : public VulkanFixture {
+ protected:
+  static bool IsLong() { return std::getenv("TRINE_LONG") != nullptr; }
+
+  void Check(const std::string& arguments, const std::string& environment = "") {
+    const std::string longer = IsLong() ? "--long " : "";
+    const Output output = Trine("plugin check --idle 600 --timeout 1700 " + longer + arguments +
+                                    " '" TRINE_VULKAN_PLUGIN "'",
+                                environment);
+    EXPECT_EQ(output.code, 0) << arguments << "\n" << output.text << output.errors;
+  }
+  void CheckValidated(const std::string& arguments) {
+    Check(arguments, Validated());
+    EXPECT_TRUE(SaidNothing()) << arguments;
+  }
+};
+
+TEST_F(VulkanCheckTest, OpsOfAllTypesAreBitEqual) { CheckValidated("--filter op/"); }
+
+TEST_F(VulkanCheckTest, OpsAreBitEqualOnOtherPaths) {
+  const std::string types = IsLong() ? "" : "/q4_K";
+  CheckValidated("--filter op/matmul" + types + " --options int_dot=0");
+  CheckValidated("--filter op/moe_matmul" + types + " --options int_dot=0");
+  CheckValidated(
+      "--filter op/transformer --options 'elementwise_workgroup=32;submit_dispatches=2'");
+}
+
+TEST_F(VulkanCheckTest, KeepsTheRules) {
+  for (const char* part : {"life-cycle/", "memory/", "copies/", "timelines/", "submissions/",
+                           "abi/", "graphs/", "refusals/", "layouts/", "failures/"}) {
+    CheckValidated(std::string("--filter ") + part);
+  }
+}
+
+// Without the layers, which keep something of every plan and instance.
+TEST_F(VulkanCheckTest, LeaksNothing) { Check("--filter cycles/"); }
+
+TEST_F(VulkanCheckTest, AProcessThatWasNotValidatedIsSeen) {
+  EXPECT_FALSE(SaidNothing()) << "nothing has run yet";
+  Check("--filter memory/");
+  EXPECT_FALSE(SaidNothing()) << "nothing was validated";
+}
+
+}  // namespace
+}  // namespace trine

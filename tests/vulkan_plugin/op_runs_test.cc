@@ -1,0 +1,427 @@
+#include "backends/vulkan/op_runs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/vulkan/product_tuning.h"
+#include "backends/vulkan/testing/device_fixtures.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/abi/graph_builder.h"
+
+namespace trine::vulkan {
+namespace {
+
+using sdk::GraphBuilder;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Words of a product's push constants, as kernels/vulkan/products.cc writes them.
+enum ProductWord { kRows = 1, kColumns = 2, kWeights = 3, kBias = 7, kHasBias = 8, kResult = 9 };
+
+class OpRunsTest : public ::testing::Test {
+ protected:
+  OpRunsTest() { caps_.storage_alignment = 16; }
+
+  RunChoices Choices() const {
+    RunChoices choices;
+    choices.caps = &caps_;
+    choices.tuning = ChooseTuning(caps_);
+    choices.products = ChooseProductTuning(caps_, choices.tuning);
+    return choices;
+  }
+
+  void Copy() { ASSERT_EQ(builder_.Refusal(&graph_), ""); }
+  std::string WhyNot(size_t op = 0) {
+    Copy();
+    EXPECT_EQ(sdk::CheckOp(graph_, op), "");
+    return WhyNotOp(Choices(), graph_, op);
+  }
+
+  // All runs of the graph, by op. Tensors begin as far off as `misaligned` says, or nowhere off.
+  std::vector<std::vector<OpRun>> Runs(Misalignment misaligned = {},
+                                       std::vector<int64_t> params = {}) {
+    Copy();
+    const RunChoices choices = Choices();
+    misaligned.resize(graph_.tensors.size());
+    if (params.empty()) params = graph_.MaxParams();
+    const RunScratch scratch = ScratchOf(choices, graph_);
+    OpRuns maker(choices, graph_, scratch, misaligned);
+    std::vector<std::vector<OpRun>> runs(graph_.ops.size());
+    for (size_t i = 0; i < runs.size(); ++i) {
+      EXPECT_EQ(maker.Add(i, params.data(), &runs[i]), "") << i;
+      for (const OpRun& run : runs[i]) Check(run, scratch);
+    }
+    return runs;
+  }
+
+  // What holds for every run: it fits its shader and the device, and stays in the scratch.
+  void Check(const OpRun& run, const RunScratch& scratch) const {
+    EXPECT_EQ(run.operands.size(), run.run.shader->binding_count);
+    EXPECT_EQ(run.run.push.size() * 4, run.run.shader->push_bytes);
+    for (const OpRun::Operand& operand : run.operands) {
+      EXPECT_EQ(operand.offset % caps_.storage_alignment, 0u);
+      EXPECT_LE(operand.bytes, caps_.max_storage_range);
+      EXPECT_EQ(operand.bytes % 4, 0u);
+      if (operand.tensor == kScratchOperand) {
+        EXPECT_LE(operand.offset + operand.bytes, scratch.Bytes());
+      }
+    }
+  }
+
+  static std::vector<std::string> Names(const std::vector<std::vector<OpRun>>& runs) {
+    std::vector<std::string> names;
+    for (const auto& list : runs) {
+      for (const OpRun& run : list) names.push_back(run.run.shader->name);
+    }
+    return names;
+  }
+
+  uint32_t Weights(uint32_t dtype, std::vector<int64_t> dims) {
+    return builder_.Tensor(dtype, std::move(dims), TRINE_ROLE_CONSTANT, uint64_t{1} << 32);
+  }
+  void Matmul(uint32_t w, uint32_t x, uint32_t y) { builder_.Op(TRINE_OP_MATMUL, {w, x}, {y}); }
+
+  DeviceCaps caps_ = MakeDeviceCaps(testing::IntelXe1());
+  GraphBuilder builder_;
+  sdk::Graph graph_;
+};
+
+TEST_F(OpRunsTest, ProductsOfTheSameActivationsShareWhatWasQuantised) {
+  const uint32_t x = builder_.F32({256, 2});
+  for (int i = 0; i < 3; ++i) {
+    Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, builder_.F32({8, 2}));
+  }
+  EXPECT_THAT(Names(Runs()), ElementsAre("quantize_activations", "gemv_quantized_dot",
+                                         "gemv_quantized_dot", "gemv_quantized_dot"));
+}
+
+TEST_F(OpRunsTest, OtherActivationsAreQuantisedAnew) {
+  const uint32_t x = builder_.F32({256, 2}), other = builder_.F32({256, 2});
+  for (const uint32_t in : {x, other, x}) {
+    Matmul(Weights(TRINE_DTYPE_Q4_K, {256, 8}), in, builder_.F32({8, 2}));
+  }
+  const auto runs = Runs();
+  for (const auto& list : runs) {
+    ASSERT_EQ(list.size(), 2u);
+    EXPECT_STREQ(list[0].run.shader->name, "quantize_activations");
+  }
+}
+
+TEST_F(OpRunsTest, QuantisedActivationsAreForgottenWhenTheirSlotIsWritten) {
+  const uint32_t x = builder_.F32({256, 2}), w = Weights(TRINE_DTYPE_Q8_0, {256, 8});
+  // Another view of the same memory.
+  builder_.tensors.push_back(builder_.tensors[x]);
+  const auto alias = static_cast<uint32_t>(builder_.tensors.size() - 1);
+  Matmul(w, x, builder_.F32({8, 2}));
+  builder_.Op(TRINE_OP_SCALE, {alias}, {alias}, trine_scale_attr{0, 2.0f});
+  Matmul(w, x, builder_.F32({8, 2}));
+  Matmul(w, x, builder_.F32({8, 2}));
+  EXPECT_THAT(Names(Runs()),
+              ElementsAre("quantize_activations", "gemv_quantized_dot", "unary",
+                          "quantize_activations", "gemv_quantized_dot", "gemv_quantized_dot"));
+}
+
+TEST_F(OpRunsTest, QuantisedActivationsOutliveFloatProductsAndOtherOps) {
+  const uint32_t x = builder_.F32({256, 2}), y = builder_.F32({8, 2});
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, y);
+  Matmul(Weights(TRINE_DTYPE_F16, {256, 8}), x, y);
+  builder_.Op(TRINE_OP_ADD, {y, y}, {y});
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, y);
+  EXPECT_THAT(Names(Runs()), ElementsAre("quantize_activations", "gemv_quantized_dot", "gemv_float",
+                                         "binary", "gemv_quantized_dot"));
+}
+
+TEST_F(OpRunsTest, ListsOfFloatExpertsTakeThePlaceOfQuantisedActivations) {
+  const uint32_t x = builder_.F32({256, 1, 64}), ids = builder_.I32({2, 64});
+  for (const uint32_t type : {TRINE_DTYPE_Q8_0, TRINE_DTYPE_F16, TRINE_DTYPE_Q8_0}) {
+    builder_.Op(TRINE_OP_MOE_MATMUL, {Weights(type, {256, 8, 4}), x, ids},
+                {builder_.F32({8, 2, 64})});
+  }
+  EXPECT_THAT(
+      Names(Runs()),
+      ElementsAre("quantize_activations", "moe_lists", "moe_gemm_quantized_dot", "moe_lists",
+                  "moe_gemm_float", "quantize_activations", "moe_lists", "moe_gemm_quantized_dot"));
+}
+
+TEST_F(OpRunsTest, IntegerDotIsATuning) {
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, 2}), builder_.F32({8, 2}));
+  caps_.int_dot = caps_.int_dot_accelerated = false;
+  EXPECT_THAT(Names(Runs()), ElementsAre("quantize_activations", "gemv_quantized"));
+}
+
+TEST_F(OpRunsTest, WeightsBeyondABindingAreCutByRows) {
+  // Rows of 272 bytes; 1024 bytes of a binding hold three of them wherever they begin.
+  caps_.max_storage_range = 1024;
+  const uint32_t w = Weights(TRINE_DTYPE_Q8_0, {256, 8}), bias = builder_.F32({8});
+  builder_.Op(TRINE_OP_MATMUL, {w, builder_.F32({256, 1}), bias}, {builder_.F32({8, 1})});
+  EXPECT_EQ(WhyNot(), "");
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 4u) << "quantise, then three windows";
+  uint32_t row = 0;
+  for (size_t i = 1; i < 4; ++i) {
+    const OpRun& run = runs[0][i];
+    const uint64_t first = row * uint64_t{272};
+    EXPECT_EQ(run.operands[0].tensor, w);
+    EXPECT_EQ(run.operands[0].offset + run.run.push[kWeights], first);
+    EXPECT_GE(run.operands[0].bytes, run.run.push[kWeights] + run.run.push[kRows] * 272);
+    EXPECT_EQ(run.run.push[kBias], row);
+    EXPECT_EQ(run.run.push[kHasBias], 1u);
+    EXPECT_EQ(run.run.push[kResult], row);
+    row += run.run.push[kRows];
+  }
+  EXPECT_EQ(row, 8u);
+}
+
+TEST_F(OpRunsTest, WindowsOfMisalignedWeightsBeginWhereBindingsCan) {
+  caps_.max_storage_range = 1024;
+  caps_.storage_alignment = 64;
+  const uint32_t w = Weights(TRINE_DTYPE_Q8_0, {256, 8});
+  Matmul(w, builder_.F32({256, 1}), builder_.F32({8, 1}));
+  const auto runs = Runs({34});
+  uint32_t row = 0;
+  for (size_t i = 1; i < runs[0].size(); ++i) {
+    const OpRun& run = runs[0][i];
+    EXPECT_EQ(run.operands[0].offset + run.run.push[kWeights], 34 + row * uint64_t{272});
+    row += run.run.push[kRows];
+  }
+  EXPECT_EQ(row, 8u);
+}
+
+TEST_F(OpRunsTest, AbsentBiasStandsForTheWindowOfWeights) {
+  caps_.max_storage_range = 1024;
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, 1}), builder_.F32({8, 1}));
+  const auto runs = Runs();
+  for (size_t i = 1; i < runs[0].size(); ++i) {
+    const auto& operands = runs[0][i].operands;
+    EXPECT_EQ(operands[2].tensor, operands[0].tensor);
+    EXPECT_EQ(operands[2].offset, operands[0].offset);
+    EXPECT_EQ(runs[0][i].run.push[kHasBias], 0u);
+  }
+}
+
+TEST_F(OpRunsTest, AMatrixTimesItselfBindsAllOfItAsActivations) {
+  caps_.max_storage_range = 4096;
+  const uint32_t t = builder_.F32({60, 17});  // 4080 bytes: two windows
+  builder_.Op(TRINE_OP_MATMUL, {t, t}, {builder_.F32({17, 17})});
+  const auto runs = Runs({8});
+  EXPECT_EQ(runs[0].size(), 2u);
+  for (const OpRun& run : runs[0]) {
+    EXPECT_EQ(run.operands[1].offset, 0u);
+    EXPECT_EQ(run.operands[1].bytes, 8u + 4080u);
+  }
+}
+
+TEST_F(OpRunsTest, ExpertsBeyondABindingAreCutByExperts) {
+  // An expert has 8 * 272 = 2176 bytes.
+  caps_.max_storage_range = 5000;
+  const uint32_t w = Weights(TRINE_DTYPE_Q8_0, {256, 8, 5});
+  builder_.Op(TRINE_OP_MOE_MATMUL,
+              {w, builder_.F32({256, 1, 1}), builder_.I32({2, 1}), builder_.F32({8, 5})},
+              {builder_.F32({8, 2, 1})});
+  EXPECT_EQ(WhyNot(), "");
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 4u);
+  uint32_t expert = 0;
+  for (size_t i = 1; i < 4; ++i) {
+    const OpRun& run = runs[0][i];
+    const auto& push = run.run.push;
+    EXPECT_EQ(push[kRows], 8u);
+    EXPECT_EQ(push[16], 5u) << "experts in all";
+    EXPECT_EQ(push[17], expert) << "the first";
+    EXPECT_EQ(run.operands[0].offset + push[kWeights], expert * uint64_t{2176});
+    EXPECT_EQ(push[kBias], 0u) << "the bias of all experts is bound";
+    EXPECT_EQ(run.operands[3].bytes, 8u * 5 * 4);
+    expert = push[18];
+  }
+  EXPECT_EQ(expert, 5u);
+}
+
+TEST_F(OpRunsTest, TablesBeyondABindingAreCutByRows) {
+  caps_.max_storage_range = 1024;
+  const uint32_t table = Weights(TRINE_DTYPE_F16, {100, 20});  // rows of 200 bytes
+  builder_.Op(TRINE_OP_GATHER_ROWS, {table, builder_.I32({2})}, {builder_.F32({100, 2})});
+  EXPECT_EQ(WhyNot(), "");
+  const auto runs = Runs();
+  ASSERT_GT(runs[0].size(), 1u);
+  uint32_t row = 0;
+  for (const OpRun& run : runs[0]) {
+    const auto& push = run.run.push;  // k, n, table's offset and stride, all rows, first, end
+    EXPECT_EQ(push[4], 20u);
+    EXPECT_EQ(push[5], row);
+    EXPECT_EQ(run.operands[0].offset + push[2], row * uint64_t{200});
+    row = push[6];
+  }
+  EXPECT_EQ(row, 20u);
+}
+
+TEST_F(OpRunsTest, WhatCannotBeCutIsRefused) {
+  caps_.max_storage_range = 1024;
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {1024, 8}), builder_.F32({1024, 1}), builder_.F32({8, 1}));
+  EXPECT_THAT(WhyNot(0), HasSubstr("a row, or an expert, is larger than the device can bind"));
+  const uint32_t wide = builder_.F32({300});
+  builder_.Op(TRINE_OP_ADD, {wide, wide}, {wide});
+  EXPECT_THAT(WhyNot(1), HasSubstr("a tensor is larger than the device can bind"));
+  const uint32_t y = builder_.F32({8, 40});  // 1280 bytes of results
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {32, 8}), builder_.F32({32, 40}), y);
+  EXPECT_THAT(WhyNot(2), HasSubstr("a tensor is larger than the device can bind"));
+  builder_.Op(
+      TRINE_OP_MOE_MATMUL,
+      {Weights(TRINE_DTYPE_Q8_0, {256, 8, 5}), builder_.F32({256, 1, 1}), builder_.I32({2, 1})},
+      {builder_.F32({8, 2, 1})});
+  EXPECT_THAT(WhyNot(3), HasSubstr("a row, or an expert, is larger than the device can bind"));
+}
+
+TEST_F(OpRunsTest, EmptyTablesAreRefused) {
+  builder_.Op(TRINE_OP_GATHER_ROWS, {Weights(TRINE_DTYPE_F16, {8, 0}), builder_.I32({2})},
+              {builder_.F32({8, 2})});
+  EXPECT_THAT(WhyNot(), HasSubstr("is empty"));
+}
+
+TEST_F(OpRunsTest, MisalignedTensorsAreReachedFromWhereABindingCanBe) {
+  const uint32_t a = builder_.F32({5}), b = builder_.F32({5}), y = builder_.F32({5});
+  builder_.Op(TRINE_OP_ADD, {a, b}, {y});
+  const auto runs = Runs({4, 8, 12});
+  ASSERT_EQ(runs[0].size(), 1u);
+  const OpRun& run = runs[0][0];
+  EXPECT_EQ(run.operands[0].bytes, 4u + 20u);
+  EXPECT_EQ(run.operands[1].bytes, 8u + 20u);
+  EXPECT_EQ(run.operands[2].bytes, 12u + 20u);
+  for (const OpRun::Operand& operand : run.operands) EXPECT_EQ(operand.offset, 0u);
+  const auto& push = run.run.push;
+  for (const uint32_t offset : {1u, 2u, 3u}) {
+    EXPECT_NE(std::find(push.begin(), push.end(), offset), push.end()) << offset;
+  }
+}
+
+TEST_F(OpRunsTest, StridesCountIntoWhatIsBound) {
+  const uint32_t x = builder_.F32({4, 3, 2}), y = builder_.F32({4, 3, 2});
+  builder_.tensors[x].strides[1] = 64;
+  builder_.tensors[x].strides[2] = 1024;
+  builder_.Op(TRINE_OP_SCALE, {x}, {y}, trine_scale_attr{0, 2.0f});
+  const auto runs = Runs();
+  EXPECT_EQ(runs[0][0].operands[0].bytes, 1024u + 2 * 64 + 16);
+  EXPECT_EQ(runs[0][0].operands[1].bytes, 96u);
+}
+
+TEST_F(OpRunsTest, ScratchIsThatOfTheGreediestOpOfEachKind) {
+  const RunChoices choices = Choices();
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, 2}), builder_.F32({8, 2}));
+  Copy();
+  const RunScratch one = ScratchOf(choices, graph_);
+  EXPECT_EQ(one.product_bytes, QuantizedBytes(256, 2));
+  EXPECT_EQ(one.attention_bytes, 0u);
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {512, 8}), builder_.F32({512, 2}), builder_.F32({8, 2}));
+  Copy();
+  EXPECT_EQ(ScratchOf(choices, graph_).product_bytes, QuantizedBytes(512, 2));
+  Matmul(Weights(TRINE_DTYPE_F16, {4096, 8}), builder_.F32({4096, 2}), builder_.F32({8, 2}));
+  Copy();
+  EXPECT_EQ(ScratchOf(choices, graph_).product_bytes, QuantizedBytes(512, 2)) << "floats need none";
+}
+
+TEST_F(OpRunsTest, ScratchThatIsTooSmallIsASentence) {
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, 2}), builder_.F32({8, 2}));
+  Copy();
+  const RunChoices choices = Choices();
+  const RunScratch none;
+  const Misalignment aligned(graph_.tensors.size(), 0);
+  OpRuns maker(choices, graph_, none, aligned);
+  std::vector<OpRun> runs;
+  EXPECT_THAT(maker.Add(0, nullptr, &runs), HasSubstr("scratch is too small"));
+}
+
+TEST_F(OpRunsTest, ParametersShapeTheRuns) {
+  const int64_t m = builder_.Param(1, 64);
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, m}), builder_.F32({8, m}));
+  EXPECT_EQ(WhyNot(), "");
+  EXPECT_THAT(Names(Runs({}, {1})), ElementsAre("quantize_activations", "gemv_quantized_dot"));
+  EXPECT_THAT(Names(Runs({}, {64})), ElementsAre("quantize_activations", "gemm_quantized_dot"));
+}
+
+class AttentionRunsTest : public OpRunsTest {
+ protected:
+  void Attention(int64_t rows, int64_t head, int64_t blocks, uint32_t flags = 0) {
+    const int64_t m = rows;
+    const uint32_t k = builder_.Tensor(TRINE_DTYPE_F16, {head, 64, 2, blocks}, TRINE_ROLE_STATE,
+                                       uint64_t{1} << 32);
+    const uint32_t v = builder_.Tensor(TRINE_DTYPE_F16, {head, 64, 2, blocks}, TRINE_ROLE_STATE,
+                                       uint64_t{1} << 32);
+    builder_.Op(TRINE_OP_ATTENTION,
+                {builder_.F32({head, 4, m}), k, v, builder_.I32({blocks, 1}), builder_.I32({2}),
+                 builder_.I32({1})},
+                {builder_.F32({head, 4, m})}, trine_attention_attr{0, flags, 0.125f, 0.0f, 0});
+  }
+};
+
+TEST_F(AttentionRunsTest, FewRowsOverManyPositionsAreCutIntoChunks) {
+  Attention(1, 64, 64, TRINE_ATTENTION_CAUSAL);
+  EXPECT_EQ(WhyNot(), "");
+  EXPECT_THAT(Names(Runs()), ElementsAre("attention_split", "attention_join"));
+  const RunScratch scratch = ScratchOf(Choices(), graph_);
+  EXPECT_EQ(scratch.product_bytes, 0u);
+  EXPECT_GT(scratch.attention_bytes, 0u);
+}
+
+TEST_F(AttentionRunsTest, ScratchOfAttentionIsBehindThatOfProducts) {
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, 2}), builder_.F32({8, 2}));
+  Attention(1, 64, 64);
+  const auto runs = Runs();
+  const RunScratch scratch = ScratchOf(Choices(), graph_);
+  for (const OpRun& run : runs[1]) {
+    for (const OpRun::Operand& operand : run.operands) {
+      if (operand.tensor != kScratchOperand) continue;
+      EXPECT_EQ(operand.offset, scratch.product_bytes);
+    }
+  }
+}
+
+TEST_F(AttentionRunsTest, PositionsOfARunDecideHowItIsCut) {
+  Attention(1, 64, 64);
+  builder_.params.push_back({TRINE_PARAM_KV_POSITIONS, 0, 0, 4096});
+  EXPECT_EQ(WhyNot(), "");
+  EXPECT_EQ(Names(Runs({}, {200})).size(), 1u) << "one chunk needs no joining";
+  EXPECT_EQ(Names(Runs({}, {4096})).size(), 2u);
+}
+
+TEST_F(AttentionRunsTest, HeadsTooWideForSharedMemoryAreRefused) {
+  Attention(1, 512, 4);
+  caps_.max_shared_bytes = 1024;
+  EXPECT_THAT(WhyNot(), HasSubstr("too wide for the device's shared memory"));
+}
+
+TEST_F(AttentionRunsTest, CachesBeyondABindingAreRefused) {
+  Attention(1, 64, 64);
+  caps_.max_storage_range = 65536;
+  EXPECT_THAT(WhyNot(), HasSubstr("a tensor is larger than the device can bind"));
+}
+
+TEST_F(AttentionRunsTest, UnknownFlagsAreRefused) {
+  Attention(1, 64, 4, TRINE_ATTENTION_CAUSAL | 1u << 7);
+  EXPECT_EQ(WhyNot(), "unknown flags of attention");
+}
+
+TEST_F(OpRunsTest, UnknownAttributesAreRefused) {
+  const uint32_t x = builder_.F32({8, 2}), y = builder_.F32({8, 2});
+  const uint32_t heads = builder_.F32({8, 1, 2}), turned = builder_.F32({8, 1, 2});
+  builder_.Op(TRINE_OP_ROPE, {heads, y}, {turned}, trine_rope_attr{0, 9});
+  builder_.Op(TRINE_OP_GLU, {x, x}, {y}, trine_glu_attr{0, TRINE_ACT_RELU, 0, 0});
+  builder_.Op(TRINE_OP_ACTIVATION, {x}, {y}, trine_activation_attr{0, TRINE_ACT_SWIGLU_CLAMPED});
+  const uint32_t ids = builder_.I32({2, 2}), weights = builder_.F32({2, 2});
+  builder_.Op(TRINE_OP_MOE_ROUTE, {x}, {ids, weights}, trine_moe_route_attr{0, 9, 0, 1});
+  builder_.Op(TRINE_OP_MOE_ROUTE, {x}, {ids, weights},
+              trine_moe_route_attr{0, TRINE_MOE_SOFTMAX, 1u << 9, 1});
+  EXPECT_EQ(WhyNot(0), "unknown rope mode");
+  EXPECT_EQ(WhyNot(1), "unknown activation of a glu");
+  EXPECT_EQ(WhyNot(2), "unknown activation");
+  EXPECT_EQ(WhyNot(3), "unknown scoring of experts");
+  EXPECT_EQ(WhyNot(4), "unknown flags of a route");
+}
+
+TEST_F(OpRunsTest, AnOpWhoseShaderTheDeviceCannotRunIsRefused) {
+  caps_.storage8 = caps_.storage16 = false;
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), builder_.F32({256, 2}), builder_.F32({8, 2}));
+  EXPECT_NE(WhyNot(), "");
+}
+
+}  // namespace
+}  // namespace trine::vulkan

@@ -1,0 +1,201 @@
+// The plugin's table where there is nothing to open, and what it says of what there is.
+#include <stdlib.h>
+
+#include <memory>
+
+#include "backends/vulkan/backend.h"
+#include "backends/vulkan/testing/device_fixtures.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/vulkan_plugin/plugin_session.h"
+
+namespace trine::vulkan {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::FakeDriver;
+using testing::FakeHost;
+using ::testing::HasSubstr;
+using testing::Table;
+
+class PluginTest : public ::testing::Test {
+ protected:
+  PluginTest() {
+    testing::UseFakeDriver();
+    unsetenv("TRINE_VULKAN_TUNING");
+    unsetenv("TRINE_VULKAN_ALLOW_CPU");
+  }
+  ~PluginTest() override {
+    Close();
+    unsetenv("TRINE_VULKAN_TUNING");
+  }
+
+  FakeDriver& Use(std::vector<DeviceQuery> devices) {
+    driver_ = std::make_unique<FakeDriver>(std::move(devices));
+    driver_->budget = uint64_t{1} << 33;
+    return *driver_;
+  }
+  trine_status Open(const char* options = "") {
+    Close();
+    host_.logs.clear();
+    return Table().open(host_.host(), options, &backend_, &err_);
+  }
+  void Close() {
+    if (backend_ != nullptr) Table().close(backend_);
+    backend_ = nullptr;
+    err_ = {};
+  }
+  trine_device_info Info(uint32_t index) {
+    trine_device_info info{};
+    info.struct_size = sizeof(info);
+    EXPECT_EQ(Table().device_info(backend_, index, &info, &err_), TRINE_OK) << err_.message;
+    return info;
+  }
+
+  std::unique_ptr<FakeDriver> driver_;
+  FakeHost host_;
+  trine_backend* backend_ = nullptr;
+  trine_error err_{};
+};
+
+TEST_F(PluginTest, SpeaksItsOwnMajorOnly) {
+  EXPECT_NE(trine_plugin_query(TRINE_ABI_VERSION), nullptr);
+  EXPECT_EQ(trine_plugin_query((TRINE_ABI_MAJOR + 1) << 16), nullptr);
+  EXPECT_STREQ(Table().name, "vulkan");
+}
+
+TEST_F(PluginTest, WithoutVulkanThereAreNoDevices) {
+  FindVulkanBy([]() -> absl::StatusOr<GlobalTable> {
+    return absl::NotFoundError("Vulkan is not installed");
+  });
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Table().device_count(backend_), 0u);
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("Vulkan is not installed")));
+}
+
+TEST_F(PluginTest, WithoutADriverThereAreNoDevices) {
+  FakeDriver& driver = Use({});
+  driver.Fail("vkCreateInstance", VK_ERROR_INCOMPATIBLE_DRIVER);
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Table().device_count(backend_), 0u);
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("no Vulkan driver is installed")));
+  Close();
+  EXPECT_EQ(driver.live, 0);
+}
+
+TEST_F(PluginTest, DriversWithoutADeviceAreSaidToBe) {
+  FakeDriver& driver = Use({});
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Table().device_count(backend_), 0u);
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("show no device")));
+  trine_device_info info{};
+  info.struct_size = sizeof(info);
+  trine_device* device = nullptr;
+  EXPECT_EQ(Table().device_info(backend_, 0, &info, &err_), TRINE_NOT_FOUND);
+  EXPECT_THAT(err_.message, HasSubstr("no such device"));
+  EXPECT_EQ(Table().device_open(backend_, 0, &device, &err_), TRINE_NOT_FOUND);
+  EXPECT_EQ(device, nullptr);
+  Close();
+  EXPECT_EQ(driver.live, 0);
+}
+
+TEST_F(PluginTest, AnyFailureOfTheInstanceLeavesNoDevices) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  for (const char* function :
+       {"vkEnumerateInstanceVersion", "vkCreateInstance", "vkEnumeratePhysicalDevices",
+        "vkEnumerateDeviceExtensionProperties"}) {
+    driver.Fail(function, VK_ERROR_OUT_OF_HOST_MEMORY);
+    ASSERT_EQ(Open(), TRINE_OK) << function;
+    EXPECT_EQ(Table().device_count(backend_), 0u) << function;
+    ASSERT_EQ(host_.logs.size(), 1u) << function;
+    EXPECT_NE(host_.logs[0], "") << function;
+    Close();
+    EXPECT_EQ(driver.live, 0) << function;
+  }
+  driver.missing.insert("vkCreateDevice");
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Table().device_count(backend_), 0u);
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("vkCreateDevice")));
+  Close();
+  EXPECT_EQ(driver.live, 0);
+}
+
+TEST_F(PluginTest, UnknownOptionsAreRefusedByName) {
+  Use({testing::IntelXe1()});
+  EXPECT_EQ(Open("colour=red"), TRINE_INVALID_ARGUMENT);
+  EXPECT_THAT(err_.message, HasSubstr("colour"));
+  EXPECT_EQ(backend_, nullptr);
+  setenv("TRINE_VULKAN_TUNING", "colour=green", 1);
+  EXPECT_EQ(Open(), TRINE_INVALID_ARGUMENT);
+  EXPECT_THAT(err_.message, HasSubstr("colour"));
+}
+
+TEST_F(PluginTest, OptionsHoldAgainstTheEnvironment) {
+  Use({testing::IntelXe1()});
+  setenv("TRINE_VULKAN_TUNING", "elementwise_workgroup=64", 1);
+  ASSERT_EQ(Open("elementwise_workgroup=128;timeout_ms=9"), TRINE_OK) << err_.message;
+  EXPECT_EQ(backend_->options.timeout, std::chrono::milliseconds(9));
+  EXPECT_EQ(backend_->options.tuning.back().second, "128");
+}
+
+TEST_F(PluginTest, TuningsThatADeviceDoesNotHaveFailItsOpening) {
+  Use({testing::NvidiaDiscrete()});
+  ASSERT_EQ(Open("subgroup_size=64"), TRINE_OK) << err_.message;
+  EXPECT_EQ(Info(0).numerics, static_cast<uint32_t>(TRINE_NUMERICS_FAST));
+  trine_device* device = nullptr;
+  EXPECT_EQ(Table().device_open(backend_, 0, &device, &err_), TRINE_INVALID_ARGUMENT);
+  EXPECT_THAT(err_.message, HasSubstr("subgroup_size=64"));
+  EXPECT_EQ(device, nullptr);
+}
+
+TEST_F(PluginTest, DescribesDevices) {
+  FakeDriver& driver = Use({testing::IntelXe1(), testing::NvidiaDiscrete(), testing::Lavapipe()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  ASSERT_EQ(Table().device_count(backend_), 3u);
+  const trine_device_info xe = Info(0), nvidia = Info(1), lavapipe = Info(2);
+  EXPECT_EQ(xe.tier, static_cast<uint32_t>(TRINE_TIER_IGPU));
+  EXPECT_EQ(xe.flags, static_cast<uint32_t>(TRINE_DEVICE_UNIFIED_MEMORY));
+  EXPECT_STREQ(xe.memory_pool, "system");
+  EXPECT_EQ(xe.buffer_alignment, 64u);
+  EXPECT_EQ(xe.import_alignment, 4096u);
+  EXPECT_EQ(nvidia.tier, static_cast<uint32_t>(TRINE_TIER_DGPU));
+  EXPECT_EQ(nvidia.flags, 0u);
+  EXPECT_THAT(nvidia.memory_pool, HasSubstr("vulkan-"));
+  EXPECT_NE(lavapipe.flags & TRINE_DEVICE_UNUSABLE, 0u);
+  EXPECT_THAT(lavapipe.reason, HasSubstr("TRINE_VULKAN_ALLOW_CPU=1"));
+  trine_device* device = nullptr;
+  EXPECT_EQ(Table().device_open(backend_, 2, &device, &err_), TRINE_FAILED_PRECONDITION);
+  EXPECT_THAT(err_.message, HasSubstr("TRINE_VULKAN_ALLOW_CPU=1"));
+  Close();
+  EXPECT_EQ(driver.live, 0);
+}
+
+TEST_F(PluginTest, ADeviceThatComputesWrongIsNotExact) {
+  Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Info(0).numerics, static_cast<uint32_t>(TRINE_NUMERICS_FAST));
+  EXPECT_EQ(Info(0).numerics, static_cast<uint32_t>(TRINE_NUMERICS_FAST));
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("fails its self-test (rms_norm)"))) << "once";
+}
+
+TEST_F(PluginTest, ADeviceThatCouldNotBeTestedMayBeTestedLater) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  driver.Fail("vkCreateDevice", VK_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(Info(0).numerics, static_cast<uint32_t>(TRINE_NUMERICS_FAST));
+  Info(0);
+  EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("could not be tested"),
+                                      HasSubstr("fails its self-test (rms_norm)")));
+}
+
+TEST_F(PluginTest, ADriverThatDoesNotPromiseToRoundIsNotExact) {
+  DeviceQuery query = testing::IntelXe1();
+  query.properties12.shaderRoundingModeRTEFloat32 = VK_FALSE;
+  FakeDriver& driver = Use({query});
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Info(0).numerics, static_cast<uint32_t>(TRINE_NUMERICS_FAST));
+  EXPECT_EQ(driver.calls["vkCreateDevice"], 0) << "nothing needs to be run to know";
+}
+
+}  // namespace
+}  // namespace trine::vulkan
