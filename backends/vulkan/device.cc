@@ -127,6 +127,8 @@ absl::Status Device::Health() const {
 absl::Status Device::Abandon(const std::string& sentence) {
   abandoned_.store(true, std::memory_order_release);
   instance_.LeaveBehind();
+  // A driver for the CPU works in threads of this process, which must not end before them.
+  if (caps_.kind == DeviceKind::kCpu) functions_.DeviceWaitIdle(handle_);
   return DeclareLost(absl::StrCat(caps_.name, ": ", sentence));
 }
 

@@ -166,7 +166,7 @@ TEST(DeviceTest, OnceLostItStaysLost) {
 }
 
 TEST(DeviceTest, OneThatHangsIsLeftBehind) {
-  FakeDriver driver({testing::Lavapipe()});
+  FakeDriver driver({testing::NvidiaDiscrete()});
   auto instance = Open();
   ASSERT_TRUE(instance.ok());
   auto device = Device::Create(**instance, (*instance)->devices()[0]);
@@ -174,6 +174,16 @@ TEST(DeviceTest, OneThatHangsIsLeftBehind) {
   EXPECT_THAT(Message((*device)->Abandon("no answer in 10 s")), HasSubstr("no answer in 10 s"));
   device->reset();
   EXPECT_EQ(driver.calls["vkDeviceWaitIdle"], 0) << "which would wait for ever";
+}
+
+TEST(DeviceTest, OneOfTheCpuIsWaitedFor) {
+  FakeDriver driver({testing::Lavapipe()});
+  auto instance = Open();
+  ASSERT_TRUE(instance.ok());
+  auto device = Device::Create(**instance, (*instance)->devices()[0]);
+  ASSERT_TRUE(device.ok());
+  EXPECT_TRUE(absl::IsUnavailable((*device)->Abandon("no answer in 10 s")));
+  EXPECT_EQ(driver.calls["vkDeviceWaitIdle"], 1) << "its threads are this process's";
 }
 
 }  // namespace
