@@ -26,6 +26,7 @@ uint64_t Dim(const trine_tensor& t, uint32_t i) {
 // The layout as it would be for a tensor; no rows where it is not for it.
 trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
   trine_layout_info info{};
+  if (t.rank > TRINE_MAX_RANK) return info;
   const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
   const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
   if (kernels.packing == 0 || !known || !dense || t.rank < 2 ||

@@ -71,7 +71,13 @@ std::string SelfTest(trine_backend* backend, uint32_t index) {
         absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));
     return why;
   }
-  known = SelfTestFailure(device->get());
+  const SelfTestResult result = RunSelfTest(device->get());
+  if (!result.done) {
+    Log(*backend, TRINE_LOG_WARNING,
+        absl::StrCat("vulkan: ", caps.name, " could not be tested: ", result.failure));
+    return result.failure;
+  }
+  known = result.failure;
   if (!known->empty()) {
     Log(*backend, TRINE_LOG_WARNING,
         absl::StrCat("vulkan: ", caps.name, " fails its self-test (", *known,
@@ -128,7 +134,8 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   info.memory_free = info.memory_total;
   info.max_allocation_bytes = caps.max_allocation;
   info.buffer_alignment = static_cast<uint32_t>(BufferAlignment(caps));
-  info.import_alignment = static_cast<uint32_t>(caps.import_alignment);
+  // A discrete GPU would read the host's memory through the bus at every run.
+  if (caps.unified_memory) info.import_alignment = static_cast<uint32_t>(caps.import_alignment);
   std::copy(caps.uuid.begin(), caps.uuid.end(), info.uuid);
   SetText(info.pci_id, caps.pci_id);
   SetText(info.name, caps.name);

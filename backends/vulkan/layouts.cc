@@ -28,6 +28,7 @@ quant::Type TypeOf(const trine_tensor& t) { return static_cast<quant::Type>(t.dt
 // The layout as it would be for a tensor; layout 0 where it is not for it.
 trine_layout_info Describe(const trine_tensor& t) {
   trine_layout_info info{};
+  if (t.rank > TRINE_MAX_RANK) return info;
   const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
   const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
   uint64_t row_bytes = 0;

@@ -104,7 +104,15 @@ class Operands {
         return "a tensor is larger than the device can bind";
       }
     }
-    return MissingForShader(*choices_.caps, *run.run.shader);
+    const DeviceCaps& caps = *choices_.caps;
+    if (run.run.constants[0] > caps.max_workgroup_invocations) {
+      return "the device's workgroups are too small for a shader";
+    }
+    for (size_t i = 0; i < run.run.groups.size(); ++i) {
+      if (run.run.groups[i] > caps.max_workgroups[i])
+        return "more workgroups than the device takes";
+    }
+    return MissingForShader(caps, *run.run.shader);
   }
 
   uint64_t Elements(const TensorView& view) const {

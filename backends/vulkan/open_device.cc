@@ -39,6 +39,14 @@ absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
   return options;
 }
 
+namespace {
+
+uint64_t Nanoseconds(std::chrono::milliseconds time) {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(time).count());
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& instance,
                                                                const FoundDevice& found,
                                                                const DeviceOptions& options) {
@@ -60,8 +68,9 @@ absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& i
   auto queue = Queue::Create(*open->device);
   if (!queue.ok()) return queue.status();
   open->queue = *std::move(queue);
-  open->transfer = std::make_unique<Transfer>(*open->device, *open->memory, *open->pipelines,
-                                              *open->queue, open->tuning);
+  open->transfer =
+      std::make_unique<Transfer>(*open->device, *open->memory, *open->pipelines, *open->queue,
+                                 open->tuning, Nanoseconds(options.timeout));
   return open;
 }
 
@@ -72,9 +81,10 @@ OpenDevice::~OpenDevice() {
 absl::Status OpenDevice::RunAndWait(const Recording& recording) {
   const auto point = queue->Submit(recording);
   if (!point.ok()) return point.status();
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(options.timeout).count();
-  const absl::Status status = queue->Wait(*point, static_cast<uint64_t>(ns));
-  if (!absl::IsDeadlineExceeded(status)) return status;
+  const absl::Status status = queue->Wait(*point, Nanoseconds(options.timeout));
+  if (status.ok() || absl::IsUnavailable(status)) return status;
+  // The work may still be under way, and what it uses is not to be freed.
+  if (!absl::IsDeadlineExceeded(status)) return device->Abandon(std::string(status.message()));
   return device->Abandon(
       absl::StrCat("the device has not finished its work in ", options.timeout.count(), " ms"));
 }

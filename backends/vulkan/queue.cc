@@ -1,5 +1,7 @@
 #include "backends/vulkan/queue.h"
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -66,6 +68,20 @@ void Queue::Note(uint64_t point) {
   }
 }
 
+VkResult Queue::Poll(uint64_t point, uint64_t timeout_ns) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  for (;;) {
+    uint64_t value = 0;
+    const VkResult result =
+        device_.functions().GetSemaphoreCounterValue(device_.handle(), timeline_, &value);
+    if (result == VK_ERROR_DEVICE_LOST || (result == VK_SUCCESS && value >= point)) return result;
+    const auto passed = std::chrono::nanoseconds(Clock::now() - start).count();
+    if (static_cast<uint64_t>(passed) >= timeout_ns) return VK_TIMEOUT;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 absl::Status Queue::Wait(uint64_t point, uint64_t timeout_ns) {
   if (reached_.load() >= point) return absl::OkStatus();
   if (absl::Status status = device_.Health(); !status.ok()) return status;
@@ -74,7 +90,11 @@ absl::Status Queue::Wait(uint64_t point, uint64_t timeout_ns) {
   info.semaphoreCount = 1;
   info.pSemaphores = &timeline_;
   info.pValues = &point;
-  const VkResult result = device_.functions().WaitSemaphores(device_.handle(), &info, timeout_ns);
+  VkResult result = device_.functions().WaitSemaphores(device_.handle(), &info, timeout_ns);
+  if (result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY) {
+    // The work goes on all the same, and nobody may free what it uses before it is done.
+    result = Poll(point, timeout_ns);
+  }
   if (result == VK_SUCCESS) {
     Note(point);
     return absl::OkStatus();

@@ -38,6 +38,7 @@ class Queue {
  private:
   explicit Queue(Device& device) : device_(device) {}
   void Note(uint64_t point);
+  VkResult Poll(uint64_t point, uint64_t timeout_ns);  // as vkWaitSemaphores, without its needs
 
   Device& device_;
   VkSemaphore timeline_ = VK_NULL_HANDLE;

@@ -81,26 +81,27 @@ class Runner {
   template <class Attr>
   void Check(const char* name, uint32_t kind, const std::vector<const Tensor*>& in,
              const std::vector<Tensor*>& out, Attr attr, const std::function<void()>& reference) {
-    if (!failure_.empty()) return;
+    if (!result_.failure.empty()) return;
     attr.struct_size = sizeof(attr);
+    std::vector<std::vector<std::byte>> before, expected;
+    for (const Tensor* t : out) before.push_back(t->bytes);
     reference();
-    std::vector<std::vector<std::byte>> expected;
-    for (Tensor* t : out) {
-      expected.push_back(t->bytes);
-      if (kind != TRINE_OP_KV_STORE) std::fill(t->bytes.begin(), t->bytes.end(), std::byte{0});
+    for (size_t i = 0; i < out.size(); ++i) {
+      expected.push_back(out[i]->bytes);
+      std::copy(before[i].begin(), before[i].end(), out[i]->bytes.begin());
     }
     trine_error err{};
     const trine_status status = Run(kind, in, out, &attr, &err);
     if (status != TRINE_OK) {
-      failure_ = std::string(name) + ": " + err.message;
+      result_ = {false, std::string(name) + ": " + err.message};
       return;
     }
     for (size_t i = 0; i < out.size(); ++i) {
-      if (out[i]->bytes != expected[i]) failure_ = name;
+      if (out[i]->bytes != expected[i]) result_.failure = name;
     }
   }
 
-  const std::string& failure() const { return failure_; }
+  const SelfTestResult& result() const { return result_; }
 
  private:
   trine_status Run(uint32_t kind, const std::vector<const Tensor*>& in,
@@ -196,7 +197,7 @@ class Runner {
   }
 
   trine_device* device_;
-  std::string failure_;
+  SelfTestResult result_;
 };
 
 struct NoAttr {
@@ -272,13 +273,13 @@ void CheckAttention(Runner* runner, Random* random) {
 
 }  // namespace
 
-std::string SelfTestFailure(trine_device* device) {
+SelfTestResult RunSelfTest(trine_device* device) {
   Random random(20261115);
   Runner runner(device);
   CheckFloats(&runner, &random);
   CheckProducts(&runner, &random);
   CheckAttention(&runner, &random);
-  return runner.failure();
+  return runner.result();
 }
 
 }  // namespace trine::vulkan

@@ -9,8 +9,12 @@
 
 namespace trine::vulkan {
 
-// "" when every bit was equal, else the op that differed, or could not be run and why.
-std::string SelfTestFailure(trine_device* device);
+struct SelfTestResult {
+  bool done = true;     // else an op could not be run, which says nothing of its bits
+  std::string failure;  // "" when every bit was equal, else the op that differed, or why not run
+};
+
+SelfTestResult RunSelfTest(trine_device* device);
 
 }  // namespace trine::vulkan
 

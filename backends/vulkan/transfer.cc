@@ -9,9 +9,6 @@
 namespace trine::vulkan {
 namespace {
 
-// A copy of 16 MiB that takes longer is one that never ends.
-constexpr uint64_t kTimeoutNs = 10'000'000'000;
-
 absl::Status CheckPart(const Allocation& allocation, uint64_t offset, uint64_t bytes) {
   if (offset <= allocation.bytes() && bytes <= allocation.bytes() - offset) {
     return absl::OkStatus();
@@ -52,10 +49,10 @@ absl::Status Transfer::CopyAndWait(const BufferRange& from, const BufferRange& t
   if (!recording.ok()) return recording.status();
   const auto point = queue_.Submit(**recording);
   if (!point.ok()) return point.status();
-  absl::Status status = queue_.Wait(*point, kTimeoutNs);
+  absl::Status status = queue_.Wait(*point, timeout_ns_);
+  if (status.ok() || absl::IsUnavailable(status)) return status;
   // The recording can't be destroyed under way: a device that does not answer is given up.
-  if (absl::IsDeadlineExceeded(status)) return device_.Abandon(std::string(status.message()));
-  return status;
+  return device_.Abandon(std::string(status.message()));
 }
 
 absl::Status Transfer::WriteStaged(const BufferRange& to, const void* from) {

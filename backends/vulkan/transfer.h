@@ -19,8 +19,17 @@ class Transfer {
  public:
   static constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
 
-  Transfer(Device& device, Memory& memory, Pipelines& pipelines, Queue& queue, const Tuning& tuning)
-      : device_(device), memory_(memory), pipelines_(pipelines), queue_(queue), tuning_(tuning) {}
+  // A copy runs behind whatever the queue holds: it may take as long as that.
+  static constexpr uint64_t kTimeoutNs = 600'000'000'000;
+
+  Transfer(Device& device, Memory& memory, Pipelines& pipelines, Queue& queue, const Tuning& tuning,
+           uint64_t timeout_ns = kTimeoutNs)
+      : device_(device),
+        memory_(memory),
+        pipelines_(pipelines),
+        queue_(queue),
+        tuning_(tuning),
+        timeout_ns_(timeout_ns) {}
 
   absl::Status Write(const Allocation& to, uint64_t offset, const void* from, uint64_t bytes);
   absl::Status Read(const Allocation& from, uint64_t offset, void* to, uint64_t bytes);
@@ -37,6 +46,7 @@ class Transfer {
   Pipelines& pipelines_;
   Queue& queue_;
   Tuning tuning_;
+  uint64_t timeout_ns_;
 };
 
 }  // namespace trine::vulkan

@@ -170,7 +170,9 @@ std::vector<uint32_t> MemoryTypesFor(const DeviceCaps& caps, MemoryUse use, uint
   for (const Step& step : steps) {
     for (uint32_t i = 0; i < caps.memory.memoryTypeCount; ++i) {
       const VkMemoryPropertyFlags flags = caps.memory.memoryTypes[i].propertyFlags;
-      if ((allowed >> i & 1) == 0 || (flags & step.with) != step.with ||
+      const bool coherent =
+          (flags & kVisible) == kVisible || (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) == 0;
+      if ((allowed >> i & 1) == 0 || !coherent || (flags & step.with) != step.with ||
           (flags & step.without) != 0 || (flags & ~kKnown) != 0) {
         continue;
       }
