@@ -32,7 +32,6 @@ void TuneGemv(const DeviceCaps& caps, Tuning* tuning) {
     case Architecture::kAmdGcn:
       wanted = 64;
       tuning->gemv_rows = 2;
-      tuning->gemv_rows_k_quants = 4;
       break;
     case Architecture::kAmdRdna:
     case Architecture::kAmdRdna3:
@@ -43,7 +42,6 @@ void TuneGemv(const DeviceCaps& caps, Tuning* tuning) {
       // A workgroup is a loop here: the fewer, the less is spent on each.
       wanted = caps.subgroup_size;
       tuning->gemv_rows = 8;
-      tuning->gemv_rows_k_quants = 8;
       break;
     case Architecture::kOther:
       break;
@@ -65,9 +63,6 @@ uint32_t* Member(Tuning* tuning, const std::string& name) {
   if (name == "elementwise_workgroup") return &tuning->elementwise_workgroup;
   if (name == "gemv_workgroup") return &tuning->gemv_workgroup;
   if (name == "gemv_rows") return &tuning->gemv_rows;
-  if (name == "gemv_rows_k_quants") return &tuning->gemv_rows_k_quants;
-  if (name == "gemm_tile_rows") return &tuning->gemm_tile_rows;
-  if (name == "gemm_tile_columns") return &tuning->gemm_tile_columns;
   if (name == "submit_dispatches") return &tuning->submit_dispatches;
   return nullptr;
 }
@@ -91,28 +86,20 @@ Tuning ChooseTuning(const DeviceCaps& caps) {
   // it is compiled to the same loop: tests run the path there.
   tuning.int_dot =
       caps.int_dot && (caps.int_dot_accelerated || caps.architecture == Architecture::kSoftware);
-  tuning.subgroup_arithmetic = (caps.subgroup_operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
   tuning.elementwise_workgroup = std::min<uint32_t>(256, caps.max_workgroup_invocations);
   TuneGemv(caps, &tuning);
-  const bool small = caps.max_shared_bytes < 32768 || caps.architecture == Architecture::kSoftware;
-  tuning.gemm_tile_rows = tuning.gemm_tile_columns = small ? 32 : 64;
   TuneSubmissions(caps, &tuning);
   return tuning;
 }
 
 bool HasTuning(const std::string& name) {
   Tuning any;
-  return name == "int_dot" || name == "subgroup_arithmetic" || name == "submit_operations" ||
-         Member(&any, name) != nullptr;
+  return name == "int_dot" || name == "submit_operations" || Member(&any, name) != nullptr;
 }
 
 absl::Status OverrideTuning(const DeviceCaps& caps, const std::string& name,
                             const std::string& value, Tuning* tuning) {
   if (name == "int_dot") return OverrideFlag(caps.int_dot, "int_dot", value, &tuning->int_dot);
-  if (name == "subgroup_arithmetic") {
-    return OverrideFlag((caps.subgroup_operations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0,
-                        "subgroup_arithmetic", value, &tuning->subgroup_arithmetic);
-  }
   uint64_t number = 0;
   uint32_t* member = Member(tuning, name);
   if (member == nullptr && name != "submit_operations") {

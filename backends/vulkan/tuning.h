@@ -13,16 +13,12 @@
 namespace trine::vulkan {
 
 struct Tuning {
-  bool int_dot = false;              // shaders with OpSDot; else the ones that multiply bytes apart
-  bool subgroup_arithmetic = false;  // subgroup operations; else shared memory alone
-  uint32_t subgroup_size = 0;        // to be required of pipelines; 0: the driver's choice
+  bool int_dot = false;        // shaders with OpSDot; else the ones that multiply bytes apart
+  uint32_t subgroup_size = 0;  // to be required of pipelines; 0: the driver's choice
 
   uint32_t elementwise_workgroup = 256;
   uint32_t gemv_workgroup = 32;
   uint32_t gemv_rows = 1;  // rows of a workgroup, plain quantised types
-  uint32_t gemv_rows_k_quants = 2;
-  uint32_t gemm_tile_rows = 64;
-  uint32_t gemm_tile_columns = 64;
 
   // A driver's watchdog ends what runs too long (seconds): a submission holds no more than this.
   uint64_t submit_operations = 0;  // multiplications and additions, as Dispatch::operations counts
