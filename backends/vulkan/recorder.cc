@@ -67,7 +67,7 @@ absl::Status Recorder::CheckBinding(const Dispatch& dispatch, uint32_t binding) 
   }
   if (given.range.bytes > caps.max_storage_range) {
     return error(absl::StrCat(given.range.bytes, " bytes; ", caps.name, " binds at most ",
-                              caps.max_storage_range, " (windows.h)"));
+                              caps.max_storage_range));
   }
   return absl::OkStatus();
 }
