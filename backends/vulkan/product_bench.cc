@@ -2,6 +2,8 @@
 // "bytes_per_second" counts the weights' bytes (decode, one column, and "few", eight),
 // "items_per_second" multiply-adds (prefill, 512 columns). Times are the device's own, of the
 // product alone: activations are quantised once. The weights are repeated until they exceed caches.
+// "copy" is what to hold it against: from buffer to buffer, with both the bytes read and the bytes
+// written counted.
 //
 //   trine-vulkan-bench [--device=N] [--copies_mb=256] [--tuning=gemv_lanes=32,gemv_rows=1]
 //                      --benchmark_filter='decode/packed/q4_k'
@@ -234,11 +236,11 @@ absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t colu
   return RunOnce(b, *work->multiply);  // compiles, where a driver waits with it
 }
 
-absl::Status Measure(benchmark::State& state, Bench& b, const Work& work) {
+absl::Status Measure(benchmark::State& state, Bench& b, const Recording& recording) {
   for (auto _ : state) {
-    absl::Status status = RunOnce(b, *work.multiply);
+    absl::Status status = RunOnce(b, recording);
     if (!status.ok()) return status;
-    const auto times = work.multiply->Times();
+    const auto times = recording.Times();
     if (!times.ok()) return times.status();
     double ns = 0;
     for (const StepTime& step : *times) ns += step.ns;
@@ -253,15 +255,38 @@ void RunProduct(benchmark::State& state, Bench& b, Type type, Shape shape, bool 
   tuning.int_dot = int_dot;
   Work work;
   absl::Status status = Prepare(b, type, shape, packed, columns, tuning, &work);
-  if (status.ok()) status = Measure(state, b, work);
+  if (status.ok()) status = Measure(state, b, *work.multiply);
   if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
   const int64_t products = state.iterations() * static_cast<int64_t>(work.copies.size());
   state.SetBytesProcessed(products * static_cast<int64_t>(work.weight_bytes));
   state.SetItemsProcessed(products * shape.k * shape.n * columns);
 }
 
-// decode/[packed/]TYPE[/dot]/SHAPE, likewise few and prefill.
+absl::Status Copy(benchmark::State& state, Bench& b) {
+  auto from = b.memory->Allocate(b.copies_bytes, MemoryUse::kDevice);
+  auto to = b.memory->Allocate(b.copies_bytes, MemoryUse::kDevice);
+  if (!from.ok()) return from.status();
+  if (!to.ok()) return to.status();
+  Recorder recorder(*b.device, *b.pipelines, b.tuning, {true});
+  absl::Status status = recorder.Copy(from->range(), to->range());
+  if (!status.ok()) return status;
+  auto recording = recorder.Finish();
+  if (!recording.ok()) return recording.status();
+  status = Measure(state, b, **recording);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(2 * b.copies_bytes));
+  return status;
+}
+
+// copy, and decode/[packed/]TYPE[/dot]/SHAPE, likewise few and prefill.
 void Register(Bench& b) {
+  benchmark::RegisterBenchmark("copy",
+                               [&b](benchmark::State& state) {
+                                 const absl::Status status = Copy(state, b);
+                                 if (!status.ok()) state.SkipWithError(status.ToString().c_str());
+                               })
+      ->Unit(benchmark::kMicrosecond)
+      ->UseManualTime()
+      ->MeasureProcessCPUTime();
   for (const Shape& shape : kShapes) {
     for (const Type type : quant::kWeightTypes) {
       if (shape.k % quant::Traits(type).block_values != 0) continue;
