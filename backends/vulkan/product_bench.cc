@@ -5,9 +5,11 @@
 // "copy" is what to hold it against: from buffer to buffer, with both the bytes read and the bytes
 // written counted.
 //
-//   trine-vulkan-bench [--device=N] [--copies_mb=256] [--tuning=gemv_lanes=32,gemv_rows=1]
+//   trine-vulkan-bench [--device=N] [--copies_mb=256] [--tuning=gemv_lanes=32,gemv_rows=1]...
 //                      --benchmark_filter='decode/packed/q4_k'
 //
+// Every tuning that is given is measured, beside each other; without one, the device's own. GPUs
+// leave their low clocks only under load: --benchmark_min_warmup_time=0.3 gives them time.
 // Only devices that TRINE_VULKAN_ALLOW_CPU admits. On a driver that runs on the CPU only ratios
 // between shaders mean anything.
 
@@ -16,9 +18,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -45,13 +49,29 @@ struct Shape {
   const char* name;
   int64_t k, n;
 };
-// A large model's square; what a model of 0.5B has.
-constexpr Shape kShapes[] = {{"4096x4096", 4096, 4096}, {"896x4864", 896, 4864}};
+// A large model's square; what a model of 0.5B has; a model's of 1B, up and down.
+constexpr Shape kShapes[] = {{"4096x4096", 4096, 4096},
+                             {"896x4864", 896, 4864},
+                             {"2048x8192", 2048, 8192},
+                             {"8192x2048", 8192, 2048}};
 
 struct Options {
   size_t device = 0;
   uint64_t copies_bytes = uint64_t{256} << 20;
-  std::vector<std::string> tuning;
+  std::vector<std::string> tunings;
+};
+
+// A matrix on the device, several times.
+struct Matrix {
+  std::string name;
+  TensorView view;
+  uint64_t bytes = 0;  // of one
+  std::vector<Allocation> copies;
+};
+
+struct NamedTuning {
+  std::string name;  // "" : the device's own
+  ProductTuning tuning;
 };
 
 // A device and all that it takes to run something on it.
@@ -63,8 +83,9 @@ struct Bench {
   std::unique_ptr<Queue> queue;
   std::unique_ptr<Transfer> transfer;
   Tuning tuning;
-  ProductTuning products;
+  std::vector<NamedTuning> tunings;
   uint64_t copies_bytes = 0;
+  Matrix matrix;  // the last one: making it takes longer than multiplying by it
 };
 
 absl::Status SetTuning(const std::string& text, ProductTuning* tuning) {
@@ -112,11 +133,16 @@ absl::StatusOr<Bench> Open(const Options& options) {
   if (!queue.ok()) return queue.status();
   b.queue = *std::move(queue);
   b.transfer = std::make_unique<Transfer>(*b.device, *b.memory, *b.pipelines, *b.queue, b.tuning);
-  b.products = ChooseProductTuning(b.device->caps(), b.tuning);
-  for (const std::string& text : options.tuning) {
-    const absl::Status set = SetTuning(text, &b.products);
-    if (!set.ok()) return set;
+  const ProductTuning own = ChooseProductTuning(b.device->caps(), b.tuning);
+  for (const std::string& text : options.tunings) {
+    NamedTuning named{text, own};
+    for (const absl::string_view part : absl::StrSplit(text, ',')) {
+      const absl::Status set = SetTuning(std::string(part), &named.tuning);
+      if (!set.ok()) return set;
+    }
+    b.tunings.push_back(std::move(named));
   }
+  if (b.tunings.empty()) b.tunings.push_back({"", own});
   return b;
 }
 
@@ -154,12 +180,28 @@ absl::StatusOr<Allocation> Place(Bench& b, std::span<const std::byte> bytes) {
   return allocation;
 }
 
+absl::Status PlaceMatrix(Bench& b, Type type, Shape shape, bool packed) {
+  const std::string name =
+      absl::StrCat(quant::Traits(type).name, packed ? " packed " : " ", shape.name);
+  if (b.matrix.name == name) return absl::OkStatus();
+  b.matrix = {};
+  const std::vector<std::byte> weights = Weights(type, shape, packed, &b.matrix.view);
+  b.matrix.bytes = weights.size();
+  const uint64_t copies = std::max<uint64_t>(1, b.copies_bytes / weights.size());
+  for (uint64_t i = 0; i < copies; ++i) {
+    auto copy = Place(b, weights);
+    if (!copy.ok()) return copy.status();
+    b.matrix.copies.push_back(*std::move(copy));
+  }
+  b.matrix.name = name;
+  return absl::OkStatus();
+}
+
 // One product over several copies of its weights.
 struct Work {
-  std::vector<Allocation> copies;
+  size_t copies = 0;
   Allocation x, y, scratch;
-  std::unique_ptr<Recording> prepare, multiply;
-  uint64_t weight_bytes = 0;
+  std::unique_ptr<Recording> multiply;
 };
 
 absl::Status Record(Recorder& recorder, const KernelRun& run,
@@ -188,18 +230,14 @@ absl::Status RunOnce(Bench& b, const Recording& recording) {
 
 absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t columns,
                      const ProductTuning& tuning, Work* work) {
+  absl::Status status = PlaceMatrix(b, type, shape, packed);
+  if (!status.ok()) return status;
   Product p;
-  const std::vector<std::byte> weights = Weights(type, shape, packed, &p.w);
+  p.w = b.matrix.view;
   p.packed = packed;
   p.x = Floats(shape.k, columns);
   p.y = Floats(shape.n, columns);
-  work->weight_bytes = weights.size();
-  const uint64_t copies = columns > 8 ? 1 : std::max<uint64_t>(1, b.copies_bytes / weights.size());
-  for (uint64_t i = 0; i < copies; ++i) {
-    auto copy = Place(b, weights);
-    if (!copy.ok()) return copy.status();
-    work->copies.push_back(*std::move(copy));
-  }
+  work->copies = columns > 8 ? 1 : b.matrix.copies.size();
   quant::Random random(2);
   std::vector<float> x(static_cast<size_t>(shape.k * columns));
   for (float& value : x) value = random.Uniform();
@@ -215,7 +253,7 @@ absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t colu
   const BufferRange& spare = work->scratch.range();
   if (quant::IsQuantized(type)) {
     Recorder recorder(*b.device, *b.pipelines, b.tuning);
-    absl::Status status = Record(recorder, QuantizeRun(p), {spare, work->x.range()}, spare, 0);
+    status = Record(recorder, QuantizeRun(p), {spare, work->x.range()}, spare, 0);
     if (!status.ok()) return status;
     auto recording = recorder.Finish();
     if (!recording.ok()) return recording.status();
@@ -224,10 +262,10 @@ absl::Status Prepare(Bench& b, Type type, Shape shape, bool packed, int64_t colu
   }
   const KernelRun run = ProductRun(p, tuning);
   Recorder recorder(*b.device, *b.pipelines, b.tuning, {true});
-  for (const Allocation& copy : work->copies) {
-    const absl::Status status =
-        Record(recorder, run, {copy.range(), work->x.range(), copy.range(), work->y.range()}, spare,
-               static_cast<uint64_t>(2 * shape.k * shape.n * columns));
+  for (size_t i = 0; i < work->copies; ++i) {
+    const BufferRange& w = b.matrix.copies[i].range();
+    status = Record(recorder, run, {w, work->x.range(), w, work->y.range()}, spare,
+                    static_cast<uint64_t>(2 * shape.k * shape.n * columns));
     if (!status.ok()) return status;
   }
   auto recording = recorder.Finish();
@@ -250,15 +288,13 @@ absl::Status Measure(benchmark::State& state, Bench& b, const Recording& recordi
 }
 
 void RunProduct(benchmark::State& state, Bench& b, Type type, Shape shape, bool packed,
-                bool int_dot, int64_t columns) {
-  ProductTuning tuning = b.products;
-  tuning.int_dot = int_dot;
+                int64_t columns, const ProductTuning& tuning) {
   Work work;
   absl::Status status = Prepare(b, type, shape, packed, columns, tuning, &work);
   if (status.ok()) status = Measure(state, b, *work.multiply);
   if (!status.ok()) return state.SkipWithError(status.ToString().c_str());
-  const int64_t products = state.iterations() * static_cast<int64_t>(work.copies.size());
-  state.SetBytesProcessed(products * static_cast<int64_t>(work.weight_bytes));
+  const int64_t products = state.iterations() * static_cast<int64_t>(work.copies);
+  state.SetBytesProcessed(products * static_cast<int64_t>(b.matrix.bytes));
   state.SetItemsProcessed(products * shape.k * shape.n * columns);
 }
 
@@ -277,40 +313,43 @@ absl::Status Copy(benchmark::State& state, Bench& b) {
   return status;
 }
 
-// copy, and decode/[packed/]TYPE[/dot]/SHAPE, likewise few and prefill.
-void Register(Bench& b) {
-  benchmark::RegisterBenchmark("copy",
-                               [&b](benchmark::State& state) {
-                                 const absl::Status status = Copy(state, b);
-                                 if (!status.ok()) state.SkipWithError(status.ToString().c_str());
-                               })
+void RegisterTimed(const std::string& name, const std::function<void(benchmark::State&)>& run) {
+  benchmark::RegisterBenchmark(name.c_str(), run)
       ->Unit(benchmark::kMicrosecond)
       ->UseManualTime()
       ->MeasureProcessCPUTime();
+}
+
+// {decode,few,prefill}/[packed/]TYPE/SHAPE[/dot][/TUNING]
+void RegisterProducts(Bench& b, Type type, const Shape& shape, bool packed) {
+  for (const auto& [work, columns] :
+       {std::pair("decode", 1), std::pair("few", 8), std::pair("prefill", 512)}) {
+    for (const bool int_dot : {false, true}) {
+      if (int_dot && (!quant::IsQuantized(type) || !b.device->caps().int_dot)) continue;
+      for (const NamedTuning& named : b.tunings) {
+        ProductTuning tuning = named.tuning;
+        tuning.int_dot = int_dot;
+        const std::string name = absl::StrCat(
+            work, "/", packed ? "packed/" : "", quant::Traits(type).name, "/", shape.name,
+            int_dot ? "/dot" : "", named.name.empty() ? "" : "/", named.name);
+        RegisterTimed(name, [=, &b, columns = columns](benchmark::State& state) {
+          RunProduct(state, b, type, shape, packed, columns, tuning);
+        });
+      }
+    }
+  }
+}
+
+void Register(Bench& b) {
+  RegisterTimed("copy", [&b](benchmark::State& state) {
+    const absl::Status status = Copy(state, b);
+    if (!status.ok()) state.SkipWithError(status.ToString().c_str());
+  });
   for (const Shape& shape : kShapes) {
     for (const Type type : quant::kWeightTypes) {
       if (shape.k % quant::Traits(type).block_values != 0) continue;
-      for (const bool packed : {false, true}) {
-        if (packed && !HasPackedLayout(type)) continue;
-        for (const bool int_dot : {false, true}) {
-          if (int_dot && (!quant::IsQuantized(type) || !b.device->caps().int_dot)) continue;
-          for (const int64_t columns : {1, 8, 512}) {
-            const std::string name = absl::StrCat(columns == 1   ? "decode/"
-                                                  : columns == 8 ? "few/"
-                                                                 : "prefill/",
-                                                  packed ? "packed/" : "", quant::Traits(type).name,
-                                                  int_dot ? "/dot/" : "/", shape.name);
-            benchmark::RegisterBenchmark(name.c_str(),
-                                         [=, &b](benchmark::State& state) {
-                                           RunProduct(state, b, type, shape, packed, int_dot,
-                                                      columns);
-                                         })
-                ->Unit(benchmark::kMicrosecond)
-                ->UseManualTime()
-                ->MeasureProcessCPUTime();
-          }
-        }
-      }
+      RegisterProducts(b, type, shape, false);
+      if (HasPackedLayout(type)) RegisterProducts(b, type, shape, true);
     }
   }
 }
@@ -327,7 +366,7 @@ bool TakeOptions(int* argc, char** argv, Options* options) {
       if (!absl::SimpleAtoi(argument.substr(12), &megabytes)) return false;
       options->copies_bytes = megabytes << 20;
     } else if (argument.rfind("--tuning=", 0) == 0) {
-      options->tuning = absl::StrSplit(argument.substr(9), ',');
+      options->tunings.push_back(argument.substr(9));
     } else {
       argv[kept++] = argv[i];
     }

@@ -9,11 +9,26 @@ namespace {
 
 constexpr uint32_t kPoolSets = 128, kPoolDescriptors = 1024;
 
-constexpr VkPipelineStageFlags kWork =
-    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
-constexpr VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-constexpr VkAccessFlags kReads =
-    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
+// Where a step's work is done.
+constexpr VkPipelineStageFlags kShader = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+constexpr VkPipelineStageFlags kTransfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
+constexpr VkPipelineStageFlags kIndirect = VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+constexpr VkPipelineStageFlags kAll = kShader | kTransfer | kIndirect;
+
+VkAccessFlags WritesOf(VkPipelineStageFlags stages) {
+  VkAccessFlags writes = 0;
+  if ((stages & kShader) != 0) writes |= VK_ACCESS_SHADER_WRITE_BIT;
+  if ((stages & kTransfer) != 0) writes |= VK_ACCESS_TRANSFER_WRITE_BIT;
+  return writes;
+}
+
+VkAccessFlags ReadsOf(VkPipelineStageFlags stages) {
+  VkAccessFlags reads = 0;
+  if ((stages & kShader) != 0) reads |= VK_ACCESS_SHADER_READ_BIT;
+  if ((stages & kTransfer) != 0) reads |= VK_ACCESS_TRANSFER_READ_BIT;
+  if ((stages & kIndirect) != 0) reads |= VK_ACCESS_INDIRECT_COMMAND_READ_BIT;
+  return reads;
+}
 
 const char* AccessName(Access access) {
   return access == Access::kRead    ? "reads"
@@ -104,15 +119,15 @@ absl::Status Recorder::CheckDispatch(const Dispatch& dispatch) const {
   return absl::OkStatus();
 }
 
-void Recorder::Barrier() {
+void Recorder::Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to) {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  barrier.srcAccessMask = kWrites;
-  barrier.dstAccessMask = kReads | kWrites;
-  device_.functions().CmdPipelineBarrier(recording_->parts_.back().commands, kWork,
-                                         kWork | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT, 0, 1,
+  barrier.srcAccessMask = WritesOf(from);
+  barrier.dstAccessMask = ReadsOf(to) | WritesOf(to);
+  device_.functions().CmdPipelineBarrier(recording_->parts_.back().commands, from, to, 0, 1,
                                          &barrier, 0, nullptr, 0, nullptr);
   hazards_.Barrier();
+  waited_ = to;
 }
 
 absl::Status Recorder::BeginPart() {
@@ -147,7 +162,8 @@ absl::Status Recorder::BeginPart() {
   part_open_ = true;
   part_operations_ = 0;
   bound_ = VK_NULL_HANDLE;
-  Barrier();  // after whatever was submitted before, the last run of this included
+  used_ = 0;
+  Barrier(kShader | kTransfer, kAll);  // whatever was submitted before, the last run of this too
   if (options_.timestamps) {
     vk.CmdResetQueryPool(part.commands, part.queries, 0, queries);
     vk.CmdWriteTimestamp(part.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, part.queries, 0);
@@ -161,7 +177,8 @@ absl::Status Recorder::EndPart() {
                        "a command buffer could not be ended");
 }
 
-absl::Status Recorder::BeginStep(std::span<const Binding> uses, uint64_t operations) {
+absl::Status Recorder::BeginStep(std::span<const Binding> uses, VkPipelineStageFlags stages,
+                                 uint64_t operations) {
   if (part_open_ && (recording_->parts_.back().labels.size() >= tuning_.submit_dispatches ||
                      part_operations_ + operations > tuning_.submit_operations)) {
     if (absl::Status status = EndPart(); !status.ok()) return status;
@@ -170,10 +187,13 @@ absl::Status Recorder::BeginStep(std::span<const Binding> uses, uint64_t operati
     if (absl::Status status = BeginPart(); !status.ok()) return status;
   }
   part_operations_ += operations;
-  if (hazards_.NeedsBarrier(uses)) {
-    Barrier();
+  // Between shaders a barrier is for shaders alone: GPUs drain more of themselves for copies and
+  // for what the front end reads. So a step elsewhere waits anew, for all that was before.
+  if (hazards_.NeedsBarrier(uses) || (stages & ~waited_) != 0) {
+    Barrier(used_, stages);
     ++recording_->barriers_;
   }
+  used_ |= stages & ~kIndirect;
   hazards_.Note(uses);
   return absl::OkStatus();
 }
@@ -239,8 +259,13 @@ absl::Status Recorder::RecordDispatch(const Dispatch& dispatch) {
   const auto set = MakeSet(*pipeline, dispatch.buffers);
   if (!set.ok()) return set.status();
   std::vector<Binding> uses = dispatch.buffers;
-  if (dispatch.groups_from.has_value()) uses.push_back(Read(*dispatch.groups_from));
-  if (absl::Status status = BeginStep(uses, dispatch.operations); !status.ok()) return status;
+  VkPipelineStageFlags stages = kShader;
+  if (dispatch.groups_from.has_value()) {
+    uses.push_back(Read(*dispatch.groups_from));
+    stages |= kIndirect;
+  }
+  absl::Status status = BeginStep(uses, stages, dispatch.operations);
+  if (!status.ok()) return status;
 
   const DeviceTable& vk = device_.functions();
   const VkCommandBuffer commands = recording_->parts_.back().commands;
@@ -274,7 +299,7 @@ absl::Status Recorder::Copy(const BufferRange& from, const BufferRange& to) {
         absl::StrCat("a copy of ", from.bytes, " bytes into ", to.bytes)));
   }
   const Binding uses[] = {Read(from), Write(to)};
-  if (absl::Status status = BeginStep(uses, 0); !status.ok()) return Keep(status);
+  if (absl::Status status = BeginStep(uses, kTransfer, 0); !status.ok()) return Keep(status);
   const VkBufferCopy region{from.offset, to.offset, from.bytes};
   device_.functions().CmdCopyBuffer(recording_->parts_.back().commands, from.buffer, to.buffer, 1,
                                     &region);
@@ -289,7 +314,7 @@ absl::Status Recorder::Fill(const BufferRange& range, uint32_t word) {
         absl::StrCat("a fill of ", range.bytes, " bytes at ", range.offset, " is not of words")));
   }
   const Binding uses[] = {Write(range)};
-  if (absl::Status status = BeginStep(uses, 0); !status.ok()) return Keep(status);
+  if (absl::Status status = BeginStep(uses, kTransfer, 0); !status.ok()) return Keep(status);
   device_.functions().CmdFillBuffer(recording_->parts_.back().commands, range.buffer, range.offset,
                                     range.bytes, word);
   EndStep("fill");
@@ -301,9 +326,9 @@ absl::StatusOr<std::unique_ptr<Recording>> Recorder::Finish() {
   if (part_open_) {
     VkMemoryBarrier barrier{};
     barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    barrier.srcAccessMask = kWrites;
+    barrier.srcAccessMask = WritesOf(kShader | kTransfer);
     barrier.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    device_.functions().CmdPipelineBarrier(recording_->parts_.back().commands, kWork,
+    device_.functions().CmdPipelineBarrier(recording_->parts_.back().commands, kShader | kTransfer,
                                            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &barrier, 0, nullptr,
                                            0, nullptr);
     if (absl::Status status = EndPart(); !status.ok()) return Keep(status);

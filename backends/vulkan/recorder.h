@@ -92,14 +92,16 @@ class Recorder {
   absl::Status RecordDispatch(const Dispatch& dispatch);
   absl::Status Keep(absl::Status status);  // the first failure
 
-  // Opens a part where none is open, closes a full one before; then waits for what `uses` need.
-  absl::Status BeginStep(std::span<const Binding> uses, uint64_t operations);
+  // Opens a part where none is open, closes a full one before; then waits for what `uses` need in
+  // `stages`.
+  absl::Status BeginStep(std::span<const Binding> uses, VkPipelineStageFlags stages,
+                         uint64_t operations);
   void EndStep(const char* label);
   absl::Status BeginPart();
   absl::Status EndPart();
   absl::StatusOr<VkDescriptorSet> MakeSet(const Pipeline& pipeline,
                                           const std::vector<Binding>& buffers);
-  void Barrier();
+  void Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to);
 
   Device& device_;
   Pipelines& pipelines_;
@@ -110,6 +112,8 @@ class Recorder {
   HazardTracker hazards_;
   bool part_open_ = false;
   uint64_t part_operations_ = 0;
+  VkPipelineStageFlags used_ = 0;    // by the steps of the part
+  VkPipelineStageFlags waited_ = 0;  // those that came to a stop at the last barrier
   VkPipeline bound_ = VK_NULL_HANDLE;
   uint32_t sets_left_ = 0, descriptors_left_ = 0;  // in the newest descriptor pool
 };

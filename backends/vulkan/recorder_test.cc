@@ -62,6 +62,10 @@ TEST_F(RecorderTest, PutsBarriersOnlyWhereTheyAreNeeded) {
                   "dispatch 1 1 1", "barrier", "push 4", "dispatch 1 1 1", "push 4",
                   "dispatch 1 1 1", "barrier", "push 4", "dispatch 1 1 1", "barrier", "end"));
   EXPECT_EQ(fake_.driver.barriers.back().dstAccessMask, VkAccessFlags{VK_ACCESS_HOST_READ_BIT});
+  EXPECT_EQ(fake_.driver.barriers[1].srcAccessMask, VkAccessFlags{VK_ACCESS_SHADER_WRITE_BIT});
+  EXPECT_EQ(fake_.driver.barriers[1].dstAccessMask,
+            VkAccessFlags{VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT})
+      << "between shaders no other part of the device is stopped";
   EXPECT_EQ(fake_.driver.descriptors.size(), 15u);
   EXPECT_EQ(fake_.driver.descriptors[2].offset, 512u);
   EXPECT_EQ(fake_.driver.descriptors[2].range, 256u);
@@ -79,6 +83,26 @@ TEST_F(RecorderTest, CopiesAndFillsAreStepsToo) {
   EXPECT_THAT(fake_.driver.commands,
               ElementsAre("begin", "barrier", "fill 256", "barrier", "pipeline", "push 4",
                           "dispatch 1 1 1", "barrier", "copy 256", "barrier", "end"));
+}
+
+TEST_F(RecorderTest, ACopyWaitsForWhatOnlyShadersHaveWaitedFor) {
+  Recorder recorder = Make();
+  ASSERT_TRUE(recorder.Add(AddOf(0, 256, 512)).ok());
+  ASSERT_TRUE(recorder.Add(AddOf(0, 512, 768)).ok());        // a barrier between shaders
+  ASSERT_TRUE(recorder.Copy(Range(512), Range(1024)).ok());  // written before that barrier
+  ASSERT_TRUE(recorder.Add(AddOf(0, 768, 1280)).ok());       // and back
+  auto recording = recorder.Finish();
+  ASSERT_TRUE(recording.ok());
+  EXPECT_EQ((*recording)->barriers(), 3u);
+  const VkMemoryBarrier& to_copy = fake_.driver.barriers[2];
+  EXPECT_EQ(to_copy.srcAccessMask, VkAccessFlags{VK_ACCESS_SHADER_WRITE_BIT});
+  EXPECT_EQ(to_copy.dstAccessMask,
+            VkAccessFlags{VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
+  const VkMemoryBarrier& back = fake_.driver.barriers[3];
+  EXPECT_EQ(back.srcAccessMask,
+            VkAccessFlags{VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
+  EXPECT_EQ(back.dstAccessMask,
+            VkAccessFlags{VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT});
 }
 
 TEST_F(RecorderTest, TakesWorkgroupsFromABuffer) {

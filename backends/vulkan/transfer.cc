@@ -1,7 +1,9 @@
 #include "backends/vulkan/transfer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "backends/vulkan/recorder.h"
@@ -55,29 +57,71 @@ absl::Status Transfer::CopyAndWait(const BufferRange& from, const BufferRange& t
   return device_.Abandon(std::string(status.message()));
 }
 
+absl::StatusOr<Transfer::Staging> Transfer::Take(uint64_t bytes, MemoryUse use) {
+  // Sizes of few kinds, so that one call's serve the next.
+  constexpr uint64_t kLeastBytes = uint64_t{256} << 10;
+  const uint64_t wanted = std::bit_ceil(std::clamp(bytes, kLeastBytes, kStagingBytes));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto fits = std::find_if(kept_.begin(), kept_.end(), [&](const Staging& s) {
+      return s.use == use && s.memory.bytes() == wanted;
+    });
+    if (fits != kept_.end()) {
+      Staging staging = std::move(*fits);
+      kept_.erase(fits);
+      kept_bytes_ -= wanted;
+      return staging;
+    }
+  }
+  auto memory = memory_.Allocate(wanted, use);
+  if (absl::IsResourceExhausted(memory.status())) {
+    std::vector<Staging> given_up;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      given_up.swap(kept_);
+      kept_bytes_ = 0;
+    }
+    given_up.clear();
+    memory = memory_.Allocate(wanted, use);
+  }
+  if (!memory.ok()) return memory.status();
+  return Staging{use, *std::move(memory)};
+}
+
+void Transfer::Keep(Staging staging) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (kept_bytes_ + staging.memory.bytes() > kKeptBytes) return;
+  kept_bytes_ += staging.memory.bytes();
+  kept_.push_back(std::move(staging));
+}
+
 absl::Status Transfer::WriteStaged(const BufferRange& to, const void* from) {
-  auto staging = memory_.Allocate(std::min(to.bytes, kStagingBytes), MemoryUse::kUpload);
+  auto staging = Take(to.bytes, MemoryUse::kUpload);
   if (!staging.ok()) return staging.status();
+  const Allocation& memory = staging->memory;
   for (uint64_t done = 0; done < to.bytes;) {
-    const uint64_t n = std::min(to.bytes - done, staging->bytes());
-    std::memcpy(staging->host(), static_cast<const std::byte*>(from) + done, n);
-    absl::Status status = CopyAndWait(staging->range().Part(0, n), to.Part(done, n));
+    const uint64_t n = std::min(to.bytes - done, memory.bytes());
+    std::memcpy(memory.host(), static_cast<const std::byte*>(from) + done, n);
+    absl::Status status = CopyAndWait(memory.range().Part(0, n), to.Part(done, n));
     if (!status.ok()) return status;
     done += n;
   }
+  Keep(*std::move(staging));
   return absl::OkStatus();
 }
 
 absl::Status Transfer::ReadStaged(const BufferRange& from, void* to) {
-  auto staging = memory_.Allocate(std::min(from.bytes, kStagingBytes), MemoryUse::kReadback);
+  auto staging = Take(from.bytes, MemoryUse::kReadback);
   if (!staging.ok()) return staging.status();
+  const Allocation& memory = staging->memory;
   for (uint64_t done = 0; done < from.bytes;) {
-    const uint64_t n = std::min(from.bytes - done, staging->bytes());
-    absl::Status status = CopyAndWait(from.Part(done, n), staging->range().Part(0, n));
+    const uint64_t n = std::min(from.bytes - done, memory.bytes());
+    absl::Status status = CopyAndWait(from.Part(done, n), memory.range().Part(0, n));
     if (!status.ok()) return status;
-    std::memcpy(static_cast<std::byte*>(to) + done, staging->host(), n);
+    std::memcpy(static_cast<std::byte*>(to) + done, memory.host(), n);
     done += n;
   }
+  Keep(*std::move(staging));
   return absl::OkStatus();
 }
 

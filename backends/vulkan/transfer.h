@@ -4,6 +4,8 @@
 #define TRINE_BACKENDS_VULKAN_TRANSFER_H_
 
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "backends/vulkan/memory.h"
@@ -17,7 +19,10 @@ namespace trine::vulkan {
 // and not done may use them. INVALID_ARGUMENT for bytes beyond the allocation.
 class Transfer {
  public:
+  // Of one staging buffer, and of those that are kept for the next call: getting such memory from a
+  // driver takes longer than copying through it.
   static constexpr uint64_t kStagingBytes = uint64_t{16} << 20;
+  static constexpr uint64_t kKeptBytes = uint64_t{64} << 20;
 
   // A copy runs behind whatever the queue holds: it may take as long as that.
   static constexpr uint64_t kTimeoutNs = 600'000'000'000;
@@ -39,6 +44,14 @@ class Transfer {
   absl::Status ReadStaged(const BufferRange& from, void* to);
 
  private:
+  struct Staging {
+    MemoryUse use = MemoryUse::kUpload;
+    Allocation memory;
+  };
+  // With room for `bytes`, or for kStagingBytes where they are more.
+  absl::StatusOr<Staging> Take(uint64_t bytes, MemoryUse use);
+  void Keep(Staging staging);
+
   absl::Status CopyAndWait(const BufferRange& from, const BufferRange& to);
 
   Device& device_;
@@ -47,6 +60,9 @@ class Transfer {
   Queue& queue_;
   Tuning tuning_;
   uint64_t timeout_ns_;
+  std::mutex mutex_;
+  std::vector<Staging> kept_;
+  uint64_t kept_bytes_ = 0;
 };
 
 }  // namespace trine::vulkan

@@ -59,6 +59,21 @@ TEST(TransferTest, StagesWhatTheHostDoesNotSee) {
   EXPECT_THAT(parts.fake.driver.commands, Contains("copy 7"));
 }
 
+TEST(TransferTest, KeepsStagingBuffersForTheNextCall) {
+  Parts parts(testing::NvidiaDiscrete());
+  auto allocation = parts.memory.Allocate(1000, MemoryUse::kDevice);
+  ASSERT_TRUE(allocation.ok());
+  const uint64_t before = parts.memory.UsedBytes();
+  {
+    Transfer transfer = parts.transfer();
+    ASSERT_TRUE(transfer.Write(*allocation, 0, "hello", 5).ok());
+    const size_t taken = parts.fake.driver.allocations.size();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(transfer.Write(*allocation, 0, "hello", 5).ok());
+    EXPECT_EQ(parts.fake.driver.allocations.size(), taken);
+  }
+  EXPECT_EQ(parts.memory.UsedBytes(), before) << "nothing stays when it goes";
+}
+
 TEST(TransferTest, ACopyThatNeverEndsCostsTheDevice) {
   Parts parts(testing::NvidiaDiscrete());
   auto allocation = parts.memory.Allocate(100, MemoryUse::kDevice);
