@@ -19,8 +19,9 @@ ProductTuning ChooseProductTuning(const DeviceCaps& caps, const Tuning& tuning) 
     products.gemm_columns = 4;
   }
   switch (caps.kind) {
-    case DeviceKind::kDiscrete:
-      products.gemv_fill = 65536;
+    case DeviceKind::kDiscrete:  // much must be under way: all lanes there are, whatever the rows
+      products.gemv_lanes = 32;
+      products.gemv_fill = 32768;
       break;
     case DeviceKind::kCpu:  // lanes are a loop here, and pipelines are compiled for long
       products.gemv_fill = 0;

@@ -19,9 +19,9 @@ bool SizeAllowed(const DeviceCaps& caps, uint32_t size) {
 }
 
 // What is known of GEMV on these: Intel likes 16 invocations and two rows, GCN more rows, RDNA its
-// narrow waves; others their own.
+// narrow waves; NVIDIA was measured (docs/vulkan-products.md); others their own.
 void TuneGemv(const DeviceCaps& caps, Tuning* tuning) {
-  uint32_t wanted = 0;
+  uint32_t wanted = 0, subgroups = 1;
   switch (caps.architecture) {
     case Architecture::kIntelXe1:
     case Architecture::kIntelXe2:
@@ -35,8 +35,12 @@ void TuneGemv(const DeviceCaps& caps, Tuning* tuning) {
       break;
     case Architecture::kAmdRdna:
     case Architecture::kAmdRdna3:
+      wanted = 32;
+      break;
     case Architecture::kNvidia:
       wanted = 32;
+      subgroups = 4;
+      tuning->gemv_rows = 2;
       break;
     case Architecture::kSoftware:
       // A workgroup is a loop here: the fewer, the less is spent on each.
@@ -48,7 +52,8 @@ void TuneGemv(const DeviceCaps& caps, Tuning* tuning) {
   }
   if (SizeAllowed(caps, wanted)) tuning->subgroup_size = wanted;
   const uint32_t size = tuning->subgroup_size != 0 ? tuning->subgroup_size : caps.subgroup_size;
-  tuning->gemv_workgroup = std::clamp<uint32_t>(size, 8, caps.max_workgroup_invocations);
+  tuning->gemv_workgroup =
+      std::clamp<uint32_t>(size * subgroups, 8, caps.max_workgroup_invocations);
 }
 
 void TuneSubmissions(const DeviceCaps& caps, Tuning* tuning) {
