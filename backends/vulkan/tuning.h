@@ -12,7 +12,13 @@
 
 namespace trine::vulkan {
 
+// What puts kernels into command buffers: kernel_executor.h.
+enum class Executor { kNative, kKompute };
+// Kompute's is there where the build found it.
+bool ExecutorIsBuilt(Executor executor);
+
 struct Tuning {
+  Executor executor = Executor::kNative;
   bool int_dot = false;        // shaders with OpSDot; else the ones that multiply bytes apart
   uint32_t subgroup_size = 0;  // to be required of pipelines; 0: the driver's choice
 
