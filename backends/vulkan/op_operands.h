@@ -104,6 +104,9 @@ class Operands {
     if (run.run.constants[0] > caps.max_workgroup_invocations) {
       return "the device's workgroups are too small for a shader";
     }
+    if (run.run.shared_bytes > caps.max_shared_bytes) {
+      return "the device's shared memory is too small for a shader";
+    }
     for (size_t i = 0; i < run.run.groups.size(); ++i) {
       if (run.run.groups[i] > caps.max_workgroups[i])
         return "more workgroups than the device takes";

@@ -338,6 +338,24 @@ TEST_F(OpRunsTest, ParametersShapeTheRuns) {
   EXPECT_THAT(Names(Runs({}, {64})), ElementsAre("quantize_activations", "gemm_quantized_dot"));
 }
 
+TEST_F(OpRunsTest, ProductsTakeTilesThatFitTheSharedMemory) {
+  const int64_t m = builder_.Param(1, 64);
+  Matmul(Weights(TRINE_DTYPE_Q4_K, {256, 8}), builder_.F32({256, m}), builder_.F32({8, m}));
+  Matmul(Weights(TRINE_DTYPE_F16, {256, 8}), builder_.F32({256, m}), builder_.F32({8, m}));
+  for (const uint32_t bytes : {65536u, 16384u, 8192u}) {
+    caps_.max_shared_bytes = bytes;
+    EXPECT_EQ(WhyNot(0), "") << bytes;
+    EXPECT_EQ(WhyNot(1), "") << bytes;
+    for (const int64_t columns : {1, 8, 64}) {
+      for (const auto& list : Runs({}, {columns})) {
+        EXPECT_LE(list.back().run.shared_bytes, bytes);
+      }
+    }
+  }
+  caps_.max_shared_bytes = 1024;
+  EXPECT_EQ(WhyNot(0), "the device's shared memory is too small for a shader");
+}
+
 class AttentionRunsTest : public OpRunsTest {
  protected:
   void Attention(int64_t rows, int64_t head, int64_t blocks, uint32_t flags = 0) {

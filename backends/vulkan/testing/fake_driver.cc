@@ -269,6 +269,7 @@ FAKE(CreateComputePipelines)
   const auto* size = InChain<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
       &info->stage, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
   fake->pipeline_subgroup_size = size != nullptr ? size->requiredSubgroupSize : 0;
+  fake->subgroup_sizes.insert(fake->pipeline_subgroup_size);
   *out = fake->Make<VkPipeline>();
   return VK_SUCCESS;
 }
