@@ -459,7 +459,14 @@ TEST_F(AttentionRunsTest, HeadsTooWideForSharedMemoryAreRefused) {
 TEST_F(AttentionRunsTest, CachesBeyondABindingAreRefused) {
   Attention(1, 64, 64);
   caps_.max_storage_range = 65536;
-  EXPECT_THAT(WhyNot(), HasSubstr("a tensor is larger than the device can bind"));
+  const std::string sentence =
+      "a layer's cache is larger than the device can bind: 1048576 bytes, of at most 65536; a "
+      "shorter context fits";
+  EXPECT_EQ(WhyNot(), sentence);
+  const uint32_t cache =
+      builder_.Tensor(TRINE_DTYPE_F16, {64, 64, 2, 64}, TRINE_ROLE_STATE, uint64_t{1} << 32);
+  builder_.Op(TRINE_OP_KV_STORE, {builder_.F32({64, 2, 1}), builder_.I32({1})}, {cache});
+  EXPECT_EQ(WhyNot(1), sentence);
 }
 
 // Words of the push constants, as kernels/vulkan/attention.cc writes them.
