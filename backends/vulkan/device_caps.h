@@ -35,7 +35,7 @@ struct DeviceCaps {
   uint32_t device_id = 0;
   uint32_t driver_id = 0;  // VkDriverId
   uint32_t driver_version = 0;
-  uint32_t api_version = 0;
+  uint32_t api_version = 0;  // that may be used: no higher than the instance's
   std::array<uint8_t, 16> uuid{};
   std::array<uint8_t, 16> pipeline_cache_uuid{};
   std::string pci_id;  // "0000:01:00.0", or "" where the driver does not say

@@ -89,9 +89,11 @@ bool DeviceQuery::Has(const char* extension) const {
   return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
 }
 
-absl::StatusOr<DeviceQuery> QueryDevice(const InstanceTable& functions, VkPhysicalDevice device) {
+absl::StatusOr<DeviceQuery> QueryDevice(const InstanceTable& functions, VkPhysicalDevice device,
+                                        uint32_t instance_version) {
   DeviceQuery query;
   functions.GetPhysicalDeviceProperties(device, &query.properties);
+  query.properties.apiVersion = std::min(query.properties.apiVersion, instance_version);
   if (query.properties.apiVersion < VK_API_VERSION_1_2) return query;
   if (absl::Status status = QueryExtensions(functions, device, &query); !status.ok()) return status;
   QueryProperties(functions, device, &query);

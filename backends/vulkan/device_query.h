@@ -34,8 +34,11 @@ struct DeviceQuery {
   bool Has(const char* extension) const;
 };
 
-// A device older than Vulkan 1.2 is asked for its properties alone.
-absl::StatusOr<DeviceQuery> QueryDevice(const InstanceTable& functions, VkPhysicalDevice device);
+// A device older than Vulkan 1.2 is asked for its properties alone. What the device can do beyond
+// the version that the instance was made for is not to be used but by extensions: the version in
+// the properties is no higher than that.
+absl::StatusOr<DeviceQuery> QueryDevice(const InstanceTable& functions, VkPhysicalDevice device,
+                                        uint32_t instance_version);
 
 }  // namespace trine::vulkan
 

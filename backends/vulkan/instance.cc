@@ -161,7 +161,7 @@ absl::Status Instance::FindDevices(bool allow_cpu) {
   if (result != VK_SUCCESS) return VkStatus(result, "the Vulkan devices could not be listed");
   std::vector<DeviceCaps> caps;
   for (const VkPhysicalDevice handle : handles) {
-    auto query = QueryDevice(functions_, handle);
+    auto query = QueryDevice(functions_, handle, api_version_);
     if (!query.ok()) return query.status();
     caps.push_back(MakeDeviceCaps(*query));
   }

@@ -186,5 +186,45 @@ TEST(DeviceTest, OneOfTheCpuIsWaitedFor) {
   EXPECT_EQ(driver.calls["vkDeviceWaitIdle"], 1) << "its threads are this process's";
 }
 
+// A loader of Vulkan 1.2 before a device of 1.3, which is then one of 1.2: what became part of 1.3
+// is there by extensions alone.
+TEST(InstanceTest, UsesNoMoreOfADeviceThanTheLoaderHas) {
+  constexpr VkStructureType kSizes =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES;
+  constexpr VkStructureType kDot =
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  struct Expected {
+    uint32_t loader;
+    bool extensions, used, named;
+  };
+  for (const Expected& e : {Expected{VK_API_VERSION_1_3, false, true, false},
+                            Expected{VK_API_VERSION_1_2, false, false, false},
+                            Expected{VK_API_VERSION_1_2, true, true, true}}) {
+    DeviceQuery query = testing::IntelXe1();
+    if (e.extensions) {
+      query.extensions.push_back(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME);
+      query.extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
+    }
+    FakeDriver driver({query});
+    driver.version = e.loader;
+    auto instance = Open();
+    ASSERT_TRUE(instance.ok()) << instance.status();
+    EXPECT_EQ(driver.asked.contains(kSizes), e.used);
+    EXPECT_EQ(driver.asked.contains(kDot), e.used);
+    const FoundDevice& found = (*instance)->devices()[0];
+    EXPECT_EQ(found.reason, "");
+    EXPECT_EQ(found.caps.api_version, e.loader);
+    EXPECT_EQ(found.caps.can_require_subgroup_size, e.used);
+    EXPECT_EQ(found.caps.int_dot, e.used);
+    auto device = Device::Create(**instance, found);
+    ASSERT_TRUE(device.ok()) << device.status();
+    EXPECT_EQ(driver.device_structs.contains(kSizes), e.used);
+    EXPECT_EQ(driver.device_structs.contains(kDot), e.used);
+    const auto named = [&](const char* name) { return driver.device_extensions.contains(name); };
+    EXPECT_EQ(named(VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME), e.named);
+    EXPECT_EQ(named(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME), e.named);
+  }
+}
+
 }  // namespace
 }  // namespace trine::vulkan

@@ -96,13 +96,14 @@ class Operands {
 
   std::string WhyNotBound(const OpRun& run) const {
     for (const OpRun::Operand& operand : run.operands) {
-      if (operand.bytes > choices_.caps->max_storage_range) {
-        return "a tensor is larger than the device can bind";
-      }
+      if (operand.bytes > choices_.caps->max_storage_range) return WhyTooLarge(operand);
     }
     const DeviceCaps& caps = *choices_.caps;
     if (run.run.constants[0] > caps.max_workgroup_invocations) {
       return "the device's workgroups are too small for a shader";
+    }
+    if (run.run.shared_bytes > caps.max_shared_bytes) {
+      return "the device's shared memory is too small for a shader";
     }
     for (size_t i = 0; i < run.run.groups.size(); ++i) {
       if (run.run.groups[i] > caps.max_workgroups[i])
@@ -116,6 +117,16 @@ class Operands {
   }
 
  private:
+  std::string WhyTooLarge(const OpRun::Operand& operand) const {
+    const bool cache = (op_.kind == TRINE_OP_KV_STORE && operand.tensor == op_.out[0]) ||
+                       (op_.kind == TRINE_OP_ATTENTION &&
+                        (operand.tensor == op_.in[1] || operand.tensor == op_.in[2]));
+    return std::string(cache ? "a layer's cache" : "a tensor") +
+           " is larger than the device can bind: " + std::to_string(operand.bytes) +
+           " bytes, of at most " + std::to_string(choices_.caps->max_storage_range) +
+           (cache ? "; a shorter context fits" : "");
+  }
+
   TensorView ViewOf(uint32_t tensor) const {
     const trine_tensor& t = graph_.tensors[tensor];
     TensorView view;

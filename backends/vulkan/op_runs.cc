@@ -6,6 +6,7 @@
 #include "backends/vulkan/layouts.h"
 #include "backends/vulkan/op_operands.h"
 #include "backends/vulkan/simple_runs.h"
+#include "backends/vulkan/work_cuts.h"
 #include "kernels/vulkan/attention.h"
 #include "kernels/vulkan/data_movement.h"
 
@@ -133,39 +134,25 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
     if (!why.empty()) return why;
   }
   for (const WeightWindow& window : windows) {
-    Product part = whole;
-    part.w.offset = window.skip;
+    Product held = whole;
     if (moe) {
-      part.w.dims[2] = window.count;
-      part.first_expert = window.first;
+      held.w.dims[2] = window.count;
+      held.first_expert = window.first;
     } else {
-      const uint64_t skipped = static_cast<uint64_t>(window.first) * sizeof(float);
-      part.w.dims[1] = part.y.dims[0] = window.count;
-      part.y.offset += skipped;
-      if (part.bias) {
-        part.bias->dims[0] = window.count;
-        part.bias->offset += skipped;
-      }
+      held = RowsOf(whole, window.first, window.count);
     }
-    why = WhyNotProduct(part);
+    held.w.offset = window.skip;
+    why = WhyNotProduct(held);
     if (!why.empty()) return why;
-    const uint64_t operations = 2 * static_cast<uint64_t>(part.w.dims[0]) * o.Elements(part.y);
-    KernelRun run = ProductRun(part, choices_.products);
-    OpRun bound;
-    for (const uint32_t operand : run.operands) {
-      if (operand == kScratchOperand) {
-        bound.operands.push_back(scratch);
-      } else if (operand == 0) {
-        bound.operands.push_back({w, window.offset, window.bytes});
-      } else {
-        bound.operands.push_back({o.TensorAt(operand), 0, o.BytesOf(o.TensorAt(operand))});
+    for (const Product& part : CutProduct(held, choices_.tuning.submit_operations)) {
+      why = o.Bind(ProductRun(part, choices_.products), scratch, OperationsOf(part), runs);
+      OpRun& run = runs->back();
+      for (size_t b = 0; b < run.operands.size(); ++b) {
+        if (run.run.operands[b] == 0) run.operands[b] = {w, window.offset, window.bytes};
       }
+      why = o.WhyNotBound(run);
+      if (!why.empty()) return why;
     }
-    bound.run = std::move(run);
-    bound.operations = operations;
-    runs->push_back(std::move(bound));
-    why = o.WhyNotBound(runs->back());
-    if (!why.empty()) return why;
   }
   return "";
 }
@@ -213,13 +200,17 @@ std::string OpRuns::AddAttention(size_t index, const int64_t* params, std::vecto
     return "the heads are too wide for the device's shared memory";
   }
   const OpRun::Operand scratch{kScratchOperand, scratch_.product_bytes, scratch_.attention_bytes};
-  const uint64_t operations =
-      4 * o.Elements(views.q) * static_cast<uint64_t>(std::max<int64_t>(positions, 1));
-  for (KernelRun& run : AttentionRuns(views, attention, positions, cut)) {
-    std::string why = o.Bind(std::move(run), scratch, operations, runs);
-    if (!why.empty()) return why;
-  }
-  return "";
+  // A token sees no more than its window, which is gone through by whole chunks.
+  const int64_t seen =
+      attention.window > 0 ? std::min(positions, attention.window + 2 * TRINE_KV_CHUNK) : positions;
+  const auto add = [&](const AttentionViews& part) -> std::string {
+    for (KernelRun& run : AttentionRuns(part, attention, positions, cut)) {
+      std::string why = o.Bind(std::move(run), scratch, OperationsOf(part, seen), runs);
+      if (!why.empty()) return why;
+    }
+    return "";
+  };
+  return CutAttention(views, seen, choices_.tuning.submit_operations, add);
 }
 
 std::string OpRuns::Add(size_t index, const int64_t* params, std::vector<OpRun>* runs) {

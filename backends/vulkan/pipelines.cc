@@ -57,8 +57,8 @@ absl::Status Pipelines::CreateCache() {
   return device_.Check(result, "no pipeline cache could be made");
 }
 
-absl::Status Pipelines::CheckRequest(const Shader& shader, std::span<const uint32_t> constants,
-                                     uint32_t subgroup_size) const {
+absl::Status Pipelines::Check(const Shader& shader, std::span<const uint32_t> constants,
+                              uint32_t subgroup_size) const {
   const DeviceCaps& caps = device_.caps();
   if (const std::string missing = MissingForShader(caps, shader); !missing.empty()) {
     return absl::UnimplementedError(missing);
@@ -164,7 +164,7 @@ absl::StatusOr<Pipeline> Pipelines::Get(const Shader& shader, std::span<const ui
   std::lock_guard<std::mutex> lock(mutex_);
   Key key(&shader, {constants.begin(), constants.end()}, subgroup_size);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
-  if (absl::Status status = CheckRequest(shader, constants, subgroup_size); !status.ok()) {
+  if (absl::Status status = Check(shader, constants, subgroup_size); !status.ok()) {
     return status;
   }
   const auto layout = LayoutFor(shader.binding_count);

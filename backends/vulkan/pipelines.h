@@ -42,6 +42,10 @@ class Pipelines {
   absl::StatusOr<Pipeline> Get(const Shader& shader, std::span<const uint32_t> constants,
                                uint32_t subgroup_size);
 
+  // Whether Get would take such a request: what it asks of the device, before anything is compiled.
+  absl::Status Check(const Shader& shader, std::span<const uint32_t> constants,
+                     uint32_t subgroup_size) const;
+
   // Writes the cache file when something was compiled since it was read. Failing is no harm.
   absl::Status Save();
 
@@ -54,8 +58,6 @@ class Pipelines {
 
   Pipelines(Device& device, std::string cache_path);
   absl::Status CreateCache();
-  absl::Status CheckRequest(const Shader& shader, std::span<const uint32_t> constants,
-                            uint32_t subgroup_size) const;
   absl::StatusOr<Layout> LayoutFor(uint32_t bindings);
   absl::StatusOr<VkPipeline> Compile(const Shader& shader, std::span<const uint32_t> constants,
                                      uint32_t subgroup_size, VkPipelineLayout layout);

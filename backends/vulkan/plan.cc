@@ -150,6 +150,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const 
       dispatch.shader = run.run.shader;
       dispatch.constants = run.run.constants;
       dispatch.push = std::as_bytes(std::span(run.run.push));
+      dispatch.subgroup_size = run.run.subgroup_size;
       dispatch.groups = run.run.groups;
       dispatch.operations = run.operations;
       for (uint32_t b = 0; b < run.operands.size(); ++b) {

@@ -92,6 +92,7 @@ absl::Status SetTuning(const std::string& text, ProductTuning* tuning) {
   const std::vector<std::string> parts = absl::StrSplit(text, '=');
   uint32_t* member = nullptr;
   if (parts[0] == "gemv_workgroup") member = &tuning->gemv_workgroup;
+  if (parts[0] == "gemv_subgroup") member = &tuning->gemv_subgroup;
   if (parts[0] == "gemv_lanes") member = &tuning->gemv_lanes;
   if (parts[0] == "gemv_blocks") member = &tuning->gemv_blocks;
   if (parts[0] == "gemv_rows") member = &tuning->gemv_rows;
@@ -211,6 +212,7 @@ absl::Status Record(Recorder& recorder, const KernelRun& run,
   dispatch.shader = run.shader;
   dispatch.constants = run.constants;
   dispatch.push = std::as_bytes(std::span(run.push));
+  dispatch.subgroup_size = run.subgroup_size;
   dispatch.groups = run.groups;
   dispatch.operations = operations;
   for (size_t i = 0; i < run.operands.size(); ++i) {

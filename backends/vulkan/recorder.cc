@@ -7,8 +7,6 @@
 namespace trine::vulkan {
 namespace {
 
-constexpr uint32_t kPoolSets = 128, kPoolDescriptors = 1024;
-
 // Where a step's work is done.
 constexpr VkPipelineStageFlags kShader = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
 constexpr VkPipelineStageFlags kTransfer = VK_PIPELINE_STAGE_TRANSFER_BIT;
@@ -41,10 +39,9 @@ const char* AccessName(Access access) {
 Recorder::Recorder(Device& device, Pipelines& pipelines, const Tuning& tuning,
                    RecorderOptions options)
     : device_(device),
-      pipelines_(pipelines),
       tuning_(tuning),
       options_(options),
-      recording_(new Recording(device)) {
+      recording_(new Recording(device, MakeKernelExecutor(tuning.executor, device, pipelines))) {
   if (options_.timestamps && device_.caps().timestamp_bits == 0) {
     status_ = absl::UnimplementedError(absl::StrCat(device_.caps().name, " has no timestamps"));
     return;
@@ -161,7 +158,7 @@ absl::Status Recorder::BeginPart() {
   if (!status.ok()) return status;
   part_open_ = true;
   part_operations_ = 0;
-  bound_ = VK_NULL_HANDLE;
+  recording_->executor_->Begin(part.commands);
   used_ = 0;
   Barrier(kShader | kTransfer, kAll);  // whatever was submitted before, the last run of this too
   if (options_.timestamps) {
@@ -206,58 +203,11 @@ void Recorder::EndStep(const char* label) {
                                         part.queries, static_cast<uint32_t>(part.labels.size()));
 }
 
-absl::StatusOr<VkDescriptorSet> Recorder::MakeSet(const Pipeline& pipeline,
-                                                  const std::vector<Binding>& buffers) {
-  const DeviceTable& vk = device_.functions();
-  const uint32_t count = static_cast<uint32_t>(buffers.size());
-  if (sets_left_ == 0 || descriptors_left_ < count) {
-    const VkDescriptorPoolSize size{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, kPoolDescriptors};
-    VkDescriptorPoolCreateInfo info{};
-    info.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO;
-    info.maxSets = kPoolSets;
-    info.poolSizeCount = 1;
-    info.pPoolSizes = &size;
-    VkDescriptorPool pool = VK_NULL_HANDLE;
-    absl::Status status =
-        device_.Check(vk.CreateDescriptorPool(device_.handle(), &info, nullptr, &pool),
-                      "no descriptor pool could be made");
-    if (!status.ok()) return status;
-    recording_->descriptor_pools_.push_back(pool);
-    sets_left_ = kPoolSets;
-    descriptors_left_ = kPoolDescriptors;
-  }
-  VkDescriptorSetAllocateInfo allocate{};
-  allocate.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO;
-  allocate.descriptorPool = recording_->descriptor_pools_.back();
-  allocate.descriptorSetCount = 1;
-  allocate.pSetLayouts = &pipeline.set_layout;
-  VkDescriptorSet set = VK_NULL_HANDLE;
-  absl::Status status = device_.Check(vk.AllocateDescriptorSets(device_.handle(), &allocate, &set),
-                                      "no descriptor set could be made");
-  if (!status.ok()) return status;
-  sets_left_ -= 1;
-  descriptors_left_ -= count;
-  std::array<VkDescriptorBufferInfo, kMaxShaderBindings> infos;
-  std::array<VkWriteDescriptorSet, kMaxShaderBindings> writes;
-  for (uint32_t i = 0; i < count; ++i) {
-    const BufferRange& range = buffers[i].range;
-    infos[i] = {range.buffer, range.offset, range.bytes};
-    writes[i] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set,       i,      0, 1,
-                 VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,      nullptr, &infos[i], nullptr};
-  }
-  vk.UpdateDescriptorSets(device_.handle(), count, writes.data(), 0, nullptr);
-  return set;
-}
-
 absl::Status Recorder::RecordDispatch(const Dispatch& dispatch) {
   if (absl::Status status = CheckDispatch(dispatch); !status.ok()) return status;
   const auto& [x, y, z] = dispatch.groups;
   if (!dispatch.groups_from.has_value() && (x == 0 || y == 0 || z == 0)) return absl::OkStatus();
-  const auto pipeline =
-      pipelines_.Get(*dispatch.shader, dispatch.constants, dispatch.subgroup_size);
-  if (!pipeline.ok()) return pipeline.status();
-  const auto set = MakeSet(*pipeline, dispatch.buffers);
-  if (!set.ok()) return set.status();
+  if (absl::Status status = recording_->executor_->Prepare(dispatch); !status.ok()) return status;
   std::vector<Binding> uses = dispatch.buffers;
   VkPipelineStageFlags stages = kShader;
   if (dispatch.groups_from.has_value()) {
@@ -266,24 +216,7 @@ absl::Status Recorder::RecordDispatch(const Dispatch& dispatch) {
   }
   absl::Status status = BeginStep(uses, stages, dispatch.operations);
   if (!status.ok()) return status;
-
-  const DeviceTable& vk = device_.functions();
-  const VkCommandBuffer commands = recording_->parts_.back().commands;
-  if (bound_ != pipeline->handle) {
-    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->handle);
-    bound_ = pipeline->handle;
-  }
-  vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline->layout, 0, 1, &*set,
-                           0, nullptr);
-  if (!dispatch.push.empty()) {
-    vk.CmdPushConstants(commands, pipeline->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                        static_cast<uint32_t>(dispatch.push.size()), dispatch.push.data());
-  }
-  if (dispatch.groups_from.has_value()) {
-    vk.CmdDispatchIndirect(commands, dispatch.groups_from->buffer, dispatch.groups_from->offset);
-  } else {
-    vk.CmdDispatch(commands, x, y, z);
-  }
+  recording_->executor_->Record(dispatch);
   EndStep(dispatch.label != nullptr ? dispatch.label : dispatch.shader->name);
   return absl::OkStatus();
 }

@@ -21,16 +21,14 @@
 #ifndef TRINE_BACKENDS_VULKAN_RECORDER_H_
 #define TRINE_BACKENDS_VULKAN_RECORDER_H_
 
-#include <array>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "backends/vulkan/hazard_tracker.h"
+#include "backends/vulkan/kernel_executor.h"
 #include "backends/vulkan/pipelines.h"
 #include "backends/vulkan/recording.h"
 #include "backends/vulkan/tuning.h"
@@ -50,20 +48,6 @@ std::span<const std::byte> PushBytes(const T& push) {
 inline uint32_t GroupsFor(uint64_t n, uint32_t size) {
   return static_cast<uint32_t>((n + size - 1) / size);
 }
-
-struct Dispatch {
-  const Shader* shader = nullptr;
-  std::vector<uint32_t> constants;          // specialisation constants by id; see Pipelines::Get
-  std::span<const std::byte> push;          // exactly the shader's push constants
-  std::vector<Binding> buffers;             // by binding; accesses as the shader declares them
-  std::array<uint32_t, 3> groups{1, 1, 1};  // workgroups; a zero: nothing to do
-  // Three uint32_t in a buffer instead, read when the work runs. The shader must leave alone what
-  // is beyond the work; the device's limits are the caller's.
-  std::optional<BufferRange> groups_from;
-  uint32_t subgroup_size = 0;   // 0: the driver's choice; see Pipelines::Get
-  uint64_t operations = 0;      // about how many additions and multiplications
-  const char* label = nullptr;  // in profiles, valid for ever; null: the shader's name
-};
 
 struct RecorderOptions {
   bool timestamps = false;  // for Recording::Times
@@ -99,12 +83,9 @@ class Recorder {
   void EndStep(const char* label);
   absl::Status BeginPart();
   absl::Status EndPart();
-  absl::StatusOr<VkDescriptorSet> MakeSet(const Pipeline& pipeline,
-                                          const std::vector<Binding>& buffers);
   void Barrier(VkPipelineStageFlags from, VkPipelineStageFlags to);
 
   Device& device_;
-  Pipelines& pipelines_;
   Tuning tuning_;
   RecorderOptions options_;
   absl::Status status_;
@@ -114,8 +95,6 @@ class Recorder {
   uint64_t part_operations_ = 0;
   VkPipelineStageFlags used_ = 0;    // by the steps of the part
   VkPipelineStageFlags waited_ = 0;  // those that came to a stop at the last barrier
-  VkPipeline bound_ = VK_NULL_HANDLE;
-  uint32_t sets_left_ = 0, descriptors_left_ = 0;  // in the newest descriptor pool
 };
 
 }  // namespace trine::vulkan

@@ -8,9 +8,6 @@ Recording::~Recording() {
   if (device_.abandoned()) return;
   const DeviceTable& vk = device_.functions();
   for (const Part& part : parts_) vk.DestroyQueryPool(device_.handle(), part.queries, nullptr);
-  for (const VkDescriptorPool pool : descriptor_pools_) {
-    vk.DestroyDescriptorPool(device_.handle(), pool, nullptr);
-  }
   vk.DestroyCommandPool(device_.handle(), pool_, nullptr);  // and its command buffers
 }
 

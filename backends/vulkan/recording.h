@@ -3,11 +3,12 @@
 #define TRINE_BACKENDS_VULKAN_RECORDING_H_
 
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "backends/vulkan/device.h"
+#include "backends/vulkan/kernel_executor.h"
 
 namespace trine::vulkan {
 
@@ -39,11 +40,12 @@ class Recording {
     VkQueryPool queries = VK_NULL_HANDLE;  // one at the start, one after each step
     std::vector<const char*> labels;       // of its steps
   };
-  explicit Recording(Device& device) : device_(device) {}
+  Recording(Device& device, std::unique_ptr<KernelExecutor> executor)
+      : device_(device), executor_(std::move(executor)) {}
 
   Device& device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;
-  std::vector<VkDescriptorPool> descriptor_pools_;
+  std::unique_ptr<KernelExecutor> executor_;
   std::vector<Part> parts_;
   size_t barriers_ = 0;
 };

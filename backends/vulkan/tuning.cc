@@ -83,7 +83,26 @@ absl::Status OverrideFlag(bool there, const char* what, const std::string& value
   return absl::OkStatus();
 }
 
+absl::Status OverrideExecutor(const std::string& value, Tuning* tuning) {
+  if (value != "native" && value != "kompute") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("executor=", value, ": native or kompute is needed"));
+  }
+  const Executor executor = value == "native" ? Executor::kNative : Executor::kKompute;
+  if (!ExecutorIsBuilt(executor)) {
+    return absl::InvalidArgumentError(
+        "executor=kompute: this build is without Kompute, which was not found when it was "
+        "configured (TRINE_WITH_KOMPUTE)");
+  }
+  tuning->executor = executor;
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool ExecutorIsBuilt(Executor executor) {
+  return executor == Executor::kNative || TRINE_VULKAN_KOMPUTE;
+}
 
 Tuning ChooseTuning(const DeviceCaps& caps) {
   Tuning tuning;
@@ -99,11 +118,13 @@ Tuning ChooseTuning(const DeviceCaps& caps) {
 
 bool HasTuning(const std::string& name) {
   Tuning any;
-  return name == "int_dot" || name == "submit_operations" || Member(&any, name) != nullptr;
+  return name == "executor" || name == "int_dot" || name == "submit_operations" ||
+         Member(&any, name) != nullptr;
 }
 
 absl::Status OverrideTuning(const DeviceCaps& caps, const std::string& name,
                             const std::string& value, Tuning* tuning) {
+  if (name == "executor") return OverrideExecutor(value, tuning);
   if (name == "int_dot") return OverrideFlag(caps.int_dot, "int_dot", value, &tuning->int_dot);
   uint64_t number = 0;
   uint32_t* member = Member(tuning, name);

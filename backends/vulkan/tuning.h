@@ -12,9 +12,15 @@
 
 namespace trine::vulkan {
 
+// What puts kernels into command buffers: kernel_executor.h.
+enum class Executor { kNative, kKompute };
+// Kompute's is there where the build found it.
+bool ExecutorIsBuilt(Executor executor);
+
 struct Tuning {
+  Executor executor = Executor::kNative;
   bool int_dot = false;        // shaders with OpSDot; else the ones that multiply bytes apart
-  uint32_t subgroup_size = 0;  // to be required of pipelines; 0: the driver's choice
+  uint32_t subgroup_size = 0;  // to be required of GEMVs; 0: the driver's choice
 
   uint32_t elementwise_workgroup = 256;
   uint32_t gemv_workgroup = 32;

@@ -79,6 +79,24 @@ TEST(TuningTest, RefusesOverridesThatAreNone) {
   EXPECT_THAT(error("gemv_workgroup", "2048"), HasSubstr("at most 1024"));
 }
 
+TEST(TuningTest, HasTheExecutorsOfTheBuild) {
+  const DeviceCaps caps = MakeDeviceCaps(IntelXe1());
+  Tuning tuning = ChooseTuning(caps);
+  EXPECT_TRUE(HasTuning("executor"));
+  EXPECT_EQ(tuning.executor, Executor::kNative);
+  EXPECT_TRUE(OverrideTuning(caps, "executor", "native", &tuning).ok());
+  const absl::Status kompute = OverrideTuning(caps, "executor", "kompute", &tuning);
+  if (ExecutorIsBuilt(Executor::kKompute)) {
+    EXPECT_TRUE(kompute.ok()) << kompute;
+    EXPECT_EQ(tuning.executor, Executor::kKompute);
+  } else {
+    EXPECT_THAT(std::string(kompute.message()), HasSubstr("this build is without Kompute"));
+    EXPECT_EQ(tuning.executor, Executor::kNative);
+  }
+  const absl::Status other = OverrideTuning(caps, "executor", "volk", &tuning);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("native or kompute"));
+}
+
 TEST(TuningTest, ChoosesMemory) {
   const DeviceCaps lavapipe = MakeDeviceCaps(Lavapipe());
   EXPECT_THAT(MemoryTypesFor(lavapipe, MemoryUse::kDevice, ~0u), ElementsAre(0));

@@ -79,7 +79,7 @@ std::vector<uint32_t> AttentionPush(const AttentionViews& views,
   push.insert(push.end(), {FloatWord(params.scale), FloatWord(params.softcap), Word(window), flags,
                            Word(views.q.dims[0]), Word(views.v.dims[0]), Word(GroupOf(views)),
                            Word(PaddedGroupOf(views, cut)), Word(views.q.dims[2]), Word(sequences),
-                           Word(views.k.dims[1]), Word(chunks)});
+                           Word(views.k.dims[1]), Word(chunks), Word(views.first_token)});
   return push;
 }
 

@@ -24,6 +24,7 @@ struct AttentionViews {
   TensorView q, k, v, block_table, q_offsets, kv_lengths;
   const TensorView* sinks = nullptr;
   TensorView y;
+  int64_t first_token = 0;  // as q_offsets counts it, where q and y are a part of the tokens
 };
 
 // How the work is cut, which changes no bit.

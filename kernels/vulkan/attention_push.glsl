@@ -13,15 +13,16 @@ layout(push_constant) uniform Push {
   uint group, padded_group;      // heads of a kv head, and how many are counted for it
   uint tokens, sequences;
   uint block_positions, chunks;  // chunks: of scratch memory, for each row
+  uint first_token;              // tokens are counted from here, but for the sequences
 };
 const uint kCausal = 1u, kSinks = 2u;
 const uint kChunk = 256u;
 
 // Tokens of one sequence are its last positions. -1: the token is in none.
 int SequenceOfToken(uint token) {
+  const int at = int(first_token + token);
   for (uint s = 0u; s < sequences; ++s) {
-    if (int(token) >= q_offsets[offsets_offset + s] &&
-        int(token) < q_offsets[offsets_offset + s + 1u]) {
+    if (at >= q_offsets[offsets_offset + s] && at < q_offsets[offsets_offset + s + 1u]) {
       return int(s);
     }
   }
@@ -31,7 +32,8 @@ int SequenceOfToken(uint token) {
 // The positions [x, y) that a token of a sequence sees.
 ivec2 VisibleTo(uint token, int sequence) {
   const int length = kv_lengths[lengths_offset + uint(sequence)];
-  const int position = length - q_offsets[offsets_offset + uint(sequence) + 1u] + int(token);
+  const int position =
+      length - q_offsets[offsets_offset + uint(sequence) + 1u] + int(first_token + token);
   ivec2 visible = ivec2(0, length);
   if ((flags & kCausal) != 0u) visible.y = min(visible.y, position + 1);
   if (window > 0u) visible.x = max(0, position - int(window) + 1);

@@ -39,6 +39,10 @@ struct KernelRun {
   // operands[b] is bound at b. Whether it is read or written is the shader's `reads` and `writes`.
   // A binding that stands for an absent input holds the op's first one, and is not looked at.
   std::vector<uint32_t> operands;
+  uint32_t subgroup_size =
+      0;  // that suits it; 0: whatever the driver takes. No result depends on it
+  // Of shared memory that a workgroup has, at the most; 0: less than the 16 KiB of every device.
+  uint64_t shared_bytes = 0;
 };
 
 // No device takes fewer groups than this along any side.

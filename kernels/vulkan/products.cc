@@ -138,6 +138,26 @@ RowShape ShapeRows(const Product& p, const ProductTuning& t, uint32_t columns) {
   return shape;
 }
 
+// As the shaders declare it, for rows of `lanes` lanes.
+uint64_t GemvShared(bool quantized, uint64_t workgroup, uint64_t lanes, uint64_t results,
+                    uint64_t blocks) {
+  if (!quantized) return 4 * workgroup * results;
+  const uint64_t terms = lanes == 8 ? 2 : 2 * workgroup * results * blocks;
+  return 4 * (terms + workgroup / lanes * results * 8);
+}
+
+uint64_t GemmShared(bool quantized, uint64_t rows, uint64_t columns) {
+  if (!quantized) {
+    const uint64_t values = 128 * (4 * rows + 2 * columns), join = 128 * rows * columns;
+    return 4 * std::max(values, join);
+  }
+  const uint64_t tile_rows = 8 * rows, tile_columns = 4 * columns;
+  const uint64_t values = 16 * (tile_rows + 1 + tile_columns + 1);
+  const uint64_t join = 128 * ((rows * columns + 3) / 4);
+  // Scales and factors of the weights, scales and sums of the activations.
+  return 16 * std::max(values, join) + 8 * (16 * tile_rows + 8 * tile_columns);
+}
+
 void SetGemv(const Product& p, const ProductTuning& t, KernelRun* d) {
   const uint32_t columns =
       IsMoe(p) ? 1 : static_cast<uint32_t>(std::min<int64_t>(Columns(p), t.gemv_columns));
@@ -146,6 +166,9 @@ void SetGemv(const Product& p, const ProductTuning& t, KernelRun* d) {
                   shape.rows,       columns,         t.gemv_blocks};
   SetRowGroups(CeilDiv(p.w.dims[1], int64_t{t.gemv_workgroup} / shape.lanes * shape.rows), d);
   d->groups[2] = columns == 0 ? 0 : Word(CeilDiv(Columns(p), columns));
+  d->subgroup_size = t.gemv_subgroup;
+  d->shared_bytes = GemvShared(IsQuantizedProduct(p), t.gemv_workgroup, shape.lanes,
+                               uint64_t{shape.rows} * columns, t.gemv_blocks);
 }
 
 void SetGemm(const Product& p, const ProductTuning& t, KernelRun* d) {
@@ -154,6 +177,7 @@ void SetGemm(const Product& p, const ProductTuning& t, KernelRun* d) {
   const int64_t sides = CeilDiv(tiles, kMaxGroups);
   d->groups = {Word(CeilDiv(p.w.dims[1], TileRows(p, t))),
                sides == 0 ? 0 : Word(CeilDiv(tiles, sides)), Word(sides)};
+  d->shared_bytes = GemmShared(IsQuantizedProduct(p), t.gemm_rows, t.gemm_columns);
 }
 
 // Whether a view of rows of `row_bytes` ends where 32 bits reach.
@@ -186,6 +210,21 @@ std::string WhyNotWeights(const Product& p) {
 }
 
 }  // namespace
+
+uint64_t GemvSharedBytes(const ProductTuning& t) {
+  // ShapeRows: several rows are for two columns at the most.
+  const uint64_t results = std::max<uint64_t>(2 * uint64_t{t.gemv_rows}, t.gemv_columns);
+  uint64_t bytes = GemvShared(false, t.gemv_workgroup, kFloatLanes, results, t.gemv_blocks);
+  for (uint32_t lanes = t.gemv_lanes; lanes <= kMaxLanes; lanes *= 2) {
+    bytes = std::max(bytes, GemvShared(true, t.gemv_workgroup, lanes, results, t.gemv_blocks));
+  }
+  return bytes;
+}
+
+uint64_t GemmSharedBytes(const ProductTuning& t) {
+  return std::max(GemmShared(false, t.gemm_rows, t.gemm_columns),
+                  GemmShared(true, t.gemm_rows, t.gemm_columns));
+}
 
 std::string WhyNotProduct(const Product& p) {
   if (std::string why = WhyNotWeights(p); !why.empty()) return why;
@@ -251,6 +290,7 @@ KernelRun ListColumnsRun(const Product& p, const ProductTuning& t) {
   d.push.push_back(Word(static_cast<int64_t>(ListsOffset(p)) / 4));
   d.push.push_back(Word(MaxTiles(p, t)));
   d.operands = {kIds, kScratchOperand};
+  d.shared_bytes = 8 * (static_cast<uint64_t>(p.experts) + 1);
   return d;
 }
 

@@ -44,10 +44,11 @@ struct ProductTuning {
 
   // Few columns. A workgroup is a multiple of 32.
   uint32_t gemv_workgroup = 64;
-  uint32_t gemv_lanes = 8;    // of a row of a quantised type, at least: 8, 16 or 32
-  uint32_t gemv_rows = 2;     // at a time, at most; a power of two
-  uint32_t gemv_blocks = 1;   // of a lane at a time
-  uint32_t gemv_columns = 8;  // at a time; more columns than this are a GEMM's
+  uint32_t gemv_subgroup = 0;  // to be required; 0: the driver's choice
+  uint32_t gemv_lanes = 8;     // of a row of a quantised type, at least: 8, 16 or 32
+  uint32_t gemv_rows = 2;      // at a time, at most; a power of two
+  uint32_t gemv_blocks = 1;    // of a lane at a time
+  uint32_t gemv_columns = 8;   // at a time; more columns than this are a GEMM's
   // Invocations that keep the device busy: where a matrix has few rows, fewer are made at a time
   // and each is given more lanes.
   uint32_t gemv_fill = 16384;
@@ -56,6 +57,11 @@ struct ProductTuning {
   uint32_t gemm_rows = 4;
   uint32_t gemm_columns = 8;
 };
+
+// Shared memory of a workgroup under a tuning, whichever the product: at the most, as types with
+// fewer scales need less.
+uint64_t GemvSharedBytes(const ProductTuning& tuning);
+uint64_t GemmSharedBytes(const ProductTuning& tuning);
 
 // "" or why these views can't be multiplied by these shaders.
 std::string WhyNotProduct(const Product& product);

@@ -172,5 +172,30 @@ TEST(ProductsTest, SaysWhatItCanNotMultiply) {
   EXPECT_NE(WhyNotProduct(p), "");
 }
 
+TEST(ProductsTest, RunsSayWhatSharedMemoryTheyTake) {
+  const ProductTuning tuning;  // 32x32 results of a quantised type, 16x16 of floats
+  EXPECT_EQ(ProductRun(Matmul(Type::kQ4_K, 256, 100, 100), tuning).shared_bytes, 23040u);
+  EXPECT_EQ(ProductRun(Matmul(Type::kF16, 256, 100, 100), tuning).shared_bytes, 16384u);
+  EXPECT_EQ(ProductRun(Matmul(Type::kF16, 256, 100, 8), tuning).shared_bytes, 64u * 8 * 4);
+  EXPECT_EQ(ListColumnsRun(Moe(Type::kF16, 256, 100, 127, 4, 100), tuning).shared_bytes, 1024u);
+  EXPECT_EQ(GemmSharedBytes(tuning), 23040u);
+  for (const Type type : {Type::kQ4_K, Type::kF32}) {
+    for (const int64_t n : {1, 20, 5000}) {
+      for (int64_t m = 1; m <= tuning.gemv_columns; ++m) {
+        const KernelRun run = ProductRun(Matmul(type, 2048, n, m), tuning);
+        EXPECT_GT(run.shared_bytes, 0u);
+        EXPECT_LE(run.shared_bytes, GemvSharedBytes(tuning));
+      }
+    }
+  }
+}
+
+TEST(ProductsTest, GemvsAskForTheirSubgroups) {
+  ProductTuning tuning;
+  tuning.gemv_subgroup = 16;
+  EXPECT_EQ(ProductRun(Matmul(Type::kQ8_0, 256, 100, 8), tuning).subgroup_size, 16u);
+  EXPECT_EQ(ProductRun(Matmul(Type::kQ8_0, 256, 100, 9), tuning).subgroup_size, 0u);
+}
+
 }  // namespace
 }  // namespace trine::vulkan

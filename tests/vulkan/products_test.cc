@@ -2,6 +2,7 @@
 // packed, with OpSDot and without, by every form of the shaders.
 #include "kernels/vulkan/products.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -337,7 +338,7 @@ TEST_F(ProductsTest, EveryShapeOfWork) {
     struct Gemm {
       uint32_t rows, columns;
     };
-    for (const Gemm& gemm : {Gemm{4, 8}, {1, 3}}) {
+    for (const Gemm& gemm : {Gemm{4, 8}, {1, 3}, {1, 1}}) {
       c.tuning.gemm_rows = gemm.rows;
       c.tuning.gemm_columns = gemm.columns;
       for (const int64_t m : {9, 32, 37}) {
@@ -346,6 +347,30 @@ TEST_F(ProductsTest, EveryShapeOfWork) {
       }
     }
     c.m = 1;
+  }
+}
+
+// Rows of eight lanes, each with its own sum, and rows whose terms go through shared memory.
+TEST_F(ProductsTest, SubgroupsOfEverySize) {
+  const DeviceCaps& caps = runner_->device().caps();
+  if (!caps.can_require_subgroup_size) GTEST_SKIP() << "the device has subgroups of one size";
+  std::vector<uint32_t> sizes = {0};
+  for (uint32_t size = caps.min_subgroup_size; size <= caps.max_subgroup_size; size *= 2) {
+    sizes.push_back(size);
+  }
+  for (const Type type : {Type::kQ4_K, Type::kBF16}) {
+    for (const uint32_t lanes : {8u, 32u}) {
+      for (const uint32_t size : sizes) {
+        Case c;
+        c.type = type;
+        c.k = OddK(type);
+        c.m = 3;
+        c.tuning.gemv_workgroup = std::max(64u, size);
+        c.tuning.gemv_lanes = lanes;
+        c.tuning.gemv_subgroup = size;
+        EXPECT_EQ(Matmul(c), "") << lanes << " lanes, subgroups of " << size;
+      }
+    }
   }
 }
 

@@ -86,6 +86,7 @@ absl::Status ShaderRunner::Record(Recorder& recorder, const KernelRun& run,
   dispatch.shader = run.shader;
   dispatch.constants = run.constants;
   dispatch.push = std::as_bytes(std::span(run.push));
+  dispatch.subgroup_size = run.subgroup_size;
   for (uint32_t b = 0; b < run.operands.size(); ++b) {
     const uint32_t operand = run.operands[b];
     const BufferRange& range =

@@ -31,6 +31,10 @@ TEST_F(VulkanCheckTest, OpsAreBitEqualOnOtherPaths) {
   CheckValidated("--filter op/moe_matmul" + types + " --options int_dot=0");
   CheckValidated(
       "--filter op/transformer --options 'elementwise_workgroup=32;submit_dispatches=2'");
+  // Products and attention in many dispatches each.
+  CheckValidated("--filter op/attention --options submit_operations=20000");
+  CheckValidated("--filter op/matmul" + types + " --options submit_operations=1");
+  CheckValidated("--filter op/moe_matmul" + types + " --options submit_operations=1");
 }
 
 TEST_F(VulkanCheckTest, KeepsTheRules) {

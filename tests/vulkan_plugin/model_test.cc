@@ -47,8 +47,9 @@ TEST_F(VulkanModelTest, TheShippedModelIsTheCpus) {
 TEST_F(VulkanModelTest, NoTuningChangesABit) {
   const std::string model = TRINE_SHIPPED_MODEL;
   const Answer expected = Generate(model, "cpu:32");
-  for (const char* tuning : {"int_dot=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
-                             "submit_dispatches=3"}) {
+  for (const char* tuning :
+       {"int_dot=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
+        "submit_dispatches=3", "subgroup_size=0", "submit_operations=1000000"}) {
     EXPECT_EQ(Generate(model, "cpu:24,igpu:8", std::string("TRINE_VULKAN_TUNING='") + tuning + "'"),
               expected)
         << tuning;

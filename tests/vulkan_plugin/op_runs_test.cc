@@ -27,6 +27,7 @@ class OpRunsTest : public ::testing::Test {
     RunChoices choices;
     choices.caps = &caps_;
     choices.tuning = ChooseTuning(caps_);
+    if (submit_operations_ != 0) choices.tuning.submit_operations = submit_operations_;
     choices.products = ChooseProductTuning(caps_, choices.tuning);
     return choices;
   }
@@ -83,6 +84,7 @@ class OpRunsTest : public ::testing::Test {
   void Matmul(uint32_t w, uint32_t x, uint32_t y) { builder_.Op(TRINE_OP_MATMUL, {w, x}, {y}); }
 
   DeviceCaps caps_ = MakeDeviceCaps(testing::IntelXe1());
+  uint64_t submit_operations_ = 0;  // 0: the device's
   GraphBuilder builder_;
   sdk::Graph graph_;
 };
@@ -338,6 +340,71 @@ TEST_F(OpRunsTest, ParametersShapeTheRuns) {
   EXPECT_THAT(Names(Runs({}, {64})), ElementsAre("quantize_activations", "gemm_quantized_dot"));
 }
 
+TEST_F(OpRunsTest, ProductsTakeTilesThatFitTheSharedMemory) {
+  const int64_t m = builder_.Param(1, 64);
+  Matmul(Weights(TRINE_DTYPE_Q4_K, {256, 8}), builder_.F32({256, m}), builder_.F32({8, m}));
+  Matmul(Weights(TRINE_DTYPE_F16, {256, 8}), builder_.F32({256, m}), builder_.F32({8, m}));
+  for (const uint32_t bytes : {65536u, 16384u, 8192u}) {
+    caps_.max_shared_bytes = bytes;
+    EXPECT_EQ(WhyNot(0), "") << bytes;
+    EXPECT_EQ(WhyNot(1), "") << bytes;
+    for (const int64_t columns : {1, 8, 64}) {
+      for (const auto& list : Runs({}, {columns})) {
+        EXPECT_LE(list.back().run.shared_bytes, bytes);
+      }
+    }
+  }
+  caps_.max_shared_bytes = 1024;
+  EXPECT_EQ(WhyNot(0), "the device's shared memory is too small for a shader");
+}
+
+TEST_F(OpRunsTest, LongProductsAreCutByRows) {
+  const uint32_t w = Weights(TRINE_DTYPE_Q8_0, {256, 1000}), bias = builder_.F32({1000});
+  builder_.Op(TRINE_OP_MATMUL, {w, builder_.F32({256, 10}), bias}, {builder_.F32({1000, 10})});
+  EXPECT_EQ(Runs()[0].size(), 2u) << "quantise, then all rows";
+  submit_operations_ = 2 * 256 * 10 * 200;
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 1u + 6) << "200 rows, of which 192 are whole tiles";
+  uint32_t row = 0;
+  for (size_t i = 1; i < runs[0].size(); ++i) {
+    const OpRun& run = runs[0][i];
+    EXPECT_EQ(run.run.push[kWeights], row * 272);
+    EXPECT_EQ(run.run.push[kBias], row);
+    EXPECT_EQ(run.run.push[kResult], row);
+    EXPECT_EQ(run.operations, 2u * 256 * 10 * run.run.push[kRows]);
+    EXPECT_LE(run.operations, submit_operations_);
+    row += run.run.push[kRows];
+  }
+  EXPECT_EQ(row, 1000u);
+  submit_operations_ = 1;
+  EXPECT_EQ(Runs()[0].size(), 1u + 16) << "64 rows are the fewest";
+}
+
+TEST_F(OpRunsTest, LongProductsOfExpertsAreCutByRows) {
+  builder_.Op(
+      TRINE_OP_MOE_MATMUL,
+      {Weights(TRINE_DTYPE_F16, {256, 200, 4}), builder_.F32({256, 1, 2}), builder_.I32({2, 2})},
+      {builder_.F32({200, 2, 2})});
+  submit_operations_ = 1;
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 4u);
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(runs[0][i].run.push[kRows], i < 3 ? 64u : 8u);
+    EXPECT_EQ(runs[0][i].run.push[kWeights], i * 64 * 512);
+    EXPECT_EQ(runs[0][i].run.push[kResult], i * 64);
+  }
+}
+
+TEST_F(OpRunsTest, WindowsOfWeightsAreCutToo) {
+  caps_.max_storage_range = 272 * 100 + 32;  // 100 rows
+  submit_operations_ = 1;
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 200}), builder_.F32({256, 1}), builder_.F32({200, 1}));
+  std::vector<uint32_t> rows;
+  const auto runs = Runs();
+  for (size_t i = 1; i < runs[0].size(); ++i) rows.push_back(runs[0][i].run.push[kRows]);
+  EXPECT_THAT(rows, ElementsAre(64, 36, 64, 36));
+}
+
 class AttentionRunsTest : public OpRunsTest {
  protected:
   void Attention(int64_t rows, int64_t head, int64_t blocks, uint32_t flags = 0) {
@@ -392,7 +459,59 @@ TEST_F(AttentionRunsTest, HeadsTooWideForSharedMemoryAreRefused) {
 TEST_F(AttentionRunsTest, CachesBeyondABindingAreRefused) {
   Attention(1, 64, 64);
   caps_.max_storage_range = 65536;
-  EXPECT_THAT(WhyNot(), HasSubstr("a tensor is larger than the device can bind"));
+  const std::string sentence =
+      "a layer's cache is larger than the device can bind: 1048576 bytes, of at most 65536; a "
+      "shorter context fits";
+  EXPECT_EQ(WhyNot(), sentence);
+  const uint32_t cache =
+      builder_.Tensor(TRINE_DTYPE_F16, {64, 64, 2, 64}, TRINE_ROLE_STATE, uint64_t{1} << 32);
+  builder_.Op(TRINE_OP_KV_STORE, {builder_.F32({64, 2, 1}), builder_.I32({1})}, {cache});
+  EXPECT_EQ(WhyNot(1), sentence);
+}
+
+// Words of the push constants, as kernels/vulkan/attention.cc writes them.
+enum AttentionWord { kQuery = 0, kKeys = 3, kValues = 7, kY = 16, kTokens = 27, kFirstToken = 31 };
+
+TEST_F(AttentionRunsTest, LongRunsAreCutByTokens) {
+  Attention(100, 64, 64);
+  ASSERT_EQ(Runs()[0].size(), 1u);
+  const uint64_t whole = Runs()[0][0].operations;
+  EXPECT_EQ(whole, 4u * 64 * 4 * 100 * 4096);
+  submit_operations_ = whole / 100 * 30;
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 5u) << "24 tokens, then the rest";
+  uint32_t token = 0;
+  for (const OpRun& run : runs[0]) {
+    EXPECT_EQ(run.run.push[kFirstToken], token);
+    EXPECT_EQ(run.run.push[kQuery], token * 4 * 64);
+    EXPECT_EQ(run.run.push[kY], token * 4 * 64);
+    EXPECT_EQ(run.run.push[kKeys], 0u);
+    EXPECT_EQ(run.run.groups[1], 2u);
+    EXPECT_LE(run.operations, submit_operations_);
+    token += run.run.push[kTokens];
+  }
+  EXPECT_EQ(token, 100u);
+}
+
+TEST_F(AttentionRunsTest, LongRunsOfOneTokenAreCutByHeads) {
+  Attention(3, 64, 64);
+  submit_operations_ = 1;
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 3u * 2 * 2) << "tokens, heads of the cache; a run, and one that joins";
+  for (uint32_t i = 0; i < runs[0].size(); i += 2) {
+    const OpRun& run = runs[0][i];
+    const uint32_t token = i / 4, head = i / 2 % 2;
+    EXPECT_STREQ(run.run.shader->name, "attention_split");
+    EXPECT_EQ(run.run.groups[1], 1u);
+    EXPECT_EQ(run.run.push[kTokens], 1u);
+    EXPECT_EQ(run.run.push[kFirstToken], token);
+    EXPECT_EQ(run.run.push[kQuery], (token * 4 + head * 2) * 64);
+    EXPECT_EQ(run.run.push[kY], (token * 4 + head * 2) * 64);
+    EXPECT_EQ(run.run.push[kKeys], head * 64 * 64 / 2) << "in words of two halves";
+    EXPECT_EQ(run.run.push[kValues], head * 64 * 64 / 2);
+    EXPECT_STREQ(runs[0][i + 1].run.shader->name, "attention_join");
+    EXPECT_EQ(runs[0][i + 1].run.groups[0], 2u) << "heads of q";
+  }
 }
 
 TEST_F(AttentionRunsTest, UnknownFlagsAreRefused) {

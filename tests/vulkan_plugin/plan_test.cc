@@ -67,6 +67,13 @@ TEST_F(PlanTest, RecordsOnceForEachNumberOfColumns) {
   EXPECT_EQ(Recorded() - before, 2);
 }
 
+TEST_F(PlanTest, RequiresTheSubgroupsOfItsGemvs) {
+  ASSERT_EQ(plan_->Create(&err_), TRINE_OK) << err_.message;
+  ASSERT_EQ(plan_->Run(1, &err_), TRINE_OK) << err_.message;
+  EXPECT_TRUE(driver_.subgroup_sizes.contains(16)) << "Intel's GEMVs";
+  EXPECT_TRUE(driver_.subgroup_sizes.contains(0)) << "all else";
+}
+
 TEST_F(PlanTest, KeepsTheRecordingsUsedLast) {
   ASSERT_EQ(plan_->Create(&err_), TRINE_OK) << err_.message;
   for (int64_t columns = 1; columns <= 16; ++columns) plan_->Run(columns, &err_);

@@ -23,6 +23,14 @@ T* InChain(Start* start, VkStructureType type) {
   return nullptr;
 }
 
+// The types of the structs in a pNext chain.
+void NoteChain(const void* start, std::set<VkStructureType>* types) {
+  for (const auto* at = static_cast<const VkBaseInStructure*>(start); at != nullptr;
+       at = at->pNext) {
+    types->insert(at->sType);
+  }
+}
+
 // Copies an answer into the chain's struct, keeping its place in the chain.
 template <class T, class Start>
 void Answer(Start* start, VkStructureType type, const T& value) {
@@ -123,6 +131,7 @@ FAKE_VOID(GetPhysicalDeviceProperties)
 FAKE_VOID(GetPhysicalDeviceProperties2)
 (VkPhysicalDevice device, VkPhysicalDeviceProperties2* out) {
   const DeviceQuery& q = DeviceOf(device);
+  NoteChain(out, &fake->asked);
   out->properties = q.properties;
   Answer(out, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES, q.properties11);
   Answer(out, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES, q.properties12);
@@ -133,6 +142,7 @@ FAKE_VOID(GetPhysicalDeviceProperties2)
 }
 FAKE_VOID(GetPhysicalDeviceFeatures2)(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* out) {
   const DeviceQuery& q = DeviceOf(device);
+  NoteChain(out, &fake->asked);
   out->features = q.features;
   Answer(out, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, q.features11);
   Answer(out, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES, q.features12);
@@ -156,8 +166,12 @@ FAKE_VOID(GetPhysicalDeviceQueueFamilyProperties)
       [](const VkQueueFamilyProperties& from, VkQueueFamilyProperties* to) { *to = from; });
 }
 FAKE(CreateDevice)
-(VkPhysicalDevice, const VkDeviceCreateInfo*, const VkAllocationCallbacks*, VkDevice* out) {
+(VkPhysicalDevice, const VkDeviceCreateInfo* info, const VkAllocationCallbacks*, VkDevice* out) {
   FAIL_IF_TOLD(CreateDevice);
+  fake->device_structs.clear();
+  NoteChain(info->pNext, &fake->device_structs);
+  fake->device_extensions = {info->ppEnabledExtensionNames,
+                             info->ppEnabledExtensionNames + info->enabledExtensionCount};
   *out = fake->Make<VkDevice>();
   return VK_SUCCESS;
 }
@@ -255,6 +269,7 @@ FAKE(CreateComputePipelines)
   const auto* size = InChain<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
       &info->stage, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
   fake->pipeline_subgroup_size = size != nullptr ? size->requiredSubgroupSize : 0;
+  fake->subgroup_sizes.insert(fake->pipeline_subgroup_size);
   *out = fake->Make<VkPipeline>();
   return VK_SUCCESS;
 }

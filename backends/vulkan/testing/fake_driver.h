@@ -45,7 +45,11 @@ class FakeDriver {
   std::vector<uint32_t> memory_types;
   std::vector<uint32_t> pipeline_constants;  // of the last pipeline
   uint32_t pipeline_subgroup_size = 0;
-  std::vector<uint8_t> initial_cache;  // that the last pipeline cache was made from
+  std::set<uint32_t> subgroup_sizes;         // of all pipelines; 0: none was required
+  std::set<VkStructureType> asked;           // structs in the chains of queries
+  std::set<VkStructureType> device_structs;  // in the chain of the last device that was made
+  std::set<std::string> device_extensions;   // that it was made with
+  std::vector<uint8_t> initial_cache;        // that the last pipeline cache was made from
   std::map<std::string, int> calls;
   int submissions = 0;
   int live = 0;  // objects made and not destroyed
