@@ -407,16 +407,19 @@ TEST_F(OpRunsTest, WindowsOfWeightsAreCutToo) {
 
 class AttentionRunsTest : public OpRunsTest {
  protected:
-  void Attention(int64_t rows, int64_t head, int64_t blocks, uint32_t flags = 0) {
+  void Attention(int64_t rows, int64_t head, int64_t blocks, uint32_t flags = 0, bool sinks = false,
+                 uint32_t window = 0) {
     const int64_t m = rows;
     const uint32_t k = builder_.Tensor(TRINE_DTYPE_F16, {head, 64, 2, blocks}, TRINE_ROLE_STATE,
                                        uint64_t{1} << 32);
     const uint32_t v = builder_.Tensor(TRINE_DTYPE_F16, {head, 64, 2, blocks}, TRINE_ROLE_STATE,
                                        uint64_t{1} << 32);
-    builder_.Op(TRINE_OP_ATTENTION,
-                {builder_.F32({head, 4, m}), k, v, builder_.I32({blocks, 1}), builder_.I32({2}),
-                 builder_.I32({1})},
-                {builder_.F32({head, 4, m})}, trine_attention_attr{0, flags, 0.125f, 0.0f, 0});
+    std::vector<uint32_t> in = {
+        builder_.F32({head, 4, m}), k, v, builder_.I32({blocks, 1}), builder_.I32({2}),
+        builder_.I32({1})};
+    if (sinks) in.push_back(builder_.F32({4}));
+    builder_.Op(TRINE_OP_ATTENTION, in, {builder_.F32({head, 4, m})},
+                trine_attention_attr{0, flags, 0.125f, 0.0f, window});
   }
 };
 
@@ -470,7 +473,15 @@ TEST_F(AttentionRunsTest, CachesBeyondABindingAreRefused) {
 }
 
 // Words of the push constants, as kernels/vulkan/attention.cc writes them.
-enum AttentionWord { kQuery = 0, kKeys = 3, kValues = 7, kY = 16, kTokens = 27, kFirstToken = 31 };
+enum AttentionWord {
+  kQuery = 0,
+  kKeys = 3,
+  kValues = 7,
+  kSinks = 15,
+  kY = 16,
+  kTokens = 27,
+  kFirstToken = 31
+};
 
 TEST_F(AttentionRunsTest, LongRunsAreCutByTokens) {
   Attention(100, 64, 64);
@@ -512,6 +523,19 @@ TEST_F(AttentionRunsTest, LongRunsOfOneTokenAreCutByHeads) {
     EXPECT_STREQ(runs[0][i + 1].run.shader->name, "attention_join");
     EXPECT_EQ(runs[0][i + 1].run.groups[0], 2u) << "heads of q";
   }
+}
+
+TEST_F(AttentionRunsTest, SinksGoWithTheirHeads) {
+  Attention(1, 64, 64, 0, /*sinks=*/true);
+  submit_operations_ = 1;
+  const auto runs = Runs();
+  ASSERT_EQ(runs[0].size(), 4u);
+  for (uint32_t i = 0; i < 4; ++i) EXPECT_EQ(runs[0][i].run.push[kSinks], i / 2 * 2);
+}
+
+TEST_F(AttentionRunsTest, AWindowIsLessWork) {
+  Attention(100, 64, 64, TRINE_ATTENTION_CAUSAL, false, /*window=*/100);
+  EXPECT_EQ(Runs()[0][0].operations, 4u * 64 * 4 * 100 * (100 + 512));
 }
 
 TEST_F(AttentionRunsTest, UnknownFlagsAreRefused) {
