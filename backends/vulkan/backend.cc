@@ -131,7 +131,7 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   if (caps.kind == DeviceKind::kCpu) info.flags |= TRINE_DEVICE_SOFTWARE;
   info.numerics = TRINE_NUMERICS_FAST;
   info.memory_total = caps.HeapBytes();
-  info.memory_free = info.memory_total;
+  info.memory_free = std::min(info.memory_total, found.heaps->FreeBytes());
   info.max_allocation_bytes = caps.max_allocation;
   info.buffer_alignment = static_cast<uint32_t>(BufferAlignment(caps));
   // A discrete GPU would read the host's memory through the bus at every run.

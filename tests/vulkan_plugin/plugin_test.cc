@@ -170,6 +170,36 @@ TEST_F(PluginTest, DescribesDevices) {
   EXPECT_EQ(driver.live, 0);
 }
 
+TEST_F(PluginTest, FreeMemoryIsTheDriversBudget) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  driver.budget = 3000;
+  driver.usage = 1000;
+  EXPECT_EQ(Info(0).memory_free, 2000u);
+  driver.usage = 4000;
+  EXPECT_EQ(Info(0).memory_free, 0u);
+  driver.budget = uint64_t{1} << 62;
+  EXPECT_EQ(Info(0).memory_free, Info(0).memory_total);
+}
+
+TEST_F(PluginTest, WithoutABudgetWhatIsTakenIsNotFree) {
+  DeviceQuery query = testing::IntelXe1();
+  std::erase(query.extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  Use({query});
+  ASSERT_EQ(Open(), TRINE_OK);
+  const uint64_t total = Info(0).memory_total;
+  EXPECT_EQ(Info(0).memory_free, total);
+  trine_device* device = nullptr;
+  ASSERT_EQ(Table().device_open(backend_, 0, &device, &err_), TRINE_OK) << err_.message;
+  trine_buffer* buffer = nullptr;
+  constexpr uint64_t kBytes = uint64_t{100} << 20;
+  ASSERT_EQ(testing::Alloc(device, kBytes, &buffer, &err_), TRINE_OK) << err_.message;
+  EXPECT_EQ(Info(0).memory_free, total - kBytes);
+  Table().buffer_free(buffer);
+  EXPECT_EQ(Info(0).memory_free, total);
+  Table().device_close(device);
+}
+
 TEST_F(PluginTest, ADeviceThatComputesWrongIsNotExact) {
   Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
