@@ -25,7 +25,7 @@ InstanceOptions InstanceOptionsFromEnvironment();
 struct FoundDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   DeviceCaps caps;
-  std::string reason;  // "": may be opened, else why not
+  std::string reason;            // "": may be opened, else why not
   std::shared_ptr<Heaps> heaps;  // of all that have it open
 };
 
