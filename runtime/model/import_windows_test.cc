@@ -33,9 +33,8 @@ TEST(ImportWindowsTest, LargeGapsAreLeftOut) {
 }
 
 TEST(ImportWindowsTest, NoWindowIsLargerThanAnAllocation) {
-  EXPECT_THAT(
-      ImportWindows({{0, 6000}, {6000, 9000}, {9000, 20000}}, kPage, 3 * kPage, kMuch),
-      ElementsAre(ByteRange{0, 3 * kPage}, ByteRange{2 * kPage, 5 * kPage}));
+  EXPECT_THAT(ImportWindows({{0, 6000}, {6000, 9000}, {9000, 20000}}, kPage, 3 * kPage, kMuch),
+              ElementsAre(ByteRange{0, 3 * kPage}, ByteRange{2 * kPage, 5 * kPage}));
 }
 
 TEST(ImportWindowsTest, ARangeIsNeverCut) {
@@ -44,7 +43,8 @@ TEST(ImportWindowsTest, ARangeIsNeverCut) {
 }
 
 TEST(ImportWindowsTest, TheMemoryEndsWhereItEnds) {
-  EXPECT_THAT(ImportWindows({{0, 9000}}, 65536, 0, 3 * kPage), ElementsAre(ByteRange{0, 3 * kPage}));
+  EXPECT_THAT(ImportWindows({{0, 9000}}, 65536, 0, 3 * kPage),
+              ElementsAre(ByteRange{0, 3 * kPage}));
 }
 
 TEST(ImportWindowsTest, OneInsideAnotherChangesNothing) {

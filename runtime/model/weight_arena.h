@@ -17,16 +17,18 @@ namespace trine {
 
 class WeightArena {
  public:
-  // Room for the tensors, each at a multiple of `alignment`, a power of two; a tensor given twice
-  // has one. It takes no memory before it is filled.
+  // Room for the tensors, each at a multiple of `tensor_alignment`; a tensor given twice has one.
+  // The whole begins at a multiple of `alignment`, and is one; both are powers of two. It takes no
+  // memory before it is filled.
   static absl::StatusOr<std::unique_ptr<WeightArena>> Reserve(
-      const std::vector<const gguf::TensorInfo*>& tensors, uint64_t alignment);
+      const std::vector<const gguf::TensorInfo*>& tensors, uint64_t tensor_alignment,
+      uint64_t alignment);
   ~WeightArena();
   WeightArena(const WeightArena&) = delete;
   WeightArena& operator=(const WeightArena&) = delete;
 
   std::byte* data() const { return data_; }
-  uint64_t bytes() const { return bytes_; }  // whole pages, and a multiple of the alignment
+  uint64_t bytes() const { return bytes_; }
 
   bool Holds(const gguf::TensorInfo* tensor) const { return ranges_.count(tensor) != 0; }
   // Of a tensor that it holds.
@@ -37,6 +39,8 @@ class WeightArena {
  private:
   WeightArena() = default;
 
+  void* mapped_ = nullptr;
+  uint64_t mapped_bytes_ = 0;
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
   std::map<const gguf::TensorInfo*, ByteRange> ranges_;
