@@ -73,6 +73,8 @@ Json DeviceInfoToJson(const trine_device_info& info) {
   json["memory_pool"] = FieldText(info.memory_pool);
   json["bandwidth_domain"] = FieldText(info.bandwidth_domain);
   json["reason"] = FieldText(info.reason);
+  json["imports"] = info.imports;
+  json["import_refusal"] = FieldText(info.import_refusal);
   return json;
 }
 
@@ -92,7 +94,8 @@ bool DeviceInfoFromJson(const Json& json, trine_device_info* info) {
          Text(json, "pci_id", info->pci_id) && Text(json, "arch", info->arch) &&
          Text(json, "driver", info->driver) && Text(json, "memory_pool", info->memory_pool) &&
          Text(json, "bandwidth_domain", info->bandwidth_domain) &&
-         Text(json, "reason", info->reason);
+         Text(json, "reason", info->reason) && Number(json, "imports", &info->imports) &&
+         Text(json, "import_refusal", info->import_refusal);
 }
 
 }  // namespace trine

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/weight_path.h"
 #include "nlohmann/json.hpp"
 #include "plugins/device_info_json.h"
 #include "runtime/version.h"
@@ -110,6 +111,9 @@ Json DeviceJson(const Inventory& inventory, const InventoryDevice& device) {
     const DeviceFinding& found = inventory.registry.devices[device.registry_device];
     json["plugin"] = inventory.registry.plugins[found.plugin].probe.name;
     json["info"] = DeviceInfoToJson(found.info);
+    if (device.used || device.on_request) {
+      json["weights"] = WeightPathName(ExpectedWeightPath(found.info));
+    }
   }
   if (device.machine_gpu != InventoryDevice::kNone) {
     json["gpu"] = inventory.machine.gpus[device.machine_gpu].pci_address;

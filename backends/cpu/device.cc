@@ -62,6 +62,8 @@ trine_device_info DescribeDevice(const trine_backend& backend) {
   info.memory_free = memory.available_bytes;
   info.buffer_alignment = Memory::kAlignment;
   info.import_alignment = Memory::kAlignment;
+  // It reads whatever the process reads.
+  info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
   SetText(info.name, CpuFacts().name);
   SetText(info.driver, CpuFacts().driver);
   SetText(info.memory_pool, "system");

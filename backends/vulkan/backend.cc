@@ -53,34 +53,46 @@ absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, ui
   return device;
 }
 
-// "" when the device keeps the contract.
-std::string SelfTest(trine_backend* backend, uint32_t index) {
-  const std::lock_guard<std::mutex> lock(backend->mutex);
-  std::optional<std::string>& known = backend->self_tests[index];
-  if (known.has_value()) return *known;
-  const DeviceCaps& caps = backend->instance->devices()[index].caps;
-  if (!caps.rounds_to_nearest_even) {
-    known = "its driver does not promise to round to nearest even";
-    return *known;
-  }
+// Runs the device to find out. Nothing where it could not be run, which says nothing of its bits.
+std::optional<Verdict> Examine(trine_backend* backend, uint32_t index, std::string* why) {
   const auto device = OpenOne(backend, index);
   if (!device.ok()) {
-    // Nothing is known of it yet: it may be asked again.
-    const std::string why(device.status().message());
-    Log(*backend, TRINE_LOG_WARNING,
-        absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));
-    return why;
+    *why = std::string(device.status().message());
+    return std::nullopt;
   }
   const SelfTestResult result = RunSelfTest(device->get());
   if (!result.done) {
-    Log(*backend, TRINE_LOG_WARNING,
-        absl::StrCat("vulkan: ", caps.name, " could not be tested: ", result.failure));
-    return result.failure;
+    *why = result.failure;
+    return std::nullopt;
   }
-  known = result.failure;
-  if (!known->empty()) {
+  return Verdict{result.failure, TryImports(*(*device)->open, result.failure.empty())};
+}
+
+Verdict Judge(trine_backend* backend, uint32_t index) {
+  const std::lock_guard<std::mutex> lock(backend->mutex);
+  std::optional<Verdict>& known = backend->verdicts[index];
+  if (known.has_value()) return *known;
+  const DeviceCaps& caps = backend->instance->devices()[index].caps;
+  if (!caps.rounds_to_nearest_even) {
+    known = Verdict{"its driver does not promise to round to nearest even", {}};
+    return *known;
+  }
+  const VerdictKey key = VerdictKeyOf(caps, backend->options);
+  const std::string path = DefaultVerdictPath(caps);
+  known = RecallVerdict(key, path);
+  if (!known.has_value()) {
+    std::string why;
+    known = Examine(backend, index, &why);
+    if (!known.has_value()) {  // it may be asked again
+      Log(*backend, TRINE_LOG_WARNING,
+          absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));
+      return Verdict{why, {}};
+    }
+    if (known->imports.settled) RememberVerdict(key, path, *known);
+  }
+  if (!known->failure.empty()) {
     Log(*backend, TRINE_LOG_WARNING,
-        absl::StrCat("vulkan: ", caps.name, " fails its self-test (", *known,
+        absl::StrCat("vulkan: ", caps.name, " fails its self-test (", known->failure,
                      "); it offers fast numerics only"));
   }
   return *known;
@@ -111,7 +123,7 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
     return backend;
   }
   backend->instance = *std::move(instance);
-  backend->self_tests.resize(backend->instance->devices().size());
+  backend->verdicts.resize(backend->instance->devices().size());
   const std::string none = backend->instance->NoDeviceReason();
   if (!none.empty()) Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", none));
   return backend;
@@ -131,11 +143,10 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   if (caps.kind == DeviceKind::kCpu) info.flags |= TRINE_DEVICE_SOFTWARE;
   info.numerics = TRINE_NUMERICS_FAST;
   info.memory_total = caps.HeapBytes();
-  info.memory_free = info.memory_total;
+  info.memory_free = std::min(info.memory_total, found.heaps->FreeBytes());
   info.max_allocation_bytes = caps.max_allocation;
   info.buffer_alignment = static_cast<uint32_t>(BufferAlignment(caps));
-  // A discrete GPU would read the host's memory through the bus at every run.
-  if (caps.unified_memory) info.import_alignment = static_cast<uint32_t>(caps.import_alignment);
+  info.import_alignment = static_cast<uint32_t>(ImportAlignment(caps, backend->options));
   std::copy(caps.uuid.begin(), caps.uuid.end(), info.uuid);
   SetText(info.pci_id, caps.pci_id);
   SetText(info.name, caps.name);
@@ -147,16 +158,19 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   if (!found.reason.empty()) {
     info.flags |= TRINE_DEVICE_UNUSABLE;
     SetText(info.reason, found.reason);
-  } else if (SelfTest(backend, index).empty()) {
-    info.numerics = TRINE_NUMERICS_EXACT;
+    return info;
   }
+  const Verdict verdict = Judge(backend, index);
+  if (verdict.failure.empty()) info.numerics = TRINE_NUMERICS_EXACT;
+  info.imports = verdict.imports.imports;
+  SetText(info.import_refusal, verdict.imports.refusal);
   return info;
 }
 
 absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend, uint32_t index) {
   const FoundDevice& found = backend->instance->devices()[index];
   if (!found.reason.empty()) return absl::FailedPreconditionError(found.reason);
-  const bool exact = SelfTest(backend, index).empty();
+  const bool exact = Judge(backend, index).failure.empty();
   auto device = OpenOne(backend, index);
   if (device.ok()) (*device)->exact = exact;
   return device;

@@ -23,7 +23,8 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
 
 uint32_t CountDevices(const trine_backend& backend);
 
-// Whether a device is exact is found by running its self-test, the first time it is asked for.
+// Whether a device is exact, and what it imports, is found by running it, the first time it is
+// asked for and nothing is remembered (verdicts.h).
 trine_device_info DescribeDevice(trine_backend* backend, uint32_t index);
 
 absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend, uint32_t index);

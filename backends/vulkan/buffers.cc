@@ -112,10 +112,11 @@ trine_status BufferImport(trine_device* device, const trine_import_desc* given, 
     return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
   }
   return sdk::Guard(err, [&]() -> trine_status {
-    auto allocation = device->open->memory->Import(desc.host_ptr, desc.bytes);
+    const bool read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
+    auto allocation = device->open->Import(desc.host_ptr, desc.bytes, read_only);
     if (!allocation.ok()) return Fail(err, allocation.status());
     auto buffer = MakeBuffer(device, *std::move(allocation), desc.bytes, desc.memory);
-    buffer->read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
+    buffer->read_only = read_only;
     *out = buffer.release();
     return TRINE_OK;
   });

@@ -141,15 +141,4 @@ absl::Status Device::DeclareLost(const std::string& sentence) {
   return Health();
 }
 
-uint64_t Device::DriverBudget(uint32_t heap) const {
-  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
-  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
-  VkPhysicalDeviceMemoryProperties2 properties{};
-  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2;
-  properties.pNext = &budget;
-  instance_.functions().GetPhysicalDeviceMemoryProperties2(physical_, &properties);
-  const uint64_t all = budget.heapBudget[heap], used = budget.heapUsage[heap];
-  return all > used ? all - used : 0;
-}
-
 }  // namespace trine::vulkan

@@ -26,6 +26,7 @@ class Device {
 
   const DeviceTable& functions() const { return functions_; }
   const DeviceCaps& caps() const { return caps_; }
+  Heaps& heaps() { return *heaps_; }
   VkDevice handle() const { return handle_; }
   VkQueue queue() const { return queue_; }
 
@@ -40,19 +41,16 @@ class Device {
   // Until all that was submitted is done; at once where the device was given up.
   void WaitIdle();
 
-  // Bytes of the heap that this process may still take, as the driver says. Only where
-  // caps().memory_budget.
-  uint64_t DriverBudget(uint32_t heap) const;
-
  private:
   Device(const Instance& instance, const FoundDevice& found)
-      : instance_(instance), physical_(found.handle), caps_(found.caps) {}
+      : instance_(instance), physical_(found.handle), caps_(found.caps), heaps_(found.heaps) {}
   absl::Status CreateHandle();
   absl::Status DeclareLost(const std::string& sentence);
 
   const Instance& instance_;
   VkPhysicalDevice physical_;
   DeviceCaps caps_;
+  std::shared_ptr<Heaps> heaps_;
   DeviceTable functions_;
   VkDevice handle_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "backends/vulkan/op_runs.h"
 #include "backends/vulkan/open_device.h"
+#include "backends/vulkan/verdicts.h"
 #include "trine/backend_sdk.h"
 
 struct trine_backend {
@@ -18,9 +19,9 @@ struct trine_backend {
   trine::vulkan::DeviceOptions options;
   std::unique_ptr<trine::vulkan::Instance> instance;  // null: there is no driver
 
-  // What the self-test of each device found, once it was asked for: "" when all bits were equal.
+  // Of each device, once it was asked for.
   std::mutex mutex;
-  std::vector<std::optional<std::string>> self_tests;
+  std::vector<std::optional<trine::vulkan::Verdict>> verdicts;
 };
 
 struct trine_device {

@@ -167,7 +167,8 @@ absl::Status Instance::FindDevices(bool allow_cpu) {
   }
   const std::vector<std::string> reasons = ReasonsAgainst(caps, allow_cpu);
   for (size_t i = 0; i < handles.size(); ++i) {
-    devices_.push_back({handles[i], std::move(caps[i]), reasons[i]});
+    auto heaps = std::make_shared<Heaps>(functions_, handles[i], caps[i]);
+    devices_.push_back({handles[i], std::move(caps[i]), reasons[i], std::move(heaps)});
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "backends/vulkan/device_caps.h"
+#include "backends/vulkan/heaps.h"
 #include "backends/vulkan/loader.h"
 #include "backends/vulkan/messages.h"
 
@@ -24,7 +25,8 @@ InstanceOptions InstanceOptionsFromEnvironment();
 struct FoundDevice {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   DeviceCaps caps;
-  std::string reason;  // "": may be opened, else why not
+  std::string reason;            // "": may be opened, else why not
+  std::shared_ptr<Heaps> heaps;  // of all that have it open
 };
 
 class Instance {

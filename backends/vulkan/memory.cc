@@ -74,38 +74,9 @@ Memory::~Memory() {
   for (const auto& arena : arenas_) Destroy(arena.get());
 }
 
-uint64_t Memory::Left(uint32_t heap) const {
-  const DeviceCaps& caps = device_.caps();
-  if (caps.memory_budget) return device_.DriverBudget(heap);
-  const uint64_t size = caps.memory.memoryHeaps[heap].size;
-  return size > used_[heap] ? size - used_[heap] : 0;
-}
-
-uint64_t Memory::FreeBytes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const VkPhysicalDeviceMemoryProperties& memory = device_.caps().memory;
-  uint64_t own = 0, all = 0;
-  bool has_own = false;
-  for (uint32_t i = 0; i < memory.memoryHeapCount; ++i) {
-    const uint64_t left = Left(i);
-    all += left;
-    if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
-    has_own = true;
-    own += left;
-  }
-  return has_own ? own : all;
-}
-
-uint64_t Memory::UsedBytes() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  uint64_t used = 0;
-  for (const uint64_t bytes : used_) used += bytes;
-  return used;
-}
-
 absl::Status Memory::AllocateType(Arena* arena, uint32_t type, const void* next) {
   const uint32_t heap = device_.caps().memory.memoryTypes[type].heapIndex;
-  const uint64_t left = Left(heap);
+  const uint64_t left = device_.heaps().Left(heap);
   if (arena->charged > left) {
     return absl::ResourceExhaustedError(absl::StrCat(device_.caps().name, ": ",
                                                      Wanted(arena->charged, arena->imported),
@@ -123,7 +94,7 @@ absl::Status Memory::AllocateType(Arena* arena, uint32_t type, const void* next)
   if (!status.ok()) return status;
   arena->memory = memory;
   arena->type = type;
-  used_[heap] += arena->charged;
+  device_.heaps().Take(heap, arena->charged);
   status = device_.Check(
       device_.functions().BindBufferMemory(device_.handle(), arena->buffer, arena->memory, 0),
       absl::StrCat("a buffer of ", arena->bytes, " bytes could not be bound to its memory"));
@@ -268,21 +239,12 @@ absl::StatusOr<Allocation> Memory::Import(void* host, uint64_t bytes) {
   return TakeFrom(*arenas_.back(), bytes);
 }
 
-absl::StatusOr<Memory::Placement> Memory::ImportOrAllocate(void* host, uint64_t bytes,
-                                                           MemoryUse use) {
-  auto imported = Import(host, bytes);
-  if (imported.ok()) return Placement{*std::move(imported), ""};
-  if (absl::IsUnavailable(imported.status())) return imported.status();
-  auto allocation = Allocate(bytes, use);
-  if (!allocation.ok()) return allocation.status();
-  return Placement{*std::move(allocation), std::string(imported.status().message())};
-}
-
 void Memory::Unback(Arena* arena) {
   if (arena->memory == VK_NULL_HANDLE) return;
   device_.functions().FreeMemory(device_.handle(), arena->memory, nullptr);
   arena->memory = VK_NULL_HANDLE;
-  used_[device_.caps().memory.memoryTypes[arena->type].heapIndex] -= arena->charged;
+  device_.heaps().GiveBack(device_.caps().memory.memoryTypes[arena->type].heapIndex,
+                           arena->charged);
 }
 
 void Memory::Destroy(Arena* arena) {

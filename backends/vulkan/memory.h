@@ -2,11 +2,9 @@
 #ifndef TRINE_BACKENDS_VULKAN_MEMORY_H_
 #define TRINE_BACKENDS_VULKAN_MEMORY_H_
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -78,17 +76,6 @@ class Memory {
   // buffer.
   absl::StatusOr<Allocation> Import(void* host, uint64_t bytes);
 
-  struct Placement {
-    Allocation allocation;
-    std::string why_copied;  // "" where it was imported; else the caller copies the bytes
-  };
-  // Imports, or allocates as many bytes where that is refused.
-  absl::StatusOr<Placement> ImportOrAllocate(void* host, uint64_t bytes, MemoryUse use);
-
-  // Of the device's own heaps: what may still be taken, and what is (imports included).
-  uint64_t FreeBytes() const;
-  uint64_t UsedBytes() const;
-
  private:
   friend class Allocation;
 
@@ -100,12 +87,10 @@ class Memory {
   void Unback(Arena* arena);  // gives the arena's memory back
   void Destroy(Arena* arena);
   void GiveBack(Arena* arena, const BufferRange& range);
-  uint64_t Left(uint32_t heap) const;
 
   Device& device_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::vector<std::unique_ptr<Arena>> arenas_;
-  std::array<uint64_t, VK_MAX_MEMORY_HEAPS> used_{};
 };
 
 }  // namespace trine::vulkan

@@ -9,6 +9,21 @@
 #include "backends/vulkan/product_tuning.h"
 
 namespace trine::vulkan {
+namespace {
+
+absl::StatusOr<ImportLimit> ParseImportLimit(const std::string& value) {
+  if (value == "all") return ImportLimit::kAll;
+  if (value == "memory") return ImportLimit::kMemory;
+  if (value == "none") return ImportLimit::kNone;
+  return absl::InvalidArgumentError(
+      absl::StrCat("import is all, memory (no mapped files) or none; given: ", value));
+}
+
+uint64_t Nanoseconds(std::chrono::milliseconds time) {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(time).count());
+}
+
+}  // namespace
 
 absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
   DeviceOptions options;
@@ -25,6 +40,12 @@ absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
       options.tuning.emplace_back(name, value);
       continue;
     }
+    if (name == "import") {
+      const auto limit = ParseImportLimit(value);
+      if (!limit.ok()) return limit.status();
+      options.import = *limit;
+      continue;
+    }
     if (name != "timeout_ms") {
       return absl::InvalidArgumentError(
           absl::StrCat("the vulkan backend has no option called ", name));
@@ -39,13 +60,11 @@ absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
   return options;
 }
 
-namespace {
-
-uint64_t Nanoseconds(std::chrono::milliseconds time) {
-  return static_cast<uint64_t>(std::chrono::nanoseconds(time).count());
+uint64_t ImportAlignment(const DeviceCaps& caps, const DeviceOptions& options) {
+  // A discrete GPU would read the host's memory through the bus at every run.
+  const bool may = caps.unified_memory && options.import != ImportLimit::kNone;
+  return may ? caps.import_alignment : 0;
 }
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& instance,
                                                                const FoundDevice& found,
@@ -76,6 +95,15 @@ absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& i
 
 OpenDevice::~OpenDevice() {
   if (pipelines != nullptr) pipelines->Save().IgnoreError();
+}
+
+uint64_t OpenDevice::ImportAlignment() const { return vulkan::ImportAlignment(caps(), options); }
+
+absl::StatusOr<Allocation> OpenDevice::Import(void* host, uint64_t bytes, bool read_only) {
+  const bool may =
+      options.import == ImportLimit::kAll || (options.import == ImportLimit::kMemory && !read_only);
+  if (!may) return absl::UnimplementedError("the option import keeps it from being imported");
+  return memory->Import(host, bytes);
 }
 
 absl::Status OpenDevice::RunAndWait(const Recording& recording) {

@@ -17,16 +17,23 @@
 
 namespace trine::vulkan {
 
+// Which of the host's memory is used in place, where the driver would take it.
+enum class ImportLimit { kAll, kMemory, kNone };  // kMemory: no mapped files
+
 // What plugin options and TRINE_VULKAN_TUNING say: "timeout_ms=500;int_dot=0".
 struct DeviceOptions {
   // Work that takes longer than this will never end: the device is given up.
   std::chrono::milliseconds timeout{600'000};
+  ImportLimit import = ImportLimit::kAll;                   // "import=all", "memory" or "none"
   std::vector<std::pair<std::string, std::string>> tuning;  // for OverrideTuning
 };
 
-// INVALID_ARGUMENT for what is no "key=value;key=value", for a name that is none and for a time-out
-// that is none. Whether a device can be tuned that way is seen when it is opened.
+// INVALID_ARGUMENT for what is no "key=value;key=value", for a name that is none and for a value
+// that can't be. Whether a device can be tuned that way is seen when it is opened.
 absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text);
+
+// Of what a device that is used so may import; 0: nothing.
+uint64_t ImportAlignment(const DeviceCaps& caps, const DeviceOptions& options);
 
 class OpenDevice {
  public:
@@ -37,6 +44,11 @@ class OpenDevice {
   ~OpenDevice();
 
   const DeviceCaps& caps() const { return device->caps(); }
+
+  // Of what may be imported; 0: nothing may.
+  uint64_t ImportAlignment() const;
+  // Memory::Import, within the options. `read_only`: its pages can't be written.
+  absl::StatusOr<Allocation> Import(void* host, uint64_t bytes, bool read_only);
 
   // Submits and waits. UNAVAILABLE when the device is lost, or given up because the time is over.
   absl::Status RunAndWait(const Recording& recording);

@@ -1,122 +1,50 @@
 #include "backends/vulkan/pipeline_cache_file.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
-#include "absl/strings/escaping.h"
-#include "absl/strings/str_cat.h"
+#include <utility>
 
 namespace trine::vulkan {
 namespace {
 
 constexpr char kMagic[] = "trine-vulkan-pipelines-1";
 
-template <class T>
-void Append(std::vector<uint8_t>* bytes, const T& value) {
-  const size_t at = bytes->size();
-  bytes->resize(at + sizeof(value));
-  std::memcpy(bytes->data() + at, &value, sizeof(value));
-}
-
-// FNV-1a: finds damage, not malice.
-uint64_t Checksum(const uint8_t* data, size_t bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (size_t i = 0; i < bytes; ++i) hash = (hash ^ data[i]) * 0x100000001b3;
-  return hash;
-}
-
-bool WriteAll(int fd, const std::vector<uint8_t>& bytes) {
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<size_t>(n);
-  }
-  return true;
+std::vector<uint8_t> KeyOf(const DeviceCaps& caps, uint64_t shaders_hash) {
+  std::vector<uint8_t> key;
+  AppendBytes(&key, kMagic);
+  AppendBytes(&key, caps.uuid);
+  AppendBytes(&key, caps.driver_id);
+  AppendBytes(&key, caps.driver_version);
+  AppendBytes(&key, caps.pipeline_cache_uuid);
+  AppendBytes(&key, shaders_hash);
+  return key;
 }
 
 }  // namespace
 
 PipelineCacheFile::PipelineCacheFile(std::string path, const DeviceCaps& caps,
                                      uint64_t shaders_hash)
-    : path_(std::move(path)),
+    : file_(std::move(path), KeyOf(caps, shaders_hash)),
       vendor_id_(caps.vendor_id),
       device_id_(caps.device_id),
-      cache_uuid_(caps.pipeline_cache_uuid) {
-  Append(&key_, kMagic);
-  Append(&key_, caps.uuid);
-  Append(&key_, caps.driver_id);
-  Append(&key_, caps.driver_version);
-  Append(&key_, caps.pipeline_cache_uuid);
-  Append(&key_, shaders_hash);
-}
+      cache_uuid_(caps.pipeline_cache_uuid) {}
 
-// The file: the key, the checksum of the data, the data.
 std::vector<uint8_t> PipelineCacheFile::Read() const {
-  if (path_.empty()) return {};
-  std::ifstream in(path_, std::ios::binary);
-  const std::vector<uint8_t> file((std::istreambuf_iterator<char>(in)), {});
-  const size_t head = key_.size() + sizeof(uint64_t);
-  if (file.size() < head || !std::equal(key_.begin(), key_.end(), file.begin())) return {};
-  uint64_t checksum = 0;
-  std::memcpy(&checksum, file.data() + key_.size(), sizeof(checksum));
-  if (checksum != Checksum(file.data() + head, file.size() - head)) return {};
-  std::vector<uint8_t> data(file.begin() + static_cast<ptrdiff_t>(head), file.end());
+  std::optional<std::vector<uint8_t>> data = file_.Read();
+  if (!data.has_value()) return {};
   // Drivers are to ignore another one's data, and have been seen to crash on it.
   VkPipelineCacheHeaderVersionOne header{};
-  if (data.size() < sizeof(header)) return {};
-  std::memcpy(&header, data.data(), sizeof(header));
+  if (data->size() < sizeof(header)) return {};
+  std::memcpy(&header, data->data(), sizeof(header));
   if (header.headerVersion != VK_PIPELINE_CACHE_HEADER_VERSION_ONE ||
       header.vendorID != vendor_id_ || header.deviceID != device_id_ ||
       std::memcmp(header.pipelineCacheUUID, cache_uuid_.data(), cache_uuid_.size()) != 0) {
     return {};
   }
-  return data;
-}
-
-absl::Status PipelineCacheFile::Write(const std::vector<uint8_t>& data) const {
-  if (path_.empty()) return absl::OkStatus();
-  const auto error = [&] {
-    return absl::FailedPreconditionError(
-        absl::StrCat(path_, " can't be written: ", std::strerror(errno)));
-  };
-  std::error_code ignored;  // mkstemp says what is wrong
-  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
-  std::vector<uint8_t> file = key_;
-  Append(&file, Checksum(data.data(), data.size()));
-  file.insert(file.end(), data.begin(), data.end());
-  std::string temporary = path_ + ".XXXXXX";
-  const int fd = mkstemp(temporary.data());
-  if (fd < 0) return error();
-  bool good = WriteAll(fd, file) && fsync(fd) == 0;
-  good = close(fd) == 0 && good;
-  if (good && std::rename(temporary.c_str(), path_.c_str()) == 0) return absl::OkStatus();
-  absl::Status status = error();
-  unlink(temporary.c_str());
-  return status;
+  return *std::move(data);
 }
 
 std::string DefaultPipelineCachePath(const DeviceCaps& caps) {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value != nullptr ? value : "");
-  };
-  std::string folder = variable("TRINE_VULKAN_CACHE");
-  if (folder == "off") return "";
-  if (folder.empty() && variable("XDG_CACHE_HOME").starts_with('/')) {
-    folder = variable("XDG_CACHE_HOME") + "/trine";
-  } else if (folder.empty() && variable("HOME").starts_with('/')) {
-    folder = variable("HOME") + "/.cache/trine";
-  }
-  if (folder.empty()) return "";
-  const absl::string_view uuid(reinterpret_cast<const char*>(caps.uuid.data()), caps.uuid.size());
-  return absl::StrCat(folder, "/vulkan-", absl::BytesToHexString(uuid), ".pipelines");
+  return CachePath(caps, ".pipelines");
 }
 
 }  // namespace trine::vulkan

@@ -3,12 +3,14 @@
 #ifndef TRINE_BACKENDS_VULKAN_PIPELINE_CACHE_FILE_H_
 #define TRINE_BACKENDS_VULKAN_PIPELINE_CACHE_FILE_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "backends/vulkan/device_caps.h"
+#include "backends/vulkan/keyed_file.h"
 
 namespace trine::vulkan {
 
@@ -20,20 +22,18 @@ class PipelineCacheFile {
   // What the driver gave when the file was written; empty where there is nothing to be trusted.
   std::vector<uint8_t> Read() const;
 
-  // Replaces the file in one step: whoever reads sees the old one or the new one. Makes its folder.
-  absl::Status Write(const std::vector<uint8_t>& data) const;
+  // Replaces the file in one step.
+  absl::Status Write(const std::vector<uint8_t>& data) const { return file_.Write(data); }
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
 
  private:
-  std::string path_;
-  std::vector<uint8_t> key_;  // the head of the file
+  KeyedFile file_;
   uint32_t vendor_id_, device_id_;
   std::array<uint8_t, 16> cache_uuid_;
 };
 
-// In the folder TRINE_VULKAN_CACHE ("off": none), or else in trine/ of the user's cache folder. ""
-// where there is none.
+// See CachePath.
 std::string DefaultPipelineCachePath(const DeviceCaps& caps);
 
 }  // namespace trine::vulkan

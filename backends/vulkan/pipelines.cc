@@ -5,16 +5,6 @@
 #include "kernels/vulkan/shaders.h"
 
 namespace trine::vulkan {
-namespace {
-
-// Of all shaders together: a file is thrown away when any of them changes.
-uint64_t HashOfAllShaders() {
-  uint64_t hash = 0;
-  for (const Shader* shader : AllShaders()) hash = hash * 0x100000001b3 ^ shader->hash;
-  return hash;
-}
-
-}  // namespace
 
 Pipelines::Pipelines(Device& device, std::string cache_path)
     : device_(device), file_(std::move(cache_path), device.caps(), HashOfAllShaders()) {}

@@ -10,4 +10,10 @@ std::vector<const Shader*> AllShaders() {
   };
 }
 
+uint64_t HashOfAllShaders() {
+  uint64_t hash = 0;
+  for (const Shader* shader : AllShaders()) hash = hash * 0x100000001b3 ^ shader->hash;
+  return hash;
+}
+
 }  // namespace trine::vulkan

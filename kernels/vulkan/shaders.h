@@ -18,6 +18,9 @@ namespace shaders {
 // All of them, in the order of CMakeLists.txt.
 std::vector<const Shader*> AllShaders();
 
+// Of all of them together: files that hold for this build's shaders alone are keyed by it.
+uint64_t HashOfAllShaders();
+
 }  // namespace trine::vulkan
 
 #endif  // TRINE_KERNELS_VULKAN_SHADERS_H_

@@ -14,6 +14,8 @@ using Clock = std::chrono::steady_clock;
 // Opening a GPU takes its time: without long_run a check ends after this long.
 constexpr std::chrono::seconds kBudget{6};
 constexpr int kFewest = 16;
+// A cycle may take longer than a second: signs of life go by time, not by cycles.
+constexpr std::chrono::milliseconds kSignOfLife{100};
 
 // What the process and the device hold. A device in the CPU's memory is measured with the process.
 Resources MeasureWith(Trial& trial, Bench& bench, Session& s) {
@@ -35,12 +37,17 @@ void Cycle(Trial& trial, Bench& bench, Session& s, const std::function<bool()>& 
   const KitOptions& options = bench.options();
   const int wanted = std::max(options.create_destroy_cycles, kFewest);
   bool broken = false;
+  Clock::time_point sign = Clock::now();
   const auto spend = [&](int limit, int fewest, std::chrono::duration<double> budget) {
     const auto begin = Clock::now();
     int done = 0;
     while (done < limit && !broken) {
       broken = !once();
-      if (++done % 16 == 0) trial.Alive();
+      ++done;
+      if (const auto now = Clock::now(); now - sign > kSignOfLife) {
+        trial.Alive();
+        sign = now;
+      }
       if (!options.long_run && done >= fewest && Clock::now() - begin > budget) break;
     }
     return done;

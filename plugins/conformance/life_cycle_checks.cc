@@ -104,6 +104,8 @@ void CheckInfo(Trial& trial, const trine_device_info& info) {
   trial.Expect(
       info.import_alignment == 0 || std::has_single_bit(info.import_alignment),
       absl::StrCat("device_info: import_alignment ", info.import_alignment, " is no power of two"));
+  trial.Expect(info.import_alignment != 0 || info.imports == 0,
+               "device_info: imports says what is imported, but import_alignment is 0");
   trial.Expect(info.memory_pool[0] != '\0', "device_info: memory_pool is empty");
   trial.Expect(info.bandwidth_domain[0] != '\0', "device_info: bandwidth_domain is empty");
 }

@@ -1,6 +1,11 @@
 // memory: buffers, their bounds, host pointers and imports.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/conformance/random_data.h"
@@ -115,12 +120,14 @@ void CheckHostPointer(Trial& trial, Session& s) {
   Holds(trial, s, buffer.get(), content, "than were written through buffer_host_ptr");
 }
 
-Answer Import(Trial& trial, Session& s, void* pointer, uint64_t bytes, BufferPtr* out) {
+Answer Import(Trial& trial, Session& s, void* pointer, uint64_t bytes, BufferPtr* out,
+              uint32_t flags = 0) {
   trine_buffer* buffer = nullptr;
   const Answer answer = trial.Call("buffer_import", [&](trine_error* err) {
     trine_import_desc desc{};
     desc.struct_size = sizeof(desc);
     desc.memory = TRINE_MEMORY_WEIGHTS;
+    desc.flags = flags;
     desc.host_ptr = pointer;
     desc.bytes = bytes;
     return s.table().buffer_import(s.device(), &desc, &buffer, err);
@@ -129,10 +136,39 @@ Answer Import(Trial& trial, Session& s, void* pointer, uint64_t bytes, BufferPtr
   return answer;
 }
 
+// A device that says so imports the pages of a mapped file, and nobody writes to them.
+void CheckImportOfFile(Trial& trial, Session& s) {
+  if (s.table().buffer_import == nullptr || (s.info().imports & TRINE_IMPORTS_READ_ONLY) == 0) {
+    return trial.Skip("device_info does not say that mapped files are imported");
+  }
+  const uint64_t bytes = std::max<uint64_t>(s.info().import_alignment, 65536);
+  Random random(5);
+  const Bytes content = RandomBytes(random, bytes);
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
+  if (file == nullptr || std::fwrite(content.data(), 1, bytes, file.get()) != bytes ||
+      std::fflush(file.get()) != 0) {
+    return trial.Skip("no temporary file could be written");
+  }
+  void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fileno(file.get()), 0);
+  if (mapped == MAP_FAILED) return trial.Skip("no file could be mapped");
+  BufferPtr buffer;
+  const Answer answer = Import(trial, s, mapped, bytes, &buffer, TRINE_IMPORT_READ_ONLY);
+  if (trial.ExpectOk(answer, "buffer_import of a mapped file, which device_info promises")) {
+    Holds(trial, s, buffer.get(), content, "than the mapped file");
+    trial.ExpectRefused(s.Write(trial, buffer.get(), 0, "x", 1), "buffer_write to read-only pages");
+  }
+  buffer.reset();
+  munmap(mapped, bytes);
+}
+
 void CheckImport(Trial& trial, Session& s) {
   const uint64_t alignment = s.info().import_alignment;
   if (s.table().buffer_import == nullptr || alignment == 0) {
     return trial.Skip("buffer_import is not offered");
+  }
+  const uint32_t imports = s.info().imports;
+  if ((imports & TRINE_IMPORTS_TRIED) != 0 && (imports & TRINE_IMPORTS_WRITABLE) == 0) {
+    return trial.Skip("device_info says that memory is not imported");
   }
   Random random(4);
   const uint64_t bytes = (4096 + alignment - 1) / alignment * alignment;
@@ -174,6 +210,7 @@ void RunMemoryChecks(Bench& bench) {
   bench.Run("memory/distinct", CheckDistinct);
   bench.Run("memory/host-pointer", CheckHostPointer);
   bench.Run("memory/import", CheckImport);
+  bench.Run("memory/import-file", CheckImportOfFile);
 }
 
 }  // namespace trine::conformance

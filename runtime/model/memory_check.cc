@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "dispatch/segment.h"
+#include "dispatch/weight_path.h"
 #include "runtime/model/layout_choice.h"
 
 namespace trine {
@@ -45,11 +46,13 @@ double ReleasedBytes(size_t segment, const std::vector<SegmentPlace>& places,
   return bytes;
 }
 
+// Of weights that are not read where the file lies: an arena for them, or copies.
 double CopiedBytes(const SegmentGraph& graph, const Device& device) {
+  if (ExpectedWeightPath(device.info()) == WeightPath::kFile) return 0;
   double bytes = 0;
+  std::set<const gguf::TensorInfo*> seen;
   for (const WeightUse& use : graph.weights) {
-    const bool copied = !use.packed && device.info().import_alignment == 0;
-    bytes += copied ? static_cast<double>(use.info->bytes) : 0;
+    if (!use.packed && seen.insert(use.info).second) bytes += static_cast<double>(use.info->bytes);
   }
   return bytes;
 }
@@ -96,7 +99,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
       if (!segment.ok()) return segment.status();
       scratch = static_cast<double>(segment->scratch_bytes + segment->io_bytes);
     }
-    const bool counted = !packed_in_file || device.info().import_alignment == 0;
+    const bool counted = !packed_in_file || ExpectedWeightPath(device.info()) != WeightPath::kFile;
     const auto take = [&] {
       return needed[&device] + kv + scratch + CopiedBytes(graph, device) + (counted ? packed : 0);
     };

@@ -123,11 +123,41 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
   if (!status.ok()) return status;
+  status = model->ImportWeights(graphs, out_of_range);
+  if (!status.ok()) return status;
   for (size_t i = 0; i < graphs.size(); ++i) {
     const absl::Status s = model->LoadStage(model->places_[i], std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
+  model->store_->Settle();
   return model;
+}
+
+absl::Status Model::ImportWeights(const std::vector<SegmentGraph>& graphs,
+                                  const OutOfRange& out_of_range) {
+  store_ = std::make_unique<WeightStore>(file_);
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    for (const WeightUse& use : graphs[i].weights) {
+      const bool canon = out_of_range.count(use.info) != 0;
+      if (use.packed || !WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
+      store_->Want(places_[i].device, *use.info);
+    }
+  }
+  return store_->Import();
+}
+
+std::vector<DeviceWeights> Model::weights() const {
+  std::vector<DeviceWeights> all;
+  std::set<const Device*> seen;
+  for (const SegmentPlace& place : places_) {
+    if (!seen.insert(place.device.get()).second) continue;
+    DeviceWeights one{place.device_name, store_->BytesOf(*place.device)};
+    for (const PackedWeight& weight : packed_.items()) {
+      if (weight.device == place.device) one.packed_bytes += weight.layout.packed_bytes();
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 absl::Status Model::BuildGraphs(std::vector<SegmentGraph>* graphs) const {
@@ -219,7 +249,6 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
                               const OutOfRange& out_of_range) {
   Stage stage;
   stage.io = graph.io;
-  stage.weights = std::make_unique<WeightStore>(file_, place.device);
   std::vector<SlotMemory> memory;
   for (const WeightUse& use : graph.weights) {
     const SlotId slot = graph.graph.SlotOf(use.tensor);
@@ -229,7 +258,7 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
     }
     plain_.insert(use.info);
     const auto where =
-        stage.weights->Place(*use.info, use.as_f32, out_of_range.count(use.info) != 0);
+        store_->Place(place.device, *use.info, use.as_f32, out_of_range.count(use.info) != 0);
     if (!where.ok()) return where.status();
     graph.graph.SetOffset(use.tensor, where->tensor_offset);
     memory.push_back({slot, where->span});
@@ -252,11 +281,11 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
 }
 
 absl::Status Model::LockWeights() const {
-  if (packed_.empty()) return file_->Lock();
+  if (packed_.empty() && store_->arena_bytes() == 0) return file_->Lock();
   std::vector<absl::Span<const std::byte>> ranges = packed_.Visible();
   for (const gguf::TensorInfo& t : file_->tensors()) {
     // One may be both: packed to be multiplied with, plain for rows to be picked from it.
-    if (!packed_.Holds(&t) || plain_.count(&t) != 0) ranges.emplace_back(t.data, t.bytes);
+    if (!packed_.Holds(&t) || plain_.count(&t) != 0) ranges.push_back(store_->DataOf(t));
   }
   return gguf::FileMemory::LockRanges(ranges);
 }

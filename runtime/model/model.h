@@ -34,6 +34,13 @@ struct LoadOptions {
   LoadProgress progress;   // on the calling thread
 };
 
+// How a device came by its weights.
+struct DeviceWeights {
+  std::string device_name;
+  WeightBytes plain;
+  uint64_t packed_bytes = 0;  // copies in the device's own layouts
+};
+
 // Tokens of one sequence that follow what its cache already holds.
 struct BatchPart {
   std::span<const int32_t> tokens;
@@ -63,6 +70,8 @@ class Model {
   uint64_t kv_bytes() const { return kv_bytes_; }
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }
+  // How each device that has a segment came by its weights, in the segments' order.
+  std::vector<DeviceWeights> weights() const;
   // Keeps the weights from being swapped out, wherever the CPU sees them.
   absl::Status LockWeights() const;
   // Time spent so far in runs of plans; the rest of a forward pass is the host's own.
@@ -78,7 +87,6 @@ class Model {
  private:
   struct Stage {
     SegmentIo io;
-    std::unique_ptr<WeightStore> weights;
     std::vector<Buffer> caches;
     std::unique_ptr<Segment> segment;  // after what it stands on
   };
@@ -90,6 +98,8 @@ class Model {
   // What packing takes from the choice of layouts to a written cache.
   absl::Status PlaceWeights(const HostServices& host, const LoadOptions& options,
                             std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range);
+  absl::Status ImportWeights(const std::vector<SegmentGraph>& graphs,
+                             const OutOfRange& out_of_range);
   absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
                          const OutOfRange& out_of_range);
   void PrepareInputs(const Batch& batch);
@@ -103,6 +113,7 @@ class Model {
   SegmentLimits limits_;
   std::vector<SegmentPlace> places_;
   PackedWeights packed_;                     // before the stages, which stand on it
+  std::unique_ptr<WeightStore> store_;       // likewise
   std::set<const gguf::TensorInfo*> plain_;  // read as the file has them
   std::unique_ptr<RopeTable> rope_;
   std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/weight_path.h"
 #include "runtime/gguf/disk_space.h"
 #include "runtime/gguf/file_memory.h"
 #include "runtime/gguf/output_file.h"
@@ -165,7 +166,7 @@ absl::StatusOr<Buffer> Import(const std::shared_ptr<Device>& device,
 
 bool CanImport(const Device& device) {
   const trine_device_info& info = device.info();
-  return info.import_alignment != 0 && info.import_alignment <= kPackAlignment &&
+  return MayImport(info, true) && info.import_alignment <= kPackAlignment &&
          info.buffer_alignment <= kPackAlignment;
 }
 

@@ -1,12 +1,14 @@
 #include "runtime/model/weight_store.h"
 
 #include <algorithm>
-#include <cstring>
-#include <string>
+#include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/weight_path.h"
 #include "kernels/quant/dequantize.h"
 #include "kernels/quant/validate.h"
+#include "plugins/device_text.h"
 
 namespace trine {
 namespace {
@@ -27,58 +29,196 @@ std::vector<std::byte> Converted(const gguf::TensorInfo& tensor, bool as_f32) {
   return out;
 }
 
-}  // namespace
-
-absl::StatusOr<const Buffer*> WeightStore::ImportPart(size_t part) {
-  const auto found = imported_.find(part);
-  if (found != imported_.end()) return &found->second;
-  const gguf::Part& memory = file_->parts()[part];
-  trine_import_desc desc{};
-  desc.struct_size = sizeof(desc);
-  desc.memory = TRINE_MEMORY_WEIGHTS;
-  desc.flags = TRINE_IMPORT_READ_ONLY;
-  desc.host_ptr = const_cast<std::byte*>(memory.data);  // READ_ONLY: nobody writes through it
-  desc.bytes = memory.mapped_bytes;
-  auto buffer = Buffer::Import(device_, desc);
-  if (!buffer.ok()) return buffer.status();
-  return &imported_.emplace(part, *std::move(buffer)).first->second;
+ByteRange FileRange(const gguf::TensorInfo& tensor) {
+  return {tensor.offset, tensor.offset + tensor.bytes};
 }
 
-absl::StatusOr<WeightPlace> WeightStore::Copy(const gguf::TensorInfo& tensor, bool as_f32,
-                                              bool canon) {
+void Note(const std::string& what, absl::string_view why, WeightBytes* bytes) {
+  absl::StrAppend(&bytes->refusal, bytes->refusal.empty() ? "" : "; ", what, ": ", why);
+}
+
+}  // namespace
+
+bool WeightStore::InPlace(const gguf::TensorInfo& tensor, bool as_f32, bool canon) {
+  return !canon && (!as_f32 || tensor.type == quant::Type::kF32);
+}
+
+WeightStore::Client& WeightStore::ClientOf(const std::shared_ptr<Device>& device) {
+  for (Client& client : clients_) {
+    if (client.device == device) return client;
+  }
+  Client& client = clients_.emplace_back();
+  client.device = device;
+  return client;
+}
+
+void WeightStore::Want(const std::shared_ptr<Device>& device, const gguf::TensorInfo& tensor) {
+  ClientOf(device).wanted.push_back(&tensor);
+}
+
+absl::StatusOr<bool> WeightStore::ImportRanges(Client* client, size_t part, std::byte* memory,
+                                               uint64_t bytes, std::vector<ByteRange> ranges) {
+  const trine_device_info& info = client->device->info();
+  std::vector<Window> windows;
+  for (const ByteRange& range :
+       ImportWindows(std::move(ranges), info.import_alignment, info.max_allocation_bytes, bytes)) {
+    trine_import_desc desc{};
+    desc.struct_size = sizeof(desc);
+    desc.memory = TRINE_MEMORY_WEIGHTS;
+    desc.flags = part == kArena ? 0 : TRINE_IMPORT_READ_ONLY;
+    desc.host_ptr = memory + range.begin;
+    desc.bytes = range.end - range.begin;
+    auto buffer = Buffer::Import(client->device, desc);
+    if (absl::IsUnavailable(buffer.status())) return buffer.status();
+    if (!buffer.ok()) {
+      Note(part == kArena ? "memory" : "mapped files", buffer.status().message(), &client->bytes);
+      return false;
+    }
+    windows.push_back({part, range, *std::move(buffer)});
+  }
+  std::move(windows.begin(), windows.end(), std::back_inserter(client->windows));
+  return true;
+}
+
+absl::StatusOr<bool> WeightStore::ImportFile(Client* client) {
+  std::map<size_t, std::vector<ByteRange>> by_part;
+  for (const gguf::TensorInfo* tensor : client->wanted) {
+    by_part[tensor->part].push_back(FileRange(*tensor));
+  }
+  for (auto& [part, ranges] : by_part) {
+    const gguf::Part& memory = file_->parts()[part];
+    auto* data = const_cast<std::byte*>(memory.data);  // READ_ONLY: nobody writes through it
+    const auto taken = ImportRanges(client, part, data, memory.mapped_bytes, std::move(ranges));
+    if (taken.ok() && *taken) continue;
+    client->windows.clear();  // all or nothing: it is one way for all of a device's weights
+    return taken;
+  }
+  return true;
+}
+
+absl::StatusOr<bool> WeightStore::ImportArena(Client* client) {
+  std::vector<ByteRange> ranges;
+  for (const gguf::TensorInfo* tensor : client->wanted) {
+    if (arena_->Holds(tensor)) ranges.push_back(arena_->RangeOf(tensor));
+  }
+  return ImportRanges(client, kArena, arena_->data(), arena_->bytes(), std::move(ranges));
+}
+
+absl::Status WeightStore::Import() {
+  bool needs_arena = false;
+  for (Client& client : clients_) {
+    const trine_device_info& info = client.device->info();
+    if (info.import_alignment == 0) continue;
+    bool taken = false;
+    if (MayImport(info, true)) {
+      const auto imported = ImportFile(&client);
+      if (!imported.ok()) return imported.status();
+      taken = *imported;
+    } else {
+      client.bytes.refusal = FieldText(info.import_refusal);
+    }
+    client.refused_file = !taken && !client.wanted.empty();
+    needs_arena = needs_arena || (client.refused_file && MayImport(info, false));
+  }
+  return needs_arena ? ShareArena() : absl::OkStatus();
+}
+
+absl::Status WeightStore::ShareArena() {
+  std::vector<const gguf::TensorInfo*> tensors;
+  uint64_t tensor_alignment = 64, alignment = 1;
+  for (const Client& client : clients_) {
+    const trine_device_info& info = client.device->info();
+    tensor_alignment = std::max<uint64_t>(tensor_alignment, info.buffer_alignment);
+    alignment = std::max<uint64_t>(alignment, info.import_alignment);
+    if (!client.refused_file || !MayImport(info, false)) continue;
+    tensors.insert(tensors.end(), client.wanted.begin(), client.wanted.end());
+  }
+  auto arena = WeightArena::Reserve(tensors, tensor_alignment, alignment);
+  if (!arena.ok()) return absl::OkStatus();  // copies may still find room
+  arena_ = *std::move(arena);
+  // Those that need it first: where none of them takes it, there is no use for it.
+  for (const bool needs : {true, false}) {
+    if (!needs && in_arena_.empty()) break;
+    for (Client& client : clients_) {
+      if (client.refused_file != needs || !MayImport(client.device->info(), false)) continue;
+      const auto taken = ImportArena(&client);
+      if (!taken.ok()) return taken.status();
+      if (needs && *taken) in_arena_.insert(client.wanted.begin(), client.wanted.end());
+    }
+  }
+  if (in_arena_.empty()) arena_.reset();
+  for (const gguf::TensorInfo* tensor : in_arena_) arena_->Fill(tensor);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WeightPlace> WeightStore::Copy(Client* client, const gguf::TensorInfo& tensor,
+                                              bool as_f32, bool canon) {
   const auto key = std::make_pair(&tensor, as_f32);
-  auto found = copies_.find(key);
-  if (found == copies_.end()) {
+  auto found = client->copies.find(key);
+  if (found == client->copies.end()) {
     std::vector<std::byte> bytes = Converted(tensor, as_f32);
     if (canon) {
       const quant::Type type = as_f32 ? quant::Type::kF32 : tensor.type;
       quant::CanonRow(type, bytes.data(), tensor.dims[0] * tensor.Rows());
     }
-    auto buffer = Buffer::Allocate(device_, bytes.size(), TRINE_MEMORY_WEIGHTS);
+    auto buffer = Buffer::Allocate(client->device, bytes.size(), TRINE_MEMORY_WEIGHTS);
     if (!buffer.ok()) return buffer.status();
     if (absl::Status s = buffer->Write(0, bytes.data(), bytes.size()); !s.ok()) return s;
-    copied_bytes_ += bytes.size();
-    found = copies_.emplace(key, *std::move(buffer)).first;
+    WeightBytes& count = client->bytes;
+    (InPlace(tensor, as_f32, canon) ? count.copied : count.converted) += bytes.size();
+    found = client->copies.emplace(key, *std::move(buffer)).first;
   }
   const uint64_t bytes =
       as_f32 ? static_cast<uint64_t>(tensor.dims[0] * tensor.Rows()) * sizeof(float) : tensor.bytes;
   return WeightPlace{found->second.Span(0, bytes), 0};
 }
 
-absl::StatusOr<WeightPlace> WeightStore::Place(const gguf::TensorInfo& tensor, bool as_f32,
+absl::StatusOr<WeightPlace> WeightStore::Place(const std::shared_ptr<Device>& device,
+                                               const gguf::TensorInfo& tensor, bool as_f32,
                                                bool canon) {
-  const trine_device_info& info = device_->info();
-  const bool in_place = !canon && (!as_f32 || tensor.type == quant::Type::kF32);
-  if (!in_place || info.import_alignment == 0 || import_refused_) {
-    return Copy(tensor, as_f32, canon);
+  Client& client = ClientOf(device);
+  if (!InPlace(tensor, as_f32, canon)) return Copy(&client, tensor, as_f32, canon);
+  const uint64_t alignment = std::max<uint32_t>(1, device->info().buffer_alignment);
+  const auto within = [&](size_t part, const ByteRange& range) -> std::optional<WeightPlace> {
+    for (const Window& window : client.windows) {
+      if (window.part != part || !window.range.Holds(range)) continue;
+      const uint64_t offset = range.begin - window.range.begin, rest = offset % alignment;
+      return WeightPlace{window.buffer.Span(offset - rest, rest + tensor.bytes), rest};
+    }
+    return std::nullopt;
+  };
+  const bool first = client.placed.insert(&tensor).second;
+  if (in_arena_.count(&tensor) != 0) {
+    if (const auto place = within(kArena, arena_->RangeOf(&tensor))) {
+      client.bytes.arena += first ? tensor.bytes : 0;
+      return *place;
+    }
   }
-  const auto buffer = ImportPart(tensor.part);
-  if (!buffer.ok()) {
-    import_refused_ = true;
-    return Copy(tensor, as_f32, canon);
+  if (const auto place = within(tensor.part, FileRange(tensor))) {
+    client.bytes.file += first ? tensor.bytes : 0;
+    read_in_file_.insert(&tensor);
+    return *place;
   }
-  const uint64_t rest = tensor.offset % std::max<uint32_t>(1, info.buffer_alignment);
-  return WeightPlace{(*buffer)->Span(tensor.offset - rest, rest + tensor.bytes), rest};
+  return Copy(&client, tensor, as_f32, canon);
+}
+
+void WeightStore::Settle() {
+  for (const gguf::TensorInfo* tensor : in_arena_) {
+    if (read_in_file_.count(tensor) == 0) file_->Release(*tensor, 0, tensor->bytes);
+  }
+}
+
+WeightBytes WeightStore::BytesOf(const Device& device) const {
+  for (const Client& client : clients_) {
+    if (client.device.get() == &device) return client.bytes;
+  }
+  return {};
+}
+
+absl::Span<const std::byte> WeightStore::DataOf(const gguf::TensorInfo& tensor) const {
+  const bool moved = in_arena_.count(&tensor) != 0;
+  const std::byte* data = moved ? arena_->data() + arena_->RangeOf(&tensor).begin : tensor.data;
+  return {data, tensor.bytes};
 }
 
 }  // namespace trine

@@ -1,17 +1,26 @@
-// Where a model's weights lie for one device: on the file's own memory where the device can use it,
-// else in buffers of the device's. Keeps the file and the buffers alive. Not thread-safe.
+// Where a model's weights lie for its devices. What a device reads as the file has it lies once for
+// all of them, where drivers let it: in the file's own memory, else in an arena that is filled from
+// the file; only else in a copy of the device's own. Keeps the file and all buffers alive. Not
+// thread-safe.
 #ifndef TRINE_RUNTIME_MODEL_WEIGHT_STORE_H_
 #define TRINE_RUNTIME_MODEL_WEIGHT_STORE_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "plugins/handles.h"
 #include "runtime/gguf/gguf_file.h"
+#include "runtime/model/import_windows.h"
+#include "runtime/model/weight_arena.h"
 
 namespace trine {
 
@@ -20,27 +29,71 @@ struct WeightPlace {
   uint64_t tensor_offset = 0;  // of the weight within the span
 };
 
+// How a device came by its weights, in bytes of them.
+struct WeightBytes {
+  uint64_t file = 0;       // read where the file's memory lies
+  uint64_t arena = 0;      // read in memory that devices share
+  uint64_t copied = 0;     // copied, since the device took neither
+  uint64_t converted = 0;  // copied, since the device is to have other bytes than the file
+  std::string refusal;     // what was not imported, and why; "" where nothing was refused
+};
+
 class WeightStore {
  public:
-  WeightStore(std::shared_ptr<const gguf::File> file, std::shared_ptr<Device> device)
-      : file_(std::move(file)), device_(std::move(device)) {}
+  explicit WeightStore(std::shared_ptr<const gguf::File> file) : file_(std::move(file)) {}
 
-  // The weight as the file has it, or, `as_f32`, converted. `canon`: it has values outside the
-  // contract's range, so a copy is made that has not.
-  absl::StatusOr<WeightPlace> Place(const gguf::TensorInfo& tensor, bool as_f32, bool canon);
+  // Whether a weight is read as the file has it. `canon`: it has values outside the contract's
+  // range, so that devices get a copy that has not.
+  static bool InPlace(const gguf::TensorInfo& tensor, bool as_f32, bool canon);
 
-  uint64_t copied_bytes() const { return copied_bytes_; }  // beyond the file's own memory
+  // In this order: every weight that a device is to read as the file has it, ...
+  void Want(const std::shared_ptr<Device>& device, const gguf::TensorInfo& tensor);
+  // ... then once, for all of them. A refusal is no error: the next best way is taken.
+  absl::Status Import();
+  // The weight as the file has it, or, `as_f32`, converted.
+  absl::StatusOr<WeightPlace> Place(const std::shared_ptr<Device>& device,
+                                    const gguf::TensorInfo& tensor, bool as_f32, bool canon);
+  // All is placed: what the arena holds and nobody reads in the file any more is let go of there.
+  void Settle();
+
+  // Zeros for a device that has placed nothing.
+  WeightBytes BytesOf(const Device& device) const;
+  uint64_t arena_bytes() const { return arena_ == nullptr ? 0 : arena_->bytes(); }
+  // Where the CPU reads a weight that is as the file has it.
+  absl::Span<const std::byte> DataOf(const gguf::TensorInfo& tensor) const;
 
  private:
-  absl::StatusOr<const Buffer*> ImportPart(size_t part);
-  absl::StatusOr<WeightPlace> Copy(const gguf::TensorInfo& tensor, bool as_f32, bool canon);
+  static constexpr size_t kArena = static_cast<size_t>(-1);
+  struct Window {
+    size_t part;  // of the file, or kArena
+    ByteRange range;
+    Buffer buffer;
+  };
+  struct Client {
+    std::shared_ptr<Device> device;
+    std::vector<const gguf::TensorInfo*> wanted;
+    std::vector<Window> windows;
+    std::map<std::pair<const gguf::TensorInfo*, bool>, Buffer> copies;
+    std::set<const gguf::TensorInfo*> placed;
+    bool refused_file = false;
+    WeightBytes bytes;
+  };
+
+  Client& ClientOf(const std::shared_ptr<Device>& device);
+  // UNAVAILABLE is an error; any other refusal is noted, and none of the windows is there then.
+  absl::StatusOr<bool> ImportFile(Client* client);
+  absl::StatusOr<bool> ImportArena(Client* client);
+  absl::StatusOr<bool> ImportRanges(Client* client, size_t part, std::byte* memory, uint64_t bytes,
+                                    std::vector<ByteRange> ranges);
+  absl::Status ShareArena();
+  absl::StatusOr<WeightPlace> Copy(Client* client, const gguf::TensorInfo& tensor, bool as_f32,
+                                   bool canon);
 
   std::shared_ptr<const gguf::File> file_;
-  std::shared_ptr<Device> device_;
-  std::map<size_t, Buffer> imported_;  // by part
-  std::map<std::pair<const gguf::TensorInfo*, bool>, Buffer> copies_;
-  bool import_refused_ = false;
-  uint64_t copied_bytes_ = 0;
+  std::unique_ptr<WeightArena> arena_;  // before the clients, which import it
+  std::deque<Client> clients_;
+  std::set<const gguf::TensorInfo*> in_arena_;      // that it was filled with
+  std::set<const gguf::TensorInfo*> read_in_file_;  // by some device
 };
 
 }  // namespace trine

@@ -80,8 +80,9 @@ TEST_F(CliTest, DetectNamesThisMachine) {
 TEST_F(CliTest, DetectPrintsATable) {
   const Output output = Trine("detect");
   EXPECT_EQ(output.code, 0);
-  for (const char* part : {"CPU ", "SIMD ", "Memory ", "Devices", "Memory pools", "Plugins",
-                           "libtrine-backend-cpu.so", "serves the cpu tier"}) {
+  for (const char* part :
+       {"CPU ", "SIMD ", "Memory ", "Devices", "Memory pools", "Weights that are not packed",
+        "Plugins", "libtrine-backend-cpu.so", "serves the cpu tier"}) {
     EXPECT_THAT(output.text, HasSubstr(part));
   }
 }

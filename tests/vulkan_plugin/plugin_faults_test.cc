@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backends/vulkan/testing/device_fixtures.h"
+#include "backends/vulkan/verdicts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/vulkan_plugin/plugin_session.h"
@@ -56,6 +57,7 @@ class PluginFaultsTest : public ::testing::TestWithParam<DeviceQuery (*)()> {
   }
 
   void Open(const char* options = "") {
+    ForgetVerdicts();  // every session is to test its devices
     ASSERT_EQ(Table().open(host_.host(), options, &backend_, &err_), TRINE_OK) << err_.message;
     ASSERT_EQ(Table().device_count(backend_), 2u);
   }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backends/vulkan/backend.h"
+#include "backends/vulkan/verdicts.h"
 
 namespace trine::vulkan::testing {
 
@@ -10,6 +11,7 @@ const trine_plugin& Table() { return *trine_plugin_query(TRINE_ABI_VERSION); }
 
 void UseFakeDriver() {
   setenv("TRINE_VULKAN_CACHE", "off", 1);
+  ForgetVerdicts();
   FindVulkanBy([] { return LoadGlobal(FakeDriver::Entry()); });
 }
 

@@ -14,7 +14,8 @@ namespace trine::vulkan::testing {
 
 const trine_plugin& Table();
 
-// Backends are opened over the FakeDriver there is from now on, and keep no files.
+// Backends are opened over the FakeDriver there is from now on, keep no files and remember nothing
+// of earlier ones.
 void UseFakeDriver();
 
 class FakeHost {

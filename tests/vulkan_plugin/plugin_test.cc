@@ -170,6 +170,36 @@ TEST_F(PluginTest, DescribesDevices) {
   EXPECT_EQ(driver.live, 0);
 }
 
+TEST_F(PluginTest, FreeMemoryIsTheDriversBudget) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  driver.budget = 3000;
+  driver.usage = 1000;
+  EXPECT_EQ(Info(0).memory_free, 2000u);
+  driver.usage = 4000;
+  EXPECT_EQ(Info(0).memory_free, 0u);
+  driver.budget = uint64_t{1} << 62;
+  EXPECT_EQ(Info(0).memory_free, Info(0).memory_total);
+}
+
+TEST_F(PluginTest, WithoutABudgetWhatIsTakenIsNotFree) {
+  DeviceQuery query = testing::IntelXe1();
+  std::erase(query.extensions, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  Use({query});
+  ASSERT_EQ(Open(), TRINE_OK);
+  const uint64_t total = Info(0).memory_total;
+  EXPECT_EQ(Info(0).memory_free, total);
+  trine_device* device = nullptr;
+  ASSERT_EQ(Table().device_open(backend_, 0, &device, &err_), TRINE_OK) << err_.message;
+  trine_buffer* buffer = nullptr;
+  constexpr uint64_t kBytes = uint64_t{100} << 20;
+  ASSERT_EQ(testing::Alloc(device, kBytes, &buffer, &err_), TRINE_OK) << err_.message;
+  EXPECT_EQ(Info(0).memory_free, total - kBytes);
+  Table().buffer_free(buffer);
+  EXPECT_EQ(Info(0).memory_free, total);
+  Table().device_close(device);
+}
+
 TEST_F(PluginTest, ADeviceThatComputesWrongIsNotExact) {
   Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
@@ -186,6 +216,71 @@ TEST_F(PluginTest, ADeviceThatCouldNotBeTestedMayBeTestedLater) {
   Info(0);
   EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("could not be tested"),
                                       HasSubstr("fails its self-test (rms_norm)")));
+}
+
+TEST_F(PluginTest, AProcessTestsADeviceOnce) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  Info(0);
+  const int opened = driver.calls["vkCreateDevice"];
+  EXPECT_EQ(opened, 1);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(Open(), TRINE_OK);
+    EXPECT_EQ(Info(0).numerics, static_cast<uint32_t>(TRINE_NUMERICS_FAST));
+    EXPECT_THAT(host_.logs, ElementsAre(HasSubstr("fails its self-test"))) << "each host is told";
+  }
+  EXPECT_EQ(driver.calls["vkCreateDevice"], opened);
+  ASSERT_EQ(Open("int_dot=0"), TRINE_OK);
+  Info(0);
+  EXPECT_EQ(driver.calls["vkCreateDevice"], opened + 1) << "used in another way";
+}
+
+constexpr uint32_t kTried = TRINE_IMPORTS_TRIED, kWritable = TRINE_IMPORTS_WRITABLE,
+                   kReadOnly = TRINE_IMPORTS_READ_ONLY;
+
+TEST_F(PluginTest, SaysWhatItImports) {
+  Use({testing::IntelXe1(), testing::NvidiaDiscrete()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Info(0).imports, kTried | kWritable | kReadOnly);
+  EXPECT_STREQ(Info(0).import_refusal, "");
+  EXPECT_EQ(Info(1).imports, 0u) << "memory of its own";
+  EXPECT_EQ(Info(1).import_alignment, 0u);
+}
+
+TEST_F(PluginTest, SaysWhatItsDriverDoesNotImport) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  // The second kind that is tried, then both.
+  driver.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE, 2);
+  EXPECT_EQ(Info(0).imports, kTried | kWritable);
+  EXPECT_THAT(Info(0).import_refusal, HasSubstr("mapped files: "));
+  testing::UseFakeDriver();
+  driver.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE, 1, true);
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Info(0).imports, kTried);
+  EXPECT_THAT(Info(0).import_refusal, HasSubstr("memory: "));
+}
+
+TEST_F(PluginTest, ImportsNoMoreThanItIsTold) {
+  Use({testing::IntelXe1()});
+  ASSERT_EQ(Open("import=memory"), TRINE_OK);
+  EXPECT_EQ(Info(0).imports, kTried | kWritable);
+  EXPECT_THAT(Info(0).import_refusal, HasSubstr("mapped files: the option import"));
+  ASSERT_EQ(Open("import=none"), TRINE_OK);
+  EXPECT_EQ(Info(0).imports, 0u);
+  EXPECT_EQ(Info(0).import_alignment, 0u);
+  EXPECT_EQ(Open("import=some"), TRINE_INVALID_ARGUMENT);
+  EXPECT_THAT(err_.message, HasSubstr("given: some"));
+}
+
+// Memory that was short says nothing of the driver.
+TEST_F(PluginTest, ATrialThatLackedMemoryIsNotRemembered) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  driver.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(Info(0).imports, kTried | kReadOnly);
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Info(0).imports, kTried | kWritable | kReadOnly);
 }
 
 TEST_F(PluginTest, ADriverThatDoesNotPromiseToRoundIsNotExact) {

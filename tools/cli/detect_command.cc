@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "dispatch/weight_path.h"
 #include "plugins/device_text.h"
 #include "runtime/machine_report.h"
 #include "runtime/version.h"
@@ -79,6 +80,18 @@ std::string DeviceTable(const Inventory& inventory) {
   return table.empty() ? "  none\n" : table.Format();
 }
 
+// How each device that may be used would come by weights that it reads as the file has them.
+std::string WeightTable(const Inventory& inventory) {
+  TextTable table({"device", "weights"});
+  for (const InventoryDevice& device : inventory.devices) {
+    if (device.registry_device == InventoryDevice::kNone) continue;
+    if (!device.used && !device.on_request) continue;
+    const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
+    table.Add({device.tier_name, DescribeWeightPath(info)});
+  }
+  return table.empty() ? "" : absl::StrCat("\nWeights that are not packed\n", table.Format());
+}
+
 std::string PluginTable(const Registry& registry) {
   TextTable table({"plugin", "version", "abi", "used", "why", "file"});
   for (const PluginFinding& plugin : registry.plugins) {
@@ -115,7 +128,8 @@ std::string FormatInventory(const Inventory& inventory) {
     pools.Add({pool.name, FormatBytes(pool.total_bytes), FormatBytes(pool.available_bytes),
                Or(absl::StrJoin(pool.devices, ", "), "-")});
   }
-  absl::StrAppend(&text, pools.Format(), "\nPlugins\n", PluginTable(inventory.registry));
+  absl::StrAppend(&text, pools.Format(), WeightTable(inventory), "\nPlugins\n",
+                  PluginTable(inventory.registry));
   const auto list = [&](const char* title, const std::vector<std::string>& lines) {
     if (!lines.empty()) absl::StrAppend(&text, "\n", title, "\n");
     for (const std::string& line : lines) absl::StrAppend(&text, "  ", line, "\n");

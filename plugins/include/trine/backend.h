@@ -26,7 +26,7 @@ extern "C" {
 
 /* Append-only since 0.9; becomes 1.0 unchanged or after one last break. */
 #define TRINE_ABI_MAJOR 0u
-#define TRINE_ABI_MINOR 10u
+#define TRINE_ABI_MINOR 11u
 #define TRINE_ABI_VERSION ((TRINE_ABI_MAJOR << 16) | TRINE_ABI_MINOR)
 
 /* The arithmetic contract (docs/numerics.md) this header was written beside. */
@@ -115,6 +115,13 @@ enum {
 
 enum { TRINE_NUMERICS_EXACT = 1, TRINE_NUMERICS_FAST = 2 };
 
+/* What buffer_import was seen to take. Without TRIED nobody has looked, and the host tries. */
+enum {
+  TRINE_IMPORTS_TRIED = 1u << 0,
+  TRINE_IMPORTS_WRITABLE = 1u << 1, /* memory of the process's own */
+  TRINE_IMPORTS_READ_ONLY = 1u << 2 /* mapped files, with TRINE_IMPORT_READ_ONLY */
+};
+
 typedef struct trine_device_info {
   uint32_t struct_size;
   uint32_t tier;
@@ -134,6 +141,9 @@ typedef struct trine_device_info {
   char memory_pool[64];          /* devices of one pool share memory_total; "system" is RAM */
   char bandwidth_domain[64];     /* devices of one domain share a bus; "system" is RAM's */
   char reason[128];              /* with UNUSABLE */
+  uint32_t imports;              /* since 0.11: TRINE_IMPORTS_* */
+  uint32_t reserved;
+  char import_refusal[128]; /* what was not imported, and why; "" = nothing */
 } trine_device_info;
 
 /* ---- Memory ---------------------------------------------------------------------------------- */

@@ -6,6 +6,9 @@
 //   no-gather    rows can't be picked from a packed table
 //   hidden       the host does not see buffers
 //   no-import    nor can it lend memory
+//   no-files     memory that can't be written is not imported
+//   no-memory    nor is memory that can
+//   told         what is not imported is said in device_info
 //   full         there is no memory for weights
 //   full-once    nor is there when it is asked for first
 //   fails        layout_convert fails
@@ -121,6 +124,8 @@ bool TakesPacked(const trine_op& op) {
          (op.kind == TRINE_OP_GATHER_ROWS && !Says("no-gather"));
 }
 
+constexpr char kNoFiles[] = "files are not for it", kNoMemory[] = "memory is not for it";
+
 trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,
                         trine_error* err) {
   trine_device_info info{};
@@ -130,6 +135,14 @@ trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_inf
   if (s != TRINE_OK) return s;
   if (index == 1) info.tier = TRINE_TIER_OTHER;
   if (Says("no-import")) info.import_alignment = 0;
+  const bool files = !Says("no-files"), memory = !Says("no-memory");
+  info.imports = Says("told") ? uint32_t{TRINE_IMPORTS_TRIED} : 0;
+  if (Says("told") && files) info.imports |= TRINE_IMPORTS_READ_ONLY;
+  if (Says("told") && memory) info.imports |= TRINE_IMPORTS_WRITABLE;
+  if (Says("told")) {
+    const std::string refusal = std::string(files ? "" : kNoFiles) + (memory ? "" : kNoMemory);
+    std::strncpy(info.import_refusal, refusal.c_str(), sizeof(info.import_refusal) - 1);
+  }
   const char* words = std::getenv("TRINE_FIXTURE_PACKING");
   const char* free = words != nullptr ? std::strstr(words, "free:") : nullptr;
   if (free != nullptr) info.memory_free = std::strtoull(free + 5, nullptr, 10);
@@ -273,6 +286,15 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* in, trin
   return Cpu().buffer_alloc(device, in, out, err);
 }
 
+trine_status BufferImport(trine_device* device, const trine_import_desc* in, trine_buffer** out,
+                          trine_error* err) {
+  const bool read_only = (sdk::ReadIn(in).flags & TRINE_IMPORT_READ_ONLY) != 0;
+  if (Says(read_only ? "no-files" : "no-memory")) {
+    return sdk::Fail(err, TRINE_UNIMPLEMENTED, read_only ? kNoFiles : kNoMemory);
+  }
+  return Cpu().buffer_import(device, in, out, err);
+}
+
 trine_plugin Table() {
   trine_plugin t = Cpu();
   t.name = TRINE_FIXTURE_NAME;
@@ -283,6 +305,7 @@ trine_plugin Table() {
     return Cpu().device_open(backend, index > 1 ? index : 0, out, err);
   };
   t.buffer_alloc = BufferAlloc;
+  t.buffer_import = BufferImport;
   t.op_query = OpQuery;
   t.plan_query = PlanQuery;
   t.plan_create = PlanCreate;

@@ -1,0 +1,47 @@
+#include "dispatch/weight_path.h"
+
+#include "absl/strings/str_cat.h"
+#include "plugins/device_text.h"
+
+namespace trine {
+
+const char* WeightPathName(WeightPath path) {
+  switch (path) {
+    case WeightPath::kFile:
+      return "file";
+    case WeightPath::kArena:
+      return "arena";
+    case WeightPath::kCopy:
+      break;
+  }
+  return "copy";
+}
+
+bool MayImport(const trine_device_info& info, bool read_only) {
+  if (info.import_alignment == 0) return false;
+  if ((info.imports & TRINE_IMPORTS_TRIED) == 0) return true;
+  return (info.imports & (read_only ? TRINE_IMPORTS_READ_ONLY : TRINE_IMPORTS_WRITABLE)) != 0;
+}
+
+WeightPath ExpectedWeightPath(const trine_device_info& info) {
+  if (MayImport(info, true)) return WeightPath::kFile;
+  return MayImport(info, false) ? WeightPath::kArena : WeightPath::kCopy;
+}
+
+std::string DescribeWeightPath(const trine_device_info& info) {
+  const std::string refusal = FieldText(info.import_refusal);
+  const std::string why = refusal.empty() ? "" : absl::StrCat(" (", refusal, ")");
+  switch (ExpectedWeightPath(info)) {
+    case WeightPath::kFile:
+      return absl::StrCat("read in the mapped file's own pages", why);
+    case WeightPath::kArena:
+      return absl::StrCat("read in memory shared with the CPU, filled from the file", why);
+    case WeightPath::kCopy:
+      break;
+  }
+  const bool unified = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+  if (unified && refusal.empty()) return "copied: the device does not import memory";
+  return absl::StrCat(unified ? "copied" : "copied to the device's own memory", why);
+}
+
+}  // namespace trine

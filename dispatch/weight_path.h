@@ -1,0 +1,31 @@
+// How a device comes by weights that it reads as the file has them: where they lie in memory, or
+// through a copy.
+#ifndef TRINE_DISPATCH_WEIGHT_PATH_H_
+#define TRINE_DISPATCH_WEIGHT_PATH_H_
+
+#include <string>
+
+#include "trine/backend.h"
+
+namespace trine {
+
+enum class WeightPath {
+  kFile,   // in the mapped file's own pages
+  kArena,  // in memory that the CPU and the device share, filled from the file
+  kCopy,   // in memory of the device's, beside the file's
+};
+const char* WeightPathName(WeightPath path);  // "file", "arena", "copy"
+
+// Whether importing is worth a try: false where the plugin has seen it fail.
+bool MayImport(const trine_device_info& info, bool read_only);
+
+// By what the plugin has found out. Where it has not, importing will be tried, and is expected to
+// work.
+WeightPath ExpectedWeightPath(const trine_device_info& info);
+
+// The same in words, with what was refused.
+std::string DescribeWeightPath(const trine_device_info& info);
+
+}  // namespace trine
+
+#endif  // TRINE_DISPATCH_WEIGHT_PATH_H_

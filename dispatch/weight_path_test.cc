@@ -1,0 +1,52 @@
+#include "dispatch/weight_path.h"
+
+#include <cstdio>
+
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+trine_device_info Info(uint32_t flags, uint32_t alignment, uint32_t imports,
+                       const char* refusal = "") {
+  trine_device_info info{};
+  info.flags = flags;
+  info.import_alignment = alignment;
+  info.imports = imports;
+  std::snprintf(info.import_refusal, sizeof(info.import_refusal), "%s", refusal);
+  return info;
+}
+
+constexpr uint32_t kUnified = TRINE_DEVICE_UNIFIED_MEMORY, kTried = TRINE_IMPORTS_TRIED,
+                   kWritable = TRINE_IMPORTS_WRITABLE, kReadOnly = TRINE_IMPORTS_READ_ONLY;
+
+TEST(WeightPathTest, TheBestThatIsTaken) {
+  EXPECT_EQ(ExpectedWeightPath(Info(kUnified, 4096, kTried | kWritable | kReadOnly)),
+            WeightPath::kFile);
+  EXPECT_EQ(ExpectedWeightPath(Info(kUnified, 4096, kTried | kReadOnly)), WeightPath::kFile);
+  EXPECT_EQ(ExpectedWeightPath(Info(kUnified, 4096, kTried | kWritable)), WeightPath::kArena);
+  EXPECT_EQ(ExpectedWeightPath(Info(kUnified, 4096, kTried)), WeightPath::kCopy);
+  EXPECT_EQ(ExpectedWeightPath(Info(0, 0, 0)), WeightPath::kCopy);
+}
+
+TEST(WeightPathTest, WhatNobodyTriedIsTried) {
+  const trine_device_info old = Info(kUnified, 4096, 0);
+  EXPECT_EQ(ExpectedWeightPath(old), WeightPath::kFile);
+  EXPECT_TRUE(MayImport(old, true));
+  EXPECT_TRUE(MayImport(old, false));
+  EXPECT_FALSE(MayImport(Info(kUnified, 0, kTried | kReadOnly), true)) << "no alignment, no import";
+}
+
+TEST(WeightPathTest, WordsSayWhatWasRefused) {
+  EXPECT_EQ(DescribeWeightPath(Info(kUnified, 4096, kTried | kWritable | kReadOnly)),
+            "read in the mapped file's own pages");
+  EXPECT_EQ(DescribeWeightPath(Info(kUnified, 4096, kTried | kWritable, "mapped files: no")),
+            "read in memory shared with the CPU, filled from the file (mapped files: no)");
+  EXPECT_EQ(DescribeWeightPath(Info(kUnified, 4096, kTried, "memory: no; mapped files: no")),
+            "copied (memory: no; mapped files: no)");
+  EXPECT_EQ(DescribeWeightPath(Info(kUnified, 0, 0)), "copied: the device does not import memory");
+  EXPECT_EQ(DescribeWeightPath(Info(0, 0, 0)), "copied to the device's own memory");
+}
+
+}  // namespace
+}  // namespace trine
