@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/vulkan/fused_runs.h"
 #include "backends/vulkan/layouts.h"
 #include "backends/vulkan/op_operands.h"
 #include "backends/vulkan/simple_runs.h"
@@ -100,12 +101,12 @@ uint64_t BufferAlignment(const DeviceCaps& caps) {
   return std::max<uint64_t>(BindingAlignment(caps), sdk::kScratchAlignment);
 }
 
-std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
-  const Operands o(choices_, graph_, misaligned_, index, params);
+std::string OpRuns::AddProduct(const OpGroup& group, const int64_t* params,
+                               std::vector<OpRun>* runs) const {
+  const Operands o(choices_, graph_, misaligned_, group.first, params);
   const Product whole = ProductOf(o);
   const bool moe = whole.ids.has_value();
-  const bool quantized = quant::IsQuantized(whole.w.type);
-  const uint32_t w = o.op().in[0], x = o.op().in[1];
+  const uint32_t w = o.op().in[0];
   const OpRun::Operand scratch{kScratchOperand, 0, scratch_.product_bytes};
   if (ScratchBytes(whole, choices_.products) > scratch_.product_bytes) {
     return "the plan's scratch is too small";
@@ -122,15 +123,15 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
                 &windows)
           : CutWindows(*choices_.caps, whole.w.offset, rows, row_stride, row_bytes, &windows);
   if (!why.empty()) return why;
-  if (quantized && quantized_ != x) {
+  if (group.quantizes) {
     why = o.Bind(QuantizeRun(whole), scratch, 4 * o.Elements(whole.x), runs);
-    quantized_ = x;
     if (!why.empty()) return why;
+    runs->back().label = sdk::kQuantizeName;
   }
   if (NeedsLists(whole, choices_.products)) {
-    if (!quantized) quantized_ = TRINE_NONE;  // the lists are where the activations were
     why = o.Bind(ListColumnsRun(whole, choices_.products), scratch, o.Elements(*whole.ids), runs);
     if (!why.empty()) return why;
+    runs->back().label = "moe_matmul lists";
   }
   for (const WeightWindow& window : windows) {
     Product part = whole;
@@ -170,7 +171,7 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
   return "";
 }
 
-std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
+std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) const {
   const Operands o(choices_, graph_, misaligned_, index, params);
   const TensorView table = o.In(0);
   std::vector<WeightWindow> windows;
@@ -192,7 +193,8 @@ std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<O
   return "";
 }
 
-std::string OpRuns::AddAttention(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
+std::string OpRuns::AddAttention(size_t index, const int64_t* params,
+                                 std::vector<OpRun>* runs) const {
   const Operands o(choices_, graph_, misaligned_, index, params);
   AttentionViews views = AttentionViewsOf(o);
   TensorView sinks;
@@ -222,25 +224,26 @@ std::string OpRuns::AddAttention(size_t index, const int64_t* params, std::vecto
   return "";
 }
 
-std::string OpRuns::Add(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
-  const sdk::Op& op = graph_.ops[index];
-  std::string why;
-  if (IsProduct(op.kind)) {
-    why = AddProduct(index, params, runs);
-  } else if (op.kind == TRINE_OP_GATHER_ROWS) {
-    why = AddGather(index, params, runs);
-  } else if (op.kind == TRINE_OP_ATTENTION) {
-    why = AddAttention(index, params, runs);
-  } else {
-    const Operands o(choices_, graph_, misaligned_, index, params);
-    why = o.Bind(SimpleRun(choices_, o), {}, o.Elements(o.Out(0)), runs);
+std::string OpRuns::AddUnnamed(const OpGroup& group, const int64_t* params,
+                               std::vector<OpRun>* runs) const {
+  const sdk::Op& op = graph_.ops[group.first];
+  if (group.kind != OpGroup::Kind::kAlone) {
+    return AddFusedRun(choices_, graph_, misaligned_, group, params,
+                       {kScratchOperand, 0, scratch_.product_bytes}, runs);
   }
-  if (quantized_ != TRINE_NONE) {
-    const uint32_t slot = graph_.tensors[quantized_].slot;
-    for (const uint32_t t : op.out) {
-      if (graph_.tensors[t].slot == slot) quantized_ = TRINE_NONE;
-      if (quantized_ == TRINE_NONE) break;
-    }
+  if (IsProduct(op.kind)) return AddProduct(group, params, runs);
+  if (op.kind == TRINE_OP_GATHER_ROWS) return AddGather(group.first, params, runs);
+  if (op.kind == TRINE_OP_ATTENTION) return AddAttention(group.first, params, runs);
+  const Operands o(choices_, graph_, misaligned_, group.first, params);
+  return o.Bind(SimpleRun(choices_, o), {}, o.Elements(o.Out(0)), runs);
+}
+
+std::string OpRuns::Add(const OpGroup& group, const int64_t* params,
+                        std::vector<OpRun>* runs) const {
+  const size_t before = runs->size();
+  std::string why = AddUnnamed(group, params, runs);
+  for (size_t i = before; i < runs->size(); ++i) {
+    if ((*runs)[i].label == nullptr) (*runs)[i].label = GroupName(graph_, group);
   }
   return why;
 }
@@ -293,8 +296,8 @@ std::string WhyNotOp(const RunChoices& choices, const sdk::Graph& graph, size_t 
   Grow(choices, graph, misaligned, index, max.data(), &scratch);
   for (const std::vector<int64_t>& params : {max, min}) {
     std::vector<OpRun> runs;
-    OpRuns maker(choices, graph, scratch, misaligned);
-    why = maker.Add(index, params.data(), &runs);
+    const OpRuns maker(choices, graph, scratch, misaligned);
+    why = maker.Add(AloneAt(graph, static_cast<uint32_t>(index)), params.data(), &runs);
     if (!why.empty()) return why;
   }
   return "";
