@@ -15,7 +15,9 @@ bool IsNorm(const sdk::Op& op) {
 }
 
 // Ops that may quantise what they write.
-bool MayQuantize(const sdk::Op& op) { return IsNorm(op) || op.kind == TRINE_OP_GLU; }
+bool MayQuantize(const sdk::Op& op) {
+  return IsNorm(op) || op.kind == TRINE_OP_GLU || op.kind == TRINE_OP_ATTENTION;
+}
 
 bool SameDims(const trine_tensor& a, const trine_tensor& b) {
   return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);

@@ -26,8 +26,8 @@ struct OpGroup {
   // A product: its activations must be quantised before it; false where they are already, or where
   // its weights are floats. Others: what the last op writes is quantised along.
   bool quantizes = false;
-  // Whether what was said to be quantised along, or a k that is stored, is also written as the
-  // graph has it: somebody else reads it.
+  // Whether what is quantised along, or a k that is stored, is also written as the graph has it:
+  // somebody else reads it. Attention writes it anyway, and needs the room.
   bool writes = true;
 
   bool operator==(const OpGroup&) const = default;

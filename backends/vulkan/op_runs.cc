@@ -193,9 +193,9 @@ std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<O
   return "";
 }
 
-std::string OpRuns::AddAttention(size_t index, const int64_t* params,
+std::string OpRuns::AddAttention(const OpGroup& group, const int64_t* params,
                                  std::vector<OpRun>* runs) const {
-  const Operands o(choices_, graph_, misaligned_, index, params);
+  const Operands o(choices_, graph_, misaligned_, group.first, params);
   AttentionViews views = AttentionViewsOf(o);
   TensorView sinks;
   if (o.Has(6)) {
@@ -217,8 +217,18 @@ std::string OpRuns::AddAttention(size_t index, const int64_t* params,
   const OpRun::Operand scratch{kScratchOperand, scratch_.product_bytes, scratch_.attention_bytes};
   const uint64_t operations =
       4 * o.Elements(views.q) * static_cast<uint64_t>(std::max<int64_t>(positions, 1));
-  for (KernelRun& run : AttentionRuns(views, attention, positions, cut)) {
+  for (KernelRun& run : AttentionRuns(views, attention, positions, cut, group.quantizes)) {
+    // What is quantised has its own part of the scratch.
+    std::vector<size_t> quantized;
+    for (size_t b = 0; b < run.operands.size(); ++b) {
+      if (run.operands[b] != kAttentionQuantized) continue;
+      run.operands[b] = kScratchOperand;
+      quantized.push_back(b);
+    }
     std::string why = o.Bind(std::move(run), scratch, operations, runs);
+    for (const size_t b : quantized) {
+      runs->back().operands[b] = {kScratchOperand, 0, scratch_.product_bytes};
+    }
     if (!why.empty()) return why;
   }
   return "";
@@ -227,13 +237,13 @@ std::string OpRuns::AddAttention(size_t index, const int64_t* params,
 std::string OpRuns::AddUnnamed(const OpGroup& group, const int64_t* params,
                                std::vector<OpRun>* runs) const {
   const sdk::Op& op = graph_.ops[group.first];
+  if (op.kind == TRINE_OP_ATTENTION) return AddAttention(group, params, runs);
   if (group.kind != OpGroup::Kind::kAlone) {
     return AddFusedRun(choices_, graph_, misaligned_, group, params,
                        {kScratchOperand, 0, scratch_.product_bytes}, runs);
   }
   if (IsProduct(op.kind)) return AddProduct(group, params, runs);
   if (op.kind == TRINE_OP_GATHER_ROWS) return AddGather(group.first, params, runs);
-  if (op.kind == TRINE_OP_ATTENTION) return AddAttention(group.first, params, runs);
   const Operands o(choices_, graph_, misaligned_, group.first, params);
   return o.Bind(SimpleRun(choices_, o), {}, o.Elements(o.Out(0)), runs);
 }

@@ -70,7 +70,8 @@ class OpRuns {
   std::string AddProduct(const OpGroup& group, const int64_t* params,
                          std::vector<OpRun>* runs) const;
   std::string AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) const;
-  std::string AddAttention(size_t index, const int64_t* params, std::vector<OpRun>* runs) const;
+  std::string AddAttention(const OpGroup& group, const int64_t* params,
+                           std::vector<OpRun>* runs) const;
 
   const RunChoices& choices_;
   const sdk::Graph& graph_;

@@ -216,16 +216,17 @@ uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions
 uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut) {
   const uint64_t vectors =
       cut.rows * QueryCapacity(views) + kChunk * cut.rows / 4 + 4 * (uint64_t{cut.workgroup} + 8);
-  const uint64_t words = cut.workgroup + 2 * kChunk + 16 * uint64_t{cut.rows};
+  const uint64_t words = 3 * uint64_t{cut.workgroup} + 2 * kChunk + 16 * uint64_t{cut.rows};
   return 16 * vectors + 4 * words;
 }
 
 std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
                                      const reference::AttentionParams& params, int64_t kv_positions,
-                                     const AttentionCut& cut) {
+                                     const AttentionCut& cut, bool quantizes) {
   const int64_t chunks = CeilDivide(kv_positions, kChunk);
   const int64_t rows = views.q.dims[2] * PaddedGroupOf(views, cut);
   const uint32_t sinks = views.sinks != nullptr ? 6 : 0;
+  const uint32_t quantized = quantizes ? kAttentionQuantized : kAttentionY;
   KernelRun run;
   run.shader = &AttentionShader(cut);
   run.constants = {cut.workgroup, static_cast<uint32_t>(ReadingOf(views.k).form),
@@ -236,17 +237,18 @@ std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
                 cut.split ? static_cast<uint32_t>(chunks) : 1};
   run.operands = {0, 1, 2, 3, 4, 5};
   if (!cut.split) {
-    run.operands.insert(run.operands.end(), {sinks, 7});
+    run.constants.push_back(quantizes);
+    run.operands.insert(run.operands.end(), {sinks, kAttentionY, quantized});
     return {run};
   }
   run.operands.push_back(kScratchOperand);
   KernelRun join;
   join.shader = &shaders::attention_join;
-  join.constants = {cut.workgroup};
+  join.constants = {cut.workgroup, quantizes};
   join.push = run.push;
   join.groups = {static_cast<uint32_t>(views.q.dims[1]),
                  CappedGroups(static_cast<uint64_t>(views.q.dims[2]), 1), 1};
-  join.operands = {kScratchOperand, 4, 5, sinks, 7};
+  join.operands = {kScratchOperand, 4, 5, sinks, kAttentionY, quantized};
   return {run, join};
 }
 

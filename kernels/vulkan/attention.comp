@@ -20,7 +20,10 @@ layout(local_size_x_id = 0) in;  // a multiple of 32
 layout(constant_id = 1) const uint key_form = 0;
 layout(constant_id = 2) const uint value_form = 0;
 layout(constant_id = 3) const uint query_capacity = 16;  // vec4s of a row of q, at most
-layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
+#ifndef SPLIT
+layout(constant_id = 4) const bool quantizes = false;  // y, besides
+#endif
+layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 layout(set = 0, binding = 1) readonly buffer K4 { uint key_words[]; };
 layout(set = 0, binding = 1) readonly buffer K2 { uint16_t key_halves[]; };
 layout(set = 0, binding = 2) readonly buffer V4 { uint value_words[]; };
@@ -33,9 +36,13 @@ layout(set = 0, binding = 6) writeonly buffer Scratch { float scratch[]; };
 #else
 layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 7) buffer Y { float y[]; };
+layout(set = 0, binding = 8) writeonly buffer Quantized { uint q[]; };
 #endif
 
 #include "attention_push.glsl"
+#ifndef SPLIT
+#include "quantize_block.glsl"
+#endif
 #include "cache_rows.glsl"
 DEFINE_CACHE_READER(LoadKey, key_words, key_halves, key_form, width)
 DEFINE_CACHE_READER(LoadValue, value_words, value_halves, value_form, value_width)
@@ -89,7 +96,7 @@ void LoadQuery() {
     if (row_sequence[r] >= 0) {
       const uint at = q_offset + HeadOf(r) * q_head + TokenOf(r) * q_token + i;
       for (uint k = 0u; k < 4u; ++k) {
-        if (i + k < width) values[k] = q[at + k];
+        if (i + k < width) values[k] = queries[at + k];
       }
     }
     query[j] = values;
@@ -260,22 +267,23 @@ void PutValues(uint r, uint chunk, uint i, vec4 values) {
   }
 }
 
-void FinishValues(uint r, uint i) {
+vec4 FinishValues(uint r, uint i) {
   const uint at = y_offset + HeadOf(r) * y_head + TokenOf(r) * y_token + i;
+  vec4 result = vec4(0.0);
   for (uint k = 0u; k < 4u; ++k) {
     if (i + k >= value_width) break;
-    if (row_empty[r]) {
-      y[at + k] = 0.0;
-      continue;
+    if (!row_empty[r]) {
+      precise float value = y[at + k];
+      if ((flags & kSinks) != 0u) {
+        value = value * row_weights[r].before;
+        value = Canon(value);
+      }
+      value = value * row_l[r];
+      result[k] = Canon(value);
     }
-    precise float value = y[at + k];
-    if ((flags & kSinks) != 0u) {
-      value = value * row_weights[r].before;
-      value = Canon(value);
-    }
-    value = value * row_l[r];
-    y[at + k] = Canon(value);
+    y[at + k] = result[k];
   }
+  return result;
 }
 
 // The sink is joined last, as a chunk whose value is zero; then all is divided by the sum.
@@ -288,9 +296,19 @@ void FinishRows() {
     row_l[lane] = Recip(state.l);
   }
   barrier();
+  const uint heads = gl_NumWorkGroups.y * group;
   for (uint r = lane / kColumns; r < ROWS; r += 4u) {
-    if (row_sequence[r] == -2) continue;
-    for (uint i = lane % kColumns; 4u * i < value_width; i += kColumns) FinishValues(r, 4u * i);
+    // The same rounds for all of a workgroup: there are barriers in them.
+    for (uint base = 0u; 4u * base < value_width; base += kColumns) {
+      const uint i = 4u * (base + lane % kColumns);
+      const bool ours = row_sequence[r] != -2 && i < value_width;
+      vec4 values = vec4(0.0);
+      if (ours) values = FinishValues(r, i);
+      if (quantizes) {
+        const uint blocks = heads * value_width / 32u, block = (HeadOf(r) * value_width + i) / 32u;
+        QuantizeBlock(values, TokenOf(r) * QuantizedWords(blocks), blocks, block, ours);
+      }
+    }
   }
 }
 #endif

@@ -81,11 +81,13 @@ uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions
 // What one workgroup needs of shared memory.
 uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut);
 
-// Operands: q, k, v, block_table, q_offsets, kv_lengths, sinks, y. `kv_positions` is no less than
-// any of kv_lengths.
+// Operands: q, k, v, block_table, q_offsets, kv_lengths, sinks, y, and, where y is quantised
+// besides, the columns of quantised activations: a token's heads, each of a multiple of 32 values,
+// make one. `kv_positions` is no less than any of kv_lengths.
 std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
                                      const reference::AttentionParams& params, int64_t kv_positions,
-                                     const AttentionCut& cut);
+                                     const AttentionCut& cut, bool quantizes = false);
+inline constexpr uint32_t kAttentionY = 7, kAttentionQuantized = 8;
 
 }  // namespace trine::vulkan
 

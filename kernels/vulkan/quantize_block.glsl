@@ -3,6 +3,9 @@
 shared uint block_magnitudes[gl_WorkGroupSize.x];
 shared int block_sums[gl_WorkGroupSize.x];
 
+// Words of a column of `blocks` blocks.
+uint QuantizedWords(uint blocks) { return (blocks + 7u) / 8u * 64u + (blocks + 1u) / 2u * 4u; }
+
 // Eight neighbours make a block, each one word of it of its four values: invocation i is word i % 8.
 // All invocations of a workgroup call it, those with nothing to write too. The column of `blocks`
 // blocks begins at q[column_at].

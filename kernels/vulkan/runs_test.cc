@@ -189,7 +189,10 @@ TEST(AttentionRunTest, FitsItsShaders) {
       const std::vector<KernelRun> runs = AttentionRuns(views, {}, 600, cut);
       EXPECT_EQ(runs.size(), cut.split ? 2u : 1u);
       for (const KernelRun& run : runs) ExpectFits(run);
-      EXPECT_EQ(runs.back().operands.back(), 7u);
+      EXPECT_EQ(runs.back().operands.back(), kAttentionY);
+      const std::vector<KernelRun> quantizing = AttentionRuns(views, {}, 600, cut, true);
+      for (const KernelRun& run : quantizing) ExpectFits(run);
+      EXPECT_EQ(quantizing.back().operands.back(), kAttentionQuantized);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/reference/ops.h"
+#include "tests/vulkan/quantized_columns.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
@@ -226,10 +227,19 @@ class Case {
     std::vector<Bytes> operands = operands_;
     std::vector<Bytes*> pointers;
     for (Bytes& operand : operands) pointers.push_back(&operand);
+    // Heads of whole blocks are quantised besides.
+    const bool quantizes = y_->view().dims[0] % 32 == 0;
+    const int64_t tokens = y_->view().dims[2], heads = y_->view().dims[1];
+    Bytes quantized(QuantizedBytes(y_->view().dims[0] * heads, tokens));
+    pointers.push_back(&quantized);
     const absl::Status status =
-        runner->Run(AttentionRuns(views, params_, longest_ + 100, cut), pointers,
+        runner->Run(AttentionRuns(views, params_, longest_ + 100, cut, quantizes), pointers,
                     AttentionScratchBytes(views, longest_ + 100, cut));
     if (!status.ok()) return std::string(status.message());
+    if (quantizes) {
+      std::string wrong = WrongColumns(quantized, 0, *y_, heads);
+      if (!wrong.empty()) return wrong + " as quantised";
+    }
     for (size_t i = 0; i < 7; ++i) {
       if (operands[i] != operands_[i]) return "an input was written";
     }

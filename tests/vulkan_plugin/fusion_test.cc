@@ -214,6 +214,23 @@ TEST_F(FusionTest, SummandsThatRepeatKeepApart) {
   EXPECT_THAT(Names(), ElementsAre("add", "rms_norm"));
 }
 
+TEST_F(FusionTest, AttentionQuantisesTheHeadsOfAToken) {
+  const uint32_t q = Temp({64, 4, m_}), y = Temp({64, 4, m_}), keys = Cache(), values = Cache();
+  const auto attend = [&] {
+    builder_.Op(TRINE_OP_ATTENTION,
+                {q, keys, values, builder_.I32({4, 1}), builder_.I32({2}), builder_.I32({1})}, {y},
+                trine_attention_attr{0, 0, 0.125f, 0.0f, 0});
+  };
+  attend();
+  builder_.Op(TRINE_OP_MATMUL, {Weights(TRINE_DTYPE_Q8_0, {256, 8}), Over(y, {256, m_})},
+              {Temp({8, m_})});
+  EXPECT_THAT(Names(), ElementsAre("attention+quantize", "matmul q8_0"));
+  attend();
+  builder_.Op(TRINE_OP_MATMUL, {Weights(TRINE_DTYPE_F16, {256, 8}), Over(y, {256, m_})},
+              {Temp({8, m_})});
+  EXPECT_THAT(Names(), ElementsAre("attention+quantize", "matmul q8_0", "attention", "matmul f16"));
+}
+
 class RotationTest : public FusionTest {
  protected:
   const uint32_t table_ = builder_.F32({64, m_}), slots_ = builder_.I32({m_});

@@ -429,6 +429,25 @@ TEST_F(AttentionRunsTest, ScratchOfAttentionIsBehindThatOfProducts) {
   }
 }
 
+TEST_F(AttentionRunsTest, QuantisesInItsLastRun) {
+  Attention(1, 64, 64);
+  const uint32_t y = builder_.ops[0].out[0];
+  builder_.tensors.push_back(builder_.tensors[y]);
+  builder_.tensors.back().rank = 2;
+  builder_.tensors.back().dims[0] = 256;
+  builder_.tensors.back().dims[1] = 1;
+  const auto x = static_cast<uint32_t>(builder_.tensors.size() - 1);
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, builder_.F32({8, 1}));
+  const auto runs = Runs({}, {}, true);
+  EXPECT_THAT(Names(runs), ElementsAre("attention_split", "attention_join", "gemv_quantized_dot"));
+  const RunScratch scratch = ScratchOf(Choices(), graph_);
+  EXPECT_EQ(runs[0][0].operands[6].offset, scratch.product_bytes) << "chunks";
+  EXPECT_EQ(runs[0][1].operands[0].offset, scratch.product_bytes);
+  EXPECT_EQ(runs[0][1].operands[5].tensor, kScratchOperand);
+  EXPECT_EQ(runs[0][1].operands[5].offset, 0u) << "activations";
+  EXPECT_EQ(runs[0][1].operands[5].bytes, scratch.product_bytes);
+}
+
 TEST_F(AttentionRunsTest, PositionsOfARunDecideHowItIsCut) {
   Attention(1, 64, 64);
   builder_.params.push_back({TRINE_PARAM_KV_POSITIONS, 0, 0, 4096});
