@@ -91,6 +91,12 @@ std::vector<uint32_t> AttentionPush(const AttentionViews& views,
   return push;
 }
 
+// How many of a class's invocations can share a column: 1, 2 or 4.
+uint32_t PartsOf(const AttentionViews& views, const AttentionCut& cut) {
+  const int64_t columns = cut.workgroup / 4, vectors = CeilDivide(views.v.dims[0], 4);
+  return vectors * 4 <= columns ? 4 : vectors * 2 <= columns ? 2 : 1;
+}
+
 const Shader& AttentionShader(const AttentionCut& cut) {
   if (cut.split) return shaders::attention_split;
   return cut.rows == 4 ? shaders::attention_rows4 : shaders::attention_rows8;
@@ -230,7 +236,8 @@ std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
   KernelRun run;
   run.shader = &AttentionShader(cut);
   run.constants = {cut.workgroup, static_cast<uint32_t>(ReadingOf(views.k).form),
-                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryCapacity(views)};
+                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryCapacity(views),
+                   PartsOf(views, cut)};
   run.push = AttentionPush(views, params, chunks, cut);
   run.groups = {CappedGroups(static_cast<uint64_t>(rows), cut.rows),
                 static_cast<uint32_t>(views.k.dims[2]),
