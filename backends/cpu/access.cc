@@ -140,15 +140,9 @@ bool MeetInParts(const Accesses& a, const Accesses& b, Split split) {
 Access AccessTo(const sdk::Graph& graph, uint32_t tensor, Split split, bool by_heads,
                 const std::vector<int64_t>& max_params) {
   const trine_tensor& t = graph.tensors[tensor];
-  const sdk::Dims dims = sdk::ResolveDims(t, max_params.data());
-  const sdk::Dims strides = sdk::ResolveStrides(t, dims);
-  Access access{t.slot, t.offset, t.offset, false, std::nullopt};
-  int64_t bytes = sdk::ValueBytes(t.dtype, dims[0]);
-  for (size_t i = 1; i < dims.size(); ++i) {
-    if (dims[i] == 0) return access;
-    bytes += (dims[i] - 1) * strides[i];
-  }
-  access.end += static_cast<uint64_t>(bytes);
+  const sdk::Dims strides = sdk::ResolveStrides(t, sdk::ResolveDims(t, max_params.data()));
+  const sdk::ByteRange range = sdk::RangeOf(t, max_params);
+  Access access{range.slot, range.begin, range.end, false, std::nullopt};
   if (split == Split::kRows) access.pattern = RowPattern(t, strides);
   if (split == Split::kColumns) access.pattern = ColumnPattern(t, strides, by_heads);
   return access;

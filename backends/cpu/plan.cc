@@ -10,7 +10,6 @@
 #include "backends/cpu/attention_run.h"
 #include "backends/cpu/layouts.h"
 #include "backends/cpu/op_columns.h"
-#include "backends/cpu/op_names.h"
 #include "backends/cpu/op_run.h"
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/team_run.h"
@@ -78,12 +77,12 @@ BoundCall BindCall(trine_plan& plan, const Call& call, Split split, std::byte* a
   BoundCall bound;
   if (call.kind == Call::Kind::kQuantize) {
     bound.function = QuantizeShare;
-    bound.name = kQuantizeName;
+    bound.name = sdk::kQuantizeName;
   } else {
     bound.function = split == Split::kColumns
                          ? FindColumnFunction(op.kind, SplitsByHeads(plan.graph, op))
                          : FindOpFunction(op.kind);
-    bound.name = TimedName(plan.graph, op);
+    bound.name = sdk::TimedName(plan.graph, op);
   }
   bound.call.op = &op;
   bound.call.kernels = plan.device->backend->choice.level->table;

@@ -23,12 +23,6 @@ constexpr uint64_t kMostScratch = uint64_t{1} << 46;
 // Larger parts save a barrier but are harder to share out evenly: so many per worker there must be.
 constexpr int64_t kPartsPerWorker = 4;
 
-bool SameView(const trine_tensor& a, const trine_tensor& b) {
-  return a.dtype == b.dtype && a.rank == b.rank && a.slot == b.slot && a.offset == b.offset &&
-         std::equal(a.dims, a.dims + a.rank, b.dims) &&
-         std::equal(a.strides, a.strides + a.rank, b.strides);
-}
-
 bool IsMatrixProduct(const sdk::Op& op) {
   return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
 }
@@ -181,7 +175,8 @@ class Scheduler {
   uint32_t FindOrQuantize(uint32_t index) {
     const uint32_t x = graph_.ops[index].in[1];
     for (uint32_t place = 0; place < kPlaces; ++place) {
-      if (held_[place] && SameView(graph_.tensors[*held_[place]], graph_.tensors[x])) return place;
+      if (held_[place] && sdk::SameView(graph_.tensors[*held_[place]], graph_.tensors[x]))
+        return place;
     }
     const uint32_t place = next_place_;
     next_place_ = (next_place_ + 1) % kPlaces;

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "backends/cpu/op_names.h"
-
 namespace trine::cpu {
 namespace {
 
@@ -18,6 +16,9 @@ constexpr int64_t kPortionsPerWorker = 8;
 constexpr uint64_t kLeastPortionBytes = 128 * 1024;
 // Rows that go through a chain together: they stay in the first-level cache.
 constexpr int64_t kRowsAtATime = 4;
+
+// What waiting at barriers is called where times are told.
+constexpr const char* kWaitName = "wait";
 
 // Worker 0's stopwatch.
 class Laps {

@@ -79,13 +79,21 @@ class Operands {
   // tensor can't be bound.
   std::string Bind(KernelRun run, OpRun::Operand scratch, uint64_t operations,
                    std::vector<OpRun>* runs) const {
+    std::vector<uint32_t> tensors(op_.in);
+    tensors.resize(InputsOf(op_.kind), TRINE_NONE);
+    tensors.insert(tensors.end(), op_.out.begin(), op_.out.end());
+    return BindTo(std::move(run), tensors, scratch, operations, runs);
+  }
+
+  // The same with any tensors of the graph for operands, by number.
+  std::string BindTo(KernelRun run, const std::vector<uint32_t>& tensors, OpRun::Operand scratch,
+                     uint64_t operations, std::vector<OpRun>* runs) const {
     OpRun bound;
     for (const uint32_t operand : run.operands) {
       if (operand == kScratchOperand) {
         bound.operands.push_back(scratch);
       } else {
-        const uint32_t tensor = TensorAt(operand);
-        bound.operands.push_back({tensor, 0, BytesOf(tensor)});
+        bound.operands.push_back({tensors[operand], 0, BytesOf(tensors[operand])});
       }
     }
     bound.run = std::move(run);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/vulkan/fused_runs.h"
 #include "backends/vulkan/layouts.h"
 #include "backends/vulkan/op_operands.h"
 #include "backends/vulkan/simple_runs.h"
@@ -89,6 +90,16 @@ AttentionViews AttentionViewsOf(const Operands& o) {
   return views;
 }
 
+// What quantising the rows of all heads together is told: a product of as many columns as tokens.
+Product ProductOfRows(const TensorView& y) {
+  Product product;
+  product.w.dims[0] = y.dims[0] * y.dims[1];
+  product.x.dims = {product.w.dims[0], y.dims[2], 1, 1};
+  product.x.strides[1] = y.strides[2];
+  product.x.offset = y.offset;
+  return product;
+}
+
 bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
 
 }  // namespace
@@ -101,12 +112,12 @@ uint64_t BufferAlignment(const DeviceCaps& caps) {
   return std::max<uint64_t>(BindingAlignment(caps), sdk::kScratchAlignment);
 }
 
-std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
-  const Operands o(choices_, graph_, misaligned_, index, params);
+std::string OpRuns::AddProduct(const OpGroup& group, const int64_t* params,
+                               std::vector<OpRun>* runs) const {
+  const Operands o(choices_, graph_, misaligned_, group.first, params);
   const Product whole = ProductOf(o);
   const bool moe = whole.ids.has_value();
-  const bool quantized = quant::IsQuantized(whole.w.type);
-  const uint32_t w = o.op().in[0], x = o.op().in[1];
+  const uint32_t w = o.op().in[0];
   const OpRun::Operand scratch{kScratchOperand, 0, scratch_.product_bytes};
   if (ScratchBytes(whole, choices_.products) > scratch_.product_bytes) {
     return "the plan's scratch is too small";
@@ -123,15 +134,15 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
                 &windows)
           : CutWindows(*choices_.caps, whole.w.offset, rows, row_stride, row_bytes, &windows);
   if (!why.empty()) return why;
-  if (quantized && quantized_ != x) {
+  if (group.quantizes) {
     why = o.Bind(QuantizeRun(whole), scratch, 4 * o.Elements(whole.x), runs);
-    quantized_ = x;
     if (!why.empty()) return why;
+    runs->back().label = sdk::kQuantizeName;
   }
   if (NeedsLists(whole, choices_.products)) {
-    if (!quantized) quantized_ = TRINE_NONE;  // the lists are where the activations were
     why = o.Bind(ListColumnsRun(whole, choices_.products), scratch, o.Elements(*whole.ids), runs);
     if (!why.empty()) return why;
+    runs->back().label = "moe_matmul lists";
   }
   for (const WeightWindow& window : windows) {
     Product held = whole;
@@ -157,7 +168,7 @@ std::string OpRuns::AddProduct(size_t index, const int64_t* params, std::vector<
   return "";
 }
 
-std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
+std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) const {
   const Operands o(choices_, graph_, misaligned_, index, params);
   const TensorView table = o.In(0);
   std::vector<WeightWindow> windows;
@@ -179,8 +190,9 @@ std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<O
   return "";
 }
 
-std::string OpRuns::AddAttention(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
-  const Operands o(choices_, graph_, misaligned_, index, params);
+std::string OpRuns::AddAttention(const OpGroup& group, const int64_t* params,
+                                 std::vector<OpRun>* runs) const {
+  const Operands o(choices_, graph_, misaligned_, group.first, params);
   AttentionViews views = AttentionViewsOf(o);
   TensorView sinks;
   if (o.Has(6)) {
@@ -203,35 +215,54 @@ std::string OpRuns::AddAttention(size_t index, const int64_t* params, std::vecto
   // A token sees no more than its window, which is gone through by whole chunks.
   const int64_t seen =
       attention.window > 0 ? std::min(positions, attention.window + 2 * TRINE_KV_CHUNK) : positions;
+  // A part of a long one does not know where its results lie among those of all heads.
+  const uint64_t most = choices_.tuning.submit_operations;
+  const bool quantizes = group.quantizes && OperationsOf(views, seen) <= most;
+  const OpRun::Operand quantized{kScratchOperand, 0, scratch_.product_bytes};
   const auto add = [&](const AttentionViews& part) -> std::string {
-    for (KernelRun& run : AttentionRuns(part, attention, positions, cut)) {
+    for (KernelRun& run : AttentionRuns(part, attention, positions, cut, quantizes)) {
+      // What is quantised has its own part of the scratch.
+      std::vector<size_t> apart;
+      for (size_t b = 0; b < run.operands.size(); ++b) {
+        if (run.operands[b] != kAttentionQuantized) continue;
+        run.operands[b] = kScratchOperand;
+        apart.push_back(b);
+      }
       std::string why = o.Bind(std::move(run), scratch, OperationsOf(part, seen), runs);
+      for (const size_t b : apart) runs->back().operands[b] = quantized;
       if (!why.empty()) return why;
     }
     return "";
   };
-  return CutAttention(views, seen, choices_.tuning.submit_operations, add);
+  std::string why = CutAttention(views, seen, most, add);
+  if (!why.empty() || quantizes == group.quantizes) return why;
+  KernelRun quantize = QuantizeRun(ProductOfRows(views.y));
+  quantize.operands[0] = kAttentionY;
+  why = o.Bind(std::move(quantize), quantized, 4 * o.Elements(views.y), runs);
+  runs->back().label = sdk::kQuantizeName;
+  return why;
 }
 
-std::string OpRuns::Add(size_t index, const int64_t* params, std::vector<OpRun>* runs) {
-  const sdk::Op& op = graph_.ops[index];
-  std::string why;
-  if (IsProduct(op.kind)) {
-    why = AddProduct(index, params, runs);
-  } else if (op.kind == TRINE_OP_GATHER_ROWS) {
-    why = AddGather(index, params, runs);
-  } else if (op.kind == TRINE_OP_ATTENTION) {
-    why = AddAttention(index, params, runs);
-  } else {
-    const Operands o(choices_, graph_, misaligned_, index, params);
-    why = o.Bind(SimpleRun(choices_, o), {}, o.Elements(o.Out(0)), runs);
+std::string OpRuns::AddUnnamed(const OpGroup& group, const int64_t* params,
+                               std::vector<OpRun>* runs) const {
+  const sdk::Op& op = graph_.ops[group.first];
+  if (op.kind == TRINE_OP_ATTENTION) return AddAttention(group, params, runs);
+  if (group.kind != OpGroup::Kind::kAlone) {
+    return AddFusedRun(choices_, graph_, misaligned_, group, params,
+                       {kScratchOperand, 0, scratch_.product_bytes}, runs);
   }
-  if (quantized_ != TRINE_NONE) {
-    const uint32_t slot = graph_.tensors[quantized_].slot;
-    for (const uint32_t t : op.out) {
-      if (graph_.tensors[t].slot == slot) quantized_ = TRINE_NONE;
-      if (quantized_ == TRINE_NONE) break;
-    }
+  if (IsProduct(op.kind)) return AddProduct(group, params, runs);
+  if (op.kind == TRINE_OP_GATHER_ROWS) return AddGather(group.first, params, runs);
+  const Operands o(choices_, graph_, misaligned_, group.first, params);
+  return o.Bind(SimpleRun(choices_, o), {}, o.Elements(o.Out(0)), runs);
+}
+
+std::string OpRuns::Add(const OpGroup& group, const int64_t* params,
+                        std::vector<OpRun>* runs) const {
+  const size_t before = runs->size();
+  std::string why = AddUnnamed(group, params, runs);
+  for (size_t i = before; i < runs->size(); ++i) {
+    if ((*runs)[i].label == nullptr) (*runs)[i].label = GroupName(graph_, group);
   }
   return why;
 }
@@ -284,8 +315,8 @@ std::string WhyNotOp(const RunChoices& choices, const sdk::Graph& graph, size_t 
   Grow(choices, graph, misaligned, index, max.data(), &scratch);
   for (const std::vector<int64_t>& params : {max, min}) {
     std::vector<OpRun> runs;
-    OpRuns maker(choices, graph, scratch, misaligned);
-    why = maker.Add(index, params.data(), &runs);
+    const OpRuns maker(choices, graph, scratch, misaligned);
+    why = maker.Add(AloneAt(graph, static_cast<uint32_t>(index)), params.data(), &runs);
     if (!why.empty()) return why;
   }
   return "";

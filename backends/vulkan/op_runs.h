@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/vulkan/device_caps.h"
+#include "backends/vulkan/fusion.h"
 #include "backends/vulkan/tuning.h"
 #include "kernels/vulkan/dispatch.h"
 #include "kernels/vulkan/products.h"
@@ -36,6 +37,7 @@ struct OpRun {
   KernelRun run;
   std::vector<Operand> operands;  // by binding
   uint64_t operations = 0;        // about
+  const char* label = nullptr;    // in profiles, valid for ever
 };
 
 // Memory that runs need besides the graph's own: a part for products, then one for attention. Each
@@ -50,8 +52,8 @@ struct RunScratch {
 // By tensor: how far behind a place where a binding can be it begins.
 using Misalignment = std::vector<uint32_t>;
 
-// Makes the runs of a graph's ops, one after the other and in order: products of the same
-// activations share what the first of them quantised.
+// Makes the runs of a graph's groups of ops, one after the other and in order: what one has
+// quantised others find.
 class OpRuns {
  public:
   // What is given outlives this.
@@ -59,19 +61,22 @@ class OpRuns {
          const Misalignment& misaligned)
       : choices_(choices), graph_(graph), scratch_(scratch), misaligned_(misaligned) {}
 
-  // Appends the runs of op `index` at these parameters. "" or why it can't be done.
-  std::string Add(size_t index, const int64_t* params, std::vector<OpRun>* runs);
+  // Appends the runs of a group at these parameters. "" or why it can't be done.
+  std::string Add(const OpGroup& group, const int64_t* params, std::vector<OpRun>* runs) const;
 
  private:
-  std::string AddProduct(size_t index, const int64_t* params, std::vector<OpRun>* runs);
-  std::string AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs);
-  std::string AddAttention(size_t index, const int64_t* params, std::vector<OpRun>* runs);
+  std::string AddUnnamed(const OpGroup& group, const int64_t* params,
+                         std::vector<OpRun>* runs) const;
+  std::string AddProduct(const OpGroup& group, const int64_t* params,
+                         std::vector<OpRun>* runs) const;
+  std::string AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) const;
+  std::string AddAttention(const OpGroup& group, const int64_t* params,
+                           std::vector<OpRun>* runs) const;
 
   const RunChoices& choices_;
   const sdk::Graph& graph_;
   const RunScratch& scratch_;
   const Misalignment& misaligned_;
-  uint32_t quantized_ = TRINE_NONE;  // the tensor whose quantised values are in the scratch
 };
 
 // What the ops of a graph need at the most.

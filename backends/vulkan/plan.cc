@@ -80,6 +80,7 @@ struct trine_plan {
   trine_device* device = nullptr;
   trine::sdk::Graph graph;
   trine::sdk::PlanPlaces<trine::vulkan::Place> places;
+  std::vector<trine::vulkan::OpGroup> groups;  // of the graph's ops
   trine::vulkan::RunScratch scratch;
   trine::vulkan::Place scratch_place;                  // behind the TEMP slots
   std::list<trine::vulkan::KeptRecording> recordings;  // the newest first
@@ -138,12 +139,12 @@ absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const 
     places.push_back(place);
     misaligned.push_back(static_cast<uint32_t>(place.offset % alignment));
   }
-  OpRuns maker(device.choices, plan.graph, plan.scratch, misaligned);
+  const OpRuns maker(device.choices, plan.graph, plan.scratch, misaligned);
   Recorder recorder(*open.device, *open.pipelines, open.tuning, {key.timed});
-  for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
+  for (const OpGroup& group : plan.groups) {
     std::vector<OpRun> runs;
-    const std::string why = maker.Add(i, key.params.data(), &runs);
-    if (!why.empty()) return absl::InternalError(absl::StrCat("op ", i, ": ", why));
+    const std::string why = maker.Add(group, key.params.data(), &runs);
+    if (!why.empty()) return absl::InternalError(absl::StrCat("op ", group.first, ": ", why));
     for (const OpRun& run : runs) {
       if (std::count(run.run.groups.begin(), run.run.groups.end(), 0u) != 0) continue;
       Dispatch dispatch;
@@ -153,6 +154,7 @@ absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const 
       dispatch.subgroup_size = run.run.subgroup_size;
       dispatch.groups = run.run.groups;
       dispatch.operations = run.operations;
+      dispatch.label = run.label;
       for (uint32_t b = 0; b < run.operands.size(); ++b) {
         const OpRun::Operand& operand = run.operands[b];
         const Place place =
@@ -241,6 +243,7 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
     if (status == TRINE_OK) status = CheckSpans(*device, plan->graph, desc, err);
     if (status != TRINE_OK) return status;
+    plan->groups = GroupOps(plan->graph, device->choices.tuning.fuse);
     plan->scratch = ScratchOf(device->choices, plan->graph);
     if (plan->scratch.Bytes() != 0) {
       const Place scratch = PlaceOfSpan(desc.scratch);

@@ -5,7 +5,6 @@
 #include "kernels/vulkan/attention.h"
 #include "kernels/vulkan/data_movement.h"
 #include "kernels/vulkan/elementwise.h"
-#include "kernels/vulkan/norm.h"
 #include "kernels/vulkan/selection.h"
 
 namespace trine::vulkan {
@@ -20,22 +19,14 @@ class Maker {
     switch (o_.op().kind) {
       case TRINE_OP_COPY:
         return CopyRun(o_.In(0), o_.Out(0), tuning_.elementwise_workgroup);
-      case TRINE_OP_RMS_NORM:
-        return RmsNormRun(o_.In(0), Optional(1), o_.op().Attr<trine_norm_attr>().eps, o_.Out(0),
-                          Workgroup());
-      case TRINE_OP_LAYER_NORM:
-        return LayerNormRun(o_.In(0), Optional(1), Optional(2), o_.op().Attr<trine_norm_attr>().eps,
-                            o_.Out(0), Workgroup());
-      case TRINE_OP_ROPE: {
-        const bool halves = o_.op().Attr<trine_rope_attr>().mode == TRINE_ROPE_HALVES;
-        return RopeRun(o_.In(0), o_.In(1),
-                       halves ? reference::RopeMode::kHalves : reference::RopeMode::kInterleaved,
-                       o_.Out(0), tuning_.elementwise_workgroup);
-      }
+      case TRINE_OP_ROPE:
+        return RopeRun(o_.In(0), o_.In(1), RopeModeOf(o_.op()), o_.Out(0),
+                       tuning_.elementwise_workgroup);
       case TRINE_OP_KV_STORE:
         return KvStoreRun(o_.In(0), o_.In(1), o_.Out(0), Workgroup());
       case TRINE_OP_GLU:
-        return GluRun(o_.In(0), o_.In(1), GluParams(), o_.Out(0), tuning_.elementwise_workgroup);
+        return GluRun(o_.In(0), o_.In(1), GluParamsOf(o_.op()), o_.Out(0),
+                      tuning_.elementwise_workgroup);
       case TRINE_OP_ACTIVATION:
         return ActivationRun(o_.In(0), Activation(), o_.Out(0), tuning_.elementwise_workgroup);
       case TRINE_OP_ADD:
@@ -67,17 +58,6 @@ class Maker {
     return &views_[i];
   }
 
-  reference::GluParams GluParams() const {
-    const auto attr = o_.op().Attr<trine_glu_attr>();
-    reference::GluParams params;
-    params.kind = attr.activation == TRINE_ACT_SILU   ? reference::GluKind::kSilu
-                  : attr.activation == TRINE_ACT_GELU ? reference::GluKind::kGelu
-                                                      : reference::GluKind::kClampedSwiglu;
-    params.alpha = attr.alpha;
-    params.limit = attr.limit;
-    return params;
-  }
-
   reference::ActivationKind Activation() const {
     switch (o_.op().Attr<trine_activation_attr>().activation) {
       case TRINE_ACT_SILU:
@@ -105,10 +85,26 @@ class Maker {
   const DeviceCaps& caps_;
   const Tuning& tuning_;
   const Operands& o_;
-  mutable std::array<TensorView, 3> views_;
+  mutable std::array<TensorView, 2> views_;
 };
 
 }  // namespace
+
+reference::GluParams GluParamsOf(const sdk::Op& op) {
+  const auto attr = op.Attr<trine_glu_attr>();
+  reference::GluParams params;
+  params.kind = attr.activation == TRINE_ACT_SILU   ? reference::GluKind::kSilu
+                : attr.activation == TRINE_ACT_GELU ? reference::GluKind::kGelu
+                                                    : reference::GluKind::kClampedSwiglu;
+  params.alpha = attr.alpha;
+  params.limit = attr.limit;
+  return params;
+}
+
+reference::RopeMode RopeModeOf(const sdk::Op& op) {
+  return op.Attr<trine_rope_attr>().mode == TRINE_ROPE_HALVES ? reference::RopeMode::kHalves
+                                                              : reference::RopeMode::kInterleaved;
+}
 
 KernelRun SimpleRun(const RunChoices& choices, const Operands& operands) {
   return Maker(choices, operands).Make();

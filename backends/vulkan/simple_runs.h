@@ -5,11 +5,15 @@
 #include <string>
 
 #include "backends/vulkan/op_operands.h"
+#include "kernels/reference/ops.h"
 
 namespace trine::vulkan {
 
-// Of any op but products, gathers and attention.
+// Of any op but products, gathers, norms and attention.
 KernelRun SimpleRun(const RunChoices& choices, const Operands& operands);
+
+reference::GluParams GluParamsOf(const sdk::Op& op);
+reference::RopeMode RopeModeOf(const sdk::Op& op);
 
 // "" or which attribute of an op is one that only a newer host knows.
 std::string WhyNotAttributes(const sdk::Op& op);

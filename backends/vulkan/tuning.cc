@@ -118,7 +118,7 @@ Tuning ChooseTuning(const DeviceCaps& caps) {
 
 bool HasTuning(const std::string& name) {
   Tuning any;
-  return name == "executor" || name == "int_dot" || name == "submit_operations" ||
+  return name == "executor" || name == "int_dot" || name == "fuse" || name == "submit_operations" ||
          Member(&any, name) != nullptr;
 }
 
@@ -126,6 +126,7 @@ absl::Status OverrideTuning(const DeviceCaps& caps, const std::string& name,
                             const std::string& value, Tuning* tuning) {
   if (name == "executor") return OverrideExecutor(value, tuning);
   if (name == "int_dot") return OverrideFlag(caps.int_dot, "int_dot", value, &tuning->int_dot);
+  if (name == "fuse") return OverrideFlag(true, "fuse", value, &tuning->fuse);
   uint64_t number = 0;
   uint32_t* member = Member(tuning, name);
   if (member == nullptr && name != "submit_operations") {

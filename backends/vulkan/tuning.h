@@ -22,6 +22,8 @@ struct Tuning {
   bool int_dot = false;        // shaders with OpSDot; else the ones that multiply bytes apart
   uint32_t subgroup_size = 0;  // to be required of GEMVs; 0: the driver's choice
 
+  bool fuse = true;  // ops that can be one dispatch are
+
   uint32_t elementwise_workgroup = 256;
   uint32_t gemv_workgroup = 32;
   uint32_t gemv_rows = 1;  // rows of a workgroup, plain quantised types

@@ -57,6 +57,9 @@ TEST(TuningTest, CanBeOverridden) {
   EXPECT_EQ(tuning.subgroup_size, 8u);
   EXPECT_TRUE(OverrideTuning(caps, "gemv_rows", "4", &tuning).ok());
   EXPECT_EQ(tuning.gemv_rows, 4u);
+  EXPECT_TRUE(tuning.fuse);
+  EXPECT_TRUE(OverrideTuning(caps, "fuse", "0", &tuning).ok());
+  EXPECT_FALSE(tuning.fuse);
   EXPECT_TRUE(OverrideTuning(caps, "submit_operations", "5000000000", &tuning).ok());
   EXPECT_EQ(tuning.submit_operations, 5'000'000'000u);
 }
@@ -71,6 +74,7 @@ TEST(TuningTest, RefusesOverridesThatAreNone) {
   };
   EXPECT_THAT(error("int_dot", "1"), HasSubstr("does not have it"));
   EXPECT_THAT(error("int_dot", "yes"), HasSubstr("0 or 1"));
+  EXPECT_THAT(error("fuse", "2"), HasSubstr("0 or 1"));
   EXPECT_THAT(error("speed", "1"), HasSubstr("no tuning called speed"));
   EXPECT_THAT(error("gemv_rows", "0"), HasSubstr("a number is needed"));
   EXPECT_THAT(error("gemv_rows", "99999999999"), HasSubstr("a number is needed"));

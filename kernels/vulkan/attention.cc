@@ -14,13 +14,21 @@ constexpr int64_t kWord = 4;
 constexpr int64_t kHalf = 2;
 constexpr int64_t kChunk = 256;
 
-// As in kv_store.comp.
-enum class StoreForm : uint32_t { kF32, kF16, kBf16 };
+// As in store_value.glsl.
+enum class StoreForm : uint32_t { kF32, kF16, kBf16, kNone };
+
+StoreForm StoreFormOf(Type type) {
+  if (type == Type::kF16) return StoreForm::kF16;
+  return type == Type::kBF16 ? StoreForm::kBf16 : StoreForm::kF32;
+}
 
 // As in cache_rows.glsl.
 enum class CacheForm : uint32_t { kF32, kF16, kBf16, kQ8, kF16Halves, kBf16Halves };
 
 bool IsHalf(Type type) { return type == Type::kF16 || type == Type::kBF16; }
+
+// Of a cache's offset and strides where it is written.
+int64_t StoreUnit(const TensorView& cache) { return IsHalf(cache.type) ? kHalf : kWord; }
 
 struct CacheReading {
   CacheForm form;
@@ -83,6 +91,12 @@ std::vector<uint32_t> AttentionPush(const AttentionViews& views,
   return push;
 }
 
+// How many of a class's invocations can share a column: 1, 2 or 4.
+uint32_t PartsOf(const AttentionViews& views, const AttentionCut& cut) {
+  const int64_t columns = cut.workgroup / 4, vectors = CeilDivide(views.v.dims[0], 4);
+  return vectors * 4 <= columns ? 4 : vectors * 2 <= columns ? 2 : 1;
+}
+
 const Shader& AttentionShader(const AttentionCut& cut) {
   if (cut.split) return shaders::attention_split;
   return cut.rows == 4 ? shaders::attention_rows4 : shaders::attention_rows8;
@@ -114,20 +128,67 @@ KernelRun KvStoreRun(const TensorView& x, const TensorView& slots, const TensorV
   KernelRun run;
   run.shader = q8 ? &shaders::kv_store_q8 : &shaders::kv_store;
   run.constants = {workgroup};
-  if (!q8) {
-    StoreForm form = StoreForm::kF32;
-    if (cache.type == Type::kF16) form = StoreForm::kF16;
-    if (cache.type == Type::kBF16) form = StoreForm::kBf16;
-    run.constants.push_back(static_cast<uint32_t>(form));
-  }
+  if (!q8) run.constants.push_back(static_cast<uint32_t>(StoreFormOf(cache.type)));
   run.push = {Word(width), Word(total), Word(x.dims[1]), Word(cache.dims[1] * cache.dims[3]),
               Word(cache.dims[1])};
   AppendPlace(x, 3, kWord, &run.push);
   AppendPlace(slots, 1, kWord, &run.push);
-  AppendPlace(cache, 4, IsHalf(cache.type) ? kHalf : kWord, &run.push);
+  AppendPlace(cache, 4, StoreUnit(cache), &run.push);
   const uint32_t items = q8 ? workgroup / 32 : workgroup;
   run.groups = {CappedGroups(static_cast<uint64_t>(total), items), 1, 1};
   run.operands = {0, 1, 2};
+  return run;
+}
+
+KernelRun RotateStoreRun(const RotateStore& work, uint32_t workgroup) {
+  const TensorView none;
+  const bool rotates = work.table.has_value(), stores = work.slots.has_value();
+  const int64_t pairs = rotates ? work.table->dims[0] / 2 : 0;
+  const int64_t q_heads = rotates ? work.q->dims[1] : 0, kv_heads = work.k.dims[1];
+  const int64_t value_width = stores ? work.v->dims[0] : 0;
+  const TensorView& keys = stores ? *work.key_cache : none;
+  const TensorView& values = stores ? *work.value_cache : none;
+  const auto form = [&](const TensorView& cache) {
+    return static_cast<uint32_t>(stores ? StoreFormOf(cache.type) : StoreForm::kNone);
+  };
+  KernelRun run;
+  run.shader = &shaders::rotate_store;
+  run.constants = {workgroup,
+                   work.mode == reference::RopeMode::kHalves,
+                   Word(pairs),
+                   Word(work.k.dims[0]),
+                   Word(value_width),
+                   Word(q_heads),
+                   Word(kv_heads),
+                   Word(keys.dims[1]),
+                   form(keys),
+                   form(values),
+                   work.rotated_k.has_value()};
+  run.push = {Word(work.k.dims[2]), Word(keys.dims[1] * keys.dims[3])};
+  AppendPlace(work.table.value_or(none), 2, kWord, &run.push);
+  AppendPlace(work.slots.value_or(none), 1, kWord, &run.push);
+  for (const TensorView& view : {work.q.value_or(none), work.k, work.v.value_or(none),
+                                 work.rotated_q.value_or(none), work.rotated_k.value_or(none)}) {
+    AppendPlace(view, 3, kWord, &run.push);
+  }
+  AppendPlace(keys, 4, StoreUnit(keys), &run.push);
+  AppendPlace(values, 4, StoreUnit(values), &run.push);
+  const int64_t items = (q_heads + kv_heads) * (work.k.dims[0] - pairs) + kv_heads * value_width;
+  run.groups = {CappedGroups(static_cast<uint64_t>(items * work.k.dims[2]), workgroup), 1, 1};
+  // What is absent stands where something is read, or written.
+  const uint32_t written = stores ? uint32_t{kKeyCache} : uint32_t{kRotatedQ};
+  const auto or_else = [](bool there, uint32_t operand, uint32_t other) {
+    return there ? operand : other;
+  };
+  run.operands = {or_else(rotates, kRotateQ, kRotateK),
+                  kRotateK,
+                  or_else(stores, kStoreV, kRotateK),
+                  or_else(rotates, kRotateTable, kRotateK),
+                  or_else(stores, kStoreSlots, kRotateK),
+                  or_else(rotates, kRotatedQ, written),
+                  or_else(work.rotated_k.has_value(), kRotatedK, written),
+                  written,
+                  or_else(stores, kValueCache, written)};
   return run;
 }
 
@@ -161,37 +222,40 @@ uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions
 uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut) {
   const uint64_t vectors =
       cut.rows * QueryCapacity(views) + kChunk * cut.rows / 4 + 4 * (uint64_t{cut.workgroup} + 8);
-  const uint64_t words = cut.workgroup + 2 * kChunk + 16 * uint64_t{cut.rows};
+  const uint64_t words = 3 * uint64_t{cut.workgroup} + 2 * kChunk + 16 * uint64_t{cut.rows};
   return 16 * vectors + 4 * words;
 }
 
 std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
                                      const reference::AttentionParams& params, int64_t kv_positions,
-                                     const AttentionCut& cut) {
+                                     const AttentionCut& cut, bool quantizes) {
   const int64_t chunks = CeilDivide(kv_positions, kChunk);
   const int64_t rows = views.q.dims[2] * PaddedGroupOf(views, cut);
   const uint32_t sinks = views.sinks != nullptr ? 6 : 0;
+  const uint32_t quantized = quantizes ? kAttentionQuantized : kAttentionY;
   KernelRun run;
   run.shader = &AttentionShader(cut);
   run.constants = {cut.workgroup, static_cast<uint32_t>(ReadingOf(views.k).form),
-                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryCapacity(views)};
+                   static_cast<uint32_t>(ReadingOf(views.v).form), QueryCapacity(views),
+                   PartsOf(views, cut)};
   run.push = AttentionPush(views, params, chunks, cut);
   run.groups = {CappedGroups(static_cast<uint64_t>(rows), cut.rows),
                 static_cast<uint32_t>(views.k.dims[2]),
                 cut.split ? static_cast<uint32_t>(chunks) : 1};
   run.operands = {0, 1, 2, 3, 4, 5};
   if (!cut.split) {
-    run.operands.insert(run.operands.end(), {sinks, 7});
+    run.constants.push_back(quantizes);
+    run.operands.insert(run.operands.end(), {sinks, kAttentionY, quantized});
     return {run};
   }
   run.operands.push_back(kScratchOperand);
   KernelRun join;
   join.shader = &shaders::attention_join;
-  join.constants = {cut.workgroup};
+  join.constants = {cut.workgroup, quantizes};
   join.push = run.push;
   join.groups = {static_cast<uint32_t>(views.q.dims[1]),
                  CappedGroups(static_cast<uint64_t>(views.q.dims[2]), 1), 1};
-  join.operands = {kScratchOperand, 4, 5, sinks, 7};
+  join.operands = {kScratchOperand, 4, 5, sinks, kAttentionY, quantized};
   return {run, join};
 }
 

@@ -10,17 +10,19 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_control_flow_attributes : require
 #include "math.glsl"
-
-// Values that an invocation reads before it computes. Drivers unroll the loops over these; asked
-// with [[unroll]], glslc does, and its copies lose their NoContraction.
-#define VALUES_AHEAD 4
 
 layout(local_size_x_id = 0) in;  // a multiple of 32
 layout(constant_id = 1) const uint key_form = 0;
 layout(constant_id = 2) const uint value_form = 0;
 layout(constant_id = 3) const uint query_capacity = 16;  // vec4s of a row of q, at most
-layout(set = 0, binding = 0) readonly buffer Q { float q[]; };
+// Values of few columns leave invocations over: that many share the rows.
+layout(constant_id = 4) const uint PARTS = 1;
+#ifndef SPLIT
+layout(constant_id = 5) const bool quantizes = false;  // y, besides
+#endif
+layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 layout(set = 0, binding = 1) readonly buffer K4 { uint key_words[]; };
 layout(set = 0, binding = 1) readonly buffer K2 { uint16_t key_halves[]; };
 layout(set = 0, binding = 2) readonly buffer V4 { uint value_words[]; };
@@ -33,15 +35,22 @@ layout(set = 0, binding = 6) writeonly buffer Scratch { float scratch[]; };
 #else
 layout(set = 0, binding = 6) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 7) buffer Y { float y[]; };
+layout(set = 0, binding = 8) writeonly buffer Quantized { uint q[]; };
 #endif
 
 #include "attention_push.glsl"
+#ifndef SPLIT
+#include "quantize_block.glsl"
+#endif
 #include "cache_rows.glsl"
 DEFINE_CACHE_READER(LoadKey, key_words, key_halves, key_form, width)
 DEFINE_CACHE_READER(LoadValue, value_words, value_halves, value_form, value_width)
 
 const uint kGroup = gl_WorkGroupSize.x;
-const uint kColumns = kGroup / 4u;  // vectors of a value at a time
+const uint kColumns = kGroup / 4u;  // invocations of a class of positions
+const uint kVectors = kColumns / PARTS;  // of a value at a time
+const uint kOwnRows = ROWS / PARTS;
+const uint kTile = 4u * kGroup / kVectors;  // positions that are exchanged at a time
 const uint kQuads = ROWS / 4;
 
 shared vec4 query[ROWS * query_capacity];
@@ -89,7 +98,7 @@ void LoadQuery() {
     if (row_sequence[r] >= 0) {
       const uint at = q_offset + HeadOf(r) * q_head + TokenOf(r) * q_token + i;
       for (uint k = 0u; k < 4u; ++k) {
-        if (i + k < width) values[k] = q[at + k];
+        if (i + k < width) values[k] = queries[at + k];
       }
     }
     query[j] = values;
@@ -260,22 +269,23 @@ void PutValues(uint r, uint chunk, uint i, vec4 values) {
   }
 }
 
-void FinishValues(uint r, uint i) {
+vec4 FinishValues(uint r, uint i) {
   const uint at = y_offset + HeadOf(r) * y_head + TokenOf(r) * y_token + i;
+  vec4 result = vec4(0.0);
   for (uint k = 0u; k < 4u; ++k) {
     if (i + k >= value_width) break;
-    if (row_empty[r]) {
-      y[at + k] = 0.0;
-      continue;
+    if (!row_empty[r]) {
+      precise float value = y[at + k];
+      if ((flags & kSinks) != 0u) {
+        value = value * row_weights[r].before;
+        value = Canon(value);
+      }
+      value = value * row_l[r];
+      result[k] = Canon(value);
     }
-    precise float value = y[at + k];
-    if ((flags & kSinks) != 0u) {
-      value = value * row_weights[r].before;
-      value = Canon(value);
-    }
-    value = value * row_l[r];
-    y[at + k] = Canon(value);
+    y[at + k] = result[k];
   }
+  return result;
 }
 
 // The sink is joined last, as a chunk whose value is zero; then all is divided by the sum.
@@ -288,52 +298,70 @@ void FinishRows() {
     row_l[lane] = Recip(state.l);
   }
   barrier();
+  const uint heads = gl_NumWorkGroups.y * group;
   for (uint r = lane / kColumns; r < ROWS; r += 4u) {
-    if (row_sequence[r] == -2) continue;
-    for (uint i = lane % kColumns; 4u * i < value_width; i += kColumns) FinishValues(r, 4u * i);
+    // The same rounds for all of a workgroup: there are barriers in them.
+    for (uint base = 0u; 4u * base < value_width; base += kColumns) {
+      const uint i = 4u * (base + lane % kColumns);
+      const bool ours = row_sequence[r] != -2 && i < value_width;
+      vec4 values = vec4(0.0);
+      if (ours) values = FinishValues(r, i);
+      if (quantizes) {
+        const uint blocks = heads * value_width / 32u, block = (HeadOf(r) * value_width + i) / 32u;
+        QuantizeBlock(values, TokenOf(r) * QuantizedWords(blocks), blocks, block, ours);
+      }
+    }
   }
 }
 #endif
 
-// Sums of the values of one class of positions, those with t mod 4 = `first` mod 4, for one column.
-// Values of VALUES_AHEAD positions are on their way at once; those behind the last position count
-// with a probability of +0.
-void SumValues(uint first, uint end, uint column, out vec4 result[ROWS]) {
-  precise vec4 sums[ROWS];
-  for (uint r = 0u; r < ROWS; ++r) sums[r] = vec4(0.0);
-  for (uint t = first; t < end; t += 4u * VALUES_AHEAD) {
-    vec4 values[VALUES_AHEAD];
-    for (uint j = 0u; j < VALUES_AHEAD; ++j) {
-      values[j] = LoadValue(value_row[min(t + 4u * j, end - 1u)], column);
+vec4 sums[kOwnRows];
+
+// Values go through shared memory, kTile positions of kVectors vectors at a time: all invocations
+// fetch and decode, each once, then each adds up one class of positions (t mod 4) for one vector of
+// its rows. What is not in [begin, end) counts with a probability of +0.
+void SumValues(uint begin, uint end, uint base) {
+  const uint position_class = lane / kColumns, part = lane % kColumns / kVectors;
+  const uint last = (value_width - 1u) / 4u;
+  [[unroll]] for (uint r = 0u; r < kOwnRows; ++r) sums[r] = vec4(0.0);
+  for (uint tile = begin & ~3u; tile < end; tile += kTile) {
+    for (uint j = 0u; j < 4u; ++j) {
+      const uint e = j * kGroup + lane, t = clamp(tile + e / kVectors, begin, end - 1u);
+      exchange[e] = LoadValue(value_row[t], min(base + e % kVectors, last));
     }
-    for (uint j = 0u; j < VALUES_AHEAD; ++j) {
-      const uint at = min(t + 4u * j, end - 1u) * kQuads;
-      for (uint quad = 0u; quad < kQuads; ++quad) {
-        const vec4 p = t + 4u * j < end ? probability[at + quad] : vec4(0.0);
-        for (uint r = 0u; r < 4u; ++r) {
-          sums[4u * quad + r] = sums[4u * quad + r] + vec4(p[r]) * values[j];
-        }
+    barrier();
+    for (uint i = position_class; i < kTile && tile + i < end; i += 4u) {
+      const uint t = tile + i;
+      const vec4 values = exchange[i * kVectors + lane % kVectors];
+      [[unroll]] for (uint r = 0u; r < kOwnRows; ++r) {
+        const uint row = part * kOwnRows + r;
+        const float p = t < begin ? 0.0 : probability[t * kQuads + row / 4u][row % 4u];
+        precise vec4 sum = sums[r] + vec4(p) * values;
+        sums[r] = sum;
       }
     }
+    barrier();
   }
-  result = sums;
 }
 
 void Values(uint chunk, uint begin, uint end) {
-  const uint position_class = lane / kColumns;
-  const uint first = begin + (position_class - begin & 3u);
-  for (uint base = 0u; 4u * base < value_width; base += kColumns) {
-    const uint column = base + lane % kColumns;
-    vec4 sums[ROWS];
-    if (4u * column < value_width) SumValues(first, end, column, sums);
+  const uint position_class = lane / kColumns, part = lane % kColumns / kVectors;
+  for (uint base = 0u; 4u * base < value_width; base += kVectors) {
+    SumValues(begin, end, base);
     for (uint quad = 0u; quad < kQuads; ++quad) {
-      for (uint r = 0u; r < 4u; ++r) exchange[r * kGroup + lane] = sums[4u * quad + r];
+      [[unroll]] for (uint r = 0u; r < kOwnRows; ++r) {
+        const uint row = part * kOwnRows + r;
+        const uint to = (row % 4u * 4u + position_class) * kVectors + lane % kVectors;
+        if (row / 4u == quad) exchange[to] = sums[r];
+      }
       barrier();
-      const uint r = 4u * quad + position_class, at = position_class * kGroup + lane % kColumns;
-      if (row_chunk[r].x < row_chunk[r].y && 4u * column < value_width) {
-        precise vec4 joined = (exchange[at] + exchange[at + 2u * kColumns]) +
-                              (exchange[at + kColumns] + exchange[at + 3u * kColumns]);
-        PutValues(r, chunk, 4u * column, joined);
+      // Of each value the same invocation as in FinishRows.
+      const uint r = 4u * quad + position_class, i = lane % kColumns;
+      if (row_chunk[r].x < row_chunk[r].y && i < kVectors && 4u * (base + i) < value_width) {
+        const uint at = position_class * 4u * kVectors + i;
+        precise vec4 joined = (exchange[at] + exchange[at + 2u * kVectors]) +
+                              (exchange[at + kVectors] + exchange[at + 3u * kVectors]);
+        PutValues(r, chunk, 4u * (base + i), joined);
       }
       barrier();
     }

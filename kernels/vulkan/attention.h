@@ -3,6 +3,7 @@
 #define TRINE_KERNELS_VULKAN_ATTENTION_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/reference/ops.h"
@@ -18,6 +19,35 @@ KernelRun RopeRun(const TensorView& x, const TensorView& table, reference::RopeM
 // blocks] of f32, f16, bf16 or q8_kv. `workgroup` is a multiple of 32.
 KernelRun KvStoreRun(const TensorView& x, const TensorView& slots, const TensorView& cache,
                      uint32_t workgroup);
+
+// Rope of q and of k and the stores of k and of v, as one run. Each pair of views is there or not:
+// q alone is not rotated, k is rotated where q is, and v is stored where k is.
+struct RotateStore {
+  reference::RopeMode mode = reference::RopeMode::kInterleaved;
+  std::optional<TensorView> table;         // none: nothing is rotated
+  std::optional<TensorView> q, rotated_q;  // where there is a table
+  TensorView k;
+  std::optional<TensorView> rotated_k;                  // where it is wanted besides in the cache
+  std::optional<TensorView> slots;                      // none: nothing is stored
+  std::optional<TensorView> v, key_cache, value_cache;  // where there are slots; not q8_kv
+};
+
+enum RotateStoreOperand : uint32_t {
+  kRotateQ,
+  kRotateK,
+  kStoreV,
+  kRotateTable,
+  kStoreSlots,
+  kRotatedQ,
+  kRotatedK,
+  kKeyCache,
+  kValueCache
+};
+
+// What views must have in common is the caller's: heads of q and k are of one width, k and v have
+// the same tokens and heads, both caches the same blocks. Either rotated view may be the view of
+// what is rotated; nothing else that is written overlaps anything. `workgroup` is free.
+KernelRun RotateStoreRun(const RotateStore& work, uint32_t workgroup);
 
 // As reference::AttentionInputs.
 struct AttentionViews {
@@ -52,11 +82,13 @@ uint64_t AttentionScratchBytes(const AttentionViews& views, int64_t kv_positions
 // What one workgroup needs of shared memory.
 uint64_t AttentionSharedBytes(const AttentionViews& views, const AttentionCut& cut);
 
-// Operands: q, k, v, block_table, q_offsets, kv_lengths, sinks, y. `kv_positions` is no less than
-// any of kv_lengths.
+// Operands: q, k, v, block_table, q_offsets, kv_lengths, sinks, y, and, where y is quantised
+// besides, the columns of quantised activations: a token's heads, each of a multiple of 32 values,
+// make one. `kv_positions` is no less than any of kv_lengths.
 std::vector<KernelRun> AttentionRuns(const AttentionViews& views,
                                      const reference::AttentionParams& params, int64_t kv_positions,
-                                     const AttentionCut& cut);
+                                     const AttentionCut& cut, bool quantizes = false);
+inline constexpr uint32_t kAttentionY = 7, kAttentionQuantized = 8;
 
 }  // namespace trine::vulkan
 

@@ -4,30 +4,42 @@
 #include "math.glsl"
 
 layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const bool quantizes = false;  // y, besides
 layout(set = 0, binding = 0) readonly buffer Scratch { float scratch[]; };
 layout(set = 0, binding = 1) readonly buffer QOffsets { int q_offsets[]; };
 layout(set = 0, binding = 2) readonly buffer KvLengths { int kv_lengths[]; };
 layout(set = 0, binding = 3) readonly buffer Sinks { float sinks[]; };
 layout(set = 0, binding = 4) writeonly buffer Y { float y[]; };
+layout(set = 0, binding = 5) writeonly buffer Quantized { uint q[]; };
 #include "attention_push.glsl"
+#include "quantize_block.glsl"
 
-float JoinedValue(uint i, uint row, uvec2 range, float sink) {
+// Four values of a chunk from `at` on; those behind the last one are another's.
+vec4 ValuesAt(uint at, uint i) {
+  const uint last = value_width - 1u;
+  return vec4(scratch[at + i], scratch[at + min(i + 1u, last)], scratch[at + min(i + 2u, last)],
+              scratch[at + min(i + 3u, last)]);
+}
+
+vec4 JoinedValues(uint i, uint row, uvec2 range, float sink) {
   const uint stride = value_width + 2u;
   uint at = (row * chunks + range.x) * stride;
   Joined state = Joined(scratch[at + value_width], scratch[at + value_width + 1u]);
-  precise float value = scratch[at + i];
+  precise vec4 values = ValuesAt(at, i);
   for (uint chunk = range.x + 1u; chunk < range.y; ++chunk) {
     at += stride;
     const JoinWeights weights =
         JoinChunk(scratch[at + value_width], scratch[at + value_width + 1u], state);
-    value = JoinValue(value, scratch[at + i], weights);
+    const vec4 next = ValuesAt(at, i);
+    for (uint k = 0u; k < 4u; ++k) values[k] = JoinValue(values[k], next[k], weights);
   }
   if ((flags & kSinks) != 0u) {
-    value = value * JoinChunk(sink, 1.0, state).before;
-    value = Canon(value);
+    values = values * vec4(JoinChunk(sink, 1.0, state).before);
+    for (uint k = 0u; k < 4u; ++k) values[k] = Canon(values[k]);
   }
-  value = value * Recip(state.l);
-  return Canon(value);
+  values = values * vec4(Recip(state.l));
+  for (uint k = 0u; k < 4u; ++k) values[k] = Canon(values[k]);
+  return values;
 }
 
 void JoinRow(uint head, uint token, uint heads) {
@@ -37,9 +49,20 @@ void JoinRow(uint head, uint token, uint heads) {
   const bool empty = visible.x >= visible.y;
   const uvec2 range = uvec2(visible.x, visible.y + 255) / kChunk;
   const float sink = (flags & kSinks) != 0u ? sinks[sinks_offset + head] : 0.0;
-  for (uint i = gl_LocalInvocationID.x; i < value_width; i += gl_WorkGroupSize.x) {
-    y[y_offset + head * y_head + token * y_token + i] =
-        empty ? 0.0 : JoinedValue(i, token * heads + head, range, sink);
+  // The same rounds for all of a workgroup: there are barriers in them.
+  for (uint base = 0u; base < value_width; base += 4u * gl_WorkGroupSize.x) {
+    const uint i = base + 4u * gl_LocalInvocationID.x;
+    const bool ours = i < value_width;
+    vec4 values = vec4(0.0);
+    if (ours && !empty) values = JoinedValues(i, token * heads + head, range, sink);
+    const uint at = y_offset + head * y_head + token * y_token + i;
+    for (uint k = 0u; k < 4u; ++k) {
+      if (i + k < value_width) y[at + k] = values[k];
+    }
+    if (quantizes) {
+      const uint blocks = heads * value_width / 32u, block = (head * value_width + i) / 32u;
+      QuantizeBlock(values, token * QuantizedWords(blocks), blocks, block, ours);
+    }
   }
 }
 

@@ -3,9 +3,9 @@
 #extension GL_GOOGLE_include_directive : require
 #include "math.glsl"
 #include "place.glsl"
+#include "glu.glsl"
 
-// BinaryKind of elementwise.cc.
-const uint kAdd = 0, kMul = 1, kGluSilu = 2, kGluGelu = 3, kGluClampedSwiglu = 4;
+const uint kAdd = 0, kMul = 1;  // BinaryKind of elementwise.cc, with those of glu.glsl
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint kind = kAdd;
@@ -19,32 +19,13 @@ layout(push_constant) uniform Push {
   float alpha, limit;
 };
 
-float ClampedSwiglu(float gate, float up) {
-  const float g = gate > limit ? limit : gate;
-  const float u = up > limit ? limit : up < -limit ? -limit : up;
-  precise float scaled = alpha * g;
-  precise float activated = g * Logistic(scaled);
-  precise float result = Canon(activated) * (u + 1.0);
-  return Canon(result);
-}
-
 float Apply(float first, float second) {
+  if (kind >= kGluSilu) return Glu(kind, first, second, alpha, limit);
   precise float result;
-  switch (kind) {
-    case kAdd:
-      result = first + second;
-      break;
-    case kMul:
-      result = first * second;
-      break;
-    case kGluSilu:
-      result = Silu(first) * second;
-      break;
-    case kGluGelu:
-      result = Gelu(first) * second;
-      break;
-    default:
-      return ClampedSwiglu(first, second);
+  if (kind == kAdd) {
+    result = first + second;
+  } else {
+    result = first * second;
   }
   return Canon(result);
 }

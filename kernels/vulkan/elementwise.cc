@@ -1,6 +1,7 @@
 #include "kernels/vulkan/elementwise.h"
 
 #include "kernels/vulkan/flatten.h"
+#include "kernels/vulkan/products.h"
 #include "kernels/vulkan/shaders.h"
 
 namespace trine::vulkan {
@@ -8,9 +9,18 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-// As in unary.comp and binary.comp.
+// As in unary.comp, and in binary.comp and glu.glsl.
 enum class UnaryKind : uint32_t { kScale, kSoftcap, kSilu, kGelu, kRelu, kTanh };
 enum class BinaryKind : uint32_t { kAdd, kMul, kGluSilu, kGluGelu, kGluClampedSwiglu };
+
+constexpr uint32_t kQuantizeWorkgroup = 64;
+constexpr uint32_t kBlockLanes = 8;  // that quantise a block
+
+BinaryKind KindOf(const reference::GluParams& params) {
+  if (params.kind == reference::GluKind::kSilu) return BinaryKind::kGluSilu;
+  if (params.kind == reference::GluKind::kGelu) return BinaryKind::kGluGelu;
+  return BinaryKind::kGluClampedSwiglu;
+}
 
 void AppendDims(const std::array<int64_t, 4>& dims, std::vector<uint32_t>* push) {
   for (int i = 0; i < 3; ++i) push->push_back(Word(dims[i]));
@@ -70,10 +80,27 @@ KernelRun MulRun(const TensorView& a, const TensorView& b, const TensorView& y,
 
 KernelRun GluRun(const TensorView& gate, const TensorView& up, const reference::GluParams& params,
                  const TensorView& y, uint32_t workgroup) {
-  BinaryKind kind = BinaryKind::kGluClampedSwiglu;
-  if (params.kind == reference::GluKind::kSilu) kind = BinaryKind::kGluSilu;
-  if (params.kind == reference::GluKind::kGelu) kind = BinaryKind::kGluGelu;
-  return BinaryRun(kind, gate, up, params, y, workgroup);
+  return BinaryRun(KindOf(params), gate, up, params, y, workgroup);
+}
+
+KernelRun GluQuantizeRun(const TensorView& gate, const TensorView& up,
+                         const reference::GluParams& params, const TensorView& y, bool writes_y,
+                         uint64_t quantized) {
+  const int64_t blocks = y.dims[0] / quant::kGroupValues, columns = Rows(y);
+  KernelRun run;
+  run.shader = &shaders::glu_quantize;
+  run.constants = {kQuantizeWorkgroup, static_cast<uint32_t>(KindOf(params)), writes_y};
+  run.push = {Word(blocks), Word(y.dims[1]), Word(y.dims[2]),
+              Word(static_cast<int64_t>(quantized) / 4),
+              Word(static_cast<int64_t>(QuantizedBytes(y.dims[0], 1)) / 4)};
+  for (const TensorView* view : {&gate, &up, &y}) AppendPlace(*view, 3, kFloat, &run.push);
+  run.push.push_back(FloatWord(params.alpha));
+  run.push.push_back(FloatWord(params.limit));
+  run.groups = {
+      CappedGroups(static_cast<uint64_t>(blocks * columns) * kBlockLanes, kQuantizeWorkgroup), 1,
+      1};
+  run.operands = {0, 1, writes_y ? 2 : kScratchOperand, kScratchOperand};
+  return run;
 }
 
 KernelRun ScaleRun(const TensorView& x, float scale, const TensorView& y, uint32_t workgroup) {

@@ -16,6 +16,11 @@ KernelRun MulRun(const TensorView& a, const TensorView& b, const TensorView& y, 
 // Operands: gate, up, y.
 KernelRun GluRun(const TensorView& gate, const TensorView& up, const reference::GluParams& params,
                  const TensorView& y, uint32_t workgroup);
+// The same, with y as columns of quantised activations from `quantized` on in scratch, and where
+// `writes_y` as it is too. Columns are [n, inner, outer], n a multiple of 32.
+KernelRun GluQuantizeRun(const TensorView& gate, const TensorView& up,
+                         const reference::GluParams& params, const TensorView& y, bool writes_y,
+                         uint64_t quantized);
 
 // Operands: x, y.
 KernelRun ScaleRun(const TensorView& x, float scale, const TensorView& y, uint32_t workgroup);

@@ -5,21 +5,15 @@
 #extension GL_EXT_shader_16bit_storage : require
 #include "exact.glsl"
 #include "half.glsl"
-
-const uint kF32 = 0, kF16 = 1, kBf16 = 2;  // StoreForm of kv_store.cc
+#include "store_value.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const uint form = kF32;
+layout(constant_id = 1) const uint form = kStoreF32;
 layout(set = 0, binding = 0) readonly buffer X { float x[]; };
 layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
 layout(set = 0, binding = 2) writeonly buffer C4 { float cache_words[]; };
 layout(set = 0, binding = 2) writeonly buffer C2 { uint16_t cache_halves[]; };
 #include "kv_store_push.glsl"
-
-// f16 has its own floor of 2^-24; the other types are given one of 2^-30.
-float AboveFloor(float value) {
-  return (floatBitsToUint(value) & 0x7fffffffu) < 0x30800000u ? 0.0 : value;
-}
 
 void main() {
   const uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
@@ -30,12 +24,6 @@ void main() {
     if (slot >= n_slots) continue;
     const float value = x[x_offset + head * x_head + token * x_token + i];
     const uint to = CacheRow(slot, head) + i;
-    if (form == kF32) {
-      cache_words[to] = AboveFloor(value);
-    } else if (form == kF16) {
-      cache_halves[to] = uint16_t(F32ToF16Saturated(value));
-    } else {
-      cache_halves[to] = uint16_t(F32ToBf16(AboveFloor(value)));
-    }
+    STORE_VALUE(cache_words, cache_halves, form, to, value)
   }
 }

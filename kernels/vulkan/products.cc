@@ -264,10 +264,10 @@ KernelRun QuantizeRun(const Product& p) {
   KernelRun d;
   d.shader = &shaders::quantize_activations;
   d.constants = {kQuantizeWorkgroup};
-  d.push = {Word(blocks), Word(p.x.dims[1]), Word(p.x.dims[2])};
+  d.push = {Word(blocks), Word(p.x.dims[1]), Word(p.x.dims[2]),
+            Word(static_cast<int64_t>(p.scratch_offset) / 4),
+            Word(QuantizedWords(p.w.dims[0]) * 4)};
   AppendPlace(p.x, 3, 4, &d.push);
-  d.push.push_back(Word(static_cast<int64_t>(p.scratch_offset) / 4));
-  d.push.push_back(Word(QuantizedWords(p.w.dims[0]) * 4));
   d.groups = {
       CappedGroups(static_cast<uint64_t>(blocks * ColumnsOfX(p)) * kBlockLanes, kQuantizeWorkgroup),
       1, 1};

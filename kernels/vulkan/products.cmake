@@ -1,6 +1,7 @@
 # The shaders of the matrix products. Types, rows and columns are specialisation constants; what
 # needs another capability or other bindings is a shader of its own.
 trine_shader(trine_vulkan_shaders quantize_activations SOURCE quantize_activations.comp)
+trine_shader(trine_vulkan_shaders glu_quantize SOURCE quantize_activations.comp DEFINES GLU)
 trine_shader(trine_vulkan_shaders moe_lists SOURCE moe_lists.comp)
 foreach(form gemv gemm)
   foreach(moe "" MOE)

@@ -3,6 +3,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "exact.glsl"
+#include "rotate.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool halves = false;  // pairs (i, i + pairs), else (2i, 2i + 1)
@@ -32,10 +33,8 @@ void main() {
     const uint second = halves ? item + pairs : 2u * item + 1u;
     const float cosine = table[table_offset + token * table_token + item];
     const float sine = table[table_offset + token * table_token + pairs + item];
-    const float x0 = x[from + first], x1 = x[from + second];
-    precise float y0 = x0 * cosine - x1 * sine;
-    precise float y1 = x0 * sine + x1 * cosine;
-    y[to + first] = Canon(y0);
-    y[to + second] = Canon(y1);
+    const vec2 rotated = Rotated(x[from + first], x[from + second], cosine, sine);
+    y[to + first] = rotated.x;
+    y[to + second] = rotated.y;
   }
 }

@@ -43,28 +43,87 @@ TEST(RunsTest, FitTheirShaders) {
   ExpectFits(ScaleRun(x, 2.0f, x, 64));
   ExpectFits(CopyRun(x, x, 64));
   ExpectFits(GatherRowsRun(Dense(Type::kQ4_K, {256, 9, 1, 1}), ids, two, 64));
-  ExpectFits(RmsNormRun(x, nullptr, 1e-5f, x, 64));
-  ExpectFits(LayerNormRun(x, &row, &row, 1e-5f, x, 64));
+  ExpectFits(GluQuantizeRun(x, x, {}, x, true, 0));
+  Norm norm;
+  norm.x = norm.y = x;
+  ExpectFits(NormRun(norm, 64));
+  norm.weight = norm.bias = row;
+  norm.addend = norm.sum = x;
+  norm.quantized = 16;
+  ExpectFits(NormRun(norm, 64));
   ExpectFits(RopeRun(x, two, reference::RopeMode::kHalves, x, 64));
   ExpectFits(KvStoreRun(x, ids, Dense(Type::kF16, {64, 16, 4, 2}), 64));
   ExpectFits(KvStoreRun(x, ids, Dense(Type::kQ8_KV, {64, 16, 4, 2}), 64));
+  RotateStore work;
+  work.table = two;
+  work.k = x;
+  work.q = work.rotated_q = x;
+  ExpectFits(RotateStoreRun(work, 64));
   ExpectFits(TopKRun(two, two, two, 64));
   ExpectFits(MoeRouteRun(two, &row, {}, two, two, 64));
   ExpectFits(MoeCombineRun(x, two, two, 64));
 }
 
 TEST(RunsTest, AbsentInputsBindTheFirstOne) {
-  const TensorView x = Dense(Type::kF32, {64, 4, 1, 1}), row = Dense(Type::kF32, {64, 1, 1, 1});
-  EXPECT_THAT(RmsNormRun(x, nullptr, 0, x, 32).operands, ElementsAre(0, 0, 0, 2));
-  EXPECT_THAT(RmsNormRun(x, &row, 0, x, 32).operands, ElementsAre(0, 1, 0, 2));
-  EXPECT_THAT(LayerNormRun(x, nullptr, &row, 0, x, 32).operands, ElementsAre(0, 0, 2, 3));
+  const TensorView x = Dense(Type::kF32, {64, 4, 1, 1});
   EXPECT_THAT(MoeRouteRun(x, nullptr, {}, x, x, 32).operands, ElementsAre(0, 0, 2, 3));
 }
 
 TEST(RunsTest, NothingToDoIsNoGroups) {
   const TensorView none = Dense(Type::kF32, {64, 0, 1, 1});
   EXPECT_EQ(ScaleRun(none, 2.0f, none, 64).groups[0], 0u);
-  EXPECT_EQ(RmsNormRun(none, nullptr, 0, none, 64).groups[0], 0u);
+  Norm norm;
+  norm.x = norm.y = none;
+  EXPECT_EQ(NormRun(norm, 64).groups[0], 0u);
+}
+
+// A binding that is written counts as a write of what is bound there: nothing that only is read, or
+// is not touched at all, may be.
+TEST(NormRunTest, WhatIsAbsentStandsWhereItDoesNoHarm) {
+  Norm norm;
+  norm.x = norm.y = Dense(Type::kF32, {64, 4, 1, 1});
+  EXPECT_THAT(NormRun(norm, 32).operands,
+              ElementsAre(kNormX, kNormX, kNormX, kNormX, kNormY, kNormY, kNormY));
+  norm.weight = norm.bias = Dense(Type::kF32, {64, 1, 1, 1});
+  norm.addend = norm.sum = norm.x;
+  EXPECT_THAT(NormRun(norm, 32).operands,
+              ElementsAre(kNormX, kNormWeight, kNormBias, kNormAddend, kNormSum, kNormY, kNormY));
+  norm.quantized = 0;
+  norm.writes_y = false;
+  EXPECT_THAT(NormRun(norm, 32).operands, ElementsAre(kNormX, kNormWeight, kNormBias, kNormAddend,
+                                                      kNormSum, kScratchOperand, kScratchOperand));
+}
+
+TEST(NormRunTest, AnInvocationHoldsWhatTheWorkgroupDoesNot) {
+  const auto kept = [](int64_t n, uint32_t workgroup) {
+    Norm norm;
+    norm.x = norm.y = Dense(Type::kF32, {n, 1, 1, 1});
+    return NormRun(norm, workgroup).constants[1];
+  };
+  EXPECT_EQ(kept(2048, 512), 1u);
+  EXPECT_EQ(kept(2049, 512), 2u);
+  EXPECT_EQ(kept(64, 32), 2u) << "64 vectors are added up at a time";
+  EXPECT_EQ(NormWorkgroup(64, 1024), 32u);
+  EXPECT_EQ(NormWorkgroup(2048, 1024), 512u);
+  EXPECT_EQ(NormWorkgroup(8192, 1024), 512u);
+  EXPECT_EQ(NormWorkgroup(8192, 128), 128u);
+}
+
+TEST(RotateStoreRunTest, WhatIsAbsentStandsWhereItDoesNoHarm) {
+  const TensorView x = Dense(Type::kF32, {64, 4, 3, 1}), cache = Dense(Type::kF16, {64, 16, 4, 2});
+  RotateStore work;
+  work.k = x;
+  work.slots = Dense(Type::kI32, {3, 1, 1, 1});
+  work.v = x;
+  work.key_cache = work.value_cache = cache;
+  EXPECT_THAT(RotateStoreRun(work, 64).operands,
+              ElementsAre(kRotateK, kRotateK, kStoreV, kRotateK, kStoreSlots, kKeyCache, kKeyCache,
+                          kKeyCache, kValueCache));
+  work.table = Dense(Type::kF32, {64, 3, 1, 1});
+  work.q = work.rotated_q = x;
+  EXPECT_THAT(RotateStoreRun(work, 64).operands,
+              ElementsAre(kRotateQ, kRotateK, kStoreV, kRotateTable, kStoreSlots, kRotatedQ,
+                          kKeyCache, kKeyCache, kValueCache));
 }
 
 TEST(FlattenTest, JoinsWhatHasNoGaps) {
@@ -130,7 +189,10 @@ TEST(AttentionRunTest, FitsItsShaders) {
       const std::vector<KernelRun> runs = AttentionRuns(views, {}, 600, cut);
       EXPECT_EQ(runs.size(), cut.split ? 2u : 1u);
       for (const KernelRun& run : runs) ExpectFits(run);
-      EXPECT_EQ(runs.back().operands.back(), 7u);
+      EXPECT_EQ(runs.back().operands.back(), kAttentionY);
+      const std::vector<KernelRun> quantizing = AttentionRuns(views, {}, 600, cut, true);
+      for (const KernelRun& run : quantizing) ExpectFits(run);
+      EXPECT_EQ(quantizing.back().operands.back(), kAttentionQuantized);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kernels/reference/ops.h"
+#include "tests/vulkan/quantized_columns.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
@@ -73,6 +74,99 @@ TEST_F(AttentionShaderTest, KvStore) {
   }
 }
 
+// Rope of q and k and both stores as one run, against the four ops.
+class RotateStoreTest : public AttentionShaderTest {
+ protected:
+  struct What {
+    Type keys, values;
+    bool rotates, stores, writes_k, in_place;
+    reference::RopeMode mode = reference::RopeMode::kHalves;
+    int64_t d = 64, pairs = 32, dv = 64;
+  };
+
+  void Check(const What& what, Fill fill) {
+    constexpr int64_t kHeads = 5, kKvHeads = 3, kTokens = 7, kPositions = 16, kBlocks = 3;
+    Random random(7);
+    Tensor q(Type::kF32, {what.d, kHeads, kTokens}, 4), k(Type::kF32, {what.d, kKvHeads, kTokens});
+    Tensor v(Type::kF32, {what.dv, kKvHeads, kTokens}, 8);
+    Tensor table(Type::kF32, {2 * what.pairs, kTokens}, 4), slots(Type::kI32, {kTokens});
+    Tensor want_q(Type::kF32, {what.d, kHeads, kTokens}, 4);
+    Tensor want_k(Type::kF32, {what.d, kKvHeads, kTokens});
+    Tensor keys(what.keys, {what.d, kPositions, kKvHeads, kBlocks}, 4);
+    Tensor values(what.values, {what.dv, kPositions, kKvHeads, kBlocks}, 4);
+    for (Tensor* t : {&q, &k, &v}) t->FillWith(fill, &random);
+    table.FillWith(Fill::kUniform, &random);
+    slots.Set({7, 0, 47, -1, 48, 11, 2'000'000'000});
+    RotateStore work;
+    work.mode = what.mode;
+    work.k = ViewOf(k, 4);
+    if (what.rotates) {
+      work.table = ViewOf(table, 8);
+      work.q = ViewOf(q, 4);
+      work.rotated_q = what.in_place ? *work.q : ViewOf(want_q, 8);
+      if (what.writes_k) work.rotated_k = what.in_place ? work.k : ViewOf(want_k);
+    }
+    if (what.stores) {
+      work.slots = ViewOf(slots, 4);
+      work.v = ViewOf(v, 12);
+      work.key_cache = ViewOf(keys, 8);
+      work.value_cache = ViewOf(values, 4);
+    }
+    std::vector<Bytes> operands = {OperandOf(q, 4),     OperandOf(k, 4),     OperandOf(v, 12),
+                                   OperandOf(table, 8), OperandOf(slots, 4), OperandOf(want_q, 8),
+                                   OperandOf(want_k),   OperandOf(keys, 8),  OperandOf(values, 4)};
+    std::vector<Bytes> want = operands;
+    std::vector<Bytes*> pointers;
+    for (Bytes& operand : operands) pointers.push_back(&operand);
+    if (what.in_place) {
+      pointers[kRotatedQ] = pointers[kRotateQ];
+      pointers[kRotatedK] = pointers[kRotateK];
+    }
+    if (what.rotates) {
+      reference::Rope(q, table, what.mode, want_q, AllRows(want_q));
+      reference::Rope(k, table, what.mode, want_k, AllRows(want_k));
+      want[what.in_place ? kRotateQ : kRotatedQ] = OperandOf(want_q, what.in_place ? 4 : 8);
+      if (what.writes_k) {
+        want[what.in_place ? kRotateK : kRotatedK] = OperandOf(want_k, what.in_place ? 4 : 0);
+      }
+    }
+    if (what.stores) {
+      reference::KvStore(what.rotates ? want_k : k, slots, keys, AllRows(k));
+      reference::KvStore(v, slots, values, AllRows(v));
+      want[kKeyCache] = OperandOf(keys, 8);
+      want[kValueCache] = OperandOf(values, 4);
+    }
+    const absl::Status status = runner_->Run({RotateStoreRun(work, 64)}, pointers);
+    ASSERT_TRUE(status.ok()) << status;
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_EQ(Difference(operands[i], want[i]), "") << "operand " << i;
+    }
+  }
+};
+
+TEST_F(RotateStoreTest, AllOfIt) {
+  for (const Type type : {Type::kF32, Type::kF16, Type::kBF16}) {
+    for (const Fill fill : quant::kAllFills) {
+      Check({type, Type::kF16, true, true, false, true}, fill);
+      Check({Type::kF16, type, true, true, true, false}, fill);
+    }
+  }
+  Check({Type::kF16, Type::kF16, true, true, true, true}, Fill::kUniform);
+}
+
+TEST_F(RotateStoreTest, OddWidths) {
+  for (const auto mode : {reference::RopeMode::kInterleaved, reference::RopeMode::kHalves}) {
+    Check({Type::kF16, Type::kF16, true, true, false, true, mode, 80, 16, 51}, Fill::kUniform);
+    Check({Type::kF16, Type::kF16, true, true, true, true, mode, 7, 3, 64}, Fill::kUniform);
+  }
+}
+
+TEST_F(RotateStoreTest, PartsOfIt) {
+  Check({Type::kF16, Type::kBF16, false, true, false, false}, Fill::kUniform);
+  Check({Type::kF16, Type::kF16, true, false, true, true}, Fill::kUniform);
+  Check({Type::kF16, Type::kF16, true, false, true, false}, Fill::kUniform);
+}
+
 struct Sequence {
   int64_t tokens, kv_length;
 };
@@ -133,10 +227,19 @@ class Case {
     std::vector<Bytes> operands = operands_;
     std::vector<Bytes*> pointers;
     for (Bytes& operand : operands) pointers.push_back(&operand);
+    // Heads of whole blocks are quantised besides.
+    const bool quantizes = y_->view().dims[0] % 32 == 0;
+    const int64_t tokens = y_->view().dims[2], heads = y_->view().dims[1];
+    Bytes quantized(QuantizedBytes(y_->view().dims[0] * heads, tokens));
+    pointers.push_back(&quantized);
     const absl::Status status =
-        runner->Run(AttentionRuns(views, params_, longest_ + 100, cut), pointers,
+        runner->Run(AttentionRuns(views, params_, longest_ + 100, cut, quantizes), pointers,
                     AttentionScratchBytes(views, longest_ + 100, cut));
     if (!status.ok()) return std::string(status.message());
+    if (quantizes) {
+      std::string wrong = WrongColumns(quantized, 0, *y_, heads);
+      if (!wrong.empty()) return wrong + " as quantised";
+    }
     for (size_t i = 0; i < 7; ++i) {
       if (operands[i] != operands_[i]) return "an input was written";
     }

@@ -1,8 +1,10 @@
 #include "kernels/vulkan/elementwise.h"
 
+#include <algorithm>
 #include <functional>
 
 #include "kernels/reference/ops.h"
+#include "tests/vulkan/quantized_columns.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
@@ -179,6 +181,37 @@ TEST_F(ElementwiseShaderTest, Glu) {
                 [=](const TensorView& a, const TensorView& b, const TensorView& y) {
                   return GluRun(a, b, params, y, 256);
                 });
+  }
+}
+
+TEST_F(ElementwiseShaderTest, GluAsQuantisedActivations) {
+  using reference::GluKind;
+  Random random(11);
+  for (const int64_t n : {32, 224, 2048}) {
+    for (const GluKind kind : {GluKind::kSilu, GluKind::kGelu, GluKind::kClampedSwiglu}) {
+      for (const Fill fill : quant::kAllFills) {
+        const reference::GluParams params = {kind, 1.702f, 7.0f};
+        Tensor gate(Type::kF32, {n, 3, 2}, 4), up(Type::kF32, {n, 3, 2}, 8);
+        Tensor want(Type::kF32, {n, 3, 2}, 4);
+        gate.FillWith(fill, &random);
+        up.FillWith(Fill::kUniform, &random);
+        const Bytes gates = OperandOf(gate, 4), before = OperandOf(want, 4);
+        Bytes ups = OperandOf(up, 12);
+        reference::Glu(gate, up, params, want, AllRows(want));
+        enum { kOut, kNotWritten, kInPlace };
+        for (const int where : {kOut, kNotWritten, kInPlace}) {
+          Bytes in = gates, out = before, q(16 + QuantizedBytes(n, 6));
+          KernelRun run = GluQuantizeRun(ViewOf(gate, 4), ViewOf(up, 12), params, ViewOf(want, 4),
+                                         where != kNotWritten, 16);
+          std::replace(run.operands.begin(), run.operands.end(), kScratchOperand, 3u);
+          Bytes* to = where == kInPlace ? &in : &out;
+          const absl::Status status = runner_->Run({run}, {&in, &ups, to, &q});
+          ASSERT_TRUE(status.ok()) << status;
+          EXPECT_EQ(WrongColumns(q, 16, want), "") << n;
+          EXPECT_EQ(Difference(*to, where == kNotWritten ? before : OperandOf(want, 4)), "") << n;
+        }
+      }
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/vulkan/data_movement.h"
 #include "kernels/vulkan/elementwise.h"
 #include "kernels/vulkan/norm.h"
+#include "kernels/vulkan/products.h"
 #include "kernels/vulkan/selection.h"
 #include "tests/vulkan/shader_runner.h"
 
@@ -36,8 +37,18 @@ class Bench {
     const std::string at = " of " + std::to_string(tokens) + " tokens";
     const Tensor x(Type::kF32, {2048, tokens}), w(Type::kF32, {2048}),
         y(Type::kF32, {2048, tokens});
-    const TensorView weight = ViewOf(w);
-    Print("rms_norm" + at, {RmsNormRun(ViewOf(x), &weight, 1e-5f, ViewOf(y), 256)}, {&x, &w, &y});
+    Norm norm;
+    norm.x = ViewOf(x);
+    norm.weight = ViewOf(w);
+    norm.eps = 1e-5f;
+    norm.y = ViewOf(y);
+    const std::vector<const Tensor*> operands = {&x, &w, &x, &x, &x, &y};
+    Print("rms_norm" + at, {NormRun(norm, 512)}, operands);
+    norm.addend = norm.sum = norm.x;
+    norm.quantized = 0;
+    norm.writes_y = false;
+    Print("add, rms_norm, quantize" + at, {NormRun(norm, 512)}, operands,
+          QuantizedBytes(2048, tokens));
     Print("add" + at, {AddRun(ViewOf(x), ViewOf(x), ViewOf(y), 256)}, {&x, &x, &y});
     const Tensor wide(Type::kF32, {8192, tokens}), out(Type::kF32, {8192, tokens});
     Print("glu" + at, {GluRun(ViewOf(wide), ViewOf(wide), {}, ViewOf(out), 256)},

@@ -48,7 +48,7 @@ TEST_F(VulkanModelTest, NoTuningChangesABit) {
   const std::string model = TRINE_SHIPPED_MODEL;
   const Answer expected = Generate(model, "cpu:32");
   for (const char* tuning :
-       {"int_dot=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
+       {"int_dot=0", "fuse=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
         "submit_dispatches=3", "subgroup_size=0", "submit_operations=1000000"}) {
     EXPECT_EQ(Generate(model, "cpu:24,igpu:8", std::string("TRINE_VULKAN_TUNING='") + tuning + "'"),
               expected)
@@ -58,7 +58,10 @@ TEST_F(VulkanModelTest, NoTuningChangesABit) {
 
 TEST_F(VulkanModelTest, ValidationHasNothingToSay) {
   const std::string model = TRINE_SHIPPED_MODEL;
-  EXPECT_EQ(Generate(model, "cpu:31,igpu:1", Validated()), Generate(model, "cpu:32"));
+  const Answer expected = Generate(model, "cpu:32");
+  EXPECT_EQ(Generate(model, "cpu:31,igpu:1", Validated()), expected);
+  EXPECT_EQ(Generate(model, "cpu:31,igpu:1", Validated() + " TRINE_VULKAN_TUNING=fuse=0"),
+            expected);
   EXPECT_TRUE(SaidNothing());
 }
 
@@ -78,7 +81,9 @@ TEST_P(VulkanFamilyTest, IsTheCpus) {
   const std::string model = (folder_ / "model.gguf").string();
   const Output made = Trine(std::string("make-model --like ") + GetParam() + " '" + model + "'");
   ASSERT_EQ(made.code, 0) << made.errors;
-  EXPECT_EQ(Generate(model, "igpu:100%"), Generate(model, "cpu:100%"));
+  const Answer expected = Generate(model, "cpu:100%");
+  EXPECT_EQ(Generate(model, "igpu:100%"), expected);
+  EXPECT_EQ(Generate(model, "igpu:100%", "TRINE_VULKAN_TUNING=fuse=0"), expected) << "ops apart";
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, VulkanFamilyTest,

@@ -39,19 +39,20 @@ class OpRunsTest : public ::testing::Test {
     return WhyNotOp(Choices(), graph_, op);
   }
 
-  // All runs of the graph, by op. Tensors begin as far off as `misaligned` says, or nowhere off.
+  // All runs of the graph, by op, or by group. Tensors begin as far off as `misaligned` says, or
+  // nowhere off.
   std::vector<std::vector<OpRun>> Runs(Misalignment misaligned = {},
-                                       std::vector<int64_t> params = {}) {
+                                       std::vector<int64_t> params = {}, bool fuse = false) {
     Copy();
     const RunChoices choices = Choices();
     misaligned.resize(graph_.tensors.size());
     if (params.empty()) params = graph_.MaxParams();
     const RunScratch scratch = ScratchOf(choices, graph_);
-    OpRuns maker(choices, graph_, scratch, misaligned);
-    std::vector<std::vector<OpRun>> runs(graph_.ops.size());
-    for (size_t i = 0; i < runs.size(); ++i) {
-      EXPECT_EQ(maker.Add(i, params.data(), &runs[i]), "") << i;
-      for (const OpRun& run : runs[i]) Check(run, scratch);
+    const OpRuns maker(choices, graph_, scratch, misaligned);
+    std::vector<std::vector<OpRun>> runs;
+    for (const OpGroup& group : GroupOps(graph_, fuse)) {
+      EXPECT_EQ(maker.Add(group, params.data(), &runs.emplace_back()), "") << group.first;
+      for (const OpRun& run : runs.back()) Check(run, scratch);
     }
     return runs;
   }
@@ -60,6 +61,7 @@ class OpRunsTest : public ::testing::Test {
   void Check(const OpRun& run, const RunScratch& scratch) const {
     EXPECT_EQ(run.operands.size(), run.run.shader->binding_count);
     EXPECT_EQ(run.run.push.size() * 4, run.run.shader->push_bytes);
+    EXPECT_NE(run.label, nullptr);
     for (const OpRun::Operand& operand : run.operands) {
       EXPECT_EQ(operand.offset % caps_.storage_alignment, 0u);
       EXPECT_LE(operand.bytes, caps_.max_storage_range);
@@ -329,7 +331,7 @@ TEST_F(OpRunsTest, ScratchThatIsTooSmallIsASentence) {
   const Misalignment aligned(graph_.tensors.size(), 0);
   OpRuns maker(choices, graph_, none, aligned);
   std::vector<OpRun> runs;
-  EXPECT_THAT(maker.Add(0, nullptr, &runs), HasSubstr("scratch is too small"));
+  EXPECT_THAT(maker.Add(AloneAt(graph_, 0), nullptr, &runs), HasSubstr("scratch is too small"));
 }
 
 TEST_F(OpRunsTest, ParametersShapeTheRuns) {
@@ -405,6 +407,58 @@ TEST_F(OpRunsTest, WindowsOfWeightsAreCutToo) {
   EXPECT_THAT(rows, ElementsAre(64, 36, 64, 36));
 }
 
+// What is bound where, by tensor.
+std::vector<uint32_t> Bound(const OpRun& run) {
+  std::vector<uint32_t> tensors;
+  for (const OpRun::Operand& operand : run.operands) tensors.push_back(operand.tensor);
+  return tensors;
+}
+
+TEST_F(OpRunsTest, SumsNormsAndGatedUnitsQuantiseInOneRun) {
+  const auto temp = [&](std::vector<int64_t> dims) {
+    return builder_.Tensor(TRINE_DTYPE_F32, std::move(dims), TRINE_ROLE_TEMP);
+  };
+  const uint32_t a = temp({256, 2}), b = temp({256, 2}), sum = temp({256, 2}), y = temp({256, 2});
+  const uint32_t weight = builder_.Tensor(TRINE_DTYPE_F32, {256}, TRINE_ROLE_CONSTANT);
+  builder_.Op(TRINE_OP_ADD, {a, b}, {sum});
+  builder_.Op(TRINE_OP_RMS_NORM, {sum, weight}, {y}, trine_norm_attr{0, 1e-5f});
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 256}), y, a);
+  builder_.Op(TRINE_OP_GLU, {a, b}, {b}, trine_glu_attr{0, TRINE_ACT_SILU, 0, 0});
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 256}), b, a);
+  const auto runs = Runs({}, {}, true);
+  EXPECT_THAT(Names(runs),
+              ElementsAre("norm", "gemv_quantized_dot", "glu_quantize", "gemv_quantized_dot"));
+  EXPECT_THAT(Bound(runs[0][0]),
+              ElementsAre(a, weight, a, b, sum, kScratchOperand, kScratchOperand));
+  EXPECT_THAT(Bound(runs[2][0]), ElementsAre(a, b, kScratchOperand, kScratchOperand));
+  EXPECT_STREQ(runs[0][0].label, "add+rms_norm+quantize");
+  EXPECT_STREQ(runs[1][0].label, "matmul q8_0");
+  EXPECT_STREQ(runs[2][0].label, "glu+quantize");
+  const auto apart = Runs();
+  EXPECT_THAT(Names(apart),
+              ElementsAre("binary", "norm", "quantize_activations", "gemv_quantized_dot", "binary",
+                          "quantize_activations", "gemv_quantized_dot"));
+  EXPECT_STREQ(apart[2][0].label, "quantize");
+}
+
+TEST_F(OpRunsTest, RopesAndStoresAreOneRun) {
+  const auto heads = [&](int64_t n) {
+    return builder_.Tensor(TRINE_DTYPE_F32, {64, n, 3}, TRINE_ROLE_TEMP);
+  };
+  const uint32_t q = heads(4), k = heads(2), v = heads(2), table = builder_.F32({64, 3});
+  const uint32_t slots = builder_.I32({3});
+  const uint32_t keys = builder_.Tensor(TRINE_DTYPE_F16, {64, 64, 2, 4}, TRINE_ROLE_STATE);
+  const uint32_t values = builder_.Tensor(TRINE_DTYPE_F16, {64, 64, 2, 4}, TRINE_ROLE_STATE);
+  for (const uint32_t x : {q, k}) {
+    builder_.Op(TRINE_OP_ROPE, {x, table}, {x}, trine_rope_attr{0, TRINE_ROPE_HALVES});
+  }
+  builder_.Op(TRINE_OP_KV_STORE, {k, slots}, {keys});
+  builder_.Op(TRINE_OP_KV_STORE, {v, slots}, {values});
+  const auto runs = Runs({}, {}, true);
+  EXPECT_THAT(Names(runs), ElementsAre("rotate_store"));
+  EXPECT_THAT(Bound(runs[0][0]), ElementsAre(q, k, v, table, slots, q, keys, keys, values));
+}
+
 class AttentionRunsTest : public OpRunsTest {
  protected:
   void Attention(int64_t rows, int64_t head, int64_t blocks, uint32_t flags = 0, bool sinks = false,
@@ -443,6 +497,25 @@ TEST_F(AttentionRunsTest, ScratchOfAttentionIsBehindThatOfProducts) {
       EXPECT_EQ(operand.offset, scratch.product_bytes);
     }
   }
+}
+
+TEST_F(AttentionRunsTest, QuantisesInItsLastRun) {
+  Attention(1, 64, 64);
+  const uint32_t y = builder_.ops[0].out[0];
+  builder_.tensors.push_back(builder_.tensors[y]);
+  builder_.tensors.back().rank = 2;
+  builder_.tensors.back().dims[0] = 256;
+  builder_.tensors.back().dims[1] = 1;
+  const auto x = static_cast<uint32_t>(builder_.tensors.size() - 1);
+  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, builder_.F32({8, 1}));
+  const auto runs = Runs({}, {}, true);
+  EXPECT_THAT(Names(runs), ElementsAre("attention_split", "attention_join", "gemv_quantized_dot"));
+  const RunScratch scratch = ScratchOf(Choices(), graph_);
+  EXPECT_EQ(runs[0][0].operands[6].offset, scratch.product_bytes) << "chunks";
+  EXPECT_EQ(runs[0][1].operands[0].offset, scratch.product_bytes);
+  EXPECT_EQ(runs[0][1].operands[5].tensor, kScratchOperand);
+  EXPECT_EQ(runs[0][1].operands[5].offset, 0u) << "activations";
+  EXPECT_EQ(runs[0][1].operands[5].bytes, scratch.product_bytes);
 }
 
 TEST_F(AttentionRunsTest, PositionsOfARunDecideHowItIsCut) {
