@@ -103,8 +103,13 @@ void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk
     if (to_records) {
       ActivationChunk chunk;
       QuantizeChunk(values, left, &chunk);
-      StoreToRecords(chunk, c, row % kInterleavedRows,
-                     RecordsOfGroup(chunks, row / kInterleavedRows, k), order, RecordCount(k));
+      const auto group = RecordsOfGroup(chunks, row / kInterleavedRows, k);
+      int64_t column = row % kInterleavedRows;
+      StoreToRecords(chunk, c, column, group, order, RecordCount(k));
+      // Columns without a row are computed too: zeros, since denormals would take long.
+      while (row + 1 == rows && ++column < kInterleavedRows) {
+        StoreToRecords({}, c, column, group, order, RecordCount(k));
+      }
     } else {
       QuantizeChunk(values, left, chunks + FirstChunkOf(row, rows, k) + c * step);
     }

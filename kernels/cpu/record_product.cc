@@ -20,7 +20,7 @@ static_assert(kTileColumns == kInterleavedRows);
 constexpr int kMostTiles = 4;
 constexpr int kMostGroups = 4;
 // Expanded weights, and with the rest (sums and products) less than a kernel's stack may be.
-constexpr int64_t kWeightBytes = 176 << 10;
+constexpr int64_t kWeightBytes = 172 << 10;
 // Activations that expanded weights meet before the next are expanded: half of a second-level
 // cache.
 constexpr int64_t kActivationBytes = 1 << 20;
@@ -75,14 +75,12 @@ struct alignas(4096) Room {
 static_assert(kMostGroups * (kWaiting + quant::kSuperGroups) <=
               kWaiting * kMostTiles * kMostGroups);
 
-template <FormatTraits kTraits>
-RecordSums* WaitingSums(Room<kTraits>* room, int64_t tile, int64_t group) {
-  return room->sums + kWaiting * (tile * kMostGroups + group);
+RecordSums* WaitingSums(RecordSums* sums, int64_t tile, int64_t group) {
+  return sums + kWaiting * (tile * kMostGroups + group);
 }
 
-template <FormatTraits kTraits>
-RecordSums* SumsBetweenPasses(Room<kTraits>* room, int64_t group, int position) {
-  return room->sums + kMostGroups * kWaiting + group * quant::kSuperGroups + position;
+RecordSums* SumsBetweenPasses(RecordSums* sums, int64_t group, int position) {
+  return sums + kMostGroups * kWaiting + group * quant::kSuperGroups + position;
 }
 
 // Some row tiles and some column groups.
@@ -97,20 +95,20 @@ struct Pairs {
 // many as it ends with.
 template <FormatTraits kTraits>
 void SetSums(const Plan<kTraits>& plan, int64_t pass, int position, int64_t tile, int64_t group,
-             Room<kTraits>* room, Segment<kTraits>* segment) {
-  segment->start = pass == 0 ? nullptr : SumsBetweenPasses(room, group, position);
+             RecordSums* sums, Segment<kTraits>* segment) {
+  segment->start = pass == 0 ? nullptr : SumsBetweenPasses(sums, group, position);
   if (pass + 1 < plan.passes) {
     segment->joins = 0;
     segment->join = nullptr;
-    segment->to = SumsBetweenPasses(room, group, position);
+    segment->to = SumsBetweenPasses(sums, group, position);
     return;
   }
   const int waiting = __builtin_popcount(static_cast<unsigned>(position));
   const int joins = __builtin_ctz(~static_cast<unsigned>(position));
-  RecordSums* sums = WaitingSums(room, tile, group);
+  RecordSums* own = WaitingSums(sums, tile, group);
   segment->joins = joins;
-  segment->join = joins == 0 ? nullptr : sums + waiting - 1;
-  segment->to = sums + waiting - joins;
+  segment->join = joins == 0 ? nullptr : own + waiting - 1;
+  segment->to = own + waiting - joins;
 }
 
 // A pass's products of some pairs; its weights lie in room->weights.
@@ -132,7 +130,7 @@ void MultiplyPairs(const Plan<kTraits>& plan, int64_t pass, const Pairs& pairs,
         next->a = a.records + at;
         next->sums = a.sums + at;
         next->count = BlocksOfClass(records, j);
-        SetSums(plan, pass, position, r, g, room, next);
+        SetSums(plan, pass, position, r, g, room->sums, next);
       }
     }
   }
@@ -156,15 +154,14 @@ void Expand(const Plan<kTraits>& plan, int64_t pass, ExpandFunction expand,
   }
 }
 
-template <FormatTraits kTraits>
 void FinishPairs(const WeightRows& weights, const Pairs& pairs, const RecordColumns& columns,
-                 Range rows, Room<kTraits>* room) {
+                 Range rows, RecordSums* sums) {
   for (int64_t g = 0; g < pairs.groups; ++g) {
     const int64_t first = (pairs.first_group + g) * kTileColumns;
     for (int64_t c = 0; c < kTileColumns && first + c < columns.count; ++c) {
       auto* y = reinterpret_cast<float*>(columns.y + (first + c) * columns.y_stride);
       for (int64_t r = 0; r < pairs.tiles; ++r) {
-        const TileFloats dots = Load<kTileRows>((*WaitingSums(room, r, g))[c]);
+        const TileFloats dots = Load<kTileRows>((*WaitingSums(sums, r, g))[c]);
         FinishRows(dots, weights.bias, pairs.first_tile_row + r * kTileRows, rows, y);
       }
     }
@@ -195,7 +192,7 @@ void Multiply(const WeightRows& weights, ExpandFunction expand, const RecordColu
           if (plan.passes > 1) Expand(plan, pass, expand, weights, pairs, rows.end, &room);
           MultiplyPairs(plan, pass, pairs, columns, &room);
         }
-        FinishPairs(weights, pairs, columns, rows, &room);
+        FinishPairs(weights, pairs, columns, rows, room.sums);
       }
     }
   }
