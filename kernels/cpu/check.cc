@@ -363,14 +363,14 @@ void CheckManyColumns(const KernelTable& table, Type type, CheckReport* report) 
   for (const int64_t k : RowLengths(type)) {
     for (const Values values : kAllValues) {
       if (k > 512 && values != Values::kWide && values != Values::kExtreme) continue;
-      const int64_t n = k <= 512 ? 83 : 35;
+      const int64_t n = k <= 512 ? 67 : 35;
       CheckMatmul(table, {type, k, n, values, k % 64 == 0, {16, 17, 31, 67}}, false, report);
     }
   }
-  CheckMatmul(table, {type, 256, 150, Values::kUniform, true, {64, 65, 512}}, false, report);
-  for (const int64_t k : {of_groups ? 12320 : 12544, of_groups ? 21536 : 23296}) {
-    CheckMatmul(table, {type, k, 19, Values::kWide, true, {16, 83}}, false, report);
-  }
+  CheckMatmul(table, {type, 256, 67, Values::kUniform, true, {64, 65, 512}}, false, report);
+  const int64_t two_passes = of_groups ? 12320 : 12544, three_passes = of_groups ? 21536 : 23296;
+  CheckMatmul(table, {type, two_passes, 19, Values::kWide, true, {67}}, false, report);
+  CheckMatmul(table, {type, three_passes, 17, Values::kWide, true, {17}}, false, report);
 }
 
 void CheckMatmuls(const KernelTable& table, CheckReport* report) {
