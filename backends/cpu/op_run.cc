@@ -196,7 +196,9 @@ OpFunction FindOpFunction(uint32_t kind) {
 void QuantizeShare(const OpCall& call, Share share) {
   const View& x = *call.in[1];
   const int64_t chunks = Rows(x) * cpu_kernels::ActivationChunks(x.dims[0]);
-  call.kernels->quantize_activations(x, call.chunks, share.Of(chunks));
+  const auto reader = call.op->kind == TRINE_OP_MATMUL ? cpu_kernels::ActivationReader::kMatmul
+                                                       : cpu_kernels::ActivationReader::kMoeMatmul;
+  call.kernels->quantize_activations(x, reader, call.chunks, share.Of(chunks));
 }
 
 }  // namespace trine::cpu

@@ -116,8 +116,10 @@ BoundChain BindChain(trine_plan& plan, const Chain& chain, std::byte* activation
 
 std::string ScheduleOn(const trine_device& device, const sdk::Graph& graph, Schedule* schedule) {
   const trine_backend& backend = *device.backend;
-  const bool quantizes = backend.choice.level->table != &cpu_kernels::kReferenceLevel;
-  return MakeSchedule(graph, {backend.host->worker_count, quantizes}, schedule);
+  const cpu_kernels::KernelTable* table = backend.choice.level->table;
+  const bool quantizes = table != &cpu_kernels::kReferenceLevel;
+  return MakeSchedule(graph, {backend.host->worker_count, quantizes, table->matmul_takes_records},
+                      schedule);
 }
 
 // The scratch holds the TEMP slots, then the quantised activations, then attention's partial

@@ -60,6 +60,7 @@ class Scheduler {
       : graph_(graph),
         workers_(whom.workers),
         quantizes_(whom.quantizes),
+        experts_apart_(whom.experts_apart),
         params_(graph.MaxParams()) {}
 
   std::string Run(Schedule* schedule) {
@@ -89,6 +90,11 @@ class Scheduler {
     int64_t values = 0;  // kColumns
     uint32_t row_tensor = 0;
     int64_t rows_dim = 0;  // kRows: the dimension as the graph has it
+  };
+  // A tensor quantised.
+  struct Copy {
+    uint32_t tensor = 0;
+    bool for_experts = false;  // where that makes a difference
   };
   // A chain of the step that is being made, with what its calls touch.
   struct OpenChain {
@@ -147,8 +153,8 @@ class Scheduler {
     Step& step = steps_.back();
     step.big |= IsMatrixProduct(op) || op.kind == TRINE_OP_ATTENTION;
     // What was quantised from memory that changes is no copy of it any more.
-    for (std::optional<uint32_t>& held : held_) {
-      if (held && Meet(touched, {AccessTo(graph_, *held, Split::kShares, false, params_)})) {
+    for (std::optional<Copy>& held : held_) {
+      if (held && Meet(touched, {AccessTo(graph_, held->tensor, Split::kShares, false, params_)})) {
         held.reset();
       }
     }
@@ -174,13 +180,17 @@ class Scheduler {
   // The place that holds the op's activations, after a call that puts them there if need be.
   uint32_t FindOrQuantize(uint32_t index) {
     const uint32_t x = graph_.ops[index].in[1];
+    const bool for_experts = experts_apart_ && graph_.ops[index].kind == TRINE_OP_MOE_MATMUL;
     for (uint32_t place = 0; place < kPlaces; ++place) {
-      if (held_[place] && sdk::SameView(graph_.tensors[*held_[place]], graph_.tensors[x]))
+      const std::optional<Copy>& held = held_[place];
+      if (held && held->for_experts == for_experts &&
+          sdk::SameView(graph_.tensors[held->tensor], graph_.tensors[x])) {
         return place;
+      }
     }
     const uint32_t place = next_place_;
     next_place_ = (next_place_ + 1) % kPlaces;
-    held_[place] = x;
+    held_[place] = {x, for_experts};
     std::vector<Cut> cuts(1);
     cuts[0].accesses = {AccessTo(graph_, x, Split::kShares, false, params_), Place(place, true)};
     if (const auto rows = QuantizeByRows(x, place)) cuts.push_back(*rows);
@@ -284,10 +294,11 @@ class Scheduler {
   const sdk::Graph& graph_;
   const int64_t workers_;
   const bool quantizes_;
+  const bool experts_apart_;
   const std::vector<int64_t> params_;
   uint64_t place_bytes_ = 0;
   uint32_t next_place_ = 0;
-  std::array<std::optional<uint32_t>, kPlaces> held_;  // the tensor whose copy a place holds
+  std::array<std::optional<Copy>, kPlaces> held_;  // what the places hold
   std::vector<Step> steps_;
   std::vector<OpenChain> open_;  // of the last step
 };

@@ -20,7 +20,7 @@ namespace trine::cpu {
 struct Call {
   enum class Kind {
     kOp,
-    kQuantize,  // input 1 of the op, for it and the ops that read the same view
+    kQuantize,  // input 1 of the op, for it and the ops that read the same view alike
   };
   Kind kind = Kind::kOp;
   uint32_t op = 0;
@@ -57,6 +57,8 @@ struct ScheduleFor {
   // False: matrix products read their activations themselves, as the reference's do, so that
   // nothing is quantised beforehand.
   bool quantizes = true;
+  // True: products with experts want their activations in another order than the others do.
+  bool experts_apart = false;
 };
 
 // The graph has passed sdk::CopyGraph and sdk::CheckOp. "" or why it can't be scheduled.

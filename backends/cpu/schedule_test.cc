@@ -45,8 +45,11 @@ class GraphMaker {
     return *this;
   }
   Schedule Make(uint32_t workers = 2, bool quantizes = true) {
+    return Make(ScheduleFor{workers, quantizes});
+  }
+  Schedule Make(const ScheduleFor& whom) {
     Schedule schedule;
-    EXPECT_EQ(MakeSchedule(graph_, {workers, quantizes}, &schedule), "");
+    EXPECT_EQ(MakeSchedule(graph_, whom, &schedule), "");
     return schedule;
   }
   sdk::Graph& graph() { return graph_; }
@@ -146,6 +149,24 @@ TEST(ScheduleTest, MatmulsOfOneInputShareItsQuantisation) {
   EXPECT_TRUE(schedule.steps[1].big);
   // Two places of eight rows of one chunk.
   EXPECT_EQ(schedule.scratch_bytes, 2u * 8 * 384);
+}
+
+TEST(ScheduleTest, ExpertsMayWantAQuantisationOfTheirOwn) {
+  constexpr int64_t kK = GraphMaker::kK;
+  GraphMaker g;
+  const uint32_t x = g.Tensor(0, {kK, 1, -1}), ids = g.Tensor(6, {1, -1}, TRINE_DTYPE_I32);
+  const uint32_t experts = g.Tensor(11, {kK, kK, 4}, TRINE_DTYPE_Q8_0);
+  g.Op(TRINE_OP_MATMUL, {g.Weights(10), x}, {g.Activations(1)});
+  g.Op(TRINE_OP_MOE_MATMUL, {experts, x, ids}, {g.Tensor(2, {kK, 1, -1})});
+  g.Op(TRINE_OP_MATMUL, {g.Weights(12), x}, {g.Activations(3)});
+  EXPECT_THAT(Text(g.Make()), ElementsAre("quantize 0", "op 0 / op 1 / op 2"));
+  const Schedule schedule = g.Make({.workers = 2, .experts_apart = true});
+  EXPECT_THAT(Text(schedule), ElementsAre("quantize 0 / quantize 1", "op 0 / op 1 / op 2"));
+  const auto place = [&](size_t chain) {
+    return schedule.steps[1].chains[chain].calls[0].activations;
+  };
+  EXPECT_EQ(place(0), place(2));
+  EXPECT_NE(place(0), place(1));
 }
 
 TEST(ScheduleTest, FeaturesFollowFeaturesWithoutABarrier) {

@@ -11,6 +11,9 @@
 
 namespace trine::cpu_kernels {
 
+// The product that reads quantised activations. A level may want another order for each.
+enum class ActivationReader { kMatmul, kMoeMatmul };
+
 struct alignas(64) ActivationChunk {
   float d[quant::kSuperGroups];
   int32_t sum[quant::kSuperGroups];          // of a block's q
@@ -21,6 +24,12 @@ static_assert(sizeof(ActivationChunk) == 384);
 
 static constexpr int64_t ActivationChunks(int64_t k) {
   return (k + quant::kSuperValues - 1) / quant::kSuperValues;
+}
+
+// How many of a row's first `blocks` blocks are of class j: those whose index is j mod 8.
+template <typename Int>
+static constexpr Int BlocksOfClass(Int blocks, int j) {
+  return (blocks - j + quant::kSuperGroups - 1) / quant::kSuperGroups;
 }
 
 // Few rows lie one after the other. From so many on they lie interleaved: the first chunks of 16

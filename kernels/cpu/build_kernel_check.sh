@@ -25,9 +25,9 @@ if [ $# -eq 3 ]; then
   some=-DTRINE_CPU_SOME_LEVELS
 fi
 
-level_sources='attention chunk_tile copy dot_float dot_packed dot_quantized elementwise gather_packed
-  gather_rows glu kv_store matmul moe_matmul norm pack quantize_activations rope table
-  vec_math_probe'
+level_sources='attention chunk_tile copy dot_float dot_packed dot_quantized elementwise
+  expand_records gather_packed gather_rows glu kv_store matmul moe_matmul norm pack
+  quantize_activations record_product rope table vec_math_probe'
 check_sources='case_runner check float_check float_check_attention float_check_math host_features
   kernel_check levels reference_level'
 quant_sources='activation block_types dequantize dot group'

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/cpu/activation_records.h"
 #include "kernels/cpu/float_check.h"
 #include "kernels/quant/activation.h"
 #include "kernels/quant/test_util.h"
@@ -140,10 +141,11 @@ std::vector<ActivationChunk> MakeChunks(const View& x) {
   return chunks;
 }
 
-std::vector<ActivationChunk> Quantized(const KernelTable& table, const View& x, bool wanted) {
+std::vector<ActivationChunk> Quantized(const KernelTable& table, const View& x,
+                                       ActivationReader reader, bool wanted) {
   if (!wanted) return {};
   std::vector<ActivationChunk> chunks = MakeChunks(x);
-  table.quantize_activations(x, chunks.data(),
+  table.quantize_activations(x, reader, chunks.data(),
                              {0, reference::Rows(x) * ActivationChunks(x.dims[0])});
   return chunks;
 }
@@ -203,23 +205,46 @@ void CheckBlock(const KernelTable& table, const float* x, const ActivationChunk&
   });
 }
 
-void CheckActivationRows(const KernelTable& table, const Tensor& x, CheckReport* report) {
+// Chunk c of row r, as the level has quantised it for a reader.
+ActivationChunk ChunkAt(const KernelTable& table, ActivationReader reader, const View& x,
+                        const std::vector<ActivationChunk>& chunks, int64_t r, int64_t c) {
+  const int64_t k = x.dims[0], rows = x.dims[1];
+  if (!table.matmul_takes_records || reader != ActivationReader::kMatmul ||
+      rows < kInterleavedRows) {
+    return chunks[static_cast<size_t>(FirstChunkOf(r, rows, k) + c * ActivationStep(rows))];
+  }
+  const auto group = RecordsOfGroup(chunks.data(), r / kInterleavedRows, k);
+  const RecordOrder order = OrderOfRecords(RecordCount(k));
+  const int64_t column = r % kInterleavedRows;
+  ActivationChunk chunk = {};
+  for (int j = 0; j < 8 && 8 * c + j < RecordCount(k); ++j) {
+    const ActivationRecord& record = group.records[order.first[j] + c];
+    const ActivationSums& sums = group.sums[order.first[j] + c];
+    std::copy_n(record.q[column], 32, chunk.q + 32 * j);
+    chunk.d[j] = record.d[column];
+    chunk.sum[j] = static_cast<int32_t>(sums.sum[column]);
+    for (int h = 0; h < 2; ++h) {
+      chunk.half_sum[h][j] = static_cast<int32_t>(sums.half_sum[h][column]);
+    }
+  }
+  return chunk;
+}
+
+void CheckActivationRows(const KernelTable& table, ActivationReader reader, const Tensor& x,
+                         CheckReport* report) {
   const View& view = x.view();
   const int64_t k = view.dims[0], chunk_count = ActivationChunks(k);
   std::vector<ActivationChunk> chunks = MakeChunks(view);
-  const auto at = [&](int64_t r, int64_t c) {
-    return static_cast<size_t>(FirstChunkOf(r, view.dims[1], k) + c * ActivationStep(view.dims[1]));
-  };
   const int64_t all = view.dims[1] * chunk_count, cut = all / 3;
-  table.quantize_activations(view, chunks.data(), {cut, all});
-  table.quantize_activations(view, chunks.data(), {0, cut});
+  table.quantize_activations(view, reader, chunks.data(), {cut, all});
+  table.quantize_activations(view, reader, chunks.data(), {0, cut});
   for (int64_t r = 0; r < view.dims[1]; ++r) {
     for (int64_t b = 0; b < k / 32; ++b) {
-      const auto& chunk = chunks[at(r, b / 8)];
+      const ActivationChunk chunk = ChunkAt(table, reader, view, chunks, r, b / 8);
       CheckBlock(table, x.Row(r) + 32 * b, chunk, static_cast<int>(b % 8), report);
     }
     for (int64_t b = k / 32; b < 8 * chunk_count; ++b) {
-      const auto& chunk = chunks[at(r, b / 8)];
+      const ActivationChunk chunk = ChunkAt(table, reader, view, chunks, r, b / 8);
       const auto* q = chunk.q + 32 * (b % 8);
       const bool zero = quant::Bits(chunk.d[b % 8]) == 0 && chunk.sum[b % 8] == 0 &&
                         chunk.half_sum[0][b % 8] == 0 && chunk.half_sum[1][b % 8] == 0 &&
@@ -238,7 +263,8 @@ void CheckActivations(const KernelTable& table, CheckReport* report) {
       for (const int64_t rows : {5, 19}) {
         Tensor x(Type::kF32, {k, rows});
         x.FillRows(fill, &random);
-        CheckActivationRows(table, x, report);
+        CheckActivationRows(table, ActivationReader::kMatmul, x, report);
+        CheckActivationRows(table, ActivationReader::kMoeMatmul, x, report);
       }
     }
     // Halves: every second value lies between two integers.
@@ -247,7 +273,7 @@ void CheckActivations(const KernelTable& table, CheckReport* report) {
       x.Row(0)[i] = i % 32 == 31 ? 127.0f : 0.5f * static_cast<float>(random.Below(508) - 254);
       x.Row(1)[i] = -x.Row(0)[i];
     }
-    CheckActivationRows(table, x, report);
+    CheckActivationRows(table, ActivationReader::kMatmul, x, report);
   }
 }
 
@@ -280,7 +306,8 @@ void CheckMatmul(const KernelTable& table, const MatmulCase& c, bool flush, Chec
     for (int64_t r = 0; r < m; ++r) std::copy_n(all.Row(r), c.n, want.Row(r));
     View columns = x.view();
     columns.dims[1] = m;
-    const auto chunks = Quantized(table, columns, quant::IsQuantized(c.type));
+    const auto chunks =
+        Quantized(table, columns, ActivationReader::kMatmul, quant::IsQuantized(c.type));
     RunSplit(c.n, &random, [&](Range features) {
       table.matmul(weights, columns, chunks.empty() ? nullptr : chunks.data(), bias_view,
                    got.view(), features);
@@ -329,6 +356,23 @@ std::vector<int64_t> RowLengths(Type type) {
 // What holds no f16 is compared with denormals flushed even where their conversion heeds that.
 bool HasF16(Type type) { return type != Type::kF32 && type != Type::kBF16 && type != Type::kMXFP4; }
 
+// More columns than a vector's: several row tiles with rests, several groups of columns with rests,
+// rows of less than a chunk up to several passes of what a kernel expands at a time.
+void CheckManyColumns(const KernelTable& table, Type type, CheckReport* report) {
+  const bool of_groups = quant::Traits(type).block_values == quant::kGroupValues;
+  for (const int64_t k : RowLengths(type)) {
+    for (const Values values : kAllValues) {
+      if (k > 512 && values != Values::kWide && values != Values::kExtreme) continue;
+      const int64_t n = k <= 512 ? 67 : 35;
+      CheckMatmul(table, {type, k, n, values, k % 64 == 0, {16, 17, 31, 67}}, false, report);
+    }
+  }
+  CheckMatmul(table, {type, 256, 67, Values::kUniform, true, {64, 65, 512}}, false, report);
+  const int64_t two_passes = of_groups ? 12320 : 12544, three_passes = of_groups ? 21536 : 23296;
+  CheckMatmul(table, {type, two_passes, 19, Values::kWide, true, {67}}, false, report);
+  CheckMatmul(table, {type, three_passes, 17, Values::kWide, true, {17}}, false, report);
+}
+
 void CheckMatmuls(const KernelTable& table, CheckReport* report) {
   const bool f16_heeds_flushing = F16HeedsFlushing(table);
   for (const Type type : quant::kWeightTypes) {
@@ -347,6 +391,7 @@ void CheckMatmuls(const KernelTable& table, CheckReport* report) {
     }
     // More columns than one pass takes.
     CheckMatmul(table, {type, k, 9, Values::kUniform, true, {63, 64, 65, 68, 131}}, false, report);
+    if (quant::IsQuantized(type)) CheckManyColumns(table, type, report);
   }
 }
 
@@ -371,7 +416,8 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
   const View* bias_view = tokens % 2 == 0 ? nullptr : &bias.view();
   Tensor want(Type::kF32, {kN, kUsed, tokens});
   reference::MoeMatmul(w.view(), x.view(), ids.view(), bias_view, want.view(), {0, kN});
-  const auto chunks = Quantized(table, x.view(), quant::IsQuantized(type));
+  const auto chunks =
+      Quantized(table, x.view(), ActivationReader::kMoeMatmul, quant::IsQuantized(type));
   WithLayouts(table, w.view(), [&](const View& weights, const char* layout) {
     Tensor got(Type::kF32, {kN, kUsed, tokens});
     RunSplit(kN, &random, [&](Range features) {

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/amx_tile.h"
 #include "kernels/cpu/finish.h"
 #include "kernels/cpu/tile_terms.h"
 #include "kernels/cpu/unpack.h"
@@ -172,16 +171,11 @@ TRINE_TILE_TUNING void MultiplyGroup(const ChunkTile& tile, int blocks, int offs
 }
 
 template <FormatTraits kTraits>
-void MultiplyColumns(const ChunkTile& tile, int offset, TileBytesAre bytes, int blocks,
-                     int64_t first_chunk, const Columns& columns, TileSums* sums) {
+void MultiplyColumns(const ChunkTile& tile, int offset, int blocks, int64_t first_chunk,
+                     const Columns& columns, TileSums* sums) {
   const int64_t step = columns.step;
-  const ActivationChunk* x[kPaddedColumns];
+  const ActivationChunk* x[kMaxColumns];
   for (int c = 0; c < columns.count; ++c) x[c] = columns.chunks[c] + first_chunk * step;
-#if defined(__AMX_INT8__)
-  if (bytes != kDotBytes) return MultiplyByAmx<kTraits>(tile, blocks, x, columns, sums);
-#else
-  (void)bytes;
-#endif
   int c = 0;
   for (; c + kGroupColumns <= columns.count; c += kGroupColumns) {
     MultiplyGroup<kTraits, kGroupColumns>(tile, blocks, offset, x + c, step, sums + c);
@@ -210,21 +204,12 @@ TRINE_INLINE TileFloats JoinClasses(const TileSums& sums) {
 
 }  // namespace
 
-TileBytesAre WantedBytes(const Columns& columns) {
-#if defined(__AMX_INT8__)
-  return CanUseAmx(columns) ? TileBytesAre::kWeights : kDotBytes;
-#else
-  (void)columns;
-  return kDotBytes;
-#endif
-}
-
 // The formats' offsets come as a number, so that formats alike in the rest share the code.
-void MultiplyTile(const ChunkTile& tile, FormatTraits traits, TileBytesAre bytes, int blocks,
-                  int64_t first_chunk, const Columns& columns, TileSums* sums) {
-  const int offset = bytes == TileBytesAre::kWeights ? 0 : OffsetOf(traits);
+void MultiplyTile(const ChunkTile& tile, FormatTraits traits, int blocks, int64_t first_chunk,
+                  const Columns& columns, TileSums* sums) {
+  const int offset = kDotBytes == TileBytesAre::kWeights ? 0 : OffsetOf(traits);
   const auto as = [&]<Type kType>() {
-    MultiplyColumns<WithoutOffset(Format<kType>::kTraits)>(tile, offset, bytes, blocks, first_chunk,
+    MultiplyColumns<WithoutOffset(Format<kType>::kTraits)>(tile, offset, blocks, first_chunk,
                                                            columns, sums);
   };
   switch (traits.scales) {

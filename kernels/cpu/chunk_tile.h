@@ -38,34 +38,38 @@ struct alignas(64) TileSums {
   float s[kTileClasses][kTileRows];
 };
 
-// What the bytes of a tile are.
+// A block of a tile's rows, wherever its parts lie. What the format has not got is left alone.
+struct BlockParts {
+  uint8_t (*q)[4 * kTileRows];
+  float *d, *dmin;
+  float *scale[2], *min[2];
+};
+
+TRINE_INLINE BlockParts PartsOf(ChunkTile* tile, int j, int t) {
+  return {tile->q[j][t],
+          tile->d[j][t],
+          tile->dmin[j][t],
+          {tile->scale[0][j][t], tile->scale[1][j][t]},
+          {tile->min[0][j][t], tile->min[1][j][t]}};
+}
+
+// What the bytes of a block are.
 enum class TileBytesAre {
   kStored,  // as Format::Unpack has them, the offset to be taken back
   kWeights  // signed, the offset taken off
 };
 
-// What a level's own products want.
+// What MultiplyTile wants.
 #if defined(__aarch64__)
 constexpr TileBytesAre kDotBytes = TileBytesAre::kWeights;
 #else
 constexpr TileBytesAre kDotBytes = TileBytesAre::kStored;
 #endif
 
-// How many columns' sums MultiplyTile may touch, given `count` columns: whole groups of them.
-constexpr int kPaddedColumns = (kMaxColumns + 15) / 16 * 16;
-
-// What MultiplyTile wants a tile's bytes to be for these columns.
-TileBytesAre WantedBytes(const Columns& columns);
-
-// How many of a tile's first `blocks` blocks are of class j.
-constexpr int BlocksOfClass(int blocks, int j) {
-  return (blocks - j + kTileClasses - 1) / kTileClasses;
-}
-
 // The first `blocks` blocks of a tile by the columns' blocks from chunk `first_chunk` on, added to
-// their sums. `traits` are the format's, `bytes` as WantedBytes said.
-void MultiplyTile(const ChunkTile& tile, FormatTraits traits, TileBytesAre bytes, int blocks,
-                  int64_t first_chunk, const Columns& columns, TileSums* sums);
+// their sums. `traits` are the format's.
+void MultiplyTile(const ChunkTile& tile, FormatTraits traits, int blocks, int64_t first_chunk,
+                  const Columns& columns, TileSums* sums);
 
 // Canon and bias, of those of the tile's rows, the first of which is `first`, that are wanted.
 void FinishTile(const TileSums* sums, const WeightRows& weights, int64_t first, Range wanted,

@@ -25,10 +25,7 @@ constexpr int kMaxColumns = 64;
 
 struct Columns {
   int count = 0;
-  int64_t step = 1;  // from a column's chunk to its next
-  // The columns are rows of the activations one after the other, from a multiple of 16 on, so that
-  // a last group of fewer than 16 has room behind it.
-  bool in_groups = false;
+  int64_t step = 1;                            // from a column's chunk to its next
   const ActivationChunk* chunks[kMaxColumns];  // for quantised weights
   const float* x[kMaxColumns];                 // for the others
   float* y[kMaxColumns];

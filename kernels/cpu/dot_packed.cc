@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/chunk_tile.h"
 #include "kernels/cpu/dot_columns.h"
+#include "kernels/cpu/fill_packed.h"
 #include "kernels/cpu/finish.h"
 #include "kernels/cpu/packed_dot.h"
 #include "kernels/cpu/packed_format.h"
@@ -35,46 +36,30 @@ void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows
 
 // The first `count` blocks of a group's chunks from `first` on.
 template <Type kType>
-void FillTile(const uint8_t* group, TileBytesAre bytes, int64_t first, int count, ChunkTile* tile) {
-  using P = Packed<kType>;
-  constexpr FormatTraits kTraits = P::kTraits;
-  const SliceBytes offset = SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
+void FillTile(const uint8_t* group, int64_t first, int count, ChunkTile* tile) {
   for (int t = 0; t < BlocksOfClass(count, 0); ++t) {
     const int left = count - t * quant::kSuperGroups;
     const int blocks = left < quant::kSuperGroups ? left : quant::kSuperGroups;
-    const uint8_t* chunk = group + (first + t) * P::ChunkBytes(quant::kSuperGroups);
+    const uint8_t* chunk = group + (first + t) * Packed<kType>::ChunkBytes(quant::kSuperGroups);
     for (int j = 0; j < blocks; ++j) {
-      const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
-      for (int row = 0; row < kTileRows; row += kSliceRows) {
-        SliceBytes w[4];
-        LoadHalf<kType, 0>(block + 4 * row, w);
-        for (int i = 0; i < 4; ++i) Store(w[i] - offset, &tile->q[j][t][i][4 * row]);
-        LoadHalf<kType, 1>(block + 4 * row, w);
-        for (int i = 0; i < 4; ++i) Store(w[i] - offset, &tile->q[j][t][4 + i][4 * row]);
-        const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
-        Store(s.d, &tile->d[j][t][row]);
-        if constexpr (kTraits.minimums != Minimums::kNone) Store(s.dmin, &tile->dmin[j][t][row]);
-        for (int h = 0; h < P::kScales; ++h) Store(s.scale[h], &tile->scale[h][j][t][row]);
-        if constexpr (P::kHasMins) Store(s.min, &tile->min[0][j][t][row]);
-      }
+      FillPackedBlock<kType>(chunk, blocks, j, kDotBytes, PartsOf(tile, j, t));
     }
   }
 }
 
 template <Type kType>
 void DotManyColumns(const WeightRows& weights, const Columns& columns, Range rows) {
-  const TileBytesAre bytes = WantedBytes(columns);
   const int64_t blocks = weights.k / quant::kGroupValues;
   ChunkTile tile;
-  TileSums sums[kPaddedColumns];
+  TileSums sums[kMaxColumns];
   for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
     const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
     __builtin_memset(sums, 0, sizeof(sums));
     for (int64_t block = 0; block < blocks; block += kTileBlocks) {
       const int64_t left = blocks - block, chunk = block / quant::kSuperGroups;
       const int n = static_cast<int>(left < kTileBlocks ? left : kTileBlocks);
-      FillTile<kType>(group, bytes, chunk, n, &tile);
-      MultiplyTile(tile, Packed<kType>::kTraits, bytes, n, chunk, columns, sums);
+      FillTile<kType>(group, chunk, n, &tile);
+      MultiplyTile(tile, Packed<kType>::kTraits, n, chunk, columns, sums);
     }
     FinishTile(sums, weights, g * kTileRows, rows, columns);
   }

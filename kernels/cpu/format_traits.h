@@ -17,6 +17,14 @@ struct FormatTraits {
   int offset = 0;          // of unsigned bytes
 };
 
+// How many there are to a block.
+static constexpr int IntegerScales(FormatTraits traits) {
+  return traits.scales == Scales::kHalf ? 2 : traits.scales == Scales::kBlock ? 1 : 0;
+}
+static constexpr int IntegerMinimums(FormatTraits traits) {
+  return traits.minimums == Minimums::kHalf ? 2 : traits.minimums == Minimums::kBlock ? 1 : 0;
+}
+
 }  // namespace trine::cpu_kernels
 
 #endif  // TRINE_KERNELS_CPU_FORMAT_TRAITS_H_

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/amx.h"
 #include "kernels/cpu/vec.h"
 
 #if defined(__x86_64__)
@@ -44,7 +45,7 @@ constexpr int kSignedOffset = 0;
 #endif
 
 // Rows of a tile, or of a group of packed weights.
-constexpr int kTileRows = kNativeLanes == 16 ? 16 : 8;
+constexpr int kTileRows = kNativeLanes == 16 || TRINE_HAS_AMX ? 16 : 8;
 using TileFloats = F32<kTileRows>;
 
 // A slice: those of them whose sums one register holds.

@@ -85,7 +85,8 @@ void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Sha
   for (auto _ : state) {
     const bool quantized = quant::IsQuantized(type);
     if (quantized) {
-      table.quantize_activations(x, chunks.data(), {0, columns * ActivationChunks(shape.k)});
+      table.quantize_activations(x, ActivationReader::kMatmul, chunks.data(),
+                                 {0, columns * ActivationChunks(shape.k)});
     }
     table.matmul(w, x, quantized ? chunks.data() : nullptr, nullptr, y, {0, shape.n});
     benchmark::ClobberMemory();

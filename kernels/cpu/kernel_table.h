@@ -45,12 +45,15 @@ struct KernelTable {
   PackedShape (*packed_shape)(quant::Type type, int64_t k);
   void (*pack)(const PlainRows& rows, std::byte* group);
 
-  // Chunk c of row r of x [k, ...] goes where activations.h says. `range` counts them row by row,
-  // so that several workers can share one row.
-  void (*quantize_activations)(const View& x, ActivationChunk* chunks, Range range);
+  // Chunk c of row r of x [k, ...] goes where activations.h says, or, for a matmul of a level that
+  // takes records, where activation_records.h says if there are kInterleavedRows rows or more.
+  // `range` counts chunks row by row, so that several workers can share one row.
+  bool matmul_takes_records;
+  void (*quantize_activations)(const View& x, ActivationReader reader, ActivationChunk* chunks,
+                               Range range);
 
-  // As the reference's, with `chunks` the quantised rows of x where w is quantised (x's values are
-  // then not read), and null where it is not.
+  // As the reference's, with `chunks` the rows of x, quantised for this reader, where w is
+  // quantised (x's values are then not read), and null where it is not.
   void (*matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
                  const View& dst, Range features);
   void (*moe_matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,

@@ -1,7 +1,9 @@
 #include <cstdint>
 
+#include "kernels/cpu/amx.h"
 #include "kernels/cpu/dot_columns.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/record_product.h"
 #include "kernels/cpu/rows.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
@@ -11,10 +13,13 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
   const WeightRows weights = {w.type,   w.data,    w.strides[1],
                               w.packed, w.dims[0], bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
-  static_assert(kMaxColumns % kInterleavedRows == 0);
+#if TRINE_HAS_AMX
+  if (chunks != nullptr && m >= kInterleavedRows) {
+    return MultiplyRecords(weights, {m, chunks, dst.data, dst.strides[1]}, features);
+  }
+#endif
   Columns columns;
   columns.step = ActivationStep(m);
-  columns.in_groups = chunks != nullptr && columns.step == kInterleavedRows;
   for (int64_t first = 0; first < m; first += kMaxColumns) {
     columns.count = static_cast<int>(m - first < kMaxColumns ? m - first : kMaxColumns);
     for (int c = 0; c < columns.count; ++c) {

@@ -29,7 +29,8 @@ decltype(reference::Attention) Attention;
 // As kernel_table.h has them.
 PackedShape ShapeOfPacked(quant::Type type, int64_t k);
 void Pack(const PlainRows& rows, std::byte* group);
-void QuantizeActivations(const View& x, ActivationChunk* chunks, Range range);
+void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk* chunks,
+                         Range range);
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
             const View& dst, Range features);
 void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,

@@ -67,9 +67,7 @@ template <Type kType>
 struct Packed {
   static constexpr PackedTraits kPlanes = PackedTraitsOf(kType);
   static constexpr FormatTraits kTraits = Format<kType>::kTraits;
-  static constexpr int kScales = kTraits.scales == Scales::kHalf    ? 2
-                                 : kTraits.scales == Scales::kBlock ? 1
-                                                                    : 0;
+  static constexpr int kScales = IntegerScales(kTraits);
   static constexpr bool kHasMins = kTraits.minimums == Minimums::kBlock;
   static_assert(kTraits.minimums != Minimums::kHalf);
 

@@ -1,5 +1,7 @@
 #include <cstdint>
 
+#include "kernels/cpu/activation_records.h"
+#include "kernels/cpu/amx.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/rows.h"
@@ -67,16 +69,50 @@ void QuantizeChunk(const float* x, int64_t count, ActivationChunk* chunk) {
   Store(first + last, chunk->sum);
 }
 
+// Chunk `index` of a row, the `column`th of its group, into the group's records.
+void StoreToRecords(const ActivationChunk& chunk, int64_t index, int64_t column,
+                    const GroupOfRecords<ActivationRecord, ActivationSums>& group,
+                    const RecordOrder& order, int64_t count) {
+  for (int j = 0; j < quant::kSuperGroups; ++j) {
+    if (index * quant::kSuperGroups + j >= count) break;
+    ActivationRecord& record = group.records[order.first[j] + index];
+    ActivationSums& sums = group.sums[order.first[j] + index];
+    __builtin_memcpy(record.q[column], chunk.q + quant::kGroupValues * j, quant::kGroupValues);
+    record.d[column] = chunk.d[j];
+    sums.sum[column] = static_cast<float>(chunk.sum[j]);
+    for (int h = 0; h < 2; ++h) {
+      sums.half_sum[h][column] = static_cast<float>(chunk.half_sum[h][j]);
+    }
+  }
+}
+
 }  // namespace
 
-void QuantizeActivations(const View& x, ActivationChunk* chunks, Range range) {
-  const int64_t blocks = x.dims[0] / quant::kGroupValues;
-  const int64_t row_chunks = ActivationChunks(x.dims[0]);
+void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk* chunks,
+                         Range range) {
+  const int64_t k = x.dims[0], blocks = k / quant::kGroupValues;
+  const int64_t row_chunks = ActivationChunks(k);
   const int64_t rows = x.dims[1] * x.dims[2] * x.dims[3], step = ActivationStep(rows);
+  const bool to_records =
+      TRINE_HAS_AMX && reader == ActivationReader::kMatmul && rows >= kInterleavedRows;
+  const RecordOrder order = OrderOfRecords(RecordCount(k));
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t row = i / row_chunks, c = i % row_chunks;
-    QuantizeChunk(FloatsAt(x, row) + c * quant::kSuperValues, blocks - c * quant::kSuperGroups,
-                  chunks + FirstChunkOf(row, rows, x.dims[0]) + c * step);
+    const float* values = FloatsAt(x, row) + c * quant::kSuperValues;
+    const int64_t left = blocks - c * quant::kSuperGroups;
+    if (to_records) {
+      ActivationChunk chunk;
+      QuantizeChunk(values, left, &chunk);
+      const auto group = RecordsOfGroup(chunks, row / kInterleavedRows, k);
+      int64_t column = row % kInterleavedRows;
+      StoreToRecords(chunk, c, column, group, order, RecordCount(k));
+      // Columns without a row are computed too: zeros, since denormals would take long.
+      while (row + 1 == rows && ++column < kInterleavedRows) {
+        StoreToRecords({}, c, column, group, order, RecordCount(k));
+      }
+    } else {
+      QuantizeChunk(values, left, chunks + FirstChunkOf(row, rows, k) + c * step);
+    }
   }
 }
 

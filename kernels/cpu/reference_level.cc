@@ -9,7 +9,7 @@ namespace {
 PackedShape ShapeOfPacked(quant::Type, int64_t) { return {}; }
 void Pack(const PlainRows&, std::byte*) {}
 
-void QuantizeActivations(const View&, ActivationChunk*, Range) {}
+void QuantizeActivations(const View&, ActivationReader, ActivationChunk*, Range) {}
 
 void Matmul(const View& w, const View& x, const ActivationChunk*, const View* bias, const View& dst,
             Range features) {
@@ -53,6 +53,7 @@ constinit const KernelTable kReferenceLevel = {
     .packing = 0,
     .packed_shape = ShapeOfPacked,
     .pack = Pack,
+    .matmul_takes_records = false,
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,

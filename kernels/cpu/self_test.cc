@@ -146,7 +146,8 @@ class Products {
     std::vector<ActivationChunk> chunks;
     if (quant::IsQuantized(w.type)) {
       chunks.resize(static_cast<size_t>(ActivationChunksOf(columns, k)));
-      table_.quantize_activations(x, chunks.data(), {0, columns * ActivationChunks(k)});
+      table_.quantize_activations(x, ActivationReader::kMatmul, chunks.data(),
+                                  {0, columns * ActivationChunks(k)});
     }
     for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
       table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features);

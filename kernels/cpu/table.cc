@@ -1,5 +1,6 @@
 // The table of one level. Constant data: reading it runs none of the level's instructions.
 
+#include "kernels/cpu/amx.h"
 #include "kernels/cpu/int8_dot.h"
 #include "kernels/cpu/ops.h"
 
@@ -30,6 +31,7 @@ constinit const KernelTable kTable = {
     .packing = kPacking,
     .packed_shape = ShapeOfPacked,
     .pack = Pack,
+    .matmul_takes_records = TRINE_HAS_AMX,
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,

@@ -1,0 +1,31 @@
+// The level amx on any processor: its sources with AMX's instructions emulated.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kernels/cpu/check.h"
+#include "kernels/cpu/kernel_table.h"
+#include "kernels/cpu/self_test.h"
+
+namespace trine::cpu_kernels {
+
+namespace emulated_amx {
+extern const KernelTable kTable;
+}
+
+namespace {
+
+TEST(EmulatedAmxTest, EqualsTheReference) {
+  CheckReport report;
+  CheckMatrixOps(emulated_amx::kTable, &report);
+  EXPECT_TRUE(emulated_amx::kTable.matmul_takes_records);
+  EXPECT_GT(report.cases(), 10000);
+  EXPECT_EQ(report.mismatches(), 0);
+  for (const std::string& message : report.messages()) ADD_FAILURE() << message;
+}
+
+TEST(EmulatedAmxTest, PassesTheSelfTest) { EXPECT_EQ(RunSelfTest(emulated_amx::kTable), ""); }
+
+}  // namespace
+}  // namespace trine::cpu_kernels

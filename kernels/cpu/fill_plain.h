@@ -1,0 +1,82 @@
+// Chunks of plain rows unpacked for many columns: the rows side by side.
+
+#ifndef TRINE_KERNELS_CPU_FILL_PLAIN_H_
+#define TRINE_KERNELS_CPU_FILL_PLAIN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/chunk_dot.h"
+#include "kernels/cpu/chunk_tile.h"
+#include "kernels/cpu/transpose.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+template <int N>
+TRINE_INLINE U32<N / 4> AsWords(Vec<uint8_t, N> x) {
+  if constexpr (U32<N / 4>::kIsNative) {
+    return {(typename U32<N / 4>::Raw) x.v};
+  } else {
+    return {AsWords(x.lo), AsWords(x.hi)};
+  }
+}
+
+// Chunks of eight rows into rows [row, row + 8) of the first `blocks` blocks, which lie where
+// parts(j) says.
+template <FormatTraits kTraits>
+TRINE_INLINE void StoreChunks(const Chunk (&chunks)[8], TileBytesAre bytes, int row, int blocks,
+                              const auto& parts) {
+  const int offset = bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0;
+  for (int j = 0; j < blocks; ++j) {
+    U32x8 words[8];
+    for (int r = 0; r < 8; ++r) words[r] = AsWords(chunks[r].q[j] - SplatByte(offset));
+    Transpose(words);
+    const BlockParts to = parts(j);
+    for (int i = 0; i < 8; ++i) __builtin_memcpy(&to.q[i][4 * row], &words[i], sizeof(words[i]));
+  }
+  F32x8 floats[8];  // of each row, the lanes being classes
+  const auto store = [&](auto part) {
+    Transpose(floats);
+    for (int j = 0; j < blocks; ++j) Store(floats[j], part(parts(j)) + row);
+  };
+  for (int r = 0; r < 8; ++r) floats[r] = chunks[r].d;
+  store([](const BlockParts& to) { return to.d; });
+  if constexpr (kTraits.minimums != Minimums::kNone) {
+    for (int r = 0; r < 8; ++r) floats[r] = chunks[r].dmin;
+    store([](const BlockParts& to) { return to.dmin; });
+  }
+  for (int h = 0; h < IntegerScales(kTraits); ++h) {
+    for (int r = 0; r < 8; ++r) floats[r] = Convert<float>(chunks[r].scale[h]);
+    store([h](const BlockParts& to) { return to.scale[h]; });
+  }
+  for (int h = 0; h < IntegerMinimums(kTraits); ++h) {
+    for (int r = 0; r < 8; ++r) floats[r] = Convert<float>(chunks[r].min[h]);
+    store([h](const BlockParts& to) { return to.min[h]; });
+  }
+}
+
+// The first `blocks` blocks of chunk `index` of kTileRows rows of k values, at parts(j).
+template <Type kType>
+TRINE_INLINE void FillPlainChunk(const std::byte* const* rows, int64_t k, TileBytesAre bytes,
+                                 int64_t index, int blocks, const auto& parts) {
+  for (int row = 0; row < kTileRows; row += 8) {
+    Chunk chunks[8];
+    for (int r = 0; r < 8; ++r) ReadChunk<kType>(rows[row + r], index, k, &chunks[r]);
+    StoreChunks<Format<kType>::kTraits>(chunks, bytes, row, blocks, parts);
+  }
+}
+
+// Where kTileRows rows from `first` on begin. Beyond `end` the last is repeated.
+TRINE_INLINE void FindRows(const WeightRows& weights, int64_t first, int64_t end,
+                           const std::byte* (&rows)[kTileRows]) {
+  for (int r = 0; r < kTileRows; ++r) {
+    const int64_t row = first + r < end ? first + r : end - 1;
+    rows[r] = weights.data + row * weights.stride;
+  }
+}
+
+}  // namespace
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_FILL_PLAIN_H_
