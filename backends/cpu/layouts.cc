@@ -9,19 +9,9 @@ namespace {
 using cpu_kernels::KernelTable;
 using cpu_kernels::PackedShape;
 using sdk::Fail;
+using sdk::KnownDim;
 
-// A hash of the plugin's name, as docs/plugin-abi.md has it: FNV-1a of "cpu".
-constexpr uint64_t OwnerOf(const char* name) {
-  uint32_t hash = 2166136261u;
-  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
-  return hash;
-}
-
-uint64_t LayoutOf(const KernelTable& kernels) { return OwnerOf("cpu") << 32 | kernels.packing; }
-
-uint64_t Dim(const trine_tensor& t, uint32_t i) {
-  return i < t.rank ? static_cast<uint64_t>(t.dims[i]) : 1;
-}
+uint64_t LayoutOf(const KernelTable& kernels) { return sdk::OwnLayout("cpu", kernels.packing); }
 
 // The layout as it would be for a tensor; no rows where it is not for it.
 trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
@@ -39,9 +29,9 @@ trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
   info.group_rows = static_cast<uint64_t>(shape.group_rows);
   info.group_bytes = static_cast<uint64_t>(shape.group_bytes);
   info.alignment = cpu_kernels::kPackedAlignment;
-  const uint64_t groups = (Dim(t, 1) + info.group_rows - 1) / info.group_rows;
+  const uint64_t groups = (KnownDim(t, 1) + info.group_rows - 1) / info.group_rows;
   // The graph's own sizes are bounded, and a group is hardly larger than its rows.
-  info.packed_bytes = groups * Dim(t, 2) * Dim(t, 3) * info.group_bytes;
+  info.packed_bytes = groups * KnownDim(t, 2) * KnownDim(t, 3) * info.group_bytes;
   return info;
 }
 
@@ -53,7 +43,7 @@ void PackRows(const KernelTable& kernels, const trine_layout_convert_args& args,
               const trine_layout_info& info) {
   const trine_tensor& t = *args.tensor;
   const auto row_bytes = sdk::ValueBytes(t.dtype, t.dims[0]);
-  const uint64_t rows = Dim(t, 1), groups = (rows + info.group_rows - 1) / info.group_rows;
+  const uint64_t rows = KnownDim(t, 1), groups = (rows + info.group_rows - 1) / info.group_rows;
   const auto* src = static_cast<const std::byte*>(args.src);
   auto* dst = static_cast<std::byte*>(args.dst);
   for (uint64_t row = args.row_begin; row < args.row_end;) {
@@ -70,7 +60,7 @@ void PackRows(const KernelTable& kernels, const trine_layout_convert_args& args,
 
 // A range begins where a group does and ends where one does.
 bool CutsAGroup(const trine_tensor& t, const trine_layout_info& info, uint64_t row) {
-  return row % Dim(t, 1) % info.group_rows != 0;
+  return row % KnownDim(t, 1) % info.group_rows != 0;
 }
 
 }  // namespace
@@ -147,7 +137,7 @@ trine_status LayoutConvert(trine_device* device, const trine_layout_convert_args
       return Fail(err, TRINE_UNIMPLEMENTED, "the cpu backend packs weights one way only");
     }
     const trine_tensor& t = *args.tensor;
-    const uint64_t rows = Dim(t, 1) * Dim(t, 2) * Dim(t, 3);
+    const uint64_t rows = KnownDim(t, 1) * KnownDim(t, 2) * KnownDim(t, 3);
     if (args.row_begin > args.row_end || args.row_end > rows ||
         CutsAGroup(t, info, args.row_begin) || CutsAGroup(t, info, args.row_end)) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the rows are no whole groups");

@@ -9,19 +9,10 @@ namespace trine::vulkan {
 namespace {
 
 using sdk::Fail;
+using sdk::KnownDim;
 
-// A hash of the plugin's name, as docs/plugin-abi.md has it: FNV-1a of "vulkan".
-constexpr uint64_t OwnerOf(const char* name) {
-  uint32_t hash = 2166136261u;
-  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
-  return hash;
-}
 // The low half is the version of packed_layout.h.
-constexpr uint64_t kPackedLayout = OwnerOf("vulkan") << 32 | 1;
-
-uint64_t Dim(const trine_tensor& t, uint32_t i) {
-  return i < t.rank ? static_cast<uint64_t>(t.dims[i]) : 1;
-}
+constexpr uint64_t kPackedLayout = sdk::OwnLayout("vulkan", 1);
 
 quant::Type TypeOf(const trine_tensor& t) { return static_cast<quant::Type>(t.dtype); }
 
@@ -41,7 +32,7 @@ trine_layout_info Describe(const trine_tensor& t) {
   info.group_bytes = row_bytes;
   info.alignment = kPackedAlignment;
   // The graph's own sizes are bounded, and a packed row is hardly larger than a plain one.
-  info.packed_bytes = row_bytes * Dim(t, 1) * Dim(t, 2) * Dim(t, 3);
+  info.packed_bytes = row_bytes * KnownDim(t, 1) * KnownDim(t, 2) * KnownDim(t, 3);
   return info;
 }
 
@@ -114,7 +105,8 @@ trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* given
     if (args.direction != TRINE_LAYOUT_PACK && args.direction != TRINE_LAYOUT_UNPACK) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "layouts are packed or unpacked");
     }
-    if (args.row_begin > args.row_end || args.row_end > Dim(t, 1) * Dim(t, 2) * Dim(t, 3)) {
+    if (args.row_begin > args.row_end ||
+        args.row_end > KnownDim(t, 1) * KnownDim(t, 2) * KnownDim(t, 3)) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the tensor has no such rows");
     }
     const auto plain_bytes = static_cast<uint64_t>(sdk::ValueBytes(t.dtype, t.dims[0]));

@@ -7,6 +7,7 @@
 #include "trine/sdk/dtype.h"
 #include "trine/sdk/graph.h"
 #include "trine/sdk/host_memory.h"
+#include "trine/sdk/layout.h"
 #include "trine/sdk/memory_use.h"
 #include "trine/sdk/op_names.h"
 #include "trine/sdk/op_rules.h"
