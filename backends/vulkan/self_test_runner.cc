@@ -1,7 +1,7 @@
 #include "backends/vulkan/self_test_runner.h"
 
+#include <algorithm>
 #include <memory>
-#include <string>
 
 #include "backends/vulkan/buffers.h"
 #include "backends/vulkan/handles.h"
@@ -10,15 +10,6 @@
 
 namespace trine::vulkan {
 namespace {
-
-trine_tensor AbiTensor(const TestTensor& t, uint32_t slot) {
-  trine_tensor tensor{};
-  tensor.dtype = static_cast<uint32_t>(t.view.type);
-  tensor.rank = TRINE_MAX_RANK;
-  tensor.slot = slot;
-  std::copy(t.view.dims, t.view.dims + 4, tensor.dims);
-  return tensor;
-}
 
 struct BufferFreer {
   void operator()(trine_buffer* buffer) const { BufferFree(buffer); }
@@ -67,96 +58,66 @@ trine_status Pack(trine_device* device, const TestTensor& t, trine_tensor* tenso
 
 }  // namespace
 
-void SelfTestRunner::CheckOp(const char* name, uint32_t kind,
-                             const std::vector<const TestTensor*>& in,
-                             const std::vector<TestTensor*>& out, const void* attr,
-                             const std::function<void()>& reference) {
+void SelfTestRunner::Check(const TestGraph& graph) {
   if (!result_.failure.empty()) return;
   std::vector<std::vector<std::byte>> before, expected;
-  for (const TestTensor* t : out) before.push_back(t->bytes);
-  reference();
-  for (size_t i = 0; i < out.size(); ++i) {
-    expected.push_back(out[i]->bytes);
-    std::copy(before[i].begin(), before[i].end(), out[i]->bytes.begin());
+  for (const TestGraph::Slot& slot : graph.slots()) before.push_back(slot.tensor->bytes);
+  graph.RunReference();
+  for (size_t i = 0; i < before.size(); ++i) {
+    std::vector<std::byte>& bytes = graph.slots()[i].tensor->bytes;
+    expected.push_back(bytes);
+    std::copy(before[i].begin(), before[i].end(), bytes.begin());  // views point to them
   }
   trine_error err{};
-  const trine_status status = Run(kind, in, out, attr, &err);
-  if (status != TRINE_OK) {
-    result_ = {false, std::string(name) + ": " + err.message};
+  if (Run(graph, &err) != TRINE_OK) {
+    result_ = {false, graph.name() + ": " + err.message};
     return;
   }
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i]->bytes != expected[i]) result_.failure = name;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const TestGraph::Slot& slot = graph.slots()[i];
+    if (slot.role != TRINE_ROLE_TEMP && slot.tensor->bytes != expected[i]) {
+      result_.failure = graph.name();
+    }
   }
 }
 
-trine_status SelfTestRunner::Run(uint32_t kind, const std::vector<const TestTensor*>& in,
-                                 const std::vector<TestTensor*>& out, const void* attr,
-                                 trine_error* err) {
-  std::vector<trine_slot> slots;
-  std::vector<trine_tensor> tensors;
+trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
+  std::vector<trine_slot> slots = graph.PlainSlots();
+  std::vector<trine_tensor> tensors = graph.tensors();
   std::vector<trine_binding> bindings;
   std::vector<std::unique_ptr<trine_buffer, BufferFreer>> buffers;
-  std::vector<uint32_t> ins, outs;
-  const auto add = [&](const TestTensor& t, uint32_t role) -> trine_status {
-    const auto slot = static_cast<uint32_t>(slots.size());
-    trine_tensor tensor = AbiTensor(t, slot);
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    if (slots[i].role == TRINE_ROLE_TEMP) continue;
+    const TestTensor& t = *graph.slots()[i].tensor;
     std::vector<std::byte> packed;
     if (t.packed) {
-      const trine_status status = Pack(device_, t, &tensor, &packed, err);
+      const auto tensor = std::find_if(tensors.begin(), tensors.end(),
+                                       [&](const trine_tensor& one) { return one.slot == i; });
+      const trine_status status = Pack(device_, t, &*tensor, &packed, err);
       if (status != TRINE_OK) return status;
     }
     const std::vector<std::byte>& bytes = t.packed ? packed : t.bytes;
+    slots[i].bytes = bytes.size();
     const trine_buffer_desc desc{sizeof(desc), TRINE_MEMORY_STATE, bytes.size()};
     trine_buffer* buffer = nullptr;
-    const trine_status status = BufferAlloc(device_, &desc, &buffer, err);
+    trine_status status = BufferAlloc(device_, &desc, &buffer, err);
     if (status != TRINE_OK) return status;
     buffers.emplace_back(buffer);
-    slots.push_back({role, 1, bytes.size()});
-    tensors.push_back(tensor);
-    bindings.push_back({slot, 0, {buffer, 0, bytes.size()}});
-    return BufferWrite(buffer, 0, bytes.data(), bytes.size(), err);
-  };
-  for (const TestTensor* t : in) {
-    if (t == nullptr) {
-      ins.push_back(TRINE_NONE);
-      continue;
-    }
-    ins.push_back(static_cast<uint32_t>(tensors.size()));
-    const trine_status status = add(*t, TRINE_ROLE_CONSTANT);
+    bindings.push_back({i, 0, {buffer, 0, bytes.size()}});
+    status = BufferWrite(buffer, 0, bytes.data(), bytes.size(), err);
     if (status != TRINE_OK) return status;
   }
-  for (const TestTensor* t : out) {
-    outs.push_back(static_cast<uint32_t>(tensors.size()));
-    const trine_status status = add(*t, TRINE_ROLE_STATE);
-    if (status != TRINE_OK) return status;
+  trine_status status = RunPlan(graph.Abi(slots, tensors), bindings, err);
+  for (const trine_binding& bound : bindings) {
+    if (status != TRINE_OK || slots[bound.slot].role != TRINE_ROLE_STATE) continue;
+    std::vector<std::byte>& bytes = graph.slots()[bound.slot].tensor->bytes;
+    status = BufferRead(bound.span.buffer, 0, bytes.data(), bytes.size(), err);
   }
-  trine_op op{};
-  op.kind = kind;
-  op.n_in = static_cast<uint32_t>(ins.size());
-  op.n_out = static_cast<uint32_t>(outs.size());
-  op.in = ins.data();
-  op.out = outs.data();
-  op.attr = attr;
-  trine_graph graph{};
-  graph.struct_size = sizeof(graph);
-  graph.numerics = TRINE_NUMERICS_FAST;  // whether it is exact is what is being found out
-  graph.n_slots = static_cast<uint32_t>(slots.size());
-  graph.slot_stride = sizeof(trine_slot);
-  graph.slots = slots.data();
-  graph.n_tensors = static_cast<uint32_t>(tensors.size());
-  graph.tensor_stride = sizeof(trine_tensor);
-  graph.tensors = tensors.data();
-  graph.n_ops = 1;
-  graph.op_stride = sizeof(trine_op);
-  graph.ops = &op;
-  graph.param_stride = sizeof(trine_param);
-  return RunGraph(graph, bindings, buffers.size() - out.size(), out, err);
+  return status;
 }
 
-trine_status SelfTestRunner::RunGraph(const trine_graph& graph,
-                                      const std::vector<trine_binding>& bindings, size_t first_out,
-                                      const std::vector<TestTensor*>& out, trine_error* err) {
+trine_status SelfTestRunner::RunPlan(const trine_graph& graph,
+                                     const std::vector<trine_binding>& bindings, trine_error* err) {
   trine_plan_info info{};
   info.struct_size = sizeof(info);
   trine_status status = PlanQuery(device_, &graph, &info, err);
@@ -182,12 +143,7 @@ trine_status SelfTestRunner::RunGraph(const trine_graph& graph,
   const std::unique_ptr<trine_plan, PlanFreer> plan(made);
   trine_run_args args{};
   args.struct_size = sizeof(args);
-  status = PlanRun(plan.get(), &args, err);
-  for (size_t i = 0; status == TRINE_OK && i < out.size(); ++i) {
-    status = BufferRead(bindings[first_out + i].span.buffer, 0, out[i]->bytes.data(),
-                        out[i]->bytes.size(), err);
-  }
-  return status;
+  return PlanRun(plan.get(), &args, err);
 }
 
 }  // namespace trine::vulkan
