@@ -91,6 +91,7 @@ AttentionViews AttentionViewsOf(const Operands& o) {
 }
 
 // What quantising the rows of all heads together is told: a product of as many columns as tokens.
+// They lie together, or fusion would not have asked for it.
 Product ProductOfRows(const TensorView& y) {
   Product product;
   product.w.dims[0] = y.dims[0] * y.dims[1];

@@ -214,21 +214,50 @@ TEST_F(FusionTest, SummandsThatRepeatKeepApart) {
   EXPECT_THAT(Names(), ElementsAre("add", "rms_norm"));
 }
 
-TEST_F(FusionTest, AttentionQuantisesTheHeadsOfAToken) {
-  const uint32_t q = Temp({64, 4, m_}), y = Temp({64, 4, m_}), keys = Cache(), values = Cache();
-  const auto attend = [&] {
+class AttentionFusionTest : public FusionTest {
+ protected:
+  void Attend(uint32_t y) {
     builder_.Op(TRINE_OP_ATTENTION,
-                {q, keys, values, builder_.I32({4, 1}), builder_.I32({2}), builder_.I32({1})}, {y},
-                trine_attention_attr{0, 0, 0.125f, 0.0f, 0});
-  };
-  attend();
-  builder_.Op(TRINE_OP_MATMUL, {Weights(TRINE_DTYPE_Q8_0, {256, 8}), Over(y, {256, m_})},
-              {Temp({8, m_})});
+                {q_, keys_, values_, builder_.I32({4, 1}), builder_.I32({2}), builder_.I32({1})},
+                {y}, trine_attention_attr{0, 0, 0.125f, 0.0f, 0});
+  }
+  void Read(uint32_t dtype, uint32_t x) {
+    builder_.Op(TRINE_OP_MATMUL, {Weights(dtype, {256, 8}), x}, {Temp({8, m_})});
+  }
+
+  const uint32_t q_ = Temp({64, 4, m_}), keys_ = Cache(), values_ = Cache();
+};
+
+TEST_F(AttentionFusionTest, QuantisesTheHeadsOfAToken) {
+  const uint32_t y = Temp({64, 4, m_});
+  Attend(y);
+  Read(TRINE_DTYPE_Q8_0, Over(y, {256, m_}));
   EXPECT_THAT(Names(), ElementsAre("attention+quantize", "matmul q8_0"));
-  attend();
-  builder_.Op(TRINE_OP_MATMUL, {Weights(TRINE_DTYPE_F16, {256, 8}), Over(y, {256, m_})},
-              {Temp({8, m_})});
+  Attend(y);
+  Read(TRINE_DTYPE_F16, Over(y, {256, m_}));
   EXPECT_THAT(Names(), ElementsAre("attention+quantize", "matmul q8_0", "attention", "matmul f16"));
+}
+
+// A token's heads are quantised as one column: they must lie together, and the tokens too.
+TEST_F(AttentionFusionTest, HeadsThatLieApartAreNotQuantised) {
+  const uint32_t all = Temp({1024, m_});
+  Attend(Over(all, {64, 4, m_}, 0, {0, 512, 4096}));
+  Read(TRINE_DTYPE_Q8_0, Over(all, {256, m_}, 0, {0, 4096}));
+  EXPECT_THAT(Names(), ElementsAre("attention", "?matmul q8_0"));
+}
+
+TEST_F(AttentionFusionTest, TokensThatLieApartAreNotQuantised) {
+  const uint32_t all = Temp({1024, m_});
+  Attend(Over(all, {64, 4, m_}, 0, {0, 256, 4096}));
+  Read(TRINE_DTYPE_Q8_0, Over(all, {256, m_}, 0, {0, 4096}));
+  EXPECT_THAT(Names(), ElementsAre("attention", "?matmul q8_0"));
+}
+
+TEST_F(AttentionFusionTest, OtherColumnsOfTheHeadsAreNotQuantised) {
+  const uint32_t y = Temp({64, 4, m_});
+  Attend(y);
+  Read(TRINE_DTYPE_Q8_0, Over(y, {256, m_}, 0, {0, 512}));
+  EXPECT_THAT(Names(), ElementsAre("attention", "?matmul q8_0"));
 }
 
 class RotationTest : public FusionTest {

@@ -49,7 +49,9 @@ TEST_F(VulkanModelTest, NoTuningChangesABit) {
   const Answer expected = Generate(model, "cpu:32");
   for (const char* tuning :
        {"int_dot=0", "fuse=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
-        "submit_dispatches=3", "subgroup_size=0", "submit_operations=1000000"}) {
+        "submit_dispatches=3", "subgroup_size=0",
+        // Attention is cut by tokens, and by heads of each token; none of the parts quantises.
+        "submit_operations=1000000", "submit_operations=100000"}) {
     EXPECT_EQ(Generate(model, "cpu:24,igpu:8", std::string("TRINE_VULKAN_TUNING='") + tuning + "'"),
               expected)
         << tuning;
@@ -61,6 +63,9 @@ TEST_F(VulkanModelTest, ValidationHasNothingToSay) {
   const Answer expected = Generate(model, "cpu:32");
   EXPECT_EQ(Generate(model, "cpu:31,igpu:1", Validated()), expected);
   EXPECT_EQ(Generate(model, "cpu:31,igpu:1", Validated() + " TRINE_VULKAN_TUNING=fuse=0"),
+            expected);
+  EXPECT_EQ(Generate(model, "cpu:31,igpu:1",
+                     Validated() + " TRINE_VULKAN_TUNING=submit_operations=100000"),
             expected);
   EXPECT_TRUE(SaidNothing());
 }

@@ -475,6 +475,17 @@ class AttentionRunsTest : public OpRunsTest {
     builder_.Op(TRINE_OP_ATTENTION, in, {builder_.F32({head, 4, m})},
                 trine_attention_attr{0, flags, 0.125f, 0.0f, window});
   }
+
+  // Reads what Attention, the graph's first op, has made of heads of 64 values.
+  void ProductOfItsTokens(int64_t rows) {
+    trine_tensor t = builder_.tensors[builder_.ops[0].out[0]];
+    t.rank = 2;
+    t.dims[0] = 256;
+    t.dims[1] = rows;
+    builder_.tensors.push_back(t);
+    const auto x = static_cast<uint32_t>(builder_.tensors.size() - 1);
+    Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, builder_.F32({8, rows}));
+  }
 };
 
 TEST_F(AttentionRunsTest, FewRowsOverManyPositionsAreCutIntoChunks) {
@@ -501,13 +512,7 @@ TEST_F(AttentionRunsTest, ScratchOfAttentionIsBehindThatOfProducts) {
 
 TEST_F(AttentionRunsTest, QuantisesInItsLastRun) {
   Attention(1, 64, 64);
-  const uint32_t y = builder_.ops[0].out[0];
-  builder_.tensors.push_back(builder_.tensors[y]);
-  builder_.tensors.back().rank = 2;
-  builder_.tensors.back().dims[0] = 256;
-  builder_.tensors.back().dims[1] = 1;
-  const auto x = static_cast<uint32_t>(builder_.tensors.size() - 1);
-  Matmul(Weights(TRINE_DTYPE_Q8_0, {256, 8}), x, builder_.F32({8, 1}));
+  ProductOfItsTokens(1);
   const auto runs = Runs({}, {}, true);
   EXPECT_THAT(Names(runs), ElementsAre("attention_split", "attention_join", "gemv_quantized_dot"));
   const RunScratch scratch = ScratchOf(Choices(), graph_);
@@ -595,6 +600,48 @@ TEST_F(AttentionRunsTest, LongRunsOfOneTokenAreCutByHeads) {
     EXPECT_EQ(run.run.push[kValues], head * 64 * 64 / 2);
     EXPECT_STREQ(runs[0][i + 1].run.shader->name, "attention_join");
     EXPECT_EQ(runs[0][i + 1].run.groups[0], 2u) << "heads of q";
+  }
+}
+
+// Whether it is cut by tokens or by heads, of a few tokens or of many.
+TEST_F(AttentionRunsTest, PartsAreQuantisedTogether) {
+  Attention(100, 64, 64);
+  ProductOfItsTokens(100);
+  const uint32_t y = builder_.ops[0].out[0];
+  const uint64_t whole = uint64_t{4} * 64 * 4 * 100 * 4096;
+  ASSERT_EQ(Runs({}, {}, true)[0].size(), 1u);
+  Misalignment misaligned(builder_.tensors.size(), 0);
+  misaligned[y] = misaligned[y + 1] = 8;
+  for (const uint64_t most : {whole - 1, whole / 100 * 30, uint64_t{1}}) {
+    submit_operations_ = most;
+    const auto runs = Runs(misaligned, {}, true);
+    const RunScratch scratch = ScratchOf(Choices(), graph_);
+    ASSERT_GT(runs[0].size(), 2u) << most;
+    for (size_t i = 0; i + 1 < runs[0].size(); ++i) {
+      const OpRun& part = runs[0][i];
+      EXPECT_STREQ(part.label, "attention+quantize");
+      const std::string name = part.run.shader->name;
+      EXPECT_TRUE(name.starts_with("attention_")) << name;
+      if (name != "attention_split") {
+        EXPECT_EQ(part.run.constants.back(), 0u) << "a part does not quantise";
+        EXPECT_EQ(part.operands.back().tensor, y);
+      }
+    }
+    const OpRun& last = runs[0].back();
+    EXPECT_STREQ(last.run.shader->name, "quantize_activations");
+    EXPECT_STREQ(last.label, "quantize");
+    EXPECT_THAT(Bound(last), ElementsAre(y, kScratchOperand));
+    EXPECT_EQ(last.operands[0].bytes, 8u + 4 * 256 * 100);
+    EXPECT_EQ(last.operands[1].offset, 0u);
+    EXPECT_EQ(last.operands[1].bytes, scratch.product_bytes);
+    // As the product's own run would have been, but for the stride of a dimension of 1.
+    const auto apart = Runs(misaligned);
+    EXPECT_STREQ(apart[1][0].run.shader->name, "quantize_activations");
+    std::vector<uint32_t> push = apart[1][0].run.push;
+    push.back() = last.run.push.back();
+    EXPECT_EQ(last.run.push, push);
+    EXPECT_EQ(last.run.groups, apart[1][0].run.groups);
+    EXPECT_EQ(Names({runs[1]}), Names({{apart[1].begin() + 1, apart[1].end()}}));
   }
 }
 
