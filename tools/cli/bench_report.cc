@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "nlohmann/json.hpp"
 #include "tools/cli/text_table.h"
+#include "tools/cli/weights_json.h"
 
 namespace trine {
 namespace {
@@ -76,6 +77,7 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
   json["machine_read_bytes_per_second"] = known(machine, reads.machine_bytes_per_second);
   json["machine_read_bytes"] = known(machine, static_cast<double>(reads.machine_bytes));
   json["machine_read_share"] = known(machine, r.ShareOfMachine());
+  json["weights"] = WeightsJson(subject.weights);
   json["samples_ns"] = r.samples_ns;
   json["samples_ts"] = speeds;
   if (r.ops) json["op_times"] = OpsJson(*r.ops);

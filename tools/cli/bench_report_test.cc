@@ -18,7 +18,8 @@ BenchSubject Subject() {
           "cpu",
           "a processor",
           "avx2",
-          "0.1.0"};
+          "0.1.0",
+          {{"igpu0", {100, 300, 0, 10, "no mapped files"}, 50}}};
 }
 
 // Ten tokens in 2, 1 and 0.5 seconds: 5, 10 and 20 per second.
@@ -103,6 +104,10 @@ TEST(BenchReportTest, WritesJsonAndLines) {
   EXPECT_EQ(json[1]["samples_ns"].size(), 3u);
   EXPECT_EQ(json[1]["samples_ts"][2], 20);
   EXPECT_EQ(json[1]["bytes_per_token"], 4e8);
+  ASSERT_EQ(json[1]["weights"].size(), 1u);
+  EXPECT_EQ(json[1]["weights"][0]["device"], "igpu0");
+  EXPECT_EQ(json[1]["weights"][0]["arena_bytes"], 300);
+  EXPECT_EQ(json[1]["weights"][0]["refusal"], "no mapped files");
   EXPECT_EQ(BenchReport(BenchFormat::kJson, Plan()).End(), "[]\n");
   BenchReport lines(BenchFormat::kJsonLines, Plan());
   BenchResult prompt = Decode();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plugins/host_services.h"
+#include "runtime/model/model.h"
 #include "tools/cli/bench_plan.h"
 
 namespace trine {
@@ -22,6 +23,7 @@ struct BenchSubject {
   std::string cpu;
   std::string cpu_level;  // instruction set level of the kernels, as the device names it
   std::string version;    // of trine
+  std::vector<DeviceWeights> weights = {};
 };
 
 // A decoded token's reads, and the machine's.

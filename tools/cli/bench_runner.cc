@@ -124,6 +124,7 @@ BenchSubject DescribeSubject(const Engine& engine) {
     subject.cpu_level = Printable(place.device->info().arch);
   }
   subject.version = Version();
+  subject.weights = model.weights();
   return subject;
 }
 

@@ -25,6 +25,7 @@
 #include "tools/cli/read_input.h"
 #include "tools/cli/sampling_arguments.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/weights_json.h"
 #include "unistd.h"
 
 namespace trine {
@@ -149,17 +150,7 @@ void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Ses
         {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}});
   }
   json["placement"] = placement;
-  json["weights"] = Json::array();
-  for (const DeviceWeights& w : sessions[0]->engine().model().weights()) {
-    Json one = {{"device", w.device_name},
-                {"file_bytes", w.plain.file},
-                {"arena_bytes", w.plain.arena},
-                {"copied_bytes", w.plain.copied},
-                {"converted_bytes", w.plain.converted},
-                {"packed_bytes", w.packed_bytes}};
-    if (!w.plain.refusal.empty()) one["refusal"] = w.plain.refusal;
-    json["weights"].push_back(one);
-  }
+  json["weights"] = WeightsJson(sessions[0]->engine().model().weights());
   if (sessions.size() > 1) {
     json["sequences"] = Json::array();
     for (size_t i = 0; i < sessions.size(); ++i) {
