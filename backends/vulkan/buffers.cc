@@ -95,7 +95,12 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
       return Fail(err, TRINE_RESOURCE_EXHAUSTED, "no device has as many bytes");
     }
     const uint64_t bytes = (desc.bytes + kWord - 1) / kWord * kWord;
-    auto allocation = device->open->memory->Allocate(bytes, UseOf(desc.memory));
+    OpenDevice& open = *device->open;
+    auto allocation = open.memory->Allocate(bytes, UseOf(desc.memory));
+    if (absl::IsResourceExhausted(allocation.status())) {
+      open.transfer->Release();
+      allocation = open.memory->Allocate(bytes, UseOf(desc.memory));
+    }
     if (!allocation.ok()) return Fail(err, allocation.status());
     *out = MakeBuffer(device, *std::move(allocation), desc.bytes, desc.memory).release();
     return TRINE_OK;

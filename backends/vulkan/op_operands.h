@@ -53,11 +53,6 @@ class Operands {
   TensorView Out(size_t i) const { return ViewOf(op_.out[i]); }
   bool IsPacked(size_t i) const { return graph_.tensors[op_.in[i]].layout != TRINE_LAYOUT_PLAIN; }
 
-  uint32_t TensorAt(uint32_t operand) const {
-    const uint32_t inputs = InputsOf(op_.kind);
-    return operand < inputs ? op_.in[operand] : op_.out[operand - inputs];
-  }
-
   // All of a tensor, from where its binding begins.
   uint64_t BytesOf(uint32_t tensor) const {
     const TensorView view = ViewOf(tensor);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/vulkan/fused_runs.h"
 #include "backends/vulkan/layouts.h"
 #include "backends/vulkan/op_operands.h"
@@ -10,6 +11,7 @@
 #include "backends/vulkan/work_cuts.h"
 #include "kernels/vulkan/attention.h"
 #include "kernels/vulkan/data_movement.h"
+#include "kernels/vulkan/norm.h"
 
 namespace trine::vulkan {
 namespace {
@@ -99,6 +101,14 @@ Product ProductOfRows(const TensorView& y) {
   product.x.strides[1] = y.strides[2];
   product.x.offset = y.offset;
   return product;
+}
+
+std::string WhyNotNorm(const DeviceCaps& caps, const sdk::Graph& graph, size_t index) {
+  const sdk::Op& op = graph.ops[index];
+  if (op.kind != TRINE_OP_RMS_NORM && op.kind != TRINE_OP_LAYER_NORM) return "";
+  const int64_t most = MostNormValues(caps.max_workgroup_invocations);
+  if (graph.tensors[op.in[0]].dims[0] <= most) return "";
+  return absl::StrCat("the device has norms of at most ", most, " values");
 }
 
 bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
@@ -213,9 +223,11 @@ std::string OpRuns::AddAttention(const OpGroup& group, const int64_t* params,
     return "the heads are too wide for the device's shared memory";
   }
   const OpRun::Operand scratch{kScratchOperand, scratch_.product_bytes, scratch_.attention_bytes};
-  // A token sees no more than its window, which is gone through by whole chunks.
+  // Where nothing behind it is seen, a token sees no more than its window, gone through by whole
+  // chunks.
+  const bool windowed = attention.causal && attention.window > 0;
   const int64_t seen =
-      attention.window > 0 ? std::min(positions, attention.window + 2 * TRINE_KV_CHUNK) : positions;
+      windowed ? std::min(positions, attention.window + 2 * TRINE_KV_CHUNK) : positions;
   // A part of a long one does not know where its results lie among those of all heads.
   const uint64_t most = choices_.tuning.submit_operations;
   const bool quantizes = group.quantizes && OperationsOf(views, seen) <= most;
@@ -284,7 +296,9 @@ void Grow(const RunChoices& choices, const sdk::Graph& graph, const Misalignment
     views.q.dims[2] = views.y.dims[2] = std::min(views.q.dims[2], kCutRows);
     const int64_t positions = PositionsOf(graph, views, max);
     const AttentionCut cut = ChooseAttentionCut(views, positions, AttentionDeviceOf(*choices.caps));
-    grow(AttentionScratchBytes(views, positions, cut), &scratch->attention_bytes);
+    // Beyond a binding attention is not split.
+    const uint64_t bytes = AttentionScratchBytes(views, positions, cut);
+    if (bytes <= choices.caps->max_storage_range) grow(bytes, &scratch->attention_bytes);
   }
 }
 
@@ -302,6 +316,7 @@ RunScratch ScratchOf(const RunChoices& choices, const sdk::Graph& graph) {
 
 std::string WhyNotOp(const RunChoices& choices, const sdk::Graph& graph, size_t index) {
   std::string why = WhyNotAttributes(graph.ops[index]);
+  if (why.empty()) why = WhyNotNorm(*choices.caps, graph, index);
   if (why.empty()) why = WhyNotInLayout(graph, index);
   if (!why.empty()) return why;
   const auto alignment = static_cast<uint32_t>(BindingAlignment(*choices.caps));

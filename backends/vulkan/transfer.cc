@@ -75,17 +75,18 @@ absl::StatusOr<Transfer::Staging> Transfer::Take(uint64_t bytes, MemoryUse use) 
   }
   auto memory = memory_.Allocate(wanted, use);
   if (absl::IsResourceExhausted(memory.status())) {
-    std::vector<Staging> given_up;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      given_up.swap(kept_);
-      kept_bytes_ = 0;
-    }
-    given_up.clear();
+    Release();
     memory = memory_.Allocate(wanted, use);
   }
   if (!memory.ok()) return memory.status();
   return Staging{use, *std::move(memory)};
+}
+
+void Transfer::Release() {
+  std::vector<Staging> given_up;  // behind the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  given_up.swap(kept_);
+  kept_bytes_ = 0;
 }
 
 void Transfer::Keep(Staging staging) {

@@ -39,6 +39,9 @@ class Transfer {
   absl::Status Write(const Allocation& to, uint64_t offset, const void* from, uint64_t bytes);
   absl::Status Read(const Allocation& from, uint64_t offset, void* to, uint64_t bytes);
 
+  // Gives up what is kept for the next call.
+  void Release();
+
   // The ways of memory that the host does not see; for tests, of any.
   absl::Status WriteStaged(const BufferRange& to, const void* from);
   absl::Status ReadStaged(const BufferRange& from, void* to);

@@ -29,7 +29,7 @@ static_assert(quant::kSuperGroups * (sizeof(ActivationRecord) + sizeof(Activatio
 // The classes in the order their records lie in, by which their sums can be joined as they come
 // out: ((0 + 4) + (2 + 6)) + ((1 + 5) + (3 + 7)). The class at position i is at position
 // kClassOrder[i].
-inline constexpr int kClassOrder[quant::kSuperGroups] = {0, 4, 2, 6, 1, 5, 3, 7};
+static constexpr int kClassOrder[quant::kSuperGroups] = {0, 4, 2, 6, 1, 5, 3, 7};
 
 // Records of rows of k values. Of short rows the last ones are zeros, so that no class is without.
 static constexpr int64_t RecordCount(int64_t k) {

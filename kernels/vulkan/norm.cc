@@ -1,6 +1,7 @@
 #include "kernels/vulkan/norm.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/quant/scalar.h"
 #include "kernels/vulkan/products.h"
@@ -30,6 +31,11 @@ uint32_t NormWorkgroup(int64_t n, uint32_t most) {
     workgroup *= 2;
   }
   return workgroup;
+}
+
+int64_t MostNormValues(uint32_t most) {
+  constexpr int64_t kKept = 32;
+  return 4 * kKept * std::bit_floor(std::min(most, kMaxWorkgroup));
 }
 
 KernelRun NormRun(const Norm& norm, uint32_t workgroup) {

@@ -31,6 +31,9 @@ enum NormOperand : uint32_t { kNormX, kNormWeight, kNormBias, kNormAddend, kNorm
 // The workgroup that suits rows of n values, of at most `most` invocations.
 uint32_t NormWorkgroup(int64_t n, uint32_t most);
 
+// Values of a row, at most: they lie in registers. `most` as above.
+int64_t MostNormValues(uint32_t most);
+
 // `workgroup` is a power of two from 32 to 512.
 KernelRun NormRun(const Norm& norm, uint32_t workgroup);
 

@@ -50,6 +50,17 @@ TEST_F(MemoryUseTest, RangesOverlapWithinASlot) {
   EXPECT_FALSE(DoOverlap(x, other));
 }
 
+TEST_F(MemoryUseTest, AStoreLeavesWhatItsTokensDoNotReach) {
+  const uint32_t cache = builder_.Tensor(TRINE_DTYPE_F32, {8, 16, 1, 1}, TRINE_ROLE_TEMP);
+  const uint32_t flat = Over(cache, {128});
+  Scale(Temp({128}), flat);
+  builder_.Op(TRINE_OP_KV_STORE, {Temp({8, 1, 2}), builder_.I32({2})}, {cache});
+  Scale(flat, Temp({128}));
+  const LaterUses uses = Uses(0, flat);
+  ASSERT_EQ(uses.reads.size(), 1u);
+  EXPECT_EQ(uses.reads[0].op, 2u);
+}
+
 TEST_F(MemoryUseTest, ColumnsBesideEachOtherDoNotOverlap) {
   const int64_t m = builder_.Param(1, 16);
   const uint32_t x = Temp({24, m});

@@ -342,6 +342,15 @@ TEST_F(OpRunsTest, ParametersShapeTheRuns) {
   EXPECT_THAT(Names(Runs({}, {64})), ElementsAre("quantize_activations", "gemm_quantized_dot"));
 }
 
+TEST_F(OpRunsTest, NormsOfRowsThatRegistersCannotHoldAreRefused) {
+  builder_.Op(TRINE_OP_RMS_NORM, {builder_.F32({65536, 2}), TRINE_NONE}, {builder_.F32({65536, 2})},
+              trine_norm_attr{0, 1e-5f});
+  caps_.max_workgroup_invocations = 1024;
+  EXPECT_EQ(WhyNot(0), "");
+  caps_.max_workgroup_invocations = 256;
+  EXPECT_EQ(WhyNot(0), "the device has norms of at most 32768 values");
+}
+
 TEST_F(OpRunsTest, ProductsTakeTilesThatFitTheSharedMemory) {
   const int64_t m = builder_.Param(1, 64);
   Matmul(Weights(TRINE_DTYPE_Q4_K, {256, 8}), builder_.F32({256, m}), builder_.F32({8, m}));

@@ -127,6 +127,7 @@ inline LaterUses UsesAfter(const Graph& graph, uint32_t op, uint32_t tensor) {
                                      [&](uint32_t w) { return Covers(graph.tensors[w], in, max); });
       if (!newer) uses.reads.push_back({j, i});
     }
+    if (later.kind == TRINE_OP_KV_STORE) continue;  // writes the rows of its tokens, no others
     for (uint32_t out : later.out) {
       const trine_tensor& w = graph.tensors[out];
       if (w.slot != t.slot || !Overlap(w, t, max)) continue;
