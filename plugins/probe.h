@@ -14,7 +14,7 @@ namespace trine {
 
 struct ProbeOptions {
   std::string program;  // trine-probe
-  std::chrono::milliseconds timeout{10000};
+  std::chrono::milliseconds timeout{30000};
 };
 
 struct ProbeResult {

@@ -33,7 +33,9 @@ struct DeviceFinding {
 
 struct RegistryOptions {
   SearchOptions search;
-  std::chrono::milliseconds probe_timeout{10000};  // TRINE_PROBE_TIMEOUT_MS overrides it
+  // A GPU that is tested for the first time compiles its shaders meanwhile. TRINE_PROBE_TIMEOUT_MS
+  // overrides it.
+  std::chrono::milliseconds probe_timeout{30000};
   // Plugin names, most wanted first, for chips several plugins see. TRINE_BACKEND_ORDER overrides
   // it. Plugins not named follow in the order of DefaultRank.
   std::vector<std::string> backend_order;
