@@ -93,7 +93,7 @@ TEST_F(OpenDeviceTest, TuningsReachWhatRunsDependOn) {
   EXPECT_EQ((*open)->tuning.elementwise_workgroup, 64u);
   EXPECT_EQ((*open)->products.gemv_workgroup, 128u);
   EXPECT_EQ((*open)->products.gemv_rows, 4u);
-  EXPECT_EQ((*Open())->products.gemv_fill, 65536u) << "as suits the device";
+  EXPECT_EQ((*Open())->products.gemv_fill, 32768u) << "as suits the device";
 }
 
 TEST_F(OpenDeviceTest, TuningsThatTheDeviceDoesNotHaveAreRefused) {
