@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -108,6 +109,8 @@ VerdictKey VerdictKeyOf(const DeviceCaps& caps, const DeviceOptions& options) {
   struct utsname kernel {};
   if (uname(&kernel) == 0) AppendText(&key, kernel.release);  // what it lets drivers import
   AppendBytes(&key, static_cast<uint32_t>(options.import));
+  // Less time may cost the device in a trial that more would have ended well.
+  AppendBytes(&key, std::min(options.timeout, kImportTrialTimeout).count());
   if (const auto tuning = TuningFor(caps, options); tuning.ok()) {
     AppendTuning(&key, *tuning);
   } else {

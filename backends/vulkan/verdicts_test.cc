@@ -123,16 +123,18 @@ TEST_F(VerdictsTest, WhatCanChangeAVerdictChangesItsKey) {
   build.pipeline_cache_uuid[3] ^= 1;
   version.api_version = VK_API_VERSION_1_2;
   shared.max_shared_bytes = 16384;  // smaller tiles of products
-  DeviceOptions limited;
+  DeviceOptions limited, hasty;
   limited.import = ImportLimit::kMemory;
+  hasty.timeout = std::chrono::milliseconds(20);
   std::set<VerdictKey> keys = {key_,
                                VerdictKeyOf(chip, {}),
                                VerdictKeyOf(driver, {}),
                                VerdictKeyOf(build, {}),
                                VerdictKeyOf(version, {}),
                                VerdictKeyOf(shared, {}),
-                               VerdictKeyOf(Caps(), limited)};
-  EXPECT_EQ(keys.size(), 7u);
+                               VerdictKeyOf(Caps(), limited),
+                               VerdictKeyOf(Caps(), hasty)};
+  EXPECT_EQ(keys.size(), 8u);
   for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
            {"int_dot", "0"},
            {"fuse", "0"},
