@@ -1,8 +1,8 @@
 #include "backends/vulkan/backend.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,9 +19,16 @@ void Log(const trine_backend& backend, int level, const std::string& message) {
   backend.host->log(backend.host->self, level, message.c_str());
 }
 
+// As much of it as there is room for, in whole UTF-8 characters.
 template <size_t N>
 void SetText(char (&field)[N], const std::string& text) {
-  std::snprintf(field, N, "%s", text.c_str());
+  size_t n = std::min(text.size(), N - 1);
+  const auto goes_on = [](char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; };
+  if (n < text.size()) {
+    while (n > 0 && goes_on(text[n])) --n;
+  }
+  std::memcpy(field, text.data(), n);
+  field[n] = 0;
 }
 
 uint32_t TierOf(const DeviceCaps& caps) {
@@ -53,49 +60,90 @@ absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, ui
   return device;
 }
 
-// Runs the device to find out. Nothing where it could not be run, which says nothing of its bits.
-std::optional<Verdict> Examine(trine_backend* backend, uint32_t index, std::string* why) {
-  const auto device = OpenOne(backend, index);
+// In all, of one backend: what stands in the way may pass, but each takes opening the device.
+constexpr int kMostImportTrials = 3;
+
+// A device that is opened when it is first needed, to find something out by running it.
+class Subject {
+ public:
+  Subject(trine_backend* backend, uint32_t index) : backend_(backend), index_(index) {}
+
+  absl::StatusOr<trine_device*> Get() {
+    if (device_ == nullptr) {
+      auto device = OpenOne(backend_, index_);
+      if (!device.ok()) return device.status();
+      device_ = *std::move(device);
+    }
+    return device_.get();
+  }
+
+ private:
+  trine_backend* backend_;
+  uint32_t index_;
+  std::unique_ptr<trine_device> device_;
+};
+
+// Nothing where it could not be run, which says nothing of its bits.
+std::optional<Verdict> TestNumerics(Subject* subject, std::string* why) {
+  const auto device = subject->Get();
   if (!device.ok()) {
     *why = std::string(device.status().message());
     return std::nullopt;
   }
-  const SelfTestResult result = RunSelfTest(device->get());
+  const SelfTestResult result = RunSelfTest(*device);
   if (!result.done) {
     *why = result.failure;
     return std::nullopt;
   }
-  return Verdict{result.failure, TryImports(*(*device)->open, result.failure.empty())};
+  return Verdict{result.failure, {}};
+}
+
+// Whether something may still be found out about them.
+bool MayTryImports(const trine_backend& backend, const DeviceCaps& caps,
+                   const trine_backend::Known& known) {
+  return !known.verdict->imports.settled() && known.import_trials < kMostImportTrials &&
+         ImportAlignment(caps, backend.options) != 0;
 }
 
 Verdict Judge(trine_backend* backend, uint32_t index) {
   const std::lock_guard<std::mutex> lock(backend->mutex);
-  std::optional<Verdict>& known = backend->verdicts[index];
-  if (known.has_value()) return *known;
   const DeviceCaps& caps = backend->instance->devices()[index].caps;
   if (!caps.rounds_to_nearest_even) {
-    known = Verdict{"its driver does not promise to round to nearest even", {}};
-    return *known;
+    return Verdict{"its driver does not promise to round to nearest even", {}};
   }
+  trine_backend::Known& known = backend->known[index];
+  if (known.verdict.has_value() && !MayTryImports(*backend, caps, known)) return *known.verdict;
   const VerdictKey key = VerdictKeyOf(caps, backend->options);
-  const std::string path = DefaultVerdictPath(caps);
-  known = RecallVerdict(key, path);
-  if (!known.has_value()) {
-    std::string why;
-    known = Examine(backend, index, &why);
-    if (!known.has_value()) {  // it may be asked again
-      Log(*backend, TRINE_LOG_WARNING,
-          absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));
-      return Verdict{why, {}};
+  const std::string path = DefaultVerdictPath(caps, key);
+  Subject subject(backend, index);
+  bool is_new = false;
+  if (!known.verdict.has_value()) {
+    known.verdict = RecallVerdict(key, path);
+    if (!known.verdict.has_value()) {
+      std::string why;
+      known.verdict = TestNumerics(&subject, &why);
+      if (!known.verdict.has_value()) {  // it may be asked again
+        Log(*backend, TRINE_LOG_WARNING,
+            absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));
+        return Verdict{why, {}};
+      }
+      is_new = true;
     }
-    if (known->imports.settled) RememberVerdict(key, path, *known);
+    if (!known.verdict->failure.empty()) {
+      Log(*backend, TRINE_LOG_WARNING,
+          absl::StrCat("vulkan: ", caps.name, " fails its self-test (", known.verdict->failure,
+                       "); it offers fast numerics only"));
+    }
   }
-  if (!known->failure.empty()) {
-    Log(*backend, TRINE_LOG_WARNING,
-        absl::StrCat("vulkan: ", caps.name, " fails its self-test (", known->failure,
-                     "); it offers fast numerics only"));
+  if (MayTryImports(*backend, caps, known)) {
+    ++known.import_trials;
+    if (const auto device = subject.Get(); device.ok()) {
+      TryImports(*(*device)->open, known.verdict->failure.empty(), &known.verdict->imports);
+      is_new = true;
+    }
   }
-  return *known;
+  if (is_new) RememberVerdict(key, path, *known.verdict);
+  return *known.verdict;
 }
 
 }  // namespace
@@ -123,7 +171,7 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
     return backend;
   }
   backend->instance = *std::move(instance);
-  backend->verdicts.resize(backend->instance->devices().size());
+  backend->known.resize(backend->instance->devices().size());
   const std::string none = backend->instance->NoDeviceReason();
   if (!none.empty()) Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", none));
   return backend;
@@ -162,17 +210,19 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   }
   const Verdict verdict = Judge(backend, index);
   if (verdict.failure.empty()) info.numerics = TRINE_NUMERICS_EXACT;
-  info.imports = verdict.imports.imports;
-  SetText(info.import_refusal, verdict.imports.refusal);
+  info.imports = verdict.imports.Flags();
+  SetText(info.import_refusal, verdict.imports.Refusal());
   return info;
 }
 
 absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend, uint32_t index) {
   const FoundDevice& found = backend->instance->devices()[index];
   if (!found.reason.empty()) return absl::FailedPreconditionError(found.reason);
-  const bool exact = Judge(backend, index).failure.empty();
+  Verdict verdict = Judge(backend, index);
   auto device = OpenOne(backend, index);
-  if (device.ok()) (*device)->exact = exact;
+  if (!device.ok()) return device;
+  (*device)->exact = verdict.failure.empty();
+  (*device)->imports = std::move(verdict.imports);
   return device;
 }
 

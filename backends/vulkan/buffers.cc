@@ -118,6 +118,12 @@ trine_status BufferImport(trine_device* device, const trine_import_desc* given, 
   }
   return sdk::Guard(err, [&]() -> trine_status {
     const bool read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
+    // What failed when it was tried may look as if it worked, and be read wrong.
+    const KindTrial& kind = device->imports.Of(read_only);
+    if (kind.outcome == KindTrial::kRefused) {
+      const char* what = read_only ? "mapped files are not imported: " : "memory is not imported: ";
+      return Fail(err, TRINE_UNIMPLEMENTED, what + kind.reason);
+    }
     auto allocation = device->open->Import(desc.host_ptr, desc.bytes, read_only);
     if (!allocation.ok()) return Fail(err, allocation.status());
     auto buffer = MakeBuffer(device, *std::move(allocation), desc.bytes, desc.memory);

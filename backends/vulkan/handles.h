@@ -19,15 +19,20 @@ struct trine_backend {
   trine::vulkan::DeviceOptions options;
   std::unique_ptr<trine::vulkan::Instance> instance;  // null: there is no driver
 
-  // Of each device, once it was asked for.
+  // Of each device.
+  struct Known {
+    std::optional<trine::vulkan::Verdict> verdict;  // once it was asked for
+    int import_trials = 0;
+  };
   std::mutex mutex;
-  std::vector<std::optional<trine::vulkan::Verdict>> verdicts;
+  std::vector<Known> known;
 };
 
 struct trine_device {
   trine_backend* backend = nullptr;
   std::unique_ptr<trine::vulkan::OpenDevice> open;
   bool exact = false;
+  trine::vulkan::ImportTrial imports;  // as far as it was known when this was opened
   trine::vulkan::RunChoices choices;
 
   // OK, or UNAVAILABLE: a lost device says so in every call.

@@ -5,53 +5,85 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
-#include <vector>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "backends/vulkan/recorder.h"
 #include "trine/backend.h"
 
 namespace trine::vulkan {
 namespace {
 
+uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+// Pages that begin at a multiple of an alignment, which may be larger than a page.
 class Pages {
  public:
-  static Pages Own(uint64_t bytes) {
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (data != MAP_FAILED) std::memset(data, 0xa5, bytes);
-    return {data, bytes};
+  static Pages Own(uint64_t bytes, uint64_t alignment) {
+    Pages pages(bytes, alignment);
+    pages.Map(PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    return pages;
   }
   // Of the file that runs: there is one for certain, and it is what its mapping says it is.
-  static Pages OfFile(uint64_t bytes) {
+  static Pages OfFile(uint64_t bytes, uint64_t alignment) {
+    Pages pages(bytes, alignment);
     const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return pages;
     struct stat st {};
-    if (fd < 0) return {nullptr, 0};
-    void* data = MAP_FAILED;
     if (fstat(fd, &st) == 0 && static_cast<uint64_t>(st.st_size) >= bytes) {
-      data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+      pages.Map(PROT_READ, MAP_SHARED, fd);
     }
     close(fd);
-    return {data, bytes};
+    return pages;
   }
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
+  Pages(Pages&& other) noexcept
+      : bytes_(other.bytes_),
+        reserved_bytes_(other.reserved_bytes_),
+        reserved_(std::exchange(other.reserved_, MAP_FAILED)),
+        place_(other.place_),
+        mapped_(other.mapped_) {}
   ~Pages() {
-    if (data_ != nullptr) munmap(data_, bytes_);
+    if (reserved_ != MAP_FAILED) munmap(reserved_, reserved_bytes_);
   }
-  void* data() const { return data_; }
+
+  // Null where there are none.
+  std::byte* data() const { return mapped_ ? place_ : nullptr; }
+  uint64_t bytes() const { return bytes_; }
+  // They stay for as long as the process.
+  void Leave() { reserved_ = MAP_FAILED; }
 
  private:
-  Pages(void* data, uint64_t bytes) : data_(data == MAP_FAILED ? nullptr : data), bytes_(bytes) {}
-  void* data_;
+  Pages(uint64_t bytes, uint64_t alignment)
+      : bytes_(bytes),
+        reserved_bytes_(bytes + alignment),
+        reserved_(mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    if (reserved_ == MAP_FAILED) return;
+    const auto address = reinterpret_cast<uintptr_t>(reserved_);
+    place_ = static_cast<std::byte*>(reserved_) + (RoundUp(address, alignment) - address);
+  }
+  void Map(int protection, int flags, int fd) {
+    if (reserved_ == MAP_FAILED) return;
+    mapped_ = mmap(place_, bytes_, protection, flags | MAP_FIXED, fd, 0) != MAP_FAILED;
+  }
+
   uint64_t bytes_;
+  uint64_t reserved_bytes_;
+  void* reserved_;
+  std::byte* place_ = nullptr;
+  bool mapped_ = false;
 };
 
-absl::Status Try(OpenDevice& open, const Pages& pages, uint64_t bytes, bool read_only,
-                 bool compare) {
-  if (pages.data() == nullptr) return absl::NotFoundError("there was none to try with");
+absl::Status Try(OpenDevice& open, const Pages& pages, bool read_only, bool compare) {
+  const uint64_t bytes = pages.bytes();
+  // Arenas are imported before they are filled, so half of the pages have never been touched then:
+  // a driver may hold on to what stood for them, or to what was in the others.
+  if (!read_only) std::memset(pages.data(), 0x5a, bytes / 2);
   const auto imported = open.Import(pages.data(), bytes, read_only);
   if (!imported.ok()) return imported.status();
+  if (!read_only) std::memset(pages.data(), 0xa5, bytes);
   const auto copy = open.memory->Allocate(bytes, MemoryUse::kReadback);
   if (!copy.ok()) return copy.status();
   Recorder recorder(*open.device, *open.pipelines, open.tuning);
@@ -59,35 +91,67 @@ absl::Status Try(OpenDevice& open, const Pages& pages, uint64_t bytes, bool read
   if (!status.ok()) return status;
   const auto recording = recorder.Finish();
   if (!recording.ok()) return recording.status();
-  if (status = open.RunAndWait(**recording); !status.ok()) return status;
-  std::vector<std::byte> read(bytes);
-  status = open.transfer->Read(*copy, 0, read.data(), bytes);
-  if (status.ok() && compare && std::memcmp(read.data(), pages.data(), bytes) != 0) {
+  status = open.RunAndWait(**recording, std::min(open.options.timeout, kImportTrialTimeout));
+  if (!status.ok()) return status;
+  if (compare && std::memcmp(copy->host(), pages.data(), bytes) != 0) {
     return absl::DataLossError("the device reads other bytes than are there");
   }
-  return status;
+  return absl::OkStatus();
+}
+
+// What of a sentence fits: neither what was tried nor by whom, which whoever reads it knows.
+std::string ReasonOf(const OpenDevice& open, const absl::Status& status) {
+  if (open.device->abandoned()) return "the device did not finish and was given up";
+  if (absl::IsUnavailable(status)) return "the device was lost";
+  absl::string_view text = status.message();
+  if (const size_t cause = text.rfind(": "); cause != text.npos) text.remove_prefix(cause + 2);
+  absl::ConsumePrefix(&text, open.caps().name + " ");
+  return std::string(text);
+}
+
+void TryKind(OpenDevice& open, Pages pages, bool read_only, bool compare, KindTrial* kind) {
+  if (pages.data() == nullptr || !open.device->Health().ok()) return;
+  const absl::Status status = Try(open, pages, read_only, compare);
+  // Work that was given up may still read them.
+  if (open.device->abandoned()) pages.Leave();
+  if (status.ok()) {
+    *kind = {KindTrial::kTaken, ""};
+  } else if (!absl::IsResourceExhausted(status) && !absl::IsInvalidArgument(status)) {
+    *kind = {KindTrial::kRefused, ReasonOf(open, status)};
+  }
 }
 
 }  // namespace
 
-ImportTrial TryImports(OpenDevice& open, bool compare) {
-  ImportTrial trial;
-  const uint64_t bytes = open.ImportAlignment();
-  if (bytes == 0) return trial;
-  trial.imports = TRINE_IMPORTS_TRIED;
-  const auto attempt = [&](const Pages& pages, bool read_only, uint32_t bit, const char* what) {
-    const absl::Status status = Try(open, pages, bytes, read_only, compare);
-    if (status.ok()) {
-      trial.imports |= bit;
-    } else {
-      if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) trial.settled = false;
-      absl::StrAppend(&trial.refusal, trial.refusal.empty() ? "" : "; ", what, ": ",
-                      status.message());
-    }
-  };
-  attempt(Pages::Own(bytes), false, TRINE_IMPORTS_WRITABLE, "memory");
-  attempt(Pages::OfFile(bytes), true, TRINE_IMPORTS_READ_ONLY, "mapped files");
-  return trial;
+uint32_t ImportTrial::Flags() const {
+  if (!settled()) return 0;
+  uint32_t flags = TRINE_IMPORTS_TRIED;
+  if (memory.outcome == KindTrial::kTaken) flags |= TRINE_IMPORTS_WRITABLE;
+  if (files.outcome == KindTrial::kTaken) flags |= TRINE_IMPORTS_READ_ONLY;
+  return flags;
+}
+
+std::string ImportTrial::Refusal() const {
+  const bool no_memory = memory.outcome == KindTrial::kRefused;
+  const bool no_files = files.outcome == KindTrial::kRefused;
+  if (no_memory && no_files && memory.reason == files.reason) {
+    return absl::StrCat("memory and mapped files: ", memory.reason);
+  }
+  return absl::StrCat(no_memory ? absl::StrCat("memory: ", memory.reason) : "",
+                      no_memory && no_files ? "; " : "",
+                      no_files ? absl::StrCat("mapped files: ", files.reason) : "");
+}
+
+void TryImports(OpenDevice& open, bool compare, ImportTrial* trial) {
+  const uint64_t alignment = open.ImportAlignment();
+  if (alignment == 0) return;
+  const uint64_t bytes = RoundUp(static_cast<uint64_t>(sysconf(_SC_PAGESIZE)), alignment);
+  if (trial->memory.outcome == KindTrial::kUntried) {
+    TryKind(open, Pages::Own(2 * bytes, alignment), false, compare, &trial->memory);
+  }
+  if (trial->files.outcome == KindTrial::kUntried) {
+    TryKind(open, Pages::OfFile(bytes, alignment), true, compare, &trial->files);
+  }
 }
 
 }  // namespace trine::vulkan

@@ -22,6 +22,9 @@ void AppendBytes(std::vector<uint8_t>* bytes, const T& value) {
   std::memcpy(bytes->data() + at, &value, sizeof(value));
 }
 
+// FNV-1a: tells damage and names apart, not malice.
+uint64_t HashOf(const uint8_t* data, size_t bytes);
+
 class KeyedFile {
  public:
   // An empty path: nothing is read or written.
@@ -32,6 +35,7 @@ class KeyedFile {
   std::optional<std::vector<uint8_t>> Read() const;
 
   // Replaces the file in one step: whoever reads sees the old one or the new one. Makes its folder.
+  // FAILED_PRECONDITION, with the step that failed and why.
   absl::Status Write(const std::vector<uint8_t>& data) const;
 
   const std::string& path() const { return path_; }
@@ -43,7 +47,11 @@ class KeyedFile {
 
 // The file of a device that ends in `suffix`, in the folder TRINE_VULKAN_CACHE ("off": none), or
 // else in trine/ of the user's cache folder. "" where there is none.
-std::string CachePath(const DeviceCaps& caps, const char* suffix);
+std::string CachePath(const DeviceCaps& caps, const std::string& suffix);
+
+// Of the files beside `path` whose names are the same but for what is behind the last '-', and end
+// in the same suffix: all but the `n` that were written last are removed, as far as that can be.
+void KeepNewest(const std::string& path, size_t n);
 
 }  // namespace trine::vulkan
 

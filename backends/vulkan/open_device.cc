@@ -66,17 +66,26 @@ uint64_t ImportAlignment(const DeviceCaps& caps, const DeviceOptions& options) {
   return may ? caps.import_alignment : 0;
 }
 
+absl::StatusOr<ChosenTuning> TuningFor(const DeviceCaps& caps, const DeviceOptions& options) {
+  ChosenTuning tuning;
+  tuning.ops = ChooseTuning(caps);
+  for (const auto& [name, value] : options.tuning) {
+    const absl::Status status = OverrideTuning(caps, name, value, &tuning.ops);
+    if (!status.ok()) return status;
+  }
+  tuning.products = ChooseProductTuning(caps, tuning.ops);
+  return tuning;
+}
+
 absl::StatusOr<std::unique_ptr<OpenDevice>> OpenDevice::Create(const Instance& instance,
                                                                const FoundDevice& found,
                                                                const DeviceOptions& options) {
+  const auto tuning = TuningFor(found.caps, options);
+  if (!tuning.ok()) return tuning.status();
   auto open = std::make_unique<OpenDevice>();
   open->options = options;
-  open->tuning = ChooseTuning(found.caps);
-  for (const auto& [name, value] : options.tuning) {
-    const absl::Status status = OverrideTuning(found.caps, name, value, &open->tuning);
-    if (!status.ok()) return status;
-  }
-  open->products = ChooseProductTuning(found.caps, open->tuning);
+  open->tuning = tuning->ops;
+  open->products = tuning->products;
   auto device = Device::Create(instance, found);
   if (!device.ok()) return device.status();
   open->device = *std::move(device);
@@ -103,18 +112,22 @@ absl::StatusOr<Allocation> OpenDevice::Import(void* host, uint64_t bytes, bool r
   const bool may =
       options.import == ImportLimit::kAll || (options.import == ImportLimit::kMemory && !read_only);
   if (!may) return absl::UnimplementedError("the option import keeps it from being imported");
+  if (!caps().unified_memory) {
+    return absl::UnimplementedError(
+        absl::StrCat(caps().name, " has memory of its own and imports none"));
+  }
   return memory->Import(host, bytes);
 }
 
-absl::Status OpenDevice::RunAndWait(const Recording& recording) {
+absl::Status OpenDevice::RunAndWait(const Recording& recording, std::chrono::milliseconds timeout) {
   const auto point = queue->Submit(recording);
   if (!point.ok()) return point.status();
-  const absl::Status status = queue->Wait(*point, Nanoseconds(options.timeout));
+  const absl::Status status = queue->Wait(*point, Nanoseconds(timeout));
   if (status.ok() || absl::IsUnavailable(status)) return status;
   // The work may still be under way, and what it uses is not to be freed.
   if (!absl::IsDeadlineExceeded(status)) return device->Abandon(std::string(status.message()));
   return device->Abandon(
-      absl::StrCat("the device has not finished its work in ", options.timeout.count(), " ms"));
+      absl::StrCat("the device has not finished its work in ", timeout.count(), " ms"));
 }
 
 }  // namespace trine::vulkan

@@ -28,6 +28,14 @@ struct DeviceOptions {
   std::vector<std::pair<std::string, std::string>> tuning;  // for OverrideTuning
 };
 
+// How kernels use a device that is used so.
+struct ChosenTuning {
+  Tuning ops;
+  ProductTuning products;
+};
+// INVALID_ARGUMENT for a tuning that the device does not have.
+absl::StatusOr<ChosenTuning> TuningFor(const DeviceCaps& caps, const DeviceOptions& options);
+
 // INVALID_ARGUMENT for what is no "key=value;key=value", for a name that is none and for a value
 // that can't be. Whether a device can be tuned that way is seen when it is opened.
 absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text);
@@ -47,11 +55,16 @@ class OpenDevice {
 
   // Of what may be imported; 0: nothing may.
   uint64_t ImportAlignment() const;
-  // Memory::Import, within the options. `read_only`: its pages can't be written.
+  // Memory::Import, where there is an alignment and within the options; else UNIMPLEMENTED.
+  // `read_only`: its pages can't be written.
   absl::StatusOr<Allocation> Import(void* host, uint64_t bytes, bool read_only);
 
-  // Submits and waits. UNAVAILABLE when the device is lost, or given up because the time is over.
-  absl::Status RunAndWait(const Recording& recording);
+  // Submits and waits. UNAVAILABLE when the device is lost, or given up because the time is over:
+  // the options' unless another is given.
+  absl::Status RunAndWait(const Recording& recording) {
+    return RunAndWait(recording, options.timeout);
+  }
+  absl::Status RunAndWait(const Recording& recording, std::chrono::milliseconds timeout);
 
   DeviceOptions options;
   Tuning tuning;

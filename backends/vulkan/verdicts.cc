@@ -2,10 +2,13 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "backends/vulkan/keyed_file.h"
 #include "kernels/vulkan/shaders.h"
 
@@ -26,9 +29,68 @@ Remembered& TheProcess() {
   return remembered;
 }
 
-void AppendText(VerdictKey* key, const std::string& text) {
-  AppendBytes(key, static_cast<uint64_t>(text.size()));
-  key->insert(key->end(), text.begin(), text.end());
+void AppendText(std::vector<uint8_t>* bytes, const std::string& text) {
+  AppendBytes(bytes, static_cast<uint64_t>(text.size()));
+  bytes->insert(bytes->end(), text.begin(), text.end());
+}
+
+// One after the other: between members of a struct there may be bytes that mean nothing.
+template <class... Members>
+void AppendAll(std::vector<uint8_t>* bytes, const Members&... members) {
+  (AppendBytes(bytes, members), ...);
+}
+
+// All members by name, so that one that is new does not compile until it is here too.
+void AppendTuning(VerdictKey* key, const ChosenTuning& tuning) {
+  {
+    const auto& [executor, int_dot, subgroup_size, fuse, elementwise_workgroup, gemv_workgroup,
+                 gemv_rows, submit_operations, submit_dispatches] = tuning.ops;
+    AppendAll(key, executor, int_dot, subgroup_size, fuse, elementwise_workgroup, gemv_workgroup,
+              gemv_rows, submit_operations, submit_dispatches);
+  }
+  const auto& [int_dot, gemv_workgroup, gemv_subgroup, gemv_lanes, gemv_rows, gemv_blocks,
+               gemv_columns, gemv_fill, gemm_rows, gemm_columns] = tuning.products;
+  AppendAll(key, int_dot, gemv_workgroup, gemv_subgroup, gemv_lanes, gemv_rows, gemv_blocks,
+            gemv_columns, gemv_fill, gemm_rows, gemm_columns);
+}
+
+// Imports in a file: of each kind its outcome, its reason's length and its reason.
+void AppendKind(std::vector<uint8_t>* data, const KindTrial& kind) {
+  AppendBytes(data, kind.outcome);
+  AppendText(data, kind.reason);
+}
+
+// Takes from the front of what is left of the data; false where that is none.
+template <class T>
+bool Take(const uint8_t** at, const uint8_t* end, T* value) {
+  if (static_cast<size_t>(end - *at) < sizeof(*value)) return false;
+  std::memcpy(value, *at, sizeof(*value));
+  *at += sizeof(*value);
+  return true;
+}
+
+bool TakeKind(const uint8_t** at, const uint8_t* end, KindTrial* kind) {
+  uint8_t outcome = 0;
+  uint64_t length = 0;
+  if (!Take(at, end, &outcome) || outcome > KindTrial::kRefused || !Take(at, end, &length) ||
+      length > static_cast<uint64_t>(end - *at)) {
+    return false;
+  }
+  kind->outcome = static_cast<KindTrial::Outcome>(outcome);
+  kind->reason.assign(*at, *at + length);
+  *at += length;
+  return true;
+}
+
+std::optional<Verdict> ReadVerdict(const VerdictKey& key, const std::string& path) {
+  const auto data = KeyedFile(path, key).Read();
+  if (!data.has_value()) return std::nullopt;
+  Verdict verdict;
+  const uint8_t* at = data->data();
+  const uint8_t* const end = at + data->size();
+  const bool whole = TakeKind(&at, end, &verdict.imports.memory) &&
+                     TakeKind(&at, end, &verdict.imports.files) && at == end;
+  return whole ? std::optional(std::move(verdict)) : std::nullopt;
 }
 
 }  // namespace
@@ -36,18 +98,23 @@ void AppendText(VerdictKey* key, const std::string& text) {
 VerdictKey VerdictKeyOf(const DeviceCaps& caps, const DeviceOptions& options) {
   VerdictKey key;
   AppendBytes(&key, kMagic);
+  AppendText(&key, TRINE_VERSION);
   AppendBytes(&key, caps.uuid);
   AppendBytes(&key, caps.driver_id);
   AppendBytes(&key, caps.driver_version);
   AppendBytes(&key, caps.pipeline_cache_uuid);  // of the driver's build
   AppendText(&key, caps.driver);
+  AppendBytes(&key, caps.api_version);
   AppendBytes(&key, HashOfAllShaders());
   struct utsname kernel {};
   if (uname(&kernel) == 0) AppendText(&key, kernel.release);  // what it lets drivers import
   AppendBytes(&key, static_cast<uint32_t>(options.import));
-  for (const auto& [name, value] : options.tuning) {
-    AppendText(&key, name);
-    AppendText(&key, value);
+  // Less time may cost the device in a trial that more would have ended well.
+  AppendBytes(&key, std::min(options.timeout, kImportTrialTimeout).count());
+  if (const auto tuning = TuningFor(caps, options); tuning.ok()) {
+    AppendTuning(&key, *tuning);
+  } else {
+    AppendText(&key, std::string(tuning.status().message()));  // it won't be opened that way
   }
   return key;
 }
@@ -58,13 +125,8 @@ std::optional<Verdict> RecallVerdict(const VerdictKey& key, const std::string& p
   if (const auto found = remembered.verdicts.find(key); found != remembered.verdicts.end()) {
     return found->second;
   }
-  const auto data = KeyedFile(path, key).Read();
-  Verdict verdict;
-  if (!data.has_value() || data->size() < sizeof(verdict.imports.imports)) return std::nullopt;
-  std::memcpy(&verdict.imports.imports, data->data(), sizeof(verdict.imports.imports));
-  verdict.imports.refusal.assign(
-      data->begin() + static_cast<ptrdiff_t>(sizeof(verdict.imports.imports)), data->end());
-  remembered.verdicts.emplace(key, verdict);
+  std::optional<Verdict> verdict = ReadVerdict(key, path);
+  if (verdict.has_value()) remembered.verdicts.emplace(key, *verdict);
   return verdict;
 }
 
@@ -76,9 +138,10 @@ void RememberVerdict(const VerdictKey& key, const std::string& path, const Verdi
   }
   if (!verdict.failure.empty()) return;
   std::vector<uint8_t> data;
-  AppendBytes(&data, verdict.imports.imports);
-  data.insert(data.end(), verdict.imports.refusal.begin(), verdict.imports.refusal.end());
-  KeyedFile(path, key).Write(data).IgnoreError();  // it is found out again then
+  AppendKind(&data, verdict.imports.memory);
+  AppendKind(&data, verdict.imports.files);
+  if (KeyedFile(path, key).Write(data).ok())
+    KeepNewest(path, kVerdictFiles);  // else found out again
 }
 
 void ForgetVerdicts() {
@@ -87,6 +150,9 @@ void ForgetVerdicts() {
   remembered.verdicts.clear();
 }
 
-std::string DefaultVerdictPath(const DeviceCaps& caps) { return CachePath(caps, ".verdict"); }
+std::string DefaultVerdictPath(const DeviceCaps& caps, const VerdictKey& key) {
+  const uint64_t hash = HashOf(key.data(), key.size());
+  return CachePath(caps, absl::StrCat("-", absl::Hex(hash, absl::kZeroPad16), ".verdict"));
+}
 
 }  // namespace trine::vulkan

@@ -1,7 +1,11 @@
 #include "backends/vulkan/verdicts.h"
 
+#include <stdlib.h>
+
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <utility>
 
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "gmock/gmock.h"
@@ -12,6 +16,7 @@ namespace trine::vulkan {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class VerdictsTest : public ::testing::Test {
@@ -32,7 +37,7 @@ class VerdictsTest : public ::testing::Test {
 
   const fs::path folder_ = fs::path(::testing::TempDir()) / "trine-verdicts-test";
   const VerdictKey key_ = VerdictKeyOf(Caps(), {});
-  const Verdict good_ = {"", {TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE, "mapped files: no"}};
+  const Verdict good_ = {"", {{KindTrial::kTaken, ""}, {KindTrial::kRefused, "no"}}};
 };
 
 TEST_F(VerdictsTest, NothingIsKnownAtFirst) {
@@ -52,8 +57,22 @@ TEST_F(VerdictsTest, AFileRemembersForOtherProcesses) {
   const auto found = RecallFromFile(key_);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->failure, "");
-  EXPECT_EQ(found->imports.imports, good_.imports.imports);
-  EXPECT_EQ(found->imports.refusal, good_.imports.refusal);
+  EXPECT_TRUE(found->imports.settled());
+  EXPECT_EQ(found->imports.Flags(),
+            static_cast<uint32_t>(TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE));
+  EXPECT_EQ(found->imports.Refusal(), "mapped files: no");
+}
+
+// Bits that were found equal stay so whatever became of the imports, which are tried again.
+TEST_F(VerdictsTest, UntriedImportsAreRememberedAsThat) {
+  RememberVerdict(key_, Path(), {"", {{KindTrial::kRefused, "lost"}, {}}});
+  const auto found = RecallFromFile(key_);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->failure, "");
+  EXPECT_FALSE(found->imports.settled());
+  EXPECT_EQ(found->imports.memory.outcome, KindTrial::kRefused);
+  EXPECT_EQ(found->imports.memory.reason, "lost");
+  EXPECT_EQ(found->imports.files.outcome, KindTrial::kUntried);
 }
 
 TEST_F(VerdictsTest, AFailureIsTriedAgainByTheNextProcess) {
@@ -98,19 +117,88 @@ TEST_F(VerdictsTest, NothingIsLeftBesideTheFile) {
 
 TEST_F(VerdictsTest, WhatCanChangeAVerdictChangesItsKey) {
   RememberVerdict(key_, Path(), good_);
-  DeviceCaps chip = Caps(), driver = Caps(), build = Caps();
+  DeviceCaps chip = Caps(), driver = Caps(), build = Caps(), version = Caps(), shared = Caps();
   chip.uuid[0] ^= 1;
   driver.driver_version += 1;
   build.pipeline_cache_uuid[3] ^= 1;
-  DeviceOptions tuned, limited;
-  tuned.tuning = {{"int_dot", "0"}};
+  version.api_version = VK_API_VERSION_1_2;
+  shared.max_shared_bytes = 16384;  // smaller tiles of products
+  DeviceOptions limited, hasty;
   limited.import = ImportLimit::kMemory;
-  for (const VerdictKey& key :
-       {VerdictKeyOf(chip, {}), VerdictKeyOf(driver, {}), VerdictKeyOf(build, {}),
-        VerdictKeyOf(Caps(), tuned), VerdictKeyOf(Caps(), limited)}) {
-    EXPECT_FALSE(RecallVerdict(key, Path()).has_value());
+  hasty.timeout = std::chrono::milliseconds(20);
+  std::set<VerdictKey> keys = {key_,
+                               VerdictKeyOf(chip, {}),
+                               VerdictKeyOf(driver, {}),
+                               VerdictKeyOf(build, {}),
+                               VerdictKeyOf(version, {}),
+                               VerdictKeyOf(shared, {}),
+                               VerdictKeyOf(Caps(), limited),
+                               VerdictKeyOf(Caps(), hasty)};
+  EXPECT_EQ(keys.size(), 8u);
+  for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{
+           {"int_dot", "0"},
+           {"fuse", "0"},
+           {"subgroup_size", "8"},
+           {"elementwise_workgroup", "64"},
+           {"gemv_workgroup", "64"},
+           {"gemv_rows", "4"},
+           {"submit_operations", "1000"},
+           {"submit_dispatches", "3"},
+           {"subgroup_size", "7"}}) {  // which it does not have
+    DeviceOptions options;
+    options.tuning = {{name, value}};
+    const VerdictKey key = VerdictKeyOf(Caps(), options);
+    EXPECT_TRUE(keys.insert(key).second) << name;
+    EXPECT_FALSE(RecallVerdict(key, Path()).has_value()) << name;
   }
   EXPECT_EQ(VerdictKeyOf(Caps(), {}), key_);
+}
+
+TEST_F(VerdictsTest, ItIsTheTuningThatCountsNotHowItCame) {
+  const Tuning tuning = ChooseTuning(Caps());
+  DeviceOptions same, twice;
+  same.tuning = {{"gemv_rows", std::to_string(tuning.gemv_rows)}};
+  twice.tuning = {{"fuse", "0"}, {"fuse", "1"}};
+  EXPECT_EQ(VerdictKeyOf(Caps(), same), key_);
+  EXPECT_EQ(VerdictKeyOf(Caps(), twice), key_);
+}
+
+// A self-test that finds more must not be kept from running by what an older one said.
+TEST_F(VerdictsTest, AnotherVersionTestsAgain) {
+  const std::string key(key_.begin(), key_.end());
+  EXPECT_THAT(key, HasSubstr(TRINE_VERSION));
+}
+
+TEST_F(VerdictsTest, EachUseOfADeviceHasAFile) {
+  setenv("TRINE_VULKAN_CACHE", folder_.c_str(), 1);
+  DeviceOptions tuned;
+  tuned.tuning = {{"int_dot", "0"}};
+  const VerdictKey other = VerdictKeyOf(Caps(), tuned);
+  const std::string path = DefaultVerdictPath(Caps(), key_);
+  const std::string other_path = DefaultVerdictPath(Caps(), other);
+  EXPECT_NE(path, other_path);
+  RememberVerdict(key_, path, good_);
+  RememberVerdict(other, other_path, good_);
+  ForgetVerdicts();
+  EXPECT_TRUE(RecallVerdict(key_, path).has_value());
+  EXPECT_TRUE(RecallVerdict(other, other_path).has_value());
+  setenv("TRINE_VULKAN_CACHE", "off", 1);
+  EXPECT_EQ(DefaultVerdictPath(Caps(), key_), "");
+  unsetenv("TRINE_VULKAN_CACHE");
+}
+
+TEST_F(VerdictsTest, AFewFilesOfADeviceAreKept) {
+  setenv("TRINE_VULKAN_CACHE", folder_.c_str(), 1);
+  for (uint32_t rows = 1; rows <= kVerdictFiles + 5; ++rows) {
+    DeviceOptions options;
+    options.tuning = {{"gemv_rows", std::to_string(rows)}};
+    const VerdictKey key = VerdictKeyOf(Caps(), options);
+    RememberVerdict(key, DefaultVerdictPath(Caps(), key), good_);
+    EXPECT_TRUE(fs::exists(DefaultVerdictPath(Caps(), key))) << "the last one stays";
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}),
+            static_cast<ptrdiff_t>(kVerdictFiles));
+  unsetenv("TRINE_VULKAN_CACHE");
 }
 
 }  // namespace

@@ -253,11 +253,13 @@ TEST_P(PluginFaultsTest, ASelfTestThatNeverEndsIsNoExactDevice) {
 
 class ImportFaultsTest : public PluginFaultsTest {
  protected:
-  ImportFaultsTest() : pages_(static_cast<std::byte*>(aligned_alloc(4096, 8192))) {
-    Open();
-    EXPECT_EQ(OpenDevice(0), TRINE_OK) << err_.message;
-  }
+  ImportFaultsTest() : pages_(static_cast<std::byte*>(aligned_alloc(4096, 8192))) {}
   ~ImportFaultsTest() override { free(pages_); }
+
+  void OpenIt(const char* options = "") {
+    Open(options);
+    ASSERT_EQ(OpenDevice(0), TRINE_OK) << err_.message;
+  }
 
   trine_status Import(void* host, uint64_t bytes, uint32_t flags = 0) {
     trine_import_desc desc{};
@@ -283,6 +285,7 @@ class ImportFaultsTest : public PluginFaultsTest {
 };
 
 TEST_P(ImportFaultsTest, RefusalsAreSentences) {
+  OpenIt();
   driver_.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE);
   EXPECT_EQ(Import(pages_, 8192), TRINE_UNIMPLEMENTED);
   driver_.Fail("vkAllocateMemory", VK_ERROR_INVALID_EXTERNAL_HANDLE);
@@ -297,10 +300,68 @@ TEST_P(ImportFaultsTest, RefusalsAreSentences) {
 }
 
 TEST_P(ImportFaultsTest, ReadOnlyPagesAreNotWritten) {
+  OpenIt();
   ASSERT_EQ(Import(pages_, 8192, TRINE_IMPORT_READ_ONLY), TRINE_OK) << err_.message;
   EXPECT_EQ(Table().buffer_write(buffer_, 0, "x", 1, &err_), TRINE_INVALID_ARGUMENT);
   EXPECT_THAT(err_.message, HasSubstr("read-only"));
   Table().buffer_free(buffer_);
+}
+
+// A driver may take what it then reads wrong, or what costs the device.
+TEST_P(ImportFaultsTest, WhatFailedWhenItWasTriedIsRefused) {
+  driver_.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE, 2);
+  OpenIt();
+  EXPECT_EQ(Import(pages_, 8192, TRINE_IMPORT_READ_ONLY), TRINE_UNIMPLEMENTED);
+  EXPECT_STREQ(err_.message,
+               "mapped files are not imported: the driver says VK_ERROR_INVALID_EXTERNAL_HANDLE");
+  EXPECT_EQ(Import(pages_, 8192), TRINE_OK) << err_.message;
+  Table().buffer_free(buffer_);
+  Close();
+  driver_.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE);
+  OpenIt();
+  EXPECT_EQ(Import(pages_, 8192), TRINE_UNIMPLEMENTED);
+  EXPECT_THAT(err_.message, HasSubstr("memory is not imported: the driver says"));
+  EXPECT_EQ(Import(pages_, 8192, TRINE_IMPORT_READ_ONLY), TRINE_OK) << err_.message;
+  Table().buffer_free(buffer_);
+}
+
+TEST_P(ImportFaultsTest, WhatWasNotTriedIsNotRefused) {
+  driver_.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_OUT_OF_HOST_MEMORY, 1, true);
+  OpenIt();
+  driver_.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_SUCCESS);
+  EXPECT_EQ(Import(pages_, 8192), TRINE_OK) << err_.message;
+  Table().buffer_free(buffer_);
+}
+
+TEST_P(ImportFaultsTest, AHangInTheTrialIsNotWaitedForLong) {
+  Open();
+  trine_device_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(Table().device_info(backend_, 0, &info, &err_), TRINE_OK);
+  Close();
+  const int waits = driver_.calls["vkWaitSemaphores"];  // the last two are the trial's
+  Open();
+  driver_.Fail("vkWaitSemaphores", VK_TIMEOUT, waits - 1);
+  driver_.wait_timeouts.clear();
+  ASSERT_EQ(Table().device_info(backend_, 0, &info, &err_), TRINE_OK);
+  EXPECT_EQ(driver_.wait_timeouts.back(), uint64_t{10'000'000'000});
+  EXPECT_EQ(info.imports, 0u) << "mapped files were not tried";
+  EXPECT_STREQ(info.import_refusal, "memory: the device did not finish and was given up");
+  ASSERT_EQ(OpenDevice(0), TRINE_OK) << err_.message;
+  EXPECT_EQ(Import(pages_, 8192), TRINE_UNIMPLEMENTED);
+  EXPECT_EQ(Import(pages_, 8192, TRINE_IMPORT_READ_ONLY), TRINE_OK) << err_.message;
+  Table().buffer_free(buffer_);
+}
+
+class NoImportTest : public ImportFaultsTest {};
+
+// Its device_info says so: import_alignment is 0.
+TEST_P(NoImportTest, ADeviceWithMemoryOfItsOwnRefuses) {
+  OpenIt();
+  for (const uint32_t flags : {0u, uint32_t{TRINE_IMPORT_READ_ONLY}}) {
+    EXPECT_EQ(Import(pages_, 8192, flags), TRINE_UNIMPLEMENTED);
+    EXPECT_THAT(err_.message, HasSubstr("has memory of its own and imports none"));
+  }
 }
 
 // With memory that the host sees, and with memory of its own that copies go to.
@@ -309,7 +370,8 @@ const auto kNames = [](const ::testing::TestParamInfo<DeviceQuery (*)()>& info) 
   return std::string(info.index == 0 ? "Unified" : "Discrete");
 };
 INSTANTIATE_TEST_SUITE_P(Devices, PluginFaultsTest, kDevices, kNames);
-INSTANTIATE_TEST_SUITE_P(Devices, ImportFaultsTest, kDevices, kNames);
+INSTANTIATE_TEST_SUITE_P(Unified, ImportFaultsTest, ::testing::Values(testing::IntelXe1));
+INSTANTIATE_TEST_SUITE_P(Discrete, NoImportTest, ::testing::Values(testing::NvidiaDiscrete));
 
 }  // namespace
 }  // namespace trine::vulkan

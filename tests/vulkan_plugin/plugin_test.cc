@@ -1,6 +1,7 @@
 // The plugin's table where there is nothing to open, and what it says of what there is.
 #include <stdlib.h>
 
+#include <cstdio>
 #include <memory>
 
 #include "backends/vulkan/backend.h"
@@ -16,6 +17,7 @@ using ::testing::ElementsAre;
 using testing::FakeDriver;
 using testing::FakeHost;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 using testing::Table;
 
 class PluginTest : public ::testing::Test {
@@ -235,6 +237,7 @@ TEST_F(PluginTest, AProcessTestsADeviceOnce) {
   EXPECT_EQ(driver.calls["vkCreateDevice"], opened + 1) << "used in another way";
 }
 
+constexpr char kPointers[] = "vkGetMemoryHostPointerPropertiesEXT";
 constexpr uint32_t kTried = TRINE_IMPORTS_TRIED, kWritable = TRINE_IMPORTS_WRITABLE,
                    kReadOnly = TRINE_IMPORTS_READ_ONLY;
 
@@ -251,14 +254,16 @@ TEST_F(PluginTest, SaysWhatItsDriverDoesNotImport) {
   FakeDriver& driver = Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
   // The second kind that is tried, then both.
-  driver.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE, 2);
+  driver.Fail(kPointers, VK_ERROR_INVALID_EXTERNAL_HANDLE, 2);
   EXPECT_EQ(Info(0).imports, kTried | kWritable);
-  EXPECT_THAT(Info(0).import_refusal, HasSubstr("mapped files: "));
+  EXPECT_STREQ(Info(0).import_refusal,
+               "mapped files: the driver says VK_ERROR_INVALID_EXTERNAL_HANDLE");
   testing::UseFakeDriver();
-  driver.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE, 1, true);
+  driver.Fail(kPointers, VK_ERROR_INVALID_EXTERNAL_HANDLE, 1, true);
   ASSERT_EQ(Open(), TRINE_OK);
   EXPECT_EQ(Info(0).imports, kTried);
-  EXPECT_THAT(Info(0).import_refusal, HasSubstr("memory: "));
+  EXPECT_STREQ(Info(0).import_refusal,
+               "memory and mapped files: the driver says VK_ERROR_INVALID_EXTERNAL_HANDLE");
 }
 
 TEST_F(PluginTest, ImportsNoMoreThanItIsTold) {
@@ -274,13 +279,74 @@ TEST_F(PluginTest, ImportsNoMoreThanItIsTold) {
 }
 
 // Memory that was short says nothing of the driver.
-TEST_F(PluginTest, ATrialThatLackedMemoryIsNotRemembered) {
+TEST_F(PluginTest, ATrialThatLackedMemoryIsMadeAgain) {
   FakeDriver& driver = Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
-  driver.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_OUT_OF_HOST_MEMORY);
-  EXPECT_EQ(Info(0).imports, kTried | kReadOnly);
+  driver.Fail(kPointers, VK_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(Info(0).imports, 0u) << "not tried";
+  EXPECT_STREQ(Info(0).import_refusal, "");
+  EXPECT_EQ(Info(0).imports, kTried | kWritable | kReadOnly) << "at the next question";
+  EXPECT_EQ(driver.calls["vkCreateDevice"], 2);
+}
+
+TEST_F(PluginTest, ATrialIsMadeAFewTimesAtMostAndCostsNoSelfTest) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
+  driver.Fail(kPointers, VK_ERROR_OUT_OF_HOST_MEMORY, 1, true);
+  Info(0);
+  const int pipelines = driver.calls["vkCreateComputePipelines"];
+  EXPECT_GT(pipelines, 0) << "the self-test's";
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Info(0).imports, 0u);
+  EXPECT_EQ(driver.calls["vkCreateDevice"], 3);
+  EXPECT_EQ(driver.calls["vkCreateComputePipelines"], pipelines);
+  EXPECT_THAT(host_.logs, SizeIs(1)) << "the verdict on its bits, once";
+  // As another backend of the process sees it.
+  ASSERT_EQ(Open(), TRINE_OK);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Info(0).imports, 0u);
+  EXPECT_EQ(driver.calls["vkCreateDevice"], 6);
+  EXPECT_EQ(driver.calls["vkCreateComputePipelines"], pipelines);
+  Close();
+  EXPECT_EQ(driver.live, 0);
+}
+
+TEST_F(PluginTest, ADeviceThatCouldNotBeOpenedForATrialIsAskedAgain) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  driver.Fail(kPointers, VK_ERROR_OUT_OF_HOST_MEMORY);
+  Info(0);
+  driver.Fail("vkCreateDevice", VK_ERROR_OUT_OF_HOST_MEMORY);
+  EXPECT_EQ(Info(0).imports, 0u);
   EXPECT_EQ(Info(0).imports, kTried | kWritable | kReadOnly);
+}
+
+TEST_F(PluginTest, ADeviceLostInATrialIsARefusalThatIsSaid) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  ASSERT_EQ(Open(), TRINE_OK);
+  Info(0);
+  const int waits = driver.calls["vkWaitSemaphores"];  // the last two are the trial's
+  testing::UseFakeDriver();
+  ASSERT_EQ(Open(), TRINE_OK);
+  driver.Fail("vkWaitSemaphores", VK_ERROR_DEVICE_LOST, waits - 1);
+  EXPECT_EQ(Info(0).imports, 0u) << "mapped files were not tried";
+  EXPECT_EQ(Info(0).imports, kTried | kReadOnly);
+  EXPECT_STREQ(Info(0).import_refusal, "memory: the device was lost");
+  const int opened = driver.calls["vkCreateDevice"];
+  ASSERT_EQ(Open(), TRINE_OK);
+  EXPECT_EQ(Info(0).imports, kTried | kReadOnly) << "settled";
+  EXPECT_EQ(driver.calls["vkCreateDevice"], opened);
+}
+
+TEST_F(PluginTest, TextIsCutBetweenCharacters) {
+  FakeDriver& driver = Use({testing::IntelXe1()});
+  char(&given)[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE] = driver.devices[0].properties.deviceName;
+  constexpr size_t kRoom = sizeof(trine_device_info::name) - 1;
+  for (const size_t before : {kRoom - 3, kRoom - 2, kRoom - 1}) {
+    const std::string name = std::string(before, 'x') + "\u2122\u2122";  // of three bytes each
+    std::snprintf(given, sizeof(given), "%s", name.c_str());
+    ASSERT_EQ(Open(), TRINE_OK);
+    const size_t fits = before + 3 <= kRoom ? before + 3 : before;
+    EXPECT_EQ(std::string(Info(0).name), name.substr(0, fits));
+  }
 }
 
 TEST_F(PluginTest, ADriverThatDoesNotPromiseToRoundIsNotExact) {

@@ -187,16 +187,23 @@ FAKE(AllocateMemory)
   *out = fake->Make<VkDeviceMemory>();
   fake->allocations.push_back(info->allocationSize);
   fake->memory_types.push_back(info->memoryTypeIndex);
-  const bool imported = InChain<VkImportMemoryHostPointerInfoEXT>(
-                            info, VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT) != nullptr;
+  const auto* import = InChain<VkImportMemoryHostPointerInfoEXT>(
+      info, VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT);
+  if (import != nullptr) fake->imports.push_back(import->pHostPointer);
+  const bool in_place = import != nullptr && !fake->snapshots;
+  if (in_place) fake->imported[*out] = static_cast<uint8_t*>(import->pHostPointer);
   // Large ones are only counted.
-  const bool kept = !imported && info->allocationSize <= (uint64_t{64} << 20);
+  const bool kept = !in_place && info->allocationSize <= (uint64_t{64} << 20);
   // Arenas are large and hardly used: calloc leaves their pages to be made when they are.
   fake->memory[*out].reset(kept ? static_cast<uint8_t*>(std::calloc(info->allocationSize, 1))
                                 : nullptr);
+  if (import != nullptr && kept) {
+    std::memcpy(fake->memory[*out].get(), import->pHostPointer, info->allocationSize);
+  }
   return VK_SUCCESS;
 }
 FAKE_VOID(FreeMemory)(VkDevice, VkDeviceMemory memory, const VkAllocationCallbacks*) {
+  fake->imported.erase(memory);
   fake->live -= static_cast<int>(fake->memory.erase(memory));
 }
 FAKE(MapMemory)
@@ -228,7 +235,8 @@ FAKE_VOID(DestroyBuffer)(VkDevice, VkBuffer buffer, const VkAllocationCallbacks*
 FAKE_VOID(GetBufferMemoryRequirements)(VkDevice, VkBuffer buffer, VkMemoryRequirements* out) {
   *out = {BufferSizes()[buffer], 64, ~0u};
 }
-FAKE(BindBufferMemory)(VkDevice, VkBuffer, VkDeviceMemory, VkDeviceSize) {
+FAKE(BindBufferMemory)(VkDevice, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize) {
+  fake->bound[buffer] = memory;
   return fake->Result("vkBindBufferMemory");
 }
 
@@ -298,6 +306,7 @@ FAKE(AllocateCommandBuffers)
 }
 FAKE(BeginCommandBuffer)(VkCommandBuffer, const VkCommandBufferBeginInfo*) {
   fake->commands.push_back("begin");
+  fake->recorded_copies.clear();
   return fake->Result("vkBeginCommandBuffer");
 }
 FAKE(EndCommandBuffer)(VkCommandBuffer) {
@@ -322,7 +331,8 @@ FAKE_VOID(CmdDispatchIndirect)(VkCommandBuffer, VkBuffer, VkDeviceSize offset) {
   fake->commands.push_back("dispatch from " + std::to_string(offset));
 }
 FAKE_VOID(CmdCopyBuffer)
-(VkCommandBuffer, VkBuffer, VkBuffer, uint32_t, const VkBufferCopy* region) {
+(VkCommandBuffer, VkBuffer from, VkBuffer to, uint32_t, const VkBufferCopy* region) {
+  fake->recorded_copies.push_back({from, to, *region});
   fake->commands.push_back("copy " + std::to_string(region->size));
 }
 FAKE_VOID(CmdFillBuffer)(VkCommandBuffer, VkBuffer, VkDeviceSize, VkDeviceSize bytes, uint32_t) {
@@ -363,12 +373,25 @@ FAKE(GetSemaphoreCounterValue)(VkDevice, VkSemaphore semaphore, uint64_t* value)
   *value = fake->timelines[semaphore];
   return VK_SUCCESS;
 }
-FAKE(WaitSemaphores)(VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
+FAKE(WaitSemaphores)(VkDevice, const VkSemaphoreWaitInfo* info, uint64_t timeout) {
+  fake->wait_timeouts.push_back(timeout);
   FAIL_IF_TOLD(WaitSemaphores);
   return fake->timelines[info->pSemaphores[0]] >= info->pValues[0] ? VK_SUCCESS : VK_TIMEOUT;
 }
+uint8_t* BytesOf(VkBuffer buffer) {
+  const VkDeviceMemory memory = fake->bound[buffer];
+  const auto imported = fake->imported.find(memory);
+  return imported != fake->imported.end() ? imported->second : fake->memory[memory].get();
+}
+void DoCopies() {
+  for (const FakeDriver::Copy& copy : fake->recorded_copies) {
+    std::memcpy(BytesOf(copy.to) + copy.region.dstOffset,
+                BytesOf(copy.from) + copy.region.srcOffset, copy.region.size);
+  }
+}
 FAKE(QueueSubmit)(VkQueue, uint32_t count, const VkSubmitInfo* infos, VkFence) {
   FAIL_IF_TOLD(QueueSubmit);
+  if (fake->copies && !fake->hangs) DoCopies();
   for (uint32_t i = 0; i < count; ++i) {
     ++fake->submissions;
     const auto* values = InChain<VkTimelineSemaphoreSubmitInfo>(

@@ -34,6 +34,8 @@ class FakeDriver {
   std::vector<std::string> layers;
   uint32_t version = VK_API_VERSION_1_3;
   bool hangs = false;               // submissions are never done
+  bool copies = false;              // what was recorded last, as far as it is copies, is done
+  bool snapshots = false;           // imports are of what was there then
   uint64_t budget = 0, usage = 0;   // of every heap, for VK_EXT_memory_budget
   std::vector<uint8_t> cache_data;  // of pipeline caches
 
@@ -51,6 +53,8 @@ class FakeDriver {
   std::set<std::string> device_extensions;   // that it was made with
   std::vector<uint8_t> initial_cache;        // that the last pipeline cache was made from
   std::map<std::string, int> calls;
+  std::vector<const void*> imports;     // in order
+  std::vector<uint64_t> wait_timeouts;  // in order
   int submissions = 0;
   int live = 0;  // objects made and not destroyed
 
@@ -65,6 +69,13 @@ class FakeDriver {
     void operator()(uint8_t* bytes) const { std::free(bytes); }
   };
   std::map<VkDeviceMemory, std::unique_ptr<uint8_t, Free>> memory;
+  std::map<VkDeviceMemory, uint8_t*> imported;
+  std::map<VkBuffer, VkDeviceMemory> bound;
+  struct Copy {
+    VkBuffer from, to;
+    VkBufferCopy region;
+  };
+  std::vector<Copy> recorded_copies;
   std::map<VkSemaphore, uint64_t> timelines;
 
  private:
