@@ -1,9 +1,22 @@
 #include "dispatch/weight_path.h"
 
+#include <unistd.h>
+
 #include "absl/strings/str_cat.h"
 #include "plugins/device_text.h"
 
 namespace trine {
+namespace {
+
+uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+// Whether importing a kind of memory failed already.
+bool SeenToFail(const trine_device_info& info, bool read_only) {
+  const uint32_t kind = read_only ? TRINE_IMPORTS_READ_ONLY : TRINE_IMPORTS_WRITABLE;
+  return (info.imports & TRINE_IMPORTS_TRIED) != 0 && (info.imports & kind) == 0;
+}
+
+}  // namespace
 
 const char* WeightPathName(WeightPath path) {
   switch (path) {
@@ -19,8 +32,17 @@ const char* WeightPathName(WeightPath path) {
 
 bool MayImport(const trine_device_info& info, bool read_only) {
   if (info.import_alignment == 0) return false;
-  if ((info.imports & TRINE_IMPORTS_TRIED) == 0) return true;
-  return (info.imports & (read_only ? TRINE_IMPORTS_READ_ONLY : TRINE_IMPORTS_WRITABLE)) != 0;
+  if (read_only && info.import_alignment > PageBytes()) return false;
+  return !SeenToFail(info, read_only);
+}
+
+std::string ImportRefusal(const trine_device_info& info) {
+  std::string refusal = FieldText(info.import_refusal);
+  if (info.import_alignment <= PageBytes() || SeenToFail(info, true)) return refusal;
+  absl::StrAppend(&refusal, refusal.empty() ? "" : "; ",
+                  "mapped files: they begin at multiples of ", PageBytes(),
+                  " bytes, and the device imports at multiples of ", info.import_alignment);
+  return refusal;
 }
 
 WeightPath ExpectedWeightPath(const trine_device_info& info) {
@@ -29,7 +51,7 @@ WeightPath ExpectedWeightPath(const trine_device_info& info) {
 }
 
 std::string DescribeWeightPath(const trine_device_info& info) {
-  const std::string refusal = FieldText(info.import_refusal);
+  const std::string refusal = ImportRefusal(info);
   const std::string why = refusal.empty() ? "" : absl::StrCat(" (", refusal, ")");
   switch (ExpectedWeightPath(info)) {
     case WeightPath::kFile:

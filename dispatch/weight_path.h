@@ -16,8 +16,12 @@ enum class WeightPath {
 };
 const char* WeightPathName(WeightPath path);  // "file", "arena", "copy"
 
-// Whether importing is worth a try: false where the plugin has seen it fail.
+// Whether importing is worth a try: false where the plugin has seen it fail, and for mapped files
+// (`read_only`) where the device imports at larger multiples than the pages that files begin at.
 bool MayImport(const trine_device_info& info, bool read_only);
+
+// What is not imported, and why, as far as it is known without a try; "" where nothing is.
+std::string ImportRefusal(const trine_device_info& info);
 
 // By what the plugin has found out. Where it has not, importing will be tried, and is expected to
 // work.

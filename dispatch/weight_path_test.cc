@@ -2,10 +2,13 @@
 
 #include <cstdio>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace trine {
 namespace {
+
+using ::testing::HasSubstr;
 
 trine_device_info Info(uint32_t flags, uint32_t alignment, uint32_t imports,
                        const char* refusal = "") {
@@ -35,6 +38,23 @@ TEST(WeightPathTest, WhatNobodyTriedIsTried) {
   EXPECT_TRUE(MayImport(old, true));
   EXPECT_TRUE(MayImport(old, false));
   EXPECT_FALSE(MayImport(Info(kUnified, 0, kTried | kReadOnly), true)) << "no alignment, no import";
+}
+
+TEST(WeightPathTest, FilesThatBeginBetweenTheDevicesMultiplesAreNotTried) {
+  constexpr uint32_t kCoarse = 1u << 20;  // more than any page
+  for (const uint32_t imports : {0u, kTried | kWritable | kReadOnly}) {
+    const trine_device_info info = Info(kUnified, kCoarse, imports);
+    EXPECT_FALSE(MayImport(info, true));
+    EXPECT_TRUE(MayImport(info, false));
+    EXPECT_EQ(ExpectedWeightPath(info), WeightPath::kArena);
+    EXPECT_THAT(ImportRefusal(info), HasSubstr("mapped files: they begin at multiples of"));
+    EXPECT_THAT(ImportRefusal(info), HasSubstr("imports at multiples of 1048576"));
+    EXPECT_THAT(DescribeWeightPath(info), HasSubstr("(mapped files: they begin"));
+  }
+  EXPECT_EQ(ImportRefusal(Info(kUnified, kCoarse, kTried | kWritable, "mapped files: no")),
+            "mapped files: no")
+      << "what the driver said is enough";
+  EXPECT_EQ(ImportRefusal(Info(kUnified, 0, 0)), "");
 }
 
 TEST(WeightPathTest, WordsSayWhatWasRefused) {

@@ -17,7 +17,7 @@ struct RecordColumns {
   int64_t y_stride;               // bytes from column to column
 };
 
-// As DotColumns, for any number of columns.
+// As DotColumns, of 16 or more columns, without an upper bound.
 void MultiplyRecords(const WeightRows& weights, const RecordColumns& columns, Range rows);
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

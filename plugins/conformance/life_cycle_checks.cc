@@ -83,6 +83,7 @@ void CheckInfo(Trial& trial, const trine_device_info& info) {
   CheckText(trial, info.memory_pool, "memory_pool");
   CheckText(trial, info.bandwidth_domain, "bandwidth_domain");
   CheckText(trial, info.reason, "reason");
+  CheckText(trial, info.import_refusal, "import_refusal");
   if (trial.failed()) return;
   trial.Expect(info.tier >= TRINE_TIER_CPU && info.tier <= TRINE_TIER_OTHER,
                absl::StrCat("device_info: tier ", info.tier, " is none"));
@@ -106,6 +107,12 @@ void CheckInfo(Trial& trial, const trine_device_info& info) {
       absl::StrCat("device_info: import_alignment ", info.import_alignment, " is no power of two"));
   trial.Expect(info.import_alignment != 0 || info.imports == 0,
                "device_info: imports says what is imported, but import_alignment is 0");
+  trial.Expect(info.imports == 0 || (info.imports & TRINE_IMPORTS_TRIED) != 0,
+               "device_info: imports says what is imported, but not that it was TRIED");
+  constexpr uint32_t kImports =
+      TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
+  trial.Expect((info.imports & ~kImports) == 0,
+               absl::StrCat("device_info: imports ", info.imports, " has bits that mean nothing"));
   trial.Expect(info.memory_pool[0] != '\0', "device_info: memory_pool is empty");
   trial.Expect(info.bandwidth_domain[0] != '\0', "device_info: bandwidth_domain is empty");
 }

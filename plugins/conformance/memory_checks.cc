@@ -136,9 +136,58 @@ Answer Import(Trial& trial, Session& s, void* pointer, uint64_t bytes, BufferPtr
   return answer;
 }
 
+// That both ends see the imported bytes: the host, and the device, which copies them to memory of
+// its own.
+void CheckImported(Trial& trial, Session& s, trine_buffer* buffer, const Bytes& expected,
+                   const std::string& what) {
+  Holds(trial, s, buffer, expected, absl::StrCat("than ", what));
+  const BufferPtr own = s.Alloc(trial, expected.size(), TRINE_MEMORY_STATE);
+  if (own == nullptr) return;
+  const trine_copy copy{{buffer, nullptr, 0}, {own.get(), nullptr, 0}, expected.size()};
+  trine_copy_args args{};
+  args.struct_size = sizeof(args);
+  args.n_copies = 1;
+  args.copy_stride = sizeof(copy);
+  args.copies = &copy;
+  args.sync.point_stride = sizeof(trine_point);
+  const Answer answer = trial.Call(
+      "copy_run", [&](trine_error* err) { return s.table().copy_run(s.device(), &args, err); });
+  if (!trial.ExpectOk(answer, absl::StrCat("copy_run from ", what))) return;
+  Holds(trial, s, own.get(), expected, absl::StrCat("after copy_run from ", what));
+}
+
+// A file's first bytes at a multiple of `alignment`, a power of two: the system would put them at
+// any page.
+class AlignedMapping {
+ public:
+  AlignedMapping(std::FILE* file, uint64_t bytes, uint64_t alignment) : room_(bytes + alignment) {
+    reserved_ = mmap(nullptr, room_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved_ == MAP_FAILED) return;
+    const auto address = reinterpret_cast<uintptr_t>(reserved_);
+    const uintptr_t aligned = (address + alignment - 1) / alignment * alignment;
+    void* mapped = mmap(static_cast<std::byte*>(reserved_) + (aligned - address), bytes, PROT_READ,
+                        MAP_SHARED | MAP_FIXED, fileno(file), 0);
+    if (mapped != MAP_FAILED) data_ = mapped;
+  }
+  ~AlignedMapping() {
+    if (reserved_ != MAP_FAILED) munmap(reserved_, room_);
+  }
+  AlignedMapping(const AlignedMapping&) = delete;
+  AlignedMapping& operator=(const AlignedMapping&) = delete;
+
+  void* data() const { return data_; }  // null when it could not be mapped
+
+ private:
+  const uint64_t room_;
+  void* reserved_ = MAP_FAILED;
+  void* data_ = nullptr;
+};
+
 // A device that says so imports the pages of a mapped file, and nobody writes to them.
 void CheckImportOfFile(Trial& trial, Session& s) {
-  if (s.table().buffer_import == nullptr || (s.info().imports & TRINE_IMPORTS_READ_ONLY) == 0) {
+  const bool promised =
+      s.info().import_alignment != 0 && (s.info().imports & TRINE_IMPORTS_READ_ONLY) != 0;
+  if (s.table().buffer_import == nullptr || !promised) {
     return trial.Skip("device_info does not say that mapped files are imported");
   }
   const uint64_t bytes = std::max<uint64_t>(s.info().import_alignment, 65536);
@@ -149,16 +198,13 @@ void CheckImportOfFile(Trial& trial, Session& s) {
       std::fflush(file.get()) != 0) {
     return trial.Skip("no temporary file could be written");
   }
-  void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fileno(file.get()), 0);
-  if (mapped == MAP_FAILED) return trial.Skip("no file could be mapped");
+  const AlignedMapping mapping(file.get(), bytes, s.info().import_alignment);
+  if (mapping.data() == nullptr) return trial.Skip("no file could be mapped");
   BufferPtr buffer;
-  const Answer answer = Import(trial, s, mapped, bytes, &buffer, TRINE_IMPORT_READ_ONLY);
-  if (trial.ExpectOk(answer, "buffer_import of a mapped file, which device_info promises")) {
-    Holds(trial, s, buffer.get(), content, "than the mapped file");
-    trial.ExpectRefused(s.Write(trial, buffer.get(), 0, "x", 1), "buffer_write to read-only pages");
-  }
-  buffer.reset();
-  munmap(mapped, bytes);
+  const Answer answer = Import(trial, s, mapping.data(), bytes, &buffer, TRINE_IMPORT_READ_ONLY);
+  if (!trial.ExpectOk(answer, "buffer_import of a mapped file, which device_info promises")) return;
+  CheckImported(trial, s, buffer.get(), content, "the mapped file");
+  trial.ExpectRefused(s.Write(trial, buffer.get(), 0, "x", 1), "buffer_write to read-only pages");
 }
 
 void CheckImport(Trial& trial, Session& s) {
@@ -180,7 +226,7 @@ void CheckImport(Trial& trial, Session& s) {
   std::memcpy(memory.get(), content.data(), bytes);
   BufferPtr buffer;
   if (!trial.ExpectOk(Import(trial, s, memory.get(), bytes, &buffer), "buffer_import")) return;
-  Holds(trial, s, buffer.get(), content, "than the imported memory");
+  CheckImported(trial, s, buffer.get(), content, "the imported memory");
   Bytes past(1);
   trial.ExpectRefused(s.Read(trial, buffer.get(), bytes, past.data(), 1),
                       "buffer_read behind an imported buffer");

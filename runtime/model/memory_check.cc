@@ -1,7 +1,9 @@
 #include "runtime/model/memory_check.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "dispatch/segment.h"
@@ -15,12 +17,26 @@ std::string Mebibytes(double bytes) {
   return absl::StrCat(static_cast<int64_t>(bytes / (1 << 20) + 0.5), " MiB");
 }
 
-// double: hostile sizes may not wrap
-double PackedBytes(const SegmentGraph& graph) {
-  double bytes = 0;
-  std::set<const gguf::TensorInfo*> seen;  // a tied weight has one copy
+// Weights that a device has, by their layouts: one copy for all of its segments, and all uses in
+// one (a tied weight).
+using Held = std::set<std::pair<const gguf::TensorInfo*, uint64_t>>;
+
+void Hold(const SegmentGraph& graph, Held* held) {
   for (const WeightUse& use : graph.weights) {
-    if (use.packed && seen.insert(use.info).second) {
+    held->emplace(use.info, use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN);
+  }
+}
+
+bool HasLayouts(const SegmentGraph& graph) {
+  return std::any_of(graph.weights.begin(), graph.weights.end(),
+                     [](const WeightUse& use) { return use.packed.has_value(); });
+}
+
+// Of what the device does not hold yet. double: hostile sizes may not wrap
+double PackedBytes(const SegmentGraph& graph, Held held) {
+  double bytes = 0;
+  for (const WeightUse& use : graph.weights) {
+    if (use.packed && held.emplace(use.info, use.packed->id()).second) {
       bytes += static_cast<double>(use.packed->packed_bytes());
     }
   }
@@ -46,13 +62,15 @@ double ReleasedBytes(size_t segment, const std::vector<SegmentPlace>& places,
   return bytes;
 }
 
-// Of weights that are not read where the file lies: an arena for them, or copies.
-double CopiedBytes(const SegmentGraph& graph, const Device& device) {
+// Of weights that are not read where the file lies: an arena for them, or copies. Without those the
+// device holds already.
+double CopiedBytes(const SegmentGraph& graph, const Device& device, Held held) {
   if (ExpectedWeightPath(device.info()) == WeightPath::kFile) return 0;
   double bytes = 0;
-  std::set<const gguf::TensorInfo*> seen;
   for (const WeightUse& use : graph.weights) {
-    if (!use.packed && seen.insert(use.info).second) bytes += static_cast<double>(use.info->bytes);
+    if (!use.packed && held.emplace(use.info, TRINE_LAYOUT_PLAIN).second) {
+      bytes += static_cast<double>(use.info->bytes);
+    }
   }
   return bytes;
 }
@@ -69,6 +87,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
                          bool file_mapped, bool packed_in_file,
                          const std::function<void(const std::string&)>& warn) {
   std::map<const Device*, double> needed, released;
+  std::map<const Device*, Held> held;
   for (size_t i = 0; i < places.size(); ++i) {
     const Device& device = *places[i].device;
     SegmentGraph& graph = (*graphs)[i];
@@ -83,10 +102,10 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
     };
     look();
     const double kv = CacheBytes(graph);
-    double packed = PackedBytes(graph), scratch = 0;
+    double packed = PackedBytes(graph, held[&device]), scratch = 0;
     if (free == 0 || kv <= free) {  // else too much already, and no graph to ask about
       auto segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
-      if (!segment.ok() && packed != 0) {
+      if (!segment.ok() && HasLayouts(graph)) {
         warn(absl::StrCat(places[i].device_name,
                           ": weights stay as in the file, since with packed "
                           "ones the device says: ",
@@ -101,7 +120,8 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
     }
     const bool counted = !packed_in_file || ExpectedWeightPath(device.info()) != WeightPath::kFile;
     const auto take = [&] {
-      return needed[&device] + kv + scratch + CopiedBytes(graph, device) + (counted ? packed : 0);
+      return needed[&device] + kv + scratch + CopiedBytes(graph, device, held[&device]) +
+             (counted ? packed : 0);
     };
     if (free != 0 && packed != 0 && counted && take() > free) {
       const double with_packed = take();
@@ -115,6 +135,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
       }
     }
     needed[&device] = take();
+    Hold(graph, &held[&device]);
     if (holds_file) released[&device] += ReleasedBytes(i, places, *graphs);
     if (free != 0 && needed[&device] > free) {
       return absl::ResourceExhaustedError(

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "dispatch/weight_path.h"
 #include "runtime/model/layout_choice.h"
 #include "runtime/model/pack_cache.h"
 
@@ -38,6 +39,22 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config, boo
   return absl::InvalidArgumentError(absl::StrCat(
       "the file has ", unused, unused == 1 ? " tensor" : " tensors", " that ", config.architecture,
       " has no use for, such as ", example, ": it is a variant this version does not know"));
+}
+
+// What devices will read in an arena, as far as is known before it is tried.
+uint64_t ArenaWork(const std::vector<SegmentPlace>& places,
+                   const std::vector<SegmentGraph>& graphs) {
+  std::set<const gguf::TensorInfo*> tensors;
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    if (ExpectedWeightPath(places[i].device->info()) != WeightPath::kArena) continue;
+    for (const WeightUse& use : graphs[i].weights) {
+      const bool plain = !use.packed && WeightStore::InPlace(*use.info, use.as_f32, false);
+      if (plain) tensors.insert(use.info);
+    }
+  }
+  uint64_t bytes = 0;
+  for (const gguf::TensorInfo* tensor : tensors) bytes += tensor->bytes;
+  return bytes;
 }
 
 // The tensors that segments use, each once for all that has to be done with it.
@@ -113,7 +130,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
       return options.progress(told);
     };
   }
-  if (status.ok()) status = model->PlaceWeights(host, one_way, &graphs, &out_of_range);
+  LoadMeter meter(one_way.progress);
+  if (status.ok()) status = model->PlaceWeights(host, one_way, &meter, &graphs, &out_of_range);
   if (absl::IsInternal(status) && !model->packed_.empty() && file->mapped()) {
     // A device that fails to pack may still run what is plain.
     Warn(host, absl::StrCat(status.message(), "; weights stay as in the file"));
@@ -123,18 +141,18 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
   if (!status.ok()) return status;
-  status = model->ImportWeights(graphs, out_of_range);
+  status = model->ImportWeights(host, graphs, out_of_range, &meter);
+  if (status.ok()) status = meter.Finish();
   if (!status.ok()) return status;
   for (size_t i = 0; i < graphs.size(); ++i) {
     const absl::Status s = model->LoadStage(model->places_[i], std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
-  model->store_->Settle();
   return model;
 }
 
-absl::Status Model::ImportWeights(const std::vector<SegmentGraph>& graphs,
-                                  const OutOfRange& out_of_range) {
+absl::Status Model::ImportWeights(const HostServices& host, const std::vector<SegmentGraph>& graphs,
+                                  const OutOfRange& out_of_range, LoadMeter* meter) {
   store_ = std::make_unique<WeightStore>(file_);
   for (size_t i = 0; i < graphs.size(); ++i) {
     for (const WeightUse& use : graphs[i].weights) {
@@ -143,7 +161,8 @@ absl::Status Model::ImportWeights(const std::vector<SegmentGraph>& graphs,
       store_->Want(places_[i].device, *use.info);
     }
   }
-  return store_->Import();
+  meter->Waive(ArenaWork(places_, graphs));  // the store knows now what it is
+  return store_->Import(host, meter);
 }
 
 std::vector<DeviceWeights> Model::weights() const {
@@ -170,7 +189,8 @@ absl::Status Model::BuildGraphs(std::vector<SegmentGraph>* graphs) const {
 }
 
 absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& options,
-                                 std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range) {
+                                 LoadMeter* meter, std::vector<SegmentGraph>* graphs,
+                                 OutOfRange* out_of_range) {
   const auto warn = [&](const std::string& message) { Warn(host, message); };
   const auto collect = [&] {
     for (size_t i = 0; i < graphs->size(); ++i) {
@@ -179,7 +199,6 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
       }
     }
   };
-  LoadMeter meter(options.progress);
   for (size_t i = 0; options.pack && i < graphs->size(); ++i) {
     ChooseLayouts(*places_[i].device, &(*graphs)[i], warn);
   }
@@ -196,7 +215,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
     return list.Make();
   };
   const uint64_t work = WorkOf(tasks_for(false));
-  meter.Expect(work);
+  meter->Expect(work);
   bool cached = false, keep_cache = false;
   const auto check_memory = [&](bool packed_in_file) {
     const absl::Status s = CheckMemory(places_, graphs, file_->mapped(), packed_in_file, warn);
@@ -207,7 +226,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   if (!options.pack_cache.empty() && !packed_.empty()) {
     // Before a device that can't import gets its copy.
     if (absl::Status s = check_memory(true); !s.ok()) return s;
-    const absl::Status s = LoadPackCache(options.pack_cache, *file_, host, &meter, &packed_);
+    const absl::Status s = LoadPackCache(options.pack_cache, *file_, host, meter, &packed_);
     if (absl::IsCancelled(s)) return s;
     cached = s.ok();
     if (!cached && !absl::IsNotFound(s)) {
@@ -230,19 +249,19 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   }
   const bool write = !cached && !keep_cache && !options.pack_cache.empty() && !packed_.empty();
   std::vector<WeightTask> tasks = tasks_for(cached);
-  meter.Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0));
-  meter.Waive(work);
-  s = RunWeightPass(*file_, &tasks, write, host, &meter);
+  meter->Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0) + ArenaWork(places_, *graphs));
+  meter->Waive(work);
+  s = RunWeightPass(*file_, &tasks, write, host, meter);
   if (!s.ok()) return s;
   for (const WeightTask& task : tasks) {
     if (task.out_of_range) out_of_range->insert(task.tensor);
   }
   if (write) {
-    s = WritePackCache(options.pack_cache, *file_, packed_, &meter);
+    s = WritePackCache(options.pack_cache, *file_, packed_, meter);
     if (absl::IsCancelled(s)) return s;
     if (!s.ok()) warn(absl::StrCat("packed weights are not kept: ", s.message()));
   }
-  return meter.Finish();
+  return absl::OkStatus();
 }
 
 absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,

@@ -96,10 +96,10 @@ class Model {
   Model() = default;
   absl::Status BuildGraphs(std::vector<SegmentGraph>* graphs) const;
   // What packing takes from the choice of layouts to a written cache.
-  absl::Status PlaceWeights(const HostServices& host, const LoadOptions& options,
+  absl::Status PlaceWeights(const HostServices& host, const LoadOptions& options, LoadMeter* meter,
                             std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range);
-  absl::Status ImportWeights(const std::vector<SegmentGraph>& graphs,
-                             const OutOfRange& out_of_range);
+  absl::Status ImportWeights(const HostServices& host, const std::vector<SegmentGraph>& graphs,
+                             const OutOfRange& out_of_range, LoadMeter* meter);
   absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
                          const OutOfRange& out_of_range);
   void PrepareInputs(const Batch& batch);

@@ -18,8 +18,8 @@ namespace trine {
 class WeightArena {
  public:
   // Room for the tensors, each at a multiple of `tensor_alignment`; a tensor given twice has one.
-  // The whole begins at a multiple of `alignment`, and is one; both are powers of two. It takes no
-  // memory before it is filled.
+  // The whole begins at a multiple of `alignment`, and is one; both are powers of two. It takes
+  // memory as it is filled, or at once when a driver imports it that pins what it imports.
   static absl::StatusOr<std::unique_ptr<WeightArena>> Reserve(
       const std::vector<const gguf::TensorInfo*>& tensors, uint64_t tensor_alignment,
       uint64_t alignment);
@@ -30,11 +30,10 @@ class WeightArena {
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
 
-  bool Holds(const gguf::TensorInfo* tensor) const { return ranges_.count(tensor) != 0; }
   // Of a tensor that it holds.
   ByteRange RangeOf(const gguf::TensorInfo* tensor) const { return ranges_.at(tensor); }
-  // Puts the file's bytes there.
-  void Fill(const gguf::TensorInfo* tensor);
+  // Puts bytes [begin, end) of the file's there. Other bytes from other threads at the same time.
+  void Fill(const gguf::TensorInfo* tensor, uint64_t begin, uint64_t end);
 
  private:
   WeightArena() = default;

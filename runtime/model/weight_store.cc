@@ -2,29 +2,30 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "dispatch/weight_path.h"
 #include "kernels/quant/dequantize.h"
 #include "kernels/quant/validate.h"
-#include "plugins/device_text.h"
+#include "runtime/model/team_pieces.h"
 
 namespace trine {
 namespace {
 
-// The tensor's bytes as the device is to have them.
-std::vector<std::byte> Converted(const gguf::TensorInfo& tensor, bool as_f32) {
+// The tensor's bytes, of which the file's are in `data`, as the device is to have them.
+std::vector<std::byte> Converted(const gguf::TensorInfo& tensor, const std::byte* data,
+                                 bool as_f32) {
   if (!as_f32 || tensor.type == quant::Type::kF32) {
-    return std::vector<std::byte>(tensor.data, tensor.data + tensor.bytes);
+    return std::vector<std::byte>(data, data + tensor.bytes);
   }
   const uint64_t row_bytes = tensor.bytes / static_cast<uint64_t>(tensor.Rows());
   const auto row_values = static_cast<size_t>(tensor.dims[0]);
   std::vector<std::byte> out(static_cast<size_t>(tensor.Rows()) * row_values * sizeof(float));
   for (int64_t r = 0; r < tensor.Rows(); ++r) {
     auto* to = reinterpret_cast<float*>(out.data()) + static_cast<size_t>(r) * row_values;
-    quant::DequantizeRow(tensor.type, tensor.data + static_cast<uint64_t>(r) * row_bytes,
-                         tensor.dims[0], to);
+    quant::DequantizeRow(tensor.type, data + static_cast<uint64_t>(r) * row_bytes, tensor.dims[0],
+                         to);
   }
   return out;
 }
@@ -41,6 +42,10 @@ void Note(const std::string& what, absl::string_view why, WeightBytes* bytes) {
 
 bool WeightStore::InPlace(const gguf::TensorInfo& tensor, bool as_f32, bool canon) {
   return !canon && (!as_f32 || tensor.type == quant::Type::kF32);
+}
+
+bool WeightStore::NeedsArena(const Client& client) {
+  return client.refused_file && MayImport(client.device->info(), false);
 }
 
 WeightStore::Client& WeightStore::ClientOf(const std::shared_ptr<Device>& device) {
@@ -99,12 +104,14 @@ absl::StatusOr<bool> WeightStore::ImportFile(Client* client) {
 absl::StatusOr<bool> WeightStore::ImportArena(Client* client) {
   std::vector<ByteRange> ranges;
   for (const gguf::TensorInfo* tensor : client->wanted) {
-    if (arena_->Holds(tensor)) ranges.push_back(arena_->RangeOf(tensor));
+    // Who could do without the arena reads no more there than is there for others.
+    const bool read = client->refused_file || in_arena_.count(tensor) != 0;
+    if (read) ranges.push_back(arena_->RangeOf(tensor));
   }
   return ImportRanges(client, kArena, arena_->data(), arena_->bytes(), std::move(ranges));
 }
 
-absl::Status WeightStore::Import() {
+absl::Status WeightStore::Import(const HostServices& host, LoadMeter* meter) {
   bool needs_arena = false;
   for (Client& client : clients_) {
     const trine_device_info& info = client.device->info();
@@ -115,12 +122,17 @@ absl::Status WeightStore::Import() {
       if (!imported.ok()) return imported.status();
       taken = *imported;
     } else {
-      client.bytes.refusal = FieldText(info.import_refusal);
+      client.bytes.refusal = ImportRefusal(info);
     }
     client.refused_file = !taken && !client.wanted.empty();
-    needs_arena = needs_arena || (client.refused_file && MayImport(info, false));
+    needs_arena = needs_arena || NeedsArena(client);
   }
-  return needs_arena ? ShareArena() : absl::OkStatus();
+  if (needs_arena) {
+    if (absl::Status s = ShareArena(); !s.ok()) return s;
+  }
+  if (arena_ == nullptr) return absl::OkStatus();
+  DropUnusedWindows();
+  return FillArena(host, meter);
 }
 
 absl::Status WeightStore::ShareArena() {
@@ -130,11 +142,16 @@ absl::Status WeightStore::ShareArena() {
     const trine_device_info& info = client.device->info();
     tensor_alignment = std::max<uint64_t>(tensor_alignment, info.buffer_alignment);
     alignment = std::max<uint64_t>(alignment, info.import_alignment);
-    if (!client.refused_file || !MayImport(info, false)) continue;
+    if (!NeedsArena(client)) continue;
     tensors.insert(tensors.end(), client.wanted.begin(), client.wanted.end());
   }
   auto arena = WeightArena::Reserve(tensors, tensor_alignment, alignment);
-  if (!arena.ok()) return absl::OkStatus();  // copies may still find room
+  if (!arena.ok()) {  // copies may still find room
+    for (Client& client : clients_) {
+      if (NeedsArena(client)) Note("memory", arena.status().message(), &client.bytes);
+    }
+    return absl::OkStatus();
+  }
   arena_ = *std::move(arena);
   // Those that need it first: where none of them takes it, there is no use for it.
   for (const bool needs : {true, false}) {
@@ -147,7 +164,64 @@ absl::Status WeightStore::ShareArena() {
     }
   }
   if (in_arena_.empty()) arena_.reset();
-  for (const gguf::TensorInfo* tensor : in_arena_) arena_->Fill(tensor);
+  return absl::OkStatus();
+}
+
+const WeightStore::Window* WeightStore::WindowOf(const Client& client,
+                                                 const gguf::TensorInfo& tensor) const {
+  const auto find = [&](size_t part, const ByteRange& range) -> const Window* {
+    for (const Window& window : client.windows) {
+      if (window.part == part && window.range.Holds(range)) return &window;
+    }
+    return nullptr;
+  };
+  if (in_arena_.count(&tensor) != 0) {
+    if (const Window* window = find(kArena, arena_->RangeOf(&tensor))) return window;
+  }
+  return find(tensor.part, FileRange(tensor));
+}
+
+void WeightStore::DropUnusedWindows() {
+  for (Client& client : clients_) {
+    std::set<const Window*> used;
+    for (const gguf::TensorInfo* tensor : client.wanted) used.insert(WindowOf(client, *tensor));
+    std::vector<Window> kept;
+    for (Window& window : client.windows) {
+      if (used.count(&window) != 0) kept.push_back(std::move(window));
+    }
+    client.windows = std::move(kept);
+  }
+}
+
+absl::Status WeightStore::FillArena(const HostServices& host, LoadMeter* meter) {
+  struct Filling {
+    const gguf::TensorInfo* tensor;
+    bool release;  // nobody reads it in the file
+  };
+  std::vector<Filling> fillings;
+  std::vector<TeamRange> ranges;
+  for (const gguf::TensorInfo* tensor : in_arena_) {
+    const bool read_in_file =
+        std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) {
+          const Window* window = WindowOf(client, *tensor);
+          return window != nullptr && window->part != kArena;
+        });
+    fillings.push_back({tensor, !read_in_file});
+    ranges.push_back({tensor->bytes, 1});
+    meter->Expect(tensor->bytes);
+  }
+  const absl::Status status = RunPieces(
+      ranges, host,
+      [&](size_t i, uint64_t begin, uint64_t end) {
+        arena_->Fill(fillings[i].tensor, begin, end);
+        if (fillings[i].release) file_->Release(*fillings[i].tensor, begin, end);
+        return absl::OkStatus();
+      },
+      meter);
+  if (!status.ok()) return status;
+  for (const Filling& f : fillings) {  // again as a whole: pages between two pieces
+    if (f.release) file_->Release(*f.tensor, 0, f.tensor->bytes);
+  }
   return absl::OkStatus();
 }
 
@@ -156,7 +230,7 @@ absl::StatusOr<WeightPlace> WeightStore::Copy(Client* client, const gguf::Tensor
   const auto key = std::make_pair(&tensor, as_f32);
   auto found = client->copies.find(key);
   if (found == client->copies.end()) {
-    std::vector<std::byte> bytes = Converted(tensor, as_f32);
+    std::vector<std::byte> bytes = Converted(tensor, DataOf(tensor).data(), as_f32);
     if (canon) {
       const quant::Type type = as_f32 ? quant::Type::kF32 : tensor.type;
       quant::CanonRow(type, bytes.data(), tensor.dims[0] * tensor.Rows());
@@ -178,34 +252,16 @@ absl::StatusOr<WeightPlace> WeightStore::Place(const std::shared_ptr<Device>& de
                                                bool canon) {
   Client& client = ClientOf(device);
   if (!InPlace(tensor, as_f32, canon)) return Copy(&client, tensor, as_f32, canon);
+  const Window* window = WindowOf(client, tensor);
+  if (window == nullptr) return Copy(&client, tensor, as_f32, canon);
+  const bool shared = window->part == kArena;
+  if (client.placed.insert(&tensor).second) {
+    (shared ? client.bytes.arena : client.bytes.file) += tensor.bytes;
+  }
   const uint64_t alignment = std::max<uint32_t>(1, device->info().buffer_alignment);
-  const auto within = [&](size_t part, const ByteRange& range) -> std::optional<WeightPlace> {
-    for (const Window& window : client.windows) {
-      if (window.part != part || !window.range.Holds(range)) continue;
-      const uint64_t offset = range.begin - window.range.begin, rest = offset % alignment;
-      return WeightPlace{window.buffer.Span(offset - rest, rest + tensor.bytes), rest};
-    }
-    return std::nullopt;
-  };
-  const bool first = client.placed.insert(&tensor).second;
-  if (in_arena_.count(&tensor) != 0) {
-    if (const auto place = within(kArena, arena_->RangeOf(&tensor))) {
-      client.bytes.arena += first ? tensor.bytes : 0;
-      return *place;
-    }
-  }
-  if (const auto place = within(tensor.part, FileRange(tensor))) {
-    client.bytes.file += first ? tensor.bytes : 0;
-    read_in_file_.insert(&tensor);
-    return *place;
-  }
-  return Copy(&client, tensor, as_f32, canon);
-}
-
-void WeightStore::Settle() {
-  for (const gguf::TensorInfo* tensor : in_arena_) {
-    if (read_in_file_.count(tensor) == 0) file_->Release(*tensor, 0, tensor->bytes);
-  }
+  const ByteRange range = shared ? arena_->RangeOf(&tensor) : FileRange(tensor);
+  const uint64_t offset = range.begin - window->range.begin, rest = offset % alignment;
+  return WeightPlace{window->buffer.Span(offset - rest, rest + tensor.bytes), rest};
 }
 
 WeightBytes WeightStore::BytesOf(const Device& device) const {
@@ -213,6 +269,15 @@ WeightBytes WeightStore::BytesOf(const Device& device) const {
     if (client.device.get() == &device) return client.bytes;
   }
   return {};
+}
+
+uint64_t WeightStore::ImportedBytes(const Device& device) const {
+  uint64_t bytes = 0;
+  for (const Client& client : clients_) {
+    if (client.device.get() != &device) continue;
+    for (const Window& window : client.windows) bytes += window.range.end - window.range.begin;
+  }
+  return bytes;
 }
 
 absl::Span<const std::byte> WeightStore::DataOf(const gguf::TensorInfo& tensor) const {

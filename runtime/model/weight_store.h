@@ -18,8 +18,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "plugins/handles.h"
+#include "plugins/host_services.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/import_windows.h"
+#include "runtime/model/load_progress.h"
 #include "runtime/model/weight_arena.h"
 
 namespace trine {
@@ -48,18 +50,20 @@ class WeightStore {
 
   // In this order: every weight that a device is to read as the file has it, ...
   void Want(const std::shared_ptr<Device>& device, const gguf::TensorInfo& tensor);
-  // ... then once, for all of them. A refusal is no error: the next best way is taken.
-  absl::Status Import();
+  // ... then once, for all of them. A refusal is no error: the next best way is taken. An arena, if
+  // there is to be one, is filled with the host's thread team; what nobody reads in the file any
+  // more is let go of there on the way.
+  absl::Status Import(const HostServices& host, LoadMeter* meter);
   // The weight as the file has it, or, `as_f32`, converted.
   absl::StatusOr<WeightPlace> Place(const std::shared_ptr<Device>& device,
                                     const gguf::TensorInfo& tensor, bool as_f32, bool canon);
-  // All is placed: what the arena holds and nobody reads in the file any more is let go of there.
-  void Settle();
 
   // Zeros for a device that has placed nothing.
   WeightBytes BytesOf(const Device& device) const;
+  // Of the memory that the device has imported, with what lies between its weights.
+  uint64_t ImportedBytes(const Device& device) const;
   uint64_t arena_bytes() const { return arena_ == nullptr ? 0 : arena_->bytes(); }
-  // Where the CPU reads a weight that is as the file has it.
+  // Where the CPU finds a weight as the file has it.
   absl::Span<const std::byte> DataOf(const gguf::TensorInfo& tensor) const;
 
  private:
@@ -79,6 +83,8 @@ class WeightStore {
     WeightBytes bytes;
   };
 
+  // Whether an arena would spare it copies: it does not read in the file, but may import memory.
+  static bool NeedsArena(const Client& client);
   Client& ClientOf(const std::shared_ptr<Device>& device);
   // UNAVAILABLE is an error; any other refusal is noted, and none of the windows is there then.
   absl::StatusOr<bool> ImportFile(Client* client);
@@ -86,14 +92,18 @@ class WeightStore {
   absl::StatusOr<bool> ImportRanges(Client* client, size_t part, std::byte* memory, uint64_t bytes,
                                     std::vector<ByteRange> ranges);
   absl::Status ShareArena();
+  // Where the client reads a weight that is as the file has it; null: it has no such window.
+  const Window* WindowOf(const Client& client, const gguf::TensorInfo& tensor) const;
+  // Who took the file and then the arena too may have no use for the former any more.
+  void DropUnusedWindows();
+  absl::Status FillArena(const HostServices& host, LoadMeter* meter);
   absl::StatusOr<WeightPlace> Copy(Client* client, const gguf::TensorInfo& tensor, bool as_f32,
                                    bool canon);
 
   std::shared_ptr<const gguf::File> file_;
   std::unique_ptr<WeightArena> arena_;  // before the clients, which import it
   std::deque<Client> clients_;
-  std::set<const gguf::TensorInfo*> in_arena_;      // that it was filled with
-  std::set<const gguf::TensorInfo*> read_in_file_;  // by some device
+  std::set<const gguf::TensorInfo*> in_arena_;  // that it is filled with
 };
 
 }  // namespace trine

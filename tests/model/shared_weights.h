@@ -26,9 +26,11 @@ class SharedWeightsTest : public ::testing::Test {
   ~SharedWeightsTest() override { std::filesystem::remove(path_); }
 
   void SetUp() override {
-    const auto shape = FindPreset("tiny-llama");
-    ASSERT_TRUE(shape.ok() && MakeModel(*shape, {}, path_).ok());
-    auto file = gguf::File::Open(path_);
+    auto shape = FindPreset("tiny-llama");
+    ASSERT_TRUE(shape.ok());
+    shape->ff = 1024;  // so that weights have pages of their own
+    ASSERT_TRUE(MakeModel(*shape, {}, path_).ok());
+    auto file = gguf::File::Open(path_, open_);
     ASSERT_TRUE(file.ok()) << file.status();
     file_ = *std::move(file);
     for (int layer = 0; layer < 2; ++layer) {
@@ -56,7 +58,8 @@ class SharedWeightsTest : public ::testing::Test {
     for (const auto& device : devices) {
       for (const gguf::TensorInfo* tensor : weights_) store->Want(device, *tensor);
     }
-    const absl::Status status = store->Import();
+    LoadMeter meter(nullptr);
+    const absl::Status status = store->Import(host_, &meter);
     EXPECT_TRUE(status.ok()) << status;
     return store;
   }
@@ -81,6 +84,7 @@ class SharedWeightsTest : public ::testing::Test {
   }
 
   HostServices host_;
+  gguf::OpenOptions open_;  // of the file, before SetUp
   std::shared_ptr<const gguf::File> file_;
   std::vector<const gguf::TensorInfo*> weights_;
 

@@ -1,6 +1,6 @@
 // A small backend that keeps every rule: one synchronous device in host memory, add, mul, scale and
-// f32 matmul, moe_matmul and kv_store, all exact. The broken plugins beside it replace one function
-// of its table.
+// f32 matmul, moe_matmul and kv_store, all exact; it imports memory and files, at coarser multiples
+// than pages. The broken plugins beside it replace one function of its table.
 #ifndef TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
 #define TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
 
@@ -18,8 +18,10 @@ struct trine_device {
   trine_backend* backend;
 };
 struct trine_buffer {
-  std::unique_ptr<std::byte, decltype(&std::free)> data{nullptr, &std::free};
+  std::unique_ptr<std::byte, void (*)(void*)> data{nullptr, &std::free};
   uint64_t bytes = 0;
+  bool imported = false;
+  bool read_only = false;
 };
 struct trine_timeline {
   explicit trine_timeline(uint64_t initial) : timeline(initial) {}
@@ -39,6 +41,8 @@ namespace sdk = trine::sdk;
 using RowHook = void (*)(float* y, int64_t n, uint32_t workers);
 inline RowHook row_hook = nullptr;
 inline bool skip_barrier = false;
+
+inline constexpr uint32_t kImportAlignment = 1u << 18;
 
 // --- Arithmetic: docs/numerics.md, built without contraction
 
@@ -212,7 +216,8 @@ inline trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info
   info.numerics = TRINE_NUMERICS_EXACT;
   info.memory_total = info.memory_free = uint64_t{1} << 30;
   info.buffer_alignment = 64;
-  info.import_alignment = 0;
+  info.import_alignment = kImportAlignment;
+  info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
   std::strcpy(info.name, "test device");
   std::strcpy(info.memory_pool, "system");
   std::strcpy(info.bandwidth_domain, "system");
@@ -254,6 +259,27 @@ inline trine_status BufferAlloc(trine_device*, const trine_buffer_desc* in, trin
     return trine_status{TRINE_OK};
   });
 }
+inline trine_status BufferImport(trine_device*, const trine_import_desc* in, trine_buffer** out,
+                                 trine_error* err) {
+  return sdk::Guard(err, [&] {
+    const trine_import_desc desc = sdk::ReadIn(in);
+    if (desc.host_ptr == nullptr || desc.bytes == 0) {
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "there is nothing to import");
+    }
+    if (reinterpret_cast<uintptr_t>(desc.host_ptr) % kImportAlignment != 0 ||
+        desc.bytes % kImportAlignment != 0) {
+      return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "what is imported must be aligned");
+    }
+    auto buffer = std::make_unique<trine_buffer>();
+    const auto keep = [](void*) {};
+    buffer->data = {static_cast<std::byte*>(desc.host_ptr), keep};
+    buffer->bytes = desc.bytes;
+    buffer->imported = true;
+    buffer->read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
+    *out = buffer.release();
+    return trine_status{TRINE_OK};
+  });
+}
 inline void BufferFree(trine_buffer* buffer) { delete buffer; }
 
 inline bool InRange(const trine_buffer* buffer, uint64_t offset, uint64_t bytes) {
@@ -264,6 +290,7 @@ inline trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const voi
   if (!InRange(buffer, offset, bytes)) {
     return sdk::Fail(err, TRINE_OUT_OF_RANGE, "the write ends behind the buffer");
   }
+  if (buffer->read_only) return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "the buffer is read-only");
   std::memcpy(buffer->data.get() + offset, src, bytes);
   return TRINE_OK;
 }
@@ -294,6 +321,9 @@ inline trine_status CopyRun(trine_device*, const trine_copy_args* in, trine_erro
       const trine_copy copy = sdk::At(args.copies, args.copy_stride, i);
       if (EndOf(copy.src, copy.bytes) == nullptr || EndOf(copy.dst, copy.bytes) == nullptr) {
         return sdk::Fail(err, TRINE_OUT_OF_RANGE, "a copy ends behind its buffer or has no end");
+      }
+      if (copy.dst.buffer != nullptr && copy.dst.buffer->read_only) {
+        return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "a copy goes into a read-only buffer");
       }
     }
     return sdk::SubmitSynchronously(args.sync, TimelineOf, err, [&](trine_error*) {
@@ -542,6 +572,7 @@ inline trine_plugin Table() {
   t.timeline_wait = TimelineWait;
   t.timeline_query = TimelineQuery;
   t.buffer_host_ptr = BufferHostPtr;
+  t.buffer_import = BufferImport;
   t.layout_list = LayoutList;
   t.layout_convert = LayoutConvert;
   return t;

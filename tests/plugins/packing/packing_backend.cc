@@ -8,6 +8,7 @@
 //   no-import    nor can it lend memory
 //   no-files     memory that can't be written is not imported
 //   no-memory    nor is memory that can
+//   coarse       memory is imported at multiples of 1 MiB
 //   told         what is not imported is said in device_info
 //   full         there is no memory for weights
 //   full-once    nor is there when it is asked for first
@@ -124,6 +125,7 @@ bool TakesPacked(const trine_op& op) {
          (op.kind == TRINE_OP_GATHER_ROWS && !Says("no-gather"));
 }
 
+constexpr uint32_t kCoarse = 1u << 20;
 constexpr char kNoFiles[] = "files are not for it", kNoMemory[] = "memory is not for it";
 
 trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,
@@ -134,6 +136,7 @@ trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_inf
   const trine_status s = Cpu().device_info(backend, 0, &info, err);
   if (s != TRINE_OK) return s;
   if (index == 1) info.tier = TRINE_TIER_OTHER;
+  if (Says("coarse")) info.import_alignment = kCoarse;
   if (Says("no-import")) info.import_alignment = 0;
   const bool files = !Says("no-files"), memory = !Says("no-memory");
   info.imports = Says("told") ? uint32_t{TRINE_IMPORTS_TRIED} : 0;
@@ -291,6 +294,9 @@ trine_status BufferImport(trine_device* device, const trine_import_desc* in, tri
   const bool read_only = (sdk::ReadIn(in).flags & TRINE_IMPORT_READ_ONLY) != 0;
   if (Says(read_only ? "no-files" : "no-memory")) {
     return sdk::Fail(err, TRINE_UNIMPLEMENTED, read_only ? kNoFiles : kNoMemory);
+  }
+  if (Says("coarse") && reinterpret_cast<uintptr_t>(sdk::ReadIn(in).host_ptr) % kCoarse != 0) {
+    return sdk::Fail(err, TRINE_INVALID_ARGUMENT, "it lies between multiples");
   }
   return Cpu().buffer_import(device, in, out, err);
 }
