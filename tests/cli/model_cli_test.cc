@@ -73,6 +73,14 @@ TEST_F(ModelCliTest, JsonHoldsWhatItPromises) {
   EXPECT_FALSE(GenerateJson("-p a -n 1").contains("logits_hash"));
 }
 
+TEST_F(ModelCliTest, WithoutAPromptItBeginsAText) {
+  const json result = GenerateJson("-n 5 --temp 0 --logits-hash");
+  EXPECT_EQ(result["timings"]["prompt_tokens"], 1) << "BOS";
+  EXPECT_EQ(result["tokens"].size(), 5u);
+  EXPECT_EQ(GenerateJson("-p '<|endoftext|>' -n 5 --temp 0 --logits-hash")["logits_hash"],
+            result["logits_hash"]);
+}
+
 TEST_F(ModelCliTest, TheHashIsTheSameHoweverItIsRun) {
   const std::string base =
       "-p 'There was once a king who had three sons' -n 6 --temp 0 --logits-hash ";
@@ -140,7 +148,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   std::ofstream(folder_ / "many") << std::string(20000, 'x') + " " + std::string(20000, 'y');
   const std::string folder = folder_.string();
   ExpectRefused("generate -p ''", "the prompt is empty");
-  ExpectRefused("generate", "there is no text");
+  ExpectRefused("generate --chat", "there is no text");
   ExpectRefused("generate -p x -n 0", "0 tokens");
   ExpectRefused("generate -f " + folder + "/empty", "the prompt is empty");
   ExpectRefused("generate -f " + folder + "/absent", "absent");

@@ -92,6 +92,13 @@ absl::StatusOr<std::vector<int32_t>> PromptTokens(const GenerateArguments& a, co
     if (!text.ok()) return text.status();
     return EncodeChat(*engine.tokenizer(), *text);
   }
+  if (!a.prompt.given()) {
+    const int32_t bos = engine.tokenizer()->bos();
+    if (bos != kNoToken) return std::vector<int32_t>{bos};
+    return absl::InvalidArgumentError(
+        "there is no text, and the model has no token that begins one: give some with -p TEXT or "
+        "-f FILE");
+  }
   auto encoded = engine.tokenizer()->Encode(prompt, {.add_special = true, .parse_special = true});
   if (!encoded.ok()) return encoded.status();
   if (encoded->empty()) {
@@ -215,7 +222,8 @@ int Generate(const GenerateArguments& a) {
     PrintDevices(a.engine);
     return 0;
   }
-  auto prompt = ReadPrompt(a.prompt);
+  absl::StatusOr<std::string> prompt = std::string();
+  if (a.prompt.given() || a.chat) prompt = ReadPrompt(a.prompt);
   if (!prompt.ok()) return Complain(prompt.status());
   // The newline that ends a file's last line is the editor's, not the author's.
   if (!a.prompt.file.empty() && !prompt->empty() && prompt->back() == '\n') prompt->pop_back();
@@ -298,7 +306,9 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
   auto a = std::make_shared<GenerateArguments>();
   CLI::App* command = app->add_subcommand(
       "generate", "Continue a text, or answer a message (--chat), with a model");
-  AddPromptOptions(command, "The prompt: raw text, in which the model's special tokens count",
+  AddPromptOptions(command,
+                   "The prompt: raw text, in which the model's special tokens count. Without one "
+                   "the model begins a text (its BOS token)",
                    &a->prompt);
   command
       ->add_option("-n,--n-predict,--predict", a->n_predict,

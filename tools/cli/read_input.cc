@@ -53,7 +53,7 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
 }
 
 absl::StatusOr<std::string> ReadPrompt(const PromptSource& source) {
-  if (source.file.empty() && !source.has_text) {
+  if (!source.given()) {
     return absl::InvalidArgumentError("there is no text: give some with -p TEXT or -f FILE");
   }
   absl::StatusOr<std::string> text = source.file.empty() ? source.text : ReadWholeFile(source.file);

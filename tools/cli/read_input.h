@@ -13,6 +13,8 @@ struct PromptSource {
   std::string text;
   std::string file;  // "-": standard input
   bool has_text = false;
+
+  bool given() const { return has_text || !file.empty(); }
 };
 
 // -p and -f; `what` says what the text is.
