@@ -68,6 +68,7 @@ TEST(ProductTuningTest, RequiresOnlySubgroupsThatMakeUpAWorkgroup) {
 
 TEST(ProductTuningTest, FillsLargeDevicesAndNotTheCpu) {
   EXPECT_GT(Of(testing::NvidiaDiscrete()).gemv_fill, Of(testing::IntelXe1()).gemv_fill);
+  EXPECT_EQ(Of(testing::NvidiaDiscrete()).gemv_lanes, 32u);
   EXPECT_EQ(Of(testing::Lavapipe()).gemv_fill, 0u);
 }
 

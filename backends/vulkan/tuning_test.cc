@@ -22,6 +22,8 @@ TEST(TuningTest, FollowsTheArchitecture) {
   EXPECT_EQ(TuningOf(AmdRdna2Apu()).subgroup_size, 32u);
   EXPECT_EQ(TuningOf(AmdRdna3Apu()).gemv_workgroup, 32u);
   EXPECT_EQ(TuningOf(NvidiaDiscrete()).subgroup_size, 32u);
+  EXPECT_EQ(TuningOf(NvidiaDiscrete()).gemv_workgroup, 128u);
+  EXPECT_EQ(TuningOf(NvidiaDiscrete()).gemv_rows, 2u);
   EXPECT_EQ(TuningOf(Lavapipe()).subgroup_size, 8u);
   EXPECT_EQ(TuningOf(Lavapipe()).gemv_workgroup, 8u);
 }
