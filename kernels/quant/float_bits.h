@@ -19,13 +19,13 @@
 
 namespace trine::quant {
 
-static inline uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
-static inline float FromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
+static constexpr uint32_t Bits(float x) { return std::bit_cast<uint32_t>(x); }
+static constexpr float FromBits(uint32_t bits) { return std::bit_cast<float>(bits); }
 
 inline constexpr float kF16Max = 65504.0f;
 
 // Exact for every f16, denormals, infinities and NaNs included.
-static inline float F16ToF32(uint16_t half) {
+static constexpr float F16ToF32(uint16_t half) {
   const uint32_t sign = (half & 0x8000u) << 16;
   const uint32_t exponent = (half >> 10) & 0x1fu;
   const uint32_t fraction = half & 0x3ffu;
@@ -38,7 +38,7 @@ static inline float F16ToF32(uint16_t half) {
 }
 
 // Nearest even, denormal results kept, overflow to infinity; every NaN becomes the quiet 7E00.
-static inline uint16_t F32ToF16(float x) {
+static constexpr uint16_t F32ToF16(float x) {
   const uint32_t bits = Bits(x);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;
@@ -63,16 +63,16 @@ static inline uint16_t F32ToF16(float x) {
 
 // As F32ToF16, with magnitudes above 65504 brought to 65504 first: an infinity in a KV cache, times
 // a probability of zero, would be a NaN.
-static inline uint16_t F32ToF16Saturated(float x) {
+static constexpr uint16_t F32ToF16Saturated(float x) {
   if (x > kF16Max) x = kF16Max;
   if (x < -kF16Max) x = -kF16Max;
   return F32ToF16(x);
 }
 
-static inline float Bf16ToF32(uint16_t half) { return FromBits(static_cast<uint32_t>(half) << 16); }
+static constexpr float Bf16ToF32(uint16_t half) { return FromBits(static_cast<uint32_t>(half) << 16); }
 
 // Nearest even; NaNs stay NaNs.
-static inline uint16_t F32ToBf16(float x) {
+static constexpr uint16_t F32ToBf16(float x) {
   const uint32_t bits = Bits(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);

@@ -16,11 +16,11 @@ namespace trine::quant {
 inline constexpr float kTiny = 0x1p-50f;
 inline constexpr float kHuge = 0x1p+50f;
 
-static inline float Abs(float x) { return FromBits(Bits(x) & 0x7fffffffu); }
+static constexpr float Abs(float x) { return FromBits(Bits(x) & 0x7fffffffu); }
 
 // What a graph operation may hand on: +0, or a magnitude in [2^-50, 2^50]. The product of two such
 // values is a normal number, so no device's treatment of denormals, -0, infinity or NaN shows.
-static inline float Canon(float x) {
+static constexpr float Canon(float x) {
   const float magnitude = Abs(x);
   if (!(magnitude >= kTiny)) return 0.0f;  // also a NaN
   if (magnitude > kHuge) return x < 0.0f ? -kHuge : kHuge;
@@ -29,7 +29,7 @@ static inline float Canon(float x) {
 
 // The nearest integer, ties to even, for abs(x) < 2^22. Adding 1.5 * 2^23 leaves the integer in the
 // low bits of the sum; reading them as bits leaves a compiler nothing to cancel.
-static inline int32_t Round(float x) {
+static constexpr int32_t Round(float x) {
   return static_cast<int32_t>(Bits(x + 12582912.0f) - 0x4b400000u);
 }
 
@@ -37,7 +37,7 @@ static inline int32_t Round(float x) {
 //
 // Newton's iteration comes within two units of the quotient of 24-bit mantissas, and the exact
 // integer remainder settles the rest, so the result does not depend on the iteration.
-static inline float Recip(float x) {
+static constexpr float Recip(float x) {
   const uint32_t sign = Bits(x) & 0x80000000u;
   const uint32_t exponent = (Bits(x) >> 23) & 0xffu;
   const uint32_t fraction = Bits(x) & 0x7fffffu;

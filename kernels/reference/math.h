@@ -36,7 +36,7 @@ using quant::Round;
 
 // The square root, correctly rounded, of a normal x > 0; +0 elsewhere. As in Recip, an iteration
 // comes near and the integer remainder N - S^2 decides.
-static inline float Sqrt(float x) {
+static constexpr float Sqrt(float x) {
   const uint32_t exponent = Bits(x) >> 23;  // with the sign on top, so negative x is refused below
   const uint32_t fraction = Bits(x) & 0x7fffffu;
   if (exponent == 0 || exponent >= 255) return 0.0f;
@@ -66,10 +66,10 @@ static inline float Sqrt(float x) {
   return FromBits((((exponent - odd + 127) >> 1) << 23) + (root - 0x800000u));
 }
 
-static inline float Rsqrt(float x) { return Recip(Sqrt(x)); }
+static constexpr float Rsqrt(float x) { return Recip(Sqrt(x)); }
 
 // e^x for -44 <= x <= 44; 0 below, e^44 above: so 0 or a value in [2^-64, 2^64]. Within 1.17 ULP.
-static inline float Exp(float x) {
+static constexpr float Exp(float x) {
   if (x < -44.0f) return 0.0f;
   if (x > 44.0f) x = 44.0f;
   // x = n ln2 + r. The high part of ln2 has 15 bits, so n * high is exact.
@@ -86,13 +86,13 @@ static inline float Exp(float x) {
   return FromBits(Bits(p) + (static_cast<uint32_t>(n) << 23));  // p * 2^n
 }
 
-static inline float Sigmoid(float x) { return Canon(Recip(1.0f + Exp(-x))); }
+static constexpr float Sigmoid(float x) { return Canon(Recip(1.0f + Exp(-x))); }
 
-static inline float Silu(float x) { return Canon(x * Recip(1.0f + Exp(-x))); }
+static constexpr float Silu(float x) { return Canon(x * Recip(1.0f + Exp(-x))); }
 
 // The tanh form, x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). The argument of the polynomial is
 // clamped: beyond 16 the sigmoid is 0 or 1, and the cube of a large x would overflow.
-static inline float Gelu(float x) {
+static constexpr float Gelu(float x) {
   const float t = x > 16.0f ? 16.0f : x < -16.0f ? -16.0f : x;
   const float cubic = 1.0f + FromBits(0x3d372713) * (t * t);
   const float u = (FromBits(0x3fcc422a) * t) * cubic;
@@ -100,12 +100,12 @@ static inline float Gelu(float x) {
 }
 
 // 1 - 2 / (1 + e^2x). Accurate to 1.8e-7 absolute; near zero not relative.
-static inline float Tanh(float x) { return Canon(1.0f - 2.0f * Recip(1.0f + Exp(x + x))); }
+static constexpr float Tanh(float x) { return Canon(1.0f - 2.0f * Recip(1.0f + Exp(x + x))); }
 
-static inline float Relu(float x) { return x > 0.0f ? Canon(x) : 0.0f; }
+static constexpr float Relu(float x) { return x > 0.0f ? Canon(x) : 0.0f; }
 
 // cap * tanh(x / cap), with inverse_cap = Recip(cap).
-static inline float SoftcapValue(float x, float cap, float inverse_cap) {
+static constexpr float SoftcapValue(float x, float cap, float inverse_cap) {
   return Canon(cap * Tanh(Canon(x * inverse_cap)));
 }
 

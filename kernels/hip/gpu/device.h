@@ -1,0 +1,188 @@
+// What kernels compute with, spelled alike on all platforms.
+//
+// Lanes come in groups of 32, whatever the hardware's waves: a group's shuffles stay inside it, and
+// all 32 take part. No kernel may ask how wide a wave is, so that none can depend on it.
+#ifndef TRINE_KERNELS_HIP_GPU_DEVICE_H_
+#define TRINE_KERNELS_HIP_GPU_DEVICE_H_
+
+#include <bit>
+#include <cstdint>
+
+#include "kernels/hip/gpu/platform.h"
+#include "kernels/quant/float_bits.h"
+#include "kernels/quant/scalar.h"
+#include "kernels/reference/math.h"
+
+#if defined(TRINE_GPU_HOST)
+#include "kernels/hip/gpu/emulator.h"
+#endif
+
+namespace trine::hip {
+
+inline constexpr int kLanes = 32;
+
+// Four or two words that are read and written at once; aligned to their size.
+struct alignas(16) Word4 {
+  uint32_t x, y, z, w;
+};
+struct alignas(8) Word2 {
+  uint32_t x, y;
+};
+struct alignas(16) Float4 {
+  float x, y, z, w;
+};
+
+// ---- Where a thread is -----------------------------------------------------------------------
+
+#if defined(TRINE_GPU_HOST)
+TRINE_DEVICE uint32_t ThreadX() { return emulator::Current().thread.x; }
+TRINE_DEVICE uint32_t ThreadY() { return emulator::Current().thread.y; }
+TRINE_DEVICE uint32_t BlockX() { return emulator::Current().block.x; }
+TRINE_DEVICE uint32_t BlockY() { return emulator::Current().block.y; }
+TRINE_DEVICE uint32_t BlockZ() { return emulator::Current().block.z; }
+TRINE_DEVICE uint32_t BlockSizeX() { return emulator::Current().block_size.x; }
+TRINE_DEVICE uint32_t GridX() { return emulator::Current().grid.x; }
+TRINE_DEVICE uint32_t GridY() { return emulator::Current().grid.y; }
+TRINE_DEVICE uint32_t GridZ() { return emulator::Current().grid.z; }
+#else
+TRINE_DEVICE uint32_t ThreadX() { return threadIdx.x; }
+TRINE_DEVICE uint32_t ThreadY() { return threadIdx.y; }
+TRINE_DEVICE uint32_t BlockX() { return blockIdx.x; }
+TRINE_DEVICE uint32_t BlockY() { return blockIdx.y; }
+TRINE_DEVICE uint32_t BlockZ() { return blockIdx.z; }
+TRINE_DEVICE uint32_t BlockSizeX() { return blockDim.x; }
+TRINE_DEVICE uint32_t GridX() { return gridDim.x; }
+TRINE_DEVICE uint32_t GridY() { return gridDim.y; }
+TRINE_DEVICE uint32_t GridZ() { return gridDim.z; }
+#endif
+
+// ---- Meeting ---------------------------------------------------------------------------------
+
+// All threads of a block.
+TRINE_DEVICE void SyncBlock() {
+#if defined(TRINE_GPU_HOST)
+  emulator::SyncBlock();
+#else
+  __syncthreads();
+#endif
+}
+
+// The 32 lanes of a group; what they wrote to shared memory is seen by all of them.
+TRINE_DEVICE void SyncLanes() {
+#if defined(TRINE_GPU_HOST)
+  emulator::SyncLanes();
+#elif defined(TRINE_GPU_NVIDIA)
+  __syncwarp();
+#else
+  __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+  __builtin_amdgcn_wave_barrier();
+#endif
+}
+
+// Lane i of a group gets v of lane i ^ mask. T has 4 bytes.
+template <class T>
+TRINE_DEVICE T LaneXor(T v, int mask) {
+#if defined(TRINE_GPU_HOST)
+  return emulator::LaneXor(v, mask);
+#elif defined(TRINE_GPU_NVIDIA)
+  return __shfl_xor_sync(0xffffffffu, v, mask, kLanes);
+#else
+  return __shfl_xor(v, mask, kLanes);
+#endif
+}
+
+// v of lane `lane` of the group, which may differ from lane to lane.
+template <class T>
+TRINE_DEVICE T LaneRead(T v, int lane) {
+#if defined(TRINE_GPU_HOST)
+  return emulator::LaneRead(v, lane);
+#elif defined(TRINE_GPU_NVIDIA)
+  return __shfl_sync(0xffffffffu, v, lane, kLanes);
+#else
+  return __shfl(v, lane, kLanes);
+#endif
+}
+
+// Shared memory of a block: `TRINE_SHARED(Tile, tile);` declares a reference, or a variable, `tile`
+// of that struct, which has no constructor. Once in a kernel.
+#if defined(TRINE_GPU_HOST)
+#define TRINE_SHARED(type, name) \
+  type& name = *static_cast<type*>(::trine::hip::emulator::SharedMemory(sizeof(type)))
+// The launch's shared_bytes of them, as an array of `type`.
+#define TRINE_DYNAMIC_SHARED(type, name) \
+  type* name = static_cast<type*>(::trine::hip::emulator::DynamicSharedMemory())
+#else
+#define TRINE_SHARED(type, name) __shared__ type name
+#define TRINE_DYNAMIC_SHARED(type, name)                             \
+  extern __shared__ __align__(16) unsigned char trine_shared_[]; \
+  type* name = reinterpret_cast<type*>(trine_shared_)
+#endif
+
+// ---- Integers --------------------------------------------------------------------------------
+
+// c plus the four products of signed bytes.
+TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
+#if defined(TRINE_GPU_NVIDIA)
+  return __dp4a(static_cast<int>(a), static_cast<int>(b), c);
+#elif defined(__gfx1100__) || defined(__gfx1101__) || defined(__gfx1102__) || \
+    defined(__gfx1103__) || defined(__gfx1150__) || defined(__gfx1151__) ||   \
+    defined(__gfx1200__) || defined(__gfx1201__)
+  return __builtin_amdgcn_sudot4(true, static_cast<int>(a), true, static_cast<int>(b), c, false);
+#elif defined(__gfx906__) || defined(__gfx908__) || defined(__gfx90a__) || defined(__gfx940__) || \
+    defined(__gfx942__) || defined(__gfx1030__) || defined(__gfx1036__)
+  return __builtin_amdgcn_sdot4(static_cast<int>(a), static_cast<int>(b), c, false);
+#else
+  for (int i = 0; i < 4; ++i) {
+    c += static_cast<int8_t>(a >> (8 * i)) * static_cast<int8_t>(b >> (8 * i));
+  }
+  return c;
+#endif
+}
+
+// ---- Floats: the functions of the contract ---------------------------------------------------
+//
+// quant:: and reference:: functions are constexpr, which all platforms' compilers take for device
+// code too. Where a platform has a correctly rounded instruction, it gives the same bits.
+
+TRINE_DEVICE float Recip(float x) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  const uint32_t exponent = (quant::Bits(x) >> 23) & 0xffu;
+  return exponent == 0 || exponent >= 253 ? 0.0f : __frcp_rn(x);
+#else
+  return quant::Recip(x);
+#endif
+}
+
+TRINE_DEVICE float Sqrt(float x) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  const uint32_t exponent = quant::Bits(x) >> 23;
+  return exponent == 0 || exponent >= 255 ? 0.0f : __fsqrt_rn(x);
+#else
+  return reference::Sqrt(x);
+#endif
+}
+
+using quant::Abs;
+using quant::Bits;
+using quant::Canon;
+using quant::FromBits;
+using quant::Round;
+using reference::Exp;
+
+TRINE_DEVICE float Rsqrt(float x) { return Recip(Sqrt(x)); }
+
+TRINE_DEVICE float HalfToFloat(uint16_t half) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  float value;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+  return value;
+#elif defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
+  return static_cast<float>(std::bit_cast<_Float16>(half));
+#else
+  return quant::F16ToF32(half);
+#endif
+}
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_GPU_DEVICE_H_

@@ -1,0 +1,240 @@
+#include "kernels/hip/gpu/emulator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "kernels/hip/gpu/fiber.h"
+
+namespace trine::hip::emulator {
+namespace {
+
+constexpr size_t kSharedBytes = 256 << 10;  // more than any device has
+constexpr int kPoison = 0xa5;
+constexpr int kGroup = 32;
+
+std::mutex settings_mutex;
+Settings settings;
+
+enum class State { kReady, kAtBarrier, kMeeting, kDone };
+
+struct Thread {
+  Fiber fiber;
+  State state = State::kDone;
+  Where where;
+  Meeting meeting = nullptr;
+  void* brought = nullptr;
+};
+
+std::string Place(const Where& where) {
+  const auto text = [](const Dim& d) {
+    return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
+  };
+  return "block " + text(where.block) + ", thread " + text(where.thread);
+}
+
+// The blocks of one launch, one after the other, on one thread of the system.
+class Runner {
+ public:
+  std::string Run(const Launch& launch) {
+    launch_ = &launch;
+    settings_ = CurrentSettings();
+    random_ = settings_.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
+    wrong_.clear();
+    const uint64_t threads = launch.block.count();
+    if (threads == 0 || threads > 1024) return "a block has " + std::to_string(threads) + " threads";
+    if (launch.shared_bytes > kSharedBytes) return "a block asks for too much shared memory";
+    while (threads_.size() < threads) threads_.emplace_back();
+    shared_.resize(kSharedBytes);
+    dynamic_.assign(launch.shared_bytes, static_cast<unsigned char>(kPoison));
+    const uint64_t blocks = launch.grid.count();
+    for (uint64_t i = 0; i < blocks && wrong_.empty(); ++i) RunBlock(BlockAt(i, blocks));
+    return wrong_;
+  }
+
+  Thread& current() { return *current_; }
+
+  void SyncBlock() { Park(State::kAtBarrier); }
+
+  void MeetLanes(Meeting meeting, void* mine) {
+    current_->meeting = meeting;
+    current_->brought = mine;
+    Park(State::kMeeting);
+  }
+
+  // The struct of a kernel: its first thread to come decides where it is.
+  void* SharedMemory(size_t bytes) {
+    if (bytes > kSharedBytes) return shared_.data();  // the kernel's static size: told by Run
+    if (shared_used_ == 0) {
+      shared_used_ = bytes;
+      std::fill_n(shared_.data(), bytes, static_cast<unsigned char>(kPoison));
+    }
+    return shared_.data();
+  }
+  void* DynamicSharedMemory() { return dynamic_.data(); }
+
+ private:
+  uint64_t Random(uint64_t below) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    return random_ % below;
+  }
+
+  // Blocks may come in any order.
+  Dim BlockAt(uint64_t i, uint64_t blocks) const {
+    if (settings_.order == Order::kReverse) i = blocks - 1 - i;
+    const Dim& grid = launch_->grid;
+    return {static_cast<uint32_t>(i % grid.x), static_cast<uint32_t>(i / grid.x % grid.y),
+            static_cast<uint32_t>(i / grid.x / grid.y)};
+  }
+
+  static void Body();
+
+  void Park(State state) {
+    current_->state = state;
+    current_->fiber.Leave(false);
+  }
+
+  void Wrong(const char* what, const Thread& thread) {
+    if (wrong_.empty()) wrong_ = std::string(what) + ", at " + Place(thread.where);
+  }
+
+  void RunBlock(const Dim& block) {
+    const Dim& size = launch_->block;
+    count_ = static_cast<uint32_t>(size.count());
+    shared_used_ = 0;
+    std::fill(dynamic_.begin(), dynamic_.end(), static_cast<unsigned char>(kPoison));
+    for (uint32_t i = 0; i < count_; ++i) {
+      Thread& t = threads_[i];
+      t.where = {{i % size.x, i / size.x % size.y, i / size.x / size.y}, block, size, launch_->grid};
+      t.state = State::kReady;
+      if (!t.fiber.Start(&Body)) return Wrong("no memory for a thread's stack", t);
+    }
+    for (;;) {
+      RunPhase();
+      if (!wrong_.empty()) return;
+      const auto first = threads_.begin(), last = first + count_;
+      const auto done = std::count_if(first, last, [](const Thread& t) { return t.state == State::kDone; });
+      if (done == static_cast<std::ptrdiff_t>(count_)) return;
+      for (auto t = first; t != last; ++t) {
+        if (t->state == State::kDone) continue;
+        if (done != 0) return Wrong("a barrier that other threads of the block never reach", *t);
+        t->state = State::kReady;
+      }
+    }
+  }
+
+  // Every wave up to its threads' next barrier, or their end.
+  void RunPhase() {
+    const uint32_t wave = settings_.wave, waves = (count_ + wave - 1) / wave;
+    const auto turn = static_cast<uint32_t>(settings_.order == Order::kRandom ? Random(waves) : 0);
+    for (uint32_t k = 0; k < waves && wrong_.empty(); ++k) {
+      const uint32_t w = settings_.order == Order::kReverse ? waves - 1 - k : (k + turn) % waves;
+      while (StepWave(w * wave, std::min(count_, (w + 1) * wave)) && wrong_.empty()) {
+      }
+    }
+  }
+
+  // Threads [begin, end) as far as each gets by itself; then their groups meet. False: all stand at
+  // a barrier or are done.
+  bool StepWave(uint32_t begin, uint32_t end) {
+    const uint32_t n = end - begin;
+    const auto turn = static_cast<uint32_t>(settings_.order == Order::kRandom ? Random(n) : 0);
+    for (uint32_t j = 0; j < n; ++j) {
+      const uint32_t lane = settings_.order == Order::kReverse ? n - 1 - j : (j + turn) % n;
+      Thread& t = threads_[begin + lane];
+      if (t.state != State::kReady) continue;
+      current_ = &t;
+      t.fiber.Enter();
+    }
+    bool met = false;
+    for (uint32_t g = begin; g < end && wrong_.empty(); g += kGroup) {
+      met |= MeetGroup(g, std::min(end, g + kGroup));
+    }
+    return met;
+  }
+
+  bool MeetGroup(uint32_t begin, uint32_t end) {
+    const Thread* first = nullptr;
+    for (uint32_t i = begin; i < end && first == nullptr; ++i) {
+      if (threads_[i].state == State::kMeeting) first = &threads_[i];
+    }
+    if (first == nullptr) return false;
+    if (end - begin != kGroup) {
+      Wrong("lanes meet in a group that is not whole", *first);
+      return false;
+    }
+    void* brought[kGroup];
+    for (uint32_t i = begin; i < end; ++i) {
+      const Thread& t = threads_[i];
+      if (t.state != State::kMeeting) {
+        Wrong("lanes meet while others of their group are elsewhere", *first);
+        return false;
+      }
+      if (t.meeting != first->meeting) {
+        Wrong("lanes of a group stand in different meetings", t);
+        return false;
+      }
+      brought[i - begin] = t.brought;
+    }
+    if (const char* what = first->meeting(brought)) {
+      Wrong(what, *first);
+      return false;
+    }
+    for (uint32_t i = begin; i < end; ++i) threads_[i].state = State::kReady;
+    return true;
+  }
+
+  const Launch* launch_ = nullptr;
+  Settings settings_;
+  std::deque<Thread> threads_;  // never moved: fibers have their addresses
+  uint32_t count_ = 0;          // of a block
+  Thread* current_ = nullptr;
+  std::vector<unsigned char> shared_, dynamic_;
+  size_t shared_used_ = 0;
+  uint64_t random_ = 1;
+  std::string wrong_;
+};
+
+// One for each thread of the system: kernels may run on several.
+Runner& ThisRunner() {
+  static thread_local Runner runner;
+  return runner;
+}
+
+void Runner::Body() {
+  Runner& runner = ThisRunner();
+  const Launch& launch = *runner.launch_;
+  launch.call(launch.kernel, launch.args);
+  runner.current_->state = State::kDone;
+  runner.current_->fiber.Leave(true);
+}
+
+}  // namespace
+
+void Configure(const Settings& wanted) {
+  const std::lock_guard<std::mutex> lock(settings_mutex);
+  settings = wanted;
+}
+
+Settings CurrentSettings() {
+  const std::lock_guard<std::mutex> lock(settings_mutex);
+  return settings;
+}
+
+std::string Run(const Launch& launch) { return ThisRunner().Run(launch); }
+
+const Where& Current() { return ThisRunner().current().where; }
+void SyncBlock() { ThisRunner().SyncBlock(); }
+void* SharedMemory(size_t bytes) { return ThisRunner().SharedMemory(bytes); }
+void* DynamicSharedMemory() { return ThisRunner().DynamicSharedMemory(); }
+void MeetLanes(Meeting meeting, void* mine) { ThisRunner().MeetLanes(meeting, mine); }
+void SyncLanes() {
+  MeetLanes([](void**) -> const char* { return nullptr; }, nullptr);
+}
+
+}  // namespace trine::hip::emulator

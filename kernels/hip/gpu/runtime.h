@@ -1,0 +1,192 @@
+// The calls of a GPU's runtime that the host's side uses, under one name on all platforms.
+//
+// No struct of a vendor's crosses this header: their layouts change between versions. Attributes are
+// read one at a time. The emulator's are functions of ours: emulated_runtime.h.
+#ifndef TRINE_KERNELS_HIP_GPU_RUNTIME_H_
+#define TRINE_KERNELS_HIP_GPU_RUNTIME_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/gpu/platform.h"
+
+#if defined(TRINE_GPU_HOST)
+#include "kernels/hip/gpu/emulated_runtime.h"
+#else
+
+#if defined(TRINE_GPU_AMD)
+#define TRINE_GPU(name) hip##name
+#else
+#define TRINE_GPU(name) cuda##name
+#endif
+
+using gpuError = TRINE_GPU(Error_t);
+using gpuStream = TRINE_GPU(Stream_t);
+using gpuEvent = TRINE_GPU(Event_t);
+using gpuGraph = TRINE_GPU(Graph_t);
+using gpuGraphExec = TRINE_GPU(GraphExec_t);
+using gpuMemcpyKind = TRINE_GPU(MemcpyKind);
+
+// Names and arguments agree.
+#define gpuSuccess TRINE_GPU(Success)
+#define gpuErrorNoDevice TRINE_GPU(ErrorNoDevice)
+#define gpuErrorNotReady TRINE_GPU(ErrorNotReady)
+#define gpuErrorInvalidValue TRINE_GPU(ErrorInvalidValue)
+#define gpuErrorMemoryAllocation TRINE_GPU(ErrorMemoryAllocation)
+#define gpuMemcpyHostToDevice TRINE_GPU(MemcpyHostToDevice)
+#define gpuMemcpyDeviceToHost TRINE_GPU(MemcpyDeviceToHost)
+#define gpuMemcpyDeviceToDevice TRINE_GPU(MemcpyDeviceToDevice)
+#define gpuGetDeviceCount TRINE_GPU(GetDeviceCount)
+#define gpuSetDevice TRINE_GPU(SetDevice)
+#define gpuGetErrorString TRINE_GPU(GetErrorString)
+#define gpuGetErrorName TRINE_GPU(GetErrorName)
+#define gpuGetLastError TRINE_GPU(GetLastError)
+#define gpuDeviceGetPciBusId TRINE_GPU(DeviceGetPCIBusId)
+#define gpuRuntimeGetVersion TRINE_GPU(RuntimeGetVersion)
+#define gpuDriverGetVersion TRINE_GPU(DriverGetVersion)
+#define gpuMemGetInfo TRINE_GPU(MemGetInfo)
+#define gpuMalloc TRINE_GPU(Malloc)
+#define gpuFree TRINE_GPU(Free)
+#define gpuMemcpyAsync TRINE_GPU(MemcpyAsync)
+#define gpuMemcpyPeerAsync TRINE_GPU(MemcpyPeerAsync)
+#define gpuDeviceCanAccessPeer TRINE_GPU(DeviceCanAccessPeer)
+#define gpuStreamDestroy TRINE_GPU(StreamDestroy)
+#define gpuStreamSynchronize TRINE_GPU(StreamSynchronize)
+#define gpuStreamEndCapture TRINE_GPU(StreamEndCapture)
+#define gpuEventCreate TRINE_GPU(EventCreate)
+#define gpuEventRecord TRINE_GPU(EventRecord)
+#define gpuEventQuery TRINE_GPU(EventQuery)
+#define gpuEventSynchronize TRINE_GPU(EventSynchronize)
+#define gpuEventElapsedTime TRINE_GPU(EventElapsedTime)
+#define gpuEventDestroy TRINE_GPU(EventDestroy)
+#define gpuGraphLaunch TRINE_GPU(GraphLaunch)
+#define gpuGraphExecDestroy TRINE_GPU(GraphExecDestroy)
+#define gpuGraphDestroy TRINE_GPU(GraphDestroy)
+
+inline gpuError gpuStreamCreate(gpuStream* stream) {
+  return TRINE_GPU(StreamCreateWithFlags)(stream, TRINE_GPU(StreamNonBlocking));
+}
+inline gpuError gpuStreamBeginCapture(gpuStream stream) {
+  return TRINE_GPU(StreamBeginCapture)(stream, TRINE_GPU(StreamCaptureModeThreadLocal));
+}
+inline gpuError gpuEventCreateUntimed(gpuEvent* event) {
+  return TRINE_GPU(EventCreateWithFlags)(event, TRINE_GPU(EventDisableTiming));
+}
+
+enum class gpuAttribute {
+  kWarpSize,
+  kMultiprocessors,
+  kL2Bytes,
+  kIntegrated,
+  kSharedBytes,       // of a block, without asking for more
+  kSharedBytesOptIn,  // at the most
+  kMajor,             // NVIDIA: of the compute capability
+  kMinor,
+};
+
+#if defined(TRINE_GPU_AMD)
+inline gpuError gpuHostMalloc(void** p, size_t bytes) {
+  return hipHostMalloc(p, bytes, hipHostMallocDefault);
+}
+inline gpuError gpuHostFree(void* p) { return hipHostFree(p); }
+inline gpuError gpuGraphInstantiate(gpuGraphExec* exec, gpuGraph graph) {
+  return hipGraphInstantiate(exec, graph, nullptr, nullptr, 0);
+}
+inline bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph) {
+  hipGraphNode_t node = nullptr;
+  hipGraphExecUpdateResult result{};
+  const bool updated = hipGraphExecUpdate(exec, graph, &node, &result) == hipSuccess &&
+                       result == hipGraphExecUpdateSuccess;
+  if (!updated) (void)hipGetLastError();
+  return updated;
+}
+inline gpuError gpuAllowShared(const void* kernel, int bytes) {
+  return hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+inline gpuError gpuGetName(char* name, int bytes, int device) {
+  return hipDeviceGetName(name, bytes, device);
+}
+inline hipDeviceAttribute_t gpuAttributeOf(gpuAttribute attribute) {
+  switch (attribute) {
+    case gpuAttribute::kWarpSize:
+      return hipDeviceAttributeWarpSize;
+    case gpuAttribute::kMultiprocessors:
+      return hipDeviceAttributeMultiprocessorCount;
+    case gpuAttribute::kL2Bytes:
+      return hipDeviceAttributeL2CacheSize;
+    case gpuAttribute::kIntegrated:
+      return hipDeviceAttributeIntegrated;
+    case gpuAttribute::kMajor:
+      return hipDeviceAttributeComputeCapabilityMajor;
+    case gpuAttribute::kMinor:
+      return hipDeviceAttributeComputeCapabilityMinor;
+    default:
+      return hipDeviceAttributeMaxSharedMemoryPerBlock;
+  }
+}
+inline gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) {
+  return hipDeviceGetAttribute(value, gpuAttributeOf(attribute), device);
+}
+#else
+inline gpuError gpuHostMalloc(void** p, size_t bytes) {
+  return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
+}
+inline gpuError gpuHostFree(void* p) { return cudaFreeHost(p); }
+inline gpuError gpuGraphInstantiate(gpuGraphExec* exec, gpuGraph graph) {
+  return cudaGraphInstantiate(exec, graph, 0);
+}
+inline bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph) {
+  cudaGraphExecUpdateResultInfo info{};
+  const bool updated = cudaGraphExecUpdate(exec, graph, &info) == cudaSuccess &&
+                       info.result == cudaGraphExecUpdateSuccess;
+  if (!updated) (void)cudaGetLastError();
+  return updated;
+}
+inline gpuError gpuAllowShared(const void* kernel, int bytes) {
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+}
+inline gpuError gpuGetName(char* name, int bytes, int device) {
+  cudaDeviceProp properties;
+  const gpuError error = cudaGetDeviceProperties(&properties, device);
+  if (error != cudaSuccess || bytes < 1) return error;
+  int i = 0;
+  for (; i < bytes - 1 && properties.name[i] != 0; ++i) name[i] = properties.name[i];
+  name[i] = 0;
+  return error;
+}
+inline cudaDeviceAttr gpuAttributeOf(gpuAttribute attribute) {
+  switch (attribute) {
+    case gpuAttribute::kWarpSize:
+      return cudaDevAttrWarpSize;
+    case gpuAttribute::kMultiprocessors:
+      return cudaDevAttrMultiProcessorCount;
+    case gpuAttribute::kL2Bytes:
+      return cudaDevAttrL2CacheSize;
+    case gpuAttribute::kIntegrated:
+      return cudaDevAttrIntegrated;
+    case gpuAttribute::kMajor:
+      return cudaDevAttrComputeCapabilityMajor;
+    case gpuAttribute::kMinor:
+      return cudaDevAttrComputeCapabilityMinor;
+    case gpuAttribute::kSharedBytesOptIn:
+      return cudaDevAttrMaxSharedMemoryPerBlockOptin;
+    default:
+      return cudaDevAttrMaxSharedMemoryPerBlock;
+  }
+}
+inline gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) {
+  return cudaDeviceGetAttribute(value, gpuAttributeOf(attribute), device);
+}
+#endif
+
+// Kernels are started here alone.
+inline gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream) {
+  const auto dim = [](const trine::hip::Dim& d) { return dim3(d.x, d.y, d.z); };
+  void* args[] = {const_cast<unsigned char*>(launch.args)};
+  return TRINE_GPU(LaunchKernel)(launch.kernel, dim(launch.grid), dim(launch.block), args,
+                                 launch.shared_bytes, stream);
+}
+
+#endif  // !TRINE_GPU_HOST
+#endif  // TRINE_KERNELS_HIP_GPU_RUNTIME_H_
