@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/vulkan/packed_layout.h"
+#include "kernels/quant/packed_rows.h"
 
 namespace trine::vulkan {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 using sdk::Fail;
 using sdk::KnownDim;
 
-// The low half is the version of packed_layout.h.
+// The low half is the version of packed_rows.h.
 constexpr uint64_t kPackedLayout = sdk::OwnLayout("vulkan", 1);
 
 quant::Type TypeOf(const trine_tensor& t) { return static_cast<quant::Type>(t.dtype); }
@@ -30,7 +30,7 @@ trine_layout_info Describe(const trine_tensor& t) {
   info.layout = kPackedLayout;
   info.group_rows = 1;
   info.group_bytes = row_bytes;
-  info.alignment = kPackedAlignment;
+  info.alignment = quant::kPackedAlignment;
   // The graph's own sizes are bounded, and a packed row is hardly larger than a plain one.
   info.packed_bytes = row_bytes * KnownDim(t, 1) * KnownDim(t, 2) * KnownDim(t, 3);
   return info;

@@ -1,4 +1,4 @@
-// The packed layout of kernels/vulkan/packed_layout.h as a layout of the ABI.
+// The packed layout of kernels/quant/packed_rows.h as a layout of the ABI.
 #ifndef TRINE_BACKENDS_VULKAN_LAYOUTS_H_
 #define TRINE_BACKENDS_VULKAN_LAYOUTS_H_
 

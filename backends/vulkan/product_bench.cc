@@ -34,8 +34,8 @@
 #include "backends/vulkan/queue.h"
 #include "backends/vulkan/recorder.h"
 #include "backends/vulkan/transfer.h"
+#include "kernels/quant/packed_rows.h"
 #include "kernels/quant/test_util.h"
-#include "kernels/vulkan/packed_layout.h"
 #include "kernels/vulkan/products.h"
 
 namespace trine::vulkan {

@@ -36,15 +36,15 @@ inline QuantizedColumns QuantizedAt(std::byte* memory, int64_t blocks, int64_t c
 }
 
 #ifdef TRINE_DEVICE
-// Eight neighbouring lanes quantise a block, each four values that lie together: lane i of a group is
-// word i % 8 of its block. All 32 lanes of the group call it, those with nothing to write too.
+// Eight neighbouring lanes quantise a block, each four values that lie together: lane i of a group
+// is word i % 8 of its block. All 32 lanes of the group call it, those with nothing to write too.
 TRINE_DEVICE void QuantizeBlock(const QuantizedColumns& to, Float4 v, int64_t column, int64_t block,
                                 uint32_t word, bool ours) {
   // Of floats that are no NaN: their order as integers.
   const auto magnitude = [](float x) { return Bits(x) & 0x7fffffffu; };
   const auto larger = [](uint32_t a, uint32_t b) { return a > b ? a : b; };
-  uint32_t most = larger(larger(magnitude(v.x), magnitude(v.y)),
-                         larger(magnitude(v.z), magnitude(v.w)));
+  uint32_t most =
+      larger(larger(magnitude(v.x), magnitude(v.y)), larger(magnitude(v.z), magnitude(v.w)));
   for (int mask = 1; mask < 8; mask *= 2) most = larger(most, LaneXor(most, mask));
   float d = 0.0f;
   uint32_t bytes = 0;

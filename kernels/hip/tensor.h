@@ -10,12 +10,12 @@
 
 namespace trine::hip {
 
-// Innermost dimension first; unused ones are 1. The innermost one is contiguous, so strides[0] is not
-// read. An absent optional operand has no data.
+// Innermost dimension first; unused ones are 1. The innermost one is contiguous, so strides[0] is
+// not read. An absent optional operand has no data.
 struct Tensor {
   std::byte* data = nullptr;
   quant::Type type = quant::Type::kF32;
-  bool packed = false;  // in the layout of packed_layout.h: strides are those of packed rows
+  bool packed = false;  // in the layout of packed_rows.h: strides are those of packed rows
   std::array<int64_t, 4> dims = {1, 1, 1, 1};
   std::array<int64_t, 4> strides = {0, 0, 0, 0};  // in bytes; may be 0
 

@@ -69,7 +69,9 @@ static constexpr uint16_t F32ToF16Saturated(float x) {
   return F32ToF16(x);
 }
 
-static constexpr float Bf16ToF32(uint16_t half) { return FromBits(static_cast<uint32_t>(half) << 16); }
+static constexpr float Bf16ToF32(uint16_t half) {
+  return FromBits(static_cast<uint32_t>(half) << 16);
+}
 
 // Nearest even; NaNs stay NaNs.
 static constexpr uint16_t F32ToBf16(float x) {

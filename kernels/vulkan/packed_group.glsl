@@ -1,4 +1,4 @@
-// The packed layouts of packed_layout.h, read as a Group. `row` counts 16-byte words; a row of the
+// The packed layouts of packed_rows.h, read as a Group. `row` counts 16-byte words; a row of the
 // layout has `blocks` blocks of 32 values.
 #include "weight_group.glsl"
 

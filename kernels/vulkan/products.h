@@ -23,7 +23,7 @@ namespace trine::vulkan {
 
 struct Product {
   TensorView w;         // [k, n]; of experts [k, n, experts in the binding]
-  bool packed = false;  // w is in the layout of packed_layout.h: strides are those of packed rows
+  bool packed = false;  // w is in the layout of packed_rows.h: strides are those of packed rows
   TensorView x;         // [k, m]; of experts [k, used or 1, m]
   std::optional<TensorView> bias;  // [n]; of experts [n, all experts]
   TensorView y;                    // [n, m]; of experts [n, used, m]

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "gtest/gtest.h"
-#include "kernels/vulkan/packed_layout.h"
+#include "kernels/quant/packed_rows.h"
 #include "kernels/vulkan/shaders.h"
 
 namespace trine::vulkan {

@@ -1,5 +1,5 @@
 // What a product's specialisation constant TYPE says: a number of kernels/quant/block_types.h, plus
-// kPacked for weights in the layout of packed_layout.h. Everything here is known when a pipeline is
+// kPacked for weights in the layout of packed_rows.h. Everything here is known when a pipeline is
 // made, so that one module serves all types and holds the code of one.
 layout(constant_id = 1) const uint TYPE = 20;
 

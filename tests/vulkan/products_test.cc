@@ -9,8 +9,8 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/activation.h"
+#include "kernels/quant/packed_rows.h"
 #include "kernels/reference/ops.h"
-#include "kernels/vulkan/packed_layout.h"
 #include "tests/vulkan/quantized_columns.h"
 #include "tests/vulkan/shader_runner.h"
 

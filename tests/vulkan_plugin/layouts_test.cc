@@ -4,8 +4,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/quant/packed_rows.h"
 #include "kernels/quant/test_util.h"
-#include "kernels/vulkan/packed_layout.h"
 #include "tests/abi/graph_builder.h"
 
 namespace trine::vulkan {
@@ -77,7 +77,7 @@ TEST_F(LayoutsTest, WeightsHaveOneLayoutOfTheirOwn) {
     EXPECT_EQ(listed.info.group_rows, 1u);
     EXPECT_EQ(listed.info.group_bytes, row_bytes);
     EXPECT_EQ(listed.info.packed_bytes, row_bytes * 18);
-    EXPECT_EQ(listed.info.alignment, kPackedAlignment);
+    EXPECT_EQ(listed.info.alignment, quant::kPackedAlignment);
     EXPECT_EQ(PackedRowBytesOf(builder_.tensors[w]), row_bytes);
   }
 }

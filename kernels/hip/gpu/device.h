@@ -113,7 +113,7 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
   type* name = static_cast<type*>(::trine::hip::emulator::DynamicSharedMemory())
 #else
 #define TRINE_SHARED(type, name) __shared__ type name
-#define TRINE_DYNAMIC_SHARED(type, name)                             \
+#define TRINE_DYNAMIC_SHARED(type, name)                         \
   extern __shared__ __align__(16) unsigned char trine_shared_[]; \
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif

@@ -27,14 +27,23 @@ struct Event;
 struct Graph;
 
 // What a test can make fail.
-enum class Call { kNone, kMalloc, kHostMalloc, kCopy, kStart, kCapture, kInstantiate, kSynchronize };
+enum class Call {
+  kNone,
+  kMalloc,
+  kHostMalloc,
+  kCopy,
+  kStart,
+  kCapture,
+  kInstantiate,
+  kSynchronize
+};
 
 struct DeviceSettings {
   uint64_t memory_bytes = uint64_t{1} << 36;
   uint32_t devices = 1;
   bool integrated = false;
-  // The call of this kind that fails, counted from 1, and all of them from there on: allocations for
-  // want of memory, all others with an error that stays.
+  // The call of this kind that fails, counted from 1, and all of them from there on: allocations
+  // for want of memory, all others with an error that stays.
   Call failing = Call::kNone;
   uint64_t failing_from = 1;
 };

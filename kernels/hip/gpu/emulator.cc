@@ -31,7 +31,8 @@ struct Thread {
 
 std::string Place(const Where& where) {
   const auto text = [](const Dim& d) {
-    return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
+    return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) +
+           ")";
   };
   return "block " + text(where.block) + ", thread " + text(where.thread);
 }
@@ -45,7 +46,8 @@ class Runner {
     random_ = settings_.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
     wrong_.clear();
     const uint64_t threads = launch.block.count();
-    if (threads == 0 || threads > 1024) return "a block has " + std::to_string(threads) + " threads";
+    if (threads == 0 || threads > 1024)
+      return "a block has " + std::to_string(threads) + " threads";
     if (launch.shared_bytes > kSharedBytes) return "a block asks for too much shared memory";
     while (threads_.size() < threads) threads_.emplace_back();
     shared_.resize(kSharedBytes);
@@ -110,7 +112,8 @@ class Runner {
     std::fill(dynamic_.begin(), dynamic_.end(), static_cast<unsigned char>(kPoison));
     for (uint32_t i = 0; i < count_; ++i) {
       Thread& t = threads_[i];
-      t.where = {{i % size.x, i / size.x % size.y, i / size.x / size.y}, block, size, launch_->grid};
+      t.where = {
+          {i % size.x, i / size.x % size.y, i / size.x / size.y}, block, size, launch_->grid};
       t.state = State::kReady;
       if (!t.fiber.Start(&Body)) return Wrong("no memory for a thread's stack", t);
     }
@@ -118,7 +121,8 @@ class Runner {
       RunPhase();
       if (!wrong_.empty()) return;
       const auto first = threads_.begin(), last = first + count_;
-      const auto done = std::count_if(first, last, [](const Thread& t) { return t.state == State::kDone; });
+      const auto done =
+          std::count_if(first, last, [](const Thread& t) { return t.state == State::kDone; });
       if (done == static_cast<std::ptrdiff_t>(count_)) return;
       for (auto t = first; t != last; ++t) {
         if (t->state == State::kDone) continue;

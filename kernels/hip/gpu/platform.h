@@ -4,8 +4,8 @@
 //   TRINE_GPU_NVIDIA  nvcc; host files by any compiler
 //   TRINE_GPU_HOST    plain C++: kernels run in the emulator (emulator.h)
 //
-// The build defines one of them as 1. Kernels never name a vendor's type or intrinsic: runtime.h has
-// the calls of the host's side, device.h what kernels compute with.
+// The build defines one of them as 1. Kernels never name a vendor's type or intrinsic: runtime.h
+// has the calls of the host's side, device.h what kernels compute with.
 #ifndef TRINE_KERNELS_HIP_GPU_PLATFORM_H_
 #define TRINE_KERNELS_HIP_GPU_PLATFORM_H_
 

@@ -1,7 +1,7 @@
 // The calls of a GPU's runtime that the host's side uses, under one name on all platforms.
 //
-// No struct of a vendor's crosses this header: their layouts change between versions. Attributes are
-// read one at a time. The emulator's are functions of ours: emulated_runtime.h.
+// No struct of a vendor's crosses this header: their layouts change between versions. Attributes
+// are read one at a time. The emulator's are functions of ours: emulated_runtime.h.
 #ifndef TRINE_KERNELS_HIP_GPU_RUNTIME_H_
 #define TRINE_KERNELS_HIP_GPU_RUNTIME_H_
 

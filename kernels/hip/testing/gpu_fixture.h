@@ -1,5 +1,5 @@
-// Kernels against the reference, on whatever platform this is built for: memory of the device's own,
-// filled from tensors of the host's, and launches run in every order that the emulator has.
+// Kernels against the reference, on whatever platform this is built for: memory of the device's
+// own, filled from tensors of the host's, and launches run in every order that the emulator has.
 #ifndef TRINE_KERNELS_HIP_TESTING_GPU_FIXTURE_H_
 #define TRINE_KERNELS_HIP_TESTING_GPU_FIXTURE_H_
 

@@ -1,16 +1,12 @@
-#include "kernels/vulkan/packed_layout.h"
+#include "kernels/quant/packed_rows.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 
-namespace trine::vulkan {
+namespace trine::quant {
 namespace {
-
-using quant::kGroupValues;
-using quant::kSuperGroups;
-using quant::Type;
 
 // Where the parts of a packed row begin, for b blocks. Sums of the sizes of the header's list.
 struct Parts {
@@ -45,7 +41,7 @@ class Mover {
 
 void MoveQ8_0(int64_t blocks, const Mover& mover) {
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t plain = b * static_cast<int64_t>(sizeof(quant::BlockQ8_0));
+    const int64_t plain = b * static_cast<int64_t>(sizeof(BlockQ8_0));
     const int64_t chunk = b / 8 * 8, in_chunk = std::min<int64_t>(8, blocks - chunk);
     for (int64_t half = 0; half < 2; ++half) {
       mover.Bytes(plain + 2 + 16 * half, 32 * chunk + 16 * (half * in_chunk + b % 8), 16);
@@ -56,7 +52,7 @@ void MoveQ8_0(int64_t blocks, const Mover& mover) {
 
 void MoveQ4_0(int64_t blocks, const Mover& mover) {
   for (int64_t b = 0; b < blocks; ++b) {
-    const int64_t plain = b * static_cast<int64_t>(sizeof(quant::BlockQ4_0));
+    const int64_t plain = b * static_cast<int64_t>(sizeof(BlockQ4_0));
     mover.Bytes(plain + 2, 16 * b, 16);
     mover.Bytes(plain, 16 * blocks + 2 * b, 2);
   }
@@ -76,7 +72,7 @@ struct PlainBits {
 
 PlainBits PlainBitsOf(Type type, int64_t b) {
   const int part = static_cast<int>(b % kSuperGroups);
-  const int64_t plain = b / kSuperGroups * quant::Traits(type).block_bytes;
+  const int64_t plain = b / kSuperGroups * Traits(type).block_bytes;
   if (type == Type::kQ6_K) {
     return {plain + 64 * (part / 4) + 32 * (part % 2), 4 * (part % 4 / 2),
             plain + 128 + 32 * (part / 4), 2 * (part % 4), 2};
@@ -160,7 +156,7 @@ void ReadPacked(const uint8_t* nibbles, const uint8_t* top, int high_bits, Numbe
 
 void MoveK(Type type, int64_t blocks, const Mover& mover) {
   const Parts parts(type, blocks);
-  const int64_t block_bytes = quant::Traits(type).block_bytes;
+  const int64_t block_bytes = Traits(type).block_bytes;
   for (int64_t b = 0; b < blocks; ++b) {
     const PlainBits bits = PlainBitsOf(type, b);
     const int64_t nibbles = 16 * b, top = parts.top + 4 * bits.high_bits * b;
@@ -217,7 +213,7 @@ bool HasPackedLayout(Type type) {
 
 bool PackedRowBytes(Type type, int64_t k, uint64_t* bytes) {
   uint64_t plain = 0;
-  if (!HasPackedLayout(type) || !quant::RowBytes(type, k, &plain)) return false;
+  if (!HasPackedLayout(type) || !RowBytes(type, k, &plain)) return false;
   const uint64_t unit = type == Type::kF16 ? 128 : kPackedAlignment;
   if (plain > std::numeric_limits<uint32_t>::max() - unit) return false;
   *bytes = (plain + unit - 1) / unit * unit;
@@ -233,9 +229,9 @@ void PackRow(Type type, int64_t k, const std::byte* plain, std::byte* packed) {
 
 void UnpackRow(Type type, int64_t k, const std::byte* packed, std::byte* plain) {
   uint64_t bytes = 0;
-  if (!HasPackedLayout(type) || !quant::RowBytes(type, k, &bytes)) return;
+  if (!HasPackedLayout(type) || !RowBytes(type, k, &bytes)) return;
   std::fill_n(plain, bytes, std::byte{0});
   Move(type, k, Mover(packed, plain, false));
 }
 
-}  // namespace trine::vulkan
+}  // namespace trine::quant

@@ -1,4 +1,4 @@
-#include "kernels/vulkan/packed_layout.h"
+#include "kernels/quant/packed_rows.h"
 
 #include <cstring>
 #include <vector>
@@ -7,10 +7,8 @@
 #include "kernels/quant/group.h"
 #include "kernels/quant/test_util.h"
 
-namespace trine::vulkan {
+namespace trine::quant {
 namespace {
-
-using quant::Type;
 
 constexpr Type kPackedTypes[] = {Type::kF16,  Type::kQ4_0, Type::kQ8_0,
                                  Type::kQ4_K, Type::kQ5_K, Type::kQ6_K};
@@ -25,17 +23,17 @@ std::vector<std::byte> Pack(Type type, int64_t k, const std::vector<std::byte>& 
 
 TEST(PackedLayoutTest, ComesBackAsItWas) {
   for (const Type type : kPackedTypes) {
-    const int64_t block = quant::Traits(type).block_values;
+    const int64_t block = Traits(type).block_values;
     for (const int64_t blocks : {1, 2, 7, 8, 9, 28, 301}) {
       const int64_t k = block * blocks;
-      quant::Random random(static_cast<uint64_t>(k));
-      const std::vector<std::byte> plain = quant::RandomWeights(type, k, true, &random);
+      Random random(static_cast<uint64_t>(k));
+      const std::vector<std::byte> plain = RandomWeights(type, k, true, &random);
       const std::vector<std::byte> packed = Pack(type, k, plain);
       EXPECT_EQ(packed.size() % kPackedAlignment, 0u);
       EXPECT_LT(packed.size(), plain.size() + 128);
       std::vector<std::byte> back(plain.size(), std::byte{0xee});
       UnpackRow(type, k, packed.data(), back.data());
-      EXPECT_EQ(back, plain) << quant::Traits(type).name << " of " << k;
+      EXPECT_EQ(back, plain) << Traits(type).name << " of " << k;
     }
   }
 }
@@ -91,18 +89,17 @@ class Reader {
 TEST(PackedLayoutTest, HoldsTheNumbersWhereItSays) {
   for (const Type type : kPackedTypes) {
     if (type == Type::kF16) continue;
-    const int64_t k = quant::Traits(type).block_values == 32 ? 32 * 21 : 256 * 3;
-    quant::Random random(7);
-    const std::vector<std::byte> plain = quant::RandomWeights(type, k, true, &random);
+    const int64_t k = Traits(type).block_values == 32 ? 32 * 21 : 256 * 3;
+    Random random(7);
+    const std::vector<std::byte> plain = RandomWeights(type, k, true, &random);
     const std::vector<std::byte> packed = Pack(type, k, plain);
     const Reader reader(type, k / 32, packed);
     for (int64_t b = 0; b < k / 32; ++b) {
-      quant::Group group;
-      quant::LoadGroup(type, plain.data(), b, &group);
-      EXPECT_EQ(quant::Bits(quant::F16ToF32(reader.D(b))), quant::Bits(group.d));
+      Group group;
+      LoadGroup(type, plain.data(), b, &group);
+      EXPECT_EQ(Bits(F16ToF32(reader.D(b))), Bits(group.d));
       for (int i = 0; i < 32; ++i) {
-        ASSERT_EQ(reader.Value(b, i), group.q[i])
-            << quant::Traits(type).name << " " << b << " " << i;
+        ASSERT_EQ(reader.Value(b, i), group.q[i]) << Traits(type).name << " " << b << " " << i;
       }
     }
   }
@@ -140,4 +137,4 @@ TEST(PackedLayoutTest, KnowsWhatItDoesNotPack) {
 }
 
 }  // namespace
-}  // namespace trine::vulkan
+}  // namespace trine::quant
