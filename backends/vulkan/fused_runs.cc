@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "backends/vulkan/simple_runs.h"
+#include "backends/common/op_attributes.h"
 #include "kernels/vulkan/attention.h"
 #include "kernels/vulkan/elementwise.h"
 #include "kernels/vulkan/norm.h"
@@ -82,8 +82,9 @@ class Maker {
   std::string MakeGlu() const {
     const Operands o = At(0);
     const sdk::Op& op = o.op();
-    return o.BindTo(GluQuantizeRun(o.In(0), o.In(1), GluParamsOf(op), o.Out(0), group_.writes, 0),
-                    {op.in[0], op.in[1], op.out[0]}, scratch_, 8 * o.Elements(o.Out(0)), runs_);
+    return o.BindTo(
+        GluQuantizeRun(o.In(0), o.In(1), backends::GluParamsOf(op), o.Out(0), group_.writes, 0),
+        {op.in[0], op.in[1], op.out[0]}, scratch_, 8 * o.Elements(o.Out(0)), runs_);
   }
 
   // Which of two ropes rotates what is stored.
@@ -100,7 +101,7 @@ class Maker {
     if (rotates) {
       const bool swapped = FirstIsK();
       const Operands q = At(swapped ? 1 : 0), k = At(swapped ? 0 : 1);
-      work.mode = RopeModeOf(q.op());
+      work.mode = backends::RopeModeOf(q.op());
       work.table = q.In(1);
       work.q = q.In(0);
       work.rotated_q = q.Out(0);
@@ -149,31 +150,6 @@ std::string AddFusedRun(const RunChoices& choices, const sdk::Graph& graph,
                         const Misalignment& misaligned, const OpGroup& group, const int64_t* params,
                         OpRun::Operand scratch, std::vector<OpRun>* runs) {
   return Maker(choices, graph, misaligned, group, params, scratch, runs).Make();
-}
-
-const char* GroupName(const sdk::Graph& graph, const OpGroup& group) {
-  const sdk::Op& last = graph.ops[group.first + group.count - 1];
-  switch (group.kind) {
-    case Kind::kAlone:
-      return sdk::TimedName(graph, last);
-    case Kind::kNorm: {
-      static constexpr const char* kNames[2][2][2] = {
-          {{"rms_norm", "rms_norm+quantize"}, {"add+rms_norm", "add+rms_norm+quantize"}},
-          {{"layer_norm", "layer_norm+quantize"}, {"add+layer_norm", "add+layer_norm+quantize"}}};
-      return kNames[last.kind == TRINE_OP_LAYER_NORM][group.count == 2][group.quantizes];
-    }
-    case Kind::kGlu:
-      return "glu+quantize";
-    case Kind::kAttention:
-      return "attention+quantize";
-    case Kind::kRotate:
-      return "rope+rope";
-    case Kind::kStore:
-      return "kv_store+kv_store";
-    case Kind::kRotateStore:
-      return "rope+rope+kv_store+kv_store";
-  }
-  return "";
 }
 
 }  // namespace trine::vulkan

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/vulkan/fusion.h"
+#include "backends/common/fusion.h"
 #include "backends/vulkan/op_operands.h"
 
 namespace trine::vulkan {
@@ -15,9 +15,6 @@ namespace trine::vulkan {
 std::string AddFusedRun(const RunChoices& choices, const sdk::Graph& graph,
                         const Misalignment& misaligned, const OpGroup& group, const int64_t* params,
                         OpRun::Operand scratch, std::vector<OpRun>* runs);
-
-// What a group is called where times are told: a constant.
-const char* GroupName(const sdk::Graph& graph, const OpGroup& group);
 
 }  // namespace trine::vulkan
 

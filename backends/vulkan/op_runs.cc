@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "backends/common/op_attributes.h"
 #include "backends/vulkan/fused_runs.h"
-#include "backends/vulkan/layouts.h"
 #include "backends/vulkan/op_operands.h"
 #include "backends/vulkan/simple_runs.h"
 #include "backends/vulkan/work_cuts.h"
@@ -210,12 +210,7 @@ std::string OpRuns::AddAttention(const OpGroup& group, const int64_t* params,
     sinks = o.In(6);
     views.sinks = &sinks;
   }
-  const auto attr = o.op().Attr<trine_attention_attr>();
-  reference::AttentionParams attention;
-  attention.scale = attr.scale;
-  attention.softcap = attr.softcap;
-  attention.window = attr.window;
-  attention.causal = (attr.flags & TRINE_ATTENTION_CAUSAL) != 0;
+  const reference::AttentionParams attention = backends::AttentionParamsOf(o.op());
   const int64_t positions = PositionsOf(graph_, views, params);
   AttentionCut cut = ChooseAttentionCut(views, positions, AttentionDeviceOf(*choices_.caps));
   if (AttentionScratchBytes(views, positions, cut) > scratch_.attention_bytes) cut.split = false;
@@ -275,7 +270,7 @@ std::string OpRuns::Add(const OpGroup& group, const int64_t* params,
   const size_t before = runs->size();
   std::string why = AddUnnamed(group, params, runs);
   for (size_t i = before; i < runs->size(); ++i) {
-    if ((*runs)[i].label == nullptr) (*runs)[i].label = GroupName(graph_, group);
+    if ((*runs)[i].label == nullptr) (*runs)[i].label = backends::GroupName(graph_, group);
   }
   return why;
 }
@@ -315,9 +310,9 @@ RunScratch ScratchOf(const RunChoices& choices, const sdk::Graph& graph) {
 }
 
 std::string WhyNotOp(const RunChoices& choices, const sdk::Graph& graph, size_t index) {
-  std::string why = WhyNotAttributes(graph.ops[index]);
+  std::string why = backends::WhyNotAttributes(graph.ops[index]);
   if (why.empty()) why = WhyNotNorm(*choices.caps, graph, index);
-  if (why.empty()) why = WhyNotInLayout(graph, index);
+  if (why.empty()) why = kPackedLayout.WhyNotIn(graph, index);
   if (!why.empty()) return why;
   const auto alignment = static_cast<uint32_t>(BindingAlignment(*choices.caps));
   Misalignment misaligned;
@@ -332,7 +327,7 @@ std::string WhyNotOp(const RunChoices& choices, const sdk::Graph& graph, size_t 
   for (const std::vector<int64_t>& params : {max, min}) {
     std::vector<OpRun> runs;
     const OpRuns maker(choices, graph, scratch, misaligned);
-    why = maker.Add(AloneAt(graph, static_cast<uint32_t>(index)), params.data(), &runs);
+    why = maker.Add(backends::AloneAt(graph, static_cast<uint32_t>(index)), params.data(), &runs);
     if (!why.empty()) return why;
   }
   return "";

@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "backends/common/fusion.h"
 #include "backends/vulkan/device_caps.h"
-#include "backends/vulkan/fusion.h"
 #include "backends/vulkan/tuning.h"
 #include "kernels/vulkan/dispatch.h"
 #include "kernels/vulkan/products.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::vulkan {
+
+using backends::OpGroup;
 
 // What the runs of a device depend on.
 struct RunChoices {

@@ -243,7 +243,7 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
     if (status == TRINE_OK) status = CheckSpans(*device, plan->graph, desc, err);
     if (status != TRINE_OK) return status;
-    plan->groups = GroupOps(plan->graph, device->choices.tuning.fuse);
+    plan->groups = backends::GroupOps(plan->graph, device->choices.tuning.fuse);
     plan->scratch = ScratchOf(device->choices, plan->graph);
     if (plan->scratch.Bytes() != 0) {
       const Place scratch = PlaceOfSpan(desc.scratch);

@@ -51,7 +51,7 @@ class LayoutsTest : public ::testing::Test {
   std::string WhyNot(uint32_t op = 0) {
     sdk::Graph graph;
     EXPECT_EQ(builder_.Refusal(&graph), "");
-    return WhyNotInLayout(graph, op);
+    return kPackedLayout.WhyNotIn(graph, op);
   }
 
   // A product whose weights are packed.
@@ -78,7 +78,7 @@ TEST_F(LayoutsTest, WeightsHaveOneLayoutOfTheirOwn) {
     EXPECT_EQ(listed.info.group_bytes, row_bytes);
     EXPECT_EQ(listed.info.packed_bytes, row_bytes * 18);
     EXPECT_EQ(listed.info.alignment, quant::kPackedAlignment);
-    EXPECT_EQ(PackedRowBytesOf(builder_.tensors[w]), row_bytes);
+    EXPECT_EQ(backends::PackedRowBytesOf(builder_.tensors[w]), row_bytes);
   }
 }
 

@@ -50,7 +50,7 @@ class OpRunsTest : public ::testing::Test {
     const RunScratch scratch = ScratchOf(choices, graph_);
     const OpRuns maker(choices, graph_, scratch, misaligned);
     std::vector<std::vector<OpRun>> runs;
-    for (const OpGroup& group : GroupOps(graph_, fuse)) {
+    for (const OpGroup& group : backends::GroupOps(graph_, fuse)) {
       EXPECT_EQ(maker.Add(group, params.data(), &runs.emplace_back()), "") << group.first;
       for (const OpRun& run : runs.back()) Check(run, scratch);
     }
@@ -331,7 +331,8 @@ TEST_F(OpRunsTest, ScratchThatIsTooSmallIsASentence) {
   const Misalignment aligned(graph_.tensors.size(), 0);
   OpRuns maker(choices, graph_, none, aligned);
   std::vector<OpRun> runs;
-  EXPECT_THAT(maker.Add(AloneAt(graph_, 0), nullptr, &runs), HasSubstr("scratch is too small"));
+  EXPECT_THAT(maker.Add(backends::AloneAt(graph_, 0), nullptr, &runs),
+              HasSubstr("scratch is too small"));
 }
 
 TEST_F(OpRunsTest, ParametersShapeTheRuns) {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "backends/vulkan/fused_runs.h"
+#include "backends/common/fusion.h"
 #include "backends/vulkan/op_runs.h"
 #include "backends/vulkan/product_tuning.h"
 #include "backends/vulkan/testing/device_fixtures.h"
@@ -46,10 +46,10 @@ Used UsedOn(const RunChoices& choices) {
     const RunScratch scratch = ScratchOf(choices, graph);
     const Misalignment misaligned(graph.tensors.size(), 0);
     const OpRuns maker(choices, graph, scratch, misaligned);
-    for (const OpGroup& group : GroupOps(graph, /*fuse=*/true)) {
+    for (const OpGroup& group : backends::GroupOps(graph, /*fuse=*/true)) {
       std::vector<OpRun> runs;
       ASSERT_EQ(maker.Add(group, nullptr, &runs), "") << test.name();
-      std::string name = GroupName(graph, group);
+      std::string name = backends::GroupName(graph, group);
       const bool product = IsQuantizedProduct(graph, graph.ops[group.first]);
       const bool may_leave_out = (group.quantizes && !product) || group.count == 4;
       if (may_leave_out && group.writes) name += "!";

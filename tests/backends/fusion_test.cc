@@ -1,11 +1,10 @@
-#include "backends/vulkan/fusion.h"
+#include "backends/common/fusion.h"
 
-#include "backends/vulkan/fused_runs.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/abi/graph_builder.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 namespace {
 
 using ::testing::ElementsAre;
@@ -333,4 +332,4 @@ TEST_F(RotationTest, OtherTablesKeepApart) {
 }
 
 }  // namespace
-}  // namespace trine::vulkan
+}  // namespace trine::backends

@@ -1,15 +1,15 @@
 // Which ops of a graph run as one, and where activations are quantised: from the graph alone, once
 // for a plan. Ops that stand next to each other are put together where one run does what they do; a
 // dispatch and its barrier cost more than most of them.
-#ifndef TRINE_BACKENDS_VULKAN_FUSION_H_
-#define TRINE_BACKENDS_VULKAN_FUSION_H_
+#ifndef TRINE_BACKENDS_COMMON_FUSION_H_
+#define TRINE_BACKENDS_COMMON_FUSION_H_
 
 #include <cstdint>
 #include <vector>
 
 #include "trine/backend_sdk.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 
 struct OpGroup {
   enum class Kind {
@@ -42,6 +42,9 @@ std::vector<OpGroup> GroupOps(const sdk::Graph& graph, bool fuse);
 // A product of quantised weights.
 bool IsQuantizedProduct(const sdk::Graph& graph, const sdk::Op& op);
 
-}  // namespace trine::vulkan
+// What a group is called where times are told: a constant.
+const char* GroupName(const sdk::Graph& graph, const OpGroup& group);
 
-#endif  // TRINE_BACKENDS_VULKAN_FUSION_H_
+}  // namespace trine::backends
+
+#endif  // TRINE_BACKENDS_COMMON_FUSION_H_

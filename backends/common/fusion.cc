@@ -1,11 +1,11 @@
-#include "backends/vulkan/fusion.h"
+#include "backends/common/fusion.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "kernels/quant/block_types.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 namespace {
 
 using Kind = OpGroup::Kind;
@@ -268,4 +268,29 @@ std::vector<OpGroup> GroupOps(const sdk::Graph& graph, bool fuse) {
   return Grouper(graph, fuse).Run();
 }
 
-}  // namespace trine::vulkan
+const char* GroupName(const sdk::Graph& graph, const OpGroup& group) {
+  const sdk::Op& last = graph.ops[group.first + group.count - 1];
+  switch (group.kind) {
+    case Kind::kAlone:
+      return sdk::TimedName(graph, last);
+    case Kind::kNorm: {
+      static constexpr const char* kNames[2][2][2] = {
+          {{"rms_norm", "rms_norm+quantize"}, {"add+rms_norm", "add+rms_norm+quantize"}},
+          {{"layer_norm", "layer_norm+quantize"}, {"add+layer_norm", "add+layer_norm+quantize"}}};
+      return kNames[last.kind == TRINE_OP_LAYER_NORM][group.count == 2][group.quantizes];
+    }
+    case Kind::kGlu:
+      return "glu+quantize";
+    case Kind::kAttention:
+      return "attention+quantize";
+    case Kind::kRotate:
+      return "rope+rope";
+    case Kind::kStore:
+      return "kv_store+kv_store";
+    case Kind::kRotateStore:
+      return "rope+rope+kv_store+kv_store";
+  }
+  return "";
+}
+
+}  // namespace trine::backends

@@ -1,23 +1,20 @@
-#include "backends/vulkan/layouts.h"
+#include "backends/common/packed_layout.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/quant/packed_rows.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 namespace {
 
 using sdk::Fail;
 using sdk::KnownDim;
 
-// The low half is the version of packed_rows.h.
-constexpr uint64_t kPackedLayout = sdk::OwnLayout("vulkan", 1);
-
 quant::Type TypeOf(const trine_tensor& t) { return static_cast<quant::Type>(t.dtype); }
 
 // The layout as it would be for a tensor; layout 0 where it is not for it.
-trine_layout_info Describe(const trine_tensor& t) {
+trine_layout_info DescribeAs(uint64_t id, const trine_tensor& t) {
   trine_layout_info info{};
   if (t.rank > TRINE_MAX_RANK) return info;
   const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
@@ -27,7 +24,7 @@ trine_layout_info Describe(const trine_tensor& t) {
       !HasPackedLayout(TypeOf(t)) || !PackedRowBytes(TypeOf(t), t.dims[0], &row_bytes)) {
     return info;
   }
-  info.layout = kPackedLayout;
+  info.layout = id;
   info.group_rows = 1;
   info.group_bytes = row_bytes;
   info.alignment = quant::kPackedAlignment;
@@ -36,15 +33,18 @@ trine_layout_info Describe(const trine_tensor& t) {
   return info;
 }
 
-bool TakesPackedWeights(uint32_t kind) {
-  return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL;
-}
-
 }  // namespace
 
-uint64_t PackedRowBytesOf(const trine_tensor& t) { return Describe(t).group_bytes; }
+uint64_t PackedRowBytesOf(const trine_tensor& t) { return DescribeAs(1, t).group_bytes; }
 
-std::string WhyNotInLayout(const sdk::Graph& graph, size_t index) {
+trine_layout_info PackedLayout::Describe(const trine_tensor& t) const { return DescribeAs(id_, t); }
+
+bool PackedLayout::TakesPacked(uint32_t op_kind) const {
+  return op_kind == TRINE_OP_MATMUL || op_kind == TRINE_OP_MOE_MATMUL ||
+         (gathers_ && op_kind == TRINE_OP_GATHER_ROWS);
+}
+
+std::string PackedLayout::WhyNotIn(const sdk::Graph& graph, size_t index) const {
   const sdk::Op& op = graph.ops[index];
   for (const auto* list : {&op.in, &op.out}) {
     for (const uint32_t& id : *list) {
@@ -52,10 +52,11 @@ std::string WhyNotInLayout(const sdk::Graph& graph, size_t index) {
       const trine_tensor& t = graph.tensors[id];
       const trine_layout_info info = Describe(t);
       if (info.layout != t.layout || info.layout == 0) {
-        return "the vulkan backend has no such layout for the tensor";
+        return std::string("the ") + backend_ + " backend has no such layout for the tensor";
       }
-      if (&id != op.in.data() || !TakesPackedWeights(op.kind)) {
-        return "only weights of products are read in a packed layout";
+      if (&id != op.in.data() || !TakesPacked(op.kind)) {
+        return gathers_ ? "only weights of products and tables are read in a packed layout"
+                        : "only weights of products are read in a packed layout";
       }
       const trine_slot& slot = graph.slots[t.slot];
       if (slot.role != TRINE_ROLE_CONSTANT || t.offset > slot.bytes ||
@@ -68,8 +69,8 @@ std::string WhyNotInLayout(const sdk::Graph& graph, size_t index) {
   return "";
 }
 
-trine_status LayoutList(trine_device*, const trine_graph* given, uint32_t tensor,
-                        trine_layout_list* out, trine_error* err) {
+trine_status PackedLayout::List(const trine_graph* given, uint32_t tensor, trine_layout_list* out,
+                                trine_error* err) const {
   return sdk::Guard(err, [&]() -> trine_status {
     sdk::Graph graph;
     const trine_status status = sdk::CopyGraph(given, &graph, err);
@@ -88,8 +89,7 @@ trine_status LayoutList(trine_device*, const trine_graph* given, uint32_t tensor
   });
 }
 
-trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* given,
-                           trine_error* err) {
+trine_status PackedLayout::Convert(const trine_layout_convert_args* given, trine_error* err) const {
   const trine_layout_convert_args args = sdk::ReadIn(given);
   return sdk::Guard(err, [&]() -> trine_status {
     if (args.tensor == nullptr || args.src == nullptr || args.dst == nullptr) {
@@ -100,7 +100,7 @@ trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* given
     const trine_layout_info info = Describe(t);
     if (info.layout == 0 || info.layout != args.layout) {
       return Fail(err, TRINE_INVALID_ARGUMENT,
-                  "the vulkan backend has no such layout for the tensor");
+                  std::string("the ") + backend_ + " backend has no such layout for the tensor");
     }
     if (args.direction != TRINE_LAYOUT_PACK && args.direction != TRINE_LAYOUT_UNPACK) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "layouts are packed or unpacked");
@@ -123,4 +123,4 @@ trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* given
   });
 }
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends
