@@ -7,7 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "backends/vulkan/self_test.h"
+#include "backends/common/self_test.h"
+#include "backends/vulkan/buffers.h"
+#include "backends/vulkan/layouts.h"
+#include "backends/vulkan/plan.h"
 #include "backends/vulkan/validation_log.h"
 
 namespace trine::vulkan {
@@ -83,6 +86,22 @@ class Subject {
   std::unique_ptr<trine_device> device_;
 };
 
+// What the self-test calls.
+trine_plugin TestedCalls() {
+  trine_plugin table{};
+  table.buffer_alloc = BufferAlloc;
+  table.buffer_free = BufferFree;
+  table.buffer_write = BufferWrite;
+  table.buffer_read = BufferRead;
+  table.plan_query = PlanQuery;
+  table.plan_create = PlanCreate;
+  table.plan_run = PlanRun;
+  table.plan_destroy = PlanDestroy;
+  table.layout_list = LayoutList;
+  table.layout_convert = LayoutConvert;
+  return table;
+}
+
 // Nothing where it could not be run, which says nothing of its bits.
 std::optional<Verdict> TestNumerics(Subject* subject, std::string* why) {
   const auto device = subject->Get();
@@ -90,7 +109,7 @@ std::optional<Verdict> TestNumerics(Subject* subject, std::string* why) {
     *why = std::string(device.status().message());
     return std::nullopt;
   }
-  const SelfTestResult result = RunSelfTest(*device);
+  const backends::SelfTestResult result = backends::RunSelfTest(TestedCalls(), *device);
   if (!result.done) {
     *why = result.failure;
     return std::nullopt;

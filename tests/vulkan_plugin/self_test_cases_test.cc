@@ -1,5 +1,5 @@
 // That the self-test leaves nothing out: a device is called exact for what it was seen to compute.
-#include "backends/vulkan/self_test_cases.h"
+#include "backends/common/self_test_cases.h"
 
 #include <map>
 #include <set>
@@ -15,6 +15,10 @@
 
 namespace trine::vulkan {
 namespace {
+
+using backends::AddSelfTestCases;
+using backends::IsQuantizedProduct;
+using backends::TestGraph;
 
 using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;

@@ -1,7 +1,7 @@
 // Small graphs of ops over tensors in host memory, with what the reference makes of them: what a
 // device's self-test consists of. No driver is asked.
-#ifndef TRINE_BACKENDS_VULKAN_SELF_TEST_GRAPH_H_
-#define TRINE_BACKENDS_VULKAN_SELF_TEST_GRAPH_H_
+#ifndef TRINE_BACKENDS_COMMON_SELF_TEST_GRAPH_H_
+#define TRINE_BACKENDS_COMMON_SELF_TEST_GRAPH_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include "kernels/reference/ops.h"
 #include "trine/backend.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 
 // A dense tensor.
 struct TestTensor {
@@ -137,6 +137,6 @@ class TestGraph {
   std::vector<trine_op> ops_;
 };
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends
 
-#endif  // TRINE_BACKENDS_VULKAN_SELF_TEST_GRAPH_H_
+#endif  // TRINE_BACKENDS_COMMON_SELF_TEST_GRAPH_H_

@@ -1,13 +1,13 @@
 // The cases of a device's self-test: every exact shader that its ops may use, and every way ops
 // are put together. self_test_cases_test.cc holds them to that.
-#ifndef TRINE_BACKENDS_VULKAN_SELF_TEST_CASES_H_
-#define TRINE_BACKENDS_VULKAN_SELF_TEST_CASES_H_
+#ifndef TRINE_BACKENDS_COMMON_SELF_TEST_CASES_H_
+#define TRINE_BACKENDS_COMMON_SELF_TEST_CASES_H_
 
 #include <functional>
 
-#include "backends/vulkan/self_test_graph.h"
+#include "backends/common/self_test_graph.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 
 // Takes a graph, whose tensors are gone afterwards.
 using TakeGraph = std::function<void(const TestGraph&)>;
@@ -32,6 +32,6 @@ struct TestCache {
   TestTensor k, v, table, offsets, lengths;
 };
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends
 
-#endif  // TRINE_BACKENDS_VULKAN_SELF_TEST_CASES_H_
+#endif  // TRINE_BACKENDS_COMMON_SELF_TEST_CASES_H_

@@ -1,6 +1,6 @@
-#include "backends/vulkan/self_test_graph.h"
+#include "backends/common/self_test_graph.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 
 uint32_t TestGraph::SlotOf(TestTensor* tensor) {
   TestTensor* owner = tensor->base != nullptr ? tensor->base : tensor;
@@ -76,4 +76,4 @@ trine_graph TestGraph::Abi(const std::vector<trine_slot>& slots,
   return graph;
 }
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends

@@ -1,6 +1,6 @@
-#include "backends/vulkan/self_test_cases.h"
+#include "backends/common/self_test_cases.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 namespace {
 
 using quant::Fill;
@@ -163,4 +163,4 @@ void AddGroupCases(const TakeGraph& take, Random* random) {
   AddRotations(take, random);
 }
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends

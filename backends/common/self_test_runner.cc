@@ -1,26 +1,21 @@
-#include "backends/vulkan/self_test_runner.h"
+#include "backends/common/self_test_runner.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "backends/vulkan/buffers.h"
-#include "backends/vulkan/handles.h"
-#include "backends/vulkan/layouts.h"
-#include "backends/vulkan/plan.h"
+#include "trine/backend_sdk.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 namespace {
 
-struct BufferFreer {
-  void operator()(trine_buffer* buffer) const { BufferFree(buffer); }
-};
-struct PlanFreer {
-  void operator()(trine_plan* plan) const { PlanDestroy(plan); }
-};
+using sdk::Fail;
+
+using BufferPtr = std::unique_ptr<trine_buffer, void (*)(trine_buffer*)>;
+using PlanPtr = std::unique_ptr<trine_plan, void (*)(trine_plan*)>;
 
 // The tensor's bytes in the device's own layout, which `tensor` has then.
-trine_status Pack(trine_device* device, const TestTensor& t, trine_tensor* tensor,
-                  std::vector<std::byte>* packed, trine_error* err) {
+trine_status Pack(const trine_plugin& table, trine_device* device, const TestTensor& t,
+                  trine_tensor* tensor, std::vector<std::byte>* packed, trine_error* err) {
   const trine_slot slot{TRINE_ROLE_CONSTANT, 1, t.bytes.size()};
   trine_tensor alone = *tensor;
   alone.slot = 0;
@@ -41,7 +36,7 @@ trine_status Pack(trine_device* device, const TestTensor& t, trine_tensor* tenso
   list.stride = sizeof(info);
   list.capacity = 1;
   list.infos = &info;
-  const trine_status status = LayoutList(device, &graph, 0, &list, err);
+  const trine_status status = table.layout_list(device, &graph, 0, &list, err);
   if (status != TRINE_OK) return status;
   if (list.count == 0) return Fail(err, TRINE_INTERNAL, "the tensor has no packed layout");
   packed->resize(info.packed_bytes);
@@ -53,7 +48,7 @@ trine_status Pack(trine_device* device, const TestTensor& t, trine_tensor* tenso
   args.row_end = static_cast<uint64_t>(reference::Rows(t.view));
   args.src = t.bytes.data();
   args.dst = packed->data();
-  return LayoutConvert(device, &args, err);
+  return table.layout_convert(device, &args, err);
 }
 
 }  // namespace
@@ -85,7 +80,7 @@ trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
   std::vector<trine_slot> slots = graph.PlainSlots();
   std::vector<trine_tensor> tensors = graph.tensors();
   std::vector<trine_binding> bindings;
-  std::vector<std::unique_ptr<trine_buffer, BufferFreer>> buffers;
+  std::vector<BufferPtr> buffers;
   for (uint32_t i = 0; i < slots.size(); ++i) {
     if (slots[i].role == TRINE_ROLE_TEMP) continue;
     const TestTensor& t = *graph.slots()[i].tensor;
@@ -93,25 +88,25 @@ trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
     if (t.packed) {
       const auto tensor = std::find_if(tensors.begin(), tensors.end(),
                                        [&](const trine_tensor& one) { return one.slot == i; });
-      const trine_status status = Pack(device_, t, &*tensor, &packed, err);
+      const trine_status status = Pack(table_, device_, t, &*tensor, &packed, err);
       if (status != TRINE_OK) return status;
     }
     const std::vector<std::byte>& bytes = t.packed ? packed : t.bytes;
     slots[i].bytes = bytes.size();
     const trine_buffer_desc desc{sizeof(desc), TRINE_MEMORY_STATE, bytes.size()};
     trine_buffer* buffer = nullptr;
-    trine_status status = BufferAlloc(device_, &desc, &buffer, err);
+    trine_status status = table_.buffer_alloc(device_, &desc, &buffer, err);
     if (status != TRINE_OK) return status;
-    buffers.emplace_back(buffer);
+    buffers.emplace_back(buffer, table_.buffer_free);
     bindings.push_back({i, 0, {buffer, 0, bytes.size()}});
-    status = BufferWrite(buffer, 0, bytes.data(), bytes.size(), err);
+    status = table_.buffer_write(buffer, 0, bytes.data(), bytes.size(), err);
     if (status != TRINE_OK) return status;
   }
   trine_status status = RunPlan(graph.Abi(slots, tensors), bindings, err);
   for (const trine_binding& bound : bindings) {
     if (status != TRINE_OK || slots[bound.slot].role != TRINE_ROLE_STATE) continue;
     std::vector<std::byte>& bytes = graph.slots()[bound.slot].tensor->bytes;
-    status = BufferRead(bound.span.buffer, 0, bytes.data(), bytes.size(), err);
+    status = table_.buffer_read(bound.span.buffer, 0, bytes.data(), bytes.size(), err);
   }
   return status;
 }
@@ -120,13 +115,13 @@ trine_status SelfTestRunner::RunPlan(const trine_graph& graph,
                                      const std::vector<trine_binding>& bindings, trine_error* err) {
   trine_plan_info info{};
   info.struct_size = sizeof(info);
-  trine_status status = PlanQuery(device_, &graph, &info, err);
+  trine_status status = table_.plan_query(device_, &graph, &info, err);
   if (status != TRINE_OK) return status;
-  std::unique_ptr<trine_buffer, BufferFreer> scratch;
+  BufferPtr scratch(nullptr, table_.buffer_free);
   if (info.scratch_bytes != 0) {
     const trine_buffer_desc desc{sizeof(desc), TRINE_MEMORY_STATE, info.scratch_bytes};
     trine_buffer* buffer = nullptr;
-    status = BufferAlloc(device_, &desc, &buffer, err);
+    status = table_.buffer_alloc(device_, &desc, &buffer, err);
     if (status != TRINE_OK) return status;
     scratch.reset(buffer);
   }
@@ -138,12 +133,12 @@ trine_status SelfTestRunner::RunPlan(const trine_graph& graph,
   desc.bindings = bindings.data();
   desc.scratch = {scratch.get(), 0, info.scratch_bytes};
   trine_plan* made = nullptr;
-  status = PlanCreate(device_, &desc, &made, err);
+  status = table_.plan_create(device_, &desc, &made, err);
   if (status != TRINE_OK) return status;
-  const std::unique_ptr<trine_plan, PlanFreer> plan(made);
+  const PlanPtr plan(made, table_.plan_destroy);
   trine_run_args args{};
   args.struct_size = sizeof(args);
-  return PlanRun(plan.get(), &args, err);
+  return table_.plan_run(plan.get(), &args, err);
 }
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends

@@ -1,18 +1,19 @@
 // Graphs as plans of a device, held against the reference: what the self-test's cases run on.
-#ifndef TRINE_BACKENDS_VULKAN_SELF_TEST_RUNNER_H_
-#define TRINE_BACKENDS_VULKAN_SELF_TEST_RUNNER_H_
+#ifndef TRINE_BACKENDS_COMMON_SELF_TEST_RUNNER_H_
+#define TRINE_BACKENDS_COMMON_SELF_TEST_RUNNER_H_
 
 #include <vector>
 
-#include "backends/vulkan/self_test.h"
-#include "backends/vulkan/self_test_graph.h"
+#include "backends/common/self_test.h"
+#include "backends/common/self_test_graph.h"
 #include "trine/backend.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 
 class SelfTestRunner {
  public:
-  explicit SelfTestRunner(trine_device* device) : device_(device) {}
+  SelfTestRunner(const trine_plugin& table, trine_device* device)
+      : table_(table), device_(device) {}
 
   // The first failure stays, and nothing is run after it.
   void Check(const TestGraph& graph);
@@ -25,10 +26,11 @@ class SelfTestRunner {
   trine_status RunPlan(const trine_graph& graph, const std::vector<trine_binding>& bindings,
                        trine_error* err);
 
+  const trine_plugin& table_;
   trine_device* device_;
   SelfTestResult result_;
 };
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends
 
-#endif  // TRINE_BACKENDS_VULKAN_SELF_TEST_RUNNER_H_
+#endif  // TRINE_BACKENDS_COMMON_SELF_TEST_RUNNER_H_

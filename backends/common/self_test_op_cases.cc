@@ -1,6 +1,6 @@
-#include "backends/vulkan/self_test_cases.h"
+#include "backends/common/self_test_cases.h"
 
-namespace trine::vulkan {
+namespace trine::backends {
 namespace {
 
 using quant::Fill;
@@ -194,4 +194,4 @@ void AddSelfTestCases(const TakeGraph& take) {
   AddGroupCases(take, &random);
 }
 
-}  // namespace trine::vulkan
+}  // namespace trine::backends
