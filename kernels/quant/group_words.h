@@ -1,7 +1,7 @@
-// Every quantised format of files taken apart four values at a time: the numbers of group.h as bytes
-// of words, before anything is converted. Integers alone, and constexpr, so that GPUs' kernels can
-// call it too: formats are written once. A row is read through a source, which knows how wide its
-// loads may be.
+// Every quantised format of files taken apart four values at a time: the numbers of group.h as
+// bytes of words, before anything is converted. Integers alone, and constexpr, so that GPUs'
+// kernels can call it too: formats are written once. A row is read through a source, which knows
+// how wide its loads may be.
 
 #ifndef TRINE_KERNELS_QUANT_GROUP_WORDS_H_
 #define TRINE_KERNELS_QUANT_GROUP_WORDS_H_
@@ -56,12 +56,13 @@ static constexpr GroupForm FormOf(Type type) {
   }
 }
 
-// Value i is byte i % 4 of word i / 4, less the format's zero; nibbles of a table are not looked up.
+// Value i is byte i % 4 of word i / 4, less the format's zero; nibbles of a table are not looked
+// up.
 struct GroupWords {
   uint32_t q[8] = {};
-  uint16_t d = 0, dmin = 0;    // bits of f16; MXFP4: d is the exponent e
-  int32_t scale[2] = {1, 1};   // of each half
-  int32_t min[2] = {-1, -1};   // where the format has minimums
+  uint16_t d = 0, dmin = 0;   // bits of f16; MXFP4: d is the exponent e
+  int32_t scale[2] = {1, 1};  // of each half
+  int32_t min[2] = {-1, -1};  // where the format has minimums
 };
 
 // MXFP4's scale as the bits of a float: 2^clamp(e - 128, -46, 50).
@@ -90,7 +91,9 @@ struct HalfSource {
 struct WordSource {
   const uint32_t* row;
 
-  constexpr uint32_t Half(uint32_t at) const { return (row[at >> 1] >> (16 * (at & 1u))) & 0xffffu; }
+  constexpr uint32_t Half(uint32_t at) const {
+    return (row[at >> 1] >> (16 * (at & 1u))) & 0xffffu;
+  }
   constexpr uint32_t Word(uint32_t at) const { return row[at >> 1]; }
 };
 
@@ -151,15 +154,16 @@ static constexpr int32_t SignedByte(uint32_t word, int index) {
 }
 
 // A byte holds its base-3 digits as a fraction of 256, rounded up: multiplying by 3^digit modulo
-// 256 drops the digits before, multiplying by 3 once more carries the wanted one into bit 8. Here of
-// four bytes, `power` being 3^digit.
+// 256 drops the digits before, multiplying by 3 once more carries the wanted one into bit 8. Here
+// of four bytes, `power` being 3^digit.
 static constexpr uint32_t TernaryDigits(uint32_t bytes, uint32_t power) {
   const uint32_t even = (((bytes & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
   const uint32_t odd = ((((bytes >> 8) & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
   return ((even >> 8) & 0x00ff00ffu) | (odd & 0xff00ff00u);
 }
 
-// ---- Formats -------------------------------------------------------------------------------------
+// ---- Formats
+// -------------------------------------------------------------------------------------
 
 // Blocks of 32 values. `at` counts 16-bit words to the block.
 template <Type kType, class Source>
