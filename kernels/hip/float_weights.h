@@ -65,7 +65,7 @@ struct VectorFloats {
       const Float4 four = reinterpret_cast<const Float4*>(row)[at];
       return {{four.x, four.y, four.z, four.w}};
     } else {
-      const Word2 four = reinterpret_cast<const Word2*>(row)[at];
+      const Word2 four = LoadOnce(reinterpret_cast<const Word2*>(row) + at);
       const auto value = [](uint32_t half) {
         return kType == quant::Type::kF16 ? HalfToFloat(static_cast<uint16_t>(half))
                                           : FromBits(half << 16);
@@ -101,7 +101,7 @@ struct PackedHalves {
   TRINE_DEVICE static int ClassOf(int lane) { return lane; }
   TRINE_DEVICE static constexpr int JoinMask(int step) { return 16 >> step; }
   TRINE_DEVICE static Raw Load(const std::byte* row, uint32_t run, int lane) {
-    return reinterpret_cast<const Word4*>(row)[run / 8 + static_cast<uint32_t>(lane)];
+    return LoadOnce(reinterpret_cast<const Word4*>(row) + run / 8 + lane);
   }
   TRINE_DEVICE static void Spread(const Raw& raw, int /*lane*/, float (&w)[kValues]) {
     const uint32_t words[4] = {raw.x, raw.y, raw.z, raw.w};

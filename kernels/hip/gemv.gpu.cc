@@ -15,7 +15,7 @@ bool RowsAreAligned(const Tensor& w, int64_t bytes) {
          w.strides[1] % bytes == 0 && w.strides[2] % bytes == 0;
 }
 
-GemvArgs ArgsOf(const Product& p) {
+GemvArgs ArgsOf(const Product& p, const DeviceShape& shape) {
   GemvArgs args;
   args.weights = p.w.data;
   args.row_stride = p.w.strides[1];
@@ -33,6 +33,8 @@ GemvArgs ArgsOf(const Product& p) {
   args.ids = reinterpret_cast<const int32_t*>(p.ids.data);
   args.ids_stride = p.ids.strides[1];
   args.experts = static_cast<uint32_t>(p.w.dims[2]);
+  // Two rows to a group of lanes then still leave each multiprocessor 16 groups and more.
+  args.many_rows = p.w.dims[1] >= int64_t{32} * shape.multiprocessors;
   return args;
 }
 
@@ -58,8 +60,8 @@ std::string WhyNotGemv(const Product& p) {
   return {};
 }
 
-Launch GemvLaunch(const Product& p, const DeviceShape& /*shape*/) {
-  const GemvArgs args = ArgsOf(p);
+Launch GemvLaunch(const Product& p, const DeviceShape& shape) {
+  const GemvArgs args = ArgsOf(p, shape);
   const Type type = p.w.type;
   Launch launch;
   if (type == Type::kF32 || type == Type::kF16 || type == Type::kBF16) {

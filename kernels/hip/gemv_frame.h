@@ -32,6 +32,7 @@ struct GemvArgs {
   const int32_t* ids = nullptr;
   int64_t ids_stride = 0;  // from token to token, in bytes
   uint32_t experts = 0;
+  bool many_rows = false;  // enough for every multiprocessor: not read by kernels
 };
 
 #ifdef TRINE_DEVICE

@@ -7,7 +7,6 @@
 #define TRINE_KERNELS_HIP_GEMV_QUANTIZED_H_
 
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/hip/gemv_frame.h"
 #include "kernels/hip/weight_group.h"
@@ -118,11 +117,9 @@ struct ClassSums {
 };
 
 // What a lane has under way of kDepth blocks.
-struct NoActivation {};
-template <class W, int kRows, int kDepth, class Activation>
+template <class W, int kRows, int kDepth>
 struct GemvBlocks {
   typename W::Raw w[kDepth][kRows];
-  Activation a[kDepth];
 };
 
 template <class W, int kColumns, int kRows, int kDepth>
@@ -132,11 +129,12 @@ QuantizedGemvKernel(GemvArgs args) {
   const auto lane = static_cast<int>(ThreadX() % kLanes);
   const uint32_t row = (BlockX() * kGemvSlots + ThreadX() / kLanes) * kRows;
   if (row >= args.n) return;  // all lanes of the group
-  const uint32_t blocks = args.k / 32, passes = (blocks + kLanes - 1) / kLanes;
+  const uint32_t blocks = args.k / 32;
 
   for (uint32_t first = BlockY() * kColumns; first < args.columns; first += GridY() * kColumns) {
     const GemvPlace place = PlaceOf(args, first);
     const uint32_t columns = args.columns - first;  // or more than are made here
+    const uint32_t passes = place.none ? 0 : (blocks + kLanes - 1) / kLanes;
     const std::byte* rows[kRows];
     TRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
@@ -145,9 +143,7 @@ QuantizedGemvKernel(GemvArgs args) {
     }
     const int64_t x_at = int64_t{ColumnOfX(args, first)} * blocks;
 
-    // With one column its activations are read ahead, too.
-    using Blocks = GemvBlocks<W, kRows, kDepth,
-                              std::conditional_t<kColumns == 1, ActivationWords, NoActivation>>;
+    using Blocks = GemvBlocks<W, kRows, kDepth>;
     // Beyond a row's end its last block once more: no branch parts the loads.
     const auto block_of = [&](uint32_t pass, int u) {
       const uint32_t block =
@@ -161,18 +157,21 @@ QuantizedGemvKernel(GemvArgs args) {
         const uint32_t block = block_of(pass, u);
         TRINE_UNROLL
         for (int r = 0; r < kRows; ++r) b.w[u][r] = W::Load(rows[r], blocks, block);
-        if constexpr (kColumns == 1) b.a[u] = LoadActivation<kType>(args.q, x_at + block);
       }
       return b;
     };
 
     ClassSums<kRows * kColumns> sums;
     sums.Clear();
-    Blocks next{};
-    if (passes > 0) next = load(0);
+    Blocks now{}, next{};
+    if (W::kAhead && passes > 0) next = load(0);
     for (uint32_t pass = 0; pass < passes; pass += kDepth) {
-      const Blocks now = next;
-      if (pass + kDepth < passes) next = load(pass + kDepth);
+      if constexpr (W::kAhead) {
+        now = next;
+        if (pass + kDepth < passes) next = load(pass + kDepth);
+      } else {
+        now = load(pass);
+      }
       TRINE_UNROLL
       for (int u = 0; u < kDepth; ++u) {
         if (pass + static_cast<uint32_t>(u) < passes) {  // or not: for all lanes
@@ -185,14 +184,10 @@ QuantizedGemvKernel(GemvArgs args) {
           float terms[kRows * kColumns];
           TRINE_UNROLL
           for (int c = 0; c < kColumns; ++c) {
-            ActivationWords a;
-            if constexpr (kColumns == 1) {
-              a = now.a[u];
-            } else {
-              const uint32_t column =
-                  static_cast<uint32_t>(c) < columns ? static_cast<uint32_t>(c) : 0;
-              a = LoadActivation<kType>(args.q, x_at + int64_t{column} * blocks + block);
-            }
+            const uint32_t column =
+                static_cast<uint32_t>(c) < columns ? static_cast<uint32_t>(c) : 0;
+            const ActivationWords a =
+                LoadActivation<kType>(args.q, x_at + int64_t{column} * blocks + block);
             TRINE_UNROLL
             for (int r = 0; r < kRows; ++r) {
               const float term = BlockTerm(w[r], a);
@@ -221,17 +216,18 @@ Launch QuantizedGemvOf(const GemvArgs& args) {
                     GemvGrid(args, kRows, kColumns), {kGemvThreads}, args);
 }
 
+// Rows that share the activations' loads are few where the device would else have too little to do.
 template <class W>
 Launch QuantizedGemvLaunch(const GemvArgs& args) {
   switch (GemvColumns(args)) {
     case 1:
-      return QuantizedGemvOf<W, 1, 1, 2>(args);
+      return args.many_rows ? QuantizedGemvOf<W, 1, 2, 2>(args) : QuantizedGemvOf<W, 1, 1, 2>(args);
     case 2:
       return QuantizedGemvOf<W, 2, 2, 2>(args);
     case 4:
       return QuantizedGemvOf<W, 4, 2, 1>(args);
     default:
-      return QuantizedGemvOf<W, 8, 2, 1>(args);
+      return args.many_rows ? QuantizedGemvOf<W, 8, 4, 1>(args) : QuantizedGemvOf<W, 8, 2, 1>(args);
   }
 }
 

@@ -17,8 +17,9 @@ using testing::OnDevice;
 struct Case {
   int64_t k = 32, n = 9, m = 1;
   bool bias = false;
-  bool gaps = false;       // between rows of weights, the smallest there can be
-  bool any_scale = false;  // weights of every magnitude
+  bool small_device = false;  // one for which these are many rows
+  bool gaps = false;          // between rows of weights, the smallest there can be
+  bool any_scale = false;     // weights of every magnitude
   Fill fill = Fill::kUniform;
   // moe_matmul
   int64_t experts = 0, used = 1, x_columns = 1;
@@ -70,7 +71,9 @@ void Check(const Form& form, const Case& c) {
     testing::RunLaunch(QuantizeLaunch(product.x, product.q));
   }
   ASSERT_EQ(WhyNotGemv(product), "");
-  const Launch launch = GemvLaunch(product, {});
+  DeviceShape shape;
+  shape.multiprocessors = c.small_device ? 0 : 1000;
+  const Launch launch = GemvLaunch(product, shape);
   testing::UnderEverySchedule([&] {
     y_there.Write(fresh);
     testing::RunLaunch(launch);
@@ -99,6 +102,7 @@ TEST_P(HipGemvTest, RowsOfEveryLength) {
       c.n = 5;
       c.bias = gaps;
       c.gaps = gaps;
+      c.small_device = gaps;
       Check(GetParam(), c);
     }
   }
@@ -112,6 +116,7 @@ TEST_P(HipGemvTest, EveryNumberOfColumns) {
     c.m = m;
     c.bias = m % 3 == 0;
     c.gaps = m % 2 == 0;
+    c.small_device = m % 4 == 0;
     Check(GetParam(), c);
   }
 }

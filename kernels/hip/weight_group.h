@@ -1,6 +1,6 @@
 // Quantised weights as kernels read them, 32 at a time, in the file's form or packed
-// (kernels/quant/packed_rows.h). Reading and taking apart are two steps, so that a kernel can have
-// the bytes of several groups under way.
+// (kernels/quant/packed_rows.h). Reading and taking apart are two steps of packed weights, so that
+// a kernel can read ahead.
 #ifndef TRINE_KERNELS_HIP_WEIGHT_GROUP_H_
 #define TRINE_KERNELS_HIP_WEIGHT_GROUP_H_
 
@@ -61,6 +61,7 @@ TRINE_DEVICE Group<kType> Finished(const GroupWords& words) {
 template <Type kType, Layout kLayout>
 struct Weights {
   static constexpr Type kWeightType = kType;
+  static constexpr bool kAhead = false;
   using Raw = GroupWords;
 
   TRINE_DEVICE static Raw Load(const std::byte* row, uint32_t /*blocks*/, uint32_t block) {
@@ -81,10 +82,10 @@ struct Weights {
 };
 
 TRINE_DEVICE Word4 PackedWords(const std::byte* at, uint32_t index) {
-  return reinterpret_cast<const Word4*>(at)[index];
+  return LoadOnce(reinterpret_cast<const Word4*>(at) + index);
 }
 TRINE_DEVICE uint16_t PackedHalf(const std::byte* at, uint32_t index) {
-  return reinterpret_cast<const uint16_t*>(at)[index];
+  return LoadOnce(reinterpret_cast<const uint16_t*>(at) + index);
 }
 TRINE_DEVICE void SetPackedNibbles(const Word4& w, GroupWords* g) {
   quant::SetNibbles(w.x, 0, g);
@@ -96,6 +97,7 @@ TRINE_DEVICE void SetPackedNibbles(const Word4& w, GroupWords* g) {
 template <>
 struct Weights<Type::kQ8_0, Layout::kPacked> {
   static constexpr Type kWeightType = Type::kQ8_0;
+  static constexpr bool kAhead = true;
   struct Raw {
     Word4 low, high;
     uint16_t d;
@@ -119,6 +121,7 @@ struct Weights<Type::kQ8_0, Layout::kPacked> {
 template <>
 struct Weights<Type::kQ4_0, Layout::kPacked> {
   static constexpr Type kWeightType = Type::kQ4_0;
+  static constexpr bool kAhead = true;
   struct Raw {
     Word4 nibbles;
     uint16_t d;
@@ -138,6 +141,7 @@ struct Weights<Type::kQ4_0, Layout::kPacked> {
 template <Type kType>
 struct PackedK {
   static constexpr Type kWeightType = kType;
+  static constexpr bool kAhead = true;
   static constexpr bool kFive = kType == Type::kQ5_K;
   struct Raw {
     Word4 nibbles, header;
@@ -147,7 +151,7 @@ struct PackedK {
     const std::byte* top = row + uint64_t{16} * blocks;
     const std::byte* headers = top + (kFive ? uint64_t{4} * blocks : 0);
     return {PackedWords(row, block), PackedWords(headers, block / 8),
-            kFive ? reinterpret_cast<const uint32_t*>(top)[block] : 0};
+            kFive ? LoadOnce(reinterpret_cast<const uint32_t*>(top) + block) : 0};
   }
   TRINE_DEVICE static Group<kType> Decode(const Raw& raw, uint32_t block) {
     GroupWords g;
@@ -169,6 +173,7 @@ struct Weights<Type::kQ5_K, Layout::kPacked> : PackedK<Type::kQ5_K> {};
 template <>
 struct Weights<Type::kQ6_K, Layout::kPacked> {
   static constexpr Type kWeightType = Type::kQ6_K;
+  static constexpr bool kAhead = true;
   struct Raw {
     Word4 nibbles;
     Word2 top;
@@ -177,7 +182,7 @@ struct Weights<Type::kQ6_K, Layout::kPacked> {
   TRINE_DEVICE static Raw Load(const std::byte* row, uint32_t blocks, uint32_t block) {
     const std::byte* top = row + uint64_t{16} * blocks;
     const std::byte* scales = top + uint64_t{8} * blocks;
-    return {PackedWords(row, block), reinterpret_cast<const Word2*>(top)[block],
+    return {PackedWords(row, block), LoadOnce(reinterpret_cast<const Word2*>(top) + block),
             PackedHalf(scales, block), PackedHalf(scales + uint64_t{2} * blocks, block / 8)};
   }
   TRINE_DEVICE static Group<kWeightType> Decode(const Raw& raw, uint32_t /*block*/) {

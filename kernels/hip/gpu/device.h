@@ -118,6 +118,33 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif
 
+// ---- Memory ------------------------------------------------------------------------------------
+
+// What is read once, and by one block alone: it need not stay in the nearest cache.
+template <class T>
+TRINE_DEVICE T LoadOnce(const T* at) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  T value;
+  if constexpr (sizeof(T) == 16) {
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+        : "l"(at));
+  } else if constexpr (sizeof(T) == 8) {
+    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+        : "=r"(value.x), "=r"(value.y)
+        : "l"(at));
+  } else if constexpr (sizeof(T) == 4) {
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(at));
+  } else {
+    static_assert(sizeof(T) == 2);
+    asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(value) : "l"(at));
+  }
+  return value;
+#else
+  return *at;
+#endif
+}
+
 // ---- Integers --------------------------------------------------------------------------------
 
 // c plus the four products of signed bytes.
