@@ -36,7 +36,7 @@ class DeviceMemory {
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
-  void Write(const void* from) {
+  void Write(const void* from) const {
     EXPECT_EQ(gpuMemcpyAsync(data_, from, bytes_, gpuMemcpyHostToDevice, nullptr), gpuSuccess);
     EXPECT_EQ(gpuStreamSynchronize(nullptr), gpuSuccess);
   }
@@ -78,6 +78,10 @@ class OnDevice {
       t.strides[static_cast<size_t>(i)] = view_.strides[i];
     }
     return t;
+  }
+  void Write(const std::vector<std::byte>& bytes) const {
+    EXPECT_EQ(bytes.size(), memory_.bytes());
+    memory_.Write(bytes.data());
   }
   // The bytes of the view, gaps between rows included: they must not change.
   std::vector<std::byte> Bytes() const {
