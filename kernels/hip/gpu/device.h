@@ -103,6 +103,31 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
 #endif
 }
 
+// The largest, or the least, v of the group: all of its lanes get it.
+TRINE_DEVICE uint32_t LaneMax(uint32_t v) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffu, v);
+#else
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) {
+    const uint32_t other = LaneXor(v, mask);
+    v = other > v ? other : v;
+  }
+  return v;
+#endif
+}
+TRINE_DEVICE uint32_t LaneMin(uint32_t v) { return ~LaneMax(~v); }
+
+// Adds to a word of shared memory and returns what it was; in no order.
+TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
+#if defined(TRINE_GPU_HOST)
+  const uint32_t before = *word;
+  *word += v;
+  return before;
+#else
+  return atomicAdd(word, v);
+#endif
+}
+
 // Shared memory of a block: `TRINE_SHARED(Tile, tile);` declares a reference, or a variable, `tile`
 // of that struct, which has no constructor. Once in a kernel.
 #if defined(TRINE_GPU_HOST)
