@@ -139,6 +139,17 @@ TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
 #endif
 }
 
+// Adds to shared memory, whatever other threads of the block add to it; gives what it was before.
+TRINE_DEVICE uint32_t AtomicAdd(uint32_t* to, uint32_t v) {
+#if defined(TRINE_GPU_HOST)
+  const uint32_t before = *to;
+  *to += v;
+  return before;
+#else
+  return atomicAdd(to, v);
+#endif
+}
+
 // ---- Floats: the functions of the contract ---------------------------------------------------
 //
 // quant:: and reference:: functions are constexpr, which all platforms' compilers take for device
