@@ -191,7 +191,6 @@ TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
 #endif
 }
 
-<<<<<<< HEAD
 // Byte i is byte n of the table's sixteen, n being byte i of `nibbles` (0 to 15).
 TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
 #if defined(TRINE_GPU_HOST)
@@ -215,7 +214,9 @@ TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
   const uint32_t high = __builtin_amdgcn_perm(table.w, table.z, select);
 #endif
   return (low & ~upper) | (high & upper);
-=======
+#endif
+}
+
 // Adds to shared memory, whatever other threads of the block add to it; gives what it was before.
 TRINE_DEVICE uint32_t AtomicAdd(uint32_t* to, uint32_t v) {
 #if defined(TRINE_GPU_HOST)
@@ -224,7 +225,6 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* to, uint32_t v) {
   return before;
 #else
   return atomicAdd(to, v);
->>>>>>> w/gemm
 #endif
 }
 
