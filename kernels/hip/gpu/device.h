@@ -103,6 +103,31 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
 #endif
 }
 
+// The largest, or the least, v of the group: all of its lanes get it.
+TRINE_DEVICE uint32_t LaneMax(uint32_t v) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffu, v);
+#else
+  for (int mask = kLanes / 2; mask > 0; mask /= 2) {
+    const uint32_t other = LaneXor(v, mask);
+    v = other > v ? other : v;
+  }
+  return v;
+#endif
+}
+TRINE_DEVICE uint32_t LaneMin(uint32_t v) { return ~LaneMax(~v); }
+
+// Adds to a word of shared memory and returns what it was; in no order.
+TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
+#if defined(TRINE_GPU_HOST)
+  const uint32_t before = *word;
+  *word += v;
+  return before;
+#else
+  return atomicAdd(word, v);
+#endif
+}
+
 // Shared memory of a block: `TRINE_SHARED(Tile, tile);` declares a reference, or a variable, `tile`
 // of that struct, which has no constructor. Once in a kernel.
 #if defined(TRINE_GPU_HOST)
@@ -117,6 +142,33 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
   extern __shared__ __align__(16) unsigned char trine_shared_[]; \
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif
+
+// ---- Memory ------------------------------------------------------------------------------------
+
+// What is read once, and by one block alone: it need not stay in the nearest cache.
+template <class T>
+TRINE_DEVICE T LoadOnce(const T* at) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  T value;
+  if constexpr (sizeof(T) == 16) {
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+        : "l"(at));
+  } else if constexpr (sizeof(T) == 8) {
+    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+        : "=r"(value.x), "=r"(value.y)
+        : "l"(at));
+  } else if constexpr (sizeof(T) == 4) {
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(at));
+  } else {
+    static_assert(sizeof(T) == 2);
+    asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(value) : "l"(at));
+  }
+  return value;
+#else
+  return *at;
+#endif
+}
 
 // ---- Integers --------------------------------------------------------------------------------
 
@@ -136,6 +188,43 @@ TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
     c += static_cast<int8_t>(a >> (8 * i)) * static_cast<int8_t>(b >> (8 * i));
   }
   return c;
+#endif
+}
+
+// Byte i is byte n of the table's sixteen, n being byte i of `nibbles` (0 to 15).
+TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
+#if defined(TRINE_GPU_HOST)
+  const uint32_t words[4] = {table.x, table.y, table.z, table.w};
+  uint32_t result = 0;
+  for (int shift = 0; shift < 32; shift += 8) {
+    const uint32_t n = (nibbles >> shift) & 15u;
+    result |= ((words[n / 4] >> (n % 4 * 8)) & 255u) << shift;
+  }
+  return result;
+#else
+  const uint32_t upper = ((nibbles >> 3) & 0x01010101u) * 255u;
+#if defined(TRINE_GPU_NVIDIA)
+  // The selector has its four numbers in neighbouring nibbles.
+  const uint32_t select = __byte_perm((nibbles | nibbles >> 4) & 0x00770077u, 0, 0x4420);
+  const uint32_t low = __byte_perm(table.x, table.y, select);
+  const uint32_t high = __byte_perm(table.z, table.w, select);
+#else
+  const uint32_t select = nibbles & 0x07070707u;
+  const uint32_t low = __builtin_amdgcn_perm(table.y, table.x, select);
+  const uint32_t high = __builtin_amdgcn_perm(table.w, table.z, select);
+#endif
+  return (low & ~upper) | (high & upper);
+#endif
+}
+
+// Adds to shared memory, whatever other threads of the block add to it; gives what it was before.
+TRINE_DEVICE uint32_t AtomicAdd(uint32_t* to, uint32_t v) {
+#if defined(TRINE_GPU_HOST)
+  const uint32_t before = *to;
+  *to += v;
+  return before;
+#else
+  return atomicAdd(to, v);
 #endif
 }
 

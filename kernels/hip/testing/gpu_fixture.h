@@ -36,7 +36,7 @@ class DeviceMemory {
   std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
-  void Write(const void* from) {
+  void Write(const void* from) const {
     EXPECT_EQ(gpuMemcpyAsync(data_, from, bytes_, gpuMemcpyHostToDevice, nullptr), gpuSuccess);
     EXPECT_EQ(gpuStreamSynchronize(nullptr), gpuSuccess);
   }
@@ -62,16 +62,19 @@ inline size_t BytesOf(const reference::View& view) {
   return static_cast<size_t>(bytes);
 }
 
-// A tensor on the device, which begins as a view's bytes are.
+// A tensor on the device, which begins as a view's bytes are, `offset` bytes into an allocation.
 class OnDevice {
  public:
-  explicit OnDevice(const reference::View& view) : view_(view), memory_(BytesOf(view)) {
-    memory_.Write(view.data);
+  explicit OnDevice(const reference::View& view, size_t offset = 0)
+      : view_(view), offset_(offset), memory_(offset + BytesOf(view)) {
+    std::vector<std::byte> bytes(memory_.bytes());
+    if (bytes.size() > offset) std::memcpy(bytes.data() + offset, view.data, bytes.size() - offset);
+    memory_.Write(bytes.data());
   }
 
   Tensor tensor() const {
     Tensor t;
-    t.data = memory_.data();
+    t.data = memory_.data() + offset_;
     t.type = view_.type;
     for (int i = 0; i < 4; ++i) {
       t.dims[static_cast<size_t>(i)] = view_.dims[i];
@@ -79,15 +82,21 @@ class OnDevice {
     }
     return t;
   }
+  void Write(const std::vector<std::byte>& bytes) const {
+    EXPECT_EQ(bytes.size(), memory_.bytes());
+    memory_.Write(bytes.data());
+  }
   // The bytes of the view, gaps between rows included: they must not change.
   std::vector<std::byte> Bytes() const {
     std::vector<std::byte> bytes(memory_.bytes());
     memory_.Read(bytes.data());
+    bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(offset_));
     return bytes;
   }
 
  private:
   reference::View view_;
+  size_t offset_;
   DeviceMemory memory_;
 };
 

@@ -63,13 +63,10 @@ class Timeline {
   std::string message_;
 };
 
-// One synchronous submission: waits, runs `body` (returning trine_status, may fill its error), and
-// signals, or fails, what was to be signalled. With signals the outcome is theirs, whatever it is,
-// and the answer is OK; without them it is the answer. Points that no submission can have are
-// refused before anything runs. `timeline_of` maps a trine_timeline* to its Timeline&.
-template <class TimelineOf, class Body>
-trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of, trine_error* err,
-                                 Body body) {
+// Refuses points that no submission can have. `timeline_of` maps a trine_timeline* to its
+// Timeline&.
+template <class TimelineOf>
+trine_status CheckSync(const trine_sync& sync, TimelineOf timeline_of, trine_error* err) {
   if ((sync.waits == nullptr && sync.n_waits != 0) ||
       (sync.signals == nullptr && sync.n_signals != 0)) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the waits or signals are null");
@@ -87,6 +84,27 @@ trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of,
       return Fail(err, TRINE_INVALID_ARGUMENT, "a timeline's value only grows");
     }
   }
+  return TRINE_OK;
+}
+
+// Signals a point, or fails its timeline with what became of the work.
+inline void Settle(Timeline& timeline, uint64_t value, trine_status status,
+                   const std::string& message) {
+  trine_error late{};  // somebody signalled past the point, or failed the timeline, meanwhile
+  const trine_status outcome = status == TRINE_OK ? timeline.Signal(value, &late) : status;
+  if (outcome == TRINE_OK) return;
+  timeline.SetFailed(outcome, status == TRINE_OK ? late.message : message, nullptr);
+}
+
+// One synchronous submission: waits, runs `body` (returning trine_status, may fill its error), and
+// signals, or fails, what was to be signalled. With signals the outcome is theirs, whatever it is,
+// and the answer is OK; without them it is the answer. Points that no submission can have are
+// refused before anything runs.
+template <class TimelineOf, class Body>
+trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of, trine_error* err,
+                                 Body body) {
+  const trine_status checked = CheckSync(sync, timeline_of, err);
+  if (checked != TRINE_OK) return checked;
   trine_error own{};
   trine_status status = TRINE_OK;
   for (uint32_t i = 0; i < sync.n_waits && status == TRINE_OK; ++i) {
@@ -101,12 +119,7 @@ trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of,
   if (status == TRINE_OK) status = Guard(&own, [&] { return body(&own); });
   for (uint32_t i = 0; i < sync.n_signals; ++i) {
     const trine_point p = At(sync.signals, sync.point_stride, i);
-    Timeline& timeline = timeline_of(p.timeline);
-    trine_error late{};  // somebody signalled past the point, or failed the timeline, meanwhile
-    const trine_status outcome = status == TRINE_OK ? timeline.Signal(p.value, &late) : status;
-    if (outcome != TRINE_OK) {
-      timeline.SetFailed(outcome, status == TRINE_OK ? late.message : own.message, nullptr);
-    }
+    Settle(timeline_of(p.timeline), p.value, status, own.message);
   }
   if (sync.n_signals != 0) return TRINE_OK;
   return status == TRINE_OK ? TRINE_OK : Fail(err, status, own.message);

@@ -1,0 +1,165 @@
+#include "backends/hip/backend.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "backends/common/self_test.h"
+#include "backends/hip/arch.h"
+#include "backends/hip/buffers.h"
+#include "backends/hip/layouts.h"
+#include "backends/hip/op_launches.h"
+#include "backends/hip/plan.h"
+
+namespace trine::hip {
+namespace {
+
+void Log(const trine_backend& backend, int level, const std::string& message) {
+  backend.host->log(backend.host->self, level, message.c_str());
+}
+
+template <size_t N>
+void SetText(char (&field)[N], const std::string& text) {
+  const size_t n = std::min(text.size(), N - 1);
+  std::memcpy(field, text.data(), n);
+  field[n] = 0;
+}
+
+absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, uint32_t index) {
+  const FoundDevice& found = backend->found.devices[index];
+  auto gpu = GpuDevice::Open(found.index);
+  if (!gpu.ok()) return gpu.status();
+  auto device = std::make_unique<trine_device>();
+  device->backend = backend;
+  device->gpu = *std::move(gpu);
+  device->submissions = std::make_unique<Submissions>(device->gpu.get());
+  device->shape = found.shape;
+  if (backend->options.unit.has_value()) device->shape.unit = *backend->options.unit;
+  return device;
+}
+
+// What the self-test calls.
+trine_plugin TestedCalls() {
+  trine_plugin table{};
+  table.buffer_alloc = BufferAlloc;
+  table.buffer_free = BufferFree;
+  table.buffer_write = BufferWrite;
+  table.buffer_read = BufferRead;
+  table.plan_query = PlanQuery;
+  table.plan_create = PlanCreate;
+  table.plan_run = PlanRun;
+  table.plan_destroy = PlanDestroy;
+  table.layout_list = LayoutList;
+  table.layout_convert = LayoutConvert;
+  return table;
+}
+
+// "" or why the device is not exact: its self-test, once. A test that could not be run says nothing
+// of its bits, and is run again when it is next asked for.
+std::string WhyNotExact(trine_backend* backend, uint32_t index) {
+  const std::lock_guard<std::mutex> lock(backend->mutex);
+  std::optional<std::string>& verdict = backend->verdicts[index];
+  if (verdict.has_value()) return *verdict;
+  const std::string& name = backend->found.devices[index].name;
+  const auto device = OpenOne(backend, index);
+  if (!device.ok()) return std::string(device.status().message());
+  const backends::SelfTestResult result = backends::RunSelfTest(TestedCalls(), device->get());
+  if (!result.done) {
+    Log(*backend, TRINE_LOG_WARNING,
+        absl::StrCat("hip: ", name, " could not be tested: ", result.failure));
+    return result.failure;
+  }
+  verdict = result.failure;
+  if (!result.failure.empty()) {
+    Log(*backend, TRINE_LOG_WARNING,
+        absl::StrCat("hip: ", name, " fails its self-test (", result.failure,
+                     "); it offers fast numerics only"));
+  }
+  return *verdict;
+}
+
+}  // namespace
+
+trine_status Submit(trine_device* device, const trine_sync& sync,
+                    const std::function<absl::Status()>& run, std::function<absl::Status()> start,
+                    trine_error* err) {
+  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
+  if (sync.n_signals == 0) {
+    return sdk::SubmitSynchronously(sync, timeline_of, err,
+                                    [&](trine_error* own) { return Answer(own, run()); });
+  }
+  const trine_status status = sdk::CheckSync(sync, timeline_of, err);
+  if (status != TRINE_OK) return status;
+  const auto points = [&](const trine_point* from, uint32_t count) {
+    std::vector<SyncPoint> list;
+    for (uint32_t i = 0; i < count; ++i) {
+      const trine_point p = sdk::At(from, sync.point_stride, i);
+      list.push_back({p.timeline, p.value});
+    }
+    return list;
+  };
+  device->submissions->Add(points(sync.waits, sync.n_waits), points(sync.signals, sync.n_signals),
+                           std::move(start));
+  return TRINE_OK;
+}
+
+absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* host,
+                                                           const std::string& options) {
+  const char* tuning = std::getenv("TRINE_HIP_TUNING");
+  auto parsed = ParseOptions(absl::StrCat(tuning != nullptr ? tuning : "", ";", options));
+  if (!parsed.ok()) return parsed.status();
+  auto backend = std::make_unique<trine_backend>();
+  backend->host = host;
+  backend->options = *std::move(parsed);
+#if defined(TRINE_GPU_HOST)
+  emulator::Configure(backend->options.emulator);
+  emulator::Reset(backend->options.device);
+#endif
+  backend->found = FindDevices(DeviceChoiceFromEnvironment());
+  backend->verdicts.resize(backend->found.devices.size());
+  if (!backend->found.none.empty()) {
+    Log(*backend, TRINE_LOG_INFO, absl::StrCat("hip: ", backend->found.none));
+  }
+  return backend;
+}
+
+trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
+  const FoundDevice& found = backend->found.devices[index];
+  trine_device_info info{};
+  info.tier = found.integrated ? TRINE_TIER_IGPU : TRINE_TIER_DGPU;
+  info.flags |= TRINE_DEVICE_ASYNC;
+  if (kIsEmulated) info.flags |= TRINE_DEVICE_SOFTWARE;
+  info.numerics = TRINE_NUMERICS_FAST;
+  const FreeMemory memory = MemoryOf(found.index);
+  info.memory_total = memory.total;
+  info.memory_free = memory.available;
+  info.buffer_alignment = kAlignment;
+  SetText(info.pci_id, found.pci_id);
+  SetText(info.name, found.name);
+  SetText(info.arch, found.arch);
+  SetText(info.driver, found.driver);
+  const std::string own =
+      absl::StrCat("hip-", found.pci_id.empty() ? std::to_string(found.index) : found.pci_id);
+  SetText(info.memory_pool, own);
+  SetText(info.bandwidth_domain, own);
+  if (!found.reason.empty()) {
+    info.flags |= TRINE_DEVICE_UNUSABLE;
+    SetText(info.reason, found.reason);
+    return info;
+  }
+  if (WhyNotExact(backend, index).empty()) info.numerics = TRINE_NUMERICS_EXACT;
+  return info;
+}
+
+absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend, uint32_t index) {
+  const FoundDevice& found = backend->found.devices[index];
+  if (!found.reason.empty()) return absl::FailedPreconditionError(found.reason);
+  const bool exact = WhyNotExact(backend, index).empty();
+  auto device = OpenOne(backend, index);
+  if (device.ok()) (*device)->exact = exact;
+  return device;
+}
+
+}  // namespace trine::hip

@@ -1,0 +1,115 @@
+#include "backends/hip/buffers.h"
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/hip/handles.h"
+
+namespace trine::hip {
+namespace {
+
+// One end of a copy that host memory or a buffer has room for.
+bool IsEnd(const trine_device* device, const trine_copy_end& end, uint64_t bytes) {
+  if (end.buffer != nullptr) {
+    return end.buffer->device == device && end.buffer->InRange(end.offset, bytes);
+  }
+  return end.host != nullptr || bytes == 0;
+}
+
+std::byte* HostOf(const trine_copy_end& end) {
+  return static_cast<std::byte*>(end.host) + end.offset;
+}
+std::byte* DeviceOf(const trine_copy_end& end) { return end.buffer->memory.data() + end.offset; }
+
+absl::Status CopyOne(GpuDevice& gpu, const trine_copy& copy) {
+  if (copy.bytes == 0) return absl::OkStatus();
+  const bool from_host = copy.src.buffer == nullptr, to_host = copy.dst.buffer == nullptr;
+  if (from_host && to_host) {
+    std::memmove(HostOf(copy.dst), HostOf(copy.src), copy.bytes);
+    return absl::OkStatus();
+  }
+  if (from_host) return gpu.Write(DeviceOf(copy.dst), HostOf(copy.src), copy.bytes);
+  if (to_host) return gpu.Read(HostOf(copy.dst), DeviceOf(copy.src), copy.bytes);
+  return gpu.Copy(DeviceOf(copy.dst), DeviceOf(copy.src), copy.bytes);
+}
+
+absl::Status RunCopies(GpuDevice& gpu, const std::vector<trine_copy>& copies) {
+  absl::Status status = gpu.Health();
+  for (size_t i = 0; i < copies.size() && status.ok(); ++i) status = CopyOne(gpu, copies[i]);
+  return status;
+}
+
+}  // namespace
+
+trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, trine_buffer** out,
+                         trine_error* err) {
+  const trine_buffer_desc desc = sdk::ReadIn(given);
+  if (desc.bytes == 0) return Fail(err, TRINE_INVALID_ARGUMENT, "a buffer needs some bytes");
+  if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
+  }
+  return sdk::Guard(err, [&]() -> trine_status {
+    const trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
+    auto buffer = std::make_unique<trine_buffer>();
+    auto memory = device->gpu->Allocate(desc.bytes);
+    if (!memory.ok()) return Fail(err, memory.status());
+    buffer->device = device;
+    buffer->memory = *std::move(memory);
+    *out = buffer.release();
+    return TRINE_OK;
+  });
+}
+
+void BufferFree(trine_buffer* buffer) { delete buffer; }
+
+trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src, uint64_t bytes,
+                         trine_error* err) {
+  if (!buffer->InRange(offset, bytes)) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the write reaches beyond the buffer");
+  }
+  const trine_status status = buffer->device->Health(err);
+  if (status != TRINE_OK || bytes == 0) return status;
+  return sdk::Guard(err, [&] {
+    return Answer(err, buffer->device->gpu->Write(buffer->memory.data() + offset, src, bytes));
+  });
+}
+
+trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst, uint64_t bytes,
+                        trine_error* err) {
+  if (!buffer->InRange(offset, bytes)) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the read reaches beyond the buffer");
+  }
+  const trine_status status = buffer->device->Health(err);
+  if (status != TRINE_OK || bytes == 0) return status;
+  return sdk::Guard(err, [&] {
+    return Answer(err, buffer->device->gpu->Read(dst, buffer->memory.data() + offset, bytes));
+  });
+}
+
+trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trine_error* err) {
+  const trine_copy_args args = sdk::ReadIn(given);
+  if (args.copies == nullptr && args.n_copies != 0) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the copies are null");
+  }
+  return sdk::Guard(err, [&]() -> trine_status {
+    std::vector<trine_copy> copies;
+    for (uint32_t i = 0; i < args.n_copies; ++i) {
+      copies.push_back(sdk::At(args.copies, args.copy_stride, i));
+      if (!IsEnd(device, copies[i].src, copies[i].bytes) ||
+          !IsEnd(device, copies[i].dst, copies[i].bytes)) {
+        return Fail(err, TRINE_INVALID_ARGUMENT,
+                    "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");
+      }
+    }
+    const auto run = [gpu = device->gpu.get(), copies = std::move(copies)] {
+      return RunCopies(*gpu, copies);
+    };
+    return Submit(device, args.sync, run, run, err);
+  });
+}
+
+}  // namespace trine::hip

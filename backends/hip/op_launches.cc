@@ -1,0 +1,317 @@
+#include "backends/hip/op_launches.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "backends/common/op_attributes.h"
+#include "backends/hip/layouts.h"
+#include "kernels/hip/activations.h"
+#include "kernels/hip/attention.h"
+#include "kernels/hip/elementwise.h"
+#include "kernels/hip/gather.h"
+#include "kernels/hip/gemm.h"
+#include "kernels/hip/gemv.h"
+#include "kernels/hip/kv_store.h"
+#include "kernels/hip/moe.h"
+#include "kernels/hip/norm.h"
+#include "kernels/hip/rope.h"
+
+namespace trine::hip {
+namespace {
+
+using Kind = OpGroup::Kind;
+
+// More columns than this are tiles'.
+constexpr int64_t kGemvColumns = 8;
+// Of experts, whose columns mostly have weights of their own.
+constexpr int64_t kGemvExpertColumns = 32;
+
+uint64_t RoundUp(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+
+bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
+
+bool IsQuantized(const Tensor& w) {
+  return w.type != quant::Type::kF32 && w.type != quant::Type::kF16 && w.type != quant::Type::kBF16;
+}
+
+bool IsGemv(const Product& product) {
+  return product.columns() <= (product.ids.present() ? kGemvExpertColumns : kGemvColumns);
+}
+
+Tensor MakeTensor(const trine_tensor& t, std::byte* place, const int64_t* params) {
+  Tensor tensor;
+  tensor.data = place;
+  tensor.type = static_cast<quant::Type>(t.dtype);
+  const sdk::Dims dims = sdk::ResolveDims(t, params);
+  const sdk::Dims strides = sdk::ResolveStrides(t, dims);
+  std::copy(dims.begin(), dims.end(), tensor.dims.begin());
+  std::copy(strides.begin(), strides.end(), tensor.strides.begin());
+  if (t.layout != TRINE_LAYOUT_PLAIN) {
+    tensor.packed = true;
+    tensor.strides[1] = static_cast<int64_t>(backends::PackedRowBytesOf(t));
+    tensor.strides[2] = tensor.strides[1] * tensor.dims[1];
+    tensor.strides[3] = tensor.strides[2] * tensor.dims[2];
+  }
+  return tensor;
+}
+
+// Positions that attention may see, by whole chunks.
+int64_t PositionsOf(const sdk::Graph& graph, const AttentionTensors& tensors,
+                    const int64_t* params) {
+  int64_t positions = tensors.block_table.dims[0] * tensors.k.dims[1];
+  for (size_t i = 0; i < graph.params.size(); ++i) {
+    if (graph.params[i].kind == TRINE_PARAM_KV_POSITIONS) {
+      positions = std::min(positions, params[i]);
+    }
+  }
+  return (positions + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK * TRINE_KV_CHUNK;
+}
+
+// The tensors of one op at some parameters, wherever they are.
+class Shapes {
+ public:
+  Shapes(const sdk::Graph& graph, const sdk::Op& op, const int64_t* params)
+      : graph_(graph), op_(op), params_(params) {}
+
+  // Something that is there, but nowhere.
+  Tensor In(size_t i) const { return op_.HasInput(i) ? At(op_.in[i]) : Tensor{}; }
+  Tensor Out(size_t i) const { return At(op_.out[i]); }
+
+ private:
+  Tensor At(uint32_t tensor) const {
+    return MakeTensor(graph_.tensors[tensor], reinterpret_cast<std::byte*>(kAlignment), params_);
+  }
+
+  const sdk::Graph& graph_;
+  const sdk::Op& op_;
+  const int64_t* params_;
+};
+
+// `tensors` has In(i) and Out(i) of the op.
+template <class Tensors>
+Product ProductOf(const Tensors& tensors, bool experts) {
+  Product product;
+  product.w = tensors.In(0);
+  product.x = tensors.In(1);
+  product.bias = tensors.In(experts ? 3 : 2);
+  if (experts) product.ids = tensors.In(2);
+  product.y = tensors.Out(0);
+  return product;
+}
+
+template <class Tensors>
+AttentionTensors AttentionOf(const Tensors& tensors) {
+  AttentionTensors a;
+  a.q = tensors.In(0);
+  a.k = tensors.In(1);
+  a.v = tensors.In(2);
+  a.block_table = tensors.In(3);
+  a.q_offsets = tensors.In(4);
+  a.kv_lengths = tensors.In(5);
+  a.sinks = tensors.In(6);
+  a.y = tensors.Out(0);
+  return a;
+}
+
+// What is quantised, and lists of experts behind it.
+uint64_t QuantizedPart(const Product& product) {
+  return IsQuantized(product.w) ? RoundUp(QuantizedBytes(product.w.dims[0] / 32, product.x.rows()))
+                                : 0;
+}
+
+}  // namespace
+
+LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
+  LaunchScratch scratch;
+  const std::vector<int64_t> max = graph.MaxParams();
+  for (const sdk::Op& op : graph.ops) {
+    const Shapes shapes(graph, op, max.data());
+    if (IsProduct(op.kind)) {
+      const Product product = ProductOf(shapes, op.kind == TRINE_OP_MOE_MATMUL);
+      // Fewer columns may go another way than the most.
+      const uint64_t own = RoundUp(GemmScratchBytes(product, shape));
+      scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
+    } else if (op.kind == TRINE_OP_ATTENTION) {
+      const AttentionTensors tensors = AttentionOf(shapes);
+      const int64_t positions = PositionsOf(graph, tensors, max.data());
+      scratch.attention_bytes = std::max(scratch.attention_bytes,
+                                         RoundUp(AttentionScratchBytes(tensors, positions, shape)));
+    }
+  }
+  return scratch;
+}
+
+std::string WhyNotOp(const DeviceShape&, const sdk::Graph& graph, size_t index) {
+  const sdk::Op& op = graph.ops[index];
+  std::string why = backends::WhyNotAttributes(op);
+  if (why.empty()) why = kPackedLayout.WhyNotIn(graph, index);
+  if (!why.empty() || !IsProduct(op.kind)) return why;
+  const std::vector<int64_t> max = graph.MaxParams();
+  const Product product = ProductOf(Shapes(graph, op, max.data()), op.kind == TRINE_OP_MOE_MATMUL);
+  why = WhyNotGemv(product);
+  return why.empty() ? WhyNotGemm(product) : why;
+}
+
+Tensor OpLaunches::TensorAt(uint32_t index) const {
+  return MakeTensor(graph_.tensors[index], places_[index], params_);
+}
+
+Tensor OpLaunches::In(const sdk::Op& op, size_t i) const {
+  return op.HasInput(i) ? TensorAt(op.in[i]) : Tensor{};
+}
+
+QuantizedColumns OpLaunches::Quantized(int64_t values, int64_t columns) const {
+  return QuantizedAt(scratch_, values / 32, columns);
+}
+
+void OpLaunches::AddProduct(const OpGroup& group, std::vector<Launch>* launches) const {
+  const sdk::Op& op = OpAt(group, 0);
+  Product product = ProductOf(Placed{*this, op}, op.kind == TRINE_OP_MOE_MATMUL);
+  if (IsQuantized(product.w)) {
+    product.q = Quantized(product.w.dims[0], product.x.rows());
+    if (group.quantizes) {
+      launches->push_back(QuantizeLaunch(product.x, product.q));
+      launches->back().label = sdk::kQuantizeName;
+    }
+  }
+  if (IsGemv(product)) {
+    launches->push_back(GemvLaunch(product, shape_));
+  } else {
+    AddGemm(product, shape_, scratch_ + QuantizedPart(product), launches);
+  }
+}
+
+void OpLaunches::AddAttention(const OpGroup& group, std::vector<Launch>* launches) const {
+  const sdk::Op& op = OpAt(group, 0);
+  const AttentionTensors tensors = AttentionOf(Placed{*this, op});
+  QuantizedColumns quantized;
+  if (group.quantizes) {
+    quantized = Quantized(tensors.y.dims[0] * tensors.y.dims[1], tensors.y.dims[2]);
+  }
+  hip::AddAttention(tensors, backends::AttentionParamsOf(op), PositionsOf(graph_, tensors, params_),
+                    scratch_ + sizes_.product_bytes, quantized, shape_, launches);
+}
+
+Launch OpLaunches::MakeNorm(const OpGroup& group) const {
+  const sdk::Op& op = OpAt(group, group.count - 1);
+  Norm norm;
+  norm.centred = op.kind == TRINE_OP_LAYER_NORM;
+  norm.eps = op.Attr<trine_norm_attr>().eps;
+  norm.x = In(op, 0);
+  norm.weight = In(op, 1);
+  norm.bias = In(op, 2);
+  const Tensor y = Out(op, 0);
+  if (group.writes) norm.y = y;
+  if (group.quantizes) norm.quantized = Quantized(y.dims[0], y.rows());
+  if (group.count == 2) {
+    const sdk::Op& add = OpAt(group, 0);
+    norm.x = In(add, 0);
+    norm.addend = In(add, 1);
+    norm.sum = Out(add, 0);
+  }
+  return NormLaunch(norm);
+}
+
+Launch OpLaunches::MakeGlu(const OpGroup& group) const {
+  const sdk::Op& op = OpAt(group, 0);
+  const Tensor y = Out(op, 0);
+  QuantizedColumns quantized;
+  if (group.quantizes) quantized = Quantized(y.dims[0], y.rows());
+  return GluLaunch(In(op, 0), In(op, 1), backends::GluParamsOf(op), group.writes ? y : Tensor{},
+                   quantized);
+}
+
+Launch OpLaunches::MakeSimple(const sdk::Op& op) const {
+  switch (op.kind) {
+    case TRINE_OP_COPY:
+      return CopyLaunch(In(op, 0), Out(op, 0));
+    case TRINE_OP_GATHER_ROWS:
+      return GatherRowsLaunch(In(op, 0), In(op, 1), Out(op, 0));
+    case TRINE_OP_ROPE:
+      return RopeLaunch(In(op, 0), In(op, 1), backends::RopeModeOf(op), Out(op, 0));
+    case TRINE_OP_KV_STORE:
+      return KvStoreLaunch(In(op, 0), In(op, 1), Out(op, 0));
+    case TRINE_OP_GLU:
+      return GluLaunch(In(op, 0), In(op, 1), backends::GluParamsOf(op), Out(op, 0), {});
+    case TRINE_OP_ACTIVATION:
+      return ActivationLaunch(In(op, 0), backends::ActivationOf(op), Out(op, 0));
+    case TRINE_OP_ADD:
+      return AddLaunch(In(op, 0), In(op, 1), Out(op, 0));
+    case TRINE_OP_MUL:
+      return MulLaunch(In(op, 0), In(op, 1), Out(op, 0));
+    case TRINE_OP_SCALE:
+      return ScaleLaunch(In(op, 0), op.Attr<trine_scale_attr>().scale, Out(op, 0));
+    case TRINE_OP_SOFTCAP:
+      return SoftcapLaunch(In(op, 0), op.Attr<trine_scale_attr>().scale, Out(op, 0));
+    case TRINE_OP_MOE_ROUTE:
+      return MoeRouteLaunch(In(op, 0), In(op, 1), backends::RouteParamsOf(op), Out(op, 0),
+                            Out(op, 1));
+    case TRINE_OP_MOE_COMBINE:
+      return MoeCombineLaunch(In(op, 0), In(op, 1), Out(op, 0));
+    default:
+      return TopKLaunch(In(op, 0), Out(op, 0), Out(op, 1));
+  }
+}
+
+void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const {
+  const bool rotates = group.kind != Kind::kStore, stores = group.kind != Kind::kRotate;
+  RotateStore work;
+  if (rotates) {
+    // Which of two ropes rotates what is stored.
+    const bool first_is_k = stores && !sdk::SameView(graph_.tensors[OpAt(group, 1).out[0]],
+                                                     graph_.tensors[OpAt(group, 2).in[0]]);
+    const sdk::Op& q = OpAt(group, first_is_k ? 1 : 0);
+    const sdk::Op& k = OpAt(group, first_is_k ? 0 : 1);
+    work.mode = backends::RopeModeOf(q);
+    work.table = In(q, 1);
+    work.q = In(q, 0);
+    work.rotated_q = Out(q, 0);
+    work.k = In(k, 0);
+    if (group.writes) work.rotated_k = Out(k, 0);
+  }
+  if (stores) {
+    const uint32_t first = rotates ? 2 : 0;
+    const sdk::Op& k = OpAt(group, first);
+    const sdk::Op& v = OpAt(group, first + 1);
+    if (!rotates) work.k = In(k, 0);
+    work.slots = In(k, 1);
+    work.v = In(v, 0);
+    work.key_cache = Out(k, 0);
+    work.value_cache = Out(v, 0);
+  }
+  launches->push_back(RotateStoreLaunch(work));
+}
+
+void OpLaunches::Add(const OpGroup& group, std::vector<Launch>* launches) const {
+  const size_t before = launches->size();
+  const sdk::Op& op = OpAt(group, 0);
+  switch (group.kind) {
+    case Kind::kNorm:
+      launches->push_back(MakeNorm(group));
+      break;
+    case Kind::kGlu:
+      launches->push_back(MakeGlu(group));
+      break;
+    case Kind::kRotate:
+    case Kind::kStore:
+    case Kind::kRotateStore:
+      AddRotateStore(group, launches);
+      break;
+    case Kind::kAttention:
+      AddAttention(group, launches);
+      break;
+    case Kind::kAlone:
+      if (IsProduct(op.kind)) {
+        AddProduct(group, launches);
+      } else if (op.kind == TRINE_OP_ATTENTION) {
+        AddAttention(group, launches);
+      } else {
+        launches->push_back(MakeSimple(op));
+      }
+  }
+  for (size_t i = before; i < launches->size(); ++i) {
+    if ((*launches)[i].label == nullptr) (*launches)[i].label = backends::GroupName(graph_, group);
+  }
+}
+
+}  // namespace trine::hip

@@ -1,0 +1,88 @@
+// Groups of ops as launches of kernels, at a run's dimensions and places. No device is asked.
+#ifndef TRINE_BACKENDS_HIP_OP_LAUNCHES_H_
+#define TRINE_BACKENDS_HIP_OP_LAUNCHES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/common/fusion.h"
+#include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/product.h"
+#include "trine/backend_sdk.h"
+
+namespace trine::hip {
+
+using backends::OpGroup;
+
+// What tensors and the host's spans begin at multiples of.
+inline constexpr uint64_t kAlignment = 256;
+
+// Memory that launches need besides the graph's own: a part for products, then one for attention.
+// Each is used by one op after the other.
+struct LaunchScratch {
+  uint64_t product_bytes = 0;
+  uint64_t attention_bytes = 0;
+
+  uint64_t Bytes() const { return product_bytes + attention_bytes; }
+};
+
+// What the ops of a graph need at the most.
+LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph);
+
+// "" or why an op that keeps its rules can't run.
+std::string WhyNotOp(const DeviceShape& shape, const sdk::Graph& graph, size_t index);
+
+class OpLaunches {
+ public:
+  // Places are by tensor, null where a tensor's slot is empty. What is given outlives this.
+  OpLaunches(const DeviceShape& shape, const sdk::Graph& graph, const LaunchScratch& sizes,
+             std::byte* scratch, const std::vector<std::byte*>& places, const int64_t* params)
+      : shape_(shape),
+        graph_(graph),
+        sizes_(sizes),
+        scratch_(scratch),
+        places_(places),
+        params_(params) {}
+
+  // Appends those of a group, one after the other and in order: what one has quantised others find.
+  void Add(const OpGroup& group, std::vector<Launch>* launches) const;
+
+ private:
+  const sdk::Op& OpAt(const OpGroup& group, uint32_t i) const {
+    return graph_.ops[group.first + i];
+  }
+  // An absent optional input has no data.
+  Tensor In(const sdk::Op& op, size_t i) const;
+  Tensor Out(const sdk::Op& op, size_t i) const { return TensorAt(op.out[i]); }
+  Tensor TensorAt(uint32_t index) const;
+  QuantizedColumns Quantized(int64_t values, int64_t columns) const;
+
+  // The tensors of one op, where they are.
+  struct Placed {
+    const OpLaunches& launches;
+    const sdk::Op& op;
+
+    Tensor In(size_t i) const { return launches.In(op, i); }
+    Tensor Out(size_t i) const { return launches.Out(op, i); }
+  };
+
+  void AddProduct(const OpGroup& group, std::vector<Launch>* launches) const;
+  void AddAttention(const OpGroup& group, std::vector<Launch>* launches) const;
+  void AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const;
+  Launch MakeNorm(const OpGroup& group) const;
+  Launch MakeGlu(const OpGroup& group) const;
+  Launch MakeSimple(const sdk::Op& op) const;
+
+  const DeviceShape& shape_;
+  const sdk::Graph& graph_;
+  const LaunchScratch& sizes_;
+  std::byte* scratch_;
+  const std::vector<std::byte*>& places_;
+  const int64_t* params_;
+};
+
+}  // namespace trine::hip
+
+#endif  // TRINE_BACKENDS_HIP_OP_LAUNCHES_H_

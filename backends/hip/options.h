@@ -1,0 +1,34 @@
+// What plugin options and TRINE_HIP_TUNING say: "key=value;key=value".
+#ifndef TRINE_BACKENDS_HIP_OPTIONS_H_
+#define TRINE_BACKENDS_HIP_OPTIONS_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/hip/gpu/runtime.h"
+#include "kernels/hip/product.h"
+#if defined(TRINE_GPU_HOST)
+#include "kernels/hip/gpu/emulator.h"
+#endif
+
+namespace trine::hip {
+
+struct Options {
+  bool graphs = true;              // "graphs=0": kernels are started one by one
+  bool fuse = true;                // "fuse=0": each op runs by itself
+  std::optional<MatrixUnit> unit;  // "unit=dot4", "mma", "wmma", "mfma": else the device's own
+#if defined(TRINE_GPU_HOST)
+  // "wave=64", "order=reverse", "seed=7"; "memory=1000000", "devices=2", "integrated=1",
+  // "fail=start:12": the twelfth start fails, and all from then on.
+  emulator::Settings emulator;
+  emulator::DeviceSettings device;
+#endif
+};
+
+// INVALID_ARGUMENT for what is no "key=value;key=value", and for a name or a value that is none.
+absl::StatusOr<Options> ParseOptions(const std::string& text);
+
+}  // namespace trine::hip
+
+#endif  // TRINE_BACKENDS_HIP_OPTIONS_H_

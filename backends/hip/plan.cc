@@ -1,0 +1,239 @@
+#include "backends/hip/plan.h"
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "backends/hip/handles.h"
+#include "backends/hip/op_launches.h"
+#include "backends/hip/recording.h"
+
+namespace trine::hip {
+namespace {
+
+std::byte* PlaceOfSpan(const trine_span& span) {
+  if (span.buffer == nullptr || !span.buffer->InRange(span.offset, span.bytes)) return nullptr;
+  return span.buffer->memory.data() + span.offset;
+}
+
+// "" or what the device can't do with a span that is in range.
+std::string WhyNotSpan(const trine_device& device, const trine_span& span) {
+  if (span.buffer == nullptr) return "";
+  if (span.buffer->device != &device) return "is in a buffer of another device";
+  if (span.offset % kAlignment == 0) return "";
+  return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", kAlignment);
+}
+
+trine_status CheckSpans(const trine_device& device, const trine_plan_desc& desc, trine_error* err) {
+  for (uint32_t i = 0; i < desc.n_bindings; ++i) {
+    const trine_binding b = sdk::At(desc.bindings, desc.binding_stride, i);
+    const std::string why = WhyNotSpan(device, b.span);
+    if (!why.empty()) {
+      return Fail(err, TRINE_INVALID_ARGUMENT,
+                  absl::StrCat("what slot ", b.slot, " is bound to ", why));
+    }
+  }
+  const std::string why = WhyNotSpan(device, desc.scratch);
+  return why.empty() ? TRINE_OK : Fail(err, TRINE_INVALID_ARGUMENT, "the scratch " + why);
+}
+
+// What a recording was made for. Attention depends on the number of positions only by chunks.
+struct RunKey {
+  std::vector<int64_t> params;
+  std::vector<uint32_t> alternates;
+
+  bool operator==(const RunKey&) const = default;
+};
+
+struct KeptRecording {
+  RunKey key;
+  std::unique_ptr<Recording> recording;
+};
+
+// A prompt's passes and a few sizes of batches.
+constexpr size_t kKeptRecordings = 16;
+
+}  // namespace
+}  // namespace trine::hip
+
+struct trine_plan {
+  trine_device* device = nullptr;
+  trine::sdk::Graph graph;
+  trine::sdk::PlanPlaces<std::byte*> places;
+  std::vector<trine::hip::OpGroup> groups;  // of the graph's ops
+  trine::hip::LaunchScratch scratch;
+  std::byte* scratch_place = nullptr;  // behind the TEMP slots
+
+  std::mutex mutex;  // of the recordings: the device's thread makes some
+  std::list<trine::hip::KeptRecording> recordings;  // the newest first
+};
+
+namespace trine::hip {
+namespace {
+
+auto RefusalOf(const trine_device& device) {
+  return
+      [&device](const sdk::Graph& graph, size_t op) { return WhyNotOp(device.shape, graph, op); };
+}
+
+// The scratch holds the TEMP slots, then what the launches need.
+uint64_t OwnScratchOffset(const sdk::Graph& graph) {
+  return (sdk::LayOutScratch(graph, nullptr) + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+RunKey KeyOf(const trine_plan& plan, const trine_run_args& args) {
+  RunKey key;
+  key.params.assign(args.params, args.params + args.n_params);
+  for (size_t i = 0; i < key.params.size(); ++i) {
+    if (plan.graph.params[i].kind != TRINE_PARAM_KV_POSITIONS) continue;
+    const int64_t chunks = (key.params[i] + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK;
+    key.params[i] = chunks * TRINE_KV_CHUNK;
+  }
+  if (args.n_alternates != 0) {
+    key.alternates.assign(args.alternates, args.alternates + args.n_alternates);
+  }
+  return key;
+}
+
+std::vector<Launch> LaunchesOf(const trine_plan& plan, const RunKey& key) {
+  const uint32_t* alternates = key.alternates.empty() ? nullptr : key.alternates.data();
+  std::vector<std::byte*> places;
+  for (const trine_tensor& t : plan.graph.tensors) {
+    places.push_back(plan.places.PlaceOf(plan.graph, t, alternates));
+  }
+  const OpLaunches maker(plan.device->shape, plan.graph, plan.scratch, plan.scratch_place, places,
+                         key.params.data());
+  std::vector<Launch> launches;
+  for (const OpGroup& group : plan.groups) maker.Add(group, &launches);
+  return launches;
+}
+
+absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
+  const std::lock_guard<std::mutex> lock(plan->mutex);
+  auto& kept = plan->recordings;
+  const auto found =
+      std::find_if(kept.begin(), kept.end(), [&](const KeptRecording& k) { return k.key == key; });
+  if (found != kept.end()) {
+    kept.splice(kept.begin(), kept, found);
+    return kept.front().recording.get();
+  }
+  std::vector<Launch> launches = LaunchesOf(*plan, key);
+  if (kept.size() == kKeptRecordings) {
+    // The oldest one's graph is given the new launches.
+    KeptRecording reused = std::move(kept.back());
+    kept.pop_back();
+    if (absl::Status status = reused.recording->Replace(std::move(launches)); !status.ok()) {
+      return status;
+    }
+    reused.key = key;
+    kept.push_front(std::move(reused));
+  } else {
+    auto recording = Recording::Create(plan->device->gpu.get(), std::move(launches),
+                                       plan->device->backend->options.graphs);
+    if (!recording.ok()) return recording.status();
+    kept.push_front({key, *std::move(recording)});
+  }
+  return kept.front().recording.get();
+}
+
+// With `timed` the host is told how long each part takes.
+absl::Status Run(trine_plan* plan, const RunKey& key, bool timed) {
+  if (absl::Status status = plan->device->gpu->Health(); !status.ok()) return status;
+  const auto recording = RecordingFor(plan, key);
+  if (!recording.ok()) return recording.status();
+  if (!timed) return (*recording)->Run();
+  const trine_host& host = *plan->device->backend->host;
+  return (*recording)->RunTimed([&](const char* label, uint64_t ns) {
+    host.op_done(host.self, label, ns);
+  });
+}
+
+absl::Status Start(trine_plan* plan, const RunKey& key) {
+  if (absl::Status status = plan->device->gpu->Health(); !status.ok()) return status;
+  const auto recording = RecordingFor(plan, key);
+  return recording.ok() ? (*recording)->Start() : recording.status();
+}
+
+}  // namespace
+
+trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
+                     trine_op_support* out, trine_error* err) {
+  const trine_status status = device->Health(err);
+  if (status != TRINE_OK) return status;
+  return sdk::AnswerOpQuery(graph, op, device->Support(), RefusalOf(*device), out, err);
+}
+
+trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
+                       trine_error* err) {
+  return sdk::Guard(err, [&]() -> trine_status {
+    trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
+    sdk::Graph graph;
+    status = sdk::AcceptGraph(given, device->Support(), RefusalOf(*device), &graph, err);
+    if (status != TRINE_OK) return status;
+    trine_plan_info info{};
+    info.scratch_alignment = kAlignment;
+    const uint64_t own = ScratchOf(device->shape, graph).Bytes();
+    info.scratch_bytes =
+        own == 0 ? sdk::LayOutScratch(graph, nullptr) : OwnScratchOffset(graph) + own;
+    sdk::WriteOut(out, info);
+    return TRINE_OK;
+  });
+}
+
+trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trine_plan** out,
+                        trine_error* err) {
+  return sdk::Guard(err, [&]() -> trine_status {
+    trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
+    const trine_plan_desc desc = sdk::ReadIn(given);
+    auto plan = std::make_unique<trine_plan>();
+    plan->device = device;
+    status = sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
+    if (status != TRINE_OK) return status;
+    status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
+    if (status == TRINE_OK) status = CheckSpans(*device, desc, err);
+    if (status != TRINE_OK) return status;
+    plan->groups = backends::GroupOps(plan->graph, device->backend->options.fuse);
+    plan->scratch = ScratchOf(device->shape, plan->graph);
+    if (plan->scratch.Bytes() != 0) {
+      std::byte* scratch = PlaceOfSpan(desc.scratch);
+      const uint64_t offset = OwnScratchOffset(plan->graph);
+      if (scratch == nullptr || desc.scratch.bytes < offset + plan->scratch.Bytes()) {
+        return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+      }
+      plan->scratch_place = scratch + offset;
+    }
+    *out = plan.release();
+    return TRINE_OK;
+  });
+}
+
+trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error* err) {
+  const trine_run_args args = sdk::ReadIn(given);
+  return sdk::Guard(err, [&]() -> trine_status {
+    const trine_status status = sdk::CheckRun(plan->graph, args, err);
+    if (status != TRINE_OK) return status;
+    const RunKey key = KeyOf(*plan, args);
+    // Times are told inside this call, by this thread: such a run is waited for.
+    if (sdk::WantsOpTimes(*plan->device->backend->host)) {
+      const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
+      return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
+        return Answer(own, Run(plan, key, /*timed=*/true));
+      });
+    }
+    return Submit(
+        plan->device, args.sync, [&] { return Run(plan, key, /*timed=*/false); },
+        [plan, key] { return Start(plan, key); }, err);
+  });
+}
+
+void PlanDestroy(trine_plan* plan) { delete plan; }
+
+}  // namespace trine::hip

@@ -1,0 +1,33 @@
+// Products with many columns: tiles of the result, each made by a block of threads.
+//
+// Of a quantised product there are two kinds of tiles. Wide ones are for results that fill a
+// device; their threads go through the eight classes of blocks one after the other. Narrow ones are
+// for few columns; their groups of lanes take a class each. Neither choice shows in a result.
+//
+// Columns of experts are put together first, by a launch that writes lists to scratch memory.
+#ifndef TRINE_KERNELS_HIP_GEMM_H_
+#define TRINE_KERNELS_HIP_GEMM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/product.h"
+
+namespace trine::hip {
+
+// "" or why AddGemm does not take the product.
+std::string WhyNotGemm(const Product& product);
+
+// Of scratch memory that AddGemm needs, from an address that is a multiple of 16 on.
+uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape);
+
+// Quantised weights need product.q.
+void AddGemm(const Product& product, const DeviceShape& shape, std::byte* scratch,
+             std::vector<Launch>* launches);
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_GEMM_H_

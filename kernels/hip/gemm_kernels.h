@@ -1,0 +1,28 @@
+// The kernels of products with many columns, for the makers of their launches.
+#ifndef TRINE_KERNELS_HIP_GEMM_KERNELS_H_
+#define TRINE_KERNELS_HIP_GEMM_KERNELS_H_
+
+#include "kernels/hip/gemm_args.h"
+#include "kernels/hip/product.h"
+#include "kernels/quant/block_types.h"
+
+namespace trine::hip {
+
+using GemmKernel = void (*)(GemmArgs);
+
+struct TileShape {
+  uint32_t rows, columns, threads;
+};
+inline constexpr TileShape kWideTile = {128, 128, 256};
+inline constexpr TileShape kNarrowTile = {32, 32, 256};
+inline constexpr TileShape kFloatTile = {32, 32, 512};
+
+// nullptr for other types. The unit is one this is built for, see HasMatrixUnit.
+GemmKernel SmallBlockGemm(quant::Type type, MatrixUnit unit, bool wide);
+GemmKernel SuperBlockGemm(quant::Type type, MatrixUnit unit, bool wide);
+GemmKernel PackedGemm(quant::Type type, MatrixUnit unit, bool wide);
+GemmKernel FloatGemm(quant::Type type, bool packed);
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_GEMM_KERNELS_H_

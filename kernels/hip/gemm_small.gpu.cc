@@ -1,0 +1,30 @@
+// Of types with blocks of 32 values, as files have them.
+#include "kernels/hip/gemm_tile.h"
+
+namespace trine::hip {
+
+GemmKernel SmallBlockGemm(quant::Type type, MatrixUnit unit, bool wide) {
+  using quant::Type;
+  switch (type) {
+    case Type::kQ4_0:
+      return GemmOf<WeightForm<Type::kQ4_0, false>>(unit, wide);
+    case Type::kQ4_1:
+      return GemmOf<WeightForm<Type::kQ4_1, false>>(unit, wide);
+    case Type::kQ5_0:
+      return GemmOf<WeightForm<Type::kQ5_0, false>>(unit, wide);
+    case Type::kQ5_1:
+      return GemmOf<WeightForm<Type::kQ5_1, false>>(unit, wide);
+    case Type::kQ8_0:
+      return GemmOf<WeightForm<Type::kQ8_0, false>>(unit, wide);
+    case Type::kQ8_KV:
+      return GemmOf<WeightForm<Type::kQ8_KV, false>>(unit, wide);
+    case Type::kIQ4_NL:
+      return GemmOf<WeightForm<Type::kIQ4_NL, false>>(unit, wide);
+    case Type::kMXFP4:
+      return GemmOf<WeightForm<Type::kMXFP4, false>>(unit, wide);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace trine::hip

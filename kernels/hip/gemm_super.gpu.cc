@@ -1,0 +1,30 @@
+// Of types with blocks of 256 values, as files have them.
+#include "kernels/hip/gemm_tile.h"
+
+namespace trine::hip {
+
+GemmKernel SuperBlockGemm(quant::Type type, MatrixUnit unit, bool wide) {
+  using quant::Type;
+  switch (type) {
+    case Type::kQ2_K:
+      return GemmOf<WeightForm<Type::kQ2_K, false>>(unit, wide);
+    case Type::kQ3_K:
+      return GemmOf<WeightForm<Type::kQ3_K, false>>(unit, wide);
+    case Type::kQ4_K:
+      return GemmOf<WeightForm<Type::kQ4_K, false>>(unit, wide);
+    case Type::kQ5_K:
+      return GemmOf<WeightForm<Type::kQ5_K, false>>(unit, wide);
+    case Type::kQ6_K:
+      return GemmOf<WeightForm<Type::kQ6_K, false>>(unit, wide);
+    case Type::kIQ4_XS:
+      return GemmOf<WeightForm<Type::kIQ4_XS, false>>(unit, wide);
+    case Type::kTQ1_0:
+      return GemmOf<WeightForm<Type::kTQ1_0, false>>(unit, wide);
+    case Type::kTQ2_0:
+      return GemmOf<WeightForm<Type::kTQ2_0, false>>(unit, wide);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace trine::hip

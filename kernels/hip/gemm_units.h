@@ -1,0 +1,126 @@
+// How the 32 lanes of a group multiply a tile of 16 kM rows by 8 kN columns, one block deep, with
+// what a device has for it. Every lane owns the same 4 kM kN results from block to block.
+//
+// A tile is given as it lies in a stage of shared memory (gemm_tile.h): the places of its first row
+// and column among the stage's.
+#ifndef TRINE_KERNELS_HIP_GEMM_UNITS_H_
+#define TRINE_KERNELS_HIP_GEMM_UNITS_H_
+
+#include <cstdint>
+
+#include "kernels/hip/gemm_terms.h"
+#include "kernels/hip/gpu/matrix.h"
+
+namespace trine::hip {
+
+// Four products at a time. A lane has every fourth row and every eighth column.
+template <Factors kFactors, int kM, int kN>
+struct Dot4Unit {
+  using T = Terms<kFactors>;
+  static constexpr int kResults = 4 * kM * kN;
+
+  TRINE_DEVICE static uint32_t Row(uint32_t lane, int i) {
+    return lane % 4 + 4 * static_cast<uint32_t>(i / kN);
+  }
+  TRINE_DEVICE static uint32_t Column(uint32_t lane, int i) {
+    return lane / 4 + 8 * static_cast<uint32_t>(i % kN);
+  }
+
+  TRINE_DEVICE static int32_t Dot(const Word4& a, const Word4& b, int32_t c) {
+    return Dot4(a.w, b.w, Dot4(a.z, b.z, Dot4(a.y, b.y, Dot4(a.x, b.x, c))));
+  }
+
+  template <class Stage>
+  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
+                                float (&sums)[kResults]) {
+    row += lane % 4;
+    column += lane / 4;
+    Word4 x[kN][2];
+    typename T::Column columns[kN];
+    TRINE_UNROLL
+    for (int c = 0; c < kN; ++c) {
+      x[c][0] = stage.x[0][column + 8 * c];
+      x[c][1] = stage.x[1][column + 8 * c];
+      columns[c] = T::Read(stage.columns[column + 8 * c]);
+    }
+    TRINE_UNROLL
+    for (int r = 0; r < 4 * kM; ++r) {
+      const Word4 low = stage.w[0][row + 4 * r], high = stage.w[1][row + 4 * r];
+      const typename T::Row factors = T::Read(stage.rows[row + 4 * r]);
+      TRINE_UNROLL
+      for (int c = 0; c < kN; ++c) {
+        const int32_t first = Dot(low, x[c][0], kDotBase);
+        const int32_t dot0 = T::kHalves ? first : Dot(high, x[c][1], first);
+        const int32_t dot1 = T::kHalves ? Dot(high, x[c][1], kDotBase) : 0;
+        sums[r * kN + c] = T::Add(sums[r * kN + c], factors, columns[c], dot0, dot1);
+      }
+    }
+  }
+};
+
+#if defined(TRINE_HAS_MMA)
+// NVIDIA's: a lane's results are those of its fragments (matrix.h).
+template <Factors kFactors, int kM, int kN>
+struct MmaUnit {
+  using T = Terms<kFactors>;
+  static constexpr int kResults = 4 * kM * kN;
+  static_assert(kN % 2 == 0);
+
+  TRINE_DEVICE static uint32_t Row(uint32_t lane, int i) {
+    return lane / 4 + 16 * static_cast<uint32_t>(i / (4 * kN)) +
+           8 * static_cast<uint32_t>(i % 4 / 2);
+  }
+  TRINE_DEVICE static uint32_t Column(uint32_t lane, int i) {
+    return lane % 4 * 2 + 8 * static_cast<uint32_t>(i / 4 % kN) + static_cast<uint32_t>(i % 2);
+  }
+
+  template <class Stage>
+  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
+                                float (&sums)[kResults]) {
+    uint32_t b[kN][2];
+    TRINE_UNROLL
+    for (int n = 0; n < kN; n += 2) {
+      uint32_t words[4];
+      LoadMatrices(&stage.x[lane / 8 % 2][column + 8 * n + lane / 16 * 8 + lane % 8], words);
+      b[n][0] = words[0], b[n][1] = words[1];
+      b[n + 1][0] = words[2], b[n + 1][1] = words[3];
+    }
+    typename T::Column columns[kN][2];
+    TRINE_UNROLL
+    for (int n = 0; n < kN; ++n) {
+      TRINE_UNROLL
+      for (int j = 0; j < 2; ++j) {
+        columns[n][j] = T::Read(stage.columns[column + 8 * n + lane % 4 * 2 + j]);
+      }
+    }
+    TRINE_UNROLL
+    for (int m = 0; m < kM; ++m) {
+      uint32_t a[4];
+      LoadMatrices(&stage.w[lane / 16][row + 16 * m + lane % 16], a);
+      typename T::Row rows[2];
+      TRINE_UNROLL
+      for (int j = 0; j < 2; ++j) rows[j] = T::Read(stage.rows[row + 16 * m + 8 * j + lane / 4]);
+      TRINE_UNROLL
+      for (int n = 0; n < kN; ++n) {
+        int32_t dot0[4] = {kDotBase, kDotBase, kDotBase, kDotBase};
+        int32_t dot1[4] = {kDotBase, kDotBase, kDotBase, kDotBase};
+        if constexpr (T::kHalves) {
+          MmaTile16({a[0], a[1]}, b[n][0], dot0);
+          MmaTile16({a[2], a[3]}, b[n][1], dot1);
+        } else {
+          MmaTile32(a, b[n], dot0);
+        }
+        TRINE_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          float& sum = sums[(m * kN + n) * 4 + j];
+          sum = T::Add(sum, rows[j / 2], columns[n][j % 2], dot0[j], dot1[j]);
+        }
+      }
+    }
+  }
+};
+#endif
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_GEMM_UNITS_H_

@@ -1,0 +1,236 @@
+// Quantised weights times columns of quantised activations.
+//
+// Lane l of a group takes the blocks l, l + 32, .. of its rows: what a group reads at once lies
+// together. Terms then go to the lanes that add them up, each class in order of its blocks. The
+// bytes of the next blocks are under way while those before are multiplied.
+#ifndef TRINE_KERNELS_HIP_GEMV_QUANTIZED_H_
+#define TRINE_KERNELS_HIP_GEMV_QUANTIZED_H_
+
+#include <cstdint>
+
+#include "kernels/hip/gemv_frame.h"
+#include "kernels/hip/weight_group.h"
+
+namespace trine::hip {
+
+// A block of 32 quantised activations.
+struct ActivationWords {
+  Word4 low, high;
+  float d;
+  uint32_t sums;  // 16 bits each
+};
+
+template <Type kType>
+TRINE_DEVICE ActivationWords LoadActivation(const QuantizedColumns& q, int64_t at) {
+  constexpr GroupForm kForm = quant::FormOf(kType);
+  const auto* values = reinterpret_cast<const Word4*>(q.values) + at * 2;
+  ActivationWords a;
+  a.low = values[0];
+  a.high = values[1];
+  a.d = q.scales[at];
+  a.sums = kForm.zero != 0 || kForm.minimum ? q.sums[at] : 0;
+  return a;
+}
+
+template <Type kType>
+TRINE_DEVICE float BlockTerm(const Group<kType>& w, const ActivationWords& a) {
+  constexpr GroupForm kForm = quant::FormOf(kType);
+  const uint32_t* q = w.words.q;
+  int32_t low = Dot4(q[0], a.low.x, Dot4(q[1], a.low.y, 0));
+  low = Dot4(q[2], a.low.z, Dot4(q[3], a.low.w, low));
+  int32_t high = Dot4(q[4], a.high.x, Dot4(q[5], a.high.y, 0));
+  high = Dot4(q[6], a.high.z, Dot4(q[7], a.high.w, high));
+  const int32_t low_sum = static_cast<int16_t>(a.sums);
+  const int32_t high_sum = static_cast<int32_t>(a.sums) >> 16;
+  int32_t sum;
+  if constexpr (kForm.halves) {
+    sum = w.words.scale[0] * (low - kForm.zero * low_sum) +
+          w.words.scale[1] * (high - kForm.zero * high_sum);
+  } else {
+    sum = low + high - kForm.zero * (low_sum + high_sum);
+    if constexpr (kForm.scaled) sum *= w.words.scale[0];
+  }
+  const float term = (w.d * a.d) * static_cast<float>(sum);
+  if constexpr (!kForm.minimum) return term;
+  const int32_t minimum = kForm.halves ? w.words.min[0] * low_sum + w.words.min[1] * high_sum
+                                       : w.words.min[0] * (low_sum + high_sum);
+  return term - (w.dmin * a.d) * static_cast<float>(minimum);
+}
+
+// The class sums of kResults results. Every lane brings its term of each: lane l has class l % 8,
+// and of those with one class the terms of lower lanes come first.
+//
+// Four results at a time are exchanged so that lane l adds up the one of number l / 8. Of fewer,
+// every lane adds up all.
+template <int kResults>
+struct ClassSums {
+  static constexpr bool kShared = kResults % 4 == 0;
+  static constexpr int kSums = kShared ? kResults / 4 : kResults;
+  float sum[kSums];
+
+  TRINE_DEVICE void Clear() {
+    TRINE_UNROLL
+    for (int i = 0; i < kSums; ++i) sum[i] = 0.0f;
+  }
+
+  TRINE_DEVICE void Add(const float (&term)[kResults], int lane) {
+    if constexpr (kShared) {
+      const bool odd = (lane & 8) != 0, upper = (lane & 16) != 0;
+      TRINE_UNROLL
+      for (int i = 0; i < kSums; ++i) {
+        const float* t = term + 4 * i;
+        const float swapped0 = LaneXor(odd ? t[0] : t[1], 8);
+        const float swapped1 = LaneXor(odd ? t[2] : t[3], 8);
+        // Of results l / 8 % 2 and that + 2, from the lower and the higher lane of the pair.
+        const float low0 = odd ? swapped0 : t[0], low1 = odd ? t[1] : swapped0;
+        const float high0 = odd ? swapped1 : t[2], high1 = odd ? t[3] : swapped1;
+        const float other0 = LaneXor(upper ? low0 : high0, 16);
+        const float other1 = LaneXor(upper ? low1 : high1, 16);
+        float s = sum[i] + (upper ? other0 : low0);
+        s = s + (upper ? other1 : low1);
+        s = s + (upper ? high0 : other0);
+        sum[i] = s + (upper ? high1 : other1);
+      }
+    } else {
+      TRINE_UNROLL
+      for (int i = 0; i < kSums; ++i) {
+        TRINE_UNROLL
+        for (int from = 0; from < kLanes; from += 8) {
+          sum[i] = sum[i] + LaneRead(term[i], from + lane % 8);
+        }
+      }
+    }
+  }
+
+  // Joins the classes. Lanes l with IsAt(i, l) then have result i in Of(i).
+  TRINE_DEVICE void Join() {
+    TRINE_UNROLL
+    for (int i = 0; i < kSums; ++i) {
+      TRINE_UNROLL
+      for (int mask = 4; mask > 0; mask /= 2) sum[i] = sum[i] + LaneXor(sum[i], mask);
+    }
+  }
+  TRINE_DEVICE float Of(int result) const { return sum[kShared ? result / 4 : result]; }
+  TRINE_DEVICE static bool IsAt(int result, int lane) {
+    return kShared ? lane == result % 4 * 8 : lane == result;
+  }
+};
+
+// What a lane has under way of kDepth blocks.
+template <class W, int kRows, int kDepth>
+struct GemvBlocks {
+  typename W::Raw w[kDepth][kRows];
+};
+
+template <class W, int kColumns, int kRows, int kDepth>
+TRINE_KERNEL(kGemvThreads)
+QuantizedGemvKernel(GemvArgs args) {
+  constexpr Type kType = W::kWeightType;
+  const auto lane = static_cast<int>(ThreadX() % kLanes);
+  const uint32_t row = (BlockX() * kGemvSlots + ThreadX() / kLanes) * kRows;
+  if (row >= args.n) return;  // all lanes of the group
+  const uint32_t blocks = args.k / 32;
+
+  for (uint32_t first = BlockY() * kColumns; first < args.columns; first += GridY() * kColumns) {
+    const GemvPlace place = PlaceOf(args, first);
+    const uint32_t columns = args.columns - first;  // or more than are made here
+    const uint32_t passes = place.none ? 0 : (blocks + kLanes - 1) / kLanes;
+    const std::byte* rows[kRows];
+    TRINE_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const uint32_t at = row + static_cast<uint32_t>(r);
+      rows[r] = place.weights + (at < args.n ? at : args.n - 1) * args.row_stride;
+    }
+    const int64_t x_at = int64_t{ColumnOfX(args, first)} * blocks;
+
+    using Blocks = GemvBlocks<W, kRows, kDepth>;
+    // Beyond a row's end its last block once more: no branch parts the loads.
+    const auto block_of = [&](uint32_t pass, int u) {
+      const uint32_t block =
+          (pass + static_cast<uint32_t>(u)) * kLanes + static_cast<uint32_t>(lane);
+      return block < blocks ? block : blocks - 1;
+    };
+    const auto load = [&](uint32_t pass) {
+      Blocks b;
+      TRINE_UNROLL
+      for (int u = 0; u < kDepth; ++u) {
+        const uint32_t block = block_of(pass, u);
+        TRINE_UNROLL
+        for (int r = 0; r < kRows; ++r) b.w[u][r] = W::Load(rows[r], blocks, block);
+      }
+      return b;
+    };
+
+    ClassSums<kRows * kColumns> sums;
+    sums.Clear();
+    Blocks now{}, next{};
+    if (W::kAhead && passes > 0) next = load(0);
+    for (uint32_t pass = 0; pass < passes; pass += kDepth) {
+      if constexpr (W::kAhead) {
+        now = next;
+        if (pass + kDepth < passes) next = load(pass + kDepth);
+      } else {
+        now = load(pass);
+      }
+      TRINE_UNROLL
+      for (int u = 0; u < kDepth; ++u) {
+        if (pass + static_cast<uint32_t>(u) < passes) {  // or not: for all lanes
+          const uint32_t block = block_of(pass, u);
+          const bool ours =
+              (pass + static_cast<uint32_t>(u)) * kLanes + static_cast<uint32_t>(lane) < blocks;
+          Group<kType> w[kRows];
+          TRINE_UNROLL
+          for (int r = 0; r < kRows; ++r) w[r] = W::Decode(now.w[u][r], block);
+          float terms[kRows * kColumns];
+          TRINE_UNROLL
+          for (int c = 0; c < kColumns; ++c) {
+            const uint32_t column =
+                static_cast<uint32_t>(c) < columns ? static_cast<uint32_t>(c) : 0;
+            const ActivationWords a =
+                LoadActivation<kType>(args.q, x_at + int64_t{column} * blocks + block);
+            TRINE_UNROLL
+            for (int r = 0; r < kRows; ++r) {
+              const float term = BlockTerm(w[r], a);
+              terms[r * kColumns + c] = ours ? term : 0.0f;  // which changes no sum
+            }
+          }
+          sums.Add(terms, lane);
+        }
+      }
+    }
+    sums.Join();
+    TRINE_UNROLL
+    for (int i = 0; i < kRows * kColumns; ++i) {
+      const uint32_t r = row + static_cast<uint32_t>(i / kColumns);
+      const auto c = static_cast<uint32_t>(i % kColumns);
+      if (ClassSums<kRows * kColumns>::IsAt(i, lane) && r < args.n && c < columns) {
+        Store(args, place, r, first + c, sums.Of(i));
+      }
+    }
+  }
+}
+
+template <class W, int kColumns, int kRows, int kDepth>
+Launch QuantizedGemvOf(const GemvArgs& args) {
+  return MakeLaunch(QuantizedGemvKernel<W, kColumns, kRows, kDepth>,
+                    GemvGrid(args, kRows, kColumns), {kGemvThreads}, args);
+}
+
+// Rows that share the activations' loads are few where the device would else have too little to do.
+template <class W>
+Launch QuantizedGemvLaunch(const GemvArgs& args) {
+  switch (GemvColumns(args)) {
+    case 1:
+      return args.many_rows ? QuantizedGemvOf<W, 1, 2, 2>(args) : QuantizedGemvOf<W, 1, 1, 2>(args);
+    case 2:
+      return QuantizedGemvOf<W, 2, 2, 2>(args);
+    case 4:
+      return QuantizedGemvOf<W, 4, 2, 1>(args);
+    default:
+      return args.many_rows ? QuantizedGemvOf<W, 8, 4, 1>(args) : QuantizedGemvOf<W, 8, 2, 1>(args);
+  }
+}
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_GEMV_QUANTIZED_H_
