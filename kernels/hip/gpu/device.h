@@ -217,17 +217,6 @@ TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
 #endif
 }
 
-// Adds to shared memory, whatever other threads of the block add to it; gives what it was before.
-TRINE_DEVICE uint32_t AtomicAdd(uint32_t* to, uint32_t v) {
-#if defined(TRINE_GPU_HOST)
-  const uint32_t before = *to;
-  *to += v;
-  return before;
-#else
-  return atomicAdd(to, v);
-#endif
-}
-
 // ---- Floats: the functions of the contract ---------------------------------------------------
 //
 // quant:: and reference:: functions are constexpr, which all platforms' compilers take for device
