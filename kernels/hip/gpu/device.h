@@ -118,6 +118,13 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif
 
+// Brings what is near p into the cache that all multiprocessors share; only ever a hint.
+TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
 // ---- Integers --------------------------------------------------------------------------------
 
 // c plus the four products of signed bytes.
