@@ -170,6 +170,13 @@ TRINE_DEVICE T LoadOnce(const T* at) {
 #endif
 }
 
+// Brings what is near p into the cache that all multiprocessors share; only ever a hint.
+TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
 // ---- Integers --------------------------------------------------------------------------------
 
 // c plus the four products of signed bytes.
