@@ -25,11 +25,19 @@
 #if defined(TRINE_GPU_HOST)
 #define TRINE_DEVICE inline __attribute__((always_inline))
 #define TRINE_KERNEL(threads) static void
+#define TRINE_KERNEL_BLOCKS(threads, blocks) static void
 #define TRINE_UNROLL
 #elif defined(__HIPCC__) || defined(__CUDACC__)
 #define TRINE_DEVICE __device__ __forceinline__
 // `threads`: the most that a block of it is started with.
 #define TRINE_KERNEL(threads) __global__ void __launch_bounds__(threads)
+// And `blocks` of them are to find room on a multiprocessor at once; AMD's compiler is not told: it
+// counts waves there.
+#if defined(TRINE_GPU_NVIDIA)
+#define TRINE_KERNEL_BLOCKS(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#else
+#define TRINE_KERNEL_BLOCKS(threads, blocks) __global__ void __launch_bounds__(threads)
+#endif
 #define TRINE_UNROLL _Pragma("unroll")
 #endif
 
