@@ -1,0 +1,102 @@
+"""What must hold of device code, and what does not."""
+import struct
+
+from code_objects import amd, fused, nvidia
+from code_objects.elf import Elf, Unreadable
+
+
+class Input:
+    """The device code of one file: for each source in it, a list of Code."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            elf = Elf(file.read(), path)
+        self.path = path
+        try:
+            self.sources = (amd.bundles(elf.section(amd.SECTION), path) +
+                            nvidia.bundles(elf.section(nvidia.SECTION), path))
+        except (struct.error, ValueError, IndexError, KeyError) as error:
+            raise Unreadable(f"{path}: its device code can't be read ({error})") from error
+        if not any(self.sources):
+            raise Unreadable(f"{path}: no device code in it")
+        # What the host's side registers by name is a string there, whatever was stripped.
+        self.registered = elf.strings(b"_Z")
+
+    def codes(self):
+        return [code for source in self.sources for code in source]
+
+    def targets(self):
+        return list(dict.fromkeys(code.target for code in self.codes()))
+
+
+def targets(found, expected):
+    """Every source has code for what is expected, and for nothing else."""
+    for source in found.sources:
+        have = {code.target for code in source}
+        for target in sorted(set(expected) - have):
+            yield f"no code for {target}{_example(source)}"
+        for target in sorted(have - set(expected)):
+            yield f"code for {target}, which nobody asked for{_example(source)}"
+
+
+def _example(source):
+    names = [kernel.name for code in source for kernel in code.kernels]
+    return f" (of a source with {names[0]})" if names else ""
+
+
+def kernels(found):
+    """The same kernels for every target, and each that the host will ask for."""
+    for target in found.targets():
+        if target.startswith("compute_"):
+            continue
+        names = set()
+        for code in found.codes():
+            if code.target == target:
+                names |= code.names | {kernel.name for kernel in code.kernels}
+        for name in sorted(found.registered - names):
+            yield f"{target}: {name} is registered and not there"
+    for source in found.sources:
+        compiled = [code for code in source if not code.text and code.kernels]
+        every = set().union(*({k.name for k in code.kernels} for code in compiled))
+        for code in compiled:
+            for name in sorted(every - {kernel.name for kernel in code.kernels}):
+                yield f"{code.target}: {name} is there for other targets only"
+
+
+def resources(found, scratch):
+    """Waves as the target's are; no spills, and no scratch memory unless that is allowed."""
+    for code in found.codes():
+        for kernel in code.kernels:
+            where = f"{code.target}: {kernel.name}"
+            wave = amd.wave_of(code.target) if code.target.startswith("gfx") else 32
+            if kernel.wave != wave:
+                yield f"{where} is for waves of {kernel.wave}, not {wave}"
+            if kernel.vgpr_spills or kernel.sgpr_spills:
+                yield (f"{where} spills {kernel.vgpr_spills} VGPRs and "
+                       f"{kernel.sgpr_spills} SGPRs")
+            elif kernel.scratch and not scratch:
+                yield f"{where} has {kernel.scratch} bytes of scratch memory"
+
+
+def exactness(found, objdump):
+    """Nothing fused. What can't be looked into fails."""
+    for code in found.codes():
+        if code.target.startswith("compute_"):
+            if not code.text:
+                yield f"{code.target}: compressed (build with --no-compress)"
+            fusions = fused.in_ptx(code.text)
+        elif code.target.startswith("sm_"):
+            fusions = []
+            if nvidia.may_fuse(code.image):
+                yield f"{code.target}: assembled without --fmad=false{_example([code])}"
+        else:
+            try:
+                fusions = fused.in_disassembly(fused.disassemble(code.image, objdump))
+            except fused.NoDisassembler as error:
+                yield f"{code.target}: {error}"
+                continue
+        counts = {}
+        for fusion in fusions:
+            counts[fusion] = counts.get(fusion, 0) + 1
+        for (kernel, instruction), count in counts.items():
+            yield f"{code.target}: {kernel} has {count} {instruction}"
