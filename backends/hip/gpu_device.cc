@@ -74,7 +74,9 @@ absl::Status GpuDevice::Check(gpuError error, absl::string_view what) {
 absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes) {
   const InUse in_use(*this);
   void* data = nullptr;
-  const absl::Status status = Check(gpuMalloc(&data, bytes), "memory could not be allocated");
+  // Kernels read whole words, also where a tensor ends within one.
+  const uint64_t whole = (bytes + 15) / 16 * 16;
+  const absl::Status status = Check(gpuMalloc(&data, whole), "memory could not be allocated");
   if (!status.ok()) return status;
   return GpuMemory(this, static_cast<std::byte*>(data), bytes);
 }

@@ -264,8 +264,8 @@ TEST_P(HipAttention, OddWidthsAndTypes) {
       for (const int64_t tokens : {3, 17}) {
         SCOPED_TRACE(std::string(quant::Traits(type).name) + ", " + std::to_string(d));
         const int64_t padding = type == Type::kF32 ? 4 : 2;
-        const Shape shape = {
-            {{tokens, 290}}, d, dv, 3, 1, 16, {0.3f, 0, 0, true}, false, Fill::kUniform, padding};
+        const Shape shape = {{{tokens, 290}}, d,      dv, 3, 1, 16, {0.3f, 0, 0, true}, false,
+                             Fill::kUniform,  padding};
         Case c(type, type, shape, 5);
         UnderOneSchedule(schedule++, [&] { c.Check(device().shape); });
       }
@@ -299,9 +299,14 @@ TEST_P(HipAttention, JoinsCanonicalValues) {
     const OnDevice lengths_there(lengths), y_there(y);
     reference::Attention({q, k, v, table, offsets, lengths}, params, y, AllRows(y));
     ASSERT_GT(y.Row(0)[0], 0.0f);
-    const AttentionTensors tensors = {
-        q_there.tensor(),       k_there.tensor(),       v_there.tensor(), table_there.tensor(),
-        offsets_there.tensor(), lengths_there.tensor(), {},               y_there.tensor()};
+    const AttentionTensors tensors = {q_there.tensor(),
+                                      k_there.tensor(),
+                                      v_there.tensor(),
+                                      table_there.tensor(),
+                                      offsets_there.tensor(),
+                                      lengths_there.tensor(),
+                                      {},
+                                      y_there.tensor()};
     const DeviceMemory scratch(AttentionScratchBytes(tensors, 512, device().shape));
     std::vector<Launch> launches;
     AddAttention(tensors, params, 512, scratch.data(), {}, device().shape, &launches);
