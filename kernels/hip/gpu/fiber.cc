@@ -93,8 +93,12 @@ bool Fiber::Start(void (*body)()) {
     mprotect(memory_, PageBytes(), PROT_NONE);
   }
 #if defined(TRINE_ASAN)
-  // Functions that a fiber was left in for good have marked what is around their variables.
-  __asan_unpoison_memory_region(memory_ + PageBytes(), kStackBytes);
+  // The functions that it was left in for good have marked what is around their variables.
+  if (stack_pointer_ != nullptr) {
+    auto* left = static_cast<std::byte*>(stack_pointer_);
+    const std::byte* end = memory_ + PageBytes() + kStackBytes;
+    __asan_unpoison_memory_region(left, static_cast<size_t>(end - left));
+  }
 #endif
   body_ = body;
   const size_t colour = reinterpret_cast<uintptr_t>(this) / sizeof(Fiber) % kColours;
