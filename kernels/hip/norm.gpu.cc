@@ -18,10 +18,12 @@ namespace {
 // kUsual: what a thread keeps where there are threads enough; kBlocks: of a multiprocessor;
 // kBatch: terms of a sum that are on their way while as many are added.
 struct FewRows {
-  static constexpr uint32_t kThreads = 1024, kKept = 2, kUsual = 1, kBlocks = 1, kBatch = 16;
+  [[maybe_unused]] static constexpr uint32_t kThreads = 1024, kKept = 2, kUsual = 1, kBlocks = 1,
+                                             kBatch = 16;
 };
 struct ManyRows {
-  static constexpr uint32_t kThreads = 512, kKept = 4, kUsual = 4, kBlocks = 2, kBatch = 8;
+  [[maybe_unused]] static constexpr uint32_t kThreads = 512, kKept = 4, kUsual = 4, kBlocks = 2,
+                                             kBatch = 8;
 };
 constexpr int64_t kMostKept = 8192;  // values, of both
 constexpr int64_t kFew = 64;         // rows
