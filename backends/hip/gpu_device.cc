@@ -10,6 +10,8 @@ namespace {
 // Large enough that a copy's start does not count, small enough to keep two of them pinned.
 constexpr uint64_t kStageBytes = 8 << 20;
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+
 }  // namespace
 
 InUse::InUse(GpuDevice& device) : lock_(device.mutex_) { (void)gpuSetDevice(device.index_); }
@@ -75,6 +77,7 @@ absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes) {
   const InUse in_use(*this);
   void* data = nullptr;
   // Kernels read whole words, also where a tensor ends within one.
+  if (bytes > kMostBytes) return absl::ResourceExhaustedError("no device has so much memory");
   const uint64_t whole = (bytes + 15) / 16 * 16;
   const absl::Status status = Check(gpuMalloc(&data, whole), "memory could not be allocated");
   if (!status.ok()) return status;
