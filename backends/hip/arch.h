@@ -19,6 +19,9 @@ inline constexpr const char* kRuntimeName = "emulator";
 inline constexpr bool kIsEmulated = true;
 #endif
 
+// The plugin's, as in libtrine-backend-NAME.so.
+inline constexpr const char* kPluginName = kIsEmulated ? "hip-host" : "hip";
+
 // "gfx1100", "sm_90", "host".
 std::string ArchOf(int device);
 

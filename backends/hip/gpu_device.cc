@@ -10,6 +10,8 @@ namespace {
 // Large enough that a copy's start does not count, small enough to keep two of them pinned.
 constexpr uint64_t kStageBytes = 8 << 20;
 
+constexpr uint64_t kMostBytes = uint64_t{1} << 48;
+
 }  // namespace
 
 InUse::InUse(GpuDevice& device) : lock_(device.mutex_) { (void)gpuSetDevice(device.index_); }
@@ -74,7 +76,10 @@ absl::Status GpuDevice::Check(gpuError error, absl::string_view what) {
 absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes) {
   const InUse in_use(*this);
   void* data = nullptr;
-  const absl::Status status = Check(gpuMalloc(&data, bytes), "memory could not be allocated");
+  // Kernels read whole words, also where a tensor ends within one.
+  if (bytes > kMostBytes) return absl::ResourceExhaustedError("no device has so much memory");
+  const uint64_t whole = (bytes + 15) / 16 * 16;
+  const absl::Status status = Check(gpuMalloc(&data, whole), "memory could not be allocated");
   if (!status.ok()) return status;
   return GpuMemory(this, static_cast<std::byte*>(data), bytes);
 }

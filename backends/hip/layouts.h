@@ -3,11 +3,12 @@
 #define TRINE_BACKENDS_HIP_LAYOUTS_H_
 
 #include "backends/common/packed_layout.h"
+#include "backends/hip/arch.h"
 
 namespace trine::hip {
 
 // The low half of its id is the version of packed_rows.h.
-inline constexpr backends::PackedLayout kPackedLayout("hip", sdk::OwnLayout("hip", 1),
+inline constexpr backends::PackedLayout kPackedLayout(kPluginName, sdk::OwnLayout(kPluginName, 1),
                                                       /*gathers=*/true);
 
 // Entries of the plugin's table.

@@ -26,6 +26,9 @@ constexpr int64_t kGemvColumns = 8;
 // Of experts, whose columns mostly have weights of their own.
 constexpr int64_t kGemvExpertColumns = 32;
 
+// Something that is there where no device is asked.
+std::byte* const kNowhere = reinterpret_cast<std::byte*>(kAlignment);
+
 uint64_t RoundUp(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
 bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
@@ -73,14 +76,11 @@ class Shapes {
   Shapes(const sdk::Graph& graph, const sdk::Op& op, const int64_t* params)
       : graph_(graph), op_(op), params_(params) {}
 
-  // Something that is there, but nowhere.
   Tensor In(size_t i) const { return op_.HasInput(i) ? At(op_.in[i]) : Tensor{}; }
   Tensor Out(size_t i) const { return At(op_.out[i]); }
 
  private:
-  Tensor At(uint32_t tensor) const {
-    return MakeTensor(graph_.tensors[tensor], reinterpret_cast<std::byte*>(kAlignment), params_);
-  }
+  Tensor At(uint32_t tensor) const { return MakeTensor(graph_.tensors[tensor], kNowhere, params_); }
 
   const sdk::Graph& graph_;
   const sdk::Op& op_;
@@ -147,7 +147,10 @@ std::string WhyNotOp(const DeviceShape&, const sdk::Graph& graph, size_t index) 
   if (why.empty()) why = kPackedLayout.WhyNotIn(graph, index);
   if (!why.empty() || !IsProduct(op.kind)) return why;
   const std::vector<int64_t> max = graph.MaxParams();
-  const Product product = ProductOf(Shapes(graph, op, max.data()), op.kind == TRINE_OP_MOE_MATMUL);
+  Product product = ProductOf(Shapes(graph, op, max.data()), op.kind == TRINE_OP_MOE_MATMUL);
+  if (IsQuantized(product.w)) {
+    product.q = QuantizedAt(kNowhere, product.w.dims[0] / 32, product.x.rows());
+  }
   why = WhyNotGemv(product);
   return why.empty() ? WhyNotGemm(product) : why;
 }

@@ -1,4 +1,5 @@
 // The HIP backend's entry points: discrete GPUs of AMD and NVIDIA, or the emulator.
+#include "backends/hip/arch.h"
 #include "backends/hip/backend.h"
 #include "backends/hip/buffers.h"
 #include "backends/hip/layouts.h"
@@ -57,7 +58,7 @@ constexpr trine_plugin kTable = {
     .abi_version = TRINE_ABI_VERSION,
     .numerics_version = TRINE_NUMERICS_VERSION,
     .sanitizer = TRINE_SANITIZER_HERE,
-    .name = TRINE_HIP_PLUGIN,
+    .name = kPluginName,
     .version = TRINE_VERSION,
     .open = Open,
     .close = Close,

@@ -200,20 +200,24 @@ TEST(HipElementwise, GluAsQuantisedActivations) {
   }
 }
 
-// Rows beyond what a grid has along y: blocks go on by strides.
-TEST(HipElementwise, MoreRowsThanAGridHas) {
+// What is beyond a grid's end is done by strides, along rows and across them.
+TEST(HipElementwise, MoreWorkThanAGridHas) {
+  Tensor many;
+  many.dims = {130, int64_t{kMaxGridYZ} + 1, 1, 1};
+  many.strides = {4, 1024, 0, 0};
+  EXPECT_EQ(ScaleLaunch(many, 3.0f, many).grid.y, kMaxGridYZ);
   Random random(10);
-  const int64_t rows = int64_t{kMaxGridYZ} + 3;
-  Values x(Type::kF32, {200, rows}), want(Type::kF32, {200, rows});
-  for (int64_t r = 0; r < rows; ++r) x.Row(r)[0] = quant::FillValue(Fill::kWide, &random);
+  Values x(Type::kF32, {601, 9}, 4), want(Type::kF32, {601, 9}, 4);
+  x.FillWith(Fill::kWide, &random);
   reference::Scale(x, 3.0f, want, AllRows(want));
-  View strided = x.view(), strided_want = want.view();
-  strided.dims[0] = strided_want.dims[0] = 129;  // two values of a row of each block are its own
-  const OnDevice in(strided);
-  const Launch launch = ScaleLaunch(in.tensor(), 3.0f, in.tensor());
-  EXPECT_EQ(launch.grid.y, kMaxGridYZ);
-  RunLaunch(launch);
-  EXPECT_EQ(in.Bytes(), BytesIn(strided_want));
+  testing::UnderEverySchedule([&] {
+    const OnDevice in(x);
+    Launch launch = ScaleLaunch(in.tensor(), 3.0f, in.tensor());
+    EXPECT_EQ(launch.grid, (Dim{3, 9}));
+    launch.grid = {2, 4};
+    RunLaunch(launch);
+    ASSERT_EQ(in.Bytes(), BytesIn(want));
+  });
 }
 
 void CheckCopy(const Values& x, const Values& want, size_t x_offset, size_t y_offset) {

@@ -163,7 +163,6 @@ Launch GatherRowsLaunch(const Tensor& table, const Tensor& ids, const Tensor& y)
   args.y = y.data;
   args.y_stride = y.strides[1];
   Launch launch = LaunchOf(table.type, table.packed, args);
-  launch.label = "gather_rows";
   return launch;
 }
 

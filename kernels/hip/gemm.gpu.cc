@@ -68,31 +68,32 @@ TRINE_KERNEL(kListThreads) ListKernel(ListArgs args) {
 
 int64_t Tiles(int64_t count, uint32_t size) { return (count + size - 1) / size; }
 
-// Wide tiles do more with what they load; there must be enough of them, and columns to fill them.
-bool Wide(const Product& product, const DeviceShape& shape) {
-  int64_t columns = product.columns(), tiles = Tiles(columns, kWideTile.columns);
+// Large tiles do more with what they load; there must be enough of them, and columns to fill them.
+bool Large(const Product& product, const DeviceShape& shape) {
+  int64_t columns = product.columns(), tiles = Tiles(columns, kLargeTile.columns);
   if (product.ids.present()) {
     const int64_t experts = std::max<int64_t>(1, product.w.dims[2]);
     columns /= experts;  // of each, more or less
-    tiles = experts * Tiles(columns, kWideTile.columns);
+    tiles = experts * Tiles(columns, kLargeTile.columns);
   }
-  return columns > kWideTile.columns / 4 &&
-         2 * tiles * Tiles(product.w.dims[1], kWideTile.rows) >= shape.multiprocessors;
+  return columns > kLargeTile.columns / 2 &&
+         4 * tiles * Tiles(product.w.dims[1], kLargeTile.rows) >=
+             3 * int64_t{shape.multiprocessors};
 }
 
 TileShape ShapeOf(const Product& product, const DeviceShape& shape) {
   if (!quant::IsQuantized(product.w.type)) return kFloatTile;
-  return Wide(product, shape) ? kWideTile : kNarrowTile;
+  return Large(product, shape) ? kLargeTile : kSmallTile;
 }
 
 GemmKernel KernelOf(const Product& product, const DeviceShape& shape) {
   const quant::Type type = product.w.type;
   if (!quant::IsQuantized(type)) return FloatGemm(type, product.w.packed);
-  const bool wide = Wide(product, shape);
+  const bool large = Large(product, shape);
   const auto with = [&](MatrixUnit unit) {
-    if (product.w.packed) return PackedGemm(type, unit, wide);
-    const GemmKernel small = SmallBlockGemm(type, unit, wide);
-    return small != nullptr ? small : SuperBlockGemm(type, unit, wide);
+    if (product.w.packed) return PackedGemm(type, unit, large);
+    const GemmKernel small = SmallBlockGemm(type, unit, large);
+    return small != nullptr ? small : SuperBlockGemm(type, unit, large);
   };
   const GemmKernel best = with(shape.unit);
   return best != nullptr ? best : with(MatrixUnit::kDot4);

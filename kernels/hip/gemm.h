@@ -1,8 +1,7 @@
 // Products with many columns: tiles of the result, each made by a block of threads.
 //
-// Of a quantised product there are two kinds of tiles. Wide ones are for results that fill a
-// device; their threads go through the eight classes of blocks one after the other. Narrow ones are
-// for few columns; their groups of lanes take a class each. Neither choice shows in a result.
+// Quantised weights have two sizes of tiles: large ones where they fill the device, small ones for
+// few columns. No result depends on it.
 //
 // Columns of experts are put together first, by a launch that writes lists to scratch memory.
 #ifndef TRINE_KERNELS_HIP_GEMM_H_

@@ -13,14 +13,14 @@ using GemmKernel = void (*)(GemmArgs);
 struct TileShape {
   uint32_t rows, columns, threads;
 };
-inline constexpr TileShape kWideTile = {128, 128, 256};
-inline constexpr TileShape kNarrowTile = {32, 32, 256};
+inline constexpr TileShape kLargeTile = {64, 64, 256};
+inline constexpr TileShape kSmallTile = {32, 32, 256};
 inline constexpr TileShape kFloatTile = {32, 32, 512};
 
-// nullptr for other types. The unit is one this is built for, see HasMatrixUnit.
-GemmKernel SmallBlockGemm(quant::Type type, MatrixUnit unit, bool wide);
-GemmKernel SuperBlockGemm(quant::Type type, MatrixUnit unit, bool wide);
-GemmKernel PackedGemm(quant::Type type, MatrixUnit unit, bool wide);
+// nullptr for other types, and for units that this is not built for.
+GemmKernel SmallBlockGemm(quant::Type type, MatrixUnit unit, bool large);
+GemmKernel SuperBlockGemm(quant::Type type, MatrixUnit unit, bool large);
+GemmKernel PackedGemm(quant::Type type, MatrixUnit unit, bool large);
 GemmKernel FloatGemm(quant::Type type, bool packed);
 
 }  // namespace trine::hip

@@ -131,7 +131,7 @@ void Check(const Case& c, const std::vector<DeviceShape>& shapes) {
   }
 }
 
-// One multiprocessor is filled by wide tiles; very many ask for narrow ones.
+// One multiprocessor is filled by large tiles; very many ask for small ones.
 std::vector<DeviceShape> ShapesFor(Type type) {
   if (!quant::IsQuantized(type)) return {DeviceShape{}};
   std::vector<DeviceShape> shapes;

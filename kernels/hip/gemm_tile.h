@@ -1,8 +1,9 @@
 // Quantised products with many columns: a tile of the result for each block of 256 threads.
 //
-// Blocks of weights and activations pass through two stages in shared memory, of 256 blocks of
-// each: while one is multiplied, every thread loads a block of weights and one of activations for
-// the other.
+// The eight groups of 32 lanes take the eight classes of the contract's sums: each has the whole
+// tile, of one block in eight. What they multiply passes through a stage in shared memory, of eight
+// blocks of every row and column; while one is multiplied, threads load for the next. At the end
+// the sums of the classes are joined through the same memory.
 #ifndef TRINE_KERNELS_HIP_GEMM_TILE_H_
 #define TRINE_KERNELS_HIP_GEMM_TILE_H_
 
@@ -12,47 +13,39 @@
 #include "kernels/hip/gemm_kernels.h"
 #include "kernels/hip/gemm_terms.h"
 #include "kernels/hip/gemm_units.h"
-#include "kernels/hip/gpu/async.h"
 #include "kernels/hip/weight_tiles.h"
 
 namespace trine::hip {
 
-inline constexpr uint32_t kGemmThreads = 256;
+inline constexpr uint32_t kClasses = 8;
+inline constexpr uint32_t kGemmThreads = kClasses * kLanes;
 
-// 128 rows and columns, two blocks deep, both of one class.
-struct WideTile {
-  static constexpr uint32_t kRows = kWideTile.rows, kColumns = kWideTile.columns;
-  static constexpr uint32_t kDepth = 2, kPitch = kRows;
-  static constexpr int kM = 4, kN = 4;  // of a group of lanes: 64 by 32
-  // What thread t loads.
-  TRINE_DEVICE static uint32_t Line(uint32_t t) { return t % kRows; }
-  TRINE_DEVICE static uint32_t Depth(uint32_t t) { return t / kRows; }
+// A tile of 16 kM rows and 8 kN columns, kParts times beside each other.
+template <int kMOf, int kNOf, int kPartsOf, int kResidentOf>
+struct GemmTile {
+  static constexpr int kM = kMOf, kN = kNOf, kParts = kPartsOf;
+  static constexpr int kResident = kResidentOf;  // blocks of threads on a multiprocessor
+  static constexpr uint32_t kRows = 16 * kM, kColumns = 8 * kN * kParts;
+  static constexpr uint32_t kLoads = kRows * kClasses / kGemmThreads;  // of a thread, for a stage
+  // Neighbouring threads load blocks that lie together in memory, one of each class; the pitch puts
+  // them into different banks.
+  static constexpr uint32_t kPitch = kRows + 1;
+  static_assert(kRows == kColumns && kRows * kClasses % kGemmThreads == 0);
 };
-
-// 32 rows and columns, eight blocks deep, one of each class. Neighbours load blocks that lie
-// together, and the pitch puts these into different banks.
-struct NarrowTile {
-  static constexpr uint32_t kRows = kNarrowTile.rows, kColumns = kNarrowTile.columns;
-  static constexpr uint32_t kDepth = 8, kPitch = kRows + 1;
-  static constexpr int kM = 2, kN = 4;  // of a group of lanes: all of it
-  TRINE_DEVICE static uint32_t Line(uint32_t t) { return t / kDepth; }
-  TRINE_DEVICE static uint32_t Depth(uint32_t t) { return t % kDepth; }
-};
+using LargeTile = GemmTile<4, 4, 2, 1>;
+using SmallTile = GemmTile<2, 4, 1, 2>;
+static_assert(LargeTile::kRows == kLargeTile.rows && LargeTile::kColumns == kLargeTile.columns);
+static_assert(SmallTile::kRows == kSmallTile.rows && SmallTile::kColumns == kSmallTile.columns);
 
 template <Factors kFactors, class Tile>
 struct GemmStage {
-  static constexpr uint32_t kPlaces = Tile::kDepth * Tile::kPitch;
-  Word4 w[2][kPlaces], x[2][kPlaces];  // by halves of blocks
+  static constexpr uint32_t kPlaces = kClasses * Tile::kPitch;  // by class, then row or column
+  Word4 w[2][kPlaces], x[2][kPlaces];                           // by halves of blocks
   typename Terms<kFactors>::RowRecord rows[kPlaces];
   typename Terms<kFactors>::ColumnRecord columns[kPlaces];
 };
 
-template <Factors kFactors, class Tile>
-struct GemmStages {
-  GemmStage<kFactors, Tile> stage[2];
-};
-
-// A thread's part in filling stages.
+// A thread's part in filling stages: a class, and every 32nd row and column.
 template <class Form, class Tile>
 class StageLoader {
  public:
@@ -60,197 +53,150 @@ class StageLoader {
   using Stage = GemmStage<Form::kFactors, Tile>;
 
   TRINE_DEVICE StageLoader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
-      : blocks_(static_cast<int>(args.k / 32)),
-        place_(Tile::Depth(ThreadX()) * Tile::kPitch + Tile::Line(ThreadX())),
-        row_(WeightRow(args, tile, first_row + Tile::Line(ThreadX()))) {
-    const int64_t column =
-        OffsetOf(args.q_stride, ColumnOf(tile, Tile::Line(ThreadX())), args.slots);
-    values_ = reinterpret_cast<const Word4*>(args.q.values) + column * blocks_ * 2;
-    scales_ = args.q.scales + column * blocks_;
-    sums_ = args.q.sums + column * blocks_;
-  }
-
-  // Begins the loads of a block; those beyond the last are left out.
-  TRINE_DEVICE void Begin(int block, Stage* stage) {
-    block_ = block;
-    if (block >= blocks_) return;
-    CopyAsync(&stage->x[0][place_], values_ + 2 * block);
-    CopyAsync(&stage->x[1][place_], values_ + 2 * block + 1);
-    Form::Fetch(row_, blocks_, block, &raw_);
-    scale_ = scales_[block];
-    if constexpr (T::kMinimum) sum_ = sums_[block];
-  }
-
-  TRINE_DEVICE void End(Stage* stage) {
-    if (block_ < blocks_) {
-      WeightBlock block;
-      Form::Decode(raw_, &block);
-      stage->w[0][place_] = {block.q[0], block.q[1], block.q[2], block.q[3]};
-      stage->w[1][place_] = {block.q[4], block.q[5], block.q[6], block.q[7]};
-      stage->rows[place_] = T::Record(block);
-      stage->columns[place_] = T::Record(scale_, sum_);
+      : q_(args.q), blocks_(static_cast<int>(args.k / 32)) {
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < Tile::kLoads; ++i) {
+      const uint32_t line = ThreadX() / kClasses + kLanes * i;
+      rows_[i] = WeightRow(args, tile, first_row + line);
+      columns_[i] = OffsetOf(args.q_stride, ColumnOf(tile, line), args.slots) * blocks_;
     }
-    WaitForCopies();
+  }
+
+  // Begins the loads of a stage from block `first` on; what is beyond the last is left out.
+  TRINE_DEVICE void Begin(int first) {
+    block_ = first + static_cast<int>(ThreadX() % kClasses);
+    if (block_ >= blocks_) return;
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < Tile::kLoads; ++i) {
+      Form::Fetch(rows_[i], blocks_, block_, &raw_[i]);
+      const int64_t at = columns_[i] + block_;
+      const auto* values = reinterpret_cast<const Word4*>(q_.values) + 2 * at;
+      low_[i] = values[0];
+      high_[i] = values[1];
+      scales_[i] = q_.scales[at];
+      if constexpr (T::kMinimum) sums_[i] = q_.sums[at];
+    }
+  }
+
+  TRINE_DEVICE void End(Stage* stage) const {
+    if (block_ >= blocks_) return;
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < Tile::kLoads; ++i) {
+      const uint32_t place =
+          ThreadX() % kClasses * Tile::kPitch + ThreadX() / kClasses + kLanes * i;
+      WeightBlock block;
+      Form::Decode(raw_[i], &block);
+      stage->w[0][place] = {block.q[0], block.q[1], block.q[2], block.q[3]};
+      stage->w[1][place] = {block.q[4], block.q[5], block.q[6], block.q[7]};
+      stage->rows[place] = T::Record(block);
+      stage->x[0][place] = low_[i];
+      stage->x[1][place] = high_[i];
+      stage->columns[place] = T::Record(scales_[i], sums_[i]);
+    }
   }
 
  private:
+  const QuantizedColumns& q_;
   int blocks_;
-  uint32_t place_;
-  const std::byte* row_;
-  const Word4* values_;
-  const float* scales_;
-  const uint32_t* sums_;
   int block_ = 0;
-  typename Form::Raw raw_{};
-  float scale_ = 0.0f;
-  uint32_t sum_ = 0;
+  const std::byte* rows_[Tile::kLoads];
+  int64_t columns_[Tile::kLoads];
+  typename Form::Raw raw_[Tile::kLoads] = {};
+  Word4 low_[Tile::kLoads] = {}, high_[Tile::kLoads] = {};
+  float scales_[Tile::kLoads] = {};
+  uint32_t sums_[Tile::kLoads] = {};
 };
 
+// Joins the classes of every result and writes it. Sums go through shared memory by kJoint of a
+// lane's results; each group of lanes then ends two of them for all.
+inline constexpr int kJoint = 16;
+using Joint = float[kClasses][kJoint][kLanes];
+
 template <class Unit>
-TRINE_DEVICE void WriteResults(const GemmArgs& args, const TileColumns& tile, uint32_t row,
-                               uint32_t column, uint32_t lane,
-                               const float (&sums)[Unit::kResults]) {
-  TRINE_UNROLL
-  for (int i = 0; i < Unit::kResults; ++i) {
-    const uint32_t r = row + Unit::Row(lane, i), c = column + Unit::Column(lane, i);
-    if (r < args.n && c < tile.count) {
-      ColumnOfY(args, tile, c)[r] = Finish(args, tile, r, sums[i]);
-    }
-  }
-}
-
-// Sums wait for the other side of their join on a stack: after turn t as many as t + 1 has bits,
-// for the turns take the classes by their bits reversed: 0, 4, 2, 6, 1, 5, 3, 7.
-TRINE_DEVICE int ClassOfTurn(int turn) { return (turn & 1) << 2 | (turn & 2) | turn >> 2; }
-
-template <class Form, template <Factors, int, int> class UnitOf>
-TRINE_KERNEL_RESIDENT(kGemmThreads, 2)
-WideGemm(GemmArgs args) {
-  using Tile = WideTile;
-  using Unit = UnitOf<Form::kFactors, Tile::kM, Tile::kN>;
-  using Stages = GemmStages<Form::kFactors, Tile>;
-  TRINE_SHARED(Stages, shared);
+TRINE_DEVICE void JoinAndWrite(const GemmArgs& args, const TileColumns& tile, uint32_t first_row,
+                               uint32_t first_column, const float (&sums)[Unit::kResults],
+                               Joint& joint) {
   const uint32_t lane = ThreadX() % kLanes, group = ThreadX() / kLanes;
-  const uint32_t row = group / 4 * (16 * Tile::kM), column = group % 4 * (8 * Tile::kN);
-  const int blocks = static_cast<int>(args.k / 32);
-  TileColumns tile;
-  if (!FindColumns(args, BlockX(), Tile::kColumns, &tile)) return;
-
-  for (uint32_t first_row = BlockY() * Tile::kRows; first_row < args.n;
-       first_row += GridY() * Tile::kRows) {
-    float sums[Unit::kResults];
-    float waiting[3][Unit::kResults];
-    StageLoader<Form, Tile> loader(args, tile, first_row);
-    const int depth = static_cast<int>(Tile::Depth(ThreadX()));
-    int at = 0, waits = 0;
-    if (!tile.zeros) {
-      SyncBlock();  // of the rows before, all is read
-      loader.Begin(8 * depth, &shared.stage[0]);
-      loader.End(&shared.stage[0]);
-    }
-    for (int turn = 0; turn < 8; ++turn) {
-      TRINE_UNROLL
-      for (int i = 0; i < Unit::kResults; ++i) sums[i] = 0.0f;
-      const int class_index = ClassOfTurn(turn);
-      for (int first = class_index; first < blocks && !tile.zeros; first += 8 * Tile::kDepth) {
-        SyncBlock();
-        int next = first + 8 * static_cast<int>(Tile::kDepth);
-        if (next >= blocks) {  // the first of the next class that there is
-          next = blocks;
-          for (int t = turn + 1; t < 8 && next == blocks; ++t) {
-            if (ClassOfTurn(t) < blocks) next = ClassOfTurn(t);
-          }
-        }
-        loader.Begin(next + 8 * depth, &shared.stage[at ^ 1]);
-        if (column < tile.count) {
-          TRINE_UNROLL
-          for (int d = 0; d < static_cast<int>(Tile::kDepth); ++d) {
-            if (first + 8 * d >= blocks) break;
-            const uint32_t place = static_cast<uint32_t>(d) * Tile::kPitch;
-            Unit::Step(shared.stage[at], place + row, place + column, lane, sums);
-          }
-        }
-        loader.End(&shared.stage[at ^ 1]);
-        at ^= 1;
-      }
-      for (int t = turn; (t & 1) != 0; t >>= 1) {
-        --waits;
-        TRINE_UNROLL
-        for (int i = 0; i < Unit::kResults; ++i) sums[i] = waiting[waits][i] + sums[i];
-      }
-      if (turn < 7) {
-        TRINE_UNROLL
-        for (int i = 0; i < Unit::kResults; ++i) waiting[waits][i] = sums[i];
-        ++waits;
+  constexpr int kEach = kJoint / static_cast<int>(kClasses);
+  TRINE_UNROLL
+  for (int first = 0; first < Unit::kResults; first += kJoint) {
+    SyncBlock();
+    TRINE_UNROLL
+    for (int i = 0; i < kJoint; ++i) joint[group][i][lane] = sums[first + i];
+    SyncBlock();
+    TRINE_UNROLL
+    for (int j = 0; j < kEach; ++j) {
+      const int i = static_cast<int>(group) * kEach + j;
+      const auto s = [&](int class_index) { return joint[class_index][i][lane]; };
+      const float even = (s(0) + s(4)) + (s(2) + s(6));
+      const float odd = (s(1) + s(5)) + (s(3) + s(7));
+      const uint32_t row = first_row + Unit::Row(lane, first + i);
+      const uint32_t column = first_column + Unit::Column(lane, first + i);
+      if (row < args.n && column < tile.count) {
+        ColumnOfY(args, tile, column)[row] = Finish(args, tile, row, even + odd);
       }
     }
-    WriteResults<Unit>(args, tile, first_row + row, column, lane, sums);
   }
 }
 
-template <class Form, template <Factors, int, int> class UnitOf>
-TRINE_KERNEL_RESIDENT(kGemmThreads, 2)
-NarrowGemm(GemmArgs args) {
-  using Tile = NarrowTile;
+template <class Form, template <Factors, int, int> class UnitOf, class Tile>
+TRINE_KERNEL_RESIDENT(kGemmThreads, Tile::kResident)
+QuantizedGemm(GemmArgs args) {
   using Unit = UnitOf<Form::kFactors, Tile::kM, Tile::kN>;
-  using Stages = GemmStages<Form::kFactors, Tile>;
-  TRINE_SHARED(Stages, shared);
+  using Stage = GemmStage<Form::kFactors, Tile>;
+  static_assert(sizeof(Joint) <= sizeof(Stage) && Unit::kResults % kJoint == 0);
+  TRINE_SHARED(Stage, stage);
   const uint32_t lane = ThreadX() % kLanes, class_index = ThreadX() / kLanes;
   const int blocks = static_cast<int>(args.k / 32);
   TileColumns tile;
   if (!FindColumns(args, BlockX(), Tile::kColumns, &tile)) return;
+  // Of experts, most tiles are not full.
+  const bool all_parts = tile.count > Tile::kColumns / Tile::kParts;
 
   for (uint32_t first_row = BlockY() * Tile::kRows; first_row < args.n;
        first_row += GridY() * Tile::kRows) {
-    float sums[Unit::kResults];
+    float sums[Tile::kParts][Unit::kResults];
     TRINE_UNROLL
-    for (int i = 0; i < Unit::kResults; ++i) sums[i] = 0.0f;
-    StageLoader<Form, Tile> loader(args, tile, first_row);
-    const int depth = static_cast<int>(Tile::Depth(ThreadX()));
-    int at = 0;
-    SyncBlock();  // of the rows before, all is read
-    if (!tile.zeros) {
-      loader.Begin(depth, &shared.stage[0]);
-      loader.End(&shared.stage[0]);
+    for (int part = 0; part < Tile::kParts; ++part) {
+      TRINE_UNROLL
+      for (int i = 0; i < Unit::kResults; ++i) sums[part][i] = 0.0f;
     }
-    for (int first = 0; first < blocks && !tile.zeros; first += 8) {
+    StageLoader<Form, Tile> loader(args, tile, first_row);
+    if (!tile.zeros) loader.Begin(0);
+    for (int first = 0; first < blocks && !tile.zeros; first += kClasses) {
+      SyncBlock();  // what the stage held has been read
+      loader.End(&stage);
       SyncBlock();
-      loader.Begin(first + 8 + depth, &shared.stage[at ^ 1]);
+      loader.Begin(first + static_cast<int>(kClasses));
       if (first + static_cast<int>(class_index) < blocks) {
         const uint32_t place = class_index * Tile::kPitch;
-        Unit::Step(shared.stage[at], place, place, lane, sums);
-      }
-      loader.End(&shared.stage[at ^ 1]);
-      at ^= 1;
-    }
-    // The classes are joined through the memory of the stages.
-    auto* joint = reinterpret_cast<float*>(&shared);
-    for (uint32_t half = 4; half > 0; half /= 2) {
-      SyncBlock();
-      float* mine = joint + class_index % half * (Unit::kResults * kLanes) + lane;
-      if (class_index >= half && class_index < 2 * half) {
         TRINE_UNROLL
-        for (int i = 0; i < Unit::kResults; ++i) mine[i * kLanes] = sums[i];
-      }
-      SyncBlock();
-      if (class_index < half) {
-        TRINE_UNROLL
-        for (int i = 0; i < Unit::kResults; ++i) sums[i] = sums[i] + mine[i * kLanes];
+        for (int part = 0; part < Tile::kParts; ++part) {
+          if (part > 0 && !all_parts) break;
+          Unit::Step(stage, place, place + 8 * Tile::kN * static_cast<uint32_t>(part), lane,
+                     sums[part]);
+        }
       }
     }
-    if (class_index == 0) WriteResults<Unit>(args, tile, first_row, 0, lane, sums);
+    TRINE_UNROLL
+    for (int part = 0; part < Tile::kParts; ++part) {
+      JoinAndWrite<Unit>(args, tile, first_row, 8 * Tile::kN * static_cast<uint32_t>(part),
+                         sums[part], reinterpret_cast<Joint&>(stage));
+    }
   }
 }
 
 // The kernel of a form, for a unit that this is built for; nullptr else.
 template <class Form>
-GemmKernel GemmOf(MatrixUnit unit, bool wide) {
+GemmKernel GemmOf(MatrixUnit unit, bool large) {
   switch (unit) {
     case MatrixUnit::kDot4:
-      return wide ? &WideGemm<Form, Dot4Unit> : &NarrowGemm<Form, Dot4Unit>;
+      return large ? &QuantizedGemm<Form, Dot4Unit, LargeTile>
+                   : &QuantizedGemm<Form, Dot4Unit, SmallTile>;
 #if defined(TRINE_HAS_MMA)
     case MatrixUnit::kMma:
-      return wide ? &WideGemm<Form, MmaUnit> : &NarrowGemm<Form, MmaUnit>;
+      return large ? &QuantizedGemm<Form, MmaUnit, LargeTile>
+                   : &QuantizedGemm<Form, MmaUnit, SmallTile>;
 #endif
     default:
       return nullptr;

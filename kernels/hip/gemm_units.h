@@ -88,10 +88,8 @@ struct MmaUnit {
     typename T::Column columns[kN][2];
     TRINE_UNROLL
     for (int n = 0; n < kN; ++n) {
-      TRINE_UNROLL
-      for (int j = 0; j < 2; ++j) {
-        columns[n][j] = T::Read(stage.columns[column + 8 * n + lane % 4 * 2 + j]);
-      }
+      columns[n][0] = T::Read(stage.columns[column + 8 * n + lane % 4 * 2]);
+      columns[n][1] = T::Read(stage.columns[column + 8 * n + lane % 4 * 2 + 1]);
     }
     TRINE_UNROLL
     for (int m = 0; m < kM; ++m) {

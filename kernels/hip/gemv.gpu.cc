@@ -75,7 +75,6 @@ Launch GemvLaunch(const Product& p, const DeviceShape& shape) {
                  ? SuperBlockGemv(type, words, args)
                  : SmallBlockGemv(type, words, args);
   }
-  launch.label = p.ids.present() ? "moe gemv" : "gemv";
   return launch;
 }
 

@@ -217,17 +217,24 @@ Launch QuantizedGemvOf(const GemvArgs& args) {
 }
 
 // Rows that share the activations' loads are few where the device would else have too little to do.
+// Weights in the file's form have fewer shapes: what limits them is taking them apart.
 template <class W>
 Launch QuantizedGemvLaunch(const GemvArgs& args) {
   switch (GemvColumns(args)) {
     case 1:
-      return args.many_rows ? QuantizedGemvOf<W, 1, 2, 2>(args) : QuantizedGemvOf<W, 1, 1, 2>(args);
+      if constexpr (W::kAhead) {
+        if (args.many_rows) return QuantizedGemvOf<W, 1, 2, 2>(args);
+      }
+      return QuantizedGemvOf<W, 1, 1, 2>(args);
     case 2:
       return QuantizedGemvOf<W, 2, 2, 2>(args);
     case 4:
       return QuantizedGemvOf<W, 4, 2, 1>(args);
     default:
-      return args.many_rows ? QuantizedGemvOf<W, 8, 4, 1>(args) : QuantizedGemvOf<W, 8, 2, 1>(args);
+      if constexpr (W::kAhead) {
+        if (args.many_rows) return QuantizedGemvOf<W, 8, 4, 1>(args);
+      }
+      return QuantizedGemvOf<W, 8, 2, 1>(args);
   }
 }
 

@@ -15,12 +15,15 @@ namespace {
 // In a decoded token there is one row, and what counts is how long one block takes: many threads,
 // so that all of the row is on its way at once, and then one group of lanes that adds. Of many rows
 // it is how many sums are under way on a multiprocessor: fewer threads, which keep more each.
-// kUsual: what a thread keeps where there are threads enough.
+// kUsual: what a thread keeps where there are threads enough; kBlocks: of a multiprocessor;
+// kBatch: terms of a sum that are on their way while as many are added.
 struct FewRows {
-  static constexpr uint32_t kThreads = 1024, kKept = 2, kUsual = 1;
+  [[maybe_unused]] static constexpr uint32_t kThreads = 1024, kKept = 2, kUsual = 1, kBlocks = 1,
+                                             kBatch = 16;
 };
 struct ManyRows {
-  static constexpr uint32_t kThreads = 512, kKept = 4, kUsual = 4;
+  [[maybe_unused]] static constexpr uint32_t kThreads = 512, kKept = 4, kUsual = 4, kBlocks = 2,
+                                             kBatch = 8;
 };
 constexpr int64_t kMostKept = 8192;  // values, of both
 constexpr int64_t kFew = 64;         // rows
@@ -45,7 +48,7 @@ TRINE_DEVICE float SumRow(const Float4 (&row)[Shape::kKept], bool squares, uint3
   SyncBlock();
   if (t < kLanes) {
     const auto* terms = reinterpret_cast<const float*>(shared->terms);
-    const float sum = JoinClasses(AddTerms(0.0f, terms, t, TermsOf(n)));
+    const float sum = JoinClasses(AddTerms<Shape::kBatch>(0.0f, terms, t, TermsOf(n)));
     const float result = finish(sum);
     if (t == 0) shared->result = result;
   }
@@ -54,7 +57,7 @@ TRINE_DEVICE float SumRow(const Float4 (&row)[Shape::kKept], bool squares, uint3
 }
 
 template <class Shape, bool kWide>
-TRINE_KERNEL(Shape::kThreads)
+TRINE_KERNEL_RESIDENT(Shape::kThreads, Shape::kBlocks)
 NormKernel(NormArgs args) {
   TRINE_SHARED(NormShared<Shape>, shared);
   constexpr uint32_t kKept = Shape::kKept;
@@ -65,7 +68,7 @@ NormKernel(NormArgs args) {
   for (int64_t r = BlockX(); r < args.rows; r += GridX()) {
     const NormRow at = NormRowAt(args, r);
     // All reads before the first write: they are under way together. Of many rows the weights are
-    // read late: other rows' sums are under way meanwhile.
+    // read late, for want of registers: other rows' sums are under way meanwhile.
     Float4 row[kKept], addend[kKept], weight[kKept], bias[kKept];
     const auto read = [&](const float* from, Float4(&to)[kKept]) {
       if (from == nullptr) return;
@@ -96,12 +99,12 @@ NormKernel(NormArgs args) {
     }
     const float scale =
         SumRow<Shape>(row, true, n, &shared, [&](float sum) { return ScaleOf(sum, args); });
-    if (!kEarly) read(args.weight, weight);
-    if (!kEarly) read(args.bias, bias);
     TRINE_UNROLL
     for (uint32_t j = 0; j < kKept; ++j) {
       if (!any(j)) continue;
       const uint32_t k = place(j);
+      if (!kEarly && args.weight != nullptr) weight[j] = ReadFour<kWide>(args.weight, k, n);
+      if (!kEarly && args.bias != nullptr) bias[j] = ReadFour<kWide>(args.bias, k, n);
       Float4 v = Scaled(row[j], scale);
       if (args.weight != nullptr) v = Product(v, weight[j]);
       if (args.bias != nullptr) v = Sum(v, bias[j]);

@@ -28,8 +28,8 @@ TRINE_DEVICE float SumRow(uint32_t n, LongShared* shared, const Four& four, cons
     if (t < kLanes) {
       const uint32_t left = TermsOf(n - base);
       constexpr uint32_t kMost = 4 * kTile * kThreads / kLanes;
-      sum = AddTerms(sum, reinterpret_cast<const float*>(shared->terms), t,
-                     left < kMost ? left : kMost);
+      sum = AddTerms<16>(sum, reinterpret_cast<const float*>(shared->terms), t,
+                         left < kMost ? left : kMost);
     }
     SyncBlock();
   }

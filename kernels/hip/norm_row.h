@@ -88,8 +88,8 @@ TRINE_DEVICE Float4 Centre(Float4 v, float mean, uint32_t k, uint32_t n) {
 // Goes on with class `lane` of a sum over the next 32 * count terms; count is a multiple of four,
 // and what is behind the row's end +0, which changes no sum. The additions are a chain, so the
 // terms of the next ones are on their way before those at hand are added.
+template <uint32_t kBatch>
 TRINE_DEVICE float AddTerms(float class_sum, const float* terms, uint32_t lane, uint32_t count) {
-  constexpr uint32_t kBatch = 16;
   const auto load = [&](uint32_t first, float(&batch)[kBatch]) {
     TRINE_UNROLL
     for (uint32_t i = 0; i < kBatch; ++i) batch[i] = terms[(first + i) * kLanes + lane];

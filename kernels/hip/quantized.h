@@ -22,7 +22,7 @@ struct QuantizedColumns {
   uint32_t* sums = nullptr;
   int64_t blocks = 0;  // of a column
 
-  bool present() const { return values != nullptr; }
+  constexpr bool present() const { return values != nullptr; }
 };
 
 inline constexpr uint64_t QuantizedBytes(int64_t blocks, int64_t columns) {

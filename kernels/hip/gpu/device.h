@@ -67,10 +67,12 @@ TRINE_DEVICE void SyncBlock() {
 #endif
 }
 
+// `from` tells the emulator where lanes meet, which is in one place: no caller gives it.
+
 // The 32 lanes of a group; what they wrote to shared memory is seen by all of them.
-TRINE_DEVICE void SyncLanes() {
+TRINE_DEVICE void SyncLanes([[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_HOST)
-  emulator::SyncLanes();
+  emulator::SyncLanes(from);
 #elif defined(TRINE_GPU_NVIDIA)
   __syncwarp();
 #else
@@ -81,9 +83,9 @@ TRINE_DEVICE void SyncLanes() {
 
 // Lane i of a group gets v of lane i ^ mask. T has 4 bytes.
 template <class T>
-TRINE_DEVICE T LaneXor(T v, int mask) {
+TRINE_DEVICE T LaneXor(T v, int mask, [[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_HOST)
-  return emulator::LaneXor(v, mask);
+  return emulator::LaneXor(v, mask, from);
 #elif defined(TRINE_GPU_NVIDIA)
   return __shfl_xor_sync(0xffffffffu, v, mask, kLanes);
 #else
@@ -93,9 +95,9 @@ TRINE_DEVICE T LaneXor(T v, int mask) {
 
 // v of lane `lane` of the group, which may differ from lane to lane.
 template <class T>
-TRINE_DEVICE T LaneRead(T v, int lane) {
+TRINE_DEVICE T LaneRead(T v, int lane, [[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_HOST)
-  return emulator::LaneRead(v, lane);
+  return emulator::LaneRead(v, lane, from);
 #elif defined(TRINE_GPU_NVIDIA)
   return __shfl_sync(0xffffffffu, v, lane, kLanes);
 #else
@@ -104,18 +106,20 @@ TRINE_DEVICE T LaneRead(T v, int lane) {
 }
 
 // The largest, or the least, v of the group: all of its lanes get it.
-TRINE_DEVICE uint32_t LaneMax(uint32_t v) {
+TRINE_DEVICE uint32_t LaneMax(uint32_t v, [[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_max_sync(0xffffffffu, v);
 #else
   for (int mask = kLanes / 2; mask > 0; mask /= 2) {
-    const uint32_t other = LaneXor(v, mask);
+    const uint32_t other = LaneXor(v, mask, from);
     v = other > v ? other : v;
   }
   return v;
 #endif
 }
-TRINE_DEVICE uint32_t LaneMin(uint32_t v) { return ~LaneMax(~v); }
+TRINE_DEVICE uint32_t LaneMin(uint32_t v, int from = __builtin_LINE()) {
+  return ~LaneMax(~v, from);
+}
 
 // Adds to a word of shared memory and returns what it was; in no order.
 TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
@@ -170,6 +174,13 @@ TRINE_DEVICE T LoadOnce(const T* at) {
 #endif
 }
 
+// Brings what is near p into the cache that all multiprocessors share; only ever a hint.
+TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
 // ---- Integers --------------------------------------------------------------------------------
 
 // c plus the four products of signed bytes.
@@ -214,17 +225,6 @@ TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
   const uint32_t high = __builtin_amdgcn_perm(table.w, table.z, select);
 #endif
   return (low & ~upper) | (high & upper);
-#endif
-}
-
-// Adds to shared memory, whatever other threads of the block add to it; gives what it was before.
-TRINE_DEVICE uint32_t AtomicAdd(uint32_t* to, uint32_t v) {
-#if defined(TRINE_GPU_HOST)
-  const uint32_t before = *to;
-  *to += v;
-  return before;
-#else
-  return atomicAdd(to, v);
 #endif
 }
 

@@ -265,7 +265,7 @@ gpuError gpuMemcpyAsync(void* to, const void* from, size_t bytes, gpuMemcpyKind,
   const gpuError error = Begin(Call::kCopy);
   if (error != gpuSuccess) return error;
   return Submit(stream, [=] {
-    std::memmove(to, from, bytes);
+    if (bytes != 0) std::memmove(to, from, bytes);  // none of an empty vector, which may be null
     return gpuSuccess;
   });
 }
@@ -298,8 +298,11 @@ gpuError gpuStreamBeginCapture(gpuStream stream) {
 }
 gpuError gpuStreamEndCapture(gpuStream stream, gpuGraph* graph) {
   if (stream->capturing == nullptr) return gpuErrorInvalidValue;
-  *graph = stream->capturing.release();
-  return Begin(Call::kNone);
+  // As with real ones: of a device that has failed there is no graph.
+  const gpuError error = Begin(Call::kNone);
+  std::unique_ptr<emulator::Graph> captured = std::move(stream->capturing);
+  *graph = error == gpuSuccess ? captured.release() : nullptr;
+  return error;
 }
 
 gpuError gpuEventCreate(gpuEvent* event) {

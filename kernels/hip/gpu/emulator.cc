@@ -13,8 +13,9 @@ namespace trine::hip::emulator {
 namespace {
 
 constexpr size_t kSharedBytes = 256 << 10;  // more than any device has
-constexpr int kPoison = 0xa5;
+constexpr unsigned char kPoison = 0xa5;
 constexpr int kGroup = 32;
+constexpr char kTooMuchShared[] = "a block asks for more shared memory than any device has";
 
 std::mutex settings_mutex;
 Settings settings;
@@ -26,6 +27,7 @@ struct Thread {
   State state = State::kDone;
   Where where;
   Meeting meeting = nullptr;
+  int from = 0;  // the line of the source that it meets at
   void* brought = nullptr;
 };
 
@@ -46,12 +48,17 @@ class Runner {
     random_ = settings_.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
     wrong_.clear();
     const uint64_t threads = launch.block.count();
-    if (threads == 0 || threads > 1024)
+    if (threads == 0 || threads > 1024) {
       return "a block has " + std::to_string(threads) + " threads";
-    if (launch.shared_bytes > kSharedBytes) return "a block asks for too much shared memory";
+    }
+    const Dim& grid = launch.grid;
+    if (grid.count() == 0) return "a grid has no blocks";
+    if (grid.x > 0x7fffffff || std::max(grid.y, grid.z) > kMaxGridYZ) {
+      return "a grid has more blocks along a dimension than devices take";
+    }
+    if (launch.shared_bytes > kSharedBytes) return kTooMuchShared;
     while (threads_.size() < threads) threads_.emplace_back();
-    shared_.resize(kSharedBytes);
-    dynamic_.assign(launch.shared_bytes, static_cast<unsigned char>(kPoison));
+    Resize(launch.shared_bytes, &dynamic_);
     const uint64_t blocks = launch.grid.count();
     for (uint64_t i = 0; i < blocks && wrong_.empty(); ++i) RunBlock(BlockAt(i, blocks));
     return wrong_;
@@ -61,18 +68,24 @@ class Runner {
 
   void SyncBlock() { Park(State::kAtBarrier); }
 
-  void MeetLanes(Meeting meeting, void* mine) {
+  void MeetLanes(Meeting meeting, void* mine, int from) {
     current_->meeting = meeting;
+    current_->from = from;
     current_->brought = mine;
     Park(State::kMeeting);
   }
 
-  // The struct of a kernel: its first thread to come decides where it is.
+  // The struct of a kernel, once for a block: its first thread to come fills it. There is one such
+  // struct in a kernel, and on devices it has a size that is known before.
   void* SharedMemory(size_t bytes) {
-    if (bytes > kSharedBytes) return shared_.data();  // the kernel's static size: told by Run
-    if (shared_used_ == 0) {
-      shared_used_ = bytes;
-      std::fill_n(shared_.data(), bytes, static_cast<unsigned char>(kPoison));
+    if (bytes > kSharedBytes) Abandon(kTooMuchShared);
+    if (has_shared_ && shared_.size() != bytes) {
+      Abandon("a kernel declares shared memory more than once");
+    }
+    if (!has_shared_) {
+      has_shared_ = true;
+      Resize(bytes, &shared_);
+      std::fill(shared_.begin(), shared_.end(), kPoison);
     }
     return shared_.data();
   }
@@ -101,6 +114,18 @@ class Runner {
     current_->fiber.Leave(false);
   }
 
+  // No more than is asked for: a sanitizer sees what is beyond.
+  static void Resize(size_t bytes, std::vector<unsigned char>* memory) {
+    if (memory->size() != bytes) *memory = std::vector<unsigned char>(bytes);
+  }
+
+  // Ends a thread where it is: there is nothing to return to it.
+  void Abandon(const char* what) {
+    Wrong(what, *current_);
+    current_->state = State::kDone;
+    current_->fiber.Leave(true);
+  }
+
   void Wrong(const char* what, const Thread& thread) {
     if (wrong_.empty()) wrong_ = std::string(what) + ", at " + Place(thread.where);
   }
@@ -108,8 +133,8 @@ class Runner {
   void RunBlock(const Dim& block) {
     const Dim& size = launch_->block;
     count_ = static_cast<uint32_t>(size.count());
-    shared_used_ = 0;
-    std::fill(dynamic_.begin(), dynamic_.end(), static_cast<unsigned char>(kPoison));
+    has_shared_ = false;
+    std::fill(dynamic_.begin(), dynamic_.end(), kPoison);
     for (uint32_t i = 0; i < count_; ++i) {
       Thread& t = threads_[i];
       t.where = {
@@ -148,7 +173,7 @@ class Runner {
   bool StepWave(uint32_t begin, uint32_t end) {
     const uint32_t n = end - begin;
     const auto turn = static_cast<uint32_t>(settings_.order == Order::kRandom ? Random(n) : 0);
-    for (uint32_t j = 0; j < n; ++j) {
+    for (uint32_t j = 0; j < n && wrong_.empty(); ++j) {
       const uint32_t lane = settings_.order == Order::kReverse ? n - 1 - j : (j + turn) % n;
       Thread& t = threads_[begin + lane];
       if (t.state != State::kReady) continue;
@@ -179,7 +204,8 @@ class Runner {
         Wrong("lanes meet while others of their group are elsewhere", *first);
         return false;
       }
-      if (t.meeting != first->meeting) {
+      // Of one kind, but from two places: the branches of a condition, or rounds of a loop.
+      if (t.meeting != first->meeting || t.from != first->from) {
         Wrong("lanes of a group stand in different meetings", t);
         return false;
       }
@@ -199,7 +225,7 @@ class Runner {
   uint32_t count_ = 0;          // of a block
   Thread* current_ = nullptr;
   std::vector<unsigned char> shared_, dynamic_;
-  size_t shared_used_ = 0;
+  bool has_shared_ = false;  // this block
   uint64_t random_ = 1;
   std::string wrong_;
 };
@@ -223,6 +249,7 @@ void Runner::Body() {
 void Configure(const Settings& wanted) {
   const std::lock_guard<std::mutex> lock(settings_mutex);
   settings = wanted;
+  settings.wave = wanted.wave >= 64 ? 64 : 32;
 }
 
 Settings CurrentSettings() {
@@ -236,9 +263,11 @@ const Where& Current() { return ThisRunner().current().where; }
 void SyncBlock() { ThisRunner().SyncBlock(); }
 void* SharedMemory(size_t bytes) { return ThisRunner().SharedMemory(bytes); }
 void* DynamicSharedMemory() { return ThisRunner().DynamicSharedMemory(); }
-void MeetLanes(Meeting meeting, void* mine) { ThisRunner().MeetLanes(meeting, mine); }
-void SyncLanes() {
-  MeetLanes([](void**) -> const char* { return nullptr; }, nullptr);
+void MeetLanes(Meeting meeting, void* mine, int from) {
+  ThisRunner().MeetLanes(meeting, mine, from);
+}
+void SyncLanes(int from) {
+  MeetLanes([](void**) -> const char* { return nullptr; }, nullptr, from);
 }
 
 }  // namespace trine::hip::emulator

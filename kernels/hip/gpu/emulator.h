@@ -2,9 +2,9 @@
 //
 // Blocks run one after the other; the threads of a block are fibers, each of which runs until it
 // meets the others or returns. What hardware leaves undefined is found and told, with block and
-// thread: lanes of a group that stand in different meetings, a barrier that some threads never
-// reach. What depends on the order of threads shows under another order. Speed, registers and races
-// inside one phase between two meetings do not show.
+// thread: lanes of a group that stand in different meetings or none, a barrier that some threads
+// never reach. What depends on the order of threads shows under another order. Speed, registers and
+// races inside one phase between two meetings do not show.
 #ifndef TRINE_KERNELS_HIP_GPU_EMULATOR_H_
 #define TRINE_KERNELS_HIP_GPU_EMULATOR_H_
 
@@ -43,14 +43,15 @@ void* SharedMemory(size_t bytes);
 void* DynamicSharedMemory();
 
 // A meeting of the 32 lanes of a group: all come with the same function, which is called once with
-// what each brought, in order of lanes.
+// what each brought, in order of lanes. `from`: the line of the kernel that they meet at, the same
+// for all of them.
 using Meeting = const char* (*)(void** lanes);  // nullptr, or what is wrong
-void MeetLanes(Meeting meeting, void* mine);
+void MeetLanes(Meeting meeting, void* mine, int from);
 
-void SyncLanes();
+void SyncLanes(int from);
 
 template <class T>
-T LaneXor(T v, int mask) {
+T LaneXor(T v, int mask, int from) {
   static_assert(sizeof(T) == 4);
   struct Lane {
     T in, out;
@@ -67,12 +68,12 @@ T LaneXor(T v, int mask) {
         }
         return nullptr;
       },
-      &mine);
+      &mine, from);
   return mine.out;
 }
 
 template <class T>
-T LaneRead(T v, int lane) {
+T LaneRead(T v, int lane, int from) {
   static_assert(sizeof(T) == 4);
   struct Lane {
     T in, out;
@@ -87,7 +88,7 @@ T LaneRead(T v, int lane) {
         }
         return nullptr;
       },
-      &mine);
+      &mine, from);
   return mine.out;
 }
 

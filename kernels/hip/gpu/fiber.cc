@@ -8,6 +8,14 @@
 #include <cstring>
 
 #if defined(__SANITIZE_ADDRESS__)
+#define TRINE_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TRINE_ASAN 1
+#endif
+#endif
+#if defined(TRINE_ASAN)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -84,6 +92,14 @@ bool Fiber::Start(void (*body)()) {
     memory_ = static_cast<std::byte*>(memory);
     mprotect(memory_, PageBytes(), PROT_NONE);
   }
+#if defined(TRINE_ASAN)
+  // The functions that it was left in for good have marked what is around their variables.
+  if (stack_pointer_ != nullptr) {
+    auto* left = static_cast<std::byte*>(stack_pointer_);
+    const std::byte* end = memory_ + PageBytes() + kStackBytes;
+    __asan_unpoison_memory_region(left, static_cast<size_t>(end - left));
+  }
+#endif
   body_ = body;
   const size_t colour = reinterpret_cast<uintptr_t>(this) / sizeof(Fiber) % kColours;
   std::byte* top = memory_ + PageBytes() + kStackBytes - 64 - colour * kColourBytes;
@@ -106,7 +122,7 @@ bool Fiber::Start(void (*body)()) {
 
 void Fiber::Begin() {
   Fiber* self = entering;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TRINE_ASAN)
   __sanitizer_finish_switch_fiber(nullptr, &self->caller_stack_, &self->caller_bytes_);
 #endif
   self->body_();
@@ -115,22 +131,22 @@ void Fiber::Begin() {
 
 void Fiber::Enter() {
   entering = this;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TRINE_ASAN)
   __sanitizer_start_switch_fiber(&caller_fake_stack_, memory_ + PageBytes(), kStackBytes);
 #endif
   trine_fiber_switch(&caller_pointer_, stack_pointer_);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TRINE_ASAN)
   __sanitizer_finish_switch_fiber(caller_fake_stack_, nullptr, nullptr);
 #endif
 }
 
 void Fiber::Leave([[maybe_unused]] bool for_good) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TRINE_ASAN)
   __sanitizer_start_switch_fiber(for_good ? nullptr : &own_fake_stack_, caller_stack_,
                                  caller_bytes_);
 #endif
   trine_fiber_switch(&stack_pointer_, caller_pointer_);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TRINE_ASAN)
   __sanitizer_finish_switch_fiber(own_fake_stack_, &caller_stack_, &caller_bytes_);
 #endif
 }

@@ -1,0 +1,35 @@
+// Attention over a paged cache, in the contract's chunks of 256 positions.
+#ifndef TRINE_KERNELS_HIP_ATTENTION_H_
+#define TRINE_KERNELS_HIP_ATTENTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/product.h"
+#include "kernels/hip/quantized.h"
+#include "kernels/hip/tensor.h"
+#include "kernels/reference/ops.h"
+
+namespace trine::hip {
+
+// As reference::AttentionInputs; sinks may be absent.
+struct AttentionTensors {
+  Tensor q, k, v, block_table, q_offsets, kv_lengths, sinks, y;
+};
+
+// `positions` is no less than any of kv_lengths, and a multiple of 256. What is needed for fewer
+// positions is no more.
+uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t positions,
+                               const DeviceShape& device);
+
+// Scratch is aligned to 16 bytes. Where `quantized` is there, y becomes columns besides: the heads
+// of a token, each of whole blocks, make one.
+void AddAttention(const AttentionTensors& tensors, const reference::AttentionParams& params,
+                  int64_t positions, std::byte* scratch, const QuantizedColumns& quantized,
+                  const DeviceShape& device, std::vector<Launch>* launches);
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_ATTENTION_H_

@@ -1,0 +1,517 @@
+// Attention of many tokens: a block takes a tile of 32 rows (tokens times the heads of a group) and
+// goes through the chunks with all of them, as a product of matrices would.
+//
+// Scores: a thread has 4 rows times 4 positions of half a chunk. It can't keep 32 class sums for
+// each of these; it takes the classes in the order in which the contract's tree needs them, depth
+// first, so that five partial sums wait at the most. The upper levels of that tree divide classes
+// by their low bits: a slice of 32 elements with the same low bits lies in shared memory at a time.
+//
+// Values: a thread has 4 rows times 4 columns, and takes the classes of positions in turn.
+#ifndef TRINE_KERNELS_HIP_ATTENTION_TILES_H_
+#define TRINE_KERNELS_HIP_ATTENTION_TILES_H_
+
+#include "kernels/hip/attention_args.h"
+#include "kernels/hip/attention_chunk.h"
+#include "kernels/hip/cache_reader.h"
+#include "kernels/hip/gpu/launch.h"
+
+namespace trine::hip {
+
+inline constexpr uint32_t kTileThreads = 256;
+inline constexpr uint32_t kTileRows = 32;
+inline constexpr uint32_t kMaxTileWidth = 256;  // of a row of k
+
+inline constexpr int32_t kHalfChunk = kChunk / 2;
+inline constexpr uint32_t kSliceElements = 32;
+// Strides in shared memory: whole vectors, and no two lanes of eight in one bank.
+inline constexpr uint32_t kKeyStride = kHalfChunk + 4;
+inline constexpr uint32_t kRowStride = kTileRows + 4;
+
+struct TileShared {
+  // Probabilities (scores at first), [kChunk][kRowStride]. A slice of the keys and of q lies where
+  // those of the second half will be, and beyond.
+  alignas(16) float work[kHalfChunk * kRowStride + kSliceElements * (kKeyStride + kRowStride)];
+  int64_t k_row[kChunk], v_row[kChunk];
+  float most[4][kTileRows];  // of a quarter of the positions
+  // Of each row: what it sees, in all; none of the chunks joined so far: `empty`.
+  int32_t sequence[kTileRows], begin[kTileRows], end[kTileRows];
+  Joined joined[kTileRows];
+  JoinWeights weights[kTileRows];
+  bool empty[kTileRows];
+  bool first[kTileRows];  // this chunk is the row's first
+};
+
+TRINE_DEVICE constexpr uint32_t ReversedBits(uint32_t value, uint32_t count) {
+  uint32_t reversed = 0;
+  for (uint32_t i = 1; i < count; i *= 2) {
+    reversed = 2 * reversed + (value & 1);
+    value /= 2;
+  }
+  return reversed;
+}
+
+struct Tile4x4 {
+  float at[4][4];
+
+  TRINE_DEVICE void AddTo(const Tile4x4& left) {
+    TRINE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      TRINE_UNROLL
+      for (int j = 0; j < 4; ++j) at[i][j] = left.at[i][j] + at[i][j];
+    }
+  }
+};
+
+template <CacheForm kForm, uint32_t kGroups>
+class TileBlock {
+ public:
+  TRINE_DEVICE TileBlock(const AttentionArgs& args, TileShared* shared)
+      : args_(args), shared_(shared) {
+    const uint32_t kv_heads = args.heads / args.group;
+    kv_head_ = BlockX() % kv_heads;
+    // The last tokens see the most: they begin first.
+    first_row_ = (args.parts - 1 - BlockX() / kv_heads) * kTileRows;
+    lane_ = ThreadX() % kLanes;
+    warp_ = ThreadX() / kLanes;
+  }
+
+  TRINE_DEVICE void Run() {
+    FindTileRows();
+    SyncBlock();
+    for (uint32_t row = 0; row < kTileRows;) {
+      const int32_t sequence = shared_->sequence[row];
+      uint32_t next = row + 1;
+      while (next < kTileRows && shared_->sequence[next] == sequence) ++next;
+      if (sequence >= 0) RunSequence(sequence, row, next);
+      row = next;
+    }
+    if (!args_.split) PutRows();
+  }
+
+ private:
+  TRINE_DEVICE uint32_t TokenOf(uint32_t row) const { return (first_row_ + row) / args_.group; }
+  TRINE_DEVICE uint32_t HeadOf(uint32_t row) const {
+    return kv_head_ * args_.group + (first_row_ + row) % args_.group;
+  }
+  TRINE_DEVICE bool IsRow(uint32_t row) const { return TokenOf(row) < args_.tokens; }
+
+  TRINE_DEVICE void FindTileRows() {
+    for (uint32_t row = 4 * warp_; row < 4 * warp_ + 4; ++row) {
+      Seen seen;
+      if (IsRow(row)) seen = SeenBy(args_, static_cast<int32_t>(TokenOf(row)));
+      if (lane_ != 0) continue;
+      shared_->sequence[row] = seen.nothing() ? -1 : seen.sequence;
+      shared_->begin[row] = seen.begin;
+      shared_->end[row] = seen.end;
+      shared_->empty[row] = true;
+    }
+  }
+
+  // Rows [from, to), which are all of one sequence.
+  TRINE_DEVICE void RunSequence(int32_t sequence, uint32_t from, uint32_t to) {
+    from_ = from;
+    to_ = to;
+    int32_t begin = shared_->begin[from], end = shared_->end[from];
+    for (uint32_t row = from + 1; row < to; ++row) {
+      begin = shared_->begin[row] < begin ? shared_->begin[row] : begin;
+      end = shared_->end[row] > end ? shared_->end[row] : end;
+    }
+    const int32_t first = begin / kChunk, last = (end - 1) / kChunk;
+    if (args_.split && static_cast<int32_t>(BlockY()) > last - first) return;
+    const int32_t start = args_.split ? first + static_cast<int32_t>(BlockY()) : first;
+    const int32_t stop = args_.split ? start : last;
+    for (int32_t chunk = start; chunk <= stop; ++chunk) {
+      range_ = ChunkOf(chunk, begin, end);
+      FindRows(args_, sequence, kv_head_, range_, shared_);
+      SyncBlock();
+      Probabilities();
+      SyncBlock();
+      JoinSums();
+      SyncBlock();
+      if (args_.v.width <= 64) {
+        Values<2>();
+      } else {
+        Values<1>();
+      }
+      SyncBlock();
+    }
+  }
+
+  // What a row sees of the chunk: positions [begin, end) of it.
+  struct RowRange {
+    int32_t begin, end;
+
+    TRINE_DEVICE bool has(int32_t t) const { return t >= begin && t < end; }
+    TRINE_DEVICE bool any() const { return begin < end; }
+  };
+  TRINE_DEVICE RowRange RangeOf(uint32_t row) const {
+    if (row < from_ || row >= to_) return {0, 0};
+    const ChunkRange range = ChunkOf(range_.first / kChunk, shared_->begin[row], shared_->end[row]);
+    return {range.begin, range.end};
+  }
+
+  TRINE_DEVICE float* ProbabilityAt(int32_t t, uint32_t row) {
+    return shared_->work + static_cast<uint32_t>(t) * kRowStride + row;
+  }
+
+  // ---- Scores and probabilities --------------------------------------------------------------
+
+  static constexpr uint32_t kSlices = kGroups;  // so that each has 32 elements
+  static constexpr uint32_t kClasses = 32 / kSlices;
+
+  TRINE_DEVICE float* Keys() { return shared_->work + kHalfChunk * kRowStride; }
+  TRINE_DEVICE float* Queries() { return Keys() + kSliceElements * kKeyStride; }
+
+  // Element k of a slice is number k * kSlices + slice of a row. Lanes have eight elements of four
+  // rows: that is whole sectors of memory, and all banks of shared memory.
+  TRINE_DEVICE void FillSlice(uint32_t slice, int32_t half) {
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < kSliceElements / 8; ++i) {
+      const uint32_t k = 8 * i + lane_ % 8, element = k * kSlices + slice;
+      TRINE_UNROLL
+      for (uint32_t j = 0; j < kHalfChunk / 32; ++j) {
+        const uint32_t t = 32 * j + 4 * warp_ + lane_ / 8;
+        const std::byte* row = args_.k.data + shared_->k_row[half * kHalfChunk + t];
+        Keys()[k * kKeyStride + t] = Load1<kForm>(args_.k, row, element);
+      }
+      const uint32_t row = 4 * warp_ + lane_ / 8;
+      const bool there = IsRow(row) && element < args_.k.width;
+      Queries()[k * kRowStride + row] =
+          there ? QueryRow(args_, HeadOf(row), TokenOf(row))[element] : 0.0f;
+    }
+  }
+
+  // Products of element k with the thread's rows and positions.
+  TRINE_DEVICE void AddElement(uint32_t k, bool first, uint32_t row, uint32_t t, Tile4x4* sums) {
+    const Float4 query = *reinterpret_cast<const Float4*>(Queries() + k * kRowStride + row);
+    const Float4 key = *reinterpret_cast<const Float4*>(Keys() + k * kKeyStride + t);
+    const float q[4] = {query.x, query.y, query.z, query.w};
+    const float v[4] = {key.x, key.y, key.z, key.w};
+    TRINE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      TRINE_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        const float term = q[i] * v[j];
+        sums->at[i][j] = first ? term : sums->at[i][j] + term;
+      }
+    }
+  }
+
+  // The tree over classes slice + kSlices * c, for c = kFirst, kFirst + kStep, ..: those with the
+  // lower half of what remains of c's bits, then the upper. At the end -0 and +0 are one, so that a
+  // class's first term needs no zero to be added to.
+  template <uint32_t kFirst, uint32_t kStep>
+  TRINE_DEVICE void SumClasses(uint32_t row, uint32_t t, Tile4x4* sums) {
+    if constexpr (kStep == kClasses) {
+      TRINE_UNROLL
+      for (uint32_t g = 0; g < kGroups; ++g) {
+        AddElement(g * kClasses + kFirst, g == 0, row, t, sums);
+      }
+    } else {
+      Tile4x4 left;
+      SumClasses<kFirst, 2 * kStep>(row, t, &left);
+      SumClasses<kFirst + kStep, 2 * kStep>(row, t, sums);
+      sums->AddTo(left);
+    }
+  }
+
+  // Scores of 4 rows times 4 positions of half a chunk. Slices come in the order of the tree, like
+  // the classes in them; a counter's bits tell which partial sums are joined.
+  TRINE_DEVICE void Scores(int32_t half, uint32_t row, uint32_t t, Tile4x4* sums) {
+    Tile4x4 waiting[3] = {};
+    for (uint32_t n = 0; n < kSlices; ++n) {
+      FillSlice(ReversedBits(n, kSlices), half);
+      SyncBlock();
+      SumClasses<0, 1>(row, t, sums);
+      SyncBlock();
+      // Written out, as what is indexed lies in memory.
+      if ((n & 1) == 0) {
+        waiting[0] = *sums;
+        continue;
+      }
+      sums->AddTo(waiting[0]);
+      if constexpr (kSlices > 2) {
+        if ((n & 2) == 0) {
+          waiting[1] = *sums;
+          continue;
+        }
+        sums->AddTo(waiting[1]);
+      }
+      if constexpr (kSlices > 4) {
+        if ((n & 4) == 0) {
+          waiting[2] = *sums;
+          continue;
+        }
+        sums->AddTo(waiting[2]);
+      }
+    }
+    TRINE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      TRINE_UNROLL
+      for (int j = 0; j < 4; ++j) sums->at[i][j] = ScoreOf(args_, sums->at[i][j]);
+    }
+  }
+
+  TRINE_DEVICE void PutTile(const Tile4x4& tile, int32_t t, uint32_t row) {
+    TRINE_UNROLL
+    for (int32_t j = 0; j < 4; ++j) {
+      *reinterpret_cast<Float4*>(ProbabilityAt(t + j, row)) = {tile.at[0][j], tile.at[1][j],
+                                                               tile.at[2][j], tile.at[3][j]};
+    }
+  }
+
+  TRINE_DEVICE void LargestOf(const Tile4x4& tile, int32_t t, uint32_t row, float (&most)[4]) {
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      const RowRange range = RangeOf(row + i);
+      TRINE_UNROLL
+      for (int32_t j = 0; j < 4; ++j) {
+        if (range.has(t + j)) most[i] = Larger(most[i], tile.at[i][j]);
+      }
+    }
+  }
+
+  TRINE_DEVICE void Exponentials(const float (&m)[4], int32_t t, uint32_t row, Tile4x4* tile) {
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      const RowRange range = RangeOf(row + i);
+      TRINE_UNROLL
+      for (int32_t j = 0; j < 4; ++j) {
+        tile->at[i][j] = range.has(t + j) ? Exp(tile->at[i][j] - m[i]) : 0.0f;
+      }
+    }
+  }
+
+  // The first half's scores wait in shared memory, the second's in registers: only then the slices'
+  // place is free.
+  TRINE_DEVICE void Probabilities() {
+    const uint32_t row = 16 * (warp_ % 2) + 4 * (lane_ / 8);
+    const uint32_t quarter = warp_ / 2, t = 32 * quarter + 4 * (lane_ % 8);
+    const auto first = static_cast<int32_t>(t), second = first + kHalfChunk;
+    float most[4] = {-quant::kHuge, -quant::kHuge, -quant::kHuge, -quant::kHuge};
+    Tile4x4 tile = {};
+    if (range_.begin < kHalfChunk) {
+      Scores(0, row, t, &tile);
+      LargestOf(tile, first, row, most);
+    }
+    PutTile(tile, first, row);
+    if (range_.end > kHalfChunk) {
+      Scores(1, row, t, &tile);
+      LargestOf(tile, second, row, most);
+    }
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      TRINE_UNROLL
+      for (int mask = 1; mask < 8; mask *= 2) most[i] = Larger(most[i], LaneXor(most[i], mask));
+      if (lane_ % 8 == i) shared_->most[quarter][row + i] = most[i];
+    }
+    SyncBlock();
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) most[i] = Most(row + i);
+    Exponentials(most, second, row, &tile);
+    PutTile(tile, second, row);
+    TRINE_UNROLL
+    for (int32_t j = 0; j < 4; ++j) {
+      const Float4 scores = *reinterpret_cast<const Float4*>(ProbabilityAt(first + j, row));
+      tile.at[0][j] = scores.x;
+      tile.at[1][j] = scores.y;
+      tile.at[2][j] = scores.z;
+      tile.at[3][j] = scores.w;
+    }
+    Exponentials(most, first, row, &tile);
+    PutTile(tile, first, row);
+  }
+
+  TRINE_DEVICE float Most(uint32_t row) const {
+    return Larger(Larger(shared_->most[0][row], shared_->most[1][row]),
+                  Larger(shared_->most[2][row], shared_->most[3][row]));
+  }
+
+  // ---- Sums ----------------------------------------------------------------------------------
+
+  // The sums of four rows for 32 lanes, each of which has a class.
+  TRINE_DEVICE void JoinSums() {
+    float l[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    TRINE_UNROLL
+    for (uint32_t k = 0; k < kChunk / kLanes; ++k) {
+      const auto t = static_cast<int32_t>(k * kLanes + lane_);
+      const Float4 p = *reinterpret_cast<const Float4*>(ProbabilityAt(t, 4 * warp_));
+      l[0] = l[0] + p.x;
+      l[1] = l[1] + p.y;
+      l[2] = l[2] + p.z;
+      l[3] = l[3] + p.w;
+    }
+    TRINE_UNROLL
+    for (uint32_t i = 0; i < 4; ++i) {
+      TRINE_UNROLL
+      for (int mask = 16; mask > 0; mask /= 2) l[i] = l[i] + LaneXor(l[i], mask);
+      if (lane_ == i) JoinRow(4 * warp_ + i, l[i]);
+    }
+  }
+
+  TRINE_DEVICE void JoinRow(uint32_t row, float l) {
+    if (!RangeOf(row).any()) return;
+    const float m = Most(row);
+    shared_->first[row] = shared_->empty[row];
+    if (shared_->empty[row]) {
+      shared_->joined[row] = {m, l};
+      shared_->empty[row] = false;
+    } else {
+      shared_->weights[row] = Join(m, l, &shared_->joined[row]);
+    }
+  }
+
+  // ---- Values --------------------------------------------------------------------------------
+
+  // 32 lanes have four rows. With few columns, halves of them have classes of positions each: 0 and
+  // 2, 1 and 3.
+  template <uint32_t kHalves>
+  TRINE_DEVICE void Values() {
+    constexpr uint32_t kAcross = kLanes / kHalves;
+    const uint32_t row = 4 * warp_, half = lane_ / kAcross;
+    RowRange seen = {kChunk, 0};  // by any of the rows
+    for (uint32_t i = 0; i < 4; ++i) {
+      const RowRange range = RangeOf(row + i);
+      if (!range.any()) continue;
+      seen.begin = range.begin < seen.begin ? range.begin : seen.begin;
+      seen.end = range.end > seen.end ? range.end : seen.end;
+    }
+    if (!seen.any()) return;  // all 32 lanes
+    for (uint32_t base = 0; base < args_.v.width; base += 4 * kAcross) {
+      const uint32_t column = base + 4 * (lane_ % kAcross);
+      Tile4x4 sums;
+      SumPair(seen, row, column, static_cast<int32_t>(half), &sums);
+      if constexpr (kHalves == 2) {
+        for (auto& values : sums.at) {
+          for (float& value : values) value = value + LaneXor(value, 16);
+        }
+      } else {
+        Tile4x4 even = sums;
+        SumPair(seen, row, column, 1, &sums);
+        sums.AddTo(even);
+      }
+      if (half != 0) continue;
+      TRINE_UNROLL
+      for (uint32_t i = 0; i < 4; ++i) {
+        if (RangeOf(row + i).any()) PutValues(row + i, column, sums.at[i]);
+      }
+    }
+  }
+
+  // Classes c and c + 2 of positions, joined.
+  TRINE_DEVICE void SumPair(const RowRange& seen, uint32_t row, uint32_t column, int32_t c,
+                            Tile4x4* sums) {
+    constexpr int32_t kAtOnce = 2;
+    Tile4x4 low = {}, high = {};
+    for (int32_t base = seen.begin & ~7; base < seen.end; base += 4 * kAtOnce) {
+      float v[2 * kAtOnce][4];
+      TRINE_UNROLL
+      for (int32_t k = 0; k < 2 * kAtOnce; ++k) {
+        const std::byte* at = args_.v.data + shared_->v_row[base + 2 * k + c];
+        Load4<kForm>(args_.v, at, column, v[k]);
+      }
+      TRINE_UNROLL
+      for (int32_t k = 0; k < 2 * kAtOnce; k += 2) {
+        AddValues(v[k], base + 2 * k + c, row, &low);
+        AddValues(v[k + 1], base + 2 * k + 2 + c, row, &high);
+      }
+    }
+    *sums = high;
+    sums->AddTo(low);
+  }
+
+  TRINE_DEVICE void AddValues(const float (&v)[4], int32_t t, uint32_t row, Tile4x4* sums) {
+    const Float4 four = *reinterpret_cast<const Float4*>(ProbabilityAt(t, row));
+    const float p[4] = {four.x, four.y, four.z, four.w};
+    TRINE_UNROLL
+    for (int i = 0; i < 4; ++i) {
+      TRINE_UNROLL
+      for (int j = 0; j < 4; ++j) sums->at[i][j] = sums->at[i][j] + p[i] * v[j];
+    }
+  }
+
+  // What is joined so far lies in y, or in scratch: of each value always the same thread reads and
+  // writes it.
+  TRINE_DEVICE void PutValues(uint32_t row, uint32_t column, const float (&o)[4]) {
+    float* to = OutputRow(args_, HeadOf(row), TokenOf(row)) + column;
+    if (args_.split) {
+      const int32_t chunk = (range_.first - shared_->begin[row] / kChunk * kChunk) / kChunk;
+      const int64_t at =
+          (static_cast<int64_t>(TokenOf(row)) * args_.heads + HeadOf(row)) * args_.chunks + chunk;
+      to = args_.scratch_values + at * args_.padded_width + column;
+      if (column == 0) {
+        args_.scratch_sums[2 * at] = shared_->joined[row].m;
+        args_.scratch_sums[2 * at + 1] = shared_->joined[row].l;
+      }
+    }
+    const JoinWeights weights = shared_->weights[row];
+    TRINE_UNROLL
+    for (uint32_t j = 0; j < 4; ++j) {
+      if (column + j >= args_.v.width) break;
+      to[j] = shared_->first[row] ? o[j] : JoinValue(to[j], o[j], weights);
+    }
+  }
+
+  TRINE_DEVICE void PutRows() {
+    // As Values has it: these are the thread's own.
+    const uint32_t across = args_.v.width <= 64 ? kLanes / 2 : kLanes;
+    for (uint32_t row = 4 * warp_; row < 4 * warp_ + 4; ++row) {
+      if (!IsRow(row)) continue;
+      const uint32_t head = HeadOf(row), token = TokenOf(row);
+      const bool empty = shared_->empty[row];
+      Finish finish = {};
+      if (!empty) finish = FinishOf(args_, head, shared_->joined[row]);
+      for (uint32_t base = 0; base < args_.v.width; base += 4 * across) {
+        const uint32_t column = base + 4 * (lane_ % across);
+        const bool ours = lane_ < across && column < args_.v.width;
+        float v[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+        if (ours && !empty) {
+          const float* from = OutputRow(args_, head, token) + column;
+          for (uint32_t j = 0; j < 4; ++j) {
+            if (column + j < args_.v.width) v[j] = finish(args_, from[j]);
+          }
+        }
+        PutOutput(args_, head, token, column, v, ours);
+      }
+    }
+  }
+
+  const AttentionArgs& args_;
+  TileShared* shared_;
+  uint32_t kv_head_, first_row_, lane_, warp_;
+  uint32_t from_ = 0, to_ = 0;  // rows of the sequence that is at work
+  ChunkRange range_ = {};       // what any of them sees of the chunk
+};
+
+template <CacheForm kForm, uint32_t kGroups>
+TRINE_KERNEL(kTileThreads)
+TileKernel(AttentionArgs args) {
+  TRINE_SHARED(TileShared, shared);
+  TileBlock<kForm, kGroups>(args, &shared).Run();
+}
+
+template <CacheForm kForm, uint32_t kGroups>
+Launch TileLaunchOf(const AttentionArgs& args, uint32_t chunk_blocks) {
+  const uint32_t kv_heads = args.heads / args.group;
+  return MakeLaunch(TileKernel<kForm, kGroups>, {args.parts * kv_heads, chunk_blocks},
+                    {kTileThreads}, args);
+}
+
+// `groups` of 32 elements of a row of k: 2, 4 or 8.
+template <CacheForm kForm>
+Launch TileLaunchOf(uint32_t groups, const AttentionArgs& args, uint32_t chunk_blocks) {
+  if (groups == 2) return TileLaunchOf<kForm, 2>(args, chunk_blocks);
+  if (groups == 4) return TileLaunchOf<kForm, 4>(args, chunk_blocks);
+  return TileLaunchOf<kForm, 8>(args, chunk_blocks);
+}
+
+// A file for each, as device compilers take long.
+Launch F32TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
+Launch F16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
+Launch Bf16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
+Launch Q8TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
+Launch AnyTileLaunch(const AttentionArgs& args, uint32_t chunks);
+
+}  // namespace trine::hip
+
+#endif  // TRINE_KERNELS_HIP_ATTENTION_TILES_H_

@@ -1,0 +1,219 @@
+#include "kernels/hip/rotate_store.h"
+
+#include <algorithm>
+
+#include "kernels/hip/gpu/device.h"
+#include "kernels/quant/activation.h"
+
+namespace trine::hip {
+namespace {
+
+using quant::Type;
+
+constexpr uint32_t kThreads = 256;
+
+struct Heads {
+  std::byte* data;
+  int64_t head, token;  // strides
+};
+
+struct Cache {
+  std::byte* data;
+  int64_t position, head, block;  // strides
+  Type type;
+  uint32_t block_positions;
+  uint32_t slots;
+};
+
+// One of q, k and v, for a range of blocks of the grid.
+struct Part {
+  Heads from, to;  // to: rotated, or no data
+  Cache cache;     // or no data
+  uint32_t width, heads;
+  uint32_t pairs;  // 0: nothing is rotated
+  uint32_t items;  // of a row: what one thread does
+  uint32_t begin_block;
+};
+
+struct RotateStoreArgs {
+  Part parts[3];
+  const std::byte* table;
+  int64_t table_token;
+  const int32_t* slots;
+  uint32_t tokens;
+  bool halves;
+};
+
+TRINE_DEVICE float* RowOf(const Heads& heads, uint32_t head, uint32_t token) {
+  return reinterpret_cast<float*>(heads.data + head * heads.head + token * heads.token);
+}
+
+// Where a token's row is, or nullptr where its slot is outside the cache.
+TRINE_DEVICE std::byte* CacheRow(const Part& part, const int32_t* slots, uint32_t head,
+                                 uint32_t token) {
+  if (part.cache.data == nullptr) return nullptr;
+  const auto slot = static_cast<uint32_t>(slots[token]);
+  if (slot >= part.cache.slots) return nullptr;
+  return part.cache.data + slot % part.cache.block_positions * part.cache.position +
+         head * part.cache.head + slot / part.cache.block_positions * part.cache.block;
+}
+
+// f16 has its own floor of 2^-24; the other types are given one.
+TRINE_DEVICE float AboveFloor(float x) { return Abs(x) < quant::kKvTiny ? 0.0f : x; }
+
+TRINE_DEVICE void StoreValue(Type type, std::byte* row, uint32_t i, float x) {
+  if (type == Type::kF16) {
+    reinterpret_cast<uint16_t*>(row)[i] = quant::F32ToF16Saturated(x);
+  } else if (type == Type::kBF16) {
+    reinterpret_cast<uint16_t*>(row)[i] = quant::F32ToBf16(AboveFloor(x));
+  } else {
+    reinterpret_cast<float*>(row)[i] = AboveFloor(x);
+  }
+}
+
+TRINE_DEVICE void PutValue(float* to, std::byte* row, Type type, uint32_t i, float x) {
+  if (to != nullptr) to[i] = x;
+  if (row != nullptr) StoreValue(type, row, i, x);
+}
+
+// A pair, or a value that passes: whoever rotates in place has read both before it writes.
+TRINE_DEVICE void DoItem(const RotateStoreArgs& args, const Part& part, uint32_t head,
+                         uint32_t token, uint32_t item) {
+  const float* from = RowOf(part.from, head, token);
+  float* to = part.to.data != nullptr ? RowOf(part.to, head, token) : nullptr;
+  std::byte* row = CacheRow(part, args.slots, head, token);
+  if (item >= part.pairs) {
+    const uint32_t i = item + part.pairs;
+    PutValue(to, row, part.cache.type, i, from[i]);
+    return;
+  }
+  const auto* cosine = reinterpret_cast<const float*>(args.table + token * args.table_token);
+  const float c = cosine[item], s = cosine[part.pairs + item];
+  const uint32_t i0 = args.halves ? item : 2 * item, i1 = args.halves ? item + part.pairs : i0 + 1;
+  const float x0 = from[i0], x1 = from[i1];
+  PutValue(to, row, part.cache.type, i0, Canon(x0 * c - x1 * s));
+  PutValue(to, row, part.cache.type, i1, Canon(x0 * s + x1 * c));
+}
+
+// Value i of a row, rotated.
+TRINE_DEVICE float RotatedValue(const RotateStoreArgs& args, const Part& part, const float* from,
+                                uint32_t token, uint32_t i) {
+  if (i >= 2 * part.pairs) return from[i];
+  const uint32_t pair = args.halves ? i % part.pairs : i / 2;
+  const bool second = args.halves ? i >= part.pairs : i % 2 == 1;
+  const auto* cosine = reinterpret_cast<const float*>(args.table + token * args.table_token);
+  const float c = cosine[pair], s = cosine[part.pairs + pair];
+  const uint32_t i0 = args.halves ? pair : 2 * pair, i1 = args.halves ? pair + part.pairs : i0 + 1;
+  const float x0 = from[i0], x1 = from[i1];
+  return second ? Canon(x0 * s + x1 * c) : Canon(x0 * c - x1 * s);
+}
+
+// Four values of a block of 32, which eight neighbouring lanes quantise together.
+TRINE_DEVICE void DoQuantizedItem(const RotateStoreArgs& args, const Part& part, uint32_t head,
+                                  uint32_t token, uint32_t item, bool ours) {
+  const float* from = RowOf(part.from, head, token);
+  float v[4];
+  uint32_t most = 0;  // magnitudes compare as integers
+  for (uint32_t i = 0; i < 4; ++i) {
+    v[i] = RotatedValue(args, part, from, token, 4 * item + i);
+    most = std::max(most, Bits(v[i]) & 0x7fffffffu);
+  }
+  for (int mask = 1; mask < 8; mask *= 2) most = std::max(most, LaneXor(most, mask));
+  if (!ours) return;
+  if (part.to.data != nullptr) {
+    for (uint32_t i = 0; i < 4; ++i) RowOf(part.to, head, token)[4 * item + i] = v[i];
+  }
+  std::byte* row = CacheRow(part, args.slots, head, token);
+  if (row == nullptr) return;
+  float d = 0.0f;
+  uint32_t bytes = 0;
+  if (most >= Bits(quant::kKvTiny)) {
+    d = FromBits(most) * FromBits(0x3c010204u);
+    const float inverse = Recip(d);
+    for (uint32_t i = 0; i < 4; ++i) {
+      const int32_t q = std::min(std::max(Round(v[i] * inverse), -127), 127);
+      bytes |= (static_cast<uint32_t>(q) & 0xffu) << (8 * i);
+    }
+  }
+  auto* block = reinterpret_cast<uint32_t*>(row) + item / 8 * 9;
+  if (item % 8 == 0) block[0] = Bits(d);
+  block[1 + item % 8] = bytes;
+}
+
+TRINE_DEVICE void DoPart(const RotateStoreArgs& args, const Part& part) {
+  const uint32_t at = (BlockX() - part.begin_block) * kThreads + ThreadX();
+  const bool ours = at < part.items * part.heads;
+  const uint32_t head = ours ? at / part.items : 0, item = ours ? at % part.items : at % 8;
+  const bool quantized = part.cache.data != nullptr && part.cache.type == Type::kQ8_KV;
+  for (uint32_t token = BlockY(); token < args.tokens; token += GridY()) {
+    if (quantized) {
+      DoQuantizedItem(args, part, head, token, item, ours);
+    } else if (ours) {
+      DoItem(args, part, head, token, item);
+    }
+  }
+}
+
+TRINE_KERNEL(kThreads) RotateStoreKernel(RotateStoreArgs args) {
+  // By name, not by index: an index that is computed would put the arguments into memory.
+  if (BlockX() >= args.parts[2].begin_block) {
+    DoPart(args, args.parts[2]);
+  } else if (BlockX() >= args.parts[1].begin_block) {
+    DoPart(args, args.parts[1]);
+  } else {
+    DoPart(args, args.parts[0]);
+  }
+}
+
+Heads HeadsOf(const Tensor& t) { return {t.data, t.strides[1], t.strides[2]}; }
+
+// Its blocks begin at *blocks, which goes on to the next one's.
+Part PartOf(const Tensor& from, const Tensor& to, const Tensor& cache, int64_t pairs,
+            uint32_t* blocks) {
+  Part part = {};
+  part.begin_block = *blocks;
+  if (!from.present() || from.elements() == 0) return part;
+  part.from = HeadsOf(from);
+  part.to = HeadsOf(to);
+  part.cache = {cache.data,
+                cache.strides[1],
+                cache.strides[2],
+                cache.strides[3],
+                cache.type,
+                static_cast<uint32_t>(cache.dims[1]),
+                static_cast<uint32_t>(cache.dims[1] * cache.dims[3])};
+  part.width = static_cast<uint32_t>(from.dims[0]);
+  part.heads = static_cast<uint32_t>(from.dims[1]);
+  part.pairs = static_cast<uint32_t>(pairs);
+  const bool quantized = cache.present() && cache.type == Type::kQ8_KV;
+  part.items = quantized ? part.width / 4 : part.width - part.pairs;
+  *blocks += (part.items * part.heads + kThreads - 1) / kThreads;
+  return part;
+}
+
+}  // namespace
+
+bool CanRotateStore(const RotateStore& work) {
+  const bool in_place = work.rotated_k.present() && work.rotated_k.data == work.k.data;
+  const bool quantized = work.key_cache.present() && work.key_cache.type == Type::kQ8_KV;
+  return !(in_place && quantized && work.table.present());
+}
+
+Launch RotateStoreLaunch(const RotateStore& work) {
+  RotateStoreArgs args = {};
+  args.halves = work.mode == reference::RopeMode::kHalves;
+  args.table = work.table.data;
+  args.table_token = work.table.strides[1];
+  args.slots = reinterpret_cast<const int32_t*>(work.slots.data);
+  const Tensor& any = work.q.present() ? work.q : work.k.present() ? work.k : work.v;
+  args.tokens = static_cast<uint32_t>(any.dims[2]);
+  const int64_t pairs = work.table.present() ? work.table.dims[0] / 2 : 0;
+  uint32_t blocks = 0;
+  args.parts[0] = PartOf(work.q, work.rotated_q, {}, pairs, &blocks);
+  args.parts[1] = PartOf(work.k, work.rotated_k, work.key_cache, pairs, &blocks);
+  args.parts[2] = PartOf(work.v, {}, work.value_cache, 0, &blocks);
+  return MakeLaunch(RotateStoreKernel, {blocks, std::min(args.tokens, kMaxGridYZ)}, {kThreads},
+                    args);
+}
+
+}  // namespace trine::hip
