@@ -119,8 +119,7 @@ AttentionArgs ArgsOf(const AttentionTensors& t, const reference::AttentionParams
   args.tokens = static_cast<uint32_t>(t.q.dims[2]);
   args.heads = static_cast<uint32_t>(t.q.dims[1]);
   args.group = static_cast<uint32_t>(t.q.dims[1] / t.k.dims[2]);
-  args.sequences =
-      static_cast<uint32_t>(std::min(t.q_offsets.dims[0] - 1, t.kv_lengths.dims[0]));
+  args.sequences = static_cast<uint32_t>(std::min(t.q_offsets.dims[0] - 1, t.kv_lengths.dims[0]));
   args.block_positions = static_cast<uint32_t>(t.k.dims[1]);
   args.parts = cut.parts;
   args.chunks = static_cast<uint32_t>(MostChunks(params, 1, cut.chunks));

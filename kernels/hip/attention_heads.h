@@ -241,7 +241,8 @@ class HeadsBlock {
       TRINE_UNROLL
       for (uint32_t h = 0; h < kOwn; ++h) {
         // Of the four lanes each puts other heads.
-        if (ours && h % 4 == c && head + h < heads_) PutValues(head + h, column, o[h], first, chunk);
+        if (ours && h % 4 == c && head + h < heads_)
+          PutValues(head + h, column, o[h], first, chunk);
       }
     }
   }
@@ -325,7 +326,8 @@ class HeadsBlock {
 };
 
 template <CacheForm kForm, int kHeads, int kGroups>
-TRINE_KERNEL(kHeadsThreads) HeadsKernel(AttentionArgs args) {
+TRINE_KERNEL_OF_BLOCKS(kHeadsThreads, 2)
+HeadsKernel(AttentionArgs args) {
   TRINE_SHARED(HeadsShared<kHeads>, shared);
   TRINE_DYNAMIC_SHARED(float, out);
   HeadsBlock<kForm, kHeads, kGroups>(args, &shared, out).Run();
@@ -339,8 +341,8 @@ Launch HeadsLaunchOf(const AttentionArgs& args, uint32_t chunk_blocks) {
                     args, out_bytes);
 }
 
-// `heads` of a group together, 1, 2 or 4; `groups` of 32 elements of q in registers, 2, 4 or 8, with
-// heads times groups at most 16. More elements than that are read again and again.
+// `heads` of a group together, 1, 2 or 4; `groups` of 32 elements of q in registers, 2, 4 or 8,
+// with heads times groups at most 16. More elements than that are read again and again.
 template <CacheForm kForm>
 Launch HeadsLaunchOf(uint32_t heads, uint32_t groups, const AttentionArgs& args,
                      uint32_t chunk_blocks) {

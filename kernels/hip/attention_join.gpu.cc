@@ -67,11 +67,12 @@ TRINE_KERNEL(kThreads) JoinKernel(AttentionArgs args) {
         TRINE_UNROLL
         for (int32_t k = 0; k < kAtOnce; ++k) {
           const int32_t c = base + k < here ? base + k : base;
-          v[k] = *reinterpret_cast<const Float4*>(values + static_cast<int64_t>(first + c) * args.padded_width);
+          v[k] = *reinterpret_cast<const Float4*>(values + static_cast<int64_t>(first + c) *
+                                                               args.padded_width);
         }
         TRINE_UNROLL
         for (int32_t k = 0; k < kAtOnce; ++k) {
-          const int32_t c = base + k; 
+          const int32_t c = base + k;
           const JoinWeights w = {LaneRead(weights.before, c), LaneRead(weights.chunk, c)};
           const float l = LaneRead(weights.l, c);
           if (c < here) AddChunk(first + c == 0, v[k], l, w, o, &state.l);

@@ -1,10 +1,10 @@
 // Attention of many tokens: a block takes a tile of 32 rows (tokens times the heads of a group) and
 // goes through the chunks with all of them, as a product of matrices would.
 //
-// Scores: a thread has 4 rows times 4 positions of half a chunk. It can't keep 32 class sums for each
-// of these; it takes the classes in the order in which the contract's tree needs them, depth first,
-// so that five partial sums wait at the most. The upper levels of that tree divide classes by their
-// low bits: a slice of 32 elements with the same low bits lies in shared memory at a time.
+// Scores: a thread has 4 rows times 4 positions of half a chunk. It can't keep 32 class sums for
+// each of these; it takes the classes in the order in which the contract's tree needs them, depth
+// first, so that five partial sums wait at the most. The upper levels of that tree divide classes
+// by their low bits: a slice of 32 elements with the same low bits lies in shared memory at a time.
 //
 // Values: a thread has 4 rows times 4 columns, and takes the classes of positions in turn.
 #ifndef TRINE_KERNELS_HIP_ATTENTION_TILES_H_
@@ -484,7 +484,8 @@ class TileBlock {
 };
 
 template <CacheForm kForm, uint32_t kGroups>
-TRINE_KERNEL(kTileThreads) TileKernel(AttentionArgs args) {
+TRINE_KERNEL_OF_BLOCKS(kTileThreads, 2)
+TileKernel(AttentionArgs args) {
   TRINE_SHARED(TileShared, shared);
   TileBlock<kForm, kGroups>(args, &shared).Run();
 }

@@ -1,5 +1,5 @@
-// What goes before attention, as one launch: rope of q, rope of k, and the stores of k and of v into
-// their caches. Any of the parts may be absent.
+// What goes before attention, as one launch: rope of q, rope of k, and the stores of k and of v
+// into their caches. Any of the parts may be absent.
 #ifndef TRINE_KERNELS_HIP_ROTATE_STORE_H_
 #define TRINE_KERNELS_HIP_ROTATE_STORE_H_
 
@@ -9,9 +9,9 @@
 
 namespace trine::hip {
 
-// q, k, v and the rotated ones are [d, heads, tokens], caches [d, block_positions, kv_heads, blocks]
-// of f32, f16, bf16 or q8_kv. A rotated one may be the view of what is rotated; nothing else that is
-// written overlaps anything.
+// q, k, v and the rotated ones are [d, heads, tokens], caches [d, block_positions, kv_heads,
+// blocks] of f32, f16, bf16 or q8_kv. A rotated one may be the view of what is rotated; nothing
+// else that is written overlaps anything.
 struct RotateStore {
   reference::RopeMode mode = reference::RopeMode::kInterleaved;
   Tensor table;           // [2 * pairs, tokens]; absent: nothing is rotated

@@ -62,7 +62,8 @@ TEST(HipKvStore, IsTheReferences) {
       for (const int64_t positions : {1, 16, 256}) {
         const int64_t d = type == Type::kQ8_KV ? 96 : 51, blocks = positions == 1 ? 50 : 3;
         HostTensor x(Type::kF32, {d, 3, 7}, 4), slots(Type::kI32, {7});
-        HostTensor cache(type, {d, positions, 3, blocks}, 4), want(type, {d, positions, 3, blocks}, 4);
+        HostTensor cache(type, {d, positions, 3, blocks}, 4),
+            want(type, {d, positions, 3, blocks}, 4);
         x.FillWith(fill, &random);
         if (fill == Fill::kUniform) {
           for (int64_t i = 0; i < d; ++i) x.Row(2)[i] *= 0x1p-30f;
@@ -142,10 +143,8 @@ void Check(const What& what, Fill fill) {
     testing::RunLaunch(RotateStoreLaunch(work));
     EXPECT_EQ(keys_there.Bytes(), BytesIn(want_keys));
     EXPECT_EQ(values_there.Bytes(), BytesIn(want_values));
-    EXPECT_EQ(rotated_q.Bytes(),
-              writes_q ? BytesIn(want_q) : BytesIn(what.in_place ? q : q_out));
-    EXPECT_EQ(rotated_k.Bytes(),
-              writes_k ? BytesIn(want_k) : BytesIn(what.in_place ? k : k_out));
+    EXPECT_EQ(rotated_q.Bytes(), writes_q ? BytesIn(want_q) : BytesIn(what.in_place ? q : q_out));
+    EXPECT_EQ(rotated_k.Bytes(), writes_k ? BytesIn(want_k) : BytesIn(what.in_place ? k : k_out));
     if (!what.in_place) {
       EXPECT_EQ(q_there.Bytes(), BytesIn(q));
       EXPECT_EQ(k_there.Bytes(), BytesIn(k));

@@ -25,11 +25,19 @@
 #if defined(TRINE_GPU_HOST)
 #define TRINE_DEVICE inline __attribute__((always_inline))
 #define TRINE_KERNEL(threads) static void
+#define TRINE_KERNEL_OF_BLOCKS(threads, blocks) static void
 #define TRINE_UNROLL
 #elif defined(__HIPCC__) || defined(__CUDACC__)
 #define TRINE_DEVICE __device__ __forceinline__
 // `threads`: the most that a block of it is started with.
 #define TRINE_KERNEL(threads) __global__ void __launch_bounds__(threads)
+// `blocks` of them are to fit a multiprocessor: registers are few enough for that. AMD's compiler
+// counts otherwise, and is left to itself.
+#if defined(TRINE_GPU_NVIDIA)
+#define TRINE_KERNEL_OF_BLOCKS(threads, blocks) __global__ void __launch_bounds__(threads, blocks)
+#else
+#define TRINE_KERNEL_OF_BLOCKS(threads, blocks) TRINE_KERNEL(threads)
+#endif
 #define TRINE_UNROLL _Pragma("unroll")
 #endif
 
