@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/child_process.h"
+#include "plugins/conformance/observing_host.h"
 #include "plugins/conformance/outcome_name.h"
 #include "plugins/conformance/trial.h"
 #include "plugins/library.h"
