@@ -447,7 +447,7 @@ class TileBlock {
     const JoinWeights weights = shared_->weights[row];
     TRINE_UNROLL
     for (uint32_t j = 0; j < 4; ++j) {
-      if (column + j >= args_.v.width) break;
+      if (column + j >= args_.v.width) continue;
       to[j] = shared_->first[row] ? o[j] : JoinValue(to[j], o[j], weights);
     }
   }

@@ -38,7 +38,7 @@ TRINE_DEVICE Pair LoadPair(const std::byte* row, uint32_t k, uint32_t at) {
   } else {
     TRINE_UNROLL
     for (uint32_t i = 0; i < 2; ++i) {
-      if (at + 32 * i >= k) break;
+      if (at + 32 * i >= k) continue;
       if constexpr (kType == quant::Type::kF32) {
         pair.v[i] = reinterpret_cast<const float*>(row)[at + 32 * i];
       } else {

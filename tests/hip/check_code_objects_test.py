@@ -58,11 +58,11 @@ class AmdTest(CheckTest):
     def test_accepts_what_is_right(self):
         content = host_object(self.good(), self.good(), registered=[NAME])
         self.assertEqual(self.refused(content, "--target=gfx90a", "--target=gfx1030"), [])
-        self.assertRegex(self.said, r"gfx90a +2 +2 +64 +10 +20 +0 +0 +" + READABLE)
+        self.assertRegex(self.said, r"gfx90a +2 +2 +64 +10 +20 +0 +0 +0\+0 +" + READABLE)
 
     def test_lists_kernels(self):
         self.assertEqual(self.refused(host_object(self.good()), "--kernels"), [])
-        self.assertRegex(self.said, r"gfx1030 +32 +10 +20 +0 +0 +" + READABLE)
+        self.assertRegex(self.said, r"gfx1030 +32 +10 +20 +0 +0 +0\+0 +" + READABLE)
 
     def test_a_target_is_missing(self):
         content = host_object(self.good(), bundle({"gfx90a": code_object(kernel(NAME))}))
@@ -96,14 +96,26 @@ class AmdTest(CheckTest):
         content = host_object(bundle({
             "gfx906": code_object(kernel(NAME, vgpr_spill_count=3)),
             "gfx90a": code_object(kernel(NAME, sgpr_spill_count=1))}))
-        self.assertEqual(self.refused(content, "--allow-scratch"),
-                         [f"gfx906: {READABLE} spills 3 VGPRs and 0 SGPRs",
-                          f"gfx90a: {READABLE} spills 0 VGPRs and 1 SGPRs"])
+        vector = f"gfx906: {READABLE} spills 3 VGPRs and 0 SGPRs"
+        scalar = f"gfx90a: {READABLE} spills 0 VGPRs and 1 SGPRs"
+        self.assertEqual(self.refused(content), [vector, scalar])
+        self.assertEqual(self.refused(content, "--sgpr-spills"), [vector])
+        self.assertEqual(self.refused(content, "--may-spill=^trine::hip::Ker"), [])
 
     def test_scratch(self):
         content = host_object(self.good(private_segment_fixed_size=16))
         self.assertEqual(self.refused(content)[0], f"gfx90a: {READABLE} has 16 bytes of scratch memory")
-        self.assertEqual(self.refused(content, "--allow-scratch"), [])
+        self.assertEqual(self.refused(content, "--may-spill=Kernel$"), [])
+
+    def test_what_may_spill_must(self):
+        self.assertEqual(self.refused(host_object(self.good()), "--may-spill=Kernel"),
+                         ["nothing that is called Kernel has scratch memory any more"])
+
+    def test_clang_15_has_few_registers_for_gfx11(self):
+        for clang, failures in ((15, 1), (19, 2)):
+            spilling = code_object(kernel(NAME, 32, vgpr_spill_count=9), clang=clang)
+            content = host_object(bundle({"gfx1100": spilling, "gfx1030": spilling}))
+            self.assertEqual(len(self.refused(content)), failures)
 
     def test_what_is_not_disassembled_is_not_exact(self):
         content = host_object(bundle({"gfx90a": code_object(kernel(NAME))}))

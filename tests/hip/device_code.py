@@ -34,10 +34,10 @@ def kernel(name, wave=64, **more):
             **{f".{key}": value for key, value in more.items()}}
 
 
-def code_object(*kernels):
+def code_object(*kernels, clang=19):
     described = msgpack({"amdhsa.kernels": list(kernels)})
     note = struct.pack("<III", 7, len(described), 32) + b"AMDGPU\0\0" + described
-    return elf([(".note", note)])
+    return elf([(".note", note), (".comment", b"clang version %d.0.1\0clang version 3" % clang)])
 
 
 def bundle(codes):

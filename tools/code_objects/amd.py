@@ -1,4 +1,5 @@
 """AMD's device code: clang's offload bundles, one for each source, of an ELF file for each target."""
+import re
 import struct
 
 from code_objects.elf import Elf, Unreadable, notes
@@ -42,7 +43,10 @@ def _code(image, target, name):
     if not described:
         raise Unreadable(f"{name}: nothing describes its kernels")
     kernels = [_kernel(k) for k in decode(described[0]).get("amdhsa.kernels", [])]
-    return Code(target, kernels, set(elf.symbols()), image)
+    # The first is the kernels'; device libraries have theirs.
+    version = re.search(rb"clang version (\d+)", elf.section(".comment"))
+    return Code(target, kernels, set(elf.symbols()), image,
+                clang=int(version.group(1)) if version else 0)
 
 
 def _kernel(said):
@@ -57,3 +61,8 @@ def wave_of(target):
     """GCN and CDNA go in waves of 64; RDNA in waves of 32, unless told otherwise."""
     base = target.split(":")[0]
     return 64 if len(base) == 6 and base[3] in "6789" else 32
+
+
+def has_half_the_registers(code):
+    """Clang 15 gives RDNA 3 no more than 128 of its 256 registers."""
+    return code.clang == 15 and code.target.startswith("gfx11")

@@ -1,4 +1,5 @@
 """What must hold of device code, and what does not."""
+import re
 import struct
 
 from code_objects import amd, fused, nvidia
@@ -63,19 +64,41 @@ def kernels(found):
                 yield f"{code.target}: {name} is there for other targets only"
 
 
-def resources(found, scratch):
-    """Waves as the target's are; no spills, and no scratch memory unless that is allowed."""
+def waves(found):
     for code in found.codes():
+        wave = amd.wave_of(code.target) if code.target.startswith("gfx") else 32
         for kernel in code.kernels:
-            where = f"{code.target}: {kernel.name}"
-            wave = amd.wave_of(code.target) if code.target.startswith("gfx") else 32
             if kernel.wave != wave:
-                yield f"{where} is for waves of {kernel.wave}, not {wave}"
-            if kernel.vgpr_spills or kernel.sgpr_spills:
-                yield (f"{where} spills {kernel.vgpr_spills} VGPRs and "
-                       f"{kernel.sgpr_spills} SGPRs")
-            elif kernel.scratch and not scratch:
-                yield f"{where} has {kernel.scratch} bytes of scratch memory"
+                yield f"{code.target}: {kernel.name} is for waves of {kernel.wave}, not {wave}"
+
+
+class Memory:
+    """No kernel has scratch memory, for spilled registers or for arrays, but those that may."""
+
+    def __init__(self, allowed, sgprs):
+        """Patterns of names; whether scalar registers may be spilled, into lanes of vector ones."""
+        self.unused = {pattern: re.compile(pattern) for pattern in allowed}
+        self.allowed = dict(self.unused)
+        self.sgprs = sgprs
+
+    def check(self, found, readable):
+        for code in found.codes():
+            if code.target.startswith("gfx") and amd.has_half_the_registers(code):
+                continue
+            for kernel in code.kernels:
+                failure = self._of(kernel)
+                if not failure:
+                    continue
+                matching = [p for p, regex in self.allowed.items() if regex.search(readable(kernel.name))]
+                for pattern in matching:
+                    self.unused.pop(pattern, None)
+                if not matching:
+                    yield f"{code.target}: {kernel.name} {failure}"
+
+    def _of(self, kernel):
+        if kernel.vgpr_spills or kernel.sgpr_spills and not self.sgprs:
+            return f"spills {kernel.vgpr_spills} VGPRs and {kernel.sgpr_spills} SGPRs"
+        return f"has {kernel.scratch} bytes of scratch memory" if kernel.scratch else ""
 
 
 def exactness(found, objdump):

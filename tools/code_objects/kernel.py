@@ -23,3 +23,4 @@ class Code:
     names: set = field(default_factory=set)  # of everything in it, variables too
     image: bytes = b""
     text: str = ""  # PTX; has no kernels of its own
+    clang: int = 0  # the compiler's version, where that is said

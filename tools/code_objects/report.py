@@ -36,29 +36,35 @@ def _table(heads, rows):
     return "\n".join(lines)
 
 
+def _spills(kernels):
+    """The most of one kernel: vector and scalar registers."""
+    return (f"{max(kernel.vgpr_spills for kernel in kernels)}+"
+            f"{max(kernel.sgpr_spills for kernel in kernels)}")
+
+
 def by_target(found):
     rows = []
     for target in found.targets():
         codes = [code for code in found.codes() if code.target == target]
         kernels = [kernel for code in codes for kernel in code.kernels]
         if not kernels:
-            rows.append((target, len(codes), "", "", "", "", "", "", "PTX"))
+            rows.append((target, len(codes), "", "", "", "", "", "", "", "PTX"))
             continue
         most = max(kernels, key=lambda kernel: kernel.vgprs)
         rows.append((target, len(codes), len(kernels), most.wave, most.vgprs,
                      max(kernel.sgprs for kernel in kernels),
                      max(kernel.shared for kernel in kernels),
                      max(kernel.scratch for kernel in kernels),
-                     demangle([most.name])[most.name]))
+                     _spills(kernels), demangle([most.name])[most.name]))
     return _table(("target", "sources", "kernels", "wave", "VGPRs", "SGPRs", "shared", "scratch",
-                   "most VGPRs"), rows)
+                   "spills", "most VGPRs"), rows)
 
 
 def by_kernel(found):
     names = demangle({kernel.name for code in found.codes() for kernel in code.kernels})
     rows = [(code.target, kernel.wave, kernel.threads or "", kernel.vgprs, kernel.sgprs,
-             kernel.shared, kernel.scratch, names[kernel.name])
+             kernel.shared, kernel.scratch, _spills([kernel]), names[kernel.name])
             for code in found.codes() for kernel in code.kernels]
     rows.sort(key=lambda row: (row[-1], row[0]))
-    return _table(("target", "wave", "threads", "VGPRs", "SGPRs", "shared", "scratch", "kernel"),
-                  rows)
+    return _table(("target", "wave", "threads", "VGPRs", "SGPRs", "shared", "scratch", "spills",
+                   "kernel"), rows)
