@@ -30,7 +30,7 @@ TRINE_KERNEL(kThreads) QuantizeKernel(QuantizeArgs args) {
     const auto* row = reinterpret_cast<const float*>(
         args.x.data + i1 * args.x.strides[0] + i2 * args.x.strides[1] + i3 * args.x.strides[2]);
     const float* v = row + word * 4;
-    QuantizeBlock(args.to, {v[0], v[1], v[2], v[3]}, column, word / 8,
+    QuantizeBlock(args.to, Float4{v[0], v[1], v[2], v[3]}, column, word / 8,
                   static_cast<uint32_t>(at % 8), ours);
   }
 }

@@ -70,6 +70,7 @@ int64_t Tiles(int64_t count, uint32_t size) { return (count + size - 1) / size; 
 
 // Large tiles do more with what they load; there must be enough of them, and columns to fill them.
 bool Large(const Product& product, const DeviceShape& shape) {
+  if (!kLargeTiles) return false;
   int64_t columns = product.columns(), tiles = Tiles(columns, kLargeTile.columns);
   if (product.ids.present()) {
     const int64_t experts = std::max<int64_t>(1, product.w.dims[2]);

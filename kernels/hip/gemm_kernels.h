@@ -13,6 +13,12 @@ using GemmKernel = void (*)(GemmArgs);
 struct TileShape {
   uint32_t rows, columns, threads;
 };
+// AMD's compilers find no registers for the 128 sums that a thread has in a large one.
+#if defined(TRINE_GPU_AMD)
+inline constexpr bool kLargeTiles = false;
+#else
+inline constexpr bool kLargeTiles = true;
+#endif
 inline constexpr TileShape kLargeTile = {64, 64, 256};
 inline constexpr TileShape kSmallTile = {32, 32, 256};
 inline constexpr TileShape kFloatTile = {32, 32, 512};

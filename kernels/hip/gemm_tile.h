@@ -172,7 +172,7 @@ QuantizedGemm(GemmArgs args) {
         const uint32_t place = class_index * Tile::kPitch;
         TRINE_UNROLL
         for (int part = 0; part < Tile::kParts; ++part) {
-          if (part > 0 && !all_parts) break;
+          if (part > 0 && !all_parts) continue;  // a way out would keep clang from unrolling
           Unit::Step(stage, place, place + 8 * Tile::kN * static_cast<uint32_t>(part), lane,
                      sums[part]);
         }
@@ -191,8 +191,10 @@ template <class Form>
 GemmKernel GemmOf(MatrixUnit unit, bool large) {
   switch (unit) {
     case MatrixUnit::kDot4:
-      return large ? &QuantizedGemm<Form, Dot4Unit, LargeTile>
-                   : &QuantizedGemm<Form, Dot4Unit, SmallTile>;
+      if constexpr (kLargeTiles) {
+        if (large) return &QuantizedGemm<Form, Dot4Unit, LargeTile>;
+      }
+      return &QuantizedGemm<Form, Dot4Unit, SmallTile>;
 #if defined(TRINE_HAS_MMA)
     case MatrixUnit::kMma:
       return large ? &QuantizedGemm<Form, MmaUnit, LargeTile>

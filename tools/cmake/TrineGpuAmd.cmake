@@ -149,10 +149,12 @@ function(trine_gpu_find_amd why)
     return()
   endif()
 
+  # A loop that was not unrolled is worth knowing where it costs something: then its kernel has
+  # scratch memory, which tools/check_code_objects tells.
   set(targets ${accepted})
   list(TRANSFORM targets PREPEND --offload-arch=)
   set(flags -x hip ${targets} -std=c++20 -O3 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
-      -ffp-contract=off -Wall -Wextra -DTRINE_GPU_AMD=1)
+      -ffp-contract=off -Wall -Wextra -Wno-pass-failed -DTRINE_GPU_AMD=1)
   if(TRINE_WERROR)
     list(APPEND flags -Werror)
   endif()

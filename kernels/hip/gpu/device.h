@@ -21,7 +21,13 @@ namespace trine::hip {
 
 inline constexpr int kLanes = 32;
 
-// Four or two words that are read and written at once; aligned to their size.
+// Four or two words that are read and written at once; aligned to their size. For AMD they are
+// clang's vectors: a struct that is copied whole stays in scratch memory, arrays around it as well.
+#if defined(TRINE_GPU_AMD)
+using Word4 = uint32_t __attribute__((ext_vector_type(4)));
+using Word2 = uint32_t __attribute__((ext_vector_type(2)));
+using Float4 = float __attribute__((ext_vector_type(4)));
+#else
 struct alignas(16) Word4 {
   uint32_t x, y, z, w;
 };
@@ -31,6 +37,7 @@ struct alignas(8) Word2 {
 struct alignas(16) Float4 {
   float x, y, z, w;
 };
+#endif
 
 // ---- Where a thread is -----------------------------------------------------------------------
 
