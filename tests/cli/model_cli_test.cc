@@ -182,7 +182,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("show model ''", "it is empty");
   ExpectRefused("tokenize -p x -m ''", "it is empty");
   ExpectRefused("generate -p x -m \"$(printf 'a\\nb\\033')\"", "a\\x0ab\\x1b");
-  ExpectRefused("generate -p x -dev cpu -ngl 3", "--gpu-layers excludes --device");
+  ExpectRefused("generate -p x -dev cpu -ngl 3", "--device excludes --gpu-layers");
   ExpectRefused("generate -p x --banana", "--banana");
   ExpectRefused("generate -p x -banana", "-banana");
   ExpectRefused("generate -p x -fa perhaps", "flash-attn");
@@ -223,7 +223,7 @@ TEST_F(ModelCliTest, WhatIsNotUsedIsSaid) {
   EXPECT_THAT(plugin.errors, HasSubstr("/nonexistent/libtrine-backend-x.so is not used"));
   std::ofstream(folder_ / "libtrine-backend-bad.so") << "no plugin at all";
   const std::string bad = "--plugin " + (folder_ / "libtrine-backend-bad.so").string();
-  ExpectRefused("generate -p x -dev igpu7 " + bad, "; bad: ");
+  ExpectRefused("generate -p x -dev npu7 " + bad, "; bad: ");
   for (const char* limit : {"abc", "0"}) {
     const Output timed =
         Trine("generate -p Once -n 1", std::string("TRINE_PROBE_TIMEOUT_MS=") + limit);
