@@ -13,6 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kPatience = 10;
+
 // What the child has said so far.
 struct Progress {
   std::string stage = "being loaded";
@@ -43,6 +45,8 @@ void TakeLine(std::string_view line, Progress* progress, ProbeResult* result) {
     }
   } else if (event == "log") {
     if (result->log.size() < 32) result->log.push_back(json.value("message", ""));
+  } else if (event == "note") {
+    if (result->notes.size() < 32) result->notes.push_back(json.value("message", ""));
   } else if (event == "error") {
     result->status = absl::Status(static_cast<absl::StatusCode>(json.value("code", 2)),
                                   json.value("message", "it failed without a message"));
@@ -62,7 +66,9 @@ ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options) {
   Progress progress;
   ChildOptions child;
   child.argv = {options.program, "probe", path};
-  child.timeout = options.timeout;
+  // A GPU compiles and tests its kernels the first time: who goes on saying so may take longer.
+  child.timeout = options.timeout * kPatience;
+  child.idle_timeout = options.timeout;
   child.on_line = [&](std::string_view line) {
     // A value of an unexpected kind makes nlohmann-json throw.
     try {

@@ -14,6 +14,7 @@ namespace trine {
 
 struct ProbeOptions {
   std::string program;  // trine-probe
+  // Without a sign of life; ten times as long in all.
   std::chrono::milliseconds timeout{30000};
 };
 
@@ -24,11 +25,12 @@ struct ProbeResult {
   uint32_t abi_version = 0;
   uint32_t numerics_version = 0;
   std::vector<trine_device_info> devices;
-  std::vector<std::string> log;  // warnings and errors the plugin gave
+  std::vector<std::string> log;    // warnings and errors the plugin gave
+  std::vector<std::string> notes;  // what else it wants known, such as why it sees no device
   double seconds = 0;
 };
 
-// Blocks for at most the time limit. May be called from several threads at once.
+// Blocks within the time limits. May be called from several threads at once.
 ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options);
 
 // The child's side: `trine-probe probe PATH`. Reports on kReportFd; returns the exit code.

@@ -81,8 +81,12 @@ absl::Status Probe(const std::string& path) {
           {"abi_version", table.abi_version},
           {"numerics_version", table.numerics_version}});
 
+  // Whatever it says is a sign of life.
   HostServices host({}, [](uint32_t level, const std::string& message) {
-    if (level >= TRINE_LOG_WARNING) Report({{"event", "log"}, {"message", message}});
+    const char* event = level >= TRINE_LOG_WARNING ? "log"
+                        : level == TRINE_LOG_INFO  ? "note"
+                                                   : "alive";
+    Report({{"event", event}, {"message", message}});
   });
   Stage("being opened");
   trine_backend* backend = nullptr;

@@ -93,6 +93,9 @@ void Judge(Registry* registry) {
     const size_t n = plugin.probe.devices.size();
     plugin.reason = n == 0 ? "loaded, but it sees no device"
                            : absl::StrCat("sees ", n, n == 1 ? " device" : " devices");
+    if (n == 0 && !plugin.probe.notes.empty()) {
+      absl::StrAppend(&plugin.reason, ": ", plugin.probe.notes.front());
+    }
   }
 }
 

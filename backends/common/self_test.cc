@@ -5,9 +5,13 @@
 
 namespace trine::backends {
 
-SelfTestResult RunSelfTest(const trine_plugin& table, trine_device* device) {
+SelfTestResult RunSelfTest(const trine_plugin& table, trine_device* device,
+                           const std::function<void(const std::string& name)>& begins) {
   SelfTestRunner runner(table, device);
-  AddSelfTestCases([&](const TestGraph& graph) { runner.Check(graph); });
+  AddSelfTestCases([&](const TestGraph& graph) {
+    begins(graph.name());
+    runner.Check(graph);
+  });
   return runner.result();
 }
 

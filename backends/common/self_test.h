@@ -3,6 +3,7 @@
 #ifndef TRINE_BACKENDS_COMMON_SELF_TEST_H_
 #define TRINE_BACKENDS_COMMON_SELF_TEST_H_
 
+#include <functional>
 #include <string>
 
 #include "trine/backend.h"
@@ -14,8 +15,10 @@ struct SelfTestResult {
   std::string failure;  // "" when every bit was equal, else the ops that differed, or why not run
 };
 
-// `table` has the calls for buffers, plans and layouts; the rest of it may be absent.
-SelfTestResult RunSelfTest(const trine_plugin& table, trine_device* device);
+// `table` has the calls for buffers, plans and layouts; the rest of it may be absent. `begins` is
+// told what is next: a driver that compiles may take long, and who waits wants a sign of life.
+SelfTestResult RunSelfTest(const trine_plugin& table, trine_device* device,
+                           const std::function<void(const std::string& name)>& begins);
 
 }  // namespace trine::backends
 

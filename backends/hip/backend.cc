@@ -65,7 +65,10 @@ std::string WhyNotExact(trine_backend* backend, uint32_t index) {
   const std::string& name = backend->found.devices[index].name;
   const auto device = OpenOne(backend, index);
   if (!device.ok()) return std::string(device.status().message());
-  const backends::SelfTestResult result = backends::RunSelfTest(TestedCalls(), device->get());
+  const backends::SelfTestResult result =
+      backends::RunSelfTest(TestedCalls(), device->get(), [&](const std::string& test) {
+        Log(*backend, TRINE_LOG_DEBUG, absl::StrCat("hip: testing ", test));
+      });
   if (!result.done) {
     Log(*backend, TRINE_LOG_WARNING,
         absl::StrCat("hip: ", name, " could not be tested: ", result.failure));

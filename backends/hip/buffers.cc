@@ -19,21 +19,27 @@ bool IsEnd(const trine_device* device, const trine_copy_end& end, uint64_t bytes
   return end.host != nullptr || bytes == 0;
 }
 
-std::byte* HostOf(const trine_copy_end& end) {
-  return static_cast<std::byte*>(end.host) + end.offset;
+// Memory of the host's.
+bool IsOfHost(const trine_copy_end& end) {
+  return end.buffer == nullptr || end.buffer->memory.of_host();
 }
-std::byte* DeviceOf(const trine_copy_end& end) { return end.buffer->memory.data() + end.offset; }
+
+std::byte* PlaceOf(const trine_copy_end& end) {
+  std::byte* base =
+      end.buffer == nullptr ? static_cast<std::byte*>(end.host) : end.buffer->memory.data();
+  return base + end.offset;
+}
 
 absl::Status CopyOne(GpuDevice& gpu, const trine_copy& copy) {
   if (copy.bytes == 0) return absl::OkStatus();
-  const bool from_host = copy.src.buffer == nullptr, to_host = copy.dst.buffer == nullptr;
+  const bool from_host = IsOfHost(copy.src), to_host = IsOfHost(copy.dst);
   if (from_host && to_host) {
-    std::memmove(HostOf(copy.dst), HostOf(copy.src), copy.bytes);
+    std::memmove(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
     return absl::OkStatus();
   }
-  if (from_host) return gpu.Write(DeviceOf(copy.dst), HostOf(copy.src), copy.bytes);
-  if (to_host) return gpu.Read(HostOf(copy.dst), DeviceOf(copy.src), copy.bytes);
-  return gpu.Copy(DeviceOf(copy.dst), DeviceOf(copy.src), copy.bytes);
+  if (from_host) return gpu.Write(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
+  if (to_host) return gpu.Read(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
+  return gpu.Copy(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
 }
 
 absl::Status RunCopies(GpuDevice& gpu, const std::vector<trine_copy>& copies) {
@@ -55,7 +61,7 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
     const trine_status status = device->Health(err);
     if (status != TRINE_OK) return status;
     auto buffer = std::make_unique<trine_buffer>();
-    auto memory = device->gpu->Allocate(desc.bytes);
+    auto memory = device->gpu->Allocate(desc.bytes, desc.memory == TRINE_MEMORY_IO);
     if (!memory.ok()) return Fail(err, memory.status());
     buffer->device = device;
     buffer->memory = *std::move(memory);
@@ -73,6 +79,10 @@ trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src,
   }
   const trine_status status = buffer->device->Health(err);
   if (status != TRINE_OK || bytes == 0) return status;
+  if (buffer->memory.of_host()) {
+    std::memcpy(buffer->memory.data() + offset, src, bytes);
+    return TRINE_OK;
+  }
   return sdk::Guard(err, [&] {
     return Answer(err, buffer->device->gpu->Write(buffer->memory.data() + offset, src, bytes));
   });
@@ -85,9 +95,17 @@ trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst, uint64
   }
   const trine_status status = buffer->device->Health(err);
   if (status != TRINE_OK || bytes == 0) return status;
+  if (buffer->memory.of_host()) {
+    std::memcpy(dst, buffer->memory.data() + offset, bytes);
+    return TRINE_OK;
+  }
   return sdk::Guard(err, [&] {
     return Answer(err, buffer->device->gpu->Read(dst, buffer->memory.data() + offset, bytes));
   });
+}
+
+void* BufferHostPtr(trine_buffer* buffer) {
+  return buffer->memory.of_host() ? buffer->memory.data() : nullptr;
 }
 
 trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trine_error* err) {

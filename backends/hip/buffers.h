@@ -13,6 +13,7 @@ trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src,
                          trine_error* err);
 trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst, uint64_t bytes,
                         trine_error* err);
+void* BufferHostPtr(trine_buffer* buffer);
 trine_status BufferCopy(trine_device* device, const trine_copy_args* args, trine_error* err);
 
 }  // namespace trine::hip

@@ -20,13 +20,14 @@ GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
+  std::swap(of_host_, other.of_host_);
   return *this;
 }
 
 GpuMemory::~GpuMemory() {
   if (data_ == nullptr) return;
   const InUse in_use(*device_);
-  (void)gpuFree(data_);
+  (void)(of_host_ ? gpuHostFree(data_) : gpuFree(data_));
 }
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Open(int index) {
@@ -73,15 +74,16 @@ absl::Status GpuDevice::Check(gpuError error, absl::string_view what) {
   return status;
 }
 
-absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes) {
+absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes, bool of_host) {
   const InUse in_use(*this);
   void* data = nullptr;
   // Kernels read whole words, also where a tensor ends within one.
   if (bytes > kMostBytes) return absl::ResourceExhaustedError("no device has so much memory");
   const uint64_t whole = (bytes + 15) / 16 * 16;
-  const absl::Status status = Check(gpuMalloc(&data, whole), "memory could not be allocated");
+  const absl::Status status = Check(of_host ? gpuHostMalloc(&data, whole) : gpuMalloc(&data, whole),
+                                    "memory could not be allocated");
   if (!status.ok()) return status;
-  return GpuMemory(this, static_cast<std::byte*>(data), bytes);
+  return GpuMemory(this, static_cast<std::byte*>(data), bytes, of_host);
 }
 
 absl::Status GpuDevice::WaitFor(Stage* stage) {

@@ -26,23 +26,26 @@ class [[nodiscard]] InUse {
   std::lock_guard<std::mutex> lock_;
 };
 
-// Memory of a device's. Given back when it goes, also by a device that is lost.
+// Memory of a device's, or of the host's that the device reads and writes too. Given back when it
+// goes, also by a device that is lost.
 class GpuMemory {
  public:
   GpuMemory() = default;
-  GpuMemory(GpuDevice* device, std::byte* data, uint64_t bytes)
-      : device_(device), data_(data), bytes_(bytes) {}
+  GpuMemory(GpuDevice* device, std::byte* data, uint64_t bytes, bool of_host)
+      : device_(device), data_(data), bytes_(bytes), of_host_(of_host) {}
   GpuMemory(GpuMemory&& other) noexcept { *this = std::move(other); }
   GpuMemory& operator=(GpuMemory&& other) noexcept;
   ~GpuMemory();
 
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
+  bool of_host() const { return of_host_; }
 
  private:
   GpuDevice* device_ = nullptr;
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
+  bool of_host_ = false;
 };
 
 class GpuDevice {
@@ -60,7 +63,7 @@ class GpuDevice {
   // The status of a call, which is remembered when it means that the device is lost.
   absl::Status Check(gpuError error, absl::string_view what);
 
-  absl::StatusOr<GpuMemory> Allocate(uint64_t bytes);
+  absl::StatusOr<GpuMemory> Allocate(uint64_t bytes, bool of_host);
 
   // All wait until the bytes are there. Memory of the host's may be any.
   absl::Status Write(std::byte* to, const void* from, uint64_t bytes);

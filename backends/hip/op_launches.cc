@@ -282,7 +282,17 @@ void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launc
     work.key_cache = Out(k, 0);
     work.value_cache = Out(v, 0);
   }
-  launches->push_back(RotateStoreLaunch(work));
+  if (CanRotateStore(work)) {
+    launches->push_back(RotateStoreLaunch(work));
+    return;
+  }
+  // First all that is rotated, then what is stored of it.
+  RotateStore rotated = work, stored = work;
+  rotated.key_cache = rotated.v = rotated.value_cache = rotated.slots = {};
+  stored.table = stored.q = stored.rotated_q = stored.rotated_k = {};
+  stored.k = work.rotated_k;
+  launches->push_back(RotateStoreLaunch(rotated));
+  launches->push_back(RotateStoreLaunch(stored));
 }
 
 void OpLaunches::Add(const OpGroup& group, std::vector<Launch>* launches) const {

@@ -4,6 +4,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,8 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "backends/hip/handles.h"
+#include "backends/hip/io_shadows.h"
 #include "backends/hip/op_launches.h"
 #include "backends/hip/recording.h"
+#include "kernels/hip/transfer.h"
 
 namespace trine::hip {
 namespace {
@@ -68,6 +71,7 @@ struct trine_plan {
   trine::sdk::PlanPlaces<std::byte*> places;
   std::vector<trine::hip::OpGroup> groups;  // of the graph's ops
   trine::hip::LaunchScratch scratch;
+  std::optional<trine::hip::IoShadows> shadows;
   std::byte* scratch_place = nullptr;  // behind the TEMP slots
 
   std::mutex mutex;  // of the recordings: the device's thread makes some
@@ -82,7 +86,7 @@ auto RefusalOf(const trine_device& device) {
       [&device](const sdk::Graph& graph, size_t op) { return WhyNotOp(device.shape, graph, op); };
 }
 
-// The scratch holds the TEMP slots, then what the launches need.
+// The scratch holds the TEMP slots, then what the launches need, then the shadows of IO slots.
 uint64_t OwnScratchOffset(const sdk::Graph& graph) {
   return (sdk::LayOutScratch(graph, nullptr) + kAlignment - 1) / kAlignment * kAlignment;
 }
@@ -101,17 +105,55 @@ RunKey KeyOf(const trine_plan& plan, const trine_run_args& args) {
   return key;
 }
 
-std::vector<Launch> LaunchesOf(const trine_plan& plan, const RunKey& key) {
+// Copies small pieces by one kernel, at the beginning of `launches`; the others are `copies`.
+void AddPieces(const std::vector<Piece>& pieces, std::vector<Launch>* launches,
+               std::vector<Work::Copy>* copies) {
+  std::vector<Piece> small;
+  for (const Piece& piece : pieces) {
+    if (piece.bytes <= kMostPieceBytes && small.size() < kMostPieces) {
+      small.push_back(piece);
+    } else {
+      copies->push_back({piece.to, piece.from, piece.bytes});
+    }
+  }
+  if (small.empty()) return;
+  launches->push_back(CopyPiecesLaunch(small));
+  launches->back().label = "copy";
+}
+
+Work WorkOf(const trine_plan& plan, const RunKey& key) {
   const uint32_t* alternates = key.alternates.empty() ? nullptr : key.alternates.data();
+  std::byte* shadows = plan.scratch_place + plan.scratch.Bytes();
+  // A tensor's place for the kernels, and the one that it is bound to.
+  const auto shadow_of = [&](uint32_t slot, uint64_t offset) {
+    return shadows + *plan.shadows->OffsetOf(slot) + offset;
+  };
+  const auto bound_to = [&](uint32_t slot, uint64_t offset) {
+    trine_tensor t{};
+    t.slot = slot;
+    t.offset = offset;
+    return plan.places.PlaceOf(plan.graph, t, alternates);
+  };
   std::vector<std::byte*> places;
   for (const trine_tensor& t : plan.graph.tensors) {
-    places.push_back(plan.places.PlaceOf(plan.graph, t, alternates));
+    places.push_back(plan.shadows->OffsetOf(t.slot).has_value() ? shadow_of(t.slot, t.offset)
+                                                                : bound_to(t.slot, t.offset));
   }
+  Work work;
+  const IoShadows::Transfers transfers = plan.shadows->At(key.params);
+  std::vector<Piece> in, out;
+  for (const sdk::ByteRange& r : transfers.in) {
+    in.push_back({shadow_of(r.slot, r.begin), bound_to(r.slot, r.begin), r.end - r.begin});
+  }
+  for (const sdk::ByteRange& r : transfers.out) {
+    out.push_back({bound_to(r.slot, r.begin), shadow_of(r.slot, r.begin), r.end - r.begin});
+  }
+  AddPieces(in, &work.launches, &work.in);
   const OpLaunches maker(plan.device->shape, plan.graph, plan.scratch, plan.scratch_place, places,
                          key.params.data());
-  std::vector<Launch> launches;
-  for (const OpGroup& group : plan.groups) maker.Add(group, &launches);
-  return launches;
+  for (const OpGroup& group : plan.groups) maker.Add(group, &work.launches);
+  AddPieces(out, &work.launches, &work.out);
+  return work;
 }
 
 absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
@@ -123,18 +165,18 @@ absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
     kept.splice(kept.begin(), kept, found);
     return kept.front().recording.get();
   }
-  std::vector<Launch> launches = LaunchesOf(*plan, key);
+  Work work = WorkOf(*plan, key);
   if (kept.size() == kKeptRecordings) {
     // The oldest one's graph is given the new launches.
     KeptRecording reused = std::move(kept.back());
     kept.pop_back();
-    if (absl::Status status = reused.recording->Replace(std::move(launches)); !status.ok()) {
+    if (absl::Status status = reused.recording->Replace(std::move(work)); !status.ok()) {
       return status;
     }
     reused.key = key;
     kept.push_front(std::move(reused));
   } else {
-    auto recording = Recording::Create(plan->device->gpu.get(), std::move(launches),
+    auto recording = Recording::Create(plan->device->gpu.get(), std::move(work),
                                        plan->device->backend->options.graphs);
     if (!recording.ok()) return recording.status();
     kept.push_front({key, *std::move(recording)});
@@ -179,7 +221,7 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
     if (status != TRINE_OK) return status;
     trine_plan_info info{};
     info.scratch_alignment = kAlignment;
-    const uint64_t own = ScratchOf(device->shape, graph).Bytes();
+    const uint64_t own = ScratchOf(device->shape, graph).Bytes() + IoShadows(graph).bytes();
     info.scratch_bytes =
         own == 0 ? sdk::LayOutScratch(graph, nullptr) : OwnScratchOffset(graph) + own;
     sdk::WriteOut(out, info);
@@ -202,10 +244,12 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     if (status != TRINE_OK) return status;
     plan->groups = backends::GroupOps(plan->graph, device->backend->options.fuse);
     plan->scratch = ScratchOf(device->shape, plan->graph);
-    if (plan->scratch.Bytes() != 0) {
+    plan->shadows.emplace(plan->graph);
+    const uint64_t own = plan->scratch.Bytes() + plan->shadows->bytes();
+    if (own != 0) {
       std::byte* scratch = PlaceOfSpan(desc.scratch);
       const uint64_t offset = OwnScratchOffset(plan->graph);
-      if (scratch == nullptr || desc.scratch.bytes < offset + plan->scratch.Bytes()) {
+      if (scratch == nullptr || desc.scratch.bytes < offset + own) {
         return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
       }
       plan->scratch_place = scratch + offset;

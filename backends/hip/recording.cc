@@ -4,11 +4,10 @@
 
 namespace trine::hip {
 
-absl::StatusOr<std::unique_ptr<Recording>> Recording::Create(GpuDevice* gpu,
-                                                             std::vector<Launch> launches,
+absl::StatusOr<std::unique_ptr<Recording>> Recording::Create(GpuDevice* gpu, Work work,
                                                              bool graphs) {
-  std::unique_ptr<Recording> recording(new Recording(gpu, std::move(launches)));
-  if (graphs && !recording->launches_.empty()) {
+  std::unique_ptr<Recording> recording(new Recording(gpu, std::move(work)));
+  if (graphs && !recording->work_.launches.empty()) {
     const InUse in_use(*gpu);
     if (absl::Status status = recording->Capture(); !status.ok()) return status;
   }
@@ -21,13 +20,22 @@ Recording::~Recording() {
   (void)gpuGraphExecDestroy(graph_);
 }
 
-absl::Status Recording::StartAll() {
-  for (const Launch& launch : launches_) {
-    if (launch.empty()) continue;
-    const absl::Status status = gpu_->Check(gpuStart(launch, gpu_->stream()), launch.label);
+absl::Status Recording::StartCopies(const std::vector<Work::Copy>& copies, gpuMemcpyKind kind) {
+  for (const Work::Copy& copy : copies) {
+    const absl::Status status = gpu_->Check(
+        gpuMemcpyAsync(copy.to, copy.from, copy.bytes, kind, gpu_->stream()), "a copy failed");
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+absl::Status Recording::StartAll() {
+  absl::Status status = StartCopies(work_.in, gpuMemcpyHostToDevice);
+  for (const Launch& launch : work_.launches) {
+    if (!status.ok()) return status;
+    if (!launch.empty()) status = gpu_->Check(gpuStart(launch, gpu_->stream()), launch.label);
+  }
+  return status.ok() ? StartCopies(work_.out, gpuMemcpyDeviceToHost) : status;
 }
 
 absl::Status Recording::Capture() {
@@ -47,8 +55,8 @@ absl::Status Recording::Capture() {
   return status;
 }
 
-absl::Status Recording::Replace(std::vector<Launch> launches) {
-  launches_ = std::move(launches);
+absl::Status Recording::Replace(Work work) {
+  work_ = std::move(work);
   if (graph_ == nullptr) return absl::OkStatus();
   const InUse in_use(*gpu_);
   return Capture();
@@ -72,22 +80,24 @@ absl::Status Recording::Run() {
 
 absl::Status Recording::RunTimed(const std::function<void(const char* label, uint64_t ns)>& done) {
   const InUse in_use(*gpu_);
-  std::vector<gpuEvent> events(launches_.size() + 1, nullptr);
-  absl::Status status;
+  const std::vector<Launch>& launches = work_.launches;
+  std::vector<gpuEvent> events(launches.size() + 1, nullptr);
+  absl::Status status = StartCopies(work_.in, gpuMemcpyHostToDevice);
   for (size_t i = 0; i < events.size() && status.ok(); ++i) {
     status = gpu_->Check(gpuEventCreate(&events[i]), "an event could not be made");
-    if (status.ok() && i > 0 && !launches_[i - 1].empty()) {
-      status = gpu_->Check(gpuStart(launches_[i - 1], gpu_->stream()), launches_[i - 1].label);
+    if (status.ok() && i > 0 && !launches[i - 1].empty()) {
+      status = gpu_->Check(gpuStart(launches[i - 1], gpu_->stream()), launches[i - 1].label);
     }
     if (status.ok()) {
       status = gpu_->Check(gpuEventRecord(events[i], gpu_->stream()), "a time was not taken");
     }
   }
+  if (status.ok()) status = StartCopies(work_.out, gpuMemcpyDeviceToHost);
   if (status.ok()) status = gpu_->Synchronize();
-  for (size_t i = 0; i < launches_.size() && status.ok(); ++i) {
+  for (size_t i = 0; i < launches.size() && status.ok(); ++i) {
     float ms = 0.0f;
     status = gpu_->Check(gpuEventElapsedTime(&ms, events[i], events[i + 1]), "no time was taken");
-    if (status.ok()) done(launches_[i].label, static_cast<uint64_t>(ms * 1e6));
+    if (status.ok()) done(launches[i].label, static_cast<uint64_t>(ms * 1e6));
   }
   for (const gpuEvent event : events) {
     if (event != nullptr) (void)gpuEventDestroy(event);

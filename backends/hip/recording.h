@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,18 +15,28 @@
 
 namespace trine::hip {
 
+// What a run does: copies between the host's memory and the device's, kernels, copies.
+struct Work {
+  struct Copy {
+    std::byte* to = nullptr;
+    const std::byte* from = nullptr;
+    uint64_t bytes = 0;
+  };
+  std::vector<Copy> in;
+  std::vector<Launch> launches;
+  std::vector<Copy> out;
+};
+
 class Recording {
  public:
   // `graphs`: as a graph of the device's; without, they are started one by one at each run.
-  static absl::StatusOr<std::unique_ptr<Recording>> Create(GpuDevice* gpu,
-                                                           std::vector<Launch> launches,
-                                                           bool graphs);
+  static absl::StatusOr<std::unique_ptr<Recording>> Create(GpuDevice* gpu, Work work, bool graphs);
   ~Recording();
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  // Other launches in its place, without making a graph anew where the device can do that.
-  absl::Status Replace(std::vector<Launch> launches);
+  // Other work in its place, without making a graph anew where the device can do that.
+  absl::Status Replace(Work work);
 
   // Puts all on the device's stream.
   absl::Status Start();
@@ -35,16 +46,16 @@ class Recording {
   absl::Status RunTimed(const std::function<void(const char* label, uint64_t ns)>& done);
 
  private:
-  Recording(GpuDevice* gpu, std::vector<Launch> launches)
-      : gpu_(gpu), launches_(std::move(launches)) {}
+  Recording(GpuDevice* gpu, Work work) : gpu_(gpu), work_(std::move(work)) {}
 
   // Within InUse.
   absl::Status Capture();
   absl::Status StartAll();
+  absl::Status StartCopies(const std::vector<Work::Copy>& copies, gpuMemcpyKind kind);
   absl::Status StartGraph();
 
   GpuDevice* gpu_;
-  std::vector<Launch> launches_;
+  Work work_;
   gpuGraphExec graph_ = nullptr;
 };
 

@@ -103,13 +103,17 @@ trine_plugin TestedCalls() {
 }
 
 // Nothing where it could not be run, which says nothing of its bits.
-std::optional<Verdict> TestNumerics(Subject* subject, std::string* why) {
+std::optional<Verdict> TestNumerics(const trine_backend& backend, Subject* subject,
+                                    std::string* why) {
   const auto device = subject->Get();
   if (!device.ok()) {
     *why = std::string(device.status().message());
     return std::nullopt;
   }
-  const backends::SelfTestResult result = backends::RunSelfTest(TestedCalls(), *device);
+  const backends::SelfTestResult result =
+      backends::RunSelfTest(TestedCalls(), *device, [&](const std::string& name) {
+        Log(backend, TRINE_LOG_DEBUG, absl::StrCat("vulkan: testing ", name));
+      });
   if (!result.done) {
     *why = result.failure;
     return std::nullopt;
@@ -140,7 +144,7 @@ Verdict Judge(trine_backend* backend, uint32_t index) {
     known.verdict = RecallVerdict(key, path);
     if (!known.verdict.has_value()) {
       std::string why;
-      known.verdict = TestNumerics(&subject, &why);
+      known.verdict = TestNumerics(*backend, &subject, &why);
       if (!known.verdict.has_value()) {  // it may be asked again
         Log(*backend, TRINE_LOG_WARNING,
             absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));

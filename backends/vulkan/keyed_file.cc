@@ -1,17 +1,18 @@
 #include "backends/vulkan/keyed_file.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace trine::vulkan {
@@ -27,6 +28,27 @@ int WriteAll(int fd, const std::vector<uint8_t>& bytes) {
     done += static_cast<size_t>(n);
   }
   return 0;
+}
+
+// Nothing of what is no file: others may put folders or pipes where ours would be.
+std::vector<uint8_t> ReadAll(const std::string& path) {
+  std::vector<uint8_t> bytes;
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return bytes;
+  struct stat info {};
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    bytes.resize(static_cast<size_t>(info.st_size));
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t n = read(fd, bytes.data() + done, bytes.size() - done);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      done += static_cast<size_t>(n);
+    }
+    bytes.resize(done);
+  }
+  close(fd);
+  return bytes;
 }
 
 struct Failure {
@@ -53,8 +75,7 @@ uint64_t HashOf(const uint8_t* data, size_t bytes) {
 // The file: the key, the checksum of the data, the data.
 std::optional<std::vector<uint8_t>> KeyedFile::Read() const {
   if (path_.empty()) return std::nullopt;
-  std::ifstream in(path_, std::ios::binary);
-  const std::vector<uint8_t> file((std::istreambuf_iterator<char>(in)), {});
+  const std::vector<uint8_t> file = ReadAll(path_);
   const size_t head = key_.size() + sizeof(uint64_t);
   if (file.size() < head || !std::equal(key_.begin(), key_.end(), file.begin())) {
     return std::nullopt;
@@ -94,7 +115,7 @@ std::string CachePath(const DeviceCaps& caps, const std::string& suffix) {
     return std::string(value != nullptr ? value : "");
   };
   std::string folder = variable("TRINE_VULKAN_CACHE");
-  if (folder == "off") return "";
+  if (absl::EqualsIgnoreCase(folder, "off")) return "";
   if (folder.empty() && variable("XDG_CACHE_HOME").starts_with('/')) {
     folder = variable("XDG_CACHE_HOME") + "/trine";
   } else if (folder.empty() && variable("HOME").starts_with('/')) {

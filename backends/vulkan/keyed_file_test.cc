@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -44,6 +45,15 @@ TEST_F(KeyedFileTest, ReadsWhatWasWrittenUnderItsKey) {
   EXPECT_EQ(KeyedFile(At("b"), key_).Read(), std::nullopt);
   ASSERT_TRUE(KeyedFile(At("a"), key_).Write({}).ok());
   EXPECT_EQ(KeyedFile(At("a"), key_).Read(), std::vector<uint8_t>());
+}
+
+TEST_F(KeyedFileTest, IgnoresWhatIsNoFile) {
+  fs::create_directories(At("folder"));
+  EXPECT_EQ(KeyedFile(At("folder"), key_).Read(), std::nullopt);
+  ASSERT_EQ(mkfifo(At("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(KeyedFile(At("pipe"), key_).Read(), std::nullopt);  // and does not wait for a writer
+  ASSERT_TRUE(KeyedFile(At("pipe"), key_).Write(data_).ok());
+  EXPECT_EQ(KeyedFile(At("pipe"), key_).Read(), data_);
 }
 
 TEST_F(KeyedFileTest, NamesTheStepThatFailed) {

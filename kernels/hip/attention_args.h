@@ -176,7 +176,7 @@ TRINE_DEVICE void PutOutput(const AttentionArgs& args, uint32_t head, uint32_t t
       if (i + k < args.v.width) row[i + k] = v[k];
     }
   }
-  if (!args.quantized.present()) return;
+  if (args.quantized.values == nullptr) return;
   QuantizeBlock(args.quantized, {v[0], v[1], v[2], v[3]}, token, (head * args.v.width + i) / 32,
                 i / 4 % 8, ours);
 }

@@ -326,7 +326,7 @@ class HeadsBlock {
 };
 
 template <CacheForm kForm, int kHeads, int kGroups>
-TRINE_KERNEL(kHeadsThreads)
+TRINE_KERNEL_RESIDENT(kHeadsThreads, 2)
 HeadsKernel(AttentionArgs args) {
   TRINE_SHARED(HeadsShared<kHeads>, shared);
   TRINE_DYNAMIC_SHARED(float, out);

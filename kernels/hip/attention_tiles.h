@@ -484,7 +484,7 @@ class TileBlock {
 };
 
 template <CacheForm kForm, uint32_t kGroups>
-TRINE_KERNEL(kTileThreads)
+TRINE_KERNEL_RESIDENT(kTileThreads, 2)
 TileKernel(AttentionArgs args) {
   TRINE_SHARED(TileShared, shared);
   TileBlock<kForm, kGroups>(args, &shared).Run();

@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/child_process.h"
+#include "plugins/conformance/observing_host.h"
 #include "plugins/conformance/outcome_name.h"
 #include "plugins/conformance/trial.h"
 #include "plugins/library.h"
@@ -37,7 +39,9 @@ class ReportSink : public Sink {
           {"detail", f.detail},
           {"seconds", f.seconds}});
   }
+  // From any thread.
   void Alive() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (now - last_alive_ < std::chrono::milliseconds(200)) return;
     last_alive_ = now;
@@ -56,6 +60,7 @@ class ReportSink : public Sink {
   }
 
  private:
+  std::mutex mutex_;
   std::chrono::steady_clock::time_point last_alive_{};
 };
 
@@ -115,6 +120,7 @@ int CheckMain(int argc, char** argv) {
   FollowParent();
 
   ReportSink sink;
+  OnSignOfLife([&] { sink.Alive(); });
   trine_plugin_query_fn query = nullptr;
   if (options.resume_after.empty()) {
     Runner runner(options, sink);

@@ -12,7 +12,11 @@ namespace {
 // The host whose worker function the thread is inside of.
 thread_local const ObservingHost* inside = nullptr;
 
+std::function<void()> sign_of_life;
+
 }  // namespace
+
+void OnSignOfLife(std::function<void()> sign) { sign_of_life = std::move(sign); }
 
 ObservingHost::ObservingHost(uint32_t workers) {
   host_.struct_size = sizeof(host_);
@@ -47,6 +51,7 @@ void ObservingHost::NoteBreach(const std::string& what) {
 }
 
 void ObservingHost::Log(void* self, uint32_t level, const char* message) {
+  if (sign_of_life) sign_of_life();
   auto* host = static_cast<ObservingHost*>(self);
   if (level < TRINE_LOG_DEBUG || level > TRINE_LOG_ERROR) {
     host->NoteBreach(absl::StrCat("logged with level ", level, ", which is no level"));

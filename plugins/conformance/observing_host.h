@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -16,6 +17,10 @@
 #include "trine/backend.h"
 
 namespace trine::conformance {
+
+// Called, from any thread, whenever a plugin logs something: it is alive, however long a call
+// takes. Of all hosts of the process; set before there is one.
+void OnSignOfLife(std::function<void()> sign);
 
 class ObservingHost {
  public:

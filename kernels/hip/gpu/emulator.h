@@ -46,7 +46,7 @@ void* DynamicSharedMemory();
 // what each brought, in order of lanes. `from`: the line of the kernel that they meet at, the same
 // for all of them.
 using Meeting = const char* (*)(void** lanes);  // nullptr, or what is wrong
-void MeetLanes(Meeting meeting, void* mine, int from);
+void MeetLanes(Meeting meeting, void* mine, int from = __builtin_LINE());
 
 void SyncLanes(int from);
 
