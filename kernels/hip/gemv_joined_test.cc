@@ -104,7 +104,7 @@ TEST_P(HipJoinedGemvTest, GluOfTwo) {
       const Input input(k, columns, GetParam().type, &random);
       One gate(GetParam(), input, n, biased, &random), up(GetParam(), input, n, false, &random);
       reference::Tensor value(Type::kF32, {n, columns});
-      reference::Glu(gate.y, up.y, params, value);
+      reference::Glu(gate.y, up.y, params, value, {0, columns});
       gate.product.y.data = up.product.y.data = nullptr;
       const testing::QuantizedOnDevice to(n / 32, columns);
       const Launch launch = GluGemvLaunch(gate.product, up.product, params, to.columns(), {});
