@@ -135,8 +135,8 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
       if (op.kind == TRINE_OP_MATMUL && IsQuantized(product.w)) {
         const int64_t columns = std::min(product.columns(), kGemvColumns);
-        scratch.second_bytes = std::max(
-            scratch.second_bytes, RoundUp(QuantizedBytes(product.w.dims[0] / 32, columns)));
+        scratch.second_bytes = std::max(scratch.second_bytes,
+                                        RoundUp(QuantizedBytes(product.w.dims[0] / 32, columns)));
       }
     } else if (op.kind == TRINE_OP_ATTENTION) {
       const AttentionTensors tensors = AttentionOf(shapes);

@@ -67,8 +67,8 @@ class Joiner {
       if (!op.HasInput(i)) continue;
       const trine_tensor& in = In(b, i);
       // Of what is packed only its plugin knows the size.
-      const bool reads = in.layout == TRINE_LAYOUT_PLAIN ? sdk::Overlap(Out(a), in, max_)
-                                                         : in.slot == Out(a).slot;
+      const bool reads =
+          in.layout == TRINE_LAYOUT_PLAIN ? sdk::Overlap(Out(a), in, max_) : in.slot == Out(a).slot;
       if (reads) return false;
     }
     return true;
@@ -107,8 +107,7 @@ RunNames MakeRunNames() {
   RunNames names;
   for (uint32_t dtype = TRINE_DTYPE_F32; dtype <= TRINE_DTYPE_MXFP4; ++dtype) {
     if (sdk::FindDtype(dtype) == nullptr) continue;
-    const std::string one =
-        std::string(sdk::OpName(TRINE_OP_MATMUL)) + " " + sdk::DtypeName(dtype);
+    const std::string one = std::string(sdk::OpName(TRINE_OP_MATMUL)) + " " + sdk::DtypeName(dtype);
     std::string all = one;
     for (uint32_t count = 2; count <= kMaxGemvProducts; ++count) {
       all += "+" + one;

@@ -18,7 +18,7 @@ FloatGemvKernel(GemvArgs args) {
   constexpr uint32_t kRun = W::kValues * kLanes;
   const auto lane = static_cast<int>(ThreadX() % kLanes);
   const auto of_class = static_cast<uint32_t>(W::ClassOf(lane));
-  const GemvPart& part = PartOf(args);
+  const GemvPart part = PartOf(args);
   const uint32_t block = BlockX() - part.first_block;
   const uint32_t row = (block * kGemvSlots + ThreadX() / kLanes) * kRows;
   LetNextStart();

@@ -49,13 +49,13 @@ struct GemvArgs {
 #ifdef TRINE_DEVICE
 
 // Which product a block is for.
-TRINE_DEVICE const GemvPart& PartOf(const GemvArgs& args) {
+TRINE_DEVICE GemvPart PartOf(const GemvArgs& args) {
   uint32_t part = 0;
   TRINE_UNROLL
   for (uint32_t i = 1; i < kMaxGemvProducts; ++i) {
     part += i < args.count && BlockX() >= args.parts[i].first_block ? 1u : 0u;
   }
-  return args.parts[part];
+  return PickArgument(args.parts, part);
 }
 
 // The weights and the bias of a column.

@@ -7,8 +7,9 @@
 namespace trine::hip {
 namespace {
 
-// A block makes one block of 32 quantised values for every column: a group of lanes as many rows
-// as there are values to a group, and then one column's values.
+// A block makes one block of 32 quantised values for every column: each group of lanes some rows of
+// both products, and then the values of one column. Weights of more than a pass at a time would
+// take the registers of the second block of a multiprocessor.
 constexpr uint32_t kSlots = 8;
 constexpr uint32_t kThreads = kSlots * kLanes;
 constexpr uint32_t kValues = 32;
@@ -25,14 +26,6 @@ struct GluShared {
   float results[2][kColumns][kValues];  // of gate and of up
 };
 
-// Brings the rows of a slot that are not read at once near.
-TRINE_DEVICE void PrefetchRows(const GemvPart& part, uint32_t first, uint32_t count, int lane) {
-  constexpr int64_t kLine = 128;
-  const std::byte* begin = part.weights + first * part.row_stride;
-  const int64_t bytes = count * part.row_stride;
-  for (int64_t at = lane * kLine; at < bytes; at += kLanes * kLine) Prefetch(begin + at);
-}
-
 // kPairs: rows of both products at a time.
 template <class W, int kColumns, int kPairs, int kDepth>
 TRINE_KERNEL_RESIDENT(kThreads, 2)
@@ -43,13 +36,7 @@ GluGemvKernel(GluGemvArgs args) {
   const uint32_t slot = ThreadX() / kLanes;
   const uint32_t from = BlockX() * kValues;
   LetNextStart();
-  if (args.gemv.constant) {
-    const uint32_t later = from + slot * kRowsOfSlot + kPairs;
-    PrefetchRows(args.gemv.parts[0], later, kRowsOfSlot - kPairs, lane);
-    PrefetchRows(args.gemv.parts[1], later, kRowsOfSlot - kPairs, lane);
-  } else {
-    AwaitEarlier();
-  }
+  if (!args.gemv.constant) AwaitEarlier();
   for (uint32_t i = 0; i < kRowsOfSlot; i += kPairs) {
     const uint32_t row = slot * kRowsOfSlot + i;  // of the block's
     const std::byte* rows[2 * kPairs];
@@ -58,8 +45,8 @@ GluGemvKernel(GluGemvArgs args) {
       const GemvPart& part = args.gemv.parts[r % 2];
       rows[r] = part.weights + (from + row + r / 2) * part.row_stride;
     }
-    const Sums sums = QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, 0,
-                                                                     args.gemv.columns, lane);
+    const Sums sums =
+        QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, 0, args.gemv.columns, lane);
     TRINE_UNROLL
     for (int j = 0; j < 2 * kPairs * kColumns; ++j) {
       const auto r = static_cast<uint32_t>(j / kColumns);

@@ -21,7 +21,8 @@ using testing::OnDevice;
 // The x of all, quantised for weights that ask for it.
 struct Input {
   Input(int64_t k, int64_t columns, Type weights, Random* random)
-      : x(Type::kF32, {k, columns}, 4), quantized(quant::IsQuantized(weights) ? k / 32 : 0, columns) {
+      : x(Type::kF32, {k, columns}, 4),
+        quantized(quant::IsQuantized(weights) ? k / 32 : 0, columns) {
     x.FillWith(Fill::kUniform, random);
     there = std::make_unique<OnDevice>(x.view());
     if (!quant::IsQuantized(weights)) return;

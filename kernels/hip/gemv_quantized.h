@@ -193,7 +193,7 @@ TRINE_KERNEL(kGemvThreads)
 QuantizedGemvKernel(GemvArgs args) {
   using Sums = ClassSums<kRows * kColumns>;
   const auto lane = static_cast<int>(ThreadX() % kLanes);
-  const GemvPart& part = PartOf(args);
+  const GemvPart part = PartOf(args);
   const uint32_t block = BlockX() - part.first_block;
   const uint32_t row = (block * kGemvSlots + ThreadX() / kLanes) * kRows;
   LetNextStart();

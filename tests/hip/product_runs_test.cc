@@ -9,13 +9,11 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kWidth = 64;
+constexpr int64_t kWidth = 256;
 
 class ProductRunsTest : public ::testing::Test {
  protected:
-  uint32_t Temp() {
-    return builder_.Tensor(TRINE_DTYPE_F32, {kWidth, m_}, TRINE_ROLE_TEMP);
-  }
+  uint32_t Temp() { return builder_.Tensor(TRINE_DTYPE_F32, {kWidth, m_}, TRINE_ROLE_TEMP); }
   uint32_t Weights(uint32_t dtype, bool packed) {
     const uint32_t w = builder_.Tensor(dtype, {kWidth, kWidth}, TRINE_ROLE_CONSTANT);
     if (packed) builder_.tensors[w].layout = 1;
@@ -67,22 +65,22 @@ TEST_F(ProductRunsTest, ProductsOfOneX) {
   Product(x);
   Product(x);
   Product(x);
-  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00",
-                                  "matmul q8_0+matmul q8_0+matmul q8_0 00"));
-  EXPECT_THAT(Runs(8), ElementsAre("rms_norm+quantize 00",
-                                   "matmul q8_0+matmul q8_0+matmul q8_0 00"));
+  EXPECT_THAT(Runs(),
+              ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0+matmul q8_0 00"));
+  EXPECT_THAT(Runs(8),
+              ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0+matmul q8_0 00"));
   // Tiles' are by themselves, and so is everything without joining.
   EXPECT_THAT(Runs(9), ElementsAre("rms_norm+quantize 00", "matmul q8_0 00", "matmul q8_0 00",
                                    "matmul q8_0 00"));
-  EXPECT_THAT(Runs(1, false), ElementsAre("rms_norm 00", "matmul q8_0 00", "matmul q8_0 00",
-                                          "matmul q8_0 00"));
+  EXPECT_THAT(Runs(1, false),
+              ElementsAre("rms_norm 00", "matmul q8_0 00", "matmul q8_0 00", "matmul q8_0 00"));
 }
 
 TEST_F(ProductRunsTest, NoMoreThanALaunchTakes) {
   const uint32_t x = Temp();
   for (int i = 0; i < 5; ++i) Product(x);
-  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0+matmul q8_0+matmul q8_0+matmul q8_0 00",
-                                  "matmul q8_0 00"));
+  EXPECT_THAT(Runs(),
+              ElementsAre("matmul q8_0+matmul q8_0+matmul q8_0+matmul q8_0 00", "matmul q8_0 00"));
 }
 
 TEST_F(ProductRunsTest, OtherWeightsAreApart) {
@@ -92,7 +90,7 @@ TEST_F(ProductRunsTest, OtherWeightsAreApart) {
   Product(x, Temp(), TRINE_DTYPE_Q6_K, false);
   Product(x, Temp(), TRINE_DTYPE_F16);
   Product(x, Temp(), TRINE_DTYPE_F16);
-  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q6_k 00", "matmul q6_k 00",
+  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q6_K 00", "matmul q6_K 00",
                                   "matmul f16+matmul f16 00"));
 }
 

@@ -6,6 +6,7 @@
 #define TRINE_KERNELS_HIP_GPU_DEVICE_H_
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/hip/gpu/platform.h"
@@ -180,12 +181,12 @@ TRINE_DEVICE T LoadOnce(const T* at) {
   T value;
   if constexpr (sizeof(T) == 16) {
     asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-        : "l"(at));
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(at));
   } else if constexpr (sizeof(T) == 8) {
     asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
-        : "=r"(value.x), "=r"(value.y)
-        : "l"(at));
+                 : "=r"(value.x), "=r"(value.y)
+                 : "l"(at));
   } else if constexpr (sizeof(T) == 4) {
     asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(at));
   } else {
@@ -202,6 +203,22 @@ TRINE_DEVICE T LoadOnce(const T* at) {
 TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
+// Element i of an array in a kernel's arguments. A computed index makes some compilers copy the
+// arguments into memory of each thread's.
+template <class T, size_t kCount>
+TRINE_DEVICE T PickArgument(const T (&array)[kCount], uint32_t i) {
+#if defined(TRINE_GPU_NVIDIA)
+  return array[i];
+#else
+  T picked = array[0];
+  TRINE_UNROLL
+  for (uint32_t j = 1; j < kCount; ++j) {
+    if (i == j) picked = array[j];
+  }
+  return picked;
 #endif
 }
 
