@@ -35,7 +35,6 @@ trine_test_packages=(
   "python3: the comparison with other engines is not tried"
   "mesa-vulkan-drivers: the Vulkan backend has no driver to be tried on"
   "vulkan-validationlayers: the Vulkan backend is not tried under validation"
-  "hipcc: kernels are not compiled for AMD's GPUs"
   "mmdebstrap: the Debian packages are not installed in a whole system (--long)"
   "zsh: its completions are not tried"
   "fish: its completions are not tried"

@@ -135,7 +135,9 @@ absl::Status OverrideTuning(const DeviceCaps& caps, const std::string& name,
   const bool may_be_zero = name == "subgroup_size";
   if (!absl::SimpleAtoi(value, &number) || (number == 0 && !may_be_zero) ||
       (member != nullptr && number > UINT32_MAX)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, "=", value, ": a number is needed"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, "=", value, ": a number from ", may_be_zero ? 0 : 1, " to ",
+                     member != nullptr ? UINT32_MAX : UINT64_MAX, " is needed"));
   }
   if (name == "subgroup_size" && number != 0 && !SizeAllowed(caps, static_cast<uint32_t>(number))) {
     return absl::InvalidArgumentError(absl::StrCat("subgroup_size=", value, ": the device has ",

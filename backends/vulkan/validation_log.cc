@@ -39,6 +39,13 @@ class ValidationLog {
 Messages::Sink ValidationLogFromEnvironment() {
   const char* path = std::getenv("TRINE_VULKAN_MESSAGES");
   if (path == nullptr || *path == '\0') return nullptr;
+  if (std::FILE* file = std::fopen(path, "a")) {
+    std::fclose(file);
+  } else {
+    std::fprintf(stderr, "vulkan: TRINE_VULKAN_MESSAGES=%s can't be written: printed instead\n",
+                 path);
+    return nullptr;
+  }
   const auto log = std::make_shared<ValidationLog>(path);
   return [log](const std::string& message) { log->Add(message); };
 }

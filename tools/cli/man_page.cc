@@ -32,7 +32,8 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_BACKEND_ORDER",
      "Names of plugins, separated by commas, the most wanted first, for devices that several see."},
     {"TRINE_PROBE", "The program that tries a plugin in a process of its own: its absolute path."},
-    {"TRINE_PROBE_TIMEOUT_MS", "Milliseconds in which a plugin must answer. Default: 30000."},
+    {"TRINE_PROBE_TIMEOUT_MS",
+     "Milliseconds in which a plugin must give a sign of life. Default: 30000."},
     {"TRINE_CPU_ISA",
      "The level of the CPU kernels, instead of the best this processor has: baseline, avx2, "
      "avxvnni, avx512, amx, dotprod or reference. The results are the same."},

@@ -124,7 +124,6 @@ function(trine_gpu_objects target)
       COMMAND ${TRINE_GPU_COMPILE} -DNDEBUG "-I${PROJECT_SOURCE_DIR}"
               -MD -MT "${object}" -MF "${object}.d"
               -c "${CMAKE_CURRENT_SOURCE_DIR}/${source}" -o "${object}"
-      WORKING_DIRECTORY "${CMAKE_BINARY_DIR}"
       DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${TRINE_GPU_COMPILER}" DEPFILE "${object}.d"
       COMMENT "Compiling ${source} for ${TRINE_GPU_PLATFORM} devices" VERBATIM)
     list(APPEND objects "${object}")

@@ -32,17 +32,16 @@ set(TRINE_HIP_ALL_ARCHS gfx906 gfx90a gfx942 gfx1030 gfx1036 gfx1100 gfx1101 gfx
 function(trine_gpu_try_archs prefix clang archs)
   set(probe "${CMAKE_BINARY_DIR}/hip-probe")
   file(WRITE "${probe}/probe.hip" "__attribute__((global)) void Probe(int* p) { *p = 1; }\n")
-  # Relative, as the compilers run in the build folder: to ccache, all build folders are one.
-  set(overlay hip-device-libs)
+  set(overlay "${CMAKE_BINARY_DIR}/hip-device-libs")
   set(accepted "")
   set(refused "")
   set(libraries "")
   foreach(arch IN LISTS archs)
-    set(try "${CMAKE_COMMAND}" -E chdir "${CMAKE_BINARY_DIR}" ${TRINE_HIP_ENV} ${ARGN} -x hip
-        --offload-arch=${arch} --offload-device-only -c "${probe}/probe.hip" -o "${probe}/probe.o")
+    set(try ${TRINE_HIP_ENV} ${ARGN} -x hip --offload-arch=${arch} --offload-device-only
+        -c "${probe}/probe.hip" -o "${probe}/probe.o")
     trine_gpu_try(works why ${try} ${libraries})
     if(NOT works AND why MATCHES "ROCm device library" AND TRINE_HIP_OCKL)
-      trine_gpu_add_device_lib("${CMAKE_BINARY_DIR}/${overlay}" "${TRINE_HIP_OCKL}" "${clang}" ${arch})
+      trine_gpu_add_device_lib("${overlay}" "${TRINE_HIP_OCKL}" "${clang}" ${arch})
       trine_gpu_try(works why ${try} --rocm-device-lib-path=${overlay})
       if(works)
         set(libraries --rocm-device-lib-path=${overlay})

@@ -1,0 +1,89 @@
+// Models through the HIP plugin, whose kernels the emulator runs: the CPU's bits and the CPU's
+// text, on a split over three tiers too, and what becomes of a device that fails.
+#include <ostream>
+
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "tests/cli/cli_fixture.h"
+
+namespace trine {
+namespace {
+
+struct Answer {
+  std::string hash, text;
+  bool operator==(const Answer&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Answer& answer) {
+  return out << answer.hash << " " << answer.text;
+}
+
+constexpr char kJob[] =
+    "generate --plugin '" TRINE_HIP_PLUGIN "' -m '" TRINE_SHIPPED_MODEL
+    "' -p 'There was once a king who had three sons' -n 8 --temp 0 --logits-hash --json "
+    "--tensor-split ";
+
+class HipModelTest : public CliFixture {
+ protected:
+  Answer Generate(const std::string& split, const std::string& tuning = "") {
+    const Output output = Trine(kJob + split, "TRINE_HIP_TUNING='" + tuning + "'");
+    EXPECT_EQ(output.code, 0) << split << " " << tuning << "\n" << output.errors;
+    const auto json = nlohmann::json::parse(output.text, nullptr, false);
+    if (json.is_discarded()) return {"no answer: " + output.text, output.errors};
+    if (split.find("dgpu") != std::string::npos) {
+      EXPECT_THAT(json["placement"].dump(), ::testing::HasSubstr("dgpu0")) << split;
+    }
+    return {json.value("logits_hash", "no hash"), json.value("text", "no text")};
+  }
+};
+
+TEST_F(HipModelTest, TheShippedModelIsTheCpus) {
+  const Answer expected = Generate("cpu:32");
+  for (const char* split : {"dgpu:32", "cpu:16,dgpu:16", "dgpu:1,cpu:31"}) {
+    EXPECT_EQ(Generate(split), expected) << split;
+  }
+}
+
+TEST_F(HipModelTest, NoScheduleOrTuningChangesABit) {
+  const Answer expected = Generate("cpu:32");
+  for (const char* tuning : {"wave=64;order=random", "order=reverse", "fuse=0", "graphs=0",
+                             "unit=mma", "unit=dot4;fuse=0"}) {
+    EXPECT_EQ(Generate("cpu:24,dgpu:8", tuning), expected) << tuning;
+  }
+}
+
+#ifdef TRINE_WITH_VULKAN
+TEST_F(HipModelTest, ThreeTiersAreTheCpu) {
+  EXPECT_EQ(Generate("cpu:4,igpu:12,dgpu:16"), Generate("cpu:32"));
+}
+#endif
+
+// The self-test takes some of the calls, loading the model and its run the others: wherever it
+// happens, the answer is a sentence and the process lives.
+TEST_F(HipModelTest, ADeviceThatFailsIsASentence) {
+  for (const char* call : {"start", "copy", "synchronize", "malloc", "host-malloc", "capture"}) {
+    for (const char* from : {":1", ":40", ":60"}) {
+      const std::string fault = std::string("fail=") + call + from;
+      const Output output =
+          Trine(std::string(kJob) + "cpu:31,dgpu:1", "TRINE_HIP_TUNING='" + fault + "'");
+      // A call may never come to be made so often.
+      if (output.code == 0 && fault.back() == '0') continue;
+      EXPECT_EQ(output.code, 1) << fault << "\n" << output.text << output.errors;
+      EXPECT_THAT(output.errors, ::testing::HasSubstr("trine: ")) << fault;
+    }
+  }
+}
+
+TEST_F(HipModelTest, WantOfMemoryIsASentence) {
+  const Output output = Trine(std::string(kJob) + "dgpu:32", "TRINE_HIP_TUNING=memory=8000000");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.errors, ::testing::HasSubstr("MiB")) << output.errors;
+}
+
+TEST_F(HipModelTest, TheEmulatorIsNeverUsedUnasked) {
+  const Output output = Trine(std::string(kJob) + "dgpu:32", "TRINE_HIP_ALLOW_HOST=0");
+  EXPECT_EQ(output.code, 1);
+  EXPECT_THAT(output.errors, ::testing::HasSubstr("TRINE_HIP_ALLOW_HOST=1"));
+}
+
+}  // namespace
+}  // namespace trine

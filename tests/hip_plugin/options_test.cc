@@ -1,0 +1,48 @@
+#include "backends/hip/options.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace trine::hip {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Refusal(const std::string& text) {
+  const auto options = ParseOptions(text);
+  return options.ok() ? "" : std::string(options.status().message());
+}
+
+TEST(HipOptions, AreReadByName) {
+  const auto options = ParseOptions(
+      ";graphs=0;unit=mma;wave=64;order=random;seed=9;memory=4096;"
+      "devices=2;integrated=1;fail=start:12;");
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_FALSE(options->graphs);
+  EXPECT_TRUE(options->fuse);
+  EXPECT_EQ(options->unit, MatrixUnit::kMma);
+  EXPECT_EQ(options->emulator.wave, 64u);
+  EXPECT_EQ(options->emulator.order, emulator::Order::kRandom);
+  EXPECT_EQ(options->emulator.seed, 9u);
+  EXPECT_EQ(options->device.memory_bytes, 4096u);
+  EXPECT_EQ(options->device.devices, 2u);
+  EXPECT_TRUE(options->device.integrated);
+  EXPECT_EQ(options->device.failing, emulator::Call::kStart);
+  EXPECT_EQ(options->device.failing_from, 12u);
+  EXPECT_TRUE(ParseOptions("")->fuse);
+}
+
+TEST(HipOptions, RefuseWhatTheyAreNot) {
+  EXPECT_THAT(Refusal("rubbish"), HasSubstr("key=value;key=value, not \"rubbish\""));
+  EXPECT_THAT(Refusal("=1"), HasSubstr("key=value"));
+  EXPECT_THAT(Refusal("speed=11"), HasSubstr("unknown option \"speed\""));
+  EXPECT_THAT(Refusal("fuse=yes"), HasSubstr("\"fuse\" is one of 0, 1, not \"yes\""));
+  EXPECT_THAT(Refusal("unit=abacus"), HasSubstr("dot4, mma, wmma, mfma"));
+  EXPECT_THAT(Refusal("wave=48"), HasSubstr("32, 64"));
+  EXPECT_THAT(Refusal("memory=much"), HasSubstr("a number"));
+  EXPECT_THAT(Refusal("fail=start"), HasSubstr("a number"));
+  EXPECT_THAT(Refusal("fail=everything:1"), HasSubstr("malloc"));
+}
+
+}  // namespace
+}  // namespace trine::hip
