@@ -55,7 +55,19 @@ TRINE_DEVICE GemvPart PartOf(const GemvArgs& args) {
   for (uint32_t i = 1; i < kMaxGemvProducts; ++i) {
     part += i < args.count && BlockX() >= args.parts[i].first_block ? 1u : 0u;
   }
-  return PickArgument(args.parts, part);
+  const auto pick = [&](const auto& member) {
+    return PickArgument<kMaxGemvProducts>(part, [&](uint32_t i) { return member(args.parts[i]); });
+  };
+  GemvPart picked;
+  picked.weights = pick([](const GemvPart& p) { return p.weights; });
+  picked.row_stride = pick([](const GemvPart& p) { return p.row_stride; });
+  picked.bias = pick([](const GemvPart& p) { return p.bias; });
+  picked.y = pick([](const GemvPart& p) { return p.y; });
+  picked.y_strides[0] = pick([](const GemvPart& p) { return p.y_strides[0]; });
+  picked.y_strides[1] = pick([](const GemvPart& p) { return p.y_strides[1]; });
+  picked.n = pick([](const GemvPart& p) { return p.n; });
+  picked.first_block = pick([](const GemvPart& p) { return p.first_block; });
+  return picked;
 }
 
 // The weights and the bias of a column.

@@ -6,7 +6,6 @@
 #define TRINE_KERNELS_HIP_GPU_DEVICE_H_
 
 #include <bit>
-#include <cstddef>
 #include <cstdint>
 
 #include "kernels/hip/gpu/platform.h"
@@ -206,18 +205,16 @@ TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #endif
 }
 
-// Element i of an array in a kernel's arguments. A computed index makes some compilers copy the
-// arguments into memory of each thread's.
-template <class T, size_t kCount>
-TRINE_DEVICE T PickArgument(const T (&array)[kCount], uint32_t i) {
+// `element(i)`, a number or a pointer in an array of a kernel's arguments. A computed index makes
+// some compilers copy the arguments into memory of each thread's.
+template <uint32_t kCount, class Element>
+TRINE_DEVICE auto PickArgument(uint32_t i, const Element& element) {
 #if defined(TRINE_GPU_NVIDIA)
-  return array[i];
+  return element(i);
 #else
-  T picked = array[0];
+  auto picked = element(0);
   TRINE_UNROLL
-  for (uint32_t j = 1; j < kCount; ++j) {
-    if (i == j) picked = array[j];
-  }
+  for (uint32_t j = 1; j < kCount; ++j) picked = i == j ? element(j) : picked;
   return picked;
 #endif
 }
