@@ -66,7 +66,14 @@ NormKernel(NormArgs args) {
   const auto place = [&](uint32_t j) { return 4 * (j * threads + ThreadX()); };
   const auto any = [&](uint32_t j) { return 4 * j * threads < n; };  // of vectors j of a block
   LetNextStart();
-  if (!kEarly || !args.constant) AwaitEarlier();
+  if (kEarly && args.constant) {
+    // Brought near, not into registers: there are none to spare.
+    for (uint32_t k = 32 * ThreadX(); k < n; k += 32 * threads) {
+      if (args.weight != nullptr) Prefetch(args.weight + k);
+      if (args.bias != nullptr) Prefetch(args.bias + k);
+    }
+  }
+  AwaitEarlier();
   for (int64_t r = BlockX(); r < args.rows; r += GridX()) {
     const NormRow at = NormRowAt(args, r);
     // All reads before the first write: they are under way together. Of many rows the weights are
@@ -79,11 +86,10 @@ NormKernel(NormArgs args) {
         if (any(j)) to[j] = ReadFour<kWide>(from, place(j), n);
       }
     };
-    if (kEarly) read(args.weight, weight);
-    if (kEarly) read(args.bias, bias);
-    AwaitEarlier();
     read(at.x, row);
     read(at.addend, addend);
+    if (kEarly) read(args.weight, weight);
+    if (kEarly) read(args.bias, bias);
     if (at.addend != nullptr) {
       TRINE_UNROLL
       for (uint32_t j = 0; j < kKept; ++j) {
