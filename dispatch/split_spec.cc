@@ -1,5 +1,6 @@
 #include "dispatch/split_spec.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -8,14 +9,31 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace trine {
 namespace {
 
 using Unit = SplitShare::Unit;
 
-absl::Status Wrong(const std::string& part, const char* why) {
+constexpr char kAmounts[] =
+    "write whole layers (4 or 4L), bytes (12G; K, M, G, T) or a share (50%)";
+// More than any machine has of anything, and whole in a double.
+constexpr double kMostAmount = 1e15;
+
+absl::Status Wrong(const std::string& part, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("tensor split: '", part, "' ", why));
+}
+
+// Digits, with a point among them or not; no sign and no exponent.
+bool ParseDecimal(absl::string_view text, double* value) {
+  const auto is_digit = [](char c) { return absl::ascii_isdigit(static_cast<unsigned char>(c)); };
+  const auto points = std::count(text.begin(), text.end(), '.');
+  const auto digits = std::count_if(text.begin(), text.end(), is_digit);
+  if (digits == 0 || points > 1 || static_cast<size_t>(digits + points) != text.size()) {
+    return false;
+  }
+  return absl::SimpleAtod(text, value) && *value <= kMostAmount;
 }
 
 // "4", "4L", "12G", "50%". False when it is none of them.
@@ -49,8 +67,8 @@ bool ParseAmount(std::string text, SplitShare* share) {
       break;
   }
   double value = 0;
-  if (!absl::SimpleAtod(text, &value) || !(value >= 0) || value > 1e15) return false;
-  if (share->unit == Unit::kLayers && value != std::floor(value)) return false;
+  if (!ParseDecimal(text, &value)) return false;
+  if (share->unit == Unit::kLayers && text.find('.') != std::string::npos) return false;
   share->amount = value * unit;
   return true;
 }
@@ -59,20 +77,42 @@ absl::StatusOr<SplitShare> ParseShare(const std::string& part) {
   SplitShare share;
   const size_t colon = part.find(':');
   if (colon == std::string::npos) {
-    double value = 0;
-    if (!absl::SimpleAtod(part, &value) || !(value >= 0) || value > 1e9) {
+    share.unit = Unit::kProportion;
+    if (!ParseDecimal(part, &share.amount)) {
       return Wrong(part, "is neither DEVICE:AMOUNT nor a number");
     }
-    share.unit = Unit::kProportion;
-    share.amount = value;
     return share;
   }
   share.device = part.substr(0, colon);
   if (share.device.empty()) return Wrong(part, "names no device");
-  if (!ParseAmount(part.substr(colon + 1), &share)) {
-    return Wrong(part, "has no amount: write layers (4 or 4L), bytes (12G) or a share (50%)");
+  const std::string amount = part.substr(colon + 1);
+  if (amount.empty()) return Wrong(part, absl::StrCat("has no amount: ", kAmounts));
+  if (!ParseAmount(amount, &share)) {
+    return Wrong(part, absl::StrCat("has a wrong amount, '", amount, "': ", kAmounts));
   }
   return share;
+}
+
+// What is wrong with all of them together, whatever the model.
+absl::Status CheckTogether(const std::vector<SplitShare>& shares) {
+  double total = 0;
+  size_t percents = 0;
+  for (const SplitShare& s : shares) {
+    total += s.amount;
+    percents += s.unit == Unit::kPercent ? 1 : 0;
+  }
+  if (shares.front().unit == Unit::kProportion && total <= 0) {
+    return absl::InvalidArgumentError("tensor split: the proportions are all 0");
+  }
+  if (percents != 0 && percents != shares.size()) {
+    return absl::InvalidArgumentError(
+        "tensor split: shares in % can't be mixed with layers or bytes");
+  }
+  if (percents != 0 && std::abs(total - 100) > 0.01) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensor split: the shares add up to ", total, " %, not to 100 %"));
+  }
+  return absl::OkStatus();
 }
 
 // Cuts n layers in proportion to the shares: each boundary is rounded, so that every layer has
@@ -142,6 +182,7 @@ absl::StatusOr<std::vector<SplitShare>> ParseSplit(const std::string& text) {
     }
     shares.push_back(*std::move(share));
   }
+  if (absl::Status s = CheckTogether(shares); !s.ok()) return s;
   return shares;
 }
 
@@ -149,42 +190,18 @@ absl::StatusOr<std::vector<LayerRange>> ResolveSplit(const std::vector<SplitShar
                                                      const std::vector<uint64_t>& layer_bytes,
                                                      const std::vector<std::string>& gpus) {
   const int n = static_cast<int>(layer_bytes.size());
-  double total = 0;
-  int percents = 0;
-  std::vector<std::string> names;
-  for (const SplitShare& s : shares) {
-    total += s.amount;
-    percents += s.unit == Unit::kPercent ? 1 : 0;
-    names.push_back(s.device);
+  if (shares.front().unit == Unit::kPercent) {
+    std::vector<std::string> names;
+    for (const SplitShare& s : shares) names.push_back(s.device);
+    return Proportional(shares, names, n);
   }
-  std::vector<LayerRange> ranges;
-  if (shares.front().unit == Unit::kProportion) {
-    if (shares.size() > gpus.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("tensor split: ", shares.size(),
-                                                     " proportions for ", gpus.size(),
-                                                     " GPUs; name tiers instead, such as cpu:", n));
-    }
-    if (total <= 0) return absl::InvalidArgumentError("tensor split: the proportions are all 0");
-    ranges = Proportional(shares, gpus, n);
-  } else if (percents == static_cast<int>(shares.size())) {
-    if (std::abs(total - 100) > 0.01) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor split: the shares add up to ", total, " %, not to 100 %"));
-    }
-    ranges = Proportional(shares, names, n);
-  } else if (percents != 0) {
-    return absl::InvalidArgumentError(
-        "tensor split: shares in % can't be mixed with layers or bytes");
-  } else {
-    auto named = ResolveNamed(shares, layer_bytes);
-    if (!named.ok()) return named.status();
-    ranges = *std::move(named);
+  if (shares.front().unit != Unit::kProportion) return ResolveNamed(shares, layer_bytes);
+  if (shares.size() > gpus.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("tensor split: ", shares.size(),
+                                                   " proportions for ", gpus.size(),
+                                                   " GPUs; name tiers instead, such as cpu:", n));
   }
-  std::vector<LayerRange> used;
-  for (LayerRange& range : ranges) {
-    if (range.end > range.begin) used.push_back(std::move(range));
-  }
-  return used;
+  return Proportional(shares, gpus, n);
 }
 
 }  // namespace trine

@@ -21,7 +21,7 @@ struct SplitShare {
   double amount = 0;
 };
 
-// INVALID_ARGUMENT, naming the part that is wrong.
+// INVALID_ARGUMENT, naming the part that is wrong, or what is with all of them, whatever the model.
 absl::StatusOr<std::vector<SplitShare>> ParseSplit(const std::string& text);
 
 // Layers [begin, end) on one device. The embedding goes with the first layer, the output with the
@@ -32,8 +32,9 @@ struct LayerRange {
   int end = 0;
 };
 
-// Turns shares into layers. `layer_bytes` has one entry per layer of the model; `gpus` names the
-// devices a bare list of proportions is about. An error states the right sum.
+// Turns what ParseSplit gave into layers: a range for each share, empty where it gets none.
+// `layer_bytes` has one entry per layer of the model; `gpus` names the devices a bare list of
+// proportions is about. An error states the right sum.
 absl::StatusOr<std::vector<LayerRange>> ResolveSplit(const std::vector<SplitShare>& shares,
                                                      const std::vector<uint64_t>& layer_bytes,
                                                      const std::vector<std::string>& gpus);

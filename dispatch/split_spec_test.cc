@@ -33,8 +33,10 @@ TEST(SplitSpecTest, NamesTiersInModelOrder) {
   EXPECT_EQ(Resolve("cpu:32", 32), "cpu[0,32)");
 }
 
-TEST(SplitSpecTest, AShareOfNothingIsLeftOut) {
-  EXPECT_EQ(Resolve("cpu:0,igpu:8", 8), "igpu[0,8)");
+TEST(SplitSpecTest, AShareOfNothingHasAnEmptyRange) {
+  EXPECT_EQ(Resolve("cpu:0,igpu:8", 8), "cpu[0,0) igpu[0,8)");
+  EXPECT_EQ(Resolve("igpu:1K,cpu:8", 8, {}, 2000), "igpu[0,0) cpu[0,8)");
+  EXPECT_EQ(Resolve("cpu:99%,igpu:1%", 8), "cpu[0,8) igpu[8,8)");
 }
 
 TEST(SplitSpecTest, AWrongSumStatesTheRightOne) {
@@ -62,10 +64,14 @@ TEST(SplitSpecTest, NonsenseIsNamed) {
   EXPECT_THAT(Resolve("", 4), HasSubstr("empty part"));
   EXPECT_THAT(Resolve("cpu:4,,", 4), HasSubstr("empty part"));
   EXPECT_THAT(Resolve("cpu:", 4), HasSubstr("'cpu:' has no amount"));
-  EXPECT_THAT(Resolve("cpu:-1", 4), HasSubstr("no amount"));
-  EXPECT_THAT(Resolve("cpu:1.5", 4), HasSubstr("no amount"));
-  EXPECT_THAT(Resolve("cpu:nan", 4), HasSubstr("no amount"));
-  EXPECT_THAT(Resolve("cpu:1e300", 4), HasSubstr("no amount"));
+  for (const char* amount : {"-1", "+1", "1.5", "1.5L", "nan", "inf", "1e1", "1e300", "0x10", "L",
+                             "G", "1.2.3G", ".", "1e2%", "99999999999999999999", "4g"}) {
+    const std::string text = Resolve(absl::StrCat("cpu:", amount, ",igpu:1"), 4);
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("has a wrong amount, '", amount, "'"))) << text;
+    EXPECT_THAT(text, HasSubstr("whole layers (4 or 4L), bytes (12G; K, M, G, T) or a share"));
+  }
+  EXPECT_EQ(Resolve("dgpu:1.5K,cpu:2", 5, {}, 512), "dgpu[0,3) cpu[3,5)");
+  EXPECT_THAT(Resolve("1e1,1", 4, {"a", "b"}), HasSubstr("'1e1' is neither"));
   EXPECT_THAT(Resolve(":4", 4), HasSubstr("names no device"));
   EXPECT_THAT(Resolve("banana", 4), HasSubstr("neither"));
   EXPECT_THAT(Resolve("cpu:2,1", 4), HasSubstr("mixes"));

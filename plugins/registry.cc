@@ -24,7 +24,8 @@ void ReadEnvironment(RegistryOptions* options, std::vector<std::string>* notes) 
       options->probe_timeout = std::chrono::milliseconds(ms);
     } else {
       notes->push_back(absl::StrCat("TRINE_PROBE_TIMEOUT_MS=", text,
-                                    " is no number of milliseconds from 1 to 3600000: ignored"));
+                                    " is no number of milliseconds from 1 to 3600000: ",
+                                    options->probe_timeout.count(), " is used"));
     }
   }
   if (const char* text = std::getenv("TRINE_BACKEND_ORDER"); text != nullptr) {

@@ -162,12 +162,17 @@ TEST_F(RegistryTest, AnotherNumericsVersionIsNotExact) {
 }
 
 TEST_F(RegistryTest, NonsenseInTheEnvironmentIsNoted) {
-  setenv("TRINE_PROBE_TIMEOUT_MS", "soon", 1);
   setenv("TRINE_PLUGIN_PATH", "relative/path", 1);
-  const Registry registry = Discover();
+  const std::string used = std::to_string(RegistryOptions().probe_timeout.count());
+  for (const char* limit : {"soon", "0", "-5", ""}) {
+    setenv("TRINE_PROBE_TIMEOUT_MS", limit, 1);
+    const Registry registry = Discover();
+    ASSERT_EQ(registry.notes.size(), 2u) << limit;
+    EXPECT_THAT(registry.notes[0], HasSubstr(std::string("TRINE_PROBE_TIMEOUT_MS=") + limit + " "));
+    EXPECT_THAT(registry.notes[0], HasSubstr(": " + used + " is used"));
+  }
   unsetenv("TRINE_PROBE_TIMEOUT_MS");
   unsetenv("TRINE_PLUGIN_PATH");
-  EXPECT_EQ(registry.notes.size(), 2u);
 }
 
 }  // namespace

@@ -1,18 +1,40 @@
 #include "runtime/device_set.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "dispatch/find_device.h"
 #include "plugins/library.h"
 #include "runtime/worker_cpus.h"
 
 namespace trine {
+namespace {
+
+std::string Devices(size_t count) {
+  return absl::StrCat(count == 0 ? "no" : absl::StrCat(count), count == 1 ? " device" : " devices");
+}
+
+// A driver that finds its devices in a process of its own may miss them in this one, which has more
+// in its address space: the commonest cause is a limit to that.
+absl::Status FewerDevices(const ProbeResult& probed, uint32_t now) {
+  std::string text =
+      absl::StrCat(probed.name, " saw ", Devices(probed.devices.size()),
+                   " when it was probed, and sees ", Devices(now), " in this process");
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    absl::StrAppend(&text, ", whose memory is limited to ", limit.rlim_cur >> 20,
+                    " MiB (ulimit -v): a driver that can't be loaded for want of it shows none");
+  }
+  return absl::UnavailableError(text);
+}
+
+}  // namespace
 
 uint32_t DefaultThreads(const detect::CpuInfo& cpu) {
   const uint32_t processors = UsableProcessors(cpu);
@@ -34,52 +56,38 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log)
   host_ = std::make_unique<HostServices>(team, std::move(log));
 }
 
-absl::StatusOr<const InventoryDevice*> DeviceSet::Find(const std::string& name) const {
-  std::vector<std::string> names;
-  for (const InventoryDevice& d : inventory_.devices) {
-    // "igpu" is the first one of its kind.
-    const bool named = absl::AsciiStrToLower(name) == d.tier_name || name == d.backend_name ||
-                       absl::StrCat(name, "0") == d.tier_name;
-    if (named && (d.used || d.on_request)) return &d;
-    if (d.used) {
-      names.push_back(d.backend_name == d.tier_name || d.backend_name.empty()
-                          ? d.tier_name
-                          : absl::StrCat(d.tier_name, " (", d.backend_name, ")"));
-    } else if (named || name == d.tier) {
-      return absl::NotFoundError(absl::StrCat("device '", name, "' is not used: ", d.reason));
-    }
-  }
-  if (names.empty() && !inventory_.problems.empty()) {
-    return absl::NotFoundError(inventory_.problems.front());
-  }
-  return absl::NotFoundError(
-      absl::StrCat("no device is called '", name, "'; there are: ", absl::StrJoin(names, ", ")));
-}
-
 absl::StatusOr<std::string> DeviceSet::Resolve(const std::string& name) const {
-  const auto device = Find(name);
+  const auto device = FindDevice(inventory_, name);
   if (!device.ok()) return device.status();
   return (*device)->tier_name;
 }
 
+absl::StatusOr<std::shared_ptr<Backend>> DeviceSet::OpenBackend(const PluginFinding& plugin) {
+  std::shared_ptr<Backend>& backend = backends_[plugin.path];
+  if (backend != nullptr) return backend;
+  auto library = PluginLibrary::Load(plugin.path);
+  if (!library.ok()) return library.status();
+  auto opened = Backend::Open(*std::move(library), *host_);
+  if (!opened.ok()) return opened.status();
+  backend = *std::move(opened);
+  return backend;
+}
+
 absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name) {
-  const auto found = Find(name);
+  const auto found = FindDevice(inventory_, name);
   if (!found.ok()) return found.status();
   const InventoryDevice& device = **found;
   if (const auto open = devices_.find(device.tier_name); open != devices_.end()) {
     return open->second;
   }
   const DeviceFinding& finding = inventory_.registry.devices[device.registry_device];
-  const std::string& path = inventory_.registry.plugins[finding.plugin].path;
-  std::shared_ptr<Backend>& backend = backends_[path];
-  if (backend == nullptr) {
-    auto library = PluginLibrary::Load(path);
-    if (!library.ok()) return library.status();
-    auto opened = Backend::Open(*std::move(library), *host_);
-    if (!opened.ok()) return opened.status();
-    backend = *std::move(opened);
+  const PluginFinding& plugin = inventory_.registry.plugins[finding.plugin];
+  auto backend = OpenBackend(plugin);
+  if (!backend.ok()) return backend.status();
+  if (const uint32_t now = (*backend)->device_count(); finding.index >= now) {
+    return FewerDevices(plugin.probe, now);
   }
-  auto opened = Device::Open(backend, finding.index);
+  auto opened = Device::Open(*std::move(backend), finding.index);
   if (!opened.ok()) return opened.status();
   return devices_[device.tier_name] = *std::move(opened);
 }

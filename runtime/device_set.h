@@ -25,8 +25,7 @@ class DeviceSet {
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
 
-  // By tier ("cpu", "igpu", "dgpu1") or by the name known elsewhere ("CPU", "Vulkan0"). NOT_FOUND
-  // lists what there is; a device that is there but not used comes with its reason.
+  // By any name that FindDevice knows.
   absl::StatusOr<std::shared_ptr<Device>> Open(const std::string& name);
   // The tier name behind any of a device's names.
   absl::StatusOr<std::string> Resolve(const std::string& name) const;
@@ -37,7 +36,7 @@ class DeviceSet {
   std::vector<std::string> GpuNames() const;  // tier names, dgpu before igpu
 
  private:
-  absl::StatusOr<const InventoryDevice*> Find(const std::string& name) const;
+  absl::StatusOr<std::shared_ptr<Backend>> OpenBackend(const PluginFinding& plugin);
 
   Inventory inventory_;
   std::unique_ptr<HostServices> host_;                        // outlives the backends

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/find_device.h"
 #include "dispatch/split_spec.h"
 #include "runtime/machine_report.h"
 #include "runtime/model/pack_cache.h"
@@ -90,6 +91,48 @@ std::vector<uint64_t> LayerBytes(const gguf::File& file, const ModelConfig& conf
   return bytes;
 }
 
+// Says which devices of a split get nothing, and leaves them out.
+std::vector<LayerRange> WithLayers(const std::vector<LayerRange>& ranges,
+                                   const std::vector<uint64_t>& layer_bytes,
+                                   const std::vector<SplitShare>& shares, const LogSink& log) {
+  std::vector<LayerRange> with;
+  for (const LayerRange& range : ranges) {
+    if (range.end > range.begin) with.push_back(range);
+  }
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const LayerRange& range = ranges[i];
+    const bool idle = std::none_of(with.begin(), with.end(), [&](const LayerRange& other) {
+      return other.device == range.device;
+    });
+    if (!idle || !log) continue;
+    std::string text = absl::StrCat("tensor split: ", range.device, " gets no layer");
+    const auto at = static_cast<size_t>(range.begin);
+    if (shares[i].unit == SplitShare::Unit::kBytes && at < layer_bytes.size()) {
+      absl::StrAppend(&text, ": layer ", at, " has ", (layer_bytes[at] + 1023) / 1024,
+                      " KiB of weights");
+    }
+    log(TRINE_LOG_WARNING, text);
+  }
+  return with;
+}
+
+absl::StatusOr<std::vector<LayerRange>> SplitRanges(const EngineOptions& options,
+                                                    const std::vector<uint64_t>& layer_bytes,
+                                                    const DeviceSet& devices) {
+  auto shares = ParseSplit(options.tensor_split);
+  if (!shares.ok()) return shares.status();
+  // An absent tier is the more useful thing to hear about than a sum.
+  for (SplitShare& share : *shares) {
+    if (share.device.empty()) continue;
+    auto known = devices.Resolve(share.device);
+    if (!known.ok()) return known.status();
+    share.device = *std::move(known);
+  }
+  const auto ranges = ResolveSplit(*shares, layer_bytes, devices.GpuNames());
+  if (!ranges.ok()) return ranges.status();
+  return WithLayers(*ranges, layer_bytes, *shares, options.log);
+}
+
 absl::StatusOr<std::vector<SegmentPlace>> Places(const EngineOptions& options,
                                                  const gguf::File& file, const ModelConfig& config,
                                                  DeviceSet* devices) {
@@ -98,17 +141,9 @@ absl::StatusOr<std::vector<SegmentPlace>> Places(const EngineOptions& options,
     return absl::InvalidArgumentError("a tensor split already says how many layers a GPU gets");
   }
   if (!options.tensor_split.empty()) {
-    const auto shares = ParseSplit(options.tensor_split);
-    if (!shares.ok()) return shares.status();
-    // An absent tier is the more useful thing to hear about than a sum.
-    for (const SplitShare& share : *shares) {
-      if (share.device.empty()) continue;
-      const auto known = devices->Resolve(share.device);
-      if (!known.ok()) return known.status();
-    }
-    auto resolved = ResolveSplit(*shares, LayerBytes(file, config), devices->GpuNames());
-    if (!resolved.ok()) return resolved.status();
-    ranges = *std::move(resolved);
+    auto split = SplitRanges(options, LayerBytes(file, config), *devices);
+    if (!split.ok()) return split.status();
+    ranges = *std::move(split);
   } else if (options.gpu_layers > 0) {
     const std::vector<std::string> gpus = devices->GpuNames();
     if (!gpus.empty()) {
@@ -117,15 +152,16 @@ absl::StatusOr<std::vector<SegmentPlace>> Places(const EngineOptions& options,
       ranges = {{gpus.front(), on_cpu, n}};
       if (on_cpu > 0) ranges.insert(ranges.begin(), {"cpu", 0, on_cpu});
     } else if (options.log) {
-      options.log(TRINE_LOG_WARNING, "there is no usable GPU: all layers stay on the CPU");
+      options.log(TRINE_LOG_WARNING,
+                  absl::StrCat("there is no usable GPU: all layers stay on the CPU",
+                               IdlePlugins(devices->inventory())));
     }
   }
   std::vector<SegmentPlace> places;
   for (const LayerRange& range : ranges) {
     auto device = devices->Open(range.device);
     if (!device.ok()) return device.status();
-    const auto name = devices->Resolve(range.device);
-    places.push_back({*std::move(device), *name, range.begin, range.end});
+    places.push_back({*std::move(device), range.device, range.begin, range.end});
   }
   return places;
 }
@@ -182,6 +218,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   MachineOptions machine;
   machine.registry = options.plugins;
   engine->devices_ = std::make_unique<DeviceSet>(DescribeMachine(machine), options.threads, log);
+  for (const std::string& note : engine->devices_->inventory().registry.notes) {
+    log(TRINE_LOG_WARNING, note);
+  }
   const auto lane_threads = LaneThreadsFromEnvironment();
   if (!lane_threads.ok()) return lane_threads.status();
   auto lane = Lane::Create(*lane_threads);

@@ -66,6 +66,7 @@ class Engine {
   const ConstraintVocabulary& constraint_vocabulary() const;
   Lane& lane() const { return *lane_; }
   int64_t context() const { return model_->limits().max_context; }
+  const Inventory& inventory() const { return devices_->inventory(); }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
   bool embeddings() const { return model_->limits().embeddings; }
   // Times of single ops from here to the stop, by name; none from backends that give none. For one

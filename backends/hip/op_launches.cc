@@ -11,6 +11,7 @@
 #include "kernels/hip/gather.h"
 #include "kernels/hip/gemm.h"
 #include "kernels/hip/gemv.h"
+#include "kernels/hip/gemv_glu.h"
 #include "kernels/hip/kv_store.h"
 #include "kernels/hip/moe.h"
 #include "kernels/hip/norm.h"
@@ -21,9 +22,7 @@ namespace {
 
 using Kind = OpGroup::Kind;
 
-// More columns than this are tiles'.
-constexpr int64_t kGemvColumns = 8;
-// Of experts, whose columns mostly have weights of their own.
+// As kGemvColumns, of experts, whose columns mostly have weights of their own.
 constexpr int64_t kGemvExpertColumns = 32;
 
 // Something that is there where no device is asked.
@@ -41,9 +40,12 @@ bool IsGemv(const Product& product) {
   return product.columns() <= (product.ids.present() ? kGemvExpertColumns : kGemvColumns);
 }
 
-Tensor MakeTensor(const trine_tensor& t, std::byte* place, const int64_t* params) {
+Tensor MakeTensor(const sdk::Graph& graph, uint32_t index, std::byte* place,
+                  const int64_t* params) {
+  const trine_tensor& t = graph.tensors[index];
   Tensor tensor;
   tensor.data = place;
+  tensor.constant = graph.slots[t.slot].role == TRINE_ROLE_CONSTANT;
   tensor.type = static_cast<quant::Type>(t.dtype);
   const sdk::Dims dims = sdk::ResolveDims(t, params);
   const sdk::Dims strides = sdk::ResolveStrides(t, dims);
@@ -80,7 +82,7 @@ class Shapes {
   Tensor Out(size_t i) const { return At(op_.out[i]); }
 
  private:
-  Tensor At(uint32_t tensor) const { return MakeTensor(graph_.tensors[tensor], kNowhere, params_); }
+  Tensor At(uint32_t tensor) const { return MakeTensor(graph_, tensor, kNowhere, params_); }
 
   const sdk::Graph& graph_;
   const sdk::Op& op_;
@@ -131,6 +133,11 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       // Fewer columns may go another way than the most.
       const uint64_t own = RoundUp(GemmScratchBytes(product, shape));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
+      if (op.kind == TRINE_OP_MATMUL && IsQuantized(product.w)) {
+        const int64_t columns = std::min(product.columns(), kGemvColumns);
+        scratch.second_bytes = std::max(scratch.second_bytes,
+                                        RoundUp(QuantizedBytes(product.w.dims[0] / 32, columns)));
+      }
     } else if (op.kind == TRINE_OP_ATTENTION) {
       const AttentionTensors tensors = AttentionOf(shapes);
       const int64_t positions = PositionsOf(graph, tensors, max.data());
@@ -156,31 +163,47 @@ std::string WhyNotOp(const DeviceShape&, const sdk::Graph& graph, size_t index) 
 }
 
 Tensor OpLaunches::TensorAt(uint32_t index) const {
-  return MakeTensor(graph_.tensors[index], places_[index], params_);
+  return MakeTensor(graph_, index, places_[index], params_);
 }
 
 Tensor OpLaunches::In(const sdk::Op& op, size_t i) const {
   return op.HasInput(i) ? TensorAt(op.in[i]) : Tensor{};
 }
 
-QuantizedColumns OpLaunches::Quantized(int64_t values, int64_t columns) const {
-  return QuantizedAt(scratch_, values / 32, columns);
+QuantizedColumns OpLaunches::Quantized(int64_t values, int64_t columns, uint32_t place) const {
+  std::byte* second = scratch_ + sizes_.product_bytes + sizes_.attention_bytes;
+  return QuantizedAt(place == 0 ? scratch_ : second, values / 32, columns);
 }
 
-void OpLaunches::AddProduct(const OpGroup& group, std::vector<Launch>* launches) const {
+Product OpLaunches::MakeProduct(const OpGroup& group, uint32_t place) const {
   const sdk::Op& op = OpAt(group, 0);
   Product product = ProductOf(Placed{*this, op}, op.kind == TRINE_OP_MOE_MATMUL);
   if (IsQuantized(product.w)) {
-    product.q = Quantized(product.w.dims[0], product.x.rows());
-    if (group.quantizes) {
-      launches->push_back(QuantizeLaunch(product.x, product.q));
-      launches->back().label = sdk::kQuantizeName;
-    }
+    product.q = Quantized(product.w.dims[0], product.x.rows(), place);
   }
-  if (IsGemv(product)) {
-    launches->push_back(GemvLaunch(product, shape_));
+  return product;
+}
+
+void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& run,
+                             std::vector<Launch>* launches) const {
+  std::vector<Product> products;
+  for (const OpGroup& group : groups.first(run.glu ? groups.size() - 1 : groups.size())) {
+    products.push_back(MakeProduct(group, run.from));
+  }
+  const Product& first = products.front();
+  if (groups.front().quantizes) {
+    launches->push_back(QuantizeLaunch(first.x, first.q));
+    launches->back().label = sdk::kQuantizeName;
+  }
+  if (run.glu) {
+    const sdk::Op& glu = OpAt(groups.back(), 0);
+    const Tensor y = Out(glu, 0);
+    launches->push_back(GluGemvLaunch(products[0], products[1], backends::GluParamsOf(glu),
+                                      Quantized(y.dims[0], y.rows(), run.to), shape_));
+  } else if (IsGemv(first)) {
+    launches->push_back(GemvLaunch(products, shape_));
   } else {
-    AddGemm(product, shape_, scratch_ + QuantizedPart(product), launches);
+    AddGemm(first, shape_, scratch_ + QuantizedPart(first), launches);
   }
 }
 
@@ -295,8 +318,8 @@ void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launc
   launches->push_back(RotateStoreLaunch(stored));
 }
 
-void OpLaunches::Add(const OpGroup& group, std::vector<Launch>* launches) const {
-  const size_t before = launches->size();
+void OpLaunches::AddGroup(const OpGroup& group, const GroupRun& run,
+                          std::vector<Launch>* launches) const {
   const sdk::Op& op = OpAt(group, 0);
   switch (group.kind) {
     case Kind::kNorm:
@@ -315,15 +338,25 @@ void OpLaunches::Add(const OpGroup& group, std::vector<Launch>* launches) const 
       break;
     case Kind::kAlone:
       if (IsProduct(op.kind)) {
-        AddProduct(group, launches);
+        AddProducts({&group, 1}, run, launches);
       } else if (op.kind == TRINE_OP_ATTENTION) {
         AddAttention(group, launches);
       } else {
         launches->push_back(MakeSimple(op));
       }
   }
+}
+
+void OpLaunches::Add(std::span<const OpGroup> groups, const GroupRun& run,
+                     std::vector<Launch>* launches) const {
+  const size_t before = launches->size();
+  if (run.count > 1) {
+    AddProducts(groups.subspan(run.first, run.count), run, launches);
+  } else {
+    AddGroup(groups[run.first], run, launches);
+  }
   for (size_t i = before; i < launches->size(); ++i) {
-    if ((*launches)[i].label == nullptr) (*launches)[i].label = backends::GroupName(graph_, group);
+    if ((*launches)[i].label == nullptr) (*launches)[i].label = RunName(graph_, groups, run);
   }
 }
 

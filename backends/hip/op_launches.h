@@ -4,28 +4,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "backends/common/fusion.h"
+#include "backends/hip/product_runs.h"
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/product.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::hip {
 
-using backends::OpGroup;
-
 // What tensors and the host's spans begin at multiples of.
 inline constexpr uint64_t kAlignment = 256;
 
-// Memory that launches need besides the graph's own: a part for products, then one for attention.
-// Each is used by one op after the other.
+// Memory that launches need besides the graph's own: a part for products, one for attention, and
+// the second place of quantised activations (GroupRun). Each is used by one op after the other.
 struct LaunchScratch {
   uint64_t product_bytes = 0;
   uint64_t attention_bytes = 0;
+  uint64_t second_bytes = 0;
 
-  uint64_t Bytes() const { return product_bytes + attention_bytes; }
+  uint64_t Bytes() const { return product_bytes + attention_bytes + second_bytes; }
 };
 
 // What the ops of a graph need at the most.
@@ -46,8 +47,10 @@ class OpLaunches {
         places_(places),
         params_(params) {}
 
-  // Appends those of a group, one after the other and in order: what one has quantised others find.
-  void Add(const OpGroup& group, std::vector<Launch>* launches) const;
+  // Appends those of a run of groups, one after the other and in order: what one has quantised
+  // others find.
+  void Add(std::span<const OpGroup> groups, const GroupRun& run,
+           std::vector<Launch>* launches) const;
 
  private:
   const sdk::Op& OpAt(const OpGroup& group, uint32_t i) const {
@@ -57,7 +60,7 @@ class OpLaunches {
   Tensor In(const sdk::Op& op, size_t i) const;
   Tensor Out(const sdk::Op& op, size_t i) const { return TensorAt(op.out[i]); }
   Tensor TensorAt(uint32_t index) const;
-  QuantizedColumns Quantized(int64_t values, int64_t columns) const;
+  QuantizedColumns Quantized(int64_t values, int64_t columns, uint32_t place = 0) const;
 
   // The tensors of one op, where they are.
   struct Placed {
@@ -68,7 +71,10 @@ class OpLaunches {
     Tensor Out(size_t i) const { return launches.Out(op, i); }
   };
 
-  void AddProduct(const OpGroup& group, std::vector<Launch>* launches) const;
+  void AddGroup(const OpGroup& group, const GroupRun& run, std::vector<Launch>* launches) const;
+  void AddProducts(std::span<const OpGroup> groups, const GroupRun& run,
+                   std::vector<Launch>* launches) const;
+  Product MakeProduct(const OpGroup& group, uint32_t place) const;
   void AddAttention(const OpGroup& group, std::vector<Launch>* launches) const;
   void AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const;
   Launch MakeNorm(const OpGroup& group) const;

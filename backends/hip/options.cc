@@ -83,6 +83,7 @@ absl::Status SetEmulated(absl::string_view key, absl::string_view, Options*) {
 absl::Status Set(absl::string_view key, absl::string_view value, Options* options) {
   if (key == "graphs") return Switch(key, value, &options->graphs);
   if (key == "fuse") return Switch(key, value, &options->fuse);
+  if (key == "pdl") return Switch(key, value, &options->early);
   if (key == "unit") {
     MatrixUnit unit = MatrixUnit::kDot4;
     const absl::Status status = OneOf<MatrixUnit>(key, value,

@@ -140,6 +140,7 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
                                                                 : bound_to(t.slot, t.offset));
   }
   Work work;
+  work.early = plan.device->backend->options.early;
   const IoShadows::Transfers transfers = plan.shadows->At(key.params);
   std::vector<Piece> in, out;
   for (const sdk::ByteRange& r : transfers.in) {
@@ -151,7 +152,10 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
   AddPieces(in, &work.launches, &work.in);
   const OpLaunches maker(plan.device->shape, plan.graph, plan.scratch, plan.scratch_place, places,
                          key.params.data());
-  for (const OpGroup& group : plan.groups) maker.Add(group, &work.launches);
+  for (const GroupRun& run : JoinProducts(plan.graph, plan.groups, key.params.data(),
+                                          plan.device->backend->options.fuse)) {
+    maker.Add(plan.groups, run, &work.launches);
+  }
   AddPieces(out, &work.launches, &work.out);
   return work;
 }

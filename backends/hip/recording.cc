@@ -31,9 +31,14 @@ absl::Status Recording::StartCopies(const std::vector<Work::Copy>& copies, gpuMe
 
 absl::Status Recording::StartAll() {
   absl::Status status = StartCopies(work_.in, gpuMemcpyHostToDevice);
+  const bool early =
+      work_.early && !work_.launches.empty() && gpuCanStartEarly(work_.launches.front().kernel);
+  bool first = true;  // it waits for all that was before
   for (const Launch& launch : work_.launches) {
     if (!status.ok()) return status;
-    if (!launch.empty()) status = gpu_->Check(gpuStart(launch, gpu_->stream()), launch.label);
+    if (launch.empty()) continue;
+    status = gpu_->Check(gpuStart(launch, gpu_->stream(), early && !first), launch.label);
+    first = false;
   }
   return status.ok() ? StartCopies(work_.out, gpuMemcpyDeviceToHost) : status;
 }

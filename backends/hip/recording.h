@@ -24,6 +24,7 @@ struct Work {
   };
   std::vector<Copy> in;
   std::vector<Launch> launches;
+  bool early = false;  // where the device can: a kernel may begin while the one before it runs
   std::vector<Copy> out;
 };
 

@@ -17,6 +17,7 @@ struct QuantizeArgs {
 };
 
 TRINE_KERNEL(kThreads) QuantizeKernel(QuantizeArgs args) {
+  BeginAfterEarlier();
   const int64_t words = args.to.blocks * 8;  // of a column
   const int64_t step = static_cast<int64_t>(GridX()) * kThreads;
   // All lanes of a group go round equally often.

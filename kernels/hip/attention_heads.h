@@ -328,6 +328,7 @@ class HeadsBlock {
 template <CacheForm kForm, int kHeads, int kGroups>
 TRINE_KERNEL_RESIDENT(kHeadsThreads, 2)
 HeadsKernel(AttentionArgs args) {
+  BeginAfterEarlier();
   TRINE_SHARED(HeadsShared<kHeads>, shared);
   TRINE_DYNAMIC_SHARED(float, out);
   HeadsBlock<kForm, kHeads, kGroups>(args, &shared, out).Run();

@@ -44,6 +44,7 @@ TRINE_DEVICE void AddChunk(bool first, const Float4& v, float chunk_l, JoinWeigh
 
 // 32 lanes have four columns each of one (token, head).
 TRINE_KERNEL(kThreads) JoinKernel(AttentionArgs args) {
+  BeginAfterEarlier();
   const uint32_t lane = ThreadX() % kLanes;
   const uint32_t pieces = (args.v.width + kColumns - 1) / kColumns;
   const uint32_t item = BlockX() * (kThreads / kLanes) + ThreadX() / kLanes;

@@ -486,6 +486,7 @@ class TileBlock {
 template <CacheForm kForm, uint32_t kGroups>
 TRINE_KERNEL_RESIDENT(kTileThreads, 2)
 TileKernel(AttentionArgs args) {
+  BeginAfterEarlier();
   TRINE_SHARED(TileShared, shared);
   TileBlock<kForm, kGroups>(args, &shared).Run();
 }

@@ -37,6 +37,7 @@ TRINE_DEVICE void Store(float v, Brain* to) { to->bits = quant::F32ToBf16(v); }
 template <class From, class To>
 TRINE_KERNEL(kThreads)
 CopyKernel(CopyArgs args) {
+  BeginAfterEarlier();
   const uint32_t along = BlockSizeX(), across = kThreads / along;
   const int64_t row_step = static_cast<int64_t>(GridY()) * across;
   const int64_t unit_step = static_cast<int64_t>(GridX()) * along;

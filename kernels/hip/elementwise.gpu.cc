@@ -96,6 +96,7 @@ TRINE_DEVICE void ForEachUnit(const Walk& walk, const Unit& unit) {
 template <int kUnit>
 TRINE_KERNEL(kThreads)
 UnaryKernel(UnaryArgs args) {
+  BeginAfterEarlier();
   ForEachUnit(args.walk, [&](const RowIndex& row, int64_t i) {
     float v[kUnit];
     Read(RowAt<const float>(args.x, row) + i * kUnit, v);
@@ -107,6 +108,7 @@ UnaryKernel(UnaryArgs args) {
 template <int kUnit>
 TRINE_KERNEL(kThreads)
 BinaryKernel(BinaryArgs args) {
+  BeginAfterEarlier();
   ForEachUnit(args.walk, [&](const RowIndex& row, int64_t i) {
     float a[kUnit], b[kUnit];
     Read(RowAt<const float>(args.a, row) + i * kUnit, a);
@@ -138,6 +140,7 @@ TRINE_DEVICE Float4 ReadFour(const float* from) {
 template <bool kAligned>
 TRINE_KERNEL(kThreads)
 GluQuantizeKernel(GluQuantizeArgs args) {
+  BeginAfterEarlier();
   const int64_t row_words = args.to.blocks * 8;
   const int64_t step = static_cast<int64_t>(GridX()) * kThreads;
   // All lanes of a group go round equally often.

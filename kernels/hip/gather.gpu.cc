@@ -61,6 +61,7 @@ struct FloatRow {
 template <class Row>
 TRINE_KERNEL(kThreads)
 GatherKernel(GatherArgs args) {
+  BeginAfterEarlier();
   const uint32_t words = (args.k + 3) / 4;
   for (uint32_t r = BlockY(); r < args.n; r += GridY()) {
     const auto id = static_cast<uint32_t>(args.ids[r]);  // a negative one is large

@@ -33,6 +33,7 @@ TRINE_DEVICE uint32_t ExpertOf(const ListArgs& args, uint32_t column) {
 
 // The order of an expert's columns is as it comes: no result depends on it.
 TRINE_KERNEL(kListThreads) ListKernel(ListArgs args) {
+  BeginAfterEarlier();
   TRINE_DYNAMIC_SHARED(uint32_t, counts);
   uint32_t* next = counts + args.experts + 1;  // where the next column of an expert goes
   const uint32_t columns_at = kListTiles + kListTileWords * args.max_tiles;

@@ -111,6 +111,7 @@ TRINE_DEVICE void Join(float (&sums)[64], uint32_t lane) {
 template <quant::Type kType, bool kPacked>
 TRINE_KERNEL(kThreads)
 FloatGemmKernel(GemmArgs args) {
+  BeginAfterEarlier();
   TRINE_SHARED(Stages, shared);
   const uint32_t lane = ThreadX() % kLanes, group = ThreadX() / kLanes;
   const uint32_t row = group % kGroupRows * 8, column = group / kGroupRows * 8;

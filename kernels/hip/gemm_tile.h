@@ -142,6 +142,7 @@ TRINE_DEVICE void JoinAndWrite(const GemmArgs& args, const TileColumns& tile, ui
 template <class Form, template <Factors, int, int> class UnitOf, class Tile>
 TRINE_KERNEL_RESIDENT(kGemmThreads, Tile::kResident)
 QuantizedGemm(GemmArgs args) {
+  BeginAfterEarlier();
   using Unit = UnitOf<Form::kFactors, Tile::kM, Tile::kN>;
   using Stage = GemmStage<Form::kFactors, Tile>;
   static_assert(sizeof(Joint) <= sizeof(Stage) && Unit::kResults % kJoint == 0);

@@ -1,5 +1,6 @@
 #include "kernels/hip/gemv.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/hip/gemv_parts.h"
@@ -15,27 +16,9 @@ bool RowsAreAligned(const Tensor& w, int64_t bytes) {
          w.strides[1] % bytes == 0 && w.strides[2] % bytes == 0;
 }
 
-GemvArgs ArgsOf(const Product& p, const DeviceShape& shape) {
-  GemvArgs args;
-  args.weights = p.w.data;
-  args.row_stride = p.w.strides[1];
-  args.expert_stride = p.w.strides[2];
-  args.k = static_cast<uint32_t>(p.w.dims[0]);
-  args.n = static_cast<uint32_t>(p.w.dims[1]);
-  args.columns = static_cast<uint32_t>(p.columns());
-  args.q = p.q;
-  args.x = RowsOf(p.x);
-  args.x_columns = static_cast<uint32_t>(p.x.dims[1]);
-  args.y_columns = static_cast<uint32_t>(p.y.dims[1]);
-  args.bias = reinterpret_cast<const float*>(p.bias.data);
-  args.bias_stride = p.bias.strides[1];
-  args.y = RowsOf(p.y);
-  args.ids = reinterpret_cast<const int32_t*>(p.ids.data);
-  args.ids_stride = p.ids.strides[1];
-  args.experts = static_cast<uint32_t>(p.w.dims[2]);
-  // Two rows to a group of lanes then still leave each multiprocessor 16 groups and more.
-  args.many_rows = p.w.dims[1] >= int64_t{32} * shape.multiprocessors;
-  return args;
+bool RowsAreAligned(std::span<const Product> products, int64_t bytes) {
+  return std::all_of(products.begin(), products.end(),
+                     [&](const Product& p) { return RowsAreAligned(p.w, bytes); });
 }
 
 }  // namespace
@@ -60,22 +43,57 @@ std::string WhyNotGemv(const Product& p) {
   return {};
 }
 
-Launch GemvLaunch(const Product& p, const DeviceShape& shape) {
-  const GemvArgs args = ArgsOf(p, shape);
-  const Type type = p.w.type;
-  Launch launch;
-  if (type == Type::kF32 || type == Type::kF16 || type == Type::kBF16) {
-    launch = p.w.packed ? PackedF16Gemv(args)
-                        : FloatGemv(type, RowsAreAligned(p.w, type == Type::kF32 ? 16 : 8), args);
-  } else if (p.w.packed) {
-    launch = PackedGemv(type, args);
-  } else {
-    const bool words = HasWordBlocks(type) && RowsAreAligned(p.w, 4);
-    launch = quant::Traits(type).block_values == quant::kSuperValues
-                 ? SuperBlockGemv(type, words, args)
-                 : SmallBlockGemv(type, words, args);
+GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape) {
+  GemvArgs args;
+  int64_t rows = 0;
+  args.count = 0;
+  args.constant = true;
+  for (const Product& p : products) {
+    GemvPart& part = args.parts[args.count++];
+    part.weights = p.w.data;
+    part.row_stride = p.w.strides[1];
+    part.bias = reinterpret_cast<const float*>(p.bias.data);
+    part.y = p.y.data;
+    part.y_strides[0] = p.y.strides[1];
+    part.y_strides[1] = p.y.strides[2];
+    part.n = static_cast<uint32_t>(p.w.dims[1]);
+    rows += p.w.dims[1];
+    args.constant &= p.w.constant;
   }
-  return launch;
+  const Product& p = products.front();
+  args.k = static_cast<uint32_t>(p.w.dims[0]);
+  args.columns = static_cast<uint32_t>(p.columns());
+  args.q = p.q;
+  args.x = RowsOf(p.x);
+  args.x_columns = static_cast<uint32_t>(p.x.dims[1]);
+  args.y_columns = static_cast<uint32_t>(p.y.dims[1]);
+  args.expert_stride = p.w.strides[2];
+  args.bias_stride = p.bias.strides[1];
+  args.ids = reinterpret_cast<const int32_t*>(p.ids.data);
+  args.ids_stride = p.ids.strides[1];
+  args.experts = static_cast<uint32_t>(p.w.dims[2]);
+  // Two rows to a group of lanes then still leave each multiprocessor 16 groups and more.
+  args.many_rows = rows >= int64_t{32} * shape.multiprocessors;
+  return args;
+}
+
+Launch GemvLaunch(const Product& product, const DeviceShape& shape) {
+  return GemvLaunch(std::span(&product, 1), shape);
+}
+
+Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape) {
+  const GemvArgs args = GemvArgsOf(products, shape);
+  const Type type = products.front().w.type;
+  const bool packed = products.front().w.packed;
+  if (type == Type::kF32 || type == Type::kF16 || type == Type::kBF16) {
+    return packed ? PackedF16Gemv(args)
+                  : FloatGemv(type, RowsAreAligned(products, type == Type::kF32 ? 16 : 8), args);
+  }
+  if (packed) return PackedGemv(type, args);
+  const bool words = HasWordBlocks(type) && RowsAreAligned(products, 4);
+  return quant::Traits(type).block_values == quant::kSuperValues
+             ? SuperBlockGemv(type, words, args)
+             : SmallBlockGemv(type, words, args);
 }
 
 }  // namespace trine::hip

@@ -3,6 +3,7 @@
 #ifndef TRINE_KERNELS_HIP_GEMV_H_
 #define TRINE_KERNELS_HIP_GEMV_H_
 
+#include <span>
 #include <string>
 
 #include "kernels/hip/gpu/launch.h"
@@ -14,6 +15,11 @@ namespace trine::hip {
 std::string WhyNotGemv(const Product& product);
 
 Launch GemvLaunch(const Product& product, const DeviceShape& shape);
+
+// Products of one x in one launch, each of which it can do: of the same k, columns, type of weights
+// and packing, with the same x and q, without ids. What one writes no other reads.
+inline constexpr size_t kMaxGemvProducts = 4;
+Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape);
 
 }  // namespace trine::hip
 

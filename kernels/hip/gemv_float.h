@@ -18,12 +18,16 @@ FloatGemvKernel(GemvArgs args) {
   constexpr uint32_t kRun = W::kValues * kLanes;
   const auto lane = static_cast<int>(ThreadX() % kLanes);
   const auto of_class = static_cast<uint32_t>(W::ClassOf(lane));
-  const uint32_t row = (BlockX() * kGemvSlots + ThreadX() / kLanes) * kRows;
-  if (row >= args.n) return;  // all lanes of the group
+  const GemvPart part = PartOf(args);
+  const uint32_t block = BlockX() - part.first_block;
+  const uint32_t row = (block * kGemvSlots + ThreadX() / kLanes) * kRows;
+  LetNextStart();
+  if (!args.constant || args.ids != nullptr) AwaitEarlier();
+  if (row >= part.n) return;  // all lanes of the group
   const uint32_t runs = args.k / kRun;
 
   for (uint32_t first = BlockY() * kColumns; first < args.columns; first += GridY() * kColumns) {
-    const GemvPlace place = PlaceOf(args, first);
+    const GemvPlace place = PlaceOf(args, part, first);
     const uint32_t columns = args.columns - first;  // or more than are made here
     const std::byte* rows[kRows];
     const float* x[kColumns];
@@ -31,7 +35,7 @@ FloatGemvKernel(GemvArgs args) {
     TRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const uint32_t at = row + static_cast<uint32_t>(r);
-      rows[r] = place.weights + (at < args.n ? at : args.n - 1) * args.row_stride;
+      rows[r] = place.weights + (at < part.n ? at : part.n - 1) * part.row_stride;
       TRINE_UNROLL
       for (int c = 0; c < kColumns; ++c) sum[r][c] = 0.0f;
     }
@@ -54,6 +58,7 @@ FloatGemvKernel(GemvArgs args) {
       }
     };
     if (runs > 0) load(0);
+    AwaitEarlier();
     for (uint32_t run = 0; run < runs; run += kDepth) {
       typename W::Raw now[kDepth][kRows];
       TRINE_UNROLL
@@ -100,9 +105,9 @@ FloatGemvKernel(GemvArgs args) {
           sum[r][c] = sum[r][c] + LaneXor(sum[r][c], W::JoinMask(step));
         }
         const uint32_t at = row + static_cast<uint32_t>(r);
-        if (lane == (r * kColumns + c) % kLanes && at < args.n &&
+        if (lane == (r * kColumns + c) % kLanes && at < part.n &&
             static_cast<uint32_t>(c) < columns) {
-          Store(args, place, at, first + static_cast<uint32_t>(c), sum[r][c]);
+          Store(args, part, place, at, first + static_cast<uint32_t>(c), sum[r][c]);
         }
       }
     }
@@ -110,9 +115,9 @@ FloatGemvKernel(GemvArgs args) {
 }
 
 template <class W, int kColumns, int kRows, int kDepth>
-Launch FloatGemvOf(const GemvArgs& args) {
-  return MakeLaunch(FloatGemvKernel<W, kColumns, kRows, kDepth>, GemvGrid(args, kRows, kColumns),
-                    {kGemvThreads}, args);
+Launch FloatGemvOf(GemvArgs args) {
+  const Dim grid = GemvGrid(kRows, kColumns, &args);
+  return MakeLaunch(FloatGemvKernel<W, kColumns, kRows, kDepth>, grid, {kGemvThreads}, args);
 }
 
 template <class W>

@@ -2,10 +2,14 @@
 #ifndef TRINE_KERNELS_HIP_GEMV_PARTS_H_
 #define TRINE_KERNELS_HIP_GEMV_PARTS_H_
 
+#include <span>
+
 #include "kernels/hip/gemv_frame.h"
 #include "kernels/quant/block_types.h"
 
 namespace trine::hip {
+
+GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape);
 
 // Types of files in blocks of 32 and of 256 values; `words`: all blocks begin at multiples of four
 // bytes.

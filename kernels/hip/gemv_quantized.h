@@ -116,104 +116,120 @@ struct ClassSums {
   }
 };
 
-// What a lane has under way of kDepth blocks.
-template <class W, int kRows, int kDepth>
-struct GemvBlocks {
-  typename W::Raw w[kDepth][kRows];
-};
+// Rows of weights times columns from `first` on, of which there are `columns`, or more than are
+// made here. Waits for earlier kernels when the first weights are on their way.
+template <class W, int kColumns, int kRows, int kDepth>
+TRINE_DEVICE ClassSums<kRows * kColumns> QuantizedDots(const GemvArgs& args,
+                                                       const std::byte* const (&rows)[kRows],
+                                                       uint32_t first, uint32_t columns, int lane) {
+  constexpr Type kType = W::kWeightType;
+  const uint32_t blocks = args.k / 32;
+  const uint32_t passes = (blocks + kLanes - 1) / kLanes;
+  const int64_t x_at = int64_t{ColumnOfX(args, first)} * blocks;
+
+  // What a lane has under way.
+  struct Blocks {
+    typename W::Raw w[kDepth][kRows];
+  };
+  // Beyond a row's end its last block once more: no branch parts the loads.
+  const auto block_of = [&](uint32_t pass, int u) {
+    const uint32_t block = (pass + static_cast<uint32_t>(u)) * kLanes + static_cast<uint32_t>(lane);
+    return block < blocks ? block : blocks - 1;
+  };
+  const auto load = [&](uint32_t pass) {
+    Blocks b;
+    TRINE_UNROLL
+    for (int u = 0; u < kDepth; ++u) {
+      const uint32_t block = block_of(pass, u);
+      TRINE_UNROLL
+      for (int r = 0; r < kRows; ++r) b.w[u][r] = W::Load(rows[r], blocks, block);
+    }
+    return b;
+  };
+
+  ClassSums<kRows * kColumns> sums;
+  sums.Clear();
+  Blocks now{}, next{};
+  if (W::kAhead && passes > 0) next = load(0);
+  AwaitEarlier();
+  for (uint32_t pass = 0; pass < passes; pass += kDepth) {
+    if constexpr (W::kAhead) {
+      now = next;
+      if (pass + kDepth < passes) next = load(pass + kDepth);
+    } else {
+      now = load(pass);
+    }
+    TRINE_UNROLL
+    for (int u = 0; u < kDepth; ++u) {
+      if (pass + static_cast<uint32_t>(u) < passes) {  // or not: for all lanes
+        const uint32_t block = block_of(pass, u);
+        const bool ours =
+            (pass + static_cast<uint32_t>(u)) * kLanes + static_cast<uint32_t>(lane) < blocks;
+        Group<kType> w[kRows];
+        TRINE_UNROLL
+        for (int r = 0; r < kRows; ++r) w[r] = W::Decode(now.w[u][r], block);
+        float terms[kRows * kColumns];
+        TRINE_UNROLL
+        for (int c = 0; c < kColumns; ++c) {
+          const uint32_t column = static_cast<uint32_t>(c) < columns ? static_cast<uint32_t>(c) : 0;
+          const ActivationWords a =
+              LoadActivation<kType>(args.q, x_at + int64_t{column} * blocks + block);
+          TRINE_UNROLL
+          for (int r = 0; r < kRows; ++r) {
+            const float term = BlockTerm(w[r], a);
+            terms[r * kColumns + c] = ours ? term : 0.0f;  // which changes no sum
+          }
+        }
+        sums.Add(terms, lane);
+      }
+    }
+  }
+  sums.Join();
+  return sums;
+}
 
 template <class W, int kColumns, int kRows, int kDepth>
 TRINE_KERNEL(kGemvThreads)
 QuantizedGemvKernel(GemvArgs args) {
-  constexpr Type kType = W::kWeightType;
+  using Sums = ClassSums<kRows * kColumns>;
   const auto lane = static_cast<int>(ThreadX() % kLanes);
-  const uint32_t row = (BlockX() * kGemvSlots + ThreadX() / kLanes) * kRows;
-  if (row >= args.n) return;  // all lanes of the group
-  const uint32_t blocks = args.k / 32;
+  const GemvPart part = PartOf(args);
+  const uint32_t block = BlockX() - part.first_block;
+  const uint32_t row = (block * kGemvSlots + ThreadX() / kLanes) * kRows;
+  LetNextStart();
+  if (!args.constant || args.ids != nullptr) AwaitEarlier();
+  if (row >= part.n) return;  // all lanes of the group
 
   for (uint32_t first = BlockY() * kColumns; first < args.columns; first += GridY() * kColumns) {
-    const GemvPlace place = PlaceOf(args, first);
-    const uint32_t columns = args.columns - first;  // or more than are made here
-    const uint32_t passes = place.none ? 0 : (blocks + kLanes - 1) / kLanes;
+    const GemvPlace place = PlaceOf(args, part, first);
+    const uint32_t columns = args.columns - first;
     const std::byte* rows[kRows];
     TRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const uint32_t at = row + static_cast<uint32_t>(r);
-      rows[r] = place.weights + (at < args.n ? at : args.n - 1) * args.row_stride;
+      rows[r] = place.weights + (at < part.n ? at : part.n - 1) * part.row_stride;
     }
-    const int64_t x_at = int64_t{ColumnOfX(args, first)} * blocks;
-
-    using Blocks = GemvBlocks<W, kRows, kDepth>;
-    // Beyond a row's end its last block once more: no branch parts the loads.
-    const auto block_of = [&](uint32_t pass, int u) {
-      const uint32_t block =
-          (pass + static_cast<uint32_t>(u)) * kLanes + static_cast<uint32_t>(lane);
-      return block < blocks ? block : blocks - 1;
-    };
-    const auto load = [&](uint32_t pass) {
-      Blocks b;
-      TRINE_UNROLL
-      for (int u = 0; u < kDepth; ++u) {
-        const uint32_t block = block_of(pass, u);
-        TRINE_UNROLL
-        for (int r = 0; r < kRows; ++r) b.w[u][r] = W::Load(rows[r], blocks, block);
-      }
-      return b;
-    };
-
-    ClassSums<kRows * kColumns> sums;
-    sums.Clear();
-    Blocks now{}, next{};
-    if (W::kAhead && passes > 0) next = load(0);
-    for (uint32_t pass = 0; pass < passes; pass += kDepth) {
-      if constexpr (W::kAhead) {
-        now = next;
-        if (pass + kDepth < passes) next = load(pass + kDepth);
-      } else {
-        now = load(pass);
-      }
-      TRINE_UNROLL
-      for (int u = 0; u < kDepth; ++u) {
-        if (pass + static_cast<uint32_t>(u) < passes) {  // or not: for all lanes
-          const uint32_t block = block_of(pass, u);
-          const bool ours =
-              (pass + static_cast<uint32_t>(u)) * kLanes + static_cast<uint32_t>(lane) < blocks;
-          Group<kType> w[kRows];
-          TRINE_UNROLL
-          for (int r = 0; r < kRows; ++r) w[r] = W::Decode(now.w[u][r], block);
-          float terms[kRows * kColumns];
-          TRINE_UNROLL
-          for (int c = 0; c < kColumns; ++c) {
-            const uint32_t column =
-                static_cast<uint32_t>(c) < columns ? static_cast<uint32_t>(c) : 0;
-            const ActivationWords a =
-                LoadActivation<kType>(args.q, x_at + int64_t{column} * blocks + block);
-            TRINE_UNROLL
-            for (int r = 0; r < kRows; ++r) {
-              const float term = BlockTerm(w[r], a);
-              terms[r * kColumns + c] = ours ? term : 0.0f;  // which changes no sum
-            }
-          }
-          sums.Add(terms, lane);
-        }
-      }
+    Sums sums;
+    if (place.none) {
+      sums.Clear();
+    } else {
+      sums = QuantizedDots<W, kColumns, kRows, kDepth>(args, rows, first, columns, lane);
     }
-    sums.Join();
     TRINE_UNROLL
     for (int i = 0; i < kRows * kColumns; ++i) {
       const uint32_t r = row + static_cast<uint32_t>(i / kColumns);
       const auto c = static_cast<uint32_t>(i % kColumns);
-      if (ClassSums<kRows * kColumns>::IsAt(i, lane) && r < args.n && c < columns) {
-        Store(args, place, r, first + c, sums.Of(i));
+      if (Sums::IsAt(i, lane) && r < part.n && c < columns) {
+        Store(args, part, place, r, first + c, sums.Of(i));
       }
     }
   }
 }
 
 template <class W, int kColumns, int kRows, int kDepth>
-Launch QuantizedGemvOf(const GemvArgs& args) {
-  return MakeLaunch(QuantizedGemvKernel<W, kColumns, kRows, kDepth>,
-                    GemvGrid(args, kRows, kColumns), {kGemvThreads}, args);
+Launch QuantizedGemvOf(GemvArgs args) {
+  const Dim grid = GemvGrid(kRows, kColumns, &args);
+  return MakeLaunch(QuantizedGemvKernel<W, kColumns, kRows, kDepth>, grid, {kGemvThreads}, args);
 }
 
 // Rows that share the activations' loads are few where the device would else have too little to do.

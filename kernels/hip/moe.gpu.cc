@@ -37,6 +37,7 @@ TRINE_DEVICE float ScoreOf(float logit, MoeScoring scoring, float largest, float
 template <int kOfLane>
 TRINE_KERNEL(kThreads)
 RouteKernel(RouteArgs args) {
+  BeginAfterEarlier();
   const uint32_t lane = ThreadX() % kLanes;
   const int64_t token = static_cast<int64_t>(BlockX()) * kGroups + ThreadX() / kLanes;
   if (token >= args.tokens) return;  // a whole group
@@ -113,6 +114,7 @@ RouteKernel(RouteArgs args) {
 // Any number of experts: nothing is kept of each. Who had the last that was selected looks for its
 // next, and weights are made in their place.
 TRINE_KERNEL(kThreads) RouteAnyKernel(RouteArgs args) {
+  BeginAfterEarlier();
   const uint32_t lane = ThreadX() % kLanes;
   const int64_t token = static_cast<int64_t>(BlockX()) * kGroups + ThreadX() / kLanes;
   if (token >= args.tokens) return;  // a whole group
@@ -192,6 +194,7 @@ struct CombineArgs {
 template <int kUnit>
 TRINE_KERNEL(kCombineThreads)
 CombineKernel(CombineArgs args) {
+  BeginAfterEarlier();
   const uint32_t along = BlockSizeX(), across = kCombineThreads / along;
   const int64_t token_step = static_cast<int64_t>(GridY()) * across;
   const int64_t unit_step = static_cast<int64_t>(GridX()) * along;

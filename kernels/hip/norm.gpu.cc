@@ -65,6 +65,15 @@ NormKernel(NormArgs args) {
   const uint32_t threads = BlockSizeX(), n = args.n;
   const auto place = [&](uint32_t j) { return 4 * (j * threads + ThreadX()); };
   const auto any = [&](uint32_t j) { return 4 * j * threads < n; };  // of vectors j of a block
+  LetNextStart();
+  if (kEarly && args.constant) {
+    // Brought near, not into registers: there are none to spare.
+    for (uint32_t k = 32 * ThreadX(); k < n; k += 32 * threads) {
+      if (args.weight != nullptr) Prefetch(args.weight + k);
+      if (args.bias != nullptr) Prefetch(args.bias + k);
+    }
+  }
+  AwaitEarlier();
   for (int64_t r = BlockX(); r < args.rows; r += GridX()) {
     const NormRow at = NormRowAt(args, r);
     // All reads before the first write: they are under way together. Of many rows the weights are
@@ -144,6 +153,8 @@ Launch NormLaunch(const Norm& norm) {
   args.inverse_n = quant::Recip(static_cast<float>(n));
   args.eps = norm.eps;
   args.centred = norm.centred;
+  args.constant = (!norm.weight.present() || norm.weight.constant) &&
+                  (!norm.bias.present() || norm.bias.constant);
   if (n <= kMostShort && !norm.quantized.present()) return ShortNormLaunch(args);
   bool wide = n % 4 == 0;
   for (const Tensor* t : {&norm.x, &norm.addend, &norm.sum, &norm.y, &norm.weight, &norm.bias}) {

@@ -44,6 +44,7 @@ TRINE_DEVICE float SumRow(uint32_t n, LongShared* shared, const Four& four, cons
 template <bool kWide>
 TRINE_KERNEL(kThreads)
 LongNormKernel(NormArgs args) {
+  BeginAfterEarlier();
   TRINE_SHARED(LongShared, shared);
   const uint32_t n = args.n;
   for (int64_t r = BlockX(); r < args.rows; r += GridX()) {

@@ -22,6 +22,7 @@ struct NormArgs {
   uint32_t n;
   float inverse_n, eps;
   bool centred;
+  bool constant;  // weight and bias
 };
 
 // The launches of kernels for rows that differ in length. `wide`: rows are whole vectors of four

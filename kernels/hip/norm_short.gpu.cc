@@ -12,6 +12,7 @@ constexpr uint32_t kGroups = kThreads / kLanes;
 constexpr uint32_t kKept = kMostShort / kLanes;
 
 TRINE_KERNEL(kThreads) ShortNormKernel(NormArgs args) {
+  BeginAfterEarlier();
   const uint32_t lane = ThreadX() % kLanes, n = args.n;
   const auto place = [&](uint32_t j) { return j * kLanes + lane; };
   for (int64_t r = static_cast<int64_t>(BlockX()) * kGroups + ThreadX() / kLanes; r < args.rows;

@@ -155,6 +155,7 @@ TRINE_DEVICE void DoPart(const RotateStoreArgs& args, const Part& part) {
 }
 
 TRINE_KERNEL(kThreads) RotateStoreKernel(RotateStoreArgs args) {
+  BeginAfterEarlier();
   // By name, not by index: an index that is computed would put the arguments into memory.
   if (BlockX() >= args.parts[2].begin_block) {
     DoPart(args, args.parts[2]);

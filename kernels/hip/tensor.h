@@ -15,7 +15,8 @@ namespace trine::hip {
 struct Tensor {
   std::byte* data = nullptr;
   quant::Type type = quant::Type::kF32;
-  bool packed = false;  // in the layout of packed_rows.h: strides are those of packed rows
+  bool constant = false;  // no kernel writes it
+  bool packed = false;    // in the layout of packed_rows.h: strides are those of packed rows
   std::array<int64_t, 4> dims = {1, 1, 1, 1};
   std::array<int64_t, 4> strides = {0, 0, 0, 0};  // in bytes; may be 0
 

@@ -151,6 +151,7 @@ TRINE_DEVICE uint64_t BoundOf(const float* row, uint32_t n, uint32_t k, TopKShar
 template <int kUnit>
 TRINE_KERNEL_RESIDENT(kThreads, 1)
 TopKKernel(TopKArgs args) {
+  BeginAfterEarlier();
   TRINE_SHARED(TopKShared, shared);
   const uint32_t n = args.n, k = args.k, t = ThreadX();
   for (int64_t r = BlockX(); r < args.rows; r += GridX()) {

@@ -16,6 +16,7 @@ struct CopyPiecesArgs {
 
 // A row of blocks for each piece.
 TRINE_KERNEL(kThreads) CopyPiecesKernel(CopyPiecesArgs args) {
+  BeginAfterEarlier();
   const Piece& piece = args.pieces[BlockY()];
   const uint64_t begin = uint64_t{BlockX()} * kBlockBytes;
   if (begin >= piece.bytes) return;

@@ -62,10 +62,16 @@ double ReleasedBytes(size_t segment, const std::vector<SegmentPlace>& places,
   return bytes;
 }
 
-// Of weights that are not read where the file lies: an arena for them, or copies. Without those the
-// device holds already.
-double CopiedBytes(const SegmentGraph& graph, const Device& device, Held held) {
-  if (ExpectedWeightPath(device.info()) == WeightPath::kFile) return 0;
+// Whether weights that the device reads in a file's pages take no memory for good: they can be
+// dropped and read again, unless a driver holds on to what it imports.
+bool PagesCanBeDropped(const Device& device) {
+  return ExpectedWeightPath(device.info()) == WeightPath::kFile &&
+         device.info().tier == TRINE_TIER_CPU;
+}
+
+// Of weights as the file has them, without those the device holds already.
+double PlainBytes(const SegmentGraph& graph, const Device& device, Held held) {
+  if (PagesCanBeDropped(device)) return 0;
   double bytes = 0;
   for (const WeightUse& use : graph.weights) {
     if (!use.packed && held.emplace(use.info, TRINE_LAYOUT_PLAIN).second) {
@@ -81,12 +87,31 @@ double CacheBytes(const SegmentGraph& graph) {
   return bytes;
 }
 
+// What the segments of a device take together.
+struct Needs {
+  double kv = 0, weights = 0, scratch = 0;
+  bool scratch_known = true;
+
+  double All() const { return kv + weights + scratch; }
+};
+
+absl::Status TooMuch(const std::string& device, double free, const Needs& needs) {
+  std::string weights = ", beside weights in the file's own pages";
+  if (needs.weights > 0) weights = absl::StrCat(" and ", Mebibytes(needs.weights), " for weights");
+  return absl::ResourceExhaustedError(
+      absl::StrCat(device, " has ", Mebibytes(free), " of memory free, but ",
+                   needs.scratch_known ? "" : "at least ", Mebibytes(needs.All()), " are needed, ",
+                   Mebibytes(needs.kv), " of them for the KV cache", weights,
+                   ": a smaller context or cache type takes less"));
+}
+
 }  // namespace
 
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
                          bool file_mapped, bool packed_in_file,
                          const std::function<void(const std::string&)>& warn) {
-  std::map<const Device*, double> needed, released;
+  std::map<const Device*, Needs> needed;
+  std::map<const Device*, double> released;
   std::map<const Device*, Held> held;
   for (size_t i = 0; i < places.size(); ++i) {
     const Device& device = *places[i].device;
@@ -101,34 +126,40 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
       if (holds_file) free += ReleasedBytes(i, places, *graphs);
     };
     look();
-    const double kv = CacheBytes(graph);
-    double packed = PackedBytes(graph, held[&device]), scratch = 0;
-    if (free == 0 || kv <= free) {  // else too much already, and no graph to ask about
+    Needs base = needed[&device];
+    base.kv += CacheBytes(graph);
+    double packed = PackedBytes(graph, held[&device]);
+    base.scratch_known = free == 0 || base.kv <= free;  // else too much, whatever the graph
+    if (base.scratch_known) {
       auto segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
       if (!segment.ok() && HasLayouts(graph)) {
-        warn(absl::StrCat(places[i].device_name,
-                          ": weights stay as in the file, since with packed "
-                          "ones the device says: ",
-                          segment.status().message()));
+        const std::string why(segment.status().message());
         ClearLayouts(&graph);
         packed = 0;
         look();
         segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
+        if (segment.ok()) {  // else the layouts are not to blame
+          warn(absl::StrCat(places[i].device_name,
+                            ": weights stay as in the file, since with packed "
+                            "ones the device says: ",
+                            why));
+        }
       }
       if (!segment.ok()) return segment.status();
-      scratch = static_cast<double>(segment->scratch_bytes + segment->io_bytes);
+      base.scratch += static_cast<double>(segment->scratch_bytes + segment->io_bytes);
     }
-    const bool counted = !packed_in_file || ExpectedWeightPath(device.info()) != WeightPath::kFile;
+    const bool counted = !packed_in_file || !PagesCanBeDropped(device);
     const auto take = [&] {
-      return needed[&device] + kv + scratch + CopiedBytes(graph, device, held[&device]) +
-             (counted ? packed : 0);
+      Needs all = base;
+      all.weights += PlainBytes(graph, device, held[&device]) + (counted ? packed : 0);
+      return all;
     };
-    if (free != 0 && packed != 0 && counted && take() > free) {
-      const double with_packed = take();
+    if (free != 0 && packed != 0 && counted && take().All() > free) {
+      const double with_packed = take().All();
       ClearLayouts(&graph);
       packed = 0;
       look();
-      if (take() <= free) {  // else an error says so
+      if (take().All() <= free) {  // else an error says so
         warn(absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
                           Mebibytes(with_packed), " are needed with packed weights: they stay as ",
                           "in the file, which is slower"));
@@ -137,11 +168,8 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
     needed[&device] = take();
     Hold(graph, &held[&device]);
     if (holds_file) released[&device] += ReleasedBytes(i, places, *graphs);
-    if (free != 0 && needed[&device] > free) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(places[i].device_name, " has ", Mebibytes(free), " of memory free, but ",
-                       Mebibytes(needed[&device]), " are needed, ", Mebibytes(kv),
-                       " of them for the KV cache: a smaller context or cache type takes less"));
+    if (free != 0 && needed[&device].All() > free) {
+      return TooMuch(places[i].device_name, free, needed[&device]);
     }
   }
   return absl::OkStatus();

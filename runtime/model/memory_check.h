@@ -21,11 +21,11 @@ struct SegmentPlace {
   int64_t end = 0;
 };
 
-// RESOURCE_EXHAUSTED with the numbers. Weights that stay in a file's own pages are not counted:
-// those can be dropped and read again. What packing lets go of in a file that is not mapped is free
-// then. `packed_in_file`: packed weights are in pages of a file too, and are counted otherwise. A
-// segment whose packed weights do not fit, or whose graph the device refuses with them, has plain
-// ones afterwards, and `warn` hears of it.
+// RESOURCE_EXHAUSTED with the numbers. Weights that the CPU reads in a file's own pages are not
+// counted: those can be dropped and read again. What packing lets go of in a file that is not
+// mapped is free then. `packed_in_file`: packed weights are in pages of a file too, and are counted
+// otherwise. A segment whose packed weights do not fit, or whose graph the device refuses with
+// them, has plain ones afterwards, and `warn` hears of it.
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
                          bool file_mapped, bool packed_in_file,
                          const std::function<void(const std::string&)>& warn);

@@ -44,6 +44,9 @@ try
 
 "$trine" man no such command >"$work/out" 2>"$work/errors" && complain "an unknown command has a page"
 grep -q "no command 'no such command'" "$work/errors" || complain "$(cat "$work/errors")"
+cmp -s "$work/pages/trine.1" <("$trine" man trine) || complain "trine man trine is not trine(1)"
+cmp -s "$work/pages/trine-plugin-check.1" <("$trine" man trine plugin check) ||
+  complain "trine man trine plugin check is not trine-plugin-check(1)"
 "$trine" man --write /dev/null/x 2>/dev/null && complain "a folder that can't be made is no error"
 
 # Variables of the tests are no business of users.

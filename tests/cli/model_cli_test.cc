@@ -182,7 +182,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("show model ''", "it is empty");
   ExpectRefused("tokenize -p x -m ''", "it is empty");
   ExpectRefused("generate -p x -m \"$(printf 'a\\nb\\033')\"", "a\\x0ab\\x1b");
-  ExpectRefused("generate -p x -dev cpu -ngl 3", "--gpu-layers can't be combined");
+  ExpectRefused("generate -p x -dev cpu -ngl 3", "--device excludes --gpu-layers");
   ExpectRefused("generate -p x --banana", "--banana");
   ExpectRefused("generate -p x -banana", "-banana");
   ExpectRefused("generate -p x -fa perhaps", "flash-attn");
@@ -191,6 +191,24 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -sys hello", "--chat");
   ExpectRefused("perplexity -p 'too short'", "one context takes 512");
   ExpectRefused("perplexity", "there is no text");
+}
+
+// Whatever the model, and before it is looked for.
+TEST_F(ModelCliTest, OptionsThatCantBeReadExitWithTwo) {
+  const auto refused = [&](const std::string& arguments, const std::string& part) {
+    ExpectRefused("generate -m /nowhere -p x " + arguments, part);
+    EXPECT_EQ(Trine("generate -m /nowhere -p x " + arguments).code, 2) << arguments;
+  };
+  refused("-ts ''", "tensor-split");
+  refused("-ts igpu:-1", "--tensor-split: 'igpu:-1' has a wrong amount, '-1': write whole layers");
+  refused("-ts igpu:1e1,cpu:22", "has a wrong amount, '1e1'");
+  refused("-ts cpu:", "'cpu:' has no amount");
+  refused("-ts cpu:40%,igpu:50%", "add up to 90 %");
+  refused("-ts cpu:32 -dev cpu", "excludes");
+  refused("-dev cpu,igpu", "'cpu,igpu' is not one device");
+  refused("-n 3 -n 4", "-n (--n-predict) is given twice");
+  refused("-ts cpu:1 -ts cpu:2", "-ts (--tensor-split) is given twice");
+  EXPECT_EQ(Trine("bench -ts cpu:x").code, 2);
 }
 
 TEST_F(ModelCliTest, AForcedLevelThatIsNotThereIsAnError) {
@@ -203,6 +221,16 @@ TEST_F(ModelCliTest, WhatIsNotUsedIsSaid) {
   const Output plugin = Trine("generate -p Once -n 1 --plugin /nonexistent/libtrine-backend-x.so");
   EXPECT_EQ(plugin.code, 0);
   EXPECT_THAT(plugin.errors, HasSubstr("/nonexistent/libtrine-backend-x.so is not used"));
+  std::ofstream(folder_ / "libtrine-backend-bad.so") << "no plugin at all";
+  const std::string bad = "--plugin " + (folder_ / "libtrine-backend-bad.so").string();
+  ExpectRefused("generate -p x -dev npu7 " + bad, "; bad: ");
+  for (const char* limit : {"abc", "0"}) {
+    const Output timed =
+        Trine("generate -p Once -n 1", std::string("TRINE_PROBE_TIMEOUT_MS=") + limit);
+    EXPECT_EQ(timed.code, 0);
+    EXPECT_THAT(timed.errors, HasSubstr(std::string("TRINE_PROBE_TIMEOUT_MS=") + limit + " is no"));
+    EXPECT_THAT(timed.errors, HasSubstr("is used"));
+  }
   EXPECT_THAT(Trine("generate -p Once -n 1 -t 300").errors, HasSubstr("fewer are faster"));
   EXPECT_THAT(Trine("generate -p Once -n 5 -c 1").errors, HasSubstr("the context of 1 is full"));
 }

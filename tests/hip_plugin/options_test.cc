@@ -15,10 +15,11 @@ std::string Refusal(const std::string& text) {
 
 TEST(HipOptions, AreReadByName) {
   const auto options = ParseOptions(
-      ";graphs=0;unit=mma;wave=64;order=random;seed=9;memory=4096;"
+      ";graphs=0;pdl=0;unit=mma;wave=64;order=random;seed=9;memory=4096;"
       "devices=2;integrated=1;fail=start:12;");
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_FALSE(options->graphs);
+  EXPECT_FALSE(options->early);
   EXPECT_TRUE(options->fuse);
   EXPECT_EQ(options->unit, MatrixUnit::kMma);
   EXPECT_EQ(options->emulator.wave, 64u);
@@ -30,6 +31,7 @@ TEST(HipOptions, AreReadByName) {
   EXPECT_EQ(options->device.failing, emulator::Call::kStart);
   EXPECT_EQ(options->device.failing_from, 12u);
   EXPECT_TRUE(ParseOptions("")->fuse);
+  EXPECT_TRUE(ParseOptions("")->early);
 }
 
 TEST(HipOptions, RefuseWhatTheyAreNot) {

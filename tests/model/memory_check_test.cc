@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gmock/gmock.h"
+#include "runtime/model/layout_choice.h"
 #include "tests/model/shared_weights.h"
 
 namespace trine {
@@ -77,6 +78,55 @@ TEST_F(MemoryCheckTest, EachDeviceHasItsOwn) {
   EXPECT_TRUE(Check({WithFree(each), WithFree(each)}, {weight, weight}).ok());
   EXPECT_TRUE(
       absl::IsResourceExhausted(Check({WithFree(each), WithFree(each - 1)}, {weight, weight})));
+}
+
+// What a driver imports it holds on to, so that such weights need room, unlike the CPU's own.
+TEST_F(MemoryCheckTest, WeightsInAFileCountWhereADriverHoldsThem) {
+  const auto* weight = weights_[0];
+  const uint64_t all = weight->bytes + SegmentBytes();
+  const auto check = [&](uint32_t index, uint64_t free) {
+    setenv("TRINE_FIXTURE_PACKING", ("free:" + std::to_string(free)).c_str(), 1);
+    return Check({Open(TRINE_PACKING_PLUGIN, "", index)}, {weight});
+  };
+  EXPECT_TRUE(check(1, all).ok());
+  EXPECT_TRUE(absl::IsResourceExhausted(check(1, all - 1)));
+  EXPECT_TRUE(check(0, SegmentBytes()).ok());
+  const absl::Status little = check(0, SegmentBytes() - 1);
+  EXPECT_THAT(std::string(little.message()), HasSubstr("beside weights in the file's own pages"));
+}
+
+TEST_F(MemoryCheckTest, TheSumHasAllOfADevicesSegments) {
+  constexpr int64_t kMiB = 1 << 20;
+  const auto device = WithFree(16 * kMiB);
+  std::vector<SegmentPlace> places;
+  std::vector<SegmentGraph> graphs;
+  for (int i = 0; i < 2; ++i) {
+    places.push_back({device, "it", i, i + 1});
+    graphs.push_back(Graph(*weights_[static_cast<size_t>(i)]));
+    SegmentGraph& g = graphs.back();
+    const TensorId cache = g.graph.AddTensor(TRINE_ROLE_STATE, TRINE_DTYPE_F16, {5 * kMiB});
+    g.caches.push_back({cache, 0});
+  }
+  const absl::Status status = CheckMemory(places, &graphs, true, false, [](const std::string&) {});
+  EXPECT_THAT(std::string(status.message()), HasSubstr("20 MiB of them for the KV cache and"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("at least"));
+}
+
+// The device refuses the graph whatever its weights' layout: the layout is not to blame.
+TEST_F(MemoryCheckTest, ARefusalThatLayoutsDidNotCauseIsSaidOnce) {
+  const auto device = WithFree(0);
+  std::vector<SegmentGraph> graphs;
+  graphs.push_back(Graph(*weights_[0]));
+  ChooseLayouts(*device, &graphs[0], [](const std::string&) {});
+  ASSERT_TRUE(graphs[0].weights[0].packed.has_value());
+  const TensorId x = graphs[0].graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {3, 1});
+  const TensorId y = graphs[0].graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {5, 1});
+  graphs[0].graph.AddOp(TRINE_OP_MATMUL, {x, y}, {y});
+  int warnings = 0;
+  const absl::Status status = CheckMemory({{device, "it", 0, 1}}, &graphs, true, false,
+                                          [&](const std::string&) { ++warnings; });
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(warnings, 0);
 }
 
 }  // namespace

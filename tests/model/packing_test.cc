@@ -115,6 +115,21 @@ TEST_F(PackingTest, PackedWeightsDoNotShow) {
   }
 }
 
+TEST_F(PackingTest, ADeviceWithoutLayersIsNamed) {
+  EngineOptions options = Options(Make("tiny-llama"));
+  for (const char* split : {"other0:0,cpu:3", "cpu:100%,other0:0%"}) {
+    options.tensor_split = split;
+    Run(options);
+    EXPECT_EQ(warnings_, "tensor split: other0 gets no layer\n") << split;
+  }
+  options.tensor_split = "other0:1K,cpu:3";
+  Run(options);
+  EXPECT_THAT(warnings_, HasSubstr("other0 gets no layer: layer 0 has "));
+  options.tensor_split = "cpu:0,other0:1,cpu:2";
+  Run(options);
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
 TEST_F(PackingTest, NeitherThreadsNorSplitsShow) {
   const std::string model = Make("tiny-qwen2-tied");
   const std::string plain = Plain(model);

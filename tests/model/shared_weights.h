@@ -40,14 +40,15 @@ class SharedWeightsTest : public ::testing::Test {
     }
   }
 
-  std::shared_ptr<Device> Open(const std::string& plugin, const std::string& options = "") {
+  std::shared_ptr<Device> Open(const std::string& plugin, const std::string& options = "",
+                               uint32_t index = 0) {
     auto library = PluginLibrary::Load(plugin);
     EXPECT_TRUE(library.ok()) << library.status();
     if (!library.ok()) return nullptr;
     auto backend = Backend::Open(*std::move(library), host_, options);
     EXPECT_TRUE(backend.ok()) << backend.status();
-    if (!backend.ok() || (*backend)->device_count() == 0) return nullptr;
-    auto device = Device::Open(*backend, 0);
+    if (!backend.ok() || (*backend)->device_count() <= index) return nullptr;
+    auto device = Device::Open(*backend, index);
     EXPECT_TRUE(device.ok()) << device.status();
     return device.ok() ? *device : nullptr;
   }

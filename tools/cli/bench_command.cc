@@ -198,7 +198,7 @@ void AddBenchCommand(CLI::App* app, Run* run) {
       ->add_option("--tensor-split", a->lists.tensor_split,
                    "Layers per tier or device, as in generate; may be repeated; also -ts")
       ->allow_extra_args(false)
-      ->check(NotEmpty);
+      ->check(IsSplit);
   command->add_option("-r,--repetitions", a->repetitions, "Times each test is run")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "tools/cli/text_table.h"
 #include "tools/cli/weights_json.h"
@@ -45,6 +46,7 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
   Json json = {{"version", subject.version},
                {"cpu_info", subject.cpu},
                {"cpu_level", subject.cpu_level},
+               {"gpu_info", absl::StrJoin(subject.gpus, "; ")},
                {"backends", subject.backend},
                {"model_filename", subject.model_path},
                {"model_type", subject.model_type},
@@ -213,10 +215,22 @@ std::string BenchReport::AddRow(const BenchSubject& subject, const BenchResult& 
   return row + "\n";
 }
 
+// Setups may differ in their devices: each once.
+void BenchReport::NoteChips(const BenchSubject& subject) {
+  const bool both = !subject.cpu.empty() && !subject.cpu_level.empty();
+  std::vector<std::string> chips = subject.gpus;
+  chips.insert(chips.begin(), absl::StrCat(subject.cpu, both ? ", " : "", subject.cpu_level));
+  for (const std::string& chip : chips) {
+    if (!chip.empty() && std::find(chips_.begin(), chips_.end(), chip) == chips_.end()) {
+      chips_.push_back(chip);
+    }
+  }
+}
+
 std::string BenchReport::Notes() const {
-  std::string text = absl::StrCat("\n", subject_.cpu, ", ", subject_.cpu_level, "; trine ",
-                                  subject_.version, "; ", results_.front().time, "\n");
-  text += "load:";
+  const std::string chips = absl::StrJoin(chips_, "; ");
+  std::string text = absl::StrCat("\n", chips, chips.empty() ? "" : "; ", "trine ", version_, "; ",
+                                  results_.front().time, "\nload:");
   for (size_t i = 0; i < results_.size(); ++i) {
     const BenchResult& r = results_[i];
     // The results of one setup are of one load.
@@ -234,7 +248,8 @@ std::string BenchReport::Notes() const {
 
 std::string BenchReport::Add(const BenchSubject& subject, const BenchResult& result) {
   const bool first = results_.empty();
-  subject_ = subject;
+  version_ = subject.version;
+  NoteChips(subject);
   std::string text;
   switch (format_) {
     case BenchFormat::kMarkdown:

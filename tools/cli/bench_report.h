@@ -24,12 +24,14 @@ class BenchReport {
 
  private:
   std::string AddRow(const BenchSubject& subject, const BenchResult& result);
+  void NoteChips(const BenchSubject& subject);
   std::string Notes() const;
 
   BenchFormat format_;
   bool batches_ = false, ubatches_ = false, types_k_ = false, types_v_ = false, splits_ = false;
-  bool decodes_ = false;  // a test has reads to speak of
-  BenchSubject subject_;
+  bool decodes_ = false;            // a test has reads to speak of
+  std::vector<std::string> chips_;  // of all subjects
+  std::string version_;
   std::vector<BenchResult> results_;  // those so far
 };
 

@@ -18,6 +18,7 @@ BenchSubject Subject() {
           "cpu",
           "a processor",
           "avx2",
+          {},
           "0.1.0",
           {{"igpu0", {100, 300, 0, 10, "no mapped files"}, 50}}};
 }
@@ -61,6 +62,24 @@ TEST(BenchReportTest, WritesMarkdown) {
   EXPECT_THAT(second, Not(HasSubstr("| model ")));
   EXPECT_THAT(second, HasSubstr("|           |         |         |        |"));
   EXPECT_THAT(report.End(), HasSubstr("load: 5.0 ms with 2 threads\n"));
+}
+
+TEST(BenchReportTest, NamesTheChipsOfAllSetups) {
+  BenchSubject gpu = Subject();
+  gpu.gpus = {"igpu0: a chip, a driver 1.2"};
+  BenchReport report(BenchFormat::kMarkdown, Plan());
+  report.Add(gpu, Decode());
+  report.Add(Subject(), Decode());
+  report.Add(gpu, Decode());
+  EXPECT_THAT(report.End(),
+              HasSubstr("\na processor, avx2; igpu0: a chip, a driver 1.2; trine 0.1.0; 2026-"));
+  BenchReport lines(BenchFormat::kJsonLines, Plan());
+  EXPECT_EQ(nlohmann::json::parse(lines.Add(gpu, Decode()))["gpu_info"], gpu.gpus[0]);
+  BenchSubject unknown = Subject();
+  unknown.cpu = unknown.cpu_level = "";
+  BenchReport none(BenchFormat::kMarkdown, Plan());
+  none.Add(unknown, Decode());
+  EXPECT_THAT(none.End(), ::testing::StartsWith("\ntrine 0.1.0; 2026-"));
 }
 
 TEST(BenchReportTest, ShowsTheColumnsThatDiffer) {

@@ -19,10 +19,11 @@ struct BenchSubject {
   std::string model_type;  // "llama 1.24B Q4_0"
   uint64_t model_bytes = 0;
   uint64_t model_parameters = 0;
-  std::string backend;  // devices in the model's order: "cpu"
-  std::string cpu;
-  std::string cpu_level;  // instruction set level of the kernels, as the device names it
-  std::string version;    // of trine
+  std::string backend;            // devices in the model's order: "cpu"
+  std::string cpu;                // the machine's, whether it has layers or not; "": not known
+  std::string cpu_level;          // instruction set level of the kernels, as the device names it
+  std::vector<std::string> gpus;  // other devices with layers: "igpu0: chip, driver"
+  std::string version;            // of trine
   std::vector<DeviceWeights> weights = {};
 };
 

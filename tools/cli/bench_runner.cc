@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "plugins/device_text.h"
 #include "runtime/gguf/file_type.h"
 #include "runtime/gguf/model_summary.h"
 #include "runtime/model/decode_bytes.h"
@@ -30,6 +31,28 @@ std::vector<int32_t> RandomTokens(int64_t count, int64_t n_vocab) {
     token = static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(n_vocab));
   }
   return tokens;
+}
+
+// The processor is part of every measurement; of other devices, those with layers.
+void DescribeChips(const Engine& engine, BenchSubject* subject) {
+  const Inventory& inventory = engine.inventory();
+  subject->cpu = Printable(inventory.machine.cpu.model);
+  for (const InventoryDevice& device : inventory.devices) {
+    if (device.registry_device == InventoryDevice::kNone) continue;
+    const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
+    const std::vector<SegmentPlace>& places = engine.model().places();
+    const bool placed = std::any_of(places.begin(), places.end(), [&](const SegmentPlace& place) {
+      return place.device_name == device.tier_name;
+    });
+    if (device.tier_name == "cpu") {
+      subject->cpu = FieldText(info.name);
+      subject->cpu_level = FieldText(info.arch);
+    } else if (placed) {
+      const std::string driver = FieldText(info.driver);
+      subject->gpus.push_back(absl::StrCat(device.tier_name, ": ", FieldText(info.name),
+                                           driver.empty() ? "" : ", ", driver));
+    }
+  }
 }
 
 }  // namespace
@@ -119,10 +142,8 @@ BenchSubject DescribeSubject(const Engine& engine) {
   subject.model_parameters = all.parameters;
   for (const SegmentPlace& place : model.places()) {
     absl::StrAppend(&subject.backend, subject.backend.empty() ? "" : "+", place.device_name);
-    if (place.device_name != "cpu") continue;
-    subject.cpu = Printable(place.device->info().name);
-    subject.cpu_level = Printable(place.device->info().arch);
   }
+  DescribeChips(engine, &subject);
   subject.version = Version();
   subject.weights = model.weights();
   return subject;

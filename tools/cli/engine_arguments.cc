@@ -5,6 +5,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "dispatch/find_device.h"
+#include "dispatch/split_spec.h"
 #include "runtime/machine_report.h"
 #include "runtime/printable.h"
 #include "tools/cli/default_model.h"
@@ -18,13 +21,16 @@ constexpr char kBesideModel[] = "true";  // what a flag without a value has
 constexpr char kNoCache[] = "false";     // what turns any flag off
 
 void Warn(uint32_t level, const std::string& message) {
-  if (level >= TRINE_LOG_WARNING) std::fprintf(stderr, "trine: %s\n", message.c_str());
+  if (level < TRINE_LOG_WARNING) return;
+  std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
 }
 
-absl::StatusOr<std::string> SplitText(const EngineArguments& a) {
-  if (a.device.empty()) return a.tensor_split;
-  if (a.tensor_split.empty()) return absl::StrCat(a.device, ":100%");
-  return absl::InvalidArgumentError("--tensor-split and --device say the same thing: give one");
+// For CLI::Option::check, of --device.
+std::string IsOneDevice(const std::string& text) {
+  if (text.empty()) return NotEmpty(text);
+  return text.find_first_of(",:") == std::string::npos
+             ? ""
+             : absl::StrCat("'", text, "' is not one device; --tensor-split takes several");
 }
 
 }  // namespace
@@ -52,17 +58,22 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command->add_option("--cache-type-v", a->cache_type_v, "Type of cached values; also -ctv")
       ->check(CLI::IsMember({"f16", "f32", "bf16", "q8_0"}))
       ->capture_default_str();
-  command
-      ->add_option("--tensor-split", a->tensor_split,
-                   "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
-                   "units: 16L layers, 12G bytes, 50%; also -ts")
-      ->check(NotEmpty);
-  command->add_option("--device", a->device, "Run all of it on this tier or device; also -dev")
-      ->check(NotEmpty);
+  CLI::Option* split =
+      command
+          ->add_option("--tensor-split", a->tensor_split,
+                       "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
+                       "units: 16L layers, 12G bytes, 50%; also -ts")
+          ->check(IsSplit);
+  CLI::Option* device =
+      command->add_option("--device", a->device, "Run all of it on this tier or device; also -dev")
+          ->check(IsOneDevice)
+          ->excludes(split);
   command
       ->add_option("--gpu-layers", a->gpu_layers,
                    "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")
-      ->check(CLI::Range(0, 100000));
+      ->check(CLI::Range(0, 100000))
+      ->excludes(split)
+      ->excludes(device);
   command
       ->add_option("--flash-attn", a->flash_attn,
                    "on, off or auto: taken for other engines' sake; there is one attention here; "
@@ -97,13 +108,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.threads = static_cast<uint32_t>(a.threads);
   options.kv_type_k = a.cache_type_k;
   options.kv_type_v = a.cache_type_v;
-  if (a.gpu_layers >= 0 && !(a.tensor_split.empty() && a.device.empty())) {
-    return absl::InvalidArgumentError(
-        "--gpu-layers can't be combined with --tensor-split or --device");
-  }
-  auto split = SplitText(a);
-  if (!split.ok()) return split.status();
-  options.tensor_split = *split;
+  options.tensor_split = a.device.empty() ? a.tensor_split : absl::StrCat(a.device, ":100%");
   options.gpu_layers = a.gpu_layers;
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
@@ -129,13 +134,23 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
 void PrintDevices(const EngineArguments& a) {
   MachineOptions machine;
   machine.registry.search.explicit_paths = a.plugins;
-  for (const InventoryDevice& d : DescribeMachine(machine).devices) {
-    if (!d.used) continue;
-    std::printf("%s: %s (%s)\n", d.tier_name.c_str(), d.chip.c_str(), d.backend_name.c_str());
+  const Inventory inventory = DescribeMachine(machine);
+  for (const std::string& note : inventory.registry.notes) Warn(TRINE_LOG_WARNING, note);
+  for (const InventoryDevice& d : inventory.devices) {
+    if (!d.used && !d.on_request) continue;
+    std::printf("%s: %s (%s)\n", d.tier_name.c_str(), d.chip.c_str(), OwnName(d).c_str());
   }
 }
 
 std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
+std::string IsSplit(const std::string& text) {
+  if (text.empty()) return NotEmpty(text);
+  const absl::Status status = ParseSplit(text).status();
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, "tensor split: ");  // the option's name stands there already
+  return std::string(message);
+}
 
 int Complain(const absl::Status& status) {
   std::fprintf(stderr, "trine: %s\n", Printable(std::string(status.message())).c_str());

@@ -47,6 +47,8 @@ void PrintDevices(const EngineArguments& arguments);
 
 // For CLI::Option::check: refuses "".
 std::string NotEmpty(const std::string& text);
+// The same: refuses what is no tensor split of any model.
+std::string IsSplit(const std::string& text);
 
 // "trine: message" on stderr; returns the exit code of a failure.
 int Complain(const absl::Status& status);

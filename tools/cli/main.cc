@@ -12,6 +12,7 @@
 #include "runtime/version.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/parse_error.h"
 #include "tools/cli/value_names.h"
 
 namespace {
@@ -46,7 +47,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::Success& done) {  // --help, --version
     return app.exit(done);
   } catch (const CLI::ParseError& wrong) {
-    std::fprintf(stderr, "trine: %s (see --help)\n", trine::Printable(wrong.what()).c_str());
+    std::fprintf(stderr, "trine: %s (see --help)\n",
+                 trine::Printable(trine::DescribeParseError(app, wrong)).c_str());
     return kUsage;
   }
   if (!run) {

@@ -51,7 +51,9 @@ int Man(const CommandInfo& root, const ManArguments& arguments) {
     const absl::Status status = WritePages(root, arguments.folder);
     return status.ok() ? 0 : Complain(status);
   }
-  const CommandInfo* command = FindCommand(root, arguments.command);
+  std::vector<std::string> words = arguments.command;
+  if (!words.empty() && words[0] == root.path[0]) words.erase(words.begin());
+  const CommandInfo* command = FindCommand(root, words);
   if (command == nullptr) {
     return Complain(absl::NotFoundError(
         absl::StrCat("there is no command '", absl::StrJoin(arguments.command, " "), "'")));

@@ -52,6 +52,12 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_VULKAN_VALIDATE",
      "1: Vulkan's validation layers watch, and say on standard error what they see."},
     {"TRINE_VULKAN_MESSAGES", "A file to which they say it instead."},
+    {"TRINE_HIP_ALLOW_INTEGRATED", "1: the HIP backend takes integrated GPUs, too."},
+    {"TRINE_HIP_ALLOW_HOST",
+     "1: the HIP backend's emulator, which runs on the CPU, counts as a device; for tests."},
+    {"TRINE_HIP_TUNING",
+     "How the HIP backend uses devices: name=value, separated by semicolons. The results are the "
+     "same."},
 };
 
 // PREFIX is the folder above the program's own: an installation may be moved.

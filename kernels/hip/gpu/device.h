@@ -74,6 +74,29 @@ TRINE_DEVICE void SyncBlock() {
 #endif
 }
 
+// Kernels may begin before those that were started earlier have ended, where the runtime lets them
+// (gpuStart). So each kernel calls AwaitEarlier, in every block, before it reads what an earlier
+// one may have written, and before it writes anything.
+TRINE_DEVICE void AwaitEarlier() {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// The kernel that is started next may begin once all blocks have called this or ended. It gains
+// nothing by being late: what begins early waits in AwaitEarlier.
+TRINE_DEVICE void LetNextStart() {
+#if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+// Both, for kernels that have nothing to do before.
+TRINE_DEVICE void BeginAfterEarlier() {
+  LetNextStart();
+  AwaitEarlier();
+}
+
 // `from` tells the emulator where lanes meet, which is in one place: no caller gives it.
 
 // The 32 lanes of a group; what they wrote to shared memory is seen by all of them.
@@ -156,24 +179,25 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
 
 // ---- Memory ------------------------------------------------------------------------------------
 
-// What is read once, and by one block alone: it need not stay in the nearest cache.
+// What is read once, and by one block alone: it need not stay in the nearest cache. Reads of it
+// stay in order, and before what follows them: a wait, for one.
 template <class T>
 TRINE_DEVICE T LoadOnce(const T* at) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   T value;
   if constexpr (sizeof(T) == 16) {
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-        : "l"(at));
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(at));
   } else if constexpr (sizeof(T) == 8) {
-    asm("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
-        : "=r"(value.x), "=r"(value.y)
-        : "l"(at));
+    asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(value.x), "=r"(value.y)
+                 : "l"(at));
   } else if constexpr (sizeof(T) == 4) {
-    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(at));
+    asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(value) : "l"(at));
   } else {
     static_assert(sizeof(T) == 2);
-    asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(value) : "l"(at));
+    asm volatile("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(value) : "l"(at));
   }
   return value;
 #else
@@ -185,6 +209,20 @@ TRINE_DEVICE T LoadOnce(const T* at) {
 TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+#endif
+}
+
+// `element(i)`, a number or a pointer in an array of a kernel's arguments. A computed index makes
+// some compilers copy the arguments into memory of each thread's.
+template <uint32_t kCount, class Element>
+TRINE_DEVICE auto PickArgument(uint32_t i, const Element& element) {
+#if defined(TRINE_GPU_NVIDIA)
+  return element(i);
+#else
+  auto picked = element(0);
+  TRINE_UNROLL
+  for (uint32_t j = 1; j < kCount; ++j) picked = i == j ? element(j) : picked;
+  return picked;
 #endif
 }
 

@@ -358,7 +358,7 @@ gpuError gpuAllowShared(const void*, int bytes) {
   return bytes <= 64 << 10 ? gpuSuccess : gpuErrorInvalidValue;
 }
 
-gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream) {
+gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool) {
   const gpuError error = Begin(Call::kStart);
   if (error != gpuSuccess) return error;
   return Submit(stream, [launch] { return emulator::RunNow(launch); });

@@ -111,6 +111,8 @@ gpuError gpuGraphLaunch(gpuGraphExec exec, gpuStream stream);
 gpuError gpuGraphExecDestroy(gpuGraphExec exec);
 gpuError gpuGraphDestroy(gpuGraph graph);
 gpuError gpuAllowShared(const void* kernel, int bytes);
-gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream);
+// Kernels run one after the other, whatever `early` says.
+gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool early = false);
+inline bool gpuCanStartEarly(const void*) { return false; }
 
 #endif  // TRINE_KERNELS_HIP_GPU_EMULATED_RUNTIME_H_

@@ -180,12 +180,43 @@ inline gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) 
 }
 #endif
 
-// Kernels are started here alone.
-inline gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream) {
+// Kernels are started here alone. `early`: it may begin before the kernel started before it has
+// ended, on devices for which gpuCanStartEarly; the last thing on the stream is that kernel.
+inline gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool early = false) {
   const auto dim = [](const trine::hip::Dim& d) { return dim3(d.x, d.y, d.z); };
   void* args[] = {const_cast<unsigned char*>(launch.args)};
+#if defined(TRINE_GPU_NVIDIA)
+  if (early) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim(launch.grid);
+    config.blockDim = dim(launch.block);
+    config.dynamicSmemBytes = launch.shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cudaLaunchKernelExC(&config, launch.kernel, args);
+  }
+#else
+  (void)early;
+#endif
   return TRINE_GPU(LaunchKernel)(launch.kernel, dim(launch.grid), dim(launch.block), args,
                                  launch.shared_bytes, stream);
+}
+
+// Whether the code of a kernel, and all of ours is compiled alike, waits for earlier kernels by
+// itself (AwaitEarlier) on the current device.
+inline bool gpuCanStartEarly([[maybe_unused]] const void* kernel) {
+#if defined(TRINE_GPU_NVIDIA)
+  cudaFuncAttributes attributes;
+  if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess) {
+    return attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90;
+  }
+  (void)cudaGetLastError();
+#endif
+  return false;
 }
 
 #endif  // !TRINE_GPU_HOST

@@ -1,0 +1,61 @@
+#include "runtime/device_set.h"
+
+#include <sys/resource.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// The CPU backend, which has one device, as if it had shown so many when it was probed.
+Inventory Probed(uint32_t devices) {
+  Registry registry;
+  registry.plugins.emplace_back();
+  PluginFinding& plugin = registry.plugins.back();
+  plugin.path = TRINE_CPU_PLUGIN;
+  plugin.accepted = true;
+  plugin.probe.name = "cpu";
+  plugin.probe.devices.resize(devices);
+  for (uint32_t i = 0; i < devices; ++i) {
+    DeviceFinding device;
+    device.index = i;
+    device.info.tier = i == 0 ? TRINE_TIER_CPU : TRINE_TIER_OTHER;
+    device.used = true;
+    registry.devices.push_back(device);
+  }
+  return TakeInventory({}, std::move(registry));
+}
+
+std::string OpenLast() {
+  DeviceSet devices(Probed(2), 1, nullptr);
+  EXPECT_TRUE(devices.Open("cpu").ok());
+  const auto missing = devices.Open("other0");
+  EXPECT_FALSE(missing.ok());
+  return std::string(missing.status().message());
+}
+
+TEST(DeviceSetTest, ADeviceThatIsGoneSinceItWasProbedIsSaidToBe) {
+  const std::string text = OpenLast();
+  EXPECT_THAT(text, HasSubstr("cpu saw 2 devices when it was probed, and sees 1 device in this "
+                              "process"));
+}
+
+TEST(DeviceSetTest, ALimitToMemoryIsNamedBesideIt) {
+  rlimit old{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
+  if (old.rlim_cur != RLIM_INFINITY) GTEST_SKIP() << "there is a limit already";
+  EXPECT_THAT(OpenLast(), Not(HasSubstr("ulimit")));
+  rlimit limited = old;
+  limited.rlim_cur = rlim_t{1} << 46;  // more than anything here takes
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  const std::string text = OpenLast();
+  setrlimit(RLIMIT_AS, &old);
+  EXPECT_THAT(text, HasSubstr("limited to 67108864 MiB (ulimit -v)"));
+}
+
+}  // namespace
+}  // namespace trine
