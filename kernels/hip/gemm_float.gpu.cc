@@ -100,8 +100,9 @@ TRINE_DEVICE void Join(float (&sums)[64], uint32_t lane) {
     const bool upper = (lane & (kHalf / 2)) != 0;
     TRINE_UNROLL
     for (int i = 0; i < kHalf; ++i) {
-      const float kept = upper ? sums[i + kHalf] : sums[i];
-      const float given = upper ? sums[i] : sums[i + kHalf];
+      // Values, as a choice between places would keep clang from having them in registers.
+      const float first = sums[i], second = sums[i + kHalf];
+      const float kept = upper ? second : first, given = upper ? first : second;
       sums[i] = kept + LaneXor(given, kHalf / 2);
     }
     if constexpr (kHalf > 2) Join<kHalf>(sums, lane);
