@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/common/self_test.h"
+#include "backends/common/text_field.h"
 #include "backends/hip/arch.h"
 #include "backends/hip/buffers.h"
 #include "backends/hip/layouts.h"
@@ -16,15 +17,10 @@
 namespace trine::hip {
 namespace {
 
+using backends::SetText;
+
 void Log(const trine_backend& backend, int level, const std::string& message) {
   backend.host->log(backend.host->self, level, message.c_str());
-}
-
-template <size_t N>
-void SetText(char (&field)[N], const std::string& text) {
-  const size_t n = std::min(text.size(), N - 1);
-  std::memcpy(field, text.data(), n);
-  field[n] = 0;
 }
 
 absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, uint32_t index) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "backends/common/self_test.h"
+#include "backends/common/text_field.h"
 #include "backends/vulkan/buffers.h"
 #include "backends/vulkan/layouts.h"
 #include "backends/vulkan/plan.h"
@@ -16,22 +17,12 @@
 namespace trine::vulkan {
 namespace {
 
+using backends::SetText;
+
 FindVulkan find_vulkan = LoadVulkan;
 
 void Log(const trine_backend& backend, int level, const std::string& message) {
   backend.host->log(backend.host->self, level, message.c_str());
-}
-
-// As much of it as there is room for, in whole UTF-8 characters.
-template <size_t N>
-void SetText(char (&field)[N], const std::string& text) {
-  size_t n = std::min(text.size(), N - 1);
-  const auto goes_on = [](char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; };
-  if (n < text.size()) {
-    while (n > 0 && goes_on(text[n])) --n;
-  }
-  std::memcpy(field, text.data(), n);
-  field[n] = 0;
 }
 
 uint32_t TierOf(const DeviceCaps& caps) {

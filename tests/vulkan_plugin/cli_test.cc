@@ -51,6 +51,12 @@ TEST_F(VulkanCliTest, WhyItIsNotThereIsSaidWhereItIsNamed) {
   EXPECT_THAT(layers.errors, HasSubstr("; vulkan: it could not be opened"));
 }
 
+TEST_F(VulkanCliTest, WhyThereIsNoDriverIsSaid) {
+  const Output output = Trine("detect", "VK_DRIVER_FILES=/none.json VK_ICD_FILENAMES=/none.json");
+  EXPECT_EQ(output.code, 0);
+  EXPECT_THAT(output.text, HasSubstr("it sees no device: vulkan: no Vulkan driver"));
+}
+
 TEST_F(VulkanCliTest, ItIsSaidToGetNothing) {
   for (const char* split : {"igpu:0,cpu:3", "cpu:3,igpu:0L", "cpu:100%,igpu:0%"}) {
     const Output output = Generate(std::string("-ts ") + split);

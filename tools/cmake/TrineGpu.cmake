@@ -1,7 +1,9 @@
 # For which GPUs the kernels of kernels/hip are compiled, and by what.
 #
-#   TRINE_HIP_PLATFORM  auto, amd, nvidia, host or off. auto is amd where hipcc is, else nvidia where
-#                       nvcc is, else host in a build with tests, else off. host: the emulator alone.
+#   TRINE_HIP_PLATFORM  auto, amd, nvidia, host or off. auto is amd where a GPU of AMD's and hipcc are,
+#                       else nvidia where one of NVIDIA's and nvcc are, else host in a build with tests,
+#                       else off: compiling takes minutes, which only who has the GPU should spend
+#                       unasked. host: the emulator alone.
 #   TRINE_HIP_ARCHS     empty for the defaults, "all", or a list such as gfx1030;gfx1100 or sm_90
 #
 # docs/hip.md has the compilers and their targets. What others use:
@@ -88,7 +90,15 @@ if(TRINE_HIP_PLATFORM MATCHES "^(amd|nvidia)$")
   set(candidates ${TRINE_HIP_PLATFORM})
 elseif(TRINE_HIP_PLATFORM STREQUAL "auto" AND NOT TRINE_SANITIZE)
   # Sanitizers see nothing of a device; the emulator is what they are for.
-  set(candidates amd nvidia)
+  if(EXISTS /dev/kfd)
+    list(APPEND candidates amd)
+  endif()
+  if(EXISTS /dev/nvidiactl)
+    list(APPEND candidates nvidia)
+  endif()
+  if(NOT candidates)
+    message(STATUS "HIP: no GPU of AMD's or NVIDIA's here, so its backend is not built (TRINE_HIP_PLATFORM)")
+  endif()
 endif()
 set(missing "")
 foreach(platform IN LISTS candidates)

@@ -2,7 +2,8 @@
 #
 #   trine_library(NAME SOURCES ... [DEPS ...])        static, position independent
 #   trine_exact(TARGET)                               arithmetic that must keep its written order
-#   trine_backend(NAME SOURCES ... [DEPS ...])        a plugin: libtrine-backend-NAME.so
+#   trine_backend(NAME SOURCES ... [DEPS ...] [FOR_TESTS])  a plugin: libtrine-backend-NAME.so; one for
+#                                                     tests is not installed
 #   trine_test(NAME SOURCES ... [DEPS ...] [LABELS ...] [TIMEOUT s])
 
 include(GNUInstallDirs)
@@ -75,7 +76,7 @@ function(trine_exact target)
 endfunction()
 
 function(trine_backend name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_TESTS" "" "SOURCES;DEPS" ${ARGN})
   set(target trine-backend-${name})
   add_library(${target} MODULE ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE trine_abi trine_options ${ARG_DEPS})
@@ -91,8 +92,10 @@ function(trine_backend name)
     list(REMOVE_ITEM opts -Wl,-z,defs)
     set_target_properties(${target} PROPERTIES LINK_OPTIONS "${opts}")
   endif()
-  install(TARGETS ${target} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/trine/plugins"
-          COMPONENT backends)
+  if(NOT ARG_FOR_TESTS)
+    install(TARGETS ${target} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/trine/plugins"
+            COMPONENT backends)
+  endif()
 endfunction()
 
 function(trine_test name)
