@@ -1,12 +1,14 @@
 #include "backends/hip/op_launches.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "backends/common/op_attributes.h"
 #include "backends/hip/layouts.h"
 #include "kernels/hip/activations.h"
 #include "kernels/hip/attention.h"
+#include "kernels/hip/column_norm.h"
 #include "kernels/hip/elementwise.h"
 #include "kernels/hip/gather.h"
 #include "kernels/hip/gemm.h"
@@ -162,8 +164,27 @@ std::string WhyNotOp(const DeviceShape&, const sdk::Graph& graph, size_t index) 
   return why.empty() ? WhyNotGemm(product) : why;
 }
 
+OpLaunches::OpLaunches(const DeviceShape& shape, const sdk::Graph& graph,
+                       const LaunchScratch& sizes, std::byte* scratch,
+                       const std::vector<std::byte*>& places, const int64_t* params)
+    : shape_(shape),
+      graph_(graph),
+      sizes_(sizes),
+      scratch_(scratch),
+      places_(places),
+      params_(params),
+      written_(graph.slots.size(), false) {
+  for (const sdk::Op& op : graph.ops) {
+    for (const uint32_t out : op.out) written_[graph.tensors[out].slot] = true;
+  }
+}
+
 Tensor OpLaunches::TensorAt(uint32_t index) const {
-  return MakeTensor(graph_, index, places_[index], params_);
+  Tensor tensor = MakeTensor(graph_, index, places_[index], params_);
+  // What a run brings in is there before any kernel that may begin early (Work::inputs).
+  const uint32_t slot = graph_.tensors[index].slot;
+  tensor.constant |= graph_.slots[slot].role == TRINE_ROLE_IO && !written_[slot];
+  return tensor;
 }
 
 Tensor OpLaunches::In(const sdk::Op& op, size_t i) const {
@@ -186,20 +207,37 @@ Product OpLaunches::MakeProduct(const OpGroup& group, uint32_t place) const {
 
 void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& run,
                              std::vector<Launch>* launches) const {
+  std::optional<Norm> norm;
+  if (run.norm) norm = MakeNorm(groups.front(), run.added);
   std::vector<Product> products;
-  for (const OpGroup& group : groups.first(run.glu ? groups.size() - 1 : groups.size())) {
+  for (const OpGroup& group : groups.subspan(run.norm ? 1 : 0, run.products())) {
     products.push_back(MakeProduct(group, run.from));
   }
-  const Product& first = products.front();
-  if (groups.front().quantizes) {
+  if (norm && !IsColumnNorm(*norm)) {
+    launches->push_back(NormLaunch(*norm));
+    launches->back().label = backends::GroupName(graph_, groups.front());
+    norm.reset();
+  }
+  Product& first = products.front();
+  if (!run.norm && groups.front().quantizes) {
     launches->push_back(QuantizeLaunch(first.x, first.q));
     launches->back().label = sdk::kQuantizeName;
+  }
+  if (run.adds) {
+    const sdk::Op& product = OpAt(groups.front(), 0);
+    const sdk::Op& add = graph_.ops[groups.front().first + 1];
+    const bool second = sdk::SameView(graph_.tensors[add.in[0]], graph_.tensors[product.out[0]]);
+    first.addend = In(add, second ? 1 : 0);
+    first.y = Out(add, 0);
   }
   if (run.glu) {
     const sdk::Op& glu = OpAt(groups.back(), 0);
     const Tensor y = Out(glu, 0);
-    launches->push_back(GluGemvLaunch(products[0], products[1], backends::GluParamsOf(glu),
+    launches->push_back(GluGemvLaunch(norm ? &*norm : nullptr, products[0], products[1],
+                                      backends::GluParamsOf(glu),
                                       Quantized(y.dims[0], y.rows(), run.to), shape_));
+  } else if (norm) {
+    launches->push_back(GemvLaunch(*norm, products, shape_));
   } else if (IsGemv(first)) {
     launches->push_back(GemvLaunch(products, shape_));
   } else {
@@ -207,18 +245,32 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
   }
 }
 
-void OpLaunches::AddAttention(const OpGroup& group, std::vector<Launch>* launches) const {
-  const sdk::Op& op = OpAt(group, 0);
-  const AttentionTensors tensors = AttentionOf(Placed{*this, op});
+AttentionTensors OpLaunches::MakeAttention(const OpGroup& group) const {
+  return AttentionOf(Placed{*this, OpAt(group, 0)});
+}
+
+void OpLaunches::AddAttention(const OpGroup& group, const RotateStore* before,
+                              std::vector<Launch>* launches) const {
+  AttentionTensors tensors = MakeAttention(group);
   QuantizedColumns quantized;
   if (group.quantizes) {
     quantized = Quantized(tensors.y.dims[0] * tensors.y.dims[1], tensors.y.dims[2]);
+    if (before != nullptr && !group.writes) tensors.y.data = nullptr;
   }
-  hip::AddAttention(tensors, backends::AttentionParamsOf(op), PositionsOf(graph_, tensors, params_),
-                    scratch_ + sizes_.product_bytes, quantized, shape_, launches);
+  hip::AddAttention(tensors, backends::AttentionParamsOf(OpAt(group, 0)),
+                    PositionsOf(graph_, tensors, params_), scratch_ + sizes_.product_bytes,
+                    quantized, before, shape_, launches);
 }
 
-Launch OpLaunches::MakeNorm(const OpGroup& group) const {
+void OpLaunches::AddAttended(std::span<const OpGroup> groups, std::vector<Launch>* launches) const {
+  const AttentionTensors tensors = MakeAttention(groups[1]);
+  const RotateStore before = MakeRotateStore(groups[0]);
+  const bool along = CanAttendAlong(tensors, before, PositionsOf(graph_, tensors, params_), shape_);
+  if (!along) AddRotateStore(groups[0], launches);
+  AddAttention(groups[1], along ? &before : nullptr, launches);
+}
+
+Norm OpLaunches::MakeNorm(const OpGroup& group, bool added) const {
   const sdk::Op& op = OpAt(group, group.count - 1);
   Norm norm;
   norm.centred = op.kind == TRINE_OP_LAYER_NORM;
@@ -229,13 +281,13 @@ Launch OpLaunches::MakeNorm(const OpGroup& group) const {
   const Tensor y = Out(op, 0);
   if (group.writes) norm.y = y;
   if (group.quantizes) norm.quantized = Quantized(y.dims[0], y.rows());
-  if (group.count == 2) {
+  if (group.count == 2 && !added) {
     const sdk::Op& add = OpAt(group, 0);
     norm.x = In(add, 0);
     norm.addend = In(add, 1);
     norm.sum = Out(add, 0);
   }
-  return NormLaunch(norm);
+  return norm;
 }
 
 Launch OpLaunches::MakeGlu(const OpGroup& group) const {
@@ -279,7 +331,7 @@ Launch OpLaunches::MakeSimple(const sdk::Op& op) const {
   }
 }
 
-void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const {
+RotateStore OpLaunches::MakeRotateStore(const OpGroup& group) const {
   const bool rotates = group.kind != Kind::kStore, stores = group.kind != Kind::kRotate;
   RotateStore work;
   if (rotates) {
@@ -305,6 +357,11 @@ void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launc
     work.key_cache = Out(k, 0);
     work.value_cache = Out(v, 0);
   }
+  return work;
+}
+
+void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const {
+  const RotateStore work = MakeRotateStore(group);
   if (CanRotateStore(work)) {
     launches->push_back(RotateStoreLaunch(work));
     return;
@@ -323,7 +380,7 @@ void OpLaunches::AddGroup(const OpGroup& group, const GroupRun& run,
   const sdk::Op& op = OpAt(group, 0);
   switch (group.kind) {
     case Kind::kNorm:
-      launches->push_back(MakeNorm(group));
+      launches->push_back(NormLaunch(MakeNorm(group, run.added)));
       break;
     case Kind::kGlu:
       launches->push_back(MakeGlu(group));
@@ -334,13 +391,13 @@ void OpLaunches::AddGroup(const OpGroup& group, const GroupRun& run,
       AddRotateStore(group, launches);
       break;
     case Kind::kAttention:
-      AddAttention(group, launches);
+      AddAttention(group, nullptr, launches);
       break;
     case Kind::kAlone:
       if (IsProduct(op.kind)) {
         AddProducts({&group, 1}, run, launches);
       } else if (op.kind == TRINE_OP_ATTENTION) {
-        AddAttention(group, launches);
+        AddAttention(group, nullptr, launches);
       } else {
         launches->push_back(MakeSimple(op));
       }
@@ -350,9 +407,11 @@ void OpLaunches::AddGroup(const OpGroup& group, const GroupRun& run,
 void OpLaunches::Add(std::span<const OpGroup> groups, const GroupRun& run,
                      std::vector<Launch>* launches) const {
   const size_t before = launches->size();
-  if (run.count > 1) {
+  if (run.attends) {
+    AddAttended(groups.subspan(run.first, run.count), launches);
+  } else if (run.joined()) {
     AddProducts(groups.subspan(run.first, run.count), run, launches);
-  } else {
+  } else if (!run.added || groups[run.first].count > 1) {
     AddGroup(groups[run.first], run, launches);
   }
   for (size_t i = before; i < launches->size(); ++i) {

@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "backends/common/fusion.h"
-#include "backends/hip/product_runs.h"
+#include "backends/hip/group_runs.h"
+#include "kernels/hip/attention.h"
 #include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/norm.h"
 #include "kernels/hip/product.h"
+#include "kernels/hip/rotate_store.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::hip {
@@ -39,13 +42,7 @@ class OpLaunches {
  public:
   // Places are by tensor, null where a tensor's slot is empty. What is given outlives this.
   OpLaunches(const DeviceShape& shape, const sdk::Graph& graph, const LaunchScratch& sizes,
-             std::byte* scratch, const std::vector<std::byte*>& places, const int64_t* params)
-      : shape_(shape),
-        graph_(graph),
-        sizes_(sizes),
-        scratch_(scratch),
-        places_(places),
-        params_(params) {}
+             std::byte* scratch, const std::vector<std::byte*>& places, const int64_t* params);
 
   // Appends those of a run of groups, one after the other and in order: what one has quantised
   // others find.
@@ -75,9 +72,14 @@ class OpLaunches {
   void AddProducts(std::span<const OpGroup> groups, const GroupRun& run,
                    std::vector<Launch>* launches) const;
   Product MakeProduct(const OpGroup& group, uint32_t place) const;
-  void AddAttention(const OpGroup& group, std::vector<Launch>* launches) const;
+  AttentionTensors MakeAttention(const OpGroup& group) const;
+  // `before`: null, or what is done along.
+  void AddAttention(const OpGroup& group, const RotateStore* before,
+                    std::vector<Launch>* launches) const;
+  void AddAttended(std::span<const OpGroup> groups, std::vector<Launch>* launches) const;
+  RotateStore MakeRotateStore(const OpGroup& group) const;
   void AddRotateStore(const OpGroup& group, std::vector<Launch>* launches) const;
-  Launch MakeNorm(const OpGroup& group) const;
+  Norm MakeNorm(const OpGroup& group, bool added) const;
   Launch MakeGlu(const OpGroup& group) const;
   Launch MakeSimple(const sdk::Op& op) const;
 
@@ -87,6 +89,7 @@ class OpLaunches {
   std::byte* scratch_;
   const std::vector<std::byte*>& places_;
   const int64_t* params_;
+  std::vector<bool> written_;  // by slot: an op writes something there
 };
 
 }  // namespace trine::hip

@@ -150,10 +150,11 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
     out.push_back({bound_to(r.slot, r.begin), shadow_of(r.slot, r.begin), r.end - r.begin});
   }
   AddPieces(in, &work.launches, &work.in);
+  work.inputs = work.launches.size();
   const OpLaunches maker(plan.device->shape, plan.graph, plan.scratch, plan.scratch_place, places,
                          key.params.data());
-  for (const GroupRun& run : JoinProducts(plan.graph, plan.groups, key.params.data(),
-                                          plan.device->backend->options.fuse)) {
+  for (const GroupRun& run :
+       JoinGroups(plan.graph, plan.groups, key.params.data(), plan.device->backend->options.fuse)) {
     maker.Add(plan.groups, run, &work.launches);
   }
   AddPieces(out, &work.launches, &work.out);

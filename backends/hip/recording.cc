@@ -33,12 +33,15 @@ absl::Status Recording::StartAll() {
   absl::Status status = StartCopies(work_.in, gpuMemcpyHostToDevice);
   const bool early =
       work_.early && !work_.launches.empty() && gpuCanStartEarly(work_.launches.front().kernel);
-  bool first = true;  // it waits for all that was before
-  for (const Launch& launch : work_.launches) {
+  // The first one waits for all that was before, and the one behind the inputs for these: whatever
+  // begins later finds them.
+  bool may_begin = false;
+  for (size_t i = 0; i < work_.launches.size(); ++i) {
+    const Launch& launch = work_.launches[i];
     if (!status.ok()) return status;
     if (launch.empty()) continue;
-    status = gpu_->Check(gpuStart(launch, gpu_->stream(), early && !first), launch.label);
-    first = false;
+    status = gpu_->Check(gpuStart(launch, gpu_->stream(), early && may_begin), launch.label);
+    may_begin = i >= work_.inputs;
   }
   return status.ok() ? StartCopies(work_.out, gpuMemcpyDeviceToHost) : status;
 }

@@ -24,6 +24,7 @@ struct Work {
   };
   std::vector<Copy> in;
   std::vector<Launch> launches;
+  size_t inputs = 0;   // of the launches: those that bring in what all others may read early
   bool early = false;  // where the device can: a kernel may begin while the one before it runs
   std::vector<Copy> out;
 };

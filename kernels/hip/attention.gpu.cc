@@ -91,11 +91,32 @@ CacheArgs CacheOf(const Tensor& cache) {
 
 const int32_t* Integers(const Tensor& t) { return reinterpret_cast<const int32_t*>(t.data); }
 
+NewRows NewRowsOf(const RotateStore& work) {
+  NewRows rows;
+  rows.k = reinterpret_cast<const float*>(work.k.data);
+  rows.v = reinterpret_cast<const float*>(work.v.data);
+  rows.k_head = work.k.strides[1];
+  rows.v_head = work.v.strides[1];
+  rows.cosines = reinterpret_cast<const float*>(work.table.data);
+  rows.slot = Integers(work.slots);
+  rows.pairs = static_cast<uint32_t>(work.table.dims[0] / 2);
+  rows.slots = static_cast<uint32_t>(work.key_cache.dims[1] * work.key_cache.dims[3]);
+  rows.halves = work.mode == reference::RopeMode::kHalves;
+  return rows;
+}
+
 AttentionArgs ArgsOf(const AttentionTensors& t, const reference::AttentionParams& params,
-                     const Cut& cut, std::byte* scratch, const QuantizedColumns& quantized) {
+                     const Cut& cut, std::byte* scratch, const QuantizedColumns& quantized,
+                     const RotateStore* before) {
   AttentionArgs args = {};
   args.q = t.q.data;
-  args.q_head = t.q.strides[1];
+  args.early = t.block_table.constant && t.q_offsets.constant && t.kv_lengths.constant;
+  if (before != nullptr) {
+    args.q = before->q.data;
+    args.before = NewRowsOf(*before);
+    args.early &= before->table.constant && before->slots.constant;
+  }
+  args.q_head = before != nullptr ? before->q.strides[1] : t.q.strides[1];
   args.q_token = t.q.strides[2];
   args.k = CacheOf(t.k);
   args.v = CacheOf(t.v);
@@ -163,12 +184,20 @@ uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t position
   return static_cast<uint64_t>(rows * cut.chunks * (PaddedWidth(tensors) + 2)) * sizeof(float);
 }
 
+bool CanAttendAlong(const AttentionTensors& tensors, const RotateStore& before, int64_t positions,
+                    const DeviceShape& device) {
+  return tensors.q.dims[2] == 1 && tensors.y.elements() != 0 && before.table.present() &&
+         !before.rotated_k.present() && before.key_cache.type != Type::kQ8_KV &&
+         before.value_cache.type != Type::kQ8_KV && !Cut(tensors, positions, device).tiles;
+}
+
 void AddAttention(const AttentionTensors& tensors, const reference::AttentionParams& params,
                   int64_t positions, std::byte* scratch, const QuantizedColumns& quantized,
-                  const DeviceShape& device, std::vector<Launch>* launches) {
+                  const RotateStore* before, const DeviceShape& device,
+                  std::vector<Launch>* launches) {
   if (tensors.y.elements() == 0) return;
   const Cut cut(tensors, positions, device);
-  const AttentionArgs args = ArgsOf(tensors, params, cut, scratch, quantized);
+  const AttentionArgs args = ArgsOf(tensors, params, cut, scratch, quantized, before);
   const CacheForm k = FormOf(tensors.k), form = k == FormOf(tensors.v) ? k : CacheForm::kAny;
   // Tokens of a tile.
   const int64_t tokens = cut.tiles ? CeilDivide(kTileRows, args.group) + 1 : 1;

@@ -9,6 +9,7 @@
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/product.h"
 #include "kernels/hip/quantized.h"
+#include "kernels/hip/rotate_store.h"
 #include "kernels/hip/tensor.h"
 #include "kernels/reference/ops.h"
 
@@ -25,10 +26,18 @@ uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t position
                                const DeviceShape& device);
 
 // Scratch is aligned to 16 bytes. Where `quantized` is there, y becomes columns besides: the heads
-// of a token, each of whole blocks, make one.
+// of a token, each of whole blocks, make one; y may then be absent, but for its dimensions.
+//
+// `before`: null, or what goes before it and is done along, where CanAttendAlong.
 void AddAttention(const AttentionTensors& tensors, const reference::AttentionParams& params,
                   int64_t positions, std::byte* scratch, const QuantizedColumns& quantized,
-                  const DeviceShape& device, std::vector<Launch>* launches);
+                  const RotateStore* before, const DeviceShape& device,
+                  std::vector<Launch>* launches);
+
+// Whether attention of one token can rotate and store its rows itself. They are of its own caches,
+// what is rotated is its q, and nothing that it writes is read.
+bool CanAttendAlong(const AttentionTensors& tensors, const RotateStore& before, int64_t positions,
+                    const DeviceShape& device);
 
 }  // namespace trine::hip
 

@@ -30,6 +30,17 @@ struct CacheArgs {
   quant::Type type;
 };
 
+// What goes before the attention of one token, where its blocks do it (RotateStore).
+struct NewRows {
+  const float* k = nullptr;  // null: nothing does
+  const float* v = nullptr;
+  int64_t k_head = 0, v_head = 0;  // strides
+  const float* cosines = nullptr;  // Rotation
+  const int32_t* slot = nullptr;   // where in the caches
+  uint32_t pairs = 0, slots = 0;   // there are
+  bool halves = false;
+};
+
 struct AttentionArgs {
   const std::byte* q;
   int64_t q_head, q_token;
@@ -42,6 +53,8 @@ struct AttentionArgs {
   std::byte* y;
   int64_t y_head, y_token;
   QuantizedColumns quantized;
+  NewRows before;
+  bool early;  // no kernel writes the table, offsets, lengths, cosines or slot
 
   float scale, softcap, inverse_cap;
   int32_t window;  // 0: none
@@ -170,7 +183,7 @@ TRINE_DEVICE Finish FinishOf(const AttentionArgs& args, uint32_t head, Joined st
 // neighbours with one block where y is quantised.
 TRINE_DEVICE void PutOutput(const AttentionArgs& args, uint32_t head, uint32_t token, uint32_t i,
                             const float (&v)[4], bool ours) {
-  if (ours) {
+  if (ours && args.y != nullptr) {
     float* row = OutputRow(args, head, token);
     for (uint32_t k = 0; k < 4; ++k) {
       if (i + k < args.v.width) row[i + k] = v[k];

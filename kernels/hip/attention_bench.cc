@@ -125,7 +125,8 @@ void Measure(int64_t width, int64_t tokens, int64_t length, const DeviceShape& d
     t.k = TensorOf(keep(Upload(halves)), quant::Type::kF16, 2, dims);
     t.v = TensorOf(keep(Upload(halves)), quant::Type::kF16, 2, dims);
     const auto scratch = static_cast<int64_t>(AttentionScratchBytes(t, positions, device));
-    AddAttention(t, params, positions, keep(Allocate(scratch + 16)), {}, device, &launches);
+    AddAttention(t, params, positions, keep(Allocate(scratch + 16)), {}, nullptr, device,
+                 &launches);
   }
   const double us = MedianMicroseconds(variants, tokens == 1 ? 20 : 1);
   // What must be read of the cache, and the multiplications and additions of what is seen.

@@ -11,6 +11,7 @@
 #include "kernels/hip/attention_chunk.h"
 #include "kernels/hip/cache_reader.h"
 #include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/rotation.h"
 
 namespace trine::hip {
 
@@ -83,8 +84,11 @@ class HeadsBlock {
  public:
   using Shared = HeadsShared<kHeads>;
 
-  TRINE_DEVICE HeadsBlock(const AttentionArgs& args, Shared* shared, float* out)
-      : args_(args), shared_(shared), out_(out) {
+  TRINE_DEVICE HeadsBlock(const AttentionArgs& args, Shared* shared, float* floats)
+      : args_(args),
+        shared_(shared),
+        out_(floats),
+        rotated_(floats + (args.split ? 0 : kHeads * args.padded_width)) {
     const uint32_t kv_heads = args.heads / args.group;
     part_ = BlockX() % args.parts;
     kv_head_ = BlockX() / args.parts % kv_heads;
@@ -98,18 +102,24 @@ class HeadsBlock {
 
   TRINE_DEVICE void Run() {
     const Seen seen = SeenBy(args_, static_cast<int32_t>(token_));
-    if (seen.nothing()) {
+    const int32_t first = seen.begin / kChunk, last = (seen.end - 1) / kChunk;
+    const int32_t from = args_.split ? first + static_cast<int32_t>(BlockY()) : first;
+    const int32_t to = args_.split ? from : last;
+    const bool any = !seen.nothing() && from <= last;
+    const auto find = [&](int32_t chunk) {
+      FindRows(args_, seen.sequence, kv_head_, ChunkOf(chunk, seen.begin, seen.end), shared_);
+    };
+    if (any) find(from);
+    AwaitEarlier();
+    if (args_.before.k != nullptr) RotateAndStore();
+    if (!any) {
       if (!args_.split) PutRows(true);
       return;
     }
-    const int32_t first = seen.begin / kChunk, last = (seen.end - 1) / kChunk;
-    if (args_.split && static_cast<int32_t>(BlockY()) > last - first) return;
-    const int32_t from = args_.split ? first + static_cast<int32_t>(BlockY()) : first;
-    const int32_t to = args_.split ? from : last;
     LoadQuery(0);
     for (int32_t chunk = from; chunk <= to; ++chunk) {
       const ChunkRange range = ChunkOf(chunk, seen.begin, seen.end);
-      FindRows(args_, seen.sequence, kv_head_, range, shared_);
+      if (chunk != from) find(chunk);
       SyncBlock();
       Scores(range);
       SyncBlock();
@@ -131,12 +141,50 @@ class HeadsBlock {
   }
 
  private:
+  // The rows of the token: rotates q of these heads for the block itself, and stores k and v of its
+  // kv head. Other blocks of that head store the same bytes: none needs to wait for another.
+  TRINE_DEVICE void RotateAndStore() {
+    const NewRows& rows = args_.before;
+    const Rotation rotation = {rows.cosines, rows.pairs, rows.halves};
+    const uint32_t width = args_.k.width, items = width - rows.pairs;
+    const auto slot = static_cast<uint32_t>(*rows.slot);
+    const auto row_in = [&](const CacheArgs& cache) {
+      return const_cast<std::byte*>(cache.data) +
+             CacheRowAt(cache, static_cast<int32_t>(slot / args_.block_positions),
+                        slot % args_.block_positions, kv_head_);
+    };
+    const auto at_head = [&](const float* data, int64_t stride) {
+      return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(data) +
+                                            kv_head_ * stride);
+    };
+    for (uint32_t at = ThreadX(); at < items * heads_; at += kHeadsThreads) {
+      const uint32_t h = at / items;
+      RotateItem(rotation, QueryRow(args_, first_head_ + h, token_), at % items,
+                 [&](uint32_t i, float x) { rotated_[h * width + i] = x; });
+    }
+    if (slot < rows.slots) {
+      for (uint32_t item = ThreadX(); item < items; item += kHeadsThreads) {
+        RotateItem(rotation, at_head(rows.k, rows.k_head), item,
+                   [&](uint32_t i, float x) { StoreValue(args_.k.type, row_in(args_.k), i, x); });
+      }
+      for (uint32_t i = ThreadX(); i < args_.v.width; i += kHeadsThreads) {
+        StoreValue(args_.v.type, row_in(args_.v), i, at_head(rows.v, rows.v_head)[i]);
+      }
+    }
+    SyncBlock();
+  }
+
+  TRINE_DEVICE const float* Query(uint32_t h) const {
+    return args_.before.k != nullptr ? rotated_ + h * args_.k.width
+                                     : QueryRow(args_, first_head_ + h, token_);
+  }
+
   // Elements of a slab of q: in registers all the while if there is but one.
   TRINE_DEVICE void LoadQuery(uint32_t slab) {
     const uint32_t first = slab * kGroups * 32 + lane_ % 8 * 4;
     TRINE_UNROLL
     for (uint32_t h = 0; h < kHeads; ++h) {
-      const float* row = QueryRow(args_, first_head_ + (h < heads_ ? h : 0), token_);
+      const float* row = Query(h < heads_ ? h : 0);
       TRINE_UNROLL
       for (uint32_t g = 0; g < kGroups; ++g) {
         TRINE_UNROLL
@@ -320,7 +368,8 @@ class HeadsBlock {
 
   const AttentionArgs& args_;
   Shared* shared_;
-  float* out_;  // [kHeads][padded_width], joined; not where chunks are split
+  float* out_;      // [kHeads][padded_width], joined; not where chunks are split
+  float* rotated_;  // [kHeads][width], where blocks rotate
   uint32_t part_, kv_head_, token_, first_head_, heads_, lane_, warp_;
   float query_[kHeads][kGroups][4];
 };
@@ -328,18 +377,20 @@ class HeadsBlock {
 template <CacheForm kForm, int kHeads, int kGroups>
 TRINE_KERNEL_RESIDENT(kHeadsThreads, 2)
 HeadsKernel(AttentionArgs args) {
-  BeginAfterEarlier();
+  LetNextStart();
+  if (!args.early) AwaitEarlier();  // Run does, later
   TRINE_SHARED(HeadsShared<kHeads>, shared);
-  TRINE_DYNAMIC_SHARED(float, out);
-  HeadsBlock<kForm, kHeads, kGroups>(args, &shared, out).Run();
+  TRINE_DYNAMIC_SHARED(float, floats);
+  HeadsBlock<kForm, kHeads, kGroups>(args, &shared, floats).Run();
 }
 
 template <CacheForm kForm, int kHeads, int kGroups>
 Launch HeadsLaunchOf(const AttentionArgs& args, uint32_t chunk_blocks) {
   const uint32_t blocks = args.parts * (args.heads / args.group) * args.tokens;
-  const uint32_t out_bytes = args.split ? 0 : kHeads * args.padded_width * sizeof(float);
+  const uint32_t floats = kHeads * ((args.split ? 0 : args.padded_width) +
+                                    (args.before.k != nullptr ? args.k.width : 0));
   return MakeLaunch(HeadsKernel<kForm, kHeads, kGroups>, {blocks, chunk_blocks}, {kHeadsThreads},
-                    args, out_bytes);
+                    args, floats * sizeof(float));
 }
 
 // `heads` of a group together, 1, 2 or 4; `groups` of 32 elements of q in registers, 2, 4 or 8,

@@ -117,7 +117,7 @@ class Case {
     if (quantizes) to = QuantizedAt(quantized.data(), blocks, columns);
     const DeviceMemory scratch(AttentionScratchBytes(tensors, positions, device));
     std::vector<Launch> launches;
-    AddAttention(tensors, params_, positions, scratch.data(), to, device, &launches);
+    AddAttention(tensors, params_, positions, scratch.data(), to, nullptr, device, &launches);
     testing::RunLaunches(launches);
     EXPECT_TRUE(y.Bytes() == BytesIn(*y_)) << "y";
     for (const auto& [there, here] :
@@ -125,6 +125,61 @@ class Case {
       EXPECT_TRUE(there->Bytes() == BytesIn(*here)) << "an input was written";
     }
     if (quantizes) CheckColumns(quantized, blocks, columns);
+  }
+
+  // Rotates and stores the rows of the one token before, in a launch of its own or along.
+  void CheckAlong(const DeviceShape& device, reference::RopeMode mode, int64_t pairs,
+                  int32_t slot) {
+    const auto row = [&](const HostTensor& cache, Fill fill) {
+      auto x = std::make_unique<HostTensor>(Type::kF32,
+                                            Dims{cache.view().dims[0], cache.view().dims[2], 1}, 8);
+      x->FillWith(fill, &random_);
+      return x;
+    };
+    const auto new_k = row(*k_, Fill::kUniform), new_v = row(*v_, Fill::kWide);
+    HostTensor cosines(Type::kF32, {2 * pairs, 1}), slots(Type::kI32, {1});
+    cosines.FillWith(Fill::kUniform, &random_);
+    slots.Set({slot});
+    const int64_t dv = y_->view().dims[0], blocks = dv * y_->view().dims[1] / 32;
+    // y, what of it is quantised, and both caches.
+    const auto run = [&](bool along) {
+      const OnDevice q(*q_), k(*k_), v(*v_), table(*table_), offsets(*offsets_), lengths(*lengths_);
+      const OnDevice rotated(*q_), k_row(*new_k), v_row(*new_v), rope(cosines), at(slots);
+      reference::View empty = y_->view();
+      empty.data = before_.data();
+      const OnDevice y(empty);
+      AttentionTensors tensors = {rotated.tensor(), k.tensor(),       v.tensor(), table.tensor(),
+                                  offsets.tensor(), lengths.tensor(), {},         y.tensor()};
+      RotateStore work;
+      work.mode = mode;
+      work.table = rope.tensor();
+      work.q = q.tensor();
+      work.rotated_q = rotated.tensor();
+      work.k = k_row.tensor();
+      work.key_cache = k.tensor();
+      work.v = v_row.tensor();
+      work.value_cache = v.tensor();
+      work.slots = at.tensor();
+      const int64_t positions = (longest_ + 255) / 256 * 256;
+      EXPECT_TRUE(CanAttendAlong(tensors, work, positions, device));
+      const DeviceMemory quantized(QuantizedBytes(blocks, 1));
+      const DeviceMemory scratch(AttentionScratchBytes(tensors, positions, device));
+      std::vector<Launch> launches;
+      if (along) {
+        tensors.q = {};  // nobody writes it
+        tensors.q.dims = work.q.dims;
+      } else {
+        launches.push_back(RotateStoreLaunch(work));
+      }
+      AddAttention(tensors, params_, positions, scratch.data(),
+                   QuantizedAt(quantized.data(), blocks, 1), along ? &work : nullptr, device,
+                   &launches);
+      testing::RunLaunches(launches);
+      std::vector<std::byte> bytes(quantized.bytes());
+      quantized.Read(bytes.data());
+      return std::vector{y.Bytes(), k.Bytes(), v.Bytes(), bytes};
+    };
+    EXPECT_TRUE(run(true) == run(false));
   }
 
  private:
@@ -261,6 +316,35 @@ TEST_P(HipAttention, IsTheReferencesUnderEverySchedule) {
   }
 }
 
+TEST_P(HipAttention, RotatesAndStoresAlong) {
+  if (device().shape.shared_bytes != 0) return;  // tiles
+  using reference::RopeMode;
+  size_t schedule = GetParam();
+  for (const auto& [key, value] : {std::pair{Type::kF16, Type::kF16},
+                                   {Type::kF32, Type::kF32},
+                                   {Type::kBF16, Type::kBF16},
+                                   {Type::kF16, Type::kF32}}) {
+    for (const int64_t length : {1, 30, 600}) {
+      SCOPED_TRACE(std::string(quant::Traits(key).name) + ", " + std::to_string(length));
+      const int64_t d = length == 30 ? 96 : 64;
+      const Shape shape = {{{1, length}}, d, 64, 6, 2, 16, {0.125f, 0, 0, true}};
+      Case c(key, value, shape, static_cast<uint64_t>(length));
+      const auto modes = {RopeMode::kHalves, RopeMode::kInterleaved};
+      for (const RopeMode mode : modes) {
+        UnderOneSchedule(schedule++, [&] {
+          c.CheckAlong(device().shape, mode, d / 2, 3);
+          c.CheckAlong(device().shape, mode, d / 4, 15);
+        });
+      }
+      // No such slot: nothing is stored.
+      UnderOneSchedule(schedule++, [&] {
+        c.CheckAlong(device().shape, RopeMode::kHalves, d / 2, -1);
+        c.CheckAlong(device().shape, RopeMode::kHalves, d / 2, 1 << 20);
+      });
+    }
+  }
+}
+
 // Widths that are no multiple of anything, rows of halves at odd places, two types.
 TEST_P(HipAttention, OddWidthsAndTypes) {
   size_t schedule = GetParam();
@@ -314,7 +398,7 @@ TEST_P(HipAttention, JoinsCanonicalValues) {
                                       y_there.tensor()};
     const DeviceMemory scratch(AttentionScratchBytes(tensors, 512, device().shape));
     std::vector<Launch> launches;
-    AddAttention(tensors, params, 512, scratch.data(), {}, device().shape, &launches);
+    AddAttention(tensors, params, 512, scratch.data(), {}, nullptr, device().shape, &launches);
     testing::UnderEverySchedule([&] {
       testing::RunLaunches(launches);
       EXPECT_EQ(y_there.Bytes(), BytesIn(y));
@@ -336,14 +420,14 @@ TEST(HipAttentionCut, IsOneLaunchForOneChunk) {
   const DeviceShape device = {132, 48 << 10};
   std::vector<Launch> launches;
   EXPECT_EQ(AttentionScratchBytes(t, 256, device), 0u);
-  AddAttention(t, {}, 256, nullptr, {}, device, &launches);
+  AddAttention(t, {}, 256, nullptr, {}, nullptr, device, &launches);
   EXPECT_EQ(launches.size(), 1u);
   EXPECT_GT(AttentionScratchBytes(t, 512, device), 0u);
-  AddAttention(t, {}, 512, memory, {}, device, &launches);
+  AddAttention(t, {}, 512, memory, {}, nullptr, device, &launches);
   EXPECT_EQ(launches.size(), 3u);
   t.q.dims[2] = t.y.dims[2] = 0;
   EXPECT_EQ(AttentionScratchBytes(t, 512, device), 0u);
-  AddAttention(t, {}, 512, memory, {}, device, &launches);
+  AddAttention(t, {}, 512, memory, {}, nullptr, device, &launches);
   EXPECT_EQ(launches.size(), 3u);
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/hip/column_norm.h"
 #include "kernels/hip/gemv.h"
 #include "kernels/hip/gpu/device.h"
 #include "kernels/hip/gpu/launch.h"
@@ -33,8 +34,12 @@ struct GemvPart {
 struct GemvArgs {
   GemvPart parts[kMaxGemvProducts];
   uint32_t count = 1;  // of the parts
+  // Of a single product: what is added to its result. In bytes, of dimensions 1 and 2.
+  const std::byte* addend = nullptr;
+  int64_t addend_strides[2] = {0, 0};
   uint32_t k = 0, columns = 0;
   QuantizedColumns q;                     // quantised weights
+  ColumnNorm norm;                        // or what makes it, of one column
   Rows x;                                 // float weights
   uint32_t x_columns = 1, y_columns = 1;  // dimension 1 of x and of y
   // Of experts; y_columns is then how many a token uses.
@@ -109,17 +114,23 @@ TRINE_DEVICE float Result(const float* bias, uint32_t row, float dot) {
 
 TRINE_DEVICE void Store(const GemvArgs& args, const GemvPart& part, const GemvPlace& place,
                         uint32_t row, uint32_t column, float dot) {
-  auto* y = reinterpret_cast<float*>(part.y + column % args.y_columns * part.y_strides[0] +
-                                     column / args.y_columns * part.y_strides[1]);
-  y[row] = place.none ? 0.0f : Result(place.bias, row, dot);
+  const uint32_t i1 = column % args.y_columns, i2 = column / args.y_columns;
+  auto* y = reinterpret_cast<float*>(part.y + i1 * part.y_strides[0] + i2 * part.y_strides[1]);
+  float value = place.none ? 0.0f : Result(place.bias, row, dot);
+  if (args.addend != nullptr) {
+    const auto* addend = reinterpret_cast<const float*>(args.addend + i1 * args.addend_strides[0] +
+                                                        i2 * args.addend_strides[1]);
+    value = Canon(value + addend[row]);
+  }
+  y[row] = value;
 }
 
 #endif
 
-// Blocks that each make kGemvSlots * rows rows of a product: those of the first one, then those of
-// the next.
-inline Dim GemvGrid(uint32_t rows, uint32_t columns, GemvArgs* args) {
-  const uint32_t a_block = kGemvSlots * rows;
+// Blocks of `slots` groups of lanes that each make so many rows of a product: those of the first
+// one, then those of the next.
+inline Dim GemvGrid(uint32_t rows, uint32_t columns, GemvArgs* args, uint32_t slots = kGemvSlots) {
+  const uint32_t a_block = slots * rows;
   uint32_t blocks = 0;
   for (uint32_t i = 0; i < args->count; ++i) {
     args->parts[i].first_block = blocks;

@@ -26,17 +26,19 @@ struct GluShared {
   float results[2][kColumns][kValues];  // of gate and of up
 };
 
-// kPairs: rows of both products at a time.
-template <class W, int kColumns, int kPairs, int kDepth>
+// kPairs: rows of both products at a time. kNormed: the norm of x is made here, too.
+template <class W, int kColumns, int kPairs, int kDepth, bool kNormed>
 TRINE_KERNEL_RESIDENT(kThreads, 2)
 GluGemvKernel(GluGemvArgs args) {
   TRINE_SHARED(GluShared<kColumns>, shared);
+  TRINE_DYNAMIC_SHARED(float, memory);
   using Sums = ClassSums<2 * kPairs * kColumns>;
   const auto lane = static_cast<int>(ThreadX() % kLanes);
   const uint32_t slot = ThreadX() / kLanes;
   const uint32_t from = BlockX() * kValues;
   LetNextStart();
   if (!args.gemv.constant) AwaitEarlier();
+  const ColumnNormBlock<kThreads> norm(args.gemv.norm, args.gemv.k, memory);
   for (uint32_t i = 0; i < kRowsOfSlot; i += kPairs) {
     const uint32_t row = slot * kRowsOfSlot + i;  // of the block's
     const std::byte* rows[2 * kPairs];
@@ -45,8 +47,16 @@ GluGemvKernel(GluGemvArgs args) {
       const GemvPart& part = args.gemv.parts[r % 2];
       rows[r] = part.weights + (from + row + r / 2) * part.row_stride;
     }
-    const Sums sums =
-        QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, 0, args.gemv.columns, lane);
+    const Sums sums = QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, 0,
+                                                                     args.gemv.columns, lane, [&] {
+                                                                       if constexpr (kNormed) {
+                                                                         if (i == 0) norm.Make();
+                                                                         return norm.Columns();
+                                                                       } else {
+                                                                         AwaitEarlier();
+                                                                         return args.gemv.q;
+                                                                       }
+                                                                     });
     TRINE_UNROLL
     for (int j = 0; j < 2 * kPairs * kColumns; ++j) {
       const auto r = static_cast<uint32_t>(j / kColumns);
@@ -67,15 +77,17 @@ GluGemvKernel(GluGemvArgs args) {
   QuantizeBlock(args.to, four, slot, BlockX(), static_cast<uint32_t>(word), lane < 8);
 }
 
-template <class W, int kColumns, int kPairs, int kDepth>
+template <class W, int kColumns, int kPairs, int kDepth, bool kNormed = false>
 Launch GluGemvOf(const GluGemvArgs& args) {
-  return MakeLaunch(GluGemvKernel<W, kColumns, kPairs, kDepth>, {args.gemv.parts[0].n / kValues},
-                    {kThreads}, args);
+  return MakeLaunch(GluGemvKernel<W, kColumns, kPairs, kDepth, kNormed>,
+                    {args.gemv.parts[0].n / kValues}, {kThreads}, args,
+                    kNormed ? ColumnNormBytes(args.gemv.k) : 0);
 }
 
 template <Type kType>
 Launch GluGemvFor(const GluGemvArgs& args) {
   using W = Weights<kType, Layout::kPacked>;
+  if (args.gemv.norm.x != nullptr) return GluGemvOf<W, 1, 2, 1, true>(args);
   switch (GemvColumns(args.gemv)) {
     case 1:
       return GluGemvOf<W, 1, 2, 1>(args);
@@ -95,10 +107,11 @@ bool HasGluGemv(Type type, bool packed) {
                     type == Type::kQ5_K || type == Type::kQ6_K);
 }
 
-Launch GluGemvLaunch(const Product& gate, const Product& up, const reference::GluParams& params,
-                     const QuantizedColumns& to, const DeviceShape& shape) {
+Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
+                     const reference::GluParams& params, const QuantizedColumns& to,
+                     const DeviceShape& shape) {
   const Product both[] = {gate, up};
-  const GluGemvArgs args = {GemvArgsOf(both, shape), params, to};
+  const GluGemvArgs args = {GemvArgsOf(both, norm, shape), params, to};
   switch (gate.w.type) {
     case Type::kQ8_0:
       return GluGemvFor<Type::kQ8_0>(args);

@@ -4,6 +4,7 @@
 #define TRINE_KERNELS_HIP_GEMV_GLU_H_
 
 #include "kernels/hip/gpu/launch.h"
+#include "kernels/hip/norm.h"
 #include "kernels/hip/product.h"
 #include "kernels/reference/ops.h"
 
@@ -13,9 +14,11 @@ namespace trine::hip {
 bool HasGluGemv(quant::Type type, bool packed);
 
 // One that GemvLaunch can do with both, of up to 8 columns and a multiple of 32 rows; their y has
-// no data. `to` is not where q is: blocks still read that when others have written.
-Launch GluGemvLaunch(const Product& gate, const Product& up, const reference::GluParams& params,
-                     const QuantizedColumns& to, const DeviceShape& shape);
+// no data. `to` is not where q is: blocks still read that when others have written. `norm`: null,
+// or the norm that makes q, as GemvLaunch takes it; of one column.
+Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
+                     const reference::GluParams& params, const QuantizedColumns& to,
+                     const DeviceShape& shape);
 
 }  // namespace trine::hip
 

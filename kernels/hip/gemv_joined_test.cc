@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/hip/activations.h"
+#include "kernels/hip/column_norm.h"
 #include "kernels/hip/gemv.h"
 #include "kernels/hip/gemv_glu.h"
 #include "kernels/hip/testing/quantized_columns.h"
@@ -18,7 +19,7 @@ using quant::Type;
 using testing::Form;
 using testing::OnDevice;
 
-// The x of all, quantised for weights that ask for it.
+// The x of all, quantised for weights that ask for it; or a norm that makes it.
 struct Input {
   Input(int64_t k, int64_t columns, Type weights, Random* random)
       : x(Type::kF32, {k, columns}, 4),
@@ -30,10 +31,27 @@ struct Input {
     testing::RunLaunch(QuantizeLaunch(there->tensor(), q));
   }
 
+  // x is then what the norm of one column gives, and nothing is quantised yet.
+  Input(int64_t k, Fill fill, Random* random) : x(Type::kF32, {k, 1}), quantized(k / 32, 1) {
+    reference::Tensor raw(Type::kF32, {k, 1}), weight(Type::kF32, {k});
+    raw.FillWith(fill, random);
+    weight.FillWith(Fill::kUniform, random);
+    reference::RmsNorm(raw, &weight.view(), 1e-5f, x, {0, 1});
+    there = std::make_unique<OnDevice>(raw.view());
+    weight_there = std::make_unique<OnDevice>(weight.view());
+    q = quantized.columns();
+    norm.x = there->tensor();
+    norm.weight = weight_there->tensor();
+    norm.weight.constant = true;
+    norm.eps = 1e-5f;
+    norm.quantized = q;
+  }
+
   reference::Tensor x;
   testing::QuantizedOnDevice quantized;
-  std::unique_ptr<OnDevice> there;
+  std::unique_ptr<OnDevice> there, weight_there;
   QuantizedColumns q;
+  Norm norm;
 };
 
 // A product with the reference's result in y, and one on the device where nothing is yet.
@@ -93,6 +111,81 @@ TEST_P(HipJoinedGemvTest, ProductsOfEveryLength) {
   }
 }
 
+TEST_P(HipJoinedGemvTest, ProductsOfANorm) {
+  if (!HasNormedGemv(GetParam().type, GetParam().packed)) return;
+  for (const auto& [k, fill] : {std::pair<int64_t, Fill>{256, Fill::kWide},
+                                {1280, Fill::kUniform},
+                                {2304, Fill::kOutlier},
+                                {4096, Fill::kTiny}}) {
+    for (const uint32_t multiprocessors : {0u, 1000u}) {
+      Random random(static_cast<uint64_t>(k));
+      const Input input(k, fill, &random);
+      ASSERT_TRUE(IsColumnNorm(input.norm));
+      One first(GetParam(), input, 19, true, &random), second(GetParam(), input, 3, false, &random);
+      const Product products[] = {first.product, second.product};
+      DeviceShape shape;
+      shape.multiprocessors = multiprocessors;
+      const Launch launch = GemvLaunch(input.norm, products, shape);
+      testing::UnderEverySchedule([&] {
+        for (const One* one : {&first, &second}) {
+          one->y_there->Write(std::vector<std::byte>(testing::BytesOf(one->y.view())));
+        }
+        testing::RunLaunch(launch);
+        for (const One* one : {&first, &second}) {
+          ASSERT_EQ(one->y_there->Bytes() == testing::BytesIn(one->y.view()), true);
+        }
+        ASSERT_EQ(input.quantized.Wrong(input.x), "");  // for those that come later
+      });
+    }
+  }
+}
+
+TEST(HipColumnNorm, IsOneOfTheseAlone) {
+  Random random(1);
+  const Input input(512, Fill::kUniform, &random);
+  const auto is = [&](const auto& change) {
+    Norm norm = input.norm;
+    change(&norm);
+    return IsColumnNorm(norm);
+  };
+  EXPECT_TRUE(is([](Norm*) {}));
+  EXPECT_FALSE(is([](Norm* norm) { norm->centred = true; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->x.data += 4; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->weight.data += 8; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->weight = {}; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->bias = norm->weight; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->addend = norm->x; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->y = norm->x; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->quantized = {}; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->x.dims = {512, 2, 1, 1}; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->x.dims = {kMostNormed + 32, 1, 1, 1}; }));
+}
+
+// Into a place of its own, and into the addend's.
+TEST_P(HipJoinedGemvTest, AddsToAResult) {
+  const int64_t k = quant::IsQuantized(GetParam().type) ? 512 : 293;
+  for (const int64_t columns : {1, 3, 8}) {
+    Random random(static_cast<uint64_t>(columns));
+    const Input input(k, columns, GetParam().type, &random);
+    One one(GetParam(), input, 21, columns == 3, &random);
+    reference::Tensor addend(Type::kF32, {21, columns}, 4), sum(Type::kF32, {21, columns}, 8);
+    reference::Tensor in_place(Type::kF32, {21, columns}, 4);
+    addend.FillWith(Fill::kWide, &random);
+    reference::Add(one.y, addend, sum, {0, columns});
+    reference::Add(one.y, addend, in_place, {0, columns});
+    testing::UnderEverySchedule([&] {
+      const OnDevice addend_there(addend.view());
+      one.product.addend = addend_there.tensor();
+      one.product.y = one.y_there->tensor();
+      testing::RunLaunch(GemvLaunch(one.product, {}));
+      ASSERT_EQ(one.y_there->Bytes() == testing::BytesIn(sum.view()), true);
+      one.product.y = one.product.addend;
+      testing::RunLaunch(GemvLaunch(one.product, {}));
+      ASSERT_EQ(addend_there.Bytes() == testing::BytesIn(in_place.view()), true);
+    });
+  }
+}
+
 TEST_P(HipJoinedGemvTest, GluOfTwo) {
   if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
   using reference::GluKind;
@@ -108,12 +201,36 @@ TEST_P(HipJoinedGemvTest, GluOfTwo) {
       reference::Glu(gate.y, up.y, params, value, {0, columns});
       gate.product.y.data = up.product.y.data = nullptr;
       const testing::QuantizedOnDevice to(n / 32, columns);
-      const Launch launch = GluGemvLaunch(gate.product, up.product, params, to.columns(), {});
+      const Launch launch =
+          GluGemvLaunch(nullptr, gate.product, up.product, params, to.columns(), {});
       testing::UnderEverySchedule([&] {
         testing::RunLaunch(launch);
         ASSERT_EQ(to.Wrong(value), "");
       });
     }
+  }
+}
+
+TEST_P(HipJoinedGemvTest, GluOfTwoOfANorm) {
+  if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
+  for (const int64_t k : {256, 2304}) {
+    constexpr int64_t kRows = 96;
+    const reference::GluParams params = {reference::GluKind::kSilu, 0.0f, 0.0f};
+    Random random(static_cast<uint64_t>(k));
+    const Input input(k, Fill::kUniform, &random);
+    One gate(GetParam(), input, kRows, k == 256, &random);
+    One up(GetParam(), input, kRows, false, &random);
+    reference::Tensor value(Type::kF32, {kRows, 1});
+    reference::Glu(gate.y, up.y, params, value, {0, 1});
+    gate.product.y.data = up.product.y.data = nullptr;
+    const testing::QuantizedOnDevice to(kRows / 32, 1);
+    const Launch launch =
+        GluGemvLaunch(&input.norm, gate.product, up.product, params, to.columns(), {});
+    testing::UnderEverySchedule([&] {
+      testing::RunLaunch(launch);
+      ASSERT_EQ(to.Wrong(value), "");
+      ASSERT_EQ(input.quantized.Wrong(input.x), "");
+    });
   }
 }
 

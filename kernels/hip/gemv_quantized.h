@@ -117,11 +117,13 @@ struct ClassSums {
 };
 
 // Rows of weights times columns from `first` on, of which there are `columns`, or more than are
-// made here. Waits for earlier kernels when the first weights are on their way.
-template <class W, int kColumns, int kRows, int kDepth>
+// made here. When the first weights are on their way, `await` waits for earlier kernels and says
+// where the activations are.
+template <class W, int kColumns, int kRows, int kDepth, class Await>
 TRINE_DEVICE ClassSums<kRows * kColumns> QuantizedDots(const GemvArgs& args,
                                                        const std::byte* const (&rows)[kRows],
-                                                       uint32_t first, uint32_t columns, int lane) {
+                                                       uint32_t first, uint32_t columns, int lane,
+                                                       const Await& await) {
   constexpr Type kType = W::kWeightType;
   const uint32_t blocks = args.k / 32;
   const uint32_t passes = (blocks + kLanes - 1) / kLanes;
@@ -151,7 +153,7 @@ TRINE_DEVICE ClassSums<kRows * kColumns> QuantizedDots(const GemvArgs& args,
   sums.Clear();
   Blocks now{}, next{};
   if (W::kAhead && passes > 0) next = load(0);
-  AwaitEarlier();
+  const QuantizedColumns activations = await();
   for (uint32_t pass = 0; pass < passes; pass += kDepth) {
     if constexpr (W::kAhead) {
       now = next;
@@ -173,7 +175,7 @@ TRINE_DEVICE ClassSums<kRows * kColumns> QuantizedDots(const GemvArgs& args,
         for (int c = 0; c < kColumns; ++c) {
           const uint32_t column = static_cast<uint32_t>(c) < columns ? static_cast<uint32_t>(c) : 0;
           const ActivationWords a =
-              LoadActivation<kType>(args.q, x_at + int64_t{column} * blocks + block);
+              LoadActivation<kType>(activations, x_at + int64_t{column} * blocks + block);
           TRINE_UNROLL
           for (int r = 0; r < kRows; ++r) {
             const float term = BlockTerm(w[r], a);
@@ -213,7 +215,10 @@ QuantizedGemvKernel(GemvArgs args) {
     if (place.none) {
       sums.Clear();
     } else {
-      sums = QuantizedDots<W, kColumns, kRows, kDepth>(args, rows, first, columns, lane);
+      sums = QuantizedDots<W, kColumns, kRows, kDepth>(args, rows, first, columns, lane, [&] {
+        AwaitEarlier();
+        return args.q;
+      });
     }
     TRINE_UNROLL
     for (int i = 0; i < kRows * kColumns; ++i) {

@@ -43,7 +43,7 @@ TRINE_DEVICE float SumRow(const Float4 (&row)[Shape::kKept], bool squares, uint3
   TRINE_UNROLL
   for (uint32_t j = 0; j < Shape::kKept; ++j) {
     if (4 * j * threads >= n) continue;
-    shared->terms[j * threads + t] = squares ? Product(row[j], row[j]) : row[j];
+    shared->terms[j * threads + t] = squares ? Times(row[j], row[j]) : row[j];
   }
   SyncBlock();
   if (t < kLanes) {
@@ -115,7 +115,7 @@ NormKernel(NormArgs args) {
       if (!kEarly && args.weight != nullptr) weight[j] = ReadFour<kWide>(args.weight, k, n);
       if (!kEarly && args.bias != nullptr) bias[j] = ReadFour<kWide>(args.bias, k, n);
       Float4 v = Scaled(row[j], scale);
-      if (args.weight != nullptr) v = Product(v, weight[j]);
+      if (args.weight != nullptr) v = Times(v, weight[j]);
       if (args.bias != nullptr) v = Sum(v, bias[j]);
       v = Canon(v);
       if (at.y != nullptr) WriteFour<kWide>(v, at.y, k, n);

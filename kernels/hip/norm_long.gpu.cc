@@ -69,7 +69,7 @@ LongNormKernel(NormArgs args) {
           n, &shared,
           [&](uint32_t k) {
             const Float4 v = value(k);
-            return Product(v, v);
+            return Times(v, v);
           },
           to_scale);
     } else {
@@ -77,7 +77,7 @@ LongNormKernel(NormArgs args) {
           n, &shared,
           [&](uint32_t k) {
             const Float4 v = first_read(k);
-            return Product(v, v);
+            return Times(v, v);
           },
           to_scale);
     }
@@ -85,7 +85,7 @@ LongNormKernel(NormArgs args) {
     for (uint32_t base = 0; base < n; base += 4 * kThreads) {
       const uint32_t k = base + 4 * ThreadX();
       Float4 v = Scaled(value(k), scale);
-      if (args.weight != nullptr) v = Product(v, ReadFour<kWide>(args.weight, k, n));
+      if (args.weight != nullptr) v = Times(v, ReadFour<kWide>(args.weight, k, n));
       if (args.bias != nullptr) v = Sum(v, ReadFour<kWide>(args.bias, k, n));
       v = Canon(v);
       if (at.y != nullptr) WriteFour<kWide>(v, at.y, k, n);

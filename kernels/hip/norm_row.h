@@ -71,7 +71,7 @@ TRINE_DEVICE void WriteFour(Float4 v, float* to, uint32_t k, uint32_t n) {
 }
 
 TRINE_DEVICE Float4 Scaled(Float4 v, float by) { return {v.x * by, v.y * by, v.z * by, v.w * by}; }
-TRINE_DEVICE Float4 Product(Float4 a, Float4 b) {
+TRINE_DEVICE Float4 Times(Float4 a, Float4 b) {
   return {a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w};
 }
 TRINE_DEVICE Float4 Sum(Float4 a, Float4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
@@ -86,18 +86,23 @@ TRINE_DEVICE Float4 Centre(Float4 v, float mean, uint32_t k, uint32_t n) {
           k + 3 < n ? v.w : 0.0f};
 }
 
+struct Itself {
+  TRINE_DEVICE float operator()(float x) const { return x; }
+};
+
 // Goes on with class `lane` of a sum over the next 32 * count terms; count is a multiple of four,
 // and what is behind the row's end +0, which changes no sum. The additions are a chain, so the
 // terms of the next ones are on their way before those at hand are added.
-template <uint32_t kBatch>
-TRINE_DEVICE float AddTerms(float class_sum, const float* terms, uint32_t lane, uint32_t count) {
+template <uint32_t kBatch, class Term = Itself>
+TRINE_DEVICE float AddTerms(float class_sum, const float* terms, uint32_t lane, uint32_t count,
+                            const Term& term = {}) {
   const auto load = [&](uint32_t first, float(&batch)[kBatch]) {
     TRINE_UNROLL
     for (uint32_t i = 0; i < kBatch; ++i) batch[i] = terms[(first + i) * kLanes + lane];
   };
   const auto add = [&](const float(&batch)[kBatch]) {
     TRINE_UNROLL
-    for (uint32_t i = 0; i < kBatch; ++i) class_sum = class_sum + batch[i];
+    for (uint32_t i = 0; i < kBatch; ++i) class_sum = class_sum + term(batch[i]);
   };
   uint32_t at = 0;
   if (count >= kBatch) {
@@ -115,7 +120,7 @@ TRINE_DEVICE float AddTerms(float class_sum, const float* terms, uint32_t lane, 
   for (; at < count; at += 4) {
     const float* four = terms + at * kLanes + lane;
     const float a = four[0], b = four[kLanes], c = four[2 * kLanes], d = four[3 * kLanes];
-    class_sum = (((class_sum + a) + b) + c) + d;
+    class_sum = (((class_sum + term(a)) + term(b)) + term(c)) + term(d);
   }
   return class_sum;
 }

@@ -16,6 +16,7 @@ struct Product {
   Tensor bias;         // f32 [n]; of experts [n, experts]; or absent
   Tensor y;            // f32 [n, m]; of experts [n, used, m]
   Tensor ids;          // i32 [used, m] of experts; else absent
+  Tensor addend;  // f32, of y's shape, perhaps y itself: what is added to the result; or absent
 
   // Columns of y: each by itself an x, a y, and for experts an id.
   int64_t columns() const { return y.dims[1] * y.dims[2]; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/hip/gpu/device.h"
-#include "kernels/quant/activation.h"
+#include "kernels/hip/rotation.h"
 
 namespace trine::hip {
 namespace {
@@ -58,41 +58,20 @@ TRINE_DEVICE std::byte* CacheRow(const Part& part, const int32_t* slots, uint32_
          head * part.cache.head + slot / part.cache.block_positions * part.cache.block;
 }
 
-// f16 has its own floor of 2^-24; the other types are given one.
-TRINE_DEVICE float AboveFloor(float x) { return Abs(x) < quant::kKvTiny ? 0.0f : x; }
-
-TRINE_DEVICE void StoreValue(Type type, std::byte* row, uint32_t i, float x) {
-  if (type == Type::kF16) {
-    reinterpret_cast<uint16_t*>(row)[i] = quant::F32ToF16Saturated(x);
-  } else if (type == Type::kBF16) {
-    reinterpret_cast<uint16_t*>(row)[i] = quant::F32ToBf16(AboveFloor(x));
-  } else {
-    reinterpret_cast<float*>(row)[i] = AboveFloor(x);
-  }
+TRINE_DEVICE Rotation RotationOf(const RotateStoreArgs& args, const Part& part, uint32_t token) {
+  return {reinterpret_cast<const float*>(args.table + token * args.table_token), part.pairs,
+          args.halves};
 }
 
-TRINE_DEVICE void PutValue(float* to, std::byte* row, Type type, uint32_t i, float x) {
-  if (to != nullptr) to[i] = x;
-  if (row != nullptr) StoreValue(type, row, i, x);
-}
-
-// A pair, or a value that passes: whoever rotates in place has read both before it writes.
 TRINE_DEVICE void DoItem(const RotateStoreArgs& args, const Part& part, uint32_t head,
                          uint32_t token, uint32_t item) {
-  const float* from = RowOf(part.from, head, token);
   float* to = part.to.data != nullptr ? RowOf(part.to, head, token) : nullptr;
   std::byte* row = CacheRow(part, args.slots, head, token);
-  if (item >= part.pairs) {
-    const uint32_t i = item + part.pairs;
-    PutValue(to, row, part.cache.type, i, from[i]);
-    return;
-  }
-  const auto* cosine = reinterpret_cast<const float*>(args.table + token * args.table_token);
-  const float c = cosine[item], s = cosine[part.pairs + item];
-  const uint32_t i0 = args.halves ? item : 2 * item, i1 = args.halves ? item + part.pairs : i0 + 1;
-  const float x0 = from[i0], x1 = from[i1];
-  PutValue(to, row, part.cache.type, i0, Canon(x0 * c - x1 * s));
-  PutValue(to, row, part.cache.type, i1, Canon(x0 * s + x1 * c));
+  RotateItem(RotationOf(args, part, token), RowOf(part.from, head, token), item,
+             [&](uint32_t i, float x) {
+               if (to != nullptr) to[i] = x;
+               if (row != nullptr) StoreValue(part.cache.type, row, i, x);
+             });
 }
 
 // Value i of a row, rotated.

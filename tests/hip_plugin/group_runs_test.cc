@@ -1,4 +1,4 @@
-#include "backends/hip/product_runs.h"
+#include "backends/hip/group_runs.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kWidth = 256;
 
-class ProductRunsTest : public ::testing::Test {
+class GroupRunsTest : public ::testing::Test {
  protected:
   uint32_t Temp() { return builder_.Tensor(TRINE_DTYPE_F32, {kWidth, m_}, TRINE_ROLE_TEMP); }
   uint32_t Weights(uint32_t dtype, bool packed) {
@@ -39,6 +39,8 @@ class ProductRunsTest : public ::testing::Test {
     return y;
   }
 
+  void Add(uint32_t a, uint32_t b, uint32_t sum) { builder_.Op(TRINE_OP_ADD, {a, b}, {sum}); }
+
   // Names of the runs, each with where it finds and where it puts what is quantised.
   std::vector<std::string> Runs(int64_t columns = 1, bool join = true) {
     sdk::Graph graph;
@@ -46,7 +48,7 @@ class ProductRunsTest : public ::testing::Test {
     const std::vector<OpGroup> groups = backends::GroupOps(graph, join);
     std::vector<std::string> names;
     uint32_t next = 0;
-    for (const GroupRun& run : JoinProducts(graph, groups, &columns, join)) {
+    for (const GroupRun& run : JoinGroups(graph, groups, &columns, join)) {
       EXPECT_EQ(run.first, next);  // all groups, each once, in order
       next += run.count;
       names.push_back(RunName(graph, groups, run) + std::string(" ") + std::to_string(run.from) +
@@ -60,13 +62,12 @@ class ProductRunsTest : public ::testing::Test {
   const int64_t m_ = builder_.Param(1, 512);
 };
 
-TEST_F(ProductRunsTest, ProductsOfOneX) {
+TEST_F(GroupRunsTest, ProductsOfOneX) {
   const uint32_t x = Norm(Temp());
   Product(x);
   Product(x);
   Product(x);
-  EXPECT_THAT(Runs(),
-              ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0+matmul q8_0 00"));
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize+matmul q8_0+matmul q8_0+matmul q8_0 00"));
   EXPECT_THAT(Runs(8),
               ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0+matmul q8_0 00"));
   // Tiles' are by themselves, and so is everything without joining.
@@ -76,14 +77,14 @@ TEST_F(ProductRunsTest, ProductsOfOneX) {
               ElementsAre("rms_norm 00", "matmul q8_0 00", "matmul q8_0 00", "matmul q8_0 00"));
 }
 
-TEST_F(ProductRunsTest, NoMoreThanALaunchTakes) {
+TEST_F(GroupRunsTest, NoMoreThanALaunchTakes) {
   const uint32_t x = Temp();
   for (int i = 0; i < 5; ++i) Product(x);
   EXPECT_THAT(Runs(),
               ElementsAre("matmul q8_0+matmul q8_0+matmul q8_0+matmul q8_0 00", "matmul q8_0 00"));
 }
 
-TEST_F(ProductRunsTest, OtherWeightsAreApart) {
+TEST_F(GroupRunsTest, OtherWeightsAreApart) {
   const uint32_t x = Temp();
   Product(x);
   Product(x, Temp(), TRINE_DTYPE_Q6_K);
@@ -94,14 +95,14 @@ TEST_F(ProductRunsTest, OtherWeightsAreApart) {
                                   "matmul f16+matmul f16 00"));
 }
 
-TEST_F(ProductRunsTest, AnotherXIsApart) {
+TEST_F(GroupRunsTest, AnotherXIsApart) {
   const uint32_t x = Temp(), other = Temp();
   Product(x);
   Product(other);
   EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q8_0 00"));
 }
 
-TEST_F(ProductRunsTest, WhatIsWrittenIsNotReadByOthers) {
+TEST_F(GroupRunsTest, WhatIsWrittenIsNotReadByOthers) {
   const uint32_t x = Temp(), y = Temp();
   Product(x, y, TRINE_DTYPE_F16);
   Product(x, y, TRINE_DTYPE_F16);  // the same place
@@ -115,43 +116,109 @@ TEST_F(ProductRunsTest, WhatIsWrittenIsNotReadByOthers) {
                                   "matmul f16+matmul f16 00", "matmul f16 00"));
 }
 
-TEST_F(ProductRunsTest, AGluOfTwo) {
+TEST_F(GroupRunsTest, AGluOfTwo) {
   for (int layer = 0; layer < 2; ++layer) {
     const uint32_t x = Norm(Temp());
     const uint32_t gate = Product(x), up = Product(x);
     Product(Glu(gate, up));
   }
-  const auto layer = {"rms_norm+quantize 00", "matmul q8_0+matmul q8_0+glu+quantize 01",
+  const auto layer = {"rms_norm+quantize+matmul q8_0+matmul q8_0+glu+quantize 01",
                       "matmul q8_0 11"};
   std::vector<std::string> both(layer.begin(), layer.end());
   both.insert(both.end(), layer.begin(), layer.end());
   EXPECT_EQ(Runs(), both);
 }
 
-TEST_F(ProductRunsTest, AGluWhoseInputsOthersRead) {
+TEST_F(GroupRunsTest, AGluWhoseInputsOthersRead) {
   const uint32_t x = Norm(Temp());
   const uint32_t gate = Product(x), up = Product(x);
   Product(Glu(gate, up));
   Norm(up);
-  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0 00",
-                                  "glu+quantize 00", "matmul q8_0 00", "rms_norm 00"));
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize+matmul q8_0+matmul q8_0 00", "glu+quantize 00",
+                                  "matmul q8_0 00", "rms_norm 00"));
 }
 
-TEST_F(ProductRunsTest, AGluThatOthersRead) {
+TEST_F(GroupRunsTest, AGluThatOthersRead) {
   const uint32_t x = Norm(Temp());
   const uint32_t gate = Product(x), up = Product(x), y = Glu(gate, up);
   Product(y);
   Norm(y);
-  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0 00",
-                                  "glu+quantize 00", "matmul q8_0 00", "rms_norm 00"));
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize+matmul q8_0+matmul q8_0 00", "glu+quantize 00",
+                                  "matmul q8_0 00", "rms_norm 00"));
 }
 
-TEST_F(ProductRunsTest, AGluTheOtherWayRound) {
+TEST_F(GroupRunsTest, AGluTheOtherWayRound) {
   const uint32_t x = Norm(Temp());
   const uint32_t up = Product(x), gate = Product(x);
   Product(Glu(gate, up));
-  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0 00",
-                                  "glu+quantize 00", "matmul q8_0 00"));
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize+matmul q8_0+matmul q8_0 00", "glu+quantize 00",
+                                  "matmul q8_0 00"));
+}
+
+TEST_F(GroupRunsTest, OfSeveralColumnsANormIsALaunch) {
+  const uint32_t x = Norm(Temp());
+  const uint32_t gate = Product(x), up = Product(x);
+  Product(Glu(gate, up));
+  EXPECT_THAT(Runs(2), ElementsAre("rms_norm+quantize 00",
+                                   "matmul q8_0+matmul q8_0+glu+quantize 01", "matmul q8_0 11"));
+}
+
+TEST_F(GroupRunsTest, ANormOfOtherWeights) {
+  const uint32_t x = Norm(Temp());
+  Product(x);
+  Product(x, Temp(), TRINE_DTYPE_Q6_K);         // finds what the first launch has left
+  Product(x, Temp(), TRINE_DTYPE_Q5_0, false);  // in the file's form
+  EXPECT_THAT(Runs(),
+              ElementsAre("rms_norm+quantize+matmul q8_0 00", "matmul q6_K 00", "matmul q5_0 00"));
+  const uint32_t y = Norm(Temp());
+  Product(y, Temp(), TRINE_DTYPE_Q5_0, false);
+  Product(y);
+  EXPECT_THAT(Runs(),
+              ElementsAre("rms_norm+quantize+matmul q8_0 00", "matmul q6_K 00", "matmul q5_0 00",
+                          "rms_norm+quantize 00", "matmul q5_0 00", "matmul q8_0 00"));
+}
+
+TEST_F(GroupRunsTest, ANormWhoseInputAProductWrites) {
+  const uint32_t from = Temp(), x = Norm(from);
+  Product(x, from);
+  Product(x);
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0 00"));
+}
+
+TEST_F(GroupRunsTest, ANormThatOthersRead) {
+  const uint32_t x = Norm(Temp());
+  Product(x);
+  Glu(x, x);
+  EXPECT_THAT(Runs(), ElementsAre("rms_norm+quantize 00", "matmul q8_0 00", "glu 00"));
+}
+
+TEST_F(GroupRunsTest, AnAddIsThePreviousProducts) {
+  const uint32_t residual = Temp(), other = Temp();
+  Add(Product(Temp()), residual, residual);
+  Product(Norm(residual));
+  Add(residual, Product(Temp()), other);  // with no norm behind it
+  Glu(other, other);
+  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0+add 00", "rms_norm+quantize+matmul q8_0 00",
+                                  "matmul q8_0+add 00", "nothing 00", "glu 00"));
+  // Of several columns, too, but the norm is apart.
+  EXPECT_THAT(Runs(8), ElementsAre("matmul q8_0+add 00", "rms_norm+quantize 00", "matmul q8_0 00",
+                                   "matmul q8_0+add 00", "nothing 00", "glu 00"));
+  EXPECT_THAT(Runs(9), ElementsAre("matmul q8_0 00", "add+rms_norm+quantize 00", "matmul q8_0 00",
+                                   "matmul q8_0 00", "add 00", "glu 00"));
+}
+
+TEST_F(GroupRunsTest, AddsThatStayApart) {
+  const uint32_t residual = Temp(), y = Product(Temp()), z = Product(Temp());
+  Add(y, residual, residual);  // not what is behind z
+  Glu(y, y);
+  const uint32_t twice = Product(Temp());
+  Add(twice, twice, residual);
+  const uint32_t x = Temp(), floats = Temp();
+  Product(x, floats, TRINE_DTYPE_F16);
+  Add(floats, residual, x);  // the sum is where the product's x is
+  Glu(z, z);
+  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q8_0 00", "add 00", "glu 00",
+                                  "matmul q8_0 00", "add 00", "matmul f16 00", "add 00", "glu 00"));
 }
 
 }  // namespace

@@ -1,0 +1,244 @@
+#include "backends/hip/group_runs.h"
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "kernels/hip/gemv.h"
+#include "kernels/hip/gemv_glu.h"
+
+namespace trine::hip {
+namespace {
+
+using Kind = OpGroup::Kind;
+
+class Joiner {
+ public:
+  Joiner(const sdk::Graph& graph, const std::vector<OpGroup>& groups, const int64_t* params)
+      : graph_(graph), groups_(groups), params_(params), max_(graph.MaxParams()) {}
+
+  // `added`: the first op of the group has been done.
+  GroupRun RunAt(uint32_t first, bool added) const {
+    GroupRun run;
+    run.first = first;
+    run.added = added;
+    if (IsAttendedAlong(first)) {
+      run.attends = true;
+      run.count = 2;
+      return run;
+    }
+    run.norm = IsNormOfProducts(first, added);
+    const uint32_t product = first + (run.norm ? 1 : 0);
+    if (!IsProductOfFew(product)) return run;
+    uint32_t products = 1;
+    while (products < kMaxGemvProducts && Joins(product, product + products) &&
+           (!run.norm || IsOfNorm(first, product + products))) {
+      ++products;
+    }
+    run.glu = products == 2 && IsGluOf(product);
+    run.adds = products == 1 && !run.norm && IsAddedTo(product);
+    run.count = products + (run.norm ? 1 : 0) + (run.glu ? 1 : 0);
+    return run;
+  }
+
+ private:
+  const sdk::Op& OpOf(uint32_t group) const { return graph_.ops[groups_[group].first]; }
+  const sdk::Op& LastOf(uint32_t group) const {
+    return graph_.ops[groups_[group].first + groups_[group].count - 1];
+  }
+  const trine_tensor& In(const sdk::Op& op, size_t i) const { return graph_.tensors[op.in[i]]; }
+  const trine_tensor& Out(const sdk::Op& op) const { return graph_.tensors[op.out[0]]; }
+  const trine_tensor& In(uint32_t group, size_t i) const { return In(OpOf(group), i); }
+  const trine_tensor& Out(uint32_t group) const { return Out(OpOf(group)); }
+
+  // Columns at the run's parameters.
+  int64_t ColumnsOf(const trine_tensor& t) const {
+    const sdk::Dims dims = sdk::ResolveDims(t, params_);
+    return dims[1] * dims[2] * dims[3];
+  }
+
+  bool IsProductOfFew(uint32_t group) const {
+    return group < groups_.size() && groups_[group].kind == Kind::kAlone &&
+           OpOf(group).kind == TRINE_OP_MATMUL && ColumnsOf(Out(group)) <= kGemvColumns;
+  }
+
+  bool Joins(uint32_t product, uint32_t group) const {
+    if (!IsProductOfFew(group) || groups_[group].quantizes) return false;
+    const trine_tensor &w = In(product, 0), &other = In(group, 0);
+    if (!sdk::SameView(In(product, 1), In(group, 1)) || w.dtype != other.dtype ||
+        w.layout != other.layout || w.dims[0] != other.dims[0]) {
+      return false;
+    }
+    for (uint32_t before = product; before < group; ++before) {
+      if (!AreApart(Out(before), OpOf(group)) || !AreApart(Out(group), OpOf(before))) return false;
+    }
+    return true;
+  }
+
+  // Whether an op neither reads nor writes a tensor.
+  bool AreApart(const trine_tensor& t, const sdk::Op& op) const {
+    return !sdk::Overlap(t, Out(op), max_) && !Reads(op, t);
+  }
+  // A product of quantised weights reads no x, but what was quantised of it.
+  bool Reads(const sdk::Op& op, const trine_tensor& t) const {
+    const bool quantized = backends::IsQuantizedProduct(graph_, op);
+    for (size_t i = 0; i < op.in.size(); ++i) {
+      if (!op.HasInput(i) || (quantized && i == 1)) continue;
+      const trine_tensor& in = In(op, i);
+      // Of what is packed only its plugin knows the size.
+      if (in.layout == TRINE_LAYOUT_PLAIN ? sdk::Overlap(t, in, max_) : in.slot == t.slot) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether nothing but input `input` of op `reader` reads what `op` writes.
+  bool IsReadBy(uint32_t op, uint32_t reader, size_t input) const {
+    const sdk::Op& writer = graph_.ops[op];
+    const sdk::LaterUses uses = sdk::UsesAfter(graph_, op, writer.out[0]);
+    return sdk::SameView(Out(writer), In(graph_.ops[reader], input)) && !uses.outlives &&
+           uses.reads.size() == 1 && uses.reads[0].op == reader && uses.reads[0].input == input;
+  }
+
+  // Whether the group behind two products is the glu of what they write, and all that becomes of
+  // that is quantised.
+  bool IsGluOf(uint32_t gate) const {
+    const uint32_t glu = gate + 2;
+    if (glu >= groups_.size() || groups_[glu].kind != Kind::kGlu || groups_[glu].writes) {
+      return false;
+    }
+    const trine_tensor& w = In(gate, 0);
+    return HasGluGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN) &&
+           IsReadBy(groups_[gate].first, groups_[glu].first, 0) &&
+           IsReadBy(groups_[gate + 1].first, groups_[glu].first, 1);
+  }
+
+  // Whether a norm, its sum made already, is one that blocks of the product behind it can make.
+  bool IsNormOfProducts(uint32_t group, bool added) const {
+    const OpGroup& norm = groups_[group];
+    const sdk::Op& op = LastOf(group);
+    if (norm.kind != Kind::kNorm || op.kind != TRINE_OP_RMS_NORM || !norm.quantizes ||
+        norm.writes || norm.count != (added ? 2u : 1u) || !op.HasInput(1) || op.HasInput(2)) {
+      return false;
+    }
+    return ColumnsOf(In(op, 0)) == 1 && IsOfNorm(group, group + 1);
+  }
+
+  // Whether a product is of that norm, and writes nothing that it reads.
+  bool IsOfNorm(uint32_t norm, uint32_t product) const {
+    if (!IsProductOfFew(product)) return false;
+    const trine_tensor& w = In(product, 0);
+    return sdk::SameView(Out(LastOf(norm)), In(product, 1)) &&
+           HasNormedGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN) &&
+           !Reads(LastOf(norm), Out(product));
+  }
+
+  // Whether what a product writes is read by the add behind it alone, whose sum the product reads
+  // nothing of. The other addend may be in the sum's place, value for value.
+  bool IsAddedTo(uint32_t product) const {
+    if (product + 1 >= groups_.size()) return false;
+    const uint32_t at = groups_[product + 1].first;
+    const sdk::Op& add = graph_.ops[at];
+    const Kind kind = groups_[product + 1].kind;
+    if (add.kind != TRINE_OP_ADD || (kind != Kind::kAlone && kind != Kind::kNorm)) return false;
+    for (const size_t input : {0, 1}) {
+      const trine_tensor &other = In(add, 1 - input), &sum = Out(add);
+      if (IsReadBy(groups_[product].first, at, input) && SameDims(other, Out(product)) &&
+          SameDims(sum, Out(product)) &&
+          (sdk::SameView(sum, other) || !sdk::Overlap(sum, other, max_))) {
+        return !Reads(OpOf(product), sum);
+      }
+    }
+    return false;
+  }
+
+  static bool SameDims(const trine_tensor& a, const trine_tensor& b) {
+    return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
+  }
+
+  // Whether the rotated and stored rows of one token are read by the attention behind them, of the
+  // caches that they are stored in, and nobody else reads what is rotated.
+  bool IsAttendedAlong(uint32_t group) const {
+    const OpGroup& before = groups_[group];
+    if (before.kind != Kind::kRotateStore || before.writes || group + 1 >= groups_.size()) {
+      return false;
+    }
+    const uint32_t at = groups_[group + 1].first;
+    const sdk::Op& attention = graph_.ops[at];
+    if (attention.kind != TRINE_OP_ATTENTION || ColumnsOf(In(attention, 0)) == 0 ||
+        sdk::ResolveDims(In(attention, 0), params_)[2] != 1) {
+      return false;
+    }
+    const sdk::Op &k_store = graph_.ops[before.first + 2], &v_store = graph_.ops[before.first + 3];
+    if (!sdk::SameView(Out(k_store), In(attention, 1)) ||
+        !sdk::SameView(Out(v_store), In(attention, 2))) {
+      return false;
+    }
+    const bool first_is_q = IsReadBy(before.first, at, 0);
+    if (!first_is_q && !IsReadBy(before.first + 1, at, 0)) return false;
+    // Blocks write y while others still read the rows, unless it is only quantised.
+    if (!groups_[group + 1].quantizes || groups_[group + 1].writes) {
+      for (uint32_t op = before.first; op < at; ++op) {
+        if (Reads(graph_.ops[op], Out(attention))) return false;
+      }
+    }
+    return true;
+  }
+
+  const sdk::Graph& graph_;
+  const std::vector<OpGroup>& groups_;
+  const int64_t* params_;
+  const std::vector<int64_t> max_;
+};
+
+// Of a name there is one copy, for ever.
+const char* Kept(const std::string& name) {
+  static std::mutex mutex;
+  static auto& names = *new std::set<std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return names.insert(name).first->c_str();
+}
+
+}  // namespace
+
+std::vector<GroupRun> JoinGroups(const sdk::Graph& graph, const std::vector<OpGroup>& groups,
+                                 const int64_t* params, bool join) {
+  const Joiner joiner(graph, groups, params);
+  std::vector<GroupRun> runs;
+  uint32_t held = 0;  // where what was last quantised is
+  bool added = false;
+  for (uint32_t i = 0; i < groups.size(); i += runs.back().count) {
+    GroupRun run;
+    run.first = i;
+    if (join) run = joiner.RunAt(i, added);
+    added = run.adds;
+    // The place of few columns is the glu's alone.
+    if (groups[i].quantizes || (run.attends && groups[i + 1].quantizes)) held = 0;
+    run.from = held;
+    if (run.glu) held = 1 - held;
+    run.to = held;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+const char* RunName(const sdk::Graph& graph, std::span<const OpGroup> groups, const GroupRun& run) {
+  if (!run.joined() && !run.added) return backends::GroupName(graph, groups[run.first]);
+  std::string name;
+  for (uint32_t i = 0; i < run.count; ++i) {
+    OpGroup group = groups[run.first + i];
+    if (i == 0 && run.added) {
+      if (group.count == 1) continue;
+      ++group.first;
+      --group.count;
+    }
+    if (!name.empty()) name += "+";
+    name += backends::GroupName(graph, group);
+  }
+  if (run.adds) name += "+add";
+  return name.empty() ? "nothing" : Kept(name);
+}
+
+}  // namespace trine::hip
