@@ -28,17 +28,18 @@ class Joiner {
       run.count = 2;
       return run;
     }
-    run.norm = IsNormOfProducts(first, added);
-    const uint32_t product = first + (run.norm ? 1 : 0);
-    if (!IsProductOfFew(product)) return run;
-    uint32_t products = 1;
-    while (products < kMaxGemvProducts && Joins(product, product + products) &&
-           (!run.norm || IsOfNorm(first, product + products))) {
-      ++products;
+    if (IsNormOfGlu(first, added)) {
+      run.norm = run.glu = true;
+      run.count = 4;
+      return run;
     }
-    run.glu = products == 2 && IsGluOf(product);
-    run.adds = products == 1 && !run.norm && IsAddedTo(product);
-    run.count = products + (run.norm ? 1 : 0) + (run.glu ? 1 : 0);
+    if (!IsProductOfFew(first)) return run;
+    while (run.count < kMaxGemvProducts && Joins(first, first + run.count)) ++run.count;
+    if (run.count == 2 && IsGluOf(first)) {
+      run.glu = true;
+      run.count = 3;
+    }
+    run.adds = run.count == 1 && IsAddedTo(first);
     return run;
   }
 
@@ -115,24 +116,15 @@ class Joiner {
            IsReadBy(groups_[gate + 1].first, groups_[glu].first, 1);
   }
 
-  // Whether a norm, its sum made already, is one that blocks of the product behind it can make.
-  bool IsNormOfProducts(uint32_t group, bool added) const {
+  // Whether a norm, its sum made already, is of one column and what two products and their glu are
+  // made of. What these write is quantised, and nothing that it reads.
+  bool IsNormOfGlu(uint32_t group, bool added) const {
     const OpGroup& norm = groups_[group];
     const sdk::Op& op = LastOf(group);
-    if (norm.kind != Kind::kNorm || op.kind != TRINE_OP_RMS_NORM || !norm.quantizes ||
-        norm.writes || norm.count != (added ? 2u : 1u) || !op.HasInput(1) || op.HasInput(2)) {
-      return false;
-    }
-    return ColumnsOf(In(op, 0)) == 1 && IsOfNorm(group, group + 1);
-  }
-
-  // Whether a product is of that norm, and writes nothing that it reads.
-  bool IsOfNorm(uint32_t norm, uint32_t product) const {
-    if (!IsProductOfFew(product)) return false;
-    const trine_tensor& w = In(product, 0);
-    return sdk::SameView(Out(LastOf(norm)), In(product, 1)) &&
-           HasNormedGemv(static_cast<quant::Type>(w.dtype), w.layout != TRINE_LAYOUT_PLAIN) &&
-           !Reads(LastOf(norm), Out(product));
+    return norm.kind == Kind::kNorm && op.kind == TRINE_OP_RMS_NORM && norm.quantizes &&
+           !norm.writes && norm.count == (added ? 2u : 1u) && ColumnsOf(Out(op)) == 1 &&
+           IsProductOfFew(group + 1) && sdk::SameView(Out(op), In(group + 1, 1)) &&
+           Joins(group + 1, group + 2) && IsGluOf(group + 1);
   }
 
   // Whether what a product writes is read by the add behind it alone, whose sum the product reads

@@ -17,10 +17,10 @@ using backends::OpGroup;
 // More columns than this are tiles'.
 inline constexpr int64_t kGemvColumns = 8;
 
-// (norm,) products (, glu), or rotations and attention, or one group.
+// One group; products; (norm,) gate, up, glu; rope, stores, attention.
 struct GroupRun {
   uint32_t first = 0, count = 1;  // groups
-  bool norm = false;              // the first one is the norm of the products' x, one column
+  bool norm = false;              // the first one is that of the glu's x, of one column
   bool glu = false;               // the last one is of the two before it, which write nothing
   bool attends = false;           // kRotateStore, and the attention of what it rotates, one token
   bool adds = false;              // the op behind is an add to the one product, and done along

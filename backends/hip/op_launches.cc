@@ -236,8 +236,6 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
     launches->push_back(GluGemvLaunch(norm ? &*norm : nullptr, products[0], products[1],
                                       backends::GluParamsOf(glu),
                                       Quantized(y.dims[0], y.rows(), run.to), shape_));
-  } else if (norm) {
-    launches->push_back(GemvLaunch(*norm, products, shape_));
   } else if (IsGemv(first)) {
     launches->push_back(GemvLaunch(products, shape_));
   } else {

@@ -85,10 +85,7 @@ class HeadsBlock {
   using Shared = HeadsShared<kHeads>;
 
   TRINE_DEVICE HeadsBlock(const AttentionArgs& args, Shared* shared, float* floats)
-      : args_(args),
-        shared_(shared),
-        out_(floats),
-        rotated_(floats + (args.split ? 0 : kHeads * args.padded_width)) {
+      : args_(args), shared_(shared), out_(floats) {
     const uint32_t kv_heads = args.heads / args.group;
     part_ = BlockX() % args.parts;
     kv_head_ = BlockX() / args.parts % kv_heads;
@@ -110,8 +107,10 @@ class HeadsBlock {
       FindRows(args_, seen.sequence, kv_head_, ChunkOf(chunk, seen.begin, seen.end), shared_);
     };
     if (any) find(from);
+    const bool along = args_.before.k != nullptr;
+    const uint32_t slot = along ? static_cast<uint32_t>(*args_.before.slot) : 0;
     AwaitEarlier();
-    if (args_.before.k != nullptr) RotateAndStore();
+    if (along) RotateAndStore(slot);
     if (!any) {
       if (!args_.split) PutRows(true);
       return;
@@ -143,11 +142,10 @@ class HeadsBlock {
  private:
   // The rows of the token: rotates q of these heads for the block itself, and stores k and v of its
   // kv head. Other blocks of that head store the same bytes: none needs to wait for another.
-  TRINE_DEVICE void RotateAndStore() {
+  TRINE_DEVICE void RotateAndStore(uint32_t slot) {
     const NewRows& rows = args_.before;
     const Rotation rotation = {rows.cosines, rows.pairs, rows.halves};
-    const uint32_t width = args_.k.width, items = width - rows.pairs;
-    const auto slot = static_cast<uint32_t>(*rows.slot);
+    const uint32_t items = args_.k.width - rows.pairs;
     const auto row_in = [&](const CacheArgs& cache) {
       return const_cast<std::byte*>(cache.data) +
              CacheRowAt(cache, static_cast<int32_t>(slot / args_.block_positions),
@@ -157,26 +155,33 @@ class HeadsBlock {
       return reinterpret_cast<const float*>(reinterpret_cast<const std::byte*>(data) +
                                             kv_head_ * stride);
     };
-    for (uint32_t at = ThreadX(); at < items * heads_; at += kHeadsThreads) {
-      const uint32_t h = at / items;
-      RotateItem(rotation, QueryRow(args_, first_head_ + h, token_), at % items,
-                 [&](uint32_t i, float x) { rotated_[h * width + i] = x; });
-    }
-    if (slot < rows.slots) {
-      for (uint32_t item = ThreadX(); item < items; item += kHeadsThreads) {
-        RotateItem(rotation, at_head(rows.k, rows.k_head), item,
+    // Items of q, then those of k, then the values of v: each with its threads, none waits in turn.
+    const bool stored = slot < rows.slots;
+    const uint32_t q_items = items * heads_, k_end = q_items + (stored ? items : 0);
+    const uint32_t end = k_end + (stored ? args_.v.width : 0);
+    for (uint32_t at = ThreadX(); at < end; at += kHeadsThreads) {
+      if (at < q_items) {
+        const uint32_t h = kHeads == 1 ? 0 : at / items;
+        RotateItem(rotation, QueryRow(args_, first_head_ + h, token_), at - h * items,
+                   [&](uint32_t i, float x) { Rotated(h)[i] = x; });
+      } else if (at < k_end) {
+        RotateItem(rotation, at_head(rows.k, rows.k_head), at - q_items,
                    [&](uint32_t i, float x) { StoreValue(args_.k.type, row_in(args_.k), i, x); });
-      }
-      for (uint32_t i = ThreadX(); i < args_.v.width; i += kHeadsThreads) {
+      } else {
+        const uint32_t i = at - k_end;
         StoreValue(args_.v.type, row_in(args_.v), i, at_head(rows.v, rows.v_head)[i]);
       }
     }
     SyncBlock();
   }
 
+  // [width] of a head, where blocks rotate.
+  TRINE_DEVICE float* Rotated(uint32_t h) const {
+    return out_ + (args_.split ? 0 : kHeads * args_.padded_width) + h * args_.k.width;
+  }
+
   TRINE_DEVICE const float* Query(uint32_t h) const {
-    return args_.before.k != nullptr ? rotated_ + h * args_.k.width
-                                     : QueryRow(args_, first_head_ + h, token_);
+    return args_.before.k != nullptr ? Rotated(h) : QueryRow(args_, first_head_ + h, token_);
   }
 
   // Elements of a slab of q: in registers all the while if there is but one.
@@ -368,14 +373,13 @@ class HeadsBlock {
 
   const AttentionArgs& args_;
   Shared* shared_;
-  float* out_;      // [kHeads][padded_width], joined; not where chunks are split
-  float* rotated_;  // [kHeads][width], where blocks rotate
+  float* out_;  // [kHeads][padded_width], joined; not where chunks are split
   uint32_t part_, kv_head_, token_, first_head_, heads_, lane_, warp_;
   float query_[kHeads][kGroups][4];
 };
 
 template <CacheForm kForm, int kHeads, int kGroups>
-TRINE_KERNEL_RESIDENT(kHeadsThreads, 2)
+TRINE_KERNEL_RESIDENT(kHeadsThreads, kHeads* kGroups <= 2 ? 4 : 2)
 HeadsKernel(AttentionArgs args) {
   LetNextStart();
   if (!args.early) AwaitEarlier();  // Run does, later

@@ -43,28 +43,7 @@ std::string WhyNotGemv(const Product& p) {
   return {};
 }
 
-bool IsColumnNorm(const Norm& norm) {
-  const auto aligned = [](const Tensor& t) {
-    return reinterpret_cast<uintptr_t>(t.data) % sizeof(Float4) == 0;
-  };
-  const int64_t n = norm.x.dims[0];
-  return !norm.centred && n > 0 && n % 32 == 0 && n <= kMostNormed && norm.x.rows() == 1 &&
-         norm.weight.present() && !norm.bias.present() && !norm.addend.present() &&
-         !norm.y.present() && norm.quantized.present() && aligned(norm.x) && aligned(norm.weight);
-}
-
-ColumnNorm ColumnNormOf(const Norm& norm) {
-  ColumnNorm of;
-  of.x = reinterpret_cast<const float*>(norm.x.data);
-  of.weight = reinterpret_cast<const float*>(norm.weight.data);
-  of.inverse_n = quant::Recip(static_cast<float>(norm.x.dims[0]));
-  of.eps = norm.eps;
-  of.constant = norm.weight.constant;
-  of.to = norm.quantized;
-  return of;
-}
-
-GemvArgs GemvArgsOf(std::span<const Product> products, const Norm* norm, const DeviceShape& shape) {
+GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape) {
   GemvArgs args;
   int64_t rows = 0;
   args.count = 0;
@@ -85,7 +64,6 @@ GemvArgs GemvArgsOf(std::span<const Product> products, const Norm* norm, const D
   args.k = static_cast<uint32_t>(p.w.dims[0]);
   args.columns = static_cast<uint32_t>(p.columns());
   args.q = p.q;
-  if (norm != nullptr) args.norm = ColumnNormOf(*norm);
   args.addend = p.addend.data;
   args.addend_strides[0] = p.addend.strides[1];
   args.addend_strides[1] = p.addend.strides[2];
@@ -99,6 +77,8 @@ GemvArgs GemvArgsOf(std::span<const Product> products, const Norm* norm, const D
   args.experts = static_cast<uint32_t>(p.w.dims[2]);
   // Two rows to a group of lanes then still leave each multiprocessor 16 groups and more.
   args.many_rows = rows >= int64_t{32} * shape.multiprocessors;
+  args.most_rows = rows >= int64_t{512} * shape.multiprocessors;
+  args.is_little = rows * p.w.dims[0] <= int64_t{128} * 1024 * shape.multiprocessors;
   return args;
 }
 
@@ -107,26 +87,18 @@ Launch GemvLaunch(const Product& product, const DeviceShape& shape) {
 }
 
 Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape) {
-  const GemvArgs args = GemvArgsOf(products, nullptr, shape);
+  const GemvArgs args = GemvArgsOf(products, shape);
   const Type type = products.front().w.type;
   const bool packed = products.front().w.packed;
   if (type == Type::kF32 || type == Type::kF16 || type == Type::kBF16) {
     return packed ? PackedF16Gemv(args)
                   : FloatGemv(type, RowsAreAligned(products, type == Type::kF32 ? 16 : 8), args);
   }
-  if (packed) return PackedGemv(type, args);
+  if (packed) return IsForSplitGemv(args) ? SplitGemv(type, args) : PackedGemv(type, args);
   const bool words = HasWordBlocks(type) && RowsAreAligned(products, 4);
   return quant::Traits(type).block_values == quant::kSuperValues
              ? SuperBlockGemv(type, words, args)
              : SmallBlockGemv(type, words, args);
-}
-
-bool HasNormedGemv(Type type, bool packed) {
-  return packed && quant::IsQuantized(type) && quant::HasPackedLayout(type);
-}
-
-Launch GemvLaunch(const Norm& norm, std::span<const Product> products, const DeviceShape& shape) {
-  return NormedGemv(products.front().w.type, GemvArgsOf(products, &norm, shape));
 }
 
 }  // namespace trine::hip

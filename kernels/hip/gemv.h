@@ -7,7 +7,6 @@
 #include <string>
 
 #include "kernels/hip/gpu/launch.h"
-#include "kernels/hip/norm.h"
 #include "kernels/hip/product.h"
 
 namespace trine::hip {
@@ -22,13 +21,6 @@ Launch GemvLaunch(const Product& product, const DeviceShape& shape);
 // one may have an addend.
 inline constexpr size_t kMaxGemvProducts = 4;
 Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape);
-
-// Whether there is a kernel that makes the norm of its x, for weights of this type.
-bool HasNormedGemv(quant::Type type, bool packed);
-
-// Such products of one column, and the norm before them, for which IsColumnNorm holds: what it
-// quantises is written too. Nothing that the products write is what it reads.
-Launch GemvLaunch(const Norm& norm, std::span<const Product> products, const DeviceShape& shape);
 
 }  // namespace trine::hip
 

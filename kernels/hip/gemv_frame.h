@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/hip/column_norm.h"
 #include "kernels/hip/gemv.h"
 #include "kernels/hip/gpu/device.h"
 #include "kernels/hip/gpu/launch.h"
@@ -39,7 +38,6 @@ struct GemvArgs {
   int64_t addend_strides[2] = {0, 0};
   uint32_t k = 0, columns = 0;
   QuantizedColumns q;                     // quantised weights
-  ColumnNorm norm;                        // or what makes it, of one column
   Rows x;                                 // float weights
   uint32_t x_columns = 1, y_columns = 1;  // dimension 1 of x and of y
   // Of experts; y_columns is then how many a token uses.
@@ -47,8 +45,10 @@ struct GemvArgs {
   const int32_t* ids = nullptr;
   int64_t ids_stride = 0;  // from token to token, in bytes
   uint32_t experts = 0;
-  bool constant = false;   // the weights, so that they can be read before anything is awaited
-  bool many_rows = false;  // enough for every multiprocessor: not read by kernels
+  bool constant = false;  // the weights, so that they can be read before anything is awaited
+  // Not read by kernels: rows for every multiprocessor, and so many of them that what counts is how
+  // few instructions a row takes; or so little altogether that all of it can be under way at once.
+  bool many_rows = false, most_rows = false, is_little = false;
 };
 
 #ifdef TRINE_DEVICE
@@ -127,10 +127,10 @@ TRINE_DEVICE void Store(const GemvArgs& args, const GemvPart& part, const GemvPl
 
 #endif
 
-// Blocks of `slots` groups of lanes that each make so many rows of a product: those of the first
-// one, then those of the next.
-inline Dim GemvGrid(uint32_t rows, uint32_t columns, GemvArgs* args, uint32_t slots = kGemvSlots) {
-  const uint32_t a_block = slots * rows;
+// Blocks that each make kGemvSlots * rows rows of a product: those of the first one, then those of
+// the next.
+inline Dim GemvGrid(uint32_t rows, uint32_t columns, GemvArgs* args) {
+  const uint32_t a_block = kGemvSlots * rows;
   uint32_t blocks = 0;
   for (uint32_t i = 0; i < args->count; ++i) {
     args->parts[i].first_block = blocks;

@@ -1,5 +1,6 @@
 #include "kernels/hip/gemv_glu.h"
 
+#include "kernels/hip/column_norm.h"
 #include "kernels/hip/gemv_parts.h"
 #include "kernels/hip/gemv_quantized.h"
 #include "kernels/hip/scalar_functions.h"
@@ -19,6 +20,7 @@ struct GluGemvArgs {
   GemvArgs gemv;  // of two products: gate and up
   reference::GluParams glu;
   QuantizedColumns to;
+  ColumnNorm norm;
 };
 
 template <int kColumns>
@@ -38,7 +40,7 @@ GluGemvKernel(GluGemvArgs args) {
   const uint32_t from = BlockX() * kValues;
   LetNextStart();
   if (!args.gemv.constant) AwaitEarlier();
-  const ColumnNormBlock<kThreads> norm(args.gemv.norm, args.gemv.k, memory);
+  const ColumnNormBlock<kThreads> norm(args.norm, args.gemv.k, memory);
   for (uint32_t i = 0; i < kRowsOfSlot; i += kPairs) {
     const uint32_t row = slot * kRowsOfSlot + i;  // of the block's
     const std::byte* rows[2 * kPairs];
@@ -87,7 +89,7 @@ Launch GluGemvOf(const GluGemvArgs& args) {
 template <Type kType>
 Launch GluGemvFor(const GluGemvArgs& args) {
   using W = Weights<kType, Layout::kPacked>;
-  if (args.gemv.norm.x != nullptr) return GluGemvOf<W, 1, 2, 1, true>(args);
+  if (args.norm.x != nullptr) return GluGemvOf<W, 1, 2, 1, true>(args);
   switch (GemvColumns(args.gemv)) {
     case 1:
       return GluGemvOf<W, 1, 2, 1>(args);
@@ -102,6 +104,27 @@ Launch GluGemvFor(const GluGemvArgs& args) {
 
 }  // namespace
 
+bool IsColumnNorm(const Norm& norm) {
+  const auto aligned = [](const Tensor& t) {
+    return reinterpret_cast<uintptr_t>(t.data) % sizeof(Float4) == 0;
+  };
+  const int64_t n = norm.x.dims[0];
+  return !norm.centred && n > 0 && n % 32 == 0 && n <= kMostNormed && norm.x.rows() == 1 &&
+         norm.weight.present() && !norm.bias.present() && !norm.addend.present() &&
+         !norm.y.present() && norm.quantized.present() && aligned(norm.x) && aligned(norm.weight);
+}
+
+ColumnNorm ColumnNormOf(const Norm& norm) {
+  ColumnNorm of;
+  of.x = reinterpret_cast<const float*>(norm.x.data);
+  of.weight = reinterpret_cast<const float*>(norm.weight.data);
+  of.inverse_n = quant::Recip(static_cast<float>(norm.x.dims[0]));
+  of.eps = norm.eps;
+  of.constant = norm.weight.constant;
+  of.to = norm.quantized;
+  return of;
+}
+
 bool HasGluGemv(Type type, bool packed) {
   return packed && (type == Type::kQ8_0 || type == Type::kQ4_0 || type == Type::kQ4_K ||
                     type == Type::kQ5_K || type == Type::kQ6_K);
@@ -111,7 +134,8 @@ Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
                      const DeviceShape& shape) {
   const Product both[] = {gate, up};
-  const GluGemvArgs args = {GemvArgsOf(both, norm, shape), params, to};
+  GluGemvArgs args = {GemvArgsOf(both, shape), params, to, {}};
+  if (norm != nullptr) args.norm = ColumnNormOf(*norm);
   switch (gate.w.type) {
     case Type::kQ8_0:
       return GluGemvFor<Type::kQ8_0>(args);

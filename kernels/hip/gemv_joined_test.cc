@@ -111,35 +111,6 @@ TEST_P(HipJoinedGemvTest, ProductsOfEveryLength) {
   }
 }
 
-TEST_P(HipJoinedGemvTest, ProductsOfANorm) {
-  if (!HasNormedGemv(GetParam().type, GetParam().packed)) return;
-  for (const auto& [k, fill] : {std::pair<int64_t, Fill>{256, Fill::kWide},
-                                {1280, Fill::kUniform},
-                                {2304, Fill::kOutlier},
-                                {4096, Fill::kTiny}}) {
-    for (const uint32_t multiprocessors : {0u, 1000u}) {
-      Random random(static_cast<uint64_t>(k));
-      const Input input(k, fill, &random);
-      ASSERT_TRUE(IsColumnNorm(input.norm));
-      One first(GetParam(), input, 19, true, &random), second(GetParam(), input, 3, false, &random);
-      const Product products[] = {first.product, second.product};
-      DeviceShape shape;
-      shape.multiprocessors = multiprocessors;
-      const Launch launch = GemvLaunch(input.norm, products, shape);
-      testing::UnderEverySchedule([&] {
-        for (const One* one : {&first, &second}) {
-          one->y_there->Write(std::vector<std::byte>(testing::BytesOf(one->y.view())));
-        }
-        testing::RunLaunch(launch);
-        for (const One* one : {&first, &second}) {
-          ASSERT_EQ(one->y_there->Bytes() == testing::BytesIn(one->y.view()), true);
-        }
-        ASSERT_EQ(input.quantized.Wrong(input.x), "");  // for those that come later
-      });
-    }
-  }
-}
-
 TEST(HipColumnNorm, IsOneOfTheseAlone) {
   Random random(1);
   const Input input(512, Fill::kUniform, &random);
@@ -213,11 +184,15 @@ TEST_P(HipJoinedGemvTest, GluOfTwo) {
 
 TEST_P(HipJoinedGemvTest, GluOfTwoOfANorm) {
   if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
-  for (const int64_t k : {256, 2304}) {
+  for (const auto& [k, fill] : {std::pair<int64_t, Fill>{256, Fill::kWide},
+                                {1280, Fill::kUniform},
+                                {2304, Fill::kOutlier},
+                                {4096, Fill::kTiny}}) {
     constexpr int64_t kRows = 96;
     const reference::GluParams params = {reference::GluKind::kSilu, 0.0f, 0.0f};
     Random random(static_cast<uint64_t>(k));
-    const Input input(k, Fill::kUniform, &random);
+    const Input input(k, fill, &random);
+    ASSERT_TRUE(IsColumnNorm(input.norm));
     One gate(GetParam(), input, kRows, k == 256, &random);
     One up(GetParam(), input, kRows, false, &random);
     reference::Tensor value(Type::kF32, {kRows, 1});

@@ -9,15 +9,16 @@
 
 namespace trine::hip {
 
-// `norm`: null, or what makes the x of all.
-GemvArgs GemvArgsOf(std::span<const Product> products, const Norm* norm, const DeviceShape& shape);
+GemvArgs GemvArgsOf(std::span<const Product> products, const DeviceShape& shape);
 
 // Types of files in blocks of 32 and of 256 values; `words`: all blocks begin at multiples of four
 // bytes.
 Launch SmallBlockGemv(quant::Type type, bool words, const GemvArgs& args);
 Launch SuperBlockGemv(quant::Type type, bool words, const GemvArgs& args);
 Launch PackedGemv(quant::Type type, const GemvArgs& args);
-Launch NormedGemv(quant::Type type, const GemvArgs& args);  // packed
+// Packed: for few long rows and one column.
+bool IsForSplitGemv(const GemvArgs& args);
+Launch SplitGemv(quant::Type type, const GemvArgs& args);
 // `wide`: rows begin at multiples of four values.
 Launch FloatGemv(quant::Type type, bool wide, const GemvArgs& args);
 Launch PackedF16Gemv(const GemvArgs& args);

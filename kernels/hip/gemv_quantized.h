@@ -244,6 +244,7 @@ Launch QuantizedGemvLaunch(const GemvArgs& args) {
   switch (GemvColumns(args)) {
     case 1:
       if constexpr (W::kAhead) {
+        if (args.most_rows) return QuantizedGemvOf<W, 1, 4, 1>(args);
         if (args.many_rows) return QuantizedGemvOf<W, 1, 2, 2>(args);
       }
       return QuantizedGemvOf<W, 1, 1, 2>(args);

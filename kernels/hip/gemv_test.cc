@@ -17,9 +17,9 @@ using testing::OnDevice;
 struct Case {
   int64_t k = 32, n = 9, m = 1;
   bool bias = false;
-  bool small_device = false;  // one for which these are many rows
-  bool gaps = false;          // between rows of weights, the smallest there can be
-  bool any_scale = false;     // weights of every magnitude
+  uint32_t multiprocessors = 1000;  // of one 32 rows are many, of none any are very many
+  bool gaps = false;                // between rows of weights, the smallest there can be
+  bool any_scale = false;           // weights of every magnitude
   Fill fill = Fill::kUniform;
   // moe_matmul
   int64_t experts = 0, used = 1, x_columns = 1;
@@ -72,7 +72,7 @@ void Check(const Form& form, const Case& c) {
   }
   ASSERT_EQ(WhyNotGemv(product), "");
   DeviceShape shape;
-  shape.multiprocessors = c.small_device ? 0 : 1000;
+  shape.multiprocessors = c.multiprocessors;
   const Launch launch = GemvLaunch(product, shape);
   testing::UnderEverySchedule([&] {
     y_there.Write(fresh);
@@ -93,16 +93,16 @@ TEST_P(HipGemvTest, RowsOfEveryLength) {
   // One block; less than a pass of 32; one and a bit; several, so that one is left over.
   const std::vector<int64_t> lengths =
       IsFloat()   ? std::vector<int64_t>{1, 31, 37, 64, 128, 300, 512, 1093, 2304}
-      : IsSuper() ? std::vector<int64_t>{256, 1280, 2304}
-                  : std::vector<int64_t>{32, 224, 320, 1024, 1056, 2304, 4128};
+      : IsSuper() ? std::vector<int64_t>{256, 1280, 2304, 3328, 9472}
+                  : std::vector<int64_t>{32, 224, 320, 1024, 1056, 2304, 3104, 4128, 9472};
   for (const int64_t k : lengths) {
-    for (const bool gaps : {false, true}) {
+    for (const uint32_t multiprocessors : {1000u, 1u, 0u}) {
       Case c;
       c.k = k;
-      c.n = 5;
-      c.bias = gaps;
-      c.gaps = gaps;
-      c.small_device = gaps;
+      c.n = multiprocessors == 1 ? 33 : 5;
+      c.bias = multiprocessors == 0;
+      c.gaps = multiprocessors == 0;
+      c.multiprocessors = multiprocessors;
       Check(GetParam(), c);
     }
   }
@@ -116,7 +116,7 @@ TEST_P(HipGemvTest, EveryNumberOfColumns) {
     c.m = m;
     c.bias = m % 3 == 0;
     c.gaps = m % 2 == 0;
-    c.small_device = m % 4 == 0;
+    if (m % 4 == 0) c.multiprocessors = 0;
     Check(GetParam(), c);
   }
 }
