@@ -38,7 +38,9 @@ endforeach()
 find_program(TRINE_CCACHE ccache)
 if(TRINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${TRINE_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${TRINE_CCACHE}")
+  # Without this it passes over whatever uses precompiled headers: those of the tests.
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros "${TRINE_CCACHE}")
 endif()
 
 add_library(trine_options INTERFACE)
@@ -98,13 +100,39 @@ function(trine_backend name)
   endif()
 endfunction()
 
+# Reading the same headers again and again is half of what compiling a test takes.
+function(trine_test_headers)
+  file(WRITE "${CMAKE_BINARY_DIR}/test_headers.cc" "int main() {}\n")
+  add_executable(trine_test_headers EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/test_headers.cc")
+  target_link_libraries(trine_test_headers PRIVATE trine_abi trine_options absl::status
+                        absl::statusor absl::strings GTest::gtest_main GTest::gmock)
+  trine_quickly(trine_test_headers)
+  target_precompile_headers(trine_test_headers PRIVATE
+    <gmock/gmock.h> <gtest/gtest.h> <algorithm> <atomic> <chrono> <condition_variable> <filesystem>
+    <fstream> <functional> <map> <memory> <mutex> <optional> <random> <set> <span> <sstream>
+    <string> <thread> <vector> <absl/status/statusor.h> <absl/strings/str_cat.h>
+    <absl/strings/str_format.h> <absl/strings/str_split.h> <trine/backend_sdk.h>)
+endfunction()
+
+# Tests call what is optimised; their own code need not be.
+function(trine_quickly target)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1>")
+endfunction()
+
 function(trine_test name)
   if(NOT TRINE_BUILD_TESTS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT TARGET trine_test_headers)
+    trine_test_headers()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} trine_options GTest::gtest_main GTest::gmock)
+  trine_quickly(${name})
+  target_precompile_headers(${name} REUSE_FROM trine_test_headers)
+  # Where flags differ the headers are read as they are.
+  set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
