@@ -1,4 +1,5 @@
 // trine bench: how fast a model reads prompts and writes tokens here.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -14,6 +15,7 @@
 #include "tools/cli/bench_report.h"
 #include "tools/cli/bench_runner.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/copy_bandwidth.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/read_bandwidth.h"
 
@@ -51,6 +53,9 @@ void Print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }
+
+// Of a device's memory, for the limit: as much again is written.
+constexpr uint64_t kMostCopied = uint64_t{1} << 29;
 
 // A setup's model, and the tests on it.
 class BenchSetupRun {
@@ -120,11 +125,21 @@ class BenchSetupRun {
     return result;
   }
 
-  // Once per setup: the weights are most of what its tests read.
+  // Once per setup: the weights are most of what its tests read. The CPU's reads, or the copies of
+  // the one other device that has all layers; of several devices there is no one limit.
   absl::Status MeasureMachine(BenchReads* reads) {
+    const std::vector<SegmentPlace>& places = engine_->model().places();
+    const std::string& device = places.front().device_name;
+    if (std::any_of(places.begin(), places.end(),
+                    [&](const SegmentPlace& place) { return place.device_name != device; })) {
+      return absl::OkStatus();
+    }
     if (machine_.bytes == 0) {
-      const auto machine = MeasureReadBandwidth(static_cast<uint32_t>(setup_.threads),
-                                                static_cast<uint64_t>(reads->weight_bytes));
+      const auto bytes = static_cast<uint64_t>(reads->weight_bytes);
+      const auto machine =
+          device == "cpu"
+              ? MeasureReadBandwidth(static_cast<uint32_t>(setup_.threads), bytes)
+              : MeasureCopyBandwidth(places.front().device, std::min(bytes, kMostCopied));
       if (!machine.ok()) return machine.status();
       machine_ = *machine;
     }
@@ -211,7 +226,7 @@ void AddBenchCommand(CLI::App* app, Run* run) {
       ->capture_default_str();
   command->add_flag("--no-warmup", a->no_warmup, "No run of each test before those that count");
   command->add_flag("--no-bandwidth", a->no_bandwidth,
-                    "Don't measure the machine's read bandwidth");
+                    "Don't measure the limit: how fast the machine reads, or the device copies");
   command->add_flag("--ops", a->ops,
                     "One more repetition with the times of single ops, and of what is around them "
                     "(md, json, jsonl)");
