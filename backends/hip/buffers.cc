@@ -70,12 +70,44 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
   });
 }
 
+trine_status BufferImport(trine_device* device, const trine_import_desc* given, trine_buffer** out,
+                          trine_error* err) {
+  const trine_import_desc desc = sdk::ReadIn(given);
+  if (desc.host_ptr == nullptr || desc.bytes == 0) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "nothing to import");
+  }
+  if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
+  }
+  if (reinterpret_cast<uintptr_t>(desc.host_ptr) % kImportAlignment != 0 ||
+      desc.bytes % kImportAlignment != 0) {
+    return Fail(
+        err, TRINE_INVALID_ARGUMENT,
+        "imported memory must be aligned to " + std::to_string(kImportAlignment) + " bytes");
+  }
+  return sdk::Guard(err, [&]() -> trine_status {
+    const trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
+    auto buffer = std::make_unique<trine_buffer>();
+    buffer->read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
+    auto memory = device->gpu->Import(desc.host_ptr, desc.bytes, buffer->read_only);
+    if (!memory.ok()) return Fail(err, memory.status());
+    buffer->device = device;
+    buffer->memory = *std::move(memory);
+    *out = buffer.release();
+    return TRINE_OK;
+  });
+}
+
 void BufferFree(trine_buffer* buffer) { delete buffer; }
 
 trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src, uint64_t bytes,
                          trine_error* err) {
   if (!buffer->InRange(offset, bytes)) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the write reaches beyond the buffer");
+  }
+  if (buffer->read_only) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the buffer's memory can't be written");
   }
   const trine_status status = buffer->device->Health(err);
   if (status != TRINE_OK || bytes == 0) return status;
@@ -121,6 +153,10 @@ trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trin
           !IsEnd(device, copies[i].dst, copies[i].bytes)) {
         return Fail(err, TRINE_INVALID_ARGUMENT,
                     "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");
+      }
+      if (copies[i].dst.buffer != nullptr && copies[i].dst.buffer->read_only) {
+        return Fail(err, TRINE_INVALID_ARGUMENT,
+                    "copy " + std::to_string(i) + " is to memory that can't be written");
       }
     }
     const auto run = [gpu = device->gpu.get(), copies = std::move(copies)] {
