@@ -347,14 +347,16 @@ TEST_F(HipStreamingTest, RunsWithSignals) {
     const auto backend = Backend(std::string(kOptions) + ";pace=" + pace);
     const auto device = Device(backend.get());
     for (const Keep keep : kHostKeeps) {
-      BoundPlan plan(device.get(), b_, contents_, keep);
+      // One behind the other, in the same stages: the second must not come before the first is
+      // done with them.
+      BoundPlan first(device.get(), b_, contents_, keep), second(device.get(), b_, contents_, keep);
       trine_timeline timeline(0);
-      // Two runs, one behind the other.
       const trine_point points[] = {{&timeline, 1}, {&timeline, 2}};
-      ASSERT_EQ(plan.Run({2}, {0, 1, 0, 0, nullptr, &points[0]}), TRINE_OK);
-      ASSERT_EQ(plan.Run({2}, {1, 1, 0, 0, &points[0], &points[1]}), TRINE_OK);
+      ASSERT_EQ(first.Run({2}, {0, 1, 0, 0, nullptr, &points[0]}), TRINE_OK);
+      ASSERT_EQ(second.Run({2}, {1, 1, 0, 0, &points[0], &points[1]}), TRINE_OK);
       ASSERT_EQ(timeline.Wait(2, 20'000'000'000, &err_), TRINE_OK) << err_.message;
-      EXPECT_EQ(Outputs(plan, 2), expected) << pace;
+      EXPECT_EQ(Outputs(first, 2), expected) << pace;
+      EXPECT_EQ(Outputs(second, 2), expected) << pace;
     }
   }
 }
