@@ -148,6 +148,10 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
   backend->found = FindDevices(DeviceChoiceFromEnvironment());
   backend->verdicts.resize(backend->found.devices.size());
   backend->imports.resize(backend->found.devices.size());
+  backend->peers = std::make_unique<PeerLinks>([made = backend.get()](const std::string& sentence,
+                                                                      bool through_host) {
+    Log(*made, through_host ? TRINE_LOG_WARNING : TRINE_LOG_INFO, absl::StrCat("hip: ", sentence));
+  });
   if (!backend->found.none.empty()) {
     Log(*backend, TRINE_LOG_INFO, absl::StrCat("hip: ", backend->found.none));
   }
@@ -158,20 +162,25 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   const FoundDevice& found = backend->found.devices[index];
   trine_device_info info{};
   info.tier = found.integrated ? TRINE_TIER_IGPU : TRINE_TIER_DGPU;
-  info.flags |= TRINE_DEVICE_ASYNC;
+  info.flags |= TRINE_DEVICE_ASYNC | TRINE_DEVICE_PEER_COPIES;
   if (kIsEmulated) info.flags |= TRINE_DEVICE_SOFTWARE;
   info.numerics = TRINE_NUMERICS_FAST;
   const FreeMemory memory = MemoryOf(found.index);
   info.memory_total = memory.total;
   info.memory_free = memory.available;
   info.buffer_alignment = kAlignment;
-  info.import_alignment = kImportAlignment;
   SetText(info.pci_id, found.pci_id);
   SetText(info.name, found.name);
   SetText(info.arch, found.arch);
   SetText(info.driver, found.driver);
-  const std::string own =
+  std::string own =
       absl::StrCat("hip-", found.pci_id.empty() ? std::to_string(found.index) : found.pci_id);
+  if (found.integrated) {
+    own = "system";  // RAM, which others count, too
+    info.flags |= TRINE_DEVICE_UNIFIED_MEMORY;
+  } else {
+    info.import_alignment = kImportAlignment;  // for streams over a bus, where there is one
+  }
   SetText(info.memory_pool, own);
   SetText(info.bandwidth_domain, own);
   if (!found.reason.empty()) {

@@ -13,6 +13,7 @@
 #include "backends/hip/found_devices.h"
 #include "backends/hip/gpu_device.h"
 #include "backends/hip/options.h"
+#include "backends/hip/peers.h"
 #include "backends/hip/submissions.h"
 #include "backends/hip/weight_stages.h"
 #include "trine/backend_sdk.h"
@@ -21,6 +22,7 @@ struct trine_backend {
   const trine_host* host = nullptr;
   trine::hip::Options options;
   trine::hip::FoundDevices found;
+  std::unique_ptr<trine::hip::PeerLinks> peers;
 
   std::mutex mutex;
   // By device: "" or what its self-test found wrong, once it was run.
