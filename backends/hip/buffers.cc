@@ -44,6 +44,22 @@ std::byte* PlaceOf(const trine_copy_end& end) {
   return base + end.offset;
 }
 
+bool IsPinned(const trine_copy_end& end) {
+  return end.buffer != nullptr && end.buffer->memory.kind() != MemoryKind::kPageable;
+}
+
+absl::Status CopyIn(GpuDevice& gpu, std::byte* to, const std::byte* from, uint64_t bytes,
+                    bool pinned) {
+  return pinned ? gpu.CopyPinned(to, from, bytes, gpuMemcpyHostToDevice)
+                : gpu.Write(to, from, bytes);
+}
+
+absl::Status CopyOut(GpuDevice& gpu, std::byte* to, const std::byte* from, uint64_t bytes,
+                     bool pinned) {
+  return pinned ? gpu.CopyPinned(to, from, bytes, gpuMemcpyDeviceToHost)
+                : gpu.Read(to, from, bytes);
+}
+
 absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   if (copy.bytes == 0) return absl::OkStatus();
   const bool from_host = IsOfHost(copy.src), to_host = IsOfHost(copy.dst);
@@ -55,8 +71,9 @@ absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   const std::byte* const from = PlaceOf(copy.src);
   if (from_host || to_host) {
     trine_device* const holder = (from_host ? copy.dst : copy.src).buffer->device;
-    const absl::Status status = from_host ? holder->gpu->Write(to, from, copy.bytes)
-                                          : holder->gpu->Read(to, from, copy.bytes);
+    const absl::Status status =
+        from_host ? CopyIn(*holder->gpu, to, from, copy.bytes, IsPinned(copy.src))
+                  : CopyOut(*holder->gpu, to, from, copy.bytes, IsPinned(copy.dst));
     return holder == device ? status : NotOurs(status);
   }
   GpuDevice &target = *copy.dst.buffer->device->gpu, &source = *copy.src.buffer->device->gpu;

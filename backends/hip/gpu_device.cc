@@ -175,9 +175,14 @@ absl::Status GpuDevice::Read(void* to, const std::byte* from, uint64_t bytes) {
 }
 
 absl::Status GpuDevice::Copy(std::byte* to, const std::byte* from, uint64_t bytes) {
+  return CopyPinned(to, from, bytes, gpuMemcpyDeviceToDevice);
+}
+
+absl::Status GpuDevice::CopyPinned(std::byte* to, const std::byte* from, uint64_t bytes,
+                                   gpuMemcpyKind kind) {
   const InUse in_use(*this);
   const absl::Status status =
-      Check(gpuMemcpyAsync(to, from, bytes, gpuMemcpyDeviceToDevice, stream_), "a copy failed");
+      Check(gpuMemcpyAsync(to, from, bytes, kind, stream_), "a copy failed");
   return status.ok() ? Synchronize() : status;
 }
 

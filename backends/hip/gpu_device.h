@@ -79,6 +79,8 @@ class GpuDevice {
   absl::Status Write(std::byte* to, const void* from, uint64_t bytes);
   absl::Status Read(void* to, const std::byte* from, uint64_t bytes);
   absl::Status Copy(std::byte* to, const std::byte* from, uint64_t bytes);
+  // To or from memory of the host's that is pinned: straight.
+  absl::Status CopyPinned(std::byte* to, const std::byte* from, uint64_t bytes, gpuMemcpyKind kind);
 
   // Within InUse: until all that was submitted is done.
   absl::Status Synchronize();
