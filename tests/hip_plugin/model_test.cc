@@ -79,15 +79,13 @@ TEST_F(HipModelTest, TwoDevicesAreTheCpu) {
 
 // In the child that tries it: the program itself goes on, and says so.
 TEST_F(HipModelTest, ARuntimeThatEndsItsProcessIsAFinding) {
-  const Output output =
-      Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=crash=1");
+  const Output output = Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=crash=1");
   EXPECT_EQ(output.code, 0) << output.errors;
   EXPECT_THAT(output.text, ::testing::HasSubstr("crashed with SIGABRT (abort) while being opened"));
 }
 
 TEST_F(HipModelTest, ADeviceWithoutCodeIsAFinding) {
-  const Output output =
-      Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=code=0");
+  const Output output = Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=code=0");
   EXPECT_EQ(output.code, 0) << output.errors;
   EXPECT_THAT(output.text, ::testing::HasSubstr("this build has no code for host"));
 }
