@@ -31,6 +31,8 @@ const char* WeightPathName(WeightPath path) {
 }
 
 bool MayImport(const trine_device_info& info, bool read_only) {
+  // Over a bus, at each run: of use for what is streamed on purpose, not to keep a model's weights.
+  if ((info.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0) return false;
   if (info.import_alignment == 0) return false;
   if (read_only && info.import_alignment > PageBytes()) return false;
   return !SeenToFail(info, read_only);
@@ -38,7 +40,8 @@ bool MayImport(const trine_device_info& info, bool read_only) {
 
 std::string ImportRefusal(const trine_device_info& info) {
   std::string refusal = FieldText(info.import_refusal);
-  if (info.import_alignment <= PageBytes() || SeenToFail(info, true)) return refusal;
+  const bool unified = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+  if (!unified || info.import_alignment <= PageBytes() || SeenToFail(info, true)) return refusal;
   absl::StrAppend(&refusal, refusal.empty() ? "" : "; ",
                   "mapped files: they begin at multiples of ", PageBytes(),
                   " bytes, and the device imports at multiples of ", info.import_alignment);

@@ -16,7 +16,8 @@ enum class WeightPath {
 };
 const char* WeightPathName(WeightPath path);  // "file", "arena", "copy"
 
-// Whether importing is worth a try: false where the plugin has seen it fail, and for mapped files
+// Whether importing is worth a try: false where the device's memory is its own, so that what it
+// imports comes over a bus at each run; where the plugin has seen it fail; and for mapped files
 // (`read_only`) where the device imports at larger multiples than the pages that files begin at.
 bool MayImport(const trine_device_info& info, bool read_only);
 

@@ -32,6 +32,14 @@ TEST(WeightPathTest, TheBestThatIsTaken) {
   EXPECT_EQ(ExpectedWeightPath(Info(0, 0, 0)), WeightPath::kCopy);
 }
 
+TEST(WeightPathTest, WhatADeviceWithMemoryOfItsOwnImportsIsNoPlaceForWeights) {
+  const trine_device_info info = Info(0, 64, kTried | kWritable | kReadOnly);
+  EXPECT_FALSE(MayImport(info, true));
+  EXPECT_FALSE(MayImport(info, false));
+  EXPECT_EQ(ExpectedWeightPath(info), WeightPath::kCopy);
+  EXPECT_EQ(DescribeWeightPath(info), "copied to the device's own memory");
+}
+
 TEST(WeightPathTest, WhatNobodyTriedIsTried) {
   const trine_device_info old = Info(kUnified, 4096, 0);
   EXPECT_EQ(ExpectedWeightPath(old), WeightPath::kFile);

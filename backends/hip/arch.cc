@@ -7,7 +7,7 @@ namespace trine::hip {
 namespace {
 
 // Any kernel will do: all were compiled for the same targets.
-[[maybe_unused]] const void* SomeKernel() {
+const void* SomeKernel() {
   Tensor x;
   x.dims[0] = 32;
   return QuantizeLaunch(x, {}).kernel;
@@ -22,14 +22,6 @@ std::string ArchOf(int device) {
   const std::string name = properties.gcnArchName;  // "gfx90a:sramecc+:xnack-"
   return name.substr(0, name.find(':'));
 }
-
-bool HasCodeFor(int device) {
-  hipFuncAttributes attributes;
-  const bool has = hipSetDevice(device) == hipSuccess &&
-                   hipFuncGetAttributes(&attributes, SomeKernel()) == hipSuccess;
-  if (!has) (void)hipGetLastError();
-  return has;
-}
 #elif defined(TRINE_GPU_NVIDIA)
 std::string ArchOf(int device) {
   int major = 0, minor = 0;
@@ -37,18 +29,13 @@ std::string ArchOf(int device) {
   (void)gpuGetAttribute(&minor, gpuAttribute::kMinor, device);
   return "sm_" + std::to_string(major) + std::to_string(minor);
 }
-
-bool HasCodeFor(int device) {
-  cudaFuncAttributes attributes;
-  const bool has = cudaSetDevice(device) == cudaSuccess &&
-                   cudaFuncGetAttributes(&attributes, SomeKernel()) == cudaSuccess;
-  if (!has) (void)cudaGetLastError();
-  return has;
-}
 #else
 std::string ArchOf(int) { return "host"; }
-bool HasCodeFor(int) { return true; }
 #endif
+
+bool HasCodeFor(int device) {
+  return gpuSetDevice(device) == gpuSuccess && gpuHasCode(SomeKernel());
+}
 
 MatrixUnit MatrixUnitOf(const std::string& arch) {
   const auto begins = [&](const char* prefix) { return arch.rfind(prefix, 0) == 0; };

@@ -52,6 +52,21 @@ trine_plugin TestedCalls() {
   return table;
 }
 
+// By importing a little. Pages of a file are never refused: they are read by the host.
+trine_backend::Imports TryImports(GpuDevice* gpu) {
+  constexpr size_t kPage = 4096;
+  const std::unique_ptr<void, decltype(&std::free)> page(std::aligned_alloc(kPage, kPage),
+                                                         &std::free);
+  trine_backend::Imports imports{TRINE_IMPORTS_TRIED | TRINE_IMPORTS_READ_ONLY, ""};
+  const auto memory = gpu->Import(page.get(), kPage, /*read_only=*/false);
+  if (memory.ok()) {
+    imports.flags |= TRINE_IMPORTS_WRITABLE;
+  } else {
+    imports.refusal = std::string(memory.status().message());
+  }
+  return imports;
+}
+
 // "" or why the device is not exact: its self-test, once. A test that could not be run says nothing
 // of its bits, and is run again when it is next asked for.
 std::string WhyNotExact(trine_backend* backend, uint32_t index) {
@@ -61,6 +76,7 @@ std::string WhyNotExact(trine_backend* backend, uint32_t index) {
   const std::string& name = backend->found.devices[index].name;
   const auto device = OpenOne(backend, index);
   if (!device.ok()) return std::string(device.status().message());
+  backend->imports[index] = TryImports((*device)->gpu.get());
   const backends::SelfTestResult result =
       backends::RunSelfTest(TestedCalls(), device->get(), [&](const std::string& test) {
         Log(*backend, TRINE_LOG_DEBUG, absl::StrCat("hip: testing ", test));
@@ -80,6 +96,19 @@ std::string WhyNotExact(trine_backend* backend, uint32_t index) {
 }
 
 }  // namespace
+}  // namespace trine::hip
+
+absl::StatusOr<std::shared_ptr<trine::hip::WeightStages>> trine_device::StagesFor(uint64_t bytes) {
+  using trine::hip::WeightStages;
+  const uint64_t usual = backend->options.stage_bytes;
+  if (bytes > usual) return WeightStages::Create(gpu.get(), bytes);
+  if (std::shared_ptr<WeightStages> shared = stages.lock()) return shared;
+  auto made = WeightStages::Create(gpu.get(), usual);
+  if (made.ok()) stages = *made;
+  return made;
+}
+
+namespace trine::hip {
 
 trine_status Submit(trine_device* device, const trine_sync& sync,
                     const std::function<absl::Status()>& run, std::function<absl::Status()> start,
@@ -118,6 +147,11 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
 #endif
   backend->found = FindDevices(DeviceChoiceFromEnvironment());
   backend->verdicts.resize(backend->found.devices.size());
+  backend->imports.resize(backend->found.devices.size());
+  backend->peers = std::make_unique<PeerLinks>([made = backend.get()](const std::string& sentence,
+                                                                      bool through_host) {
+    Log(*made, through_host ? TRINE_LOG_WARNING : TRINE_LOG_INFO, absl::StrCat("hip: ", sentence));
+  });
   if (!backend->found.none.empty()) {
     Log(*backend, TRINE_LOG_INFO, absl::StrCat("hip: ", backend->found.none));
   }
@@ -128,7 +162,7 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   const FoundDevice& found = backend->found.devices[index];
   trine_device_info info{};
   info.tier = found.integrated ? TRINE_TIER_IGPU : TRINE_TIER_DGPU;
-  info.flags |= TRINE_DEVICE_ASYNC;
+  info.flags |= TRINE_DEVICE_ASYNC | TRINE_DEVICE_PEER_COPIES;
   if (kIsEmulated) info.flags |= TRINE_DEVICE_SOFTWARE;
   info.numerics = TRINE_NUMERICS_FAST;
   const FreeMemory memory = MemoryOf(found.index);
@@ -139,8 +173,14 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   SetText(info.name, found.name);
   SetText(info.arch, found.arch);
   SetText(info.driver, found.driver);
-  const std::string own =
+  std::string own =
       absl::StrCat("hip-", found.pci_id.empty() ? std::to_string(found.index) : found.pci_id);
+  if (found.integrated) {
+    own = "system";  // RAM, which others count, too
+    info.flags |= TRINE_DEVICE_UNIFIED_MEMORY;
+  } else {
+    info.import_alignment = kImportAlignment;  // for streams over a bus, where there is one
+  }
   SetText(info.memory_pool, own);
   SetText(info.bandwidth_domain, own);
   if (!found.reason.empty()) {
@@ -149,6 +189,9 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
     return info;
   }
   if (WhyNotExact(backend, index).empty()) info.numerics = TRINE_NUMERICS_EXACT;
+  const std::lock_guard<std::mutex> lock(backend->mutex);
+  info.imports = backend->imports[index].flags;
+  SetText(info.import_refusal, backend->imports[index].refusal);
   return info;
 }
 

@@ -12,11 +12,25 @@ namespace trine::hip {
 namespace {
 
 // One end of a copy that host memory or a buffer has room for.
-bool IsEnd(const trine_device* device, const trine_copy_end& end, uint64_t bytes) {
-  if (end.buffer != nullptr) {
-    return end.buffer->device == device && end.buffer->InRange(end.offset, bytes);
-  }
+bool IsEnd(const trine_copy_end& end, uint64_t bytes) {
+  if (end.buffer != nullptr) return end.buffer->InRange(end.offset, bytes);
   return end.host != nullptr || bytes == 0;
+}
+
+// A buffer of another device's, of the same backend, may be at one end if the other is ours.
+bool IsOurs(const trine_device* device, const trine_copy& copy) {
+  const auto of_device = [&](const trine_copy_end& end) {
+    return end.buffer != nullptr && end.buffer->device == device;
+  };
+  const auto of_other = [&](const trine_copy_end& end) {
+    return end.buffer != nullptr && end.buffer->device != device;
+  };
+  for (const trine_copy_end* end : {&copy.src, &copy.dst}) {
+    if (!of_other(*end)) continue;
+    if (end->buffer->device->backend != device->backend) return false;
+    if (!of_device(end == &copy.src ? copy.dst : copy.src)) return false;
+  }
+  return true;
 }
 
 // Memory of the host's.
@@ -30,21 +44,50 @@ std::byte* PlaceOf(const trine_copy_end& end) {
   return base + end.offset;
 }
 
-absl::Status CopyOne(GpuDevice& gpu, const trine_copy& copy) {
+bool IsPinned(const trine_copy_end& end) {
+  return end.buffer != nullptr && end.buffer->memory.kind() != MemoryKind::kPageable;
+}
+
+absl::Status CopyIn(GpuDevice& gpu, std::byte* to, const std::byte* from, uint64_t bytes,
+                    bool pinned) {
+  return pinned ? gpu.CopyPinned(to, from, bytes, gpuMemcpyHostToDevice)
+                : gpu.Write(to, from, bytes);
+}
+
+absl::Status CopyOut(GpuDevice& gpu, std::byte* to, const std::byte* from, uint64_t bytes,
+                     bool pinned) {
+  return pinned ? gpu.CopyPinned(to, from, bytes, gpuMemcpyDeviceToHost)
+                : gpu.Read(to, from, bytes);
+}
+
+absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   if (copy.bytes == 0) return absl::OkStatus();
   const bool from_host = IsOfHost(copy.src), to_host = IsOfHost(copy.dst);
   if (from_host && to_host) {
     std::memmove(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
     return absl::OkStatus();
   }
-  if (from_host) return gpu.Write(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
-  if (to_host) return gpu.Read(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
-  return gpu.Copy(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
+  std::byte* const to = PlaceOf(copy.dst);
+  const std::byte* const from = PlaceOf(copy.src);
+  if (from_host || to_host) {
+    trine_device* const holder = (from_host ? copy.dst : copy.src).buffer->device;
+    const absl::Status status =
+        from_host ? CopyIn(*holder->gpu, to, from, copy.bytes, IsPinned(copy.src))
+                  : CopyOut(*holder->gpu, to, from, copy.bytes, IsPinned(copy.dst));
+    return holder == device ? status : NotOurs(status);
+  }
+  GpuDevice &target = *copy.dst.buffer->device->gpu, &source = *copy.src.buffer->device->gpu;
+  if (&target == &source) return target.Copy(to, from, copy.bytes);
+  // Between devices: whoever is asked answers for itself alone.
+  const absl::Status status = device->backend->peers->Copy(target, to, source, from, copy.bytes);
+  if (status.ok() || &target == device->gpu.get()) return status;
+  if (absl::Status own = source.Health(); !own.ok()) return own;
+  return NotOurs(status);
 }
 
-absl::Status RunCopies(GpuDevice& gpu, const std::vector<trine_copy>& copies) {
-  absl::Status status = gpu.Health();
-  for (size_t i = 0; i < copies.size() && status.ok(); ++i) status = CopyOne(gpu, copies[i]);
+absl::Status RunCopies(trine_device* device, const std::vector<trine_copy>& copies) {
+  absl::Status status = device->gpu->Health();
+  for (size_t i = 0; i < copies.size() && status.ok(); ++i) status = CopyOne(device, copies[i]);
   return status;
 }
 
@@ -70,12 +113,44 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
   });
 }
 
+trine_status BufferImport(trine_device* device, const trine_import_desc* given, trine_buffer** out,
+                          trine_error* err) {
+  const trine_import_desc desc = sdk::ReadIn(given);
+  if (desc.host_ptr == nullptr || desc.bytes == 0) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "nothing to import");
+  }
+  if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
+  }
+  if (reinterpret_cast<uintptr_t>(desc.host_ptr) % kImportAlignment != 0 ||
+      desc.bytes % kImportAlignment != 0) {
+    return Fail(
+        err, TRINE_INVALID_ARGUMENT,
+        "imported memory must be aligned to " + std::to_string(kImportAlignment) + " bytes");
+  }
+  return sdk::Guard(err, [&]() -> trine_status {
+    const trine_status status = device->Health(err);
+    if (status != TRINE_OK) return status;
+    auto buffer = std::make_unique<trine_buffer>();
+    buffer->read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
+    auto memory = device->gpu->Import(desc.host_ptr, desc.bytes, buffer->read_only);
+    if (!memory.ok()) return Fail(err, memory.status());
+    buffer->device = device;
+    buffer->memory = *std::move(memory);
+    *out = buffer.release();
+    return TRINE_OK;
+  });
+}
+
 void BufferFree(trine_buffer* buffer) { delete buffer; }
 
 trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src, uint64_t bytes,
                          trine_error* err) {
   if (!buffer->InRange(offset, bytes)) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the write reaches beyond the buffer");
+  }
+  if (buffer->read_only) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the buffer's memory can't be written");
   }
   const trine_status status = buffer->device->Health(err);
   if (status != TRINE_OK || bytes == 0) return status;
@@ -117,15 +192,20 @@ trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trin
     std::vector<trine_copy> copies;
     for (uint32_t i = 0; i < args.n_copies; ++i) {
       copies.push_back(sdk::At(args.copies, args.copy_stride, i));
-      if (!IsEnd(device, copies[i].src, copies[i].bytes) ||
-          !IsEnd(device, copies[i].dst, copies[i].bytes)) {
+      if (!IsEnd(copies[i].src, copies[i].bytes) || !IsEnd(copies[i].dst, copies[i].bytes)) {
         return Fail(err, TRINE_INVALID_ARGUMENT,
                     "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");
       }
+      if (!IsOurs(device, copies[i])) {
+        return Fail(err, TRINE_INVALID_ARGUMENT,
+                    "copy " + std::to_string(i) + " has no end in a buffer of this device's");
+      }
+      if (copies[i].dst.buffer != nullptr && copies[i].dst.buffer->read_only) {
+        return Fail(err, TRINE_INVALID_ARGUMENT,
+                    "copy " + std::to_string(i) + " is to memory that can't be written");
+      }
     }
-    const auto run = [gpu = device->gpu.get(), copies = std::move(copies)] {
-      return RunCopies(*gpu, copies);
-    };
+    const auto run = [device, copies = std::move(copies)] { return RunCopies(device, copies); };
     return Submit(device, args.sync, run, run, err);
   });
 }

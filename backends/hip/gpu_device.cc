@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
 
 namespace trine::hip {
 namespace {
@@ -20,14 +23,26 @@ GpuMemory& GpuMemory::operator=(GpuMemory&& other) noexcept {
   std::swap(device_, other.device_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
-  std::swap(of_host_, other.of_host_);
+  std::swap(kind_, other.kind_);
   return *this;
 }
 
 GpuMemory::~GpuMemory() {
   if (data_ == nullptr) return;
   const InUse in_use(*device_);
-  (void)(of_host_ ? gpuHostFree(data_) : gpuFree(data_));
+  switch (kind_) {
+    case MemoryKind::kDevice:
+      (void)gpuFree(data_);
+      break;
+    case MemoryKind::kPinned:
+      (void)gpuHostFree(data_);
+      break;
+    case MemoryKind::kRegistered:
+      (void)gpuHostUnregister(data_);
+      break;
+    case MemoryKind::kPageable:
+      break;
+  }
 }
 
 absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Open(int index) {
@@ -83,7 +98,21 @@ absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes, bool of_host) {
   const absl::Status status = Check(of_host ? gpuHostMalloc(&data, whole) : gpuMalloc(&data, whole),
                                     "memory could not be allocated");
   if (!status.ok()) return status;
-  return GpuMemory(this, static_cast<std::byte*>(data), bytes, of_host);
+  return GpuMemory(this, static_cast<std::byte*>(data), bytes,
+                   of_host ? MemoryKind::kPinned : MemoryKind::kDevice);
+}
+
+absl::StatusOr<GpuMemory> GpuDevice::Import(void* data, uint64_t bytes, bool read_only) {
+  auto* const place = static_cast<std::byte*>(data);
+  if (read_only) return GpuMemory(this, place, bytes, MemoryKind::kPageable);
+  const InUse in_use(*this);
+  const gpuError error = gpuHostRegister(data, bytes);
+  if (error == gpuSuccess) return GpuMemory(this, place, bytes, MemoryKind::kRegistered);
+  (void)gpuGetLastError();
+  // Nothing was lost: what can't be pinned says nothing of the device.
+  const std::string why = absl::StrCat("memory could not be pinned: ", gpuGetErrorString(error));
+  if (error == gpuErrorMemoryAllocation) return absl::ResourceExhaustedError(why);
+  return absl::UnimplementedError(why);
 }
 
 absl::Status GpuDevice::WaitFor(Stage* stage) {
@@ -92,22 +121,28 @@ absl::Status GpuDevice::WaitFor(Stage* stage) {
   return Check(gpuEventSynchronize(stage->done), "a copy failed");
 }
 
-absl::Status GpuDevice::Write(std::byte* to, const void* from, uint64_t bytes) {
-  const InUse in_use(*this);
+absl::Status GpuDevice::StartWrite(std::byte* to, const void* from, uint64_t bytes,
+                                   gpuStream stream) {
   const auto* source = static_cast<const std::byte*>(from);
-  absl::Status status;
-  for (uint64_t done = 0, turn = 0; done < bytes && status.ok(); ++turn) {
-    Stage& stage = stages_[turn % 2];
+  for (uint64_t done = 0; done < bytes; ++turn_) {
+    Stage& stage = stages_[turn_ % 2];
     const uint64_t part = std::min(bytes - done, kStageBytes);
-    status = WaitFor(&stage);
-    if (!status.ok()) break;
+    absl::Status status = WaitFor(&stage);
+    if (!status.ok()) return status;
     std::memcpy(stage.memory, source + done, part);
-    status = Check(gpuMemcpyAsync(to + done, stage.memory, part, gpuMemcpyHostToDevice, stream_),
+    status = Check(gpuMemcpyAsync(to + done, stage.memory, part, gpuMemcpyHostToDevice, stream),
                    "a copy to the device failed");
-    if (status.ok()) status = Check(gpuEventRecord(stage.done, stream_), "a copy failed");
-    stage.busy = status.ok();
+    if (status.ok()) status = Check(gpuEventRecord(stage.done, stream), "a copy failed");
+    if (!status.ok()) return status;
+    stage.busy = true;
     done += part;
   }
+  return absl::OkStatus();
+}
+
+absl::Status GpuDevice::Write(std::byte* to, const void* from, uint64_t bytes) {
+  const InUse in_use(*this);
+  absl::Status status = StartWrite(to, from, bytes, stream_);
   for (Stage& stage : stages_) status.Update(WaitFor(&stage));
   return status;
 }
@@ -120,6 +155,8 @@ absl::Status GpuDevice::Read(void* to, const std::byte* from, uint64_t bytes) {
   const auto begin = [&](uint64_t at) {
     if (at >= bytes || !status.ok()) return;
     Stage& stage = stages_[at / kStageBytes % 2];
+    status = WaitFor(&stage);
+    if (!status.ok()) return;
     status =
         Check(gpuMemcpyAsync(stage.memory, from + at, part_at(at), gpuMemcpyDeviceToHost, stream_),
               "a copy from the device failed");
@@ -138,9 +175,14 @@ absl::Status GpuDevice::Read(void* to, const std::byte* from, uint64_t bytes) {
 }
 
 absl::Status GpuDevice::Copy(std::byte* to, const std::byte* from, uint64_t bytes) {
+  return CopyPinned(to, from, bytes, gpuMemcpyDeviceToDevice);
+}
+
+absl::Status GpuDevice::CopyPinned(std::byte* to, const std::byte* from, uint64_t bytes,
+                                   gpuMemcpyKind kind) {
   const InUse in_use(*this);
   const absl::Status status =
-      Check(gpuMemcpyAsync(to, from, bytes, gpuMemcpyDeviceToDevice, stream_), "a copy failed");
+      Check(gpuMemcpyAsync(to, from, bytes, kind, stream_), "a copy failed");
   return status.ok() ? Synchronize() : status;
 }
 

@@ -26,26 +26,33 @@ class [[nodiscard]] InUse {
   std::lock_guard<std::mutex> lock_;
 };
 
-// Memory of a device's, or of the host's that the device reads and writes too. Given back when it
-// goes, also by a device that is lost.
+enum class MemoryKind {
+  kDevice,
+  kPinned,      // the host's, made by the runtime: kernels read and write it, too
+  kRegistered,  // the same of memory that somebody else keeps
+  kPageable     // somebody else's, for copies alone
+};
+
+// Memory of a device's, or of the host's. Given back when it goes, also by a device that is lost.
 class GpuMemory {
  public:
   GpuMemory() = default;
-  GpuMemory(GpuDevice* device, std::byte* data, uint64_t bytes, bool of_host)
-      : device_(device), data_(data), bytes_(bytes), of_host_(of_host) {}
+  GpuMemory(GpuDevice* device, std::byte* data, uint64_t bytes, MemoryKind kind)
+      : device_(device), data_(data), bytes_(bytes), kind_(kind) {}
   GpuMemory(GpuMemory&& other) noexcept { *this = std::move(other); }
   GpuMemory& operator=(GpuMemory&& other) noexcept;
   ~GpuMemory();
 
   std::byte* data() const { return data_; }
   uint64_t bytes() const { return bytes_; }
-  bool of_host() const { return of_host_; }
+  MemoryKind kind() const { return kind_; }
+  bool of_host() const { return kind_ != MemoryKind::kDevice; }
 
  private:
   GpuDevice* device_ = nullptr;
   std::byte* data_ = nullptr;
   uint64_t bytes_ = 0;
-  bool of_host_ = false;
+  MemoryKind kind_ = MemoryKind::kDevice;
 };
 
 class GpuDevice {
@@ -64,14 +71,22 @@ class GpuDevice {
   absl::Status Check(gpuError error, absl::string_view what);
 
   absl::StatusOr<GpuMemory> Allocate(uint64_t bytes, bool of_host);
+  // Memory that somebody keeps until this is gone. What may be written is pinned where it is, or
+  // refused with UNIMPLEMENTED or RESOURCE_EXHAUSTED; pages of a file (`read_only`) are left alone.
+  absl::StatusOr<GpuMemory> Import(void* data, uint64_t bytes, bool read_only);
 
   // All wait until the bytes are there. Memory of the host's may be any.
   absl::Status Write(std::byte* to, const void* from, uint64_t bytes);
   absl::Status Read(void* to, const std::byte* from, uint64_t bytes);
   absl::Status Copy(std::byte* to, const std::byte* from, uint64_t bytes);
+  // To or from memory of the host's that is pinned: straight.
+  absl::Status CopyPinned(std::byte* to, const std::byte* from, uint64_t bytes, gpuMemcpyKind kind);
 
   // Within InUse: until all that was submitted is done.
   absl::Status Synchronize();
+  // Within InUse: puts a copy from memory that is not pinned on a stream, through pinned pieces. It
+  // has been read when this returns, and is there when the stream has come so far.
+  absl::Status StartWrite(std::byte* to, const void* from, uint64_t bytes, gpuStream stream);
 
  private:
   friend class InUse;
@@ -90,6 +105,7 @@ class GpuDevice {
   const int index_;
   gpuStream stream_ = nullptr;
   Stage stages_[2];
+  size_t turn_ = 0;   // whose turn it is to be filled
   std::mutex mutex_;  // of the stream and the stages
 
   mutable std::mutex health_mutex_;

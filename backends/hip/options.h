@@ -15,13 +15,16 @@
 namespace trine::hip {
 
 struct Options {
-  bool graphs = true;              // "graphs=0": kernels are started one by one
-  bool fuse = true;                // "fuse=0": each op runs by itself
-  bool early = true;               // "pdl=0": no kernel begins before those before it have ended
+  bool graphs = true;  // "graphs=0": kernels are started one by one
+  bool fuse = true;    // "fuse=0": each op runs by itself
+  bool early = true;   // "pdl=0": no kernel begins before those before it have ended
+  // "stage=1000000": of weights that are streamed, the most that is brought in at once.
+  uint64_t stage_bytes = uint64_t{16} << 20;
   std::optional<MatrixUnit> unit;  // "unit=dot4", "mma", "wmma", "mfma": else the device's own
 #if defined(TRINE_GPU_HOST)
-  // "wave=64", "order=reverse", "seed=7"; "memory=1000000", "devices=2", "integrated=1",
-  // "fail=start:12": the twelfth start fails, and all from then on.
+  // "wave=64", "order=reverse", "seed=7"; "memory=1000000", "devices=2", "integrated=1", "code=0",
+  // "crash=1", "register=0", "pace=newest", "peers=lying"; "fail=start:12": the twelfth start
+  // fails, and all from then on; "fail=start:12:1": of the second device.
   emulator::Settings emulator;
   emulator::DeviceSettings device;
 #endif

@@ -15,6 +15,7 @@
 #include "backends/hip/io_shadows.h"
 #include "backends/hip/op_launches.h"
 #include "backends/hip/recording.h"
+#include "backends/hip/weight_windows.h"
 #include "kernels/hip/transfer.h"
 
 namespace trine::hip {
@@ -25,25 +26,42 @@ std::byte* PlaceOfSpan(const trine_span& span) {
   return span.buffer->memory.data() + span.offset;
 }
 
-// "" or what the device can't do with a span that is in range.
-std::string WhyNotSpan(const trine_device& device, const trine_span& span) {
+// "" or what the device can't do with a span that is in range. What is `written` must be memory
+// that kernels see.
+std::string WhyNotSpan(const trine_device& device, const trine_span& span, bool written) {
   if (span.buffer == nullptr) return "";
   if (span.buffer->device != &device) return "is in a buffer of another device";
+  if (span.buffer->read_only && written) return "is memory that can't be written";
   if (span.offset % kAlignment == 0) return "";
   return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", kAlignment);
 }
 
-trine_status CheckSpans(const trine_device& device, const trine_plan_desc& desc, trine_error* err) {
+trine_status CheckSpans(const trine_device& device, const sdk::Graph& graph,
+                        const trine_plan_desc& desc, trine_error* err) {
   for (uint32_t i = 0; i < desc.n_bindings; ++i) {
     const trine_binding b = sdk::At(desc.bindings, desc.binding_stride, i);
-    const std::string why = WhyNotSpan(device, b.span);
+    const bool constant = graph.slots[b.slot].role == TRINE_ROLE_CONSTANT;
+    const std::string why = WhyNotSpan(device, b.span, /*written=*/!constant);
     if (!why.empty()) {
       return Fail(err, TRINE_INVALID_ARGUMENT,
                   absl::StrCat("what slot ", b.slot, " is bound to ", why));
     }
   }
-  const std::string why = WhyNotSpan(device, desc.scratch);
+  const std::string why = WhyNotSpan(device, desc.scratch, /*written=*/true);
   return why.empty() ? TRINE_OK : Fail(err, TRINE_INVALID_ARGUMENT, "the scratch " + why);
+}
+
+// Where the constants of a plan lie, by slot.
+std::vector<ConstantPlace> ConstantPlaces(const sdk::Graph& graph, const trine_plan_desc& desc) {
+  std::vector<ConstantPlace> places(graph.slots.size(), ConstantPlace::kDevice);
+  for (uint32_t i = 0; i < desc.n_bindings; ++i) {
+    const trine_binding b = sdk::At(desc.bindings, desc.binding_stride, i);
+    if (b.span.buffer == nullptr || !b.span.buffer->memory.of_host()) continue;
+    places[b.slot] = b.span.buffer->memory.kind() == MemoryKind::kPageable
+                         ? ConstantPlace::kPageable
+                         : ConstantPlace::kPinned;
+  }
+  return places;
 }
 
 // What a recording was made for. Attention depends on the number of positions only by chunks.
@@ -69,7 +87,10 @@ struct trine_plan {
   trine_device* device = nullptr;
   trine::sdk::Graph graph;
   trine::sdk::PlanPlaces<std::byte*> places;
-  std::vector<trine::hip::OpGroup> groups;  // of the graph's ops
+  std::vector<trine::hip::ConstantPlace> constants;  // by slot
+  trine::hip::WindowedGraph windowed;                // the graph as it is run
+  std::shared_ptr<trine::hip::WeightStages> stages;  // where weights are streamed, else null
+  std::vector<trine::hip::OpGroup> groups;           // of the windowed graph's ops
   trine::hip::LaunchScratch scratch;
   std::optional<trine::hip::IoShadows> shadows;
   std::byte* scratch_place = nullptr;  // behind the TEMP slots
@@ -121,7 +142,31 @@ void AddPieces(const std::vector<Piece>& pieces, std::vector<Launch>* launches,
   launches->back().label = "copy";
 }
 
+// Puts what a group reads into the stage whose turn it is: `places` of its tensors are there then.
+// `bound_to` finds the bytes of a slot.
+template <class BoundTo>
+std::vector<WeightStages::Copy> StageInputs(const trine_plan& plan, const OpGroup& group,
+                                            size_t turn, BoundTo bound_to,
+                                            std::vector<std::byte*>* places) {
+  std::vector<WeightStages::Copy> copies;
+  std::byte* to = plan.stages->At(turn);
+  for (const uint32_t tensor : plan.windowed.StagedIn(group)) {
+    const uint32_t slot = plan.windowed.graph.tensors[tensor].slot;
+    const bool pinned = plan.constants[slot] == ConstantPlace::kPinned;
+    const StagedTensor& staged = *plan.windowed.staged[tensor];
+    (*places)[tensor] = to;
+    std::byte* at = to;
+    for (const StagedTensor::Piece& piece : staged.pieces) {
+      copies.push_back({at, bound_to(slot, piece.offset), piece.bytes, pinned});
+      at += piece.bytes;
+    }
+    to += staged.RoomBytes();
+  }
+  return copies;
+}
+
 Work WorkOf(const trine_plan& plan, const RunKey& key) {
+  const sdk::Graph& graph = plan.windowed.graph;
   const uint32_t* alternates = key.alternates.empty() ? nullptr : key.alternates.data();
   std::byte* shadows = plan.scratch_place + plan.scratch.Bytes();
   // A tensor's place for the kernels, and the one that it is bound to.
@@ -135,7 +180,7 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
     return plan.places.PlaceOf(plan.graph, t, alternates);
   };
   std::vector<std::byte*> places;
-  for (const trine_tensor& t : plan.graph.tensors) {
+  for (const trine_tensor& t : graph.tensors) {
     places.push_back(plan.shadows->OffsetOf(t.slot).has_value() ? shadow_of(t.slot, t.offset)
                                                                 : bound_to(t.slot, t.offset));
   }
@@ -151,14 +196,41 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
   }
   AddPieces(in, &work.launches, &work.in);
   work.inputs = work.launches.size();
-  const OpLaunches maker(plan.device->shape, plan.graph, plan.scratch, plan.scratch_place, places,
+  const OpLaunches maker(plan.device->shape, graph, plan.scratch, plan.scratch_place, places,
                          key.params.data());
-  for (const GroupRun& run :
-       JoinGroups(plan.graph, plan.groups, key.params.data(), plan.device->backend->options.fuse)) {
+  // Products whose weights come one after the other are not joined.
+  const bool join = plan.device->backend->options.fuse && plan.stages == nullptr;
+  for (const GroupRun& run : JoinGroups(graph, plan.groups, key.params.data(), join)) {
+    Work::Feed feed;
+    if (plan.stages != nullptr) {
+      feed.copies = StageInputs(plan, plan.groups[run.first], work.feeds.size(), bound_to, &places);
+    }
+    feed.first = work.launches.size();
     maker.Add(plan.groups, run, &work.launches);
+    feed.end = work.launches.size();
+    if (!feed.copies.empty() && feed.first != feed.end) work.feeds.push_back(std::move(feed));
   }
+  work.stages = plan.stages;
   AddPieces(out, &work.launches, &work.out);
   return work;
+}
+
+// Makes of the graph what is run, with its weights where the bindings have them.
+absl::Status PrepareRuns(trine_plan* plan) {
+  trine_device* device = plan->device;
+  const auto prepare = [&](uint64_t window_bytes) {
+    plan->windowed = WindowWeights(plan->graph, plan->constants, window_bytes);
+    plan->groups = backends::GroupOps(plan->windowed.graph, device->backend->options.fuse);
+    plan->scratch = ScratchOf(device->shape, plan->windowed.graph);
+  };
+  prepare(device->WindowBytes());
+  // The scratch was promised for the graph as it was given.
+  if (plan->scratch.Bytes() > ScratchOf(device->shape, plan->graph).Bytes()) prepare(UINT64_MAX);
+  if (!plan->windowed.any()) return absl::OkStatus();
+  auto stages = device->StagesFor(plan->windowed.StageBytes(plan->groups));
+  if (!stages.ok()) return stages.status();
+  plan->stages = *std::move(stages);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
@@ -245,10 +317,10 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     status = sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
-    if (status == TRINE_OK) status = CheckSpans(*device, desc, err);
+    if (status == TRINE_OK) status = CheckSpans(*device, plan->graph, desc, err);
     if (status != TRINE_OK) return status;
-    plan->groups = backends::GroupOps(plan->graph, device->backend->options.fuse);
-    plan->scratch = ScratchOf(device->shape, plan->graph);
+    plan->constants = ConstantPlaces(plan->graph, desc);
+    if (absl::Status made = PrepareRuns(plan.get()); !made.ok()) return Fail(err, made);
     plan->shadows.emplace(plan->graph);
     const uint64_t own = plan->scratch.Bytes() + plan->shadows->bytes();
     if (own != 0) {

@@ -83,7 +83,7 @@ constexpr trine_plugin kTable = {
     .timeline_wait = Timelines::Wait,
     .timeline_query = Timelines::Query,
     .buffer_host_ptr = BufferHostPtr,
-    .buffer_import = nullptr,
+    .buffer_import = BufferImport,
     .layout_list = LayoutList,
     .layout_convert = LayoutConvert,
 };

@@ -3,11 +3,19 @@
 #include <utility>
 
 namespace trine::hip {
+namespace {
+
+// Where times are told: kernels that stand until their weights have come.
+constexpr const char* kFeedName = "weights";
+
+absl::Status NoMark(const char*) { return absl::OkStatus(); }
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<Recording>> Recording::Create(GpuDevice* gpu, Work work,
                                                              bool graphs) {
   std::unique_ptr<Recording> recording(new Recording(gpu, std::move(work)));
-  if (graphs && !recording->work_.launches.empty()) {
+  if (graphs && !recording->work_.launches.empty() && recording->work_.feeds.empty()) {
     const InUse in_use(*gpu);
     if (absl::Status status = recording->Capture(); !status.ok()) return status;
   }
@@ -29,28 +37,54 @@ absl::Status Recording::StartCopies(const std::vector<Work::Copy>& copies, gpuMe
   return absl::OkStatus();
 }
 
-absl::Status Recording::StartAll() {
-  absl::Status status = StartCopies(work_.in, gpuMemcpyHostToDevice);
-  const bool early =
-      work_.early && !work_.launches.empty() && gpuCanStartEarly(work_.launches.front().kernel);
+bool Recording::CanStartEarly() const {
+  return work_.early && !work_.launches.empty() && gpuCanStartEarly(work_.launches.front().kernel);
+}
+
+absl::Status Recording::StartLaunches(bool early, const Mark& done) {
+  const std::vector<Launch>& launches = work_.launches;
+  absl::Status status;
+  size_t turn = 0;
   // The first one waits for all that was before, and the one behind the inputs for these: whatever
   // begins later finds them.
   bool may_begin = false;
-  for (size_t i = 0; i < work_.launches.size(); ++i) {
-    const Launch& launch = work_.launches[i];
-    if (!status.ok()) return status;
-    if (launch.empty()) continue;
-    status = gpu_->Check(gpuStart(launch, gpu_->stream(), early && may_begin), launch.label);
-    may_begin = i >= work_.inputs;
+  for (size_t i = 0; i < launches.size() && status.ok(); ++i) {
+    const Work::Feed* feed = turn < work_.feeds.size() ? &work_.feeds[turn] : nullptr;
+    if (feed != nullptr && feed->first == i) {
+      status = work_.stages->Fill(turn, feed->copies);
+      if (status.ok()) status = done(kFeedName);
+      may_begin = false;
+    }
+    if (status.ok() && !launches[i].empty()) {
+      status =
+          gpu_->Check(gpuStart(launches[i], gpu_->stream(), early && may_begin), launches[i].label);
+      may_begin = i >= work_.inputs;
+    }
+    if (status.ok()) status = done(launches[i].label);
+    if (status.ok() && feed != nullptr && feed->end == i + 1) {
+      status = work_.stages->Release(turn++);
+      may_begin = false;
+    }
   }
-  return status.ok() ? StartCopies(work_.out, gpuMemcpyDeviceToHost) : status;
+  return status;
+}
+
+absl::Status Recording::StartAll(bool early, const Mark& done) {
+  absl::Status status = work_.feeds.empty() ? absl::OkStatus() : work_.stages->Begin();
+  if (status.ok()) status = StartCopies(work_.in, gpuMemcpyHostToDevice);
+  if (status.ok()) status = done(nullptr);
+  if (status.ok()) status = StartLaunches(early, done);
+  if (status.ok()) status = StartCopies(work_.out, gpuMemcpyDeviceToHost);
+  // The caller may give memory back that copies still read.
+  if (!status.ok() && !work_.feeds.empty()) work_.stages->Abandon();
+  return status;
 }
 
 absl::Status Recording::Capture() {
   absl::Status status =
       gpu_->Check(gpuStreamBeginCapture(gpu_->stream()), "a graph could not be begun");
   if (!status.ok()) return status;
-  status = StartAll();
+  status = StartAll(CanStartEarly(), NoMark);
   gpuGraph graph = nullptr;
   // A capture is ended even when a start in it failed.
   status.Update(gpu_->Check(gpuStreamEndCapture(gpu_->stream(), &graph), "a graph was not made"));
@@ -71,7 +105,7 @@ absl::Status Recording::Replace(Work work) {
 }
 
 absl::Status Recording::StartGraph() {
-  if (graph_ == nullptr) return StartAll();
+  if (graph_ == nullptr) return StartAll(CanStartEarly(), NoMark);
   return gpu_->Check(gpuGraphLaunch(graph_, gpu_->stream()), "a run failed");
 }
 
@@ -88,26 +122,23 @@ absl::Status Recording::Run() {
 
 absl::Status Recording::RunTimed(const std::function<void(const char* label, uint64_t ns)>& done) {
   const InUse in_use(*gpu_);
-  const std::vector<Launch>& launches = work_.launches;
-  std::vector<gpuEvent> events(launches.size() + 1, nullptr);
-  absl::Status status = StartCopies(work_.in, gpuMemcpyHostToDevice);
-  for (size_t i = 0; i < events.size() && status.ok(); ++i) {
-    status = gpu_->Check(gpuEventCreate(&events[i]), "an event could not be made");
-    if (status.ok() && i > 0 && !launches[i - 1].empty()) {
-      status = gpu_->Check(gpuStart(launches[i - 1], gpu_->stream()), launches[i - 1].label);
-    }
-    if (status.ok()) {
-      status = gpu_->Check(gpuEventRecord(events[i], gpu_->stream()), "a time was not taken");
-    }
-  }
-  if (status.ok()) status = StartCopies(work_.out, gpuMemcpyDeviceToHost);
+  std::vector<std::pair<const char*, gpuEvent>> marks;  // the first stands before all parts
+  const auto mark = [&](const char* label) {
+    marks.emplace_back(label, nullptr);
+    gpuEvent& event = marks.back().second;
+    const absl::Status status = gpu_->Check(gpuEventCreate(&event), "an event could not be made");
+    if (!status.ok()) return status;
+    return gpu_->Check(gpuEventRecord(event, gpu_->stream()), "a time was not taken");
+  };
+  absl::Status status = StartAll(/*early=*/false, mark);
   if (status.ok()) status = gpu_->Synchronize();
-  for (size_t i = 0; i < launches.size() && status.ok(); ++i) {
+  for (size_t i = 1; i < marks.size() && status.ok(); ++i) {
     float ms = 0.0f;
-    status = gpu_->Check(gpuEventElapsedTime(&ms, events[i], events[i + 1]), "no time was taken");
-    if (status.ok()) done(launches[i].label, static_cast<uint64_t>(ms * 1e6));
+    status = gpu_->Check(gpuEventElapsedTime(&ms, marks[i - 1].second, marks[i].second),
+                         "no time was taken");
+    if (status.ok()) done(marks[i].first, static_cast<uint64_t>(ms * 1e6));
   }
-  for (const gpuEvent event : events) {
+  for (const auto& [label, event] : marks) {
     if (event != nullptr) (void)gpuEventDestroy(event);
   }
   return status;

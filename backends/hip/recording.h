@@ -11,11 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "backends/hip/gpu_device.h"
+#include "backends/hip/weight_stages.h"
 #include "kernels/hip/gpu/launch.h"
 
 namespace trine::hip {
 
-// What a run does: copies between the host's memory and the device's, kernels, copies.
+// What a run does: copies between the host's memory and the device's, kernels, copies; of weights
+// that are streamed, copies beside the kernels.
 struct Work {
   struct Copy {
     std::byte* to = nullptr;
@@ -27,11 +29,20 @@ struct Work {
   size_t inputs = 0;   // of the launches: those that bring in what all others may read early
   bool early = false;  // where the device can: a kernel may begin while the one before it runs
   std::vector<Copy> out;
+
+  // What some launches read, in the stage whose turn it is: in order, none within another.
+  struct Feed {
+    size_t first = 0, end = 0;  // launches
+    std::vector<WeightStages::Copy> copies;
+  };
+  std::vector<Feed> feeds;
+  std::shared_ptr<WeightStages> stages;  // where there are feeds
 };
 
 class Recording {
  public:
-  // `graphs`: as a graph of the device's; without, they are started one by one at each run.
+  // `graphs`: as a graph of the device's; without, they are started one by one at each run. So is
+  // what streams weights: its copies may be the host's own work, and outlast what graphs save.
   static absl::StatusOr<std::unique_ptr<Recording>> Create(GpuDevice* gpu, Work work, bool graphs);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -52,7 +63,11 @@ class Recording {
 
   // Within InUse.
   absl::Status Capture();
-  absl::Status StartAll();
+  // `done` is called behind each part of the work that is put on the stream.
+  using Mark = std::function<absl::Status(const char* label)>;
+  absl::Status StartAll(bool early, const Mark& done);
+  absl::Status StartLaunches(bool early, const Mark& done);
+  bool CanStartEarly() const;
   absl::Status StartCopies(const std::vector<Work::Copy>& copies, gpuMemcpyKind kind);
   absl::Status StartGraph();
 

@@ -106,6 +106,52 @@ void CheckCopySync(Trial& trial, Session& s) {
   pair.ExpectHeld(trial, s, "once copy_run's point was reached");
 }
 
+// To a buffer of another device's and back again, by whichever of the two is asked.
+void CheckBetween(Trial& trial, Session& s, trine_device* other) {
+  Pair pair;
+  if (!pair.Make(trial, s)) return;
+  trine_buffer* made = nullptr;
+  const trine_buffer_desc desc{sizeof(desc), TRINE_MEMORY_STATE, kBytes};
+  const Answer answer = trial.Call("buffer_alloc", [&](trine_error* err) {
+    return s.table().buffer_alloc(other, &desc, &made, err);
+  });
+  if (!trial.ExpectOk(answer, "buffer_alloc on another device")) return;
+  const BufferPtr there = s.Own(made);
+  const std::vector<trine_copy> out = {
+      {{pair.a.get(), nullptr, 100}, {there.get(), nullptr, 7}, 6000}};
+  const std::vector<trine_copy> back = {
+      {{there.get(), nullptr, 7}, {pair.b.get(), nullptr, 2000}, 6000}};
+  if (!trial.ExpectOk(Copy(trial, s, out), "copy_run to another device's buffer")) return;
+  if (!trial.ExpectOk(Copy(trial, s, back), "copy_run from another device's buffer")) return;
+  std::copy_n(pair.a_bytes.begin() + 100, 6000, pair.b_bytes.begin() + 2000);
+  pair.ExpectHeld(trial, s, "after copies to another device and back");
+  const trine_copy beyond{{pair.a.get(), nullptr, 0}, {there.get(), nullptr, kBytes - 9}, 10};
+  trial.ExpectRefused(Copy(trial, s, {beyond}), "copy_run beyond another device's buffer",
+                      {TRINE_INVALID_ARGUMENT, TRINE_OUT_OF_RANGE});
+}
+
+// With every device that there is, the same chip opened once more among them.
+void CheckPeers(Trial& trial, Session& s) {
+  if ((s.info().flags & TRINE_DEVICE_PEER_COPIES) == 0) {
+    return trial.Skip("device_info does not offer copies between devices");
+  }
+  for (uint32_t i = 0; i < s.table().device_count(s.backend()) && !trial.failed(); ++i) {
+    trine_device_info info{};
+    info.struct_size = sizeof(info);
+    const Answer told = trial.Call("device_info", [&](trine_error* err) {
+      return s.table().device_info(s.backend(), i, &info, err);
+    });
+    if (!told.Ok() || (info.flags & TRINE_DEVICE_UNUSABLE) != 0) continue;
+    trine_device* other = nullptr;
+    const Answer opened = trial.Call("device_open", [&](trine_error* err) {
+      return s.table().device_open(s.backend(), i, &other, err);
+    });
+    if (!trial.ExpectOk(opened, absl::StrCat("opening device ", i))) return;
+    CheckBetween(trial, s, other);
+    s.table().device_close(other);
+  }
+}
+
 }  // namespace
 
 void RunCopyChecks(Bench& bench) {
@@ -113,6 +159,7 @@ void RunCopyChecks(Bench& bench) {
   bench.Run("copies/longer-elements", [](Trial& trial, Session& s) { CheckCopies(trial, s, 24); });
   bench.Run("copies/bounds", CheckCopyBounds);
   bench.Run("copies/sync", CheckCopySync);
+  bench.Run("copies/peers", CheckPeers);
 }
 
 }  // namespace trine::conformance

@@ -73,6 +73,23 @@ TEST_F(HipModelTest, ADeviceThatFailsIsASentence) {
   }
 }
 
+TEST_F(HipModelTest, TwoDevicesAreTheCpu) {
+  EXPECT_EQ(Generate("cpu:8,dgpu0:12,dgpu1:12", "devices=2;pace=newest"), Generate("cpu:32"));
+}
+
+// In the child that tries it: the program itself goes on, and says so.
+TEST_F(HipModelTest, ARuntimeThatEndsItsProcessIsAFinding) {
+  const Output output = Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=crash=1");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.text, ::testing::HasSubstr("crashed with SIGABRT (abort) while being opened"));
+}
+
+TEST_F(HipModelTest, ADeviceWithoutCodeIsAFinding) {
+  const Output output = Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=code=0");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.text, ::testing::HasSubstr("this build has no code for host"));
+}
+
 TEST_F(HipModelTest, WantOfMemoryIsASentence) {
   const Output output = Trine(std::string(kJob) + "dgpu:32", "TRINE_HIP_TUNING=memory=8000000");
   EXPECT_EQ(output.code, 1);

@@ -5,7 +5,8 @@
 #   deb_test.sh BUILD_DIR WORK_DIR CXX
 #
 # The root holds what the packages' Depends name and no other library: the files and the dpkg status
-# of those packages, taken from this machine. With TRINE_LONG=1 they are also installed by apt into a
+# of those packages, taken from this machine. The package of the HIP backend, where there is one, comes
+# into it without what it depends on: the plugin is a finding then, and nothing else suffers. With TRINE_LONG=1 they are also installed by apt into a
 # whole Debian system, made by mmdebstrap and kept as BUILD_DIR/deb_test_base.tar.
 #
 # Needs root, or user namespaces. Exits with 77, skipped, where something is missing.
@@ -90,6 +91,40 @@ libtrine-dev libtrine0.1 (= $version)
 LIST
 }
 
+# The plugin for discrete GPUs is in its own package, so that no other needs a GPU's runtime; where it
+# was not compiled there is none. The emulator is in none.
+hip_file=$build/bin/libtrine-backend-hip.so
+hip_package() { compgen -G "$work/packages/trine-backend-hip_*.deb" || true; }
+others() { find "$work/packages" -name '*.deb' ! -name 'trine-backend-hip_*'; }
+check_hip() {
+  local package
+  for package in "$work"/packages/*.deb; do
+    dpkg-deb -c "$package" >"$work/contents"
+    ! grep -q 'hip-host' "$work/contents" || fail "$package holds the emulator"
+    [ "$package" != "$(hip_package)" ] || continue
+    ! grep -q 'backend-hip\.so' "$work/contents" || fail "$package holds the HIP backend"
+    dpkg-deb -f "$package" Depends >"$work/depends"
+    ! grep -qiE 'amdhip|rocm' "$work/depends" || fail "$package needs HIP's runtime"
+  done
+  # An older build may have left the file.
+  if ! grep -q 'TRINE_HIP_PLATFORM.*=\(amd\|nvidia\)$' "$build/CMakeCache.txt" &&
+     ! grep -q '^set(CPACK_COMPONENTS_ALL.*backend-hip' "$build/CPackConfig.cmake"; then
+    [ -z "$(hip_package)" ] || fail "there is a package of a HIP backend that was not built"
+    return
+  fi
+  package=$(package_of trine-backend-hip)
+  dpkg-deb -c "$package" >"$work/contents"
+  grep -qE '/trine/plugins/libtrine-backend-hip\.so$' "$work/contents" ||
+    fail "trine-backend-hip lacks its plugin"
+  dpkg-deb -f "$package" Depends | grep -qF "trine-backends (= $version)" ||
+    fail "trine-backend-hip does not depend on trine-backends"
+  readelf -d "$hip_file" >"$work/needed"
+  if grep -q 'NEEDED.*libamdhip64' "$work/needed"; then
+    dpkg-deb -f "$package" Depends Recommends | grep -qE 'libamdhip64|hip-runtime-amd' ||
+      fail "trine-backend-hip does not name HIP's runtime"
+  fi
+}
+
 lint() {
   command -v lintian >/dev/null || { echo "lintian: not installed, the packages are not linted"; return; }
   # cpack writes the calls of ldconfig. /usr/lib/pkgconfig is where a tree configured for another
@@ -124,7 +159,7 @@ essential=(dash libc-bin)
 
 make_bare_root() {  # folder
   local root=$1 needed names name folder
-  needed=$(for file in "$work"/packages/*.deb; do dpkg-deb -f "$file" Depends; echo; done |
+  needed=$(for file in $(others); do dpkg-deb -f "$file" Depends; echo; done |
     tr , '\n' | sed 's/([^)]*)//g; s/|.*//; s/ //g' | grep -vE 'trine|^$' | sort -u)
   names=$(closure "${essential[@]}" $needed)
   for folder in bin sbin lib lib64; do
@@ -197,6 +232,17 @@ build_example() {  # root
     fail "the example was built against another trine"
 }
 
+# With neither a runtime nor a GPU, the plugin is seen, has a reason, and models run as before.
+use_hip_without_gpu() {  # root
+  dpkg --root="$1" --log=/dev/null --force-depends -i "$(hip_package)" >"$work/dpkg.log" 2>&1 ||
+    { cat "$work/dpkg.log"; fail "dpkg -i of the HIP backend"; }
+  inside "$1" trine detect >"$work/detect" || { cat "$work/detect"; fail "trine detect"; }
+  grep 'libtrine-backend-hip\.so' "$work/detect" |
+    grep -qE 'libamdhip64\.so\S* |no device' ||
+    { cat "$work/detect"; fail "the HIP backend has no reason"; }
+  use_packages "$1"
+}
+
 expect_gone() {  # root
   local left
   left=$(find "$1/usr" -iname '*trine*' 2>/dev/null)
@@ -207,10 +253,11 @@ in_bare_root() {
   local root=$work/root names
   make_bare_root "$root"
   give_kernel_files "$root"
-  dpkg --root="$root" --log=/dev/null -i "$work"/packages/*.deb >"$work/dpkg.log" 2>&1 ||
+  dpkg --root="$root" --log=/dev/null -i $(others) >"$work/dpkg.log" 2>&1 ||
     { cat "$work/dpkg.log"; fail "dpkg -i"; }
   build_example "$root"
   use_packages "$root"
+  [ -z "$(hip_package)" ] || use_hip_without_gpu "$root"
   names=$(for file in "$work"/packages/*.deb; do dpkg-deb -f "$file" Package; done)
   dpkg --root="$root" --log=/dev/null -P $names >"$work/dpkg.log" 2>&1 ||
     { cat "$work/dpkg.log"; fail "dpkg -P"; }
@@ -244,6 +291,7 @@ in_whole_system() {
 
 make_packages
 check_contents
+check_hip
 lint
 in_bare_root
 [ -z "${TRINE_LONG:-}" ] || in_whole_system

@@ -148,7 +148,7 @@ TEST(ConformanceKitTest, PassesSoundPlugin) {
   const Report report = Check("sound");
   EXPECT_TRUE(report.Ok()) << FormatReport(report, true);
   EXPECT_EQ(report.name, "sound");
-  EXPECT_EQ(report.abi, "0.11");
+  EXPECT_EQ(report.abi, "0.12");
   EXPECT_GT(report.passed, 40);
 }
 

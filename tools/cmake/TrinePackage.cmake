@@ -2,6 +2,7 @@
 #
 #   trine               the command, its manual pages, completions and documentation
 #   trine-backends      the backend plugins and the program that tries them
+#   trine-backend-hip   the plugin for discrete GPUs, where it was compiled for devices
 #   libtrineN           the library; N is its ABI
 #   libtrine-dev        headers, CMake and pkg-config files, examples
 #   trine-model-tales   the model that comes with the project
@@ -86,6 +87,18 @@ the machine."
 trine_package(backends trine-backends "backend plugins of the Trine model runtime"
   "What runs a model on one kind of device, each a plugin, and the program
 that tries a plugin in a process of its own before it is let in.")
+if(TARGET trine-backend-hip)
+  # The runtime that AMD's plugin links is among its Depends where it is Debian's own; the libraries
+  # of packages from elsewhere say nothing that becomes one.
+  set(runtime "")
+  if(TRINE_GPU_PLATFORM STREQUAL "amd" AND NOT TRINE_HIP_LIBRARY MATCHES "^/usr/lib/")
+    set(runtime RECOMMENDS hip-runtime-amd)
+  endif()
+  trine_package(backend-hip trine-backend-hip "GPU backend of the Trine model runtime"
+    "The plugin that runs models on discrete GPUs of AMD, by HIP, or of
+NVIDIA, by CUDA: whichever it was compiled for."
+    DEPENDS trine-backends ${runtime})
+endif()
 trine_package(library ${library} "library that runs language models, exact to the bit"
   "The C API of the Trine model runtime: engines, sessions, batches,
 callbacks and cancellation."

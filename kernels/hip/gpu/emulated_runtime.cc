@@ -1,89 +1,29 @@
 #include "kernels/hip/gpu/emulated_runtime.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "kernels/hip/gpu/emulated_device.h"
+#include "kernels/hip/gpu/emulated_work.h"
 #include "kernels/hip/gpu/emulator.h"
 
 namespace trine::hip::emulator {
-
-using Work = std::function<gpuError()>;
-
-struct Graph {
-  std::vector<Work> works;
-};
-struct Stream {
-  std::unique_ptr<Graph> capturing;
-};
-struct Event {
-  std::chrono::steady_clock::time_point time;
-};
-
 namespace {
 
 // Reading uninitialised memory must not pass unseen; of large allocations the beginning shows it.
 constexpr size_t kPoisoned = 1 << 20;
 
-struct Device {
-  std::mutex mutex;
-  DeviceSettings settings;
-  std::map<Call, uint64_t> calls;
-  std::map<void*, size_t> allocations;
-  uint64_t used = 0;
-  gpuError failed = gpuSuccess;
-  std::string failure;
-};
-
-Device& TheDevice() {
-  static Device device;
-  return device;
-}
-
-// Success, or why a call fails before it does anything.
-gpuError Begin(Call call) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  if (d.failed != gpuSuccess) return d.failed;
-  const uint64_t count = ++d.calls[call];
-  if (call == Call::kNone || call != d.settings.failing || count < d.settings.failing_from) {
-    return gpuSuccess;
-  }
-  if (call == Call::kMalloc || call == Call::kHostMalloc) return gpuErrorMemoryAllocation;
-  d.failure = "a fault that was asked for";
-  return d.failed = gpuErrorLaunchFailure;
-}
-
-gpuError Submit(gpuStream stream, Work work) {
-  if (stream != nullptr && stream->capturing != nullptr) {
-    stream->capturing->works.push_back(std::move(work));
-    return gpuSuccess;
-  }
-  return work();
-}
-
-gpuError RunNow(const Launch& launch) {
-  std::string wrong = Run(launch);
-  if (wrong.empty()) return gpuSuccess;
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  d.failure = std::string(launch.label != nullptr ? launch.label : "a kernel") + ": " + wrong;
-  return d.failed = gpuErrorLaunchFailure;
-}
-
-gpuError CheckDevice(int device) {
-  const std::lock_guard<std::mutex> lock(TheDevice().mutex);
-  const auto devices = static_cast<int>(TheDevice().settings.devices);
-  return device >= 0 && device < devices ? gpuSuccess : gpuErrorInvalidValue;
+gpuError RunNow(const Launch& launch, int device, uint64_t stream) {
+  const std::string label = launch.label != nullptr ? launch.label : "a kernel";
+  Trace({device, stream, label, nullptr, 0, false});
+  const std::string wrong = Run(launch);
+  return wrong.empty() ? gpuSuccess : Lose(device, label + ": " + wrong);
 }
 
 gpuError Write(char* to, int bytes, const std::string& text) {
@@ -92,38 +32,61 @@ gpuError Write(char* to, int bytes, const std::string& text) {
   return gpuSuccess;
 }
 
+int DeviceOf(gpuStream stream) { return stream != nullptr ? stream->device : CurrentDevice(); }
+uint64_t NumberOf(gpuStream stream) { return stream != nullptr ? stream->number : 0; }
+
+// As with real devices: what is not pinned is read before the call returns, and written by then.
+gpuError Copy(void* to, const void* from, size_t bytes, gpuMemcpyKind kind, gpuStream stream) {
+  const void* host = kind == gpuMemcpyHostToDevice ? from : to;
+  const bool of_host = kind != gpuMemcpyDeviceToDevice;
+  const bool pinned = of_host && IsPinned(host, bytes);
+  std::shared_ptr<std::vector<char>> kept;
+  const bool captured = stream != nullptr && stream->capturing != nullptr;
+  if (kind == gpuMemcpyHostToDevice && !pinned && !captured) {
+    const auto* begin = static_cast<const char*>(from);
+    kept = std::make_shared<std::vector<char>>(begin, begin + bytes);
+  }
+  const Done done{DeviceOf(stream), NumberOf(stream), "", to, bytes, pinned};
+  const gpuError error = Submit(stream, {[=] {
+                                           Trace(done);
+                                           // None of an empty vector, which may be null.
+                                           if (bytes != 0)
+                                             std::memmove(to, kept ? kept->data() : from, bytes);
+                                           return gpuSuccess;
+                                         },
+                                         nullptr, nullptr, 0});
+  if (kind == gpuMemcpyDeviceToHost && !pinned && !captured) Finish(stream);
+  return error;
+}
+
 }  // namespace
-
-void Reset(const DeviceSettings& settings) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  d.settings = settings;
-  d.calls.clear();
-  d.failed = gpuSuccess;
-  d.failure.clear();
-}
-
-std::string LastFailure() {
-  const std::lock_guard<std::mutex> lock(TheDevice().mutex);
-  return TheDevice().failure;
-}
-
 }  // namespace trine::hip::emulator
 
 namespace emulator = trine::hip::emulator;
 using emulator::Begin;
 using emulator::Call;
 using emulator::CheckDevice;
+using emulator::CurrentDevice;
 using emulator::Submit;
-using emulator::TheDevice;
+using emulator::TheMachine;
 
 gpuError gpuGetDeviceCount(int* count) {
-  const std::lock_guard<std::mutex> lock(TheDevice().mutex);
-  *count = static_cast<int>(TheDevice().settings.devices);
-  return *count > 0 ? gpuSuccess : gpuErrorNoDevice;
+  emulator::DeviceSettings settings;
+  {
+    const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+    settings = TheMachine().settings;
+  }
+  if (settings.crashes) std::abort();
+  // With an error the count is anything, as some runtimes leave it.
+  *count = settings.devices > 0 ? static_cast<int>(settings.devices) : 3;
+  return settings.devices > 0 ? gpuSuccess : gpuErrorNoDevice;
 }
 
-gpuError gpuSetDevice(int device) { return CheckDevice(device); }
+gpuError gpuSetDevice(int device) {
+  const gpuError error = CheckDevice(device);
+  if (error == gpuSuccess) emulator::SetCurrentDevice(device);
+  return error;
+}
 
 const char* gpuGetErrorName(gpuError error) {
   switch (error) {
@@ -184,8 +147,8 @@ gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) {
       *value = 1 << 20;
       break;
     case gpuAttribute::kIntegrated: {
-      const std::lock_guard<std::mutex> lock(TheDevice().mutex);
-      *value = TheDevice().settings.integrated ? 1 : 0;
+      const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+      *value = TheMachine().settings.integrated ? 1 : 0;
       break;
     }
     case gpuAttribute::kSharedBytes:
@@ -211,28 +174,31 @@ gpuError gpuRuntimeGetVersion(int* version) {
 gpuError gpuDriverGetVersion(int* version) { return gpuRuntimeGetVersion(version); }
 
 gpuError gpuMemGetInfo(size_t* available, size_t* total) {
-  const gpuError error = Begin(Call::kNone);
+  const gpuError error = Begin(Call::kNone, CurrentDevice());
   if (error != gpuSuccess) return error;
-  const std::lock_guard<std::mutex> lock(TheDevice().mutex);
-  *total = TheDevice().settings.memory_bytes;
-  *available = *total - std::min<size_t>(*total, TheDevice().used);
+  const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+  *total = TheMachine().settings.memory_bytes;
+  *available = *total - std::min<size_t>(*total, TheMachine().devices[CurrentDevice()].used);
   return gpuSuccess;
 }
 
 gpuError gpuMalloc(void** p, size_t bytes) {
-  const gpuError error = Begin(Call::kMalloc);
+  const int device = CurrentDevice();
+  const gpuError error = Begin(Call::kMalloc, device);
   if (error != gpuSuccess) return error;
-  emulator::Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  if (bytes > d.settings.memory_bytes || d.used > d.settings.memory_bytes - bytes) {
+  emulator::Machine& m = TheMachine();
+  const std::lock_guard<std::mutex> lock(m.mutex);
+  emulator::DeviceState& d = m.devices[device];
+  if (bytes > m.settings.memory_bytes || d.used > m.settings.memory_bytes - bytes) {
     return gpuErrorMemoryAllocation;
   }
   // Exactly as many as were asked for, for a sanitizer to see what is beyond.
   void* memory = nullptr;
   if (posix_memalign(&memory, 256, bytes) != 0) return gpuErrorMemoryAllocation;
   std::memset(memory, 0xa5, std::min(bytes, emulator::kPoisoned));
-  d.allocations[memory] = bytes;
+  m.allocations[memory] = {bytes, device};
   d.used += bytes;
+  d.peak = std::max(d.peak, d.used);
   *p = memory;
   return gpuSuccess;
 }
@@ -240,57 +206,106 @@ gpuError gpuMalloc(void** p, size_t bytes) {
 // Also of a device that has failed.
 gpuError gpuFree(void* p) {
   if (p == nullptr) return gpuSuccess;
-  emulator::Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  const auto found = d.allocations.find(p);
-  if (found == d.allocations.end()) return gpuErrorInvalidValue;
-  d.used -= found->second;
-  d.allocations.erase(found);
+  emulator::FinishAll();
+  emulator::Machine& m = TheMachine();
+  const std::lock_guard<std::mutex> lock(m.mutex);
+  const auto found = m.allocations.find(p);
+  if (found == m.allocations.end()) return gpuErrorInvalidValue;
+  m.devices[found->second.device].used -= found->second.bytes;
+  m.allocations.erase(found);
   std::free(p);
   return gpuSuccess;
 }
 
 gpuError gpuHostMalloc(void** p, size_t bytes) {
-  const gpuError error = Begin(Call::kHostMalloc);
+  const gpuError error = Begin(Call::kHostMalloc, CurrentDevice());
   if (error != gpuSuccess) return error;
-  *p = std::malloc(bytes);
-  return *p != nullptr ? gpuSuccess : gpuErrorMemoryAllocation;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, 256, bytes) != 0) return gpuErrorMemoryAllocation;
+  const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+  TheMachine().pinned[memory] = bytes;
+  *p = memory;
+  return gpuSuccess;
 }
 gpuError gpuHostFree(void* p) {
-  std::free(p);
-  return gpuSuccess;
+  const gpuError error = gpuHostUnregister(p);
+  if (error == gpuSuccess) std::free(p);
+  return error;
 }
 
-gpuError gpuMemcpyAsync(void* to, const void* from, size_t bytes, gpuMemcpyKind, gpuStream stream) {
-  const gpuError error = Begin(Call::kCopy);
+gpuError gpuHostRegister(void* p, size_t bytes) {
+  const gpuError error = Begin(Call::kRegister, CurrentDevice());
   if (error != gpuSuccess) return error;
-  return Submit(stream, [=] {
-    if (bytes != 0) std::memmove(to, from, bytes);  // none of an empty vector, which may be null
-    return gpuSuccess;
-  });
+  const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+  if (!TheMachine().settings.registers) return gpuErrorInvalidValue;
+  return TheMachine().pinned.emplace(p, bytes).second ? gpuSuccess : gpuErrorInvalidValue;
 }
-gpuError gpuMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, gpuStream stream) {
-  return gpuMemcpyAsync(to, from, bytes, gpuMemcpyDeviceToDevice, stream);
+gpuError gpuHostUnregister(void* p) {
+  emulator::FinishAll();
+  const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+  return TheMachine().pinned.erase(p) == 1 ? gpuSuccess : gpuErrorInvalidValue;
+}
+
+gpuError gpuMemcpyAsync(void* to, const void* from, size_t bytes, gpuMemcpyKind kind,
+                        gpuStream stream) {
+  const gpuError error = Begin(Call::kCopy, emulator::DeviceOf(stream));
+  return error != gpuSuccess ? error : emulator::Copy(to, from, bytes, kind, stream);
+}
+
+gpuError gpuMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                            size_t bytes, gpuStream stream) {
+  for (const int device : {from_device, to_device}) {
+    if (const gpuError error = Begin(Call::kPeer, device); error != gpuSuccess) return error;
+  }
+  emulator::Peers peers;
+  {
+    const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+    peers = TheMachine().settings.peers;
+  }
+  if (peers == emulator::Peers::kNone) return gpuErrorInvalidValue;
+  const gpuError error = emulator::Copy(to, from, bytes, gpuMemcpyDeviceToDevice, stream);
+  if (error != gpuSuccess || peers != emulator::Peers::kLying || bytes == 0) return error;
+  return Submit(stream, {[=] {
+                           static_cast<unsigned char*>(to)[bytes / 2] ^= 1;
+                           return gpuSuccess;
+                         },
+                         nullptr, nullptr, 0});
 }
 gpuError gpuDeviceCanAccessPeer(int* can, int device, int peer) {
-  *can = device != peer ? 1 : 0;
+  const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+  *can = device != peer && TheMachine().settings.peers != emulator::Peers::kNone ? 1 : 0;
   return gpuSuccess;
 }
+gpuError gpuEnablePeerAccess(int peer) { return CheckDevice(peer); }
 
 gpuError gpuStreamCreate(gpuStream* stream) {
-  const gpuError error = Begin(Call::kNone);
+  const gpuError error = Begin(Call::kStream, CurrentDevice());
   if (error != gpuSuccess) return error;
-  *stream = new (std::nothrow) emulator::Stream;
-  return *stream != nullptr ? gpuSuccess : gpuErrorMemoryAllocation;
+  auto made = std::make_unique<emulator::Stream>();
+  made->device = CurrentDevice();
+  emulator::AddStream(made.get());
+  *stream = made.release();
+  return gpuSuccess;
 }
 gpuError gpuStreamDestroy(gpuStream stream) {
+  emulator::RemoveStream(stream);
   delete stream;
   return gpuSuccess;
 }
-gpuError gpuStreamSynchronize(gpuStream) { return Begin(Call::kSynchronize); }
+gpuError gpuStreamSynchronize(gpuStream stream) {
+  const int device = emulator::DeviceOf(stream);
+  const gpuError error = Begin(Call::kSynchronize, device);
+  emulator::Finish(stream);
+  return error != gpuSuccess ? error : emulator::FailureOf(device);
+}
+gpuError gpuStreamWait(gpuStream stream, gpuEvent event) {
+  const gpuError error = Begin(Call::kEvent, stream->device);
+  if (error != gpuSuccess) return error;
+  return Submit(stream, {nullptr, nullptr, event->passing, 0});
+}
 
 gpuError gpuStreamBeginCapture(gpuStream stream) {
-  const gpuError error = Begin(Call::kCapture);
+  const gpuError error = Begin(Call::kCapture, stream->device);
   if (error != gpuSuccess) return error;
   if (stream->capturing != nullptr) return gpuErrorInvalidValue;
   stream->capturing = std::make_unique<emulator::Graph>();
@@ -299,29 +314,35 @@ gpuError gpuStreamBeginCapture(gpuStream stream) {
 gpuError gpuStreamEndCapture(gpuStream stream, gpuGraph* graph) {
   if (stream->capturing == nullptr) return gpuErrorInvalidValue;
   // As with real ones: of a device that has failed there is no graph.
-  const gpuError error = Begin(Call::kNone);
+  const gpuError error = Begin(Call::kNone, stream->device);
   std::unique_ptr<emulator::Graph> captured = std::move(stream->capturing);
   *graph = error == gpuSuccess ? captured.release() : nullptr;
   return error;
 }
 
 gpuError gpuEventCreate(gpuEvent* event) {
+  const gpuError error = Begin(Call::kEvent, CurrentDevice());
+  if (error != gpuSuccess) return error;
   *event = new (std::nothrow) emulator::Event;
   return *event != nullptr ? gpuSuccess : gpuErrorMemoryAllocation;
 }
 gpuError gpuEventCreateUntimed(gpuEvent* event) { return gpuEventCreate(event); }
 gpuError gpuEventRecord(gpuEvent event, gpuStream stream) {
-  const gpuError error = Begin(Call::kNone);
+  const gpuError error = Begin(Call::kEvent, emulator::DeviceOf(stream));
   if (error != gpuSuccess) return error;
-  return Submit(stream, [=] {
-    event->time = std::chrono::steady_clock::now();
-    return gpuSuccess;
-  });
+  return Submit(stream, {nullptr, event->passing, nullptr, 0});
 }
-gpuError gpuEventQuery(gpuEvent) { return Begin(Call::kNone); }
-gpuError gpuEventSynchronize(gpuEvent) { return Begin(Call::kSynchronize); }
+gpuError gpuEventQuery(gpuEvent event) {
+  emulator::Finish(*event->passing);
+  return Begin(Call::kNone, CurrentDevice());
+}
+gpuError gpuEventSynchronize(gpuEvent event) {
+  const gpuError error = Begin(Call::kSynchronize, CurrentDevice());
+  emulator::Finish(*event->passing);
+  return error != gpuSuccess ? error : emulator::FailureOf(CurrentDevice());
+}
 gpuError gpuEventElapsedTime(float* ms, gpuEvent from, gpuEvent to) {
-  *ms = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+  *ms = std::chrono::duration<float, std::milli>(to->passing->time - from->passing->time).count();
   return gpuSuccess;
 }
 gpuError gpuEventDestroy(gpuEvent event) {
@@ -330,7 +351,7 @@ gpuError gpuEventDestroy(gpuEvent event) {
 }
 
 gpuError gpuGraphInstantiate(gpuGraphExec* exec, gpuGraph graph) {
-  const gpuError error = Begin(Call::kInstantiate);
+  const gpuError error = Begin(Call::kInstantiate, CurrentDevice());
   if (error != gpuSuccess) return error;
   *exec = new emulator::Graph(*graph);
   return gpuSuccess;
@@ -340,9 +361,11 @@ bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph) {
   exec->works = graph->works;
   return true;
 }
-gpuError gpuGraphLaunch(gpuGraphExec exec, gpuStream) {
-  gpuError error = Begin(Call::kStart);
-  for (size_t i = 0; i < exec->works.size() && error == gpuSuccess; ++i) error = exec->works[i]();
+gpuError gpuGraphLaunch(gpuGraphExec exec, gpuStream stream) {
+  gpuError error = Begin(Call::kStart, emulator::DeviceOf(stream));
+  for (size_t i = 0; i < exec->works.size() && error == gpuSuccess; ++i) {
+    error = Submit(stream, exec->works[i]);
+  }
   return error;
 }
 gpuError gpuGraphExecDestroy(gpuGraphExec exec) {
@@ -358,8 +381,16 @@ gpuError gpuAllowShared(const void*, int bytes) {
   return bytes <= 64 << 10 ? gpuSuccess : gpuErrorInvalidValue;
 }
 
+bool gpuHasCode(const void*) {
+  const std::lock_guard<std::mutex> lock(TheMachine().mutex);
+  return TheMachine().settings.has_code;
+}
+
 gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool) {
-  const gpuError error = Begin(Call::kStart);
+  const int device = emulator::DeviceOf(stream);
+  const gpuError error = Begin(Call::kStart, device);
   if (error != gpuSuccess) return error;
-  return Submit(stream, [launch] { return emulator::RunNow(launch); });
+  const uint64_t number = emulator::NumberOf(stream);
+  return Submit(stream,
+                {[=] { return emulator::RunNow(launch, device, number); }, nullptr, nullptr, 0});
 }

@@ -73,6 +73,32 @@ inline gpuError gpuStreamBeginCapture(gpuStream stream) {
 inline gpuError gpuEventCreateUntimed(gpuEvent* event) {
   return TRINE_GPU(EventCreateWithFlags)(event, TRINE_GPU(EventDisableTiming));
 }
+// What is put on the stream from now on waits for what the event was last recorded behind.
+inline gpuError gpuStreamWait(gpuStream stream, gpuEvent event) {
+  return TRINE_GPU(StreamWaitEvent)(stream, event, 0);
+}
+
+// Pins memory of the host's where it is, for kernels of all devices to see at the address that the
+// host has for it.
+inline gpuError gpuHostRegister(void* p, size_t bytes) {
+  gpuError error = TRINE_GPU(HostRegister)(
+      p, bytes, TRINE_GPU(HostRegisterPortable) | TRINE_GPU(HostRegisterMapped));
+  if (error != gpuSuccess) return error;
+  void* seen = nullptr;
+  error = TRINE_GPU(HostGetDevicePointer)(&seen, p, 0);
+  if (error == gpuSuccess && seen != p) error = gpuErrorInvalidValue;
+  if (error != gpuSuccess) (void)TRINE_GPU(HostUnregister)(p);
+  return error;
+}
+#define gpuHostUnregister TRINE_GPU(HostUnregister)
+
+// Of the current device to another one's memory; more than once is no error.
+inline gpuError gpuEnablePeerAccess(int peer) {
+  const gpuError error = TRINE_GPU(DeviceEnablePeerAccess)(peer, 0);
+  if (error != TRINE_GPU(ErrorPeerAccessAlreadyEnabled)) return error;
+  (void)gpuGetLastError();
+  return gpuSuccess;
+}
 
 enum class gpuAttribute {
   kWarpSize,
@@ -217,6 +243,18 @@ inline bool gpuCanStartEarly([[maybe_unused]] const void* kernel) {
   (void)cudaGetLastError();
 #endif
   return false;
+}
+
+// Whether a kernel was compiled for the current device: false, too, where that can't be told.
+inline bool gpuHasCode(const void* kernel) {
+#if defined(TRINE_GPU_AMD)
+  hipFuncAttributes attributes;
+#else
+  cudaFuncAttributes attributes;
+#endif
+  const bool has = TRINE_GPU(FuncGetAttributes)(&attributes, kernel) == gpuSuccess;
+  if (!has) (void)gpuGetLastError();
+  return has;
 }
 
 #endif  // !TRINE_GPU_HOST

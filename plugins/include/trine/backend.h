@@ -26,7 +26,7 @@ extern "C" {
 
 /* Append-only since 0.9; becomes 1.0 unchanged or after one last break. */
 #define TRINE_ABI_MAJOR 0u
-#define TRINE_ABI_MINOR 11u
+#define TRINE_ABI_MINOR 12u
 #define TRINE_ABI_VERSION ((TRINE_ABI_MAJOR << 16) | TRINE_ABI_MINOR)
 
 /* The arithmetic contract (docs/numerics.md) this header was written beside. */
@@ -110,7 +110,8 @@ enum {
   TRINE_DEVICE_UNIFIED_MEMORY = 1u << 0, /* shares physical memory with the CPU */
   TRINE_DEVICE_ASYNC = 1u << 1,          /* plan_run may return before the work is done */
   TRINE_DEVICE_SOFTWARE = 1u << 2,       /* runs on the CPU whatever it pretends: for tests */
-  TRINE_DEVICE_UNUSABLE = 1u << 3        /* seen but not to be opened: `reason` says why */
+  TRINE_DEVICE_UNUSABLE = 1u << 3,       /* seen but not to be opened: `reason` says why */
+  TRINE_DEVICE_PEER_COPIES = 1u << 4     /* since 0.12: copy_run takes other devices' buffers */
 };
 
 enum { TRINE_NUMERICS_EXACT = 1, TRINE_NUMERICS_FAST = 2 };
