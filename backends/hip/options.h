@@ -18,7 +18,7 @@ struct Options {
   bool graphs = true;              // "graphs=0": kernels are started one by one
   bool fuse = true;                // "fuse=0": each op runs by itself
   bool early = true;               // "pdl=0": no kernel begins before those before it have ended
-  std::optional<MatrixUnit> unit;  // "unit=dot4", "mma", "wmma", "mfma": else the device's own
+  std::optional<MatrixUnit> unit;  // "unit=dot4": else the device's own; the emulator has all
 #if defined(TRINE_GPU_HOST)
   // "wave=64", "order=reverse", "seed=7"; "memory=1000000", "devices=2", "integrated=1",
   // "fail=start:12": the twelfth start fails, and all from then on.

@@ -13,14 +13,24 @@ using GemmKernel = void (*)(GemmArgs);
 struct TileShape {
   uint32_t rows, columns, threads;
 };
-// AMD's compilers find no registers for the 128 sums that a thread has in a large one.
+// AMD's compilers find no registers for the 128 sums that a thread of a group of 32 has in a large
+// one. In a wave of 64 there are 64 of each.
 #if defined(TRINE_GPU_AMD)
 inline constexpr bool kLargeTiles = false;
 #else
 inline constexpr bool kLargeTiles = true;
 #endif
-inline constexpr TileShape kLargeTile = {64, 64, 256};
-inline constexpr TileShape kSmallTile = {32, 32, 256};
+constexpr bool HasWholeWaves(MatrixUnit unit) {
+  return unit == MatrixUnit::kMfma || unit == MatrixUnit::kMfmaGfx942;
+}
+constexpr bool HasLargeTiles(MatrixUnit unit) {
+  if (unit == MatrixUnit::kWmma || unit == MatrixUnit::kWmmaGfx12) return false;
+  return kLargeTiles || HasWholeWaves(unit);
+}
+
+inline constexpr uint32_t kGemmThreads = 256;  // of a block; twice as many in waves of 64
+inline constexpr TileShape kLargeTile = {64, 64, kGemmThreads};
+inline constexpr TileShape kSmallTile = {32, 32, kGemmThreads};
 inline constexpr TileShape kFloatTile = {32, 32, 512};
 
 // nullptr for other types, and for units that this is not built for.

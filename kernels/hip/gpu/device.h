@@ -177,6 +177,9 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif
 
+// In a kernel that a target has by name alone: it ends with a fault, and not without results.
+TRINE_DEVICE void NeverStarted() { __builtin_trap(); }
+
 // ---- Memory ------------------------------------------------------------------------------------
 
 // What is read once, and by one block alone: it need not stay in the nearest cache. Reads of it
@@ -210,6 +213,22 @@ TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 #endif
+}
+
+// AMD's compilers begin all loads of a long run of code at its top, and have no registers left.
+// What is read behind this stays behind it.
+TRINE_DEVICE void KeepLoadsBehind() {
+#if defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
+  asm volatile("" ::: "memory");
+#endif
+}
+
+// v; AMD's compilers then compute what follows from it here, and do not keep it through a loop.
+TRINE_DEVICE uint32_t ComputedHere(uint32_t v) {
+#if defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
+  asm volatile("" : "+v"(v));
+#endif
+  return v;
 }
 
 // `element(i)`, a number or a pointer in an array of a kernel's arguments. A computed index makes
