@@ -197,20 +197,29 @@ class TileBlock {
     }
   }
 
-  // The tree over classes slice + kSlices * c, for c = kFirst, kFirst + kStep, ..: those with the
+  // The tree over classes slice + kSlices * c, for c = first, first + kStep, ..: those with the
   // lower half of what remains of c's bits, then the upper. At the end -0 and +0 are one, so that a
   // class's first term needs no zero to be added to.
-  template <uint32_t kFirst, uint32_t kStep>
-  TRINE_DEVICE void SumClasses(uint32_t row, uint32_t t, Tile4x4* sums) {
+  template <uint32_t kStep>
+  TRINE_DEVICE void SumClasses(uint32_t first, uint32_t row, uint32_t t, Tile4x4* sums) {
     if constexpr (kStep == kClasses) {
       TRINE_UNROLL
       for (uint32_t g = 0; g < kGroups; ++g) {
-        AddElement(g * kClasses + kFirst, g == 0, row, t, sums);
+        AddElement(g * kClasses + first, g == 0, row, t, sums);
+        if (g % 2 == 1) KeepLoadsBehind();
       }
+    } else if constexpr (kStep < 4) {
+      Tile4x4 left = {};
+      TRINE_UNROLL_MORE
+      for (uint32_t upper = 0; upper < 2; ++upper) {
+        left = *sums;
+        SumClasses<2 * kStep>(first + upper * kStep, row, t, sums);
+      }
+      sums->AddTo(left);
     } else {
       Tile4x4 left;
-      SumClasses<kFirst, 2 * kStep>(row, t, &left);
-      SumClasses<kFirst + kStep, 2 * kStep>(row, t, sums);
+      SumClasses<2 * kStep>(first, row, t, &left);
+      SumClasses<2 * kStep>(first + kStep, row, t, sums);
       sums->AddTo(left);
     }
   }
@@ -222,7 +231,7 @@ class TileBlock {
     for (uint32_t n = 0; n < kSlices; ++n) {
       FillSlice(ReversedBits(n, kSlices), half);
       SyncBlock();
-      SumClasses<0, 1>(row, t, sums);
+      SumClasses<1>(0, row, t, sums);
       SyncBlock();
       // Written out, as what is indexed lies in memory.
       if ((n & 1) == 0) {
@@ -260,6 +269,19 @@ class TileBlock {
     }
   }
 
+  TRINE_DEVICE Tile4x4 GetTile(int32_t t, uint32_t row) {
+    Tile4x4 tile;
+    TRINE_UNROLL
+    for (int32_t j = 0; j < 4; ++j) {
+      const Float4 scores = *reinterpret_cast<const Float4*>(ProbabilityAt(t + j, row));
+      tile.at[0][j] = scores.x;
+      tile.at[1][j] = scores.y;
+      tile.at[2][j] = scores.z;
+      tile.at[3][j] = scores.w;
+    }
+    return tile;
+  }
+
   TRINE_DEVICE void LargestOf(const Tile4x4& tile, int32_t t, uint32_t row, float (&most)[4]) {
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) {
@@ -287,17 +309,17 @@ class TileBlock {
   TRINE_DEVICE void Probabilities() {
     const uint32_t row = 16 * (warp_ % 2) + 4 * (lane_ / 8);
     const uint32_t quarter = warp_ / 2, t = 32 * quarter + 4 * (lane_ % 8);
-    const auto first = static_cast<int32_t>(t), second = first + kHalfChunk;
+    const auto first = static_cast<int32_t>(t);
     float most[4] = {-quant::kHuge, -quant::kHuge, -quant::kHuge, -quant::kHuge};
     Tile4x4 tile = {};
-    if (range_.begin < kHalfChunk) {
-      Scores(0, row, t, &tile);
-      LargestOf(tile, first, row, most);
-    }
-    PutTile(tile, first, row);
-    if (range_.end > kHalfChunk) {
-      Scores(1, row, t, &tile);
-      LargestOf(tile, second, row, most);
+    TRINE_UNROLL_MORE
+    for (int32_t half = 0; half < 2; ++half) {
+      const int32_t begin = half * kHalfChunk;
+      if (range_.begin < begin + kHalfChunk && range_.end > begin) {
+        Scores(half, row, t, &tile);
+        LargestOf(tile, first + begin, row, most);
+      }
+      if (half == 0) PutTile(tile, first, row);
     }
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) {
@@ -308,18 +330,13 @@ class TileBlock {
     SyncBlock();
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) most[i] = Most(row + i);
-    Exponentials(most, second, row, &tile);
-    PutTile(tile, second, row);
-    TRINE_UNROLL
-    for (int32_t j = 0; j < 4; ++j) {
-      const Float4 scores = *reinterpret_cast<const Float4*>(ProbabilityAt(first + j, row));
-      tile.at[0][j] = scores.x;
-      tile.at[1][j] = scores.y;
-      tile.at[2][j] = scores.z;
-      tile.at[3][j] = scores.w;
+    TRINE_UNROLL_MORE
+    for (int32_t half = 1; half >= 0; --half) {
+      const int32_t at = first + half * kHalfChunk;
+      if (half == 0) tile = GetTile(at, row);
+      Exponentials(most, at, row, &tile);
+      PutTile(tile, at, row);
     }
-    Exponentials(most, first, row, &tile);
-    PutTile(tile, first, row);
   }
 
   TRINE_DEVICE float Most(uint32_t row) const {
@@ -379,15 +396,19 @@ class TileBlock {
     if (!seen.any()) return;  // all 32 lanes
     for (uint32_t base = 0; base < args_.v.width; base += 4 * kAcross) {
       const uint32_t column = base + 4 * (lane_ % kAcross);
-      Tile4x4 sums;
-      SumPair(seen, row, column, static_cast<int32_t>(half), &sums);
+      Tile4x4 sums = {};
       if constexpr (kHalves == 2) {
+        SumPair(seen, row, column, static_cast<int32_t>(half), &sums);
         for (auto& values : sums.at) {
           for (float& value : values) value = value + LaneXor(value, 16);
         }
       } else {
-        Tile4x4 even = sums;
-        SumPair(seen, row, column, 1, &sums);
+        Tile4x4 even = {};
+        TRINE_UNROLL_MORE
+        for (int32_t c = 0; c < 2; ++c) {
+          even = sums;
+          SumPair(seen, row, column, c, &sums);
+        }
         sums.AddTo(even);
       }
       if (half != 0) continue;
