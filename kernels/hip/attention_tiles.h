@@ -358,12 +358,14 @@ class TileBlock {
       l[2] = l[2] + p.z;
       l[3] = l[3] + p.w;
     }
+    float mine = 0.0f;  // of the row that is this lane's, if it is one of the first four
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) {
       TRINE_UNROLL
       for (int mask = 16; mask > 0; mask /= 2) l[i] = l[i] + LaneXor(l[i], mask);
-      if (lane_ == i) JoinRow(4 * warp_ + i, l[i]);
+      mine = lane_ == i ? l[i] : mine;
     }
+    if (lane_ < 4) JoinRow(4 * warp_ + lane_, mine);
   }
 
   TRINE_DEVICE void JoinRow(uint32_t row, float l) {

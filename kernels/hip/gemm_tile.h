@@ -56,7 +56,7 @@ class StageLoader {
   static constexpr bool kSomeIdle = kWave > Tile::kRows;
   static constexpr uint32_t kLoads = kSomeIdle ? 1 : Tile::kRows / kWave;
 
-  TRINE_DEVICE StageLoader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
+  TRINE_DEVICE_SHARED StageLoader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
       : q_(args.q), blocks_(static_cast<int>(args.k / 32)) {
     TRINE_UNROLL
     for (uint32_t i = 0; i < kLoads; ++i) {
@@ -67,7 +67,7 @@ class StageLoader {
   }
 
   // Begins the loads of a stage from block `first` on; what is beyond the last is left out.
-  TRINE_DEVICE void Begin(int first) {
+  TRINE_DEVICE_SHARED void Begin(int first) {
     block_ = first + static_cast<int>(ThreadX() % kClasses);
     if (kSomeIdle && ThreadX() / kClasses >= Tile::kRows) block_ = blocks_;
     if (block_ >= blocks_) return;
@@ -83,7 +83,7 @@ class StageLoader {
     }
   }
 
-  TRINE_DEVICE void End(Stage* stage) const {
+  TRINE_DEVICE_SHARED void End(Stage* stage) const {
     if (block_ >= blocks_) return;
     TRINE_UNROLL
     for (uint32_t i = 0; i < kLoads; ++i) {
@@ -119,9 +119,9 @@ template <class Unit>
 using Joint = float[kClasses][kJoint<Unit>][Unit::kWave];
 
 template <class Unit>
-TRINE_DEVICE void JoinAndWrite(const GemmArgs& args, const TileColumns& tile, uint32_t first_row,
-                               uint32_t first_column, const float (&sums)[Unit::kResults],
-                               Joint<Unit>& joint) {
+TRINE_DEVICE_SHARED void JoinAndWrite(const GemmArgs& args, const TileColumns& tile,
+                                      uint32_t first_row, uint32_t first_column,
+                                      const float (&sums)[Unit::kResults], Joint<Unit>& joint) {
   const uint32_t thread = ComputedHere(ThreadX());
   const uint32_t lane = thread % Unit::kWave, group = thread / Unit::kWave;
   constexpr int kEach = kJoint<Unit> / static_cast<int>(kClasses);

@@ -34,8 +34,8 @@ struct Dot4Unit {
   }
 
   template <class Stage>
-  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
-                                float (&sums)[kResults]) {
+  TRINE_DEVICE_SHARED static void Step(const Stage& stage, uint32_t row, uint32_t column,
+                                       uint32_t lane, float (&sums)[kResults]) {
     row += lane % 4;
     column += lane / 4;
     Word4 x[kN][2];
@@ -81,8 +81,8 @@ struct MmaUnit {
   }
 
   template <class Stage>
-  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
-                                float (&sums)[kResults]) {
+  TRINE_DEVICE_SHARED static void Step(const Stage& stage, uint32_t row, uint32_t column,
+                                       uint32_t lane, float (&sums)[kResults]) {
     uint32_t b[kN][2];
     TRINE_UNROLL
     for (int n = 0; n < kN; n += 2) {

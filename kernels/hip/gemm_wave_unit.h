@@ -32,8 +32,8 @@ struct WaveUnit {
   }
 
   template <class Stage>
-  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
-                                float (&sums)[kResults]) {
+  TRINE_DEVICE_SHARED static void Step(const Stage& stage, uint32_t row, uint32_t column,
+                                       uint32_t lane, float (&sums)[kResults]) {
     TRINE_UNROLL
     for (int n = 0; n < kN / 2; ++n) {
       const uint32_t first = column + 16 * static_cast<uint32_t>(n);

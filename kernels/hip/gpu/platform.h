@@ -20,6 +20,8 @@
 
 #if defined(TRINE_GPU_HOST)
 #define TRINE_DEVICE inline __attribute__((always_inline))
+// Of what many kernels have in common: compiled once.
+#define TRINE_DEVICE_SHARED inline __attribute__((noinline))
 #define TRINE_KERNEL(threads) static void
 #define TRINE_KERNEL_RESIDENT(threads, blocks) static void
 #define TRINE_UNROLL
@@ -27,6 +29,7 @@
 #define TRINE_ROLLED
 #elif defined(__HIPCC__) || defined(__CUDACC__)
 #define TRINE_DEVICE __device__ __forceinline__
+#define TRINE_DEVICE_SHARED TRINE_DEVICE
 // `threads`: the most that a block of it is started with.
 #define TRINE_KERNEL(threads) __global__ void __launch_bounds__(threads)
 // Where a compiler can be told: with no more registers than let so many blocks share a
