@@ -77,7 +77,7 @@ MatrixUnit UnitOf(const DeviceShape& shape) {
 
 // Large tiles do more with what they load; there must be enough of them, and columns to fill them.
 bool Large(const Product& product, const DeviceShape& shape) {
-  if (!HasLargeTiles(UnitOf(shape))) return false;
+  if (!HasLargeTiles(UnitOf(shape), product.w.type, product.w.packed)) return false;
   int64_t columns = product.columns(), tiles = Tiles(columns, kLargeTile.columns);
   if (product.ids.present()) {
     const int64_t experts = std::max<int64_t>(1, product.w.dims[2]);

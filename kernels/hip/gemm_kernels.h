@@ -23,9 +23,14 @@ inline constexpr bool kLargeTiles = true;
 constexpr bool HasWholeWaves(MatrixUnit unit) {
   return unit == MatrixUnit::kMfma || unit == MatrixUnit::kMfmaGfx942;
 }
-constexpr bool HasLargeTiles(MatrixUnit unit) {
+// What is read of these in pieces of two bytes takes too many registers beside them.
+constexpr bool FitsLargeWaves(quant::Type type, bool packed) {
+  using quant::Type;
+  return packed || (type != Type::kQ2_K && type != Type::kQ3_K && type != Type::kQ6_K);
+}
+constexpr bool HasLargeTiles(MatrixUnit unit, quant::Type type, bool packed) {
   if (unit == MatrixUnit::kWmma || unit == MatrixUnit::kWmmaGfx12) return false;
-  return kLargeTiles || HasWholeWaves(unit);
+  return HasWholeWaves(unit) ? FitsLargeWaves(type, packed) : kLargeTiles;
 }
 
 inline constexpr uint32_t kGemmThreads = 256;  // of a block; twice as many in waves of 64

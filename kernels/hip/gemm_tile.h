@@ -58,9 +58,10 @@ class StageLoader {
 
   TRINE_DEVICE_SHARED StageLoader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
       : q_(args.q), blocks_(static_cast<int>(args.k / 32)) {
+    const uint32_t thread = ComputedHere(ThreadX());
     TRINE_UNROLL
     for (uint32_t i = 0; i < kLoads; ++i) {
-      const uint32_t line = ThreadX() / kClasses + kWave * i;
+      const uint32_t line = thread / kClasses + kWave * i;
       rows_[i] = WeightRow(args, tile, first_row + line);
       columns_[i] = OffsetOf(args.q_stride, ColumnOf(tile, line), args.slots) * blocks_;
     }
@@ -204,6 +205,21 @@ QuantizedGemm(GemmArgs args) {
   }
 }
 
+// Of units of whole waves; where large tiles do not fit, nobody asks for them.
+template <class Form>
+struct WaveGemm;
+template <quant::Type kType, bool kPacked>
+struct WaveGemm<WeightForm<kType, kPacked>> {
+  template <template <Factors, int, int> class UnitOf>
+  static GemmKernel Of([[maybe_unused]] bool large) {
+    using Form = WeightForm<kType, kPacked>;
+    if constexpr (FitsLargeWaves(kType, kPacked)) {
+      if (large) return &QuantizedGemm<Form, UnitOf, LargeTile>;
+    }
+    return &QuantizedGemm<Form, UnitOf, SmallTile>;
+  }
+};
+
 // The kernel of a form, for a unit that this is built for; nullptr else.
 template <class Form>
 GemmKernel GemmOf(MatrixUnit unit, bool large) {
@@ -224,18 +240,15 @@ GemmKernel GemmOf(MatrixUnit unit, bool large) {
     case MatrixUnit::kWmmaGfx12:
       return &QuantizedGemm<Form, WmmaGfx12Unit, SmallTile>;
     case MatrixUnit::kMfma:
-      return large ? &QuantizedGemm<Form, MfmaUnit, LargeTile>
-                   : &QuantizedGemm<Form, MfmaUnit, SmallTile>;
+      return WaveGemm<Form>::template Of<MfmaUnit>(large);
     case MatrixUnit::kMfmaGfx942:
-      return large ? &QuantizedGemm<Form, MfmaGfx942Unit, LargeTile>
-                   : &QuantizedGemm<Form, MfmaGfx942Unit, SmallTile>;
+      return WaveGemm<Form>::template Of<MfmaGfx942Unit>(large);
 #elif defined(TRINE_GPU_AMD)
     case MatrixUnit::kWmma:
     case MatrixUnit::kWmmaGfx12:
     case MatrixUnit::kMfma:
     case MatrixUnit::kMfmaGfx942:
-      return large ? &QuantizedGemm<Form, DeviceUnit, LargeTile>
-                   : &QuantizedGemm<Form, DeviceUnit, SmallTile>;
+      return WaveGemm<Form>::template Of<DeviceUnit>(large);
 #endif
     default:
       return nullptr;
