@@ -38,6 +38,14 @@ trine_test_packages=(
   "mmdebstrap: the Debian packages are not installed in a whole system (--long)"
   "zsh: its completions are not tried"
   "fish: its completions are not tried"
+  "hipcc: kernels are not compiled for AMD's GPUs"
+)
+# For tools/test --long.
+trine_long_packages=(
+  "clang-19: kernels are not compiled for AMD's newest GPUs"
+  "lld-19: kernels are not compiled for AMD's newest GPUs"
+  "clang-tools-19: kernels are not compiled for AMD's newest GPUs"
+  "llvm-19: what is compiled for AMD's newest GPUs is not looked into"
 )
 
 # What some tests are compared with comes from npm. Node may be there without being a package.

@@ -40,9 +40,20 @@ bool HasCodeFor(int device) {
 MatrixUnit MatrixUnitOf(const std::string& arch) {
   const auto begins = [&](const char* prefix) { return arch.rfind(prefix, 0) == 0; };
   if (begins("sm_")) return MatrixUnit::kMma;
-  if (begins("gfx11") || begins("gfx12")) return MatrixUnit::kWmma;
-  if (arch == "gfx908" || arch == "gfx90a" || begins("gfx94")) return MatrixUnit::kMfma;
+  if (begins("gfx11")) return MatrixUnit::kWmma;
+  if (begins("gfx120")) return MatrixUnit::kWmmaGfx12;
+  if (arch == "gfx908" || arch == "gfx90a") return MatrixUnit::kMfma;
+  if (begins("gfx94")) return MatrixUnit::kMfmaGfx942;
   return MatrixUnit::kDot4;
+}
+
+MatrixUnit UsableUnit(MatrixUnit wanted, const std::string& arch, uint32_t warp) {
+  const MatrixUnit own = MatrixUnitOf(arch);
+  if (wanted == MatrixUnit::kDot4 || wanted == own) return wanted;
+  if (!kIsEmulated) return own;
+  const bool wide = wanted == MatrixUnit::kMfma || wanted == MatrixUnit::kMfmaGfx942;
+  const bool narrow = wanted == MatrixUnit::kWmma || wanted == MatrixUnit::kWmmaGfx12;
+  return (wide && warp != 64) || (narrow && warp != 32) ? own : wanted;
 }
 
 }  // namespace trine::hip

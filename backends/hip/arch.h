@@ -2,6 +2,7 @@
 #ifndef TRINE_BACKENDS_HIP_ARCH_H_
 #define TRINE_BACKENDS_HIP_ARCH_H_
 
+#include <cstdint>
 #include <string>
 
 #include "kernels/hip/product.h"
@@ -30,6 +31,9 @@ bool HasCodeFor(int device);
 
 // What multiplies tiles on an architecture, by its name.
 MatrixUnit MatrixUnitOf(const std::string& arch);
+
+// `wanted` where a device has it, else its own. The emulator has those that go with its waves.
+MatrixUnit UsableUnit(MatrixUnit wanted, const std::string& arch, uint32_t warp);
 
 }  // namespace trine::hip
 

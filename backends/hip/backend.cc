@@ -32,7 +32,9 @@ absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, ui
   device->gpu = *std::move(gpu);
   device->submissions = std::make_unique<Submissions>(device->gpu.get());
   device->shape = found.shape;
-  if (backend->options.unit.has_value()) device->shape.unit = *backend->options.unit;
+  if (backend->options.unit.has_value()) {
+    device->shape.unit = UsableUnit(*backend->options.unit, found.arch, found.warp);
+  }
   return device;
 }
 

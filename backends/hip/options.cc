@@ -119,7 +119,9 @@ absl::Status Set(absl::string_view key, absl::string_view value, Options* option
                                                   {{"dot4", MatrixUnit::kDot4},
                                                    {"mma", MatrixUnit::kMma},
                                                    {"wmma", MatrixUnit::kWmma},
-                                                   {"mfma", MatrixUnit::kMfma}},
+                                                   {"mfma", MatrixUnit::kMfma},
+                                                   {"wmma-gfx12", MatrixUnit::kWmmaGfx12},
+                                                   {"mfma-gfx942", MatrixUnit::kMfmaGfx942}},
                                                   &unit);
     if (status.ok()) options->unit = unit;
     return status;

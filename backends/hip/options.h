@@ -20,7 +20,7 @@ struct Options {
   bool early = true;   // "pdl=0": no kernel begins before those before it have ended
   // "stage=1000000": of weights that are streamed, the most that is brought in at once.
   uint64_t stage_bytes = uint64_t{16} << 20;
-  std::optional<MatrixUnit> unit;  // "unit=dot4", "mma", "wmma", "mfma": else the device's own
+  std::optional<MatrixUnit> unit;  // "unit=dot4": else the device's own; the emulator has all
 #if defined(TRINE_GPU_HOST)
   // "wave=64", "order=reverse", "seed=7"; "memory=1000000", "devices=2", "integrated=1", "code=0",
   // "crash=1", "register=0", "pace=newest", "peers=lying"; "fail=start:12": the twelfth start

@@ -62,6 +62,15 @@ struct Tile4x4 {
   }
 };
 
+// For AMD, and in the emulator, one kernel has all numbers of groups: their scores are little of
+// it, and compilers take long enough.
+#if defined(TRINE_GPU_NVIDIA)
+inline constexpr bool kGroupsApart = true;
+#else
+inline constexpr bool kGroupsApart = false;
+#endif
+
+// kGroups of 32 elements of a row of k: 2, 4 or 8; 0 if its width tells.
 template <CacheForm kForm, uint32_t kGroups>
 class TileBlock {
  public:
@@ -156,25 +165,25 @@ class TileBlock {
 
   // ---- Scores and probabilities --------------------------------------------------------------
 
-  static constexpr uint32_t kSlices = kGroups;  // so that each has 32 elements
-  static constexpr uint32_t kClasses = 32 / kSlices;
-
   TRINE_DEVICE float* Keys() { return shared_->work + kHalfChunk * kRowStride; }
   TRINE_DEVICE float* Queries() { return Keys() + kSliceElements * kKeyStride; }
 
+  // A row has as many slices as groups, so that each has 32 elements, and 32 / kSlices classes.
   // Element k of a slice is number k * kSlices + slice of a row. Lanes have eight elements of four
   // rows: that is whole sectors of memory, and all banks of shared memory.
+  template <uint32_t kSlices>
   TRINE_DEVICE void FillSlice(uint32_t slice, int32_t half) {
+    const uint32_t thread = ComputedHere(ThreadX()), lane = thread % kLanes, warp = thread / kLanes;
     TRINE_UNROLL
     for (uint32_t i = 0; i < kSliceElements / 8; ++i) {
-      const uint32_t k = 8 * i + lane_ % 8, element = k * kSlices + slice;
+      const uint32_t k = 8 * i + lane % 8, element = k * kSlices + slice;
       TRINE_UNROLL
       for (uint32_t j = 0; j < kHalfChunk / 32; ++j) {
-        const uint32_t t = 32 * j + 4 * warp_ + lane_ / 8;
+        const uint32_t t = 32 * j + 4 * warp + lane / 8;
         const std::byte* row = args_.k.data + shared_->k_row[half * kHalfChunk + t];
         Keys()[k * kKeyStride + t] = Load1<kForm>(args_.k, row, element);
       }
-      const uint32_t row = 4 * warp_ + lane_ / 8;
+      const uint32_t row = 4 * warp + lane / 8;
       const bool there = IsRow(row) && element < args_.k.width;
       Queries()[k * kRowStride + row] =
           there ? QueryRow(args_, HeadOf(row), TokenOf(row))[element] : 0.0f;
@@ -197,32 +206,45 @@ class TileBlock {
     }
   }
 
-  // The tree over classes slice + kSlices * c, for c = kFirst, kFirst + kStep, ..: those with the
+  // The tree over classes slice + kSlices * c, for c = first, first + kStep, ..: those with the
   // lower half of what remains of c's bits, then the upper. At the end -0 and +0 are one, so that a
   // class's first term needs no zero to be added to.
-  template <uint32_t kFirst, uint32_t kStep>
-  TRINE_DEVICE void SumClasses(uint32_t row, uint32_t t, Tile4x4* sums) {
+  template <uint32_t kSlices, uint32_t kStep>
+  TRINE_DEVICE void SumClasses(uint32_t first, uint32_t row, uint32_t t, Tile4x4* sums) {
+    constexpr uint32_t kClasses = 32 / kSlices;
     if constexpr (kStep == kClasses) {
       TRINE_UNROLL
-      for (uint32_t g = 0; g < kGroups; ++g) {
-        AddElement(g * kClasses + kFirst, g == 0, row, t, sums);
+      for (uint32_t g = 0; g < kSlices; ++g) {
+        AddElement(g * kClasses + first, g == 0, row, t, sums);
+        if (g % 2 == 1) KeepLoadsBehind();
       }
+    } else if constexpr (kStep < 4) {
+      Tile4x4 left = {};
+      TRINE_UNROLL_MORE
+      for (uint32_t upper = 0; upper < 2; ++upper) {
+        left = *sums;
+        SumClasses<kSlices, 2 * kStep>(first + upper * kStep, row, t, sums);
+      }
+      sums->AddTo(left);
     } else {
       Tile4x4 left;
-      SumClasses<kFirst, 2 * kStep>(row, t, &left);
-      SumClasses<kFirst + kStep, 2 * kStep>(row, t, sums);
+      SumClasses<kSlices, 2 * kStep>(first, row, t, &left);
+      SumClasses<kSlices, 2 * kStep>(first + kStep, row, t, sums);
       sums->AddTo(left);
     }
   }
 
-  // Scores of 4 rows times 4 positions of half a chunk. Slices come in the order of the tree, like
-  // the classes in them; a counter's bits tell which partial sums are joined.
-  TRINE_DEVICE void Scores(int32_t half, uint32_t row, uint32_t t, Tile4x4* sums) {
+  // Dot products of 4 rows with 4 positions of half a chunk. Slices come in the order of the tree,
+  // like the classes in them; a counter's bits tell which partial sums are joined.
+  template <uint32_t kSlices>
+  TRINE_DEVICE void Dots(int32_t half, uint32_t row, uint32_t t, Tile4x4* sums) {
+    row = ComputedHere(row);
+    t = ComputedHere(t);
     Tile4x4 waiting[3] = {};
     for (uint32_t n = 0; n < kSlices; ++n) {
-      FillSlice(ReversedBits(n, kSlices), half);
+      FillSlice<kSlices>(ReversedBits(n, kSlices), half);
       SyncBlock();
-      SumClasses<0, 1>(row, t, sums);
+      SumClasses<kSlices, 1>(0, row, t, sums);
       SyncBlock();
       // Written out, as what is indexed lies in memory.
       if ((n & 1) == 0) {
@@ -245,6 +267,18 @@ class TileBlock {
         sums->AddTo(waiting[2]);
       }
     }
+  }
+
+  TRINE_DEVICE void Scores(int32_t half, uint32_t row, uint32_t t, Tile4x4* sums) {
+    if constexpr (kGroups != 0) {
+      Dots<kGroups>(half, row, t, sums);
+    } else if (args_.k.width <= 64) {
+      Dots<2>(half, row, t, sums);
+    } else if (args_.k.width <= 128) {
+      Dots<4>(half, row, t, sums);
+    } else {
+      Dots<8>(half, row, t, sums);
+    }
     TRINE_UNROLL
     for (int i = 0; i < 4; ++i) {
       TRINE_UNROLL
@@ -258,6 +292,19 @@ class TileBlock {
       *reinterpret_cast<Float4*>(ProbabilityAt(t + j, row)) = {tile.at[0][j], tile.at[1][j],
                                                                tile.at[2][j], tile.at[3][j]};
     }
+  }
+
+  TRINE_DEVICE Tile4x4 GetTile(int32_t t, uint32_t row) {
+    Tile4x4 tile;
+    TRINE_UNROLL
+    for (int32_t j = 0; j < 4; ++j) {
+      const Float4 scores = *reinterpret_cast<const Float4*>(ProbabilityAt(t + j, row));
+      tile.at[0][j] = scores.x;
+      tile.at[1][j] = scores.y;
+      tile.at[2][j] = scores.z;
+      tile.at[3][j] = scores.w;
+    }
+    return tile;
   }
 
   TRINE_DEVICE void LargestOf(const Tile4x4& tile, int32_t t, uint32_t row, float (&most)[4]) {
@@ -285,19 +332,19 @@ class TileBlock {
   // The first half's scores wait in shared memory, the second's in registers: only then the slices'
   // place is free.
   TRINE_DEVICE void Probabilities() {
-    const uint32_t row = 16 * (warp_ % 2) + 4 * (lane_ / 8);
+    const uint32_t row = ComputedHere(16 * (warp_ % 2) + 4 * (lane_ / 8));
     const uint32_t quarter = warp_ / 2, t = 32 * quarter + 4 * (lane_ % 8);
-    const auto first = static_cast<int32_t>(t), second = first + kHalfChunk;
+    const auto first = static_cast<int32_t>(t);
     float most[4] = {-quant::kHuge, -quant::kHuge, -quant::kHuge, -quant::kHuge};
     Tile4x4 tile = {};
-    if (range_.begin < kHalfChunk) {
-      Scores(0, row, t, &tile);
-      LargestOf(tile, first, row, most);
-    }
-    PutTile(tile, first, row);
-    if (range_.end > kHalfChunk) {
-      Scores(1, row, t, &tile);
-      LargestOf(tile, second, row, most);
+    TRINE_UNROLL_MORE
+    for (int32_t half = 0; half < 2; ++half) {
+      const int32_t begin = half * kHalfChunk;
+      if (range_.begin < begin + kHalfChunk && range_.end > begin) {
+        Scores(half, row, t, &tile);
+        LargestOf(tile, first + begin, row, most);
+      }
+      if (half == 0) PutTile(tile, first, row);
     }
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) {
@@ -308,18 +355,13 @@ class TileBlock {
     SyncBlock();
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) most[i] = Most(row + i);
-    Exponentials(most, second, row, &tile);
-    PutTile(tile, second, row);
-    TRINE_UNROLL
-    for (int32_t j = 0; j < 4; ++j) {
-      const Float4 scores = *reinterpret_cast<const Float4*>(ProbabilityAt(first + j, row));
-      tile.at[0][j] = scores.x;
-      tile.at[1][j] = scores.y;
-      tile.at[2][j] = scores.z;
-      tile.at[3][j] = scores.w;
+    TRINE_UNROLL_MORE
+    for (int32_t half = 1; half >= 0; --half) {
+      const int32_t at = first + half * kHalfChunk;
+      if (half == 0) tile = GetTile(at, row);
+      Exponentials(most, at, row, &tile);
+      PutTile(tile, at, row);
     }
-    Exponentials(most, first, row, &tile);
-    PutTile(tile, first, row);
   }
 
   TRINE_DEVICE float Most(uint32_t row) const {
@@ -331,22 +373,25 @@ class TileBlock {
 
   // The sums of four rows for 32 lanes, each of which has a class.
   TRINE_DEVICE void JoinSums() {
+    const uint32_t first = ComputedHere(4 * warp_);
     float l[4] = {0.0f, 0.0f, 0.0f, 0.0f};
     TRINE_UNROLL
     for (uint32_t k = 0; k < kChunk / kLanes; ++k) {
       const auto t = static_cast<int32_t>(k * kLanes + lane_);
-      const Float4 p = *reinterpret_cast<const Float4*>(ProbabilityAt(t, 4 * warp_));
+      const Float4 p = *reinterpret_cast<const Float4*>(ProbabilityAt(t, first));
       l[0] = l[0] + p.x;
       l[1] = l[1] + p.y;
       l[2] = l[2] + p.z;
       l[3] = l[3] + p.w;
     }
+    float mine = 0.0f;  // of the row that is this lane's, if it is one of the first four
     TRINE_UNROLL
     for (uint32_t i = 0; i < 4; ++i) {
       TRINE_UNROLL
       for (int mask = 16; mask > 0; mask /= 2) l[i] = l[i] + LaneXor(l[i], mask);
-      if (lane_ == i) JoinRow(4 * warp_ + i, l[i]);
+      mine = lane_ == i ? l[i] : mine;
     }
+    if (lane_ < 4) JoinRow(first + lane_, mine);
   }
 
   TRINE_DEVICE void JoinRow(uint32_t row, float l) {
@@ -368,7 +413,7 @@ class TileBlock {
   template <uint32_t kHalves>
   TRINE_DEVICE void Values() {
     constexpr uint32_t kAcross = kLanes / kHalves;
-    const uint32_t row = 4 * warp_, half = lane_ / kAcross;
+    const uint32_t row = ComputedHere(4 * warp_), lane = ComputedHere(lane_), half = lane / kAcross;
     RowRange seen = {kChunk, 0};  // by any of the rows
     for (uint32_t i = 0; i < 4; ++i) {
       const RowRange range = RangeOf(row + i);
@@ -378,16 +423,20 @@ class TileBlock {
     }
     if (!seen.any()) return;  // all 32 lanes
     for (uint32_t base = 0; base < args_.v.width; base += 4 * kAcross) {
-      const uint32_t column = base + 4 * (lane_ % kAcross);
-      Tile4x4 sums;
-      SumPair(seen, row, column, static_cast<int32_t>(half), &sums);
+      const uint32_t column = base + 4 * (lane % kAcross);
+      Tile4x4 sums = {};
       if constexpr (kHalves == 2) {
+        SumPair(seen, row, column, static_cast<int32_t>(half), &sums);
         for (auto& values : sums.at) {
           for (float& value : values) value = value + LaneXor(value, 16);
         }
       } else {
-        Tile4x4 even = sums;
-        SumPair(seen, row, column, 1, &sums);
+        Tile4x4 even = {};
+        TRINE_UNROLL_MORE
+        for (int32_t c = 0; c < 2; ++c) {
+          even = sums;
+          SumPair(seen, row, column, c, &sums);
+        }
         sums.AddTo(even);
       }
       if (half != 0) continue;
@@ -498,12 +547,16 @@ Launch TileLaunchOf(const AttentionArgs& args, uint32_t chunk_blocks) {
                     {kTileThreads}, args);
 }
 
-// `groups` of 32 elements of a row of k: 2, 4 or 8.
 template <CacheForm kForm>
-Launch TileLaunchOf(uint32_t groups, const AttentionArgs& args, uint32_t chunk_blocks) {
-  if (groups == 2) return TileLaunchOf<kForm, 2>(args, chunk_blocks);
-  if (groups == 4) return TileLaunchOf<kForm, 4>(args, chunk_blocks);
-  return TileLaunchOf<kForm, 8>(args, chunk_blocks);
+Launch TileLaunchOf([[maybe_unused]] uint32_t groups, const AttentionArgs& args,
+                    uint32_t chunk_blocks) {
+  if constexpr (!kGroupsApart) {
+    return TileLaunchOf<kForm, 0>(args, chunk_blocks);
+  } else {
+    if (groups == 2) return TileLaunchOf<kForm, 2>(args, chunk_blocks);
+    if (groups == 4) return TileLaunchOf<kForm, 4>(args, chunk_blocks);
+    return TileLaunchOf<kForm, 8>(args, chunk_blocks);
+  }
 }
 
 // A file for each, as device compilers take long.

@@ -69,9 +69,15 @@ TRINE_KERNEL(kListThreads) ListKernel(ListArgs args) {
 
 int64_t Tiles(int64_t count, uint32_t size) { return (count + size - 1) / size; }
 
+// The device's unit, or what is there instead: of other vendors' units there are no kernels.
+MatrixUnit UnitOf(const DeviceShape& shape) {
+  const bool there = PackedGemm(quant::Type::kQ8_0, shape.unit, false) != nullptr;
+  return there ? shape.unit : MatrixUnit::kDot4;
+}
+
 // Large tiles do more with what they load; there must be enough of them, and columns to fill them.
 bool Large(const Product& product, const DeviceShape& shape) {
-  if (!kLargeTiles) return false;
+  if (!HasLargeTiles(UnitOf(shape), product.w.type, product.w.packed)) return false;
   int64_t columns = product.columns(), tiles = Tiles(columns, kLargeTile.columns);
   if (product.ids.present()) {
     const int64_t experts = std::max<int64_t>(1, product.w.dims[2]);
@@ -85,20 +91,19 @@ bool Large(const Product& product, const DeviceShape& shape) {
 
 TileShape ShapeOf(const Product& product, const DeviceShape& shape) {
   if (!quant::IsQuantized(product.w.type)) return kFloatTile;
-  return Large(product, shape) ? kLargeTile : kSmallTile;
+  TileShape tile = Large(product, shape) ? kLargeTile : kSmallTile;
+  if (HasWholeWaves(UnitOf(shape))) tile.threads *= 2;
+  return tile;
 }
 
 GemmKernel KernelOf(const Product& product, const DeviceShape& shape) {
   const quant::Type type = product.w.type;
   if (!quant::IsQuantized(type)) return FloatGemm(type, product.w.packed);
+  const MatrixUnit unit = UnitOf(shape);
   const bool large = Large(product, shape);
-  const auto with = [&](MatrixUnit unit) {
-    if (product.w.packed) return PackedGemm(type, unit, large);
-    const GemmKernel small = SmallBlockGemm(type, unit, large);
-    return small != nullptr ? small : SuperBlockGemm(type, unit, large);
-  };
-  const GemmKernel best = with(shape.unit);
-  return best != nullptr ? best : with(MatrixUnit::kDot4);
+  if (product.w.packed) return PackedGemm(type, unit, large);
+  const GemmKernel small = SmallBlockGemm(type, unit, large);
+  return small != nullptr ? small : SuperBlockGemm(type, unit, large);
 }
 
 int64_t ColumnTiles(const Product& product, const TileShape& tile) {

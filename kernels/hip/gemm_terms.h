@@ -11,12 +11,19 @@
 
 namespace trine::hip {
 
-// An integer dot product begins as this. Read as a float it is then 12582912 and the sum, as long
-// as that is below 2^22, which all types' are before they are scaled.
+// An integer dot product begins as this, and DotValue is its sum.
+#if defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__)
+// Zeros take no registers on RDNA.
+inline constexpr int32_t kDotBase = 0;
+TRINE_DEVICE float DotValue(int32_t dot) { return static_cast<float>(dot); }
+#else
+// Read as a float it is then 12582912 and the sum, as long as that is below 2^22, which all types'
+// are before they are scaled.
 inline constexpr int32_t kDotBase = 0x4b400000;
 TRINE_DEVICE float DotValue(int32_t dot) {
   return FromBits(static_cast<uint32_t>(dot)) - 12582912.0f;
 }
+#endif
 
 template <Factors kFactors>
 struct Terms {

@@ -1,9 +1,10 @@
-// Quantised products with many columns: a tile of the result for each block of 256 threads.
+// Quantised products with many columns: a tile of the result for each block of threads.
 //
-// The eight groups of 32 lanes take the eight classes of the contract's sums: each has the whole
-// tile, of one block in eight. What they multiply passes through a stage in shared memory, of eight
-// blocks of every row and column; while one is multiplied, threads load for the next. At the end
-// the sums of the classes are joined through the same memory.
+// Eight groups of 32 lanes, or eight waves of 64 where a unit takes those, have the eight classes
+// of the contract's sums: each has the whole tile, of one block in eight. What they multiply passes
+// through a stage in shared memory, of eight blocks of every row and column; while one is
+// multiplied, threads load for the next. At the end the sums of the classes are joined through the
+// same memory.
 #ifndef TRINE_KERNELS_HIP_GEMM_TILE_H_
 #define TRINE_KERNELS_HIP_GEMM_TILE_H_
 
@@ -13,12 +14,13 @@
 #include "kernels/hip/gemm_kernels.h"
 #include "kernels/hip/gemm_terms.h"
 #include "kernels/hip/gemm_units.h"
+#include "kernels/hip/gemm_wave_unit.h"
 #include "kernels/hip/weight_tiles.h"
 
 namespace trine::hip {
 
 inline constexpr uint32_t kClasses = 8;
-inline constexpr uint32_t kGemmThreads = kClasses * kLanes;
+static_assert(kClasses * kLanes == kGemmThreads);
 
 // A tile of 16 kM rows and 8 kN columns, kParts times beside each other.
 template <int kMOf, int kNOf, int kPartsOf, int kResidentOf>
@@ -26,11 +28,10 @@ struct GemmTile {
   static constexpr int kM = kMOf, kN = kNOf, kParts = kPartsOf;
   static constexpr int kResident = kResidentOf;  // blocks of threads on a multiprocessor
   static constexpr uint32_t kRows = 16 * kM, kColumns = 8 * kN * kParts;
-  static constexpr uint32_t kLoads = kRows * kClasses / kGemmThreads;  // of a thread, for a stage
   // Neighbouring threads load blocks that lie together in memory, one of each class; the pitch puts
   // them into different banks.
   static constexpr uint32_t kPitch = kRows + 1;
-  static_assert(kRows == kColumns && kRows * kClasses % kGemmThreads == 0);
+  static_assert(kRows == kColumns);
 };
 using LargeTile = GemmTile<4, 4, 2, 1>;
 using SmallTile = GemmTile<2, 4, 1, 2>;
@@ -45,29 +46,34 @@ struct GemmStage {
   typename Terms<kFactors>::ColumnRecord columns[kPlaces];
 };
 
-// A thread's part in filling stages: a class, and every 32nd row and column.
-template <class Form, class Tile>
+// A thread's part in filling stages: a class, and every 32nd row and column of it, or every 64th.
+template <class Form, class Tile, uint32_t kWave>
 class StageLoader {
  public:
   using T = Terms<Form::kFactors>;
   using Stage = GemmStage<Form::kFactors, Tile>;
+  // Of a small tile, half of the threads of large waves load nothing.
+  static constexpr bool kSomeIdle = kWave > Tile::kRows;
+  static constexpr uint32_t kLoads = kSomeIdle ? 1 : Tile::kRows / kWave;
 
-  TRINE_DEVICE StageLoader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
+  TRINE_DEVICE_SHARED StageLoader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
       : q_(args.q), blocks_(static_cast<int>(args.k / 32)) {
+    const uint32_t thread = ComputedHere(ThreadX());
     TRINE_UNROLL
-    for (uint32_t i = 0; i < Tile::kLoads; ++i) {
-      const uint32_t line = ThreadX() / kClasses + kLanes * i;
+    for (uint32_t i = 0; i < kLoads; ++i) {
+      const uint32_t line = thread / kClasses + kWave * i;
       rows_[i] = WeightRow(args, tile, first_row + line);
       columns_[i] = OffsetOf(args.q_stride, ColumnOf(tile, line), args.slots) * blocks_;
     }
   }
 
   // Begins the loads of a stage from block `first` on; what is beyond the last is left out.
-  TRINE_DEVICE void Begin(int first) {
+  TRINE_DEVICE_SHARED void Begin(int first) {
     block_ = first + static_cast<int>(ThreadX() % kClasses);
+    if (kSomeIdle && ThreadX() / kClasses >= Tile::kRows) block_ = blocks_;
     if (block_ >= blocks_) return;
     TRINE_UNROLL
-    for (uint32_t i = 0; i < Tile::kLoads; ++i) {
+    for (uint32_t i = 0; i < kLoads; ++i) {
       Form::Fetch(rows_[i], blocks_, block_, &raw_[i]);
       const int64_t at = columns_[i] + block_;
       const auto* values = reinterpret_cast<const Word4*>(q_.values) + 2 * at;
@@ -78,12 +84,11 @@ class StageLoader {
     }
   }
 
-  TRINE_DEVICE void End(Stage* stage) const {
+  TRINE_DEVICE_SHARED void End(Stage* stage) const {
     if (block_ >= blocks_) return;
     TRINE_UNROLL
-    for (uint32_t i = 0; i < Tile::kLoads; ++i) {
-      const uint32_t place =
-          ThreadX() % kClasses * Tile::kPitch + ThreadX() / kClasses + kLanes * i;
+    for (uint32_t i = 0; i < kLoads; ++i) {
+      const uint32_t place = ThreadX() % kClasses * Tile::kPitch + ThreadX() / kClasses + kWave * i;
       WeightBlock block;
       Form::Decode(raw_[i], &block);
       stage->w[0][place] = {block.q[0], block.q[1], block.q[2], block.q[3]};
@@ -99,30 +104,33 @@ class StageLoader {
   const QuantizedColumns& q_;
   int blocks_;
   int block_ = 0;
-  const std::byte* rows_[Tile::kLoads];
-  int64_t columns_[Tile::kLoads];
-  typename Form::Raw raw_[Tile::kLoads] = {};
-  Word4 low_[Tile::kLoads] = {}, high_[Tile::kLoads] = {};
-  float scales_[Tile::kLoads] = {};
-  uint32_t sums_[Tile::kLoads] = {};
+  const std::byte* rows_[kLoads];
+  int64_t columns_[kLoads];
+  typename Form::Raw raw_[kLoads] = {};
+  Word4 low_[kLoads] = {}, high_[kLoads] = {};
+  float scales_[kLoads] = {};
+  uint32_t sums_[kLoads] = {};
 };
 
 // Joins the classes of every result and writes it. Sums go through shared memory by kJoint of a
-// lane's results; each group of lanes then ends two of them for all.
-inline constexpr int kJoint = 16;
-using Joint = float[kClasses][kJoint][kLanes];
+// lane's results; each group of lanes then ends one or two of them for all.
+template <class Unit>
+inline constexpr int kJoint = 512 / Unit::kWave;
+template <class Unit>
+using Joint = float[kClasses][kJoint<Unit>][Unit::kWave];
 
 template <class Unit>
-TRINE_DEVICE void JoinAndWrite(const GemmArgs& args, const TileColumns& tile, uint32_t first_row,
-                               uint32_t first_column, const float (&sums)[Unit::kResults],
-                               Joint& joint) {
-  const uint32_t lane = ThreadX() % kLanes, group = ThreadX() / kLanes;
-  constexpr int kEach = kJoint / static_cast<int>(kClasses);
+TRINE_DEVICE_SHARED void JoinAndWrite(const GemmArgs& args, const TileColumns& tile,
+                                      uint32_t first_row, uint32_t first_column,
+                                      const float (&sums)[Unit::kResults], Joint<Unit>& joint) {
+  const uint32_t thread = ComputedHere(ThreadX());
+  const uint32_t lane = thread % Unit::kWave, group = thread / Unit::kWave;
+  constexpr int kEach = kJoint<Unit> / static_cast<int>(kClasses);
   TRINE_UNROLL
-  for (int first = 0; first < Unit::kResults; first += kJoint) {
+  for (int first = 0; first < Unit::kResults; first += kJoint<Unit>) {
     SyncBlock();
     TRINE_UNROLL
-    for (int i = 0; i < kJoint; ++i) joint[group][i][lane] = sums[first + i];
+    for (int i = 0; i < kJoint<Unit>; ++i) joint[group][i][lane] = sums[first + i];
     SyncBlock();
     TRINE_UNROLL
     for (int j = 0; j < kEach; ++j) {
@@ -140,14 +148,10 @@ TRINE_DEVICE void JoinAndWrite(const GemmArgs& args, const TileColumns& tile, ui
 }
 
 template <class Form, template <Factors, int, int> class UnitOf, class Tile>
-TRINE_KERNEL_RESIDENT(kGemmThreads, Tile::kResident)
-QuantizedGemm(GemmArgs args) {
-  BeginAfterEarlier();
+TRINE_DEVICE void GemmBlock(const GemmArgs& args, GemmStage<Form::kFactors, Tile>& stage) {
   using Unit = UnitOf<Form::kFactors, Tile::kM, Tile::kN>;
-  using Stage = GemmStage<Form::kFactors, Tile>;
-  static_assert(sizeof(Joint) <= sizeof(Stage) && Unit::kResults % kJoint == 0);
-  TRINE_SHARED(Stage, stage);
-  const uint32_t lane = ThreadX() % kLanes, class_index = ThreadX() / kLanes;
+  static_assert(sizeof(Joint<Unit>) <= sizeof(stage) && Unit::kResults % kJoint<Unit> == 0);
+  const uint32_t lane = ThreadX() % Unit::kWave, class_index = ThreadX() / Unit::kWave;
   const int blocks = static_cast<int>(args.k / 32);
   TileColumns tile;
   if (!FindColumns(args, BlockX(), Tile::kColumns, &tile)) return;
@@ -162,7 +166,7 @@ QuantizedGemm(GemmArgs args) {
       TRINE_UNROLL
       for (int i = 0; i < Unit::kResults; ++i) sums[part][i] = 0.0f;
     }
-    StageLoader<Form, Tile> loader(args, tile, first_row);
+    StageLoader<Form, Tile, Unit::kWave> loader(args, tile, first_row);
     if (!tile.zeros) loader.Begin(0);
     for (int first = 0; first < blocks && !tile.zeros; first += kClasses) {
       SyncBlock();  // what the stage held has been read
@@ -182,10 +186,39 @@ QuantizedGemm(GemmArgs args) {
     TRINE_UNROLL
     for (int part = 0; part < Tile::kParts; ++part) {
       JoinAndWrite<Unit>(args, tile, first_row, 8 * Tile::kN * static_cast<uint32_t>(part),
-                         sums[part], reinterpret_cast<Joint&>(stage));
+                         sums[part], reinterpret_cast<Joint<Unit>&>(stage));
     }
   }
 }
+
+template <class Form, template <Factors, int, int> class UnitOf, class Tile>
+TRINE_KERNEL_RESIDENT((kClasses * UnitOf<Form::kFactors, Tile::kM, Tile::kN>::kWave),
+                      Tile::kResident)
+QuantizedGemm(GemmArgs args) {
+  BeginAfterEarlier();
+  if constexpr (UnitOf<Form::kFactors, Tile::kM, Tile::kN>::kPresent) {
+    using Stage = GemmStage<Form::kFactors, Tile>;
+    TRINE_SHARED(Stage, stage);
+    GemmBlock<Form, UnitOf, Tile>(args, stage);
+  } else {
+    NeverStarted();
+  }
+}
+
+// Of units of whole waves; where large tiles do not fit, nobody asks for them.
+template <class Form>
+struct WaveGemm;
+template <quant::Type kType, bool kPacked>
+struct WaveGemm<WeightForm<kType, kPacked>> {
+  template <template <Factors, int, int> class UnitOf>
+  static GemmKernel Of([[maybe_unused]] bool large) {
+    using Form = WeightForm<kType, kPacked>;
+    if constexpr (FitsLargeWaves(kType, kPacked)) {
+      if (large) return &QuantizedGemm<Form, UnitOf, LargeTile>;
+    }
+    return &QuantizedGemm<Form, UnitOf, SmallTile>;
+  }
+};
 
 // The kernel of a form, for a unit that this is built for; nullptr else.
 template <class Form>
@@ -200,6 +233,22 @@ GemmKernel GemmOf(MatrixUnit unit, bool large) {
     case MatrixUnit::kMma:
       return large ? &QuantizedGemm<Form, MmaUnit, LargeTile>
                    : &QuantizedGemm<Form, MmaUnit, SmallTile>;
+#endif
+#if defined(TRINE_GPU_HOST)
+    case MatrixUnit::kWmma:
+      return &QuantizedGemm<Form, WmmaUnit, SmallTile>;
+    case MatrixUnit::kWmmaGfx12:
+      return &QuantizedGemm<Form, WmmaGfx12Unit, SmallTile>;
+    case MatrixUnit::kMfma:
+      return WaveGemm<Form>::template Of<MfmaUnit>(large);
+    case MatrixUnit::kMfmaGfx942:
+      return WaveGemm<Form>::template Of<MfmaGfx942Unit>(large);
+#elif defined(TRINE_GPU_AMD)
+    case MatrixUnit::kWmma:
+    case MatrixUnit::kWmmaGfx12:
+    case MatrixUnit::kMfma:
+    case MatrixUnit::kMfmaGfx942:
+      return WaveGemm<Form>::template Of<DeviceUnit>(large);
 #endif
     default:
       return nullptr;

@@ -1,5 +1,6 @@
 // How the 32 lanes of a group multiply a tile of 16 kM rows by 8 kN columns, one block deep, with
-// what a device has for it. Every lane owns the same 4 kM kN results from block to block.
+// what a device has for it. Every lane owns the same 4 kM kN results from block to block. (Units of
+// whole waves: gemm_wave_unit.h.)
 //
 // A tile is given as it lies in a stage of shared memory (gemm_tile.h): the places of its first row
 // and column among the stage's.
@@ -17,7 +18,9 @@ namespace trine::hip {
 template <Factors kFactors, int kM, int kN>
 struct Dot4Unit {
   using T = Terms<kFactors>;
+  static constexpr uint32_t kWave = kLanes;  // that own a tile together
   static constexpr int kResults = 4 * kM * kN;
+  static constexpr bool kPresent = true;  // in this target's code
 
   TRINE_DEVICE static uint32_t Row(uint32_t lane, int i) {
     return lane % 4 + 4 * static_cast<uint32_t>(i / kN);
@@ -31,8 +34,8 @@ struct Dot4Unit {
   }
 
   template <class Stage>
-  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
-                                float (&sums)[kResults]) {
+  TRINE_DEVICE_SHARED static void Step(const Stage& stage, uint32_t row, uint32_t column,
+                                       uint32_t lane, float (&sums)[kResults]) {
     row += lane % 4;
     column += lane / 4;
     Word4 x[kN][2];
@@ -54,6 +57,7 @@ struct Dot4Unit {
         const int32_t dot1 = T::kHalves ? Dot(high, x[c][1], kDotBase) : 0;
         sums[r * kN + c] = T::Add(sums[r * kN + c], factors, columns[c], dot0, dot1);
       }
+      KeepLoadsBehind();
     }
   }
 };
@@ -63,7 +67,9 @@ struct Dot4Unit {
 template <Factors kFactors, int kM, int kN>
 struct MmaUnit {
   using T = Terms<kFactors>;
+  static constexpr uint32_t kWave = kLanes;
   static constexpr int kResults = 4 * kM * kN;
+  static constexpr bool kPresent = true;
   static_assert(kN % 2 == 0);
 
   TRINE_DEVICE static uint32_t Row(uint32_t lane, int i) {
@@ -75,8 +81,8 @@ struct MmaUnit {
   }
 
   template <class Stage>
-  TRINE_DEVICE static void Step(const Stage& stage, uint32_t row, uint32_t column, uint32_t lane,
-                                float (&sums)[kResults]) {
+  TRINE_DEVICE_SHARED static void Step(const Stage& stage, uint32_t row, uint32_t column,
+                                       uint32_t lane, float (&sums)[kResults]) {
     uint32_t b[kN][2];
     TRINE_UNROLL
     for (int n = 0; n < kN; n += 2) {

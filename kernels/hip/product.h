@@ -24,10 +24,12 @@ struct Product {
 
 // What multiplies tiles of signed bytes.
 enum class MatrixUnit {
-  kDot4,  // four products at a time
-  kMma,   // NVIDIA: mma.sync of 16 x 8 x 32, groups of 32 lanes
-  kWmma,  // RDNA3 and later: 16 x 16 x 16, waves of 32
-  kMfma,  // CDNA: 16 x 16 x 16 or 32, waves of 64
+  kDot4,        // four products at a time
+  kMma,         // NVIDIA: mma.sync of 16 x 8 x 32, groups of 32 lanes
+  kWmma,        // RDNA 3: 16 x 16 x 16, waves of 32
+  kMfma,        // CDNA 1 and 2: 16 x 16 x 16, waves of 64
+  kWmmaGfx12,   // RDNA 4: as kWmma, values in other lanes
+  kMfmaGfx942,  // CDNA 3: 16 x 16 x 32
 };
 
 // What launches depend on of a device; no result does.

@@ -15,6 +15,14 @@ namespace {
 
 constexpr uint32_t kThreads = 1024;
 constexpr uint32_t kFound = 4096;  // candidates in shared memory
+// Loads of kUnit values that a thread has on their way together. In so large a block AMD's
+// compilers have few registers for it.
+template <int kUnit>
+#if defined(TRINE_GPU_AMD)
+inline constexpr uint32_t kTogether = kUnit == 4 ? 1 : 2;
+#else
+inline constexpr uint32_t kTogether = 4;
+#endif
 
 struct TopKArgs {
   Rows logits, ids, values;
@@ -41,9 +49,10 @@ TRINE_DEVICE float ValueOfRanked(uint64_t ranked) {
 // kUnit values that are equal to its number modulo the block's size.
 template <int kUnit, class Value>
 TRINE_DEVICE void ForEachOwn(const float* row, uint32_t n, const Value& value) {
-  constexpr uint32_t kBatch = 4;  // on their way together
+  constexpr uint32_t kBatch = kTogether<kUnit>;
   const uint32_t units = n / kUnit;
   uint32_t u = ThreadX();
+  TRINE_ROLLED
   for (; u + (kBatch - 1) * kThreads < units; u += kBatch * kThreads) {
     float v[kBatch][kUnit];
     TRINE_UNROLL
@@ -58,9 +67,11 @@ TRINE_DEVICE void ForEachOwn(const float* row, uint32_t n, const Value& value) {
     }
     TRINE_UNROLL
     for (uint32_t b = 0; b < kBatch; ++b) {
+      TRINE_UNROLL
       for (uint32_t c = 0; c < kUnit; ++c) value(v[b][c], (u + b * kThreads) * kUnit + c);
     }
   }
+  TRINE_ROLLED
   for (; u < units; u += kThreads) {
     for (uint32_t c = 0; c < kUnit; ++c) value(row[u * kUnit + c], u * kUnit + c);
   }
@@ -78,6 +89,7 @@ TRINE_DEVICE void Sort(uint32_t m, const Load& load, const Store& store) {
       SyncBlock();
     }
     last_span = span;
+    TRINE_ROLLED
     for (uint32_t p = ThreadX(); p < pairs; p += kThreads) {
       const uint32_t i = low(p), j = high(p);
       if (j >= m) continue;
@@ -87,15 +99,17 @@ TRINE_DEVICE void Sort(uint32_t m, const Load& load, const Store& store) {
   };
   uint32_t power = 1;
   while (power < m) power *= 2;
+  // p / half * size, where half is a power of two and size is twice that.
+  const auto block = [](uint32_t p, uint32_t half) { return (p & ~(half - 1)) * 2; };
   for (uint32_t size = 2; size <= power; size *= 2) {
     const uint32_t half = size / 2;
     step(
-        size, power / 2, [&](uint32_t p) { return p / half * size + p % half; },
-        [&](uint32_t p) { return p / half * size + size - 1 - p % half; });
+        size, power / 2, [&](uint32_t p) { return block(p, half) + (p & (half - 1)); },
+        [&](uint32_t p) { return block(p, half) + size - 1 - (p & (half - 1)); });
     for (uint32_t j = size / 4; j > 0; j /= 2) {
       step(
-          2 * j, power / 2, [&](uint32_t p) { return p / j * 2 * j + p % j; },
-          [&](uint32_t p) { return p / j * 2 * j + p % j + j; });
+          2 * j, power / 2, [&](uint32_t p) { return block(p, j) + (p & (j - 1)); },
+          [&](uint32_t p) { return block(p, j) + (p & (j - 1)) + j; });
     }
   }
   SyncBlock();
@@ -115,6 +129,7 @@ TRINE_DEVICE void FindInBest(const float* row, uint32_t n, uint32_t k, uint64_t 
   for (uint32_t i = ThreadX() / kLanes; i < k; i += kThreads / kLanes) {
     if (shared->best[i] == 0) continue;
     const uint32_t thread = IdOf(shared->best[i]) / kUnit % kThreads;
+    TRINE_ROLLED
     for (uint32_t u = thread + lane * kThreads; u < units; u += kLanes * kThreads) {
       for (uint32_t c = 0; c < kUnit; ++c) {
         const uint64_t ranked = Ranked(KeyOf(row[u * kUnit + c]), u * kUnit + c);

@@ -17,7 +17,12 @@ struct CopyPiecesArgs {
 // A row of blocks for each piece.
 TRINE_KERNEL(kThreads) CopyPiecesKernel(CopyPiecesArgs args) {
   BeginAfterEarlier();
-  const Piece& piece = args.pieces[BlockY()];
+  const auto of = [&](const auto& field) {
+    return PickArgument<kMostPieces>(BlockY(), [&](uint32_t i) { return field(args.pieces[i]); });
+  };
+  const Piece piece = {of([](const Piece& p) { return p.to; }),
+                       of([](const Piece& p) { return p.from; }),
+                       of([](const Piece& p) { return p.bytes; })};
   const uint64_t begin = uint64_t{BlockX()} * kBlockBytes;
   if (begin >= piece.bytes) return;
   const uint64_t bytes = piece.bytes - begin < kBlockBytes ? piece.bytes - begin : kBlockBytes;

@@ -101,6 +101,7 @@ class AmdTest(CheckTest):
         self.assertEqual(self.refused(content), [vector, scalar])
         self.assertEqual(self.refused(content, "--sgpr-spills"), [vector])
         self.assertEqual(self.refused(content, "--may-spill=^trine::hip::Ker"), [])
+        self.assertEqual(self.refused(content, "--may-spill=^gfx906: trine::hip::Ker"), [scalar])
 
     def test_scratch(self):
         content = host_object(self.good(private_segment_fixed_size=16))
@@ -121,6 +122,30 @@ class AmdTest(CheckTest):
         content = host_object(bundle({"gfx90a": code_object(kernel(NAME))}))
         self.assertEqual(self.refused(content, "--exact", "--objdump=/nowhere/objdump"),
                          ["gfx90a: not disassembled, as there is no llvm-objdump"])
+
+    def test_units(self):
+        objdump = os.path.join(self.folder, "objdump")
+        with open(objdump, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\ncat <<'END'\n0000 <{NAME}>:\n\t$(cat {objdump}.said)\nEND\n"
+                       .replace("<<'END'", "<<END"))
+        os.chmod(objdump, 0o755)
+        options = ["--units=Kernel", f"--objdump={objdump}"]
+
+        def refused(target, wave, *instructions):
+            with open(objdump + ".said", "w", encoding="utf-8") as said:
+                said.write("\n\t".join(instructions))
+            return self.refused(host_object(bundle({target: code_object(kernel(NAME, wave))})), *options)
+
+        mfma, wmma = "v_mfma_i32_16x16x16i8 v[0:3], v4", "v_wmma_i32_16x16x16_iu8 v[0:7], v[8:11]"
+        self.assertEqual(refused("gfx90a", 64, "v_mov_b32 v0, 0", mfma), [])
+        self.assertEqual(refused("gfx1201", 32, wmma), [])
+        self.assertEqual(refused("gfx1030", 32, "s_trap 2", "s_endpgm"), [])
+        none = f"gfx1100: no kernel that is called Kernel uses {wmma.split()[0]}"
+        self.assertEqual(refused("gfx1100", 32, "v_dot4_i32_iu8 v0, v1"),
+                         [f"gfx1100: {READABLE} does not use {wmma.split()[0]}", none])
+        self.assertEqual(refused("gfx1100", 32, "s_trap 2", "s_endpgm"), [none])
+        self.assertEqual(refused("gfx1030", 32, "v_dot4_i32_i8 v0, v1"),
+                         [f"gfx1030: {READABLE} does not use a matrix unit, as there is none"])
 
     def test_unreadable(self):
         self.assertIn("No such file", self.unreadable(None))
@@ -210,6 +235,9 @@ class CompiledTest(CheckTest):
                          r"gfx90a: Fuses has 1 v_\w+", r"gfx1030: Fuses has 1 v_\w+"):
             self.assertRegex(failures, expected)
         self.assertNotRegex(failures, "Divides|Exact|disassembled")
+        failures = self.refused(content, "--units=Exact|Multiplies", "--may-spill=.")
+        self.assertIn("gfx90a: Exact does not use v_mfma_i32_16x16x", "\n".join(failures))
+        self.assertNotIn("Multiplies", "\n".join(failures))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-// Kernels that tools/check_code_objects must refuse, and two that it must not: Exact and Divides.
+// Kernels that tools/check_code_objects must refuse, and some that it must not: Exact, Divides, and
+// Multiplies, which is for the matrix unit of the one target that has one.
 #include <hip/hip_runtime.h>
 
 // More values at once than a thread of so large a block has registers for.
@@ -27,6 +28,16 @@ __global__ void Exact(float* p, float a) {
 __global__ void Divides(long* p, int* q, long n, int m) {
   p[threadIdx.x] /= n;
   q[threadIdx.x] = (q[threadIdx.x] & 0xffff) / (m & 0xfff);
+}
+
+__global__ void Multiplies(int* p) {
+#ifdef __gfx90a__
+  using Int4 = int __attribute__((ext_vector_type(4)));
+  const Int4 sums = __builtin_amdgcn_mfma_i32_16x16x16i8(p[0], p[1], Int4{0, 0, 0, 0}, 0, 0, 0);
+  p[threadIdx.x] = sums.x;
+#else
+  __builtin_trap();
+#endif
 }
 
 // The host takes a wave to be 32 threads, whatever the device's pass does.

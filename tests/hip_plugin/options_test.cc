@@ -48,7 +48,7 @@ TEST(HipOptions, RefuseWhatTheyAreNot) {
   EXPECT_THAT(Refusal("=1"), HasSubstr("key=value"));
   EXPECT_THAT(Refusal("speed=11"), HasSubstr("unknown option \"speed\""));
   EXPECT_THAT(Refusal("fuse=yes"), HasSubstr("\"fuse\" is one of 0, 1, not \"yes\""));
-  EXPECT_THAT(Refusal("unit=abacus"), HasSubstr("dot4, mma, wmma, mfma"));
+  EXPECT_THAT(Refusal("unit=abacus"), HasSubstr("dot4, mma, wmma, mfma, wmma-gfx12, mfma-gfx942"));
   EXPECT_THAT(Refusal("wave=48"), HasSubstr("32, 64"));
   EXPECT_THAT(Refusal("memory=much"), HasSubstr("a number"));
   EXPECT_THAT(Refusal("fail=start"), HasSubstr("a number"));

@@ -52,14 +52,12 @@ if(TRINE_BUILD_TESTS OR TRINE_HIP_PLATFORM STREQUAL "host")
 endif()
 
 # The first words of a device compiler's command line. Of ccache, depend mode: the preprocessor by
-# itself does not take several targets. What a wrapper calls, and libraries that no dependency file
-# names, have to be part of the key.
+# itself does not take several targets. What a wrapper calls has to be part of the key.
 function(trine_gpu_launcher result version)
   set(launcher "")
   if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
-    list(JOIN ARGN ":" files)
     set(launcher "CCACHE_DEPEND=1" "CCACHE_COMPILERCHECK=string:${version}"
-        "CCACHE_EXTRAFILES=${files}" "${CMAKE_CXX_COMPILER_LAUNCHER}")
+        "${CMAKE_CXX_COMPILER_LAUNCHER}")
   endif()
   set(${result} "${launcher}" PARENT_SCOPE)
 endfunction()

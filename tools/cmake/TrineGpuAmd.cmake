@@ -3,8 +3,6 @@
 # One compiler makes all objects of a build: a kernel is registered with one bundle of code, so two
 # compilers' code can't stand side by side for it.
 
-include(TrineGpuDeviceLibs)
-
 set(rocm ENV ROCM_PATH ENV HIP_PATH)
 find_program(TRINE_HIPCC hipcc HINTS ${rocm} PATHS /opt/rocm PATH_SUFFIXES bin
              DOC "AMD's compiler")
@@ -12,10 +10,7 @@ find_program(TRINE_HIP_CLANG clang++-19 DOC "A clang++ for AMD's targets that hi
 find_path(TRINE_HIP_INCLUDE_DIR hip/hip_runtime.h HINTS ${rocm} PATHS /opt/rocm
           PATH_SUFFIXES include)
 find_library(TRINE_HIP_LIBRARY amdhip64 HINTS ${rocm} PATHS /opt/rocm PATH_SUFFIXES lib)
-find_file(TRINE_HIP_OCKL ockl.bc HINTS ${rocm}
-          PATHS "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}" /usr/lib /opt/rocm
-          PATH_SUFFIXES amdgcn/bitcode DOC "One of ROCm's device libraries")
-mark_as_advanced(TRINE_HIPCC TRINE_HIP_CLANG TRINE_HIP_INCLUDE_DIR TRINE_HIP_LIBRARY TRINE_HIP_OCKL)
+mark_as_advanced(TRINE_HIPCC TRINE_HIP_CLANG TRINE_HIP_INCLUDE_DIR TRINE_HIP_LIBRARY)
 unset(rocm)
 
 # hipcc is for NVIDIA as well, by its own judgement.
@@ -26,27 +21,20 @@ set(TRINE_HIP_DEFAULT_ARCHS gfx90a gfx1030 gfx1100)
 set(TRINE_HIP_ALL_ARCHS gfx906 gfx90a gfx942 gfx1030 gfx1036 gfx1100 gfx1101 gfx1102 gfx1103
     gfx1150 gfx1151 gfx1200 gfx1201)
 
+# ROCm's own headers and device libraries are left out: kernels/hip/gpu/amd_compiler.h.
+set(TRINE_HIP_FLAGS -x hip -nogpuinc -nogpulib
+    -include "${PROJECT_SOURCE_DIR}/kernels/hip/gpu/amd_compiler.h")
+
 # Which of `archs` the command of a compiler (ARGN) takes. Sets in the caller <prefix>_accepted,
-# <prefix>_refused ("gfx942 (why)") and <prefix>_command, with the device libraries it needs. `clang`
-# is a clang++ that can write missing ones.
-function(trine_gpu_try_archs prefix clang archs)
+# <prefix>_refused ("gfx942 (why)") and <prefix>_command.
+function(trine_gpu_try_archs prefix archs)
   set(probe "${CMAKE_BINARY_DIR}/hip-probe")
-  file(WRITE "${probe}/probe.hip" "__attribute__((global)) void Probe(int* p) { *p = 1; }\n")
-  set(overlay "${CMAKE_BINARY_DIR}/hip-device-libs")
+  file(WRITE "${probe}/probe.hip" "__global__ void Probe(int* p) { *p = 1; }\n")
   set(accepted "")
   set(refused "")
-  set(libraries "")
   foreach(arch IN LISTS archs)
-    set(try ${TRINE_HIP_ENV} ${ARGN} -x hip --offload-arch=${arch} --offload-device-only
-        -c "${probe}/probe.hip" -o "${probe}/probe.o")
-    trine_gpu_try(works why ${try} ${libraries})
-    if(NOT works AND why MATCHES "ROCm device library" AND TRINE_HIP_OCKL)
-      trine_gpu_add_device_lib("${overlay}" "${TRINE_HIP_OCKL}" "${clang}" ${arch})
-      trine_gpu_try(works why ${try} --rocm-device-lib-path=${overlay})
-      if(works)
-        set(libraries --rocm-device-lib-path=${overlay})
-      endif()
-    endif()
+    trine_gpu_try(works why ${TRINE_HIP_ENV} ${ARGN} ${TRINE_HIP_FLAGS} --offload-arch=${arch}
+                  --offload-device-only -c "${probe}/probe.hip" -o "${probe}/probe.o")
     if(works)
       list(APPEND accepted ${arch})
     else()
@@ -57,22 +45,7 @@ function(trine_gpu_try_archs prefix clang archs)
   endforeach()
   set(${prefix}_accepted "${accepted}" PARENT_SCOPE)
   set(${prefix}_refused "${refused}" PARENT_SCOPE)
-  set(${prefix}_command ${ARGN} ${libraries} PARENT_SCOPE)
-endfunction()
-
-# The clang++ that a hipcc calls, from what that says about itself.
-function(trine_gpu_clang_of result version)
-  set(clang "")
-  if(version MATCHES "InstalledDir: ([^\n]+)")
-    set(folder "${CMAKE_MATCH_1}")
-    string(REGEX MATCH "clang version ([0-9]+)" unused "${version}")
-    foreach(name "clang++-${CMAKE_MATCH_1}" clang++)
-      if(NOT clang AND EXISTS "${folder}/${name}")
-        set(clang "${folder}/${name}")
-      endif()
-    endforeach()
-  endif()
-  set(${result} "${clang}" PARENT_SCOPE)
+  set(${prefix}_command ${ARGN} PARENT_SCOPE)
 endfunction()
 
 # Sets in the caller chosen_accepted, _refused, _command, _compiler and _version.
@@ -80,22 +53,19 @@ function(trine_gpu_choose_amd_compiler archs)
   # Its standard error is noise where there is no GPU.
   execute_process(COMMAND ${TRINE_HIP_ENV} "${TRINE_HIPCC}" --version
                   OUTPUT_VARIABLE version ERROR_QUIET)
-  trine_gpu_clang_of(clang "${version}")
-  trine_gpu_try_archs(hipcc "${clang}" "${archs}" "${TRINE_HIPCC}")
+  trine_gpu_try_archs(hipcc "${archs}" "${TRINE_HIPCC}")
   set(chosen hipcc)
   set(compiler "${TRINE_HIPCC}")
-  if(hipcc_refused AND TRINE_HIP_CLANG)
-    if(NOT clang)
-      set(clang "${TRINE_HIP_CLANG}")
-    endif()
+  # Clang 15 has half of RDNA 3's registers.
+  if(TRINE_HIP_CLANG AND (hipcc_refused OR (version MATCHES "clang version 15" AND archs MATCHES "gfx11")))
     # As hipcc calls its own; and code objects of the version that every runtime reads.
     get_filename_component(root "${TRINE_HIP_INCLUDE_DIR}" DIRECTORY)
-    trine_gpu_try_archs(plain "${clang}" "${archs}"
+    trine_gpu_try_archs(plain "${archs}"
       "${TRINE_HIP_CLANG}" "--rocm-path=${root}" -mcode-object-version=4
       -mllvm -amdgpu-early-inline-all=true -mllvm -amdgpu-function-calls=false)
     list(LENGTH hipcc_accepted hipcc_count)
     list(LENGTH plain_accepted plain_count)
-    if(plain_count GREATER hipcc_count)
+    if(plain_count GREATER_EQUAL hipcc_count)
       set(chosen plain)
       set(compiler "${TRINE_HIP_CLANG}")
       execute_process(COMMAND "${compiler}" --version OUTPUT_VARIABLE version ERROR_QUIET)
@@ -126,13 +96,12 @@ function(trine_gpu_find_amd why)
 
   # Trying takes about a second for each target: once, until something has changed.
   set(key "${archs}")
-  foreach(file IN ITEMS "${TRINE_HIPCC}" "${TRINE_HIP_CLANG}" "${TRINE_HIP_OCKL}")
+  foreach(file IN ITEMS "${TRINE_HIPCC}" "${TRINE_HIP_CLANG}")
     file(TIMESTAMP "${file}" time)
     list(APPEND key "${file}" "${time}")
   endforeach()
   set(names accepted refused command compiler version)
   if(NOT TRINE_HIP_PROBED STREQUAL key)
-    file(REMOVE_RECURSE "${CMAKE_BINARY_DIR}/hip-device-libs")
     trine_gpu_choose_amd_compiler("${archs}")
     foreach(name IN LISTS names)
       set(TRINE_HIP_PROBED_${name} "${chosen_${name}}" CACHE INTERNAL "")
@@ -153,12 +122,12 @@ function(trine_gpu_find_amd why)
   # scratch memory, which tools/check_code_objects tells.
   set(targets ${accepted})
   list(TRANSFORM targets PREPEND --offload-arch=)
-  set(flags -x hip ${targets} -std=c++20 -O3 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
+  set(flags ${TRINE_HIP_FLAGS} ${targets} -std=c++20 -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
       -ffp-contract=off -Wall -Wextra -Wno-pass-failed -DTRINE_GPU_AMD=1)
   if(TRINE_WERROR)
     list(APPEND flags -Werror)
   endif()
-  trine_gpu_launcher(launcher "${version}" "${TRINE_HIP_OCKL}")
+  trine_gpu_launcher(launcher "${version}")
   set(TRINE_GPU_COMPILE ${TRINE_HIP_ENV} ${launcher} ${command} ${flags} PARENT_SCOPE)
   set(TRINE_GPU_COMPILER "${compiler}" PARENT_SCOPE)
   set(TRINE_GPU_ARCHS "${accepted}" PARENT_SCOPE)

@@ -63,6 +63,14 @@ def wave_of(target):
     return 64 if len(base) == 6 and base[3] in "6789" else 32
 
 
+def unit_of(target):
+    """How the instructions of a target's integer matrix unit begin; "" if it has none."""
+    base = target.split(":")[0]
+    if base in ("gfx908", "gfx90a", "gfx940", "gfx941", "gfx942"):
+        return "v_mfma_i32_16x16x"
+    return "v_wmma_i32_16x16x16_iu8" if base.startswith(("gfx11", "gfx120")) else ""
+
+
 def has_half_the_registers(code):
     """Clang 15 gives RDNA 3 no more than 128 of its 256 registers."""
     return code.clang == 15 and code.target.startswith("gfx11")

@@ -89,7 +89,9 @@ class Memory:
                 failure = self._of(kernel)
                 if not failure:
                     continue
-                matching = [p for p, regex in self.allowed.items() if regex.search(readable(kernel.name))]
+                name = readable(kernel.name)
+                matching = [p for p, regex in self.allowed.items()
+                            if regex.search(name) or regex.search(f"{code.target}: {name}")]
                 for pattern in matching:
                     self.unused.pop(pattern, None)
                 if not matching:
@@ -101,7 +103,20 @@ class Memory:
         return f"has {kernel.scratch} bytes of scratch memory" if kernel.scratch else ""
 
 
-def exactness(found, objdump):
+class Disassembly:
+    """What AMD's code objects are made of, each looked into once."""
+
+    def __init__(self, objdump):
+        self.objdump = objdump
+        self.texts = {}
+
+    def of(self, code):
+        if id(code) not in self.texts:
+            self.texts[id(code)] = fused.disassemble(code.image, self.objdump)
+        return self.texts[id(code)]
+
+
+def exactness(found, disassembly):
     """Nothing fused. What can't be looked into fails."""
     for code in found.codes():
         if code.target.startswith("compute_"):
@@ -114,7 +129,7 @@ def exactness(found, objdump):
                 yield f"{code.target}: assembled without --fmad=false{_example([code])}"
         else:
             try:
-                fusions = fused.in_disassembly(fused.disassemble(code.image, objdump))
+                fusions = fused.in_disassembly(disassembly.of(code))
             except fused.NoDisassembler as error:
                 yield f"{code.target}: {error}"
                 continue
@@ -123,3 +138,28 @@ def exactness(found, objdump):
             counts[fusion] = counts.get(fusion, 0) + 1
         for (kernel, instruction), count in counts.items():
             yield f"{code.target}: {kernel} has {count} {instruction}"
+
+
+def units(found, pattern, disassembly):
+    """Kernels with such names use the matrix unit of their target, or are nothing but a trap: of a
+    target that has a unit some do, of others none."""
+    for target in found.targets():
+        unit = amd.unit_of(target)
+        used = 0
+        for code in found.codes():
+            named = [k.name for k in code.kernels if re.search(pattern, k.name)]
+            if code.target != target or not named:
+                continue
+            try:
+                bodies = fused.bodies(disassembly.of(code))
+            except fused.NoDisassembler as error:
+                yield f"{target}: {error}"
+                return
+            for name in named:
+                body = bodies.get(name, [])
+                if unit and any(word.startswith(unit) for word in body):
+                    used += 1
+                elif len(body) > 16 or "s_trap" not in body:
+                    yield f"{target}: {name} does not use {unit or 'a matrix unit, as there is none'}"
+        if unit and not used:
+            yield f"{target}: no kernel that is called {pattern} uses {unit}"

@@ -68,6 +68,21 @@ def in_disassembly(text):
     return found
 
 
+def bodies(text):
+    """The names of the instructions of each kernel, fillings between kernels left out."""
+    found, body = {}, []
+    for line in text.splitlines():
+        label = LABEL.match(line)
+        if label:
+            if not label.group(1).startswith((".L", "L")):
+                body = found.setdefault(label.group(1), [])
+            continue
+        name = line.split("//")[0].split(None, 1)
+        if name and name[0] not in ("s_nop", "s_code_end"):
+            body.append(name[0])
+    return found
+
+
 def find_objdump():
     """The newest one: each reads what those before it do."""
     names = [f"llvm-objdump-{version}" for version in range(29, 14, -1)]

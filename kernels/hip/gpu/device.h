@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "kernels/hip/gpu/platform.h"
+#include "kernels/hip/gpu/straight_math.h"
 #include "kernels/quant/float_bits.h"
 #include "kernels/quant/scalar.h"
 #include "kernels/reference/math.h"
@@ -51,6 +52,23 @@ TRINE_DEVICE uint32_t BlockSizeX() { return emulator::Current().block_size.x; }
 TRINE_DEVICE uint32_t GridX() { return emulator::Current().grid.x; }
 TRINE_DEVICE uint32_t GridY() { return emulator::Current().grid.y; }
 TRINE_DEVICE uint32_t GridZ() { return emulator::Current().grid.z; }
+#elif defined(TRINE_GPU_AMD)
+TRINE_DEVICE uint32_t ThreadX() { return __builtin_amdgcn_workitem_id_x(); }
+TRINE_DEVICE uint32_t ThreadY() { return __builtin_amdgcn_workitem_id_y(); }
+TRINE_DEVICE uint32_t BlockX() { return __builtin_amdgcn_workgroup_id_x(); }
+TRINE_DEVICE uint32_t BlockY() { return __builtin_amdgcn_workgroup_id_y(); }
+TRINE_DEVICE uint32_t BlockZ() { return __builtin_amdgcn_workgroup_id_z(); }
+TRINE_DEVICE uint32_t BlockSizeX() { return __builtin_amdgcn_workgroup_size_x(); }
+// Sizes of grids are in threads; blocks are all whole.
+TRINE_DEVICE uint32_t GridX() {
+  return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
+}
+TRINE_DEVICE uint32_t GridY() {
+  return __builtin_amdgcn_grid_size_y() / __builtin_amdgcn_workgroup_size_y();
+}
+TRINE_DEVICE uint32_t GridZ() {
+  return __builtin_amdgcn_grid_size_z() / __builtin_amdgcn_workgroup_size_z();
+}
 #else
 TRINE_DEVICE uint32_t ThreadX() { return threadIdx.x; }
 TRINE_DEVICE uint32_t ThreadY() { return threadIdx.y; }
@@ -69,8 +87,12 @@ TRINE_DEVICE uint32_t GridZ() { return gridDim.z; }
 TRINE_DEVICE void SyncBlock() {
 #if defined(TRINE_GPU_HOST)
   emulator::SyncBlock();
-#else
+#elif defined(TRINE_GPU_NVIDIA)
   __syncthreads();
+#else
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 #endif
 }
 
@@ -111,6 +133,18 @@ TRINE_DEVICE void SyncLanes([[maybe_unused]] int from = __builtin_LINE()) {
 #endif
 }
 
+#if defined(TRINE_GPU_AMD)
+// v of lane `lane` of a thread's group, which may be the upper one of its wave.
+template <class T>
+TRINE_DEVICE T ReadInGroup(T v, uint32_t lane) {
+  static_assert(sizeof(T) == 4);
+  const uint32_t mine = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+  const uint32_t from = (mine & ~31u) | (lane & 31u);
+  return __builtin_bit_cast(T, __builtin_amdgcn_ds_bpermute(static_cast<int32_t>(4 * from),
+                                                            __builtin_bit_cast(int32_t, v)));
+}
+#endif
+
 // Lane i of a group gets v of lane i ^ mask. T has 4 bytes.
 template <class T>
 TRINE_DEVICE T LaneXor(T v, int mask, [[maybe_unused]] int from = __builtin_LINE()) {
@@ -119,7 +153,8 @@ TRINE_DEVICE T LaneXor(T v, int mask, [[maybe_unused]] int from = __builtin_LINE
 #elif defined(TRINE_GPU_NVIDIA)
   return __shfl_xor_sync(0xffffffffu, v, mask, kLanes);
 #else
-  return __shfl_xor(v, mask, kLanes);
+  const uint32_t mine = __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
+  return ReadInGroup(v, mine ^ static_cast<uint32_t>(mask));
 #endif
 }
 
@@ -131,7 +166,7 @@ TRINE_DEVICE T LaneRead(T v, int lane, [[maybe_unused]] int from = __builtin_LIN
 #elif defined(TRINE_GPU_NVIDIA)
   return __shfl_sync(0xffffffffu, v, lane, kLanes);
 #else
-  return __shfl(v, lane, kLanes);
+  return ReadInGroup(v, static_cast<uint32_t>(lane));
 #endif
 }
 
@@ -157,8 +192,10 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
   const uint32_t before = *word;
   *word += v;
   return before;
-#else
+#elif defined(TRINE_GPU_NVIDIA)
   return atomicAdd(word, v);
+#else
+  return __hip_atomic_fetch_add(word, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
 #endif
 }
 
@@ -176,6 +213,9 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
   extern __shared__ __align__(16) unsigned char trine_shared_[]; \
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif
+
+// In a kernel that a target has by name alone: it ends with a fault, and not without results.
+TRINE_DEVICE void NeverStarted() { __builtin_trap(); }
 
 // ---- Memory ------------------------------------------------------------------------------------
 
@@ -210,6 +250,22 @@ TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 #endif
+}
+
+// AMD's compilers begin all loads of a long run of code at its top, and have no registers left.
+// What is read behind this stays behind it.
+TRINE_DEVICE void KeepLoadsBehind() {
+#if defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
+  asm volatile("" ::: "memory");
+#endif
+}
+
+// v; AMD's compilers then compute what follows from it here, and do not keep it through a loop.
+TRINE_DEVICE uint32_t ComputedHere(uint32_t v) {
+#if defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
+  asm volatile("" : "+v"(v));
+#endif
+  return v;
 }
 
 // `element(i)`, a number or a pointer in an array of a kernel's arguments. A computed index makes
@@ -283,7 +339,7 @@ TRINE_DEVICE float Recip(float x) {
   const uint32_t exponent = (quant::Bits(x) >> 23) & 0xffu;
   return exponent == 0 || exponent >= 253 ? 0.0f : __frcp_rn(x);
 #else
-  return quant::Recip(x);
+  return straight::Recip(x);
 #endif
 }
 
@@ -298,10 +354,15 @@ TRINE_DEVICE float Sqrt(float x) {
 
 using quant::Abs;
 using quant::Bits;
-using quant::Canon;
 using quant::FromBits;
 using quant::Round;
+#if defined(TRINE_GPU_NVIDIA)
+using quant::Canon;
 using reference::Exp;
+#else
+using straight::Canon;
+using straight::Exp;
+#endif
 
 TRINE_DEVICE float Rsqrt(float x) { return Recip(Sqrt(x)); }
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kSharedBytes = 256 << 10;  // more than any device has
 constexpr unsigned char kPoison = 0xa5;
-constexpr int kGroup = 32;
+constexpr uint32_t kGroup = 32, kWholeWave = 64;  // lanes that meet
 constexpr char kTooMuchShared[] = "a block asks for more shared memory than any device has";
 
 std::mutex settings_mutex;
@@ -27,7 +27,8 @@ struct Thread {
   State state = State::kDone;
   Where where;
   Meeting meeting = nullptr;
-  int from = 0;  // the line of the source that it meets at
+  uint32_t lanes = 0;  // that meet
+  int from = 0;        // the line of the source that it meets at
   void* brought = nullptr;
 };
 
@@ -68,8 +69,9 @@ class Runner {
 
   void SyncBlock() { Park(State::kAtBarrier); }
 
-  void MeetLanes(Meeting meeting, void* mine, int from) {
+  void Meet(uint32_t lanes, Meeting meeting, void* mine, int from) {
     current_->meeting = meeting;
+    current_->lanes = lanes;
     current_->from = from;
     current_->brought = mine;
     Park(State::kMeeting);
@@ -180,24 +182,34 @@ class Runner {
       current_ = &t;
       t.fiber.Enter();
     }
+    const Thread* first = FirstToMeet(begin, end);
+    const uint32_t lanes = first == nullptr ? kGroup : first->lanes;
     bool met = false;
-    for (uint32_t g = begin; g < end && wrong_.empty(); g += kGroup) {
-      met |= MeetGroup(g, std::min(end, g + kGroup));
+    for (uint32_t g = begin; g < end && wrong_.empty(); g += lanes) {
+      met |= MeetGroup(g, std::min(end, g + lanes), lanes);
     }
     return met;
   }
 
-  bool MeetGroup(uint32_t begin, uint32_t end) {
-    const Thread* first = nullptr;
-    for (uint32_t i = begin; i < end && first == nullptr; ++i) {
-      if (threads_[i].state == State::kMeeting) first = &threads_[i];
+  const Thread* FirstToMeet(uint32_t begin, uint32_t end) const {
+    for (uint32_t i = begin; i < end; ++i) {
+      if (threads_[i].state == State::kMeeting) return &threads_[i];
     }
+    return nullptr;
+  }
+
+  bool MeetGroup(uint32_t begin, uint32_t end, uint32_t lanes) {
+    const Thread* first = FirstToMeet(begin, end);
     if (first == nullptr) return false;
-    if (end - begin != kGroup) {
+    if (lanes > settings_.wave) {
+      Wrong("lanes meet as a wave of 64, and waves are of 32", *first);
+      return false;
+    }
+    if (end - begin != lanes) {
       Wrong("lanes meet in a group that is not whole", *first);
       return false;
     }
-    void* brought[kGroup];
+    void* brought[kWholeWave];
     for (uint32_t i = begin; i < end; ++i) {
       const Thread& t = threads_[i];
       if (t.state != State::kMeeting) {
@@ -205,7 +217,7 @@ class Runner {
         return false;
       }
       // Of one kind, but from two places: the branches of a condition, or rounds of a loop.
-      if (t.meeting != first->meeting || t.from != first->from) {
+      if (t.meeting != first->meeting || t.from != first->from || t.lanes != lanes) {
         Wrong("lanes of a group stand in different meetings", t);
         return false;
       }
@@ -264,7 +276,10 @@ void SyncBlock() { ThisRunner().SyncBlock(); }
 void* SharedMemory(size_t bytes) { return ThisRunner().SharedMemory(bytes); }
 void* DynamicSharedMemory() { return ThisRunner().DynamicSharedMemory(); }
 void MeetLanes(Meeting meeting, void* mine, int from) {
-  ThisRunner().MeetLanes(meeting, mine, from);
+  ThisRunner().Meet(kGroup, meeting, mine, from);
+}
+void MeetWave(Meeting meeting, void* mine, int from) {
+  ThisRunner().Meet(kWholeWave, meeting, mine, from);
 }
 void SyncLanes(int from) {
   MeetLanes([](void**) -> const char* { return nullptr; }, nullptr, from);

@@ -48,6 +48,9 @@ void* DynamicSharedMemory();
 using Meeting = const char* (*)(void** lanes);  // nullptr, or what is wrong
 void MeetLanes(Meeting meeting, void* mine, int from = __builtin_LINE());
 
+// Likewise of the 64 lanes of a wave, which only devices with such waves can have.
+void MeetWave(Meeting meeting, void* mine, int from = __builtin_LINE());
+
 void SyncLanes(int from);
 
 template <class T>

@@ -16,6 +16,10 @@
 #else
 
 #if defined(TRINE_GPU_AMD)
+#ifndef __HIP_PLATFORM_AMD__
+#define __HIP_PLATFORM_AMD__ 1
+#endif
+#include <hip/hip_runtime_api.h>
 #define TRINE_GPU(name) hip##name
 #else
 #define TRINE_GPU(name) cuda##name
