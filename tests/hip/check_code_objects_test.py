@@ -201,6 +201,10 @@ class FusedTest(unittest.TestCase):
                     "v_fma_f32 v1, -v3, v2, v1"]
         self.assertEqual(self.find(*division), [])
         self.assertEqual(self.find(*division[:3], "v_mov_b32_e32 v3, v9", division[3]), ["v_fma_f32"])
+        scalar = ["s_trunc_f32 s21, s5", "s_xor_b32 s5, s21, 0x80000000", "s_cvt_u32_f32 s21, s21",
+                  "s_fmaak_f32 s5, s5, s4, 0x43800000"]
+        self.assertEqual(self.find(*scalar), [])
+        self.assertEqual(self.find(*scalar[1:]), ["s_fmaak_f32"])
 
     def test_all_others(self):
         lines = ["v_fma_f32 v1, v2, v3, v4", "v_fmac_f32_e32 v1, v2, v3", "v_mad_f32 v1, v2, v3, v4",

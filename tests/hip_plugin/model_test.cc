@@ -46,8 +46,7 @@ TEST_F(HipModelTest, TheShippedModelIsTheCpus) {
 TEST_F(HipModelTest, NoScheduleOrTuningChangesABit) {
   const Answer expected = Generate("cpu:32");
   for (const char* tuning : {"wave=64;order=random", "order=reverse", "fuse=0", "graphs=0",
-                             "unit=mma", "unit=dot4;fuse=0", "unit=wmma", "unit=wmma-gfx12",
-                             "unit=mfma;wave=64", "unit=mfma-gfx942;wave=64"}) {
+                             "unit=mma", "unit=dot4;fuse=0", "unit=wmma", "unit=mfma;wave=64"}) {
     EXPECT_EQ(Generate("cpu:24,dgpu:8", tuning), expected) << tuning;
   }
 }

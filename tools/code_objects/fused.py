@@ -60,8 +60,11 @@ def in_disassembly(text):
             if AMD.match(name) and not HALVES.search(operands) and not truncated & set(registers):
                 found.append((kernel, name))
             if registers:
-                # A quotient of small integers is cut off before its error is measured.
-                if name.startswith("v_trunc_f32"):
+                # A quotient of small integers is cut off before its error is measured; where a
+                # scalar takes part in that, its sign is changed by an instruction of its own.
+                if name.startswith(("v_trunc_f32", "s_trunc_f32")) or (
+                        name == "s_xor_b32" and registers[-1] in truncated and
+                        operands.rstrip().endswith("0x80000000")):
                     truncated.add(registers[0])
                 else:
                     truncated.discard(registers[0])
