@@ -56,11 +56,11 @@ trine_plugin TestedCalls() {
 
 // By importing a little. Pages of a file are never refused: they are read by the host.
 trine_backend::Imports TryImports(GpuDevice* gpu) {
-  constexpr size_t kPage = 4096;
-  const std::unique_ptr<void, decltype(&std::free)> page(std::aligned_alloc(kPage, kPage),
-                                                         &std::free);
+  const std::unique_ptr<void, decltype(&std::free)> page(
+      std::aligned_alloc(kImportAlignment, kImportAlignment), &std::free);
+  if (page == nullptr) return {};  // not tried
   trine_backend::Imports imports{TRINE_IMPORTS_TRIED | TRINE_IMPORTS_READ_ONLY, ""};
-  const auto memory = gpu->Import(page.get(), kPage, /*read_only=*/false);
+  const auto memory = gpu->Import(page.get(), kImportAlignment, /*read_only=*/false);
   if (memory.ok()) {
     imports.flags |= TRINE_IMPORTS_WRITABLE;
   } else {
@@ -191,9 +191,11 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
     return info;
   }
   if (WhyNotExact(backend, index).empty()) info.numerics = TRINE_NUMERICS_EXACT;
-  const std::lock_guard<std::mutex> lock(backend->mutex);
-  info.imports = backend->imports[index].flags;
-  SetText(info.import_refusal, backend->imports[index].refusal);
+  if (info.import_alignment != 0) {
+    const std::lock_guard<std::mutex> lock(backend->mutex);
+    info.imports = backend->imports[index].flags;
+    SetText(info.import_refusal, backend->imports[index].refusal);
+  }
   return info;
 }
 

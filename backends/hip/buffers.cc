@@ -19,18 +19,12 @@ bool IsEnd(const trine_copy_end& end, uint64_t bytes) {
 
 // A buffer of another device's, of the same backend, may be at one end if the other is ours.
 bool IsOurs(const trine_device* device, const trine_copy& copy) {
-  const auto of_device = [&](const trine_copy_end& end) {
-    return end.buffer != nullptr && end.buffer->device == device;
+  const trine_device* from = copy.src.buffer != nullptr ? copy.src.buffer->device : nullptr;
+  const trine_device* to = copy.dst.buffer != nullptr ? copy.dst.buffer->device : nullptr;
+  const auto fits = [&](const trine_device* one, const trine_device* other) {
+    return one == nullptr || one == device || (other == device && one->backend == device->backend);
   };
-  const auto of_other = [&](const trine_copy_end& end) {
-    return end.buffer != nullptr && end.buffer->device != device;
-  };
-  for (const trine_copy_end* end : {&copy.src, &copy.dst}) {
-    if (!of_other(*end)) continue;
-    if (end->buffer->device->backend != device->backend) return false;
-    if (!of_device(end == &copy.src ? copy.dst : copy.src)) return false;
-  }
-  return true;
+  return fits(from, to) && fits(to, from);
 }
 
 // Memory of the host's.
@@ -60,10 +54,18 @@ absl::Status CopyOut(GpuDevice& gpu, std::byte* to, const std::byte* from, uint6
                 : gpu.Read(to, from, bytes);
 }
 
+// What the device was given before may still be under way: its stream keeps the order, and what
+// does not go there waits. Submissions count on that.
+absl::Status AwaitOwnWork(trine_device* device) {
+  const InUse in_use(*device->gpu);
+  return device->gpu->Synchronize();
+}
+
 absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   if (copy.bytes == 0) return absl::OkStatus();
   const bool from_host = IsOfHost(copy.src), to_host = IsOfHost(copy.dst);
   if (from_host && to_host) {
+    if (absl::Status status = AwaitOwnWork(device); !status.ok()) return status;
     std::memmove(PlaceOf(copy.dst), PlaceOf(copy.src), copy.bytes);
     return absl::OkStatus();
   }
@@ -71,6 +73,9 @@ absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   const std::byte* const from = PlaceOf(copy.src);
   if (from_host || to_host) {
     trine_device* const holder = (from_host ? copy.dst : copy.src).buffer->device;
+    if (holder != device) {
+      if (absl::Status status = AwaitOwnWork(device); !status.ok()) return status;
+    }
     const absl::Status status =
         from_host ? CopyIn(*holder->gpu, to, from, copy.bytes, IsPinned(copy.src))
                   : CopyOut(*holder->gpu, to, from, copy.bytes, IsPinned(copy.dst));
@@ -78,6 +83,9 @@ absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   }
   GpuDevice &target = *copy.dst.buffer->device->gpu, &source = *copy.src.buffer->device->gpu;
   if (&target == &source) return target.Copy(to, from, copy.bytes);
+  if (&target != device->gpu.get()) {
+    if (absl::Status status = AwaitOwnWork(device); !status.ok()) return status;
+  }
   // Between devices: whoever is asked answers for itself alone.
   const absl::Status status = device->backend->peers->Copy(target, to, source, from, copy.bytes);
   if (status.ok() || &target == device->gpu.get()) return status;

@@ -109,8 +109,9 @@ absl::StatusOr<GpuMemory> GpuDevice::Import(void* data, uint64_t bytes, bool rea
   const gpuError error = gpuHostRegister(data, bytes);
   if (error == gpuSuccess) return GpuMemory(this, place, bytes, MemoryKind::kRegistered);
   (void)gpuGetLastError();
-  // Nothing was lost: what can't be pinned says nothing of the device.
+  // What can't be pinned says nothing of the device, unless that was lost before.
   const std::string why = absl::StrCat("memory could not be pinned: ", gpuGetErrorString(error));
+  if (absl::Status status = Synchronize(); !status.ok()) return status;
   if (error == gpuErrorMemoryAllocation) return absl::ResourceExhaustedError(why);
   return absl::UnimplementedError(why);
 }

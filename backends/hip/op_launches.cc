@@ -135,7 +135,7 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       // Fewer columns may go another way than the most.
       const uint64_t own = RoundUp(GemmScratchBytes(product, shape));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
-      if (op.kind == TRINE_OP_MATMUL && IsQuantized(product.w)) {
+      if (IsQuantized(product.w)) {
         const int64_t columns = std::min(product.columns(), kGemvColumns);
         scratch.second_bytes = std::max(scratch.second_bytes,
                                         RoundUp(QuantizedBytes(product.w.dims[0] / 32, columns)));
@@ -215,7 +215,7 @@ void OpLaunches::AddProducts(std::span<const OpGroup> groups, const GroupRun& ru
   }
   if (norm && !IsColumnNorm(*norm)) {
     launches->push_back(NormLaunch(*norm));
-    launches->back().label = backends::GroupName(graph_, groups.front());
+    launches->back().label = RunName(graph_, groups, {.added = run.added});
     norm.reset();
   }
   Product& first = products.front();
@@ -264,7 +264,10 @@ void OpLaunches::AddAttended(std::span<const OpGroup> groups, std::vector<Launch
   const AttentionTensors tensors = MakeAttention(groups[1]);
   const RotateStore before = MakeRotateStore(groups[0]);
   const bool along = CanAttendAlong(tensors, before, PositionsOf(graph_, tensors, params_), shape_);
-  if (!along) AddRotateStore(groups[0], launches);
+  if (!along) {
+    AddRotateStore(groups[0], launches);
+    launches->back().label = backends::GroupName(graph_, groups[0]);
+  }
   AddAttention(groups[1], along ? &before : nullptr, launches);
 }
 

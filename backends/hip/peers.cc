@@ -131,9 +131,12 @@ bool PeerLinks::IsDirect(GpuDevice& target, GpuDevice& source) {
   const auto why = TryPair(target, source);
   const std::string pair =
       absl::StrCat("copies from device ", source.index(), " to device ", target.index(), " go ");
-  if (!why.ok()) {  // tried again when it is next asked for
-    tell_(absl::StrCat(pair, "through the host: they could not be tried: ", why.status().message()),
+  if (!why.ok()) {  // tried again when it is next asked for, and told once
+    if (untried_.insert(key).second) {
+      tell_(
+          absl::StrCat(pair, "through the host: they could not be tried: ", why.status().message()),
           true);
+    }
     return false;
   }
   tell_(why->empty() ? absl::StrCat(pair, "directly")

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,7 @@ class PeerLinks {
   const Tell tell_;
   std::mutex mutex_;
   std::map<std::pair<int, int>, bool> direct_;  // by source and target, once they were tried
+  std::set<std::pair<int, int>> untried_;  // those that could not be, and of which that was told
 };
 
 }  // namespace trine::hip

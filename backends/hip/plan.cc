@@ -218,14 +218,13 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
 // Makes of the graph what is run, with its weights where the bindings have them.
 absl::Status PrepareRuns(trine_plan* plan) {
   trine_device* device = plan->device;
-  const auto prepare = [&](uint64_t window_bytes) {
-    plan->windowed = WindowWeights(plan->graph, plan->constants, window_bytes);
-    plan->groups = backends::GroupOps(plan->windowed.graph, device->backend->options.fuse);
-    plan->scratch = ScratchOf(device->shape, plan->windowed.graph);
-  };
-  prepare(device->WindowBytes());
+  plan->windowed = WindowWeights(plan->graph, plan->constants, device->WindowBytes());
+  plan->groups = backends::GroupOps(plan->windowed.graph, device->backend->options.fuse);
+  plan->scratch = ScratchOf(device->shape, plan->windowed.graph);
   // The scratch was promised for the graph as it was given.
-  if (plan->scratch.Bytes() > ScratchOf(device->shape, plan->graph).Bytes()) prepare(UINT64_MAX);
+  if (plan->scratch.Bytes() > ScratchOf(device->shape, plan->graph).Bytes()) {
+    return absl::InternalError("windows of weights need more scratch than the whole");
+  }
   if (!plan->windowed.any()) return absl::OkStatus();
   auto stages = device->StagesFor(plan->windowed.StageBytes(plan->groups));
   if (!stages.ok()) return stages.status();

@@ -65,8 +65,9 @@ absl::Status WeightStages::Release(size_t turn) {
 }
 
 void WeightStages::Abandon() {
-  (void)gpuStreamSynchronize(copies_);
-  (void)gpuStreamSynchronize(gpu_->stream());
+  // A loss that only this shows is remembered; the caller has an error to tell already.
+  (void)gpu_->Check(gpuStreamSynchronize(copies_), "copies of weights failed");
+  (void)gpu_->Synchronize();
 }
 
 }  // namespace trine::hip

@@ -186,9 +186,11 @@ uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t position
 
 bool CanAttendAlong(const AttentionTensors& tensors, const RotateStore& before, int64_t positions,
                     const DeviceShape& device) {
-  return tensors.q.dims[2] == 1 && tensors.y.elements() != 0 && before.table.present() &&
-         !before.rotated_k.present() && before.key_cache.type != Type::kQ8_KV &&
-         before.value_cache.type != Type::kQ8_KV && !Cut(tensors, positions, device).tiles;
+  constexpr int64_t kMostWidth = 512;  // so that rotated rows fit into any device's shared memory
+  return tensors.q.dims[2] == 1 && tensors.k.dims[0] <= kMostWidth && tensors.y.elements() != 0 &&
+         before.table.present() && !before.rotated_k.present() &&
+         before.key_cache.type != Type::kQ8_KV && before.value_cache.type != Type::kQ8_KV &&
+         !Cut(tensors, positions, device).tiles;
 }
 
 void AddAttention(const AttentionTensors& tensors, const reference::AttentionParams& params,

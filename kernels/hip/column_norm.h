@@ -20,7 +20,6 @@ struct ColumnNorm {
   const float* weight = nullptr;
   float inverse_n = 0.0f, eps = 0.0f;
   bool constant = false;  // the weight
-  QuantizedColumns to;    // where the first block puts it for other launches
 };
 
 // Values of a column at the most, a multiple of 32.
@@ -80,7 +79,6 @@ class ColumnNormBlock {
       QuantizeBlock(to, v, 0, k / 32, k / 4 % 8, k < n_);
     }
     SyncBlock();
-    if (BlockX() == 0) Leave(to);
   }
 
  private:
@@ -94,14 +92,6 @@ class ColumnNormBlock {
   }
   TRINE_DEVICE static void Put(const float* from, float* to) {
     *reinterpret_cast<Float4*>(to) = *reinterpret_cast<const Float4*>(from);
-  }
-
-  TRINE_DEVICE void Leave(const QuantizedColumns& made) const {
-    for (uint32_t i = ThreadX(); i < n_ / 4; i += kThreads) norm_.to.values[i] = made.values[i];
-    for (uint32_t i = ThreadX(); i < n_ / 32; i += kThreads) {
-      norm_.to.scales[i] = made.scales[i];
-      norm_.to.sums[i] = made.sums[i];
-    }
   }
 
   TRINE_DEVICE uint32_t padded() const { return (n_ + 127) / 128 * 128; }

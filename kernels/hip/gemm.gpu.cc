@@ -151,7 +151,10 @@ std::string WhyNotGemm(const Product& product) {
 
 uint64_t GemmScratchBytes(const Product& product, const DeviceShape& shape) {
   if (!product.ids.present()) return 0;
-  const int64_t tiles = ColumnTiles(product, ShapeOf(product, shape));
+  // Of small tiles, which are the most: fewer rows of the same weights may take others.
+  TileShape tile = ShapeOf(product, shape);
+  tile.columns = std::min(tile.columns, kSmallTile.columns);
+  const int64_t tiles = ColumnTiles(product, tile);
   return 4 * static_cast<uint64_t>(kListTiles + kListTileWords * tiles + product.columns());
 }
 

@@ -94,7 +94,10 @@ Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape) {
     return packed ? PackedF16Gemv(args)
                   : FloatGemv(type, RowsAreAligned(products, type == Type::kF32 ? 16 : 8), args);
   }
-  if (packed) return IsForSplitGemv(args) ? SplitGemv(type, args) : PackedGemv(type, args);
+  if (packed && IsForSplitGemv(args)) {
+    if (const Launch split = SplitGemv(type, args); split.kernel != nullptr) return split;
+  }
+  if (packed) return PackedGemv(type, args);
   const bool words = HasWordBlocks(type) && RowsAreAligned(products, 4);
   return quant::Traits(type).block_values == quant::kSuperValues
              ? SuperBlockGemv(type, words, args)

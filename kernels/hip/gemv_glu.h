@@ -16,7 +16,7 @@ bool HasGluGemv(quant::Type type, bool packed);
 // One that GemvLaunch can do with both, of up to 8 columns and a multiple of 32 rows; their y has
 // no data. `to` is not where q is: blocks still read that when others have written. `norm`: null,
 // or the norm that makes q of one column, for which IsColumnNorm holds (column_norm.h): each block
-// makes it for itself, and one writes q.
+// makes it for itself, and nobody else has it.
 Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
                      const DeviceShape& shape);

@@ -77,14 +77,11 @@ TRINE_DEVICE void DoItem(const RotateStoreArgs& args, const Part& part, uint32_t
 // Value i of a row, rotated.
 TRINE_DEVICE float RotatedValue(const RotateStoreArgs& args, const Part& part, const float* from,
                                 uint32_t token, uint32_t i) {
-  if (i >= 2 * part.pairs) return from[i];
-  const uint32_t pair = args.halves ? i % part.pairs : i / 2;
-  const bool second = args.halves ? i >= part.pairs : i % 2 == 1;
-  const auto* cosine = reinterpret_cast<const float*>(args.table + token * args.table_token);
-  const float c = cosine[pair], s = cosine[part.pairs + pair];
-  const uint32_t i0 = args.halves ? pair : 2 * pair, i1 = args.halves ? pair + part.pairs : i0 + 1;
-  const float x0 = from[i0], x1 = from[i1];
-  return second ? Canon(x0 * s + x1 * c) : Canon(x0 * c - x1 * s);
+  const uint32_t pair = args.halves ? i % (part.pairs != 0 ? part.pairs : 1) : i / 2;
+  float value = 0.0f;
+  RotateItem(RotationOf(args, part, token), from, i < 2 * part.pairs ? pair : i - part.pairs,
+             [&](uint32_t at, float x) { value = at == i ? x : value; });
+  return value;
 }
 
 // Four values of a block of 32, which eight neighbouring lanes quantise together.

@@ -185,6 +185,54 @@ TEST_F(HipDevicesTest, OneEndOfACopyIsTheDevicesOwn) {
 
 // ---- Which devices count -----------------------------------------------------------------------
 
+// What a run writes, by copies that only wait for its point: over any stream and by the host.
+TEST_F(HipDevicesTest, CopiesComeBehindTheRunTheyWaitFor) {
+  constexpr int64_t kValues = 1 << 16;
+  const Bytes content = Noise(kValues * 4, 11);
+  sdk::GraphBuilder builder;
+  const uint32_t from = builder.Tensor(TRINE_DTYPE_F32, {kValues}, TRINE_ROLE_STATE);
+  const uint32_t to = builder.Tensor(TRINE_DTYPE_F32, {kValues}, TRINE_ROLE_STATE);
+  const uint32_t out = builder.Tensor(TRINE_DTYPE_F32, {kValues}, TRINE_ROLE_IO);
+  builder.Op(TRINE_OP_COPY, {from}, {to});
+  builder.Op(TRINE_OP_COPY, {from}, {out});
+  for (const char* options : {"peers=good", "peers=none"}) {
+    for (const char* pace : {"newest", "oldest", "random"}) {
+      const auto backend =
+          Backend(std::string("devices=2;") + options + ";pace=" + std::string(pace));
+      const auto first = Device(backend.get(), 0), second = Device(backend.get(), 1);
+      BoundPlan plan(first.get(), builder, {}, Keep::kDevice);
+      ASSERT_EQ(plan.status, TRINE_OK) << plan.error.message;
+      plan.Write(builder.tensors[from].slot, content);
+      const BufferPtr there = Alloc(second.get(), content.size());
+      const BufferPtr there_io = Alloc(second.get(), content.size(), TRINE_MEMORY_IO);
+      Bytes host(content.size());
+      trine_buffer* const state = plan.buffer(builder.tensors[to].slot);
+      trine_buffer* const io = plan.buffer(builder.tensors[out].slot);
+      // The pair is tried before, as that waits for everything.
+      ASSERT_EQ(Copy(first.get(), state, there.get(), 4), TRINE_OK);
+      const trine_copy copies[] = {{{state, nullptr, 0}, {there.get(), nullptr, 0}, content.size()},
+                                   {{io, nullptr, 0}, {there_io.get(), nullptr, 0}, content.size()},
+                                   {{io, nullptr, 0}, {nullptr, host.data(), 0}, content.size()}};
+      for (const trine_copy& copy : copies) {
+        plan.Write(builder.tensors[to].slot, Noise(content.size(), 12));
+        plan.Write(builder.tensors[out].slot, Noise(content.size(), 13));
+        trine_timeline timeline(0);
+        const trine_point points[] = {{&timeline, 1}, {&timeline, 2}};
+        ASSERT_EQ(plan.Run({}, {0, 1, 0, 0, nullptr, &points[0]}), TRINE_OK);
+        const trine_copy_args args{
+            sizeof(args), 1,
+            sizeof(copy), 0,
+            &copy,        {1, 1, sizeof(trine_point), 0, &points[0], &points[1]}};
+        ASSERT_EQ(BufferCopy(first.get(), &args, &err_), TRINE_OK) << err_.message;
+        ASSERT_EQ(timeline.Wait(2, 20'000'000'000, &err_), TRINE_OK) << err_.message;
+      }
+      EXPECT_EQ(Read(there.get(), content.size()), content) << options << " " << pace;
+      EXPECT_EQ(Read(there_io.get(), content.size()), content) << options << " " << pace;
+      EXPECT_EQ(host, content) << options << " " << pace;
+    }
+  }
+}
+
 TEST_F(HipDevicesTest, IntegratedOnesAreTheVulkanBackends) {
   const auto backend = Backend("integrated=1");
   trine_device_info info = DescribeDevice(backend.get(), 0);
@@ -200,6 +248,8 @@ TEST_F(HipDevicesTest, IntegratedOnesAreTheVulkanBackends) {
   EXPECT_STREQ(info.memory_pool, "system") << "RAM is not counted twice";
   EXPECT_STREQ(info.bandwidth_domain, "system");
   EXPECT_EQ(info.import_alignment, 0u);
+  EXPECT_EQ(info.imports, 0u);
+  EXPECT_STREQ(info.import_refusal, "");
 }
 
 TEST_F(HipDevicesTest, OnesWithoutCodeAreRefusedBeforeTheyAreUsed) {

@@ -1,5 +1,7 @@
 #include "backends/hip/group_runs.h"
 
+#include <algorithm>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/abi/graph_builder.h"
@@ -203,6 +205,91 @@ TEST_F(GroupRunsTest, AddsThatStayApart) {
   Glu(z, z);
   EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "matmul q8_0 00", "add 00", "glu 00",
                                   "matmul q8_0 00", "add 00", "matmul f16 00", "add 00", "glu 00"));
+}
+
+// What goes before the attention of one token, and that.
+class AttendedTest : public GroupRunsTest {
+ protected:
+  static constexpr int64_t kHeads = 4, kHead = 64;
+
+  AttendedTest() {
+    q_ = Rows();
+    k_ = Rows();
+    v_ = Rows();
+    rotated_q_ = Rows();
+    rotated_k_ = Rows();
+    y_ = Rows();
+    table_ = builder_.Tensor(TRINE_DTYPE_F32, {kHead, m_}, TRINE_ROLE_IO);
+    slots_ = builder_.Tensor(TRINE_DTYPE_I32, {m_}, TRINE_ROLE_IO);
+    keys_ = Cache();
+    values_ = Cache();
+  }
+
+  uint32_t Rows() { return builder_.Tensor(TRINE_DTYPE_F32, {kHead, kHeads, m_}, TRINE_ROLE_TEMP); }
+  uint32_t Cache() {
+    return builder_.Tensor(TRINE_DTYPE_F16, {kHead, 16, kHeads, 8}, TRINE_ROLE_STATE);
+  }
+  void Before() {
+    builder_.Op(TRINE_OP_ROPE, {q_, table_}, {rotated_q_}, trine_rope_attr{0, TRINE_ROPE_HALVES});
+    builder_.Op(TRINE_OP_ROPE, {k_, table_}, {rotated_k_}, trine_rope_attr{0, TRINE_ROPE_HALVES});
+    builder_.Op(TRINE_OP_KV_STORE, {rotated_k_, slots_}, {keys_});
+    builder_.Op(TRINE_OP_KV_STORE, {v_, slots_}, {values_});
+  }
+  void Attention() {
+    trine_attention_attr attr{};
+    attr.scale = 0.125f;
+    attr.flags = TRINE_ATTENTION_CAUSAL;
+    builder_.Op(
+        TRINE_OP_ATTENTION,
+        {rotated_q_, keys_, values_, builder_.Tensor(TRINE_DTYPE_I32, {8, 1}),
+         builder_.Tensor(TRINE_DTYPE_I32, {2}), builder_.Tensor(TRINE_DTYPE_I32, {1}), TRINE_NONE},
+        {y_}, attr);
+  }
+  // So many runs as there are without joining, or one less.
+  bool IsJoined(int64_t tokens = 1) {
+    const std::vector<std::string> runs = Runs(tokens);
+    return std::any_of(runs.begin(), runs.end(), [](const std::string& name) {
+      return name.rfind("rope+rope+kv_store+kv_store+attention", 0) == 0;
+    });
+  }
+
+  uint32_t q_, k_, v_, rotated_q_, rotated_k_, y_, table_, slots_, keys_, values_;
+};
+
+TEST_F(AttendedTest, OfOneToken) {
+  Before();
+  Attention();
+  EXPECT_TRUE(IsJoined());
+  EXPECT_FALSE(IsJoined(2));
+}
+
+TEST_F(AttendedTest, NotOfOtherCaches) {
+  Before();
+  keys_ = Cache();
+  Attention();
+  EXPECT_FALSE(IsJoined());
+}
+
+TEST_F(AttendedTest, NotIfOthersReadARotatedRow) {
+  Before();
+  Attention();
+  builder_.Op(TRINE_OP_ADD, {rotated_q_, rotated_q_}, {Rows()});
+  EXPECT_FALSE(IsJoined());
+}
+
+TEST_F(AttendedTest, NotIfTheKeysAreReadElsewhere) {
+  Before();
+  Attention();
+  builder_.Op(TRINE_OP_ADD, {rotated_k_, rotated_k_}, {Rows()});
+  EXPECT_FALSE(IsJoined());
+}
+
+// Blocks would write what others still read.
+TEST_F(AttendedTest, NotIntoTheRows) {
+  Before();
+  builder_.tensors[y_].slot = builder_.tensors[v_].slot;
+  Attention();
+  EXPECT_FALSE(IsJoined());
 }
 
 }  // namespace

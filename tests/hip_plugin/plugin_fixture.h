@@ -126,6 +126,7 @@ class BoundPlan {
   void Write(uint32_t slot, const Bytes& bytes) {
     status = BufferWrite(buffers_.at(slot).get(), 0, bytes.data(), bytes.size(), &error);
   }
+  trine_buffer* buffer(uint32_t slot) { return buffers_.at(slot).get(); }
   // The memory of a constant, where a host has it.
   std::byte* HostMemory(uint32_t slot) { return buffers_.at(slot)->memory.data(); }
 

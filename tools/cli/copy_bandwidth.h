@@ -1,5 +1,5 @@
-// How fast a device copies inside its own memory: the bound that decoding on it is measured
-// against.
+// How fast a device copies inside its own memory by the op that its backend has: what decoding on
+// it is measured against.
 #ifndef TRINE_TOOLS_CLI_COPY_BANDWIDTH_H_
 #define TRINE_TOOLS_CLI_COPY_BANDWIDTH_H_
 

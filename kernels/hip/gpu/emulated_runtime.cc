@@ -377,10 +377,6 @@ gpuError gpuGraphDestroy(gpuGraph graph) {
   return gpuSuccess;
 }
 
-gpuError gpuAllowShared(const void*, int bytes) {
-  return bytes <= 64 << 10 ? gpuSuccess : gpuErrorInvalidValue;
-}
-
 bool gpuHasCode(const void*) {
   const std::lock_guard<std::mutex> lock(TheMachine().mutex);
   return TheMachine().settings.has_code;

@@ -149,7 +149,6 @@ bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph);
 gpuError gpuGraphLaunch(gpuGraphExec exec, gpuStream stream);
 gpuError gpuGraphExecDestroy(gpuGraphExec exec);
 gpuError gpuGraphDestroy(gpuGraph graph);
-gpuError gpuAllowShared(const void* kernel, int bytes);
 // Kernels run one after the other, whatever `early` says.
 gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool early = false);
 inline bool gpuCanStartEarly(const void*) { return false; }

@@ -131,9 +131,6 @@ inline bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph) {
   if (!updated) (void)hipGetLastError();
   return updated;
 }
-inline gpuError gpuAllowShared(const void* kernel, int bytes) {
-  return hipFuncSetAttribute(kernel, hipFuncAttributeMaxDynamicSharedMemorySize, bytes);
-}
 inline gpuError gpuGetName(char* name, int bytes, int device) {
   return hipDeviceGetName(name, bytes, device);
 }
@@ -172,9 +169,6 @@ inline bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph) {
                        info.result == cudaGraphExecUpdateSuccess;
   if (!updated) (void)cudaGetLastError();
   return updated;
-}
-inline gpuError gpuAllowShared(const void* kernel, int bytes) {
-  return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 }
 inline gpuError gpuGetName(char* name, int bytes, int device) {
   cudaDeviceProp properties;
