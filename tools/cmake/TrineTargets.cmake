@@ -133,7 +133,8 @@ function(trine_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} trine_options GTest::gtest_main GTest::gmock)
   trine_quickly(${name})
-  # Where flags differ GCC reads the headers as they are; others refuse them.
+  # Where flags differ GCC reads the headers as they are (so it must find trine_abi's); others refuse
+  # them.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_precompile_headers(${name} REUSE_FROM trine_test_headers)
     set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)
