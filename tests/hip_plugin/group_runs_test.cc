@@ -245,7 +245,6 @@ class AttendedTest : public GroupRunsTest {
          builder_.Tensor(TRINE_DTYPE_I32, {2}), builder_.Tensor(TRINE_DTYPE_I32, {1}), TRINE_NONE},
         {y_}, attr);
   }
-  // So many runs as there are without joining, or one less.
   bool IsJoined(int64_t tokens = 1) {
     const std::vector<std::string> runs = Runs(tokens);
     return std::any_of(runs.begin(), runs.end(), [](const std::string& name) {
@@ -263,9 +262,16 @@ TEST_F(AttendedTest, OfOneToken) {
   EXPECT_FALSE(IsJoined(2));
 }
 
-TEST_F(AttendedTest, NotOfOtherCaches) {
+TEST_F(AttendedTest, NotOfOtherKeys) {
   Before();
   keys_ = Cache();
+  Attention();
+  EXPECT_FALSE(IsJoined());
+}
+
+TEST_F(AttendedTest, NotOfOtherValues) {
+  Before();
+  values_ = Cache();
   Attention();
   EXPECT_FALSE(IsJoined());
 }
