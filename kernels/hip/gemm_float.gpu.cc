@@ -17,6 +17,10 @@ constexpr uint32_t kGroupRows = kRows / 8;       // groups along the rows
 constexpr uint32_t kLoads = kRows / kGroups;     // rows and columns that a group loads
 static_assert(kGroupRows * (kColumns / 8) == kGroups && kRows == kColumns);
 
+// The first row and column of a thread's group, in the tile.
+TRINE_DEVICE uint32_t RowOfGroup(uint32_t thread) { return thread / kLanes % kGroupRows * 8; }
+TRINE_DEVICE uint32_t ColumnOfGroup(uint32_t thread) { return thread / kLanes / kGroupRows * 8; }
+
 struct Stages {
   float w[2][kRows][kDepth], x[2][kColumns][kDepth];
 };
@@ -55,11 +59,12 @@ template <quant::Type kType, bool kPacked>
 class Loader {
  public:
   TRINE_DEVICE Loader(const GemmArgs& args, const TileColumns& tile, uint32_t first_row)
-      : k_(args.k), lane_(ThreadX() % kLanes), first_(ThreadX() / kLanes * kLoads) {
+      : k_(args.k), lane_(ThreadX() % kLanes) {
+    const uint32_t first = ThreadX() / kLanes * kLoads;
     TRINE_UNROLL
     for (uint32_t i = 0; i < kLoads; ++i) {
-      rows_[i] = WeightRow(args, tile, first_row + first_ + i);
-      columns_[i] = args.x + OffsetOf(args.x_stride, ColumnOf(tile, first_ + i), args.slots);
+      rows_[i] = WeightRow(args, tile, first_row + first + i);
+      columns_[i] = args.x + OffsetOf(args.x_stride, ColumnOf(tile, first + i), args.slots);
     }
   }
 
@@ -74,18 +79,20 @@ class Loader {
   }
   TRINE_DEVICE void End(Stages* stages, int to) {
     if (at_ >= k_) return;
+    const uint32_t thread = ComputedHere(ThreadX());
+    const uint32_t lane = thread % kLanes, row = thread / kLanes * kLoads;
     TRINE_UNROLL
     for (uint32_t i = 0; i < kLoads; ++i) {
       TRINE_UNROLL
       for (uint32_t j = 0; j < 2; ++j) {
-        stages->w[to][first_ + i][lane_ + 32 * j] = w_[i].v[j];
-        stages->x[to][first_ + i][lane_ + 32 * j] = x_[i].v[j];
+        stages->w[to][row + i][lane + 32 * j] = w_[i].v[j];
+        stages->x[to][row + i][lane + 32 * j] = x_[i].v[j];
       }
     }
   }
 
  private:
-  uint32_t k_, lane_, first_, at_ = 0;
+  uint32_t k_, lane_, at_ = 0;
   const std::byte* rows_[kLoads];
   const std::byte* columns_[kLoads];
   Pair w_[kLoads]{}, x_[kLoads]{};
@@ -114,8 +121,8 @@ TRINE_KERNEL(kThreads)
 FloatGemmKernel(GemmArgs args) {
   BeginAfterEarlier();
   TRINE_SHARED(Stages, shared);
-  const uint32_t lane = ThreadX() % kLanes, group = ThreadX() / kLanes;
-  const uint32_t row = group % kGroupRows * 8, column = group / kGroupRows * 8;
+  const uint32_t lane = ThreadX() % kLanes;
+  const uint32_t row = RowOfGroup(ThreadX()), column = ColumnOfGroup(ThreadX());
   TileColumns tile;
   if (!FindColumns(args, BlockX(), kColumns, &tile)) return;
 
@@ -134,7 +141,7 @@ FloatGemmKernel(GemmArgs args) {
       SyncBlock();
       loader.Begin(first + kDepth);
       if (column < tile.count) {
-        TRINE_UNROLL
+        TRINE_UNROLL_MORE
         for (uint32_t j = 0; j < kDepth; j += kLanes) {
           float w[8], x[8];
           TRINE_UNROLL
@@ -149,10 +156,12 @@ FloatGemmKernel(GemmArgs args) {
       loader.End(&shared, at ^ 1);
       at ^= 1;
     }
-    Join<64>(sums, lane);
+    const uint32_t thread = ComputedHere(ThreadX());
+    Join<64>(sums, thread % kLanes);
+    const uint32_t c = ColumnOfGroup(thread) + thread % kLanes / 4;
     TRINE_UNROLL
     for (uint32_t j = 0; j < 2; ++j) {
-      const uint32_t c = column + lane / 4, r = first_row + row + lane % 4 * 2 + j;
+      const uint32_t r = first_row + RowOfGroup(thread) + thread % 4 * 2 + j;
       if (r < args.n && c < tile.count) {
         ColumnOfY(args, tile, c)[r] = Finish(args, tile, r, sums[j]);
       }

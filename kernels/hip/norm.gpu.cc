@@ -19,7 +19,7 @@ namespace {
 // kBatch: terms of a sum that are on their way while as many are added.
 struct FewRows {
   [[maybe_unused]] static constexpr uint32_t kThreads = 1024, kKept = 2, kUsual = 1, kBlocks = 1,
-                                             kBatch = 16;
+                                             kBatch = kFewRegisters ? 4 : 16;
 };
 struct ManyRows {
   [[maybe_unused]] static constexpr uint32_t kThreads = 512, kKept = 4, kUsual = 4, kBlocks = 2,
@@ -39,7 +39,7 @@ struct NormShared {
 template <class Shape, class Finish>
 TRINE_DEVICE float SumRow(const Float4 (&row)[Shape::kKept], bool squares, uint32_t n,
                           NormShared<Shape>* shared, const Finish& finish) {
-  const uint32_t threads = BlockSizeX(), t = ThreadX();
+  const uint32_t threads = BlockSizeX(), t = ComputedHere(ThreadX());
   TRINE_UNROLL
   for (uint32_t j = 0; j < Shape::kKept; ++j) {
     if (4 * j * threads >= n) continue;
@@ -63,7 +63,7 @@ NormKernel(NormArgs args) {
   constexpr uint32_t kKept = Shape::kKept;
   constexpr bool kEarly = std::is_same_v<Shape, FewRows>;
   const uint32_t threads = BlockSizeX(), n = args.n;
-  const auto place = [&](uint32_t j) { return 4 * (j * threads + ThreadX()); };
+  const auto place = [&](uint32_t j) { return 4 * (j * threads + ComputedHere(ThreadX())); };
   const auto any = [&](uint32_t j) { return 4 * j * threads < n; };  // of vectors j of a block
   LetNextStart();
   if (kEarly && args.constant) {
@@ -111,6 +111,7 @@ NormKernel(NormArgs args) {
     TRINE_UNROLL
     for (uint32_t j = 0; j < kKept; ++j) {
       if (!any(j)) continue;
+      KeepLoadsBehind();
       const uint32_t k = place(j);
       if (!kEarly && args.weight != nullptr) weight[j] = ReadFour<kWide>(args.weight, k, n);
       if (!kEarly && args.bias != nullptr) bias[j] = ReadFour<kWide>(args.bias, k, n);

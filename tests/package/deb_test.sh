@@ -6,12 +6,14 @@
 #
 # The root holds what the packages' Depends name and no other library: the files and the dpkg status
 # of those packages, taken from this machine. The package of the HIP backend, where there is one, comes
-# into it without what it depends on: the plugin is a finding then, and nothing else suffers. With TRINE_LONG=1 they are also installed by apt into a
-# whole Debian system, made by mmdebstrap and kept as BUILD_DIR/deb_test_base.tar.
+# into it without what it depends on: the plugin is a finding then, and nothing else suffers. With
+# TRINE_LONG=1 they are also installed by apt into a whole Debian system, made by mmdebstrap and kept
+# as BUILD_DIR/deb_test_base.tar.
 #
 # Needs root, or user namespaces. Exits with 77, skipped, where something is missing.
 set -euo pipefail
 build=$1 work=$2 cxx=$3
+sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 skip() { echo "skipped: $*"; exit 77; }
 fail() { echo "FAILED: $*"; exit 1; }
 
@@ -118,6 +120,19 @@ check_hip() {
     fail "trine-backend-hip lacks its plugin"
   dpkg-deb -f "$package" Depends | grep -qF "trine-backends (= $version)" ||
     fail "trine-backend-hip does not depend on trine-backends"
+  # Stripping must leave what the GPUs run, for every target that the description names.
+  local target targets=()
+  for target in $(dpkg-deb -f "$package" Description | grep -oE '^ (gfx|sm_)[0-9a-z]+$'); do
+    targets+=("--target=$target")
+  done
+  [ ${#targets[@]} -gt 0 ] || fail "trine-backend-hip does not say for which GPUs it is"
+  if [[ ${targets[0]} == --target=gfx* ]] && command -v python3 >/dev/null; then
+    dpkg-deb -x "$package" "$work/hip"
+    "$sources/tools/check_code_objects" --sgpr-spills --may-spill=TopKKernel "${targets[@]}" \
+      "$(find "$work/hip" -name libtrine-backend-hip.so)" >"$work/targets" ||
+      { cat "$work/targets"; fail "trine-backend-hip does not hold what it says"; }
+    rm -r "$work/hip"
+  fi
   readelf -d "$hip_file" >"$work/needed"
   if grep -q 'NEEDED.*libamdhip64' "$work/needed"; then
     dpkg-deb -f "$package" Depends Recommends | grep -qE 'libamdhip64|hip-runtime-amd' ||

@@ -94,9 +94,11 @@ if(TARGET trine-backend-hip)
   if(TRINE_GPU_PLATFORM STREQUAL "amd" AND NOT TRINE_HIP_LIBRARY MATCHES "^/usr/lib/")
     set(runtime RECOMMENDS hip-runtime-amd)
   endif()
+  list(JOIN TRINE_GPU_ARCHS "\n" targets)
   trine_package(backend-hip trine-backend-hip "GPU backend of the Trine model runtime"
     "The plugin that runs models on discrete GPUs of AMD, by HIP, or of
-NVIDIA, by CUDA: whichever it was compiled for."
+NVIDIA, by CUDA. This one is compiled for:
+${targets}"
     DEPENDS trine-backends ${runtime})
 endif()
 trine_package(library ${library} "library that runs language models, exact to the bit"

@@ -22,6 +22,13 @@ namespace trine::hip {
 
 inline constexpr int kLanes = 32;
 
+// Whether threads of a block of 1,024 have 64 registers, and a compiler that does badly with that.
+#if defined(__gfx906__)
+inline constexpr bool kFewRegisters = true;
+#else
+inline constexpr bool kFewRegisters = false;
+#endif
+
 // Four or two words that are read and written at once; aligned to their size. For AMD they are
 // clang's vectors: a struct that is copied whole stays in scratch memory, arrays around it as well.
 #if defined(TRINE_GPU_AMD)
