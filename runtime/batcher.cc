@@ -1,29 +1,145 @@
 #include "runtime/batcher.h"
 
 #include <algorithm>
+#include <atomic>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 
 namespace trine {
+namespace {
+
+// A prompt goes through several stages in pieces, so that all of them have work: in about four for
+// each stage, but not so small that a piece no longer pays for reading the weights.
+constexpr int64_t kPiecesPerStage = 4;
+constexpr int64_t kLeastPiece = 64;
+// How often a leader that waits looks whether a stage hangs.
+constexpr std::chrono::milliseconds kLookout(50);
+
+}  // namespace
+
+// A pass under way. Holds all that its stages use, so that one which hangs can be left behind.
+class Batcher::Flight : public PipelineJob {
+ public:
+  Flight(Batcher* batcher, std::shared_ptr<Model> model, bool keep_rows)
+      : batcher_(batcher),
+        model_(std::move(model)),
+        keep_rows_(keep_rows),
+        width_(static_cast<size_t>(model_->output_width())) {}
+
+  void Prepare(const Batch& batch) { model_->Prepare(batch, &pass_); }
+  void Add(const Share& share) {
+    shares_.push_back(share);
+    cancelled_.push_back(share.sequence->cancelled_);
+  }
+
+  absl::Status RunStage(size_t stage) override {
+    // Nobody wants it any more. Whatever follows of these sequences is left out as well: they stay
+    // cancelled until all of their passes are home.
+    skipped_ = skipped_ || std::all_of(cancelled_.begin(), cancelled_.end(),
+                                       [](const auto& flag) { return flag->load(); });
+    return skipped_ ? absl::OkStatus() : model_->Run(stage, &pass_, keep_rows_);
+  }
+
+  void Done(const absl::Status& status, size_t stage) override {
+    std::lock_guard lock(batcher_->mutex_);
+    landed_ = true;
+    status_ = status;
+    if (!status.ok() && !batcher_->failure_) batcher_->failure_ = {status, stage};
+    batcher_->changed_.notify_all();
+  }
+
+  // The batcher's, under its mutex.
+  std::vector<Share>& shares() { return shares_; }
+  bool landed() const { return landed_; }
+  bool fresh() const { return landed_ && !looked_at_; }  // landed, and the leader does not know it
+  void Look() {
+    looked_at_ = true;
+    if (status_.ok()) model_.reset();  // else a stage may still be in it
+  }
+  // The leader's, once it has landed.
+  const absl::Status& status() const { return status_; }
+  bool ok() const { return status_.ok() && !skipped_; }
+  std::span<const float> row(size_t index) const {
+    return pass_.rows.subspan(index * width_, width_);
+  }
+
+ private:
+  Batcher* const batcher_;
+  std::shared_ptr<Model> model_;
+  const bool keep_rows_;
+  const size_t width_;
+  Pass pass_;
+  std::vector<std::shared_ptr<const std::atomic<bool>>> cancelled_;
+  bool skipped_ = false;
+  std::vector<Share> shares_;
+  bool landed_ = false;
+  bool looked_at_ = false;
+  absl::Status status_;
+};
+
+absl::StatusOr<std::unique_ptr<Batcher>> Batcher::Create(std::shared_ptr<Model> model,
+                                                         BatcherOptions options) {
+  std::unique_ptr<Batcher> batcher(new Batcher(std::move(options)));
+  if (absl::Status s = batcher->SetModel(std::move(model)); !s.ok()) return s;
+  return batcher;
+}
+
+Batcher::~Batcher() = default;
+
+absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
+  PipelineOptions options;
+  for (const SegmentPlace& place : model->places()) options.stages.push_back(place.device_name);
+  const size_t stages = options.stages.size();
+  // With one more than there are stages none waits for the host's part of a pass.
+  most_flights_ = stages == 1 ? 1 : stages + 1;
+  options.waiting = most_flights_;
+  options.on_caller = stages == 1 && model->places()[0].device_name == "cpu";
+  // With threads of their own, stages may be at the next pass before the rows of this one are read.
+  keep_rows_ = !options.on_caller;
+  auto pipeline = Pipeline::Create(std::move(options));
+  if (!pipeline.ok()) return pipeline.status();
+  pipeline_ = *std::move(pipeline);
+  if (model_ != model) ++epoch_;
+  model_ = std::move(model);
+  return absl::OkStatus();
+}
 
 absl::Status Batcher::Evaluate(std::span<Sequence* const> sequences) {
+  return Ask(Until::kAllDone, sequences);
+}
+
+absl::Status Batcher::EvaluateSome(std::span<Sequence* const> sequences) {
+  return Ask(Until::kOneDone, sequences);
+}
+
+void Batcher::Drain(std::span<Sequence* const> sequences) {
+  Ask(Until::kDrained, sequences).IgnoreError();
+}
+
+absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   Request request;
+  request.until = until;
+  int64_t longest = 0;
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!ended_.ok()) return ended_;
   for (Sequence* s : sequences) {
-    if (s->pending() > 0) request.left.push_back(s);
+    if (s->pending() == 0) continue;
+    request.left.push_back(s);
+    longest = std::max(longest, s->pending() - s->in_flight_);
   }
   if (request.left.empty()) return absl::OkStatus();
-  std::unique_lock<std::mutex> lock(mutex_);
+  if (until == Until::kOneDone && request.left.size() < sequences.size()) request.one_done = true;
+  request.longest = longest;
+  for (Sequence* s : request.left) s->waiting_ = true;
   queue_.push_back(&request);
+  bool leads = false;
   // Also when memory runs out in mid-pass: no one may find a request whose caller has gone, or wait
   // for a leader that has.
-  bool leads = false;
-  const absl::Cleanup leave = [&] {
-    if (!lock.owns_lock()) lock.lock();
-    std::erase(queue_, &request);
-    if (leads) leading_ = false;
-    changed_.notify_all();
-  };
+  const absl::Cleanup leave = [&] { Leave(lock, &request, leads); };
   while (!request.done) {
     if (leading_ && !leads) {
       changed_.wait(lock);
@@ -35,35 +151,214 @@ absl::Status Batcher::Evaluate(std::span<Sequence* const> sequences) {
   return request.status;
 }
 
+void Batcher::Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads) {
+  if (!lock.owns_lock()) lock.lock();
+  const auto holds = [&](const Share& share) {
+    return std::count(request->left.begin(), request->left.end(), share.sequence) != 0;
+  };
+  if (!request->done) {  // something was thrown, and the caller's sequences may go with it
+    changed_.wait(lock, [&] {
+      return std::none_of(flights_.begin(), flights_.end(), [&](const auto& flight) {
+        return !flight->landed() &&
+               std::any_of(flight->shares().begin(), flight->shares().end(), holds);
+      });
+    });
+    for (const auto& flight : flights_) std::erase_if(flight->shares(), holds);
+    for (Sequence* s : request->left) s->in_flight_ = 0;
+  }
+  for (Sequence* s : request->left) s->waiting_ = false;
+  std::erase(queue_, request);
+  if (leads) leading_ = false;
+  changed_.notify_all();
+}
+
+// One thing at a time, so that whoever is done can leave as soon as may be.
+void Batcher::Step(std::unique_lock<std::mutex>& lock) {
+  Land(lock);
+  const auto under_way = static_cast<size_t>(
+      std::count_if(flights_.begin(), flights_.end(), [](const auto& f) { return !f->landed(); }));
+  if (failure_ && under_way == 0) Recover(lock);
+  if (Settle()) return;
+  if (!failure_ && under_way < most_flights_) {
+    if (std::shared_ptr<Flight> flight = FormFlight()) {
+      flights_.push_back(flight);
+      lock.unlock();
+      pipeline_->Submit(std::move(flight));
+      lock.lock();
+      return;
+    }
+    if (Settle()) return;  // some were told that they can't go on
+  }
+  if (under_way > 0) AwaitLanding(lock);
+}
+
+void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
+  const auto landed = [&] {
+    return std::any_of(flights_.begin(), flights_.end(), [](const auto& f) { return f->fresh(); });
+  };
+  while (!changed_.wait_for(lock, kLookout, landed)) {
+    const auto running = pipeline_->LongestRunning();
+    if (!running || running->time < options_.stage_limit) continue;
+    const std::string& device = model_->places()[running->stage].device_name;
+    failure_ = {
+        absl::DeadlineExceededError(absl::StrCat(device, " has not come back from a pass within ",
+                                                 options_.stage_limit.count() / 1000.0, " s")),
+        running->stage};
+    lock.unlock();
+    pipeline_->Abandon(failure_->status);
+    lock.lock();
+    return;
+  }
+}
+
+// Brings home what has landed, as far as its owners are here to be told.
+void Batcher::Land(std::unique_lock<std::mutex>& lock) {
+  std::vector<std::pair<std::shared_ptr<Flight>, Share>> home;
+  for (const auto& flight : flights_) {
+    if (!flight->landed()) continue;
+    flight->Look();
+    std::erase_if(flight->shares(), [&](const Share& share) {
+      if (flight->ok() && !share.sequence->waiting_) return false;
+      if (flight->ok()) {
+        home.emplace_back(flight, share);
+      } else {
+        share.sequence->in_flight_ -= share.n_tokens;
+        if (!options_.recover) Tell(*flight, share.sequence);
+      }
+      return true;
+    });
+  }
+  std::erase_if(flights_, [](const auto& f) { return f->landed() && f->shares().empty(); });
+  if (home.empty()) return;
+  // The sequences belong to callers who wait for us, so they stay as they are meanwhile.
+  lock.unlock();
+  const absl::Cleanup relock = [&] { lock.lock(); };
+  for (const auto& [flight, share] : home) Deliver(*flight, share);
+}
+
+// Without a way to go on, who was in the pass learns of it; who was behind it comes along again.
+void Batcher::Tell(const Flight& flight, const Sequence* sequence) {
+  if (flight.status().ok() || absl::IsAborted(flight.status())) return;
+  for (Request* r : queue_) {
+    if (std::count(r->left.begin(), r->left.end(), sequence) != 0) r->status = flight.status();
+  }
+}
+
+void Batcher::Deliver(const Flight& flight, const Share& share) {
+  Sequence& s = *share.sequence;
+  const int64_t end = s.evaluated_ + share.n_tokens;
+  const int64_t first_position = end - static_cast<int64_t>(share.n_rows);
+  for (size_t i = 0; i < share.n_rows; ++i) {
+    const int64_t position = first_position + static_cast<int64_t>(i);
+    const auto row = flight.row(share.first_row + i);
+    if (s.Observes(position)) s.observer_(position, row);
+    if (position + 1 == s.size()) {
+      s.logits_.assign(row.begin(), row.end());
+      s.logits_position_ = position;
+    }
+  }
+  s.evaluated_ = end;
+  s.in_flight_ -= share.n_tokens;
+  if (s.progress_ && end > s.replay_until_) s.progress_(end, s.size());
+}
+
+void Batcher::Recover(std::unique_lock<std::mutex>& lock) {
+  const PassFailure failure = *std::exchange(failure_, std::nullopt);
+  std::shared_ptr<Model> model = std::move(model_);
+  std::unique_ptr<Pipeline> pipeline = std::move(pipeline_);
+  lock.unlock();
+  pipeline.reset();  // its threads have nothing left to do
+  absl::Status status;
+  if (options_.recover) {
+    model.reset();  // what takes its place may need its memory
+    auto next = options_.recover(failure);
+    status = next.status();
+    if (next.ok()) model = *std::move(next);
+  }
+  lock.lock();
+  if (status.ok()) status = SetModel(std::move(model));
+  if (status.ok()) return;
+  ended_ = status;
+  for (Request* r : queue_) r->status = status;
+}
+
+// Lets go of requests that are done or have failed. True when there were any.
+bool Batcher::Settle() {
+  for (Request* r : queue_) {
+    const bool in_flight = std::any_of(r->left.begin(), r->left.end(),
+                                       [](const Sequence* s) { return s->in_flight_ != 0; });
+    const auto home = [](const Sequence* s) { return s->pending() == 0; };
+    if (r->until == Until::kDrained || !r->status.ok()) {
+      r->done = !in_flight;
+    } else if (r->until == Until::kOneDone) {
+      r->done = r->one_done || std::any_of(r->left.begin(), r->left.end(), home);
+    } else {
+      r->done = std::all_of(r->left.begin(), r->left.end(), home);
+    }
+  }
+  const size_t settled = std::erase_if(queue_, [](const Request* r) { return r->done; });
+  if (settled > 0) changed_.notify_all();
+  return settled > 0;
+}
+
 // All that wait, in the order in which they are served. Who was cancelled is told so at once.
-std::vector<Batcher::Share> Batcher::Candidates() {
-  std::vector<Share> candidates;
+std::vector<Batcher::Candidate> Batcher::Candidates() {
+  std::vector<Candidate> candidates;
   for (Request* r : queue_) {
     const bool cancelled = std::any_of(r->left.begin(), r->left.end(),
                                        [](const Sequence* s) { return s->cancelled(); });
     if (cancelled) r->status = absl::CancelledError("the evaluation was cancelled");
-    if (!r->status.ok()) continue;
-    for (Sequence* s : r->left) candidates.push_back({r, s, 0, 0, 0});
+    if (!r->status.ok() || r->until == Until::kDrained) continue;
+    for (Sequence* s : r->left) {
+      if (s->pending() > s->in_flight_) candidates.push_back({r, s});
+    }
   }
   if (candidates.size() > 1) {
-    std::stable_sort(candidates.begin() + 1, candidates.end(), [](const Share& a, const Share& b) {
-      return a.sequence->pending() < b.sequence->pending();
-    });
+    std::stable_sort(candidates.begin() + 1, candidates.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       return a.sequence->pending() - a.sequence->in_flight_ <
+                              b.sequence->pending() - b.sequence->in_flight_;
+                     });
   }
   return candidates;
 }
 
+// Of one pass: with several stages so many that every one of them has a pass to run.
+int64_t Batcher::MostSequences() const {
+  const int64_t most = model_->limits().max_sequences;
+  if (most_flights_ == 1) return most;
+  std::set<const Sequence*> active;
+  for (const Request* r : queue_) active.insert(r->left.begin(), r->left.end());
+  for (const auto& flight : flights_) {
+    for (const Share& share : flight->shares()) active.insert(share.sequence);
+  }
+  const auto flights = static_cast<int64_t>(most_flights_);
+  return std::min(most, (static_cast<int64_t>(active.size()) + flights - 1) / flights);
+}
+
+int64_t Batcher::MostTokens(int64_t pending) const {
+  const int64_t most = model_->limits().max_tokens;
+  if (most_flights_ == 1) return most;
+  const int64_t pieces = kPiecesPerStage * static_cast<int64_t>(most_flights_ - 1);
+  const int64_t piece = (pending + pieces - 1) / pieces;
+  return std::min(most, std::max(kLeastPiece, (piece + 31) / 32 * 32));
+}
+
 // Puts at most `most_tokens` of a sequence into the batch. False when its cache has no room.
-bool Batcher::TakeShare(Batch* batch, int64_t most_tokens, int64_t rows_left, Share* share) const {
-  Sequence& s = *share->sequence;
-  share->n_tokens = std::min(s.pending(), most_tokens);
+bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left,
+                        Batch* batch, Share* share) {
+  Sequence& s = *candidate.sequence;
+  if (s.epoch_ != epoch_) s.BeginReplay(epoch_);
+  const int64_t begin = s.evaluated() + s.in_flight_, left = s.size() - begin;
+  *share = {&s, std::min({left, most_tokens, MostTokens(candidate.request->longest)}), 0, 0};
   if (s.observer_) {
-    const int64_t unobserved = std::max<int64_t>(0, s.first_observed_ - s.evaluated());
+    const int64_t first = std::max(s.first_observed_, s.replay_until_);
+    const int64_t unobserved = std::max<int64_t>(0, first - begin);
     share->n_tokens = std::min(share->n_tokens, unobserved + rows_left);
   }
-  absl::Status room = s.blocks_.Reserve(s.evaluated() + share->n_tokens);
+  absl::Status room = s.blocks_.Reserve(begin + share->n_tokens);
   if (!room.ok()) {
-    share->request->status = std::move(room);
+    candidate.request->status = std::move(room);
     return false;
   }
   int32_t first_token = 0;
@@ -71,85 +366,51 @@ bool Batcher::TakeShare(Batch* batch, int64_t most_tokens, int64_t rows_left, Sh
     first_token += static_cast<int32_t>(part.tokens.size());
   share->first_row = batch->output_rows.size();
   for (int64_t i = 0; i < share->n_tokens; ++i) {
-    const bool wanted = i + 1 == s.pending() || s.Observes(s.evaluated() + i);
+    const bool wanted = i + 1 == left || s.Observes(begin + i);
     if (wanted) batch->output_rows.push_back(first_token + static_cast<int32_t>(i));
   }
   share->n_rows = batch->output_rows.size() - share->first_row;
-  batch->parts.push_back(
-      {std::span<const int32_t>(s.tokens_).subspan(static_cast<size_t>(s.evaluated()),
-                                                   static_cast<size_t>(share->n_tokens)),
-       s.evaluated(), &s.blocks_});
+  batch->parts.push_back({std::span<const int32_t>(s.tokens_).subspan(
+                              static_cast<size_t>(begin), static_cast<size_t>(share->n_tokens)),
+                          begin, &s.blocks_});
   return true;
 }
 
-std::vector<Batcher::Share> Batcher::FormBatch(Batch* batch) {
-  std::vector<Share> candidates = Candidates();
+std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
+  const std::vector<Candidate> candidates = Candidates();
   const SegmentLimits& limits = model_->limits();
+  const int64_t most_sequences = MostSequences();
   int64_t tokens_left = limits.max_tokens;
   int64_t rows_left = limits.max_output_rows;
   // The one in front leaves a token to each of the others that can come along.
-  const int64_t others = std::min({static_cast<int64_t>(candidates.size()) - 1,
-                                   limits.max_sequences - 1, tokens_left - 1, rows_left - 1});
-  std::vector<Share> shares;
-  for (Share& share : candidates) {
-    if (static_cast<int64_t>(shares.size()) == limits.max_sequences) break;
+  const int64_t others = std::min({static_cast<int64_t>(candidates.size()) - 1, most_sequences - 1,
+                                   tokens_left - 1, rows_left - 1});
+  auto flight = std::make_shared<Flight>(this, model_, keep_rows_);
+  Batch batch;
+  for (const Candidate& candidate : candidates) {
+    if (static_cast<int64_t>(batch.parts.size()) == most_sequences) break;
     if (tokens_left == 0 || rows_left == 0) break;
-    if (!share.request->status.ok()) continue;
-    const int64_t reserved = shares.empty() ? others : 0;
-    if (!TakeShare(batch, tokens_left - reserved, rows_left - reserved, &share)) continue;
+    if (!candidate.request->status.ok()) continue;
+    const int64_t reserved = batch.parts.empty() ? others : 0;
+    Share share;
+    if (!TakeShare(candidate, tokens_left - reserved, rows_left - reserved, &batch, &share)) {
+      continue;
+    }
     tokens_left -= share.n_tokens;
     rows_left -= static_cast<int64_t>(share.n_rows);
-    shares.push_back(share);
+    flight->Add(share);
   }
+  if (batch.parts.empty()) return nullptr;
   // A pass has at least one row of output, wanted or not.
-  if (!shares.empty() && batch->output_rows.empty()) batch->output_rows.push_back(0);
-  return shares;
+  if (batch.output_rows.empty()) batch.output_rows.push_back(0);
+  flight->Prepare(batch);
+  for (const Share& share : flight->shares()) share.sequence->in_flight_ += share.n_tokens;
+  return flight;
 }
 
-void Batcher::Deliver(const std::vector<Share>& shares, std::span<const float> logits) {
-  const auto width = static_cast<size_t>(model_->output_width());
-  for (const Share& share : shares) {
-    Sequence& s = *share.sequence;
-    const int64_t end = s.evaluated_ + share.n_tokens;
-    const int64_t first_position = end - static_cast<int64_t>(share.n_rows);
-    for (size_t i = 0; i < share.n_rows; ++i) {
-      const int64_t position = first_position + static_cast<int64_t>(i);
-      const auto row = logits.subspan((share.first_row + i) * width, width);
-      if (s.Observes(position)) s.observer_(position, row);
-      if (position + 1 == s.size()) {
-        s.logits_.assign(row.begin(), row.end());
-        s.logits_position_ = position;
-      }
-    }
-    s.evaluated_ = end;
-    if (s.progress_) s.progress_(end, s.size());
-  }
-}
-
-// Lets go of requests that are done or have failed.
-void Batcher::Settle() {
-  for (Request* r : queue_) {
-    std::erase_if(r->left, [](const Sequence* s) { return s->pending() == 0; });
-    r->done = r->left.empty() || !r->status.ok();
-  }
-  std::erase_if(queue_, [](const Request* r) { return r->done; });
-}
-
-void Batcher::Step(std::unique_lock<std::mutex>& lock) {
-  Batch batch;
-  const std::vector<Share> shares = FormBatch(&batch);
-  if (!shares.empty()) {
-    // The sequences belong to callers who wait for us, so they stay as they are meanwhile.
-    lock.unlock();
-    const auto logits = model_->Forward(batch);
-    if (logits.ok()) Deliver(shares, *logits);
-    lock.lock();
-    if (!logits.ok()) {
-      for (const Share& share : shares) share.request->status = logits.status();
-    }
-  }
-  Settle();
-  changed_.notify_all();
+std::vector<StageCounters> Batcher::counters() const {
+  std::lock_guard lock(mutex_);
+  return pipeline_ == nullptr ? std::vector<StageCounters>() : pipeline_->counters();
 }
 
 }  // namespace trine

@@ -1,26 +1,50 @@
-// Brings the pending tokens of sequences through the model, several sequences in one pass. Threads
-// that ask at the same time share passes: one of them leads, the others' tokens ride along. Who has
-// waited longest is in every pass; the rest of it goes to those with the fewest pending tokens, so
-// that a long prompt costs the others a pass and not its whole length.
+// Brings the pending tokens of sequences through the model, several sequences in one pass, and over
+// several stages several passes at once. Threads that ask at the same time share passes: one of
+// them leads, the others' tokens ride along. Who has waited longest is in every pass; the rest of
+// it goes to those with the fewest pending tokens, so that a long prompt costs the others a pass
+// and not its whole length.
 #ifndef TRINE_RUNTIME_BATCHER_H_
 #define TRINE_RUNTIME_BATCHER_H_
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "dispatch/pipeline.h"
 #include "runtime/model/model.h"
 #include "runtime/sequence.h"
 
 namespace trine {
 
+// Where passes failed, and with what.
+struct PassFailure {
+  absl::Status status;
+  size_t stage = 0;
+};
+
+struct BatcherOptions {
+  // The model to go on with after a failure, or why there is none. Sequences then read their tokens
+  // again. Without it, who was in the pass is told and the others go on.
+  std::function<absl::StatusOr<std::shared_ptr<Model>>(const PassFailure&)> recover;
+  // A stage that takes longer with a pass is given up. Not for the CPU by itself, which has nobody
+  // to take its place.
+  std::chrono::milliseconds stage_limit = std::chrono::minutes(5);
+};
+
 class Batcher {
  public:
-  explicit Batcher(Model* model) : model_(model) {}
+  static absl::StatusOr<std::unique_ptr<Batcher>> Create(std::shared_ptr<Model> model,
+                                                         BatcherOptions options);
+  ~Batcher();
   Batcher(const Batcher&) = delete;
   Batcher& operator=(const Batcher&) = delete;
 
@@ -28,34 +52,70 @@ class Batcher {
   // has been evaluated. CANCELLED when one of them was. From any thread; a sequence is in one call
   // at a time.
   absl::Status Evaluate(std::span<Sequence* const> sequences);
+  // Returns when at least one of them has no pending tokens. The others' passes go on meanwhile:
+  // until a later call, or Drain, has brought them home, they may not be touched.
+  absl::Status EvaluateSome(std::span<Sequence* const> sequences);
+  // Waits until no pass holds tokens of these.
+  void Drain(std::span<Sequence* const> sequences);
+
+  std::vector<StageCounters> counters() const;
 
  private:
+  enum class Until { kAllDone, kOneDone, kDrained };
   struct Request {
-    std::vector<Sequence*> left;  // not yet done
+    Until until = Until::kAllDone;
+    std::vector<Sequence*> left;  // with pending tokens, or in a pass
+    int64_t longest = 0;          // tokens of one of them, when it came
     absl::Status status;
+    bool one_done = false;
     bool done = false;
   };
   // A sequence's share of a pass.
   struct Share {
-    Request* request;
     Sequence* sequence;
     int64_t n_tokens;
     size_t first_row;  // of its output rows
     size_t n_rows;
   };
+  struct Candidate {
+    Request* request;
+    Sequence* sequence;
+  };
+  class Flight;
+
+  explicit Batcher(BatcherOptions options) : options_(std::move(options)) {}
+  absl::Status SetModel(std::shared_ptr<Model> model);
+  absl::Status Ask(Until until, std::span<Sequence* const> sequences);
+  void Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads);
 
   void Step(std::unique_lock<std::mutex>& lock);
-  std::vector<Share> Candidates();
-  std::vector<Share> FormBatch(Batch* batch);
-  bool TakeShare(Batch* batch, int64_t most_tokens, int64_t rows_left, Share* share) const;
-  void Deliver(const std::vector<Share>& shares, std::span<const float> logits);
-  void Settle();
+  void AwaitLanding(std::unique_lock<std::mutex>& lock);
+  void Land(std::unique_lock<std::mutex>& lock);
+  void Tell(const Flight& flight, const Sequence* sequence);
+  void Deliver(const Flight& flight, const Share& share);
+  void Recover(std::unique_lock<std::mutex>& lock);
+  bool Settle();
 
-  Model* model_;
-  std::mutex mutex_;
+  std::vector<Candidate> Candidates();
+  std::shared_ptr<Flight> FormFlight();
+  bool TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left, Batch* batch,
+                 Share* share);
+  int64_t MostSequences() const;
+  int64_t MostTokens(int64_t pending) const;
+
+  const BatcherOptions options_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Pipeline> pipeline_;
+  size_t most_flights_ = 1;
+  bool keep_rows_ = false;
+  uint64_t epoch_ = 0;  // models so far
   std::deque<Request*> queue_;
-  bool leading_ = false;  // someone runs passes
+  std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
+  std::optional<PassFailure> failure_;            // of passes of this model
+  absl::Status ended_;                            // not OK: there is no model left to go on with
+  bool leading_ = false;                          // someone runs passes
 };
 
 }  // namespace trine

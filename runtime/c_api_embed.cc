@@ -89,7 +89,7 @@ int32_t trine_embed(trine_engine* engine, const int32_t* const* texts, const siz
     for (const trine::TokenSpan& text : *spans) {
       rows += options->pooling == trine::Pooling::kNone ? text.size() : 1;
     }
-    *n_values = rows * static_cast<size_t>(engine->engine->model().config().n_embd);
+    *n_values = rows * static_cast<size_t>(engine->engine->config().n_embd);
     if (*n_values > capacity) {
       return absl::OutOfRangeError(
           absl::StrCat("there are ", *n_values, " values, the array holds ", capacity));

@@ -26,7 +26,7 @@ class Wave {
     for (const size_t i : members) {
       sequences.push_back(engine_->NewSequence());
       pointers.push_back(sequences.back().get());
-      poolers.emplace_back(pooling_, normalize_, engine_->model().output_width(),
+      poolers.emplace_back(pooling_, normalize_, engine_->model()->output_width(),
                            static_cast<int64_t>(texts[i].size()));
       if (pooling_ != Pooling::kLast) {
         sequences.back()->set_row_observer(
@@ -62,7 +62,7 @@ int64_t BlocksOf(TokenSpan text) {
 
 absl::StatusOr<Pooling> DefaultPooling(const Engine& engine) {
   constexpr int64_t kRank = 4;
-  const std::string key = absl::StrCat(engine.model().config().architecture, ".pooling_type");
+  const std::string key = absl::StrCat(engine.config().architecture, ".pooling_type");
   const auto type =
       engine.file().metadata().IntegerOr(key, 0, kRank, static_cast<int64_t>(Pooling::kLast));
   if (!type.ok()) return type.status();
@@ -78,7 +78,7 @@ absl::Status CheckTexts(const Engine& engine, std::span<const TokenSpan> texts) 
     return absl::FailedPreconditionError(
         "the engine was opened for generation: embeddings need one that was opened for them");
   }
-  const int64_t n_vocab = engine.model().config().n_vocab;
+  const int64_t n_vocab = engine.config().n_vocab;
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto size = static_cast<int64_t>(texts[i].size());
     if (size == 0) {
@@ -117,7 +117,7 @@ absl::StatusOr<std::vector<std::vector<float>>> Embed(Engine* engine,
 
   std::vector<std::vector<float>> vectors(texts.size());
   Wave wave(engine, *pooling, options.normalize);
-  const auto most = static_cast<size_t>(engine->model().limits().max_sequences);
+  const auto most = static_cast<size_t>(engine->limits().max_sequences);
   for (size_t done = 0; done < order.size();) {
     const size_t limit = std::min(order.size() - done, most);
     const size_t n = engine->text_budget().Take(std::span(blocks).subspan(done, limit));

@@ -241,10 +241,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
     // Want of memory is not the file's fault.
     return absl::IsResourceExhausted(model.status()) ? model.status() : about_file(model.status());
   }
+  engine->config_ = *config;
+  engine->limits_ = *limits;
   engine->model_ = *std::move(model);
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits->kv_blocks);
-  engine->batcher_ = std::make_unique<Batcher>(engine->model_.get());
+  auto batcher = Batcher::Create(engine->model_, {});
+  if (!batcher.ok()) return batcher.status();
+  engine->batcher_ = *std::move(batcher);
 
   for (const PluginFinding& plugin : engine->devices_->inventory().registry.plugins) {
     const auto& named = options.plugins.search.explicit_paths;
@@ -274,8 +278,13 @@ const ConstraintVocabulary& Engine::constraint_vocabulary() const {
   return constraint_vocabulary_;
 }
 
+std::shared_ptr<const Model> Engine::model() const {
+  std::lock_guard lock(model_mutex_);
+  return model_;
+}
+
 std::unique_ptr<Sequence> Engine::NewSequence() {
-  return std::make_unique<Sequence>(blocks_, model_->config().n_vocab, context());
+  return std::make_unique<Sequence>(blocks_, config_.n_vocab, context());
 }
 
 }  // namespace trine

@@ -60,15 +60,18 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const gguf::File& file() const { return *file_; }
-  const Model& model() const { return *model_; }
+  // Where it is now: a model that loses a device is placed anew.
+  std::shared_ptr<const Model> model() const;
+  const ModelConfig& config() const { return config_; }
+  const SegmentLimits& limits() const { return limits_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
   // The tokenizer's vocabulary ready for constraints, made by the first who asks.
   const ConstraintVocabulary& constraint_vocabulary() const;
   Lane& lane() const { return *lane_; }
-  int64_t context() const { return model_->limits().max_context; }
+  int64_t context() const { return limits_.max_context; }
   const Inventory& inventory() const { return devices_->inventory(); }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
-  bool embeddings() const { return model_->limits().embeddings; }
+  bool embeddings() const { return limits_.embeddings; }
   // Times of single ops from here to the stop, by name; none from backends that give none. For one
   // measurer at a time.
   void StartOpTimes() { devices_->host().StartOpTimes(); }
@@ -82,6 +85,10 @@ class Engine {
   absl::Status Evaluate(std::span<Sequence* const> sequences) {
     return batcher_->Evaluate(sequences);
   }
+  absl::Status EvaluateSome(std::span<Sequence* const> sequences) {
+    return batcher_->EvaluateSome(sequences);
+  }
+  void Drain(std::span<Sequence* const> sequences) { batcher_->Drain(sequences); }
 
  private:
   Engine() = default;
@@ -91,7 +98,10 @@ class Engine {
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<DeviceSet> devices_;
-  std::unique_ptr<Model> model_;
+  ModelConfig config_;
+  SegmentLimits limits_;
+  mutable std::mutex model_mutex_;
+  std::shared_ptr<Model> model_;  // guarded by model_mutex_
   std::shared_ptr<KvBlockPool> blocks_;
   std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;

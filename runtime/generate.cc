@@ -134,7 +134,7 @@ class GenerateLoop {
       }  // else another's cancellation ended the pass early: it goes on in the next
     }
     engine_->lane().RunSampling(static_cast<int>(ready.size()),
-                                static_cast<int32_t>(engine_->model().config().n_vocab),
+                                static_cast<int32_t>(engine_->config().n_vocab),
                                 [&](int i) { SampleOne(ready[static_cast<size_t>(i)]); });
     for (Job* job : ready) {
       if (!job->status.ok()) return job->status;

@@ -28,6 +28,7 @@ void Sequence::Truncate(int64_t n) {
   tokens_.resize(static_cast<size_t>(n));
   // The last token that stays is evaluated again: its logits are what one goes on from.
   evaluated_ = std::min(evaluated_, std::max<int64_t>(n - 1, 0));
+  replay_until_ = std::min(replay_until_, std::max<int64_t>(n - 1, 0));
   blocks_.Truncate(evaluated_);
 }
 
@@ -40,6 +41,7 @@ absl::Status Sequence::Erase(int64_t begin, int64_t end) {
   tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
   // As in Truncate, the last one is always evaluated again.
   evaluated_ = std::min({evaluated_, begin, std::max<int64_t>(size() - 1, 0)});
+  replay_until_ = std::min({replay_until_, begin, std::max<int64_t>(size() - 1, 0)});
   blocks_.Truncate(size());
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #ifndef TRINE_RUNTIME_SEQUENCE_H_
 #define TRINE_RUNTIME_SEQUENCE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -54,13 +55,21 @@ class Sequence {
 
   // From any thread: an evaluation under way stops with CANCELLED after its current pass, a later
   // one at once. Holds until ClearCancel.
-  void Cancel() { cancelled_ = true; }
-  void ClearCancel() { cancelled_ = false; }
-  bool cancelled() const { return cancelled_; }
+  void Cancel() { *cancelled_ = true; }
+  void ClearCancel() { *cancelled_ = false; }
+  bool cancelled() const { return *cancelled_; }
 
  private:
   friend class Batcher;
-  bool Observes(int64_t position) const { return observer_ && position >= first_observed_; }
+  bool Observes(int64_t position) const {
+    return observer_ && position >= first_observed_ && position >= replay_until_;
+  }
+  // The cache's contents are gone, with the model that made them: all tokens are read again.
+  void BeginReplay(uint64_t epoch) {
+    replay_until_ = std::max(replay_until_, evaluated_);
+    evaluated_ = 0;
+    epoch_ = epoch;
+  }
 
   const int64_t n_vocab_;
   const int64_t max_context_;
@@ -72,7 +81,14 @@ class Sequence {
   RowObserver observer_;
   int64_t first_observed_ = 0;
   EvalProgress progress_;
-  std::atomic<bool> cancelled_{false};
+  int64_t replay_until_ = 0;  // positions before it were evaluated once, and who asked was told
+  // Shared with passes, which may outlive the sequence where a device hangs.
+  std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+
+  // The batcher's, under its mutex.
+  uint64_t epoch_ = 0;     // of the model whose cache holds what is evaluated
+  int64_t in_flight_ = 0;  // tokens behind the evaluated ones that passes hold
+  bool waiting_ = false;   // its owner is in a call
 };
 
 }  // namespace trine

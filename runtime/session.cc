@@ -27,8 +27,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,
     return absl::FailedPreconditionError(
         "the engine was opened for embeddings: it has no logits to generate from");
   }
-  auto sampler =
-      Sampler::Create(options.sampler, static_cast<int32_t>(engine->model().config().n_vocab));
+  auto sampler = Sampler::Create(options.sampler, static_cast<int32_t>(engine->config().n_vocab));
   if (!sampler.ok()) return sampler.status();
   if (options.constraint != nullptr &&
       &options.constraint->tokenizer() != engine->tokenizer().get()) {

@@ -309,102 +309,89 @@ absl::Status Model::LockWeights() const {
   return gguf::FileMemory::LockRanges(ranges);
 }
 
-void Model::PrepareInputs(const Batch& batch) {
-  tokens_.clear();
-  kv_slots_.clear();
-  kv_lengths_.clear();
-  rope_rows_.clear();
-  rope_windowed_rows_.clear();
-  q_offsets_.assign(1, 0);
+void Model::Prepare(const Batch& batch, Pass* pass) const {
+  Pass& p = *pass;
+  p.tokens.clear();
+  p.kv_slots.clear();
+  p.kv_lengths.clear();
+  p.rope_rows.clear();
+  p.rope_windowed_rows.clear();
+  p.q_offsets.assign(1, 0);
   const auto table_width = static_cast<size_t>(limits_.max_blocks_per_sequence());
-  block_table_.assign(table_width * batch.parts.size(), 0);
+  p.block_table.assign(table_width * batch.parts.size(), 0);
   int64_t longest = 1;
   for (size_t s = 0; s < batch.parts.size(); ++s) {
     const BatchPart& part = batch.parts[s];
     const auto n = static_cast<int64_t>(part.tokens.size());
-    tokens_.insert(tokens_.end(), part.tokens.begin(), part.tokens.end());
+    p.tokens.insert(p.tokens.end(), part.tokens.begin(), part.tokens.end());
     for (int64_t i = 0; i < n; ++i) {
       const int64_t position = part.first_position + i;
-      kv_slots_.push_back(part.blocks->SlotOf(position));
-      rope_->AppendRow(position, &rope_rows_);
-      if (rope_windowed_ != nullptr) rope_windowed_->AppendRow(position, &rope_windowed_rows_);
+      p.kv_slots.push_back(part.blocks->SlotOf(position));
+      rope_->AppendRow(position, &p.rope_rows);
+      if (rope_windowed_ != nullptr) rope_windowed_->AppendRow(position, &p.rope_windowed_rows);
     }
-    q_offsets_.push_back(static_cast<int32_t>(tokens_.size()));
-    kv_lengths_.push_back(static_cast<int32_t>(part.first_position + n));
+    p.q_offsets.push_back(static_cast<int32_t>(p.tokens.size()));
+    p.kv_lengths.push_back(static_cast<int32_t>(part.first_position + n));
     longest = std::max(longest, part.first_position + n);
     const std::vector<int32_t>& blocks = part.blocks->blocks();
     std::copy_n(blocks.begin(), std::min(blocks.size(), table_width),
-                block_table_.begin() + static_cast<ptrdiff_t>(s * table_width));
+                p.block_table.begin() + static_cast<ptrdiff_t>(s * table_width));
   }
   // Entries beyond the last sequence hold no token.
-  q_offsets_.resize(static_cast<size_t>(limits_.max_sequences) + 1, q_offsets_.back());
-  output_rows_ = batch.output_rows;
-  params_.assign(4, 0);
-  params_[kParamTokens] = static_cast<int64_t>(tokens_.size());
-  params_[kParamSequences] = static_cast<int64_t>(batch.parts.size());
-  params_[kParamOutputRows] = static_cast<int64_t>(output_rows_.size());
-  params_[kParamKvPositions] = longest;
+  p.q_offsets.resize(static_cast<size_t>(limits_.max_sequences) + 1, p.q_offsets.back());
+  p.output_rows = batch.output_rows;
+  p.params.assign(4, 0);
+  p.params[kParamTokens] = static_cast<int64_t>(p.tokens.size());
+  p.params[kParamSequences] = static_cast<int64_t>(batch.parts.size());
+  p.params[kParamOutputRows] = static_cast<int64_t>(p.output_rows.size());
+  p.params[kParamKvPositions] = longest;
+  p.rows = {};
 }
 
-absl::Status Model::WriteInputs(Stage& stage) {
+absl::Status Model::WriteInputs(const Pass& pass, Stage& stage) const {
   absl::Status status;
   const auto write = [&](TensorId io, const auto& values) {
     if (io == TRINE_NONE || !status.ok()) return;
     status = stage.segment->Write(io, values.data(), values.size() * sizeof(values[0]));
   };
-  write(stage.io.tokens, tokens_);
-  write(stage.io.rope, rope_rows_);
-  write(stage.io.rope_windowed, rope_windowed_rows_);
-  write(stage.io.kv_slots, kv_slots_);
-  write(stage.io.block_table, block_table_);
-  write(stage.io.q_offsets, q_offsets_);
-  write(stage.io.kv_lengths, kv_lengths_);
-  write(stage.io.output_rows, output_rows_);
+  write(stage.io.tokens, pass.tokens);
+  write(stage.io.hidden_in, pass.hidden);
+  write(stage.io.rope, pass.rope_rows);
+  write(stage.io.rope_windowed, pass.rope_windowed_rows);
+  write(stage.io.kv_slots, pass.kv_slots);
+  write(stage.io.block_table, pass.block_table);
+  write(stage.io.q_offsets, pass.q_offsets);
+  write(stage.io.kv_lengths, pass.kv_lengths);
+  write(stage.io.output_rows, pass.output_rows);
   return status;
 }
 
-absl::Status Model::HandOver(Stage& from, Stage& to) {
-  const uint64_t bytes = tokens_.size() * static_cast<size_t>(config_.n_embd) * sizeof(float);
-  if (const void* seen = from.segment->HostView(from.io.hidden_out)) {
-    return to.segment->Write(to.io.hidden_in, seen, bytes);
+absl::Status Model::ReadOutput(const Stage& stage, bool keep, Pass* pass) const {
+  const TensorId io = limits_.embeddings ? stage.io.embeddings : stage.io.logits;
+  const size_t values = pass->output_rows.size() * static_cast<size_t>(output_width());
+  if (const void* seen = stage.segment->HostView(io); seen != nullptr && !keep) {
+    pass->rows = {static_cast<const float*>(seen), values};
+    return absl::OkStatus();
   }
-  hidden_.resize(bytes / sizeof(float));
-  absl::Status status = from.segment->Read(from.io.hidden_out, 0, hidden_.data(), bytes);
-  if (!status.ok()) return status;
-  return to.segment->Write(to.io.hidden_in, hidden_.data(), bytes);
+  pass->output.resize(values);
+  pass->rows = pass->output;
+  return stage.segment->Read(io, 0, pass->output.data(), values * sizeof(float));
 }
 
-absl::StatusOr<std::span<const float>> Model::ReadOutput() {
-  const Stage& last = stages_.back();
-  const TensorId io = limits_.embeddings ? last.io.embeddings : last.io.logits;
-  const size_t values = output_rows_.size() * static_cast<size_t>(output_width());
-  if (const void* seen = last.segment->HostView(io)) {
-    return std::span<const float>(static_cast<const float*>(seen), values);
-  }
-  output_.resize(values);
-  absl::Status status = last.segment->Read(io, 0, output_.data(), values * sizeof(float));
-  if (!status.ok()) return status;
-  return std::span<const float>(output_.data(), values);
-}
-
-absl::Status Model::RunStage(Stage& stage) {
+absl::Status Model::Run(size_t index, Pass* pass, bool keep) {
   using Clock = std::chrono::steady_clock;
+  Stage& stage = stages_[index];
+  absl::Status status = WriteInputs(*pass, stage);
+  if (!status.ok()) return status;
   const Clock::time_point begin = Clock::now();
-  absl::Status status = stage.segment->Run(params_);
+  status = stage.segment->Run(pass->params);
   run_ns_ += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
-  return status;
-}
-
-absl::StatusOr<std::span<const float>> Model::Forward(const Batch& batch) {
-  PrepareInputs(batch);
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    absl::Status status = WriteInputs(stages_[i]);
-    if (status.ok() && i > 0) status = HandOver(stages_[i - 1], stages_[i]);
-    if (status.ok()) status = RunStage(stages_[i]);
-    if (!status.ok()) return status;
-  }
-  return ReadOutput();
+  if (!status.ok()) return status;
+  if (index + 1 == stages_.size()) return ReadOutput(stage, keep, pass);
+  pass->hidden.resize(pass->tokens.size() * static_cast<size_t>(config_.n_embd));
+  return stage.segment->Read(stage.io.hidden_out, 0, pass->hidden.data(),
+                             pass->hidden.size() * sizeof(float));
 }
 
 }  // namespace trine

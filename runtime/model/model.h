@@ -1,8 +1,9 @@
-// A model placed on devices: its segments in order, and the forward pass through them.
-// Not thread-safe: one forward pass at a time.
+// A model placed on devices: its segments in order, each a stage that passes go through.
 #ifndef TRINE_RUNTIME_MODEL_MODEL_H_
 #define TRINE_RUNTIME_MODEL_MODEL_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -53,6 +54,17 @@ struct Batch {
   std::vector<int32_t> output_rows;  // tokens of the batch, counted over all parts
 };
 
+// A batch on its way through the stages: what they read, and what each leaves for the next. Holds
+// nothing of the batch's sequences. May be used for one batch after another, which allocates less.
+struct Pass {
+  std::vector<int32_t> tokens, kv_slots, block_table, q_offsets, kv_lengths, output_rows;
+  std::vector<float> rope_rows, rope_windowed_rows;
+  std::vector<int64_t> params;
+  std::vector<float> hidden;  // between two stages
+  std::vector<float> output;  // unless it is where the host sees the last stage's memory
+  std::span<const float> rows;
+};
+
 class Model {
  public:
   // Checks the weights, packs and places them, and records a plan per segment. `host` is the one
@@ -74,15 +86,21 @@ class Model {
   std::vector<DeviceWeights> weights() const;
   // Keeps the weights from being swapped out, wherever the CPU sees them.
   absl::Status LockWeights() const;
-  // Time spent so far in runs of plans; the rest of a forward pass is the host's own.
+  // Time spent so far in runs of plans, of all stages; the rest of a pass is the host's own.
   uint64_t run_ns() const { return run_ns_; }
+  size_t stage_count() const { return stages_.size(); }
   // Values of an output row: logits, or with limits().embeddings the hidden state after the final
   // norm.
   int64_t output_width() const { return limits_.embeddings ? config_.n_embd : config_.n_vocab; }
 
-  // One row of output_width() values per output row, valid until the next call. Within the limits:
-  // at least one token and at least one output row, at most as many as the limits say.
-  absl::StatusOr<std::span<const float>> Forward(const Batch& batch);
+  // Within the limits: at least one token and at least one output row, at most as many as the
+  // limits say.
+  void Prepare(const Batch& batch, Pass* pass) const;
+  // One stage of a pass that has been through those before it. A stage runs one pass at a time, in
+  // the order of their batches; different stages may run at the same time. After the last one
+  // pass->rows holds output_width() values per output row: with `keep` its own copy, else perhaps
+  // where the stage writes those of its next pass.
+  absl::Status Run(size_t stage, Pass* pass, bool keep);
 
  private:
   struct Stage {
@@ -102,11 +120,8 @@ class Model {
                              const OutOfRange& out_of_range, LoadMeter* meter);
   absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
                          const OutOfRange& out_of_range);
-  void PrepareInputs(const Batch& batch);
-  absl::Status WriteInputs(Stage& stage);
-  absl::Status HandOver(Stage& from, Stage& to);
-  absl::Status RunStage(Stage& stage);
-  absl::StatusOr<std::span<const float>> ReadOutput();
+  absl::Status WriteInputs(const Pass& pass, Stage& stage) const;
+  absl::Status ReadOutput(const Stage& stage, bool keep, Pass* pass) const;
 
   std::shared_ptr<const gguf::File> file_;
   ModelConfig config_;
@@ -120,12 +135,7 @@ class Model {
   std::vector<Stage> stages_;
   uint64_t kv_bytes_ = 0;
   uint64_t scratch_bytes_ = 0;
-  uint64_t run_ns_ = 0;
-
-  // The batch's metadata, as it is written to every segment; kept to allocate nothing per pass.
-  std::vector<int32_t> tokens_, kv_slots_, block_table_, q_offsets_, kv_lengths_, output_rows_;
-  std::vector<float> rope_rows_, rope_windowed_rows_, hidden_, output_;
-  std::vector<int64_t> params_;
+  std::atomic<uint64_t> run_ns_ = 0;
 };
 
 }  // namespace trine

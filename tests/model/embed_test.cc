@@ -40,7 +40,7 @@ std::vector<std::vector<float>> EmbedAll(Engine* engine,
   auto vectors = Embed(engine, spans, options);
   EXPECT_TRUE(vectors.ok()) << vectors.status();
   if (vectors.ok()) return *std::move(vectors);
-  const auto width = static_cast<size_t>(engine->model().config().n_embd);
+  const auto width = static_cast<size_t>(engine->config().n_embd);
   return std::vector<std::vector<float>>(texts.size(), std::vector<float>(width));
 }
 
@@ -293,9 +293,9 @@ TEST(EmbedTest, OneContextOfCacheServesManyTexts) {
   const auto one = MustLoad(options);
   options.max_sequences = 4;  // of 256 positions: four blocks
   const auto four = MustLoad(options);
-  EXPECT_EQ(one->model().kv_bytes(), four->model().kv_bytes());
+  EXPECT_EQ(one->model()->kv_bytes(), four->model()->kv_bytes());
   options.max_sequences = 8;
-  EXPECT_EQ(MustLoad(options)->model().kv_bytes(), 2 * four->model().kv_bytes());
+  EXPECT_EQ(MustLoad(options)->model()->kv_bytes(), 2 * four->model()->kv_bytes());
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ class PackingTest : public testing::Test {
     auto engine = Engine::Load(options);
     EXPECT_TRUE(engine.ok()) << engine.status();
     if (!engine.ok()) return "no engine";
-    packed_ = (*engine)->model().packed_bytes();
+    packed_ = (*engine)->model()->packed_bytes();
     return HashOf(engine->get(), Prompt());
   }
   std::string Plain(const std::string& model) {
@@ -528,7 +528,7 @@ TEST_F(PackingTest, WhatPackingLetsGoOfCountsAsFree) {
     options.use_mmap = mapped;
     warnings_.clear();
     const auto engine = Engine::Load(options);
-    packed_ = engine.ok() ? (*engine)->model().packed_bytes() : 0;
+    packed_ = engine.ok() ? (*engine)->model()->packed_bytes() : 0;
     return packed_ != 0;
   };
   uint64_t less = 1, enough = 1 << 30;  // of a mapped file
@@ -570,7 +570,7 @@ TEST_F(PackingTest, ThePeakIsNearOneCopy) {
     const uint64_t before = StatusBytes("VmHWM");
     auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
-    const DeviceWeights weights = engine->model().weights().at(0);
+    const DeviceWeights weights = engine->model()->weights().at(0);
     EXPECT_GT(static_cast<double>(weights.packed_bytes + weights.plain.arena), 0.8 * bytes);
     const auto peak = static_cast<double>(StatusBytes("VmHWM") - before);
     const std::string how =

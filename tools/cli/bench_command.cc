@@ -128,7 +128,7 @@ class BenchSetupRun {
   // Once per setup: the weights are most of what its tests read. The CPU's reads, or the copies of
   // the one other device that has all layers; of several devices there is no one limit.
   absl::Status MeasureMachine(BenchReads* reads) {
-    const std::vector<SegmentPlace>& places = engine_->model().places();
+    const std::vector<SegmentPlace> places = engine_->model()->places();
     const std::string& device = places.front().device_name;
     if (std::any_of(places.begin(), places.end(),
                     [&](const SegmentPlace& place) { return place.device_name != device; })) {

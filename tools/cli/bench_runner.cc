@@ -40,7 +40,7 @@ void DescribeChips(const Engine& engine, BenchSubject* subject) {
   for (const InventoryDevice& device : inventory.devices) {
     if (device.registry_device == InventoryDevice::kNone) continue;
     const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
-    const std::vector<SegmentPlace>& places = engine.model().places();
+    const std::vector<SegmentPlace> places = engine.model()->places();
     const bool placed = std::any_of(places.begin(), places.end(), [&](const SegmentPlace& place) {
       return place.device_name == device.tier_name;
     });
@@ -60,7 +60,7 @@ void DescribeChips(const Engine& engine, BenchSubject* subject) {
 BenchRunner::BenchRunner(Engine* engine)
     : engine_(engine),
       sequence_(engine->NewSequence()),
-      tokens_(RandomTokens(engine->context(), engine->model().config().n_vocab)) {}
+      tokens_(RandomTokens(engine->context(), engine->config().n_vocab)) {}
 
 absl::Status BenchRunner::Extend(int64_t n_tokens) {
   const auto next = std::span<const int32_t>(tokens_).subspan(
@@ -103,13 +103,13 @@ absl::StatusOr<BenchOps> BenchRunner::RunWithOps(const BenchTest& test) {
   if (absl::Status s = Reach(test.n_depth); !s.ok()) return s;
   BenchOps ops;
   ops.n_tokens = test.Tokens();
-  const uint64_t run_ns = engine_->model().run_ns();
+  const uint64_t run_ns = engine_->model()->run_ns();
   engine_->StartOpTimes();
   const auto wall_ns = Time(test);
   ops.ops = engine_->StopOpTimes();
   if (!wall_ns.ok()) return wall_ns.status();
   ops.wall_ns = *wall_ns;
-  ops.run_ns = engine_->model().run_ns() - run_ns;
+  ops.run_ns = engine_->model()->run_ns() - run_ns;
   std::stable_sort(ops.ops.begin(), ops.ops.end(),
                    [](const OpTime& a, const OpTime& b) { return a.ns > b.ns; });
   return ops;
@@ -117,7 +117,8 @@ absl::StatusOr<BenchOps> BenchRunner::RunWithOps(const BenchTest& test) {
 
 absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const BenchTest& test) {
   if (!test.IsDecode()) return std::optional<BenchReads>();
-  const Model& model = engine.model();
+  const std::shared_ptr<const Model> placed = engine.model();
+  const Model& model = *placed;
   const auto bytes = CountDecodeBytes(engine.file(), model.config(), model.limits());
   if (!bytes.ok()) return bytes.status();
   BenchReads reads;
@@ -128,7 +129,8 @@ absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const Be
 
 BenchSubject DescribeSubject(const Engine& engine) {
   const gguf::TensorSum all = gguf::Summarize(engine.file()).all;
-  const Model& model = engine.model();
+  const std::shared_ptr<const Model> placed = engine.model();
+  const Model& model = *placed;
   BenchSubject subject;
   subject.model_path = engine.file().parts()[0].path;
   const auto parameters = static_cast<double>(all.parameters);

@@ -61,7 +61,7 @@ absl::StatusOr<std::vector<std::vector<int32_t>>> Tokenize(const Engine& engine,
 
 absl::Status WriteVectors(const EmbedArguments& a, Engine* engine, const EmbedOptions& options,
                           const std::vector<TokenSpan>& texts) {
-  EmbeddingWriter writer(stdout, a.format, static_cast<size_t>(engine->model().config().n_embd),
+  EmbeddingWriter writer(stdout, a.format, static_cast<size_t>(engine->config().n_embd),
                          options.pooling == Pooling::kNone);
   Progress progress("embedding");
   int64_t n_tokens = 0;

@@ -152,12 +152,13 @@ void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Ses
   json["timings"]["load_ms"] = load_ms;
   json["seed"] = seed;
   Json placement = Json::array();
-  for (const SegmentPlace& p : sessions[0]->engine().model().places()) {
+  const std::shared_ptr<const Model> model = sessions[0]->engine().model();
+  for (const SegmentPlace& p : model->places()) {
     placement.push_back(
         {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}});
   }
   json["placement"] = placement;
-  json["weights"] = WeightsJson(sessions[0]->engine().model().weights());
+  json["weights"] = WeightsJson(model->weights());
   if (sessions.size() > 1) {
     json["sequences"] = Json::array();
     for (size_t i = 0; i < sessions.size(); ++i) {

@@ -1,0 +1,203 @@
+#include "dispatch/pipeline.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+
+namespace trine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Job = std::shared_ptr<PipelineJob>;
+
+uint64_t NsSince(Clock::time_point begin) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+}
+
+// Nothing thrown may end the process from a thread of ours.
+absl::Status RunQuietly(PipelineJob& job, size_t stage) {
+  try {
+    return job.RunStage(stage);
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  }
+}
+
+}  // namespace
+
+// Shared with the threads, which may outlive the pipeline when it was abandoned.
+struct Pipeline::State {
+  struct Stage {
+    std::deque<Job> waiting;
+    Job running;  // also while it waits for room behind
+    Clock::time_point since;
+    bool in_job = false;  // and not only waiting for room
+    bool ended = false;   // its thread has seen the last job
+    StageCounters counters;
+    std::condition_variable changed;  // something waits, there is room, or an end is near
+  };
+
+  explicit State(PipelineOptions o) : options(std::move(o)), stages(options.stages.size()) {}
+
+  // A job's place among the waiting; false when the pipeline was abandoned meanwhile.
+  bool Put(std::unique_lock<std::mutex>& lock, size_t stage, const Job& job);
+  void End(std::unique_lock<std::mutex>& lock, const Job& job, const absl::Status& status,
+           size_t stage);
+  void RunOne(std::unique_lock<std::mutex>& lock, size_t stage);
+  void Work(size_t stage);
+
+  const PipelineOptions options;
+  std::mutex mutex;
+  std::vector<Stage> stages;
+  bool closed = false;     // nothing more is submitted
+  bool failed = false;     // a job has: nothing more is run
+  bool abandoned = false;  // threads that come back end
+};
+
+bool Pipeline::State::Put(std::unique_lock<std::mutex>& lock, size_t stage, const Job& job) {
+  Stage& s = stages[stage];
+  s.changed.wait(lock, [&] { return abandoned || s.waiting.size() < options.waiting; });
+  if (abandoned) return false;
+  s.waiting.push_back(job);
+  s.changed.notify_all();
+  return true;
+}
+
+// Whoever is told may submit more, or wait for a lock that a submitter holds.
+void Pipeline::State::End(std::unique_lock<std::mutex>& lock, const Job& job,
+                          const absl::Status& status, size_t stage) {
+  lock.unlock();
+  job->Done(status, stage);
+  lock.lock();
+}
+
+void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
+  Stage& s = stages[stage];
+  const Job job = s.running = std::move(s.waiting.front());
+  s.waiting.pop_front();
+  s.changed.notify_all();  // there is room
+  absl::Status status = absl::AbortedError("a pass before this one has failed");
+  if (!failed) {
+    s.since = Clock::now();
+    s.in_job = true;
+    lock.unlock();
+    status = RunQuietly(*job, stage);
+    lock.lock();
+    s.in_job = false;
+    if (abandoned) return;  // the job has been told
+    ++s.counters.jobs;
+    s.counters.busy_ns += NsSince(s.since);
+    failed |= !status.ok();
+  }
+  const bool goes_on = status.ok() && stage + 1 < stages.size();
+  if (goes_on) {
+    const Clock::time_point begin = Clock::now();
+    if (!Put(lock, stage + 1, job)) return;
+    s.counters.blocked_ns += NsSince(begin);
+  }
+  s.running = nullptr;
+  if (!goes_on) End(lock, job, status, stage);
+}
+
+void Pipeline::State::Work(size_t stage) {
+  std::unique_lock lock(mutex);
+  Stage& s = stages[stage];
+  while (true) {
+    const auto last = [&] { return stage == 0 ? closed : stages[stage - 1].ended; };
+    s.changed.wait(lock, [&] { return abandoned || !s.waiting.empty() || last(); });
+    if (abandoned) return;
+    if (s.waiting.empty()) break;
+    RunOne(lock, stage);
+    if (abandoned) return;
+  }
+  s.ended = true;
+  if (stage + 1 < stages.size()) stages[stage + 1].changed.notify_all();
+}
+
+absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Create(PipelineOptions options) {
+  std::unique_ptr<Pipeline> pipeline(new Pipeline(std::make_shared<State>(std::move(options))));
+  const std::shared_ptr<State>& state = pipeline->state_;
+  if (state->options.on_caller) return pipeline;
+  try {
+    for (size_t i = 0; i < state->stages.size(); ++i) {
+      pipeline->threads_.emplace_back([state, i] { state->Work(i); });
+    }
+  } catch (const std::system_error& e) {
+    pipeline->Abandon(absl::AbortedError("the pipeline was never whole"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread for ", state->options.stages[pipeline->threads_.size()],
+                     " could be started: ", e.what()));
+  }
+  return pipeline;
+}
+
+Pipeline::~Pipeline() {
+  bool abandoned;
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->closed = true;
+    abandoned = state_->abandoned;
+    state_->stages.front().changed.notify_all();
+  }
+  for (std::thread& thread : threads_) abandoned ? thread.detach() : thread.join();
+}
+
+void Pipeline::Submit(Job job) {
+  std::unique_lock lock(state_->mutex);
+  if (state_->options.on_caller) {
+    state_->stages.front().waiting.push_back(std::move(job));
+    state_->RunOne(lock, 0);
+    return;
+  }
+  if (state_->abandoned || !state_->Put(lock, 0, job)) {
+    state_->End(lock, job, absl::AbortedError("the pipeline was abandoned"), 0);
+  }
+}
+
+std::optional<Pipeline::Running> Pipeline::LongestRunning() const {
+  std::lock_guard lock(state_->mutex);
+  std::optional<Running> longest;
+  for (size_t i = 0; i < state_->stages.size(); ++i) {
+    const State::Stage& s = state_->stages[i];
+    if (!s.in_job) continue;
+    const Clock::duration time = Clock::now() - s.since;
+    if (!longest || time > longest->time) longest = {i, time};
+  }
+  return longest;
+}
+
+void Pipeline::Abandon(const absl::Status& why) {
+  std::vector<std::pair<Job, size_t>> left;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (state_->abandoned) return;
+    state_->abandoned = true;
+    for (size_t i = state_->stages.size(); i-- > 0;) {  // the oldest first
+      State::Stage& s = state_->stages[i];
+      if (s.running != nullptr) left.emplace_back(std::move(s.running), i);
+      s.running = nullptr;
+      for (Job& job : s.waiting) left.emplace_back(std::move(job), i);
+      s.waiting.clear();
+      s.changed.notify_all();
+    }
+  }
+  for (const auto& [job, stage] : left) job->Done(why, stage);
+}
+
+std::vector<StageCounters> Pipeline::counters() const {
+  std::lock_guard lock(state_->mutex);
+  std::vector<StageCounters> all;
+  for (const State::Stage& s : state_->stages) all.push_back(s.counters);
+  return all;
+}
+
+}  // namespace trine

@@ -1,0 +1,263 @@
+#include "dispatch/pipeline.h"
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <future>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+
+// What happened to jobs, in the order in which it did.
+class Log {
+ public:
+  void Ran(int job, size_t stage) {
+    std::lock_guard lock(mutex_);
+    ran_[stage].push_back(job);
+  }
+  void Done(int job, const absl::Status& status, size_t stage) {
+    std::lock_guard lock(mutex_);
+    done_.push_back(job);
+    statuses_.insert({job, {status, stage}});
+    ++ends_[job];
+    changed_.notify_all();
+  }
+  void AwaitDone(size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return done_.size() >= count; });
+  }
+  std::vector<int> ran(size_t stage) {
+    std::lock_guard lock(mutex_);
+    return ran_[stage];
+  }
+  std::vector<int> done() {
+    std::lock_guard lock(mutex_);
+    return done_;
+  }
+  absl::Status status(int job) {
+    std::lock_guard lock(mutex_);
+    return statuses_.at(job).first;
+  }
+  size_t stage(int job) {
+    std::lock_guard lock(mutex_);
+    return statuses_.at(job).second;
+  }
+  int ends(int job) {
+    std::lock_guard lock(mutex_);
+    return ends_[job];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<size_t, std::vector<int>> ran_;
+  std::vector<int> done_;
+  std::map<int, std::pair<absl::Status, size_t>> statuses_;
+  std::map<int, int> ends_;
+};
+
+class TestJob : public PipelineJob {
+ public:
+  using Body = std::function<absl::Status(size_t stage)>;
+  TestJob(int id, Log* log, Body body = nullptr) : id_(id), log_(log), body_(std::move(body)) {}
+  absl::Status RunStage(size_t stage) override {
+    log_->Ran(id_, stage);
+    return body_ ? body_(stage) : absl::OkStatus();
+  }
+  void Done(const absl::Status& status, size_t stage) override { log_->Done(id_, status, stage); }
+
+ private:
+  const int id_;
+  Log* const log_;
+  const Body body_;
+};
+
+std::unique_ptr<Pipeline> Make(std::vector<std::string> stages, size_t waiting = 1,
+                               bool on_caller = false) {
+  auto pipeline = Pipeline::Create({std::move(stages), waiting, on_caller});
+  EXPECT_TRUE(pipeline.ok()) << pipeline.status();
+  return *std::move(pipeline);
+}
+
+TEST(PipelineTest, EveryJobPassesEveryStageInOrder) {
+  Log log;
+  std::vector<int> all;
+  {
+    auto pipeline = Make({"a", "b", "c"});
+    for (int i = 0; i < 200; ++i) {
+      all.push_back(i);
+      // Stages of uneven speed, so that queues run full and empty.
+      pipeline->Submit(std::make_shared<TestJob>(i, &log, [i](size_t stage) {
+        if ((i / 20 + static_cast<int>(stage)) % 3 == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(100));
+        }
+        return absl::OkStatus();
+      }));
+    }
+  }
+  for (size_t stage = 0; stage < 3; ++stage) EXPECT_EQ(log.ran(stage), all);
+  EXPECT_EQ(log.done(), all);
+  for (int i : all) EXPECT_TRUE(log.status(i).ok());
+}
+
+// Each job waits in its stage for one in the other: were they not at work together, none would end.
+TEST(PipelineTest, StagesWorkAtTheSameTime) {
+  Log log;
+  std::promise<void> second_began, first_began_again;
+  auto pipeline = Make({"a", "b"});
+  pipeline->Submit(std::make_shared<TestJob>(0, &log, [&](size_t stage) {
+    if (stage == 1) {
+      second_began.set_value();
+      first_began_again.get_future().wait();
+    }
+    return absl::OkStatus();
+  }));
+  pipeline->Submit(std::make_shared<TestJob>(1, &log, [&](size_t stage) {
+    if (stage == 0) {
+      first_began_again.set_value();
+      second_began.get_future().wait();
+    }
+    return absl::OkStatus();
+  }));
+  log.AwaitDone(2);
+  EXPECT_THAT(log.done(), ElementsAre(0, 1));
+}
+
+TEST(PipelineTest, SubmitWaitsForRoom) {
+  Log log;
+  std::promise<void> go;
+  const std::shared_future<void> gate = go.get_future().share();
+  std::atomic<int> submitted = 0;
+  auto pipeline = Make({"a", "b"});
+  std::thread submitter([&] {
+    for (int i = 0; i < 8; ++i) {
+      pipeline->Submit(std::make_shared<TestJob>(i, &log, [&](size_t stage) {
+        if (stage == 1) gate.wait();
+        return absl::OkStatus();
+      }));
+      ++submitted;
+    }
+  });
+  // One in the second stage and one before it, one in the first, which can't go on, and one before
+  // that.
+  while (submitted < 4) std::this_thread::yield();
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(submitted, 4);
+  go.set_value();
+  submitter.join();
+  log.AwaitDone(8);
+  EXPECT_GT(pipeline->counters()[0].blocked_ns, 0u);
+}
+
+TEST(PipelineTest, WhatIsBehindAFailureDoesNotRun) {
+  Log log;
+  std::promise<void> go, failed;
+  auto gate = go.get_future().share();
+  auto pipeline = Make({"a", "b", "c"}, 4);
+  // Job 0 is still in the last stage when job 1 fails in the middle; 2 is in the first.
+  pipeline->Submit(std::make_shared<TestJob>(0, &log, [&](size_t stage) {
+    if (stage == 2) gate.wait();
+    return absl::OkStatus();
+  }));
+  pipeline->Submit(std::make_shared<TestJob>(1, &log, [&](size_t stage) {
+    return stage == 1 ? absl::DataLossError("the device is gone") : absl::OkStatus();
+  }));
+  log.AwaitDone(1);
+  pipeline->Submit(std::make_shared<TestJob>(2, &log));
+  log.AwaitDone(2);
+  go.set_value();
+  log.AwaitDone(3);
+  EXPECT_TRUE(log.status(0).ok());
+  EXPECT_TRUE(absl::IsDataLoss(log.status(1)));
+  EXPECT_EQ(log.stage(1), 1u);
+  EXPECT_TRUE(absl::IsAborted(log.status(2)));
+  EXPECT_THAT(log.ran(1), ElementsAre(0, 1));
+  EXPECT_THAT(log.ran(2), ElementsAre(0));
+}
+
+TEST(PipelineTest, WhatIsThrownIsAStatus) {
+  Log log;
+  auto pipeline = Make({"a"});
+  pipeline->Submit(
+      std::make_shared<TestJob>(0, &log, [](size_t) -> absl::Status { throw std::bad_alloc(); }));
+  log.AwaitDone(1);
+  EXPECT_TRUE(absl::IsResourceExhausted(log.status(0)));
+}
+
+TEST(PipelineTest, AHangingStageIsSeenAndLeftBehind) {
+  Log log;
+  std::promise<void> release;
+  auto gate = release.get_future().share();
+  std::promise<void> left;
+  auto pipeline = Make({"a", "b"});
+  pipeline->Submit(std::make_shared<TestJob>(0, &log, [&, gate](size_t stage) {
+    if (stage == 1) {
+      gate.wait();
+      left.set_value();
+    }
+    return absl::OkStatus();
+  }));
+  std::optional<Pipeline::Running> running;
+  while (!running || running->stage != 1 || running->time < milliseconds(5)) {
+    running = pipeline->LongestRunning();
+  }
+  pipeline->Submit(std::make_shared<TestJob>(1, &log));
+  pipeline->Abandon(absl::DeadlineExceededError("too long"));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log.status(0)));
+  EXPECT_EQ(log.stage(0), 1u);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log.status(1)));
+  pipeline->Submit(std::make_shared<TestJob>(2, &log));
+  EXPECT_TRUE(absl::IsAborted(log.status(2)));
+  pipeline.reset();  // does not wait for it
+  release.set_value();
+  left.get_future().wait();
+  for (int job = 0; job < 3; ++job) EXPECT_EQ(log.ends(job), 1);
+}
+
+TEST(PipelineTest, EveryJobIsToldOnceWhenItIsAbandonedAtAnyMoment) {
+  for (int round = 0; round < 100; ++round) {
+    Log log;
+    auto pipeline = Make({"a", "b", "c"});
+    std::thread submitter([&] {
+      for (int i = 0; i < 12; ++i) {
+        pipeline->Submit(std::make_shared<TestJob>(i, &log, [](size_t) {
+          std::this_thread::yield();
+          return absl::OkStatus();
+        }));
+      }
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(10 * round));
+    pipeline->Abandon(absl::CancelledError("enough"));
+    submitter.join();
+    log.AwaitDone(12);
+    for (int i = 0; i < 12; ++i) ASSERT_EQ(log.ends(i), 1) << "job " << i << ", round " << round;
+    // Threads that came back end by themselves; the log must outlive what they still run.
+    while (pipeline->LongestRunning()) std::this_thread::yield();
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
+
+TEST(PipelineTest, OneStageMayRunOnTheCaller) {
+  Log log;
+  auto pipeline = Make({"a"}, 1, true);
+  std::thread::id ran_on;
+  pipeline->Submit(std::make_shared<TestJob>(0, &log, [&](size_t) {
+    ran_on = std::this_thread::get_id();
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  EXPECT_THAT(log.done(), ElementsAre(0));
+  EXPECT_EQ(pipeline->counters()[0].jobs, 1u);
+}
+
+}  // namespace
+}  // namespace trine
