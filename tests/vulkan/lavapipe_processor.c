@@ -1,7 +1,7 @@
 // Preloaded where tests use lavapipe on a virtual machine whose processor has SVE by its name but
-// not by what the system lets it do. LLVM 15, which lavapipe compiles shaders with, goes by the name
-// in /proc/cpuinfo, and its code dies of an illegal instruction. This shows such a processor under
-// the name of one that has all but SVE: Neoverse N1.
+// not by what the system lets it do. LLVM 15, which lavapipe compiles shaders with, goes by the
+// name in /proc/cpuinfo, and its code dies of an illegal instruction. This shows such a processor
+// under the name of one that has all but SVE: Neoverse N1.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
