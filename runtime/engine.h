@@ -89,6 +89,8 @@ class Engine {
     return batcher_->EvaluateSome(sequences);
   }
   void Drain(std::span<Sequence* const> sequences) { batcher_->Drain(sequences); }
+  // Of the segments of the model as it is placed now, in order.
+  std::vector<StageCounters> stage_counters() const { return batcher_->counters(); }
 
  private:
   Engine() = default;

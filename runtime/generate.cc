@@ -50,7 +50,8 @@ const char* FinishReasonName(FinishReason reason) {
   return "none";
 }
 
-// Several sessions in step. A session leaves when it is finished; the others go on.
+// Several sessions at once, each at its own pace: while one's token is sampled others' are on their
+// way through the model. A session leaves when it is finished; the others go on.
 class GenerateLoop {
  public:
   GenerateLoop(std::span<Session* const> sessions, std::span<const GenerateOptions> options,
@@ -65,6 +66,7 @@ class GenerateLoop {
     if (absl::Status s = Begin(); !s.ok()) return s;
     // Also when memory runs out: the session may not keep what belongs to this call.
     const absl::Cleanup forget = [this] {
+      BringHome();
       for (Job& job : jobs_) {
         job.session->sequence_->set_progress(nullptr);
         job.session->sequence_->ClearCancel();
@@ -80,9 +82,10 @@ class GenerateLoop {
         sequences.push_back(job.session->sequence_.get());
       }
       if (running.empty()) break;
-      status = engine_->Evaluate(sequences);
+      status = engine_->EvaluateSome(sequences);
       if (status.ok() || absl::IsCancelled(status)) status = Advance(running);
     }
+    BringHome();
     End();
     return status;
   }
@@ -99,6 +102,12 @@ class GenerateLoop {
     bool caller_has_enough = false;
     absl::Status status;
   };
+
+  void BringHome() {
+    std::vector<Sequence*> sequences;
+    for (Job& job : jobs_) sequences.push_back(job.session->sequence_.get());
+    engine_->Drain(sequences);
+  }
 
   absl::Status Begin() {
     for (Job& job : jobs_) {
@@ -131,7 +140,7 @@ class GenerateLoop {
           continue;  // a token follows when what is left has been read again
         }
         ready.push_back(job);
-      }  // else another's cancellation ended the pass early: it goes on in the next
+      }  // else its pass is still under way, or its turn has not come
     }
     engine_->lane().RunSampling(static_cast<int>(ready.size()),
                                 static_cast<int32_t>(engine_->config().n_vocab),

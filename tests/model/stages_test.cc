@@ -1,0 +1,188 @@
+// Several devices at once: the same bits whatever is where and however passes overlap; no token
+// lost, doubled or out of order; cancelled at any moment.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/generate.h"
+#include "tests/model/engine_test_util.h"
+
+namespace trine {
+namespace {
+
+constexpr int64_t kLayers = 7;
+
+class StagesTest : public testing::Test {
+ protected:
+  StagesTest() : file_(Model()) {}
+  void TearDown() override { unsetenv("TRINE_FIXTURE_SEVERAL"); }
+
+  static std::vector<std::byte> Model() {
+    TinyModelSpec spec;
+    spec.n_layers = kLayers;
+    spec.n_ctx = 512;
+    return MakeTinyModel(spec).ToBytes();
+  }
+
+  EngineOptions Options(const std::string& split) const {
+    EngineOptions options = TestOptions(file_.path());
+    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
+    options.tensor_split = split;
+    options.threads = 1;
+    return options;
+  }
+
+  // Layers cut at random over some of the devices, in any order.
+  static std::string RandomSplit(std::mt19937* random) {
+    std::vector<std::string> devices = {"cpu", "other0", "other1", "other2", "other3"};
+    std::shuffle(devices.begin(), devices.end(), *random);
+    devices.resize(1 + (*random)() % devices.size());
+    std::vector<int64_t> counts(devices.size(), 1);
+    for (auto left = kLayers - static_cast<int64_t>(devices.size()); left > 0; --left) {
+      ++counts[(*random)() % counts.size()];
+    }
+    std::string split;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      absl::StrAppend(&split, i == 0 ? "" : ",", devices[i], ":", counts[i]);
+    }
+    return split;
+  }
+
+  static std::vector<int32_t> Tokens(std::mt19937* random, size_t count) {
+    std::vector<int32_t> tokens(count);
+    for (int32_t& token : tokens) token = static_cast<int32_t>((*random)() % 256);
+    return tokens;
+  }
+
+  // Several sessions at once; each one's text and hash.
+  static std::vector<std::string> Together(Engine* engine,
+                                           const std::vector<std::vector<int32_t>>& prompts,
+                                           const std::vector<int64_t>& lengths,
+                                           uint64_t first_seed = 7) {
+    std::vector<std::unique_ptr<Session>> sessions;
+    std::vector<Session*> pointers;
+    std::vector<GenerateOptions> options(prompts.size());
+    std::vector<Generation> results(prompts.size());
+    for (size_t i = 0; i < prompts.size(); ++i) {
+      SessionOptions session_options;
+      session_options.logits_hash = true;
+      session_options.ignore_eos = true;
+      session_options.sampler.seed = first_seed + i;
+      auto session = Session::Create(engine, session_options);
+      EXPECT_TRUE(session.ok()) << session.status();
+      EXPECT_TRUE((*session)->Append(prompts[i]).ok());
+      sessions.push_back(*std::move(session));
+      pointers.push_back(sessions.back().get());
+      options[i].max_tokens = lengths[i];
+    }
+    const absl::Status status = GenerateTogether(pointers, options, results);
+    EXPECT_TRUE(status.ok()) << status;
+    std::vector<std::string> said;
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].n_tokens, lengths[i]);
+      said.push_back(absl::StrCat(sessions[i]->logits_hash().Text(), " ", results[i].text));
+    }
+    return said;
+  }
+
+  TempFile file_;
+};
+
+// Random splits, orders, chunk sizes and mixes of sequences, each against the CPU alone with the
+// same sequences one after the other.
+TEST_F(StagesTest, NeitherSplitNorOverlapShows) {
+  std::mt19937 random(42);
+  const auto alone = MustLoad(Options("cpu:100%"));
+  ASSERT_NE(alone, nullptr);
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::vector<int32_t>> prompts;
+    std::vector<int64_t> lengths;
+    const size_t sequences = 1 + random() % 6;
+    for (size_t i = 0; i < sequences; ++i) {
+      prompts.push_back(Tokens(&random, 1 + random() % (random() % 3 == 0 ? 200 : 8)));
+      lengths.push_back(static_cast<int64_t>(random() % 9));
+    }
+    EngineOptions options = Options(RandomSplit(&random));
+    options.batch_tokens = 1 + static_cast<int64_t>(random() % 96);
+    options.max_sequences = static_cast<int64_t>(sequences);
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    const std::vector<std::string> said = Together(engine.get(), prompts, lengths);
+    for (size_t i = 0; i < sequences; ++i) {
+      ASSERT_EQ(said[i], Together(alone.get(), {prompts[i]}, {lengths[i]}, 7 + i)[0])
+          << "round " << round << ", sequence " << i << ", " << options.tensor_split << ", "
+          << options.batch_tokens << " tokens a pass";
+    }
+  }
+}
+
+// Threads with sequences of their own, some of which are cancelled in mid-pass, share the stages.
+TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
+  std::mt19937 random(7);
+  setenv("TRINE_FIXTURE_SEVERAL", "300", 1);
+  EngineOptions options = Options("other0:3,cpu:1,other1:3");
+  options.max_sequences = 4;
+  options.batch_tokens = 32;
+  const auto engine = MustLoad(options);
+  const auto alone = MustLoad(Options("cpu:100%"));
+  ASSERT_TRUE(engine != nullptr && alone != nullptr);
+  const std::vector<int32_t> prompt = Tokens(&random, 150);
+  const std::string expected = HashOf(alone.get(), prompt);
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<bool> over = false;
+    std::thread victim([&] {
+      for (int i = 0; !over; ++i) {
+        auto sequence = engine->NewSequence();
+        EXPECT_TRUE(sequence->Append(prompt).ok());
+        Sequence* const one[] = {sequence.get()};
+        std::thread canceller([&] {
+          std::this_thread::sleep_for(std::chrono::microseconds(400 * (i % 17)));
+          sequence->Cancel();
+        });
+        const absl::Status status = engine->Evaluate(one);
+        EXPECT_TRUE(status.ok() || absl::IsCancelled(status)) << status;
+        canceller.join();
+        // What was read so far holds: it goes on from there.
+        sequence->ClearCancel();
+        if (i % 4 == 0) {
+          EXPECT_TRUE(engine->Evaluate(one).ok());
+          EXPECT_EQ(sequence->pending(), 0);
+        }
+      }
+    });
+    EXPECT_EQ(HashOf(engine.get(), prompt), expected);
+    over = true;
+    victim.join();
+  }
+}
+
+// With more sequences than stages all stages work at the same time, most of the time: their busy
+// times together are more than the time that passes for two of three.
+TEST_F(StagesTest, AllStagesAreAtWorkAtOnce) {
+  std::mt19937 random(9);
+  setenv("TRINE_FIXTURE_SEVERAL", "4000", 1);
+  EngineOptions options = Options("other0:2,other1:2,other2:3");
+  options.max_sequences = 8;
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  std::vector<std::vector<int32_t>> prompts(8, Tokens(&random, 1));
+  const std::vector<int64_t> lengths(8, 24);
+  const auto begin = std::chrono::steady_clock::now();
+  Together(engine.get(), prompts, lengths);
+  const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - begin;
+  double busy = 0;
+  for (const StageCounters& stage : engine->stage_counters()) {
+    busy += static_cast<double>(stage.busy_ns);
+  }
+  EXPECT_GT(busy / static_cast<double>(wall.count()), 2.0);
+  std::printf("  %.2f of 3 stages at work\n", busy / static_cast<double>(wall.count()));
+}
+
+}  // namespace
+}  // namespace trine

@@ -1,0 +1,70 @@
+// The CPU backend four times over: four devices of another tier, each exact, so that what runs over
+// several devices can be tried anywhere. A run of a plan takes TRINE_FIXTURE_SEVERAL microseconds
+// longer than the CPU does, in which it uses no processor.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "trine/backend_sdk.h"
+
+namespace sdk = trine::sdk;
+
+namespace {
+
+constexpr uint32_t kDevices = 4;
+
+const trine_plugin& Cpu() {
+  static const trine_plugin* table = [] {
+    void* library = dlopen(TRINE_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) std::abort();
+    return reinterpret_cast<trine_plugin_query_fn>(dlsym(library, "trine_plugin_query"))(
+        TRINE_ABI_VERSION);
+  }();
+  return *table;
+}
+
+std::chrono::microseconds Longer() {
+  const char* text = std::getenv("TRINE_FIXTURE_SEVERAL");
+  return std::chrono::microseconds(text == nullptr ? 0 : std::atoi(text));
+}
+
+trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,
+                        trine_error* err) {
+  trine_device_info info{};
+  info.struct_size = sizeof(info);
+  if (index >= kDevices) return sdk::Fail(err, TRINE_NOT_FOUND, "there are four devices");
+  const trine_status s = Cpu().device_info(backend, 0, &info, err);
+  if (s != TRINE_OK) return s;
+  info.tier = TRINE_TIER_OTHER;
+  std::snprintf(info.name, sizeof(info.name), "Several %u", index);
+  sdk::WriteOut(out, info);
+  return TRINE_OK;
+}
+
+trine_status PlanRun(trine_plan* plan, const trine_run_args* args, trine_error* err) {
+  std::this_thread::sleep_for(Longer());
+  return Cpu().plan_run(plan, args, err);
+}
+
+trine_plugin Table() {
+  trine_plugin t = Cpu();
+  t.name = TRINE_FIXTURE_NAME;
+  t.version = "1.0";
+  t.device_count = [](trine_backend*) { return kDevices; };
+  t.device_info = DeviceInfo;
+  t.device_open = [](trine_backend* backend, uint32_t index, trine_device** out, trine_error* err) {
+    return Cpu().device_open(backend, index >= kDevices ? index : 0, out, err);
+  };
+  t.plan_run = PlanRun;
+  return t;
+}
+
+}  // namespace
+
+extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
+  static const trine_plugin table = Table();
+  return host_abi_version >> 16 == TRINE_ABI_MAJOR ? &table : nullptr;
+}
