@@ -141,7 +141,9 @@ TEST_F(FaultTest, RandomSchedulesReproduceAndEndInOrder) {
     EXPECT_EQ(first.status, again.status);
     EXPECT_EQ(first.tokens, again.tokens);
     EXPECT_EQ(log, log_);
-    if (!first.status.ok()) EXPECT_THAT(log, HasSubstr("injected fault on cpu"));
+    if (!first.status.ok()) {
+      EXPECT_THAT(log, HasSubstr("injected fault on cpu"));
+    }
   }
 }
 
