@@ -1,6 +1,15 @@
 // TRINE_FAULT as a user meets it.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -69,12 +78,36 @@ TEST_F(FaultCliTest, ADeviceThatIsNotThereIsAWarning) {
   EXPECT_THAT(output.errors, HasSubstr("fault 'ROCm7:lost@run=1': there is no such device"));
 }
 
-// Nothing watches a call yet: a hang is the user's to end.
+// Nothing watches a call yet: a hang is the user's to end, by the second interrupt.
 TEST_F(FaultCliTest, AHangCanBeInterrupted) {
-  const Output output = Shell("TRINE_FAULT=cpu:hang@run=3 timeout -s INT -k 5 3 '" TRINE_PROGRAM
-                              "' generate -p Once -n 12 --temp 0 </dev/null");
-  EXPECT_THAT(output.errors, HasSubstr("cpu:hang@run=3"));
-  EXPECT_NE(output.code, 0);
+  const std::string errors = (folder_ / "hang").string();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    setenv("TRINE_FAULT", "cpu:hang@run=3", 1);
+    if (std::freopen(errors.c_str(), "w", stderr) == nullptr) _exit(99);
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(99);
+    execl(TRINE_PROGRAM, TRINE_PROGRAM, "generate", "-p", "Once", "--temp", "0", nullptr);
+    _exit(99);
+  }
+  const auto said = [&] {
+    std::stringstream text;
+    text << std::ifstream(errors).rdbuf();
+    return text.str().find("cpu:hang@run=3") != std::string::npos;
+  };
+  int status = 0;
+  while (!said()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_EQ(waitpid(child, &status, WNOHANG), 0) << "it ended by itself";
+  }
+  kill(child, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_EQ(waitpid(child, &status, WNOHANG), 0);  // it can't stop: its run hangs
+  kill(child, SIGINT);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 130);
 }
 
 }  // namespace
