@@ -250,8 +250,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   auto model = Model::Load(engine->file_, *config, *limits, *std::move(places),
                            engine->devices_->host(), load);
   if (!model.ok()) {
-    // Want of memory is not the file's fault.
-    return absl::IsResourceExhausted(model.status()) ? model.status() : about_file(model.status());
+    // Want of memory is not the file's fault, nor is a device that is lost.
+    const absl::Status& why = model.status();
+    return absl::IsResourceExhausted(why) || absl::IsUnavailable(why) ? why : about_file(why);
   }
   engine->model_ = *std::move(model);
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);

@@ -30,8 +30,9 @@ trine_status CheckLost(FaultyDevice& device, trine_error* err) {
 
 void Announce(FaultyDevice& device, const Strike& strike) {
   const trine_host* host = device.backend->host;
-  const std::string text =
+  std::string text =
       absl::StrCat("injected fault on ", device.faults->name(), ": ", strike.fault->text);
+  if (strike.fault->kind != strike.kind) absl::StrAppend(&text, " (", KindName(strike.kind), ")");
   if (host != nullptr && host->log != nullptr) {
     host->log(host->self, TRINE_LOG_WARNING, text.c_str());
   }

@@ -249,6 +249,13 @@ absl::StatusOr<FaultSpec> FaultSpec::Parse(const std::string& text) {
   return spec;
 }
 
+std::string KindName(Kind kind) {
+  for (const Named<Kind>& one : kKinds) {
+    if (one.value == kind) return std::string(one.name);
+  }
+  return "";
+}
+
 bool Concerns(const Fault& fault, const DeviceNames& names) {
   if (fault.device == "*" || fault.device == "any") return true;
   const std::string lower = absl::AsciiStrToLower(fault.device);

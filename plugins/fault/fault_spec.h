@@ -64,6 +64,8 @@ struct FaultSpec {
   static absl::StatusOr<FaultSpec> Parse(const std::string& text);
 };
 
+std::string KindName(Kind kind);  // "lost"
+
 // What a device is called: "dgpu0" and "ROCm0".
 struct DeviceNames {
   std::string tier_name;

@@ -98,6 +98,12 @@ TEST_F(FaultTest, ALossInMidGenerationIsAnError) {
   EXPECT_THAT(log_, HasSubstr("injected fault on cpu: cpu:lost@token=3"));
 }
 
+TEST_F(FaultTest, ALossWhileLoadingIsNotTheFilesFault) {
+  const Outcome lost = Generate("cpu:lost@plan=1");
+  EXPECT_EQ(lost.status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(lost.status.message()), ::testing::StartsWith("cpu: plan_create: "));
+}
+
 TEST_F(FaultTest, EveryMomentOfLoadingAndRunning) {
   for (const char* moment : {"open=1", "load", "alloc=1", "alloc=3", "query=1", "plan=1", "run=1",
                              "run=2", "token=1", "write=1", "read=1", "copy=1", "layout=1"}) {
