@@ -19,25 +19,28 @@ absl::StatusOr<Handle*> Obtain(const std::string& what, Call call) {
 
 absl::StatusOr<std::shared_ptr<Backend>> Backend::Open(std::shared_ptr<PluginLibrary> library,
                                                        const HostServices& host,
-                                                       const std::string& options) {
+                                                       const std::string& options,
+                                                       const BackendWrapper& wrap) {
   const trine_plugin& table = library->table();
   auto handle = Obtain<trine_backend>(std::string(table.name) + ": open",
                                       [&](trine_backend** out, trine_error* err) {
                                         return table.open(host.table(), options.c_str(), out, err);
                                       });
   if (!handle.ok()) return handle.status();
-  return std::shared_ptr<Backend>(new Backend(std::move(library), *handle));
+  OpenedBackend opened{&table, *handle};
+  if (wrap) opened = wrap(table, host.table(), *handle);
+  return std::shared_ptr<Backend>(new Backend(std::move(library), opened));
 }
 
 Backend::~Backend() {
-  CallPluginQuietly([&] { table().close(handle_); });
+  CallPluginQuietly([&] { table().close(opened_.handle); });
 }
 
 absl::StatusOr<trine_device_info> Backend::DeviceInfo(uint32_t index) const {
   trine_device_info info{};
   info.struct_size = sizeof(info);
   absl::Status status = CallPlugin(name() + ": device_info", [&](trine_error* err) {
-    return table().device_info(handle_, index, &info, err);
+    return table().device_info(opened_.handle, index, &info, err);
   });
   if (!status.ok()) return status;
   return info;

@@ -5,6 +5,7 @@
 #define TRINE_PLUGINS_HANDLES_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,30 +21,41 @@
 
 namespace trine {
 
+// An open backend, and the functions to call on it.
+struct OpenedBackend {
+  const trine_plugin* table = nullptr;  // until the backend is closed
+  trine_backend* handle = nullptr;
+};
+
+// Puts something between the host and what it has just opened: what is to be used in its place.
+using BackendWrapper = std::function<OpenedBackend(const trine_plugin& table,
+                                                   const trine_host* host, trine_backend* handle)>;
+
 class Backend : public std::enable_shared_from_this<Backend> {
  public:
-  // `host` outlives the backend.
+  // `host` outlives the backend. `wrap` may be null.
   static absl::StatusOr<std::shared_ptr<Backend>> Open(std::shared_ptr<PluginLibrary> library,
                                                        const HostServices& host,
-                                                       const std::string& options = "");
+                                                       const std::string& options = "",
+                                                       const BackendWrapper& wrap = nullptr);
   ~Backend();
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
 
-  const trine_plugin& table() const { return library_->table(); }
+  const trine_plugin& table() const { return *opened_.table; }
   std::string name() const { return table().name; }
   uint32_t device_count() const {
-    return CallPluginOr(uint32_t{0}, [&] { return table().device_count(handle_); });
+    return CallPluginOr(uint32_t{0}, [&] { return table().device_count(opened_.handle); });
   }
   absl::StatusOr<trine_device_info> DeviceInfo(uint32_t index) const;
-  trine_backend* handle() const { return handle_; }
+  trine_backend* handle() const { return opened_.handle; }
 
  private:
-  Backend(std::shared_ptr<PluginLibrary> library, trine_backend* handle)
-      : library_(std::move(library)), handle_(handle) {}
+  Backend(std::shared_ptr<PluginLibrary> library, const OpenedBackend& opened)
+      : library_(std::move(library)), opened_(opened) {}
 
   std::shared_ptr<PluginLibrary> library_;
-  trine_backend* handle_;
+  OpenedBackend opened_;
 };
 
 class Device {

@@ -42,7 +42,7 @@ uint32_t DefaultThreads(const detect::CpuInfo& cpu) {
   return std::min(processors, static_cast<uint32_t>(cpu.topology.cores));
 }
 
-DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log)
+DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::FaultSpec faults)
     : inventory_(std::move(inventory)) {
   ThreadTeamOptions team;
   const detect::CpuInfo& cpu = inventory_.machine.cpu;
@@ -53,7 +53,40 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log)
   const bool bind =
       pin != nullptr ? std::string_view(pin) != "0" : cpu.topology.numa_nodes.size() > 1;
   if (bind) team.cpus = WorkerCpus(cpu, team.workers);
+  if (!faults.faults.empty()) {
+    faults_ = std::make_unique<fault::Injector>(std::move(faults));
+    std::vector<fault::DeviceNames> all;
+    for (const InventoryDevice& d : inventory_.devices) {
+      if (d.used || d.on_request) all.push_back({d.tier_name, d.backend_name});
+    }
+    for (const std::string& text : faults_->Unmatched(all)) {
+      if (log) log(TRINE_LOG_WARNING, absl::StrCat("fault '", text, "': there is no such device"));
+    }
+  }
   host_ = std::make_unique<HostServices>(team, std::move(log));
+}
+
+std::vector<fault::DeviceNames> DeviceSet::NamesOf(size_t plugin) const {
+  std::vector<fault::DeviceNames> names(inventory_.registry.plugins[plugin].probe.devices.size());
+  for (const InventoryDevice& d : inventory_.devices) {
+    if (d.registry_device == InventoryDevice::kNone) continue;
+    const DeviceFinding& finding = inventory_.registry.devices[d.registry_device];
+    if (finding.plugin != plugin || finding.index >= names.size()) continue;
+    names[finding.index] = {d.tier_name, d.backend_name};
+  }
+  return names;
+}
+
+BackendWrapper DeviceSet::Wrapper(size_t plugin) const {
+  if (faults_ == nullptr) return nullptr;
+  std::vector<fault::DeviceNames> names = NamesOf(plugin);
+  const bool any = std::any_of(names.begin(), names.end(),
+                               [&](const fault::DeviceNames& n) { return faults_->Concerns(n); });
+  if (!any) return nullptr;
+  return [this, names = std::move(names)](const trine_plugin& table, const trine_host* host,
+                                          trine_backend* backend) {
+    return faults_->Wrap(table, host, backend, names);
+  };
 }
 
 absl::StatusOr<std::string> DeviceSet::Resolve(const std::string& name) const {
@@ -62,12 +95,13 @@ absl::StatusOr<std::string> DeviceSet::Resolve(const std::string& name) const {
   return (*device)->tier_name;
 }
 
-absl::StatusOr<std::shared_ptr<Backend>> DeviceSet::OpenBackend(const PluginFinding& plugin) {
-  std::shared_ptr<Backend>& backend = backends_[plugin.path];
+absl::StatusOr<std::shared_ptr<Backend>> DeviceSet::OpenBackend(size_t plugin) {
+  const std::string& path = inventory_.registry.plugins[plugin].path;
+  std::shared_ptr<Backend>& backend = backends_[path];
   if (backend != nullptr) return backend;
-  auto library = PluginLibrary::Load(plugin.path);
+  auto library = PluginLibrary::Load(path);
   if (!library.ok()) return library.status();
-  auto opened = Backend::Open(*std::move(library), *host_);
+  auto opened = Backend::Open(*std::move(library), *host_, "", Wrapper(plugin));
   if (!opened.ok()) return opened.status();
   backend = *std::move(opened);
   return backend;
@@ -82,7 +116,7 @@ absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name)
   }
   const DeviceFinding& finding = inventory_.registry.devices[device.registry_device];
   const PluginFinding& plugin = inventory_.registry.plugins[finding.plugin];
-  auto backend = OpenBackend(plugin);
+  auto backend = OpenBackend(finding.plugin);
   if (!backend.ok()) return backend.status();
   if (const uint32_t now = (*backend)->device_count(); finding.index >= now) {
     return FewerDevices(plugin.probe, now);

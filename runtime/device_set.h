@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "dispatch/inventory.h"
+#include "plugins/fault/fault_spec.h"
+#include "plugins/fault/injector.h"
 #include "plugins/handles.h"
 #include "plugins/host_services.h"
 
@@ -20,8 +22,8 @@ uint32_t DefaultThreads(const detect::CpuInfo& cpu);
 
 class DeviceSet {
  public:
-  // `threads` 0: DefaultThreads.
-  DeviceSet(Inventory inventory, uint32_t threads, LogSink log);
+  // `threads` 0: DefaultThreads. `faults` for devices that are not there are logged, and harmless.
+  DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::FaultSpec faults = {});
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
 
@@ -34,12 +36,17 @@ class DeviceSet {
   const HostServices& host() const { return *host_; }
   HostServices& host() { return *host_; }
   std::vector<std::string> GpuNames() const;  // tier names, dgpu before igpu
+  // Null where no faults were asked for.
+  fault::Injector* faults() const { return faults_.get(); }
 
  private:
-  absl::StatusOr<std::shared_ptr<Backend>> OpenBackend(const PluginFinding& plugin);
+  absl::StatusOr<std::shared_ptr<Backend>> OpenBackend(size_t plugin);
+  std::vector<fault::DeviceNames> NamesOf(size_t plugin) const;  // by the plugin's own numbers
+  BackendWrapper Wrapper(size_t plugin) const;
 
   Inventory inventory_;
   std::unique_ptr<HostServices> host_;                        // outlives the backends
+  std::unique_ptr<fault::Injector> faults_;                   // likewise
   std::map<std::string, std::shared_ptr<Backend>> backends_;  // by plugin path
   std::map<std::string, std::shared_ptr<Device>> devices_;    // by tier name
 };

@@ -38,6 +38,15 @@ absl::Status CheckOptions(const EngineOptions& options) {
   return s;
 }
 
+absl::StatusOr<fault::FaultSpec> ReadFaults(const EngineOptions& options) {
+  const char* variable =
+      options.plugins.search.use_environment ? std::getenv("TRINE_FAULT") : nullptr;
+  auto spec = fault::FaultSpec::Parse(variable != nullptr ? variable : options.faults);
+  if (spec.ok()) return spec;
+  return absl::InvalidArgumentError(
+      absl::StrCat(variable != nullptr ? "TRINE_FAULT: " : "faults: ", spec.status().message()));
+}
+
 absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
   SegmentLimits limits;
   limits.max_context = options.context;
@@ -201,6 +210,8 @@ absl::StatusOr<ModelConfig> Engine::ReadConfig() const {
 
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
   if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  auto faults = ReadFaults(options);
+  if (!faults.ok()) return faults.status();
   std::unique_ptr<Engine> engine(new Engine());
   // Every complaint about a file says which.
   const auto about_file = [&](const absl::Status& s) {
@@ -217,7 +228,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
 
   MachineOptions machine;
   machine.registry = options.plugins;
-  engine->devices_ = std::make_unique<DeviceSet>(DescribeMachine(machine), options.threads, log);
+  engine->devices_ = std::make_unique<DeviceSet>(DescribeMachine(machine), options.threads, log,
+                                                 *std::move(faults));
   for (const std::string& note : engine->devices_->inventory().registry.notes) {
     log(TRINE_LOG_WARNING, note);
   }
@@ -238,8 +250,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   auto model = Model::Load(engine->file_, *config, *limits, *std::move(places),
                            engine->devices_->host(), load);
   if (!model.ok()) {
-    // Want of memory is not the file's fault.
-    return absl::IsResourceExhausted(model.status()) ? model.status() : about_file(model.status());
+    // Want of memory is not the file's fault, nor is a device that is lost.
+    const absl::Status& why = model.status();
+    return absl::IsResourceExhausted(why) || absl::IsUnavailable(why) ? why : about_file(why);
   }
   engine->config_ = *config;
   engine->limits_ = *limits;

@@ -43,6 +43,9 @@ struct EngineOptions {
   bool pack_cache = false;        // and kept in a file between runs,
   std::string pack_cache_folder;  // in this folder; "": beside the model
   RegistryOptions plugins;
+  // What is to go wrong on purpose, as docs/faults.md writes it. TRINE_FAULT overrides it, where
+  // `plugins` may look at the environment.
+  std::string faults;
   LoadProgress progress;  // on the calling thread
   LogSink log;            // warnings, and what plugins say; from any thread
 

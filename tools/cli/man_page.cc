@@ -40,6 +40,9 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_PIN",
      "0: threads are not bound to processors; 1: they are, where they take every core. By default "
      "they are on machines with several NUMA nodes."},
+    {"TRINE_FAULT",
+     "Devices that are to fail, and when, such as dgpu:lost@token=17; for tests, and to see what "
+     "happens."},
     {"TRINE_CPU_LANE_THREADS", "Threads that sample several sequences at once: 1 to 256."},
     {"TRINE_VULKAN_ALLOW_CPU",
      "1: Vulkan devices that run on the CPU count as devices, where a split names them."},
