@@ -1,0 +1,148 @@
+#include "dispatch/planner_bottleneck.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "dispatch/planner_level_search.h"
+
+namespace trine::planner {
+namespace {
+
+// The chain's problem with everything held to the level.
+SumProblem HoldTo(const BottleneckProblem& problem, const Reach& memory, int64_t level) {
+  const Chain& chain = *problem.chain;
+  SumProblem held;
+  held.chain = &chain;
+  held.required = problem.required;
+  held.reach = MakeReach(chain, [&](int d, int b, int e) {
+    const StageMeasure& stage = problem.stages[d];
+    return e <= memory[d][b] && stage.fixed + stage.used[e] - stage.used[b] <= stage.MostAt(level);
+  });
+  held.groups = chain.pools;
+  if (problem.domains) {
+    for (ChainGroup domain : chain.domains) {
+      domain.capacity = level;
+      held.groups.push_back(std::move(domain));
+    }
+  }
+  if (!problem.transfers) return held;
+  bool all = true;
+  std::vector<std::vector<bool>> may_follow(chain.n(), std::vector<bool>(chain.n(), true));
+  for (int from = 0; from < chain.n(); ++from) {
+    for (int to = 0; to < chain.n(); ++to) {
+      if (from == to || chain.transfer[from][to] <= level) continue;
+      may_follow[from][to] = false;
+      all = false;
+    }
+  }
+  if (!all) held.may_follow = std::move(may_follow);
+  return held;
+}
+
+int64_t HighestLevel(const BottleneckProblem& problem) {
+  int64_t highest = StageMeasure::kFillParts;
+  for (const StageMeasure& stage : problem.stages) {
+    if (stage.whole == 0) highest = std::max(highest, stage.fixed + stage.used.back());
+  }
+  if (problem.transfers) {
+    for (const std::vector<int64_t>& row : problem.chain->transfer) {
+      for (const int64_t ns : row) highest = std::max(highest, ns);
+    }
+  }
+  if (problem.domains) {
+    for (const ChainGroup& domain : problem.chain->domains) {
+      int64_t all = 0;
+      for (const Prefix& used : domain.used) all += used.empty() ? 0 : used.back();
+      highest = std::max(highest, all);
+    }
+  }
+  return highest;
+}
+
+}  // namespace
+
+int64_t StageMeasure::MostAt(int64_t level) const {
+  if (!counted) return kInfinite;
+  return whole == 0 ? level : whole / kFillParts * level + whole % kFillParts * level / kFillParts;
+}
+
+int64_t StageMeasure::LevelOf(int begin, int end) const {
+  const int64_t amount = fixed + used[end] - used[begin];
+  if (!counted) return 0;
+  if (whole == 0) return amount;
+  return (amount * kFillParts + whole - 1) / whole;
+}
+
+int64_t LevelOf(const BottleneckProblem& problem, const Path& path) {
+  const Chain& chain = *problem.chain;
+  int64_t level = 0;
+  int begin = 0;
+  for (int i = 0; i < path.size; ++i) {
+    level = std::max(level, problem.stages[path.device[i]].LevelOf(begin, path.end[i]));
+    if (problem.transfers && i > 0) {
+      level = std::max(level, chain.transfer[path.device[i - 1]][path.device[i]]);
+    }
+    begin = path.end[i];
+  }
+  if (!problem.domains) return level;
+  for (const ChainGroup& domain : chain.domains) {
+    int64_t used = 0;
+    begin = 0;
+    for (int i = 0; i < path.size; ++i) {
+      const int d = path.device[i];
+      if ((domain.members & One(d)) != 0) used += domain.Use(d, begin, path.end[i]);
+      begin = path.end[i];
+    }
+    level = std::max(level, used);
+  }
+  return level;
+}
+
+// The level is an integer, and what fits one fits any higher: halving the interval finds the least.
+// What is found on the way lowers the upper end at once.
+BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
+                                 uint64_t max_labels) {
+  BottleneckFound best;
+  std::optional<Path> path;
+  const auto take = [&](const Path& candidate) {
+    const int64_t level = LevelOf(problem, candidate);
+    if (level >= best.level) return;
+    best.level = level;
+    path = candidate;
+  };
+  for (const Path& candidate : known) take(candidate);
+  const Reach memory = problem.chain->MemoryReach();
+  LevelEffort effort;
+  effort.max_labels = max_labels;
+  int64_t low = 0;
+  int64_t probe = std::min(best.level, HighestLevel(problem));
+  while (low <= probe) {
+    const std::optional<Path> found = SearchLevel(HoldTo(problem, memory, probe), effort);
+    if (found.has_value()) {
+      take(*found);
+    } else if (effort.exhausted || !path.has_value()) {
+      break;
+    } else {
+      low = probe + 1;
+    }
+    if (best.level <= low) break;
+    probe = low + (best.level - 1 - low) / 2;
+  }
+  if (!path.has_value()) {
+    best.found.exact = !effort.exhausted;
+    best.found.steps = effort.steps;
+    return best;
+  }
+  std::vector<Path> equal = {*path};
+  for (const Path& candidate : known) {
+    if (LevelOf(problem, candidate) == best.level) equal.push_back(candidate);
+  }
+  best.found = SearchSum(HoldTo(problem, memory, best.level), equal, max_labels);
+  best.found.exact = best.found.exact && !effort.exhausted;
+  best.found.steps += effort.steps;
+  best.found.labels += effort.labels;
+  return best;
+}
+
+}  // namespace trine::planner
