@@ -34,7 +34,8 @@ absl::Status CheckRanges(const PlanProblem& problem, const std::vector<PlacedRan
       return absl::InvalidArgumentError("placement: a device that is not there");
     }
     const PlanDevice& device = problem.devices[r.device];
-    if (r.end < r.begin || FirstUnit(r) != unit || EndUnit(r) > problem.units()) {
+    const bool ends = (!r.embedding || r.begin == 0) && (!r.head || r.end == problem.layers);
+    if (!ends || r.end < r.begin || FirstUnit(r) != unit || EndUnit(r) > problem.units()) {
       return absl::InvalidArgumentError(absl::StrCat("placement: layers ", r.begin, " to ", r.end,
                                                      " on ", device.name, " are out of order"));
     }

@@ -99,49 +99,55 @@ int64_t LevelOf(const BottleneckProblem& problem, const Path& path) {
   return level;
 }
 
-// The level is an integer, and what fits one fits any higher: halving the interval finds the least.
-// What is found on the way lowers the upper end at once.
-BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
-                                 uint64_t max_labels) {
-  BottleneckFound best;
-  std::optional<Path> path;
-  const auto take = [&](const Path& candidate) {
-    const int64_t level = LevelOf(problem, candidate);
-    if (level >= best.level) return;
-    best.level = level;
-    path = candidate;
-  };
-  for (const Path& candidate : known) take(candidate);
-  const Reach memory = problem.chain->MemoryReach();
-  LevelEffort effort;
-  effort.max_labels = max_labels;
+namespace {
+
+// Lowers `best` from whatever it is to the least level. The level is an integer, and what fits one
+// fits any higher: halving the interval finds the least. What is found on the way lowers its upper
+// end at once.
+void Lower(const BottleneckProblem& problem, const Reach& memory, LevelEffort& effort,
+           BottleneckFound& best) {
   int64_t low = 0;
   int64_t probe = std::min(best.level, HighestLevel(problem));
   while (low <= probe) {
     const std::optional<Path> found = SearchLevel(HoldTo(problem, memory, probe), effort);
     if (found.has_value()) {
-      take(*found);
-    } else if (effort.exhausted || !path.has_value()) {
-      break;
+      best.found.path = *found;
+      best.level = std::min(best.level, LevelOf(problem, *found));
+    } else if (effort.exhausted || best.level == kInfinite) {
+      return;
     } else {
       low = probe + 1;
     }
-    if (best.level <= low) break;
+    if (best.level <= low) return;
     probe = low + (best.level - 1 - low) / 2;
   }
-  if (!path.has_value()) {
-    best.found.exact = !effort.exhausted;
-    best.found.steps = effort.steps;
-    return best;
+}
+
+}  // namespace
+
+BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
+                                 uint64_t max_steps) {
+  const Reach memory = problem.chain->MemoryReach();
+  // Something that fits, to begin with: without a step it is what a guess finds, if it does.
+  BottleneckFound best;
+  best.found = SearchSum(HoldTo(problem, memory, HighestLevel(problem)), known, 0);
+  if (!best.found.ok() && best.found.exact) return best;
+  LevelEffort effort;
+  effort.max_steps = max_steps;
+  effort.steps = best.found.steps;
+  std::vector<Path> equal = known;
+  if (best.found.ok()) equal.push_back(best.found.path);
+  for (const Path& path : equal) best.level = std::min(best.level, LevelOf(problem, path));
+  Lower(problem, memory, effort, best);
+  equal.push_back(best.found.path);
+  std::erase_if(equal, [&](const Path& path) {
+    return path.size == 0 || LevelOf(problem, path) > best.level;
+  });
+  if (!equal.empty()) {
+    best.found = SearchSum(HoldTo(problem, memory, best.level), equal, max_steps);
   }
-  std::vector<Path> equal = {*path};
-  for (const Path& candidate : known) {
-    if (LevelOf(problem, candidate) == best.level) equal.push_back(candidate);
-  }
-  best.found = SearchSum(HoldTo(problem, memory, best.level), equal, max_labels);
   best.found.exact = best.found.exact && !effort.exhausted;
   best.found.steps += effort.steps;
-  best.found.labels += effort.labels;
   return best;
 }
 

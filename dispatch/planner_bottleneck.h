@@ -38,7 +38,7 @@ struct BottleneckFound {
 };
 
 BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
-                                 uint64_t max_labels);
+                                 uint64_t max_steps);
 
 int64_t LevelOf(const BottleneckProblem& problem, const Path& path);
 

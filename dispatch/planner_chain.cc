@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace trine::planner {
 namespace {
@@ -39,6 +40,7 @@ ChainDevice MakeDevice(const PlanProblem& p, const NominalRequest& request, size
   d.max_units = units;
   d.cannot = MakePrefix(units, [&](int u) { return CanRun(device, u) ? 0 : 1; });
   d.tied_bytes = static_cast<int64_t>(device.tied_bytes);
+  d.cpu = device.tier == "cpu";
   return d;
 }
 
@@ -92,6 +94,41 @@ void AddDomains(const PlanProblem& p, Chain& chain) {
   }
 }
 
+bool AlikeAlone(const ChainDevice& a, const ChainDevice& b) {
+  const auto facts = [](const ChainDevice& d) {
+    return std::tie(d.run_ns, d.fixed_bytes, d.limit_bytes, d.max_layers, d.tied_bytes, d.cpu,
+                    d.time, d.domain_time, d.bytes, d.cannot);
+  };
+  return facts(a) == facts(b);
+}
+
+// Every placement stays as good and as allowed as it is when the two change places in it.
+bool Alike(const Chain& chain, int a, int b) {
+  if (!AlikeAlone(chain.devices[a], chain.devices[b])) return false;
+  if (chain.transfer[a][b] != chain.transfer[b][a]) return false;
+  for (int d = 0; d < chain.n(); ++d) {
+    if (d == a || d == b) continue;
+    if (chain.transfer[a][d] != chain.transfer[b][d]) return false;
+    if (chain.transfer[d][a] != chain.transfer[d][b]) return false;
+  }
+  for (const std::vector<ChainGroup>* groups : {&chain.pools, &chain.domains}) {
+    for (const ChainGroup& group : *groups) {
+      if (((group.members & One(a)) != 0) != ((group.members & One(b)) != 0)) return false;
+    }
+  }
+  return true;
+}
+
+void FindTwins(DeviceSet required, Chain& chain) {
+  chain.twin.assign(chain.devices.size(), -1);
+  for (int d = 0; d < chain.n(); ++d) {
+    for (int earlier = 0; earlier < d; ++earlier) {
+      const bool free = (required & (One(d) | One(earlier))) == 0;
+      if (free && Alike(chain, earlier, d)) chain.twin[d] = earlier;
+    }
+  }
+}
+
 }  // namespace
 
 bool Chain::Fits(int d, int begin, int end) const {
@@ -108,7 +145,7 @@ Reach Chain::MemoryReach() const {
 std::vector<int> Chain::WholeWhenTied() const {
   std::vector<int> whole;
   for (int d = 0; d < n(); ++d) {
-    ChainDevice device = devices[d];
+    const ChainDevice& device = devices[d];
     if (Fits(d, 0, units)) continue;
     const int64_t bytes = device.fixed_bytes + device.bytes.back() - device.tied_bytes;
     const bool runs = device.cannot.back() == 0 && device.max_units >= units &&
@@ -132,7 +169,7 @@ std::vector<size_t> SearchedDevices(const PlanProblem& problem, bool split_ends)
 }
 
 Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
-                const std::vector<size_t>& devices, bool split_ends) {
+                const std::vector<size_t>& devices, bool split_ends, DeviceSet required) {
   Chain chain;
   chain.units = problem.units();
   chain.cut.assign(static_cast<size_t>(chain.units) + 1, true);
@@ -151,6 +188,7 @@ Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
   }
   AddPools(problem, chain);
   AddDomains(problem, chain);
+  FindTwins(required, chain);
   return chain;
 }
 

@@ -40,6 +40,7 @@ struct ChainDevice {
   int64_t max_units = 0;
   Prefix cannot;  // units it can't run
   int64_t tied_bytes = 0;
+  bool cpu = false;
 };
 
 // Something that several devices draw on: a memory pool, or a bandwidth domain.
@@ -62,7 +63,13 @@ struct Chain {
   std::vector<std::vector<int64_t>> transfer;  // [from][to]
   std::vector<ChainGroup> pools;    // only those that can bind where no member breaks its own limit
   std::vector<ChainGroup> domains;  // capacity: set by the search
+  // [device]: an earlier one that it could change places with, with no difference to anything; -1
+  // where there is none. By the rule for ties the earlier one comes first in a placement.
+  std::vector<int> twin;
 
+  bool MayFollow(DeviceSet in_use, int d) const {
+    return (in_use & One(d)) == 0 && (twin[d] < 0 || (in_use & One(twin[d])) != 0);
+  }
   int n() const { return static_cast<int>(devices.size()); }
   DeviceSet All() const { return One(n()) - 1; }
   bool Fits(int d, int begin, int end) const;  // limits of the device alone
@@ -110,8 +117,9 @@ struct Path {
 // Of the devices that may be used and can hold a unit, at most kMostDevices, in their order.
 std::vector<size_t> SearchedDevices(const PlanProblem& problem, bool split_ends);
 
+// `required`: a device that must be used, and so is unlike any other.
 Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
-                const std::vector<size_t>& devices, bool split_ends);
+                const std::vector<size_t>& devices, bool split_ends, DeviceSet required = 0);
 
 std::vector<PlacedRange> RangesOf(const Chain& chain, const Path& path);
 

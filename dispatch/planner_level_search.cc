@@ -41,7 +41,7 @@ class LevelSearch {
       const std::vector<Label> labels = std::move(states_[in_use]);
       for (const Label& label : labels) {
         if (std::optional<Path> path = Extend(label, in_use); path.has_value()) return path;
-        if (effort_.labels <= effort_.max_labels) continue;
+        if (effort_.steps <= effort_.max_steps) continue;
         effort_.exhausted = true;
         return std::nullopt;
       }
@@ -73,7 +73,7 @@ class LevelSearch {
 
   std::optional<Path> Extend(const Label& label, DeviceSet in_use) {
     for (int d = 0; d < chain_.n(); ++d) {
-      if ((in_use & One(d)) != 0) continue;
+      if (!chain_.MayFollow(in_use, d)) continue;
       if (in_use != 0 && !problem_.may_follow.empty() && !problem_.may_follow[label.last][d]) {
         continue;
       }
@@ -140,7 +140,6 @@ class LevelSearch {
     }
     std::erase_if(labels, [&](const Label& other) { return Dominates(label, other); });
     labels.push_back(label);
-    ++effort_.labels;
   }
 
   const SumProblem& problem_;

@@ -12,9 +12,8 @@ namespace trine::planner {
 
 struct LevelEffort {
   uint64_t steps = 0;
-  uint64_t labels = 0;
-  uint64_t max_labels = 0;
-  bool exhausted = false;  // labels ran out: "none" is then not proven
+  uint64_t max_steps = 0;
+  bool exhausted = false;  // steps ran out: "none" is then not proven
 };
 
 // `problem` has the level in its reach, its groups' capacities and its pairs. Costs are not looked

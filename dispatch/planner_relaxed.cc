@@ -46,7 +46,7 @@ void Relaxed::Fill(DeviceSet in_use) {
     if ((in_use & One(last)) != 0 && complete) to_go_[Index(in_use, last) + units_] = 0;
   }
   for (int d = 0; d < n_; ++d) {
-    if ((in_use & One(d)) != 0) continue;
+    if (!problem_.chain->MayFollow(in_use, d)) continue;
     FillFrom(in_use, d, from);
     for (int last = 0; last < n_; ++last) {
       if (in_use == 0 ? last != 0 : (in_use & One(last)) == 0) continue;
@@ -90,7 +90,7 @@ Path Relaxed::BestPath() const {
   while (!passes.back()[units_]) {
     const int last = order.empty() ? 0 : order.back();
     for (int d = 0; d < n_; ++d) {
-      if ((in_use & One(d)) != 0) continue;
+      if (!problem_.chain->MayFollow(in_use, d)) continue;
       std::vector<bool> ends = Ends(in_use, last, d, passes.back());
       if (std::none_of(ends.begin(), ends.end(), [](bool end) { return end; })) continue;
       passes.push_back(std::move(ends));

@@ -13,21 +13,20 @@ namespace {
 
 class StrategySearch {
  public:
-  StrategySearch(const PlanProblem& problem, const PlanOptions& options, Chain chain,
-                 DeviceSet required)
-      : problem_(problem), options_(options), chain_(std::move(chain)), required_(required) {}
+  StrategySearch(const PlanOptions& options, Chain chain, DeviceSet required)
+      : options_(options), chain_(std::move(chain)), required_(required) {}
 
   Outcome Run() {
     switch (options_.strategy) {
       case Strategy::kMemory:
         return Memory();
       case Strategy::kBalanced:
-        return Finish(SearchBottleneck(Times(false), Whole(), options_.max_labels));
+        return Finish(SearchBottleneck(Times(false), Whole(), options_.max_steps));
       case Strategy::kAuto:
         break;
     }
     if (options_.optimize == Optimize::kThroughput) {
-      return Finish(SearchBottleneck(Times(true), Whole(), options_.max_labels));
+      return Finish(SearchBottleneck(Times(true), Whole(), options_.max_steps));
     }
     return Latency();
   }
@@ -40,7 +39,7 @@ class StrategySearch {
     sums.groups = chain_.pools;
     sums.required = required_;
     BottleneckFound found;
-    found.found = SearchSum(sums, Whole(), options_.max_labels);
+    found.found = SearchSum(sums, Whole(), options_.max_steps);
     found.level = found.found.cost / kCostPerNs;
     return Finish(found);
   }
@@ -63,25 +62,23 @@ class StrategySearch {
     BottleneckProblem fills;
     fills.chain = &chain_;
     fills.required = required_;
-    for (int d = 0; d < chain_.n(); ++d) {
+    for (const ChainDevice& device : chain_.devices) {
       StageMeasure& stage = fills.stages.emplace_back();
-      stage.used = chain_.devices[d].bytes;
-      stage.fixed = chain_.devices[d].fixed_bytes;
-      stage.whole = std::max<int64_t>(chain_.devices[d].limit_bytes, 1);
-      stage.counted = !IsCpu(d);
+      stage.used = device.bytes;
+      stage.fixed = device.fixed_bytes;
+      stage.whole = std::max<int64_t>(device.limit_bytes, 1);
+      stage.counted = !device.cpu;
     }
     return fills;
   }
 
-  bool IsCpu(int d) const { return problem_.devices[chain_.devices[d].index].tier == "cpu"; }
-
   // First as few units on the CPU as the GPUs leave over, then the GPUs filled alike.
   Outcome Memory() {
     LevelEffort effort;
-    effort.max_labels = options_.max_labels;
+    effort.max_steps = options_.max_steps;
     const auto fits = [&](int cpu_units) {
-      for (int d = 0; d < chain_.n(); ++d) {
-        if (IsCpu(d)) chain_.devices[d].max_units = cpu_units;
+      for (ChainDevice& device : chain_.devices) {
+        if (device.cpu) device.max_units = cpu_units;
       }
       SumProblem any;
       any.chain = &chain_;
@@ -97,7 +94,7 @@ class StrategySearch {
       fits(middle) ? high = middle : low = middle + 1;
     }
     fits(low);
-    Outcome outcome = Finish(SearchBottleneck(Fills(), Whole(), options_.max_labels));
+    Outcome outcome = Finish(SearchBottleneck(Fills(), Whole(), options_.max_steps));
     outcome.exact = outcome.exact && !effort.exhausted;
     outcome.steps += effort.steps;
     return outcome;
@@ -121,7 +118,6 @@ class StrategySearch {
     return outcome;
   }
 
-  const PlanProblem& problem_;
   const PlanOptions& options_;
   Chain chain_;
   const DeviceSet required_;
@@ -139,8 +135,8 @@ Outcome Search(const PlanProblem& problem, const PlanOptions& options,
     must = One(static_cast<int>(at - devices.begin()));
   }
   if (devices.empty()) return {};
-  Chain chain = MakeChain(problem, options.request, devices, options.split_ends);
-  return StrategySearch(problem, options, std::move(chain), must).Run();
+  Chain chain = MakeChain(problem, options.request, devices, options.split_ends, must);
+  return StrategySearch(options, std::move(chain), must).Run();
 }
 
 }  // namespace trine::planner

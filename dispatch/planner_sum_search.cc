@@ -24,13 +24,13 @@ struct Label {
 
 class LabelSearch {
  public:
-  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, Found best, uint64_t max_labels)
+  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, Found best, uint64_t max_steps)
       : problem_(problem),
         relaxed_(relaxed),
         n_(problem.chain->n()),
         units_(problem.chain->units),
         best_(std::move(best)),
-        max_labels_(max_labels),
+        max_steps_(max_steps),
         states_((static_cast<size_t>(problem.chain->All()) + 1) * n_) {}
 
   Found Run() {
@@ -40,7 +40,7 @@ class LabelSearch {
         std::vector<std::vector<Label>> state = std::move(states_[in_use * n_ + last]);
         for (int b = 0; b < static_cast<int>(state.size()); ++b) {
           for (const Label& label : state[b]) {
-            if (best_.labels > max_labels_) return GiveUp();
+            if (best_.steps > max_steps_) return GiveUp();
             Extend(label, in_use, last, b);
           }
         }
@@ -57,7 +57,7 @@ class LabelSearch {
 
   void Extend(const Label& label, DeviceSet in_use, int last, int begin) {
     for (int d = 0; d < n_; ++d) {
-      if ((in_use & One(d)) != 0) continue;
+      if (!problem_.chain->MayFollow(in_use, d)) continue;
       const int64_t step = in_use == 0 ? problem_.First(d) : problem_.Next(last, d);
       if (step >= kInfinite) continue;
       ExtendOver(label, in_use | One(d), d, begin, label.cost + step);
@@ -124,7 +124,6 @@ class LabelSearch {
     }
     std::erase_if(labels, [&](const Label& other) { return Dominates(label, other); });
     labels.push_back(label);
-    ++best_.labels;
   }
 
   const SumProblem& problem_;
@@ -132,7 +131,7 @@ class LabelSearch {
   const int n_;
   const int units_;
   Found best_;
-  const uint64_t max_labels_;
+  const uint64_t max_steps_;
   std::vector<std::vector<std::vector<Label>>> states_;  // [in use, last][boundary]
 };
 
@@ -227,7 +226,7 @@ DeviceSet Overdrawing(const SumProblem& problem, const Path& path) {
   return overdrawing;
 }
 
-Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_labels) {
+Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_steps) {
   Found best;
   for (const Path& path : known) {
     const int64_t cost = CostOf(problem, path);
@@ -252,7 +251,7 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
   for (int d = 0; d < problem.chain->n(); ++d) {
     if ((overdrawing & One(d)) != 0) Improvise(problem, path, d, best);
   }
-  return LabelSearch(problem, relaxed, best, max_labels).Run();
+  return LabelSearch(problem, relaxed, best, max_steps).Run();
 }
 
 }  // namespace trine::planner

@@ -13,16 +13,15 @@ namespace trine::planner {
 struct Found {
   int64_t cost = kInfinite;  // as SumProblem counts it
   Path path;
-  bool exact = true;   // false: labels ran out, and this is the best that was found until then
-  uint64_t steps = 0;  // of all searches
-  uint64_t labels = 0;
+  bool exact = true;  // false: steps ran out, and this is the best that was found until then
+  uint64_t steps = 0;
 
   bool ok() const { return cost < kInfinite; }
 };
 
 // `known`, placements that are allowed though they may break a limit of the problem (such as one
 // that fits because its ends share a matrix), take part in the comparison.
-Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_labels);
+Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_steps);
 
 // What the placement costs, whether it keeps to the limits or not.
 int64_t CostOf(const SumProblem& problem, const Path& path);
