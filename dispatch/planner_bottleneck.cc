@@ -12,17 +12,15 @@ namespace {
 // The chain's problem with everything held to the level.
 SumProblem HoldTo(const BottleneckProblem& problem, const Reach& memory, int64_t level) {
   const Chain& chain = *problem.chain;
-  SumProblem held;
-  held.chain = &chain;
-  held.required = problem.required;
+  SumProblem held = MakeSumProblem(chain, problem.required);
   held.reach = MakeReach(chain, [&](int d, int b, int e) {
     const StageMeasure& stage = problem.stages[d];
     return e <= memory[d][b] && stage.fixed + stage.used[e] - stage.used[b] <= stage.MostAt(level);
   });
-  held.groups = chain.pools;
   if (problem.domains) {
     for (ChainGroup domain : chain.domains) {
       domain.capacity = level;
+      domain.held_to_level = true;
       held.groups.push_back(std::move(domain));
     }
   }
@@ -38,6 +36,25 @@ SumProblem HoldTo(const BottleneckProblem& problem, const Reach& memory, int64_t
   }
   if (!all) held.may_follow = std::move(may_follow);
   return held;
+}
+
+// The least level above this one that lets a device reach farther or a transfer be made.
+int64_t NextLevel(const BottleneckProblem& problem, const Reach& memory, const SumProblem& held,
+                  int64_t level) {
+  const Chain& chain = *problem.chain;
+  int64_t next = kInfinite;
+  for (int d = 0; d < chain.n(); ++d) {
+    for (int b = 0; b < chain.units; ++b) {
+      const int end = held.reach[d][b] + 1;
+      if (end > memory[d][b]) continue;
+      next = std::min(next, problem.stages[d].LevelOf(b, end));
+    }
+    if (!problem.transfers) continue;
+    for (const int64_t ns : chain.transfer[d]) {
+      if (ns > level) next = std::min(next, ns);
+    }
+  }
+  return next;
 }
 
 int64_t HighestLevel(const BottleneckProblem& problem) {
@@ -103,23 +120,26 @@ namespace {
 
 // Lowers `best` from whatever it is to the least level. The level is an integer, and what fits one
 // fits any higher: halving the interval finds the least. What is found on the way lowers its upper
-// end at once.
+// end at once, and where nothing is found the lower end rises to the next level at which the search
+// would meet anything else.
 void Lower(const BottleneckProblem& problem, const Reach& memory, LevelEffort& effort,
            BottleneckFound& best) {
   int64_t low = 0;
-  int64_t probe = std::min(best.level, HighestLevel(problem));
-  while (low <= probe) {
-    const std::optional<Path> found = SearchLevel(HoldTo(problem, memory, probe), effort);
+  while (best.level > low) {
+    const int64_t probe =
+        best.level == kInfinite ? HighestLevel(problem) : low + (best.level - 1 - low) / 2;
+    const SumProblem held = HoldTo(problem, memory, probe);
+    effort.refused = kInfinite;
+    const std::optional<Path> found = SearchLevel(held, effort);
     if (found.has_value()) {
       best.found.path = *found;
       best.level = std::min(best.level, LevelOf(problem, *found));
     } else if (effort.exhausted || best.level == kInfinite) {
       return;
     } else {
-      low = probe + 1;
+      const int64_t next = std::min(NextLevel(problem, memory, held, probe), effort.refused);
+      low = std::max(probe + 1, next);
     }
-    if (best.level <= low) return;
-    probe = low + (best.level - 1 - low) / 2;
   }
 }
 
@@ -128,7 +148,7 @@ void Lower(const BottleneckProblem& problem, const Reach& memory, LevelEffort& e
 BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
                                  uint64_t max_steps) {
   const Reach memory = problem.chain->MemoryReach();
-  // Something that fits, to begin with: without a step it is what a guess finds, if it does.
+  // Something that fits, to begin with: without steps it is what a guess finds, if it does.
   BottleneckFound best;
   best.found = SearchSum(HoldTo(problem, memory, HighestLevel(problem)), known, 0);
   if (!best.found.ok() && best.found.exact) return best;

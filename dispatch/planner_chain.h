@@ -47,6 +47,7 @@ struct ChainDevice {
 struct ChainGroup {
   DeviceSet members = 0;
   int64_t capacity = 0;
+  bool held_to_level = false;  // the capacity is the level of planner_bottleneck.h
   std::vector<Prefix> used;    // [device]; empty for others than the members
   std::vector<int64_t> fixed;  // [device]: once, when the device is used
 

@@ -110,13 +110,15 @@ class LevelSearch {
     return false;
   }
 
-  bool Draw(DeviceSet in_use, int d, int begin, int end,
-            std::array<int64_t, kMostGroups>& used) const {
+  bool Draw(DeviceSet in_use, int d, int begin, int end, std::array<int64_t, kMostGroups>& used) {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       const ChainGroup& group = problem_.groups[g];
       if ((group.members & One(d)) == 0) continue;
       used[g] += group.Use(d, begin, end);
-      if (used[g] > group.capacity) return false;
+      if (used[g] > group.capacity) {
+        if (group.held_to_level) effort_.refused = std::min(effort_.refused, used[g]);
+        return false;
+      }
       if (!group.Open(in_use)) used[g] = 0;
     }
     return true;

@@ -4,39 +4,58 @@
 
 namespace trine::planner {
 
+SumProblem MakeSumProblem(const Chain& chain, DeviceSet required) {
+  SumProblem problem;
+  problem.chain = &chain;
+  problem.reach = chain.MemoryReach();
+  problem.groups = chain.pools;
+  problem.required = required;
+  for (const ChainDevice& device : chain.devices) {
+    Prefix& cost = problem.cost.emplace_back(device.time);
+    for (int64_t& ns : cost) ns *= kCostPerNs;
+    problem.first.push_back(device.run_ns * kCostPerNs + 1);
+  }
+  return problem;
+}
+
 Relaxed::Relaxed(const SumProblem& problem)
     : problem_(problem), n_(problem.chain->n()), units_(problem.chain->units) {
   to_go_.assign((static_cast<size_t>(problem.chain->All()) + 1) * n_ * (units_ + 1), kInfinite);
+  earliest_.assign((static_cast<size_t>(problem.chain->All()) + 1) * n_, units_);
+  window_ends_.resize(static_cast<size_t>(units_) + 1);
+  window_costs_.resize(window_ends_.size());
   // Larger sets have larger numbers.
   for (DeviceSet in_use = problem.chain->All() + 1; in_use-- > 0;) Fill(in_use);
 }
 
 int64_t Relaxed::StepCost(DeviceSet in_use, int last, int d) const {
-  return in_use == 0 ? problem_.First(d) : problem_.Next(last, d);
+  return in_use == 0 ? problem_.first[d] : problem_.Next(last, d);
 }
 
-// from[b]: the least cost from b on when device d begins a segment there.
-void Relaxed::FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from) const {
+// from[b]: the least cost from b on when device d begins a segment there, for all b from the one it
+// returns on.
+int Relaxed::FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from) {
   const int64_t* rest = &to_go_[Index(in_use | One(d), d)];
-  const Prefix& time = problem_.chain->devices[d].time;
+  const Prefix& spent = problem_.cost[d];
   const std::vector<int>& reach = problem_.reach[d];
   // Ends that may yet be the best, nearest last: farther ones are kept only while they are better.
-  std::vector<int> ends(static_cast<size_t>(units_) + 1);
-  std::vector<int64_t> costs(ends.size());
+  std::vector<int>& ends = window_ends_;
+  std::vector<int64_t>& costs = window_costs_;
   size_t head = 0, tail = 0;
-  for (int b = units_ - 1; b >= 0; --b) {
+  const int earliest = earliest_[(in_use | One(d)) * n_ + d];
+  int b = units_ - 1;
+  for (; b >= 0 && reach[b] >= earliest; --b) {
     const int e = b + 1;
     if (rest[e] < kInfinite && problem_.chain->cut[e]) {
-      const int64_t cost = time[e] * kCostPerNs + rest[e];
+      const int64_t cost = spent[e] + rest[e];
       while (tail > head && costs[tail - 1] >= cost) --tail;
       ends[tail] = e;
       costs[tail++] = cost;
     }
     while (head < tail && ends[head] > reach[b]) ++head;
-    from[b] =
-        head < tail && problem_.chain->cut[b] ? costs[head] - time[b] * kCostPerNs : kInfinite;
+    from[b] = head < tail && problem_.chain->cut[b] ? costs[head] - spent[b] : kInfinite;
   }
-  from[units_] = kInfinite;
+  return b + 1;
 }
 
 void Relaxed::Fill(DeviceSet in_use) {
@@ -47,15 +66,17 @@ void Relaxed::Fill(DeviceSet in_use) {
   }
   for (int d = 0; d < n_; ++d) {
     if (!problem_.chain->MayFollow(in_use, d)) continue;
-    FillFrom(in_use, d, from);
+    const int begin = FillFrom(in_use, d, from);
     for (int last = 0; last < n_; ++last) {
       if (in_use == 0 ? last != 0 : (in_use & One(last)) == 0) continue;
       const int64_t step = StepCost(in_use, last, d);
       if (step >= kInfinite) continue;
       int64_t* to_go = &to_go_[Index(in_use, last)];
-      for (int b = 0; b < units_; ++b) to_go[b] = std::min(to_go[b], from[b] + step);
+      for (int b = begin; b < units_; ++b) to_go[b] = std::min(to_go[b], from[b] + step);
+      int& earliest = earliest_[in_use * n_ + last];
+      earliest = std::min(earliest, begin);
     }
-    steps_ += static_cast<uint64_t>(units_);
+    steps_ += static_cast<uint64_t>(units_ - begin);
   }
 }
 

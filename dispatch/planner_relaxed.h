@@ -21,17 +21,18 @@ struct SumProblem {
   std::vector<ChainGroup> groups;
   std::vector<std::vector<bool>> may_follow;  // [from][to]; empty: any
   DeviceSet required = 0;                     // devices that must have a segment
+  std::vector<Prefix> cost;                   // [device]: of units
+  std::vector<int64_t> first;                 // [device]: of a segment, whatever is in it
 
-  int64_t First(int d) const { return chain->devices[d].run_ns * kCostPerNs + 1; }
   int64_t Next(int from, int to) const {
     if (!may_follow.empty() && !may_follow[from][to]) return kInfinite;
-    return chain->transfer[from][to] * kCostPerNs + First(to);
+    return chain->transfer[from][to] * kCostPerNs + first[to];
   }
-  int64_t Run(int d, int begin, int end) const {
-    const Prefix& time = chain->devices[d].time;
-    return (time[end] - time[begin]) * kCostPerNs;
-  }
+  int64_t Run(int d, int begin, int end) const { return cost[d][end] - cost[d][begin]; }
 };
+
+// With the chain's times as costs, and no limits yet but the devices' own.
+SumProblem MakeSumProblem(const Chain& chain, DeviceSet required);
 
 // Over sets of devices in use, the last of them, and boundaries: the devices that follow don't
 // depend on the order of those before. Per set and device the best end of a segment, for all its
@@ -55,7 +56,7 @@ class Relaxed {
   size_t Index(DeviceSet in_use, int last) const {
     return (static_cast<size_t>(in_use) * n_ + last) * (units_ + 1);
   }
-  void FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from) const;
+  int FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from);
   void Fill(DeviceSet in_use);
   int64_t StepCost(DeviceSet in_use, int last, int d) const;
   std::vector<bool> Ends(DeviceSet in_use, int last, int d, const std::vector<bool>& begins) const;
@@ -65,6 +66,9 @@ class Relaxed {
   const int n_;
   const int units_;
   std::vector<int64_t> to_go_;
+  std::vector<int> earliest_;     // [in use, last]: before this boundary there is no way
+  std::vector<int> window_ends_;  // FillFrom's own
+  std::vector<int64_t> window_costs_;
   uint64_t steps_ = 0;
 };
 

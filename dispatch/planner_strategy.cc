@@ -33,13 +33,8 @@ class StrategySearch {
 
  private:
   Outcome Latency() {
-    SumProblem sums;
-    sums.chain = &chain_;
-    sums.reach = chain_.MemoryReach();
-    sums.groups = chain_.pools;
-    sums.required = required_;
     BottleneckFound found;
-    found.found = SearchSum(sums, Whole(), options_.max_steps);
+    found.found = SearchSum(MakeSumProblem(chain_, required_), Whole(), options_.max_steps);
     found.level = found.found.cost / kCostPerNs;
     return Finish(found);
   }
@@ -80,12 +75,7 @@ class StrategySearch {
       for (ChainDevice& device : chain_.devices) {
         if (device.cpu) device.max_units = cpu_units;
       }
-      SumProblem any;
-      any.chain = &chain_;
-      any.reach = chain_.MemoryReach();
-      any.groups = chain_.pools;
-      any.required = required_;
-      return !Whole().empty() || SearchLevel(any, effort).has_value();
+      return !Whole().empty() || SearchLevel(MakeSumProblem(chain_, required_), effort).has_value();
     };
     int low = 0;
     int high = chain_.units;

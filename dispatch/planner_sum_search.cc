@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "dispatch/planner_price.h"
+
 // Why the answer is exact. A label is a beginning of a placement: its cost, and how much it uses of
 // each open group (ChainGroup::Open). Labels meet where the devices in use, the last of them and
 // the boundary are the same; from there on the same continuations are open to them, at the same
@@ -18,15 +20,18 @@ namespace {
 
 struct Label {
   int64_t cost = 0;
+  int64_t priced = 0;  // what it costs where use of groups has a price
   std::array<int64_t, kMostGroups> used{};
   Path path;
 };
 
 class LabelSearch {
  public:
-  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, Found best, uint64_t max_steps)
+  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, const PricedBound& priced,
+              Found best, uint64_t max_steps)
       : problem_(problem),
         relaxed_(relaxed),
+        priced_(priced),
         n_(problem.chain->n()),
         units_(problem.chain->units),
         best_(std::move(best)),
@@ -58,20 +63,24 @@ class LabelSearch {
   void Extend(const Label& label, DeviceSet in_use, int last, int begin) {
     for (int d = 0; d < n_; ++d) {
       if (!problem_.chain->MayFollow(in_use, d)) continue;
-      const int64_t step = in_use == 0 ? problem_.First(d) : problem_.Next(last, d);
-      if (step >= kInfinite) continue;
-      ExtendOver(label, in_use | One(d), d, begin, label.cost + step);
+      ExtendOver(label, in_use | One(d), last, d, begin);
     }
   }
 
-  void ExtendOver(const Label& label, DeviceSet in_use, int d, int begin, int64_t cost) {
+  void ExtendOver(const Label& label, DeviceSet in_use, int last, int d, int begin) {
+    const bool first = label.path.size == 0;
+    const int64_t step = first ? problem_.first[d] : problem_.Next(last, d);
+    if (step >= kInfinite) return;
+    const SumProblem& priced = *priced_.problem;
+    const int64_t priced_step = first ? priced.first[d] : priced.Next(last, d);
+    Label next;
     for (int e = begin + 1; e <= problem_.reach[d][begin]; ++e) {
       ++best_.steps;
-      const int64_t so_far = cost + problem_.Run(d, begin, e);
-      if (so_far > best_.cost) return;
-      if (!problem_.chain->cut[e] || so_far + relaxed_.ToGo(in_use, d, e) > best_.cost) continue;
-      Label next;
-      next.cost = so_far;
+      next.cost = label.cost + step + problem_.Run(d, begin, e);
+      if (next.cost > best_.cost) return;
+      if (next.cost + relaxed_.ToGo(in_use, d, e) > best_.cost) continue;
+      next.priced = label.priced + priced_step + priced.Run(d, begin, e);
+      if (priced_.Bound(next.priced, in_use, d, e) > best_.cost) continue;
       // A longer run uses no less.
       if (!Draw(label, in_use, d, begin, e, next.used)) return;
       next.path = label.path.With(d, e);
@@ -128,6 +137,7 @@ class LabelSearch {
 
   const SumProblem& problem_;
   const Relaxed& relaxed_;
+  const PricedBound& priced_;
   const int n_;
   const int units_;
   Found best_;
@@ -135,96 +145,7 @@ class LabelSearch {
   std::vector<std::vector<std::vector<Label>>> states_;  // [in use, last][boundary]
 };
 
-// Gives each member of an overdrawn group a share of it in proportion to what the path has it use,
-// or to one of them all that it uses.
-void ShareOut(const Chain& chain, const ChainGroup& group, const Path& path, int favoured,
-              std::vector<std::vector<int64_t>>& shares, size_t g) {
-  std::vector<int64_t> use(chain.devices.size());
-  int64_t total = 0;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    const int d = path.device[i];
-    if ((group.members & One(d)) != 0) total += use[d] = group.Use(d, begin, path.end[i]);
-    begin = path.end[i];
-  }
-  if (total <= group.capacity) return;
-  for (int d = 0; d < chain.n(); ++d) {
-    if ((group.members & One(d)) == 0) continue;
-    const double ratio = static_cast<double>(use[d]) / static_cast<double>(total);
-    int64_t share = static_cast<int64_t>(ratio * static_cast<double>(group.capacity));
-    if (favoured >= 0 && use[favoured] > 0) {
-      share = d == favoured ? use[d] : std::max<int64_t>(group.capacity - use[favoured], 0);
-    }
-    shares[g][d] = std::min(shares[g][d], share);
-  }
-}
-
-// A placement that keeps to the groups, from relaxed ones in which members have fixed shares. A
-// good one makes the search short; none, only longer.
-void Improvise(const SumProblem& problem, const Path& start, int favoured, Found& best) {
-  const Chain& chain = *problem.chain;
-  std::vector<std::vector<int64_t>> shares(problem.groups.size(),
-                                           std::vector<int64_t>(chain.devices.size(), kInfinite));
-  Path path = start;
-  for (int round = 0; round < 4; ++round) {
-    for (size_t g = 0; g < problem.groups.size(); ++g) {
-      ShareOut(chain, problem.groups[g], path, favoured, shares, g);
-    }
-    SumProblem shared = problem;
-    shared.reach = MakeReach(chain, [&](int d, int b, int e) {
-      if (e > problem.reach[d][b]) return false;
-      for (size_t g = 0; g < shares.size(); ++g) {
-        const ChainGroup& group = problem.groups[g];
-        if ((group.members & One(d)) != 0 && group.Use(d, b, e) > shares[g][d]) return false;
-      }
-      return true;
-    });
-    const Relaxed relaxed(shared);
-    best.steps += relaxed.steps();
-    if (relaxed.Best() >= kInfinite) return;
-    path = relaxed.BestPath();
-    if (Overdrawing(problem, path) != 0) continue;
-    if (relaxed.Best() < best.cost) {
-      best.cost = relaxed.Best();
-      best.path = path;
-    }
-    return;
-  }
-}
-
 }  // namespace
-
-int64_t CostOf(const SumProblem& problem, const Path& path) {
-  int64_t cost = 0;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    const int d = path.device[i];
-    const int64_t step = i == 0 ? problem.First(d) : problem.Next(path.device[i - 1], d);
-    if (step >= kInfinite) return kInfinite;
-    cost += step + problem.Run(d, begin, path.end[i]);
-    begin = path.end[i];
-  }
-  return cost;
-}
-
-DeviceSet Overdrawing(const SumProblem& problem, const Path& path) {
-  DeviceSet overdrawing = 0;
-  for (const ChainGroup& group : problem.groups) {
-    int64_t used = 0;
-    DeviceSet users = 0;
-    int begin = 0;
-    for (int i = 0; i < path.size; ++i) {
-      const int d = path.device[i];
-      if ((group.members & One(d)) != 0) {
-        used += group.Use(d, begin, path.end[i]);
-        users |= One(d);
-      }
-      begin = path.end[i];
-    }
-    if (used > group.capacity) overdrawing |= users;
-  }
-  return overdrawing;
-}
 
 Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_steps) {
   Found best;
@@ -238,8 +159,7 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
   best.steps = relaxed.steps();
   if (relaxed.Best() > best.cost || relaxed.Best() >= kInfinite) return best;
   const Path path = relaxed.BestPath();
-  const DeviceSet overdrawing = Overdrawing(problem, path);
-  if (overdrawing == 0) {
+  if (Overdrawing(problem, path) == 0) {
     // First by the rule even among those that overdraw.
     if (std::pair(relaxed.Best(), path) < std::pair(best.cost, best.path)) {
       best.cost = relaxed.Best();
@@ -247,11 +167,13 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
     }
     return best;
   }
-  Improvise(problem, path, -1, best);
-  for (int d = 0; d < problem.chain->n(); ++d) {
-    if ((overdrawing & One(d)) != 0) Improvise(problem, path, d, best);
+  GuessShares(problem, path, best);
+  if (max_steps == 0) {
+    best.exact = false;
+    return best;
   }
-  return LabelSearch(problem, relaxed, best, max_steps).Run();
+  const PricedBound priced = PriceGroups(problem, path, best);
+  return LabelSearch(problem, relaxed, priced, best, max_steps).Run();
 }
 
 }  // namespace trine::planner

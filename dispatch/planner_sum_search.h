@@ -5,28 +5,15 @@
 #include <cstdint>
 #include <vector>
 
-#include "dispatch/planner_chain.h"
+#include "dispatch/planner_guess.h"
 #include "dispatch/planner_relaxed.h"
 
 namespace trine::planner {
 
-struct Found {
-  int64_t cost = kInfinite;  // as SumProblem counts it
-  Path path;
-  bool exact = true;  // false: steps ran out, and this is the best that was found until then
-  uint64_t steps = 0;
-
-  bool ok() const { return cost < kInfinite; }
-};
-
 // `known`, placements that are allowed though they may break a limit of the problem (such as one
-// that fits because its ends share a matrix), take part in the comparison.
+// that fits because its ends share a matrix), take part in the comparison. Without steps, what can
+// be had without a search.
 Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_steps);
-
-// What the placement costs, whether it keeps to the limits or not.
-int64_t CostOf(const SumProblem& problem, const Path& path);
-// The devices with a segment in groups that are overdrawn; none where all groups hold.
-DeviceSet Overdrawing(const SumProblem& problem, const Path& path);
 
 }  // namespace trine::planner
 
