@@ -164,7 +164,8 @@ BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::ve
     return path.size == 0 || LevelOf(problem, path) > best.level;
   });
   if (!equal.empty()) {
-    best.found = SearchSum(HoldTo(problem, memory, best.level), equal, max_steps);
+    const uint64_t left = max_steps - std::min(max_steps, effort.steps);
+    best.found = SearchSum(HoldTo(problem, memory, best.level), equal, left);
   }
   best.found.exact = best.found.exact && !effort.exhausted;
   best.found.steps += effort.steps;

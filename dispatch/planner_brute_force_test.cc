@@ -97,6 +97,35 @@ PlanProblem RandomProblem(Random& random) {
   return problem;
 }
 
+// All placements with as many segments take the same time: only the rule for ties decides.
+void Flatten(PlanProblem& problem) {
+  for (PlanDevice& device : problem.devices) {
+    for (PassTimes* times : {&device.decode, &device.prefill}) {
+      for (int64_t& ns : times->unit_ns) ns = ns == kCannotRun ? ns : 1;
+      times->run_ns = 0;
+    }
+  }
+  const size_t n = problem.devices.size();
+  problem.decode_transfer_ns.assign(n, std::vector<int64_t>(n));
+  problem.prefill_transfer_ns = problem.decode_transfer_ns;
+}
+
+// The same with times of another size: rounding must not matter at any.
+void Scale(int64_t factor, PlanProblem& problem) {
+  const auto scale = [factor](std::vector<int64_t>& times) {
+    for (int64_t& ns : times) ns = ns == kCannotRun ? ns : ns * factor;
+  };
+  for (PlanDevice& device : problem.devices) {
+    for (PassTimes* times : {&device.decode, &device.prefill}) {
+      scale(times->unit_ns);
+      scale(times->domain_ns);
+      times->run_ns *= factor;
+    }
+  }
+  for (std::vector<int64_t>& row : problem.decode_transfer_ns) scale(row);
+  for (std::vector<int64_t>& row : problem.prefill_transfer_ns) scale(row);
+}
+
 struct Rated {
   Placement placement;
   std::vector<size_t> order;
@@ -246,7 +275,9 @@ TEST(PlannerBruteForceTest, EveryStrategyFindsTheBestOfAll) {
   for (uint32_t seed = 0; seed < 1000 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Random random(seed);
-    const PlanProblem problem = RandomProblem(random);
+    PlanProblem problem = RandomProblem(random);
+    if (random.OneIn(2)) Scale(1000003, problem);
+    if (random.OneIn(4)) Flatten(problem);
     PlanOptions options;
     options.explain = false;
     options.split_ends = !random.OneIn(4);

@@ -84,7 +84,8 @@ class StrategySearch {
       fits(middle) ? high = middle : low = middle + 1;
     }
     fits(low);
-    Outcome outcome = Finish(SearchBottleneck(Fills(), Whole(), options_.max_steps));
+    const uint64_t left = options_.max_steps - std::min(options_.max_steps, effort.steps);
+    Outcome outcome = Finish(SearchBottleneck(Fills(), Whole(), left));
     outcome.exact = outcome.exact && !effort.exhausted;
     outcome.steps += effort.steps;
     return outcome;

@@ -190,6 +190,13 @@ TEST(PlannerTest, TiesGoToFewerSegmentsThenToTheFirstDevices) {
   EXPECT_EQ(Find(problem), "E dgpu0[0,1) | dgpu1[1,4) H");
 }
 
+TEST(PlannerTest, DevicesThatShareWithOthersAreNotAlike) {
+  PlanProblem problem = TestProblem(8, {{"cpu", 100}, {"igpu0", 1000}, {"dgpu0", 1000}});
+  for (PlanDevice& device : problem.devices) device.limit_bytes = RoomFor(4);
+  problem.pools[0].capacity_bytes = RoomFor(4);
+  EXPECT_EQ(Find(problem), "E cpu[0,4) | dgpu0[4,8) H");
+}
+
 TEST(PlannerTest, ThroughputUsesDevicesThatLatencyLeavesOut) {
   const PlanProblem problem = TestProblem(12, {{"dgpu0", 100}, {"dgpu1", 200}});
   EXPECT_EQ(Find(problem), "E dgpu0[0,12) H");
