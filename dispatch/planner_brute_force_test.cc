@@ -68,10 +68,10 @@ PlanDevice RandomDevice(Random& random, int units, size_t pools, const std::stri
   return device;
 }
 
-PlanProblem RandomProblem(Random& random) {
+PlanProblem RandomProblem(Random& random, int more_layers = 0) {
   PlanProblem problem;
   const size_t devices = static_cast<size_t>(2 + random.Upto(2));
-  problem.layers = static_cast<int>(random.Upto(devices == 4 ? 4 : 5));
+  problem.layers = static_cast<int>(random.Upto((devices == 4 ? 4 : 5) + more_layers));
   problem.prefill_tokens = static_cast<int>(1 + random.Upto(3));
   const size_t pools = static_cast<size_t>(1 + random.Upto(static_cast<int64_t>(devices) - 1));
   for (size_t i = 0; i < pools; ++i) {
@@ -277,7 +277,6 @@ TEST(PlannerBruteForceTest, EveryStrategyFindsTheBestOfAll) {
     Random random(seed);
     PlanProblem problem = RandomProblem(random);
     if (random.OneIn(2)) Scale(1000003, problem);
-    if (random.OneIn(4)) Flatten(problem);
     PlanOptions options;
     options.explain = false;
     options.split_ends = !random.OneIn(4);
@@ -287,6 +286,21 @@ TEST(PlannerBruteForceTest, EveryStrategyFindsTheBestOfAll) {
   // The cases are worth something only while they are of all kinds.
   for (const char* kind : {"nothing fits", "1 segments", "2 segments", "3 segments"}) {
     EXPECT_GT(seen[kind], 50) << kind;
+  }
+  EXPECT_GT(seen["4 segments"], 5);
+}
+
+TEST(PlannerBruteForceTest, TiesGoByTheRule) {
+  std::map<std::string, int> seen;
+  for (uint32_t seed = 0; seed < 500 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Random random(seed);
+    PlanProblem problem = RandomProblem(random, 1);
+    Flatten(problem);
+    PlanOptions options;
+    options.explain = false;
+    options.request = {1, 1};
+    Compare(problem, options, seen);
   }
   EXPECT_GT(seen["4 segments"], 5);
 }

@@ -57,7 +57,9 @@ std::string WhyNotBest(const PlanProblem& problem, const PlanOptions& options, c
   if (options.strategy == Strategy::kMemory) {
     return absl::StrCat("not needed: with it, ", cost, " filled instead of ", best);
   }
-  return absl::StrCat("too slow: with it, ", cost, " instead of ", best, more);
+  const char* const found =
+      with.exact ? "too slow: with it, " : "too slow, as far as was searched: with it, ";
+  return absl::StrCat(found, cost, " instead of ", best, more);
 }
 
 std::string Reason(const PlanProblem& problem, const PlanOptions& options, const Answer& answer,
