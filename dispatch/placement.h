@@ -63,7 +63,7 @@ struct Placement {
   int64_t cycle_ns = 0;
   int64_t longest_stage_ns = 0;  // the busiest device alone
 
-  bool exact = true;          // the search was not cut short
+  bool exact = true;          // the search, over the devices it looked at, was not cut short
   uint64_t search_steps = 0;  // how much work it was
 };
 

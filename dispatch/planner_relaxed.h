@@ -37,7 +37,7 @@ SumProblem MakeSumProblem(const Chain& chain, DeviceSet required);
 // Over sets of devices in use, the last of them, and boundaries: the devices that follow don't
 // depend on the order of those before. Per set and device the best end of a segment, for all its
 // beginnings, is the least of a window that slides, since a run's cost is a difference of prefix
-// sums: O(2^n n (n + units)) in all.
+// sums: O(2^n n^2 units) in all.
 class Relaxed {
  public:
   explicit Relaxed(const SumProblem& problem);
