@@ -1,0 +1,151 @@
+#include "dispatch/planner_relaxed.h"
+
+#include <algorithm>
+
+namespace trine::planner {
+
+SumProblem MakeSumProblem(const Chain& chain, DeviceSet required) {
+  SumProblem problem;
+  problem.chain = &chain;
+  problem.reach = chain.MemoryReach();
+  problem.groups = chain.pools;
+  problem.required = required;
+  for (const ChainDevice& device : chain.devices) {
+    Prefix& cost = problem.cost.emplace_back(device.time);
+    for (int64_t& ns : cost) ns *= kCostPerNs;
+    problem.first.push_back(device.run_ns * kCostPerNs + 1);
+  }
+  return problem;
+}
+
+Relaxed::Relaxed(const SumProblem& problem)
+    : problem_(problem), n_(problem.chain->n()), units_(problem.chain->units) {
+  to_go_.assign((static_cast<size_t>(problem.chain->All()) + 1) * n_ * (units_ + 1), kInfinite);
+  earliest_.assign((static_cast<size_t>(problem.chain->All()) + 1) * n_, units_);
+  window_ends_.resize(static_cast<size_t>(units_) + 1);
+  window_costs_.resize(window_ends_.size());
+  // Larger sets have larger numbers.
+  for (DeviceSet in_use = problem.chain->All() + 1; in_use-- > 0;) Fill(in_use);
+}
+
+int64_t Relaxed::StepCost(DeviceSet in_use, int last, int d) const {
+  return in_use == 0 ? problem_.first[d] : problem_.Next(last, d);
+}
+
+// from[b]: the least cost from b on when device d begins a segment there, for all b from the one it
+// returns on.
+int Relaxed::FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from) {
+  const int64_t* rest = &to_go_[Index(in_use | One(d), d)];
+  const Prefix& spent = problem_.cost[d];
+  const std::vector<int>& reach = problem_.reach[d];
+  // Ends that may yet be the best, nearest last: farther ones are kept only while they are better.
+  std::vector<int>& ends = window_ends_;
+  std::vector<int64_t>& costs = window_costs_;
+  size_t head = 0, tail = 0;
+  const int earliest = earliest_[(in_use | One(d)) * n_ + d];
+  int b = units_ - 1;
+  for (; b >= 0 && reach[b] >= earliest; --b) {
+    const int e = b + 1;
+    if (rest[e] < kInfinite && problem_.chain->cut[e]) {
+      const int64_t cost = spent[e] + rest[e];
+      while (tail > head && costs[tail - 1] >= cost) --tail;
+      ends[tail] = e;
+      costs[tail++] = cost;
+    }
+    while (head < tail && ends[head] > reach[b]) ++head;
+    from[b] = head < tail && problem_.chain->cut[b] ? costs[head] - spent[b] : kInfinite;
+  }
+  return b + 1;
+}
+
+void Relaxed::Fill(DeviceSet in_use) {
+  std::vector<int64_t> from(static_cast<size_t>(units_) + 1);
+  const bool complete = (problem_.required & ~in_use) == 0;
+  for (int last = 0; last < n_; ++last) {
+    if ((in_use & One(last)) != 0 && complete) to_go_[Index(in_use, last) + units_] = 0;
+  }
+  for (int d = 0; d < n_; ++d) {
+    if (!problem_.chain->MayFollow(in_use, d)) continue;
+    const int begin = FillFrom(in_use, d, from);
+    for (int last = 0; last < n_; ++last) {
+      if (in_use == 0 ? last != 0 : (in_use & One(last)) == 0) continue;
+      const int64_t step = StepCost(in_use, last, d);
+      if (step >= kInfinite) continue;
+      int64_t* to_go = &to_go_[Index(in_use, last)];
+      for (int b = begin; b < units_; ++b) to_go[b] = std::min(to_go[b], from[b] + step);
+      int& earliest = earliest_[in_use * n_ + last];
+      earliest = std::min(earliest, begin);
+    }
+    steps_ += static_cast<uint64_t>(units_ - begin);
+  }
+}
+
+bool Relaxed::OnBest(DeviceSet in_use, int last, int d, int begin, int end) const {
+  const int64_t rest = ToGo(in_use | One(d), d, end);
+  const int64_t step = StepCost(in_use, last, d);
+  return rest < kInfinite && step < kInfinite &&
+         step + problem_.Run(d, begin, end) + rest == ToGo(in_use, last, begin);
+}
+
+// Where segments of d that begin in `begins` can end on a best placement.
+std::vector<bool> Relaxed::Ends(DeviceSet in_use, int last, int d,
+                                const std::vector<bool>& begins) const {
+  std::vector<bool> ends(static_cast<size_t>(units_) + 1);
+  for (int b = 0; b < units_; ++b) {
+    if (!begins[b]) continue;
+    for (int e = b + 1; e <= problem_.reach[d][b]; ++e) {
+      if (problem_.chain->cut[e] && OnBest(in_use, last, d, b, e)) ends[e] = true;
+    }
+  }
+  return ends;
+}
+
+// Best placements share their ToGo, so it is enough to know which boundaries some best placement
+// with these devices passes: first the devices are chosen, in order, then the ends.
+Path Relaxed::BestPath() const {
+  std::vector<int> order;
+  std::vector<std::vector<bool>> passes;
+  passes.emplace_back(static_cast<size_t>(units_) + 1);
+  passes.back()[0] = true;
+  DeviceSet in_use = 0;
+  while (!passes.back()[units_]) {
+    const int last = order.empty() ? 0 : order.back();
+    for (int d = 0; d < n_; ++d) {
+      if (!problem_.chain->MayFollow(in_use, d)) continue;
+      std::vector<bool> ends = Ends(in_use, last, d, passes.back());
+      if (std::none_of(ends.begin(), ends.end(), [](bool end) { return end; })) continue;
+      passes.push_back(std::move(ends));
+      order.push_back(d);
+      in_use |= One(d);
+      break;
+    }
+  }
+  // Keeps the boundaries from which these devices, and no others, go on to the end.
+  std::vector<int> last_of(order.size());
+  passes.back().assign(static_cast<size_t>(units_) + 1, false);
+  passes.back()[units_] = true;
+  for (size_t i = order.size(); i-- > 0;) {
+    in_use &= ~One(order[i]);
+    last_of[i] = i == 0 ? 0 : order[i - 1];
+    for (int b = 0; b < units_; ++b) {
+      if (!passes[i][b]) continue;
+      bool goes_on = false;
+      for (int e = b + 1; e <= problem_.reach[order[i]][b] && !goes_on; ++e) {
+        goes_on = passes[i + 1][e] && OnBest(in_use, last_of[i], order[i], b, e);
+      }
+      passes[i][b] = goes_on;
+    }
+  }
+  Path path;
+  int begin = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    int end = begin + 1;
+    while (!passes[i + 1][end] || !OnBest(in_use, last_of[i], order[i], begin, end)) ++end;
+    path = path.With(order[i], end);
+    in_use |= One(order[i]);
+    begin = end;
+  }
+  return path;
+}
+
+}  // namespace trine::planner

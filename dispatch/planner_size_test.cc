@@ -1,0 +1,75 @@
+// How much work the searches are at the size they are meant for, counted in steps: a step is a few
+// nanoseconds (trine-planner-bench has the times).
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "dispatch/planner.h"
+#include "dispatch/planner_shapes.h"
+#include "gtest/gtest.h"
+
+namespace trine {
+namespace {
+
+struct Goal {
+  const char* name;
+  Strategy strategy;
+  Optimize optimize;
+};
+
+constexpr Goal kGoals[] = {
+    {"latency", Strategy::kAuto, Optimize::kLatency},
+    {"throughput", Strategy::kAuto, Optimize::kThroughput},
+    {"balanced", Strategy::kBalanced, Optimize::kLatency},
+    {"memory", Strategy::kMemory, Optimize::kLatency},
+};
+
+PlanOptions OptionsFor(const Goal& goal) {
+  PlanOptions options;
+  options.strategy = goal.strategy;
+  options.optimize = goal.optimize;
+  options.explain = false;
+  return options;
+}
+
+// Four pools and four domains of two devices each are beyond it.
+bool SharesEverything(const PlanShape& shape) { return std::string(shape.name) == "pairs_uneven"; }
+
+TEST(PlannerSizeTest, EightDevicesAndTwoHundredLayersAreSearchedToTheEnd) {
+  for (const PlanShape& shape : PlanShapes()) {
+    if (SharesEverything(shape)) continue;
+    const PlanProblem problem = shape.make(8, 200);
+    for (const Goal& goal : kGoals) {
+      SCOPED_TRACE(absl::StrCat(goal.name, " ", shape.name));
+      const auto placement = FindPlacement(problem, OptionsFor(goal));
+      ASSERT_TRUE(placement.ok()) << placement.status();
+      EXPECT_TRUE(placement->exact);
+      EXPECT_TRUE(placement->violations.empty());
+      EXPECT_LT(placement->search_steps, 25000000u);
+    }
+  }
+}
+
+TEST(PlannerSizeTest, ASearchThatIsTooLongStopsWithAPlacementAndSaysSo) {
+  for (const PlanShape& shape : PlanShapes()) {
+    const PlanProblem problem = shape.make(8, 200);
+    for (const Goal& goal : kGoals) {
+      SCOPED_TRACE(absl::StrCat(goal.name, " ", shape.name));
+      PlanOptions options = OptionsFor(goal);
+      const uint64_t enough = SharesEverything(shape) ? 3000000 : options.max_steps;
+      options.max_steps = enough;
+      const auto best = FindPlacement(problem, options);
+      options.max_steps = 100000;
+      const auto placement = FindPlacement(problem, options);
+      ASSERT_TRUE(placement.ok()) << placement.status();
+      EXPECT_TRUE(placement->violations.empty());
+      // What is done once, and one label more than there should be.
+      EXPECT_LT(placement->search_steps, options.max_steps + 8000000);
+      if (!placement->exact) continue;
+      ASSERT_TRUE(best.ok()) << best.status();
+      EXPECT_EQ(placement->request_ns, best->request_ns);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trine
