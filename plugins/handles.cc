@@ -15,6 +15,13 @@ absl::StatusOr<Handle*> Obtain(const std::string& what, Call call) {
   return handle;
 }
 
+template <class Handle, class Call>
+absl::StatusOr<Handle*> Obtain(const Device& device, const char* name, Call call) {
+  auto handle = Obtain<Handle>(device.Name(name), call);
+  if (!handle.ok()) return OnDevice(device.label(), handle.status());
+  return handle;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Backend>> Backend::Open(std::shared_ptr<PluginLibrary> library,
@@ -47,16 +54,16 @@ absl::StatusOr<trine_device_info> Backend::DeviceInfo(uint32_t index) const {
 }
 
 absl::StatusOr<std::shared_ptr<Device>> Device::Open(std::shared_ptr<Backend> backend,
-                                                     uint32_t index) {
+                                                     uint32_t index, std::string label) {
   auto info = backend->DeviceInfo(index);
-  if (!info.ok()) return info.status();
+  if (!info.ok()) return OnDevice(label, info.status());
   const trine_plugin& table = backend->table();
   auto handle = Obtain<trine_device>(backend->name() + ": device_open",
                                      [&](trine_device** out, trine_error* err) {
                                        return table.device_open(backend->handle(), index, out, err);
                                      });
-  if (!handle.ok()) return handle.status();
-  return std::shared_ptr<Device>(new Device(std::move(backend), *handle, *info));
+  if (!handle.ok()) return OnDevice(label, handle.status());
+  return std::shared_ptr<Device>(new Device(std::move(backend), *handle, *info, std::move(label)));
 }
 
 Device::~Device() {
@@ -67,7 +74,7 @@ absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint3
                                                  const int64_t* params) const {
   trine_op_support support{};
   support.struct_size = sizeof(support);
-  absl::Status status = CallPlugin(Name("op_query"), [&](trine_error* err) {
+  absl::Status status = Call("op_query", [&](trine_error* err) {
     return table().op_query(handle_, &graph, op, params, &support, err);
   });
   if (!status.ok()) return status;
@@ -82,7 +89,7 @@ absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint3
 absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) const {
   trine_plan_info info{};
   info.struct_size = sizeof(info);
-  absl::Status status = CallPlugin(Name("plan_query"), [&](trine_error* err) {
+  absl::Status status = Call("plan_query", [&](trine_error* err) {
     return table().plan_query(handle_, &graph, &info, err);
   });
   if (!status.ok()) return status;
@@ -90,8 +97,7 @@ absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) cons
 }
 
 absl::Status Device::Copy(const trine_copy_args& args) const {
-  return CallPlugin(Name("copy_run"),
-                    [&](trine_error* err) { return table().copy_run(handle_, &args, err); });
+  return Call("copy_run", [&](trine_error* err) { return table().copy_run(handle_, &args, err); });
 }
 
 absl::StatusOr<std::vector<PackedLayout>> Device::ListLayouts(const trine_graph& graph,
@@ -102,7 +108,7 @@ absl::StatusOr<std::vector<PackedLayout>> Device::ListLayouts(const trine_graph&
   }
   std::vector<trine_layout_info> infos(kCapacity);
   trine_layout_list list{sizeof(list), sizeof(trine_layout_info), kCapacity, 0, infos.data()};
-  absl::Status status = CallPlugin(Name("layout_list"), [&](trine_error* err) {
+  absl::Status status = Call("layout_list", [&](trine_error* err) {
     return table().layout_list(handle_, &graph, tensor, &list, err);
   });
   if (!status.ok()) return status;
@@ -110,7 +116,8 @@ absl::StatusOr<std::vector<PackedLayout>> Device::ListLayouts(const trine_graph&
   for (uint32_t i = 0; i < std::min(list.count, kCapacity); ++i) {
     auto layout = PackedLayout::Create(graph.tensors[tensor], infos[i], info_.buffer_alignment);
     if (!layout.ok()) {
-      return absl::InternalError(Name("layout_list: ") + std::string(layout.status().message()));
+      return OnDevice(label_, absl::InternalError(Name("layout_list: ") +
+                                                  std::string(layout.status().message())));
     }
     layouts.push_back(*std::move(layout));
   }
@@ -127,15 +134,15 @@ absl::Status Device::Pack(const PackedLayout& layout, uint64_t begin, uint64_t e
                                        layout.RowEnd(end - 1),
                                        plain,
                                        packed};
-  return CallPlugin(Name("layout_convert"),
-                    [&](trine_error* err) { return table().layout_convert(handle_, &args, err); });
+  return Call("layout_convert",
+              [&](trine_error* err) { return table().layout_convert(handle_, &args, err); });
 }
 
 absl::StatusOr<Buffer> Buffer::Allocate(std::shared_ptr<Device> device, uint64_t bytes,
                                         uint32_t memory) {
   const trine_buffer_desc desc{sizeof(trine_buffer_desc), memory, bytes};
   auto handle =
-      Obtain<trine_buffer>(device->Name("buffer_alloc"), [&](trine_buffer** out, trine_error* err) {
+      Obtain<trine_buffer>(*device, "buffer_alloc", [&](trine_buffer** out, trine_error* err) {
         return device->table().buffer_alloc(device->handle(), &desc, out, err);
       });
   if (!handle.ok()) return handle.status();
@@ -147,8 +154,8 @@ absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device,
   if (device->table().buffer_import == nullptr) {
     return absl::UnimplementedError(device->Name("the plugin does not import host memory"));
   }
-  auto handle = Obtain<trine_buffer>(
-      device->Name("buffer_import"), [&](trine_buffer** out, trine_error* err) {
+  auto handle =
+      Obtain<trine_buffer>(*device, "buffer_import", [&](trine_buffer** out, trine_error* err) {
         return device->table().buffer_import(device->handle(), &desc, out, err);
       });
   if (!handle.ok()) return handle.status();
@@ -156,13 +163,13 @@ absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device,
 }
 
 absl::Status Buffer::Write(uint64_t offset, const void* data, uint64_t bytes) const {
-  return CallPlugin(device().Name("buffer_write"), [&](trine_error* err) {
+  return device().Call("buffer_write", [&](trine_error* err) {
     return device().table().buffer_write(handle(), offset, data, bytes, err);
   });
 }
 
 absl::Status Buffer::Read(uint64_t offset, void* data, uint64_t bytes) const {
-  return CallPlugin(device().Name("buffer_read"), [&](trine_error* err) {
+  return device().Call("buffer_read", [&](trine_error* err) {
     return device().table().buffer_read(handle(), offset, data, bytes, err);
   });
 }
@@ -174,16 +181,15 @@ void* Buffer::host_ptr() const {
 }
 
 absl::StatusOr<Plan> Plan::Create(std::shared_ptr<Device> device, const trine_plan_desc& desc) {
-  auto handle =
-      Obtain<trine_plan>(device->Name("plan_create"), [&](trine_plan** out, trine_error* err) {
-        return device->table().plan_create(device->handle(), &desc, out, err);
-      });
+  auto handle = Obtain<trine_plan>(*device, "plan_create", [&](trine_plan** out, trine_error* err) {
+    return device->table().plan_create(device->handle(), &desc, out, err);
+  });
   if (!handle.ok()) return handle.status();
   return Plan(std::move(device), *handle);
 }
 
 absl::Status Plan::Run(const trine_run_args& args) const {
-  return CallPlugin(device().Name("plan_run"), [&](trine_error* err) {
+  return device().Call("plan_run", [&](trine_error* err) {
     return device().table().plan_run(handle(), &args, err);
   });
 }
@@ -191,7 +197,7 @@ absl::Status Plan::Run(const trine_run_args& args) const {
 absl::StatusOr<TimelineHandle> TimelineHandle::Create(std::shared_ptr<Device> device,
                                                       uint64_t initial) {
   auto handle = Obtain<trine_timeline>(
-      device->Name("timeline_create"), [&](trine_timeline** out, trine_error* err) {
+      *device, "timeline_create", [&](trine_timeline** out, trine_error* err) {
         return device->table().timeline_create(device->handle(), initial, out, err);
       });
   if (!handle.ok()) return handle.status();
@@ -199,28 +205,28 @@ absl::StatusOr<TimelineHandle> TimelineHandle::Create(std::shared_ptr<Device> de
 }
 
 absl::Status TimelineHandle::Signal(uint64_t value) const {
-  return CallPlugin(device().Name("timeline_signal"), [&](trine_error* err) {
+  return device().Call("timeline_signal", [&](trine_error* err) {
     return device().table().timeline_signal(handle(), value, err);
   });
 }
 
 absl::Status TimelineHandle::SetFailed(const absl::Status& failure) const {
   const std::string message(failure.message());
-  return CallPlugin(device().Name("timeline_fail"), [&](trine_error* err) {
+  return device().Call("timeline_fail", [&](trine_error* err) {
     return device().table().timeline_fail(handle(), static_cast<trine_status>(failure.code()),
                                           message.c_str(), err);
   });
 }
 
 absl::Status TimelineHandle::Wait(uint64_t value, uint64_t timeout_ns) const {
-  return CallPlugin(device().Name("timeline_wait"), [&](trine_error* err) {
+  return device().Call("timeline_wait", [&](trine_error* err) {
     return device().table().timeline_wait(handle(), value, timeout_ns, err);
   });
 }
 
 absl::StatusOr<uint64_t> TimelineHandle::Value() const {
   uint64_t value = 0;
-  absl::Status status = CallPlugin(device().Name("timeline_query"), [&](trine_error* err) {
+  absl::Status status = device().Call("timeline_query", [&](trine_error* err) {
     return device().table().timeline_query(handle(), &value, err);
   });
   if (!status.ok()) return status;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "plugins/device_fault.h"
 #include "plugins/host_services.h"
 #include "plugins/library.h"
 #include "plugins/packed_layout.h"
@@ -60,8 +61,9 @@ class Backend : public std::enable_shared_from_this<Backend> {
 
 class Device {
  public:
+  // `label`: what the host calls it. Statuses of its calls carry that (FaultyDevice).
   static absl::StatusOr<std::shared_ptr<Device>> Open(std::shared_ptr<Backend> backend,
-                                                      uint32_t index);
+                                                      uint32_t index, std::string label = "");
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -71,6 +73,12 @@ class Device {
   trine_device* handle() const { return handle_; }
   // "cpu: device_open", the beginning of every error about this device.
   std::string Name(const char* call) const { return backend_->name() + ": " + call; }
+  const std::string& label() const { return label_; }
+  // Calls into the plugin on this device's behalf.
+  template <class Function>
+  absl::Status Call(const char* name, Function call) const {
+    return OnDevice(label_, CallPlugin(Name(name), call));
+  }
 
   // A plugin of another numerics version is at best fast, whatever it says.
   absl::StatusOr<trine_op_support> QueryOp(const trine_graph& graph, uint32_t op,
@@ -88,12 +96,14 @@ class Device {
                     const std::byte* plain, std::byte* packed) const;
 
  private:
-  Device(std::shared_ptr<Backend> backend, trine_device* handle, const trine_device_info& info)
-      : backend_(std::move(backend)), handle_(handle), info_(info) {}
+  Device(std::shared_ptr<Backend> backend, trine_device* handle, const trine_device_info& info,
+         std::string label)
+      : backend_(std::move(backend)), handle_(handle), info_(info), label_(std::move(label)) {}
 
   std::shared_ptr<Backend> backend_;
   trine_device* handle_;
   trine_device_info info_;
+  std::string label_;
 };
 
 // One owned handle of a device: Free is the table's function that takes it back.

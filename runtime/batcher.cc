@@ -8,6 +8,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "plugins/device_fault.h"
 
 namespace trine {
 namespace {
@@ -44,11 +45,11 @@ class Batcher::Flight : public PipelineJob {
     return skipped_ ? absl::OkStatus() : model_->Run(stage, &pass_, keep_rows_);
   }
 
-  void Done(const absl::Status& status, size_t stage) override {
+  void Done(const absl::Status& status, size_t) override {
     std::lock_guard lock(batcher_->mutex_);
     landed_ = true;
     status_ = status;
-    if (!status.ok() && !batcher_->failure_) batcher_->failure_ = {status, stage};
+    if (batcher_->failure_.ok()) batcher_->failure_ = status;
     batcher_->changed_.notify_all();
   }
 
@@ -90,6 +91,10 @@ absl::StatusOr<std::unique_ptr<Batcher>> Batcher::Create(std::shared_ptr<Model> 
 
 Batcher::~Batcher() = default;
 
+bool Batcher::CanRecover(const absl::Status& status) const {
+  return options_.recover != nullptr && !FaultyDevice(status).empty();
+}
+
 absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   PipelineOptions options;
   for (const SegmentPlace& place : model->places()) options.stages.push_back(place.device_name);
@@ -97,7 +102,7 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   // With one more than there are stages none waits for the host's part of a pass.
   most_flights_ = stages == 1 ? 1 : stages + 1;
   options.waiting = most_flights_;
-  options.on_caller = stages == 1 && model->places()[0].device_name == "cpu";
+  options.on_caller = stages == 1 && model->places()[0].device_name == "cpu" && !options_.watch_cpu;
   // With threads of their own, stages may be at the next pass before the rows of this one are read.
   keep_rows_ = !options.on_caller;
   auto pipeline = Pipeline::Create(std::move(options));
@@ -177,9 +182,9 @@ void Batcher::Step(std::unique_lock<std::mutex>& lock) {
   Land(lock);
   const auto under_way = static_cast<size_t>(
       std::count_if(flights_.begin(), flights_.end(), [](const auto& f) { return !f->landed(); }));
-  if (failure_ && under_way == 0) Recover(lock);
+  if (!failure_.ok() && under_way == 0) Recover(lock);
   if (Settle()) return;
-  if (!failure_ && under_way < most_flights_) {
+  if (failure_.ok() && under_way < most_flights_) {
     if (std::shared_ptr<Flight> flight = FormFlight()) {
       flights_.push_back(flight);
       lock.unlock();
@@ -200,12 +205,12 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
     const auto running = pipeline_->LongestRunning();
     if (!running || running->time < options_.stage_limit) continue;
     const std::string& device = model_->places()[running->stage].device_name;
-    failure_ = {
-        absl::DeadlineExceededError(absl::StrCat(device, " has not come back from a pass within ",
-                                                 options_.stage_limit.count() / 1000.0, " s")),
-        running->stage};
+    const absl::Status why =
+        OnDevice(device, absl::DeadlineExceededError(absl::StrCat(
+                             "it has not come back from a pass within ",
+                             static_cast<double>(options_.stage_limit.count()) / 1000, " s")));
     lock.unlock();
-    pipeline_->Abandon(failure_->status);
+    pipeline_->Abandon(why);
     lock.lock();
     return;
   }
@@ -223,7 +228,7 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
         home.emplace_back(flight, share);
       } else {
         share.sequence->in_flight_ -= share.n_tokens;
-        if (!options_.recover) Tell(*flight, share.sequence);
+        if (!CanRecover(flight->status())) Tell(*flight, share.sequence);
       }
       return true;
     });
@@ -263,13 +268,13 @@ void Batcher::Deliver(const Flight& flight, const Share& share) {
 }
 
 void Batcher::Recover(std::unique_lock<std::mutex>& lock) {
-  const PassFailure failure = *std::exchange(failure_, std::nullopt);
+  const absl::Status failure = std::exchange(failure_, absl::OkStatus());
   std::shared_ptr<Model> model = std::move(model_);
   std::unique_ptr<Pipeline> pipeline = std::move(pipeline_);
   lock.unlock();
   pipeline.reset();  // its threads have nothing left to do
   absl::Status status;
-  if (options_.recover) {
+  if (CanRecover(failure)) {
     model.reset();  // what takes its place may need its memory
     auto next = options_.recover(failure);
     status = next.status();

@@ -13,7 +13,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,19 +24,16 @@
 
 namespace trine {
 
-// Where passes failed, and with what.
-struct PassFailure {
-  absl::Status status;
-  size_t stage = 0;
-};
-
 struct BatcherOptions {
-  // The model to go on with after a failure, or why there is none. Sequences then read their tokens
-  // again. Without it, who was in the pass is told and the others go on.
-  std::function<absl::StatusOr<std::shared_ptr<Model>>(const PassFailure&)> recover;
-  // A stage that takes longer with a pass is given up. Not for the CPU by itself, which has nobody
-  // to take its place.
+  // The model to go on with after a device has failed (FaultyDevice of the status), or why there is
+  // none. Sequences then read their tokens again. Without it, and after other failures, who was in
+  // the pass is told and the others go on.
+  std::function<absl::StatusOr<std::shared_ptr<Model>>(const absl::Status&)> recover;
+  // A stage that takes longer with a pass is given up.
   std::chrono::milliseconds stage_limit = std::chrono::minutes(5);
+  // The CPU by itself is watched too, which costs it a thread. It has nobody to take its place, so
+  // this only makes an error of what would hang.
+  bool watch_cpu = false;
 };
 
 class Batcher {
@@ -84,6 +80,7 @@ class Batcher {
   class Flight;
 
   explicit Batcher(BatcherOptions options) : options_(std::move(options)) {}
+  bool CanRecover(const absl::Status& status) const;
   absl::Status SetModel(std::shared_ptr<Model> model);
   absl::Status Ask(Until until, std::span<Sequence* const> sequences);
   void Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads);
@@ -113,7 +110,7 @@ class Batcher {
   uint64_t epoch_ = 0;  // models so far
   std::deque<Request*> queue_;
   std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
-  std::optional<PassFailure> failure_;            // of passes of this model
+  absl::Status failure_;                          // of passes of this model
   absl::Status ended_;                            // not OK: there is no model left to go on with
   bool leading_ = false;                          // someone runs passes
 };

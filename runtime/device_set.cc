@@ -121,7 +121,7 @@ absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name)
   if (const uint32_t now = (*backend)->device_count(); finding.index >= now) {
     return FewerDevices(plugin.probe, now);
   }
-  auto opened = Device::Open(*std::move(backend), finding.index);
+  auto opened = Device::Open(*std::move(backend), finding.index, device.tier_name);
   if (!opened.ok()) return opened.status();
   return devices_[device.tier_name] = *std::move(opened);
 }

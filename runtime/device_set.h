@@ -29,6 +29,8 @@ class DeviceSet {
 
   // By any name that FindDevice knows.
   absl::StatusOr<std::shared_ptr<Device>> Open(const std::string& name);
+  // Opens it anew the next time. Whoever uses it keeps it until then.
+  void Forget(const std::string& tier_name) { devices_.erase(tier_name); }
   // The tier name behind any of a device's names.
   absl::StatusOr<std::string> Resolve(const std::string& name) const;
 

@@ -1,13 +1,15 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "dispatch/find_device.h"
-#include "dispatch/split_spec.h"
+#include "plugins/device_fault.h"
+#include "runtime/layer_ranges.h"
 #include "runtime/machine_report.h"
 #include "runtime/model/pack_cache.h"
 
@@ -87,94 +89,6 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   return limits;
 }
 
-// Weights of each layer; the embedding counts with the first, the output with the last.
-std::vector<uint64_t> LayerBytes(const gguf::File& file, const ModelConfig& config) {
-  std::vector<uint64_t> bytes(static_cast<size_t>(config.n_layers), 0);
-  for (const gguf::TensorInfo& t : file.tensors()) {
-    const std::string name(t.name);
-    int64_t layer = name.rfind("token_embd", 0) == 0 ? 0 : config.n_layers - 1;
-    if (name.rfind("blk.", 0) == 0) layer = std::strtol(name.c_str() + 4, nullptr, 10);
-    layer = std::clamp<int64_t>(layer, 0, config.n_layers - 1);
-    bytes[static_cast<size_t>(layer)] += t.bytes;
-  }
-  return bytes;
-}
-
-// Says which devices of a split get nothing, and leaves them out.
-std::vector<LayerRange> WithLayers(const std::vector<LayerRange>& ranges,
-                                   const std::vector<uint64_t>& layer_bytes,
-                                   const std::vector<SplitShare>& shares, const LogSink& log) {
-  std::vector<LayerRange> with;
-  for (const LayerRange& range : ranges) {
-    if (range.end > range.begin) with.push_back(range);
-  }
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const LayerRange& range = ranges[i];
-    const bool idle = std::none_of(with.begin(), with.end(), [&](const LayerRange& other) {
-      return other.device == range.device;
-    });
-    if (!idle || !log) continue;
-    std::string text = absl::StrCat("tensor split: ", range.device, " gets no layer");
-    const auto at = static_cast<size_t>(range.begin);
-    if (shares[i].unit == SplitShare::Unit::kBytes && at < layer_bytes.size()) {
-      absl::StrAppend(&text, ": layer ", at, " has ", (layer_bytes[at] + 1023) / 1024,
-                      " KiB of weights");
-    }
-    log(TRINE_LOG_WARNING, text);
-  }
-  return with;
-}
-
-absl::StatusOr<std::vector<LayerRange>> SplitRanges(const EngineOptions& options,
-                                                    const std::vector<uint64_t>& layer_bytes,
-                                                    const DeviceSet& devices) {
-  auto shares = ParseSplit(options.tensor_split);
-  if (!shares.ok()) return shares.status();
-  // An absent tier is the more useful thing to hear about than a sum.
-  for (SplitShare& share : *shares) {
-    if (share.device.empty()) continue;
-    auto known = devices.Resolve(share.device);
-    if (!known.ok()) return known.status();
-    share.device = *std::move(known);
-  }
-  const auto ranges = ResolveSplit(*shares, layer_bytes, devices.GpuNames());
-  if (!ranges.ok()) return ranges.status();
-  return WithLayers(*ranges, layer_bytes, *shares, options.log);
-}
-
-absl::StatusOr<std::vector<SegmentPlace>> Places(const EngineOptions& options,
-                                                 const gguf::File& file, const ModelConfig& config,
-                                                 DeviceSet* devices) {
-  std::vector<LayerRange> ranges = {{"cpu", 0, static_cast<int>(config.n_layers)}};
-  if (!options.tensor_split.empty() && options.gpu_layers >= 0) {
-    return absl::InvalidArgumentError("a tensor split already says how many layers a GPU gets");
-  }
-  if (!options.tensor_split.empty()) {
-    auto split = SplitRanges(options, LayerBytes(file, config), *devices);
-    if (!split.ok()) return split.status();
-    ranges = *std::move(split);
-  } else if (options.gpu_layers > 0) {
-    const std::vector<std::string> gpus = devices->GpuNames();
-    if (!gpus.empty()) {
-      const int n = static_cast<int>(config.n_layers);
-      const int on_cpu = n - static_cast<int>(std::min<int64_t>(options.gpu_layers, n));
-      ranges = {{gpus.front(), on_cpu, n}};
-      if (on_cpu > 0) ranges.insert(ranges.begin(), {"cpu", 0, on_cpu});
-    } else if (options.log) {
-      options.log(TRINE_LOG_WARNING,
-                  absl::StrCat("there is no usable GPU: all layers stay on the CPU",
-                               IdlePlugins(devices->inventory())));
-    }
-  }
-  std::vector<SegmentPlace> places;
-  for (const LayerRange& range : ranges) {
-    auto device = devices->Open(range.device);
-    if (!device.ok()) return device.status();
-    places.push_back({*std::move(device), range.device, range.begin, range.end});
-  }
-  return places;
-}
-
 }  // namespace
 
 absl::StatusOr<uint32_t> ParseKvType(const std::string& name) {
@@ -239,27 +153,34 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   if (!lane.ok()) return lane.status();
   engine->lane_ = *std::move(lane);
 
-  auto places = Places(options, *engine->file_, *config, engine->devices_.get());
-  if (!places.ok()) return places.status();
+  auto ranges = ChooseRanges(options, *engine->file_, *config, *engine->devices_);
+  if (!ranges.ok()) return ranges.status();
   LoadOptions load;
   load.pack = options.pack;
   if (options.pack && options.pack_cache) {
     load.pack_cache = PackCachePath(*engine->file_, options.pack_cache_folder);
   }
   load.progress = options.progress;
-  auto model = Model::Load(engine->file_, *config, *limits, *std::move(places),
-                           engine->devices_->host(), load);
+  engine->config_ = *config;
+  engine->limits_ = *limits;
+  engine->keeper_ = std::make_unique<ModelKeeper>(engine->file_, *config, *limits,
+                                                  engine->devices_.get(), std::move(load), log);
+  auto model = engine->keeper_->Load(*std::move(ranges));
   if (!model.ok()) {
     // Want of memory is not the file's fault, nor is a device that is lost.
     const absl::Status& why = model.status();
     return absl::IsResourceExhausted(why) || absl::IsUnavailable(why) ? why : about_file(why);
   }
-  engine->config_ = *config;
-  engine->limits_ = *limits;
   engine->model_ = *std::move(model);
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits->kv_blocks);
-  auto batcher = Batcher::Create(engine->model_, {});
+  BatcherOptions batching;
+  batching.recover = [e = engine.get()](const absl::Status& failure) {
+    return e->Recover(failure);
+  };
+  batching.stage_limit = options.stage_limit;
+  batching.watch_cpu = engine->devices_->faults() != nullptr;  // one of them may be that it hangs
+  auto batcher = Batcher::Create(engine->model_, std::move(batching));
   if (!batcher.ok()) return batcher.status();
   engine->batcher_ = *std::move(batcher);
 
@@ -289,6 +210,45 @@ const ConstraintVocabulary& Engine::constraint_vocabulary() const {
   std::call_once(constraint_once_,
                  [this] { constraint_vocabulary_ = ConstraintVocabulary::Of(tokenizer_); });
   return constraint_vocabulary_;
+}
+
+absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failure) {
+  std::weak_ptr<Model> old;
+  {
+    std::lock_guard lock(model_mutex_);
+    old = model_;
+    model_ = Model::Nowhere(config_, limits_);
+  }
+  // A stage that hangs is still in it.
+  if (!old.expired()) abandoned_.push_back(old);
+  auto model = keeper_->Replace(FaultyDevice(failure), failure);
+  if (!model.ok()) return model.status();
+  std::lock_guard lock(model_mutex_);
+  model_ = *model;
+  lost_ = keeper_->lost();
+  return model_;
+}
+
+Engine::~Engine() {
+  batcher_.reset();
+  if (abandoned_.empty()) return;
+  // What hangs in a device uses it, the team and the host's table. If it does not come back there
+  // is nothing to be done but to leave them to it.
+  if (devices_->faults() != nullptr) devices_->faults()->Release();
+  const auto gone = [](const std::weak_ptr<Model>& model) { return model.expired(); };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (!std::all_of(abandoned_.begin(), abandoned_.end(), gone)) {
+    if (std::chrono::steady_clock::now() > end) {
+      devices_.release();
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+std::vector<LostDevice> Engine::lost_devices() const {
+  std::lock_guard lock(model_mutex_);
+  return lost_;
 }
 
 std::shared_ptr<const Model> Engine::model() const {

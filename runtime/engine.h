@@ -3,6 +3,7 @@
 #ifndef TRINE_RUNTIME_ENGINE_H_
 #define TRINE_RUNTIME_ENGINE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -18,6 +19,7 @@
 #include "runtime/embedding/block_budget.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
+#include "runtime/model_keeper.h"
 #include "runtime/sampling/lane.h"
 #include "runtime/sequence.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -43,6 +45,8 @@ struct EngineOptions {
   bool pack_cache = false;        // and kept in a file between runs,
   std::string pack_cache_folder;  // in this folder; "": beside the model
   RegistryOptions plugins;
+  // A device that takes longer with a pass counts as lost, unless it is the CPU by itself.
+  std::chrono::milliseconds stage_limit = std::chrono::minutes(5);
   // What is to go wrong on purpose, as docs/faults.md writes it. TRINE_FAULT overrides it, where
   // `plugins` may look at the environment.
   std::string faults;
@@ -59,12 +63,15 @@ struct EngineOptions {
 class Engine {
  public:
   static absl::StatusOr<std::unique_ptr<Engine>> Load(const EngineOptions& options);
+  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   const gguf::File& file() const { return *file_; }
   // Where it is now: a model that loses a device is placed anew.
   std::shared_ptr<const Model> model() const;
+  // Devices that failed since it was loaded, or while it was: the model goes on without them.
+  std::vector<LostDevice> lost_devices() const;
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
@@ -99,14 +106,18 @@ class Engine {
   Engine() = default;
   absl::Status OpenFile(const EngineOptions& options);
   absl::StatusOr<ModelConfig> ReadConfig() const;
+  absl::StatusOr<std::shared_ptr<Model>> Recover(const absl::Status& failure);
 
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<DeviceSet> devices_;
   ModelConfig config_;
   SegmentLimits limits_;
+  std::unique_ptr<ModelKeeper> keeper_;          // the batcher's leader's, once it is loaded
+  std::vector<std::weak_ptr<Model>> abandoned_;  // likewise; what hangs may still use them
   mutable std::mutex model_mutex_;
   std::shared_ptr<Model> model_;  // guarded by model_mutex_
+  std::vector<LostDevice> lost_;  // likewise
   std::shared_ptr<KvBlockPool> blocks_;
   std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;

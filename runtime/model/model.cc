@@ -1,6 +1,7 @@
 #include "runtime/model/model.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <map>
 #include <set>
@@ -9,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "dispatch/weight_path.h"
+#include "kernels/quant/scalar.h"
+#include "plugins/device_fault.h"
 #include "runtime/model/layout_choice.h"
 #include "runtime/model/pack_cache.h"
 
@@ -55,6 +58,21 @@ uint64_t ArenaWork(const std::vector<SegmentPlace>& places,
   uint64_t bytes = 0;
   for (const gguf::TensorInfo* tensor : tensors) bytes += tensor->bytes;
   return bytes;
+}
+
+// What a device that keeps the contract hands on is canonical (docs/numerics.md): anything else
+// means that it has gone wrong, or that its memory was written by someone else.
+absl::Status CheckCanonical(std::span<const float> values, const std::string& device) {
+  constexpr uint32_t kLeast = std::bit_cast<uint32_t>(quant::kTiny);
+  constexpr uint32_t kMost = std::bit_cast<uint32_t>(quant::kHuge);
+  uint32_t bad = 0;
+  for (const float value : values) {
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    bad |= static_cast<uint32_t>(bits != 0) &
+           static_cast<uint32_t>((bits & 0x7fffffffu) - kLeast > kMost - kLeast);
+  }
+  if (bad == 0) return absl::OkStatus();
+  return OnDevice(device, absl::DataLossError("it handed on values that no exact device does"));
 }
 
 // The tensors that segments use, each once for all that has to be done with it.
@@ -148,6 +166,13 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     const absl::Status s = model->LoadStage(model->places_[i], std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
+  return model;
+}
+
+std::shared_ptr<Model> Model::Nowhere(const ModelConfig& config, const SegmentLimits& limits) {
+  std::shared_ptr<Model> model(new Model());
+  model->config_ = config;
+  model->limits_ = limits;
   return model;
 }
 
@@ -388,10 +413,14 @@ absl::Status Model::Run(size_t index, Pass* pass, bool keep) {
   run_ns_ += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
   if (!status.ok()) return status;
-  if (index + 1 == stages_.size()) return ReadOutput(stage, keep, pass);
+  if (index + 1 == stages_.size()) {
+    status = ReadOutput(stage, keep, pass);
+    return status.ok() ? CheckCanonical(pass->rows, places_[index].device_name) : status;
+  }
   pass->hidden.resize(pass->tokens.size() * static_cast<size_t>(config_.n_embd));
-  return stage.segment->Read(stage.io.hidden_out, 0, pass->hidden.data(),
-                             pass->hidden.size() * sizeof(float));
+  status = stage.segment->Read(stage.io.hidden_out, 0, pass->hidden.data(),
+                               pass->hidden.size() * sizeof(float));
+  return status.ok() ? CheckCanonical(pass->hidden, places_[index].device_name) : status;
 }
 
 }  // namespace trine

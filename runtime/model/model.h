@@ -76,6 +76,9 @@ class Model {
                                                      const HostServices& host,
                                                      const LoadOptions& options);
 
+  // On no device at all, and not to be run: what stands for a model that has lost its devices.
+  static std::shared_ptr<Model> Nowhere(const ModelConfig& config, const SegmentLimits& limits);
+
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::vector<SegmentPlace>& places() const { return places_; }

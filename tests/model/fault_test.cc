@@ -101,7 +101,8 @@ TEST_F(FaultTest, ALossInMidGenerationIsAnError) {
 TEST_F(FaultTest, ALossWhileLoadingIsNotTheFilesFault) {
   const Outcome lost = Generate("cpu:lost@plan=1");
   EXPECT_EQ(lost.status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(lost.status.message()), ::testing::StartsWith("cpu: plan_create: "));
+  EXPECT_THAT(std::string(lost.status.message()),
+              ::testing::StartsWith("no device is left: cpu: cpu: plan_create: "));
 }
 
 TEST_F(FaultTest, EveryMomentOfLoadingAndRunning) {

@@ -1,0 +1,89 @@
+#include "runtime/model_keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugins/device_fault.h"
+#include "runtime/layer_ranges.h"
+
+namespace trine {
+
+ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
+                         const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
+                         LogSink log)
+    : file_(std::move(file)),
+      config_(config),
+      limits_(limits),
+      devices_(devices),
+      load_(std::move(load)),
+      log_(std::move(log)) {}
+
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(std::vector<LayerRange> ranges) {
+  ranges_ = std::move(ranges);
+  while (true) {
+    auto model = LoadOnce();
+    const std::string device = FaultyDevice(model.status());
+    if (model.ok() || device.empty()) return model;
+    if (absl::Status s = Lose(device, model.status()); !s.ok()) return s;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Replace(const std::string& device,
+                                                            const absl::Status& why) {
+  // Somebody may have been in the team when it was given up.
+  if (absl::IsDeadlineExceeded(why)) devices_->host().ReplaceTeam();
+  if (absl::Status s = Lose(device, why); !s.ok()) return s;
+  load_.progress = nullptr;  // it was for whoever waited for the first
+  return Load(std::move(ranges_));
+}
+
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
+  std::vector<SegmentPlace> places;
+  for (const LayerRange& range : ranges_) {
+    auto device = devices_->Open(range.device);
+    if (!device.ok()) return OnDevice(range.device, device.status());
+    places.push_back({*std::move(device), range.device, range.begin, range.end});
+  }
+  auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load_);
+  if (!model.ok()) return model.status();
+  return std::shared_ptr<Model>(*std::move(model));
+}
+
+// The CPU, which can run everything; when it is the CPU that failed, a device that has layers.
+std::string ModelKeeper::Successor(const std::string& device) const {
+  const auto usable = [&](const std::string& name) {
+    return name != device && std::none_of(lost_.begin(), lost_.end(), [&](const LostDevice& lost) {
+             return lost.name == name;
+           });
+  };
+  if (usable("cpu")) return "cpu";
+  for (const LayerRange& range : ranges_) {
+    if (usable(range.device)) return range.device;
+  }
+  for (const std::string& gpu : devices_->GpuNames()) {
+    if (usable(gpu)) return gpu;
+  }
+  return "";
+}
+
+absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& why) {
+  const std::string successor = Successor(device);
+  lost_.push_back({device, std::string(why.message())});
+  devices_->Forget(device);
+  if (successor.empty()) {
+    std::string text = "no device is left";
+    for (const LostDevice& lost : lost_) {
+      absl::StrAppend(&text, &lost == &lost_.front() ? ": " : "; ", lost.name, ": ", lost.reason);
+    }
+    return absl::UnavailableError(text);
+  }
+  if (log_) {
+    log_(TRINE_LOG_WARNING,
+         absl::StrCat(device, " is lost (", why.message(), "): its layers go to ", successor));
+  }
+  ranges_ = WithoutDevice(ranges_, device, successor);
+  return absl::OkStatus();
+}
+
+}  // namespace trine
