@@ -1,5 +1,6 @@
 #include "tools/cli/engine_arguments.h"
 
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <optional>
@@ -83,6 +84,12 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
       ->add_option("--split-mode", a->split_mode,
                    "How a model is split over devices: layer; also -sm")
       ->check(CLI::IsMember({"layer"}));
+  command
+      ->add_option(
+          "--device-timeout", a->device_timeout,
+          "Seconds after which a device that does not come back from a pass counts as lost")
+      ->check(CLI::Range(int64_t{1}, int64_t{86400}))
+      ->capture_default_str();
   command->add_option("--plugin", a->plugins,
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--mlock", a->mlock, "Keep the model from being swapped out");
@@ -116,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.pack_cache = !a.pack_cache.empty() && a.pack_cache != kNoCache;
   if (a.pack_cache != kBesideModel) options.pack_cache_folder = a.pack_cache;
   options.plugins.search.explicit_paths = a.plugins;
+  options.stage_limit = std::chrono::seconds(a.device_timeout);
   options.log = Warn;
   Progress progress("loading");
   std::optional<InterruptFlag> interrupt;

@@ -26,6 +26,7 @@ struct EngineArguments {
   std::string device;
   std::string flash_attn;
   std::string split_mode;
+  int64_t device_timeout = 300;  // seconds
   std::vector<std::string> plugins;
   bool embeddings = false;  // set by the command, not by an option
   bool mlock = false;

@@ -146,18 +146,33 @@ Json ResultJson(const GenerateArguments& a, const Session& session, const Genera
   return json;
 }
 
+// Counters are of the model as it is placed now.
+Json PlacementJson(const Model& model, const std::vector<StageCounters>& counters) {
+  Json placement = Json::array();
+  for (size_t i = 0; i < model.places().size(); ++i) {
+    const SegmentPlace& p = model.places()[i];
+    Json segment = {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}};
+    if (i < counters.size()) {
+      segment["passes"] = counters[i].jobs;
+      segment["busy_ms"] = static_cast<double>(counters[i].busy_ns) / 1e6;
+      segment["blocked_ms"] = static_cast<double>(counters[i].blocked_ns) / 1e6;
+    }
+    placement.push_back(segment);
+  }
+  return placement;
+}
+
 void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Session>>& sessions,
                const std::vector<Generation>& results, uint64_t seed, double load_ms) {
   Json json = ResultJson(a, *sessions[0], results[0]);
   json["timings"]["load_ms"] = load_ms;
   json["seed"] = seed;
-  Json placement = Json::array();
-  const std::shared_ptr<const Model> model = sessions[0]->engine().model();
-  for (const SegmentPlace& p : model->places()) {
-    placement.push_back(
-        {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}});
+  const Engine& engine = sessions[0]->engine();
+  const std::shared_ptr<const Model> model = engine.model();
+  json["placement"] = PlacementJson(*model, engine.stage_counters());
+  for (const LostDevice& lost : engine.lost_devices()) {
+    json["lost"].push_back({{"device", lost.name}, {"reason", lost.reason}});
   }
-  json["placement"] = placement;
   json["weights"] = WeightsJson(model->weights());
   if (sessions.size() > 1) {
     json["sequences"] = Json::array();
