@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <system_error>
@@ -14,7 +15,12 @@ namespace trine {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Job = std::shared_ptr<PipelineJob>;
+
+// A job, and how many were submitted before it.
+struct Job {
+  std::shared_ptr<PipelineJob> job;
+  uint64_t number = 0;
+};
 
 uint64_t NsSince(Clock::time_point begin) {
   return static_cast<uint64_t>(
@@ -58,9 +64,10 @@ struct Pipeline::State {
   const PipelineOptions options;
   std::mutex mutex;
   std::vector<Stage> stages;
-  bool closed = false;     // nothing more is submitted
-  bool failed = false;     // a job has: nothing more is run
-  bool abandoned = false;  // threads that come back end
+  bool closed = false;  // nothing more is submitted
+  uint64_t submitted = 0;
+  uint64_t first_failed = std::numeric_limits<uint64_t>::max();  // behind it nothing is run
+  bool abandoned = false;                                        // threads that come back end
 };
 
 bool Pipeline::State::Put(std::unique_lock<std::mutex>& lock, size_t stage, const Job& job) {
@@ -68,6 +75,7 @@ bool Pipeline::State::Put(std::unique_lock<std::mutex>& lock, size_t stage, cons
   s.changed.wait(lock, [&] { return abandoned || s.waiting.size() < options.waiting; });
   if (abandoned) return false;
   s.waiting.push_back(job);
+  if (stage == 0) s.waiting.back().number = submitted++;
   s.changed.notify_all();
   return true;
 }
@@ -76,27 +84,27 @@ bool Pipeline::State::Put(std::unique_lock<std::mutex>& lock, size_t stage, cons
 void Pipeline::State::End(std::unique_lock<std::mutex>& lock, const Job& job,
                           const absl::Status& status, size_t stage) {
   lock.unlock();
-  job->Done(status, stage);
+  job.job->Done(status, stage);
   lock.lock();
 }
 
 void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
   Stage& s = stages[stage];
-  const Job job = s.running = std::move(s.waiting.front());
+  const Job job = s.running = s.waiting.front();
   s.waiting.pop_front();
   s.changed.notify_all();  // there is room
   absl::Status status = absl::AbortedError("a pass before this one has failed");
-  if (!failed) {
+  if (job.number < first_failed) {
     s.since = Clock::now();
     s.in_job = true;
     lock.unlock();
-    status = RunQuietly(*job, stage);
+    status = RunQuietly(*job.job, stage);
     lock.lock();
     s.in_job = false;
     if (abandoned) return;  // the job has been told
     ++s.counters.jobs;
     s.counters.busy_ns += NsSince(s.since);
-    failed |= !status.ok();
+    if (!status.ok()) first_failed = std::min(first_failed, job.number);
   }
   const bool goes_on = status.ok() && stage + 1 < stages.size();
   if (goes_on) {
@@ -104,7 +112,7 @@ void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
     if (!Put(lock, stage + 1, job)) return;
     s.counters.blocked_ns += NsSince(begin);
   }
-  s.running = nullptr;
+  s.running = {};
   if (!goes_on) End(lock, job, status, stage);
 }
 
@@ -151,15 +159,13 @@ Pipeline::~Pipeline() {
   for (std::thread& thread : threads_) abandoned ? thread.detach() : thread.join();
 }
 
-void Pipeline::Submit(Job job) {
+void Pipeline::Submit(std::shared_ptr<PipelineJob> job) {
   std::unique_lock lock(state_->mutex);
-  if (state_->options.on_caller) {
-    state_->stages.front().waiting.push_back(std::move(job));
+  const Job entering{std::move(job)};
+  if (!state_->Put(lock, 0, entering)) {
+    state_->End(lock, entering, absl::AbortedError("the pipeline was abandoned"), 0);
+  } else if (state_->options.on_caller) {
     state_->RunOne(lock, 0);
-    return;
-  }
-  if (state_->abandoned || !state_->Put(lock, 0, job)) {
-    state_->End(lock, job, absl::AbortedError("the pipeline was abandoned"), 0);
   }
 }
 
@@ -183,14 +189,14 @@ void Pipeline::Abandon(const absl::Status& why) {
     state_->abandoned = true;
     for (size_t i = state_->stages.size(); i-- > 0;) {  // the oldest first
       State::Stage& s = state_->stages[i];
-      if (s.running != nullptr) left.emplace_back(std::move(s.running), i);
-      s.running = nullptr;
+      if (s.running.job != nullptr) left.emplace_back(std::move(s.running), i);
+      s.running = {};
       for (Job& job : s.waiting) left.emplace_back(std::move(job), i);
       s.waiting.clear();
       s.changed.notify_all();
     }
   }
-  for (const auto& [job, stage] : left) job->Done(why, stage);
+  for (const auto& [job, stage] : left) job.job->Done(why, stage);
 }
 
 std::vector<StageCounters> Pipeline::counters() const {

@@ -160,28 +160,30 @@ TEST(PipelineTest, SubmitWaitsForRoom) {
 
 TEST(PipelineTest, WhatIsBehindAFailureDoesNotRun) {
   Log log;
-  std::promise<void> go, failed;
+  std::promise<void> go;
   auto gate = go.get_future().share();
   auto pipeline = Make({"a", "b", "c"}, 4);
-  // Job 0 is still in the last stage when job 1 fails in the middle; 2 is in the first.
+  // Job 0 is in the last stage, and 1 waits for it, when job 2 fails in the middle.
   pipeline->Submit(std::make_shared<TestJob>(0, &log, [&](size_t stage) {
     if (stage == 2) gate.wait();
     return absl::OkStatus();
   }));
-  pipeline->Submit(std::make_shared<TestJob>(1, &log, [&](size_t stage) {
+  pipeline->Submit(std::make_shared<TestJob>(1, &log));
+  pipeline->Submit(std::make_shared<TestJob>(2, &log, [&](size_t stage) {
     return stage == 1 ? absl::DataLossError("the device is gone") : absl::OkStatus();
   }));
   log.AwaitDone(1);
-  pipeline->Submit(std::make_shared<TestJob>(2, &log));
+  pipeline->Submit(std::make_shared<TestJob>(3, &log));
   log.AwaitDone(2);
   go.set_value();
-  log.AwaitDone(3);
+  log.AwaitDone(4);
   EXPECT_TRUE(log.status(0).ok());
-  EXPECT_TRUE(absl::IsDataLoss(log.status(1)));
-  EXPECT_EQ(log.stage(1), 1u);
-  EXPECT_TRUE(absl::IsAborted(log.status(2)));
-  EXPECT_THAT(log.ran(1), ElementsAre(0, 1));
-  EXPECT_THAT(log.ran(2), ElementsAre(0));
+  EXPECT_TRUE(log.status(1).ok());
+  EXPECT_TRUE(absl::IsDataLoss(log.status(2)));
+  EXPECT_EQ(log.stage(2), 1u);
+  EXPECT_TRUE(absl::IsAborted(log.status(3)));
+  EXPECT_THAT(log.ran(1), ElementsAre(0, 1, 2));
+  EXPECT_THAT(log.ran(2), ElementsAre(0, 1));
 }
 
 TEST(PipelineTest, WhatIsThrownIsAStatus) {

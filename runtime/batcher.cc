@@ -141,6 +141,8 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   request.longest = longest;
   for (Sequence* s : request.left) s->waiting_ = true;
   queue_.push_back(&request);
+  arrivals_ = true;
+  changed_.notify_all();  // whoever leads may have room for it
   bool leads = false;
   // Also when memory runs out in mid-pass: no one may find a request whose caller has gone, or wait
   // for a leader that has.
@@ -179,6 +181,7 @@ void Batcher::Leave(std::unique_lock<std::mutex>& lock, Request* request, bool l
 
 // One thing at a time, so that whoever is done can leave as soon as may be.
 void Batcher::Step(std::unique_lock<std::mutex>& lock) {
+  arrivals_ = false;
   Land(lock);
   const auto under_way = static_cast<size_t>(
       std::count_if(flights_.begin(), flights_.end(), [](const auto& f) { return !f->landed(); }));
@@ -198,10 +201,11 @@ void Batcher::Step(std::unique_lock<std::mutex>& lock) {
 }
 
 void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
-  const auto landed = [&] {
-    return std::any_of(flights_.begin(), flights_.end(), [](const auto& f) { return f->fresh(); });
+  const auto something_new = [&] {
+    return arrivals_ || std::any_of(flights_.begin(), flights_.end(),
+                                    [](const auto& flight) { return flight->fresh(); });
   };
-  while (!changed_.wait_for(lock, kLookout, landed)) {
+  while (!changed_.wait_for(lock, kLookout, something_new)) {
     const auto running = pipeline_->LongestRunning();
     if (!running || running->time < options_.stage_limit) continue;
     const std::string& device = model_->places()[running->stage].device_name;

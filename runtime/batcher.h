@@ -109,6 +109,7 @@ class Batcher {
   bool keep_rows_ = false;
   uint64_t epoch_ = 0;  // models so far
   std::deque<Request*> queue_;
+  bool arrivals_ = false;                         // in the queue, since the leader's last step
   std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
   absl::Status failure_;                          // of passes of this model
   absl::Status ended_;                            // not OK: there is no model left to go on with
