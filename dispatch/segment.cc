@@ -1,6 +1,7 @@
 #include "dispatch/segment.h"
 
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -123,6 +124,7 @@ absl::Status Segment::Run(const std::vector<int64_t>& params) {
   args.struct_size = sizeof(args);
   args.n_params = static_cast<uint32_t>(params.size());
   args.params = params.data();
+  const std::lock_guard lock(device_->run_mutex());
   return plan_.Run(args);
 }
 

@@ -11,8 +11,11 @@ constexpr char kKey[] = "trine/device";
 bool IsFault(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:
+    case absl::StatusCode::kAborted:
     case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kUnimplemented:
       return false;
     default:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,6 +75,8 @@ class Device {
   // "cpu: device_open", the beginning of every error about this device.
   std::string Name(const char* call) const { return backend_->name() + ": " + call; }
   const std::string& label() const { return label_; }
+  // A device runs one plan at a time (docs/plugin-abi.md, "Threads"): held around each run.
+  std::mutex& run_mutex() const { return run_mutex_; }
   // Calls into the plugin on this device's behalf.
   template <class Function>
   absl::Status Call(const char* name, Function call) const {
@@ -104,6 +107,7 @@ class Device {
   trine_device* handle_;
   trine_device_info info_;
   std::string label_;
+  mutable std::mutex run_mutex_;
 };
 
 // One owned handle of a device: Free is the table's function that takes it back.

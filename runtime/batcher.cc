@@ -1,7 +1,6 @@
 #include "runtime/batcher.h"
 
 #include <algorithm>
-#include <atomic>
 #include <set>
 #include <string>
 #include <utility>
@@ -32,24 +31,17 @@ class Batcher::Flight : public PipelineJob {
         width_(static_cast<size_t>(model_->output_width())) {}
 
   void Prepare(const Batch& batch) { model_->Prepare(batch, &pass_); }
-  void Add(const Share& share) {
-    shares_.push_back(share);
-    cancelled_.push_back(share.sequence->cancelled_);
-  }
+  void Add(const Share& share) { shares_.push_back(share); }
 
-  absl::Status RunStage(size_t stage) override {
-    // Nobody wants it any more. Whatever follows of these sequences is left out as well: they stay
-    // cancelled until all of their passes are home.
-    skipped_ = skipped_ || std::all_of(cancelled_.begin(), cancelled_.end(),
-                                       [](const auto& flag) { return flag->load(); });
-    return skipped_ ? absl::OkStatus() : model_->Run(stage, &pass_, keep_rows_);
-  }
+  absl::Status RunStage(size_t stage) override { return model_->Run(stage, &pass_, keep_rows_); }
 
   void Done(const absl::Status& status, size_t) override {
     std::lock_guard lock(batcher_->mutex_);
     landed_ = true;
     status_ = status;
-    if (batcher_->failure_.ok()) batcher_->failure_ = status;
+    // That something was behind a failure says less than the failure, and may be heard of first.
+    const bool first = batcher_->failure_.ok() || absl::IsAborted(batcher_->failure_);
+    if (first && !status.ok()) batcher_->failure_ = status;
     batcher_->changed_.notify_all();
   }
 
@@ -63,7 +55,7 @@ class Batcher::Flight : public PipelineJob {
   }
   // The leader's, once it has landed.
   const absl::Status& status() const { return status_; }
-  bool ok() const { return status_.ok() && !skipped_; }
+  bool ok() const { return status_.ok(); }
   std::span<const float> row(size_t index) const {
     return pass_.rows.subspan(index * width_, width_);
   }
@@ -74,8 +66,6 @@ class Batcher::Flight : public PipelineJob {
   const bool keep_rows_;
   const size_t width_;
   Pass pass_;
-  std::vector<std::shared_ptr<const std::atomic<bool>>> cancelled_;
-  bool skipped_ = false;
   std::vector<Share> shares_;
   bool landed_ = false;
   bool looked_at_ = false;
@@ -89,7 +79,8 @@ absl::StatusOr<std::unique_ptr<Batcher>> Batcher::Create(std::shared_ptr<Model> 
   return batcher;
 }
 
-Batcher::~Batcher() = default;
+// Passes that land on its way out still find the rest of it.
+Batcher::~Batcher() { pipeline_.reset(); }
 
 bool Batcher::CanRecover(const absl::Status& status) const {
   return options_.recover != nullptr && !FaultyDevice(status).empty();
@@ -132,7 +123,7 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!ended_.ok()) return ended_;
   for (Sequence* s : sequences) {
-    if (s->pending() == 0) continue;
+    if (until == Until::kDrained ? s->in_flight_ == 0 : s->pending() == 0) continue;
     request.left.push_back(s);
     longest = std::max(longest, s->pending() - s->in_flight_);
   }
@@ -183,29 +174,36 @@ void Batcher::Leave(std::unique_lock<std::mutex>& lock, Request* request, bool l
 void Batcher::Step(std::unique_lock<std::mutex>& lock) {
   arrivals_ = false;
   Land(lock);
+  if (AnyFresh()) return;  // landed while others were brought home
   const auto under_way = static_cast<size_t>(
       std::count_if(flights_.begin(), flights_.end(), [](const auto& f) { return !f->landed(); }));
-  if (!failure_.ok() && under_way == 0) Recover(lock);
+  const bool room = ended_.ok() && failure_.ok() && under_way < most_flights_;
+  // With threads of its own the model is kept busy before anybody leaves to sample.
+  if (room && keep_rows_ && TakeOff(lock)) return;
   if (Settle()) return;
-  if (failure_.ok() && under_way < most_flights_) {
-    if (std::shared_ptr<Flight> flight = FormFlight()) {
-      flights_.push_back(flight);
-      lock.unlock();
-      pipeline_->Submit(std::move(flight));
-      lock.lock();
-      return;
-    }
-    if (Settle()) return;  // some were told that they can't go on
-  }
+  if (!failure_.ok() && under_way == 0) return Recover(lock);
+  if (room && !keep_rows_ && TakeOff(lock)) return;
+  if (Settle()) return;  // some were told that they can't go on
   if (under_way > 0) AwaitLanding(lock);
 }
 
+bool Batcher::AnyFresh() const {
+  return std::any_of(flights_.begin(), flights_.end(), [](const auto& f) { return f->fresh(); });
+}
+
+bool Batcher::TakeOff(std::unique_lock<std::mutex>& lock) {
+  flights_.reserve(flights_.size() + 1);
+  std::shared_ptr<Flight> flight = FormFlight();
+  if (flight == nullptr) return false;
+  flights_.push_back(flight);
+  lock.unlock();
+  pipeline_->Submit(std::move(flight));
+  lock.lock();
+  return true;
+}
+
 void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
-  const auto something_new = [&] {
-    return arrivals_ || std::any_of(flights_.begin(), flights_.end(),
-                                    [](const auto& flight) { return flight->fresh(); });
-  };
-  while (!changed_.wait_for(lock, kLookout, something_new)) {
+  while (!changed_.wait_for(lock, kLookout, [&] { return arrivals_ || AnyFresh(); })) {
     const auto running = pipeline_->LongestRunning();
     if (!running || running->time < options_.stage_limit) continue;
     const std::string& device = model_->places()[running->stage].device_name;
@@ -216,6 +214,7 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     pipeline_->Abandon(why);
     lock.lock();
+    failure_ = why;  // the worse, where something had failed before
     return;
   }
 }
@@ -232,7 +231,10 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
         home.emplace_back(flight, share);
       } else {
         share.sequence->in_flight_ -= share.n_tokens;
-        if (!CanRecover(flight->status())) Tell(*flight, share.sequence);
+        // Without a way to go on, who was in the pass learns of it; who was behind it comes along
+        // again.
+        const absl::Status& status = flight->status();
+        if (!CanRecover(status) && !absl::IsAborted(status)) Tell(share.sequence, status);
       }
       return true;
     });
@@ -241,15 +243,33 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   if (home.empty()) return;
   // The sequences belong to callers who wait for us, so they stay as they are meanwhile.
   lock.unlock();
-  const absl::Cleanup relock = [&] { lock.lock(); };
-  for (const auto& [flight, share] : home) Deliver(*flight, share);
+  std::vector<std::pair<const Sequence*, absl::Status>> failed;
+  for (const auto& [flight, share] : home) {
+    absl::Status status = DeliverQuietly(*flight, share);
+    share.sequence->in_flight_ -= share.n_tokens;
+    if (!status.ok()) failed.emplace_back(share.sequence, std::move(status));
+  }
+  lock.lock();
+  for (const auto& [sequence, status] : failed) Tell(sequence, status);
 }
 
-// Without a way to go on, who was in the pass learns of it; who was behind it comes along again.
-void Batcher::Tell(const Flight& flight, const Sequence* sequence) {
-  if (flight.status().ok() || absl::IsAborted(flight.status())) return;
+void Batcher::Tell(const Sequence* sequence, const absl::Status& status) {
   for (Request* r : queue_) {
-    if (std::count(r->left.begin(), r->left.end(), sequence) != 0) r->status = flight.status();
+    if (std::count(r->left.begin(), r->left.end(), sequence) != 0) r->status = status;
+  }
+}
+
+// What an observer throws is its caller's own affair.
+absl::Status Batcher::DeliverQuietly(const Flight& flight, const Share& share) {
+  try {
+    Deliver(flight, share);
+    return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  } catch (...) {
+    return absl::InternalError("something unknown was thrown");
   }
 }
 
@@ -267,7 +287,6 @@ void Batcher::Deliver(const Flight& flight, const Share& share) {
     }
   }
   s.evaluated_ = end;
-  s.in_flight_ -= share.n_tokens;
   if (s.progress_ && end > s.replay_until_) s.progress_(end, s.size());
 }
 
@@ -276,18 +295,32 @@ void Batcher::Recover(std::unique_lock<std::mutex>& lock) {
   std::shared_ptr<Model> model = std::move(model_);
   std::unique_ptr<Pipeline> pipeline = std::move(pipeline_);
   lock.unlock();
-  pipeline.reset();  // its threads have nothing left to do
   absl::Status status;
-  if (CanRecover(failure)) {
-    model.reset();  // what takes its place may need its memory
-    auto next = options_.recover(failure);
-    status = next.status();
-    if (next.ok()) model = *std::move(next);
+  try {
+    pipeline.reset();  // its threads have nothing left to do
+    if (CanRecover(failure)) {
+      model.reset();  // what takes its place may need its memory
+      auto next = options_.recover(failure);
+      status = next.status();
+      if (next.ok()) model = *std::move(next);
+    }
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& e) {
+    status = absl::InternalError(e.what());
   }
   lock.lock();
-  if (status.ok()) status = SetModel(std::move(model));
+  if (status.ok()) {
+    if (!CanRecover(failure)) model_ = model;  // the same: what it has read it still knows
+    status = SetModel(std::move(model));
+  }
   if (status.ok()) return;
+  // That was the last one. Nothing more is brought home.
   ended_ = status;
+  for (const auto& flight : flights_) {
+    for (const Share& share : flight->shares()) share.sequence->in_flight_ -= share.n_tokens;
+  }
+  flights_.clear();
   for (Request* r : queue_) r->status = status;
 }
 
@@ -305,6 +338,10 @@ bool Batcher::Settle() {
       r->done = std::all_of(r->left.begin(), r->left.end(), home);
     }
   }
+  // From here on its sequences are their owner's, awake or not.
+  for (Request* r : queue_) {
+    for (Sequence* s : r->left) s->waiting_ = !r->done;
+  }
   const size_t settled = std::erase_if(queue_, [](const Request* r) { return r->done; });
   if (settled > 0) changed_.notify_all();
   return settled > 0;
@@ -319,16 +356,29 @@ std::vector<Batcher::Candidate> Batcher::Candidates() {
     if (cancelled) r->status = absl::CancelledError("the evaluation was cancelled");
     if (!r->status.ok() || r->until == Until::kDrained) continue;
     for (Sequence* s : r->left) {
-      if (s->pending() > s->in_flight_) candidates.push_back({r, s});
+      // What passes of another model still hold of it comes home first.
+      const bool stale = s->epoch_ != epoch_ && s->in_flight_ != 0;
+      if (s->pending() > s->in_flight_ && !stale) candidates.push_back({r, s});
     }
   }
-  if (candidates.size() > 1) {
-    std::stable_sort(candidates.begin() + 1, candidates.end(),
-                     [](const Candidate& a, const Candidate& b) {
-                       return a.sequence->pending() - a.sequence->in_flight_ <
-                              b.sequence->pending() - b.sequence->in_flight_;
-                     });
-  }
+  if (candidates.size() < 2) return candidates;
+  // Of the request in front the sequence that was served longest ago; then those with the least to
+  // do, again by when they were served.
+  const auto others = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+    return c.request != candidates[0].request;
+  });
+  std::iter_swap(
+      candidates.begin(),
+      std::min_element(candidates.begin(), others, [](const Candidate& a, const Candidate& b) {
+        return a.sequence->served_ < b.sequence->served_;
+      }));
+  std::stable_sort(candidates.begin() + 1, candidates.end(),
+                   [](const Candidate& a, const Candidate& b) {
+                     const auto rank = [](const Sequence& s) {
+                       return std::pair(s.pending() - s.in_flight_, s.served_);
+                     };
+                     return rank(*a.sequence) < rank(*b.sequence);
+                   });
   return candidates;
 }
 
@@ -413,7 +463,11 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   // A pass has at least one row of output, wanted or not.
   if (batch.output_rows.empty()) batch.output_rows.push_back(0);
   flight->Prepare(batch);
-  for (const Share& share : flight->shares()) share.sequence->in_flight_ += share.n_tokens;
+  ++passes_;
+  for (const Share& share : flight->shares()) {
+    share.sequence->in_flight_ += share.n_tokens;
+    share.sequence->served_ = passes_;
+  }
   return flight;
 }
 

@@ -86,10 +86,13 @@ class Batcher {
   void Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads);
 
   void Step(std::unique_lock<std::mutex>& lock);
+  bool TakeOff(std::unique_lock<std::mutex>& lock);
+  bool AnyFresh() const;
   void AwaitLanding(std::unique_lock<std::mutex>& lock);
   void Land(std::unique_lock<std::mutex>& lock);
-  void Tell(const Flight& flight, const Sequence* sequence);
-  void Deliver(const Flight& flight, const Share& share);
+  void Tell(const Sequence* sequence, const absl::Status& status);
+  static absl::Status DeliverQuietly(const Flight& flight, const Share& share);
+  static void Deliver(const Flight& flight, const Share& share);
   void Recover(std::unique_lock<std::mutex>& lock);
   bool Settle();
 
@@ -107,7 +110,8 @@ class Batcher {
   std::unique_ptr<Pipeline> pipeline_;
   size_t most_flights_ = 1;
   bool keep_rows_ = false;
-  uint64_t epoch_ = 0;  // models so far
+  uint64_t epoch_ = 0;   // models so far
+  uint64_t passes_ = 0;  // likewise
   std::deque<Request*> queue_;
   bool arrivals_ = false;                         // in the queue, since the leader's last step
   std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off

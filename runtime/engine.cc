@@ -172,6 +172,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
     return absl::IsResourceExhausted(why) || absl::IsUnavailable(why) ? why : about_file(why);
   }
   engine->model_ = *std::move(model);
+  engine->lost_ = engine->keeper_->lost();
+  engine->lock_memory_ = options.lock_memory;
   engine->blocks_ = std::make_shared<KvBlockPool>(limits->kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits->kv_blocks);
   BatcherOptions batching;
@@ -213,19 +215,20 @@ const ConstraintVocabulary& Engine::constraint_vocabulary() const {
 }
 
 absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failure) {
-  std::weak_ptr<Model> old;
+  std::weak_ptr<void> old;
   {
     std::lock_guard lock(model_mutex_);
-    old = model_;
+    old = model_->life();
     model_ = Model::Nowhere(config_, limits_);
   }
   // A stage that hangs is still in it.
   if (!old.expired()) abandoned_.push_back(old);
   auto model = keeper_->Replace(FaultyDevice(failure), failure);
-  if (!model.ok()) return model.status();
+  if (model.ok() && lock_memory_) (*model)->LockWeights().IgnoreError();  // it was said when loaded
   std::lock_guard lock(model_mutex_);
-  model_ = *model;
   lost_ = keeper_->lost();
+  if (!model.ok()) return model.status();
+  model_ = *model;
   return model_;
 }
 
@@ -235,7 +238,7 @@ Engine::~Engine() {
   // What hangs in a device uses it, the team and the host's table. If it does not come back there
   // is nothing to be done but to leave them to it.
   if (devices_->faults() != nullptr) devices_->faults()->Release();
-  const auto gone = [](const std::weak_ptr<Model>& model) { return model.expired(); };
+  const auto gone = [](const std::weak_ptr<void>& life) { return life.expired(); };
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   while (!std::all_of(abandoned_.begin(), abandoned_.end(), gone)) {
     if (std::chrono::steady_clock::now() > end) {

@@ -113,11 +113,12 @@ class Engine {
   std::unique_ptr<DeviceSet> devices_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::unique_ptr<ModelKeeper> keeper_;          // the batcher's leader's, once it is loaded
-  std::vector<std::weak_ptr<Model>> abandoned_;  // likewise; what hangs may still use them
+  std::unique_ptr<ModelKeeper> keeper_;         // the batcher's leader's, once it is loaded
+  std::vector<std::weak_ptr<void>> abandoned_;  // lives of models that something hangs in
   mutable std::mutex model_mutex_;
   std::shared_ptr<Model> model_;  // guarded by model_mutex_
   std::vector<LostDevice> lost_;  // likewise
+  bool lock_memory_ = false;
   std::shared_ptr<KvBlockPool> blocks_;
   std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;

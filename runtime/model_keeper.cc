@@ -45,6 +45,11 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
     if (!device.ok()) return OnDevice(range.device, device.status());
     places.push_back({*std::move(device), range.device, range.begin, range.end});
   }
+  if (std::exchange(tried_, true) && !file_->mapped()) {
+    auto again = gguf::File::Open(file_->parts()[0].path, {.use_mmap = false});
+    if (!again.ok()) return again.status();
+    file_ = *std::move(again);
+  }
   auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load_);
   if (!model.ok()) return model.status();
   return std::shared_ptr<Model>(*std::move(model));
@@ -72,6 +77,7 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
   lost_.push_back({device, std::string(why.message())});
   devices_->Forget(device);
   if (successor.empty()) {
+    if (lost_.size() == 1 && absl::IsResourceExhausted(why)) return why;  // says it better
     std::string text = "no device is left";
     for (const LostDevice& lost : lost_) {
       absl::StrAppend(&text, &lost == &lost_.front() ? ": " : "; ", lost.name, ": ", lost.reason);

@@ -42,7 +42,7 @@ class ModelKeeper {
   absl::Status Lose(const std::string& device, const absl::Status& why);
   std::string Successor(const std::string& device) const;
 
-  const std::shared_ptr<const gguf::File> file_;
+  std::shared_ptr<const gguf::File> file_;
   const ModelConfig config_;
   const SegmentLimits limits_;
   DeviceSet* const devices_;
@@ -50,6 +50,7 @@ class ModelKeeper {
   const LogSink log_;
   std::vector<LayerRange> ranges_;
   std::vector<LostDevice> lost_;
+  bool tried_ = false;  // to load it: the file's memory may have been given back
 };
 
 }  // namespace trine

@@ -55,9 +55,9 @@ class Sequence {
 
   // From any thread: an evaluation under way stops with CANCELLED after its current pass, a later
   // one at once. Holds until ClearCancel.
-  void Cancel() { *cancelled_ = true; }
-  void ClearCancel() { *cancelled_ = false; }
-  bool cancelled() const { return *cancelled_; }
+  void Cancel() { cancelled_ = true; }
+  void ClearCancel() { cancelled_ = false; }
+  bool cancelled() const { return cancelled_; }
 
  private:
   friend class Batcher;
@@ -82,12 +82,12 @@ class Sequence {
   int64_t first_observed_ = 0;
   EvalProgress progress_;
   int64_t replay_until_ = 0;  // positions before it were evaluated once, and who asked was told
-  // Shared with passes, which may outlive the sequence where a device hangs.
-  std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  std::atomic<bool> cancelled_{false};
 
   // The batcher's, under its mutex.
   uint64_t epoch_ = 0;     // of the model whose cache holds what is evaluated
   int64_t in_flight_ = 0;  // tokens behind the evaluated ones that passes hold
+  uint64_t served_ = 0;    // the last pass that took tokens of it
   bool waiting_ = false;   // its owner is in a call
 };
 

@@ -79,6 +79,9 @@ class Model {
   // On no device at all, and not to be run: what stands for a model that has lost its devices.
   static std::shared_ptr<Model> Nowhere(const ModelConfig& config, const SegmentLimits& limits);
 
+  // Expires when the model has been destroyed, not when that begins.
+  std::weak_ptr<void> life() const { return life_; }
+
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::vector<SegmentPlace>& places() const { return places_; }
@@ -126,6 +129,7 @@ class Model {
   absl::Status WriteInputs(const Pass& pass, Stage& stage) const;
   absl::Status ReadOutput(const Stage& stage, bool keep, Pass* pass) const;
 
+  std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
   std::shared_ptr<const gguf::File> file_;
   ModelConfig config_;
   SegmentLimits limits_;
