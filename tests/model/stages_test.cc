@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -160,6 +161,56 @@ TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
     over = true;
     victim.join();
   }
+}
+
+// What a callback throws is told to its own caller, and nobody waits for ever.
+TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
+  std::mt19937 random(11);
+  for (const char* split : {"cpu:100%", "other0:3,cpu:1,other1:3"}) {
+    EngineOptions options = Options(split);
+    options.max_sequences = 4;
+    options.batch_tokens = 32;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    const std::vector<int32_t> prompt = Tokens(&random, 150);
+    std::thread thrower([&] {
+      auto sequence = engine->NewSequence();
+      EXPECT_TRUE(sequence->Append(prompt).ok());
+      sequence->set_progress([](int64_t, int64_t) { throw std::runtime_error("enough of that"); });
+      Sequence* const one[] = {sequence.get()};
+      const absl::Status status = engine->Evaluate(one);
+      EXPECT_EQ(status, absl::InternalError("enough of that"));
+    });
+    const std::string hash = HashOf(engine.get(), prompt);
+    thrower.join();
+    EXPECT_EQ(HashOf(engine.get(), prompt), hash);
+  }
+}
+
+// More sequences than a pass takes, all in one call: each has its turn.
+TEST_F(StagesTest, NobodyStarvesInACall) {
+  std::mt19937 random(12);
+  EngineOptions options = Options("cpu:100%");
+  options.max_sequences = 2;
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<Sequence*> pointers;
+  for (int i = 0; i < 6; ++i) {
+    sequences.push_back(engine->NewSequence());
+    pointers.push_back(sequences.back().get());
+  }
+  std::vector<int> turns(6, 0);
+  for (int step = 0; step < 30; ++step) {
+    for (Sequence* s : pointers) {
+      if (s->pending() != 0) continue;
+      ASSERT_TRUE(s->Append(Tokens(&random, 1)).ok());
+    }
+    ASSERT_TRUE(engine->EvaluateSome(pointers).ok());
+    for (size_t i = 0; i < 6; ++i) turns[i] += pointers[i]->pending() == 0;
+  }
+  engine->Drain(pointers);
+  for (int count : turns) EXPECT_GE(count, 8) << "of 60 shares";
 }
 
 // With more sequences than stages all stages work at the same time, most of the time: their busy

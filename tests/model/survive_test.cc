@@ -24,6 +24,9 @@ class SurviveTest : public testing::Test {
   static std::vector<std::byte> Model() {
     TinyModelSpec spec;
     spec.n_layers = 6;
+    spec.type = quant::Type::kQ8_0;  // packed by the CPU backend,
+    spec.n_embd = 128;
+    spec.n_ff = 256;  // and larger than a page
     return MakeTinyModel(spec).ToBytes();
   }
 
@@ -36,6 +39,7 @@ class SurviveTest : public testing::Test {
     options.max_sequences = 4;
     options.batch_tokens = 48;
     options.faults = faults;
+    options.use_mmap = use_mmap_;
     options.stage_limit = std::chrono::milliseconds(250);
     options.log = [this](uint32_t, const std::string& line) {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -103,6 +107,7 @@ class SurviveTest : public testing::Test {
     }
   }
 
+  bool use_mmap_ = true;
   TempFile file_;
   std::mutex mutex_;
   std::string log_;
@@ -132,6 +137,26 @@ TEST_F(SurviveTest, WhatIsLostIsSaid) {
   EXPECT_THAT(outcome.lost[0].reason, HasSubstr("the device is lost"));
   EXPECT_THAT(log_, HasSubstr("other1 is lost ("));
   EXPECT_THAT(log_, HasSubstr("): its layers go to cpu"));
+}
+
+TEST_F(SurviveTest, WhatIsLostWhileLoadingIsSaidToo) {
+  const Outcome outcome = Generate("other2:lost@plan=1", 1);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  ASSERT_EQ(outcome.lost.size(), 1u);
+  EXPECT_EQ(outcome.lost[0].name, "other2");
+}
+
+// The memory of a file that was read, and not mapped, is given back once its weights are packed.
+TEST_F(SurviveTest, AFileThatWasReadIsReadAgain) {
+  use_mmap_ = false;
+  const Outcome undisturbed = Generate("", 2);
+  for (const char* faults : {"other1:lost@token=3", "other2:lost@plan=1", "cpu:oom@run=5"}) {
+    SCOPED_TRACE(faults);
+    const Outcome outcome = Generate(faults, 2);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+    EXPECT_EQ(outcome.lost.size(), 1u);
+    Expect(outcome, undisturbed);
+  }
 }
 
 TEST_F(SurviveTest, GarbageAtABorderIsNoticed) {
