@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -65,13 +66,21 @@ uint64_t ArenaWork(const std::vector<SegmentPlace>& places,
 absl::Status CheckCanonical(std::span<const float> values, const std::string& device) {
   constexpr uint32_t kLeast = std::bit_cast<uint32_t>(quant::kTiny);
   constexpr uint32_t kMost = std::bit_cast<uint32_t>(quant::kHuge);
-  uint32_t bad = 0;
-  for (const float value : values) {
+  const auto is_bad = [](float value) {
     const uint32_t bits = std::bit_cast<uint32_t>(value);
-    bad |= static_cast<uint32_t>(bits != 0) &
+    return static_cast<uint32_t>(bits != 0) &
            static_cast<uint32_t>((bits & 0x7fffffffu) - kLeast > kMost - kLeast);
+  };
+  constexpr size_t kLanes = 16;  // a loop of known length becomes vectors
+  uint32_t bad[kLanes] = {};
+  size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes) {
+    for (size_t j = 0; j < kLanes; ++j) bad[j] |= is_bad(values[i + j]);
   }
-  if (bad == 0) return absl::OkStatus();
+  for (; i < values.size(); ++i) bad[0] |= is_bad(values[i]);
+  if (std::all_of(std::begin(bad), std::end(bad), [](uint32_t b) { return b == 0; })) {
+    return absl::OkStatus();
+  }
   return OnDevice(device, absl::DataLossError("it handed on values that no exact device does"));
 }
 
