@@ -275,7 +275,8 @@ absl::Status Batcher::DeliverQuietly(const Flight& flight, const Share& share) {
 
 void Batcher::Deliver(const Flight& flight, const Share& share) {
   Sequence& s = *share.sequence;
-  const int64_t end = s.evaluated_ + share.n_tokens;
+  if (share.begin != s.evaluated_) return;  // what is before it was not taken: it comes again
+  const int64_t end = share.begin + share.n_tokens;
   const int64_t first_position = end - static_cast<int64_t>(share.n_rows);
   for (size_t i = 0; i < share.n_rows; ++i) {
     const int64_t position = first_position + static_cast<int64_t>(i);
@@ -409,7 +410,7 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
   Sequence& s = *candidate.sequence;
   if (s.epoch_ != epoch_) s.BeginReplay(epoch_);
   const int64_t begin = s.evaluated() + s.in_flight_, left = s.size() - begin;
-  *share = {&s, std::min({left, most_tokens, MostTokens(candidate.request->longest)}), 0, 0};
+  *share = {&s, begin, std::min({left, most_tokens, MostTokens(candidate.request->longest)}), 0, 0};
   if (s.observer_) {
     const int64_t first = std::max(s.first_observed_, s.replay_until_);
     const int64_t unobserved = std::max<int64_t>(0, first - begin);

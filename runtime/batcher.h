@@ -69,6 +69,7 @@ class Batcher {
   // A sequence's share of a pass.
   struct Share {
     Sequence* sequence;
+    int64_t begin;  // the position of its first token
     int64_t n_tokens;
     size_t first_row;  // of its output rows
     size_t n_rows;

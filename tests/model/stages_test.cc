@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -178,8 +179,22 @@ TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
       EXPECT_TRUE(sequence->Append(prompt).ok());
       sequence->set_progress([](int64_t, int64_t) { throw std::runtime_error("enough of that"); });
       Sequence* const one[] = {sequence.get()};
-      const absl::Status status = engine->Evaluate(one);
+      absl::Status status = engine->Evaluate(one);
       EXPECT_EQ(status, absl::InternalError("enough of that"));
+      // An observer that throws has not taken its rows; it gets them again, in their places.
+      sequence->set_progress(nullptr);
+      sequence->Truncate(0);
+      EXPECT_TRUE(sequence->Append(prompt).ok());
+      LogitsHash hash;
+      bool thrown = false;
+      sequence->set_row_observer([&](int64_t position, std::span<const float> row) {
+        if (position == 3 && !std::exchange(thrown, true)) throw std::runtime_error("not this");
+        hash.Add(position, row);  // one that it has is passed over
+      });
+      status = engine->Evaluate(one);
+      EXPECT_EQ(status, absl::InternalError("not this"));
+      EXPECT_TRUE(engine->Evaluate(one).ok());
+      EXPECT_EQ(hash.Text(), HashOf(engine.get(), prompt));
     });
     const std::string hash = HashOf(engine.get(), prompt);
     thrower.join();
