@@ -12,25 +12,10 @@
 namespace trine {
 namespace {
 
-struct Goal {
-  const char* name;
-  Strategy strategy;
-  Optimize optimize;
-};
-
-constexpr Goal kGoals[] = {
-    {"latency", Strategy::kAuto, Optimize::kLatency},
-    {"throughput", Strategy::kAuto, Optimize::kThroughput},
-    {"balanced", Strategy::kBalanced, Optimize::kLatency},
-    {"memory", Strategy::kMemory, Optimize::kLatency},
-};
-
-void BM_Plan(benchmark::State& state, const Goal& goal, const PlanShape& shape, bool explain) {
+void BM_Plan(benchmark::State& state, const PlanGoal& goal, const PlanShape& shape, bool explain) {
   const PlanProblem problem =
       shape.make(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
-  PlanOptions options;
-  options.strategy = goal.strategy;
-  options.optimize = goal.optimize;
+  PlanOptions options = goal.Options();
   options.explain = explain;
   for (auto _ : state) {
     const auto placement = FindPlacement(problem, options);
@@ -44,7 +29,7 @@ void BM_Plan(benchmark::State& state, const Goal& goal, const PlanShape& shape, 
 }
 
 void RegisterAll() {
-  for (const Goal& goal : kGoals) {
+  for (const PlanGoal& goal : kPlanGoals) {
     for (const PlanShape& shape : PlanShapes()) {
       for (const bool explain : {false, true}) {
         const std::string name = absl::StrCat(goal.name, "/", shape.name, explain ? "/why" : "");

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "dispatch/planner.h"
 #include "dispatch/planner_problem.h"
 
 namespace trine {
@@ -14,6 +15,28 @@ struct PlanShape {
 };
 
 const std::vector<PlanShape>& PlanShapes();
+
+// Everything that a placement can be sought for.
+struct PlanGoal {
+  const char* name;
+  Strategy strategy;
+  Optimize optimize;
+
+  PlanOptions Options() const {  // without reasons
+    PlanOptions options;
+    options.strategy = strategy;
+    options.optimize = optimize;
+    options.explain = false;
+    return options;
+  }
+};
+
+inline constexpr PlanGoal kPlanGoals[] = {
+    {"latency", Strategy::kAuto, Optimize::kLatency},
+    {"throughput", Strategy::kAuto, Optimize::kThroughput},
+    {"balanced", Strategy::kBalanced, Optimize::kLatency},
+    {"memory", Strategy::kMemory, Optimize::kLatency},
+};
 
 }  // namespace trine
 

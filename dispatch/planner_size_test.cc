@@ -10,27 +10,6 @@
 namespace trine {
 namespace {
 
-struct Goal {
-  const char* name;
-  Strategy strategy;
-  Optimize optimize;
-};
-
-constexpr Goal kGoals[] = {
-    {"latency", Strategy::kAuto, Optimize::kLatency},
-    {"throughput", Strategy::kAuto, Optimize::kThroughput},
-    {"balanced", Strategy::kBalanced, Optimize::kLatency},
-    {"memory", Strategy::kMemory, Optimize::kLatency},
-};
-
-PlanOptions OptionsFor(const Goal& goal) {
-  PlanOptions options;
-  options.strategy = goal.strategy;
-  options.optimize = goal.optimize;
-  options.explain = false;
-  return options;
-}
-
 // Four pools and four domains of two devices each are beyond it.
 bool SharesEverything(const PlanShape& shape) { return std::string(shape.name) == "pairs_uneven"; }
 
@@ -38,9 +17,9 @@ TEST(PlannerSizeTest, EightDevicesAndTwoHundredLayersAreSearchedToTheEnd) {
   for (const PlanShape& shape : PlanShapes()) {
     if (SharesEverything(shape)) continue;
     const PlanProblem problem = shape.make(8, 200);
-    for (const Goal& goal : kGoals) {
+    for (const PlanGoal& goal : kPlanGoals) {
       SCOPED_TRACE(absl::StrCat(goal.name, " ", shape.name));
-      const auto placement = FindPlacement(problem, OptionsFor(goal));
+      const auto placement = FindPlacement(problem, goal.Options());
       ASSERT_TRUE(placement.ok()) << placement.status();
       EXPECT_TRUE(placement->exact);
       EXPECT_TRUE(placement->violations.empty());
@@ -52,9 +31,9 @@ TEST(PlannerSizeTest, EightDevicesAndTwoHundredLayersAreSearchedToTheEnd) {
 TEST(PlannerSizeTest, ASearchThatIsTooLongStopsWithAPlacementAndSaysSo) {
   for (const PlanShape& shape : PlanShapes()) {
     const PlanProblem problem = shape.make(8, 200);
-    for (const Goal& goal : kGoals) {
+    for (const PlanGoal& goal : kPlanGoals) {
       SCOPED_TRACE(absl::StrCat(goal.name, " ", shape.name));
-      PlanOptions options = OptionsFor(goal);
+      PlanOptions options = goal.Options();
       const uint64_t enough = SharesEverything(shape) ? 3000000 : options.max_steps;
       options.max_steps = enough;
       const auto best = FindPlacement(problem, options);

@@ -20,8 +20,6 @@
 //   free:N       N bytes of memory are free
 //
 // Device 0 is the CPU; device 1 the same again as another tier, for splits.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -30,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/plugins/cpu_table.h"
 #include "trine/backend_sdk.h"
 
 namespace sdk = trine::sdk;
@@ -57,16 +56,6 @@ bool Says(const char* word) {
   const char* words = std::getenv("TRINE_FIXTURE_PACKING");
   return words != nullptr &&
          ("," + std::string(words) + ",").find("," + std::string(word) + ",") != std::string::npos;
-}
-
-const trine_plugin& Cpu() {
-  static const trine_plugin* table = [] {
-    void* library = dlopen(TRINE_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) std::abort();
-    return reinterpret_cast<trine_plugin_query_fn>(dlsym(library, "trine_plugin_query"))(
-        TRINE_ABI_VERSION);
-  }();
-  return *table;
 }
 
 uint64_t RowBytes(const trine_tensor& t) {

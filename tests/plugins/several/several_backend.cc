@@ -1,13 +1,12 @@
 // The CPU backend four times over: four devices of another tier, each exact, so that what runs over
 // several devices can be tried anywhere. A run of a plan takes TRINE_FIXTURE_SEVERAL microseconds
 // longer than the CPU does, in which it uses no processor.
-#include <dlfcn.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
 
+#include "tests/plugins/cpu_table.h"
 #include "trine/backend_sdk.h"
 
 namespace sdk = trine::sdk;
@@ -15,16 +14,6 @@ namespace sdk = trine::sdk;
 namespace {
 
 constexpr uint32_t kDevices = 4;
-
-const trine_plugin& Cpu() {
-  static const trine_plugin* table = [] {
-    void* library = dlopen(TRINE_CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) std::abort();
-    return reinterpret_cast<trine_plugin_query_fn>(dlsym(library, "trine_plugin_query"))(
-        TRINE_ABI_VERSION);
-  }();
-  return *table;
-}
 
 std::chrono::microseconds Longer() {
   const char* text = std::getenv("TRINE_FIXTURE_SEVERAL");
