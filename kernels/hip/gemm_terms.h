@@ -85,7 +85,7 @@ struct Terms {
   }
 
   TRINE_DEVICE static Row Read(const RowRecord& record) {
-    Row row;
+    Row row{};
     row.d = FromBits(record.words[0]);
     if constexpr (kFactors == Factors::kMinimum) row.dmin = FromBits(record.words[1]);
     if constexpr (kFactors == Factors::kScale32) row.scale[0] = FromBits(record.words[1]);
@@ -121,7 +121,7 @@ struct Terms {
   }
 
   TRINE_DEVICE static Column Read(const ColumnRecord& record) {
-    Column column;
+    Column column{};
     column.d = FromBits(record.words[0]);
     if constexpr (kMinimum && kHalves) {
       column.sum[0] = DotValue(kDotBase + static_cast<int16_t>(record.words[1] & 0xffffu));
