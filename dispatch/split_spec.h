@@ -24,12 +24,15 @@ struct SplitShare {
 // INVALID_ARGUMENT, naming the part that is wrong, or what is with all of them, whatever the model.
 absl::StatusOr<std::vector<SplitShare>> ParseSplit(const std::string& text);
 
-// Layers [begin, end) on one device. The embedding goes with the first layer, the output with the
-// last.
+// Layers [begin, end) on one device, with the embedding before them or the output head behind.
 struct LayerRange {
   std::string device;
   int begin = 0;
   int end = 0;
+  bool embedding = false;
+  bool head = false;
+
+  bool empty() const { return begin == end && !embedding && !head; }
 };
 
 // Turns what ParseSplit gave into layers: a range for each share, empty where it gets none.

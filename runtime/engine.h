@@ -17,48 +17,16 @@
 #include "runtime/constraint/constraint.h"
 #include "runtime/device_set.h"
 #include "runtime/embedding/block_budget.h"
+#include "runtime/engine_options.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
 #include "runtime/model_keeper.h"
+#include "runtime/placement/placer.h"
 #include "runtime/sampling/lane.h"
 #include "runtime/sequence.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 namespace trine {
-
-struct EngineOptions {
-  std::string model_path;
-  int64_t context = kDefaultContext;  // positions of a sequence; 0: the model's own
-  int64_t batch_tokens = 512;         // in one pass
-  int64_t max_sequences = 1;          // in one pass; the cache holds as many full ones
-  uint32_t threads = 0;               // 0: one per core
-  std::string kv_type_k = "f16";      // f16, f32, bf16, q8_0
-  std::string kv_type_v = "f16";
-  std::string tensor_split;  // "": everything on the CPU
-  int64_t gpu_layers = -1;   // the last n on the first GPU, where there is one; -1: not said
-  // For Embed alone: no output matrix is placed, and the texts share a cache of one full context,
-  // or of one block for each of max_sequences where that is more.
-  bool embeddings = false;
-  bool use_mmap = true;
-  bool lock_memory = false;
-  bool pack = true;               // weights in the devices' own layouts, where they have any
-  bool pack_cache = false;        // and kept in a file between runs,
-  std::string pack_cache_folder;  // in this folder; "": beside the model
-  RegistryOptions plugins;
-  // A device that takes longer with a pass counts as lost, unless it is the CPU by itself.
-  std::chrono::milliseconds stage_limit = std::chrono::minutes(5);
-  // What is to go wrong on purpose, as docs/faults.md writes it. TRINE_FAULT overrides it, where
-  // `plugins` may look at the environment.
-  std::string faults;
-  LoadProgress progress;  // on the calling thread
-  LogSink log;            // warnings, and what plugins say; from any thread
-
-  // Not more than the model's own context, unless asked for.
-  static constexpr int64_t kDefaultContext = -1;
-  static constexpr int64_t kDefaultContextLimit = 4096;
-  // max_sequences for embeddings, where nothing else is asked for: short texts fill a pass.
-  static constexpr int64_t kDefaultTexts = 32;
-};
 
 class Engine {
  public:
@@ -104,8 +72,6 @@ class Engine {
 
  private:
   Engine() = default;
-  absl::Status OpenFile(const EngineOptions& options);
-  absl::StatusOr<ModelConfig> ReadConfig() const;
   absl::StatusOr<std::shared_ptr<Model>> Recover(const absl::Status& failure);
 
   std::shared_ptr<const gguf::File> file_;
@@ -113,6 +79,7 @@ class Engine {
   std::unique_ptr<DeviceSet> devices_;
   ModelConfig config_;
   SegmentLimits limits_;
+  std::unique_ptr<Placer> placer_;              // the keeper's
   std::unique_ptr<ModelKeeper> keeper_;         // the batcher's leader's, once it is loaded
   std::vector<std::weak_ptr<void>> abandoned_;  // lives of models that something hangs in
   mutable std::mutex model_mutex_;
@@ -126,9 +93,6 @@ class Engine {
   mutable std::once_flag constraint_once_;
   mutable ConstraintVocabulary constraint_vocabulary_;
 };
-
-// f16, f32, bf16, q8_0 as the ABI's number. INVALID_ARGUMENT lists them.
-absl::StatusOr<uint32_t> ParseKvType(const std::string& name);
 
 }  // namespace trine
 

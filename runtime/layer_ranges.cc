@@ -58,6 +58,13 @@ absl::StatusOr<std::vector<LayerRange>> SplitRanges(const EngineOptions& options
   for (SplitShare& share : *shares) {
     if (share.device.empty()) continue;
     auto known = devices.Resolve(share.device);
+    if (!known.ok() && options.allow_degraded && share.device != "cpu") {
+      if (options.log) {
+        options.log(TRINE_LOG_WARNING,
+                    absl::StrCat(known.status().message(), ": its layers go to the CPU"));
+      }
+      known = std::string("cpu");
+    }
     if (!known.ok()) return known.status();
     share.device = *std::move(known);
   }
@@ -93,7 +100,18 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const EngineOptions& option
                                IdlePlugins(devices.inventory())));
     }
   }
+  SetEnds(&ranges);
   return ranges;
+}
+
+void SetEnds(std::vector<LayerRange>* ranges) {
+  const auto has = [&](bool LayerRange::*end) {
+    return std::any_of(ranges->begin(), ranges->end(),
+                       [&](const LayerRange& range) { return range.*end; });
+  };
+  if (ranges->empty()) return;
+  if (!has(&LayerRange::embedding)) ranges->front().embedding = true;
+  if (!has(&LayerRange::head)) ranges->back().head = true;
 }
 
 std::vector<LayerRange> WithoutDevice(const std::vector<LayerRange>& ranges,
@@ -103,6 +121,7 @@ std::vector<LayerRange> WithoutDevice(const std::vector<LayerRange>& ranges,
     if (range.device == device) range.device = instead;
     if (!left.empty() && left.back().device == range.device) {
       left.back().end = range.end;
+      left.back().head = range.head;
     } else {
       left.push_back(range);
     }

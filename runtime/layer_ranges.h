@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "dispatch/split_spec.h"
 #include "runtime/device_set.h"
-#include "runtime/engine.h"
+#include "runtime/engine_options.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model_config.h"
 
@@ -20,6 +20,9 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const EngineOptions& option
                                                      const gguf::File& file,
                                                      const ModelConfig& config,
                                                      const DeviceSet& devices);
+
+// Gives the embedding to the first of them and the head to the last, unless another has them.
+void SetEnds(std::vector<LayerRange>* ranges);
 
 // The ranges with another device in the place of one; neighbours on the same device are joined.
 std::vector<LayerRange> WithoutDevice(const std::vector<LayerRange>& ranges,

@@ -43,7 +43,8 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   for (const LayerRange& range : ranges_) {
     auto device = devices_->Open(range.device);
     if (!device.ok()) return OnDevice(range.device, device.status());
-    places.push_back({*std::move(device), range.device, range.begin, range.end});
+    const LayerSpan span = {range.begin, range.end, range.embedding, range.head};
+    places.push_back({*std::move(device), range.device, span});
   }
   if (std::exchange(tried_, true) && !file_->mapped()) {
     auto again = gguf::File::Open(file_->parts()[0].path, {.use_mmap = false});
@@ -84,11 +85,19 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
     }
     return absl::UnavailableError(text);
   }
-  if (log_) {
-    log_(TRINE_LOG_WARNING,
-         absl::StrCat(device, " is lost (", why.message(), "): its layers go to ", successor));
-  }
   ranges_ = WithoutDevice(ranges_, device, successor);
+  std::string where = absl::StrCat("its layers go to ", successor);
+  if (placer_ != nullptr && placer_->searches()) {
+    std::vector<std::string> names;
+    for (const LostDevice& lost : lost_) names.push_back(lost.name);
+    if (auto ranges = placer_->ChooseWithout(names); ranges.ok()) {
+      ranges_ = *std::move(ranges);
+      where = absl::StrCat("the model goes to ", PlacementText(ranges_));
+    }
+  }
+  if (log_) {
+    log_(TRINE_LOG_WARNING, absl::StrCat(device, " is lost (", why.message(), "): ", where));
+  }
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/device_set.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
+#include "runtime/placement/placer.h"
 
 namespace trine {
 
@@ -27,6 +28,9 @@ class ModelKeeper {
   // `devices` outlives it.
   ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
               const SegmentLimits& limits, DeviceSet* devices, LoadOptions load, LogSink log);
+
+  // Who says where the model goes when a device is lost; without one, to the CPU. Outlives it.
+  void SetPlacer(Placer* placer) { placer_ = placer; }
 
   // UNAVAILABLE, with what became of each, when no device is left. Other errors are not a device's.
   absl::StatusOr<std::shared_ptr<Model>> Load(std::vector<LayerRange> ranges);
@@ -48,6 +52,7 @@ class ModelKeeper {
   DeviceSet* const devices_;
   LoadOptions load_;
   const LogSink log_;
+  Placer* placer_ = nullptr;
   std::vector<LayerRange> ranges_;
   std::vector<LostDevice> lost_;
   bool tried_ = false;  // to load it: the file's memory may have been given back

@@ -62,7 +62,7 @@ double DecodeBytes::MeanKv(int64_t depth, int64_t n_tokens) const {
 
 absl::StatusOr<DecodeBytes> CountDecodeBytes(const gguf::File& file, const ModelConfig& config,
                                              const SegmentLimits& limits) {
-  const auto segment = BuildSegmentGraph(file, config, limits, 0, config.n_layers);
+  const auto segment = BuildSegmentGraph(file, config, limits);
   if (!segment.ok()) return segment.status();
   DecodeBytes decode;
   decode.weights = WeightBytes(*segment, config.experts);

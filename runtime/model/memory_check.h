@@ -13,12 +13,10 @@
 
 namespace trine {
 
-// Layers [begin, end) on a device.
 struct SegmentPlace {
   std::shared_ptr<Device> device;
   std::string device_name;
-  int64_t begin = 0;
-  int64_t end = 0;
+  LayerSpan span;
 };
 
 // RESOURCE_EXHAUSTED with the numbers. Weights that the CPU reads in a file's own pages are not

@@ -215,7 +215,7 @@ std::vector<DeviceWeights> Model::weights() const {
 
 absl::Status Model::BuildGraphs(std::vector<SegmentGraph>* graphs) const {
   for (const SegmentPlace& place : places_) {
-    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.begin, place.end);
+    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span);
     if (!graph.ok()) return graph.status();
     graphs->push_back(*std::move(graph));
   }

@@ -67,8 +67,12 @@ void AddOutput(const ModelConfig& config, bool embeddings, Tensor x, LayerBuilde
 }  // namespace
 
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
-                                               const SegmentLimits& limits, int64_t begin,
-                                               int64_t end) {
+                                               const SegmentLimits& limits) {
+  return BuildSegmentGraph(file, config, limits, {0, config.n_layers, true, true});
+}
+
+absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
+                                               const SegmentLimits& limits, const LayerSpan& span) {
   const auto architecture = FindArchitecture(config.architecture);
   if (!architecture.ok()) return architecture.status();
   SegmentGraph segment;
@@ -78,7 +82,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
   const int64_t tokens = -1 - static_cast<int64_t>(kParamTokens);
 
   Tensor x;
-  if (begin == 0) {
+  if (span.embedding) {
     segment.io.tokens = segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {tokens});
     x = b.Embed(segment.io.tokens, "token_embd", config.n_vocab);
     x = b.Scale(x, config.embedding_scale);
@@ -86,12 +90,12 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
     x = {segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, tokens})};
     segment.io.hidden_in = x.id;
   }
-  for (int64_t layer = begin; layer < end; ++layer) {
+  for (int64_t layer = span.begin; layer < span.end; ++layer) {
     b.BeginLayer(layer);
     x = (*architecture)->layer(b, x);
   }
   b.EndLayers();
-  if (end == config.n_layers) {
+  if (span.head) {
     AddOutput(config, limits.embeddings, x, &b, &segment);
   } else if (b.status().ok()) {
     segment.io.hidden_out =

@@ -48,9 +48,9 @@ struct KvUse {
 
 // TRINE_NONE where the segment has none.
 struct SegmentIo {
-  TensorId tokens = TRINE_NONE;         // i32 [tokens]: first segment
-  TensorId hidden_in = TRINE_NONE;      // f32 [n_embd, tokens]: all but the first
-  TensorId hidden_out = TRINE_NONE;     // f32 [n_embd, tokens]: all but the last
+  TensorId tokens = TRINE_NONE;         // i32 [tokens]: with the embedding
+  TensorId hidden_in = TRINE_NONE;      // f32 [n_embd, tokens]: without it
+  TensorId hidden_out = TRINE_NONE;     // f32 [n_embd, tokens]: without the head
   TensorId rope = TRINE_NONE;           // f32 [2 * pairs, tokens]
   TensorId rope_windowed = TRINE_NONE;  // the same of windowed layers that have their own
   TensorId kv_slots = TRINE_NONE;       // i32 [tokens]: where each token's k and v go
@@ -65,6 +65,15 @@ struct SegmentIo {
 // Parameters of a run, in the graph's order.
 enum SegmentParam : uint32_t { kParamTokens, kParamSequences, kParamOutputRows, kParamKvPositions };
 
+// Layers [begin, end), with what stands before the first of the model and behind the last. There
+// may be no layer where it has an end.
+struct LayerSpan {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool embedding = false;
+  bool head = false;
+};
+
 struct SegmentGraph {
   OpGraph graph;
   SegmentIo io;
@@ -72,12 +81,13 @@ struct SegmentGraph {
   std::vector<KvUse> caches;
 };
 
-// Layers [begin, end) of the model; the first layer brings the embedding, the last the output.
 // INVALID_ARGUMENT names a tensor that is missing or has another shape than the model's numbers
 // say.
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
-                                               const SegmentLimits& limits, int64_t begin,
-                                               int64_t end);
+                                               const SegmentLimits& limits, const LayerSpan& span);
+// All of the model.
+absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
+                                               const SegmentLimits& limits);
 
 }  // namespace trine
 

@@ -80,7 +80,7 @@ std::string LoadError(const std::vector<std::byte>& bytes) {
     limits.kv_blocks = limits.max_blocks_per_sequence();
     const auto factors = ReadRopeFactors(**file, config->rope, limits.max_context);
     if (!factors.ok()) return factors.status();
-    return BuildSegmentGraph(**file, *config, limits, 0, config->n_layers).status();
+    return BuildSegmentGraph(**file, *config, limits).status();
   };
   const absl::Status status = check();
   if (status.ok()) return "loaded";

@@ -17,6 +17,8 @@ void AddGenerateCommand(CLI::App* app, Run* run);
 void AddEmbedCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);
 void AddBenchCommand(CLI::App* app, Run* run);
+void AddPlanCommand(CLI::App* app, Run* run);
+void AddCalibrateCommand(CLI::App* app, Run* run);
 void AddShowCommand(CLI::App* app, Run* run);
 void AddTokenizeCommand(CLI::App* app, Run* run);
 void AddMakeModelCommand(CLI::App* app, Run* run);

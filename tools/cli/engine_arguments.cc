@@ -1,5 +1,6 @@
 #include "tools/cli/engine_arguments.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -26,12 +27,31 @@ void Warn(uint32_t level, const std::string& message) {
   std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
 }
 
-// For CLI::Option::check, of --device.
-std::string IsOneDevice(const std::string& text) {
+// For CLI::Option::check, of each of --device.
+std::string IsDevice(const std::string& text) {
   if (text.empty()) return NotEmpty(text);
-  return text.find_first_of(",:") == std::string::npos
+  return text.find(':') == std::string::npos
              ? ""
-             : absl::StrCat("'", text, "' is not one device; --tensor-split takes several");
+             : absl::StrCat("'", text, "' is no device; --tensor-split takes numbers of layers");
+}
+
+// The same, of --device-memory.
+std::string IsDeviceMemory(const std::string& text) {
+  const auto shares = ParseSplit(text);
+  const auto limits = [](const SplitShare& share) {
+    return !share.device.empty() && share.unit == SplitShare::Unit::kBytes;
+  };
+  if (shares.ok() && std::all_of(shares->begin(), shares->end(), limits)) return "";
+  return absl::StrCat("'", text, "' is not of the form dgpu:2G,igpu:512M (units: K, M, G, T)");
+}
+
+void PrintPlacement(const Engine& engine) {
+  std::vector<LayerRange> ranges;
+  for (const SegmentPlace& p : engine.model()->places()) {
+    ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
+                      p.span.embedding, p.span.head});
+  }
+  std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
 }
 
 }  // namespace
@@ -66,8 +86,11 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
                        "units: 16L layers, 12G bytes, 50%; also -ts")
           ->check(IsSplit);
   CLI::Option* device =
-      command->add_option("--device", a->device, "Run all of it on this tier or device; also -dev")
-          ->check(IsOneDevice)
+      command
+          ->add_option("--device", a->devices,
+                       "Keep to these tiers or devices, separated by commas; also -dev")
+          ->delimiter(',')
+          ->check(IsDevice)
           ->excludes(split);
   command
       ->add_option("--gpu-layers", a->gpu_layers,
@@ -75,6 +98,26 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
       ->check(CLI::Range(0, 100000))
       ->excludes(split)
       ->excludes(device);
+  command
+      ->add_option("--split-strategy", a->split_strategy,
+                   "Where layers go when nothing else says so: auto (least predicted time), memory "
+                   "(GPUs filled in proportion to their memory) or balanced (stages of equal time)")
+      ->check(CLI::IsMember({"auto", "memory", "balanced"}))
+      ->excludes(split)
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--optimize", a->optimize,
+          "What auto makes least: the latency of one request, or what each costs with many "
+          "in flight (throughput)")
+      ->check(CLI::IsMember({"latency", "throughput"}))
+      ->capture_default_str();
+  command
+      ->add_option("--device-memory", a->device_memory,
+                   "Most memory that devices are given, such as dgpu:2G,igpu:512M")
+      ->check(IsDeviceMemory);
+  command->add_flag("--allow-degraded", a->allow_degraded,
+                    "Go on without tiers or devices that are named and not there");
   command
       ->add_option("--flash-attn", a->flash_attn,
                    "on, off or auto: taken for other engines' sake; there is one attention here; "
@@ -105,7 +148,7 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
 }
 
-absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
+EngineOptions EngineOptionsOf(const EngineArguments& a) {
   EngineOptions options;
   options.model_path = a.model.empty() ? DefaultModelPath() : a.model;
   options.context = a.context;
@@ -115,7 +158,14 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.threads = static_cast<uint32_t>(a.threads);
   options.kv_type_k = a.cache_type_k;
   options.kv_type_v = a.cache_type_v;
-  options.tensor_split = a.device.empty() ? a.tensor_split : absl::StrCat(a.device, ":100%");
+  options.tensor_split = a.tensor_split;
+  options.devices = a.devices;
+  options.strategy = a.split_strategy == "memory"     ? Strategy::kMemory
+                     : a.split_strategy == "balanced" ? Strategy::kBalanced
+                                                      : Strategy::kAuto;
+  options.optimize = a.optimize == "throughput" ? Optimize::kThroughput : Optimize::kLatency;
+  options.device_memory = a.device_memory;
+  options.allow_degraded = a.allow_degraded;
   options.gpu_layers = a.gpu_layers;
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
@@ -125,6 +175,11 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.plugins.search.explicit_paths = a.plugins;
   options.stage_limit = std::chrono::seconds(a.device_timeout);
   options.log = Warn;
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
+  EngineOptions options = EngineOptionsOf(a);
   Progress progress("loading");
   std::optional<InterruptFlag> interrupt;
   if (options.pack_cache) interrupt.emplace();  // no unfinished file is left behind
@@ -136,6 +191,8 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   if (engine.ok() && interrupt && interrupt->raised()) {
     return absl::CancelledError("loading was cancelled");
   }
+  progress.Clear();
+  if (engine.ok()) PrintPlacement(**engine);
   return engine;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
@@ -23,7 +24,11 @@ struct EngineArguments {
   std::string cache_type_k = "f16";
   std::string cache_type_v = "f16";
   std::string tensor_split;
-  std::string device;
+  std::vector<std::string> devices;
+  std::string split_strategy = "auto";
+  std::string optimize = "latency";
+  std::string device_memory;
+  bool allow_degraded = false;
   std::string flash_attn;
   std::string split_mode;
   int64_t device_timeout = 300;  // seconds
@@ -39,6 +44,9 @@ struct EngineArguments {
 // `context_help` describes -c, whose default is the command's own.
 void AddEngineOptions(CLI::App* command, const std::string& context_help,
                       EngineArguments* arguments);
+
+// What they ask for, without progress.
+EngineOptions EngineOptionsOf(const EngineArguments& arguments);
 
 // Loads, with progress on the terminal and warnings on stderr.
 absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& arguments);

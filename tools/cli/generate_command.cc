@@ -151,7 +151,8 @@ Json PlacementJson(const Model& model, const std::vector<StageCounters>& counter
   Json placement = Json::array();
   for (size_t i = 0; i < model.places().size(); ++i) {
     const SegmentPlace& p = model.places()[i];
-    Json segment = {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}};
+    Json segment = {
+        {"device", p.device_name}, {"first_layer", p.span.begin}, {"end_layer", p.span.end}};
     if (i < counters.size()) {
       segment["passes"] = counters[i].jobs;
       segment["busy_ms"] = static_cast<double>(counters[i].busy_ns) / 1e6;

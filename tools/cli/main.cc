@@ -30,6 +30,8 @@ int Main(int argc, char** argv) {
   trine::AddEmbedCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
   trine::AddBenchCommand(&app, &run);
+  trine::AddPlanCommand(&app, &run);
+  trine::AddCalibrateCommand(&app, &run);
   trine::AddTokenizeCommand(&app, &run);
   trine::AddShowCommand(&app, &run);
   trine::AddMakeModelCommand(&app, &run);

@@ -1,0 +1,152 @@
+#include "runtime/model_setup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/machine_report.h"
+
+namespace trine {
+namespace {
+
+constexpr int64_t kMaxBatchTokens = 1 << 16;
+constexpr int64_t kMaxSequences = 1024;
+constexpr uint32_t kMaxThreads = 1024;
+// Rows of output in one pass: as many as fit, but at least one per sequence.
+constexpr int64_t kOutputBytes = int64_t{64} << 20;
+
+absl::Status CheckOptions(const EngineOptions& options) {
+  const auto within = [](const char* what, int64_t value, int64_t min, int64_t max) {
+    if (value >= min && value <= max) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is ", value, ": it must lie between ", min, " and ", max));
+  };
+  absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
+  if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
+  if (s.ok()) s = within("the number of threads", options.threads, 0, kMaxThreads);
+  if (s.ok() && options.context != EngineOptions::kDefaultContext) {
+    s = within("the context size", options.context, 0, int64_t{1} << 30);
+  }
+  if (s.ok() && options.model_path.empty()) {
+    s = absl::InvalidArgumentError("no model file was named");
+  }
+  return s;
+}
+
+absl::StatusOr<fault::FaultSpec> ReadFaults(const EngineOptions& options) {
+  const char* variable =
+      options.plugins.search.use_environment ? std::getenv("TRINE_FAULT") : nullptr;
+  auto spec = fault::FaultSpec::Parse(variable != nullptr ? variable : options.faults);
+  if (spec.ok()) return spec;
+  return absl::InvalidArgumentError(
+      absl::StrCat(variable != nullptr ? "TRINE_FAULT: " : "faults: ", spec.status().message()));
+}
+
+absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
+  SegmentLimits limits;
+  limits.max_context = options.context;
+  if (options.context == EngineOptions::kDefaultContext) {
+    limits.max_context = std::min(config.n_ctx_train, EngineOptions::kDefaultContextLimit);
+  } else if (options.context == 0) {
+    limits.max_context = config.n_ctx_train;
+  }
+  if (limits.max_context * options.max_sequences > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a context of ", limits.max_context, " for ", options.max_sequences,
+                     " sequences is more positions than can be numbered"));
+  }
+  const auto type_k = ParseKvType(options.kv_type_k);
+  if (!type_k.ok()) return type_k.status();
+  const auto type_v = ParseKvType(options.kv_type_v);
+  if (!type_v.ok()) return type_v.status();
+  limits.kv_type_k = *type_k;
+  limits.kv_type_v = *type_v;
+  if ((limits.kv_type_k == TRINE_DTYPE_Q8_KV && config.head_dim_k % 32 != 0) ||
+      (limits.kv_type_v == TRINE_DTYPE_Q8_KV && config.head_dim_v % 32 != 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
+                     config.head_dim_k, " and ", config.head_dim_v));
+  }
+  limits.max_sequences = options.max_sequences;
+  limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
+  limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
+  limits.kv_blocks = limits.max_blocks_per_sequence() * limits.max_sequences;
+  limits.embeddings = options.embeddings;
+  if (options.embeddings) {
+    limits.kv_blocks = std::max(limits.max_blocks_per_sequence(), limits.max_sequences);
+  }
+  const int64_t row_bytes =
+      (options.embeddings ? config.n_embd : config.n_vocab) * static_cast<int64_t>(sizeof(float));
+  limits.max_output_rows =
+      std::clamp<int64_t>(kOutputBytes / row_bytes, limits.max_sequences, limits.max_tokens);
+  return limits;
+}
+
+absl::Status OpenFile(const EngineOptions& options, ModelSetup* setup) {
+  auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
+  if (!file.ok()) return file.status();
+  setup->file = *std::move(file);
+  const auto data = ReadTokenizerData(setup->file->metadata());
+  if (!data.ok()) return data.status();
+  auto tokenizer = Tokenizer::Create(*data);
+  if (!tokenizer.ok()) return tokenizer.status();
+  setup->tokenizer = *std::move(tokenizer);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelConfig> ReadConfig(const ModelSetup& setup) {
+  auto config = ReadModelConfig(*setup.file);
+  if (config.ok() && setup.tokenizer->vocab_size() != config->n_vocab) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tokenizer has ", setup.tokenizer->vocab_size(),
+                     " tokens, token_embd.weight has ", config->n_vocab, " rows"));
+  }
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<uint32_t> ParseKvType(const std::string& name) {
+  if (name == "f16") return uint32_t{TRINE_DTYPE_F16};
+  if (name == "f32") return uint32_t{TRINE_DTYPE_F32};
+  if (name == "bf16") return uint32_t{TRINE_DTYPE_BF16};
+  if (name == "q8_0") return uint32_t{TRINE_DTYPE_Q8_KV};
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is no type of a KV cache: f16, f32, bf16 or q8_0"));
+}
+
+// Every complaint about a file says which.
+absl::Status AboutFile(const std::string& path, const absl::Status& status) {
+  const std::string message(status.message());
+  if (message.find(path) != std::string::npos) return status;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", message));
+}
+
+absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  auto faults = ReadFaults(options);
+  if (!faults.ok()) return faults.status();
+  ModelSetup setup;
+  if (absl::Status s = OpenFile(options, &setup); !s.ok()) return AboutFile(options.model_path, s);
+  auto config = ReadConfig(setup);
+  if (!config.ok()) return AboutFile(options.model_path, config.status());
+  setup.config = *std::move(config);
+  const auto limits = Limits(options, setup.config);
+  if (!limits.ok()) return limits.status();
+  setup.limits = *limits;
+  MachineOptions machine;
+  machine.registry = options.plugins;
+  const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
+  setup.devices = std::make_unique<DeviceSet>(DescribeMachine(machine), options.threads, log,
+                                              *std::move(faults));
+  for (const std::string& note : setup.devices->inventory().registry.notes) {
+    log(TRINE_LOG_WARNING, note);
+  }
+  setup.placer = std::make_unique<Placer>(options, setup.file, setup.config, setup.limits,
+                                          setup.devices.get());
+  return setup;
+}
+
+}  // namespace trine

@@ -1,0 +1,216 @@
+#include "runtime/placement/calibration.h"
+
+#include <sys/stat.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/quant/block_types.h"
+#include "nlohmann/json.hpp"
+#include "plugins/device_text.h"
+#include "runtime/gguf/output_file.h"
+#include "trine/backend_sdk.h"
+
+namespace trine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr char kVersionKey[] = "trine_calibration";
+
+Json CurveJson(const CostCurve& curve) {
+  Json points = Json::array();
+  for (const CostCurve::Point& p : curve.points()) points.push_back({p.at, p.cost});
+  return points;
+}
+
+Json ToJson(const DeviceCosts& c) {
+  Json matmul = Json::object();
+  for (const auto& [type, curve] : c.matmul) matmul[sdk::DtypeName(type)] = CurveJson(curve);
+  const auto op = [](const OpCost& cost) { return Json{cost.op_ns, cost.value_ns}; };
+  const auto move = [](const MoveCost& cost) { return Json{cost.call_ns, cost.byte_ns}; };
+  return {{"run_ns", c.run_ns},
+          {"matmul_ns", c.matmul_ns},
+          {"matmul", std::move(matmul)},
+          {"attention_ns", c.attention_ns},
+          {"attention", CurveJson(c.attention)},
+          {"attention_kv_ns", c.attention_kv_ns},
+          {"norm", op(c.norm)},
+          {"rope", op(c.rope)},
+          {"glu", op(c.glu)},
+          {"plain", op(c.plain)},
+          {"in", move(c.in)},
+          {"out", move(c.out)},
+          {"bytes_per_second", c.bytes_per_second},
+          {"reuse", CurveJson(c.reuse)}};
+}
+
+// Reads what ToJson wrote; `ok` says whether all of it was there and made sense.
+class Reader {
+ public:
+  explicit Reader(const Json& json) : json_(json) {}
+
+  bool ok() const { return ok_; }
+  double Number(const char* name) { return Number(Member(name)); }
+  std::pair<double, double> Pair(const char* name) {
+    const Json& json = Member(name);
+    ok_ = ok_ && json.is_array() && json.size() == 2;
+    if (!ok_) return {};
+    return {Number(json[0]), Number(json[1])};
+  }
+  CostCurve Curve(const Json& json) {
+    std::vector<CostCurve::Point> points;
+    ok_ = ok_ && json.is_array() && json.size() <= 64;
+    for (size_t i = 0; ok_ && i < json.size(); ++i) {
+      ok_ = json[i].is_array() && json[i].size() == 2;
+      if (ok_) points.push_back({Number(json[i][0]), Number(json[i][1])});
+    }
+    const bool none = points.empty();
+    CostCurve curve(std::move(points));
+    ok_ = ok_ && (none || !curve.empty());
+    return curve;
+  }
+  const Json& Member(const char* name) {
+    static const Json kNothing;
+    const auto found = json_.find(name);
+    ok_ = ok_ && found != json_.end();
+    return ok_ ? *found : kNothing;
+  }
+
+ private:
+  double Number(const Json& json) {
+    ok_ = ok_ && json.is_number();
+    const double value = ok_ ? json.get<double>() : 0;
+    ok_ = ok_ && std::isfinite(value) && value >= 0;
+    return value;
+  }
+
+  const Json& json_;
+  bool ok_ = true;
+};
+
+bool FromJson(const Json& json, DeviceCosts* c) {
+  if (!json.is_object()) return false;
+  Reader r(json);
+  c->measured = true;
+  c->run_ns = r.Number("run_ns");
+  c->matmul_ns = r.Number("matmul_ns");
+  const Json& matmul = r.Member("matmul");
+  if (!r.ok() || !matmul.is_object()) return false;
+  for (const auto& [name, curve] : matmul.items()) {
+    for (const quant::Type type : quant::kAllTypes) {
+      const auto dtype = static_cast<uint32_t>(type);
+      if (name == sdk::DtypeName(dtype)) c->matmul[dtype] = r.Curve(curve);
+    }
+  }
+  c->attention_ns = r.Number("attention_ns");
+  c->attention = r.Curve(r.Member("attention"));
+  c->attention_kv_ns = r.Number("attention_kv_ns");
+  const auto op = [&](const char* name, OpCost* cost) {
+    const auto [a, b] = r.Pair(name);
+    *cost = {a, b};
+  };
+  op("norm", &c->norm);
+  op("rope", &c->rope);
+  op("glu", &c->glu);
+  op("plain", &c->plain);
+  const auto [in_call, in_byte] = r.Pair("in");
+  const auto [out_call, out_byte] = r.Pair("out");
+  c->in = {in_call, in_byte};
+  c->out = {out_call, out_byte};
+  c->bytes_per_second = r.Number("bytes_per_second");
+  c->reuse = r.Curve(r.Member("reuse"));
+  return r.ok();
+}
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::string Calibration::DefaultPath() {
+  const std::string named = Variable("TRINE_CALIBRATION");
+  if (absl::EqualsIgnoreCase(named, "off")) return "";
+  if (!named.empty()) return named;
+  const std::string cache = Variable("XDG_CACHE_HOME"), home = Variable("HOME");
+  if (absl::StartsWith(cache, "/")) return cache + "/trine/calibration.json";
+  if (absl::StartsWith(home, "/")) return home + "/.cache/trine/calibration.json";
+  return "";
+}
+
+absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
+  Calibration calibration;
+  if (path.empty()) return calibration;
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::not_found) return calibration;
+  const auto damaged = [&](const char* what) {
+    return absl::DataLossError(absl::StrCat(path, ": ", what));
+  };
+  // Others may put folders or pipes where ours would be.
+  if (!std::filesystem::is_regular_file(status)) return damaged("it is no file");
+  std::ifstream file(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (!file.good() && !file.eof()) return damaged("it can't be read");
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains(kVersionKey) || !json.contains("devices") ||
+      !json["devices"].is_object()) {
+    return damaged("it is no calibration");
+  }
+  // What another version wrote counts as absent, as does an entry that makes no sense.
+  if (json[kVersionKey] != kVersion) return calibration;
+  for (const auto& [key, value] : json["devices"].items()) {
+    DeviceCosts costs;
+    if (FromJson(value, &costs)) calibration.Set(key, std::move(costs));
+  }
+  return calibration;
+}
+
+absl::Status Calibration::Write(const std::string& path) const {
+  Json devices = Json::object();
+  for (const auto& [key, costs] : devices_) devices[key] = ToJson(costs);
+  const std::string text = Json{{kVersionKey, kVersion}, {"devices", std::move(devices)}}.dump(1);
+  std::error_code ignored;  // creating the file says what is wrong
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  auto file = gguf::OutputFile::Create(path);
+  if (!file.ok()) return file.status();
+  absl::Status s = (*file)->Append(text.data(), text.size());
+  if (s.ok()) s = (*file)->Append("\n", 1);
+  if (s.ok()) s = (*file)->Close();
+  if (s.ok()) s = (*file)->Publish();
+  return s;
+}
+
+const DeviceCosts* Calibration::Find(const std::string& key) const {
+  const auto found = devices_.find(key);
+  return found == devices_.end() ? nullptr : &found->second;
+}
+
+std::string CalibrationKey(const Inventory& inventory, const InventoryDevice& device,
+                           uint32_t threads) {
+  const DeviceFinding& found = inventory.registry.devices[device.registry_device];
+  const PluginFinding& plugin = inventory.registry.plugins[found.plugin];
+  struct stat file {};  // a plugin that was built anew has another time or size
+  stat(plugin.path.c_str(), &file);
+  std::string key = absl::StrCat(plugin.probe.name, " ", plugin.probe.version, " ", file.st_size,
+                                 ".", file.st_mtime, "; ", FieldText(found.info.name), "; ",
+                                 FieldText(found.info.arch), "; ", FieldText(found.info.driver));
+  if (const std::string pci = FieldText(found.info.pci_id); !pci.empty()) {
+    absl::StrAppend(&key, "; ", pci);
+  }
+  if (found.info.tier == TRINE_TIER_CPU) absl::StrAppend(&key, "; ", threads, " threads");
+  return key;
+}
+
+}  // namespace trine

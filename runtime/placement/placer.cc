@@ -1,0 +1,251 @@
+#include "runtime/placement/placer.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "dispatch/find_device.h"
+#include "runtime/layer_ranges.h"
+#include "runtime/placement/calibration.h"
+
+namespace trine {
+namespace {
+
+std::vector<LayerRange> RangesOf(const PlanProblem& problem, const Placement& placement) {
+  std::vector<LayerRange> ranges;
+  for (const PlacementSegment& segment : placement.segments) {
+    const PlacedRange& r = segment.range;
+    ranges.push_back({problem.devices[r.device].name, r.begin, r.end, r.embedding, r.head});
+  }
+  return ranges;
+}
+
+bool Contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "dgpu:2G,igpu:512M", resolved.
+absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& text,
+                                                            const DeviceSet& devices) {
+  std::map<std::string, uint64_t> limits;
+  if (text.empty()) return limits;
+  const auto shares = ParseSplit(text);
+  for (const SplitShare& share : shares.ok() ? *shares : std::vector<SplitShare>()) {
+    if (share.device.empty() || share.unit != SplitShare::Unit::kBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "device memory: '", text, "' is not of the form dgpu:2G,igpu:512M (K, M, G or T)"));
+    }
+    auto name = devices.Resolve(share.device);
+    if (!name.ok()) return name.status();
+    limits[*name] = static_cast<uint64_t>(share.amount);
+  }
+  if (!shares.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("device memory: '", text, "' is not of the form dgpu:2G,igpu:512M"));
+  }
+  return limits;
+}
+
+// "CPU", "iGPU1": as people write tiers.
+std::string Titled(const std::string& name) {
+  if (name == "cpu") return "CPU";
+  if (name.rfind("igpu", 0) == 0) return absl::StrCat("iGPU", name.substr(4));
+  if (name.rfind("dgpu", 0) == 0) return absl::StrCat("dGPU", name.substr(4));
+  return name;
+}
+
+}  // namespace
+
+Placer::Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> file,
+               const ModelConfig& config, const SegmentLimits& limits, DeviceSet* devices)
+    : options_(options),
+      file_(std::move(file)),
+      config_(config),
+      limits_(limits),
+      devices_(devices) {}
+
+void Placer::Warn(const std::string& message) const {
+  if (options_.log) options_.log(TRINE_LOG_WARNING, message);
+}
+
+absl::StatusOr<std::vector<LayerRange>> Placer::Choose() {
+  if (!searches()) return ChooseRanges(options_, *file_, config_, *devices_);
+  return Plan({});
+}
+
+absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
+    const std::vector<std::string>& lost) const {
+  const Inventory& inventory = devices_->inventory();
+  std::vector<std::string> named;
+  for (const std::string& name : options_.devices) {
+    auto known = devices_->Resolve(name);
+    if (known.ok()) {
+      named.push_back(*std::move(known));
+    } else if (options_.allow_degraded) {
+      Warn(absl::StrCat(known.status().message(), ": going on without it"));
+    } else {
+      return known.status();
+    }
+  }
+  std::vector<CandidateDevice> candidates;
+  for (const InventoryDevice& device : inventory.devices) {
+    const bool asked = Contains(named, device.tier_name);
+    if (!device.used && !asked) continue;
+    const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
+    std::string why;
+    if (Contains(lost, device.tier_name)) {
+      why = "it is lost";
+    } else if (!named.empty() && !asked) {
+      why = "it was not asked for";
+    } else if (!asked && (info.flags & TRINE_DEVICE_SOFTWARE) != 0) {
+      why = "it runs on the CPU, whatever it is called; it has to be asked for";
+    }
+    candidates.push_back({device.tier_name, std::move(why)});
+  }
+  // Whatever was asked for and is not there, the CPU is.
+  const auto usable = [](const CandidateDevice& c) { return c.left_out.empty(); };
+  if (std::none_of(candidates.begin(), candidates.end(), usable)) {
+    for (CandidateDevice& c : candidates) {
+      if (c.name == "cpu" && !Contains(lost, "cpu") && options_.allow_degraded) c.left_out.clear();
+    }
+  }
+  return candidates;
+}
+
+absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& lost) const {
+  ProblemOptions options;
+  auto candidates = Candidates(lost);
+  if (!candidates.ok()) return candidates.status();
+  options.candidates = *std::move(candidates);
+  auto limits = ParseLimits(options_.device_memory, *devices_);
+  if (!limits.ok()) return limits.status();
+  options.memory_limits = *std::move(limits);
+  options.pack = options_.pack;
+  options.file_mapped = file_->mapped();
+  return options;
+}
+
+absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) {
+  std::string path = options_.calibration;
+  if (path.empty() && options_.plugins.search.use_environment) path = Calibration::DefaultPath();
+  auto calibration = Calibration::Read(path);
+  if (!calibration.ok()) {
+    Warn(absl::StrCat(calibration.status().message(), "; times are guessed"));
+    calibration = Calibration();
+  }
+  return DescribeProblem(*file_, config_, limits_, *calibration, options, devices_);
+}
+
+absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& lost, bool explain) {
+  auto options = Describe(lost);
+  if (!options.ok()) return options.status();
+  PlacementReport report;
+  report.searched = true;
+  report.options.strategy = options_.strategy;
+  report.options.optimize = options_.optimize;
+  report.options.explain = explain;
+  auto problem = Problem(*options);
+  if (!problem.ok()) return problem.status();
+  auto placement = FindPlacement(problem->plan, report.options);
+  if (absl::IsResourceExhausted(placement.status()) && file_->mapped()) {
+    // What is too much for the memory can still be read where it is, again for each token.
+    const std::string why(placement.status().message());
+    options->cpu_from_file = true;
+    auto again = Problem(*options);
+    if (!again.ok()) return again.status();
+    auto found = FindPlacement(again->plan, report.options);
+    if (found.ok()) {
+      Warn(absl::StrCat(why, ": what is on the CPU is read from the file for each token, which is ",
+                        "slow"));
+      problem = std::move(again);
+      placement = std::move(found);
+    }
+  }
+  if (!placement.ok()) return placement.status();
+  report.problem = *std::move(problem);
+  report.placement = *std::move(placement);
+  return report;
+}
+
+absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::string>& lost) {
+  auto candidates = Candidates(lost);
+  if (!candidates.ok()) return candidates.status();
+  std::vector<std::string> usable;
+  for (const CandidateDevice& c : *candidates) {
+    if (c.left_out.empty()) usable.push_back(c.name);
+  }
+  if (usable.empty()) {
+    // Says which devices there are, and what is the matter with them.
+    auto cpu = devices_->Resolve("cpu");
+    if (!cpu.ok()) return cpu.status();
+    return absl::UnavailableError("no device is left");
+  }
+  // With one there is nothing to choose: whether the model fits is seen when it is loaded.
+  if (usable.size() == 1) {
+    if (auto limits = ParseLimits(options_.device_memory, *devices_); !limits.ok()) {
+      return limits.status();
+    }
+    return std::vector<LayerRange>{{usable[0], 0, static_cast<int>(config_.n_layers), true, true}};
+  }
+  auto report = Search(lost, /*explain=*/false);
+  if (!report.ok()) return report.status();
+  const std::vector<LayerRange> ranges = RangesOf(report->problem.plan, report->placement);
+  for (const std::string& name : usable) {
+    const bool used = std::any_of(ranges.begin(), ranges.end(),
+                                  [&](const LayerRange& r) { return r.device == name; });
+    if (!used) devices_->Forget(name);  // it was opened to be asked
+  }
+  return ranges;
+}
+
+absl::StatusOr<PlacementReport> Placer::Explain() {
+  if (searches()) return Search({}, /*explain=*/true);
+  const auto ranges = ChooseRanges(options_, *file_, config_, *devices_);
+  if (!ranges.ok()) return ranges.status();
+  auto options = Describe({});
+  if (!options.ok()) return options.status();
+  // What a split names is used, whatever the planner would make of it.
+  for (const LayerRange& range : *ranges) {
+    const auto found =
+        std::find_if(options->candidates.begin(), options->candidates.end(),
+                     [&](const CandidateDevice& c) { return c.name == range.device; });
+    if (found == options->candidates.end()) {
+      options->candidates.push_back({range.device, ""});
+    } else {
+      found->left_out.clear();
+    }
+  }
+  PlacementReport report;
+  auto problem = Problem(*options);
+  if (!problem.ok()) return problem.status();
+  report.problem = *std::move(problem);
+  std::vector<PlacedRange> placed;
+  for (const LayerRange& range : *ranges) {
+    for (size_t d = 0; d < report.problem.plan.devices.size(); ++d) {
+      if (report.problem.plan.devices[d].name != range.device) continue;
+      placed.push_back({d, range.begin, range.end, range.embedding, range.head});
+    }
+  }
+  auto placement = EvaluatePlacement(report.problem.plan, report.options.request, placed);
+  if (!placement.ok()) return placement.status();
+  report.placement = *std::move(placement);
+  return report;
+}
+
+std::string PlacementText(const std::vector<LayerRange>& ranges) {
+  std::vector<std::string> parts;
+  for (const LayerRange& range : ranges) {
+    std::string part = absl::StrCat(Titled(range.device), "(");
+    if (range.begin == range.end) {
+      absl::StrAppend(&part, range.embedding ? "embedding" : "head", ")");
+    } else {
+      absl::StrAppend(&part, range.end - range.begin, "L)");
+    }
+    parts.push_back(std::move(part));
+  }
+  return absl::StrJoin(parts, " + ");
+}
+
+}  // namespace trine

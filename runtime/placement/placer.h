@@ -1,0 +1,68 @@
+// Decides which layers of a model go on which device: as they were asked for, or as the planner
+// finds best. Not thread-safe.
+#ifndef TRINE_RUNTIME_PLACEMENT_PLACER_H_
+#define TRINE_RUNTIME_PLACEMENT_PLACER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "dispatch/placement.h"
+#include "dispatch/planner.h"
+#include "dispatch/split_spec.h"
+#include "runtime/device_set.h"
+#include "runtime/engine_options.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/model/model_config.h"
+#include "runtime/model/segment_graph.h"
+#include "runtime/placement/problem.h"
+
+namespace trine {
+
+// A placement, with what it was found among.
+struct PlacementReport {
+  PlacementProblem problem;
+  PlanOptions options;
+  Placement placement;
+  bool searched = false;  // else it was asked for
+};
+
+class Placer {
+ public:
+  // `devices` outlives it.
+  Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> file,
+         const ModelConfig& config, const SegmentLimits& limits, DeviceSet* devices);
+
+  absl::StatusOr<std::vector<LayerRange>> Choose();
+  // Whether it is the planner that decides.
+  bool searches() const { return options_.tensor_split.empty() && options_.gpu_layers < 0; }
+  // What it decides on when devices have failed.
+  absl::StatusOr<std::vector<LayerRange>> ChooseWithout(const std::vector<std::string>& lost) {
+    return Plan(lost);
+  }
+  // What Choose would do, with predictions and reasons.
+  absl::StatusOr<PlacementReport> Explain();
+
+ private:
+  absl::StatusOr<std::vector<CandidateDevice>> Candidates(
+      const std::vector<std::string>& lost) const;
+  absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
+  absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
+  absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
+  absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
+  void Warn(const std::string& message) const;
+
+  const EngineOptions options_;
+  const std::shared_ptr<const gguf::File> file_;
+  const ModelConfig config_;
+  const SegmentLimits limits_;
+  DeviceSet* const devices_;
+};
+
+// "CPU(4L) + iGPU(12L) + dGPU(16L)".
+std::string PlacementText(const std::vector<LayerRange>& ranges);
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_PLACEMENT_PLACER_H_

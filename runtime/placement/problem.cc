@@ -1,0 +1,278 @@
+#include "runtime/placement/problem.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "dispatch/cost_model.h"
+#include "dispatch/guessed_costs.h"
+#include "dispatch/segment.h"
+#include "dispatch/weight_path.h"
+#include "runtime/model/decode_bytes.h"
+#include "runtime/model/layout_choice.h"
+
+namespace trine {
+namespace {
+
+int64_t Nanoseconds(double ns) { return static_cast<int64_t>(std::llround(std::min(ns, 1e15))); }
+
+// Units of the planner as parts of the model.
+LayerSpan SpanOf(int unit, int layers) {
+  if (unit == 0) return {0, 0, true, false};
+  if (unit == layers + 1) return {layers, layers, false, true};
+  return {unit - 1, unit, false, false};
+}
+
+// The two passes whose times are predicted.
+struct Passes {
+  PassShape decode, prefill;
+  double prefill_tokens = 1;
+};
+
+Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request) {
+  const auto context = static_cast<double>(limits.max_context);
+  const int64_t prompt =
+      std::max<int64_t>(std::min<int64_t>(request.prompt_tokens, limits.max_context), 1);
+  const int64_t tokens = std::min(prompt, limits.max_tokens);
+  const double written = request.written_tokens;
+  Passes passes;
+  passes.prefill_tokens = static_cast<double>(tokens);
+  passes.decode.positions = std::min(static_cast<double>(prompt) + written / 2, context);
+  passes.prefill.positions = (static_cast<double>(prompt) + 1) / 2;
+  const auto params = [](int64_t n_tokens, double positions) {
+    std::vector<int64_t> values(4);
+    values[kParamTokens] = n_tokens;
+    values[kParamSequences] = 1;
+    values[kParamOutputRows] = 1;
+    values[kParamKvPositions] = static_cast<int64_t>(positions);
+    return values;
+  };
+  passes.decode.params = params(1, passes.decode.positions);
+  passes.prefill.params = params(tokens, passes.prefill.positions);
+  return passes;
+}
+
+// Where what a token reads stays in caches from one to the next, few tokens pay less for it.
+DeviceCosts WithReuse(DeviceCosts costs, double bytes_per_token) {
+  if (costs.reuse.empty() || bytes_per_token >= costs.reuse.points().back().at) return costs;
+  const double factor = costs.reuse.At(bytes_per_token);
+  for (auto& [type, curve] : costs.matmul) {
+    std::vector<CostCurve::Point> points = curve.points();
+    for (CostCurve::Point& p : points) {
+      if (p.at <= 4) p.cost *= factor;
+    }
+    curve = CostCurve(std::move(points));
+  }
+  return costs;
+}
+
+class DeviceDescriber {
+ public:
+  DeviceDescriber(const gguf::File& file, const ModelConfig& config, const SegmentLimits& limits,
+                  const ProblemOptions& options, const Passes& passes)
+      : file_(file), config_(config), limits_(limits), options_(options), passes_(passes) {}
+
+  // Fills in bytes and times of all units.
+  absl::Status Describe(const Device& device, const DeviceCosts& costs, PlanDevice* out) const {
+    const int layers = static_cast<int>(config_.n_layers);
+    std::set<std::pair<const gguf::TensorInfo*, uint64_t>> at_start;
+    for (int unit = 0; unit < layers + 2; ++unit) {
+      auto graph = BuildSegmentGraph(file_, config_, limits_, SpanOf(unit, layers));
+      if (!graph.ok()) return graph.status();
+      if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
+      auto needs = Segment::Query(device, graph->graph, TRINE_NUMERICS_EXACT);
+      if (!needs.ok()) {
+        ClearLayouts(&*graph);
+        needs = Segment::Query(device, graph->graph, TRINE_NUMERICS_EXACT);
+      }
+      const bool can_run = needs.ok();
+      if (can_run) {
+        out->fixed_bytes = std::max(out->fixed_bytes, needs->scratch_bytes + needs->io_bytes);
+      }
+      AddBytes(device, *graph, out);
+      CountTied(*graph, unit == 0, unit == layers + 1, &at_start, out);
+      AddTimes(costs, graph->graph, can_run, &out->decode, passes_.decode);
+      AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
+    }
+    // The logits of a row, on their way to the sampler.
+    const double row = static_cast<double>(config_.n_vocab) * sizeof(float);
+    for (PassTimes* times : {&out->decode, &out->prefill}) {
+      if (times->unit_ns.back() != kCannotRun) {
+        times->unit_ns.back() += Nanoseconds(costs.out.Of(row));
+      }
+      times->run_ns = Nanoseconds(costs.run_ns);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  uint64_t BytesOf(const Device& device, const WeightUse& use) const {
+    if (use.packed) return use.packed->packed_bytes();
+    const bool droppable = device.info().tier == TRINE_TIER_CPU && options_.file_mapped &&
+                           ExpectedWeightPath(device.info()) == WeightPath::kFile;
+    return droppable ? 0 : use.info->bytes;
+  }
+
+  void AddBytes(const Device& device, const SegmentGraph& graph, PlanDevice* out) const {
+    uint64_t weights = 0, kv = 0;
+    std::set<std::pair<const gguf::TensorInfo*, uint64_t>> seen;
+    const bool free = options_.cpu_from_file && device.info().tier == TRINE_TIER_CPU;
+    for (const WeightUse& use : graph.weights) {
+      const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
+      if (!free && seen.emplace(use.info, layout).second) weights += BytesOf(device, use);
+    }
+    for (const KvUse& use : graph.caches) kv += graph.graph.Bytes(use.tensor);
+    out->weight_bytes.push_back(weights);
+    out->kv_bytes.push_back(kv);
+  }
+
+  // What the embedding and the head have in common is there once.
+  void CountTied(const SegmentGraph& graph, bool first, bool last,
+                 std::set<std::pair<const gguf::TensorInfo*, uint64_t>>* at_start,
+                 PlanDevice* out) const {
+    for (const WeightUse& use : graph.weights) {
+      const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
+      if (first) at_start->emplace(use.info, layout);
+      if (last && at_start->count({use.info, layout}) != 0) {
+        out->tied_bytes = std::min(use.packed ? use.packed->packed_bytes() : use.info->bytes,
+                                   std::min(out->weight_bytes.front(), out->weight_bytes.back()));
+      }
+    }
+  }
+
+  static void AddTimes(const DeviceCosts& costs, const OpGraph& graph, bool can_run,
+                       PassTimes* times, const PassShape& pass) {
+    const PredictedTime time = PredictGraph(costs, graph, pass);
+    const bool known = can_run && !time.unknown;
+    times->unit_ns.push_back(known ? Nanoseconds(time.ns) : kCannotRun);
+    // In bytes until the domain's bandwidth is known.
+    times->domain_ns.push_back(known ? Nanoseconds(time.weight_bytes) : 0);
+  }
+
+  const gguf::File& file_;
+  const ModelConfig& config_;
+  const SegmentLimits& limits_;
+  const ProblemOptions& options_;
+  const Passes& passes_;
+};
+
+size_t IndexOf(const std::string& name, std::vector<std::string>* names) {
+  const auto found = std::find(names->begin(), names->end(), name);
+  if (found != names->end()) return static_cast<size_t>(found - names->begin());
+  names->push_back(name);
+  return names->size() - 1;
+}
+
+// From bytes to the time that they keep the domain busy.
+void SpreadDomains(const std::vector<DeviceCosts>& costs, PlanProblem* plan) {
+  std::vector<double> bandwidth(plan->devices.size(), 0);  // by domain
+  for (size_t i = 0; i < plan->devices.size(); ++i) {
+    double& most = bandwidth[plan->devices[i].domain];
+    most = std::max(most, costs[i].bytes_per_second);
+  }
+  for (PlanDevice& device : plan->devices) {
+    const double rate = bandwidth[device.domain];
+    for (PassTimes* times : {&device.decode, &device.prefill}) {
+      for (size_t u = 0; u < times->domain_ns.size(); ++u) {
+        const double ns = rate > 0 ? static_cast<double>(times->domain_ns[u]) / rate * 1e9 : 0;
+        const int64_t most = times->unit_ns[u] == kCannotRun ? 0 : times->unit_ns[u];
+        times->domain_ns[u] = std::min(Nanoseconds(ns), most);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const ModelConfig& config,
+                                                 const SegmentLimits& limits,
+                                                 const Calibration& calibration,
+                                                 const ProblemOptions& options,
+                                                 DeviceSet* devices) {
+  const Inventory& inventory = devices->inventory();
+  const uint32_t threads = devices->host().table()->worker_count;
+  const Passes passes = NominalPasses(limits, options.request);
+  PlacementProblem result;
+  PlanProblem& plan = result.plan;
+  plan.layers = static_cast<int>(config.n_layers);
+  plan.prefill_tokens = static_cast<int>(passes.prefill_tokens);
+  const auto reads = CountDecodeBytes(file, config, limits);
+  if (!reads.ok()) return reads.status();
+  const double bytes_per_token =
+      static_cast<double>(reads->weights) +
+      static_cast<double>(reads->Kv(static_cast<int64_t>(passes.decode.positions)));
+  std::vector<std::string> pools, domains;
+  std::vector<DeviceCosts> all_costs;
+  const DeviceDescriber describer(file, config, limits, options, passes);
+  for (const CandidateDevice& candidate : options.candidates) {
+    const auto found =
+        std::find_if(inventory.devices.begin(), inventory.devices.end(),
+                     [&](const InventoryDevice& d) { return d.tier_name == candidate.name; });
+    if (found == inventory.devices.end()) {
+      return absl::NotFoundError(absl::StrCat("there is no device ", candidate.name));
+    }
+    PlanDevice device;
+    device.name = found->tier_name;
+    device.tier = found->tier;
+    device.left_out = candidate.left_out;
+    device.pool = IndexOf(found->memory_pool, &pools);
+    device.domain = IndexOf(found->bandwidth_domain, &domains);
+    const trine_device_info& info = inventory.registry.devices[found->registry_device].info;
+    const DeviceCosts* known = calibration.Find(CalibrationKey(inventory, *found, threads));
+    DeviceCosts costs = known != nullptr ? *known : GuessCosts(info, threads);
+    costs = WithReuse(std::move(costs), bytes_per_token);
+    std::shared_ptr<Device> opened;
+    if (device.left_out.empty()) {
+      auto open = devices->Open(device.name);
+      if (open.ok()) {
+        opened = *std::move(open);
+      } else {
+        device.left_out = std::string(open.status().message());
+      }
+    }
+    if (opened != nullptr) {
+      const uint64_t free = opened->info().memory_free;
+      if (device.tier != "cpu" && free != 0) device.limit_bytes = free;
+      if (absl::Status s = describer.Describe(*opened, costs, &device); !s.ok()) return s;
+    } else {
+      const auto units = static_cast<size_t>(plan.units());
+      device.weight_bytes.assign(units, 0);
+      for (PassTimes* times : {&device.decode, &device.prefill}) {
+        times->unit_ns.assign(units, kCannotRun);
+        times->domain_ns.assign(units, 0);
+      }
+    }
+    if (const auto limit = options.memory_limits.find(device.name);
+        limit != options.memory_limits.end()) {
+      device.limit_bytes = std::min(device.limit_bytes, limit->second);
+    }
+    result.measured.push_back(known != nullptr);
+    plan.devices.push_back(std::move(device));
+    all_costs.push_back(std::move(costs));
+  }
+  for (const std::string& name : pools) {
+    const auto pool = std::find_if(inventory.pools.begin(), inventory.pools.end(),
+                                   [&](const MemoryPool& p) { return p.name == name; });
+    const bool known = pool != inventory.pools.end() && pool->available_bytes != 0;
+    plan.pools.push_back({name, known ? pool->available_bytes : kNoLimit});
+  }
+  SpreadDomains(all_costs, &plan);
+  const double row = static_cast<double>(config.n_embd) * sizeof(float);
+  for (const DeviceCosts& from : all_costs) {
+    plan.decode_transfer_ns.emplace_back();
+    plan.prefill_transfer_ns.emplace_back();
+    for (const DeviceCosts& to : all_costs) {
+      const auto move = [&](double bytes) {
+        return Nanoseconds(from.out.Of(bytes) + to.in.Of(bytes));
+      };
+      plan.decode_transfer_ns.back().push_back(move(row));
+      plan.prefill_transfer_ns.back().push_back(move(row * passes.prefill_tokens));
+    }
+  }
+  return result;
+}
+
+}  // namespace trine

@@ -1,0 +1,177 @@
+// trine calibrate: measures what work costs on each device, for the planner.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "dispatch/measure_device.h"
+#include "nlohmann/json.hpp"
+#include "runtime/device_set.h"
+#include "runtime/machine_report.h"
+#include "runtime/placement/calibration.h"
+#include "runtime/printable.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/engine_arguments.h"
+#include "tools/cli/progress.h"
+#include "tools/cli/signals.h"
+#include "tools/cli/text_table.h"
+#include "trine/backend_sdk.h"
+
+namespace trine {
+namespace {
+
+struct CalibrateArguments {
+  std::vector<std::string> devices;
+  std::vector<std::string> plugins;
+  std::vector<std::string> types;
+  std::string file;
+  int64_t threads = 0;
+  bool dry_run = false;
+};
+
+absl::StatusOr<std::vector<uint32_t>> ParseTypes(const std::vector<std::string>& names) {
+  std::vector<uint32_t> types;
+  for (const std::string& name : names) {
+    uint32_t found = 0;
+    for (uint32_t type = 1; type < 256 && found == 0; ++type) {
+      if (sdk::FindDtype(type) != nullptr && name == sdk::DtypeName(type)) found = type;
+    }
+    if (found == 0 || found == TRINE_DTYPE_I32 || found == TRINE_DTYPE_Q8_KV) {
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no type of weights"));
+    }
+    types.push_back(found);
+  }
+  return types;
+}
+
+// Names as the inventory has them; without any, all devices that are used and no pretence.
+absl::StatusOr<std::vector<std::string>> ChooseDevices(const CalibrateArguments& a,
+                                                       const DeviceSet& devices) {
+  std::vector<std::string> names;
+  for (const std::string& name : a.devices) {
+    auto known = devices.Resolve(name);
+    if (!known.ok()) return known.status();
+    names.push_back(*std::move(known));
+  }
+  if (!names.empty()) return names;
+  const Inventory& inventory = devices.inventory();
+  for (const InventoryDevice& d : inventory.devices) {
+    if (!d.used) continue;
+    const trine_device_info& info = inventory.registry.devices[d.registry_device].info;
+    if ((info.flags & TRINE_DEVICE_SOFTWARE) == 0) names.push_back(d.tier_name);
+  }
+  return names;
+}
+
+void PrintCosts(const std::string& name, const DeviceCosts& costs) {
+  std::printf("%s: %.1f GB/s of weights, %.1f us a run, %.2f us a product\n", name.c_str(),
+              costs.bytes_per_second / 1e9, costs.run_ns / 1e3, costs.matmul_ns / 1e3);
+  TextTable table({"weights", "1 token", "4", "16", "64", "256"});
+  for (const auto& [type, curve] : costs.matmul) {
+    std::vector<std::string> row = {sdk::DtypeName(type)};
+    for (const double tokens : {1, 4, 16, 64, 256}) {
+      // Billions of products of a weight and a value in a second.
+      row.push_back(absl::StrFormat("%.1f", tokens / curve.At(tokens)));
+    }
+    table.Add(std::move(row));
+  }
+  std::printf("  billions of multiplications a second, by tokens in a pass:\n%s",
+              table.Format("  ").c_str());
+}
+
+int Calibrate(const CalibrateArguments& a) {
+  const auto types = ParseTypes(a.types);
+  if (!types.ok()) return ComplainOfArguments(types.status());
+  const std::string path = !a.file.empty() ? a.file : Calibration::DefaultPath();
+  if (path.empty() && !a.dry_run) {
+    return Complain(absl::FailedPreconditionError(
+        "there is no folder to keep it in: --file or TRINE_CALIBRATION names a file"));
+  }
+  auto calibration = Calibration::Read(a.dry_run ? "" : path);
+  if (!calibration.ok()) {
+    std::fprintf(stderr, "trine: %s; it is written anew\n",
+                 Printable(std::string(calibration.status().message())).c_str());
+    calibration = Calibration();
+  }
+  MachineOptions machine;
+  machine.registry.search.explicit_paths = a.plugins;
+  DeviceSet devices(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
+                    [](uint32_t level, const std::string& message) {
+                      if (level < TRINE_LOG_WARNING) return;
+                      std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
+                    });
+  const auto names = ChooseDevices(a, devices);
+  if (!names.ok()) return Complain(names.status());
+  InterruptFlag interrupt;
+  int failed = 0;
+  for (const std::string& name : *names) {
+    Progress progress(absl::StrCat("measuring ", name));
+    MeasureOptions options;
+    options.types = *types;
+    options.progress = [&](double fraction) {
+      progress.Update(fraction);
+      return !interrupt.raised();
+    };
+    auto device = devices.Open(name);
+    auto costs = device.ok() ? MeasureDevice(*std::move(device), options)
+                             : absl::StatusOr<DeviceCosts>(device.status());
+    progress.Clear();
+    if (interrupt.raised()) return Complain(costs.status());
+    if (!costs.ok()) {  // the others are worth measuring all the same
+      Complain(
+          absl::Status(costs.status().code(), absl::StrCat(name, ": ", costs.status().message())));
+      ++failed;
+      continue;
+    }
+    PrintCosts(name, *costs);
+    const Inventory& inventory = devices.inventory();
+    const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(),
+                                    [&](const InventoryDevice& d) { return d.tier_name == name; });
+    const uint32_t threads = devices.host().table()->worker_count;
+    calibration->Set(CalibrationKey(inventory, *found, threads), *std::move(costs));
+    devices.Forget(name);
+  }
+  if (!a.dry_run && calibration->size() > 0) {
+    if (absl::Status s = calibration->Write(path); !s.ok()) return Complain(s);
+    std::printf("kept in %s\n", Printable(path).c_str());
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void AddCalibrateCommand(CLI::App* app, Run* run) {
+  auto a = std::make_shared<CalibrateArguments>();
+  CLI::App* command = app->add_subcommand(
+      "calibrate", "Measure what work costs on each device, so that placements are planned by it");
+  command
+      ->add_option("--device", a->devices,
+                   "Only these tiers or devices, separated by commas (default: all that are used); "
+                   "also -dev")
+      ->delimiter(',')
+      ->check(NotEmpty);
+  command
+      ->add_option("--types", a->types,
+                   "Only these types of weights, separated by commas, such as q4_0,q8_0")
+      ->delimiter(',')
+      ->check(NotEmpty);
+  command->add_option("-t,--threads", a->threads, "CPU threads; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--file", a->file,
+                   "Where it is kept (default: TRINE_CALIBRATION, or trine/calibration.json in the "
+                   "user's cache folder)")
+      ->check(NotEmpty);
+  command->add_flag("--dry-run", a->dry_run, "Keep nothing");
+  command->add_option("--plugin", a->plugins,
+                      "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command->callback([a, run] { *run = [a] { return Calibrate(*a); }; });
+}
+
+}  // namespace trine
