@@ -40,6 +40,9 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_PIN",
      "0: threads are not bound to processors; 1: they are, where they take every core. By default "
      "they are on machines with several NUMA nodes."},
+    {"TRINE_CALIBRATION",
+     "The file that keeps what devices were measured to take, or off. Default: "
+     "trine/calibration.json in the user's cache folder."},
     {"TRINE_FAULT",
      "Devices that are to fail, and when, such as dgpu:lost@token=17; for tests, and to see what "
      "happens."},

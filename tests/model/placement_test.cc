@@ -1,0 +1,293 @@
+// Models placed by the planner: where they go by what devices cost and hold, what is said about it,
+// and the same bits wherever that is.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "dispatch/guessed_costs.h"
+#include "dispatch/measure_device.h"
+#include "runtime/generate.h"
+#include "runtime/machine_report.h"
+#include "runtime/model_setup.h"
+#include "runtime/placement/calibration.h"
+#include "runtime/placement/placer.h"
+#include "tests/model/engine_test_util.h"
+
+namespace trine {
+namespace {
+
+constexpr int64_t kLayers = 6;
+const std::vector<std::string> kDevices = {"cpu", "other0", "other1", "other2", "other3"};
+
+class PlacementTest : public testing::Test {
+ protected:
+  PlacementTest() : file_(Model()), calibration_(file_.path() + ".calibration") {}
+  ~PlacementTest() override { std::filesystem::remove(calibration_); }
+
+  static std::vector<std::byte> Model() {
+    TinyModelSpec spec;
+    spec.n_layers = kLayers;
+    spec.n_ctx = 512;
+    return MakeTinyModel(spec).ToBytes();
+  }
+
+  EngineOptions Options() {
+    EngineOptions options = TestOptions(file_.path());
+    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
+    options.threads = 1;
+    options.calibration = calibration_;
+    options.log = [this](uint32_t, const std::string& message) { said_ += message + "\n"; };
+    return options;
+  }
+
+  // Every device at so many times the guess for a CPU.
+  void Calibrate(const std::vector<double>& factors) {
+    MachineOptions machine;
+    machine.registry = Options().plugins;
+    const Inventory inventory = DescribeMachine(machine);
+    Calibration calibration;
+    for (const InventoryDevice& device : inventory.devices) {
+      const auto at = std::find(kDevices.begin(), kDevices.end(), device.tier_name);
+      if (at == kDevices.end()) continue;
+      const double factor = factors[static_cast<size_t>(at - kDevices.begin())];
+      trine_device_info cpu{};
+      cpu.tier = TRINE_TIER_CPU;
+      DeviceCosts costs = GuessCosts(cpu, 1);
+      for (auto& [type, curve] : costs.matmul) {
+        std::vector<CostCurve::Point> points = curve.points();
+        for (CostCurve::Point& p : points) p.cost *= factor;
+        curve = CostCurve(std::move(points));
+      }
+      calibration.Set(CalibrationKey(inventory, device, 1), std::move(costs));
+    }
+    ASSERT_TRUE(calibration.Write(calibration_).ok());
+  }
+
+  static std::string Where(const Engine& engine) {
+    std::vector<LayerRange> ranges;
+    for (const SegmentPlace& p : engine.model()->places()) {
+      ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
+                        p.span.embedding, p.span.head});
+    }
+    return PlacementText(ranges);
+  }
+
+  TempFile file_;
+  std::string calibration_;
+  std::string said_;
+};
+
+const std::vector<int32_t> kPrompt = {72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100};
+
+TEST_F(PlacementTest, GoesWhereItIsFastest) {
+  Calibrate({1, 1, 0.01, 1, 1});
+  const auto engine = MustLoad(Options());
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(Where(*engine), "other1(6L)");
+  Calibrate({0.01, 1, 1, 1, 1});
+  const auto again = MustLoad(Options());
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(Where(*again), "CPU(6L)");
+}
+
+TEST_F(PlacementTest, KeepsToTheDevicesThatAreNamed) {
+  Calibrate({1, 1, 0.01, 1, 1});
+  EngineOptions options = Options();
+  options.devices = {"cpu", "other2"};
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(Where(*engine), "CPU(6L)");
+  options.devices = {"other3"};
+  const auto one = MustLoad(options);
+  ASSERT_NE(one, nullptr);
+  EXPECT_EQ(Where(*one), "other3(6L)");
+  options.devices = {"other3", "dgpu"};
+  EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kNotFound);
+  options.allow_degraded = true;
+  const auto degraded = MustLoad(options);
+  ASSERT_NE(degraded, nullptr);
+  EXPECT_EQ(Where(*degraded), "other3(6L)");
+  EXPECT_NE(said_.find("going on without it"), std::string::npos) << said_;
+}
+
+TEST_F(PlacementTest, ADegradedSplitGivesTheCpuWhatNobodyElseIsThereFor) {
+  EngineOptions options = Options();
+  options.tensor_split = "other0:2,dgpu:4";
+  EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kNotFound);
+  options.allow_degraded = true;
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(Where(*engine), "other0(2L) + CPU(4L)");
+  EXPECT_NE(said_.find("its layers go to the CPU"), std::string::npos) << said_;
+}
+
+TEST_F(PlacementTest, HoldsNoMoreThanItMay) {
+  Calibrate({1, 1, 0.01, 1, 1});
+  EngineOptions options = Options();
+  options.devices = {"cpu", "other1"};
+  auto setup = PrepareModel(options);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  const auto whole = setup->placer->Explain();
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  // Room for about half of what the whole model takes there, scratch not included.
+  const Placement& placement = whole->placement;
+  ASSERT_EQ(placement.segments.size(), 1u);
+  const size_t device = placement.segments[0].range.device;
+  const uint64_t scratch = whole->problem.plan.devices[device].fixed_bytes;
+  const uint64_t half = scratch + (placement.devices[device].used_bytes - scratch) / 2;
+  options.device_memory = absl::StrCat("other1:", half / 1024, "K");
+  auto limited = PrepareModel(options);
+  ASSERT_TRUE(limited.ok()) << limited.status();
+  const auto report = limited->placer->Explain();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_LE(report->placement.devices[device].used_bytes, half);
+  EXPECT_EQ(report->placement.segments.size(), 2u);
+  EXPECT_TRUE(
+      std::any_of(report->placement.segments.begin(), report->placement.segments.end(),
+                  [](const PlacementSegment& s) { return absl::StrContains(s.bound, "memory"); }));
+  const auto engine = MustLoad(options);
+  const auto alone = MustLoad(TestOptions(file_.path()));
+  ASSERT_TRUE(engine != nullptr && alone != nullptr);
+  EXPECT_EQ(engine->model()->places().size(), 2u) << Where(*engine);
+  EXPECT_EQ(HashOf(engine.get(), kPrompt), HashOf(alone.get(), kPrompt));
+}
+
+TEST_F(PlacementTest, BadLimitsAreRefused) {
+  for (const char* text : {"other1", "other1:3", "3,1", "other1:50%", "other1:2Q", "dgpu7:2G"}) {
+    EngineOptions options = Options();
+    options.device_memory = text;
+    const absl::Status status = Engine::Load(options).status();
+    EXPECT_FALSE(status.ok()) << text;
+  }
+}
+
+// Whatever devices cost and hold, and whatever is asked for, the bits are those of the CPU alone.
+TEST_F(PlacementTest, AnyPlacementGivesTheSameBits) {
+  std::mt19937 random(11);
+  const auto alone = MustLoad(TestOptions(file_.path()));
+  ASSERT_NE(alone, nullptr);
+  const std::string expected = HashOf(alone.get(), kPrompt);
+  int several = 0, ends_alone = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<double> factors;
+    for (size_t i = 0; i < kDevices.size(); ++i) {
+      factors.push_back(i == 0 ? 100 : std::exp2(static_cast<double>(random() % 7)));
+    }
+    Calibrate(factors);
+    EngineOptions options = Options();
+    options.batch_tokens = 16;  // scratch is small then
+    options.strategy = static_cast<Strategy>(random() % 3);
+    options.optimize = static_cast<Optimize>(random() % 2);
+    for (size_t i = 1; i < kDevices.size(); ++i) {
+      absl::StrAppend(&options.device_memory, i == 1 ? "" : ",", kDevices[i], ":",
+                      300 + random() % 1500, "K");
+    }
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    ASSERT_EQ(HashOf(engine.get(), kPrompt), expected) << Where(*engine);
+    several += engine->model()->places().size() > 1;
+    for (const SegmentPlace& p : engine->model()->places())
+      ends_alone += p.span.begin == p.span.end;
+  }
+  EXPECT_GT(several, 10) << "the test should see splits";
+  EXPECT_GT(ends_alone, 0) << "and ends of the model by themselves";
+}
+
+TEST_F(PlacementTest, ALostDeviceIsPlannedAround) {
+  Calibrate({8, 1, 0.01, 0.1, 1});
+  EngineOptions options = Options();
+  options.faults = "other1:lost@run=2";
+  const auto engine = MustLoad(options);
+  const auto alone = MustLoad(TestOptions(file_.path()));
+  ASSERT_TRUE(engine != nullptr && alone != nullptr);
+  ASSERT_EQ(Where(*engine), "other1(6L)");
+  const std::string expected = HashOf(alone.get(), kPrompt);
+  EXPECT_EQ(HashOf(engine.get(), kPrompt), expected);
+  EXPECT_EQ(HashOf(engine.get(), kPrompt), expected);
+  EXPECT_EQ(Where(*engine), "other2(6L)") << "the next best, not the CPU";
+  EXPECT_NE(said_.find("the model goes to other2(6L)"), std::string::npos) << said_;
+}
+
+TEST_F(PlacementTest, ExplainsWhatWasAskedForToo) {
+  EngineOptions options = Options();
+  options.tensor_split = "other0:4,cpu:2";
+  auto setup = PrepareModel(options);
+  ASSERT_TRUE(setup.ok()) << setup.status();
+  const auto report = setup->placer->Explain();
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->searched);
+  ASSERT_EQ(report->placement.segments.size(), 2u);
+  EXPECT_GT(report->placement.decode_ns, 0);
+  EXPECT_GT(report->placement.segments[1].decode_transfer_ns, 0);
+}
+
+TEST_F(PlacementTest, CalibrationFilesAreReadOrRefused) {
+  EXPECT_EQ(Calibration::Read(calibration_)->size(), 0u) << "there is none yet";
+  Calibrate({1, 1, 1, 1, 1});
+  const auto written = Calibration::Read(calibration_);
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_EQ(written->size(), kDevices.size());
+  for (const char* text : {"", "{", "[]", "{\"trine_calibration\":1}", "null",
+                           "{\"trine_calibration\":1,\"devices\":[]}"}) {
+    std::ofstream(calibration_) << text;
+    EXPECT_EQ(Calibration::Read(calibration_).status().code(), absl::StatusCode::kDataLoss) << text;
+    // It costs nothing but the guess.
+    EXPECT_NE(MustLoad(Options()), nullptr);
+  }
+  std::ofstream(calibration_) << R"({"trine_calibration":1,"devices":{"a":{"run_ns":-1},"b":7}})";
+  EXPECT_EQ(Calibration::Read(calibration_)->size(), 0u) << "entries that make no sense";
+  std::ofstream(calibration_) << R"({"trine_calibration":99,"devices":{}})";
+  EXPECT_EQ(Calibration::Read(calibration_)->size(), 0u) << "another version's";
+  EXPECT_EQ(Calibration::Read("/").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(Calibration().Write("/proc/trine/calibration.json").ok());
+}
+
+TEST_F(PlacementTest, MeasuredCostsComeBackFromTheFile) {
+  DeviceSet devices(DescribeMachine({"", Options().plugins}), 1, nullptr);
+  auto cpu = devices.Open("cpu");
+  ASSERT_TRUE(cpu.ok()) << cpu.status();
+  MeasureOptions options;
+  options.types = {TRINE_DTYPE_Q8_0, TRINE_DTYPE_F32};
+  options.stream_bytes = 8 << 20;
+  options.seconds = 0.001;
+  double last = 0;
+  options.progress = [&](double fraction) {
+    EXPECT_GE(fraction, last);
+    last = fraction;
+    return true;
+  };
+  const auto costs = MeasureDevice(*cpu, options);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  EXPECT_DOUBLE_EQ(last, 1);
+  EXPECT_TRUE(costs->measured);
+  ASSERT_EQ(costs->matmul.size(), 2u);
+  for (const auto& [type, curve] : costs->matmul) {
+    EXPECT_GT(curve.At(256), curve.At(1)) << "more tokens are more work";
+  }
+  EXPECT_GT(costs->bytes_per_second, 1e6);
+  EXPECT_FALSE(costs->attention.empty());
+  Calibration calibration;
+  calibration.Set("key", *costs);
+  ASSERT_TRUE(calibration.Write(calibration_).ok());
+  const auto read = Calibration::Read(calibration_);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const DeviceCosts* back = read->Find("key");
+  ASSERT_NE(back, nullptr);
+  EXPECT_EQ(read->Find("other key"), nullptr);
+  EXPECT_EQ(back->run_ns, costs->run_ns);
+  EXPECT_EQ(back->matmul.at(TRINE_DTYPE_Q8_0).At(7), costs->matmul.at(TRINE_DTYPE_Q8_0).At(7));
+  EXPECT_EQ(back->attention.At(3), costs->attention.At(3));
+  EXPECT_EQ(back->in.Of(1000), costs->in.Of(1000));
+  options.progress = [](double) { return false; };
+  EXPECT_EQ(MeasureDevice(*cpu, options).status().code(), absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace trine
