@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "runtime/sampling/lane.h"
 #include "runtime/sequence.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/trace_file.h"
 
 namespace trine {
 
@@ -50,8 +53,12 @@ struct EngineOptions {
   // What is to go wrong on purpose, as docs/faults.md writes it. TRINE_FAULT overrides it, where
   // `plugins` may look at the environment.
   std::string faults;
-  LoadProgress progress;  // on the calling thread
-  LogSink log;            // warnings, and what plugins say; from any thread
+  // Where a timeline of what happens is written to when the engine goes (docs/tracing.md); "":
+  // nowhere.
+  std::string trace;
+  ReadmissionOptions readmission;  // of devices that were lost
+  LoadProgress progress;           // on the calling thread
+  LogSink log;                     // warnings, and what plugins say; from any thread
 
   // Not more than the model's own context, unless asked for.
   static constexpr int64_t kDefaultContext = -1;
@@ -72,6 +79,15 @@ class Engine {
   std::shared_ptr<const Model> model() const;
   // Devices that failed since it was loaded, or while it was: the model goes on without them.
   std::vector<LostDevice> lost_devices() const;
+  // Takes a device that was lost in again, or "": all of them. Waits until no pass is under way;
+  // the next one goes over the model as it was asked for, and sequences read their tokens again.
+  // UNAVAILABLE, with the reason, for a device that can't be opened, or that a pass still hangs in:
+  // all stays as it is then, or goes on with those that could. FAILED_PRECONDITION for one that is
+  // not lost. Not from a callback.
+  absl::Status Readmit(const std::string& device);
+  // A new request, of which nothing has been computed yet, is about to be evaluated: devices are
+  // taken in again whose time has come.
+  void BeginRequest();
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
@@ -99,25 +115,46 @@ class Engine {
     return batcher_->EvaluateSome(sequences);
   }
   void Drain(std::span<Sequence* const> sequences) { batcher_->Drain(sequences); }
-  // Of the segments of the model as it is placed now, in order.
-  std::vector<StageCounters> stage_counters() const { return batcher_->counters(); }
+  // Of the segments of the model as it is placed now, in order; none while it is placed anew.
+  std::vector<SegmentCounters> segments() const { return batcher_->counters(); }
+
+  // Null where nobody asked for one.
+  TraceFile* trace() const { return trace_.get(); }
+  // What has been traced so far; also done when the engine goes, where an error is only logged.
+  absl::Status WriteTrace() const { return trace_ ? trace_->Write() : absl::OkStatus(); }
 
  private:
   Engine() = default;
   absl::Status OpenFile(const EngineOptions& options);
   absl::StatusOr<ModelConfig> ReadConfig() const;
+  // All three on the thread that leads in the batcher, while no pass is under way.
   absl::StatusOr<std::shared_ptr<Model>> Recover(const absl::Status& failure);
+  absl::StatusOr<std::shared_ptr<Model>> Install(const char* event, const std::string& hung,
+                                                 const Batcher::LoadNext& load);
+  void TellOfLost();
+  absl::Status Readmit(const std::function<std::vector<std::string>()>& choose);
+  bool HangsIn(const std::string& device) const;
 
+  LogSink log_;
+  std::unique_ptr<TraceFile> trace_;
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<DeviceSet> devices_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::unique_ptr<ModelKeeper> keeper_;         // the batcher's leader's, once it is loaded
-  std::vector<std::weak_ptr<void>> abandoned_;  // lives of models that something hangs in
+  std::unique_ptr<ModelKeeper> keeper_;  // the batcher's leader's, once it is loaded
+  // Lives of models that somebody still holds, and the device that a pass hangs in. Likewise.
+  struct Abandoned {
+    std::weak_ptr<void> life;
+    std::string device;
+  };
+  std::vector<Abandoned> abandoned_;
+  std::chrono::steady_clock::time_point told_of_lost_;  // likewise: traced up to then
+  std::mutex readmit_mutex_;                            // held by whoever does it by itself
   mutable std::mutex model_mutex_;
-  std::shared_ptr<Model> model_;  // guarded by model_mutex_
-  std::vector<LostDevice> lost_;  // likewise
+  std::shared_ptr<Model> model_;               // guarded by model_mutex_
+  std::vector<LostDevice> lost_;               // likewise
+  std::optional<Readmission::Time> next_try_;  // likewise: of a device that was lost
   bool lock_memory_ = false;
   std::shared_ptr<KvBlockPool> blocks_;
   std::unique_ptr<BlockBudget> text_budget_;

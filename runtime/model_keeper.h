@@ -3,6 +3,7 @@
 #ifndef TRINE_RUNTIME_MODEL_KEEPER_H_
 #define TRINE_RUNTIME_MODEL_KEEPER_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "runtime/device_set.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
+#include "runtime/readmission.h"
 
 namespace trine {
 
@@ -20,13 +22,15 @@ namespace trine {
 struct LostDevice {
   std::string name;  // of its tier
   std::string reason;
+  std::chrono::steady_clock::time_point since;
 };
 
 class ModelKeeper {
  public:
   // `devices` outlives it.
   ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
-              const SegmentLimits& limits, DeviceSet* devices, LoadOptions load, LogSink log);
+              const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
+              const ReadmissionOptions& readmission, LogSink log);
 
   // UNAVAILABLE, with what became of each, when no device is left. Other errors are not a device's.
   absl::StatusOr<std::shared_ptr<Model>> Load(std::vector<LayerRange> ranges);
@@ -34,9 +38,21 @@ class ModelKeeper {
   absl::StatusOr<std::shared_ptr<Model>> Replace(const std::string& device,
                                                  const absl::Status& why);
 
+  // Opens a device that was lost. Where that fails, nothing has changed but the time at which it is
+  // due again.
+  absl::Status Probe(const std::string& device);
+  // With devices that Probe has opened, the model as it was asked for, as far as devices are there.
+  // One that fails again meanwhile is lost again. Whoever holds the model has let go of it.
+  absl::StatusOr<std::shared_ptr<Model>> Readmit(const std::vector<std::string>& devices);
+  // A device can't be tried yet.
+  void PutOff(const std::string& device);
+
   const std::vector<LostDevice>& lost() const { return lost_; }
+  const LostDevice* FindLost(const std::string& device) const;
+  const Readmission& readmission() const { return readmission_; }
 
  private:
+  absl::StatusOr<std::shared_ptr<Model>> LoadOnWhatWorks();
   absl::StatusOr<std::shared_ptr<Model>> LoadOnce();
   // UNAVAILABLE when it was the last one.
   absl::Status Lose(const std::string& device, const absl::Status& why);
@@ -48,8 +64,10 @@ class ModelKeeper {
   DeviceSet* const devices_;
   LoadOptions load_;
   const LogSink log_;
-  std::vector<LayerRange> ranges_;
+  std::vector<LayerRange> asked_;   // for, when all devices work
+  std::vector<LayerRange> ranges_;  // as it is
   std::vector<LostDevice> lost_;
+  Readmission readmission_;
   bool tried_ = false;  // to load it: the file's memory may have been given back
 };
 

@@ -24,6 +24,7 @@ absl::StatusOr<PerplexityScore> MeasurePerplexity(
   if (engine->embeddings()) {
     return absl::FailedPreconditionError("the engine was opened for embeddings: it has no logits");
   }
+  engine->BeginRequest();
   const int64_t width = engine->context();
   const Tokenizer& tokenizer = *engine->tokenizer();
   PerplexityScore score;
