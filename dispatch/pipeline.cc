@@ -134,11 +134,14 @@ void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
   }
   const bool goes_on = status.ok() && stage + 1 < stages.size();
   if (goes_on) {
+    const bool full = stages[stage + 1].waiting.size() >= options.waiting;
     const Clock::time_point begin = Clock::now();
     if (!Put(lock, stage + 1, job)) return;
-    const Clock::time_point end = Clock::now();
-    s.counters.blocked_ns += Ns(end - begin);
-    Show(stage, "blocked", begin, end);
+    if (full) {
+      const Clock::time_point end = Clock::now();
+      s.counters.blocked_ns += Ns(end - begin);
+      Show(stage, "blocked", begin, end);
+    }
   }
   s.running = {};
   const Clock::time_point now = Clock::now();

@@ -348,9 +348,17 @@ void Engine::BeginRequest() {
   }).IgnoreError();  // it is tried again, and who asks is told what is lost
 }
 
+absl::Status Engine::WriteTrace() {
+  if (trace_ == nullptr) return absl::OkStatus();
+  absl::Status status = trace_->Write();
+  if (!status.ok()) told_of_trace_ = true;
+  return status;
+}
+
 Engine::~Engine() {
   batcher_.reset();
-  if (const absl::Status s = WriteTrace(); !s.ok()) {
+  const bool told = told_of_trace_;
+  if (const absl::Status s = WriteTrace(); !s.ok() && !told) {
     log_(TRINE_LOG_WARNING, std::string(s.message()));
   }
   if (abandoned_.empty()) return;

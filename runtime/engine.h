@@ -3,6 +3,7 @@
 #ifndef TRINE_RUNTIME_ENGINE_H_
 #define TRINE_RUNTIME_ENGINE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -120,8 +121,9 @@ class Engine {
 
   // Null where nobody asked for one.
   TraceFile* trace() const { return trace_.get(); }
-  // What has been traced so far; also done when the engine goes, where an error is only logged.
-  absl::Status WriteTrace() const { return trace_ ? trace_->Write() : absl::OkStatus(); }
+  // What has been traced so far. Also done when the engine goes; an error that nobody has been told
+  // of is logged then.
+  absl::Status WriteTrace();
 
  private:
   Engine() = default;
@@ -137,6 +139,7 @@ class Engine {
 
   LogSink log_;
   std::unique_ptr<TraceFile> trace_;
+  std::atomic<bool> told_of_trace_ = false;  // that it can't be written
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<DeviceSet> devices_;

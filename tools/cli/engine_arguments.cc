@@ -90,6 +90,11 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
           "Seconds after which a device that does not come back from a pass counts as lost")
       ->check(CLI::Range(int64_t{1}, int64_t{86400}))
       ->capture_default_str();
+  command
+      ->add_option("--trace", a->trace,
+                   "Write a timeline of passes, copies and waits to this file, for Perfetto")
+      ->check(NotEmpty)
+      ->type_name("FILE");
   command->add_option("--plugin", a->plugins,
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--mlock", a->mlock, "Keep the model from being swapped out");
@@ -124,6 +129,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   if (a.pack_cache != kBesideModel) options.pack_cache_folder = a.pack_cache;
   options.plugins.search.explicit_paths = a.plugins;
   options.stage_limit = std::chrono::seconds(a.device_timeout);
+  options.trace = a.trace;
   options.log = Warn;
   Progress progress("loading");
   std::optional<InterruptFlag> interrupt;

@@ -314,6 +314,7 @@ int Generate(const GenerateArguments& a) {
         static_cast<long long>((*engine)->context()),
         IsConstrained(a.constraint) ? "" : ", --context-shift goes on by dropping the oldest");
   }
+  if (const absl::Status s = (*engine)->WriteTrace(); !s.ok()) return Complain(s);
   return interrupted != 0 ? kInterrupted : 0;
 }
 
