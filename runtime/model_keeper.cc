@@ -1,6 +1,10 @@
 #include "runtime/model_keeper.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,9 +54,21 @@ const LostDevice* ModelKeeper::FindLost(const std::string& device) const {
 }
 
 absl::Status ModelKeeper::Probe(const std::string& device) {
-  const absl::Status status = devices_->Open(device).status();
+  absl::Status status = devices_->Open(device).status();
+  if (status.ok()) status = CheckFile();
   if (!status.ok()) PutOff(device);
   return status;
+}
+
+// A model that works is not given up for one that can't be read.
+absl::Status ModelKeeper::CheckFile() const {
+  if (file_->mapped()) return absl::OkStatus();
+  for (const gguf::Part& part : file_->parts()) {
+    if (access(part.path.c_str(), R_OK) == 0) continue;
+    return absl::UnavailableError(
+        absl::StrCat(part.path, " can't be read again: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
 }
 
 void ModelKeeper::PutOff(const std::string& device) {
@@ -71,7 +87,16 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
     ranges_ = WithoutDevice(ranges_, lost.name, Successor(lost.name));
   }
   load_.progress = nullptr;
-  return LoadOnWhatWorks();
+  auto model = LoadOnWhatWorks();
+  if (model.ok()) return model;
+  // What is no device's fault came with these all the same: without them it worked.
+  bool fewer = false;
+  for (const std::string& device : devices) {
+    if (FindLost(device) != nullptr) continue;
+    if (absl::Status s = Lose(device, model.status()); !s.ok()) return s;
+    fewer = true;
+  }
+  return fewer ? LoadOnWhatWorks() : std::move(model);
 }
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {

@@ -56,6 +56,7 @@ class ModelKeeper {
   absl::StatusOr<std::shared_ptr<Model>> LoadOnce();
   // UNAVAILABLE when it was the last one.
   absl::Status Lose(const std::string& device, const absl::Status& why);
+  absl::Status CheckFile() const;
   std::string Successor(const std::string& device) const;
 
   std::shared_ptr<const gguf::File> file_;

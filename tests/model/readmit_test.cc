@@ -2,6 +2,7 @@
 // that of an undisturbed run.
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,7 +24,7 @@ constexpr char kWithout[] = "other0:0-2 cpu:2-6 ";
 
 class ReadmitTest : public testing::Test {
  protected:
-  ReadmitTest() : file_(Model()) {}
+  ReadmitTest() : file_(Model()), path_(file_.path()) {}
 
   static std::vector<std::byte> Model() {
     TinyModelSpec spec;
@@ -33,7 +34,8 @@ class ReadmitTest : public testing::Test {
 
   // Devices are taken in again when the test says so, and not before.
   std::unique_ptr<Engine> Load(const std::string& faults) {
-    EngineOptions options = TestOptions(file_.path());
+    EngineOptions options = TestOptions(path_);
+    options.use_mmap = use_mmap_;
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
     options.tensor_split = split_;
     options.threads = 1;
@@ -89,7 +91,9 @@ class ReadmitTest : public testing::Test {
 
   std::string split_ = "other0:2,cpu:2,other1:2";
   ReadmissionOptions readmission_{.automatic = false};
+  bool use_mmap_ = true;
   TempFile file_;
+  std::string path_;
 };
 
 TEST_F(ReadmitTest, ADeviceThatIsBackIsUsedAgain) {
@@ -154,6 +158,40 @@ TEST_F(ReadmitTest, OneThatFailsAgainIsLostAgain) {
   EXPECT_EQ(Places(*engine), kWithout);
   EXPECT_TRUE(engine->Readmit("").ok());
   EXPECT_EQ(Places(*engine), kAsked);
+  Say(session.get(), 6);
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+// Nor is a model that works given up for one that can't be loaded.
+TEST_F(ReadmitTest, NotWhenTheFileIsGone) {
+  use_mmap_ = false;
+  TempFile copy(Model());
+  path_ = copy.path();
+  auto engine = Load("other1:lost@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  std::filesystem::rename(path_, path_ + ".away");
+  const absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("can't be read again"));
+  EXPECT_EQ(Places(*engine), kWithout);
+  Say(session.get(), 6);
+  std::filesystem::rename(path_ + ".away", path_);
+  EXPECT_TRUE(engine->Readmit("other1").ok());
+  EXPECT_EQ(Places(*engine), kAsked);
+}
+
+TEST_F(ReadmitTest, SizesThatCannotBeAreAsGoodAsALoss) {
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load("other1:lost@token=3,back=0;other1:garbage=size@query=2+");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  const absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(Places(*engine), kWithout);
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
   Say(session.get(), 6);
   EXPECT_EQ(Told(*session), undisturbed);
 }
