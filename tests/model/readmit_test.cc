@@ -2,7 +2,9 @@
 // that of an undisturbed run.
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -283,6 +285,34 @@ TEST_F(ReadmitTest, AttemptsThatFailComeLessOften) {
   }
   EXPECT_EQ(Places(*engine), kAsked);
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2 + 4 + 8));
+}
+
+// Others keep it at work without a pause: they make way all the same.
+TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
+  setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
+  auto engine = Load("other1:lost@run=5,back=0");
+  ASSERT_NE(engine, nullptr);
+  std::atomic<bool> over = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      while (!over) {
+        auto sequence = engine->NewSequence();
+        EXPECT_TRUE(sequence->Append(std::vector<int32_t>(60, 41)).ok());
+        Sequence* const one[] = {sequence.get()};
+        EXPECT_TRUE(engine->Evaluate(one).ok());
+      }
+    });
+  }
+  while (engine->lost_devices().empty()) std::this_thread::yield();
+  std::future<absl::Status> back =
+      std::async(std::launch::async, [&] { return engine->Readmit("other1"); });
+  EXPECT_EQ(back.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  unsetenv("TRINE_FIXTURE_SEVERAL");
+  EXPECT_TRUE(back.get().ok());
+  EXPECT_EQ(Places(*engine), kAsked);
 }
 
 // Threads generate while a device goes and comes, and others ask how it is.
