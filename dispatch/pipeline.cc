@@ -22,9 +22,11 @@ struct Job {
   uint64_t number = 0;
 };
 
-uint64_t NsSince(Clock::time_point begin) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+// A shorter wait is that of a thread on its way, and not worth an event.
+constexpr std::chrono::microseconds kLeastShown(1);
+
+uint64_t Ns(Clock::duration time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
 // Nothing thrown may end the process from a thread of ours.
@@ -46,8 +48,9 @@ struct Pipeline::State {
     std::deque<Job> waiting;
     Job running;  // also while it waits for room behind
     Clock::time_point since;
-    bool in_job = false;  // and not only waiting for room
-    bool ended = false;   // its thread has seen the last job
+    bool in_job = false;                           // and not only waiting for room
+    bool ended = false;                            // its thread has seen the last job
+    std::optional<Clock::time_point> waits_since;  // without a job, while others have some
     StageCounters counters;
     std::condition_variable changed;  // something waits, there is room, or an end is near
   };
@@ -59,6 +62,8 @@ struct Pipeline::State {
   void End(std::unique_lock<std::mutex>& lock, const Job& job, const absl::Status& status,
            size_t stage);
   void RunOne(std::unique_lock<std::mutex>& lock, size_t stage);
+  void EndWait(size_t stage, Clock::time_point now);
+  void Show(size_t stage, const char* what, Clock::time_point begin, Clock::time_point end) const;
   void Work(size_t stage);
 
   const PipelineOptions options;
@@ -66,6 +71,7 @@ struct Pipeline::State {
   std::vector<Stage> stages;
   bool closed = false;  // nothing more is submitted
   uint64_t submitted = 0;
+  size_t inside = 0;  // jobs that were put before the first stage and have not ended
   uint64_t first_failed = std::numeric_limits<uint64_t>::max();  // behind it nothing is run
   bool abandoned = false;                                        // threads that come back end
 };
@@ -75,9 +81,28 @@ bool Pipeline::State::Put(std::unique_lock<std::mutex>& lock, size_t stage, cons
   s.changed.wait(lock, [&] { return abandoned || s.waiting.size() < options.waiting; });
   if (abandoned) return false;
   s.waiting.push_back(job);
-  if (stage == 0) s.waiting.back().number = submitted++;
+  if (stage == 0) {
+    s.waiting.back().number = submitted++;
+    if (++inside == 1) {
+      for (Stage& other : stages) other.waits_since = Clock::now();
+    }
+  }
   s.changed.notify_all();
   return true;
+}
+
+void Pipeline::State::Show(size_t stage, const char* what, Clock::time_point begin,
+                           Clock::time_point end) const {
+  if (options.trace == nullptr || end - begin < kLeastShown) return;
+  options.trace->Add(options.tracks[stage], what, begin, end);
+}
+
+void Pipeline::State::EndWait(size_t stage, Clock::time_point now) {
+  Stage& s = stages[stage];
+  if (!s.waits_since) return;
+  s.counters.waiting_ns += Ns(now - *s.waits_since);
+  Show(stage, "bubble", *s.waits_since, now);
+  s.waits_since.reset();
 }
 
 // Whoever is told may submit more, or wait for a lock that a submitter holds.
@@ -96,6 +121,7 @@ void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
   absl::Status status = absl::AbortedError("a pass before this one has failed");
   if (job.number < first_failed) {
     s.since = Clock::now();
+    EndWait(stage, s.since);
     s.in_job = true;
     lock.unlock();
     status = RunQuietly(*job.job, stage);
@@ -103,16 +129,26 @@ void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
     s.in_job = false;
     if (abandoned) return;  // the job has been told
     ++s.counters.jobs;
-    s.counters.busy_ns += NsSince(s.since);
+    s.counters.busy_ns += Ns(Clock::now() - s.since);
     if (!status.ok()) first_failed = std::min(first_failed, job.number);
   }
   const bool goes_on = status.ok() && stage + 1 < stages.size();
   if (goes_on) {
+    const bool full = stages[stage + 1].waiting.size() >= options.waiting;
     const Clock::time_point begin = Clock::now();
     if (!Put(lock, stage + 1, job)) return;
-    s.counters.blocked_ns += NsSince(begin);
+    if (full) {
+      const Clock::time_point end = Clock::now();
+      s.counters.blocked_ns += Ns(end - begin);
+      Show(stage, "blocked", begin, end);
+    }
   }
   s.running = {};
+  const Clock::time_point now = Clock::now();
+  if (!s.waits_since) s.waits_since = now;
+  if (!goes_on && --inside == 0) {  // nothing is left to wait for
+    for (size_t i = 0; i < stages.size(); ++i) EndWait(i, now);
+  }
   if (!goes_on) End(lock, job, status, stage);
 }
 

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "dispatch/trace.h"
 
 namespace trine {
 
@@ -35,6 +36,9 @@ struct PipelineOptions {
   // Submit runs the job itself, one at a time. For one stage alone, where the thread that would
   // wait may as well work.
   bool on_caller = false;
+  // Where the time is shown that stages wait, in a track for each; null: nowhere.
+  std::shared_ptr<Trace> trace = nullptr;
+  std::vector<Trace::Track> tracks = {};
 };
 
 // What a stage has done so far.
@@ -42,6 +46,7 @@ struct StageCounters {
   uint64_t jobs = 0;
   uint64_t busy_ns = 0;     // in RunStage
   uint64_t blocked_ns = 0;  // with a job that the next stage has no room for
+  uint64_t waiting_ns = 0;  // without a job, while there are jobs in other stages
 };
 
 class Pipeline {

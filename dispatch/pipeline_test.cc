@@ -261,5 +261,50 @@ TEST(PipelineTest, OneStageMayRunOnTheCaller) {
   EXPECT_EQ(pipeline->counters()[0].jobs, 1u);
 }
 
+// One job at a time: while it is in one stage the other waits, and between jobs nobody does.
+TEST(PipelineTest, WaitingIsCountedWhileThereIsWorkElsewhere) {
+  Log log;
+  PipelineOptions options;
+  options.stages = {"a", "b"};
+  options.trace = std::make_shared<Trace>();
+  for (const std::string& name : options.stages) {
+    options.tracks.push_back(options.trace->AddTrack(name));
+  }
+  const std::shared_ptr<Trace> trace = options.trace;
+  auto pipeline = Pipeline::Create(std::move(options));
+  ASSERT_TRUE(pipeline.ok()) << pipeline.status();
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 3; ++i) {
+    (*pipeline)->Submit(std::make_shared<TestJob>(i, &log, [](size_t stage) {
+      std::this_thread::sleep_for(milliseconds(stage == 0 ? 20 : 30));
+      return absl::OkStatus();
+    }));
+    log.AwaitDone(static_cast<size_t>(i) + 1);
+    std::this_thread::sleep_for(milliseconds(100));  // waits for nothing
+  }
+  const uint64_t wall = static_cast<uint64_t>(
+      std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  const std::vector<StageCounters> counters = (*pipeline)->counters();
+  EXPECT_GE(counters[0].waiting_ns, 90'000'000u);
+  EXPECT_GE(counters[1].waiting_ns, 60'000'000u);
+  for (const StageCounters& c : counters) {
+    EXPECT_LE(c.waiting_ns + c.busy_ns, wall - 300'000'000u);
+  }
+  const std::string json = trace->Json();
+  size_t bubbles = 0;
+  for (size_t at = 0; (at = json.find("bubble", at)) != std::string::npos; ++at) ++bubbles;
+  EXPECT_GE(bubbles, 6u);
+}
+
+// A job that was refused was never inside.
+TEST(PipelineTest, WhoComesTooLateIsNotCounted) {
+  Log log;
+  auto pipeline = Make({"a", "b"});
+  pipeline->Abandon(absl::AbortedError("enough"));
+  pipeline->Submit(std::make_shared<TestJob>(0, &log));
+  EXPECT_EQ(log.ends(0), 1);
+  for (const StageCounters& c : pipeline->counters()) EXPECT_EQ(c.waiting_ns, 0u);
+}
+
 }  // namespace
 }  // namespace trine

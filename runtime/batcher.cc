@@ -19,21 +19,47 @@ constexpr int64_t kLeastPiece = 64;
 // How often a leader that waits looks whether a stage hangs.
 constexpr std::chrono::milliseconds kLookout(50);
 
+// Calls what may run out of memory.
+absl::Status Quietly(const std::function<absl::Status()>& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& e) {
+    return absl::InternalError(e.what());
+  }
+}
+
 }  // namespace
 
 // A pass under way. Holds all that its stages use, so that one which hangs can be left behind.
 class Batcher::Flight : public PipelineJob {
  public:
-  Flight(Batcher* batcher, std::shared_ptr<Model> model, bool keep_rows)
+  Flight(Batcher* batcher, std::shared_ptr<Model> model, std::shared_ptr<StageLog> log,
+         bool keep_rows)
       : batcher_(batcher),
         model_(std::move(model)),
+        log_(std::move(log)),
         keep_rows_(keep_rows),
         width_(static_cast<size_t>(model_->output_width())) {}
 
-  void Prepare(const Batch& batch) { model_->Prepare(batch, &pass_); }
-  void Add(const Share& share) { shares_.push_back(share); }
+  void Prepare(const Batch& batch, uint64_t number) {
+    model_->Prepare(batch, &pass_);
+    note_.number = number;
+    note_.tokens = pass_.params[kParamTokens];
+    note_.sequences = pass_.params[kParamSequences];
+  }
+  void Add(const Share& share, int64_t replayed) {
+    shares_.push_back(share);
+    note_.replayed += replayed;
+  }
 
-  absl::Status RunStage(size_t stage) override { return model_->Run(stage, &pass_, keep_rows_); }
+  absl::Status RunStage(size_t stage) override {
+    StageRun run;
+    const absl::Status status = model_->Run(stage, &pass_, keep_rows_, &run);
+    log_->Ran(stage, note_, run);
+    return status;
+  }
 
   void Done(const absl::Status& status, size_t) override {
     std::lock_guard lock(batcher_->mutex_);
@@ -63,9 +89,11 @@ class Batcher::Flight : public PipelineJob {
  private:
   Batcher* const batcher_;
   std::shared_ptr<Model> model_;
+  const std::shared_ptr<StageLog> log_;
   const bool keep_rows_;
   const size_t width_;
   Pass pass_;
+  StageLog::PassNote note_;
   std::vector<Share> shares_;
   bool landed_ = false;
   bool looked_at_ = false;
@@ -75,6 +103,9 @@ class Batcher::Flight : public PipelineJob {
 absl::StatusOr<std::unique_ptr<Batcher>> Batcher::Create(std::shared_ptr<Model> model,
                                                          BatcherOptions options) {
   std::unique_ptr<Batcher> batcher(new Batcher(std::move(options)));
+  if (Trace* trace = batcher->options_.trace.get(); trace != nullptr) {
+    batcher->track_ = trace->AddTrack("host");
+  }
   if (absl::Status s = batcher->SetModel(std::move(model)); !s.ok()) return s;
   return batcher;
 }
@@ -96,10 +127,15 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   options.on_caller = stages == 1 && model->places()[0].device_name == "cpu" && !options_.watch_cpu;
   // With threads of their own, stages may be at the next pass before the rows of this one are read.
   keep_rows_ = !options.on_caller;
+  const uint64_t epoch = model_ == model ? epoch_ : epoch_ + 1;
+  auto log = std::make_shared<StageLog>(model->places(), epoch, options_.trace);
+  options.trace = log->trace();
+  options.tracks = log->tracks();
   auto pipeline = Pipeline::Create(std::move(options));
   if (!pipeline.ok()) return pipeline.status();
   pipeline_ = *std::move(pipeline);
-  if (model_ != model) ++epoch_;
+  log_ = std::move(log);
+  epoch_ = epoch;
   model_ = std::move(model);
   return absl::OkStatus();
 }
@@ -149,6 +185,29 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   return request.status;
 }
 
+absl::Status Batcher::Replace(const Prepare& prepare, const LoadNext& load) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return replacement_ == nullptr; });
+  Replacement replacement{prepare, load, {}};
+  replacement_ = &replacement;
+  bool leads = false;
+  const absl::Cleanup leave = [&] {  // also when memory runs out while others are brought home
+    if (!lock.owns_lock()) lock.lock();
+    if (replacement_ == &replacement) replacement_ = nullptr;
+    if (leads) leading_ = false;
+    changed_.notify_all();
+  };
+  while (!replacement.done) {
+    if (leading_ && !leads) {
+      changed_.wait(lock);
+      continue;
+    }
+    leading_ = leads = true;
+    Step(lock);
+  }
+  return replacement.status;
+}
+
 void Batcher::Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads) {
   if (!lock.owns_lock()) lock.lock();
   const auto holds = [&](const Share& share) {
@@ -177,11 +236,13 @@ void Batcher::Step(std::unique_lock<std::mutex>& lock) {
   if (AnyFresh()) return;  // landed while others were brought home
   const auto under_way = static_cast<size_t>(
       std::count_if(flights_.begin(), flights_.end(), [](const auto& f) { return !f->landed(); }));
-  const bool room = ended_.ok() && failure_.ok() && under_way < most_flights_;
+  const bool room =
+      ended_.ok() && failure_.ok() && replacement_ == nullptr && under_way < most_flights_;
   // With threads of its own the model is kept busy before anybody leaves to sample.
   if (room && keep_rows_ && TakeOff(lock)) return;
   if (Settle()) return;
   if (!failure_.ok() && under_way == 0) return Recover(lock);
+  if (replacement_ != nullptr && under_way == 0) return RunReplacement(lock);
   if (room && !keep_rows_ && TakeOff(lock)) return;
   if (Settle()) return;  // some were told that they can't go on
   if (under_way > 0) AwaitLanding(lock);
@@ -192,9 +253,15 @@ bool Batcher::AnyFresh() const {
 }
 
 bool Batcher::TakeOff(std::unique_lock<std::mutex>& lock) {
+  Trace* const trace = options_.trace.get();
+  const auto begin = trace != nullptr ? Trace::Clock::now() : Trace::Clock::time_point();
   flights_.reserve(flights_.size() + 1);
   std::shared_ptr<Flight> flight = FormFlight();
   if (flight == nullptr) return false;
+  if (trace != nullptr) {
+    trace->Add(track_, "prepare", begin, Trace::Clock::now(),
+               {{"pass", static_cast<int64_t>(passes_)}});
+  }
   flights_.push_back(flight);
   lock.unlock();
   pipeline_->Submit(std::move(flight));
@@ -212,6 +279,7 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
                              "it has not come back from a pass within ",
                              static_cast<double>(options_.stage_limit.count()) / 1000, " s")));
     lock.unlock();
+    log_->Hung(running->stage, running->time);
     pipeline_->Abandon(why);
     lock.lock();
     failure_ = why;  // the worse, where something had failed before
@@ -243,11 +311,17 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   if (home.empty()) return;
   // The sequences belong to callers who wait for us, so they stay as they are meanwhile.
   lock.unlock();
+  Trace* const trace = options_.trace.get();
+  const auto begin = trace != nullptr ? Trace::Clock::now() : Trace::Clock::time_point();
   std::vector<std::pair<const Sequence*, absl::Status>> failed;
   for (const auto& [flight, share] : home) {
     absl::Status status = DeliverQuietly(*flight, share);
     share.sequence->in_flight_ -= share.n_tokens;
     if (!status.ok()) failed.emplace_back(share.sequence, std::move(status));
+  }
+  if (trace != nullptr) {
+    trace->Add(track_, "deliver", begin, Trace::Clock::now(),
+               {{"sequences", static_cast<int64_t>(home.size())}});
   }
   lock.lock();
   for (const auto& [sequence, status] : failed) Tell(sequence, status);
@@ -291,32 +365,56 @@ void Batcher::Deliver(const Flight& flight, const Share& share) {
   if (s.progress_ && end > s.replay_until_) s.progress_(end, s.size());
 }
 
-void Batcher::Recover(std::unique_lock<std::mutex>& lock) {
-  const absl::Status failure = std::exchange(failure_, absl::OkStatus());
+// Lets go of the model and of its threads, which have nothing left to do, before it loads the next:
+// that may need their memory.
+absl::Status Batcher::LoadAnew(std::unique_lock<std::mutex>& lock, const LoadNext& load) {
   std::shared_ptr<Model> model = std::move(model_);
   std::unique_ptr<Pipeline> pipeline = std::move(pipeline_);
   lock.unlock();
-  absl::Status status;
-  try {
-    pipeline.reset();  // its threads have nothing left to do
-    if (CanRecover(failure)) {
-      model.reset();  // what takes its place may need its memory
-      auto next = options_.recover(failure);
-      status = next.status();
-      if (next.ok()) model = *std::move(next);
-    }
-  } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("out of memory");
-  } catch (const std::exception& e) {
-    status = absl::InternalError(e.what());
-  }
+  absl::Status status = Quietly([&] {
+    pipeline.reset();
+    model.reset();
+    auto next = load();
+    if (next.ok()) model = *std::move(next);
+    return next.status();
+  });
   lock.lock();
-  if (status.ok()) {
-    if (!CanRecover(failure)) model_ = model;  // the same: what it has read it still knows
-    status = SetModel(std::move(model));
+  if (!status.ok()) return status;
+  return Quietly([&] { return SetModel(std::move(model)); });
+}
+
+void Batcher::Recover(std::unique_lock<std::mutex>& lock) {
+  const absl::Status failure = std::exchange(failure_, absl::OkStatus());
+  absl::Status status;
+  if (CanRecover(failure)) {
+    status = LoadAnew(lock, [&] { return options_.recover(failure); });
+  } else {  // the same: what it has read it still knows
+    std::unique_ptr<Pipeline> pipeline = std::move(pipeline_);
+    lock.unlock();
+    pipeline.reset();
+    lock.lock();
+    status = Quietly([&] { return SetModel(model_); });
   }
-  if (status.ok()) return;
-  // That was the last one. Nothing more is brought home.
+  if (!status.ok()) EndWith(status);
+}
+
+void Batcher::RunReplacement(std::unique_lock<std::mutex>& lock) {
+  Replacement& r = *replacement_;
+  lock.unlock();
+  r.status = Quietly(r.prepare);
+  lock.lock();
+  if (r.status.ok()) {
+    r.status = LoadAnew(lock, r.load);
+    if (r.status.ok()) ended_ = absl::OkStatus();
+    if (!r.status.ok()) EndWith(r.status);
+  }
+  r.done = true;
+  replacement_ = nullptr;
+  changed_.notify_all();
+}
+
+// There is no model any more. Nothing more is brought home.
+void Batcher::EndWith(const absl::Status& status) {
   ended_ = status;
   for (const auto& flight : flights_) {
     for (const Share& share : flight->shares()) share.sequence->in_flight_ -= share.n_tokens;
@@ -408,7 +506,13 @@ int64_t Batcher::MostTokens(int64_t pending) const {
 bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left,
                         Batch* batch, Share* share) {
   Sequence& s = *candidate.sequence;
-  if (s.epoch_ != epoch_) s.BeginReplay(epoch_);
+  if (s.epoch_ != epoch_) {
+    if (Trace* trace = options_.trace.get(); trace != nullptr && s.evaluated_ > 0) {
+      trace->Mark(track_, "replay", Trace::Clock::now(), "",
+                  {{"tokens", s.evaluated_}, {"placement", static_cast<int64_t>(epoch_)}});
+    }
+    s.BeginReplay(epoch_);
+  }
   const int64_t begin = s.evaluated() + s.in_flight_, left = s.size() - begin;
   *share = {&s, begin, std::min({left, most_tokens, MostTokens(candidate.request->longest)}), 0, 0};
   if (s.observer_) {
@@ -445,7 +549,7 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   // The one in front leaves a token to each of the others that can come along.
   const int64_t others = std::min({static_cast<int64_t>(candidates.size()) - 1, most_sequences - 1,
                                    tokens_left - 1, rows_left - 1});
-  auto flight = std::make_shared<Flight>(this, model_, keep_rows_);
+  auto flight = std::make_shared<Flight>(this, model_, log_, keep_rows_);
   Batch batch;
   for (const Candidate& candidate : candidates) {
     if (static_cast<int64_t>(batch.parts.size()) == most_sequences) break;
@@ -458,13 +562,13 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
     }
     tokens_left -= share.n_tokens;
     rows_left -= static_cast<int64_t>(share.n_rows);
-    flight->Add(share);
+    const int64_t replayed = candidate.sequence->replay_until_ - share.begin;
+    flight->Add(share, std::clamp<int64_t>(replayed, 0, share.n_tokens));
   }
   if (batch.parts.empty()) return nullptr;
   // A pass has at least one row of output, wanted or not.
   if (batch.output_rows.empty()) batch.output_rows.push_back(0);
-  flight->Prepare(batch);
-  ++passes_;
+  flight->Prepare(batch, ++passes_);
   for (const Share& share : flight->shares()) {
     share.sequence->in_flight_ += share.n_tokens;
     share.sequence->served_ = passes_;
@@ -472,9 +576,10 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   return flight;
 }
 
-std::vector<StageCounters> Batcher::counters() const {
+std::vector<SegmentCounters> Batcher::counters() const {
   std::lock_guard lock(mutex_);
-  return pipeline_ == nullptr ? std::vector<StageCounters>() : pipeline_->counters();
+  if (pipeline_ == nullptr) return {};
+  return log_->Counters(pipeline_->counters());
 }
 
 }  // namespace trine

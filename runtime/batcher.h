@@ -21,6 +21,7 @@
 #include "dispatch/pipeline.h"
 #include "runtime/model/model.h"
 #include "runtime/sequence.h"
+#include "runtime/stage_log.h"
 
 namespace trine {
 
@@ -34,6 +35,7 @@ struct BatcherOptions {
   // The CPU by itself is watched too, which costs it a thread. It has nobody to take its place, so
   // this only makes an error of what would hang.
   bool watch_cpu = false;
+  std::shared_ptr<Trace> trace;  // null: nobody looks
 };
 
 class Batcher {
@@ -54,7 +56,17 @@ class Batcher {
   // Waits until no pass holds tokens of these.
   void Drain(std::span<Sequence* const> sequences);
 
-  std::vector<StageCounters> counters() const;
+  // Puts another model into the place of this one, between two passes. First `prepare` is asked:
+  // unless it says OK, all stays as it is, and what it says is returned. Then the model is let go
+  // of, `load` gives the next one, and sequences read their tokens again. An error of `load` is the
+  // end, as one of BatcherOptions::recover is; an end before it is over when this gives OK. Both
+  // are called on any thread that is in a call.
+  using Prepare = std::function<absl::Status()>;
+  using LoadNext = std::function<absl::StatusOr<std::shared_ptr<Model>>()>;
+  absl::Status Replace(const Prepare& prepare, const LoadNext& load);
+
+  // Of the segments as they are placed now; none while they are placed anew.
+  std::vector<SegmentCounters> counters() const;
 
  private:
   enum class Until { kAllDone, kOneDone, kDrained };
@@ -78,6 +90,13 @@ class Batcher {
     Request* request;
     Sequence* sequence;
   };
+  // A call of Replace.
+  struct Replacement {
+    const Prepare& prepare;
+    const LoadNext& load;
+    absl::Status status;
+    bool done = false;
+  };
   class Flight;
 
   explicit Batcher(BatcherOptions options) : options_(std::move(options)) {}
@@ -95,6 +114,9 @@ class Batcher {
   static absl::Status DeliverQuietly(const Flight& flight, const Share& share);
   static void Deliver(const Flight& flight, const Share& share);
   void Recover(std::unique_lock<std::mutex>& lock);
+  void RunReplacement(std::unique_lock<std::mutex>& lock);
+  absl::Status LoadAnew(std::unique_lock<std::mutex>& lock, const LoadNext& load);
+  void EndWith(const absl::Status& status);
   bool Settle();
 
   std::vector<Candidate> Candidates();
@@ -111,8 +133,11 @@ class Batcher {
   std::unique_ptr<Pipeline> pipeline_;
   size_t most_flights_ = 1;
   bool keep_rows_ = false;
-  uint64_t epoch_ = 0;   // models so far
-  uint64_t passes_ = 0;  // likewise
+  std::shared_ptr<StageLog> log_;       // of the stages of model_
+  Trace::Track track_ = 0;              // of the leader's work
+  Replacement* replacement_ = nullptr;  // waits for passes to land; nobody takes off
+  uint64_t epoch_ = 0;                  // models so far
+  uint64_t passes_ = 0;                 // likewise
   std::deque<Request*> queue_;
   bool arrivals_ = false;                         // in the queue, since the leader's last step
   std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off

@@ -40,6 +40,8 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   options.pack = (given.flags & TRINE_ENGINE_NO_PACK) == 0;
   options.pack_cache = given.pack_cache != nullptr;
   options.pack_cache_folder = TextOr(given.pack_cache, "");
+  options.faults = TextOr(given.faults, "");
+  options.trace = TextOr(given.trace, "");
   if (given.plugins != nullptr) {
     for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
       options.plugins.search.explicit_paths.emplace_back(path);

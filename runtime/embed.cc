@@ -103,6 +103,7 @@ absl::StatusOr<std::vector<std::vector<float>>> Embed(Engine* engine,
                                                       const EmbedOptions& options) {
   if (absl::Status s = CheckNormalize(options.normalize); !s.ok()) return s;
   if (absl::Status s = CheckTexts(*engine, texts); !s.ok()) return s;
+  engine->BeginRequest();
   absl::StatusOr<Pooling> pooling = DefaultPooling(*engine);
   if (options.pooling.has_value()) pooling = *options.pooling;
   if (!pooling.ok()) return pooling.status();

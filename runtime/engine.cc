@@ -13,9 +13,16 @@
 namespace trine {
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
   const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
+  const auto begin = Trace::Clock::now();
+  std::unique_ptr<Engine> engine(new Engine());
+  engine->log_ = log;
+  if (!options.trace.empty()) {
+    auto trace = TraceFile::Create(options.trace);
+    if (!trace.ok()) return trace.status();
+    engine->trace_ = *std::move(trace);
+  }
   auto setup = PrepareModel(options);
   if (!setup.ok()) return setup.status();
-  std::unique_ptr<Engine> engine(new Engine());
   engine->file_ = setup->file;
   engine->tokenizer_ = setup->tokenizer;
   engine->config_ = setup->config;
@@ -38,10 +45,12 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   load.progress = options.progress;
   const ModelConfig& config = engine->config_;
   const SegmentLimits& limits = engine->limits_;
-  engine->keeper_ = std::make_unique<ModelKeeper>(engine->file_, config, limits,
-                                                  engine->devices_.get(), std::move(load), log);
+  engine->keeper_ =
+      std::make_unique<ModelKeeper>(engine->file_, config, limits, engine->devices_.get(),
+                                    std::move(load), options.readmission, log);
   engine->keeper_->SetPlacer(engine->placer_.get());
   auto model = engine->keeper_->Load(*std::move(ranges));
+  engine->TellOfLost();
   if (!model.ok()) {
     // Want of memory is not the file's fault, nor is a device that is lost.
     const absl::Status& why = model.status();
@@ -50,7 +59,6 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
                : AboutFile(options.model_path, why);
   }
   engine->model_ = *std::move(model);
-  engine->lost_ = engine->keeper_->lost();
   engine->lock_memory_ = options.lock_memory;
   engine->blocks_ = std::make_shared<KvBlockPool>(limits.kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits.kv_blocks);
@@ -59,6 +67,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
     return e->Recover(failure);
   };
   batching.stage_limit = options.stage_limit;
+  if (engine->trace_ != nullptr) {
+    batching.trace = engine->trace_->trace();
+    batching.trace->Add(engine->trace_->engine_track(), "load", begin, Trace::Clock::now());
+  }
   batching.watch_cpu = engine->devices_->faults() != nullptr;  // one of them may be that it hangs
   auto batcher = Batcher::Create(engine->model_, std::move(batching));
   if (!batcher.ok()) return batcher.status();
@@ -92,31 +104,146 @@ const ConstraintVocabulary& Engine::constraint_vocabulary() const {
   return constraint_vocabulary_;
 }
 
-absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failure) {
-  std::weak_ptr<void> old;
-  {
-    std::lock_guard lock(model_mutex_);
-    old = model_->life();
-    model_ = Model::Nowhere(config_, limits_);
+// What has become of devices, for whoever asks from outside.
+void Engine::TellOfLost() {
+  for (const LostDevice& lost : keeper_->lost()) {
+    if (trace_ == nullptr || lost.since <= told_of_lost_) continue;
+    trace_->trace()->Mark(trace_->engine_track(), "lost", lost.since,
+                          absl::StrCat(lost.name, ": ", lost.reason));
   }
-  // A stage that hangs is still in it.
-  if (!old.expired()) abandoned_.push_back(old);
-  auto model = keeper_->Replace(FaultyDevice(failure), failure);
-  if (model.ok() && lock_memory_) (*model)->LockWeights().IgnoreError();  // it was said when loaded
+  told_of_lost_ = std::chrono::steady_clock::now();
   std::lock_guard lock(model_mutex_);
   lost_ = keeper_->lost();
+  next_try_ = keeper_->readmission().Next();
+}
+
+absl::StatusOr<std::shared_ptr<Model>> Engine::Install(const char* event, const std::string& hung,
+                                                       const Batcher::LoadNext& load) {
+  const auto begin = Trace::Clock::now();
+  std::shared_ptr<Model> old = Model::Nowhere(config_, limits_);
+  {
+    std::lock_guard lock(model_mutex_);
+    std::swap(model_, old);
+  }
+  std::erase_if(abandoned_, [](const Abandoned& a) { return a.life.expired(); });
+  const std::weak_ptr<void> life = old->life();
+  old.reset();
+  // A stage that hangs is still in it.
+  if (!life.expired()) abandoned_.push_back({life, hung});
+  auto model = load();
+  if (model.ok() && lock_memory_) (*model)->LockWeights().IgnoreError();  // it was said when loaded
+  TellOfLost();
+  if (trace_ != nullptr) {
+    trace_->trace()->Add(trace_->engine_track(), event, begin, Trace::Clock::now());
+  }
   if (!model.ok()) return model.status();
+  std::lock_guard lock(model_mutex_);
   model_ = *model;
   return model_;
 }
 
+absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failure) {
+  const std::string device = FaultyDevice(failure);
+  return Install("recovery", absl::IsDeadlineExceeded(failure) ? device : "",
+                 [&] { return keeper_->Replace(device, failure); });
+}
+
+bool Engine::HangsIn(const std::string& device) const {
+  return std::any_of(abandoned_.begin(), abandoned_.end(),
+                     [&](const Abandoned& a) { return a.device == device && !a.life.expired(); });
+}
+
+// `choose` is called like what it calls here, and names devices that are lost.
+absl::Status Engine::Readmit(const std::function<std::vector<std::string>()>& choose) {
+  std::vector<std::string> open;
+  absl::Status refused;
+  bool nothing_to_do = false;
+  const auto refuse = [&](const std::string& device, const std::string& why) {
+    log_(TRINE_LOG_INFO, absl::StrCat(device, " is not used again: ", why));
+    refused = absl::UnavailableError(
+        absl::StrCat(refused.message(), refused.ok() ? "" : "; ", device, ": ", why));
+  };
+  const auto prepare = [&]() -> absl::Status {
+    const std::vector<std::string> devices = choose();
+    nothing_to_do = devices.empty();
+    for (const std::string& device : devices) {
+      absl::Status status;
+      if (HangsIn(device)) {
+        keeper_->PutOff(device);
+        status = absl::UnavailableError("a pass that was given up is still in it");
+      } else {
+        status = keeper_->Probe(device);
+      }
+      if (status.ok()) open.push_back(device);
+      if (!status.ok()) refuse(device, std::string(status.message()));
+    }
+    TellOfLost();
+    if (!open.empty()) return absl::OkStatus();
+    return nothing_to_do ? absl::FailedPreconditionError("no device is lost") : refused;
+  };
+  const auto load = [&] {
+    auto model = Install("readmission", "", [&] { return keeper_->Readmit(open); });
+    for (const std::string& device : open) {
+      const LostDevice* again = keeper_->FindLost(device);
+      if (again != nullptr) refuse(device, again->reason);
+    }
+    return model;
+  };
+  const absl::Status status = batcher_->Replace(prepare, load);
+  if (nothing_to_do) return absl::OkStatus();
+  return status.ok() ? refused : status;
+}
+
+absl::Status Engine::Readmit(const std::string& device) {
+  std::string tier;
+  if (!device.empty()) {
+    const auto resolved = devices_->Resolve(device);
+    if (!resolved.ok()) return resolved.status();
+    tier = *resolved;
+  }
+  bool is_lost = true;
+  const absl::Status status = Readmit([&] {
+    std::vector<std::string> devices;
+    for (const LostDevice& lost : keeper_->lost()) {
+      if (tier.empty() || lost.name == tier) devices.push_back(lost.name);
+    }
+    is_lost = tier.empty() || !devices.empty();
+    return devices;
+  });
+  if (!is_lost) return absl::FailedPreconditionError(absl::StrCat(device, " is not lost"));
+  return status;
+}
+
+void Engine::BeginRequest() {
+  {
+    std::lock_guard lock(model_mutex_);
+    if (!next_try_ || std::chrono::steady_clock::now() < *next_try_) return;
+  }
+  const std::unique_lock<std::mutex> mine(readmit_mutex_, std::try_to_lock);
+  if (!mine.owns_lock()) return;
+  Readmit([&] {
+    return keeper_->readmission().Due(std::chrono::steady_clock::now());
+  }).IgnoreError();  // it is tried again, and who asks is told what is lost
+}
+
+absl::Status Engine::WriteTrace() {
+  if (trace_ == nullptr) return absl::OkStatus();
+  absl::Status status = trace_->Write();
+  if (!status.ok()) told_of_trace_ = true;
+  return status;
+}
+
 Engine::~Engine() {
   batcher_.reset();
+  const bool told = told_of_trace_;
+  if (const absl::Status s = WriteTrace(); !s.ok() && !told) {
+    log_(TRINE_LOG_WARNING, std::string(s.message()));
+  }
   if (abandoned_.empty()) return;
   // What hangs in a device uses it, the team and the host's table. If it does not come back there
   // is nothing to be done but to leave them to it.
   if (devices_->faults() != nullptr) devices_->faults()->Release();
-  const auto gone = [](const std::weak_ptr<void>& life) { return life.expired(); };
+  const auto gone = [](const Abandoned& a) { return a.life.expired(); };
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   while (!std::all_of(abandoned_.begin(), abandoned_.end(), gone)) {
     if (std::chrono::steady_clock::now() > end) {

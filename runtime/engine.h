@@ -3,10 +3,13 @@
 #ifndef TRINE_RUNTIME_ENGINE_H_
 #define TRINE_RUNTIME_ENGINE_H_
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +28,7 @@
 #include "runtime/sampling/lane.h"
 #include "runtime/sequence.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/trace_file.h"
 
 namespace trine {
 
@@ -40,6 +44,15 @@ class Engine {
   std::shared_ptr<const Model> model() const;
   // Devices that failed since it was loaded, or while it was: the model goes on without them.
   std::vector<LostDevice> lost_devices() const;
+  // Takes a device that was lost in again, or "": all of them. Waits until no pass is under way;
+  // the next one goes over the model as it was asked for, and sequences read their tokens again.
+  // UNAVAILABLE, with the reason, for a device that can't be opened, or that a pass still hangs in:
+  // all stays as it is then, or goes on with those that could. FAILED_PRECONDITION for one that is
+  // not lost. Not from a callback.
+  absl::Status Readmit(const std::string& device);
+  // A new request, of which nothing has been computed yet, is about to be evaluated: devices are
+  // taken in again whose time has come.
+  void BeginRequest();
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }
@@ -67,24 +80,47 @@ class Engine {
     return batcher_->EvaluateSome(sequences);
   }
   void Drain(std::span<Sequence* const> sequences) { batcher_->Drain(sequences); }
-  // Of the segments of the model as it is placed now, in order.
-  std::vector<StageCounters> stage_counters() const { return batcher_->counters(); }
+  // Of the segments of the model as it is placed now, in order; none while it is placed anew.
+  std::vector<SegmentCounters> segments() const { return batcher_->counters(); }
+
+  // Null where nobody asked for one.
+  TraceFile* trace() const { return trace_.get(); }
+  // What has been traced so far. Also done when the engine goes; an error that nobody has been told
+  // of is logged then.
+  absl::Status WriteTrace();
 
  private:
   Engine() = default;
+  // All three on the thread that leads in the batcher, while no pass is under way.
   absl::StatusOr<std::shared_ptr<Model>> Recover(const absl::Status& failure);
+  absl::StatusOr<std::shared_ptr<Model>> Install(const char* event, const std::string& hung,
+                                                 const Batcher::LoadNext& load);
+  void TellOfLost();
+  absl::Status Readmit(const std::function<std::vector<std::string>()>& choose);
+  bool HangsIn(const std::string& device) const;
 
+  LogSink log_;
+  std::unique_ptr<TraceFile> trace_;
+  std::atomic<bool> told_of_trace_ = false;  // that it can't be written
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<DeviceSet> devices_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::unique_ptr<Placer> placer_;              // the keeper's
-  std::unique_ptr<ModelKeeper> keeper_;         // the batcher's leader's, once it is loaded
-  std::vector<std::weak_ptr<void>> abandoned_;  // lives of models that something hangs in
+  std::unique_ptr<Placer> placer_;       // the keeper's
+  std::unique_ptr<ModelKeeper> keeper_;  // the batcher's leader's, once it is loaded
+  // Lives of models that somebody still holds, and the device that a pass hangs in. Likewise.
+  struct Abandoned {
+    std::weak_ptr<void> life;
+    std::string device;
+  };
+  std::vector<Abandoned> abandoned_;
+  std::chrono::steady_clock::time_point told_of_lost_;  // likewise: traced up to then
+  std::mutex readmit_mutex_;                            // held by whoever does it by itself
   mutable std::mutex model_mutex_;
-  std::shared_ptr<Model> model_;  // guarded by model_mutex_
-  std::vector<LostDevice> lost_;  // likewise
+  std::shared_ptr<Model> model_;               // guarded by model_mutex_
+  std::vector<LostDevice> lost_;               // likewise
+  std::optional<Readmission::Time> next_try_;  // likewise: of a device that was lost
   bool lock_memory_ = false;
   std::shared_ptr<KvBlockPool> blocks_;
   std::unique_ptr<BlockBudget> text_budget_;

@@ -12,6 +12,7 @@
 #include "plugins/host_services.h"
 #include "plugins/registry.h"
 #include "runtime/model/load_progress.h"
+#include "runtime/readmission.h"
 
 namespace trine {
 
@@ -47,8 +48,12 @@ struct EngineOptions {
   // What is to go wrong on purpose, as docs/faults.md writes it. TRINE_FAULT overrides it, where
   // `plugins` may look at the environment.
   std::string faults;
-  LoadProgress progress;  // on the calling thread
-  LogSink log;            // warnings, and what plugins say; from any thread
+  // Where a timeline of what happens is written to when the engine goes (docs/tracing.md); "":
+  // nowhere.
+  std::string trace;
+  ReadmissionOptions readmission;  // of devices that were lost
+  LoadProgress progress;           // on the calling thread
+  LogSink log;                     // warnings, and what plugins say; from any thread
 
   // Not more than the model's own context, unless asked for.
   static constexpr int64_t kDefaultContext = -1;

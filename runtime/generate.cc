@@ -116,6 +116,9 @@ class GenerateLoop {
       if (job.options->context_shift) job.keep = TokensToKeep(*job.session, *job.options);
     }
     begin_ = Clock::now();
+    const bool fresh = std::none_of(jobs_.begin(), jobs_.end(),
+                                    [](const Job& job) { return job.session->text_goes_on_; });
+    if (fresh) engine_->BeginRequest();
     for (Job& job : jobs_) {
       Sequence& sequence = *job.session->sequence_;
       job.result->prompt_tokens = sequence.pending();

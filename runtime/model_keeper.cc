@@ -1,6 +1,10 @@
 #include "runtime/model_keeper.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,16 +15,21 @@ namespace trine {
 
 ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
                          const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
-                         LogSink log)
+                         const ReadmissionOptions& readmission, LogSink log)
     : file_(std::move(file)),
       config_(config),
       limits_(limits),
       devices_(devices),
       load_(std::move(load)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      readmission_(readmission) {}
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(std::vector<LayerRange> ranges) {
-  ranges_ = std::move(ranges);
+  asked_ = ranges_ = std::move(ranges);
+  return LoadOnWhatWorks();
+}
+
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnWhatWorks() {
   while (true) {
     auto model = LoadOnce();
     const std::string device = FaultyDevice(model.status());
@@ -35,7 +44,60 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Replace(const std::string& d
   if (absl::IsDeadlineExceeded(why)) devices_->host().ReplaceTeam();
   if (absl::Status s = Lose(device, why); !s.ok()) return s;
   load_.progress = nullptr;  // it was for whoever waited for the first
-  return Load(std::move(ranges_));
+  return LoadOnWhatWorks();
+}
+
+const LostDevice* ModelKeeper::FindLost(const std::string& device) const {
+  const auto found = std::find_if(lost_.begin(), lost_.end(),
+                                  [&](const LostDevice& lost) { return lost.name == device; });
+  return found == lost_.end() ? nullptr : &*found;
+}
+
+absl::Status ModelKeeper::Probe(const std::string& device) {
+  absl::Status status = devices_->Open(device).status();
+  if (status.ok()) status = CheckFile();
+  if (!status.ok()) PutOff(device);
+  return status;
+}
+
+// A model that works is not given up for one that can't be read.
+absl::Status ModelKeeper::CheckFile() const {
+  if (file_->mapped()) return absl::OkStatus();
+  for (const gguf::Part& part : file_->parts()) {
+    if (access(part.path.c_str(), R_OK) == 0) continue;
+    return absl::UnavailableError(
+        absl::StrCat(part.path, " can't be read again: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+void ModelKeeper::PutOff(const std::string& device) {
+  readmission_.Failed(device, std::chrono::steady_clock::now());
+}
+
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
+    const std::vector<std::string>& devices) {
+  for (const std::string& device : devices) {
+    std::erase_if(lost_, [&](const LostDevice& lost) { return lost.name == device; });
+    readmission_.Admitted(device, std::chrono::steady_clock::now());
+    if (log_) log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back and is used again"));
+  }
+  ranges_ = asked_;
+  for (const LostDevice& lost : lost_) {
+    ranges_ = WithoutDevice(ranges_, lost.name, Successor(lost.name));
+  }
+  if (!lost_.empty()) PlanAnew();
+  load_.progress = nullptr;
+  auto model = LoadOnWhatWorks();
+  if (model.ok()) return model;
+  // What is no device's fault came with these all the same: without them it worked.
+  bool fewer = false;
+  for (const std::string& device : devices) {
+    if (FindLost(device) != nullptr) continue;
+    if (absl::Status s = Lose(device, model.status()); !s.ok()) return s;
+    fewer = true;
+  }
+  return fewer ? LoadOnWhatWorks() : std::move(model);
 }
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
@@ -59,9 +121,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
 // The CPU, which can run everything; when it is the CPU that failed, a device that has layers.
 std::string ModelKeeper::Successor(const std::string& device) const {
   const auto usable = [&](const std::string& name) {
-    return name != device && std::none_of(lost_.begin(), lost_.end(), [&](const LostDevice& lost) {
-             return lost.name == name;
-           });
+    return name != device && FindLost(name) == nullptr;
   };
   if (usable("cpu")) return "cpu";
   for (const LayerRange& range : ranges_) {
@@ -73,9 +133,20 @@ std::string ModelKeeper::Successor(const std::string& device) const {
   return "";
 }
 
+bool ModelKeeper::PlanAnew() {
+  if (placer_ == nullptr || !placer_->searches()) return false;
+  std::vector<std::string> names;
+  for (const LostDevice& lost : lost_) names.push_back(lost.name);
+  auto ranges = placer_->ChooseWithout(names);
+  if (ranges.ok()) ranges_ = *std::move(ranges);
+  return ranges.ok();
+}
+
 absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& why) {
   const std::string successor = Successor(device);
-  lost_.push_back({device, std::string(why.message())});
+  const auto now = std::chrono::steady_clock::now();
+  lost_.push_back({device, std::string(why.message()), now});
+  readmission_.Lost(device, now);
   devices_->Forget(device);
   if (successor.empty()) {
     if (lost_.size() == 1 && absl::IsResourceExhausted(why)) return why;  // says it better
@@ -87,14 +158,7 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
   }
   ranges_ = WithoutDevice(ranges_, device, successor);
   std::string where = absl::StrCat("its layers go to ", successor);
-  if (placer_ != nullptr && placer_->searches()) {
-    std::vector<std::string> names;
-    for (const LostDevice& lost : lost_) names.push_back(lost.name);
-    if (auto ranges = placer_->ChooseWithout(names); ranges.ok()) {
-      ranges_ = *std::move(ranges);
-      where = absl::StrCat("the model goes to ", PlacementText(ranges_));
-    }
-  }
+  if (PlanAnew()) where = absl::StrCat("the model goes to ", PlacementText(ranges_));
   if (log_) {
     log_(TRINE_LOG_WARNING, absl::StrCat(device, " is lost (", why.message(), "): ", where));
   }

@@ -3,6 +3,7 @@
 #ifndef TRINE_RUNTIME_MODEL_KEEPER_H_
 #define TRINE_RUNTIME_MODEL_KEEPER_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
 #include "runtime/placement/placer.h"
+#include "runtime/readmission.h"
 
 namespace trine {
 
@@ -21,13 +23,15 @@ namespace trine {
 struct LostDevice {
   std::string name;  // of its tier
   std::string reason;
+  std::chrono::steady_clock::time_point since;
 };
 
 class ModelKeeper {
  public:
   // `devices` outlives it.
   ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
-              const SegmentLimits& limits, DeviceSet* devices, LoadOptions load, LogSink log);
+              const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
+              const ReadmissionOptions& readmission, LogSink log);
 
   // Who says where the model goes when a device is lost; without one, to the CPU. Outlives it.
   void SetPlacer(Placer* placer) { placer_ = placer; }
@@ -38,12 +42,28 @@ class ModelKeeper {
   absl::StatusOr<std::shared_ptr<Model>> Replace(const std::string& device,
                                                  const absl::Status& why);
 
+  // Opens a device that was lost. Where that fails, nothing has changed but the time at which it is
+  // due again.
+  absl::Status Probe(const std::string& device);
+  // With devices that Probe has opened, the model as it was asked for, as far as devices are there.
+  // One that fails again meanwhile is lost again. Whoever holds the model has let go of it.
+  absl::StatusOr<std::shared_ptr<Model>> Readmit(const std::vector<std::string>& devices);
+  // A device can't be tried yet.
+  void PutOff(const std::string& device);
+
   const std::vector<LostDevice>& lost() const { return lost_; }
+  const LostDevice* FindLost(const std::string& device) const;
+  const Readmission& readmission() const { return readmission_; }
 
  private:
+  absl::StatusOr<std::shared_ptr<Model>> LoadOnWhatWorks();
   absl::StatusOr<std::shared_ptr<Model>> LoadOnce();
   // UNAVAILABLE when it was the last one.
   absl::Status Lose(const std::string& device, const absl::Status& why);
+  // Where it is the planner that decides: over the devices that are left. False: it is not, or it
+  // has no answer.
+  bool PlanAnew();
+  absl::Status CheckFile() const;
   std::string Successor(const std::string& device) const;
 
   std::shared_ptr<const gguf::File> file_;
@@ -53,8 +73,10 @@ class ModelKeeper {
   LoadOptions load_;
   const LogSink log_;
   Placer* placer_ = nullptr;
-  std::vector<LayerRange> ranges_;
+  std::vector<LayerRange> asked_;   // for, when all devices work
+  std::vector<LayerRange> ranges_;  // as it is
   std::vector<LostDevice> lost_;
+  Readmission readmission_;
   bool tried_ = false;  // to load it: the file's memory may have been given back
 };
 

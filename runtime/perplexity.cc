@@ -20,10 +20,11 @@ double PerplexityScore::Error() const {
 
 absl::StatusOr<PerplexityScore> MeasurePerplexity(
     Engine* engine, std::span<const int32_t> tokens, int64_t contexts,
-    const std::function<void(int64_t, const PerplexityScore&)>& on_context) {
+    const std::function<bool(int64_t, const PerplexityScore&)>& on_context) {
   if (engine->embeddings()) {
     return absl::FailedPreconditionError("the engine was opened for embeddings: it has no logits");
   }
+  engine->BeginRequest();
   const int64_t width = engine->context();
   const Tokenizer& tokenizer = *engine->tokenizer();
   PerplexityScore score;
@@ -44,7 +45,9 @@ absl::StatusOr<PerplexityScore> MeasurePerplexity(
     if (absl::Status s = sequence->Append(context); !s.ok()) return s;
     Sequence* const sequences[] = {sequence.get()};
     if (absl::Status s = engine->Evaluate(sequences); !s.ok()) return s;
-    if (on_context) on_context(c + 1, score);
+    if (on_context && !on_context(c + 1, score)) {
+      return absl::CancelledError("the measurement was cancelled");
+    }
   }
   return score;
 }

@@ -22,11 +22,11 @@ struct PerplexityScore {
 };
 
 // The first `contexts` contexts of the engine's size; `tokens` has that many. `on_context` is
-// called after each with the score so far. Where the file asks for a BOS, it takes the place of
-// each context's first token.
+// called after each with the score so far; false ends it with CANCELLED. Where the file asks for a
+// BOS, it takes the place of each context's first token.
 absl::StatusOr<PerplexityScore> MeasurePerplexity(
     Engine* engine, std::span<const int32_t> tokens, int64_t contexts,
-    const std::function<void(int64_t done, const PerplexityScore& score)>& on_context = nullptr);
+    const std::function<bool(int64_t done, const PerplexityScore& score)>& on_context = nullptr);
 
 }  // namespace trine
 

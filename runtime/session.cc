@@ -116,6 +116,9 @@ absl::Status EvaluateTogether(std::span<Session* const> sessions) {
   if (sessions.empty()) return absl::OkStatus();
   std::vector<Sequence*> sequences;
   for (Session* session : sessions) sequences.push_back(session->sequence_.get());
+  const bool fresh = std::all_of(sequences.begin(), sequences.end(),
+                                 [](const Sequence* s) { return s->evaluated() == 0; });
+  if (fresh) sessions.front()->engine_->BeginRequest();
   absl::Status status = sessions.front()->engine_->Evaluate(sequences);
   for (Sequence* sequence : sequences) sequence->ClearCancel();
   return status;
@@ -146,6 +149,17 @@ absl::StatusOr<int32_t> Session::SampleWithLogprobs(int32_t n_top, SampleResult*
 
 absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result,
                                             int64_t tokens_left) {
+  TraceFile* const trace = engine_->trace();
+  if (trace == nullptr) return SampleQuietly(n_top, result, tokens_left);
+  const auto begin = Trace::Clock::now();
+  auto token = SampleQuietly(n_top, result, tokens_left);
+  trace->trace()->Add(trace->lane_track(), "sample", begin, Trace::Clock::now(),
+                      {{"position", sequence_->size() - 1}});
+  return token;
+}
+
+absl::StatusOr<int32_t> Session::SampleQuietly(int32_t n_top, SampleResult* result,
+                                               int64_t tokens_left) {
   const std::span<const float> logits = sequence_->logits();
   if (logits.empty()) {
     return absl::FailedPreconditionError("there are no logits to sample from: evaluate first");

@@ -82,6 +82,8 @@ class Session {
   void BeginText();  // what is generated next begins a text of its own
   absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result,  // null: the token alone
                                      int64_t tokens_left);
+  absl::StatusOr<int32_t> SampleQuietly(int32_t n_top, SampleResult* result,  // and untraced
+                                        int64_t tokens_left);
 
   Engine* engine_;
   SessionOptions options_;

@@ -382,11 +382,12 @@ void Model::Prepare(const Batch& batch, Pass* pass) const {
   p.rows = {};
 }
 
-absl::Status Model::WriteInputs(const Pass& pass, Stage& stage) const {
+absl::Status Model::WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes) const {
   absl::Status status;
   const auto write = [&](TensorId io, const auto& values) {
     if (io == TRINE_NONE || !status.ok()) return;
     status = stage.segment->Write(io, values.data(), values.size() * sizeof(values[0]));
+    if (status.ok()) *bytes += values.size() * sizeof(values[0]);
   };
   write(stage.io.tokens, pass.tokens);
   write(stage.io.hidden_in, pass.hidden);
@@ -400,7 +401,7 @@ absl::Status Model::WriteInputs(const Pass& pass, Stage& stage) const {
   return status;
 }
 
-absl::Status Model::ReadOutput(const Stage& stage, bool keep, Pass* pass) const {
+absl::Status Model::ReadOutput(const Stage& stage, bool keep, Pass* pass, uint64_t* bytes) const {
   const TensorId io = limits_.embeddings ? stage.io.embeddings : stage.io.logits;
   const size_t values = pass->output_rows.size() * static_cast<size_t>(output_width());
   if (const void* seen = stage.segment->HostView(io); seen != nullptr && !keep) {
@@ -409,26 +410,37 @@ absl::Status Model::ReadOutput(const Stage& stage, bool keep, Pass* pass) const 
   }
   pass->output.resize(values);
   pass->rows = pass->output;
+  *bytes = values * sizeof(float);
   return stage.segment->Read(io, 0, pass->output.data(), values * sizeof(float));
 }
 
-absl::Status Model::Run(size_t index, Pass* pass, bool keep) {
-  using Clock = std::chrono::steady_clock;
+absl::Status Model::Run(size_t index, Pass* pass, bool keep, StageRun* run) {
+  *run = {};
+  run->begin = StageRun::Clock::now();
+  absl::Status status = RunParts(index, pass, keep, run);
+  run->end = StageRun::Clock::now();
+  run->ok = status.ok();
+  return status;
+}
+
+absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
   Stage& stage = stages_[index];
-  absl::Status status = WriteInputs(*pass, stage);
+  absl::Status status = WriteInputs(*pass, stage, &run->bytes_in);
   if (!status.ok()) return status;
-  const Clock::time_point begin = Clock::now();
+  run->written = StageRun::Clock::now();
   status = stage.segment->Run(pass->params);
+  const StageRun::Clock::time_point ran = StageRun::Clock::now();
   run_ns_ += static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
+      std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
   if (!status.ok()) return status;
+  run->ran = ran;
   if (index + 1 == stages_.size()) {
-    status = ReadOutput(stage, keep, pass);
+    status = ReadOutput(stage, keep, pass, &run->bytes_out);
     return status.ok() ? CheckCanonical(pass->rows, places_[index].device_name) : status;
   }
   pass->hidden.resize(pass->tokens.size() * static_cast<size_t>(config_.n_embd));
-  status = stage.segment->Read(stage.io.hidden_out, 0, pass->hidden.data(),
-                               pass->hidden.size() * sizeof(float));
+  run->bytes_out = pass->hidden.size() * sizeof(float);
+  status = stage.segment->Read(stage.io.hidden_out, 0, pass->hidden.data(), run->bytes_out);
   return status.ok() ? CheckCanonical(pass->hidden, places_[index].device_name) : status;
 }
 

@@ -3,6 +3,7 @@
 #define TRINE_RUNTIME_MODEL_MODEL_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,16 @@ struct Pass {
   std::span<const float> rows;
 };
 
+// One stage's part of a pass, as it was.
+struct StageRun {
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::time_point kNever{};
+  Clock::time_point begin, end;
+  Clock::time_point written = kNever, ran = kNever;  // if it came to that
+  uint64_t bytes_in = 0, bytes_out = 0;              // copied to the device and from it
+  bool ok = false;
+};
+
 class Model {
  public:
   // Checks the weights, packs and places them, and records a plan per segment. `host` is the one
@@ -105,8 +116,8 @@ class Model {
   // One stage of a pass that has been through those before it. A stage runs one pass at a time, in
   // the order of their batches; different stages may run at the same time. After the last one
   // pass->rows holds output_width() values per output row: with `keep` its own copy, else perhaps
-  // where the stage writes those of its next pass.
-  absl::Status Run(size_t stage, Pass* pass, bool keep);
+  // where the stage writes those of its next pass. `run` is filled in any case.
+  absl::Status Run(size_t stage, Pass* pass, bool keep, StageRun* run);
 
  private:
   struct Stage {
@@ -126,8 +137,9 @@ class Model {
                              const OutOfRange& out_of_range, LoadMeter* meter);
   absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
                          const OutOfRange& out_of_range);
-  absl::Status WriteInputs(const Pass& pass, Stage& stage) const;
-  absl::Status ReadOutput(const Stage& stage, bool keep, Pass* pass) const;
+  absl::Status WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes) const;
+  absl::Status ReadOutput(const Stage& stage, bool keep, Pass* pass, uint64_t* bytes) const;
+  absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
 
   std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
   std::shared_ptr<const gguf::File> file_;

@@ -243,8 +243,8 @@ TEST_F(StagesTest, AllStagesAreAtWorkAtOnce) {
   Together(engine.get(), prompts, lengths);
   const std::chrono::nanoseconds wall = std::chrono::steady_clock::now() - begin;
   double busy = 0;
-  for (const StageCounters& stage : engine->stage_counters()) {
-    busy += static_cast<double>(stage.busy_ns);
+  for (const SegmentCounters& segment : engine->segments()) {
+    busy += static_cast<double>(segment.stage.busy_ns);
   }
   EXPECT_GT(busy / static_cast<double>(wall.count()), 1.5);
   std::printf("  %.2f of 3 stages at work\n", busy / static_cast<double>(wall.count()));

@@ -268,8 +268,10 @@ int RunChat(const Arguments& a) {
   if (!engine.ok()) return Complain(engine.status());
   auto conversation = Open(a, engine->get());
   if (!conversation.ok()) return Complain(conversation.status());
-  return Chat(*std::move(conversation), a.n_predict, IsConstrained(a.constraint))
-      .Run(a.first_message);
+  const int code =
+      Chat(*std::move(conversation), a.n_predict, IsConstrained(a.constraint)).Run(a.first_message);
+  const absl::Status traced = (*engine)->WriteTrace();
+  return traced.ok() ? code : Complain(traced);
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ int EmbedTexts(EmbedArguments a) {
     status = absl::OutOfRangeError(absl::StrCat(status.message(), ": -c takes more"));
   }
   if (status.ok()) status = WriteVectors(a, engine->get(), options, spans);
+  if (status.ok()) status = (*engine)->WriteTrace();
   return status.ok() ? 0 : Complain(status);
 }
 

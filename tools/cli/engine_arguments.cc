@@ -1,5 +1,7 @@
 #include "tools/cli/engine_arguments.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -45,12 +47,15 @@ std::string IsDeviceMemory(const std::string& text) {
   return absl::StrCat("'", text, "' is not of the form dgpu:2G,igpu:512M (units: K, M, G, T)");
 }
 
+// Where a model went. That it is on the CPU goes without saying, but for people.
 void PrintPlacement(const Engine& engine) {
   std::vector<LayerRange> ranges;
   for (const SegmentPlace& p : engine.model()->places()) {
     ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
                       p.span.embedding, p.span.head});
   }
+  const bool cpu_alone = ranges.size() == 1 && ranges[0].device == "cpu";
+  if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
 }
 
@@ -133,6 +138,11 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
           "Seconds after which a device that does not come back from a pass counts as lost")
       ->check(CLI::Range(int64_t{1}, int64_t{86400}))
       ->capture_default_str();
+  command
+      ->add_option("--trace", a->trace,
+                   "Write a timeline of passes, copies and waits to this file, for Perfetto")
+      ->check(NotEmpty)
+      ->type_name("FILE");
   command->add_option("--plugin", a->plugins,
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--mlock", a->mlock, "Keep the model from being swapped out");
@@ -174,6 +184,7 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
   if (a.pack_cache != kBesideModel) options.pack_cache_folder = a.pack_cache;
   options.plugins.search.explicit_paths = a.plugins;
   options.stage_limit = std::chrono::seconds(a.device_timeout);
+  options.trace = a.trace;
   options.log = Warn;
   return options;
 }

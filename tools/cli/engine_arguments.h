@@ -32,6 +32,7 @@ struct EngineArguments {
   std::string flash_attn;
   std::string split_mode;
   int64_t device_timeout = 300;  // seconds
+  std::string trace;             // a file; "": none
   std::vector<std::string> plugins;
   bool embeddings = false;  // set by the command, not by an option
   bool mlock = false;

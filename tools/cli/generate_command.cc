@@ -147,16 +147,22 @@ Json ResultJson(const GenerateArguments& a, const Session& session, const Genera
 }
 
 // Counters are of the model as it is placed now.
-Json PlacementJson(const Model& model, const std::vector<StageCounters>& counters) {
+Json PlacementJson(const Model& model, const std::vector<SegmentCounters>& counters) {
   Json placement = Json::array();
   for (size_t i = 0; i < model.places().size(); ++i) {
     const SegmentPlace& p = model.places()[i];
     Json segment = {
         {"device", p.device_name}, {"first_layer", p.span.begin}, {"end_layer", p.span.end}};
     if (i < counters.size()) {
-      segment["passes"] = counters[i].jobs;
-      segment["busy_ms"] = static_cast<double>(counters[i].busy_ns) / 1e6;
-      segment["blocked_ms"] = static_cast<double>(counters[i].blocked_ns) / 1e6;
+      const SegmentCounters& c = counters[i];
+      segment["passes"] = c.stage.jobs;
+      segment["tokens"] = c.tokens;
+      segment["busy_ms"] = static_cast<double>(c.stage.busy_ns) / 1e6;
+      segment["blocked_ms"] = static_cast<double>(c.stage.blocked_ns) / 1e6;
+      segment["waiting_ms"] = static_cast<double>(c.stage.waiting_ns) / 1e6;
+      segment["busy_ratio"] = c.busy_ratio();
+      segment["bytes_in"] = c.bytes_in;
+      segment["bytes_out"] = c.bytes_out;
     }
     placement.push_back(segment);
   }
@@ -170,7 +176,7 @@ void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Ses
   json["seed"] = seed;
   const Engine& engine = sessions[0]->engine();
   const std::shared_ptr<const Model> model = engine.model();
-  json["placement"] = PlacementJson(*model, engine.stage_counters());
+  json["placement"] = PlacementJson(*model, engine.segments());
   for (const LostDevice& lost : engine.lost_devices()) {
     json["lost"].push_back({{"device", lost.name}, {"reason", lost.reason}});
   }
@@ -309,6 +315,7 @@ int Generate(const GenerateArguments& a) {
         static_cast<long long>((*engine)->context()),
         IsConstrained(a.constraint) ? "" : ", --context-shift goes on by dropping the oldest");
   }
+  if (const absl::Status s = (*engine)->WriteTrace(); !s.ok()) return Complain(s);
   return interrupted != 0 ? kInterrupted : 0;
 }
 

@@ -1,6 +1,8 @@
 // trine perplexity: how well a model predicts a text.
+#include <csignal>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -11,9 +13,19 @@
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/read_input.h"
+#include "tools/cli/signals.h"
 
 namespace trine {
 namespace {
+
+constexpr int kInterrupted = 130;
+
+// With a trace, Ctrl-C waits for the end of a context, so that it can be written; twice is meant.
+volatile std::sig_atomic_t interrupted = 0;
+void OnInterrupt(int) {
+  interrupted = 1;
+  std::signal(SIGINT, SIG_DFL);
+}
 
 struct PerplexityArguments {
   EngineArguments engine;
@@ -51,12 +63,16 @@ int Perplexity(PerplexityArguments a) {
   if (a.chunks >= 0) chunks = std::min(chunks, a.chunks);
   if (chunks == 0) return Complain(absl::InvalidArgumentError("--chunks 0 leaves nothing to do"));
   Progress progress("perplexity");
+  std::optional<ScopedSignals> interrupt;
+  if (!a.engine.trace.empty()) interrupt.emplace(std::initializer_list<int>{SIGINT}, OnInterrupt);
   const auto score = MeasurePerplexity(
       engine->get(), *tokens, chunks, [&](int64_t done, const PerplexityScore& so_far) {
-        if (a.json) return progress.Update(static_cast<double>(done) / static_cast<double>(chunks));
-        PrintSoFar(done, chunks, so_far);
+        if (!a.json) PrintSoFar(done, chunks, so_far);
+        if (a.json) progress.Update(static_cast<double>(done) / static_cast<double>(chunks));
+        return interrupted == 0;
       });
   progress.Clear();
+  if (interrupted != 0) return kInterrupted;
   if (!score.ok()) return Complain(score.status());
   if (a.json) {
     const nlohmann::ordered_json json = {{"perplexity", score->Perplexity()},
@@ -70,7 +86,8 @@ int Perplexity(PerplexityArguments a) {
                 score->Perplexity(), score->Error(), static_cast<long long>(score->count),
                 static_cast<long long>(chunks), static_cast<long long>(width));
   }
-  return 0;
+  const absl::Status traced = (*engine)->WriteTrace();
+  return traced.ok() ? 0 : Complain(traced);
 }
 
 }  // namespace

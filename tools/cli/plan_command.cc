@@ -37,15 +37,16 @@ absl::StatusOr<MeasuredPass> MeasurePass(Engine* engine, const BenchTest& test, 
     BenchTest reach = test;
     reach.n_prompt = reach.n_gen = 0;
     if (const auto s = runner.Run(reach); !s.ok()) return s.status();
-    const std::vector<StageCounters> before = engine->stage_counters();
+    const std::vector<SegmentCounters> before = engine->segments();
     const auto ns = runner.Run(test);
     if (!ns.ok()) return ns.status();
-    const std::vector<StageCounters> after = engine->stage_counters();
+    const std::vector<SegmentCounters> after = engine->segments();
     MeasuredPass pass;
     pass.all_ns = static_cast<double>(*ns) / passes;
     if (segments == 1) pass.segment_ns.push_back(pass.all_ns);
     for (size_t s = 0; segments > 1 && s < after.size() && s < before.size(); ++s) {
-      pass.segment_ns.push_back(static_cast<double>(after[s].busy_ns - before[s].busy_ns) / passes);
+      pass.segment_ns.push_back(
+          static_cast<double>(after[s].stage.busy_ns - before[s].stage.busy_ns) / passes);
     }
     all.push_back(std::move(pass));
   }

@@ -92,6 +92,13 @@ typedef struct trine_engine_options {
   /* Keep packed weights in a file between runs: in this folder, or with "" beside the model, as
    * MODEL.trine-pack. NULL: no. A file that can't be used or written is a warning. */
   const char* pack_cache;
+  /* Devices that are to fail, and when, as docs/faults.md writes it. The variable TRINE_FAULT
+   * overrides it. */
+  const char* faults;
+  /* A file that a timeline of what happens is written to when the engine is closed
+   * (docs/tracing.md), or by trine_engine_write_trace. One that can't be written is an error before
+   * the model is loaded. */
+  const char* trace;
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
@@ -114,6 +121,54 @@ typedef struct trine_engine_info {
 } trine_engine_info;
 
 TRINE_API int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* info);
+
+/* ---- What devices do, and what becomes of them (docs/surviving.md) */
+
+/* A run of layers on one device, with what it has done since it was placed there. */
+typedef struct trine_segment_info {
+  uint32_t struct_size;
+  uint32_t placement; /* counts up when the model is placed anew: then all segments are new ones */
+  char device[32];
+  int64_t first_layer;
+  int64_t end_layer; /* the one behind its last */
+  uint64_t passes;
+  uint64_t tokens;
+  uint64_t busy_ns;    /* at work */
+  uint64_t waiting_ns; /* without work, while other segments had some */
+  uint64_t blocked_ns; /* with a pass that the next segment had no room for */
+  double busy_ratio;   /* busy_ns of all three */
+  uint64_t bytes_in;   /* inputs and results that were copied, not weights */
+  uint64_t bytes_out;
+} trine_segment_info;
+
+/* The segments in order, counted from 0. OUT_OF_RANGE (11) behind the last one; there are none
+ * while the model is placed anew. */
+TRINE_API int32_t trine_engine_segment(const trine_engine* engine, size_t index,
+                                       trine_segment_info* info);
+
+/* A device that failed, and that the model goes on without. */
+typedef struct trine_lost_device {
+  uint32_t struct_size;
+  uint32_t reserved;
+  char device[32];
+  char reason[472];
+  uint64_t lost_ms; /* ago */
+} trine_lost_device;
+
+/* Counted from 0, in the order in which they were lost. OUT_OF_RANGE (11) behind the last one. */
+TRINE_API int32_t trine_engine_lost_device(const trine_engine* engine, size_t index,
+                                           trine_lost_device* lost);
+
+/* Takes a device that was lost in again, or with NULL or "" all of them; also done by itself, some
+ * time after the loss, when a new request begins. Waits until no pass is under way, so it is not
+ * for callbacks. UNAVAILABLE (14), with the reason, for a device that still does not work: the
+ * model then stays as it is, or goes on with those that do. FAILED_PRECONDITION (9) for one that is
+ * not lost. Sessions go on, with the same text. */
+TRINE_API int32_t trine_engine_readmit(trine_engine* engine, const char* device,
+                                       trine_failure* why);
+
+/* What has been traced so far, to the file that the options name; without one nothing happens. */
+TRINE_API int32_t trine_engine_write_trace(trine_engine* engine, trine_failure* why);
 
 /* ---- Tokens */
 

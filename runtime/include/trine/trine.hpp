@@ -216,6 +216,35 @@ class Engine {
     trine_engine_describe(get(), &info);
     return info;
   }
+  // The segments of the model as it is placed now, with what they have done.
+  std::vector<trine_segment_info> segments() const {
+    std::vector<trine_segment_info> all;
+    trine_segment_info info{};
+    info.struct_size = sizeof(info);
+    while (trine_engine_segment(get(), all.size(), &info) == 0) {
+      if (!all.empty() && info.placement != all[0].placement) {
+        all.clear();  // it has been placed anew in between
+        continue;
+      }
+      all.push_back(info);
+    }
+    return all;
+  }
+  std::vector<trine_lost_device> lost_devices() const {
+    std::vector<trine_lost_device> all;
+    trine_lost_device lost{};
+    lost.struct_size = sizeof(lost);
+    while (trine_engine_lost_device(get(), all.size(), &lost) == 0) all.push_back(lost);
+    return all;
+  }
+  // A device that was lost, or "": all of them.
+  Status Readmit(const std::string& device = "") const {
+    return internal::Try(
+        [&](trine_failure* why) { return trine_engine_readmit(get(), device.c_str(), why); });
+  }
+  Status WriteTrace() const {
+    return internal::Try([&](trine_failure* why) { return trine_engine_write_trace(get(), why); });
+  }
   Result<std::vector<int32_t>> Tokenize(std::string_view text, uint32_t flags = 0) const {
     // No token is shorter than nothing, and few texts have more tokens than bytes.
     std::vector<int32_t> tokens(text.size() + 8);

@@ -1,0 +1,158 @@
+#include "dispatch/trace.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace trine {
+namespace {
+
+constexpr uint32_t kMostRows = 64;  // of a track; what overlaps beyond them shares the last
+constexpr size_t kMostText = 300;
+
+// Of what drivers say nothing is known but that it has bytes.
+std::string Quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += {'\\', c};
+    } else if (byte < 0x20) {
+      char code[8];
+      std::snprintf(code, sizeof(code), "\\u%04x", byte);
+      out += code;
+    } else {
+      out += byte < 0x7f ? c : '?';
+    }
+  }
+  return out + '"';
+}
+
+std::string Microseconds(Trace::Clock::duration time) {
+  const int64_t ns =
+      std::max<int64_t>(0, std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+  char text[32];
+  std::snprintf(text, sizeof(text), "%lld.%03d", static_cast<long long>(ns / 1000),
+                static_cast<int>(ns % 1000));
+  return text;
+}
+
+void AppendMetadata(const char* kind, uint32_t row, const std::string& argument, std::string* out) {
+  absl::StrAppend(out, "{\"ph\":\"M\",\"pid\":1,\"tid\":", row, ",\"name\":\"", kind,
+                  "\",\"args\":{", argument, "}},\n");
+}
+
+}  // namespace
+
+Trace::Trace(size_t capacity) : capacity_(std::max<size_t>(capacity, 1)) {}
+
+Trace::Track Trace::AddTrack(std::string name, Overlap overlap) {
+  std::lock_guard lock(mutex_);
+  tracks_.push_back({std::move(name), overlap, std::vector<Clock::time_point>(1, origin_)});
+  return static_cast<Track>(tracks_.size() - 1);
+}
+
+uint32_t Trace::RowFor(Track track, const Event& event) {
+  TrackInfo& info = tracks_[track];
+  size_t row = 0;
+  if (info.overlap == Overlap::kRows) {
+    while (row < info.rows.size() && info.rows[row] > event.begin) ++row;
+    row = std::min<size_t>(row, kMostRows - 1);
+    if (row == info.rows.size()) info.rows.push_back(event.end);
+    info.rows[row] = std::max(info.rows[row], event.end);
+  }
+  return track * kMostRows + static_cast<uint32_t>(row) + 1;
+}
+
+void Trace::Push(Track track, Event event, std::initializer_list<Arg> args) noexcept {
+  event.n_args = static_cast<uint8_t>(std::min(args.size(), kMostArgs));
+  std::copy_n(args.begin(), event.n_args, event.args.begin());
+  std::lock_guard lock(mutex_);
+  ++recorded_;
+  try {
+    event.row = RowFor(track, event);
+    if (events_.size() == capacity_) {
+      events_.pop_front();
+      ++dropped_;
+    }
+    events_.push_back(std::move(event));
+  } catch (const std::exception&) {
+    ++dropped_;
+  }
+}
+
+void Trace::Add(Track track, const char* name, Clock::time_point begin, Clock::time_point end,
+                std::initializer_list<Arg> args) noexcept {
+  Push(track, {name, 0, false, 0, begin, std::max(begin, end), {}, {}}, args);
+}
+
+void Trace::Mark(Track track, const char* name, Clock::time_point when, const std::string& text,
+                 std::initializer_list<Arg> args) noexcept {
+  Event event{name, 0, true, 0, when, when, {}, {}};
+  try {
+    event.text = text.substr(0, kMostText);
+  } catch (const std::exception&) {
+    event.text.clear();  // the moment says enough
+  }
+  Push(track, std::move(event), args);
+}
+
+uint64_t Trace::recorded() const {
+  std::lock_guard lock(mutex_);
+  return recorded_;
+}
+
+uint64_t Trace::dropped() const {
+  std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+void Trace::AppendEvent(const Event& event, Clock::time_point origin, std::string* out) {
+  absl::StrAppend(out, "{\"ph\":\"", event.mark ? "i" : "X", "\",\"pid\":1,\"tid\":", event.row,
+                  ",\"ts\":", Microseconds(event.begin - origin));
+  if (event.mark) {
+    absl::StrAppend(out, ",\"s\":\"g\"");
+  } else {
+    absl::StrAppend(out, ",\"dur\":", Microseconds(event.end - event.begin));
+  }
+  absl::StrAppend(out, ",\"name\":\"", event.name, "\",\"args\":{");
+  for (size_t i = 0; i < event.n_args; ++i) {
+    absl::StrAppend(out, i == 0 ? "" : ",", "\"", event.args[i].key, "\":", event.args[i].value);
+  }
+  if (!event.text.empty()) {
+    absl::StrAppend(out, event.n_args == 0 ? "" : ",", "\"text\":", Quoted(event.text));
+  }
+  absl::StrAppend(out, "}},\n");
+}
+
+std::string Trace::Json() const {
+  std::lock_guard lock(mutex_);
+  std::string out = absl::StrCat(
+      "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"events\":", events_.size(),
+      ",\"dropped\":", dropped_, ",\"dropped_first\":\"oldest\"},\n\"traceEvents\":[\n");
+  for (size_t i = 0; i < tracks_.size(); ++i) {
+    for (size_t row = 0; row < tracks_[i].rows.size(); ++row) {
+      const uint32_t number = static_cast<uint32_t>(i) * kMostRows + static_cast<uint32_t>(row) + 1;
+      const std::string name =
+          row == 0 ? tracks_[i].name : absl::StrCat(tracks_[i].name, " ", row + 1);
+      AppendMetadata("thread_name", number, absl::StrCat("\"name\":", Quoted(name)), &out);
+      AppendMetadata("thread_sort_index", number, absl::StrCat("\"sort_index\":", number), &out);
+    }
+  }
+  // What encloses others comes before them.
+  std::vector<const Event*> sorted;
+  for (const Event& event : events_) sorted.push_back(&event);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Event* a, const Event* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
+  });
+  for (const Event* event : sorted) AppendEvent(*event, origin_, &out);
+  absl::StrAppend(&out,
+                  "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","
+                  "\"args\":{\"name\":\"trine\"}}\n]}\n");
+  return out;
+}
+
+}  // namespace trine

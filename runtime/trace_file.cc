@@ -1,0 +1,45 @@
+#include "runtime/trace_file.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/gguf/output_file.h"
+
+namespace trine {
+namespace {
+
+absl::Status AboutTrace(const absl::Status& status) {
+  if (status.ok()) return status;
+  return absl::Status(status.code(), absl::StrCat("the trace ", status.message()));
+}
+
+}  // namespace
+
+TraceFile::TraceFile(std::string path)
+    : path_(std::move(path)),
+      engine_(trace_->AddTrack("engine")),
+      lane_(trace_->AddTrack("lane", Trace::Overlap::kRows)) {}
+
+absl::StatusOr<std::unique_ptr<TraceFile>> TraceFile::Create(const std::string& path) {
+  const auto tried = gguf::OutputFile::Create(path);  // and removed again
+  if (!tried.ok()) return AboutTrace(tried.status());
+  return std::unique_ptr<TraceFile>(new TraceFile(path));
+}
+
+absl::Status TraceFile::Write() {
+  std::lock_guard lock(mutex_);
+  const uint64_t events = trace_->recorded();
+  if (written_ && events == events_) return absl::OkStatus();
+  auto file = gguf::OutputFile::Create(path_);
+  if (!file.ok()) return AboutTrace(file.status());
+  const std::string json = trace_->Json();
+  absl::Status status = (*file)->Append(json.data(), json.size());
+  if (status.ok()) status = (*file)->Close();
+  if (status.ok()) status = (*file)->Publish();
+  if (!status.ok()) return AboutTrace(status);
+  written_ = true;
+  events_ = events;
+  return absl::OkStatus();
+}
+
+}  // namespace trine

@@ -1,0 +1,354 @@
+// Devices that were lost and come back: the model goes to where it was asked for, and the text is
+// that of an undisturbed run.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "runtime/generate.h"
+#include "tests/model/engine_test_util.h"
+
+namespace trine {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kAsked[] = "other0:0-2 cpu:2-4 other1:4-6 ";
+constexpr char kWithout[] = "other0:0-2 cpu:2-6 ";
+
+class ReadmitTest : public testing::Test {
+ protected:
+  ReadmitTest() : file_(Model()), path_(file_.path()) {}
+
+  static std::vector<std::byte> Model() {
+    TinyModelSpec spec;
+    spec.n_layers = 6;
+    return MakeTinyModel(spec).ToBytes();
+  }
+
+  // Devices are taken in again when the test says so, and not before.
+  std::unique_ptr<Engine> Load(const std::string& faults) {
+    EngineOptions options = TestOptions(path_);
+    options.use_mmap = use_mmap_;
+    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
+    options.tensor_split = split_;
+    options.threads = 1;
+    options.context = 256;
+    options.max_sequences = 3;
+    options.faults = faults;
+    options.stage_limit = std::chrono::milliseconds(200);
+    options.readmission = readmission_;
+    return MustLoad(options);
+  }
+
+  static std::unique_ptr<Session> Open(Engine* engine) {
+    SessionOptions options;
+    options.sampler.seed = 11;
+    options.ignore_eos = true;
+    options.logits_hash = true;
+    auto session = Session::Create(engine, options);
+    EXPECT_TRUE(session.ok()) << session.status();
+    EXPECT_TRUE((*session)->Append(std::vector<int32_t>(9, 41)).ok());
+    return *std::move(session);
+  }
+
+  static std::string Say(Session* session, int64_t n_tokens, bool more_follows = false) {
+    GenerateOptions options;
+    options.max_tokens = n_tokens;
+    options.more_follows = more_follows;
+    Generation result;
+    const absl::Status status = Generate(session, options, &result);
+    EXPECT_TRUE(status.ok()) << status;
+    return result.text;
+  }
+
+  // Tokens and logits of what is said in two halves.
+  static std::string Told(const Session& session) {
+    return absl::StrCat(session.logits_hash().Text(), " ", session.sequence().size());
+  }
+
+  std::string Undisturbed() {
+    auto engine = Load("");
+    auto session = Open(engine.get());
+    Say(session.get(), 6);
+    Say(session.get(), 6);
+    return Told(*session);
+  }
+
+  static std::string Places(const Engine& engine) {
+    std::string text;
+    for (const SegmentPlace& p : engine.model()->places()) {
+      absl::StrAppend(&text, p.device_name, ":", p.begin, "-", p.end, " ");
+    }
+    return text;
+  }
+
+  std::string split_ = "other0:2,cpu:2,other1:2";
+  ReadmissionOptions readmission_{.automatic = false};
+  bool use_mmap_ = true;
+  TempFile file_;
+  std::string path_;
+};
+
+TEST_F(ReadmitTest, ADeviceThatIsBackIsUsedAgain) {
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load("other1:lost@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
+  EXPECT_EQ(Places(*engine), kWithout);
+  const absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(engine->lost_devices(), IsEmpty());
+  EXPECT_EQ(Places(*engine), kAsked);
+  Say(session.get(), 6);
+  EXPECT_EQ(Told(*session), undisturbed);
+  ASSERT_THAT(engine->segments(), SizeIs(3));
+  EXPECT_EQ(engine->segments()[2].placement, 3u);
+  EXPECT_EQ(engine->segments()[2].stage.jobs, engine->segments()[0].stage.jobs);
+  EXPECT_GE(engine->segments()[2].tokens, 9u + 6 + 5);  // all of them again
+}
+
+TEST_F(ReadmitTest, OneThatIsNotBackChangesNothing) {
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load("other1:lost@token=3");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  const auto before = engine->segments();
+  for (const char* name : {"other1", ""}) {
+    const absl::Status status = engine->Readmit(name);
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("other1: "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the device is gone"));
+  }
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
+  EXPECT_EQ(Places(*engine), kWithout);
+  EXPECT_EQ(engine->segments()[0].placement, before[0].placement);
+  EXPECT_EQ(engine->segments()[0].stage.jobs, before[0].stage.jobs);
+  Say(session.get(), 6);
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+TEST_F(ReadmitTest, OneThatIsNotLostIsRefused) {
+  auto engine = Load("");
+  ASSERT_NE(engine, nullptr);
+  EXPECT_TRUE(engine->Readmit("").ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(engine->Readmit("other1")));
+  EXPECT_FALSE(engine->Readmit("dgpu7").ok());
+}
+
+TEST_F(ReadmitTest, OneThatFailsAgainIsLostAgain) {
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load("other1:lost@token=3,back=0;other1:oom@plan=2");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  const absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("oom@plan=2"));
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
+  EXPECT_EQ(Places(*engine), kWithout);
+  EXPECT_TRUE(engine->Readmit("").ok());
+  EXPECT_EQ(Places(*engine), kAsked);
+  Say(session.get(), 6);
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+// Nor is a model that works given up for one that can't be loaded.
+TEST_F(ReadmitTest, NotWhenTheFileIsGone) {
+  use_mmap_ = false;
+  TempFile copy(Model());
+  path_ = copy.path();
+  auto engine = Load("other1:lost@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  std::filesystem::rename(path_, path_ + ".away");
+  const absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("can't be read again"));
+  EXPECT_EQ(Places(*engine), kWithout);
+  Say(session.get(), 6);
+  std::filesystem::rename(path_ + ".away", path_);
+  EXPECT_TRUE(engine->Readmit("other1").ok());
+  EXPECT_EQ(Places(*engine), kAsked);
+}
+
+TEST_F(ReadmitTest, SizesThatCannotBeAreAsGoodAsALoss) {
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load("other1:lost@token=3,back=0;other1:garbage=size@query=2+");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  const absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_EQ(Places(*engine), kWithout);
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
+  Say(session.get(), 6);
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+// The call hangs for longer than a stage may take, and comes back with the device lost.
+TEST_F(ReadmitTest, NotWhileAPassHangsInIt) {
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load("other1:timeout=1200ms@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  absl::Status status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("still in it"));
+  EXPECT_EQ(Places(*engine), kWithout);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!status.ok() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    status = engine->Readmit("other1");
+  }
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Places(*engine), kAsked);
+  Say(session.get(), 6);
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+TEST_F(ReadmitTest, TheLastOneTakesUpWhereItEnded) {
+  split_ = "other1:6";
+  const std::string undisturbed = Undisturbed();
+  auto engine = Load(
+      "other1:lost@token=3,back=0;*:lost@open=2,back=0;cpu:lost@open,back=0;"
+      "other0:lost@open;other2:lost@open;other3:lost@open");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  GenerateOptions options;
+  options.max_tokens = 6;
+  Generation result;
+  absl::Status status = Generate(session.get(), options, &result);
+  ASSERT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("no device is left"));
+  EXPECT_THAT(engine->segments(), IsEmpty());
+  EXPECT_TRUE(absl::IsUnavailable(engine->Readmit("other1")));  // its second time, by the faults
+  status = engine->Readmit("other1");
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Places(*engine), "other1:0-6 ");
+  Say(session.get(), 12 - result.n_tokens);
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+TEST_F(ReadmitTest, ByItselfWhenARequestBeginsAndNotBefore) {
+  const std::string undisturbed = Undisturbed();
+  readmission_ = {.automatic = true, .first = std::chrono::milliseconds(0)};
+  auto engine = Load("other1:lost@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 4, /*more_follows=*/true);
+  EXPECT_EQ(Places(*engine), kWithout);
+  Say(session.get(), 2);  // the answer goes on
+  EXPECT_EQ(Places(*engine), kWithout);
+  Say(session.get(), 6);
+  EXPECT_EQ(Places(*engine), kAsked);
+  EXPECT_THAT(engine->lost_devices(), IsEmpty());
+  EXPECT_EQ(Told(*session), undisturbed);
+}
+
+TEST_F(ReadmitTest, NotByItselfBeforeItsTime) {
+  readmission_ = {.automatic = true, .first = std::chrono::hours(1)};
+  auto engine = Load("other1:lost@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 6);
+  Say(session.get(), 6);
+  EXPECT_EQ(Places(*engine), kWithout);
+  EXPECT_TRUE(engine->Readmit("").ok());  // who asks need not wait
+  EXPECT_EQ(Places(*engine), kAsked);
+}
+
+TEST_F(ReadmitTest, AttemptsThatFailComeLessOften) {
+  readmission_ = {
+      .automatic = true, .first = std::chrono::milliseconds(1), .longest = std::chrono::hours(1)};
+  auto engine = Load("other1:lost@token=1,back@open=4");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 3);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100 && Places(*engine) != kAsked; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    Say(session.get(), 1);
+  }
+  EXPECT_EQ(Places(*engine), kAsked);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2 + 4 + 8));
+}
+
+// Others keep it at work without a pause: they make way all the same.
+TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
+  setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
+  auto engine = Load("other1:lost@run=5,back=0");
+  ASSERT_NE(engine, nullptr);
+  std::atomic<bool> over = false;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&] {
+      while (!over) {
+        auto sequence = engine->NewSequence();
+        EXPECT_TRUE(sequence->Append(std::vector<int32_t>(60, 41)).ok());
+        Sequence* const one[] = {sequence.get()};
+        EXPECT_TRUE(engine->Evaluate(one).ok());
+      }
+    });
+  }
+  while (engine->lost_devices().empty()) std::this_thread::yield();
+  std::future<absl::Status> back =
+      std::async(std::launch::async, [&] { return engine->Readmit("other1"); });
+  EXPECT_EQ(back.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  unsetenv("TRINE_FIXTURE_SEVERAL");
+  EXPECT_TRUE(back.get().ok());
+  EXPECT_EQ(Places(*engine), kAsked);
+}
+
+// Threads generate while a device goes and comes, and others ask how it is.
+TEST_F(ReadmitTest, NobodyNoticesADeviceThatComesAndGoes) {
+  const std::string undisturbed = Undisturbed();
+  std::string faults;
+  for (int run = 5; run < 400; run += 9) {
+    absl::StrAppend(&faults, run == 5 ? "" : ";", "other1:lost@run=", run, ",back=0");
+  }
+  auto engine = Load(faults);
+  ASSERT_NE(engine, nullptr);
+  std::atomic<bool> over = false;
+  std::atomic<int> again = 0;
+  std::thread readmitter([&] {
+    while (!over) {
+      if (!engine->lost_devices().empty() && engine->Readmit("").ok()) ++again;
+      for (const SegmentCounters& s : engine->segments()) EXPECT_LE(s.busy_ratio(), 1.0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  std::vector<std::thread> speakers;
+  for (int i = 0; i < 3; ++i) {
+    speakers.emplace_back([&] {
+      for (int round = 0; round < 4; ++round) {
+        auto session = Open(engine.get());
+        Say(session.get(), 6);
+        Say(session.get(), 6);
+        EXPECT_EQ(Told(*session), undisturbed);
+      }
+    });
+  }
+  for (std::thread& speaker : speakers) speaker.join();
+  over = true;
+  readmitter.join();
+  EXPECT_GE(again, 2);
+}
+
+}  // namespace
+}  // namespace trine
