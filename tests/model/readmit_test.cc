@@ -86,7 +86,7 @@ class ReadmitTest : public testing::Test {
   static std::string Places(const Engine& engine) {
     std::string text;
     for (const SegmentPlace& p : engine.model()->places()) {
-      absl::StrAppend(&text, p.device_name, ":", p.begin, "-", p.end, " ");
+      absl::StrAppend(&text, p.device_name, ":", p.span.begin, "-", p.span.end, " ");
     }
     return text;
   }
