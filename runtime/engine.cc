@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/device_fault.h"
-#include "runtime/layer_ranges.h"
 #include "runtime/machine_report.h"
 #include "runtime/model/pack_cache.h"
+#include "runtime/split_mode.h"
 
 namespace trine {
 namespace {
@@ -153,8 +153,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   if (!lane.ok()) return lane.status();
   engine->lane_ = *std::move(lane);
 
-  auto ranges = ChooseRanges(options, *engine->file_, *config, *engine->devices_);
-  if (!ranges.ok()) return ranges.status();
+  auto places = ChoosePlaces(options, *engine->file_, *config, *engine->devices_);
+  if (!places.ok()) return places.status();
   LoadOptions load;
   load.pack = options.pack;
   if (options.pack && options.pack_cache) {
@@ -165,7 +165,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   engine->limits_ = *limits;
   engine->keeper_ = std::make_unique<ModelKeeper>(engine->file_, *config, *limits,
                                                   engine->devices_.get(), std::move(load), log);
-  auto model = engine->keeper_->Load(*std::move(ranges));
+  auto model = engine->keeper_->Load(*std::move(places));
   if (!model.ok()) {
     // Want of memory is not the file's fault, nor is a device that is lost.
     const absl::Status& why = model.status();

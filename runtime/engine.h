@@ -26,6 +26,9 @@
 
 namespace trine {
 
+// What a model is split into over devices (docs/split-modes.md).
+enum class SplitMode { kLayer, kRow, kNone };
+
 struct EngineOptions {
   std::string model_path;
   int64_t context = kDefaultContext;  // positions of a sequence; 0: the model's own
@@ -36,6 +39,8 @@ struct EngineOptions {
   std::string kv_type_v = "f16";
   std::string tensor_split;  // "": everything on the CPU
   int64_t gpu_layers = -1;   // the last n on the first GPU, where there is one; -1: not said
+  SplitMode split_mode = SplitMode::kLayer;
+  std::vector<std::string> override_tensors;  // "REGEX=DEVICE,...": matrices that go elsewhere
   // For Embed alone: no output matrix is placed, and the texts share a cache of one full context,
   // or of one block for each of max_sequences where that is more.
   bool embeddings = false;

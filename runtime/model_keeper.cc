@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/device_fault.h"
-#include "runtime/layer_ranges.h"
+#include "runtime/split_mode.h"
 
 namespace trine {
 
@@ -19,8 +19,8 @@ ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConf
       load_(std::move(load)),
       log_(std::move(log)) {}
 
-absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(std::vector<LayerRange> ranges) {
-  ranges_ = std::move(ranges);
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(ModelPlaces places) {
+  places_ = std::move(places);
   while (true) {
     auto model = LoadOnce();
     const std::string device = FaultyDevice(model.status());
@@ -35,16 +35,28 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Replace(const std::string& d
   if (absl::IsDeadlineExceeded(why)) devices_->host().ReplaceTeam();
   if (absl::Status s = Lose(device, why); !s.ok()) return s;
   load_.progress = nullptr;  // it was for whoever waited for the first
-  return Load(std::move(ranges_));
+  return Load(std::move(places_));
 }
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
+  absl::Status status;
+  const auto open = [&](const std::string& name) -> NamedDevice {
+    auto device = devices_->Open(name);
+    if (status.ok()) status = OnDevice(name, device.status());
+    return {device.ok() ? *std::move(device) : nullptr, name};
+  };
   std::vector<SegmentPlace> places;
-  for (const LayerRange& range : ranges_) {
-    auto device = devices_->Open(range.device);
-    if (!device.ok()) return OnDevice(range.device, device.status());
-    places.push_back({*std::move(device), range.device, range.begin, range.end});
+  for (const LayerRange& range : places_.ranges) {
+    places.push_back({open(range.device).device, range.device, range.begin, range.end});
   }
+  load_.tensors = {};
+  for (const DeviceShare& d : places_.rows) {
+    load_.tensors.rows.push_back({open(d.device), d.share});
+  }
+  for (const auto& [tensor, device] : places_.tensors) {
+    load_.tensors.tensors.emplace(tensor, open(device));
+  }
+  if (!status.ok()) return status;
   if (std::exchange(tried_, true) && !file_->mapped()) {
     auto again = gguf::File::Open(file_->parts()[0].path, {.use_mmap = false});
     if (!again.ok()) return again.status();
@@ -63,13 +75,23 @@ std::string ModelKeeper::Successor(const std::string& device) const {
            });
   };
   if (usable("cpu")) return "cpu";
-  for (const LayerRange& range : ranges_) {
+  for (const LayerRange& range : places_.ranges) {
     if (usable(range.device)) return range.device;
   }
   for (const std::string& gpu : devices_->GpuNames()) {
     if (usable(gpu)) return gpu;
   }
   return "";
+}
+
+std::string ModelKeeper::Consequence(const std::string& device,
+                                     const std::string& successor) const {
+  if (!places_.rows.empty()) return "its rows go to the others";
+  const bool has_layers =
+      std::any_of(places_.ranges.begin(), places_.ranges.end(),
+                  [&](const LayerRange& range) { return range.device == device; });
+  if (has_layers) return absl::StrCat("its layers go to ", successor);
+  return "tensors that were placed there go back to their layers";
 }
 
 absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& why) {
@@ -86,9 +108,9 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
   }
   if (log_) {
     log_(TRINE_LOG_WARNING,
-         absl::StrCat(device, " is lost (", why.message(), "): its layers go to ", successor));
+         absl::StrCat(device, " is lost (", why.message(), "): ", Consequence(device, successor)));
   }
-  ranges_ = WithoutDevice(ranges_, device, successor);
+  places_ = WithoutDevice(places_, device, successor);
   return absl::OkStatus();
 }
 

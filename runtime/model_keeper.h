@@ -9,10 +9,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "dispatch/split_spec.h"
 #include "runtime/device_set.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
+#include "runtime/model_places.h"
 
 namespace trine {
 
@@ -29,7 +29,7 @@ class ModelKeeper {
               const SegmentLimits& limits, DeviceSet* devices, LoadOptions load, LogSink log);
 
   // UNAVAILABLE, with what became of each, when no device is left. Other errors are not a device's.
-  absl::StatusOr<std::shared_ptr<Model>> Load(std::vector<LayerRange> ranges);
+  absl::StatusOr<std::shared_ptr<Model>> Load(ModelPlaces places);
   // After a device has failed. Whoever holds the model that was on it has let go of it.
   absl::StatusOr<std::shared_ptr<Model>> Replace(const std::string& device,
                                                  const absl::Status& why);
@@ -40,6 +40,7 @@ class ModelKeeper {
   absl::StatusOr<std::shared_ptr<Model>> LoadOnce();
   // UNAVAILABLE when it was the last one.
   absl::Status Lose(const std::string& device, const absl::Status& why);
+  std::string Consequence(const std::string& device, const std::string& successor) const;
   std::string Successor(const std::string& device) const;
 
   std::shared_ptr<const gguf::File> file_;
@@ -48,7 +49,7 @@ class ModelKeeper {
   DeviceSet* const devices_;
   LoadOptions load_;
   const LogSink log_;
-  std::vector<LayerRange> ranges_;
+  ModelPlaces places_;
   std::vector<LostDevice> lost_;
   bool tried_ = false;  // to load it: the file's memory may have been given back
 };

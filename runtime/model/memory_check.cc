@@ -95,6 +95,25 @@ struct Needs {
   double All() const { return kv + weights + scratch; }
 };
 
+// What scratch and IO take beyond what pieces of the same segment take already, by device and
+// segment.
+class SharedScratch {
+ public:
+  double Add(const SegmentPlace& place, const SegmentNeeds& needs) {
+    const auto scratch = static_cast<double>(needs.scratch_bytes);
+    if (place.segment == SegmentPlace::kAlone) {
+      return scratch + static_cast<double>(needs.io_bytes);
+    }
+    const auto [found, is_new] = most_.try_emplace({place.device.get(), place.segment}, 0);
+    const double more = std::max(0.0, scratch - found->second);
+    found->second += more;
+    return more + (is_new ? static_cast<double>(place.shared_io_bytes) : 0);
+  }
+
+ private:
+  std::map<std::pair<const Device*, size_t>, double> most_;
+};
+
 absl::Status TooMuch(const std::string& device, double free, const Needs& needs) {
   std::string weights = ", beside weights in the file's own pages";
   if (needs.weights > 0) weights = absl::StrCat(" and ", Mebibytes(needs.weights), " for weights");
@@ -113,6 +132,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
   std::map<const Device*, Needs> needed;
   std::map<const Device*, double> released;
   std::map<const Device*, Held> held;
+  SharedScratch shared;
   for (size_t i = 0; i < places.size(); ++i) {
     const Device& device = *places[i].device;
     SegmentGraph& graph = (*graphs)[i];
@@ -146,7 +166,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
         }
       }
       if (!segment.ok()) return segment.status();
-      base.scratch += static_cast<double>(segment->scratch_bytes + segment->io_bytes);
+      base.scratch += shared.Add(places[i], *segment);
     }
     const bool counted = !packed_in_file || !PagesCanBeDropped(device);
     const auto take = [&] {

@@ -68,7 +68,7 @@ void AddOutput(const ModelConfig& config, bool embeddings, Tensor x, LayerBuilde
 
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
                                                const SegmentLimits& limits, int64_t begin,
-                                               int64_t end) {
+                                               int64_t end, bool finish) {
   const auto architecture = FindArchitecture(config.architecture);
   if (!architecture.ok()) return architecture.status();
   SegmentGraph segment;
@@ -99,7 +99,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
     segment.graph.AddOp(TRINE_OP_COPY, {x.id}, {segment.io.hidden_out});
   }
   if (!b.status().ok()) return b.status();
-  segment.graph.Finish();
+  if (finish) segment.graph.Finish();
   return segment;
 }
 

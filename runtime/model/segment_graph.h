@@ -74,10 +74,11 @@ struct SegmentGraph {
 
 // Layers [begin, end) of the model; the first layer brings the embedding, the last the output.
 // INVALID_ARGUMENT names a tensor that is missing or has another shape than the model's numbers
-// say.
+// say. `finish`: temporaries share memory (OpGraph::Finish); else the graph may still be cut into
+// pieces.
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
                                                const SegmentLimits& limits, int64_t begin,
-                                               int64_t end);
+                                               int64_t end, bool finish = true);
 
 }  // namespace trine
 

@@ -11,6 +11,7 @@
 #include "dispatch/split_spec.h"
 #include "runtime/machine_report.h"
 #include "runtime/printable.h"
+#include "runtime/split_mode.h"
 #include "tools/cli/default_model.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
@@ -32,6 +33,14 @@ std::string IsOneDevice(const std::string& text) {
   return text.find_first_of(",:") == std::string::npos
              ? ""
              : absl::StrCat("'", text, "' is not one device; --tensor-split takes several");
+}
+
+// For CLI::Option::check, of --override-tensor.
+std::string IsOverride(const std::string& text) {
+  const absl::Status status = ParseOverrides(text).status();
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, "tensor override: ");
+  return std::string(message);
 }
 
 }  // namespace
@@ -82,8 +91,17 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
       ->check(CLI::IsMember({"on", "off", "auto", "1", "0"}));
   command
       ->add_option("--split-mode", a->split_mode,
-                   "How a model is split over devices: layer; also -sm")
-      ->check(CLI::IsMember({"layer"}));
+                   "What devices share: whole layers (layer), rows of every matrix (row), or "
+                   "nothing, with one device for all (none); also -sm")
+      ->check(CLI::IsMember({"layer", "row", "none"}))
+      ->capture_default_str();
+  command
+      ->add_option("--override-tensor", a->override_tensors,
+                   "Matrices whose names the expression finds go to the device: "
+                   "REGEX=DEVICE[,REGEX=DEVICE...]; the first that finds one has it; may be "
+                   "repeated; also -ot")
+      ->allow_extra_args(false)
+      ->check(IsOverride);
   command
       ->add_option(
           "--device-timeout", a->device_timeout,
@@ -117,6 +135,10 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   options.kv_type_v = a.cache_type_v;
   options.tensor_split = a.device.empty() ? a.tensor_split : absl::StrCat(a.device, ":100%");
   options.gpu_layers = a.gpu_layers;
+  options.split_mode = a.split_mode == "row"    ? SplitMode::kRow
+                       : a.split_mode == "none" ? SplitMode::kNone
+                                                : SplitMode::kLayer;
+  options.override_tensors = a.override_tensors;
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
   options.pack = !a.no_pack;

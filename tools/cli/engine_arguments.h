@@ -25,7 +25,8 @@ struct EngineArguments {
   std::string tensor_split;
   std::string device;
   std::string flash_attn;
-  std::string split_mode;
+  std::string split_mode = "layer";
+  std::vector<std::string> override_tensors;
   int64_t device_timeout = 300;  // seconds
   std::vector<std::string> plugins;
   bool embeddings = false;  // set by the command, not by an option

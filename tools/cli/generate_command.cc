@@ -152,6 +152,9 @@ Json PlacementJson(const Model& model, const std::vector<StageCounters>& counter
   for (size_t i = 0; i < model.places().size(); ++i) {
     const SegmentPlace& p = model.places()[i];
     Json segment = {{"device", p.device_name}, {"first_layer", p.begin}, {"end_layer", p.end}};
+    if (const auto devices = model.StageDevices(i); devices.size() > 1) {
+      segment["devices"] = devices;
+    }
     if (i < counters.size()) {
       segment["passes"] = counters[i].jobs;
       segment["busy_ms"] = static_cast<double>(counters[i].busy_ns) / 1e6;
