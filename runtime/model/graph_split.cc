@@ -185,7 +185,9 @@ class Splitter {
         split_.output = ValueOf(version);
         for (const ValuePart& part : move.from) Use(part.place, schedule_.n_steps);
       }
-      if (!move.to.empty()) split_.steps[step].moves.push_back(std::move(move));
+      const bool later = std::any_of(version.readers.begin(), version.readers.end(),
+                                     [&](size_t reader) { return schedule_.steps[reader] > step; });
+      if (later) split_.steps[step].moves.push_back(std::move(move));
     }
   }
 

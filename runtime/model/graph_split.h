@@ -36,7 +36,8 @@ struct ValuePart {
   bool in_whole = true;  // the place has room for all columns; else for these alone
 };
 
-// A value as its parts have it, and where all of it has to be.
+// A value as its parts have it, and where all of it has to be. One that is there already may still
+// be looked at.
 struct ValueMove {
   uint32_t dtype = TRINE_DTYPE_F32;
   int64_t id_limit = 0;  // of i32: those that mean something are below

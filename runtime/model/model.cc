@@ -377,11 +377,14 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGr
   }
   for (const KvUse& use : graph.caches) {
     const uint64_t bytes = graph.graph.Bytes(use.tensor);
-    auto buffer = Buffer::Allocate(place.device, bytes, TRINE_MEMORY_STATE);
-    if (!buffer.ok()) return buffer.status();
-    kv_bytes_ += bytes;
-    memory.push_back({graph.graph.SlotOf(use.tensor), buffer->Span(0, bytes)});
-    stage->caches.push_back(*std::move(buffer));
+    Buffer& cache = stage->caches[use.number];
+    if (!cache) {
+      auto buffer = Buffer::Allocate(place.device, bytes, TRINE_MEMORY_STATE);
+      if (!buffer.ok()) return buffer.status();
+      kv_bytes_ += bytes;
+      cache = *std::move(buffer);
+    }
+    memory.push_back({graph.graph.SlotOf(use.tensor), cache.Span(0, bytes)});
   }
   if (stage->split != nullptr) {
     return stage->split->AddPiece(std::move(graph.graph), std::move(memory));

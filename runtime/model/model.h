@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -119,7 +120,7 @@ class Model {
  private:
   struct Stage {
     SegmentIo io;
-    std::vector<Buffer> caches;
+    std::map<size_t, Buffer> caches;  // by their numbers
     // After what they stand on: one or the other.
     std::unique_ptr<Segment> segment;
     std::unique_ptr<SplitStage> split;

@@ -83,7 +83,7 @@ TensorId PieceGraph::MapState(TensorId tensor) {
   const trine_tensor& t = whole_.graph.tensor(tensor);
   const TensorId id = piece_.graph.AddTensor(TRINE_ROLE_STATE, t.dtype, ShapeOf(t), t.offset);
   for (const KvUse& use : whole_.caches) {
-    if (use.tensor == tensor) piece_.caches.push_back({id, use.layer});
+    if (use.tensor == tensor) piece_.caches.push_back({id, use.layer, use.number});
   }
   return id;
 }

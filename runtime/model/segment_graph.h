@@ -44,6 +44,7 @@ struct WeightUse {
 struct KvUse {
   TensorId tensor = 0;
   int64_t layer = 0;
+  size_t number = 0;  // of the segment's caches; pieces of it that have the same have one memory
 };
 
 // TRINE_NONE where the segment has none.

@@ -177,6 +177,7 @@ absl::Status SplitStage::Check(const ValueMove& value, const ValuePart& part,
   const auto values = static_cast<size_t>(width * rows / std::max<int64_t>(pieces, 1));
   for (int64_t i = 0; i < pieces; ++i) {
     const float* data = columns.data + i * columns.stride;
+    if (value.dtype != TRINE_DTYPE_F32 && value.id_limit == 0) break;
     const absl::Status s =
         value.dtype == TRINE_DTYPE_F32
             ? CheckCanonical({data, values}, device)
@@ -188,14 +189,14 @@ absl::Status SplitStage::Check(const ValueMove& value, const ValuePart& part,
 
 absl::Status SplitStage::Move(const ValueMove& move) {
   const int64_t rows = RowsOf(move);
-  std::vector<Columns> parts;
-  for (size_t i = 0; i < move.from.size(); ++i) {
+  std::vector<Columns> parts(move.from.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
     const ValuePart& part = move.from[i];
-    // Rows that stay where they are need not be seen.
-    const bool stays =
-        move.to.size() == 1 && move.to[0] == part.place && HostPtr(part.place) != nullptr;
-    parts.emplace_back();
-    if (stays) continue;
+    const bool leaves =
+        std::any_of(move.to.begin(), move.to.end(), [&](size_t to) { return to != part.place; }) ||
+        move.from.size() > 1;
+    // What stays is worth a look, but not a copy.
+    if (!leaves && HostPtr(part.place) == nullptr) continue;
     const auto seen = See(move, part, i + 1);
     if (!seen.ok()) return seen.status();
     parts[i] = *seen;
