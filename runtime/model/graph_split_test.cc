@@ -345,6 +345,62 @@ TEST(GraphSplitStepsTest, RowModeTakesEightStepsALayer) {
   EXPECT_LE(buffers[3][1].size(), buffers[2][1].size() + 2);
 }
 
+// Ops without weights: x -> y, which one device reads before another one changes it in place, and
+// z, whose halves come from two devices.
+TEST(GraphSplitStepsTest, WhatIsWrittenInPlaceWaitsForItsReaders) {
+  SegmentGraph whole;
+  OpGraph& g = whole.graph;
+  const int64_t m = g.AddParam(TRINE_PARAM_TOKENS, 1, 8);
+  const TensorId x = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64, m});
+  const TensorId out = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64, m});
+  whole.io.hidden_in = x;
+  whole.io.hidden_out = out;
+  const TensorId y = g.AddTemp({64, m}), z = g.AddTemp({64, m}), first = g.AddTemp({32, m});
+  const TensorId low = g.AddView(z, {32, m}, {0, 256}, 0);
+  const TensorId high = g.AddView(z, {32, m}, {0, 256}, 128);
+  const TensorId half = g.AddView(x, {32, m}, {0, 256}, 0);
+  g.AddOp(TRINE_OP_COPY, {x}, {y});
+  g.AddOp(TRINE_OP_COPY, {half}, {first});
+  g.AddOp(TRINE_OP_COPY, {half}, {low});
+  g.AddOp(TRINE_OP_ADD, {first, half}, {high});
+  const TensorId sum = g.AddTemp({64, m});
+  g.AddOp(TRINE_OP_ADD, {y, z}, {sum});
+  g.AddOp(TRINE_OP_SCALE, {y}, {y}, trine_scale_attr{0, 2});
+  g.AddOp(TRINE_OP_SCALE, {z}, {z}, trine_scale_attr{0, 3});
+  const TensorId all = g.AddTemp({64, m});
+  g.AddOp(TRINE_OP_MUL, {sum, y}, {all});
+  g.AddOp(TRINE_OP_MUL, {all, z}, {out});
+  std::mt19937 random(8);
+  const std::vector<int64_t> params = {5};
+  const Words expected = RunWhole(whole, params);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<OpOwners> owners(g.n_ops());
+    for (OpOwners& o : owners) o = {{random() % kDevices, 0, 0}};
+    const GraphSplit split = SplitGraph(whole, owners, {true, false, true});
+    ASSERT_EQ(SplitRun(split, params).Run(), expected) << "round " << round;
+  }
+}
+
+// Where one of q, k and v is elsewhere, all three are in one step.
+TEST(GraphSplitStepsTest, ProductsOfOneInputRunTogether) {
+  const auto file = *gguf::File::FromMemory(*MakeModelBytes(*FindPreset("tiny-llama")));
+  const ModelConfig config = *ReadModelConfig(*file);
+  SegmentLimits limits;
+  limits.max_context = 128;
+  limits.kv_blocks = 2;
+  const SegmentGraph whole = *BuildSegmentGraph(*file, config, limits, 1, 2, false);
+  std::vector<OpOwners> owners(whole.graph.n_ops());
+  std::vector<size_t> products;
+  for (size_t i = 0; i < owners.size(); ++i) {
+    if (HasRows(whole, i)) products.push_back(i);
+  }
+  owners[products[1]] = {{1, 0, 0}};
+  const OpSchedule schedule = ScheduleOps(whole.graph, owners);
+  EXPECT_EQ(schedule.steps[products[0]], schedule.steps[products[1]]);
+  EXPECT_EQ(schedule.steps[products[1]], schedule.steps[products[2]]);
+  EXPECT_EQ(schedule.n_steps, 3u);
+}
+
 TEST(CutRowsTest, CoversAllRowsWithoutGaps) {
   std::mt19937 random(3);
   for (int round = 0; round < 500; ++round) {
