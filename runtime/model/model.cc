@@ -398,18 +398,11 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGr
 }
 
 absl::Status Model::LockWeights() const {
-  const bool cut = std::any_of(stages_.begin(), stages_.end(),
-                               [](const Stage& stage) { return stage.split != nullptr; });
   if (packed_.empty() && store_->arena_bytes() == 0) return file_->Lock();
   std::vector<absl::Span<const std::byte>> ranges = packed_.Visible();
-  if (cut) {  // some weights are there in parts
-    for (const gguf::TensorInfo* t : plain_) ranges.push_back(store_->DataOf(*t));
-    return gguf::FileMemory::LockRanges(ranges);
-  }
-  for (const gguf::TensorInfo& t : file_->tensors()) {
-    // One may be both: packed to be multiplied with, plain for rows to be picked from it.
-    if (!packed_.Holds(&t) || plain_.count(&t) != 0) ranges.push_back(store_->DataOf(t));
-  }
+  // Some are there in parts, and one may be both: packed to be multiplied with, plain for rows to
+  // be picked from it.
+  for (const gguf::TensorInfo* t : plain_) ranges.push_back(store_->DataOf(*t));
   return gguf::FileMemory::LockRanges(ranges);
 }
 
