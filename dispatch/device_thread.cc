@@ -1,5 +1,6 @@
 #include "dispatch/device_thread.h"
 
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -53,7 +54,11 @@ void DeviceThread::Work() {
   for (uint32_t done = 0;; ++done) {
     started_.WaitWhile(done, spin_);
     if (over_) return;
-    result_ = task_();
+    try {
+      result_ = task_();
+    } catch (const std::exception& e) {
+      result_ = absl::InternalError(e.what());
+    }
     finished_.Add(1);
   }
 }

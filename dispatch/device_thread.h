@@ -16,7 +16,8 @@ namespace trine {
 
 class DeviceThread {
  public:
-  // `task` is what each Start is for. RESOURCE_EXHAUSTED when the system refuses a thread.
+  // `task` is what each Start is for; what it throws is INTERNAL. RESOURCE_EXHAUSTED when the
+  // system refuses a thread.
   static absl::StatusOr<std::unique_ptr<DeviceThread>> Create(std::function<absl::Status()> task);
   // Not while the task is under way: a task that never returns keeps all of it.
   ~DeviceThread();

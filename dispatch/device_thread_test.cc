@@ -1,6 +1,7 @@
 #include "dispatch/device_thread.h"
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include "gtest/gtest.h"
@@ -51,6 +52,13 @@ TEST(DeviceThreadTest, AFailureIsTheOneStartsOwn) {
     (*thread)->Start();
     EXPECT_EQ((*thread)->Finish().ok(), i != 2);
   }
+}
+
+TEST(DeviceThreadTest, WhatIsThrownIsAStatus) {
+  auto thread = DeviceThread::Create([]() -> absl::Status { throw std::runtime_error("enough"); });
+  ASSERT_TRUE(thread.ok()) << thread.status();
+  (*thread)->Start();
+  EXPECT_EQ((*thread)->Finish(), absl::InternalError("enough"));
 }
 
 TEST(DeviceThreadTest, OneThatWasNeverStartedEnds) {

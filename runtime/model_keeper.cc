@@ -49,12 +49,10 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   for (const LayerRange& range : places_.ranges) {
     places.push_back({open(range.device).device, range.device, range.begin, range.end});
   }
-  load_.tensors = {};
-  for (const DeviceShare& d : places_.rows) {
-    load_.tensors.rows.push_back({open(d.device), d.share});
-  }
+  LoadOptions load = load_;
+  for (const DeviceShare& d : places_.rows) load.tensors.rows.push_back({open(d.device), d.share});
   for (const auto& [tensor, device] : places_.tensors) {
-    load_.tensors.tensors.emplace(tensor, open(device));
+    load.tensors.tensors.emplace(tensor, open(device));
   }
   if (!status.ok()) return status;
   if (std::exchange(tried_, true) && !file_->mapped()) {
@@ -62,12 +60,13 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
     if (!again.ok()) return again.status();
     file_ = *std::move(again);
   }
-  auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load_);
+  auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load);
   if (!model.ok()) return model.status();
   return std::shared_ptr<Model>(*std::move(model));
 }
 
-// The CPU, which can run everything; when it is the CPU that failed, a device that has layers.
+// The CPU, which can run everything; when it is the CPU that failed, a device that has layers, or
+// rows of them.
 std::string ModelKeeper::Successor(const std::string& device) const {
   const auto usable = [&](const std::string& name) {
     return name != device && std::none_of(lost_.begin(), lost_.end(), [&](const LostDevice& lost) {
@@ -77,6 +76,9 @@ std::string ModelKeeper::Successor(const std::string& device) const {
   if (usable("cpu")) return "cpu";
   for (const LayerRange& range : places_.ranges) {
     if (usable(range.device)) return range.device;
+  }
+  for (const DeviceShare& d : places_.rows) {
+    if (usable(d.device)) return d.device;
   }
   for (const std::string& gpu : devices_->GpuNames()) {
     if (usable(gpu)) return gpu;

@@ -234,9 +234,16 @@ TEST_F(SplitModeTest, RowsAreSharedUntilOneDeviceIsLeft) {
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
   EXPECT_EQ(outcome.lost.size(), 2u);
-  // Then the CPU takes all of it, and fails too.
-  outcome = Generate(RowOptions("other0:1,other1:1", faults + ";cpu:lost@run=2;*:lost@open=40+"));
-  EXPECT_TRUE(absl::IsUnavailable(outcome.status) || outcome.said == alone.said) << outcome.status;
+  // Without the CPU and the main device the last one of those that share has all of it.
+  outcome =
+      Generate(RowOptions("other0:3,cpu:2,other1:2", "cpu:lost@token=2;other0:lost@token=30"));
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  EXPECT_EQ(outcome.said, alone.said);
+  EXPECT_EQ(outcome.lost.size(), 2u);
+  // Where none of them is left the CPU takes all of it, and fails too.
+  outcome = Generate(RowOptions("other0:1,other1:1", faults + ";cpu:lost@run=2"));
+  EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("no device is left"));
 }
 
 TEST_F(SplitModeTest, ALostDeviceGivesItsTensorsBack) {
