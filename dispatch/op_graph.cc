@@ -120,6 +120,12 @@ void OpGraph::Append(uint32_t kind, std::vector<TensorId> in, std::vector<Tensor
   ops_.push_back(op);
 }
 
+void OpGraph::AddOpLike(const trine_op& op, std::vector<TensorId> in, std::vector<TensorId> out) {
+  uint32_t attr_bytes = 0;  // every attribute struct begins with its size
+  if (op.attr != nullptr) std::memcpy(&attr_bytes, op.attr, sizeof(attr_bytes));
+  Append(op.kind, std::move(in), std::move(out), op.attr, attr_bytes);
+}
+
 void OpGraph::Finish() {
   std::vector<Life> lives(slots_.size());
   for (size_t i = 0; i < ops_.size(); ++i) {

@@ -30,6 +30,7 @@ class OpGraph {
   // Returns the dimension that stands for the parameter.
   int64_t AddParam(uint32_t kind, int64_t min, int64_t max);
   uint32_t n_params() const { return static_cast<uint32_t>(params_.size()); }
+  const std::vector<trine_param>& params() const { return params_; }
 
   // A tensor, packed, at `offset` bytes into a slot of its own of this role.
   TensorId AddTensor(uint32_t role, uint32_t dtype, const Shape& shape, uint64_t offset = 0,
@@ -57,7 +58,10 @@ class OpGraph {
     attr.struct_size = sizeof(attr);
     Append(kind, std::move(in), std::move(out), &attr, sizeof(attr));
   }
+  // Of another graph's kind and attributes.
+  void AddOpLike(const trine_op& op, std::vector<TensorId> in, std::vector<TensorId> out);
 
+  size_t n_tensors() const { return tensors_.size(); }
   const trine_tensor& tensor(TensorId id) const { return tensors_[id]; }
   SlotId SlotOf(TensorId id) const { return tensors_[id].slot; }
   const std::vector<trine_slot>& slots() const { return slots_; }

@@ -1,5 +1,6 @@
 #include "dispatch/segment.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <utility>
@@ -49,22 +50,25 @@ absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph&
 
 absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device> device,
                                                          OpGraph graph, uint32_t numerics,
-                                                         const std::vector<SlotMemory>& memory) {
+                                                         const std::vector<SlotMemory>& memory,
+                                                         const Buffer* scratch) {
   auto needs = Query(*device, graph, numerics);
   if (!needs.ok()) return needs.status();
   std::unique_ptr<Segment> segment(new Segment());
   segment->device_ = device;
   segment->graph_ = std::move(graph);
   segment->needs_ = *needs;
-  if (absl::Status status = segment->AllocateIo(); !status.ok()) return status;
+  if (absl::Status status = segment->AllocateIo(memory); !status.ok()) return status;
 
   trine_plan_desc desc{};
   desc.struct_size = sizeof(desc);
   desc.binding_stride = sizeof(trine_binding);
-  if (needs->scratch_bytes > 0) {
-    auto scratch = Buffer::Allocate(device, needs->scratch_bytes, TRINE_MEMORY_STATE);
-    if (!scratch.ok()) return scratch.status();
-    segment->scratch_ = std::move(*scratch);
+  if (needs->scratch_bytes > 0 && scratch != nullptr) {
+    desc.scratch = scratch->Span(0, needs->scratch_bytes);
+  } else if (needs->scratch_bytes > 0) {
+    auto own = Buffer::Allocate(device, needs->scratch_bytes, TRINE_MEMORY_STATE);
+    if (!own.ok()) return own.status();
+    segment->scratch_ = std::move(*own);
     desc.scratch = segment->scratch_.Span(0, needs->scratch_bytes);
   }
   std::vector<trine_binding> bindings;
@@ -82,10 +86,12 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device>
   return segment;
 }
 
-absl::Status Segment::AllocateIo() {
+absl::Status Segment::AllocateIo(const std::vector<SlotMemory>& memory) {
   const auto& slots = graph_.slots();
   for (SlotId s = 0; s < slots.size(); ++s) {
-    if (slots[s].role != TRINE_ROLE_IO) continue;
+    const bool bound =
+        std::any_of(memory.begin(), memory.end(), [&](const SlotMemory& m) { return m.slot == s; });
+    if (slots[s].role != TRINE_ROLE_IO || bound) continue;
     auto buffer = Buffer::Allocate(device_, RoundUp(slots[s].bytes, 64), TRINE_MEMORY_IO);
     if (!buffer.ok()) return buffer.status();
     io_.emplace(s, std::move(*buffer));

@@ -15,7 +15,7 @@
 
 namespace trine {
 
-// Weights and state that outlive the segment.
+// Memory that outlives the segment: weights, state, and IO that it shares with others.
 struct SlotMemory {
   SlotId slot = 0;
   trine_span span{};
@@ -33,15 +33,17 @@ class Segment {
   static absl::StatusOr<SegmentNeeds> Query(const Device& device, const OpGraph& graph,
                                             uint32_t numerics);
 
-  // Allocates scratch and one buffer per IO slot, and records the plan.
+  // Allocates scratch and one buffer per IO slot that `memory` does not have, and records the plan.
+  // `scratch`: used in place of its own; outlives it, and is as large as its needs say.
   static absl::StatusOr<std::unique_ptr<Segment>> Create(std::shared_ptr<Device> device,
                                                          OpGraph graph, uint32_t numerics,
-                                                         const std::vector<SlotMemory>& memory);
+                                                         const std::vector<SlotMemory>& memory,
+                                                         const Buffer* scratch = nullptr);
 
   const Device& device() const { return *device_; }
   const SegmentNeeds& needs() const { return needs_; }
 
-  // Of the tensor's IO slot. Bytes are counted from the tensor's beginning.
+  // Of the tensor's IO slot, if that is its own. Bytes are counted from the tensor's beginning.
   absl::Status Write(TensorId io, const void* data, uint64_t bytes);
   absl::Status Read(TensorId io, uint64_t offset, void* data, uint64_t bytes) const;
   // The slot's memory where the CPU can see it, else null.
@@ -52,7 +54,7 @@ class Segment {
 
  private:
   Segment() = default;
-  absl::Status AllocateIo();
+  absl::Status AllocateIo(const std::vector<SlotMemory>& memory);
 
   std::shared_ptr<Device> device_;
   OpGraph graph_;

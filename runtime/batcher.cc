@@ -124,7 +124,8 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   // With one more than there are stages none waits for the host's part of a pass.
   most_flights_ = stages == 1 ? 1 : stages + 1;
   options.waiting = most_flights_;
-  options.on_caller = stages == 1 && model->places()[0].device_name == "cpu" && !options_.watch_cpu;
+  options.on_caller = stages == 1 && model->StageDevices(0) == std::vector<std::string>{"cpu"} &&
+                      !options_.watch_cpu;
   // With threads of their own, stages may be at the next pass before the rows of this one are read.
   keep_rows_ = !options.on_caller;
   const uint64_t epoch = model_ == model ? epoch_ : epoch_ + 1;
@@ -273,7 +274,7 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
   while (!changed_.wait_for(lock, kLookout, [&] { return arrivals_ || AnyFresh(); })) {
     const auto running = pipeline_->LongestRunning();
     if (!running || running->time < options_.stage_limit) continue;
-    const std::string& device = model_->places()[running->stage].device_name;
+    const std::string device = model_->BusyDevice(running->stage);
     const absl::Status why =
         OnDevice(device, absl::DeadlineExceededError(absl::StrCat(
                              "it has not come back from a pass within ",

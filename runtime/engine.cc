@@ -35,8 +35,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   if (!lane.ok()) return lane.status();
   engine->lane_ = *std::move(lane);
 
-  auto ranges = engine->placer_->Choose();
-  if (!ranges.ok()) return ranges.status();
+  auto places = engine->placer_->Choose();
+  if (!places.ok()) return places.status();
   LoadOptions load;
   load.pack = options.pack;
   if (options.pack && options.pack_cache) {
@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
       std::make_unique<ModelKeeper>(engine->file_, config, limits, engine->devices_.get(),
                                     std::move(load), options.readmission, log);
   engine->keeper_->SetPlacer(engine->placer_.get());
-  auto model = engine->keeper_->Load(*std::move(ranges));
+  auto model = engine->keeper_->Load(*std::move(places));
   engine->TellOfLost();
   if (!model.ok()) {
     // Want of memory is not the file's fault, nor is a device that is lost.

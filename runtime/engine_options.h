@@ -16,6 +16,9 @@
 
 namespace trine {
 
+// What a model is split into over devices (docs/split-modes.md).
+enum class SplitMode { kLayer, kRow, kNone };
+
 struct EngineOptions {
   std::string model_path;
   int64_t context = kDefaultContext;  // positions of a sequence; 0: the model's own
@@ -27,6 +30,8 @@ struct EngineOptions {
   // Where layers go: as one of these two says, else as the planner finds best.
   std::string tensor_split;
   int64_t gpu_layers = -1;  // the last n on the first GPU, where there is one; -1: not said
+  SplitMode split_mode = SplitMode::kLayer;
+  std::vector<std::string> override_tensors;  // "REGEX=DEVICE,...": matrices that go elsewhere
   std::vector<std::string> devices;  // by any name: the planner keeps to them; empty: to all it may
   Strategy strategy = Strategy::kAuto;
   Optimize optimize = Optimize::kLatency;

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/device_fault.h"
-#include "runtime/layer_ranges.h"
+#include "runtime/split_mode.h"
 
 namespace trine {
 
@@ -24,8 +24,8 @@ ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConf
       log_(std::move(log)),
       readmission_(readmission) {}
 
-absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(std::vector<LayerRange> ranges) {
-  asked_ = ranges_ = std::move(ranges);
+absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(ModelPlaces places) {
+  asked_ = places_ = std::move(places);
   return LoadOnWhatWorks();
 }
 
@@ -82,9 +82,9 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
     readmission_.Admitted(device, std::chrono::steady_clock::now());
     if (log_) log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back and is used again"));
   }
-  ranges_ = asked_;
+  places_ = asked_;
   for (const LostDevice& lost : lost_) {
-    ranges_ = WithoutDevice(ranges_, lost.name, Successor(lost.name));
+    places_ = WithoutDevice(places_, lost.name, Successor(lost.name));
   }
   if (!lost_.empty()) PlanAnew();
   load_.progress = nullptr;
@@ -101,31 +101,45 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
 }
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
+  absl::Status status;
+  const auto open = [&](const std::string& name) -> NamedDevice {
+    auto device = devices_->Open(name);
+    if (status.ok()) status = OnDevice(name, device.status());
+    return {device.ok() ? *std::move(device) : nullptr, name};
+  };
   std::vector<SegmentPlace> places;
-  for (const LayerRange& range : ranges_) {
-    auto device = devices_->Open(range.device);
-    if (!device.ok()) return OnDevice(range.device, device.status());
+  for (const LayerRange& range : places_.ranges) {
     const LayerSpan span = {range.begin, range.end, range.embedding, range.head};
-    places.push_back({*std::move(device), range.device, span});
+    places.push_back({open(range.device).device, range.device, span});
   }
+  LoadOptions load = load_;
+  for (const DeviceShare& d : places_.rows) load.tensors.rows.push_back({open(d.device), d.share});
+  for (const auto& [tensor, device] : places_.tensors) {
+    load.tensors.tensors.emplace(tensor, open(device));
+  }
+  if (!status.ok()) return status;
   if (std::exchange(tried_, true) && !file_->mapped()) {
     auto again = gguf::File::Open(file_->parts()[0].path, {.use_mmap = false});
     if (!again.ok()) return again.status();
     file_ = *std::move(again);
   }
-  auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load_);
+  auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load);
   if (!model.ok()) return model.status();
   return std::shared_ptr<Model>(*std::move(model));
 }
 
-// The CPU, which can run everything; when it is the CPU that failed, a device that has layers.
+// The CPU, which can run everything; when it is the CPU that failed, a device that has layers, or
+// rows of them.
 std::string ModelKeeper::Successor(const std::string& device) const {
   const auto usable = [&](const std::string& name) {
     return name != device && FindLost(name) == nullptr;
   };
   if (usable("cpu")) return "cpu";
-  for (const LayerRange& range : ranges_) {
+  for (const LayerRange& range : places_.ranges) {
     if (usable(range.device)) return range.device;
+  }
+  for (const DeviceShare& d : places_.rows) {
+    if (usable(d.device)) return d.device;
   }
   for (const std::string& gpu : devices_->GpuNames()) {
     if (usable(gpu)) return gpu;
@@ -138,8 +152,18 @@ bool ModelKeeper::PlanAnew() {
   std::vector<std::string> names;
   for (const LostDevice& lost : lost_) names.push_back(lost.name);
   auto ranges = placer_->ChooseWithout(names);
-  if (ranges.ok()) ranges_ = *std::move(ranges);
+  if (ranges.ok()) places_.ranges = *std::move(ranges);
   return ranges.ok();
+}
+
+std::string ModelKeeper::Consequence(const std::string& device,
+                                     const std::string& successor) const {
+  if (!places_.rows.empty()) return "its rows go to the others";
+  const bool has_layers =
+      std::any_of(places_.ranges.begin(), places_.ranges.end(),
+                  [&](const LayerRange& range) { return range.device == device; });
+  if (has_layers) return absl::StrCat("its layers go to ", successor);
+  return "tensors that were placed there go back to their layers";
 }
 
 absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& why) {
@@ -156,9 +180,14 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
     }
     return absl::UnavailableError(text);
   }
-  ranges_ = WithoutDevice(ranges_, device, successor);
-  std::string where = absl::StrCat("its layers go to ", successor);
-  if (PlanAnew()) where = absl::StrCat("the model goes to ", PlacementText(ranges_));
+  std::string where = Consequence(device, successor);
+  const bool had_layers =
+      std::any_of(places_.ranges.begin(), places_.ranges.end(),
+                  [&](const LayerRange& range) { return range.device == device; });
+  places_ = WithoutDevice(places_, device, successor);
+  if (had_layers && PlanAnew()) {
+    where = absl::StrCat("the model goes to ", PlacementText(places_.ranges));
+  }
   if (log_) {
     log_(TRINE_LOG_WARNING, absl::StrCat(device, " is lost (", why.message(), "): ", where));
   }

@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "dispatch/split_spec.h"
 #include "runtime/device_set.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
+#include "runtime/model_places.h"
 #include "runtime/placement/placer.h"
 #include "runtime/readmission.h"
 
@@ -37,7 +37,7 @@ class ModelKeeper {
   void SetPlacer(Placer* placer) { placer_ = placer; }
 
   // UNAVAILABLE, with what became of each, when no device is left. Other errors are not a device's.
-  absl::StatusOr<std::shared_ptr<Model>> Load(std::vector<LayerRange> ranges);
+  absl::StatusOr<std::shared_ptr<Model>> Load(ModelPlaces places);
   // After a device has failed. Whoever holds the model that was on it has let go of it.
   absl::StatusOr<std::shared_ptr<Model>> Replace(const std::string& device,
                                                  const absl::Status& why);
@@ -64,6 +64,7 @@ class ModelKeeper {
   // has no answer.
   bool PlanAnew();
   absl::Status CheckFile() const;
+  std::string Consequence(const std::string& device, const std::string& successor) const;
   std::string Successor(const std::string& device) const;
 
   std::shared_ptr<const gguf::File> file_;
@@ -73,8 +74,8 @@ class ModelKeeper {
   LoadOptions load_;
   const LogSink log_;
   Placer* placer_ = nullptr;
-  std::vector<LayerRange> asked_;   // for, when all devices work
-  std::vector<LayerRange> ranges_;  // as it is
+  ModelPlaces asked_;   // for, when all devices work
+  ModelPlaces places_;  // as it is
   std::vector<LostDevice> lost_;
   Readmission readmission_;
   bool tried_ = false;  // to load it: the file's memory may have been given back

@@ -167,7 +167,7 @@ Qkv LayerBuilder::Rotate(Qkv p) {
 TensorId LayerBuilder::Cache(uint32_t dtype, int64_t head_dim) {
   const TensorId id = graph().AddTensor(
       TRINE_ROLE_STATE, dtype, {head_dim, kBlockPositions, config_.n_kv_heads, limits_.kv_blocks});
-  segment_->caches.push_back({id, layer_});
+  segment_->caches.push_back({id, layer_, segment_->caches.size()});
   return id;
 }
 

@@ -81,18 +81,41 @@ double PlainBytes(const SegmentGraph& graph, const Device& device, Held held) {
   return bytes;
 }
 
-double CacheBytes(const SegmentGraph& graph) {
-  double bytes = 0;
-  for (const KvUse& use : graph.caches) bytes += static_cast<double>(graph.graph.Bytes(use.tensor));
-  return bytes;
-}
-
 // What the segments of a device take together.
 struct Needs {
   double kv = 0, weights = 0, scratch = 0;
   bool scratch_known = true;
 
   double All() const { return kv + weights + scratch; }
+};
+
+// What caches, scratch and IO take beyond what pieces of the same segment take already.
+class SharedMemory {
+ public:
+  double AddCaches(const SegmentPlace& place, const SegmentGraph& graph) {
+    double bytes = 0;
+    for (const KvUse& use : graph.caches) {
+      const bool is_new = place.segment == SegmentPlace::kAlone ||
+                          caches_.emplace(place.segment, use.number).second;
+      if (is_new) bytes += static_cast<double>(graph.graph.Bytes(use.tensor));
+    }
+    return bytes;
+  }
+
+  double AddScratch(const SegmentPlace& place, const SegmentNeeds& needs) {
+    const auto scratch = static_cast<double>(needs.scratch_bytes);
+    if (place.segment == SegmentPlace::kAlone) {
+      return scratch + static_cast<double>(needs.io_bytes);
+    }
+    const auto [found, is_new] = most_.try_emplace({place.device.get(), place.segment}, 0);
+    const double more = std::max(0.0, scratch - found->second);
+    found->second += more;
+    return more + (is_new ? static_cast<double>(place.shared_io_bytes) : 0);
+  }
+
+ private:
+  std::map<std::pair<const Device*, size_t>, double> most_;  // scratch, by device and segment
+  std::set<std::pair<size_t, size_t>> caches_;               // segment and number
 };
 
 absl::Status TooMuch(const std::string& device, double free, const Needs& needs) {
@@ -113,6 +136,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
   std::map<const Device*, Needs> needed;
   std::map<const Device*, double> released;
   std::map<const Device*, Held> held;
+  SharedMemory shared;
   for (size_t i = 0; i < places.size(); ++i) {
     const Device& device = *places[i].device;
     SegmentGraph& graph = (*graphs)[i];
@@ -127,7 +151,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
     };
     look();
     Needs base = needed[&device];
-    base.kv += CacheBytes(graph);
+    base.kv += shared.AddCaches(places[i], graph);
     double packed = PackedBytes(graph, held[&device]);
     base.scratch_known = free == 0 || base.kv <= free;  // else too much, whatever the graph
     if (base.scratch_known) {
@@ -146,7 +170,7 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
         }
       }
       if (!segment.ok()) return segment.status();
-      base.scratch += static_cast<double>(segment->scratch_bytes + segment->io_bytes);
+      base.scratch += shared.AddScratch(places[i], *segment);
     }
     const bool counted = !packed_in_file || !PagesCanBeDropped(device);
     const auto take = [&] {

@@ -2,6 +2,8 @@
 #ifndef TRINE_RUNTIME_MODEL_MEMORY_CHECK_H_
 #define TRINE_RUNTIME_MODEL_MEMORY_CHECK_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,10 +15,16 @@
 
 namespace trine {
 
+// A run of layers on a device, or some ops of them.
 struct SegmentPlace {
+  static constexpr size_t kAlone = static_cast<size_t>(-1);
   std::shared_ptr<Device> device;
   std::string device_name;
   LayerSpan span;
+  // Pieces of one segment on a device run one after the other: all of them have one scratch, and
+  // IO memory of so many bytes together.
+  size_t segment = kAlone;
+  uint64_t shared_io_bytes = 0;
 };
 
 // RESOURCE_EXHAUSTED with the numbers. Weights that the CPU reads in a file's own pages are not

@@ -1,18 +1,17 @@
 #include "runtime/model/model.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <iterator>
 #include <map>
 #include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "dispatch/weight_path.h"
-#include "kernels/quant/scalar.h"
-#include "plugins/device_fault.h"
+#include "runtime/model/canonical_check.h"
 #include "runtime/model/layout_choice.h"
 #include "runtime/model/pack_cache.h"
 
@@ -61,28 +60,8 @@ uint64_t ArenaWork(const std::vector<SegmentPlace>& places,
   return bytes;
 }
 
-// What a device that keeps the contract hands on is canonical (docs/numerics.md): anything else
-// means that it has gone wrong, or that its memory was written by someone else.
-absl::Status CheckCanonical(std::span<const float> values, const std::string& device) {
-  constexpr uint32_t kLeast = std::bit_cast<uint32_t>(quant::kTiny);
-  constexpr uint32_t kMost = std::bit_cast<uint32_t>(quant::kHuge);
-  const auto is_bad = [](float value) {
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    return static_cast<uint32_t>(bits != 0) &
-           static_cast<uint32_t>((bits & 0x7fffffffu) - kLeast > kMost - kLeast);
-  };
-  constexpr size_t kLanes = 16;  // a loop of known length becomes vectors
-  uint32_t bad[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= values.size(); i += kLanes) {
-    for (size_t j = 0; j < kLanes; ++j) bad[j] |= is_bad(values[i + j]);
-  }
-  for (; i < values.size(); ++i) bad[0] |= is_bad(values[i]);
-  if (std::all_of(std::begin(bad), std::end(bad), [](uint32_t b) { return b == 0; })) {
-    return absl::OkStatus();
-  }
-  return OnDevice(device, absl::DataLossError("it handed on values that no exact device does"));
-}
+// Without the rows that a slice's name ends with.
+std::string_view WholeName(std::string_view name) { return name.substr(0, name.find('[')); }
 
 // The tensors that segments use, each once for all that has to be done with it.
 class TaskList {
@@ -101,20 +80,25 @@ class TaskList {
 
   // In the file's order, so that it is read from front to back.
   std::vector<WeightTask> Make() const {
+    std::vector<const gguf::TensorInfo*> order;
+    for (const auto& [tensor, uses] : uses_) order.push_back(tensor);
+    std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+      return std::tie(a->part, a->offset, a->bytes) < std::tie(b->part, b->offset, b->bytes);
+    });
     std::vector<WeightTask> tasks;
-    for (const gguf::TensorInfo& t : file_.tensors()) {
-      const auto found = uses_.find(&t);
-      if (found == uses_.end()) continue;
-      const Uses& uses = found->second;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const gguf::TensorInfo& t = *order[i];
+      const Uses& uses = uses_.at(&t);
+      const Uses all = WithOverlapping(order, i);
       // Pages of a mapped file come back when they are touched; others must not be missed.
-      const bool release = !uses.plain && (file_.mapped() || uses.packed.size() <= 1);
+      const bool release = !all.plain && (file_.mapped() || all.packed.size() <= 1);
       bool check = true;
       for (PackedWeight* weight : uses.packed) {
         tasks.push_back({&t, check, weight, release});
         check = false;
       }
       if (uses.plain && check) tasks.push_back({&t});
-      if (!uses.plain && uses.packed.empty()) file_.Release(t, 0, t.bytes);  // all in the cache
+      if (!all.plain && all.packed.empty()) file_.Release(t, 0, t.bytes);  // all in the cache
     }
     return tasks;
   }
@@ -124,6 +108,28 @@ class TaskList {
     bool plain = false;
     std::vector<PackedWeight*> packed;
   };
+
+  // What is done with any of a tensor's bytes: rows of it may be used by themselves.
+  Uses WithOverlapping(const std::vector<const gguf::TensorInfo*>& order, size_t index) const {
+    const gguf::TensorInfo& t = *order[index];
+    Uses all;
+    const auto add = [&](const gguf::TensorInfo& other) {
+      const bool overlaps = other.part == t.part && other.offset < t.offset + t.bytes &&
+                            t.offset < other.offset + other.bytes;
+      if (!overlaps) return;
+      const Uses& uses = uses_.at(&other);
+      all.plain = all.plain || uses.plain;
+      all.packed.insert(all.packed.end(), uses.packed.begin(), uses.packed.end());
+    };
+    // In the order of their beginnings: the whole of what `t` is a slice of is not far before it.
+    const std::string_view whole = WholeName(t.name);
+    for (size_t i = index; i > 0 && WholeName(order[i - 1]->name) == whole; --i) add(*order[i - 1]);
+    for (size_t i = index; i < order.size() && WholeName(order[i]->name) == whole; ++i) {
+      add(*order[i]);
+    }
+    return all;
+  }
+
   const gguf::File& file_;
   std::map<const gguf::TensorInfo*, Uses> uses_;
 };
@@ -148,7 +154,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
 
   std::vector<SegmentGraph> graphs;
   OutOfRange out_of_range;
-  absl::Status status = model->BuildGraphs(&graphs);
+  absl::Status status = model->BuildGraphs(options.tensors, &graphs);
   LoadOptions one_way = options;
   double told = 0;
   if (options.progress) {  // also when it begins again below
@@ -171,8 +177,11 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   status = model->ImportWeights(host, graphs, out_of_range, &meter);
   if (status.ok()) status = meter.Finish();
   if (!status.ok()) return status;
+  if (absl::Status s = model->AllocateSplits(graphs); !s.ok()) return s;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    const absl::Status s = model->LoadStage(model->places_[i], std::move(graphs[i]), out_of_range);
+    const absl::Status s =
+        model->LoadGraph(model->loads_[i], &model->stages_[model->load_stages_[i]],
+                         std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
   return model;
@@ -192,17 +201,17 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
     for (const WeightUse& use : graphs[i].weights) {
       const bool canon = out_of_range.count(use.info) != 0;
       if (use.packed || !WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
-      store_->Want(places_[i].device, *use.info);
+      store_->Want(loads_[i].device, *use.info);
     }
   }
-  meter->Waive(ArenaWork(places_, graphs));  // the store knows now what it is
+  meter->Waive(ArenaWork(loads_, graphs));  // the store knows now what it is
   return store_->Import(host, meter);
 }
 
 std::vector<DeviceWeights> Model::weights() const {
   std::vector<DeviceWeights> all;
   std::set<const Device*> seen;
-  for (const SegmentPlace& place : places_) {
+  for (const SegmentPlace& place : loads_) {
     if (!seen.insert(place.device.get()).second) continue;
     DeviceWeights one{place.device_name, store_->BytesOf(*place.device)};
     for (const PackedWeight& weight : packed_.items()) {
@@ -213,13 +222,65 @@ std::vector<DeviceWeights> Model::weights() const {
   return all;
 }
 
-absl::Status Model::BuildGraphs(std::vector<SegmentGraph>* graphs) const {
+absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs) {
+  std::vector<SegmentGraph> whole;
   for (const SegmentPlace& place : places_) {
-    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span);
+    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span, /*finish=*/false);
     if (!graph.ok()) return graph.status();
-    graphs->push_back(*std::move(graph));
+    whole.push_back(*std::move(graph));
   }
-  return CheckAllUsed(*file_, config_, limits_.embeddings, *graphs);
+  if (absl::Status s = CheckAllUsed(*file_, config_, limits_.embeddings, whole); !s.ok()) return s;
+  for (size_t i = 0; i < whole.size(); ++i) {
+    stages_.emplace_back().io = whole[i].io;
+    const SegmentOwners owners = FindOwners(places_[i], whole[i], tensors);
+    if (owners.elsewhere()) {
+      Cut(i, owners, whole[i], graphs);
+      continue;
+    }
+    whole[i].graph.Finish();
+    loads_.push_back(places_[i]);
+    load_stages_.push_back(i);
+    graphs->push_back(std::move(whole[i]));
+  }
+  return absl::OkStatus();
+}
+
+void Model::Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& whole,
+                std::vector<SegmentGraph>* graphs) {
+  std::vector<bool> sees_rows;
+  for (const NamedDevice& d : owners.devices) {
+    sees_rows.push_back((d.device->info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0);
+  }
+  stages_[stage].split =
+      std::make_unique<SplitStage>(owners.devices, SplitGraph(whole, owners.ops, sees_rows));
+  SplitStage& split = *stages_[stage].split;
+  for (GraphPiece& piece : split.pieces()) {
+    const NamedDevice& d = owners.devices[piece.device];
+    SegmentPlace load{d.device, d.name, places_[stage].span};
+    load.segment = stage;
+    load.shared_io_bytes = split.IoBytes(piece.device);
+    loads_.push_back(std::move(load));
+    load_stages_.push_back(stage);
+    graphs->push_back(std::move(piece.graph));
+  }
+}
+
+absl::Status Model::AllocateSplits(const std::vector<SegmentGraph>& graphs) {
+  for (size_t stage = 0; stage < stages_.size(); ++stage) {
+    if (stages_[stage].split == nullptr) continue;
+    SplitStage& split = *stages_[stage].split;
+    std::vector<uint64_t> scratch(split.devices().size(), 0);
+    for (size_t i = 0, piece = 0; i < graphs.size(); ++i) {
+      if (load_stages_[i] != stage) continue;
+      const auto needs = Segment::Query(*loads_[i].device, graphs[i].graph, TRINE_NUMERICS_EXACT);
+      if (!needs.ok()) return needs.status();
+      uint64_t& most = scratch[split.pieces()[piece++].device];
+      most = std::max(most, needs->scratch_bytes);
+    }
+    if (absl::Status s = split.Allocate(scratch); !s.ok()) return s;
+    for (size_t d = 0; d < scratch.size(); ++d) scratch_bytes_ += scratch[d] + split.IoBytes(d);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& options,
@@ -229,12 +290,12 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   const auto collect = [&] {
     for (size_t i = 0; i < graphs->size(); ++i) {
       for (const WeightUse& use : (*graphs)[i].weights) {
-        if (use.packed) packed_.Add(places_[i].device, use.info, *use.packed);
+        if (use.packed) packed_.Add(loads_[i].device, use.info, *use.packed);
       }
     }
   };
   for (size_t i = 0; options.pack && i < graphs->size(); ++i) {
-    ChooseLayouts(*places_[i].device, &(*graphs)[i], warn);
+    ChooseLayouts(*loads_[i].device, &(*graphs)[i], warn);
   }
   collect();
   const auto tasks_for = [&](bool cached) {
@@ -242,7 +303,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
     for (size_t i = 0; i < graphs->size(); ++i) {
       for (const WeightUse& use : (*graphs)[i].weights) {
         PackedWeight* weight =
-            use.packed ? packed_.Add(places_[i].device, use.info, *use.packed) : nullptr;
+            use.packed ? packed_.Add(loads_[i].device, use.info, *use.packed) : nullptr;
         list.Add(use.info, weight, cached);
       }
     }
@@ -252,7 +313,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   meter->Expect(work);
   bool cached = false, keep_cache = false;
   const auto check_memory = [&](bool packed_in_file) {
-    const absl::Status s = CheckMemory(places_, graphs, file_->mapped(), packed_in_file, warn);
+    const absl::Status s = CheckMemory(loads_, graphs, file_->mapped(), packed_in_file, warn);
     packed_.Clear();  // some may have become plain
     collect();
     return s;
@@ -283,7 +344,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   }
   const bool write = !cached && !keep_cache && !options.pack_cache.empty() && !packed_.empty();
   std::vector<WeightTask> tasks = tasks_for(cached);
-  meter->Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0) + ArenaWork(places_, *graphs));
+  meter->Expect(WorkOf(tasks) + (write ? packed_.bytes() : 0) + ArenaWork(loads_, *graphs));
   meter->Waive(work);
   s = RunWeightPass(*file_, &tasks, write, host, meter);
   if (!s.ok()) return s;
@@ -298,10 +359,8 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   return absl::OkStatus();
 }
 
-absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
+absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGraph graph,
                               const OutOfRange& out_of_range) {
-  Stage stage;
-  stage.io = graph.io;
   std::vector<SlotMemory> memory;
   for (const WeightUse& use : graph.weights) {
     const SlotId slot = graph.graph.SlotOf(use.tensor);
@@ -318,29 +377,46 @@ absl::Status Model::LoadStage(const SegmentPlace& place, SegmentGraph graph,
   }
   for (const KvUse& use : graph.caches) {
     const uint64_t bytes = graph.graph.Bytes(use.tensor);
-    auto buffer = Buffer::Allocate(place.device, bytes, TRINE_MEMORY_STATE);
-    if (!buffer.ok()) return buffer.status();
-    kv_bytes_ += bytes;
-    memory.push_back({graph.graph.SlotOf(use.tensor), buffer->Span(0, bytes)});
-    stage.caches.push_back(*std::move(buffer));
+    Buffer& cache = stage->caches[use.number];
+    if (!cache) {
+      auto buffer = Buffer::Allocate(place.device, bytes, TRINE_MEMORY_STATE);
+      if (!buffer.ok()) return buffer.status();
+      kv_bytes_ += bytes;
+      cache = *std::move(buffer);
+    }
+    memory.push_back({graph.graph.SlotOf(use.tensor), cache.Span(0, bytes)});
+  }
+  if (stage->split != nullptr) {
+    return stage->split->AddPiece(std::move(graph.graph), std::move(memory));
   }
   auto segment =
       Segment::Create(place.device, std::move(graph.graph), TRINE_NUMERICS_EXACT, memory);
   if (!segment.ok()) return segment.status();
   scratch_bytes_ += (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
-  stage.segment = *std::move(segment);
-  stages_.push_back(std::move(stage));
+  stage->segment = *std::move(segment);
   return absl::OkStatus();
 }
 
 absl::Status Model::LockWeights() const {
   if (packed_.empty() && store_->arena_bytes() == 0) return file_->Lock();
   std::vector<absl::Span<const std::byte>> ranges = packed_.Visible();
-  for (const gguf::TensorInfo& t : file_->tensors()) {
-    // One may be both: packed to be multiplied with, plain for rows to be picked from it.
-    if (!packed_.Holds(&t) || plain_.count(&t) != 0) ranges.push_back(store_->DataOf(t));
-  }
+  // Some are there in parts, and one may be both: packed to be multiplied with, plain for rows to
+  // be picked from it.
+  for (const gguf::TensorInfo* t : plain_) ranges.push_back(store_->DataOf(*t));
   return gguf::FileMemory::LockRanges(ranges);
+}
+
+std::vector<std::string> Model::StageDevices(size_t stage) const {
+  if (stages_[stage].split == nullptr) return {places_[stage].device_name};
+  std::vector<std::string> names;
+  for (const NamedDevice& d : stages_[stage].split->devices()) names.push_back(d.name);
+  return names;
+}
+
+std::string Model::BusyDevice(size_t stage) const {
+  const std::string busy =
+      stages_[stage].split == nullptr ? "" : stages_[stage].split->BusyDevice();
+  return busy.empty() ? places_[stage].device_name : busy;
 }
 
 void Model::Prepare(const Batch& batch, Pass* pass) const {
@@ -384,20 +460,23 @@ void Model::Prepare(const Batch& batch, Pass* pass) const {
 
 absl::Status Model::WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes) const {
   absl::Status status;
-  const auto write = [&](TensorId io, const auto& values) {
+  const auto write = [&](TensorId SegmentIo::*which, const auto& values) {
+    const TensorId io = stage.io.*which;
     if (io == TRINE_NONE || !status.ok()) return;
-    status = stage.segment->Write(io, values.data(), values.size() * sizeof(values[0]));
-    if (status.ok()) *bytes += values.size() * sizeof(values[0]);
+    const uint64_t size = values.size() * sizeof(values[0]);
+    status = stage.split == nullptr ? stage.segment->Write(io, values.data(), size)
+                                    : stage.split->Write(which, values.data(), size);
+    if (status.ok()) *bytes += size;
   };
-  write(stage.io.tokens, pass.tokens);
-  write(stage.io.hidden_in, pass.hidden);
-  write(stage.io.rope, pass.rope_rows);
-  write(stage.io.rope_windowed, pass.rope_windowed_rows);
-  write(stage.io.kv_slots, pass.kv_slots);
-  write(stage.io.block_table, pass.block_table);
-  write(stage.io.q_offsets, pass.q_offsets);
-  write(stage.io.kv_lengths, pass.kv_lengths);
-  write(stage.io.output_rows, pass.output_rows);
+  write(&SegmentIo::tokens, pass.tokens);
+  write(&SegmentIo::hidden_in, pass.hidden);
+  write(&SegmentIo::rope, pass.rope_rows);
+  write(&SegmentIo::rope_windowed, pass.rope_windowed_rows);
+  write(&SegmentIo::kv_slots, pass.kv_slots);
+  write(&SegmentIo::block_table, pass.block_table);
+  write(&SegmentIo::q_offsets, pass.q_offsets);
+  write(&SegmentIo::kv_lengths, pass.kv_lengths);
+  write(&SegmentIo::output_rows, pass.output_rows);
   return status;
 }
 
@@ -414,6 +493,16 @@ absl::Status Model::ReadOutput(const Stage& stage, bool keep, Pass* pass, uint64
   return stage.segment->Read(io, 0, pass->output.data(), values * sizeof(float));
 }
 
+absl::Status Model::ReadSplit(size_t index, bool keep, Pass* pass, uint64_t* bytes) const {
+  const bool last = index + 1 == stages_.size();
+  const auto rows = stages_[index].split->ReadOutput(pass->params, keep || !last,
+                                                     last ? &pass->output : &pass->hidden);
+  if (!rows.ok()) return rows.status();
+  if (last) pass->rows = *rows;
+  *bytes = rows->size() * sizeof(float);
+  return absl::OkStatus();
+}
+
 absl::Status Model::Run(size_t index, Pass* pass, bool keep, StageRun* run) {
   *run = {};
   run->begin = StageRun::Clock::now();
@@ -428,12 +517,14 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
   absl::Status status = WriteInputs(*pass, stage, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();
-  status = stage.segment->Run(pass->params);
+  status =
+      stage.split == nullptr ? stage.segment->Run(pass->params) : stage.split->Run(pass->params);
   const StageRun::Clock::time_point ran = StageRun::Clock::now();
   run_ns_ += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
   if (!status.ok()) return status;
   run->ran = ran;
+  if (stage.split != nullptr) return ReadSplit(index, keep, pass, &run->bytes_out);
   if (index + 1 == stages_.size()) {
     status = ReadOutput(stage, keep, pass, &run->bytes_out);
     return status.ok() ? CheckCanonical(pass->rows, places_[index].device_name) : status;

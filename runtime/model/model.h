@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -25,6 +26,8 @@
 #include "runtime/model/packed_weights.h"
 #include "runtime/model/rope_table.h"
 #include "runtime/model/segment_graph.h"
+#include "runtime/model/split_stage.h"
+#include "runtime/model/tensor_places.h"
 #include "runtime/model/weight_pass.h"
 #include "runtime/model/weight_store.h"
 
@@ -34,6 +37,7 @@ struct LoadOptions {
   bool pack = true;        // weights in the devices' own layouts, where they have any
   std::string pack_cache;  // the file that keeps them between runs; "": none
   LoadProgress progress;   // on the calling thread
+  TensorPlaces tensors;    // what is not where its layers are
 };
 
 // How a device came by its weights.
@@ -96,6 +100,11 @@ class Model {
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::vector<SegmentPlace>& places() const { return places_; }
+  // The devices that a stage runs on, its own first.
+  std::vector<std::string> StageDevices(size_t stage) const;
+  // The one of them that a pass in the stage is waiting for, as far as can be told. From any
+  // thread.
+  std::string BusyDevice(size_t stage) const;
   uint64_t kv_bytes() const { return kv_bytes_; }
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }
@@ -122,30 +131,40 @@ class Model {
  private:
   struct Stage {
     SegmentIo io;
-    std::vector<Buffer> caches;
-    std::unique_ptr<Segment> segment;  // after what it stands on
+    std::map<size_t, Buffer> caches;  // by their numbers
+    // After what they stand on: one or the other.
+    std::unique_ptr<Segment> segment;
+    std::unique_ptr<SplitStage> split;
   };
 
   using OutOfRange = std::set<const gguf::TensorInfo*>;  // values the contract does not know
 
   Model() = default;
-  absl::Status BuildGraphs(std::vector<SegmentGraph>* graphs) const;
+  // One for each segment, or for each of its pieces; with loads_ and stages_.
+  absl::Status BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs);
+  void Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& whole,
+           std::vector<SegmentGraph>* graphs);
+  // Of the scratch that pieces share.
+  absl::Status AllocateSplits(const std::vector<SegmentGraph>& graphs);
   // What packing takes from the choice of layouts to a written cache.
   absl::Status PlaceWeights(const HostServices& host, const LoadOptions& options, LoadMeter* meter,
                             std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range);
   absl::Status ImportWeights(const HostServices& host, const std::vector<SegmentGraph>& graphs,
                              const OutOfRange& out_of_range, LoadMeter* meter);
-  absl::Status LoadStage(const SegmentPlace& place, SegmentGraph graph,
+  absl::Status LoadGraph(const SegmentPlace& load, Stage* stage, SegmentGraph graph,
                          const OutOfRange& out_of_range);
   absl::Status WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes) const;
   absl::Status ReadOutput(const Stage& stage, bool keep, Pass* pass, uint64_t* bytes) const;
+  absl::Status ReadSplit(size_t index, bool keep, Pass* pass, uint64_t* bytes) const;
   absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
 
   std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
   std::shared_ptr<const gguf::File> file_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::vector<SegmentPlace> places_;
+  std::vector<SegmentPlace> places_;         // of the stages
+  std::vector<SegmentPlace> loads_;          // the same, with pieces in the place of what is cut
+  std::vector<size_t> load_stages_;          // whose each of them is
   PackedWeights packed_;                     // before the stages, which stand on it
   std::unique_ptr<WeightStore> store_;       // likewise
   std::set<const gguf::TensorInfo*> plain_;  // read as the file has them

@@ -72,7 +72,8 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
 }
 
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
-                                               const SegmentLimits& limits, const LayerSpan& span) {
+                                               const SegmentLimits& limits, const LayerSpan& span,
+                                               bool finish) {
   const auto architecture = FindArchitecture(config.architecture);
   if (!architecture.ok()) return architecture.status();
   SegmentGraph segment;
@@ -103,7 +104,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
     segment.graph.AddOp(TRINE_OP_COPY, {x.id}, {segment.io.hidden_out});
   }
   if (!b.status().ok()) return b.status();
-  segment.graph.Finish();
+  if (finish) segment.graph.Finish();
   return segment;
 }
 

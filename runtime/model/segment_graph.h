@@ -44,6 +44,7 @@ struct WeightUse {
 struct KvUse {
   TensorId tensor = 0;
   int64_t layer = 0;
+  size_t number = 0;  // of the segment's caches; pieces of it that have the same have one memory
 };
 
 // TRINE_NONE where the segment has none.
@@ -82,9 +83,11 @@ struct SegmentGraph {
 };
 
 // INVALID_ARGUMENT names a tensor that is missing or has another shape than the model's numbers
-// say.
+// say. `finish`: temporaries share memory (OpGraph::Finish); else the graph may still be cut into
+// pieces.
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
-                                               const SegmentLimits& limits, const LayerSpan& span);
+                                               const SegmentLimits& limits, const LayerSpan& span,
+                                               bool finish = true);
 // All of the model.
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
                                                const SegmentLimits& limits);

@@ -9,6 +9,7 @@
 #include "dispatch/find_device.h"
 #include "runtime/layer_ranges.h"
 #include "runtime/placement/calibration.h"
+#include "runtime/split_mode.h"
 
 namespace trine {
 namespace {
@@ -70,9 +71,10 @@ void Placer::Warn(const std::string& message) const {
   if (options_.log) options_.log(TRINE_LOG_WARNING, message);
 }
 
-absl::StatusOr<std::vector<LayerRange>> Placer::Choose() {
-  if (!searches()) return ChooseRanges(options_, *file_, config_, *devices_);
-  return Plan({});
+absl::StatusOr<ModelPlaces> Placer::Choose() {
+  return ChoosePlaces(options_, *file_, config_, *devices_, [&] {
+    return searches() ? Plan({}) : ChooseRanges(options_, *file_, config_, *devices_);
+  });
 }
 
 absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(

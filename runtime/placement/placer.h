@@ -16,6 +16,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/segment_graph.h"
+#include "runtime/model_places.h"
 #include "runtime/placement/problem.h"
 
 namespace trine {
@@ -34,9 +35,12 @@ class Placer {
   Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> file,
          const ModelConfig& config, const SegmentLimits& limits, DeviceSet* devices);
 
-  absl::StatusOr<std::vector<LayerRange>> Choose();
+  absl::StatusOr<ModelPlaces> Choose();
   // Whether it is the planner that decides.
-  bool searches() const { return options_.tensor_split.empty() && options_.gpu_layers < 0; }
+  bool searches() const {
+    return options_.split_mode == SplitMode::kLayer && options_.tensor_split.empty() &&
+           options_.gpu_layers < 0;
+  }
   // What it decides on when devices have failed.
   absl::StatusOr<std::vector<LayerRange>> ChooseWithout(const std::vector<std::string>& lost) {
     return Plan(lost);

@@ -186,7 +186,15 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x --banana", "--banana");
   ExpectRefused("generate -p x -banana", "-banana");
   ExpectRefused("generate -p x -fa perhaps", "flash-attn");
-  ExpectRefused("generate -p x -sm row", "split-mode");
+  ExpectRefused("generate -p x -sm columns", "split-mode");
+  ExpectRefused("generate -p x -sm row -ngl 3", "goes with the split mode layer");
+  ExpectRefused("generate -p x -sm row -ts cpu:1,dgpu:1", "dgpu");
+  ExpectRefused("generate -p x -sm row -ts 3,1", "2 proportions for 0 GPUs");
+  ExpectRefused("generate -p x -ot ffn_up", "is not REGEX=DEVICE");
+  ExpectRefused("generate -p x -ot 'ffn_(up=cpu'", "is wrong at offset");
+  ExpectRefused("generate -p x -ot banana=cpu", "'banana' finds no tensor of the model");
+  ExpectRefused("generate -p x -ot norm=cpu", "only tensors that stay with their layer");
+  ExpectRefused("generate -p x -ot ffn_up=dgpu", "dgpu");
   ExpectRefused("generate -p x --pack-cache=", "--pack-cache= names no folder");
   ExpectRefused("generate -p x -sys hello", "--chat");
   ExpectRefused("perplexity -p 'too short'", "one context takes 512");

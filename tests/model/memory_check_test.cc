@@ -112,6 +112,33 @@ TEST_F(MemoryCheckTest, TheSumHasAllOfADevicesSegments) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("at least"));
 }
 
+// Pieces of one segment on a device: one scratch, one memory for all that is between them, and each
+// cache once, whichever of them uses it.
+TEST_F(MemoryCheckTest, PiecesOfASegmentShareWhatTheyRunIn) {
+  constexpr int64_t kCache = 1 << 20;
+  constexpr uint64_t kIo = 12345;
+  const auto needs = Segment::Query(*WithFree(0), Graph(*weights_[0]).graph, TRINE_NUMERICS_EXACT);
+  ASSERT_TRUE(needs.ok()) << needs.status();
+  const auto check = [&](uint64_t free) {
+    const auto device = WithFree(free);
+    std::vector<SegmentPlace> places;
+    std::vector<SegmentGraph> graphs;
+    for (int i = 0; i < 3; ++i) {
+      places.push_back({device, "it", 0, 1});
+      places.back().segment = 4;
+      places.back().shared_io_bytes = kIo;
+      graphs.push_back(Graph(*weights_[0]));
+      SegmentGraph& g = graphs.back();
+      const TensorId cache = g.graph.AddTensor(TRINE_ROLE_STATE, TRINE_DTYPE_F16, {kCache / 2});
+      g.caches.push_back({cache, 0, 7});
+    }
+    return CheckMemory(places, &graphs, true, false, [](const std::string&) {});
+  };
+  const uint64_t all = weights_[0]->bytes + needs->scratch_bytes + kIo + kCache;
+  EXPECT_TRUE(check(all).ok()) << check(all);
+  EXPECT_TRUE(absl::IsResourceExhausted(check(all - 1)));
+}
+
 // The device refuses the graph whatever its weights' layout: the layout is not to blame.
 TEST_F(MemoryCheckTest, ARefusalThatLayoutsDidNotCauseIsSaidOnce) {
   const auto device = WithFree(0);

@@ -13,10 +13,11 @@ struct LongForm {
 };
 
 constexpr LongForm kLongForms[] = {
-    {"-ub", "--ubatch-size"},  {"-ctk", "--cache-type-k"},    {"-ctv", "--cache-type-v"},
-    {"-ts", "--tensor-split"}, {"-ngl", "--gpu-layers"},      {"-dev", "--device"},
-    {"-np", "--parallel"},     {"-sys", "--system-prompt"},   {"-fa", "--flash-attn"},
-    {"-sm", "--split-mode"},   {"-jf", "--json-schema-file"}, {"-pg", "--pg"},
+    {"-ub", "--ubatch-size"},  {"-ctk", "--cache-type-k"},   {"-ctv", "--cache-type-v"},
+    {"-ts", "--tensor-split"}, {"-ngl", "--gpu-layers"},     {"-dev", "--device"},
+    {"-np", "--parallel"},     {"-sys", "--system-prompt"},  {"-fa", "--flash-attn"},
+    {"-sm", "--split-mode"},   {"-ot", "--override-tensor"}, {"-jf", "--json-schema-file"},
+    {"-pg", "--pg"},
 };
 
 std::string WriteOut(const std::string& argument) {

@@ -14,6 +14,7 @@
 #include "dispatch/split_spec.h"
 #include "runtime/machine_report.h"
 #include "runtime/printable.h"
+#include "runtime/split_mode.h"
 #include "tools/cli/default_model.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
@@ -57,6 +58,14 @@ void PrintPlacement(const Engine& engine) {
   const bool cpu_alone = ranges.size() == 1 && ranges[0].device == "cpu";
   if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
+}
+
+// For CLI::Option::check, of --override-tensor.
+std::string IsOverride(const std::string& text) {
+  const absl::Status status = ParseOverrides(text).status();
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, "tensor override: ");
+  return std::string(message);
 }
 
 }  // namespace
@@ -130,8 +139,17 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
       ->check(CLI::IsMember({"on", "off", "auto", "1", "0"}));
   command
       ->add_option("--split-mode", a->split_mode,
-                   "How a model is split over devices: layer; also -sm")
-      ->check(CLI::IsMember({"layer"}));
+                   "What devices share: whole layers (layer), rows of every matrix (row), or "
+                   "nothing, with one device for all (none); also -sm")
+      ->check(CLI::IsMember({"layer", "row", "none"}))
+      ->capture_default_str();
+  command
+      ->add_option("--override-tensor", a->override_tensors,
+                   "Matrices whose names the expression finds go to the device: "
+                   "REGEX=DEVICE[,REGEX=DEVICE...]; the first that finds one has it; may be "
+                   "repeated; also -ot")
+      ->allow_extra_args(false)
+      ->check(IsOverride);
   command
       ->add_option(
           "--device-timeout", a->device_timeout,
@@ -177,6 +195,10 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
   options.device_memory = a.device_memory;
   options.allow_degraded = a.allow_degraded;
   options.gpu_layers = a.gpu_layers;
+  options.split_mode = a.split_mode == "row"    ? SplitMode::kRow
+                       : a.split_mode == "none" ? SplitMode::kNone
+                                                : SplitMode::kLayer;
+  options.override_tensors = a.override_tensors;
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
   options.pack = !a.no_pack;

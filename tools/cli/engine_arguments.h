@@ -30,7 +30,8 @@ struct EngineArguments {
   std::string device_memory;
   bool allow_degraded = false;
   std::string flash_attn;
-  std::string split_mode;
+  std::string split_mode = "layer";
+  std::vector<std::string> override_tensors;
   int64_t device_timeout = 300;  // seconds
   std::string trace;             // a file; "": none
   std::vector<std::string> plugins;

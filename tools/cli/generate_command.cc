@@ -153,6 +153,9 @@ Json PlacementJson(const Model& model, const std::vector<SegmentCounters>& count
     const SegmentPlace& p = model.places()[i];
     Json segment = {
         {"device", p.device_name}, {"first_layer", p.span.begin}, {"end_layer", p.span.end}};
+    if (const auto devices = model.StageDevices(i); devices.size() > 1) {
+      segment["devices"] = devices;
+    }
     if (i < counters.size()) {
       const SegmentCounters& c = counters[i];
       segment["passes"] = c.stage.jobs;
