@@ -133,7 +133,8 @@ PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t o
   }
 }
 
-PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass) {
+PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
+                           double tokens) {
   PredictedTime sum;
   for (size_t i = 0; i < graph.n_ops(); ++i) {
     const PredictedTime one = PredictOp(costs, graph, i, pass);
@@ -142,6 +143,7 @@ PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const
     if (one.unknown && !sum.unknown) sum.unknown_type = one.unknown_type;
     sum.unknown = sum.unknown || one.unknown;
   }
+  sum.ns *= costs.correction.Within(tokens);
   return sum;
 }
 

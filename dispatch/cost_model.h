@@ -26,8 +26,9 @@ struct PredictedTime {
 // Of one op.
 PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t op,
                         const PassShape& pass);
-// Of all of them, one after the other, without the run itself.
-PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass);
+// Of all of them, one after the other, without the run itself. `tokens`: in the pass.
+PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
+                           double tokens = 1);
 
 }  // namespace trine
 

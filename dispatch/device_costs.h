@@ -3,6 +3,7 @@
 #ifndef TRINE_DISPATCH_DEVICE_COSTS_H_
 #define TRINE_DISPATCH_DEVICE_COSTS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -26,6 +27,8 @@ class CostCurve {
   // On straight lines between the points of a double logarithmic plot; below the first of them as
   // there, beyond the last in proportion.
   double At(double size) const;
+  // The same, but beyond the last as there.
+  double Within(double size) const { return empty() ? 1 : At(std::min(size, points_.back().at)); }
 
  private:
   std::vector<Point> points_;
@@ -62,6 +65,9 @@ struct DeviceCosts {
   MoveCost in;                  // from the host
   MoveCost out;                 // to the host
   double bytes_per_second = 0;  // of weights, at one token: what it draws from its domain
+  // What whole layers took over what the sum of their ops says, by tokens: backends join ops, and
+  // what one leaves in a cache the next finds there. Empty: 1.
+  CostCurve correction;
   // How much of the cost of few tokens' products is left where a token reads no more than so many
   // bytes, which then stay in caches. Empty: nothing is known of that.
   CostCurve reuse;

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "dispatch/cost_model.h"
+#include "dispatch/layer_stack.h"
 #include "dispatch/op_graph.h"
 #include "dispatch/timed_plan.h"
 #include "kernels/quant/block_types.h"
@@ -20,7 +22,9 @@ constexpr int64_t kSlowWidth = 512;   // where a product of the other takes too 
 constexpr double kSlowNs = 20e6;      // what is too long
 constexpr int kFewTokens[] = {1, 4};  // read from memory, not from a cache
 constexpr int kManyTokens[] = {16, 64, 256};
-constexpr int kChain = 32;  // small ops in one plan
+constexpr int64_t kWideWidth = 4096;  // where the other is too little to fill the device
+constexpr double kFastNs = 5e5;       // what says so, for the most tokens
+constexpr int kChain = 32;            // small ops in one plan
 
 // A cost can't be nothing: what is below the clock's grain is something.
 double AtLeast(double ns, double least) { return std::isfinite(ns) ? std::max(ns, least) : least; }
@@ -64,7 +68,7 @@ class Measurer {
     // The first one tells what holds for all of them, too.
     const auto usual = std::find(types.begin(), types.end(), uint32_t{TRINE_DTYPE_Q8_0});
     if (usual != types.end()) std::rotate(types.begin(), usual, usual + 1);
-    steps_ = static_cast<double>(types.size()) + 3;
+    steps_ = static_cast<double>(types.size()) + 4;
     absl::Status s = Small();
     if (s.ok()) s = Attention();
     if (s.ok()) s = Moves();
@@ -75,6 +79,7 @@ class Measurer {
     if (costs_.matmul.empty()) {
       return absl::UnimplementedError("it multiplies with no type of weights exactly");
     }
+    if (s = Layers(types.front()); !s.ok()) return s;
     return std::move(costs_);
   }
 
@@ -314,6 +319,16 @@ class Measurer {
       if (s.ok() && !long_enough) s = add(tokens, slow ? 1 : 2);
     }
     if (!s.ok()) return s;
+    if (points.back().cost * weights < kFastNs) {
+      points.resize(std::size(kFewTokens));
+      for (const int64_t tokens : {16, 64, 256, 1024}) {
+        const auto ns = TimeProducts(type, kWideWidth, 2, tokens);
+        if (!ns.ok()) return ns.status();
+        const double each = (*ns - costs_.run_ns) / 2 - costs_.matmul_ns;
+        points.push_back(
+            {static_cast<double>(tokens), AtLeast(each, 1) / (kWideWidth * kWideWidth)});
+      }
+    }
     const double per_second = bytes / weights / points.front().cost * 1e9;
     costs_.bytes_per_second = std::max(costs_.bytes_per_second, per_second);
     if (costs_.matmul.empty() && !slow) {
@@ -354,6 +369,29 @@ class Measurer {
     points.push_back({static_cast<double>(options_.stream_bytes), 1});
     costs_.reuse = CostCurve(std::move(points));
     return absl::OkStatus();
+  }
+
+  // Layers as many models have them, against the sum of their ops.
+  absl::Status Layers(uint32_t type) {
+    const auto curve = costs_.matmul.find(type);
+    if (curve == costs_.matmul.end() || costs_.attention.empty()) return Progress();
+    const double weights = static_cast<double>(kWidth * kWidth);
+    const bool slow = curve->second.At(1) * weights > kSlowNs;
+    std::vector<CostCurve::Point> points;
+    for (const int64_t tokens : {1, 256}) {
+      if (tokens > 1 && curve->second.At(256) * weights > 10 * kSlowNs) break;
+      LayerStack stack(type, slow ? kSlowWidth : kWidth, slow ? 1 : 4, tokens);
+      const PassShape pass = stack.Pass();
+      const double predicted =
+          PredictGraph(costs_, stack.graph(), pass, static_cast<double>(tokens)).ns;
+      const auto measured = stack.Time(device_, options_.seconds);
+      if (absl::IsUnimplemented(measured.status())) return Progress();
+      if (!measured.ok()) return measured.status();
+      const double factor = (*measured - costs_.run_ns) / predicted;
+      points.push_back({static_cast<double>(tokens), std::clamp(factor, 0.2, 5.0)});
+    }
+    costs_.correction = CostCurve(std::move(points));
+    return Progress();
   }
 
   static constexpr int64_t kHead = 64, kHeads = 32, kKvHeads = 8;

@@ -1,4 +1,6 @@
 // Engines and tokens in the C API.
+#include <cstring>
+#include <initializer_list>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,11 +14,58 @@ std::string TextOr(const char* text, const char* fallback) {
   return text != nullptr && *text != '\0' ? text : fallback;
 }
 
+// One of a few words, and what it stands for.
+template <class Value>
+absl::Status ReadWord(const char* member, const char* text,
+                      std::initializer_list<std::pair<const char*, Value>> words, Value* value) {
+  if (text == nullptr || *text == '\0') return absl::OkStatus();
+  std::string known;
+  for (const auto& [word, meaning] : words) {
+    if (std::strcmp(text, word) == 0) {
+      *value = meaning;
+      return absl::OkStatus();
+    }
+    absl::StrAppend(&known, known.empty() ? "" : ", ", word);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(member, " is '", text, "': it is one of ", known));
+}
+
+absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* options) {
+  for (absl::string_view device :
+       absl::StrSplit(TextOr(given.devices, ""), ',', absl::SkipWhitespace())) {
+    options->devices.emplace_back(device);
+  }
+  options->device_memory = TextOr(given.device_memory, "");
+  options->allow_degraded = (given.flags & TRINE_ENGINE_ALLOW_DEGRADED) != 0;
+  if (given.override_tensors != nullptr && *given.override_tensors != '\0') {
+    options->override_tensors = {given.override_tensors};
+  }
+  absl::Status s = ReadWord(
+      "split_strategy", given.split_strategy,
+      {{"auto", Strategy::kAuto}, {"memory", Strategy::kMemory}, {"balanced", Strategy::kBalanced}},
+      &options->strategy);
+  if (s.ok()) {
+    s = ReadWord("optimize", given.optimize,
+                 {{"latency", Optimize::kLatency}, {"throughput", Optimize::kThroughput}},
+                 &options->optimize);
+  }
+  if (s.ok()) {
+    s = ReadWord(
+        "split_mode", given.split_mode,
+        {{"layer", SplitMode::kLayer}, {"row", SplitMode::kRow}, {"none", SplitMode::kNone}},
+        &options->split_mode);
+  }
+  if (s.ok() && !options->devices.empty() && !options->tensor_split.empty()) {
+    s = absl::InvalidArgumentError("devices and tensor_split both say where layers go");
+  }
+  return s;
+}
+
 absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   if (given.model == nullptr) return NullArgument("model");
-  const absl::Status flags =
-      CheckFlags(given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY |
-                                  TRINE_ENGINE_EMBEDDINGS | TRINE_ENGINE_NO_PACK);
+  const absl::Status flags = CheckFlags(
+      given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS |
+                       TRINE_ENGINE_NO_PACK | TRINE_ENGINE_ALLOW_DEGRADED);
   if (!flags.ok()) return flags;
   EngineOptions options;
   options.model_path = given.model;
@@ -42,6 +91,7 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   options.pack_cache_folder = TextOr(given.pack_cache, "");
   options.faults = TextOr(given.faults, "");
   options.trace = TextOr(given.trace, "");
+  if (absl::Status s = ReadPlacement(given, &options); !s.ok()) return s;
   if (given.plugins != nullptr) {
     for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
       options.plugins.search.explicit_paths.emplace_back(path);

@@ -51,6 +51,7 @@ Json ToJson(const DeviceCosts& c) {
           {"in", move(c.in)},
           {"out", move(c.out)},
           {"bytes_per_second", c.bytes_per_second},
+          {"correction", CurveJson(c.correction)},
           {"reuse", CurveJson(c.reuse)}};
 }
 
@@ -128,6 +129,7 @@ bool FromJson(const Json& json, DeviceCosts* c) {
   c->in = {in_call, in_byte};
   c->out = {out_call, out_byte};
   c->bytes_per_second = r.Number("bytes_per_second");
+  c->correction = r.Curve(r.Member("correction"));
   c->reuse = r.Curve(r.Member("reuse"));
   return r.ok();
 }

@@ -145,7 +145,8 @@ class DeviceDescriber {
 
   static void AddTimes(const DeviceCosts& costs, const OpGraph& graph, bool can_run,
                        PassTimes* times, const PassShape& pass) {
-    const PredictedTime time = PredictGraph(costs, graph, pass);
+    const auto tokens = static_cast<double>(pass.params[kParamTokens]);
+    const PredictedTime time = PredictGraph(costs, graph, pass, tokens);
     const bool known = can_run && !time.unknown;
     times->unit_ns.push_back(known ? Nanoseconds(time.ns) : kCannotRun);
     // In bytes until the domain's bandwidth is known.

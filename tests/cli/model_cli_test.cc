@@ -213,7 +213,7 @@ TEST_F(ModelCliTest, OptionsThatCantBeReadExitWithTwo) {
   refused("-ts cpu:", "'cpu:' has no amount");
   refused("-ts cpu:40%,igpu:50%", "add up to 90 %");
   refused("-ts cpu:32 -dev cpu", "excludes");
-  refused("-dev cpu,igpu", "'cpu,igpu' is not one device");
+  refused("-dev cpu:3,igpu", "is no device; --tensor-split takes");
   refused("-n 3 -n 4", "-n (--n-predict) is given twice");
   refused("-ts cpu:1 -ts cpu:2", "-ts (--tensor-split) is given twice");
   EXPECT_EQ(Trine("bench -ts cpu:x").code, 2);

@@ -147,6 +147,49 @@ TEST_F(CApiDevicesTest, NonsenseIsRefused) {
   EXPECT_EQ(trine_engine_write_trace(nullptr, nullptr), kInvalidArgument);
 }
 
+TEST_F(CApiDevicesTest, WhereItGoesCanBeSaidInWords) {
+  trine_engine_options options = Options(nullptr);
+  options.tensor_split = nullptr;
+  options.devices = "other0, other2";
+  options.split_strategy = "balanced";
+  options.optimize = "throughput";
+  auto engine = api::Engine::Open(options);
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  for (const trine_segment_info& segment : engine->segments()) {
+    EXPECT_THAT(segment.device, testing::AnyOf(testing::StrEq("other0"), testing::StrEq("other2")));
+  }
+  const std::string expected = Say(*engine, 3);
+  options.split_strategy = options.optimize = nullptr;
+  options.split_mode = "row";
+  options.override_tensors = "ffn_down=other1";
+  auto rows = api::Engine::Open(options);
+  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  EXPECT_EQ(Say(*rows, 3), expected);
+}
+
+TEST_F(CApiDevicesTest, WordsThatMeanNothingAreRefused) {
+  const auto refused = [&](const char* trine_engine_options::*member, const char* text) {
+    trine_engine_options options = Options(nullptr);
+    options.tensor_split = nullptr;
+    options.*member = text;
+    return !api::Engine::Open(options).ok();
+  };
+  EXPECT_TRUE(refused(&trine_engine_options::split_strategy, "fast"));
+  EXPECT_TRUE(refused(&trine_engine_options::optimize, "memory"));
+  EXPECT_TRUE(refused(&trine_engine_options::split_mode, "column"));
+  EXPECT_TRUE(refused(&trine_engine_options::devices, "dgpu9"));
+  EXPECT_TRUE(refused(&trine_engine_options::device_memory, "cpu:3"));
+  EXPECT_TRUE(refused(&trine_engine_options::override_tensors, "ffn_down"));
+  trine_engine_options both = Options(nullptr);
+  both.devices = "cpu";
+  EXPECT_FALSE(api::Engine::Open(both).ok()) << "with a split";
+  trine_engine_options degraded = Options(nullptr);
+  degraded.tensor_split = "cpu:2,dgpu9:1";
+  EXPECT_FALSE(api::Engine::Open(degraded).ok());
+  degraded.flags = TRINE_ENGINE_ALLOW_DEGRADED;
+  EXPECT_TRUE(api::Engine::Open(degraded).ok());
+}
+
 // A caller that knows less of a struct gets what it knows, and nothing is written behind that.
 TEST_F(CApiDevicesTest, OlderStructsStayAsLongAsTheyAre) {
   auto engine = api::Engine::Open(Options(nullptr));

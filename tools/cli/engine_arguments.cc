@@ -55,7 +55,8 @@ void PrintPlacement(const Engine& engine) {
     ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
                       p.span.embedding, p.span.head});
   }
-  const bool cpu_alone = ranges.size() == 1 && ranges[0].device == "cpu";
+  const bool cpu_alone = std::all_of(ranges.begin(), ranges.end(),
+                                     [](const LayerRange& range) { return range.device == "cpu"; });
   if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
 }

@@ -62,10 +62,11 @@ typedef struct trine_failure {
 } trine_failure;
 
 enum {
-  TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the file into memory instead of mapping it */
-  TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* keep it from being swapped out; a refusal is a warning */
-  TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* for trine_embed; no session can be opened on it */
-  TRINE_ENGINE_NO_PACK = 1u << 3      /* keep weights as in the file: loads faster, runs slower */
+  TRINE_ENGINE_NO_MMAP = 1u << 0,       /* read the file into memory instead of mapping it */
+  TRINE_ENGINE_LOCK_MEMORY = 1u << 1,   /* keep it from being swapped out; a refusal is a warning */
+  TRINE_ENGINE_EMBEDDINGS = 1u << 2,    /* for trine_embed; no session can be opened on it */
+  TRINE_ENGINE_NO_PACK = 1u << 3,       /* keep weights as in the file: loads faster, runs slower */
+  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4 /* go on without devices that are named and not there */
 };
 
 typedef struct trine_engine_options {
@@ -99,6 +100,13 @@ typedef struct trine_engine_options {
    * (docs/tracing.md), or by trine_engine_write_trace. One that can't be written is an error before
    * the model is loaded. */
   const char* trace;
+  /* Where the runtime decides (docs/placement.md). NULL, or "", everywhere: as it thinks best. */
+  const char* devices;          /* it keeps to these: "cpu,dgpu0" */
+  const char* split_strategy;   /* "auto" (default), "memory", "balanced" */
+  const char* optimize;         /* "latency" (default), "throughput" */
+  const char* device_memory;    /* most that devices are given: "dgpu:2G,igpu:512M" */
+  const char* split_mode;       /* "layer" (default), "row", "none": docs/split-modes.md */
+  const char* override_tensors; /* "REGEX=DEVICE,...": matrices that go elsewhere */
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
