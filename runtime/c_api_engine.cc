@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/c_api_support.h"
@@ -33,7 +34,7 @@ absl::Status ReadWord(const char* member, const char* text,
 absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* options) {
   for (absl::string_view device :
        absl::StrSplit(TextOr(given.devices, ""), ',', absl::SkipWhitespace())) {
-    options->devices.emplace_back(device);
+    options->devices.emplace_back(absl::StripAsciiWhitespace(device));
   }
   options->device_memory = TextOr(given.device_memory, "");
   options->allow_degraded = (given.flags & TRINE_ENGINE_ALLOW_DEGRADED) != 0;
