@@ -34,6 +34,19 @@ struct CalibrateArguments {
   bool dry_run = false;
 };
 
+// Several times what the last level of caches holds, so that weights come from memory.
+uint64_t StreamBytes(const detect::CpuInfo& cpu) {
+  uint64_t bytes = 0;
+  int level = 0;
+  for (const detect::CacheInfo& cache : cpu.topology.caches) {
+    if (cache.type == detect::CacheType::kInstruction || cache.level < level) continue;
+    if (cache.level > level) bytes = 0;
+    level = cache.level;
+    bytes += cache.size_bytes * static_cast<uint64_t>(std::max(cache.instances, 1));
+  }
+  return std::clamp<uint64_t>(4 * bytes, uint64_t{128} << 20, uint64_t{1} << 30);
+}
+
 absl::StatusOr<std::vector<uint32_t>> ParseTypes(const std::vector<std::string>& names) {
   std::vector<uint32_t> types;
   for (const std::string& name : names) {
@@ -113,6 +126,7 @@ int Calibrate(const CalibrateArguments& a) {
     Progress progress(absl::StrCat("measuring ", name));
     MeasureOptions options;
     options.types = *types;
+    options.stream_bytes = StreamBytes(devices.inventory().machine.cpu);
     options.progress = [&](double fraction) {
       progress.Update(fraction);
       return !interrupt.raised();
