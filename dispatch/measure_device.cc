@@ -378,9 +378,17 @@ class Measurer {
     const double weights = static_cast<double>(kWidth * kWidth);
     const bool slow = curve->second.At(1) * weights > kSlowNs;
     std::vector<CostCurve::Point> points;
+    // Fourteen and a half matrices of a width each: as many as caches do not hold.
+    const double layer_bytes = 14.5 * static_cast<double>(sdk::ValueBytes(type, kWidth) * kWidth);
+    const int layers = static_cast<int>(
+        std::clamp(static_cast<double>(options_.stream_bytes) / layer_bytes, 2.0, 16.0));
     for (const int64_t tokens : {1, 256}) {
       if (tokens > 1 && curve->second.At(256) * weights > 10 * kSlowNs) break;
-      LayerStack stack(type, slow ? kSlowWidth : kWidth, slow ? 1 : 4, tokens);
+      LayerStack stack(type, slow ? kSlowWidth : kWidth,
+                       slow         ? 1
+                       : tokens > 1 ? 2
+                                    : layers,
+                       tokens);
       const PassShape pass = stack.Pass();
       const double predicted =
           PredictGraph(costs_, stack.graph(), pass, static_cast<double>(tokens)).ns;

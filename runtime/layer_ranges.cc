@@ -83,6 +83,11 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const EngineOptions& option
   if (!options.tensor_split.empty() && options.gpu_layers >= 0) {
     return absl::InvalidArgumentError("a tensor split already says how many layers a GPU gets");
   }
+  if (!options.device_memory.empty()) {
+    return absl::InvalidArgumentError(
+        "limits of device memory are the planner's; a split or a number of GPU layers leaves it "
+        "nothing to decide");
+  }
   if (!options.tensor_split.empty()) {
     auto split = SplitRanges(options, LayerBytes(file, config), devices);
     if (!split.ok()) return split.status();

@@ -80,7 +80,6 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
   for (const std::string& device : devices) {
     std::erase_if(lost_, [&](const LostDevice& lost) { return lost.name == device; });
     readmission_.Admitted(device, std::chrono::steady_clock::now());
-    if (log_) log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back and is used again"));
   }
   places_ = asked_;
   for (const LostDevice& lost : lost_) {
@@ -89,6 +88,10 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
   if (!lost_.empty()) PlanAnew();
   load_.progress = nullptr;
   auto model = LoadOnWhatWorks();
+  for (const std::string& device : devices) {
+    if (!model.ok() || FindLost(device) != nullptr || !log_) continue;
+    log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back and is used again"));
+  }
   if (model.ok()) return model;
   // What is no device's fault came with these all the same: without them it worked.
   bool fewer = false;
@@ -170,7 +173,12 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
   const std::string successor = Successor(device);
   const auto now = std::chrono::steady_clock::now();
   lost_.push_back({device, std::string(why.message()), now});
-  readmission_.Lost(device, now);
+  // What does not fit would be loaded, in vain, again and again.
+  if (absl::IsResourceExhausted(why)) {
+    readmission_.LostForGood(device);
+  } else {
+    readmission_.Lost(device, now);
+  }
   devices_->Forget(device);
   if (successor.empty()) {
     if (lost_.size() == 1 && absl::IsResourceExhausted(why)) return why;  // says it better

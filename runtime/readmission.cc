@@ -17,6 +17,8 @@ void Readmission::Lost(const std::string& device, Time now) {
   wait.lost = true;
 }
 
+void Readmission::LostForGood(const std::string& device) { waits_.erase(device); }
+
 void Readmission::Failed(const std::string& device, Time now) {
   Wait& wait = waits_[device];
   Lengthen(&wait);

@@ -25,6 +25,8 @@ class Readmission {
   // Lost, or lost again: the wait goes on from where it was, unless the device has worked for
   // longer than the longest of them.
   void Lost(const std::string& device, Time now);
+  // Lost for a reason that time does not mend: it comes back only when somebody asks.
+  void LostForGood(const std::string& device);
   void Failed(const std::string& device, Time now);
   void Admitted(const std::string& device, Time now);
 

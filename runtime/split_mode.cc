@@ -24,7 +24,7 @@ bool CanBePlaced(const gguf::TensorInfo& tensor) {
 }
 
 // The devices that a split names, in its order; bare proportions are over the GPUs.
-absl::StatusOr<std::vector<SplitShare>> NamedShares(const std::string& split,
+absl::StatusOr<std::vector<SplitShare>> NamedShares(const std::string& split, bool allow_degraded,
                                                     const DeviceSet& devices) {
   auto shares = ParseSplit(split);
   if (!shares.ok()) return shares.status();
@@ -41,6 +41,7 @@ absl::StatusOr<std::vector<SplitShare>> NamedShares(const std::string& split,
       continue;
     }
     auto known = devices.Resolve(share.device);
+    if (!known.ok() && allow_degraded && share.device != "cpu") known = std::string("cpu");
     if (!known.ok()) return known.status();
     share.device = *std::move(known);
   }
@@ -65,7 +66,7 @@ absl::StatusOr<std::vector<DeviceShare>> EqualShares(const EngineOptions& option
 absl::StatusOr<std::vector<DeviceShare>> RowShares(const EngineOptions& options,
                                                    const DeviceSet& devices) {
   if (options.tensor_split.empty()) return EqualShares(options, devices);
-  const auto named = NamedShares(options.tensor_split, devices);
+  const auto named = NamedShares(options.tensor_split, options.allow_degraded, devices);
   if (!named.ok()) return named.status();
   std::vector<DeviceShare> shares;
   for (const SplitShare& s : *named) {
@@ -98,7 +99,7 @@ void PlaceRows(int n_layers, ModelPlaces* places) {
 
 absl::StatusOr<std::string> OneDevice(const EngineOptions& options, const DeviceSet& devices) {
   if (!options.tensor_split.empty()) {
-    const auto shares = NamedShares(options.tensor_split, devices);
+    const auto shares = NamedShares(options.tensor_split, options.allow_degraded, devices);
     if (!shares.ok()) return shares.status();
     return shares->front().device;
   }
@@ -147,6 +148,9 @@ absl::StatusOr<ModelPlaces> ChoosePlaces(
   if (options.split_mode != SplitMode::kLayer && options.gpu_layers >= 0) {
     return absl::InvalidArgumentError(
         "a number of GPU layers goes with the split mode layer; others do not go by layers");
+  }
+  if (options.split_mode != SplitMode::kLayer && !options.device_memory.empty()) {
+    return absl::InvalidArgumentError("limits of device memory go with the split mode layer");
   }
   if (options.split_mode == SplitMode::kLayer) {
     auto ranges = layers();

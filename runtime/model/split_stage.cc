@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "plugins/device_fault.h"
@@ -128,7 +129,12 @@ absl::Status SplitStage::RunStep(const SplitStep& step) {
     asked_[device] = step.pieces[i];
     threads_[device]->Start();
   }
-  absl::Status status = RunPiece(step.pieces[0]);
+  absl::Status status;
+  try {
+    status = RunPiece(step.pieces[0]);
+  } catch (const std::exception& e) {  // the others are at work, and are waited for
+    status = absl::InternalError(e.what());
+  }
   for (size_t i = 1; i < step.pieces.size(); ++i) {
     const absl::Status s = threads_[split_.pieces[step.pieces[i]].device]->Finish();
     // One that names a device says more: the model can go on without it.

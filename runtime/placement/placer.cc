@@ -40,7 +40,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& t
     }
     auto name = devices.Resolve(share.device);
     if (!name.ok()) return name.status();
-    limits[*name] = static_cast<uint64_t>(share.amount);
+    limits[*name] = static_cast<uint64_t>(std::min(share.amount, 1e18));
   }
   if (!shares.ok()) {
     return absl::InvalidArgumentError(
@@ -78,7 +78,7 @@ absl::StatusOr<ModelPlaces> Placer::Choose() {
 }
 
 absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
-    const std::vector<std::string>& lost) const {
+    const std::vector<std::string>& lost, bool warn) const {
   const Inventory& inventory = devices_->inventory();
   std::vector<std::string> named;
   for (const std::string& name : options_.devices) {
@@ -86,7 +86,7 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
     if (known.ok()) {
       named.push_back(*std::move(known));
     } else if (options_.allow_degraded) {
-      Warn(absl::StrCat(known.status().message(), ": going on without it"));
+      if (warn) Warn(absl::StrCat(known.status().message(), ": going on without it"));
     } else {
       return known.status();
     }
@@ -94,23 +94,22 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
   std::vector<CandidateDevice> candidates;
   for (const InventoryDevice& device : inventory.devices) {
     const bool asked = Contains(named, device.tier_name);
-    if (!device.used && !asked) continue;
-    const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
+    if (!device.used && !device.on_request) continue;
     std::string why;
     if (Contains(lost, device.tier_name)) {
       why = "it is lost";
-    } else if (!named.empty() && !asked) {
+    } else if (!options_.devices.empty() && !asked) {
       why = "it was not asked for";
-    } else if (!asked && (info.flags & TRINE_DEVICE_SOFTWARE) != 0) {
-      why = "it runs on the CPU, whatever it is called; it has to be asked for";
+    } else if (!device.used && !asked) {
+      why = "it is used only where it is asked for by name";
     }
     candidates.push_back({device.tier_name, std::move(why)});
   }
-  // Whatever was asked for and is not there, the CPU is.
+  // Whatever was asked for and is not there any more, or never was, the CPU is.
   const auto usable = [](const CandidateDevice& c) { return c.left_out.empty(); };
   if (std::none_of(candidates.begin(), candidates.end(), usable)) {
     for (CandidateDevice& c : candidates) {
-      if (c.name == "cpu" && !Contains(lost, "cpu") && options_.allow_degraded) c.left_out.clear();
+      if (c.name == "cpu" && !Contains(lost, "cpu")) c.left_out.clear();
     }
   }
   return candidates;
@@ -118,7 +117,7 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
 
 absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& lost) const {
   ProblemOptions options;
-  auto candidates = Candidates(lost);
+  auto candidates = Candidates(lost, /*warn=*/false);
   if (!candidates.ok()) return candidates.status();
   options.candidates = *std::move(candidates);
   auto limits = ParseLimits(options_.device_memory, *devices_);
@@ -137,7 +136,13 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
     Warn(absl::StrCat(calibration.status().message(), "; times are guessed"));
     calibration = Calibration();
   }
-  return DescribeProblem(*file_, config_, limits_, *calibration, options, devices_);
+  auto problem = DescribeProblem(*file_, config_, limits_, *calibration, options, devices_);
+  for (size_t i = 0; problem.ok() && i < options.candidates.size(); ++i) {
+    const PlanDevice& device = problem->plan.devices[i];
+    if (!options.candidates[i].left_out.empty() || device.left_out.empty()) continue;
+    Warn(absl::StrCat(device.name, " is not used: ", device.left_out));
+  }
+  return problem;
 }
 
 absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& lost, bool explain) {
@@ -172,7 +177,7 @@ absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& l
 }
 
 absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::string>& lost) {
-  auto candidates = Candidates(lost);
+  auto candidates = Candidates(lost, /*warn=*/lost.empty());
   if (!candidates.ok()) return candidates.status();
   std::vector<std::string> usable;
   for (const CandidateDevice& c : *candidates) {
@@ -184,11 +189,10 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
     if (!cpu.ok()) return cpu.status();
     return absl::UnavailableError("no device is left");
   }
-  // With one there is nothing to choose: whether the model fits is seen when it is loaded.
-  if (usable.size() == 1) {
-    if (auto limits = ParseLimits(options_.device_memory, *devices_); !limits.ok()) {
-      return limits.status();
-    }
+  // With one there is nothing to choose: whether the model fits is seen when it is loaded. But for
+  // limits of its own; and where others are lost, the CPU may have to help.
+  const bool bounded = !options_.device_memory.empty() || (!lost.empty() && usable[0] != "cpu");
+  if (usable.size() == 1 && !bounded) {
     return std::vector<LayerRange>{{usable[0], 0, static_cast<int>(config_.n_layers), true, true}};
   }
   auto report = Search(lost, /*explain=*/false);
@@ -204,8 +208,14 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
 
 absl::StatusOr<PlacementReport> Placer::Explain() {
   if (searches()) return Search({}, /*explain=*/true);
-  const auto ranges = ChooseRanges(options_, *file_, config_, *devices_);
-  if (!ranges.ok()) return ranges.status();
+  const auto places = ChoosePlaces(options_, *file_, config_, *devices_, [&] {
+    return ChooseRanges(options_, *file_, config_, *devices_);
+  });
+  if (!places.ok()) return places.status();
+  if (!places->rows.empty()) {
+    return absl::UnimplementedError("what rows of matrices on several devices take is not known");
+  }
+  const std::vector<LayerRange>* const ranges = &places->ranges;
   auto options = Describe({});
   if (!options.ok()) return options.status();
   // What a split names is used, whatever the planner would make of it.

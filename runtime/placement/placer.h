@@ -49,8 +49,8 @@ class Placer {
   absl::StatusOr<PlacementReport> Explain();
 
  private:
-  absl::StatusOr<std::vector<CandidateDevice>> Candidates(
-      const std::vector<std::string>& lost) const;
+  absl::StatusOr<std::vector<CandidateDevice>> Candidates(const std::vector<std::string>& lost,
+                                                          bool warn) const;
   absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
   absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);

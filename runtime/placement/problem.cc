@@ -69,6 +69,27 @@ DeviceCosts WithReuse(DeviceCosts costs, double bytes_per_token) {
   return costs;
 }
 
+// What was not measured is guessed, as much slower or faster as the guesses are for what was.
+DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
+  const DeviceCosts known = measured;
+  for (const auto& [type, curve] : guessed.matmul) {
+    if (known.matmul.count(type) != 0) continue;
+    double ratio = 1;
+    for (const auto& [other, seen] : known.matmul) {
+      const auto guess = guessed.matmul.find(other);
+      if (guess != guessed.matmul.end()) ratio = seen.At(1) / guess->second.At(1);
+    }
+    std::vector<CostCurve::Point> points = curve.points();
+    for (CostCurve::Point& p : points) p.cost *= ratio;
+    measured.matmul[type] = CostCurve(std::move(points));
+  }
+  if (measured.attention.empty()) {
+    measured.attention = guessed.attention;
+    measured.attention_ns = guessed.attention_ns;
+  }
+  return measured;
+}
+
 class DeviceDescriber {
  public:
   DeviceDescriber(const gguf::File& file, const ModelConfig& config, const SegmentLimits& limits,
@@ -78,7 +99,6 @@ class DeviceDescriber {
   // Fills in bytes and times of all units.
   absl::Status Describe(const Device& device, const DeviceCosts& costs, PlanDevice* out) const {
     const int layers = static_cast<int>(config_.n_layers);
-    std::set<std::pair<const gguf::TensorInfo*, uint64_t>> at_start;
     for (int unit = 0; unit < layers + 2; ++unit) {
       auto graph = BuildSegmentGraph(file_, config_, limits_, SpanOf(unit, layers));
       if (!graph.ok()) return graph.status();
@@ -93,12 +113,13 @@ class DeviceDescriber {
         out->fixed_bytes = std::max(out->fixed_bytes, needs->scratch_bytes + needs->io_bytes);
       }
       AddBytes(device, *graph, out);
-      CountTied(*graph, unit == 0, unit == layers + 1, &at_start, out);
       AddTimes(costs, graph->graph, can_run, &out->decode, passes_.decode);
       AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
     }
+    if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // The logits of a row, on their way to the sampler.
-    const double row = static_cast<double>(config_.n_vocab) * sizeof(float);
+    const int64_t width = limits_.embeddings ? config_.n_embd : config_.n_vocab;
+    const double row = static_cast<double>(width) * sizeof(float);
     for (PassTimes* times : {&out->decode, &out->prefill}) {
       if (times->unit_ns.back() != kCannotRun) {
         times->unit_ns.back() += Nanoseconds(costs.out.Of(row));
@@ -129,18 +150,17 @@ class DeviceDescriber {
     out->kv_bytes.push_back(kv);
   }
 
-  // What the embedding and the head have in common is there once.
-  void CountTied(const SegmentGraph& graph, bool first, bool last,
-                 std::set<std::pair<const gguf::TensorInfo*, uint64_t>>* at_start,
-                 PlanDevice* out) const {
-    for (const WeightUse& use : graph.weights) {
-      const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
-      if (first) at_start->emplace(use.info, layout);
-      if (last && at_start->count({use.info, layout}) != 0) {
-        out->tied_bytes = std::min(use.packed ? use.packed->packed_bytes() : use.info->bytes,
-                                   std::min(out->weight_bytes.front(), out->weight_bytes.back()));
-      }
-    }
+  // What the embedding and the head have in common is there once, where they are together: then
+  // they may have another layout than each by itself.
+  absl::Status CountTied(const Device& device, PlanDevice* out) const {
+    auto both = BuildSegmentGraph(file_, config_, limits_, {0, 0, true, true});
+    if (!both.ok()) return both.status();
+    if (options_.pack) ChooseLayouts(device, &*both, [](const std::string&) {});
+    PlanDevice together;
+    AddBytes(device, *both, &together);
+    const uint64_t apart = out->weight_bytes.front() + out->weight_bytes.back();
+    out->tied_bytes = apart - std::min(apart, together.weight_bytes[0]);
+    return absl::OkStatus();
   }
 
   static void AddTimes(const DeviceCosts& costs, const OpGraph& graph, bool can_run,
@@ -159,6 +179,33 @@ class DeviceDescriber {
   const ProblemOptions& options_;
   const Passes& passes_;
 };
+
+// Far below where sums would wrap.
+bool MakesSense(const PlanDevice& device) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+  constexpr int64_t kMostNs = int64_t{1} << 45;
+  const auto bytes = [](uint64_t n) { return n < kMostBytes; };
+  const auto time = [](int64_t ns) { return ns == kCannotRun || (ns >= 0 && ns < kMostNs); };
+  const auto times = [&](const PassTimes& pass) {
+    return time(pass.run_ns) && std::all_of(pass.unit_ns.begin(), pass.unit_ns.end(), time);
+  };
+  return bytes(device.fixed_bytes) &&
+         std::all_of(device.weight_bytes.begin(), device.weight_bytes.end(), bytes) &&
+         std::all_of(device.kv_bytes.begin(), device.kv_bytes.end(), bytes) &&
+         times(device.decode) && times(device.prefill);
+}
+
+// A device that is named for its reason alone.
+void RunNothing(size_t units, PlanDevice* device) {
+  device->fixed_bytes = device->tied_bytes = 0;
+  device->weight_bytes.assign(units, 0);
+  device->kv_bytes.clear();
+  for (PassTimes* times : {&device->decode, &device->prefill}) {
+    times->unit_ns.assign(units, kCannotRun);
+    times->domain_ns.assign(units, 0);
+    times->run_ns = 0;
+  }
+}
 
 size_t IndexOf(const std::string& name, std::vector<std::string>* names) {
   const auto found = std::find(names->begin(), names->end(), name);
@@ -223,7 +270,8 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
     device.domain = IndexOf(found->bandwidth_domain, &domains);
     const trine_device_info& info = inventory.registry.devices[found->registry_device].info;
     const DeviceCosts* known = calibration.Find(CalibrationKey(inventory, *found, threads));
-    DeviceCosts costs = known != nullptr ? *known : GuessCosts(info, threads);
+    DeviceCosts costs = GuessCosts(info, threads);
+    if (known != nullptr) costs = WithGuesses(*known, costs);
     costs = WithReuse(std::move(costs), bytes_per_token);
     std::shared_ptr<Device> opened;
     if (device.left_out.empty()) {
@@ -238,13 +286,10 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
       const uint64_t free = opened->info().memory_free;
       if (device.tier != "cpu" && free != 0) device.limit_bytes = free;
       if (absl::Status s = describer.Describe(*opened, costs, &device); !s.ok()) return s;
-    } else {
-      const auto units = static_cast<size_t>(plan.units());
-      device.weight_bytes.assign(units, 0);
-      for (PassTimes* times : {&device.decode, &device.prefill}) {
-        times->unit_ns.assign(units, kCannotRun);
-        times->domain_ns.assign(units, 0);
-      }
+      if (!MakesSense(device)) device.left_out = "its sizes or times are beyond reason";
+    }
+    if (!device.left_out.empty()) {
+      RunNothing(static_cast<size_t>(plan.units()), &device);
     }
     if (const auto limit = options.memory_limits.find(device.name);
         limit != options.memory_limits.end()) {

@@ -300,7 +300,8 @@ TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
         auto sequence = engine->NewSequence();
         EXPECT_TRUE(sequence->Append(std::vector<int32_t>(60, 41)).ok());
         Sequence* const one[] = {sequence.get()};
-        EXPECT_TRUE(engine->Evaluate(one).ok());
+        const absl::Status status = engine->Evaluate(one);
+        EXPECT_TRUE(status.ok()) << status;
       }
     });
   }

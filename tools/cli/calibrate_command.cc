@@ -103,13 +103,17 @@ int Calibrate(const CalibrateArguments& a) {
   const std::string path = !a.file.empty() ? a.file : Calibration::DefaultPath();
   if (path.empty() && !a.dry_run) {
     return Complain(absl::FailedPreconditionError(
-        "there is no folder to keep it in: --file or TRINE_CALIBRATION names a file"));
+        "there is no file to keep it in (TRINE_CALIBRATION is off, or there is no cache folder): "
+        "--file names one, --dry-run keeps nothing"));
   }
   auto calibration = Calibration::Read(a.dry_run ? "" : path);
   if (!calibration.ok()) {
     std::fprintf(stderr, "trine: %s; it is written anew\n",
                  Printable(std::string(calibration.status().message())).c_str());
     calibration = Calibration();
+  }
+  if (!a.dry_run) {  // said now, not when all has been measured
+    if (absl::Status s = calibration->Write(path); !s.ok()) return Complain(s);
   }
   MachineOptions machine;
   machine.registry.search.explicit_paths = a.plugins;
@@ -135,7 +139,10 @@ int Calibrate(const CalibrateArguments& a) {
     auto costs = device.ok() ? MeasureDevice(*std::move(device), options)
                              : absl::StatusOr<DeviceCosts>(device.status());
     progress.Clear();
-    if (interrupt.raised()) return Complain(costs.status());
+    if (interrupt.raised()) {
+      std::fprintf(stderr, "trine: calibration was cancelled; nothing was kept\n");
+      return 130;
+    }
     if (!costs.ok()) {  // the others are worth measuring all the same
       Complain(
           absl::Status(costs.status().code(), absl::StrCat(name, ": ", costs.status().message())));

@@ -42,6 +42,7 @@ class Picture {
 
  private:
   const PlanProblem& problem() const { return r_.report.problem.plan; }
+  const std::vector<PlacementSegment>& Segments() const { return r_.report.placement.segments; }
   const std::string& Name(size_t device) const { return problem().devices[device].name; }
 
   void Text(double x, double height, const std::string& text) {
@@ -105,8 +106,8 @@ class Picture {
   void Measured(const std::string& what, const MeasuredPass& pass, double scale) {
     Label(absl::StrCat(what, ", measured"));
     double x = kLabel;
-    for (size_t i = 0; i < pass.segment_ns.size(); ++i) {
-      const size_t device = r_.report.placement.segments[i].range.device;
+    for (size_t i = 0; i < std::min(pass.segment_ns.size(), Segments().size()); ++i) {
+      const size_t device = Segments()[i].range.device;
       Box(x, pass.segment_ns[i] * scale, 20, Colour(device),
           absl::StrCat(Name(device), ": ", TimeText(static_cast<int64_t>(pass.segment_ns[i]))));
       x += pass.segment_ns[i] * scale;
