@@ -254,7 +254,7 @@ TEST_F(CApiModelTest, NullAndNonsenseAreRefused) {
   EXPECT_TRUE(refused([](auto* o) { o->tensor_split = "::,,"; }));
   EXPECT_TRUE(refused([](auto* o) { o->model = "/nonexistent"; }));
   EXPECT_TRUE(refused([](auto* o) { o->model = "/"; }));
-  EXPECT_TRUE(refused([](auto* o) { o->flags = 1u << 4; }));
+  EXPECT_TRUE(refused([](auto* o) { o->flags = 1u << 5; }));
 
   EXPECT_EQ(trine_engine_describe(nullptr, nullptr), kInvalidArgument);
   trine_session* session = nullptr;

@@ -215,6 +215,51 @@ TEST_F(PlacementTest, ALostDeviceIsPlannedAround) {
   EXPECT_NE(said_.find("the model goes to other2(6L)"), std::string::npos) << said_;
 }
 
+TEST_F(PlacementTest, ADeviceThatMakesNoSenseIsLeftOut) {
+  for (const char* fault : {"other0:garbage=size@query", "other0:lost@open"}) {
+    said_.clear();
+    EngineOptions options = Options();
+    options.devices = {"cpu", "other0"};
+    options.faults = fault;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr) << fault;
+    EXPECT_EQ(Where(*engine), "CPU(6L)") << fault;
+    EXPECT_NE(said_.find("other0 is not used: "), std::string::npos) << said_;
+  }
+}
+
+// A type that was not measured is guessed: it is no reason to do without the device.
+TEST_F(PlacementTest, WhatWasNotMeasuredIsGuessed) {
+  MachineOptions machine;
+  machine.registry = Options().plugins;
+  const Inventory inventory = DescribeMachine(machine);
+  Calibration calibration;
+  for (const InventoryDevice& device : inventory.devices) {
+    DeviceCosts costs;
+    costs.matmul[TRINE_DTYPE_Q4_0] = CostCurve({{1, device.tier_name == "other2" ? 1e-4 : 1}});
+    calibration.Set(CalibrationKey(inventory, device, 1), costs);
+  }
+  ASSERT_TRUE(calibration.Write(calibration_).ok());
+  const auto engine = MustLoad(Options());
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(Where(*engine), "other2(6L)") << "as fast as it was with what was measured";
+}
+
+TEST_F(PlacementTest, LimitsThatNothingWouldKeepAreRefused) {
+  EngineOptions options = Options();
+  options.device_memory = "other0:1G";
+  options.tensor_split = "other0:6";
+  EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
+  options.tensor_split.clear();
+  options.split_mode = SplitMode::kNone;
+  EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
+  // One device has its limit, too.
+  options.split_mode = SplitMode::kLayer;
+  options.devices = {"other0"};
+  options.device_memory = "other0:64K";
+  EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST_F(PlacementTest, ExplainsWhatWasAskedForToo) {
   EngineOptions options = Options();
   options.tensor_split = "other0:4,cpu:2";
