@@ -62,11 +62,13 @@ class Reader {
 
   bool ok() const { return ok_; }
   double Number(const char* name) { return Number(Member(name)); }
-  std::pair<double, double> Pair(const char* name) {
+  // Two numbers in a list.
+  void Pair(const char* name, double* first, double* second) {
     const Json& json = Member(name);
     ok_ = ok_ && json.is_array() && json.size() == 2;
-    if (!ok_) return {};
-    return {Number(json[0]), Number(json[1])};
+    if (!ok_) return;
+    *first = Number(json[0]);
+    *second = Number(json[1]);
   }
   CostCurve Curve(const Json& json) {
     std::vector<CostCurve::Point> points;
@@ -117,17 +119,14 @@ bool FromJson(const Json& json, DeviceCosts* c) {
   c->attention = r.Curve(r.Member("attention"));
   c->attention_kv_ns = r.Number("attention_kv_ns");
   const auto op = [&](const char* name, OpCost* cost) {
-    const auto [a, b] = r.Pair(name);
-    *cost = {a, b};
+    r.Pair(name, &cost->op_ns, &cost->value_ns);
   };
   op("norm", &c->norm);
   op("rope", &c->rope);
   op("glu", &c->glu);
   op("plain", &c->plain);
-  const auto [in_call, in_byte] = r.Pair("in");
-  const auto [out_call, out_byte] = r.Pair("out");
-  c->in = {in_call, in_byte};
-  c->out = {out_call, out_byte};
+  r.Pair("in", &c->in.call_ns, &c->in.byte_ns);
+  r.Pair("out", &c->out.call_ns, &c->out.byte_ns);
   c->bytes_per_second = r.Number("bytes_per_second");
   c->correction = r.Curve(r.Member("correction"));
   c->reuse = r.Curve(r.Member("reuse"));
