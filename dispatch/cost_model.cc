@@ -60,7 +60,6 @@ PredictedTime Product(const DeviceCosts& costs, const trine_tensor& weight, doub
   const auto curve = costs.matmul.find(weight.dtype);
   if (curve == costs.matmul.end()) {
     time.unknown = true;
-    time.unknown_type = weight.dtype;
     return time;
   }
   time.ns = static_cast<double>(weight.dims[0]) * rows * curve->second.At(tokens);
@@ -140,7 +139,6 @@ PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const
     const PredictedTime one = PredictOp(costs, graph, i, pass);
     sum.ns += one.ns;
     sum.weight_bytes += one.weight_bytes;
-    if (one.unknown && !sum.unknown) sum.unknown_type = one.unknown_type;
     sum.unknown = sum.unknown || one.unknown;
   }
   sum.ns *= costs.correction.Within(tokens);

@@ -20,7 +20,6 @@ struct PredictedTime {
   double ns = 0;
   double weight_bytes = 0;  // read from memory, each matrix once
   bool unknown = false;     // an op whose cost is not known: the device can't, or was not measured
-  uint32_t unknown_type = 0;  // of its weights, where that is why
 };
 
 // Of one op.

@@ -49,7 +49,6 @@ struct MoveCost {
 };
 
 struct DeviceCosts {
-  bool measured = false;
   double run_ns = 0;     // each run of a plan, whatever is in it
   double matmul_ns = 0;  // each product, whatever its size
   // Per weight of the matrix, by the weight's type. A type that is missing is one that the device

@@ -55,9 +55,7 @@ Products MakeProducts(uint32_t type, int64_t width, int64_t count, int64_t most_
 class Measurer {
  public:
   Measurer(std::shared_ptr<Device> device, const MeasureOptions& options)
-      : device_(std::move(device)), options_(options) {
-    costs_.measured = true;
-  }
+      : device_(std::move(device)), options_(options) {}
 
   absl::StatusOr<DeviceCosts> Measure() {
     std::vector<uint32_t> types = options_.types;
@@ -105,7 +103,6 @@ class Measurer {
     const int64_t tokens = graph.AddParam(TRINE_PARAM_TOKENS, 1, kTokens);
     const TensorId first = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {kWidth, tokens});
     const TensorId last = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {kWidth, tokens});
-    std::vector<TensorId> weights;
     TensorId x = first;
     for (int i = 0; i < kChain; ++i) {
       const TensorId y = i + 1 < kChain ? graph.AddTemp({kWidth, tokens}) : last;
@@ -113,7 +110,7 @@ class Measurer {
       x = y;
     }
     graph.Finish();
-    auto plan = TimedPlan::Create(device_, std::move(graph), weights);
+    auto plan = TimedPlan::Create(device_, std::move(graph), {});
     if (!plan.ok()) return plan.status();
     const auto one = (*plan)->Time({1}, options_.seconds);
     if (!one.ok()) return one.status();

@@ -186,6 +186,18 @@ absl::StatusOr<std::vector<SplitShare>> ParseSplit(const std::string& text) {
   return shares;
 }
 
+absl::StatusOr<std::vector<SplitShare>> ParseDeviceMemory(const std::string& text) {
+  auto shares = ParseSplit(text);
+  const auto is_limit = [](const SplitShare& share) {
+    return !share.device.empty() && share.unit == SplitShare::Unit::kBytes;
+  };
+  if (shares.ok() && std::all_of(shares->begin(), shares->end(), is_limit)) return shares;
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text,
+                   "' is not of the form dgpu:2G,igpu:512M (a unit, K, M, G or T, is "
+                   "part of it)"));
+}
+
 absl::StatusOr<std::vector<LayerRange>> ResolveSplit(const std::vector<SplitShare>& shares,
                                                      const std::vector<uint64_t>& layer_bytes,
                                                      const std::vector<std::string>& gpus) {

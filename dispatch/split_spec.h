@@ -24,6 +24,9 @@ struct SplitShare {
 // INVALID_ARGUMENT, naming the part that is wrong, or what is with all of them, whatever the model.
 absl::StatusOr<std::vector<SplitShare>> ParseSplit(const std::string& text);
 
+// "dgpu:2G,igpu:512M": a device and bytes, each.
+absl::StatusOr<std::vector<SplitShare>> ParseDeviceMemory(const std::string& text);
+
 // Layers [begin, end) on one device, with the embedding before them or the output head behind.
 struct LayerRange {
   std::string device;

@@ -159,13 +159,18 @@ bool ModelKeeper::PlanAnew() {
   return ranges.ok();
 }
 
+bool ModelKeeper::HasLayers(const std::string& device) const {
+  return std::any_of(places_.ranges.begin(), places_.ranges.end(),
+                     [&](const LayerRange& range) { return range.device == device; });
+}
+
 std::string ModelKeeper::Consequence(const std::string& device,
                                      const std::string& successor) const {
-  if (!places_.rows.empty()) return "its rows go to the others";
-  const bool has_layers =
-      std::any_of(places_.ranges.begin(), places_.ranges.end(),
-                  [&](const LayerRange& range) { return range.device == device; });
-  if (has_layers) return absl::StrCat("its layers go to ", successor);
+  const auto shares = [&](const DeviceShare& d) { return d.device == device; };
+  if (std::any_of(places_.rows.begin(), places_.rows.end(), shares)) {
+    return "its rows go to the others";
+  }
+  if (HasLayers(device)) return absl::StrCat("its layers go to ", successor);
   return "tensors that were placed there go back to their layers";
 }
 
@@ -189,9 +194,7 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
     return absl::UnavailableError(text);
   }
   std::string where = Consequence(device, successor);
-  const bool had_layers =
-      std::any_of(places_.ranges.begin(), places_.ranges.end(),
-                  [&](const LayerRange& range) { return range.device == device; });
+  const bool had_layers = HasLayers(device);
   places_ = WithoutDevice(places_, device, successor);
   if (had_layers && PlanAnew()) {
     where = absl::StrCat("the model goes to ", PlacementText(places_.ranges));

@@ -64,6 +64,7 @@ class ModelKeeper {
   // has no answer.
   bool PlanAnew();
   absl::Status CheckFile() const;
+  bool HasLayers(const std::string& device) const;
   std::string Consequence(const std::string& device, const std::string& successor) const;
   std::string Successor(const std::string& device) const;
 

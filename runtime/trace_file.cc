@@ -30,12 +30,7 @@ absl::Status TraceFile::Write() {
   std::lock_guard lock(mutex_);
   const uint64_t events = trace_->recorded();
   if (written_ && events == events_) return absl::OkStatus();
-  auto file = gguf::OutputFile::Create(path_);
-  if (!file.ok()) return AboutTrace(file.status());
-  const std::string json = trace_->Json();
-  absl::Status status = (*file)->Append(json.data(), json.size());
-  if (status.ok()) status = (*file)->Close();
-  if (status.ok()) status = (*file)->Publish();
+  const absl::Status status = gguf::OutputFile::Write(path_, trace_->Json());
   if (!status.ok()) return AboutTrace(status);
   written_ = true;
   events_ = events;

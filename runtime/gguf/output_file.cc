@@ -57,6 +57,15 @@ absl::Status OutputFile::Error(const char* what) const {
              : absl::UnavailableError(message);
 }
 
+absl::Status OutputFile::Write(const std::string& path, const std::string& text) {
+  auto file = Create(path);
+  if (!file.ok()) return file.status();
+  absl::Status s = (*file)->Append(text.data(), text.size());
+  if (s.ok()) s = (*file)->Close();
+  if (s.ok()) s = (*file)->Publish();
+  return s;
+}
+
 absl::Status OutputFile::Append(const void* data, uint64_t bytes) {
   for (uint64_t done = 0; done < bytes;) {
     const ssize_t n =

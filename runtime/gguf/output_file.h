@@ -20,6 +20,9 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
+  // All of a file in one go.
+  static absl::Status Write(const std::string& path, const std::string& text);
+
   absl::Status Append(const void* data, uint64_t bytes);
   absl::Status AppendZeros(uint64_t bytes);
   absl::Status Close();    // on the disk when it returns

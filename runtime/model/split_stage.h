@@ -31,7 +31,6 @@ class SplitStage {
 
   const std::vector<NamedDevice>& devices() const { return devices_; }
   std::vector<GraphPiece>& pieces() { return split_.pieces; }
-  const NamedDevice& DeviceOf(size_t piece) const { return devices_[split_.pieces[piece].device]; }
   // What the values between its pieces take on a device.
   uint64_t IoBytes(size_t device) const;
 

@@ -104,7 +104,6 @@ class Reader {
 bool FromJson(const Json& json, DeviceCosts* c) {
   if (!json.is_object()) return false;
   Reader r(json);
-  c->measured = true;
   c->run_ns = r.Number("run_ns");
   c->matmul_ns = r.Number("matmul_ns");
   const Json& matmul = r.Member("matmul");
@@ -181,16 +180,11 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
 absl::Status Calibration::Write(const std::string& path) const {
   Json devices = Json::object();
   for (const auto& [key, costs] : devices_) devices[key] = ToJson(costs);
-  const std::string text = Json{{kVersionKey, kVersion}, {"devices", std::move(devices)}}.dump(1);
+  const std::string text =
+      Json{{kVersionKey, kVersion}, {"devices", std::move(devices)}}.dump(1) + "\n";
   std::error_code ignored;  // creating the file says what is wrong
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  auto file = gguf::OutputFile::Create(path);
-  if (!file.ok()) return file.status();
-  absl::Status s = (*file)->Append(text.data(), text.size());
-  if (s.ok()) s = (*file)->Append("\n", 1);
-  if (s.ok()) s = (*file)->Close();
-  if (s.ok()) s = (*file)->Publish();
-  return s;
+  return gguf::OutputFile::Write(path, text);
 }
 
 const DeviceCosts* Calibration::Find(const std::string& key) const {

@@ -32,19 +32,14 @@ absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& t
                                                             const DeviceSet& devices) {
   std::map<std::string, uint64_t> limits;
   if (text.empty()) return limits;
-  const auto shares = ParseSplit(text);
-  for (const SplitShare& share : shares.ok() ? *shares : std::vector<SplitShare>()) {
-    if (share.device.empty() || share.unit != SplitShare::Unit::kBytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "device memory: '", text, "' is not of the form dgpu:2G,igpu:512M (K, M, G or T)"));
-    }
+  const auto shares = ParseDeviceMemory(text);
+  if (!shares.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("device memory: ", shares.status().message()));
+  }
+  for (const SplitShare& share : *shares) {
     auto name = devices.Resolve(share.device);
     if (!name.ok()) return name.status();
     limits[*name] = static_cast<uint64_t>(std::min(share.amount, 1e18));
-  }
-  if (!shares.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("device memory: '", text, "' is not of the form dgpu:2G,igpu:512M"));
   }
   return limits;
 }

@@ -262,6 +262,20 @@ TEST_F(ReadmitTest, ByItselfWhenARequestBeginsAndNotBefore) {
   EXPECT_EQ(Told(*session), undisturbed);
 }
 
+// What did not fit would not fit again.
+TEST_F(ReadmitTest, NotByItselfForWantOfMemory) {
+  readmission_ = {.automatic = true, .first = std::chrono::milliseconds(0)};
+  auto engine = Load("other1:oom@plan=1");
+  ASSERT_NE(engine, nullptr);
+  auto session = Open(engine.get());
+  Say(session.get(), 2);
+  Say(session.get(), 2);
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
+  EXPECT_EQ(Places(*engine), kWithout);
+  EXPECT_TRUE(engine->Readmit("other1").ok());
+  EXPECT_EQ(Places(*engine), kAsked);
+}
+
 TEST_F(ReadmitTest, NotByItselfBeforeItsTime) {
   readmission_ = {.automatic = true, .first = std::chrono::hours(1)};
   auto engine = Load("other1:lost@token=3,back=0");

@@ -40,12 +40,7 @@ std::string IsDevice(const std::string& text) {
 
 // The same, of --device-memory.
 std::string IsDeviceMemory(const std::string& text) {
-  const auto shares = ParseSplit(text);
-  const auto limits = [](const SplitShare& share) {
-    return !share.device.empty() && share.unit == SplitShare::Unit::kBytes;
-  };
-  if (shares.ok() && std::all_of(shares->begin(), shares->end(), limits)) return "";
-  return absl::StrCat("'", text, "' is not of the form dgpu:2G,igpu:512M (units: K, M, G, T)");
+  return std::string(ParseDeviceMemory(text).status().message());
 }
 
 // Where a model went. That it is on the CPU goes without saying, but for people.

@@ -83,16 +83,6 @@ absl::Status Measure(const PlanArguments& a, PlanReport* report) {
   return absl::OkStatus();
 }
 
-absl::Status WritePicture(const std::string& path, const PlanReport& report) {
-  auto file = gguf::OutputFile::Create(path);
-  if (!file.ok()) return file.status();
-  const std::string text = FormatPlanPicture(report);
-  absl::Status s = (*file)->Append(text.data(), text.size());
-  if (s.ok()) s = (*file)->Close();
-  if (s.ok()) s = (*file)->Publish();
-  return s;
-}
-
 int ShowPlan(const PlanArguments& a) {
   if (a.engine.list_devices) {
     PrintDevices(a.engine);
@@ -113,7 +103,8 @@ int ShowPlan(const PlanArguments& a) {
     if (absl::Status s = Measure(a, &report); !s.ok()) return Complain(s);
   }
   if (!a.picture.empty()) {
-    if (absl::Status s = WritePicture(a.picture, report); !s.ok()) return Complain(s);
+    if (absl::Status s = gguf::OutputFile::Write(a.picture, FormatPlanPicture(report)); !s.ok())
+      return Complain(s);
   }
   const std::string text = a.json ? FormatPlanJson(report) : FormatPlan(report, a.layers);
   std::fputs(text.c_str(), stdout);
