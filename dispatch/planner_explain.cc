@@ -128,7 +128,7 @@ class SegmentExplainer {
         return absl::StrCat("what ", problem_.devices[device].name, " has no room for");
       }
     }
-    if (SearchedDevices(problem_, options_.split_ends).size() == 1) return "only device left";
+    if (SearchedDevices(problem_, options_.split_ends).size() == 1) return "being the only device";
     return options_.strategy == Strategy::kBalanced ? "nothing: most even" : "nothing: fastest";
   }
 
@@ -144,7 +144,7 @@ void ExplainShares(const PlanProblem& problem, const PlanOptions& options, const
   const bool one = SearchedDevices(problem, options.split_ends).size() == 1;
   for (PlacementSegment& segment : placement.segments) {
     if (one) {
-      segment.bound = "only device left";
+      segment.bound = "being the only device";
     } else if (problem.devices[segment.range.device].tier == "cpu") {
       segment.bound = "what the GPUs have no room for";
     } else {

@@ -136,7 +136,7 @@ TEST(PlannerTest, DevicesAreLeftOutForAReason) {
   EXPECT_EQ(WhyWithout(problem, 2),
             "too small: its scratch and one layer need 10.0 MiB, and it has 5.0 MiB");
   EXPECT_EQ(WhyWithout(problem, 3), "it can run no part of the model");
-  EXPECT_EQ(FindPlacement(problem, {})->segments[0].bound, "only device left");
+  EXPECT_EQ(FindPlacement(problem, {})->segments[0].bound, "being the only device");
 }
 
 TEST(PlannerTest, ADeviceThatFitsOnlyWithoutTheOthersIsTooSmall) {
