@@ -106,7 +106,36 @@ PredictedTime Small(const OpCost& cost, const OpView& op) {
   return time;
 }
 
+PredictedTime Corrected(PredictedTime time, const DeviceCosts& costs, double tokens) {
+  time.ns *= costs.correction.Within(tokens);
+  return time;
+}
+
+// The sum over all ops, of what `predict` says of one.
+template <class Predict>
+PredictedTime Sum(const OpGraph& graph, Predict predict) {
+  PredictedTime sum;
+  for (size_t i = 0; i < graph.n_ops(); ++i) {
+    const PredictedTime one = predict(i);
+    sum.ns += one.ns;
+    sum.weight_bytes += one.weight_bytes;
+    sum.unknown = sum.unknown || one.unknown;
+  }
+  return sum;
+}
+
 }  // namespace
+
+bool IsProduct(const OpGraph& graph, size_t op) {
+  const uint32_t kind = graph.op(op).kind;
+  if (kind != TRINE_OP_MATMUL && kind != TRINE_OP_MOE_MATMUL) return false;
+  return graph.slots()[graph.SlotOf(graph.op(op).in[0])].role == TRINE_ROLE_CONSTANT;
+}
+
+double ProductFlops(const OpGraph& graph, size_t op, const PassShape& pass) {
+  const OpView view(graph, op, pass);
+  return 2 * static_cast<double>(view.in(0).dims[0]) * view.Values(view.out(0));
+}
 
 PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t op,
                         const PassShape& pass) {
@@ -134,15 +163,33 @@ PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t o
 
 PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
                            double tokens) {
-  PredictedTime sum;
-  for (size_t i = 0; i < graph.n_ops(); ++i) {
-    const PredictedTime one = PredictOp(costs, graph, i, pass);
-    sum.ns += one.ns;
-    sum.weight_bytes += one.weight_bytes;
-    sum.unknown = sum.unknown || one.unknown;
-  }
-  sum.ns *= costs.correction.Within(tokens);
-  return sum;
+  const auto predict = [&](size_t op) { return PredictOp(costs, graph, op, pass); };
+  return Corrected(Sum(graph, predict), costs, tokens);
+}
+
+PredictedTime PredictUnpacked(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
+                              double tokens) {
+  const auto predict = [&](size_t op) {
+    PredictedTime time = PredictOp(costs, graph, op, pass);
+    if (IsProduct(graph, op)) time.ns *= costs.unpacked.Within(tokens);
+    return time;
+  };
+  return Corrected(Sum(graph, predict), costs, tokens);
+}
+
+PredictedTime PredictStreamed(const DeviceCosts& costs, const OpGraph& graph, size_t op,
+                              const PassShape& pass) {
+  const OpView view(graph, op, pass);
+  PredictedTime time = PredictOp(costs, graph, op, pass);
+  const double tokens = view.Dim(view.in(1), view.in(1).rank - 1);
+  time.ns *= costs.unpacked.Within(tokens);
+  // All experts, whichever are chosen.
+  const double rows = view.Values(view.in(0)) / view.Dim(view.in(0), 0);
+  const double stream_ns = RowBytes(view.in(0)) * rows * costs.StreamByteNs();
+  time.ns = std::max(time.ns, stream_ns) + costs.run_ns +
+            costs.in.Of(view.Values(view.in(1)) * sizeof(float)) +
+            costs.out.Of(view.Values(view.out(0)) * sizeof(float));
+  return time;
 }
 
 }  // namespace trine

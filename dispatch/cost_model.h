@@ -22,12 +22,25 @@ struct PredictedTime {
   bool unknown = false;     // an op whose cost is not known: the device can't, or was not measured
 };
 
+// Whether an op is a product with weights.
+bool IsProduct(const OpGraph& graph, size_t op);
+// Multiplications and additions of a product.
+double ProductFlops(const OpGraph& graph, size_t op, const PassShape& pass);
+
 // Of one op.
 PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t op,
                         const PassShape& pass);
 // Of all of them, one after the other, without the run itself. `tokens`: in the pass.
 PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
                            double tokens = 1);
+
+// The same on a device that reads weights as the file has them.
+PredictedTime PredictUnpacked(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
+                              double tokens);
+// Of a product, by itself, on a device that has not got its weights: they are brought in while it
+// computes, and its input and result are moved.
+PredictedTime PredictStreamed(const DeviceCosts& costs, const OpGraph& graph, size_t op,
+                              const PassShape& pass);
 
 }  // namespace trine
 

@@ -67,9 +67,21 @@ struct DeviceCosts {
   // What whole layers took over what the sum of their ops says, by tokens: backends join ops, and
   // what one leaves in a cache the next finds there. Empty: 1.
   CostCurve correction;
+  // How many times longer a product takes with weights as the file has them, by tokens. Empty: 1.
+  CostCurve unpacked;
+  // Each byte of weights that stay in the host's memory, on their way to a device that has its own.
+  // 0: it is not known.
+  double stream_byte_ns = 0;
   // How much of the cost of few tokens' products is left where a token reads no more than so many
   // bytes, which then stay in caches. Empty: nothing is known of that.
   CostCurve reuse;
+
+  double StreamByteNs() const { return stream_byte_ns > 0 ? stream_byte_ns : in.byte_ns; }
+};
+
+struct KnownCosts {
+  DeviceCosts costs;
+  bool measured = false;  // else it is guessed, all of it
 };
 
 }  // namespace trine

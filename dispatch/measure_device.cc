@@ -77,6 +77,8 @@ class Measurer {
     if (costs_.matmul.empty()) {
       return absl::UnimplementedError("it multiplies with no type of weights exactly");
     }
+    if (s = Unpacked(types.front()); !s.ok()) return s;
+    if (s = Streamed(types.front()); !s.ok()) return s;
     if (s = Layers(types.front()); !s.ok()) return s;
     return std::move(costs_);
   }
@@ -88,9 +90,10 @@ class Measurer {
     return absl::CancelledError("calibration was cancelled");
   }
 
-  absl::StatusOr<double> TimeProducts(uint32_t type, int64_t width, int64_t count, int64_t tokens) {
+  absl::StatusOr<double> TimeProducts(uint32_t type, int64_t width, int64_t count, int64_t tokens,
+                                      TimedWeights how = TimedWeights::kPacked) {
     Products products = MakeProducts(type, width, count, tokens);
-    auto plan = TimedPlan::Create(device_, std::move(products.graph), products.weights);
+    auto plan = TimedPlan::Create(device_, std::move(products.graph), products.weights, how);
     if (!plan.ok()) return plan.status();
     return (*plan)->Time({tokens}, options_.seconds);
   }
@@ -365,6 +368,44 @@ class Measurer {
     }
     points.push_back({static_cast<double>(options_.stream_bytes), 1});
     costs_.reuse = CostCurve(std::move(points));
+    return absl::OkStatus();
+  }
+
+  // What weights as the file has them cost over those in the device's own layout.
+  absl::Status Unpacked(uint32_t type) {
+    const auto curve = costs_.matmul.find(type);
+    if (curve == costs_.matmul.end()) return absl::OkStatus();
+    const double weights = static_cast<double>(kSlowWidth * kSlowWidth);
+    std::vector<CostCurve::Point> points;
+    for (const int64_t tokens : {1, 256}) {
+      if (curve->second.At(static_cast<double>(tokens)) * weights > 10 * kSlowNs) break;
+      const auto packed = TimeProducts(type, kSlowWidth, 16, tokens);
+      if (!packed.ok()) return packed.status();
+      const auto plain = TimeProducts(type, kSlowWidth, 16, tokens, TimedWeights::kPlain);
+      if (absl::IsUnimplemented(plain.status())) return absl::OkStatus();
+      if (!plain.ok()) return plain.status();
+      const double factor =
+          AtLeast(*plain - costs_.run_ns, 1) / AtLeast(*packed - costs_.run_ns, 1);
+      points.push_back({static_cast<double>(tokens), std::clamp(factor, 0.2, 50.0)});
+    }
+    costs_.unpacked = CostCurve(std::move(points));
+    return absl::OkStatus();
+  }
+
+  // Weights that stay in the host's memory, which a device with memory of its own has to fetch.
+  absl::Status Streamed(uint32_t type) {
+    const trine_device_info& info = device_->info();
+    const bool unified = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+    if (unified || info.import_alignment == 0) return absl::OkStatus();
+    constexpr int64_t kCount = 8;
+    const auto ns = TimeProducts(type, kWidth, kCount, 1, TimedWeights::kStreamed);
+    // It may not take such memory, or have no room for what it fetches: then it does not.
+    if (absl::IsUnimplemented(ns.status()) || absl::IsResourceExhausted(ns.status())) {
+      return absl::OkStatus();
+    }
+    if (!ns.ok()) return ns.status();
+    const auto bytes = static_cast<double>(sdk::ValueBytes(type, kWidth) * kWidth * kCount);
+    costs_.stream_byte_ns = AtLeast(*ns - costs_.run_ns, 1) / bytes;
     return absl::OkStatus();
   }
 

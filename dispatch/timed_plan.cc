@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
@@ -73,14 +74,17 @@ class WeightImages {
 
 absl::StatusOr<std::unique_ptr<TimedPlan>> TimedPlan::Create(std::shared_ptr<Device> device,
                                                              OpGraph graph,
-                                                             const std::vector<TensorId>& weights) {
+                                                             const std::vector<TensorId>& weights,
+                                                             TimedWeights how) {
   std::unique_ptr<TimedPlan> plan(new TimedPlan());
   std::vector<SlotMemory> memory;
   const auto add = [&](SlotId slot, uint64_t bytes, uint32_t kind,
                        const std::vector<std::byte>& image) {
-    auto buffer = Buffer::Allocate(device, bytes, kind);
+    const bool streamed = how == TimedWeights::kStreamed && kind == TRINE_MEMORY_WEIGHTS;
+    auto buffer = streamed ? plan->Import(device, image) : Buffer::Allocate(device, bytes, kind);
     if (!buffer.ok()) return buffer.status();
-    const absl::Status s = buffer->Write(0, image.data(), image.size());
+    const absl::Status s =
+        streamed ? absl::OkStatus() : buffer->Write(0, image.data(), image.size());
     if (!s.ok()) return s;
     memory.push_back({slot, buffer->Span(0, bytes)});
     plan->memory_.push_back(*std::move(buffer));
@@ -92,7 +96,9 @@ absl::StatusOr<std::unique_ptr<TimedPlan>> TimedPlan::Create(std::shared_ptr<Dev
     const trine_tensor& t = graph.tensor(weight);
     const auto [layout, is_new] =
         layouts.try_emplace({t.dtype, Shape(t.dims, t.dims + TRINE_MAX_RANK)});
-    if (is_new) layout->second = ChooseLayout(*device, weight, &graph);
+    if (is_new && how == TimedWeights::kPacked) {
+      layout->second = ChooseLayout(*device, weight, &graph);
+    }
     const auto image = images.Of(t, graph.Bytes(weight), layout->second);
     if (!image.ok()) return image.status();
     const absl::Status s =
@@ -112,6 +118,23 @@ absl::StatusOr<std::unique_ptr<TimedPlan>> TimedPlan::Create(std::shared_ptr<Dev
   if (!segment.ok()) return segment.status();
   plan->segment_ = *std::move(segment);
   return plan;
+}
+
+// As what a mapped file has is imported.
+absl::StatusOr<Buffer> TimedPlan::Import(const std::shared_ptr<Device>& device,
+                                         const std::vector<std::byte>& image) {
+  const uint64_t grain = std::max<uint64_t>(device->info().import_alignment, 4096);
+  trine_import_desc desc{};
+  desc.struct_size = sizeof(desc);
+  desc.memory = TRINE_MEMORY_WEIGHTS;
+  desc.flags = TRINE_IMPORT_READ_ONLY;
+  desc.bytes = (image.size() + grain - 1) / grain * grain;
+  HostMemory memory(std::aligned_alloc(grain, desc.bytes));
+  if (memory == nullptr) return absl::ResourceExhaustedError("there is no memory for weights");
+  std::memcpy(memory.get(), image.data(), image.size());
+  desc.host_ptr = memory.get();
+  host_.push_back(std::move(memory));
+  return Buffer::Import(device, desc);
 }
 
 absl::StatusOr<double> TimedPlan::Time(const std::vector<int64_t>& params, double seconds) {

@@ -3,7 +3,9 @@
 #ifndef TRINE_DISPATCH_TIMED_PLAN_H_
 #define TRINE_DISPATCH_TIMED_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -15,13 +17,20 @@
 
 namespace trine {
 
+// How a plan has its weights.
+enum class TimedWeights {
+  kPacked,    // in the device's own layout, where it has one
+  kPlain,     // as a file has them
+  kStreamed,  // the same, in the host's memory
+};
+
 class TimedPlan {
  public:
   // `weights` are the graph's constants, each the only tensor of its slot: each gets memory of its
-  // own, in the device's own layout where it has one. State is zeros.
-  static absl::StatusOr<std::unique_ptr<TimedPlan>> Create(std::shared_ptr<Device> device,
-                                                           OpGraph graph,
-                                                           const std::vector<TensorId>& weights);
+  // own. State is zeros. UNIMPLEMENTED where the device can't stream.
+  static absl::StatusOr<std::unique_ptr<TimedPlan>> Create(
+      std::shared_ptr<Device> device, OpGraph graph, const std::vector<TensorId>& weights,
+      TimedWeights how = TimedWeights::kPacked);
 
   Segment& segment() { return *segment_; }
   // In nanoseconds, of several runs the one that a quarter of them are faster than: what others do
@@ -30,9 +39,17 @@ class TimedPlan {
   absl::StatusOr<double> Time(const std::vector<int64_t>& params, double seconds);
 
  private:
-  TimedPlan() = default;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  using HostMemory = std::unique_ptr<void, Free>;
 
-  std::vector<Buffer> memory_;  // outlives the segment
+  TimedPlan() = default;
+  absl::StatusOr<Buffer> Import(const std::shared_ptr<Device>& device,
+                                const std::vector<std::byte>& image);
+
+  std::vector<HostMemory> host_;  // outlives what stands on it
+  std::vector<Buffer> memory_;    // outlives the segment
   std::unique_ptr<Segment> segment_;
 };
 

@@ -56,6 +56,10 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
         {{"layer", SplitMode::kLayer}, {"row", SplitMode::kRow}, {"none", SplitMode::kNone}},
         &options->split_mode);
   }
+  if (s.ok()) {
+    s = ParseDispatch(TextOr(given.dispatch, "auto"), options);
+    if (!s.ok()) s = absl::InvalidArgumentError(absl::StrCat("dispatch is ", s.message()));
+  }
   if (s.ok() && !options->devices.empty() && !options->tensor_split.empty()) {
     s = absl::InvalidArgumentError("devices and tensor_split both say where layers go");
   }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ class DeviceSet {
   absl::StatusOr<std::shared_ptr<Device>> Open(const std::string& name);
   // Opens it anew the next time. Whoever uses it keeps it until then.
   void Forget(const std::string& tier_name) { devices_.erase(tier_name); }
+  // All but these.
+  void ForgetUnused(const std::set<std::string>& used) {
+    std::erase_if(devices_, [&](const auto& entry) { return used.count(entry.first) == 0; });
+  }
   // The tier name behind any of a device's names.
   absl::StatusOr<std::string> Resolve(const std::string& name) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -120,6 +121,20 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   for (const auto& [tensor, device] : places_.tensors) {
     load.tensors.tensors.emplace(tensor, open(device));
   }
+  if (placer_ != nullptr) {
+    std::vector<std::string> lost;
+    for (const LostDevice& l : lost_) lost.push_back(l.name);
+    DispatchChoice choice = placer_->ChooseDispatch(places_, lost);
+    load.dispatch.rule = choice.rule;
+    load.dispatch.costs = std::move(choice.costs);
+    for (const std::string& name : choice.helpers) {
+      auto device = devices_->Open(name);
+      if (device.ok()) load.dispatch.helpers.push_back({*std::move(device), name});
+    }
+    if (choice.log && log_) {
+      load.dispatch.log = [log = log_](const std::string& line) { log(TRINE_LOG_INFO, line); };
+    }
+  }
   if (!status.ok()) return status;
   if (std::exchange(tried_, true) && !file_->mapped()) {
     auto again = gguf::File::Open(file_->parts()[0].path, {.use_mmap = false});
@@ -128,6 +143,11 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   }
   auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load);
   if (!model.ok()) return model.status();
+  std::set<std::string> used;
+  for (size_t i = 0; i < (*model)->stage_count(); ++i) {
+    for (const std::string& name : (*model)->StageDevices(i)) used.insert(name);
+  }
+  devices_->ForgetUnused(used);  // they were opened to be asked
   return std::shared_ptr<Model>(*std::move(model));
 }
 
@@ -171,6 +191,7 @@ std::string ModelKeeper::Consequence(const std::string& device,
     return "its rows go to the others";
   }
   if (HasLayers(device)) return absl::StrCat("its layers go to ", successor);
+  if (places_.tensors.empty()) return "others go without its help";
   return "tensors that were placed there go back to their layers";
 }
 

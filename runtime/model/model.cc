@@ -5,15 +5,16 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "dispatch/weight_path.h"
-#include "runtime/model/canonical_check.h"
+#include "plugins/device_fault.h"
+#include "runtime/model/detour_loader.h"
 #include "runtime/model/layout_choice.h"
 #include "runtime/model/pack_cache.h"
+#include "runtime/model/weight_tasks.h"
 
 namespace trine {
 namespace {
@@ -60,80 +61,6 @@ uint64_t ArenaWork(const std::vector<SegmentPlace>& places,
   return bytes;
 }
 
-// Without the rows that a slice's name ends with.
-std::string_view WholeName(std::string_view name) { return name.substr(0, name.find('[')); }
-
-// The tensors that segments use, each once for all that has to be done with it.
-class TaskList {
- public:
-  explicit TaskList(const gguf::File& file) : file_(file) {}
-
-  // `weight`: null where it is used as the file has it. `placed`: it has been packed before.
-  void Add(const gguf::TensorInfo* tensor, PackedWeight* weight, bool placed) {
-    Uses& uses = uses_[tensor];
-    if (weight == nullptr) uses.plain = true;
-    if (weight == nullptr || placed) return;
-    if (std::find(uses.packed.begin(), uses.packed.end(), weight) == uses.packed.end()) {
-      uses.packed.push_back(weight);
-    }
-  }
-
-  // In the file's order, so that it is read from front to back.
-  std::vector<WeightTask> Make() const {
-    std::vector<const gguf::TensorInfo*> order;
-    for (const auto& [tensor, uses] : uses_) order.push_back(tensor);
-    std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-      return std::tie(a->part, a->offset, a->bytes) < std::tie(b->part, b->offset, b->bytes);
-    });
-    std::vector<WeightTask> tasks;
-    for (size_t i = 0; i < order.size(); ++i) {
-      const gguf::TensorInfo& t = *order[i];
-      const Uses& uses = uses_.at(&t);
-      const Uses all = WithOverlapping(order, i);
-      // Pages of a mapped file come back when they are touched; others must not be missed.
-      const bool release = !all.plain && (file_.mapped() || all.packed.size() <= 1);
-      bool check = true;
-      for (PackedWeight* weight : uses.packed) {
-        tasks.push_back({&t, check, weight, release});
-        check = false;
-      }
-      if (uses.plain && check) tasks.push_back({&t});
-      if (!all.plain && all.packed.empty()) file_.Release(t, 0, t.bytes);  // all in the cache
-    }
-    return tasks;
-  }
-
- private:
-  struct Uses {
-    bool plain = false;
-    std::vector<PackedWeight*> packed;
-  };
-
-  // What is done with any of a tensor's bytes: rows of it may be used by themselves.
-  Uses WithOverlapping(const std::vector<const gguf::TensorInfo*>& order, size_t index) const {
-    const gguf::TensorInfo& t = *order[index];
-    Uses all;
-    const auto add = [&](const gguf::TensorInfo& other) {
-      const bool overlaps = other.part == t.part && other.offset < t.offset + t.bytes &&
-                            t.offset < other.offset + other.bytes;
-      if (!overlaps) return;
-      const Uses& uses = uses_.at(&other);
-      all.plain = all.plain || uses.plain;
-      all.packed.insert(all.packed.end(), uses.packed.begin(), uses.packed.end());
-    };
-    // In the order of their beginnings: the whole of what `t` is a slice of is not far before it.
-    const std::string_view whole = WholeName(t.name);
-    for (size_t i = index; i > 0 && WholeName(order[i - 1]->name) == whole; --i) add(*order[i - 1]);
-    for (size_t i = index; i < order.size() && WholeName(order[i]->name) == whole; ++i) {
-      add(*order[i]);
-    }
-    return all;
-  }
-
-  const gguf::File& file_;
-  std::map<const gguf::TensorInfo*, Uses> uses_;
-};
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Model>> Model::Load(
@@ -174,6 +101,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
   if (!status.ok()) return status;
+  status = model->PlanDetours(options.dispatch, graphs, out_of_range);
+  if (!status.ok()) return status;
   status = model->ImportWeights(host, graphs, out_of_range, &meter);
   if (status.ok()) status = meter.Finish();
   if (!status.ok()) return status;
@@ -184,6 +113,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
                          std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
+  if (absl::Status s = model->LoadDetours(host, out_of_range); !s.ok()) return s;
   return model;
 }
 
@@ -202,6 +132,15 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
       const bool canon = out_of_range.count(use.info) != 0;
       if (use.packed || !WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
       store_->Want(loads_[i].device, *use.info);
+    }
+  }
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    const std::optional<DetourPlan>& plan = stages_[load_stages_[i]].plan;
+    if (!plan || plan->kind != DetourKind::kTwin) continue;
+    for (const WeightUse& use : graphs[i].weights) {
+      const bool canon = out_of_range.count(use.info) != 0;
+      if (!WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
+      store_->Want(plan->helper.device, *use.info);
     }
   }
   meter->Waive(ArenaWork(loads_, graphs));  // the store knows now what it is
@@ -231,7 +170,7 @@ absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<Segment
   }
   if (absl::Status s = CheckAllUsed(*file_, config_, limits_.embeddings, whole); !s.ok()) return s;
   for (size_t i = 0; i < whole.size(); ++i) {
-    stages_.emplace_back().io = whole[i].io;
+    stages_.emplace_back();
     const SegmentOwners owners = FindOwners(places_[i], whole[i], tensors);
     if (owners.elsewhere()) {
       Cut(i, owners, whole[i], graphs);
@@ -251,9 +190,9 @@ void Model::Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& w
   for (const NamedDevice& d : owners.devices) {
     sees_rows.push_back((d.device->info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0);
   }
-  stages_[stage].split =
-      std::make_unique<SplitStage>(owners.devices, SplitGraph(whole, owners.ops, sees_rows));
-  SplitStage& split = *stages_[stage].split;
+  stages_[stage].home = std::make_unique<StageWay>(
+      std::make_unique<SplitStage>(owners.devices, SplitGraph(whole, owners.ops, sees_rows)));
+  SplitStage& split = *stages_[stage].home->split();
   for (GraphPiece& piece : split.pieces()) {
     const NamedDevice& d = owners.devices[piece.device];
     SegmentPlace load{d.device, d.name, places_[stage].span};
@@ -267,8 +206,8 @@ void Model::Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& w
 
 absl::Status Model::AllocateSplits(const std::vector<SegmentGraph>& graphs) {
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
-    if (stages_[stage].split == nullptr) continue;
-    SplitStage& split = *stages_[stage].split;
+    if (stages_[stage].home == nullptr) continue;
+    SplitStage& split = *stages_[stage].home->split();
     std::vector<uint64_t> scratch(split.devices().size(), 0);
     for (size_t i = 0, piece = 0; i < graphs.size(); ++i) {
       if (load_stages_[i] != stage) continue;
@@ -299,7 +238,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   }
   collect();
   const auto tasks_for = [&](bool cached) {
-    TaskList list(*file_);
+    WeightTasks list(*file_);
     for (size_t i = 0; i < graphs->size(); ++i) {
       for (const WeightUse& use : (*graphs)[i].weights) {
         PackedWeight* weight =
@@ -376,24 +315,18 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGr
     memory.push_back({slot, where->span});
   }
   for (const KvUse& use : graph.caches) {
-    const uint64_t bytes = graph.graph.Bytes(use.tensor);
-    Buffer& cache = stage->caches[use.number];
-    if (!cache) {
-      auto buffer = Buffer::Allocate(place.device, bytes, TRINE_MEMORY_STATE);
-      if (!buffer.ok()) return buffer.status();
-      kv_bytes_ += bytes;
-      cache = *std::move(buffer);
-    }
-    memory.push_back({graph.graph.SlotOf(use.tensor), cache.Span(0, bytes)});
+    const auto span = stage->caches.Of(place.device, use.number, graph.graph.Bytes(use.tensor));
+    if (!span.ok()) return span.status();
+    memory.push_back({graph.graph.SlotOf(use.tensor), *span});
   }
-  if (stage->split != nullptr) {
-    return stage->split->AddPiece(std::move(graph.graph), std::move(memory));
+  if (stage->home != nullptr) {
+    return stage->home->split()->AddPiece(std::move(graph.graph), std::move(memory));
   }
   auto segment =
       Segment::Create(place.device, std::move(graph.graph), TRINE_NUMERICS_EXACT, memory);
   if (!segment.ok()) return segment.status();
   scratch_bytes_ += (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
-  stage->segment = *std::move(segment);
+  stage->home = std::make_unique<StageWay>(place.device_name, graph.io, *std::move(segment));
   return absl::OkStatus();
 }
 
@@ -406,17 +339,30 @@ absl::Status Model::LockWeights() const {
   return gguf::FileMemory::LockRanges(ranges);
 }
 
+uint64_t Model::kv_bytes() const {
+  uint64_t bytes = 0;
+  for (const Stage& stage : stages_) bytes += stage.caches.bytes();
+  return bytes;
+}
+
 std::vector<std::string> Model::StageDevices(size_t stage) const {
-  if (stages_[stage].split == nullptr) return {places_[stage].device_name};
-  std::vector<std::string> names;
-  for (const NamedDevice& d : stages_[stage].split->devices()) names.push_back(d.name);
+  std::vector<std::string> names = stages_[stage].home->Devices();
+  if (stages_[stage].plan) names.push_back(stages_[stage].plan->helper.name);
   return names;
 }
 
 std::string Model::BusyDevice(size_t stage) const {
-  const std::string busy =
-      stages_[stage].split == nullptr ? "" : stages_[stage].split->BusyDevice();
-  return busy.empty() ? places_[stage].device_name : busy;
+  const StageWay* way = stages_[stage].current;
+  return way == nullptr ? places_[stage].device_name : way->BusyDevice();
+}
+
+std::vector<DetourInfo> Model::detours() const {
+  std::vector<DetourInfo> infos;
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const std::optional<DetourPlan>& plan = stages_[i].plan;
+    if (plan) infos.push_back({i, plan->helper.name, plan->kind, plan->FirstTokens()});
+  }
+  return infos;
 }
 
 void Model::Prepare(const Batch& batch, Pass* pass) const {
@@ -458,15 +404,11 @@ void Model::Prepare(const Batch& batch, Pass* pass) const {
   p.rows = {};
 }
 
-absl::Status Model::WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes) const {
+absl::Status Model::WriteInputs(const Pass& pass, StageWay* way, uint64_t* bytes) const {
   absl::Status status;
   const auto write = [&](TensorId SegmentIo::*which, const auto& values) {
-    const TensorId io = stage.io.*which;
-    if (io == TRINE_NONE || !status.ok()) return;
-    const uint64_t size = values.size() * sizeof(values[0]);
-    status = stage.split == nullptr ? stage.segment->Write(io, values.data(), size)
-                                    : stage.split->Write(which, values.data(), size);
-    if (status.ok()) *bytes += size;
+    if (!status.ok()) return;
+    status = way->Write(which, values.data(), values.size() * sizeof(values[0]), bytes);
   };
   write(&SegmentIo::tokens, pass.tokens);
   write(&SegmentIo::hidden_in, pass.hidden);
@@ -480,29 +422,6 @@ absl::Status Model::WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes)
   return status;
 }
 
-absl::Status Model::ReadOutput(const Stage& stage, bool keep, Pass* pass, uint64_t* bytes) const {
-  const TensorId io = limits_.embeddings ? stage.io.embeddings : stage.io.logits;
-  const size_t values = pass->output_rows.size() * static_cast<size_t>(output_width());
-  if (const void* seen = stage.segment->HostView(io); seen != nullptr && !keep) {
-    pass->rows = {static_cast<const float*>(seen), values};
-    return absl::OkStatus();
-  }
-  pass->output.resize(values);
-  pass->rows = pass->output;
-  *bytes = values * sizeof(float);
-  return stage.segment->Read(io, 0, pass->output.data(), values * sizeof(float));
-}
-
-absl::Status Model::ReadSplit(size_t index, bool keep, Pass* pass, uint64_t* bytes) const {
-  const bool last = index + 1 == stages_.size();
-  const auto rows = stages_[index].split->ReadOutput(pass->params, keep || !last,
-                                                     last ? &pass->output : &pass->hidden);
-  if (!rows.ok()) return rows.status();
-  if (last) pass->rows = *rows;
-  *bytes = rows->size() * sizeof(float);
-  return absl::OkStatus();
-}
-
 absl::Status Model::Run(size_t index, Pass* pass, bool keep, StageRun* run) {
   *run = {};
   run->begin = StageRun::Clock::now();
@@ -512,27 +431,107 @@ absl::Status Model::Run(size_t index, Pass* pass, bool keep, StageRun* run) {
   return status;
 }
 
-absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
+StageWay* Model::ChooseWay(size_t index, const Pass& pass, StageRun* run) {
   Stage& stage = stages_[index];
-  absl::Status status = WriteInputs(*pass, stage, &run->bytes_in);
+  const auto tokens = static_cast<int64_t>(pass.tokens.size());
+  const size_t route = stage.routes.Choose(tokens);
+  StageWay* const way = route == 0 ? stage.home.get() : stage.detours[route - 1].get();
+  const StageWay* const before = stage.current.exchange(way);
+  run->detour = route != 0;
+  if (dispatch_log_ && stage.plan && before != way) {
+    dispatch_log_(absl::StrCat(
+        "dispatch: ", places_[index].device_name, ", a pass of ", tokens,
+        tokens == 1 ? " token: " : " tokens: ",
+        route == 0 ? "where its layers are" : absl::StrCat("with ", stage.plan->helper.name)));
+  }
+  return way;
+}
+
+absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
+  StageWay* const way = ChooseWay(index, *pass, run);
+  absl::Status status = WriteInputs(*pass, way, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();
-  status =
-      stage.split == nullptr ? stage.segment->Run(pass->params) : stage.split->Run(pass->params);
+  status = way->Run(pass->params);
   const StageRun::Clock::time_point ran = StageRun::Clock::now();
   run_ns_ += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
   if (!status.ok()) return status;
   run->ran = ran;
-  if (stage.split != nullptr) return ReadSplit(index, keep, pass, &run->bytes_out);
-  if (index + 1 == stages_.size()) {
-    status = ReadOutput(stage, keep, pass, &run->bytes_out);
-    return status.ok() ? CheckCanonical(pass->rows, places_[index].device_name) : status;
+  const bool last = index + 1 == stages_.size();
+  const int64_t width = last ? output_width() : config_.n_embd;
+  const size_t rows = last ? pass->output_rows.size() : pass->tokens.size();
+  const auto left = way->Read(pass->params, rows * static_cast<size_t>(width), keep || !last,
+                              last ? &pass->output : &pass->hidden, &run->bytes_out);
+  if (!left.ok()) return left.status();
+  if (last) pass->rows = *left;
+  return absl::OkStatus();
+}
+
+absl::Status Model::PlanDetours(const DispatchOptions& options,
+                                const std::vector<SegmentGraph>& graphs,
+                                const OutOfRange& out_of_range) {
+  dispatch_log_ = options.log;
+  asked_tokens_ = options.rule.from_tokens > 0;
+  for (size_t i = 0; !options.helpers.empty() && i < graphs.size(); ++i) {
+    Stage& stage = stages_[load_stages_[i]];
+    if (stage.home != nullptr) continue;  // in pieces as it is
+    auto whole = BuildSegmentGraph(*file_, config_, limits_, loads_[i].span, /*finish=*/false);
+    if (!whole.ok()) return whole.status();
+    const auto can_stream = [&](const gguf::TensorInfo& tensor) {
+      return out_of_range.count(&tensor) == 0 && (file_->mapped() || !packed_.Holds(&tensor));
+    };
+    stage.plan = PlanDetour(loads_[i], *whole, limits_, options, can_stream);
+    if (!stage.plan || stage.plan->kind != DetourKind::kTwin) continue;
+    // The twin reads weights as the file has them, and there they may not be twice.
+    const Device& helper = *stage.plan->helper.device;
+    const bool packed = std::any_of(graphs[i].weights.begin(), graphs[i].weights.end(),
+                                    [](const WeightUse& use) { return use.packed.has_value(); });
+    if (packed && ExpectedWeightPath(helper.info()) != WeightPath::kFile) {
+      if (dispatch_log_) {
+        dispatch_log_(absl::StrCat("dispatch: ", loads_[i].device_name, ", not with ",
+                                   stage.plan->helper.name,
+                                   ": weights that are packed here would be there twice; without "
+                                   "packing they are not"));
+      }
+      stage.plan.reset();
+      continue;
+    }
+    stage.caches.Share(*loads_[i].device, helper);
   }
-  pass->hidden.resize(pass->tokens.size() * static_cast<size_t>(config_.n_embd));
-  run->bytes_out = pass->hidden.size() * sizeof(float);
-  status = stage.segment->Read(stage.io.hidden_out, 0, pass->hidden.data(), run->bytes_out);
-  return status.ok() ? CheckCanonical(pass->hidden, places_[index].device_name) : status;
+  return absl::OkStatus();
+}
+
+absl::Status Model::LoadDetours(const HostServices& host, const OutOfRange& out_of_range) {
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    Stage& stage = stages_[i];
+    if (!stage.plan) continue;
+    const absl::Status s = LoadDetour(&stage, i, out_of_range);
+    if (s.ok()) continue;
+    if (!FaultyDevice(s).empty() && !absl::IsResourceExhausted(s)) return s;
+    Warn(host, absl::StrCat(places_[i].device_name, " goes without the help of ",
+                            stage.plan->helper.name, ": ", s.message()));
+    stage.detours.clear();
+    stage.plan.reset();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::LoadDetour(Stage* stage, size_t index, const OutOfRange& out_of_range) {
+  // How far beyond a border passes keep to the way they took.
+  constexpr double kBand = 1.25;
+  DetourLoader loader(packed_, out_of_range, store_.get(), &stage->caches);
+  const DetourPlan& plan = *stage->plan;
+  for (size_t route = 0; route < plan.routes.size(); ++route) {
+    auto whole = BuildSegmentGraph(*file_, config_, limits_, places_[index].span, /*finish=*/false);
+    if (!whole.ok()) return whole.status();
+    auto way = loader.Load(places_[index], plan, route, *std::move(whole));
+    if (!way.ok()) return OnDevice(plan.helper.name, way.status());
+    stage->detours.push_back(*std::move(way));
+  }
+  scratch_bytes_ += loader.scratch_bytes();
+  stage->routes = RouteSwitch(plan.classes, plan.class_routes, asked_tokens_ ? 1 : kBand);
+  return absl::OkStatus();
 }
 
 }  // namespace trine

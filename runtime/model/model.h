@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -16,9 +19,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dispatch/segment.h"
+#include "dispatch/size_rule.h"
 #include "plugins/handles.h"
 #include "plugins/host_services.h"
 #include "runtime/gguf/gguf_file.h"
+#include "runtime/model/detour_plan.h"
 #include "runtime/model/kv_blocks.h"
 #include "runtime/model/load_progress.h"
 #include "runtime/model/memory_check.h"
@@ -26,7 +31,8 @@
 #include "runtime/model/packed_weights.h"
 #include "runtime/model/rope_table.h"
 #include "runtime/model/segment_graph.h"
-#include "runtime/model/split_stage.h"
+#include "runtime/model/stage_caches.h"
+#include "runtime/model/stage_way.h"
 #include "runtime/model/tensor_places.h"
 #include "runtime/model/weight_pass.h"
 #include "runtime/model/weight_store.h"
@@ -34,10 +40,19 @@
 namespace trine {
 
 struct LoadOptions {
-  bool pack = true;        // weights in the devices' own layouts, where they have any
-  std::string pack_cache;  // the file that keeps them between runs; "": none
-  LoadProgress progress;   // on the calling thread
-  TensorPlaces tensors;    // what is not where its layers are
+  bool pack = true;          // weights in the devices' own layouts, where they have any
+  std::string pack_cache;    // the file that keeps them between runs; "": none
+  LoadProgress progress;     // on the calling thread
+  TensorPlaces tensors;      // what is not where its layers are
+  DispatchOptions dispatch;  // what may leave its layers for a while
+};
+
+// Another way that some passes take through a stage.
+struct DetourInfo {
+  size_t stage = 0;
+  std::string helper;  // the device
+  DetourKind kind = DetourKind::kStreamed;
+  int64_t first_tokens = 0;  // of a pass that takes it
 };
 
 // How a device came by its weights.
@@ -77,6 +92,7 @@ struct StageRun {
   Clock::time_point begin, end;
   Clock::time_point written = kNever, ran = kNever;  // if it came to that
   uint64_t bytes_in = 0, bytes_out = 0;              // copied to the device and from it
+  bool detour = false;                               // it took another way than most
   bool ok = false;
 };
 
@@ -100,12 +116,13 @@ class Model {
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::vector<SegmentPlace>& places() const { return places_; }
+  std::vector<DetourInfo> detours() const;  // at most one for each stage
   // The devices that a stage runs on, its own first.
   std::vector<std::string> StageDevices(size_t stage) const;
   // The one of them that a pass in the stage is waiting for, as far as can be told. From any
   // thread.
   std::string BusyDevice(size_t stage) const;
-  uint64_t kv_bytes() const { return kv_bytes_; }
+  uint64_t kv_bytes() const;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }
   // How each device that has a segment came by its weights, in the segments' order.
@@ -130,11 +147,12 @@ class Model {
 
  private:
   struct Stage {
-    SegmentIo io;
-    std::map<size_t, Buffer> caches;  // by their numbers
-    // After what they stand on: one or the other.
-    std::unique_ptr<Segment> segment;
-    std::unique_ptr<SplitStage> split;
+    StageCaches caches;  // before what stands on them
+    std::unique_ptr<StageWay> home;
+    std::vector<std::unique_ptr<StageWay>> detours;
+    std::optional<DetourPlan> plan;  // of the detours
+    RouteSwitch routes;              // 0: home
+    std::atomic<const StageWay*> current = nullptr;
   };
 
   using OutOfRange = std::set<const gguf::TensorInfo*>;  // values the contract does not know
@@ -153,9 +171,14 @@ class Model {
                              const OutOfRange& out_of_range, LoadMeter* meter);
   absl::Status LoadGraph(const SegmentPlace& load, Stage* stage, SegmentGraph graph,
                          const OutOfRange& out_of_range);
-  absl::Status WriteInputs(const Pass& pass, Stage& stage, uint64_t* bytes) const;
-  absl::Status ReadOutput(const Stage& stage, bool keep, Pass* pass, uint64_t* bytes) const;
-  absl::Status ReadSplit(size_t index, bool keep, Pass* pass, uint64_t* bytes) const;
+  // With the layouts that home has, and before weights are imported.
+  absl::Status PlanDetours(const DispatchOptions& options, const std::vector<SegmentGraph>& graphs,
+                           const OutOfRange& out_of_range);
+  // What can't be loaded is done without, unless a device is lost.
+  absl::Status LoadDetours(const HostServices& host, const OutOfRange& out_of_range);
+  absl::Status LoadDetour(Stage* stage, size_t index, const OutOfRange& out_of_range);
+  StageWay* ChooseWay(size_t stage, const Pass& pass, StageRun* run);
+  absl::Status WriteInputs(const Pass& pass, StageWay* way, uint64_t* bytes) const;
   absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
 
   std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
@@ -170,8 +193,9 @@ class Model {
   std::set<const gguf::TensorInfo*> plain_;  // read as the file has them
   std::unique_ptr<RopeTable> rope_;
   std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one
-  std::vector<Stage> stages_;
-  uint64_t kv_bytes_ = 0;
+  std::deque<Stage> stages_;
+  std::function<void(const std::string&)> dispatch_log_;
+  bool asked_tokens_ = false;  // somebody said which passes take a detour
   uint64_t scratch_bytes_ = 0;
   std::atomic<uint64_t> run_ns_ = 0;
 };

@@ -258,10 +258,46 @@ absl::StatusOr<WeightPlace> WeightStore::Place(const std::shared_ptr<Device>& de
   if (client.placed.insert(&tensor).second) {
     (shared ? client.bytes.arena : client.bytes.file) += tensor.bytes;
   }
-  const uint64_t alignment = std::max<uint32_t>(1, device->info().buffer_alignment);
-  const ByteRange range = shared ? arena_->RangeOf(&tensor) : FileRange(tensor);
-  const uint64_t offset = range.begin - window->range.begin, rest = offset % alignment;
-  return WeightPlace{window->buffer.Span(offset - rest, rest + tensor.bytes), rest};
+  return PlaceIn(*window, *device, tensor);
+}
+
+WeightPlace WeightStore::PlaceIn(const Window& window, const Device& device,
+                                 const gguf::TensorInfo& tensor) const {
+  const uint64_t alignment = std::max<uint32_t>(1, device.info().buffer_alignment);
+  const ByteRange range = window.part == kArena ? arena_->RangeOf(&tensor) : FileRange(tensor);
+  const uint64_t offset = range.begin - window.range.begin, rest = offset % alignment;
+  return WeightPlace{window.buffer.Span(offset - rest, rest + tensor.bytes), rest};
+}
+
+bool WeightStore::Sees(const Device& device, const gguf::TensorInfo& tensor) const {
+  return std::any_of(clients_.begin(), clients_.end(), [&](const Client& client) {
+    return client.device.get() == &device && WindowOf(client, tensor) != nullptr;
+  });
+}
+
+absl::Status WeightStore::ImportStreamed(const std::shared_ptr<Device>& device,
+                                         const std::vector<const gguf::TensorInfo*>& tensors) {
+  Client client;
+  client.device = device;
+  client.wanted = tensors;
+  const auto taken = ImportFile(&client);
+  if (!taken.ok()) return taken.status();
+  if (!*taken) return absl::UnimplementedError(client.bytes.refusal);
+  streams_.push_back(std::move(client));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WeightPlace> WeightStore::PlaceStreamed(const Device& device,
+                                                       const gguf::TensorInfo& tensor) const {
+  for (const Client& client : streams_) {
+    if (client.device.get() != &device) continue;
+    for (const Window& window : client.windows) {
+      if (window.part == tensor.part && window.range.Holds(FileRange(tensor))) {
+        return PlaceIn(window, device, tensor);
+      }
+    }
+  }
+  return absl::InternalError(absl::StrCat(std::string(tensor.name), " is not to be streamed"));
 }
 
 WeightBytes WeightStore::BytesOf(const Device& device) const {

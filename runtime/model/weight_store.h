@@ -58,6 +58,16 @@ class WeightStore {
   absl::StatusOr<WeightPlace> Place(const std::shared_ptr<Device>& device,
                                     const gguf::TensorInfo& tensor, bool as_f32, bool canon);
 
+  // Whether a device reads the weight where others do, as the file has it.
+  bool Sees(const Device& device, const gguf::TensorInfo& tensor) const;
+
+  // For a device with memory of its own that is to fetch weights from the file's, each time it uses
+  // them. Any number of times.
+  absl::Status ImportStreamed(const std::shared_ptr<Device>& device,
+                              const std::vector<const gguf::TensorInfo*>& tensors);
+  absl::StatusOr<WeightPlace> PlaceStreamed(const Device& device,
+                                            const gguf::TensorInfo& tensor) const;
+
   // Zeros for a device that has placed nothing.
   WeightBytes BytesOf(const Device& device) const;
   // Of the memory that the device has imported, with what lies between its weights.
@@ -94,6 +104,8 @@ class WeightStore {
   absl::Status ShareArena();
   // Where the client reads a weight that is as the file has it; null: it has no such window.
   const Window* WindowOf(const Client& client, const gguf::TensorInfo& tensor) const;
+  WeightPlace PlaceIn(const Window& window, const Device& device,
+                      const gguf::TensorInfo& tensor) const;
   // Who took the file and then the arena too may have no use for the former any more.
   void DropUnusedWindows();
   absl::Status FillArena(const HostServices& host, LoadMeter* meter);
@@ -103,6 +115,7 @@ class WeightStore {
   std::shared_ptr<const gguf::File> file_;
   std::unique_ptr<WeightArena> arena_;  // before the clients, which import it
   std::deque<Client> clients_;
+  std::deque<Client> streams_;  // of devices that fetch weights, each with what it has imported
   std::set<const gguf::TensorInfo*> in_arena_;  // that it is filled with
 };
 

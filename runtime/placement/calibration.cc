@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr char kVersionKey[] = "trine_calibration";
 
 Json CurveJson(const CostCurve& curve) {
@@ -52,6 +52,8 @@ Json ToJson(const DeviceCosts& c) {
           {"out", move(c.out)},
           {"bytes_per_second", c.bytes_per_second},
           {"correction", CurveJson(c.correction)},
+          {"unpacked", CurveJson(c.unpacked)},
+          {"stream_byte_ns", c.stream_byte_ns},
           {"reuse", CurveJson(c.reuse)}};
 }
 
@@ -128,6 +130,8 @@ bool FromJson(const Json& json, DeviceCosts* c) {
   r.Pair("out", &c->out.call_ns, &c->out.byte_ns);
   c->bytes_per_second = r.Number("bytes_per_second");
   c->correction = r.Curve(r.Member("correction"));
+  c->unpacked = r.Curve(r.Member("unpacked"));
+  c->stream_byte_ns = r.Number("stream_byte_ns");
   c->reuse = r.Curve(r.Member("reuse"));
   return r.ok();
 }

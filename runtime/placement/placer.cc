@@ -1,7 +1,10 @@
 #include "runtime/placement/placer.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +12,7 @@
 #include "dispatch/find_device.h"
 #include "runtime/layer_ranges.h"
 #include "runtime/placement/calibration.h"
+#include "runtime/placement/known_costs.h"
 #include "runtime/split_mode.h"
 
 namespace trine {
@@ -120,13 +124,49 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   options.memory_limits = *std::move(limits);
   options.pack = options_.pack;
   options.file_mapped = file_->mapped();
+  // With many requests in flight the one that would help has work of its own.
+  options.dispatch = options_.dispatch && options_.optimize == Optimize::kLatency;
+  options.rule.from_tokens = options_.dispatch_tokens;
   return options;
 }
 
+std::string Placer::CalibrationPath() const {
+  const bool ask = options_.calibration.empty() && options_.plugins.search.use_environment;
+  return ask ? Calibration::DefaultPath() : options_.calibration;
+}
+
+DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
+                                      const std::vector<std::string>& lost) const {
+  DispatchChoice choice;
+  if (!options_.dispatch || !places.rows.empty()) return choice;
+  const char* log =
+      options_.plugins.search.use_environment ? std::getenv("TRINE_DISPATCH") : nullptr;
+  choice.log = log != nullptr && std::strcmp(log, "log") == 0;
+  std::set<std::string> names;
+  for (const LayerRange& range : places.ranges) names.insert(range.device);
+  // Whoever names devices means those; the planner may have left out one that can still help.
+  if (searches()) {
+    const auto candidates = Candidates(lost, /*warn=*/false);
+    for (size_t i = 0; candidates.ok() && i < candidates->size(); ++i) {
+      if ((*candidates)[i].left_out.empty()) names.insert((*candidates)[i].name);
+    }
+  }
+  if (names.size() < 2) return choice;
+  choice.rule.from_tokens = options_.dispatch_tokens;
+  auto calibration = Calibration::Read(CalibrationPath());
+  if (!calibration.ok()) calibration = Calibration();  // the planner has said so
+  const uint32_t threads = devices_->host().table()->worker_count;
+  for (const InventoryDevice& device : devices_->inventory().devices) {
+    if (names.count(device.tier_name) == 0) continue;
+    choice.costs[device.tier_name] =
+        FindCosts(*calibration, devices_->inventory(), device, threads);
+    choice.helpers.push_back(device.tier_name);
+  }
+  return choice;
+}
+
 absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) {
-  std::string path = options_.calibration;
-  if (path.empty() && options_.plugins.search.use_environment) path = Calibration::DefaultPath();
-  auto calibration = Calibration::Read(path);
+  auto calibration = Calibration::Read(CalibrationPath());
   if (!calibration.ok()) {
     Warn(absl::StrCat(calibration.status().message(), "; times are guessed"));
     calibration = Calibration();
@@ -192,13 +232,7 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
   }
   auto report = Search(lost, /*explain=*/false);
   if (!report.ok()) return report.status();
-  const std::vector<LayerRange> ranges = RangesOf(report->problem.plan, report->placement);
-  for (const std::string& name : usable) {
-    const bool used = std::any_of(ranges.begin(), ranges.end(),
-                                  [&](const LayerRange& r) { return r.device == name; });
-    if (!used) devices_->Forget(name);  // it was opened to be asked
-  }
-  return ranges;
+  return RangesOf(report->problem.plan, report->placement);
 }
 
 absl::StatusOr<PlacementReport> Placer::Explain() {

@@ -3,13 +3,16 @@
 #ifndef TRINE_RUNTIME_PLACEMENT_PLACER_H_
 #define TRINE_RUNTIME_PLACEMENT_PLACER_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "dispatch/device_costs.h"
 #include "dispatch/placement.h"
 #include "dispatch/planner.h"
+#include "dispatch/size_rule.h"
 #include "dispatch/split_spec.h"
 #include "runtime/device_set.h"
 #include "runtime/engine_options.h"
@@ -29,6 +32,14 @@ struct PlacementReport {
   bool searched = false;  // else it was asked for
 };
 
+// Who may help whom with large passes, and what is known of their costs.
+struct DispatchChoice {
+  SizeRule rule;
+  std::map<std::string, KnownCosts> costs;  // by tier name
+  std::vector<std::string> helpers;         // tier names
+  bool log = false;                         // decisions are to be said
+};
+
 class Placer {
  public:
   // `devices` outlives it.
@@ -45,6 +56,9 @@ class Placer {
   absl::StatusOr<std::vector<LayerRange>> ChooseWithout(const std::vector<std::string>& lost) {
     return Plan(lost);
   }
+  // For a model in these places.
+  DispatchChoice ChooseDispatch(const ModelPlaces& places,
+                                const std::vector<std::string>& lost) const;
   // What Choose would do, with predictions and reasons.
   absl::StatusOr<PlacementReport> Explain();
 
@@ -53,6 +67,7 @@ class Placer {
                                                           bool warn) const;
   absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
   absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
+  std::string CalibrationPath() const;
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
   absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
   void Warn(const std::string& message) const;

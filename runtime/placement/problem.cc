@@ -8,11 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "dispatch/cost_model.h"
-#include "dispatch/guessed_costs.h"
 #include "dispatch/segment.h"
 #include "dispatch/weight_path.h"
 #include "runtime/model/decode_bytes.h"
+#include "runtime/model/detour_plan.h"
 #include "runtime/model/layout_choice.h"
+#include "runtime/placement/known_costs.h"
 
 namespace trine {
 namespace {
@@ -55,40 +56,12 @@ Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request)
   return passes;
 }
 
-// Where what a token reads stays in caches from one to the next, few tokens pay less for it.
-DeviceCosts WithReuse(DeviceCosts costs, double bytes_per_token) {
-  if (costs.reuse.empty() || bytes_per_token >= costs.reuse.points().back().at) return costs;
-  const double factor = costs.reuse.At(bytes_per_token);
-  for (auto& [type, curve] : costs.matmul) {
-    std::vector<CostCurve::Point> points = curve.points();
-    for (CostCurve::Point& p : points) {
-      if (p.at <= 4) p.cost *= factor;
-    }
-    curve = CostCurve(std::move(points));
-  }
-  return costs;
-}
-
-// What was not measured is guessed, as much slower or faster as the guesses are for what was.
-DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
-  const DeviceCosts known = measured;
-  for (const auto& [type, curve] : guessed.matmul) {
-    if (known.matmul.count(type) != 0) continue;
-    double ratio = 1;
-    for (const auto& [other, seen] : known.matmul) {
-      const auto guess = guessed.matmul.find(other);
-      if (guess != guessed.matmul.end()) ratio = seen.At(1) / guess->second.At(1);
-    }
-    std::vector<CostCurve::Point> points = curve.points();
-    for (CostCurve::Point& p : points) p.cost *= ratio;
-    measured.matmul[type] = CostCurve(std::move(points));
-  }
-  if (measured.attention.empty()) {
-    measured.attention = guessed.attention;
-    measured.attention_ns = guessed.attention_ns;
-  }
-  return measured;
-}
+// Another device that may take some of a device's work off it.
+struct Helper {
+  std::string name;
+  const KnownCosts* costs;
+  DetourKind kind;
+};
 
 class DeviceDescriber {
  public:
@@ -97,7 +70,9 @@ class DeviceDescriber {
       : file_(file), config_(config), limits_(limits), options_(options), passes_(passes) {}
 
   // Fills in bytes and times of all units.
-  absl::Status Describe(const Device& device, const DeviceCosts& costs, PlanDevice* out) const {
+  absl::Status Describe(const Device& device, const KnownCosts& known,
+                        const std::vector<Helper>& helpers, PlanDevice* out) const {
+    const DeviceCosts& costs = known.costs;
     const int layers = static_cast<int>(config_.n_layers);
     for (int unit = 0; unit < layers + 2; ++unit) {
       auto graph = BuildSegmentGraph(file_, config_, limits_, SpanOf(unit, layers));
@@ -115,6 +90,7 @@ class DeviceDescriber {
       AddBytes(device, *graph, out);
       AddTimes(costs, graph->graph, can_run, &out->decode, passes_.decode);
       AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
+      if (can_run) CountHelp(known, helpers, graph->graph, &out->prefill);
     }
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // The logits of a row, on their way to the sampler.
@@ -173,6 +149,16 @@ class DeviceDescriber {
     times->domain_ns.push_back(known ? Nanoseconds(time.weight_bytes) : 0);
   }
 
+  void CountHelp(const KnownCosts& home, const std::vector<Helper>& helpers, const OpGraph& graph,
+                 PassTimes* times) const {
+    int64_t& ns = times->unit_ns.back();
+    for (const Helper& helper : helpers) {
+      const double helped =
+          PredictHelped(home, *helper.costs, helper.kind, graph, passes_.prefill, options_.rule);
+      if (ns != kCannotRun) ns = std::min(ns, Nanoseconds(helped));
+    }
+  }
+
   const gguf::File& file_;
   const ModelConfig& config_;
   const SegmentLimits& limits_;
@@ -214,12 +200,52 @@ size_t IndexOf(const std::string& name, std::vector<std::string>* names) {
   return names->size() - 1;
 }
 
+// A candidate, with what is known of it.
+struct Found {
+  const InventoryDevice* device = nullptr;
+  KnownCosts known;
+  std::shared_ptr<Device> opened;  // null: it is left out
+};
+
+absl::StatusOr<Found> Find(const CandidateDevice& candidate, const Calibration& calibration,
+                           double bytes_per_token, DeviceSet* devices) {
+  const Inventory& inventory = devices->inventory();
+  const auto found =
+      std::find_if(inventory.devices.begin(), inventory.devices.end(),
+                   [&](const InventoryDevice& d) { return d.tier_name == candidate.name; });
+  if (found == inventory.devices.end()) {
+    return absl::NotFoundError(absl::StrCat("there is no device ", candidate.name));
+  }
+  const uint32_t threads = devices->host().table()->worker_count;
+  return Found{&*found,
+               WithReuse(FindCosts(calibration, inventory, *found, threads), bytes_per_token),
+               nullptr};
+}
+
+// Who may take some of its work off a device that is given layers.
+std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
+                              const ProblemOptions& options) {
+  std::vector<Helper> helpers;
+  for (const Found& other : all) {
+    if (!options.dispatch || other.opened == nullptr || other.opened == home.opened) continue;
+    const auto kind = HelpKind(home.opened->info(), other.opened->info());
+    if (!kind) continue;
+    // As Model::PlanDetours has it.
+    const bool twice =
+        options.pack && ExpectedWeightPath(other.opened->info()) != WeightPath::kFile;
+    if (*kind == DetourKind::kTwin && twice) continue;
+    if (*kind == DetourKind::kStreamed && options.pack && !options.file_mapped) continue;
+    helpers.push_back({other.device->tier_name, &other.known, *kind});
+  }
+  return helpers;
+}
+
 // From bytes to the time that they keep the domain busy.
-void SpreadDomains(const std::vector<DeviceCosts>& costs, PlanProblem* plan) {
+void SpreadDomains(const std::vector<Found>& all, PlanProblem* plan) {
   std::vector<double> bandwidth(plan->devices.size(), 0);  // by domain
   for (size_t i = 0; i < plan->devices.size(); ++i) {
     double& most = bandwidth[plan->devices[i].domain];
-    most = std::max(most, costs[i].bytes_per_second);
+    most = std::max(most, all[i].known.costs.bytes_per_second);
   }
   for (PlanDevice& device : plan->devices) {
     const double rate = bandwidth[device.domain];
@@ -233,6 +259,31 @@ void SpreadDomains(const std::vector<DeviceCosts>& costs, PlanProblem* plan) {
   }
 }
 
+void AddTransfers(const std::vector<Found>& all, double row_bytes, double prefill_tokens,
+                  PlanProblem* plan) {
+  for (const Found& from : all) {
+    plan->decode_transfer_ns.emplace_back();
+    plan->prefill_transfer_ns.emplace_back();
+    for (const Found& to : all) {
+      const auto move = [&](double bytes) {
+        return Nanoseconds(from.known.costs.out.Of(bytes) + to.known.costs.in.Of(bytes));
+      };
+      plan->decode_transfer_ns.back().push_back(move(row_bytes));
+      plan->prefill_transfer_ns.back().push_back(move(row_bytes * prefill_tokens));
+    }
+  }
+}
+
+void AddPools(const Inventory& inventory, const std::vector<std::string>& names,
+              PlanProblem* plan) {
+  for (const std::string& name : names) {
+    const auto pool = std::find_if(inventory.pools.begin(), inventory.pools.end(),
+                                   [&](const MemoryPool& p) { return p.name == name; });
+    const bool known = pool != inventory.pools.end() && pool->available_bytes != 0;
+    plan->pools.push_back({name, known ? pool->available_bytes : kNoLimit});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const ModelConfig& config,
@@ -240,8 +291,6 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
                                                  const Calibration& calibration,
                                                  const ProblemOptions& options,
                                                  DeviceSet* devices) {
-  const Inventory& inventory = devices->inventory();
-  const uint32_t threads = devices->host().table()->worker_count;
   const Passes passes = NominalPasses(limits, options.request);
   PlacementProblem result;
   PlanProblem& plan = result.plan;
@@ -253,71 +302,49 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
       static_cast<double>(reads->weights) +
       static_cast<double>(reads->Kv(static_cast<int64_t>(passes.decode.positions)));
   std::vector<std::string> pools, domains;
-  std::vector<DeviceCosts> all_costs;
-  const DeviceDescriber describer(file, config, limits, options, passes);
+  std::vector<Found> all;
   for (const CandidateDevice& candidate : options.candidates) {
-    const auto found =
-        std::find_if(inventory.devices.begin(), inventory.devices.end(),
-                     [&](const InventoryDevice& d) { return d.tier_name == candidate.name; });
-    if (found == inventory.devices.end()) {
-      return absl::NotFoundError(absl::StrCat("there is no device ", candidate.name));
-    }
+    auto found = Find(candidate, calibration, bytes_per_token, devices);
+    if (!found.ok()) return found.status();
     PlanDevice device;
-    device.name = found->tier_name;
-    device.tier = found->tier;
+    device.name = found->device->tier_name;
+    device.tier = found->device->tier;
     device.left_out = candidate.left_out;
-    device.pool = IndexOf(found->memory_pool, &pools);
-    device.domain = IndexOf(found->bandwidth_domain, &domains);
-    const trine_device_info& info = inventory.registry.devices[found->registry_device].info;
-    const DeviceCosts* known = calibration.Find(CalibrationKey(inventory, *found, threads));
-    DeviceCosts costs = GuessCosts(info, threads);
-    if (known != nullptr) costs = WithGuesses(*known, costs);
-    costs = WithReuse(std::move(costs), bytes_per_token);
-    std::shared_ptr<Device> opened;
+    device.pool = IndexOf(found->device->memory_pool, &pools);
+    device.domain = IndexOf(found->device->bandwidth_domain, &domains);
     if (device.left_out.empty()) {
       auto open = devices->Open(device.name);
       if (open.ok()) {
-        opened = *std::move(open);
+        found->opened = *std::move(open);
       } else {
         device.left_out = std::string(open.status().message());
       }
     }
-    if (opened != nullptr) {
-      const uint64_t free = opened->info().memory_free;
+    result.measured.push_back(found->known.measured);
+    plan.devices.push_back(std::move(device));
+    all.push_back(*std::move(found));
+  }
+  const DeviceDescriber describer(file, config, limits, options, passes);
+  for (size_t i = 0; i < all.size(); ++i) {
+    PlanDevice& device = plan.devices[i];
+    if (all[i].opened != nullptr) {
+      const uint64_t free = all[i].opened->info().memory_free;
       if (device.tier != "cpu" && free != 0) device.limit_bytes = free;
-      if (absl::Status s = describer.Describe(*opened, costs, &device); !s.ok()) return s;
+      const std::vector<Helper> helpers = HelpersOf(all[i], all, options);
+      const absl::Status s = describer.Describe(*all[i].opened, all[i].known, helpers, &device);
+      if (!s.ok()) return s;
       if (!MakesSense(device)) device.left_out = "its sizes or times are beyond reason";
     }
-    if (!device.left_out.empty()) {
-      RunNothing(static_cast<size_t>(plan.units()), &device);
-    }
+    if (!device.left_out.empty()) RunNothing(static_cast<size_t>(plan.units()), &device);
     if (const auto limit = options.memory_limits.find(device.name);
         limit != options.memory_limits.end()) {
       device.limit_bytes = std::min(device.limit_bytes, limit->second);
     }
-    result.measured.push_back(known != nullptr);
-    plan.devices.push_back(std::move(device));
-    all_costs.push_back(std::move(costs));
   }
-  for (const std::string& name : pools) {
-    const auto pool = std::find_if(inventory.pools.begin(), inventory.pools.end(),
-                                   [&](const MemoryPool& p) { return p.name == name; });
-    const bool known = pool != inventory.pools.end() && pool->available_bytes != 0;
-    plan.pools.push_back({name, known ? pool->available_bytes : kNoLimit});
-  }
-  SpreadDomains(all_costs, &plan);
+  AddPools(devices->inventory(), pools, &plan);
+  SpreadDomains(all, &plan);
   const double row = static_cast<double>(config.n_embd) * sizeof(float);
-  for (const DeviceCosts& from : all_costs) {
-    plan.decode_transfer_ns.emplace_back();
-    plan.prefill_transfer_ns.emplace_back();
-    for (const DeviceCosts& to : all_costs) {
-      const auto move = [&](double bytes) {
-        return Nanoseconds(from.out.Of(bytes) + to.in.Of(bytes));
-      };
-      plan.decode_transfer_ns.back().push_back(move(row));
-      plan.prefill_transfer_ns.back().push_back(move(row * passes.prefill_tokens));
-    }
-  }
+  AddTransfers(all, row, passes.prefill_tokens, &plan);
   return result;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "dispatch/planner_problem.h"
+#include "dispatch/size_rule.h"
 #include "runtime/device_set.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model_config.h"
@@ -33,6 +34,9 @@ struct ProblemOptions {
   // Counts nothing for weights that the CPU reads in the file's own pages: such a model runs, but
   // from the disk.
   bool cpu_from_file = false;
+  // Whether devices may help each other with large passes, and when.
+  bool dispatch = false;
+  SizeRule rule;
 };
 
 struct PlacementProblem {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "dispatch/find_device.h"
@@ -26,7 +27,8 @@ constexpr char kBesideModel[] = "true";  // what a flag without a value has
 constexpr char kNoCache[] = "false";     // what turns any flag off
 
 void Warn(uint32_t level, const std::string& message) {
-  if (level < TRINE_LOG_WARNING) return;
+  const bool asked = absl::StartsWith(message, "dispatch: ");  // it is said to those alone who did
+  if (level < TRINE_LOG_WARNING && !asked) return;
   std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
 }
 
@@ -54,6 +56,12 @@ void PrintPlacement(const Engine& engine) {
                                      [](const LayerRange& range) { return range.device == "cpu"; });
   if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
+}
+
+// For CLI::Option::check, of --dispatch.
+std::string IsDispatch(const std::string& text) {
+  EngineOptions ignored;
+  return std::string(ParseDispatch(text, &ignored).message());
 }
 
 // For CLI::Option::check, of --override-tensor.
@@ -147,6 +155,13 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
       ->allow_extra_args(false)
       ->check(IsOverride);
   command
+      ->add_option("--dispatch", a->dispatch,
+                   "Whether large passes may leave the devices that their layers are on: auto "
+                   "(where that is predicted to be faster), off, or from how many tokens on")
+      ->check(IsDispatch)
+      ->type_name("auto|off|TOKENS")
+      ->capture_default_str();
+  command
       ->add_option(
           "--device-timeout", a->device_timeout,
           "Seconds after which a device that does not come back from a pass counts as lost")
@@ -195,6 +210,7 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
                        : a.split_mode == "none" ? SplitMode::kNone
                                                 : SplitMode::kLayer;
   options.override_tensors = a.override_tensors;
+  ParseDispatch(a.dispatch, &options).IgnoreError();  // it has been checked
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
   options.pack = !a.no_pack;

@@ -32,6 +32,7 @@ struct EngineArguments {
   std::string flash_attn;
   std::string split_mode = "layer";
   std::vector<std::string> override_tensors;
+  std::string dispatch = "auto";
   int64_t device_timeout = 300;  // seconds
   std::string trace;             // a file; "": none
   std::vector<std::string> plugins;

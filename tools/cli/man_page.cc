@@ -43,6 +43,9 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_CALIBRATION",
      "The file that keeps what devices were measured to take, or off. Default: "
      "trine/calibration.json in the user's cache folder."},
+    {"TRINE_DISPATCH",
+     "log: what decides whether work leaves the device that its weights are on is said, and each "
+     "change of the way that passes take."},
     {"TRINE_FAULT",
      "Devices that are to fail, and when, such as dgpu:lost@token=17; for tests, and to see what "
      "happens."},

@@ -107,6 +107,9 @@ typedef struct trine_engine_options {
   const char* device_memory;    /* most that devices are given: "dgpu:2G,igpu:512M" */
   const char* split_mode;       /* "layer" (default), "row", "none": docs/split-modes.md */
   const char* override_tensors; /* "REGEX=DEVICE,...": matrices that go elsewhere */
+  /* Whether large passes may leave the devices that their layers are on (docs/dispatch.md): "auto"
+   * (default), "off", or from how many tokens on. */
+  const char* dispatch;
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,

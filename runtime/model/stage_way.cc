@@ -1,0 +1,68 @@
+#include "runtime/model/stage_way.h"
+
+#include <utility>
+
+#include "runtime/model/canonical_check.h"
+
+namespace trine {
+
+StageWay::StageWay(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment)
+    : device_(std::move(device)), io_(io), segment_(std::move(segment)) {}
+
+StageWay::StageWay(std::unique_ptr<SplitStage> split)
+    : device_(split->devices()[0].name), split_(std::move(split)) {}
+
+absl::Status StageWay::Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes,
+                             uint64_t* moved) {
+  if (segment_ != nullptr && io_.*which == TRINE_NONE) return absl::OkStatus();
+  *moved += bytes;
+  return segment_ != nullptr ? segment_->Write(io_.*which, data, bytes)
+                             : split_->Write(which, data, bytes);
+}
+
+absl::Status StageWay::Run(const std::vector<int64_t>& params) {
+  return segment_ != nullptr ? segment_->Run(params) : split_->Run(params);
+}
+
+absl::StatusOr<std::span<const float>> StageWay::Read(const std::vector<int64_t>& params,
+                                                      size_t values, bool keep,
+                                                      std::vector<float>* memory, uint64_t* moved) {
+  if (segment_ != nullptr) return ReadSegment(values, keep, memory, moved);
+  auto rows = split_->ReadOutput(params, keep, memory);
+  if (rows.ok()) *moved += rows->size() * sizeof(float);
+  return rows;
+}
+
+absl::StatusOr<std::span<const float>> StageWay::ReadSegment(size_t values, bool keep,
+                                                             std::vector<float>* memory,
+                                                             uint64_t* moved) {
+  const TensorId io = io_.hidden_out != TRINE_NONE ? io_.hidden_out
+                      : io_.logits != TRINE_NONE   ? io_.logits
+                                                   : io_.embeddings;
+  std::span<const float> rows;
+  if (const void* seen = segment_->HostView(io); seen != nullptr && !keep) {
+    rows = {static_cast<const float*>(seen), values};
+  } else {
+    memory->resize(values);
+    *moved += values * sizeof(float);
+    const absl::Status s = segment_->Read(io, 0, memory->data(), values * sizeof(float));
+    if (!s.ok()) return s;
+    rows = *memory;
+  }
+  if (absl::Status s = CheckCanonical(rows, device_); !s.ok()) return s;
+  return rows;
+}
+
+std::vector<std::string> StageWay::Devices() const {
+  if (split_ == nullptr) return {device_};
+  std::vector<std::string> names;
+  for (const NamedDevice& d : split_->devices()) names.push_back(d.name);
+  return names;
+}
+
+std::string StageWay::BusyDevice() const {
+  const std::string busy = split_ == nullptr ? "" : split_->BusyDevice();
+  return busy.empty() ? device_ : busy;
+}
+
+}  // namespace trine

@@ -1,0 +1,53 @@
+// One way through the layers of a stage: on one device, or in pieces on several. Not thread-safe,
+// but for BusyDevice.
+#ifndef TRINE_RUNTIME_MODEL_STAGE_WAY_H_
+#define TRINE_RUNTIME_MODEL_STAGE_WAY_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "dispatch/segment.h"
+#include "runtime/model/segment_graph.h"
+#include "runtime/model/split_stage.h"
+
+namespace trine {
+
+class StageWay {
+ public:
+  StageWay(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment);
+  // Pieces may still be added to it.
+  explicit StageWay(std::unique_ptr<SplitStage> split);
+
+  SplitStage* split() const { return split_.get(); }  // null where all of it is on one device
+
+  // Before a run. Nothing where the stage has no such input; else adds to `moved`.
+  absl::Status Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes, uint64_t* moved);
+  absl::Status Run(const std::vector<int64_t>& params);
+  // What a run has left, `values` of them, looked at: where the host sees it, or, or with `keep`,
+  // in `memory`. Adds to `moved` what was copied.
+  absl::StatusOr<std::span<const float>> Read(const std::vector<int64_t>& params, size_t values,
+                                              bool keep, std::vector<float>* memory,
+                                              uint64_t* moved);
+
+  std::vector<std::string> Devices() const;
+  // The one that a run is waiting for, as far as can be told. From any thread.
+  std::string BusyDevice() const;
+
+ private:
+  absl::StatusOr<std::span<const float>> ReadSegment(size_t values, bool keep,
+                                                     std::vector<float>* memory, uint64_t* moved);
+
+  std::string device_;
+  SegmentIo io_;
+  std::unique_ptr<Segment> segment_;
+  std::unique_ptr<SplitStage> split_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_MODEL_STAGE_WAY_H_

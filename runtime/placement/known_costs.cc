@@ -1,0 +1,56 @@
+#include "runtime/placement/known_costs.h"
+
+#include <utility>
+#include <vector>
+
+#include "dispatch/guessed_costs.h"
+
+namespace trine {
+namespace {
+
+// What was not measured is guessed, as much slower or faster as the guesses are for what was.
+DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
+  const DeviceCosts known = measured;
+  for (const auto& [type, curve] : guessed.matmul) {
+    if (known.matmul.count(type) != 0) continue;
+    double ratio = 1;
+    for (const auto& [other, seen] : known.matmul) {
+      const auto guess = guessed.matmul.find(other);
+      if (guess != guessed.matmul.end()) ratio = seen.At(1) / guess->second.At(1);
+    }
+    std::vector<CostCurve::Point> points = curve.points();
+    for (CostCurve::Point& p : points) p.cost *= ratio;
+    measured.matmul[type] = CostCurve(std::move(points));
+  }
+  if (measured.attention.empty()) {
+    measured.attention = guessed.attention;
+    measured.attention_ns = guessed.attention_ns;
+  }
+  return measured;
+}
+
+}  // namespace
+
+KnownCosts FindCosts(const Calibration& calibration, const Inventory& inventory,
+                     const InventoryDevice& device, uint32_t threads) {
+  const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
+  const DeviceCosts* found = calibration.Find(CalibrationKey(inventory, device, threads));
+  const DeviceCosts guessed = GuessCosts(info, threads);
+  return {found == nullptr ? guessed : WithGuesses(*found, guessed), found != nullptr};
+}
+
+KnownCosts WithReuse(KnownCosts known, double bytes_per_token) {
+  DeviceCosts& costs = known.costs;
+  if (costs.reuse.empty() || bytes_per_token >= costs.reuse.points().back().at) return known;
+  const double factor = costs.reuse.At(bytes_per_token);
+  for (auto& [type, curve] : costs.matmul) {
+    std::vector<CostCurve::Point> points = curve.points();
+    for (CostCurve::Point& p : points) {
+      if (p.at <= 4) p.cost *= factor;
+    }
+    curve = CostCurve(std::move(points));
+  }
+  return known;
+}
+
+}  // namespace trine
