@@ -83,7 +83,7 @@ absl::StatusOr<std::unique_ptr<PluginLibrary>> PluginLibrary::Load(const std::st
   library->path_ = path;
   library->query_ = *query;
   try {
-    library->raw_ = library->query_(TRINE_ABI_VERSION);
+    library->raw_ = QueryTable(library->query_);
   } catch (...) {
     return absl::InternalError("trine_plugin_query threw an exception");
   }

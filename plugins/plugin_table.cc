@@ -15,6 +15,11 @@ std::string VersionText(uint32_t version) {
   return absl::StrCat(version >> 16, ".", version & 0xffffu);
 }
 
+std::string WhatToInstall() {
+  return absl::StrCat("install a version of the plugin that was built for ABI ", TRINE_ABI_MAJOR,
+                      ".x");
+}
+
 const char* SanitizerText(uint32_t sanitizer) {
   switch (sanitizer) {
     case TRINE_SANITIZER_NONE:
@@ -72,16 +77,22 @@ bool ValidName(const char* name) {
 
 }  // namespace
 
+const trine_plugin* QueryTable(trine_plugin_query_fn query) {
+  const trine_plugin* table = query(TRINE_ABI_VERSION);
+  constexpr uint32_t kBeforeOne = 0;  // any minor of major 0
+  return table != nullptr ? table : query(kBeforeOne);
+}
+
 absl::StatusOr<trine_plugin> AdoptTable(const trine_plugin* theirs) {
   if (theirs == nullptr) {
     return absl::FailedPreconditionError(
         absl::StrCat("it does not serve ABI ", VersionText(TRINE_ABI_VERSION),
-                     ", this program's: install a version of the plugin made for it"));
+                     ", which this program speaks: ", WhatToInstall()));
   }
   if (theirs->abi_version >> 16 != TRINE_ABI_MAJOR) {
     return absl::FailedPreconditionError(absl::StrCat(
         "it was built for ABI ", VersionText(theirs->abi_version), ", this program speaks ",
-        VersionText(TRINE_ABI_VERSION), ": install a version of the plugin made for it"));
+        VersionText(TRINE_ABI_VERSION), ": ", WhatToInstall()));
   }
   if (theirs->struct_size < TRINE_PLUGIN_REQUIRED_SIZE) {
     return absl::FailedPreconditionError(

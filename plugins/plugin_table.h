@@ -11,6 +11,11 @@
 
 namespace trine {
 
+// The table a plugin has for this host. One that has none because it was built before ABI 1.0 gives
+// that of its own age, so that AdoptTable can name it; null when there is neither. May throw, as
+// what it calls may.
+const trine_plugin* QueryTable(trine_plugin_query_fn query);
+
 // A copy of `theirs` in this host's size: a shorter table's missing tail reads as null, a longer
 // one's is ignored. Refused with a sentence when it is null, of another major, too short, of
 // another sanitizer, or lacks a required function or a valid name.

@@ -58,7 +58,37 @@ TEST(PluginTableTest, NewerTableIsCutToOurSize) {
   } newer;
   newer.known.struct_size = sizeof(newer);
   newer.known.abi_version = TRINE_ABI_VERSION + 1;  // a later minor
-  EXPECT_TRUE(AdoptTable(&newer.known).ok());
+  const auto adopted = AdoptTable(&newer.known);
+  ASSERT_TRUE(adopted.ok()) << adopted.status();
+  EXPECT_EQ(adopted->abi_version, TRINE_ABI_VERSION + 1);
+  EXPECT_NE(adopted->layout_convert, nullptr);
+}
+
+// Plugins from before 1.0 have no table for this host; what they have for their own says their age.
+TEST(PluginTableTest, RefusesPluginsFromBeforeOneByTheirVersion) {
+  const trine_plugin_query_fn older = [](uint32_t host) -> const trine_plugin* {
+    static trine_plugin table;
+    table = SoundTable();
+    table.abi_version = 12;
+    return host >> 16 == 0 ? &table : nullptr;
+  };
+  ASSERT_EQ(older(TRINE_ABI_VERSION), nullptr);
+  ASSERT_NE(QueryTable(older), nullptr);
+  EXPECT_EQ(Refusal(*QueryTable(older)),
+            "it was built for ABI 0.12, this program speaks 1.0: install a version of the plugin "
+            "that was built for ABI 1.x");
+  const trine_plugin_query_fn nobodys = [](uint32_t) -> const trine_plugin* { return nullptr; };
+  EXPECT_EQ(QueryTable(nobodys), nullptr);
+}
+
+TEST(PluginTableTest, QueriesAsTheHostItIs) {
+  const trine_plugin_query_fn sound = [](uint32_t host) -> const trine_plugin* {
+    static trine_plugin table;
+    table = SoundTable();
+    return host == TRINE_ABI_VERSION ? &table : nullptr;
+  };
+  ASSERT_NE(QueryTable(sound), nullptr);
+  EXPECT_EQ(Refusal(*QueryTable(sound)), "");
 }
 
 TEST(PluginTableTest, RefusesWithAReason) {

@@ -7,8 +7,8 @@
 namespace trine {
 
 const char* Version();             // "0.1.0"
-std::string AbiVersionText();      // "0.12"
-std::string VersionDescription();  // "trine 0.1.0 (plugin ABI 0.12, numerics 1)"
+std::string AbiVersionText();      // "1.0"
+std::string VersionDescription();  // "trine 0.1.0 (plugin ABI 1.0, numerics 1)"
 
 }  // namespace trine
 

@@ -1,7 +1,7 @@
 // The child's side of `trine plugin check`: loads one plugin, runs the kit on it and reports on
 // kReportFd, one JSON object a line:
 //
-//   {"event":"plugin","name":"cpu","version":"1.0","abi":"0.12"}
+//   {"event":"plugin","name":"cpu","version":"1.0","abi":"1.0"}
 //   {"event":"begin","check":"memory/bounds"}
 //   {"event":"alive"}
 //   {"event":"end","check":"memory/bounds","outcome":"pass","detail":"","seconds":0.01}

@@ -116,6 +116,19 @@ void CheckFailure(Trial& trial, Session& s) {
   trial.Expect(line.Wait(3, 0).status == TRINE_DATA_LOSS, "a second failure replaced the first");
 }
 
+// What a wait says of a point that is reached, or still to come, can't be what it says of a
+// failure.
+void CheckNoFailure(Trial& trial, Session& s) {
+  Line line(trial, s, 2);
+  if (!line.ok()) return;
+  for (trine_status status : {TRINE_OK, TRINE_DEADLINE_EXCEEDED}) {
+    trial.ExpectRefused(line.Fail(status, "no failure"),
+                        absl::StrCat("timeline_fail with ", StatusName(status)),
+                        {TRINE_INVALID_ARGUMENT});
+  }
+  trial.ExpectOk(line.Signal(3), "timeline_signal after a failure that was refused");
+}
+
 void CheckFailureWakes(Trial& trial, Session& s) {
   Line line(trial, s, 0);
   if (!line.ok()) return;
@@ -138,6 +151,7 @@ void RunTimelineChecks(Bench& bench) {
   bench.Run("timelines/timeouts", CheckTimeouts);
   bench.Run("timelines/wakes-waiter", CheckWake);
   bench.Run("timelines/failure-stays", CheckFailure);
+  bench.Run("timelines/no-failure", CheckNoFailure);
   bench.Run("timelines/failure-wakes-waiter", CheckFailureWakes);
 }
 

@@ -61,14 +61,32 @@ TEST(LayoutTest, TellsLostLinesFromAddedOnes) {
 }
 
 TEST(LayoutTest, ANewMinorMayGrowStructsButKeepsTheRest) {
-  const std::vector<std::string> older = {"const TRINE_ABI_MINOR 9", "const A 1", "struct s 8",
+  const std::vector<std::string> older = {"const TRINE_ABI_MINOR 0", "const A 1", "struct s 8",
                                           "member s.a 0 8"};
-  EXPECT_THAT(BrokenPromises(older, {"const TRINE_ABI_MINOR 10", "const A 1", "struct s 16",
+  EXPECT_THAT(BrokenPromises(older, {"const TRINE_ABI_MINOR 1", "const A 1", "struct s 16",
                                      "member s.a 0 8", "member s.b 8 8"}),
               IsEmpty());
   EXPECT_THAT(BrokenPromises(
-                  older, {"const TRINE_ABI_MINOR 10", "const A 2", "struct s 4", "member s.a 0 4"}),
+                  older, {"const TRINE_ABI_MINOR 1", "const A 2", "struct s 4", "member s.a 0 4"}),
               ElementsAre("const A 1", "struct s 8", "member s.a 0 8"));
+}
+
+TEST(LayoutTest, NoMinorChangesTheMajorOrTheError) {
+  const std::vector<std::string> older = {
+      "const TRINE_ABI_MAJOR 1", "const TRINE_ABI_VERSION 65536", "struct trine_error 256"};
+  EXPECT_THAT(BrokenPromises(older, {"const TRINE_ABI_MAJOR 1", "const TRINE_ABI_VERSION 65537",
+                                     "struct trine_error 256"}),
+              IsEmpty());
+  EXPECT_THAT(BrokenPromises(older, {"const TRINE_ABI_MAJOR 2", "const TRINE_ABI_VERSION 131072",
+                                     "struct trine_error 260"}),
+              ElementsAre("const TRINE_ABI_MAJOR 1", "struct trine_error 256"));
+}
+
+// A holder's later members move, or the member itself is longer: either shows.
+TEST(LayoutTest, AnEmbeddedStructDoesNotGrow) {
+  EXPECT_THAT(BrokenPromises({"struct inner 8", "struct outer 16", "member outer.inner 8 8"},
+                             {"struct inner 16", "struct outer 24", "member outer.inner 8 16"}),
+              ElementsAre("member outer.inner 8 8"));
 }
 
 TEST(LayoutTest, ReadsGoldenFilesWithoutTheirComments) {

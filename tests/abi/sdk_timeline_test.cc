@@ -40,6 +40,8 @@ TEST(TimelineTest, AFailureIsKeptWithTheValue) {
   Timeline t(3);
   trine_error err{};
   EXPECT_EQ(t.SetFailed(TRINE_OK, "", &err), TRINE_INVALID_ARGUMENT);
+  EXPECT_EQ(t.SetFailed(TRINE_DEADLINE_EXCEEDED, "", &err), TRINE_INVALID_ARGUMENT);
+  EXPECT_EQ(t.Wait(4, 0, &err), TRINE_DEADLINE_EXCEEDED);
   EXPECT_EQ(t.SetFailed(TRINE_UNAVAILABLE, "the device is gone", &err), TRINE_OK);
   EXPECT_EQ(t.SetFailed(TRINE_INTERNAL, "later", &err), TRINE_OK);  // the first one stays
   EXPECT_EQ(t.Wait(3, 0, &err), TRINE_OK);                          // was reached before
@@ -49,6 +51,15 @@ TEST(TimelineTest, AFailureIsKeptWithTheValue) {
   uint64_t value = 0;
   EXPECT_EQ(t.Query(&value, &err), TRINE_UNAVAILABLE);
   EXPECT_EQ(value, 3u);
+}
+
+// Else whoever waits for the point would take it for one that is still to come.
+TEST(TimelineTest, WorkThatEndsWithADeadlineFailsItsPoint) {
+  Timeline t(0);
+  Settle(t, 1, TRINE_DEADLINE_EXCEEDED, "the driver took too long");
+  trine_error err{};
+  EXPECT_EQ(t.Wait(1, kForever, &err), TRINE_INTERNAL);
+  EXPECT_STREQ(err.message, "the driver took too long");
 }
 
 TEST(TimelineTest, WakesEveryWaiter) {

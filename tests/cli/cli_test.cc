@@ -38,7 +38,7 @@ class CliTest : public trine::CliFixture {
 };
 
 TEST_F(CliTest, HelpAndVersion) {
-  EXPECT_THAT(Trine("--version").text, HasSubstr("plugin ABI 0.12, numerics 1"));
+  EXPECT_THAT(Trine("--version").text, HasSubstr("plugin ABI 1.0, numerics 1"));
   for (const char* help : {"--help", "detect --help", "plugin check --help", ""}) {
     const Output output = Trine(help);
     EXPECT_EQ(output.code, 0) << help;

@@ -77,6 +77,8 @@ constexpr Fault kFaults[] = {
     {"null-function", "load/table", "timeline_wait"},
     {"wrong-major", "load/other-major", "returned a table to a host of ABI"},
     {"wrong-major", "load/table", "built for ABI 7"},
+    {"before-one", "load/other-major", "returned a table to a host of ABI 0.0"},
+    {"before-one", "load/table", "built for ABI 0\\.12, this program speaks 1\\.0: install"},
     {"bad-name", "load/table", "name"},
     {"hang-on-open", "life-cycle/open", "hangs: no answer"},
     {"throws-in-open", "life-cycle/open", "threw an exception across the ABI from open"},
@@ -89,6 +91,7 @@ constexpr Fault kFaults[] = {
     {"no-bounds-check", "memory/bounds", "accepted, must be refused|" TRINE_CRASH},
     {"timeline-goes-back", "timelines/never-backwards", "backwards"},
     {"timeline-never-fails", "timelines/failure-stays", "beyond a failure with DATA_LOSS"},
+    {"fails-without-failure", "timelines/no-failure", "with DEADLINE_EXCEEDED: accepted"},
     {"ignores-waits", "submissions/waits", "did not wait"},
     {"runs-before-waits", "submissions/waits", "plan_run .*read its inputs before its wait"},
     {"runs-before-waits", "submissions/copy-waits", "copy_run .*read its inputs before its wait"},
@@ -148,13 +151,16 @@ TEST(ConformanceKitTest, PassesSoundPlugin) {
   const Report report = Check("sound");
   EXPECT_TRUE(report.Ok()) << FormatReport(report, true);
   EXPECT_EQ(report.name, "sound");
-  EXPECT_EQ(report.abi, "0.12");
+  EXPECT_EQ(report.abi, "1.0");
   EXPECT_GT(report.passed, 40);
 }
 
 TEST(ConformanceKitTest, PassesPluginBuiltAgainstFrozenHeader) {
-  const Report report = Check("frozen-0-9");
+  const Report report = Check("frozen-1-0");
   EXPECT_TRUE(report.Ok()) << FormatReport(report, true);
+  for (const char* check : {"memory/import", "memory/import-file", "memory/host-pointer"}) {
+    EXPECT_EQ(Find(report, check).outcome, Outcome::kPass) << check;
+  }
 }
 
 TEST(ConformanceKitTest, GoesOnBehindACrash) {

@@ -24,9 +24,9 @@
 extern "C" {
 #endif
 
-/* Append-only since 0.9; becomes 1.0 unchanged or after one last break. */
-#define TRINE_ABI_MAJOR 0u
-#define TRINE_ABI_MINOR 12u
+/* The major stays 1, and 1.x is append-only: "Versions" in docs/plugin-abi.md. */
+#define TRINE_ABI_MAJOR 1u
+#define TRINE_ABI_MINOR 0u
 #define TRINE_ABI_VERSION ((TRINE_ABI_MAJOR << 16) | TRINE_ABI_MINOR)
 
 /* The arithmetic contract (docs/numerics.md) this header was written beside. */
@@ -79,7 +79,7 @@ enum { TRINE_LOG_DEBUG = 1, TRINE_LOG_INFO = 2, TRINE_LOG_WARNING = 3, TRINE_LOG
 
 typedef void (*trine_worker_fn)(void* arg, uint32_t worker, uint32_t workers);
 
-/* Valid from open to close. Check struct_size before using a member younger than 0.9. */
+/* Valid from open to close. Check struct_size before using a member younger than 1.0. */
 typedef struct trine_host {
   uint32_t struct_size;
   uint32_t abi_version;
@@ -93,7 +93,7 @@ typedef struct trine_host {
   trine_status (*parallel_run)(void* self, trine_worker_fn fn, void* arg);
   /* Inside parallel_run only, by all workers or none. */
   void (*barrier)(void* self);
-  /* Since 0.10. Not null; non-zero while the host wants to know where the time of runs goes.
+  /* Not null; non-zero while the host wants to know where the time of runs goes.
    * Changes at any time, from any thread: look once per run, atomically. */
   const uint32_t* profiling;
   /* A part of a run has taken this long: inside plan_run, by the thread it was called on, and only
@@ -111,7 +111,7 @@ enum {
   TRINE_DEVICE_ASYNC = 1u << 1,          /* plan_run may return before the work is done */
   TRINE_DEVICE_SOFTWARE = 1u << 2,       /* runs on the CPU whatever it pretends: for tests */
   TRINE_DEVICE_UNUSABLE = 1u << 3,       /* seen but not to be opened: `reason` says why */
-  TRINE_DEVICE_PEER_COPIES = 1u << 4     /* since 0.12: copy_run takes other devices' buffers */
+  TRINE_DEVICE_PEER_COPIES = 1u << 4     /* copy_run takes other devices' buffers */
 };
 
 enum { TRINE_NUMERICS_EXACT = 1, TRINE_NUMERICS_FAST = 2 };
@@ -142,7 +142,7 @@ typedef struct trine_device_info {
   char memory_pool[64];          /* devices of one pool share memory_total; "system" is RAM */
   char bandwidth_domain[64];     /* devices of one domain share a bus; "system" is RAM's */
   char reason[128];              /* with UNUSABLE */
-  uint32_t imports;              /* since 0.11: TRINE_IMPORTS_* */
+  uint32_t imports;              /* TRINE_IMPORTS_* */
   uint32_t reserved;
   char import_refusal[128]; /* what was not imported, and why; "" = nothing */
 } trine_device_info;
@@ -250,7 +250,7 @@ enum {
   TRINE_OP_KV_STORE = 7,     /* x [d,kv_heads,m], slots i32 [m] -> cache */
   TRINE_OP_ATTENTION = 8,    /* q [d,heads,m], k cache, v cache, block_table i32 [blocks,seqs],
                                 q_offsets i32 [seqs+1 or more], kv_lengths i32 [seqs],
-                               sinks? f32 [heads]
+                                sinks? f32 [heads]
                                 -> y [dv,heads,m]; trine_attention_attr */
   TRINE_OP_GLU = 9,          /* gate, up -> y; trine_glu_attr */
   TRINE_OP_ACTIVATION = 10,  /* x -> y; trine_activation_attr */
@@ -414,7 +414,7 @@ enum { TRINE_LAYOUT_PACK = 1, TRINE_LAYOUT_UNPACK = 2 };
 typedef struct trine_layout_convert_args {
   uint32_t struct_size;
   uint32_t direction;
-  const trine_tensor* tensor; /* dims are all known */
+  const trine_tensor* tensor; /* as long as in 1.0; dims are all known */
   uint64_t layout;
   uint64_t row_begin; /* where a group begins; rows are counted over all matrices */
   uint64_t row_end;   /* where a group ends */
@@ -537,7 +537,7 @@ typedef struct trine_plugin {
 
   /* A timeline's value only grows. Once failed it keeps its value and its failure: points beyond
    * the value fail with that status, for waiters now and later, and for the signals of every
-   * submission that waits on one. */
+   * submission that waits on one. OK and DEADLINE_EXCEEDED are no failures. */
   trine_status (*timeline_create)(trine_device* device, uint64_t initial, trine_timeline** out,
                                   trine_error* err);
   void (*timeline_destroy)(trine_timeline* timeline);

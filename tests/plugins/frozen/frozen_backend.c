@@ -1,8 +1,9 @@
-/* A backend as somebody might have written it against ABI 0.9, in C, from the header alone. It must
+/* A backend as somebody might have written it against ABI 1.0, in C, from the header alone. It must
  * load and pass the conformance kit for ever: when it does not, the ABI was broken. Do not change
  * it to please a newer header.
  *
- * One device in host memory, one kind of op: add, both inputs of the same dimensions. */
+ * One device in host memory, which imports the host's; one kind of op: add, both inputs of the same
+ * dimensions, its rows shared out among the host's workers. */
 #define _POSIX_C_SOURCE 200809L
 
 #include <errno.h>
@@ -13,11 +14,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "backend_0_9.h"
+#include "backend_1_0.h"
 
 #define MAX_OPS 8
 #define MAX_SLOTS 16
 #define MAX_ALTERNATES 4
+#define IMPORT_ALIGNMENT 64
 
 struct trine_backend {
   trine_host host;
@@ -28,6 +30,7 @@ struct trine_device {
 struct trine_buffer {
   char* data;
   uint64_t bytes;
+  int imported, read_only;
 };
 struct trine_timeline {
   pthread_mutex_t mutex;
@@ -48,6 +51,7 @@ typedef struct {
   add_op ops[MAX_OPS];
 } add_graph;
 struct trine_plan {
+  const trine_host* host;
   add_graph graph;
   char* base[MAX_SLOTS][MAX_ALTERNATES];
 };
@@ -73,6 +77,7 @@ static trine_status open_backend(const trine_host* host, const char* options, tr
   trine_backend* backend = calloc(1, sizeof(*backend));
   if (backend == NULL) return fail(err, TRINE_RESOURCE_EXHAUSTED, "out of memory");
   memcpy(&backend->host, host, smaller(host->struct_size, sizeof(*host)));
+  backend->host.log(backend->host.self, TRINE_LOG_DEBUG, "the frozen backend is open");
   *out = backend;
   return TRINE_OK;
 }
@@ -93,6 +98,8 @@ static trine_status device_info(trine_backend* backend, uint32_t index, trine_de
   info.numerics = TRINE_NUMERICS_EXACT;
   info.memory_total = info.memory_free = (uint64_t)1 << 30;
   info.buffer_alignment = 16;
+  info.import_alignment = IMPORT_ALIGNMENT;
+  info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
   strcpy(info.name, "frozen test device");
   strcpy(info.memory_pool, "system");
   strcpy(info.bandwidth_domain, "system");
@@ -119,7 +126,7 @@ static trine_status buffer_alloc(trine_device* device, const trine_buffer_desc* 
     return fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
   }
   if (desc->bytes > (uint64_t)1 << 40) return fail(err, TRINE_RESOURCE_EXHAUSTED, "too large");
-  trine_buffer* buffer = malloc(sizeof(*buffer));
+  trine_buffer* buffer = calloc(1, sizeof(*buffer));
   char* data = malloc(desc->bytes);
   if (buffer == NULL || data == NULL) {
     free(buffer);
@@ -131,8 +138,27 @@ static trine_status buffer_alloc(trine_device* device, const trine_buffer_desc* 
   *out = buffer;
   return TRINE_OK;
 }
+static trine_status buffer_import(trine_device* device, const trine_import_desc* desc,
+                                  trine_buffer** out, trine_error* err) {
+  (void)device;
+  if (desc->host_ptr == NULL || desc->bytes == 0) {
+    return fail(err, TRINE_INVALID_ARGUMENT, "there is nothing to import");
+  }
+  if ((uintptr_t)desc->host_ptr % IMPORT_ALIGNMENT != 0 || desc->bytes % IMPORT_ALIGNMENT != 0) {
+    return fail(err, TRINE_INVALID_ARGUMENT, "what is imported must be aligned");
+  }
+  trine_buffer* buffer = calloc(1, sizeof(*buffer));
+  if (buffer == NULL) return fail(err, TRINE_RESOURCE_EXHAUSTED, "out of memory");
+  buffer->data = desc->host_ptr;
+  buffer->bytes = desc->bytes;
+  buffer->imported = 1;
+  buffer->read_only = (desc->flags & TRINE_IMPORT_READ_ONLY) != 0;
+  *out = buffer;
+  return TRINE_OK;
+}
+static void* buffer_host_ptr(trine_buffer* buffer) { return buffer->data; }
 static void buffer_free(trine_buffer* buffer) {
-  free(buffer->data);
+  if (!buffer->imported) free(buffer->data);
   free(buffer);
 }
 static int in_range(const trine_buffer* buffer, uint64_t offset, uint64_t bytes) {
@@ -141,6 +167,7 @@ static int in_range(const trine_buffer* buffer, uint64_t offset, uint64_t bytes)
 static trine_status buffer_write(trine_buffer* buffer, uint64_t offset, const void* src,
                                  uint64_t bytes, trine_error* err) {
   if (!in_range(buffer, offset, bytes)) return fail(err, TRINE_OUT_OF_RANGE, "out of range");
+  if (buffer->read_only) return fail(err, TRINE_INVALID_ARGUMENT, "the buffer is read-only");
   memcpy(buffer->data + offset, src, bytes);
   return TRINE_OK;
 }
@@ -185,7 +212,9 @@ static trine_status timeline_signal(trine_timeline* line, uint64_t value, trine_
 }
 static trine_status timeline_fail(trine_timeline* line, trine_status status, const char* message,
                                   trine_error* err) {
-  if (status == TRINE_OK) return fail(err, TRINE_INVALID_ARGUMENT, "OK is no failure");
+  if (status == TRINE_OK || status == TRINE_DEADLINE_EXCEEDED) {
+    return fail(err, TRINE_INVALID_ARGUMENT, "that status is no failure");
+  }
   pthread_mutex_lock(&line->mutex);
   if (line->failure == TRINE_OK) {
     line->failure = status;
@@ -236,20 +265,21 @@ static trine_status wait_all(const trine_sync* sync, trine_error* err) {
   }
   return TRINE_OK;
 }
-/* Nothing here fails but waits: the failure is somebody else's. The signals pass it on; without
- * any, the caller must not take it for this device's. */
-static trine_status settle(const trine_sync* sync, trine_status waited, const trine_error* own,
-                           trine_error* err) {
+/* Signals pass on what became of the waits, then of the work. Without any it is the answer; but the
+ * caller must not take a failed wait, which is somebody else's failure, for this device's. */
+static trine_status settle(const trine_sync* sync, trine_status waited, trine_status worked,
+                           const trine_error* own, trine_error* err) {
+  const trine_status outcome = waited != TRINE_OK ? waited : worked;
   for (uint32_t i = 0; i < sync->n_signals; ++i) {
     const trine_point* p = at(sync->signals, sync->point_stride, i);
-    if (waited == TRINE_OK) {
+    if (outcome == TRINE_OK) {
       timeline_signal(p->timeline, p->value, NULL);
     } else {
-      timeline_fail(p->timeline, waited, own->message, NULL);
+      timeline_fail(p->timeline, outcome, own->message, NULL);
     }
   }
-  if (sync->n_signals != 0 || waited == TRINE_OK) return TRINE_OK;
-  return fail(err, TRINE_ABORTED, own->message);
+  if (sync->n_signals != 0 || outcome == TRINE_OK) return TRINE_OK;
+  return fail(err, waited != TRINE_OK ? TRINE_ABORTED : worked, own->message);
 }
 
 /* ---- Copies ---- */
@@ -268,13 +298,16 @@ static trine_status copy_run(trine_device* device, const trine_copy_args* args, 
     if (end_of(&c->src, c->bytes) == NULL || end_of(&c->dst, c->bytes) == NULL) {
       return fail(err, TRINE_OUT_OF_RANGE, "a copy has no end, or a wrong one");
     }
+    if (c->dst.buffer != NULL && c->dst.buffer->read_only) {
+      return fail(err, TRINE_INVALID_ARGUMENT, "a copy writes to a read-only buffer");
+    }
   }
   const trine_status status = wait_all(&args->sync, &own);
   for (uint32_t i = 0; status == TRINE_OK && i < args->n_copies; ++i) {
     const trine_copy* c = at(args->copies, args->copy_stride, i);
     memcpy(end_of(&c->dst, c->bytes), end_of(&c->src, c->bytes), c->bytes);
   }
-  return settle(&args->sync, status, &own, err);
+  return settle(&args->sync, status, TRINE_OK, &own, err);
 }
 
 /* ---- Plans ---- */
@@ -419,6 +452,9 @@ static trine_status bind(trine_plan* plan, const trine_plan_desc* desc, trine_er
         !in_range(b->span.buffer, b->span.offset, b->span.bytes)) {
       return fail(err, TRINE_INVALID_ARGUMENT, "a binding is too small or out of range");
     }
+    if (b->span.buffer->read_only && plan->graph.roles[b->slot] != TRINE_ROLE_CONSTANT) {
+      return fail(err, TRINE_INVALID_ARGUMENT, "read-only memory is for constants");
+    }
     plan->base[b->slot][b->alternate] = b->span.buffer->data + b->span.offset;
   }
   for (uint32_t s = 0; s < plan->graph.n_slots; ++s) {
@@ -430,9 +466,9 @@ static trine_status bind(trine_plan* plan, const trine_plan_desc* desc, trine_er
 }
 static trine_status plan_create(trine_device* device, const trine_plan_desc* desc, trine_plan** out,
                                 trine_error* err) {
-  (void)device;
   trine_plan* plan = calloc(1, sizeof(*plan));
   if (plan == NULL) return fail(err, TRINE_RESOURCE_EXHAUSTED, "out of memory");
+  plan->host = &device->backend->host;
   const char* wrong = read_graph(desc->graph, &plan->graph);
   const trine_status status =
       wrong != NULL ? fail(err, TRINE_UNIMPLEMENTED, wrong) : bind(plan, desc, err);
@@ -459,18 +495,48 @@ static char* row_of(const trine_plan* plan, const trine_tensor* t, const uint32_
   for (int d = 1; d < 4; ++d) row += i[d] * stride_of(t, d, param);
   return row;
 }
+/* A worker's share of the rows: every `workers`th one. */
 static void run_op(const trine_plan* plan, const add_op* op, const uint32_t* alternates,
-                   int64_t param) {
+                   int64_t param, uint32_t worker, uint32_t workers) {
   int64_t n[4], i[4] = {0, 0, 0, 0};
+  uint64_t row = 0;
   for (int d = 0; d < 4; ++d) n[d] = size_of(&op->y, d, param);
   for (i[3] = 0; i[3] < n[3]; ++i[3]) {
     for (i[2] = 0; i[2] < n[2]; ++i[2]) {
       for (i[1] = 0; i[1] < n[1]; ++i[1]) {
+        if (row++ % workers != worker) continue;
         const float* a = (const float*)row_of(plan, &op->a, alternates, i, param);
         const float* b = (const float*)row_of(plan, &op->b, alternates, i, param);
         float* y = (float*)row_of(plan, &op->y, alternates, i, param);
         for (int64_t k = 0; k < n[0]; ++k) y[k] = canon(a[k] + b[k]);
       }
+    }
+  }
+}
+typedef struct {
+  const trine_plan* plan;
+  const uint32_t* alternates;
+  int64_t param;
+  int timed;
+} add_run;
+static uint64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+/* One worker's part of a run. The first one tells the host what each op took. */
+static void work(void* arg, uint32_t worker, uint32_t workers) {
+  const add_run* run = arg;
+  const trine_host* host = run->plan->host;
+  const int timed = run->timed && worker == 0;
+  uint64_t begin = timed ? now_ns() : 0;
+  for (uint32_t i = 0; i < run->plan->graph.n_ops; ++i) {
+    run_op(run->plan, &run->plan->graph.ops[i], run->alternates, run->param, worker, workers);
+    host->barrier(host->self);
+    if (timed) {
+      const uint64_t end = now_ns();
+      host->op_done(host->self, "add", end - begin);
+      begin = end;
     }
   }
 }
@@ -490,11 +556,15 @@ static trine_status plan_run(trine_plan* plan, const trine_run_args* args, trine
   }
   trine_error own = {""};
   const trine_status status = wait_all(&args->sync, &own);
-  for (uint32_t i = 0; status == TRINE_OK && i < g->n_ops; ++i) {
-    run_op(plan, &g->ops[i], args->n_alternates != 0 ? args->alternates : NULL,
-           g->n_params == 1 ? args->params[0] : 0);
+  trine_status worked = TRINE_OK;
+  if (status == TRINE_OK) {
+    add_run run = {plan, args->n_alternates != 0 ? args->alternates : NULL,
+                   g->n_params == 1 ? args->params[0] : 0,
+                   __atomic_load_n(plan->host->profiling, __ATOMIC_RELAXED) != 0};
+    worked = plan->host->parallel_run(plan->host->self, work, &run);
+    if (worked != TRINE_OK) fail(&own, worked, "the host has no workers for the run");
   }
-  return settle(&args->sync, status, &own, err);
+  return settle(&args->sync, status, worked, &own, err);
 }
 
 const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
@@ -503,8 +573,8 @@ const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
       .abi_version = TRINE_ABI_VERSION,
       .numerics_version = TRINE_NUMERICS_VERSION,
       .sanitizer = TRINE_SANITIZER_HERE,
-      .name = "frozen-0-9",
-      .version = "0.9",
+      .name = "frozen-1-0",
+      .version = "1.0",
       .open = open_backend,
       .close = close_backend,
       .device_count = device_count,
@@ -527,6 +597,8 @@ const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
       .timeline_fail = timeline_fail,
       .timeline_wait = timeline_wait,
       .timeline_query = timeline_query,
+      .buffer_host_ptr = buffer_host_ptr,
+      .buffer_import = buffer_import,
   };
   return host_abi_version >> 16 == TRINE_ABI_MAJOR ? &table : NULL;
 }

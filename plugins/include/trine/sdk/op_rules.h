@@ -28,7 +28,7 @@ inline bool IsKv(uint32_t dtype) { return IsFloat(dtype) || dtype == TRINE_DTYPE
 
 namespace internal {
 
-// The attribute structs' sizes in ABI 0.9. They stay when the structs grow: a host of that age is
+// The attribute structs' sizes in ABI 1.0. They stay when the structs grow: a host of that age is
 // still served.
 inline constexpr size_t kNormAttr = 8;
 inline constexpr size_t kRopeAttr = 8;

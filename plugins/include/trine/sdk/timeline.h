@@ -28,7 +28,9 @@ class Timeline {
   // The first failure stays.
   trine_status SetFailed(trine_status status, const std::string& message, trine_error* err) {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (status == TRINE_OK) return Fail(err, TRINE_INVALID_ARGUMENT, "OK is no failure");
+    if (status == TRINE_OK || status == TRINE_DEADLINE_EXCEEDED) {
+      return Fail(err, TRINE_INVALID_ARGUMENT, "OK and DEADLINE_EXCEEDED are no failures");
+    }
     if (failure_ != TRINE_OK) return TRINE_OK;
     failure_ = status;
     message_ = message.empty() ? "failed without a word" : message;
@@ -93,7 +95,9 @@ inline void Settle(Timeline& timeline, uint64_t value, trine_status status,
   trine_error late{};  // somebody signalled past the point, or failed the timeline, meanwhile
   const trine_status outcome = status == TRINE_OK ? timeline.Signal(value, &late) : status;
   if (outcome == TRINE_OK) return;
-  timeline.SetFailed(outcome, status == TRINE_OK ? late.message : message, nullptr);
+  // To those who wait it would say "not yet".
+  const trine_status failure = outcome == TRINE_DEADLINE_EXCEEDED ? TRINE_INTERNAL : outcome;
+  timeline.SetFailed(failure, status == TRINE_OK ? late.message : message, nullptr);
 }
 
 // One synchronous submission: waits, runs `body` (returning trine_status, may fill its error), and

@@ -1,4 +1,4 @@
-/* FROZEN: backend.h as released with ABI 0.9. Never edit this file: a plugin that was built
+/* FROZEN: backend.h as released with ABI 1.0. Never edit this file: a plugin that was built
  * against it must load for ever. */
 /* The Trine backend ABI: everything a backend plugin needs to know about its host.
  *
@@ -26,9 +26,9 @@
 extern "C" {
 #endif
 
-/* 0.9: append-only from now on; becomes 1.0 unchanged or after one last break. */
-#define TRINE_ABI_MAJOR 0u
-#define TRINE_ABI_MINOR 9u
+/* The major stays 1, and 1.x is append-only: "Versions" in docs/plugin-abi.md. */
+#define TRINE_ABI_MAJOR 1u
+#define TRINE_ABI_MINOR 0u
 #define TRINE_ABI_VERSION ((TRINE_ABI_MAJOR << 16) | TRINE_ABI_MINOR)
 
 /* The arithmetic contract (docs/numerics.md) this header was written beside. */
@@ -81,7 +81,7 @@ enum { TRINE_LOG_DEBUG = 1, TRINE_LOG_INFO = 2, TRINE_LOG_WARNING = 3, TRINE_LOG
 
 typedef void (*trine_worker_fn)(void* arg, uint32_t worker, uint32_t workers);
 
-/* Valid from open to close. Check struct_size before using a member younger than 0.9. */
+/* Valid from open to close. Check struct_size before using a member younger than 1.0. */
 typedef struct trine_host {
   uint32_t struct_size;
   uint32_t abi_version;
@@ -95,6 +95,13 @@ typedef struct trine_host {
   trine_status (*parallel_run)(void* self, trine_worker_fn fn, void* arg);
   /* Inside parallel_run only, by all workers or none. */
   void (*barrier)(void* self);
+  /* Not null; non-zero while the host wants to know where the time of runs goes.
+   * Changes at any time, from any thread: look once per run, atomically. */
+  const uint32_t* profiling;
+  /* A part of a run has taken this long: inside plan_run, by the thread it was called on, and only
+   * if profiling was non-zero. `name` is one of a few constants ("matmul q4_0", "wait"), valid
+   * until close. */
+  void (*op_done)(void* self, const char* name, uint64_t nanoseconds);
 } trine_host;
 
 /* ---- Devices --------------------------------------------------------------------------------- */
@@ -105,10 +112,18 @@ enum {
   TRINE_DEVICE_UNIFIED_MEMORY = 1u << 0, /* shares physical memory with the CPU */
   TRINE_DEVICE_ASYNC = 1u << 1,          /* plan_run may return before the work is done */
   TRINE_DEVICE_SOFTWARE = 1u << 2,       /* runs on the CPU whatever it pretends: for tests */
-  TRINE_DEVICE_UNUSABLE = 1u << 3        /* seen but not to be opened: `reason` says why */
+  TRINE_DEVICE_UNUSABLE = 1u << 3,       /* seen but not to be opened: `reason` says why */
+  TRINE_DEVICE_PEER_COPIES = 1u << 4     /* copy_run takes other devices' buffers */
 };
 
 enum { TRINE_NUMERICS_EXACT = 1, TRINE_NUMERICS_FAST = 2 };
+
+/* What buffer_import was seen to take. Without TRIED nobody has looked, and the host tries. */
+enum {
+  TRINE_IMPORTS_TRIED = 1u << 0,
+  TRINE_IMPORTS_WRITABLE = 1u << 1, /* memory of the process's own */
+  TRINE_IMPORTS_READ_ONLY = 1u << 2 /* mapped files, with TRINE_IMPORT_READ_ONLY */
+};
 
 typedef struct trine_device_info {
   uint32_t struct_size;
@@ -129,6 +144,9 @@ typedef struct trine_device_info {
   char memory_pool[64];          /* devices of one pool share memory_total; "system" is RAM */
   char bandwidth_domain[64];     /* devices of one domain share a bus; "system" is RAM's */
   char reason[128];              /* with UNUSABLE */
+  uint32_t imports;              /* TRINE_IMPORTS_* */
+  uint32_t reserved;
+  char import_refusal[128]; /* what was not imported, and why; "" = nothing */
 } trine_device_info;
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -234,7 +252,7 @@ enum {
   TRINE_OP_KV_STORE = 7,     /* x [d,kv_heads,m], slots i32 [m] -> cache */
   TRINE_OP_ATTENTION = 8,    /* q [d,heads,m], k cache, v cache, block_table i32 [blocks,seqs],
                                 q_offsets i32 [seqs+1 or more], kv_lengths i32 [seqs],
-                               sinks? f32 [heads]
+                                sinks? f32 [heads]
                                 -> y [dv,heads,m]; trine_attention_attr */
   TRINE_OP_GLU = 9,          /* gate, up -> y; trine_glu_attr */
   TRINE_OP_ACTIVATION = 10,  /* x -> y; trine_activation_attr */
@@ -398,7 +416,7 @@ enum { TRINE_LAYOUT_PACK = 1, TRINE_LAYOUT_UNPACK = 2 };
 typedef struct trine_layout_convert_args {
   uint32_t struct_size;
   uint32_t direction;
-  const trine_tensor* tensor; /* dims are all known */
+  const trine_tensor* tensor; /* as long as in 1.0; dims are all known */
   uint64_t layout;
   uint64_t row_begin; /* where a group begins; rows are counted over all matrices */
   uint64_t row_end;   /* where a group ends */
@@ -521,7 +539,7 @@ typedef struct trine_plugin {
 
   /* A timeline's value only grows. Once failed it keeps its value and its failure: points beyond
    * the value fail with that status, for waiters now and later, and for the signals of every
-   * submission that waits on one. */
+   * submission that waits on one. OK and DEADLINE_EXCEEDED are no failures. */
   trine_status (*timeline_create)(trine_device* device, uint64_t initial, trine_timeline** out,
                                   trine_error* err);
   void (*timeline_destroy)(trine_timeline* timeline);

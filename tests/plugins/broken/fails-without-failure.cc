@@ -1,0 +1,11 @@
+// Lets a timeline fail with what a wait says of a point that is still to come.
+#include "tests/plugins/sound_backend.h"
+
+static trine_status SetFailed(trine_timeline* timeline, trine_status status, const char* message,
+                              trine_error* err) {
+  if (status == TRINE_DEADLINE_EXCEEDED) return TRINE_OK;
+  return sound::Table().timeline_fail(timeline, status, message, err);
+}
+
+static void Change(trine_plugin& t) { t.timeline_fail = &SetFailed; }
+TRINE_FIXTURE(Change)
