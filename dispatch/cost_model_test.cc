@@ -55,6 +55,38 @@ TEST(CostModelTest, AProductCostsItsWeightsAndMore) {
   EXPECT_NEAR(PredictGraph(RoundCosts(), graph, {{10}, 0}).ns, 1000 + 64 * 32 * 10, 1e-6);
 }
 
+TEST(CostModelTest, AStreamedProductWaitsForItsWeightsOrForItself) {
+  OpGraph graph;
+  const int64_t tokens = graph.AddParam(TRINE_PARAM_TOKENS, 1, 100);
+  const TensorId w = graph.AddTensor(TRINE_ROLE_CONSTANT, TRINE_DTYPE_Q8_0, {64, 32});
+  const TensorId x = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64, tokens});
+  const TensorId y = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {32, tokens});
+  graph.AddOp(TRINE_OP_MATMUL, {w, x, TRINE_NONE}, {y});
+  graph.AddOp(TRINE_OP_COPY, {x}, {x});
+  graph.Finish();
+  EXPECT_TRUE(IsProduct(graph, 0));
+  EXPECT_FALSE(IsProduct(graph, 1));
+  EXPECT_EQ(ProductFlops(graph, 0, {{10}, 0}), 2 * 64 * 32 * 10);
+  DeviceCosts costs = RoundCosts();
+  costs.run_ns = 5;
+  costs.in = {100, 2};
+  costs.out = {200, 3};
+  costs.stream_byte_ns = 10;
+  const double bytes = 2 * 34 * 32;
+  const double moves = 100 + 64 * 4 * 2 + 200 + 32 * 4 * 3;
+  EXPECT_DOUBLE_EQ(PredictStreamed(costs, graph, 0, {{1}, 0}).ns, bytes * 10 + 5 + moves)
+      << "its weights take longer";
+  costs.stream_byte_ns = 0.1;
+  EXPECT_DOUBLE_EQ(PredictStreamed(costs, graph, 0, {{1}, 0}).ns, 1000 + 64 * 32 + 5 + moves)
+      << "it takes longer";
+  costs.unpacked = CostCurve({{1, 3}});
+  EXPECT_DOUBLE_EQ(PredictStreamed(costs, graph, 0, {{1}, 0}).ns, 3 * (1000 + 64 * 32) + 5 + moves);
+  EXPECT_DOUBLE_EQ(PredictUnpacked(costs, graph, {{1}, 0}, 1).ns,
+                   3 * (1000 + 64 * 32) + 10 + 2 * 64);
+  costs.stream_byte_ns = 0;
+  EXPECT_DOUBLE_EQ(costs.StreamByteNs(), 2) << "as other bytes";
+}
+
 TEST(CostModelTest, AnUnmeasuredTypeIsUnknown) {
   OpGraph graph;
   const TensorId w = graph.AddTensor(TRINE_ROLE_CONSTANT, TRINE_DTYPE_Q4_0, {64, 32});

@@ -129,7 +129,7 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   // With threads of their own, stages may be at the next pass before the rows of this one are read.
   keep_rows_ = !options.on_caller;
   const uint64_t epoch = model_ == model ? epoch_ : epoch_ + 1;
-  auto log = std::make_shared<StageLog>(model->places(), epoch, options_.trace);
+  auto log = std::make_shared<StageLog>(model->places(), model->detours(), epoch, options_.trace);
   options.trace = log->trace();
   options.tracks = log->tracks();
   auto pipeline = Pipeline::Create(std::move(options));

@@ -28,6 +28,8 @@ int32_t trine_engine_segment(const trine_engine* engine, size_t index, trine_seg
     info.busy_ratio = segment.busy_ratio();
     info.bytes_in = segment.bytes_in;
     info.bytes_out = segment.bytes_out;
+    info.detours = segment.detours;
+    CopyText(segment.helper, info.helper);
     WriteStruct(info, out);
     return absl::OkStatus();
   });

@@ -23,14 +23,18 @@ double SegmentCounters::busy_ratio() const {
   return all == 0 ? 0 : static_cast<double>(stage.busy_ns) / static_cast<double>(all);
 }
 
-StageLog::StageLog(const std::vector<SegmentPlace>& places, uint64_t placement,
-                   std::shared_ptr<Trace> trace)
+StageLog::StageLog(const std::vector<SegmentPlace>& places, const std::vector<DetourInfo>& detours,
+                   uint64_t placement, std::shared_ptr<Trace> trace)
     : sums_(std::make_unique<Sums[]>(places.size())), trace_(std::move(trace)) {
   for (const SegmentPlace& place : places) {
-    segments_.push_back(
-        {place.device_name, place.span.begin, place.span.end, placement, {}, 0, 0, 0});
+    SegmentCounters& segment = segments_.emplace_back();
+    segment.device_name = place.device_name;
+    segment.begin = place.span.begin;
+    segment.end = place.span.end;
+    segment.placement = placement;
     if (trace_ != nullptr) tracks_.push_back(trace_->AddTrack(TrackName(segments_.back())));
   }
+  for (const DetourInfo& detour : detours) segments_[detour.stage].helper = detour.helper;
 }
 
 void StageLog::Ran(size_t stage, const PassNote& pass, const StageRun& run) {
@@ -38,6 +42,7 @@ void StageLog::Ran(size_t stage, const PassNote& pass, const StageRun& run) {
   sums.tokens += static_cast<uint64_t>(pass.tokens);
   sums.bytes_in += run.bytes_in;
   sums.bytes_out += run.bytes_out;
+  sums.detours += run.detour ? 1 : 0;
   if (trace_ == nullptr) return;
   const Trace::Track track = tracks_[stage];
   const auto number = static_cast<int64_t>(pass.number);
@@ -49,6 +54,7 @@ void StageLog::Ran(size_t stage, const PassNote& pass, const StageRun& run) {
                {"tokens", pass.tokens},
                {"sequences", pass.sequences},
                {"replayed", pass.replayed},
+               {"detour", run.detour ? 1 : 0},
                {"placement", static_cast<int64_t>(segments_[stage].placement)}});
   trace_->Add(track, "write inputs", run.begin, written,
               {{"bytes", static_cast<int64_t>(run.bytes_in)}, {"pass", number}});
@@ -74,6 +80,7 @@ std::vector<SegmentCounters> StageLog::Counters(const std::vector<StageCounters>
     all[i].tokens = sums_[i].tokens;
     all[i].bytes_in = sums_[i].bytes_in;
     all[i].bytes_out = sums_[i].bytes_out;
+    all[i].detours = sums_[i].detours;
   }
   return all;
 }

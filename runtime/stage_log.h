@@ -23,6 +23,8 @@ struct SegmentCounters {
   StageCounters stage;
   uint64_t tokens = 0;
   uint64_t bytes_in = 0, bytes_out = 0;  // of inputs and results, not of weights
+  std::string helper;                    // the device that some passes go to; "": none
+  uint64_t detours = 0;                  // passes that did
 
   // Of the time in which there was work for some segment, the share that this one worked.
   double busy_ratio() const;
@@ -38,8 +40,8 @@ class StageLog {
     int64_t replayed = 0;  // tokens that an earlier placement had read
   };
 
-  StageLog(const std::vector<SegmentPlace>& places, uint64_t placement,
-           std::shared_ptr<Trace> trace);
+  StageLog(const std::vector<SegmentPlace>& places, const std::vector<DetourInfo>& detours,
+           uint64_t placement, std::shared_ptr<Trace> trace);
 
   void Ran(size_t stage, const PassNote& pass, const StageRun& run);
   // A stage that was given up in mid-pass.
@@ -53,7 +55,7 @@ class StageLog {
 
  private:
   struct Sums {
-    std::atomic<uint64_t> tokens = 0, bytes_in = 0, bytes_out = 0;
+    std::atomic<uint64_t> tokens = 0, bytes_in = 0, bytes_out = 0, detours = 0;
   };
 
   std::vector<SegmentCounters> segments_;  // names and numbers that stay

@@ -28,11 +28,13 @@ StageRun Made(StageRun::Clock::time_point begin, bool ok) {
 }
 
 TEST(StageLogTest, CountsWithoutATrace) {
-  StageLog log(Places(), 3, nullptr);
+  StageLog log(Places(), {{1, "dgpu1", DetourKind::kStreamed, 64}}, 3, nullptr);
   const auto now = StageRun::Clock::now();
   log.Ran(0, {.number = 1, .tokens = 7, .sequences = 2}, Made(now, true));
   log.Ran(0, {.number = 2, .tokens = 1, .sequences = 1}, Made(now, true));
-  log.Ran(1, {.number = 1, .tokens = 7, .sequences = 2}, Made(now, false));
+  StageRun with_help = Made(now, false);
+  with_help.detour = true;
+  log.Ran(1, {.number = 1, .tokens = 7, .sequences = 2}, with_help);
   log.Hung(1, microseconds(5));
   StageCounters stages;
   stages.busy_ns = 30;
@@ -49,15 +51,19 @@ TEST(StageLogTest, CountsWithoutATrace) {
   EXPECT_EQ(counters[1].end, 32);
   EXPECT_EQ(counters[1].bytes_out, 0u);
   EXPECT_EQ(counters[1].busy_ratio(), 0);
+  EXPECT_EQ(counters[0].helper, "");
+  EXPECT_EQ(counters[0].detours, 0u);
+  EXPECT_EQ(counters[1].helper, "dgpu1");
+  EXPECT_EQ(counters[1].detours, 1u);
 }
 
 TEST(StageLogTest, TracesThePartsOfAPass) {
   auto trace = std::make_shared<Trace>();
-  StageLog log(Places(), 1, trace);
+  StageLog log(Places(), {}, 1, trace);
   const auto now = StageRun::Clock::now();
   log.Ran(0, {.number = 5, .tokens = 7, .sequences = 2, .replayed = 4}, Made(now, true));
   log.Ran(1, {.number = 5, .tokens = 7, .sequences = 2}, Made(now + microseconds(20), false));
-  const StageLog again(Places(), 2, trace);
+  const StageLog again(Places(), {}, 2, trace);
   std::vector<std::string> names, tracks;
   const Json file = Json::parse(trace->Json());
   for (const Json& event : file["traceEvents"]) {

@@ -85,6 +85,40 @@ SizeDecision DecideKnown(const SizeRule& rule, int64_t tokens, const SizedWork& 
   return known ? Decide(rule, tokens, work) : SizeDecision{false, "its times are not known"};
 }
 
+bool IsPartOf(const std::vector<bool>& part, const std::vector<bool>& all) {
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (part[i] && !all[i]) return false;
+  }
+  return true;
+}
+
+// A route for each class, of the ops that are better away there. Where these are too many
+// different ones, a class has one with fewer ops, all of which are better away in it, too.
+void ChooseRoutes(const std::vector<std::vector<bool>>& away, DetourPlan* plan) {
+  const auto any = [](const std::vector<bool>& ops) {
+    return std::find(ops.begin(), ops.end(), true) != ops.end();
+  };
+  std::vector<std::vector<bool>>& routes = plan->routes;
+  for (const std::vector<bool>& ops : away) {
+    const bool known = std::find(routes.begin(), routes.end(), ops) != routes.end();
+    if (any(ops) && !known) routes.push_back(ops);
+  }
+  // Those of the smallest and of the largest class stay.
+  while (routes.size() > kMostRoutes) {
+    routes.erase(routes.begin() + static_cast<ptrdiff_t>(routes.size() / 2));
+  }
+  plan->class_routes.assign(away.size(), 0);
+  for (size_t c = 0; c < away.size(); ++c) {
+    int64_t most = 0;
+    for (size_t r = 0; r < routes.size(); ++r) {
+      const int64_t ops = std::count(routes[r].begin(), routes[r].end(), true);
+      if (!IsPartOf(routes[r], away[c]) || ops <= most) continue;
+      plan->class_routes[c] = r + 1;
+      most = ops;
+    }
+  }
+}
+
 class Planner {
  public:
   Planner(const SegmentPlace& home, const SegmentGraph& segment, const SegmentLimits& limits,
@@ -136,24 +170,14 @@ class Planner {
     candidate.plan.helper = helper;
     candidate.plan.kind = kind;
     candidate.plan.classes = classes_;
-    candidate.plan.class_routes.assign(classes_.size(), 0);
     const KnownCosts& mine = options_.costs.at(home_.device_name);
     const KnownCosts& theirs = options_.costs.at(helper.name);
-    // From the largest class on, so that a limit to the routes leaves out what gains least.
-    for (size_t c = classes_.size(); c-- > 0;) {
-      std::vector<bool> away = kind == DetourKind::kTwin
-                                   ? TryAll(c, mine, theirs, &candidate)
-                                   : TryProducts(c, mine, theirs, helper, &candidate);
-      if (std::find(away.begin(), away.end(), true) == away.end()) continue;
-      std::vector<std::vector<bool>>& routes = candidate.plan.routes;
-      auto found = std::find(routes.begin(), routes.end(), away);
-      if (found == routes.end()) {
-        if (routes.size() == kMostRoutes) continue;
-        routes.push_back(std::move(away));
-        found = routes.end() - 1;
-      }
-      candidate.plan.class_routes[c] = static_cast<size_t>(found - routes.begin()) + 1;
+    std::vector<std::vector<bool>> away;  // by class
+    for (size_t c = 0; c < classes_.size(); ++c) {
+      away.push_back(kind == DetourKind::kTwin ? TryAll(c, mine, theirs, &candidate)
+                                               : TryProducts(c, mine, theirs, helper, &candidate));
     }
+    ChooseRoutes(away, &candidate.plan);
     return candidate;
   }
 

@@ -487,12 +487,12 @@ absl::Status Model::PlanDetours(const DispatchOptions& options,
     const Device& helper = *stage.plan->helper.device;
     const bool packed = std::any_of(graphs[i].weights.begin(), graphs[i].weights.end(),
                                     [](const WeightUse& use) { return use.packed.has_value(); });
-    if (packed && ExpectedWeightPath(helper.info()) != WeightPath::kFile) {
+    const bool in_file = file_->mapped() && ExpectedWeightPath(helper.info()) == WeightPath::kFile;
+    if (packed && !in_file) {
       if (dispatch_log_) {
-        dispatch_log_(absl::StrCat("dispatch: ", loads_[i].device_name, ", not with ",
-                                   stage.plan->helper.name,
-                                   ": weights that are packed here would be there twice; without "
-                                   "packing they are not"));
+        dispatch_log_(absl::StrCat(
+            "dispatch: ", loads_[i].device_name, ", not with ", stage.plan->helper.name,
+            ": what is packed for the one can't be read by the other; unpacked weights could"));
       }
       stage.plan.reset();
       continue;

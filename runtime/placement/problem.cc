@@ -71,7 +71,8 @@ class DeviceDescriber {
 
   // Fills in bytes and times of all units.
   absl::Status Describe(const Device& device, const KnownCosts& known,
-                        const std::vector<Helper>& helpers, PlanDevice* out) const {
+                        const std::vector<Helper>& helpers, PlanDevice* out,
+                        std::string* helper) const {
     const DeviceCosts& costs = known.costs;
     const int layers = static_cast<int>(config_.n_layers);
     for (int unit = 0; unit < layers + 2; ++unit) {
@@ -90,7 +91,7 @@ class DeviceDescriber {
       AddBytes(device, *graph, out);
       AddTimes(costs, graph->graph, can_run, &out->decode, passes_.decode);
       AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
-      if (can_run) CountHelp(known, helpers, graph->graph, &out->prefill);
+      if (can_run) CountHelp(known, helpers, graph->graph, &out->prefill, helper);
     }
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // The logits of a row, on their way to the sampler.
@@ -150,12 +151,14 @@ class DeviceDescriber {
   }
 
   void CountHelp(const KnownCosts& home, const std::vector<Helper>& helpers, const OpGraph& graph,
-                 PassTimes* times) const {
+                 PassTimes* times, std::string* who) const {
     int64_t& ns = times->unit_ns.back();
     for (const Helper& helper : helpers) {
       const double helped =
           PredictHelped(home, *helper.costs, helper.kind, graph, passes_.prefill, options_.rule);
-      if (ns != kCannotRun) ns = std::min(ns, Nanoseconds(helped));
+      if (ns == kCannotRun || Nanoseconds(helped) >= ns) continue;
+      ns = Nanoseconds(helped);
+      *who = helper.name;
     }
   }
 
@@ -231,10 +234,9 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
     const auto kind = HelpKind(home.opened->info(), other.opened->info());
     if (!kind) continue;
     // As Model::PlanDetours has it.
-    const bool twice =
-        options.pack && ExpectedWeightPath(other.opened->info()) != WeightPath::kFile;
-    if (*kind == DetourKind::kTwin && twice) continue;
-    if (*kind == DetourKind::kStreamed && options.pack && !options.file_mapped) continue;
+    if (options.pack && !options.file_mapped) continue;
+    const bool in_file = ExpectedWeightPath(other.opened->info()) == WeightPath::kFile;
+    if (*kind == DetourKind::kTwin && options.pack && !in_file) continue;
     helpers.push_back({other.device->tier_name, &other.known, *kind});
   }
   return helpers;
@@ -324,6 +326,7 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
     plan.devices.push_back(std::move(device));
     all.push_back(*std::move(found));
   }
+  result.helpers.resize(all.size());
   const DeviceDescriber describer(file, config, limits, options, passes);
   for (size_t i = 0; i < all.size(); ++i) {
     PlanDevice& device = plan.devices[i];
@@ -331,7 +334,8 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
       const uint64_t free = all[i].opened->info().memory_free;
       if (device.tier != "cpu" && free != 0) device.limit_bytes = free;
       const std::vector<Helper> helpers = HelpersOf(all[i], all, options);
-      const absl::Status s = describer.Describe(*all[i].opened, all[i].known, helpers, &device);
+      const absl::Status s =
+          describer.Describe(*all[i].opened, all[i].known, helpers, &device, &result.helpers[i]);
       if (!s.ok()) return s;
       if (!MakesSense(device)) device.left_out = "its sizes or times are beyond reason";
     }

@@ -42,6 +42,8 @@ struct ProblemOptions {
 struct PlacementProblem {
   PlanProblem plan;
   std::vector<bool> measured;  // by device: its times come from a calibration
+  std::vector<std::string>
+      helpers;  // by device: with whose help prefill is predicted; "": nobody's
 };
 
 // Opens the candidates. One that can't be opened is left out, with the reason.

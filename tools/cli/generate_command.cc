@@ -166,6 +166,10 @@ Json PlacementJson(const Model& model, const std::vector<SegmentCounters>& count
       segment["busy_ratio"] = c.busy_ratio();
       segment["bytes_in"] = c.bytes_in;
       segment["bytes_out"] = c.bytes_out;
+      if (!c.helper.empty()) {
+        segment["helper"] = c.helper;
+        segment["detours"] = c.detours;
+      }
     }
     placement.push_back(segment);
   }

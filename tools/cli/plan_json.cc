@@ -50,6 +50,7 @@ Json SegmentJson(const PlanReport& r, size_t i) {
                {"prefill_ms", Milliseconds(static_cast<double>(s.prefill_ns))},
                {"decode_transfer_ms", Milliseconds(static_cast<double>(s.decode_transfer_ns))},
                {"prefill_transfer_ms", Milliseconds(static_cast<double>(s.prefill_transfer_ns))},
+               {"prefill_helper", r.report.problem.helpers[s.range.device]},
                {"bound", s.bound},
                {"change", s.change}};
   if (r.decode && i < r.decode->segment_ns.size()) {

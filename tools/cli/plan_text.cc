@@ -102,6 +102,13 @@ std::string Reasons(const PlanReport& r) {
                     r.report.problem.plan.devices[s.range.device].name, ": bound by ", s.bound,
                     s.change.empty() ? "" : "; ", s.change, "\n");
   }
+  for (const PlacementSegment& s : r.report.placement.segments) {
+    const std::string& helper = r.report.problem.helpers[s.range.device];
+    if (helper.empty()) continue;
+    absl::StrAppend(&text, "  ", DescribeSegment(s.range), " on ",
+                    r.report.problem.plan.devices[s.range.device].name,
+                    ": prefill with the help of ", helper, " (--dispatch)\n");
+  }
   for (const LeftOutDevice& out : r.report.placement.left_out) {
     absl::StrAppend(&text, "  ", r.report.problem.plan.devices[out.device].name,
                     " is left out: ", out.reason, "\n");

@@ -150,6 +150,8 @@ typedef struct trine_segment_info {
   double busy_ratio;   /* busy_ns of all three */
   uint64_t bytes_in;   /* inputs and results that were copied, not weights */
   uint64_t bytes_out;
+  uint64_t detours; /* passes of some sizes that another device had a part in: docs/dispatch.md */
+  char helper[32];  /* that device, "" where there is none */
 } trine_segment_info;
 
 /* The segments in order, counted from 0. OUT_OF_RANGE (11) behind the last one; there are none

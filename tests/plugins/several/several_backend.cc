@@ -1,6 +1,7 @@
 // The CPU backend four times over: four devices of another tier, each exact, so that what runs over
-// several devices can be tried anywhere. A run of a plan takes TRINE_FIXTURE_SEVERAL microseconds
-// longer than the CPU does, in which it uses no processor.
+// several devices can be tried anywhere. The last two say that their memory is their own. A run of
+// a plan takes TRINE_FIXTURE_SEVERAL microseconds longer than the CPU does, in which it uses no
+// processor.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +29,11 @@ trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_inf
   const trine_status s = Cpu().device_info(backend, 0, &info, err);
   if (s != TRINE_OK) return s;
   info.tier = TRINE_TIER_OTHER;
+  if (index >= kDevices / 2) {
+    info.flags &= ~static_cast<uint32_t>(TRINE_DEVICE_UNIFIED_MEMORY);
+    std::snprintf(info.memory_pool, sizeof(info.memory_pool), "several %u", index);
+    std::snprintf(info.bandwidth_domain, sizeof(info.bandwidth_domain), "several %u", index);
+  }
   std::snprintf(info.name, sizeof(info.name), "Several %u", index);
   sdk::WriteOut(out, info);
   return TRINE_OK;
