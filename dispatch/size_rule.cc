@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -12,6 +14,18 @@ namespace {
 std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6); }
 
 }  // namespace
+
+absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text) {
+  DispatchMode mode;
+  if (text == "auto") return mode;
+  mode.on = text != "off";
+  const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+  if (!mode.on || (digits && absl::SimpleAtoi(text, &mode.from_tokens) && mode.from_tokens > 0)) {
+    return mode;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", text, "' is neither auto nor off nor a number of tokens"));
+}
 
 SizeDecision Decide(const SizeRule& rule, int64_t tokens, const SizedWork& work) {
   if (rule.from_tokens > 0) {

@@ -8,7 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+
 namespace trine {
+
+// Whether passes may leave the devices that their layers are on.
+struct DispatchMode {
+  bool on = true;
+  int64_t from_tokens = 0;  // so many make a pass do so; 0: where that is predicted to be faster
+};
+
+// "auto", "off" or a number of tokens. INVALID_ARGUMENT says so.
+absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text);
 
 struct SizeRule {
   // What decides while a device has not been measured. Between the two its guessed times do.

@@ -60,6 +60,19 @@ TEST(SizeRuleTest, ClassesEndWithTheLargestPass) {
   EXPECT_THAT(TokenClasses({}, 9), ElementsAre(1, 2, 4, 8));
 }
 
+TEST(SizeRuleTest, ModesAreRead) {
+  EXPECT_TRUE(ParseDispatch("auto")->on);
+  EXPECT_EQ(ParseDispatch("auto")->from_tokens, 0);
+  EXPECT_FALSE(ParseDispatch("off")->on);
+  EXPECT_TRUE(ParseDispatch("64")->on);
+  EXPECT_EQ(ParseDispatch("64")->from_tokens, 64);
+  for (const char* text : {"", "0", "-1", "+5", " 5", "1e3", "on", "99999999999999999999"}) {
+    EXPECT_THAT(std::string(ParseDispatch(text).status().message()),
+                HasSubstr("is neither auto nor off nor a number of tokens"))
+        << text;
+  }
+}
+
 TEST(RouteSwitchTest, WithoutAnythingItIsTheFirst) {
   RouteSwitch routes;
   EXPECT_EQ(routes.Choose(1), 0u);

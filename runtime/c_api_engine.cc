@@ -57,8 +57,11 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
         &options->split_mode);
   }
   if (s.ok()) {
-    s = ParseDispatch(TextOr(given.dispatch, "auto"), options);
-    if (!s.ok()) s = absl::InvalidArgumentError(absl::StrCat("dispatch is ", s.message()));
+    const std::string text = TextOr(given.dispatch, "");
+    const auto mode = ParseDispatch(text.empty() ? "auto" : text);
+    if (mode.ok()) options->dispatch = *mode;
+    if (!mode.ok())
+      s = absl::InvalidArgumentError(absl::StrCat("dispatch: ", mode.status().message()));
   }
   if (s.ok() && !options->devices.empty() && !options->tensor_split.empty()) {
     s = absl::InvalidArgumentError("devices and tensor_split both say where layers go");

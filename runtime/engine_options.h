@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dispatch/planner.h"
+#include "dispatch/size_rule.h"
 #include "plugins/host_services.h"
 #include "plugins/registry.h"
 #include "runtime/model/load_progress.h"
@@ -36,11 +36,8 @@ struct EngineOptions {
   std::vector<std::string> devices;  // by any name: the planner keeps to them; empty: to all it may
   Strategy strategy = Strategy::kAuto;
   Optimize optimize = Optimize::kLatency;
-  std::string device_memory;  // most that devices may be given: "dgpu:2G,igpu:512M"
-  // Whether large passes may leave the devices that their layers are on (docs/dispatch.md), and
-  // from how many tokens on; 0: where that is predicted to be faster.
-  bool dispatch = true;
-  int64_t dispatch_tokens = 0;
+  std::string device_memory;    // most that devices may be given: "dgpu:2G,igpu:512M"
+  DispatchMode dispatch;        // passes that leave the devices of their layers: docs/dispatch.md
   bool allow_degraded = false;  // goes on without devices that are named and absent
   std::string calibration;  // the file; "": Calibration::DefaultPath where `plugins` may look at
                             // the environment, else none
@@ -71,9 +68,6 @@ struct EngineOptions {
   // max_sequences for embeddings, where nothing else is asked for: short texts fill a pass.
   static constexpr int64_t kDefaultTexts = 32;
 };
-
-// "auto", "off" or a number of tokens. INVALID_ARGUMENT says so.
-absl::Status ParseDispatch(const std::string& text, EngineOptions* options);
 
 // f16, f32, bf16, q8_0 as the ABI's number. INVALID_ARGUMENT lists them.
 absl::StatusOr<uint32_t> ParseKvType(const std::string& name);

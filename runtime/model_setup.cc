@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/machine_report.h"
 
@@ -108,17 +107,6 @@ absl::StatusOr<ModelConfig> ReadConfig(const ModelSetup& setup) {
 }
 
 }  // namespace
-
-absl::Status ParseDispatch(const std::string& text, EngineOptions* options) {
-  options->dispatch = text != "off";
-  options->dispatch_tokens = 0;
-  if (text == "auto" || text == "off") return absl::OkStatus();
-  if (absl::SimpleAtoi(text, &options->dispatch_tokens) && options->dispatch_tokens > 0) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is neither auto nor off nor a number of tokens"));
-}
 
 absl::StatusOr<uint32_t> ParseKvType(const std::string& name) {
   if (name == "f16") return uint32_t{TRINE_DTYPE_F16};

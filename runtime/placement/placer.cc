@@ -125,8 +125,8 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   options.pack = options_.pack;
   options.file_mapped = file_->mapped();
   // With many requests in flight the one that would help has work of its own.
-  options.dispatch = options_.dispatch && options_.optimize == Optimize::kLatency;
-  options.rule.from_tokens = options_.dispatch_tokens;
+  options.dispatch = options_.dispatch.on && options_.optimize == Optimize::kLatency;
+  options.rule.from_tokens = options_.dispatch.from_tokens;
   return options;
 }
 
@@ -138,7 +138,7 @@ std::string Placer::CalibrationPath() const {
 DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
                                       const std::vector<std::string>& lost) const {
   DispatchChoice choice;
-  if (!options_.dispatch || !places.rows.empty()) return choice;
+  if (!options_.dispatch.on || !places.rows.empty()) return choice;
   const char* log =
       options_.plugins.search.use_environment ? std::getenv("TRINE_DISPATCH") : nullptr;
   choice.log = log != nullptr && std::strcmp(log, "log") == 0;
@@ -152,7 +152,7 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
     }
   }
   if (names.size() < 2) return choice;
-  choice.rule.from_tokens = options_.dispatch_tokens;
+  choice.rule.from_tokens = options_.dispatch.from_tokens;
   auto calibration = Calibration::Read(CalibrationPath());
   if (!calibration.ok()) calibration = Calibration();  // the planner has said so
   const uint32_t threads = devices_->host().table()->worker_count;

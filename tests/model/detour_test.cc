@@ -57,11 +57,11 @@ TEST_P(DetourFamilyTest, NoDetourShows) {
     const auto first = static_cast<int64_t>(random() % static_cast<uint64_t>(shape.layers));
     options.tensor_split =
         absl::StrCat(devices[0], ":", first, ",", devices[1], ":", shape.layers - first);
-    options.dispatch_tokens = 1 + static_cast<int64_t>(random() % 12);
+    options.dispatch.from_tokens = 1 + static_cast<int64_t>(random() % 12);
     options.batch_tokens = 1 + static_cast<int64_t>(random() % 90);
     options.pack = random() % 2 == 0;
     options.use_mmap = random() % 3 != 0;
-    SCOPED_TRACE(absl::StrCat(options.tensor_split, ", from ", options.dispatch_tokens,
+    SCOPED_TRACE(absl::StrCat(options.tensor_split, ", from ", options.dispatch.from_tokens,
                               " tokens on, ", options.batch_tokens, " tokens a pass",
                               options.pack ? ", packed" : "", options.use_mmap ? "" : ", read"));
     const auto engine = MustLoad(options);
@@ -99,7 +99,7 @@ class DetourTest : public testing::Test {
   EngineOptions With(const std::string& split, int64_t from_tokens) {
     EngineOptions options = Options(file_.path());
     options.tensor_split = split;
-    options.dispatch_tokens = from_tokens;
+    options.dispatch.from_tokens = from_tokens;
     options.context = 128;
     options.max_sequences = 3;
     options.batch_tokens = 48;
@@ -189,7 +189,7 @@ TEST_F(DetourTest, WhoMayHelpWhom) {
   EXPECT_THAT(detours(With("cpu:2,other0:2", 5)), ElementsAre("0 other0 twin 5", "1 cpu twin 5"));
   EXPECT_THAT(detours(With("cpu:4", 5)), IsEmpty()) << "nobody else was named";
   EngineOptions off = With("cpu:2,other3:2", 5);
-  off.dispatch = false;
+  off.dispatch.on = false;
   EXPECT_THAT(detours(off), IsEmpty());
   // What is packed and not in a mapped file is nowhere in the file's form.
   EngineOptions read = With("cpu:2,other3:2", 5);
@@ -206,7 +206,7 @@ TEST_F(DetourTest, NothingIsThereTwice) {
   for (const char* split : {"cpu:3,other2:1", "cpu:3,other0:1"}) {
     SCOPED_TRACE(split);
     EngineOptions without = With(split, 0);
-    without.dispatch = false;
+    without.dispatch.on = false;
     const auto a = MustLoad(without), b = MustLoad(With(split, 2));
     ASSERT_FALSE(b->model()->detours().empty());
     EXPECT_EQ(a->model()->kv_bytes(), b->model()->kv_bytes());

@@ -87,6 +87,7 @@ class BenchSetupRun {
     a.cache_type_k = setup_.type_k;
     a.cache_type_v = setup_.type_v;
     a.tensor_split = setup_.tensor_split;
+    a.dispatch = setup_.dispatch;
     const Clock::time_point begin = Clock::now();
     auto engine = LoadEngine(a);
     if (!engine.ok()) return engine.status();
@@ -215,6 +216,10 @@ void AddBenchCommand(CLI::App* app, Run* run) {
                    "Layers per tier or device, as in generate; may be repeated; also -ts")
       ->allow_extra_args(false)
       ->check(IsSplit);
+  AddList(command, "--dispatch",
+          "Whether large passes may leave the devices of their layers, as in generate: auto, off, "
+          "or from how many tokens on",
+          &a->lists.dispatch);
   command->add_option("-r,--repetitions", a->repetitions, "Times each test is run")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "dispatch/size_rule.h"
 
 namespace trine {
 namespace {
@@ -173,6 +174,14 @@ absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists) {
   if (!types_k.ok()) return types_k.status();
   const auto types_v = ParseNames("--cache-type-v", lists.type_v, types);
   if (!types_v.ok()) return types_v.status();
+  std::vector<std::string> dispatch;
+  for (const std::string& text : lists.dispatch) {
+    for (const absl::string_view item : absl::StrSplit(text, ',')) {
+      const absl::Status s = ParseDispatch(std::string(item)).status();
+      if (!s.ok()) return absl::InvalidArgumentError(absl::StrCat("--dispatch: ", s.message()));
+      dispatch.emplace_back(item);
+    }
+  }
   std::vector<std::string> splits = lists.tensor_split;
   if (splits.empty()) splits.emplace_back();
 
@@ -181,8 +190,10 @@ absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists) {
       for (const int64_t ubatch : *ubatches) {
         for (const std::string& k : *types_k) {
           for (const std::string& v : *types_v) {
-            for (const int64_t n : *threads) {
-              plan.setups.push_back({n, batch, ubatch, k, v, split});
+            for (const std::string& d : dispatch) {
+              for (const int64_t n : *threads) {
+                plan.setups.push_back({n, batch, ubatch, k, v, split, d});
+              }
             }
           }
         }

@@ -30,6 +30,7 @@ struct BenchSetup {
   std::string type_k;
   std::string type_v;
   std::string tensor_split;
+  std::string dispatch = "auto";
 };
 
 // As typed. A list is "1,2,4"; it may hold ranges, and an option may be repeated.
@@ -44,6 +45,7 @@ struct BenchLists {
   std::vector<std::string> type_k = {"f16"};
   std::vector<std::string> type_v = {"f16"};
   std::vector<std::string> tensor_split;  // one split each
+  std::vector<std::string> dispatch = {"auto"};
 };
 
 struct BenchPlan {

@@ -50,16 +50,20 @@ TEST(BenchPlanTest, RunsEveryCombination) {
   lists.threads = {"1,2"};
   lists.type_k = {"f16,q8_0"};
   lists.tensor_split = {"cpu:1,igpu:1", "cpu:2"};
+  lists.dispatch = {"off,64", "auto"};
   const auto plan = MakeBenchPlan(lists);
   ASSERT_TRUE(plan.ok()) << plan.status();
   std::vector<std::string> names;
   for (const BenchTest& test : plan->tests) names.push_back(test.Name());
   EXPECT_THAT(names, ElementsAre("pp16", "tg4", "tg8", "pp5+tg6", "pp16 @ d100", "tg4 @ d100",
                                  "tg8 @ d100", "pp5+tg6 @ d100"));
-  EXPECT_EQ(plan->setups.size(), 8u);
+  EXPECT_EQ(plan->setups.size(), 24u);
   EXPECT_EQ(plan->setups[0].tensor_split, "cpu:1,igpu:1");
   EXPECT_EQ(plan->setups[1].threads, 2);
-  EXPECT_EQ(plan->setups[2].type_k, "q8_0");
+  EXPECT_EQ(plan->setups[0].dispatch, "off");
+  EXPECT_EQ(plan->setups[2].dispatch, "64");
+  EXPECT_EQ(plan->setups[4].dispatch, "auto");
+  EXPECT_EQ(plan->setups[6].type_k, "q8_0");
   EXPECT_EQ(plan->Context(), 116);
 }
 
@@ -89,6 +93,9 @@ TEST(BenchPlanTest, RefusesWhatCannotBeMeasured) {
     lists.prompt_and_gen = {pair};
     EXPECT_THAT(refused(lists), HasSubstr("is no pair of lengths")) << pair;
   }
+  lists = {};
+  lists.dispatch = {"auto,on"};
+  EXPECT_THAT(refused(lists), HasSubstr("--dispatch: 'on' is neither auto nor off"));
   lists = {};
   lists.type_v = {"f16,q9"};
   EXPECT_THAT(refused(lists), HasSubstr("--cache-type-v: 'q9' is none of f16"));

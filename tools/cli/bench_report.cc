@@ -58,6 +58,7 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
                {"type_k", r.setup.type_k},
                {"type_v", r.setup.type_v},
                {"tensor_split", r.setup.tensor_split},
+               {"dispatch", r.setup.dispatch},
                {"test", r.test.Name()},
                {"n_prompt", r.test.n_prompt},
                {"n_gen", r.test.n_gen},
@@ -169,6 +170,7 @@ BenchReport::BenchReport(BenchFormat format, const BenchPlan& plan) : format_(fo
   ubatches_ = Differs(plan.setups, [](const BenchSetup& s) { return s.ubatch; });
   types_k_ = Differs(plan.setups, [](const BenchSetup& s) { return s.type_k; });
   types_v_ = Differs(plan.setups, [](const BenchSetup& s) { return s.type_v; });
+  dispatch_ = Differs(plan.setups, [](const BenchSetup& s) { return s.dispatch; });
   splits_ = Differs(plan.setups, [](const BenchSetup& s) { return s.tensor_split; });
   decodes_ = std::any_of(plan.tests.begin(), plan.tests.end(),
                          [](const BenchTest& t) { return t.IsDecode(); });
@@ -187,6 +189,7 @@ std::string BenchReport::AddRow(const BenchSubject& subject, const BenchResult& 
   if (types_k_) cells.push_back({"type_k", 6, false, r.setup.type_k});
   if (types_v_) cells.push_back({"type_v", 6, false, r.setup.type_v});
   if (splits_) cells.push_back({"split", 12, false, r.setup.tensor_split});
+  if (dispatch_) cells.push_back({"dispatch", 8, false, r.setup.dispatch});
   const std::vector<double> speeds = r.TokensPerSecond();
   cells.push_back({"test", 16, false, r.test.Name()});
   cells.push_back(

@@ -28,7 +28,8 @@ class BenchReport {
   std::string Notes() const;
 
   BenchFormat format_;
-  bool batches_ = false, ubatches_ = false, types_k_ = false, types_v_ = false, splits_ = false;
+  bool batches_ = false, ubatches_ = false, types_k_ = false, types_v_ = false, splits_ = false,
+       dispatch_ = false;
   bool decodes_ = false;            // a test has reads to speak of
   std::vector<std::string> chips_;  // of all subjects
   std::string version_;

@@ -60,8 +60,7 @@ void PrintPlacement(const Engine& engine) {
 
 // For CLI::Option::check, of --dispatch.
 std::string IsDispatch(const std::string& text) {
-  EngineOptions ignored;
-  return std::string(ParseDispatch(text, &ignored).message());
+  return std::string(ParseDispatch(text).status().message());
 }
 
 // For CLI::Option::check, of --override-tensor.
@@ -210,7 +209,7 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
                        : a.split_mode == "none" ? SplitMode::kNone
                                                 : SplitMode::kLayer;
   options.override_tensors = a.override_tensors;
-  ParseDispatch(a.dispatch, &options).IgnoreError();  // it has been checked
+  options.dispatch = ParseDispatch(a.dispatch).value_or(DispatchMode{});  // it has been checked
   options.use_mmap = !a.no_mmap;
   options.lock_memory = a.mlock;
   options.pack = !a.no_pack;
