@@ -70,9 +70,12 @@ TEST(StageLogTest, TracesThePartsOfAPass) {
     if (event["ph"] == "X") names.push_back(event["name"]);
     if (event["name"] == "thread_name") tracks.push_back(event["args"]["name"]);
     if (event["name"] == "pass") {
-      EXPECT_EQ(
-          event["args"],
-          Json({{"pass", 5}, {"tokens", 7}, {"sequences", 2}, {"replayed", 4}, {"placement", 1}}));
+      EXPECT_EQ(event["args"], Json({{"pass", 5},
+                                     {"tokens", 7},
+                                     {"sequences", 2},
+                                     {"replayed", 4},
+                                     {"detour", 0},
+                                     {"placement", 1}}));
     }
     if (event["name"] == "hand on") {
       EXPECT_EQ(event["args"], Json({{"bytes", 40}, {"pass", 5}}));

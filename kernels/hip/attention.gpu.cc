@@ -37,7 +37,18 @@ CacheForm FormOf(const Tensor& cache) {
   }
 }
 
-// How the work is cut, which changes no bit. What scratch is needed depends on shapes alone.
+// Floats of a row's values in scratch.
+int64_t PaddedWidth(const AttentionTensors& t) { return CeilDivide(t.v.dims[0], 4) * 4; }
+
+// What chunks of so many tokens leave in scratch.
+int64_t ScratchBytes(const AttentionTensors& t, int64_t tokens, int64_t chunks) {
+  return t.q.dims[1] * tokens * chunks * (PaddedWidth(t) + 2) * static_cast<int64_t>(sizeof(float));
+}
+
+// More than this is not asked for: then a block does all chunks of its rows.
+constexpr int64_t kMostScratchBytes = int64_t{64} << 20;
+
+// How the work is cut, which changes no bit.
 struct Cut {
   bool tiles = false;   // else heads
   bool split = false;   // chunks apart
@@ -56,7 +67,8 @@ struct Cut {
             d <= kMaxTileWidth && sizeof(TileShared) <= device.shared_bytes;
     if (tiles) {
       parts = static_cast<uint32_t>(CeilDivide(tokens * group, kTileRows));
-      split = chunks > 1 && parts * kv_heads < 2 * busy;
+      split = chunks > 1 && parts * kv_heads < 2 * busy &&
+              ScratchBytes(t, tokens, chunks) <= kMostScratchBytes;
       return;
     }
     heads = groups == 8 ? 2 : 4;
@@ -64,12 +76,19 @@ struct Cut {
     // Heads that share a block read the cache once; blocks that are missing leave the device idle.
     while (heads > 1 && (heads >= 2 * group || blocks() * chunks < busy)) heads /= 2;
     parts = static_cast<uint32_t>(CeilDivide(group, heads));
-    split = chunks > 1 && blocks() < 8 * busy;
+    split =
+        chunks > 1 && blocks() < 8 * busy && ScratchBytes(t, tokens, chunks) <= kMostScratchBytes;
   }
 };
 
-// Floats of a row's values in scratch.
-int64_t PaddedWidth(const AttentionTensors& t) { return CeilDivide(t.v.dims[0], 4) * 4; }
+// The most tokens of which chunks may be apart.
+int64_t MostSplitTokens(const AttentionTensors& t, const DeviceShape& device) {
+  const int64_t kv_heads = t.k.dims[2], group = t.q.dims[1] / kv_heads;
+  const int64_t busy = device.multiprocessors;
+  const int64_t of_tiles = (2 * busy - 1) / kv_heads * kTileRows / group;
+  const int64_t of_heads = (8 * busy - 1) / kv_heads;
+  return std::max<int64_t>({of_tiles, of_heads, 0});
+}
 
 // Chunks that any of `tokens` tokens in a row can see.
 int64_t MostChunks(const reference::AttentionParams& params, int64_t tokens, int64_t chunks) {
@@ -178,10 +197,10 @@ Launch RowsLaunch(CacheForm form, const Cut& cut, const AttentionArgs& args, uin
 uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t positions,
                                const DeviceShape& device) {
   if (tensors.y.elements() == 0) return 0;
-  const Cut cut(tensors, positions, device);
-  if (!cut.split) return 0;
-  const int64_t rows = tensors.q.dims[1] * tensors.q.dims[2];
-  return static_cast<uint64_t>(rows * cut.chunks * (PaddedWidth(tensors) + 2)) * sizeof(float);
+  const int64_t chunks = CeilDivide(positions, kChunk);
+  const int64_t tokens = std::min(tensors.q.dims[2], MostSplitTokens(tensors, device));
+  if (chunks < 2 || tokens < 1) return 0;
+  return static_cast<uint64_t>(std::min(ScratchBytes(tensors, tokens, chunks), kMostScratchBytes));
 }
 
 bool CanAttendAlong(const AttentionTensors& tensors, const RotateStore& before, int64_t positions,

@@ -21,7 +21,7 @@ struct AttentionTensors {
 };
 
 // `positions` is no less than any of kv_lengths, and a multiple of 256. What is needed for fewer
-// positions is no more.
+// positions, or fewer tokens, is no more.
 uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t positions,
                                const DeviceShape& device);
 

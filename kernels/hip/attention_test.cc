@@ -7,6 +7,7 @@
 
 #include "kernels/hip/testing/gpu_fixture.h"
 #include "kernels/quant/activation.h"
+#include "kernels/quant/float_bits.h"
 #include "kernels/reference/test_tensor.h"
 
 namespace trine::hip {
@@ -245,46 +246,52 @@ class Case {
 constexpr size_t kFirstTiled = 13;
 
 const std::vector<Shape>& Shapes() {
-  static const auto* shapes = new std::vector<Shape>{
-      {{{1, 1}}, 64, 64, 1, 1, 256, {0.125f, 0, 0, true}},
-      {{{1, 257}}, 64, 64, 4, 2, 64, {0.125f, 0, 0, true}},
-      {{{5, 31}, {1, 255}, {2, 256}}, 64, 32, 4, 4, 16, {0.125f, 0, 0, true}},
-      {{{3, 600}}, 96, 96, 6, 2, 256, {0.1f, 0, 0, true}, true, Fill::kOutlier},
-      {{{9, 300}}, 64, 64, 7, 1, 16, {0.125f, 0, 100, true}},
-      {{{2, 600}, {1, 40}, {1, 900}}, 64, 64, 2, 2, 64, {0.125f, 0, 257, true}, true},
-      {{{4, 70}}, 128, 128, 3, 1, 64, {0.09f, 30.0f, 0, true}, false, Fill::kWide},
-      {{{33, 33}}, 64, 64, 2, 2, 16, {0.125f, 0, 0, true}},
-      {{{7, 7}}, 64, 64, 2, 1, 16, {0.125f, 0, 0, false}},
-      {{{2, 20}}, 64, 64, 2, 1, 16, {0.125f, 0, 1, true}, true, Fill::kZero},
-      {{{5, 1030}}, 256, 192, 2, 1, 32, {0.0625f, 50.0f, 0, true}, false, Fill::kTiny},
-      {{{1, 17}, {1, 300}, {1, 512}},
-       64,
-       64,
-       14,
-       2,
-       1,
-       {0.125f, 0, 0, true},
-       false,
-       Fill::kUniform,
-       4},
-      {{{2, 40}, {1, 17}}, 64, 64, 2, 1, 16, {0.125f, 0, 0, true}, true, Fill::kUniform, 8, 3, 2},
-      // Tiles: of one sequence, of several, of rows that see nothing, beyond 16 of 32 elements.
-      {{{40, 300}}, 64, 64, 8, 2, 64, {0.125f, 0, 0, true}, true},
-      {{{18, 280}, {2, 530}, {20, 20}},
-       128,
-       128,
-       3,
-       1,
-       16,
-       {0.09f, 0, 140, true},
-       true,
-       Fill::kUniform,
-       0,
-       0,
-       3},
-      {{{20, 290}}, 256, 160, 1, 1, 32, {0.0625f, 20.0f, 0, false}},
-      {{{17, 9}}, 96, 32, 1, 1, 16, {0.1f, 0, 0, true}, true},
-      {{{2, 300}}, 288, 576, 2, 1, 16, {0.05f, 0, 0, true}},
+  static const auto* shapes = new std::vector<Shape> {
+    {{{1, 1}}, 64, 64, 1, 1, 256, {0.125f, 0, 0, true}},
+        {{{1, 257}}, 64, 64, 4, 2, 64, {0.125f, 0, 0, true}},
+        {{{5, 31}, {1, 255}, {2, 256}}, 64, 32, 4, 4, 16, {0.125f, 0, 0, true}},
+        {{{3, 600}}, 96, 96, 6, 2, 256, {0.1f, 0, 0, true}, true, Fill::kOutlier},
+        {{{9, 300}}, 64, 64, 7, 1, 16, {0.125f, 0, 100, true}},
+        {{{2, 600}, {1, 40}, {1, 900}}, 64, 64, 2, 2, 64, {0.125f, 0, 257, true}, true},
+        {{{4, 70}}, 128, 128, 3, 1, 64, {0.09f, 30.0f, 0, true}, false, Fill::kWide},
+        {{{33, 33}}, 64, 64, 2, 2, 16, {0.125f, 0, 0, true}},
+        {{{7, 7}}, 64, 64, 2, 1, 16, {0.125f, 0, 0, false}},
+        {{{2, 20}}, 64, 64, 2, 1, 16, {0.125f, 0, 1, true}, true, Fill::kZero},
+        {{{5, 1030}}, 256, 192, 2, 1, 32, {0.0625f, 50.0f, 0, true}, false, Fill::kTiny},
+        {{{1, 17}, {1, 300}, {1, 512}},
+         64,
+         64,
+         14,
+         2,
+         1,
+         {0.125f, 0, 0, true},
+         false,
+         Fill::kUniform,
+         4},
+        {{{2, 40}, {1, 17}}, 64, 64, 2, 1, 16, {0.125f, 0, 0, true}, true, Fill::kUniform, 8, 3, 2},
+        // Tiles: of one sequence, of several, of rows that see nothing, beyond 16 of 32 elements.
+        {{{40, 300}}, 64, 64, 8, 2, 64, {0.125f, 0, 0, true}, true},
+        {{{18, 280}, {2, 530}, {20, 20}},
+         128,
+         128,
+         3,
+         1,
+         16,
+         {0.09f, 0, 140, true},
+         true,
+         Fill::kUniform,
+         0,
+         0,
+         3},
+        {{{20, 290}}, 256, 160, 1, 1, 32, {0.0625f, 20.0f, 0, false}},
+        {{{17, 9}}, 96, 32, 1, 1, 16, {0.1f, 0, 0, true}, true},
+        {{{2, 300}}, 288, 576, 2, 1, 16, {0.05f, 0, 0, true}},
+        // More tokens than a chunk has positions.
+        {{{264, 264}}, 64, 64, 4, 1, 64, {0.125f, 0, 0, true}},
+#if !defined(TRINE_GPU_HOST)  // as a model has them
+        {{{494, 494}}, 64, 64, 32, 8, 64, {0.125f, 0, 0, true}},
+        {{{512, 1024}}, 128, 128, 32, 8, 64, {0.09f, 0, 0, true}},
+#endif
   };
   return *shapes;
 }
@@ -407,6 +414,31 @@ TEST_P(HipAttention, JoinsCanonicalValues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, HipAttention, ::testing::Range(size_t{0}, std::size(kDevices)));
+
+// A plan has what the most tokens need, and runs with fewer.
+TEST(HipAttentionCut, FewerTokensOrPositionsNeedNoMoreScratch) {
+  constexpr int64_t kTokens = 600, kPositions = 4096;
+  for (const uint32_t multiprocessors : {0u, 1u, 16u, 132u, 1u << 20}) {
+    for (const int64_t kv_heads : {1, 2, 8, 32}) {
+      for (const int64_t shared_bytes : {0, 48 << 10}) {
+        AttentionTensors t;
+        t.k.dims = t.v.dims = {64, 64, kv_heads, 64};
+        t.kv_lengths.dims = {1, 1, 1, 1};
+        const auto bytes = [&](int64_t tokens, int64_t positions) {
+          t.q.dims = t.y.dims = {64, 32, tokens, 1};
+          return AttentionScratchBytes(t, positions,
+                                       {multiprocessors, static_cast<uint32_t>(shared_bytes)});
+        };
+        const uint64_t most = bytes(kTokens, kPositions);
+        for (int64_t tokens = 1; tokens <= kTokens; ++tokens) {
+          ASSERT_LE(bytes(tokens, 512), bytes(tokens, kPositions));
+          ASSERT_LE(bytes(tokens, kPositions), most)
+              << tokens << " tokens, " << kv_heads << " heads, " << multiprocessors;
+        }
+      }
+    }
+  }
+}
 
 // One chunk needs neither scratch nor a second launch; no tokens need nothing.
 TEST(HipAttentionCut, IsOneLaunchForOneChunk) {

@@ -9,6 +9,7 @@
 #include "kernels/hip/quantized.h"
 #include "kernels/hip/testing/gpu_fixture.h"
 #include "kernels/quant/activation.h"
+#include "kernels/quant/float_bits.h"
 #include "kernels/reference/view.h"
 
 namespace trine::hip::testing {
