@@ -67,9 +67,10 @@ size_t RouteSwitch::RouteOf(double tokens) const {
 
 size_t RouteSwitch::Choose(int64_t tokens) {
   const auto n = static_cast<double>(tokens);
-  // One token is not near anything: who writes one at a time is to have what is best for it.
-  const bool kept =
-      tokens > 1 && (RouteOf(n / band_) == current_ || RouteOf(n * band_) == current_);
+  // One token is not near anything: who writes one at a time is to have what is best for it, and
+  // those who don't are not to notice.
+  if (tokens == 1) return RouteOf(n);
+  const bool kept = RouteOf(n / band_) == current_ || RouteOf(n * band_) == current_;
   if (!kept) current_ = RouteOf(n);
   return current_;
 }

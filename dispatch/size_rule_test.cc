@@ -103,6 +103,10 @@ TEST(RouteSwitchTest, OneTokenIsNotHeldByTheBand) {
   EXPECT_EQ(routes.Choose(8), 1u);
   EXPECT_EQ(routes.Choose(2), 1u);
   EXPECT_EQ(routes.Choose(1), 0u);
+  RouteSwitch others({1, 2, 4, 8, 16, 32}, {0, 0, 0, 0, 0, 1}, 1.25);
+  EXPECT_EQ(others.Choose(40), 1u);
+  EXPECT_EQ(others.Choose(1), 0u);
+  EXPECT_EQ(others.Choose(30), 1u) << "as the last one that was near the border";
 }
 
 TEST(RouteSwitchTest, TheSamePassesTakeTheSameRoutes) {

@@ -123,6 +123,11 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   const size_t stages = options.stages.size();
   // With one more than there are stages none waits for the host's part of a pass.
   most_flights_ = stages == 1 ? 1 : stages + 1;
+  fetch_tokens_ = std::numeric_limits<int64_t>::max();
+  for (const DetourInfo& detour : model->detours()) {
+    if (detour.kind != DetourKind::kStreamed) continue;
+    fetch_tokens_ = std::min(fetch_tokens_, detour.first_tokens);
+  }
   options.waiting = most_flights_;
   options.on_caller = stages == 1 && model->StageDevices(0) == std::vector<std::string>{"cpu"} &&
                       !options_.watch_cpu;
@@ -497,7 +502,8 @@ int64_t Batcher::MostSequences() const {
 
 int64_t Batcher::MostTokens(int64_t pending) const {
   const int64_t most = model_->limits().max_tokens;
-  if (most_flights_ == 1) return most;
+  // Whoever fetches weights for a pass does so once for all of its tokens.
+  if (most_flights_ == 1 || pending >= fetch_tokens_) return most;
   const int64_t pieces = kPiecesPerStage * static_cast<int64_t>(most_flights_ - 1);
   const int64_t piece = (pending + pieces - 1) / pieces;
   return std::min(most, std::max(kLeastPiece, (piece + 31) / 32 * 32));

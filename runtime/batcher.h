@@ -132,6 +132,7 @@ class Batcher {
   std::shared_ptr<Model> model_;
   std::unique_ptr<Pipeline> pipeline_;
   size_t most_flights_ = 1;
+  int64_t fetch_tokens_ = 0;  // of a pass for which a device fetches weights
   bool keep_rows_ = false;
   std::shared_ptr<StageLog> log_;       // of the stages of model_
   Trace::Track track_ = 0;              // of the leader's work

@@ -127,6 +127,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
     DispatchChoice choice = placer_->ChooseDispatch(places_, lost);
     load.dispatch.rule = choice.rule;
     load.dispatch.costs = std::move(choice.costs);
+    load.dispatch.limits = std::move(choice.limits);
     for (const std::string& name : choice.helpers) {
       auto device = devices_->Open(name);
       if (device.ok()) load.dispatch.helpers.push_back({*std::move(device), name});
@@ -191,7 +192,9 @@ std::string ModelKeeper::Consequence(const std::string& device,
     return "its rows go to the others";
   }
   if (HasLayers(device)) return absl::StrCat("its layers go to ", successor);
-  if (places_.tensors.empty()) return "others go without its help";
+  const bool has_tensors = std::any_of(places_.tensors.begin(), places_.tensors.end(),
+                                       [&](const auto& placed) { return placed.second == device; });
+  if (!has_tensors) return "others go without its help";
   return "tensors that were placed there go back to their layers";
 }
 

@@ -203,6 +203,13 @@ uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t position
   return static_cast<uint64_t>(std::min(ScratchBytes(tensors, tokens, chunks), kMostScratchBytes));
 }
 
+uint64_t AttentionScratchUsed(const AttentionTensors& tensors, int64_t positions,
+                              const DeviceShape& device) {
+  const Cut cut(tensors, positions, device);
+  return cut.split ? static_cast<uint64_t>(ScratchBytes(tensors, tensors.q.dims[2], cut.chunks))
+                   : 0;
+}
+
 bool CanAttendAlong(const AttentionTensors& tensors, const RotateStore& before, int64_t positions,
                     const DeviceShape& device) {
   constexpr int64_t kMostWidth = 512;  // so that rotated rows fit into any device's shared memory

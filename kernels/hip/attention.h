@@ -24,6 +24,9 @@ struct AttentionTensors {
 // positions, or fewer tokens, is no more.
 uint64_t AttentionScratchBytes(const AttentionTensors& tensors, int64_t positions,
                                const DeviceShape& device);
+// Of that, what these shapes themselves use.
+uint64_t AttentionScratchUsed(const AttentionTensors& tensors, int64_t positions,
+                              const DeviceShape& device);
 
 // Scratch is aligned to 16 bytes. Where `quantized` is there, y becomes columns besides: the heads
 // of a token, each of whole blocks, make one; y may then be absent, but for its dimensions.

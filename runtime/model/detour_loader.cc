@@ -8,8 +8,8 @@
 namespace trine {
 namespace {
 
-// What a device gets a copy of without anybody missing the memory: vectors.
-constexpr uint64_t kLittle = uint64_t{1} << 20;
+// What a plugin that streams weights is expected to take for it (docs/plugin-abi.md, "Memory").
+constexpr uint64_t kStages = uint64_t{32} << 20;
 
 bool IsTaken(const Device& device, const SegmentGraph& segment, TensorId weight) {
   const trine_graph view = segment.graph.View(TRINE_NUMERICS_EXACT);
@@ -38,7 +38,9 @@ absl::StatusOr<std::unique_ptr<StageWay>> DetourLoader::LoadTwin(const DetourPla
   auto segment =
       Segment::Create(plan.helper.device, std::move(whole.graph), TRINE_NUMERICS_EXACT, *memory);
   if (!segment.ok()) return segment.status();
-  scratch_bytes_ += (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
+  const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
+  scratch_bytes_ += own;
+  helper_bytes_ += own;
   return std::make_unique<StageWay>(plan.helper.name, whole.io, *std::move(segment));
 }
 
@@ -59,9 +61,7 @@ absl::StatusOr<std::unique_ptr<StageWay>> DetourLoader::LoadStreamed(const Segme
   for (GraphPiece& piece : split->pieces()) {
     const bool there = piece.device == kHelper;
     const Device& device = there ? *helper.device : *home.device;
-    if (!there) {
-      if (absl::Status s = FindLayouts(device, &piece.graph); !s.ok()) return s;
-    }
+    if (!there) FindLayouts(device, &piece.graph);
     for (const WeightUse& use : piece.graph.weights) {
       if (there && !use.as_f32) streamed.push_back(use.info);
     }
@@ -72,6 +72,7 @@ absl::StatusOr<std::unique_ptr<StageWay>> DetourLoader::LoadStreamed(const Segme
   if (absl::Status s = store_.ImportStreamed(helper.device, streamed); !s.ok()) return s;
   if (absl::Status s = split->Allocate(scratch); !s.ok()) return s;
   for (const size_t d : {kHome, kHelper}) scratch_bytes_ += scratch[d] + split->IoBytes(d);
+  helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper) + (helper_bytes_ == 0 ? kStages : 0);
   for (GraphPiece& piece : split->pieces()) {
     const bool there = piece.device == kHelper;
     auto memory = Bind(there ? helper.device : home.device, there, &piece.graph);
@@ -82,7 +83,7 @@ absl::StatusOr<std::unique_ptr<StageWay>> DetourLoader::LoadStreamed(const Segme
   return std::make_unique<StageWay>(std::move(split));
 }
 
-absl::Status DetourLoader::FindLayouts(const Device& device, SegmentGraph* segment) const {
+void DetourLoader::FindLayouts(const Device& device, SegmentGraph* segment) const {
   for (WeightUse& use : segment->weights) {
     OpGraph& graph = segment->graph;
     for (const PackedWeight& weight : packed_.items()) {
@@ -95,7 +96,6 @@ absl::Status DetourLoader::FindLayouts(const Device& device, SegmentGraph* segme
       }
     }
   }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<SlotMemory>> DetourLoader::Bind(const std::shared_ptr<Device>& device,
@@ -109,7 +109,9 @@ absl::StatusOr<std::vector<SlotMemory>> DetourLoader::Bind(const std::shared_ptr
     }
     const bool canon = changed_.count(use.info) != 0;
     const bool in_place = WeightStore::InPlace(*use.info, use.as_f32, canon);
-    if (!streams && in_place && use.info->bytes > kLittle && !store_.Sees(*device, *use.info)) {
+    // Of vectors a device may have a copy.
+    const bool matrix = use.info->rank > 1;
+    if (!streams && in_place && matrix && !store_.Sees(*device, *use.info)) {
       return absl::UnimplementedError(
           absl::StrCat(std::string(use.info->name), " would be there twice"));
     }

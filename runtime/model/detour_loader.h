@@ -29,7 +29,9 @@ class DetourLoader {
   // stage's weights.
   absl::StatusOr<std::unique_ptr<StageWay>> Load(const SegmentPlace& home, const DetourPlan& plan,
                                                  size_t route, SegmentGraph whole);
-  uint64_t scratch_bytes() const { return scratch_bytes_; }  // of all that were loaded, with IO
+  // Of all that were loaded, with IO; and what the helper has of it, with what it streams through.
+  uint64_t scratch_bytes() const { return scratch_bytes_; }
+  uint64_t helper_bytes() const { return helper_bytes_; }
 
  private:
   absl::StatusOr<std::unique_ptr<StageWay>> LoadTwin(const DetourPlan& plan, SegmentGraph whole);
@@ -38,7 +40,7 @@ class DetourLoader {
                                                          const NamedDevice& helper,
                                                          const SegmentGraph& whole);
   // The layouts in which the device has its weights.
-  absl::Status FindLayouts(const Device& device, SegmentGraph* graph) const;
+  void FindLayouts(const Device& device, SegmentGraph* graph) const;
   absl::StatusOr<std::vector<SlotMemory>> Bind(const std::shared_ptr<Device>& device, bool streams,
                                                SegmentGraph* graph);
 
@@ -46,7 +48,7 @@ class DetourLoader {
   const std::set<const gguf::TensorInfo*>& changed_;
   WeightStore& store_;
   StageCaches& caches_;
-  uint64_t scratch_bytes_ = 0;
+  uint64_t scratch_bytes_ = 0, helper_bytes_ = 0;
 };
 
 }  // namespace trine

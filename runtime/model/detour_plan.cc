@@ -21,8 +21,15 @@ bool IsBetween(uint32_t kind) {
          kind == TRINE_OP_MUL || kind == TRINE_OP_SCALE || kind == TRINE_OP_SOFTCAP;
 }
 
-// Adds ops all of whose inputs come from ops that are away, and whose results go nowhere else.
-void JoinBetween(const OpGraph& graph, const OpSchedule& schedule, std::vector<bool>* away) {
+bool IsTaken(const Device& device, const OpGraph& graph, size_t op) {
+  const auto support = device.QueryOp(graph.View(TRINE_NUMERICS_EXACT), static_cast<uint32_t>(op));
+  return support.ok() && support->support >= TRINE_SUPPORT_EXACT;
+}
+
+// Adds ops all of whose inputs come from ops that are away, and whose results go nowhere else, if
+// the helper takes them.
+void JoinBetween(const Device& helper, const OpGraph& graph, const OpSchedule& schedule,
+                 std::vector<bool>* away) {
   std::vector<bool> stays(graph.n_ops(), false);
   for (size_t op = 0; op < graph.n_ops(); ++op) stays[op] = !IsBetween(graph.op(op).kind);
   for (const SlotVersion& version : schedule.versions) {
@@ -36,7 +43,7 @@ void JoinBetween(const OpGraph& graph, const OpSchedule& schedule, std::vector<b
     if (version.writer != SlotVersion::kHost && !(used && temporary)) stays[version.writer] = true;
   }
   for (size_t op = 0; op < graph.n_ops(); ++op) {
-    if (!stays[op]) (*away)[op] = true;
+    if (!stays[op] && IsTaken(helper, graph, op)) (*away)[op] = true;
   }
 }
 
@@ -51,7 +58,7 @@ PassShape PassOf(const SegmentLimits& limits, int64_t tokens) {
   pass.params.resize(4);
   pass.params[kParamTokens] = tokens;
   pass.params[kParamSequences] = 1;
-  pass.params[kParamOutputRows] = std::min(tokens, limits.max_output_rows);
+  pass.params[kParamOutputRows] = 1;  // whatever there is room for: one for each sequence
   pass.params[kParamKvPositions] = static_cast<int64_t>(pass.positions);
   return pass;
 }
@@ -65,8 +72,8 @@ SizedWork AllOfIt(const KnownCosts& mine, const KnownCosts& theirs, const OpGrap
   for (size_t op = 0; op < graph.n_ops(); ++op) {
     if (IsProduct(graph, op)) work.flops += ProductFlops(graph, op, pass);
   }
-  work.home_ns = PredictGraph(mine.costs, graph, pass, tokens).ns + mine.costs.run_ns;
-  work.away_ns = there.ns + theirs.costs.run_ns;
+  work.home_ns = PredictGraph(mine.costs, graph, pass, tokens).ns;
+  work.away_ns = there.ns;
   work.measured = mine.measured && theirs.measured;
   *known = !there.unknown;
   return work;
@@ -151,8 +158,8 @@ class Planner {
         const auto end =
             std::find_if(it, by_tokens.end(), [&](const auto& d) { return d.second.away != away; });
         const bool last = end == by_tokens.end();
-        // Why it is so at the end of a range, and not beyond it.
-        const SizeDecision& why = last ? it->second : std::prev(end)->second;
+        // Why it is not otherwise where it comes nearest to that.
+        const SizeDecision& why = last && away ? it->second : std::prev(end)->second;
         absl::StrAppend(&line, line.empty() ? "" : ", ",
                         away ? candidate.plan.helper.name : home_.device_name,
                         last ? absl::StrCat(" from ", it->first, " on")
@@ -174,7 +181,7 @@ class Planner {
     const KnownCosts& theirs = options_.costs.at(helper.name);
     std::vector<std::vector<bool>> away;  // by class
     for (size_t c = 0; c < classes_.size(); ++c) {
-      away.push_back(kind == DetourKind::kTwin ? TryAll(c, mine, theirs, &candidate)
+      away.push_back(kind == DetourKind::kTwin ? TryAll(c, mine, theirs, *helper.device, &candidate)
                                                : TryProducts(c, mine, theirs, helper, &candidate));
     }
     ChooseRoutes(away, &candidate.plan);
@@ -187,10 +194,14 @@ class Planner {
   }
 
   std::vector<bool> TryAll(size_t c, const KnownCosts& mine, const KnownCosts& theirs,
-                           Candidate* candidate) {
-    bool known = false;
+                           const Device& helper, Candidate* candidate) {
+    bool known = false, taken = true;
     const SizedWork work = AllOfIt(mine, theirs, graph_, PassOf(limits_, classes_[c]), &known);
-    const SizeDecision decision = DecideKnown(options_.rule, classes_[c], work, known);
+    SizeDecision decision = DecideKnown(options_.rule, classes_[c], work, known);
+    for (size_t op = 0; decision.away && taken && op < graph_.n_ops(); ++op) {
+      taken = IsTaken(helper, graph_, op);
+    }
+    if (!taken) decision = {false, "an op of it is refused there"};
     Note(candidate, "all of it", c, decision);
     if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
     return std::vector<bool>(graph_.n_ops(), decision.away);
@@ -214,7 +225,7 @@ class Planner {
       Note(candidate, NameOf(*weight), c, decision);
       away[op] = decision.away;
     }
-    JoinBetween(graph_, schedule_, &away);
+    JoinBetween(*helper.device, graph_, schedule_, &away);
     return away;
   }
 
@@ -224,13 +235,7 @@ class Planner {
     const std::string name = NameOf(weight);
     const auto [found, is_new] = refusals_.try_emplace({&helper, name});
     if (is_new) {
-      const auto support =
-          helper.QueryOp(graph_.View(TRINE_NUMERICS_EXACT), static_cast<uint32_t>(op));
-      if (!support.ok()) {
-        found->second = std::string(support.status().message());
-      } else if (support->support < TRINE_SUPPORT_EXACT) {
-        found->second = "it is refused there";
-      }
+      if (!IsTaken(helper, graph_, op)) found->second = "it is refused there";
     }
     return found->second;
   }
@@ -282,8 +287,7 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, DetourKin
   bool known = false;
   if (kind == DetourKind::kTwin) {
     const SizedWork work = AllOfIt(home, helper, graph, pass, &known);
-    return DecideKnown(rule, tokens, work, known).away ? work.away_ns - home.costs.run_ns
-                                                       : work.home_ns - home.costs.run_ns;
+    return DecideKnown(rule, tokens, work, known).away ? work.away_ns : work.home_ns;
   }
   const double correction = home.costs.correction.Within(static_cast<double>(tokens));
   double ns = 0;
@@ -297,9 +301,23 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, DetourKin
   return ns;
 }
 
+std::string WhyNoHelp(DetourKind kind, const HomeWeights& home, const trine_device_info& helper) {
+  if (!home.packed) return "";
+  if (!home.file_mapped) return "the host has its weights packed only";
+  if (kind == DetourKind::kStreamed) return "";
+  if (ExpectedWeightPath(helper) != WeightPath::kFile) {
+    return "what is packed for the one can't be read by the other; unpacked weights could";
+  }
+  // A driver may hold on to pages that it reads.
+  if (helper.memory_free != 0 && home.bytes > helper.memory_free) {
+    return "there is no memory for the weights as the file has them, beside the packed ones";
+  }
+  return "";
+}
+
 std::optional<DetourPlan> PlanDetour(
     const SegmentPlace& home, const SegmentGraph& graph, const SegmentLimits& limits,
-    const DispatchOptions& options,
+    const DispatchOptions& options, const HomeWeights& weights,
     const std::function<bool(const gguf::TensorInfo&)>& can_stream) {
   std::optional<Planner::Candidate> best;
   if (options.costs.count(home.device_name) == 0) return std::nullopt;
@@ -308,6 +326,13 @@ std::optional<DetourPlan> PlanDetour(
     if (helper.device == home.device || options.costs.count(helper.name) == 0) continue;
     const auto kind = HelpKind(home.device->info(), helper.device->info());
     if (!kind) continue;
+    if (const std::string why = WhyNoHelp(*kind, weights, helper.device->info()); !why.empty()) {
+      if (options.log) {
+        options.log(
+            absl::StrCat("dispatch: ", home.device_name, ", not with ", helper.name, ": ", why));
+      }
+      continue;
+    }
     Planner::Candidate candidate = planner.Try(helper, *kind);
     planner.Log(candidate);
     if (candidate.plan.routes.empty()) continue;

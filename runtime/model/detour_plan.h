@@ -25,7 +25,15 @@ struct DispatchOptions {
   SizeRule rule;
   std::map<std::string, KnownCosts> costs;  // by the devices' names
   std::vector<NamedDevice> helpers;         // that may run what is others'; empty: nothing moves
+  std::map<std::string, uint64_t> limits;   // bytes that devices may be given; none: as there are
   std::function<void(const std::string&)> log;  // hears of each decision; null: nobody does
+};
+
+// A stage's weights, as they are before anybody helps it.
+struct HomeWeights {
+  bool packed = false;  // some of them
+  bool file_mapped = true;
+  uint64_t bytes = 0;  // of the packed ones, in the file; 0: it is not known
 };
 
 enum class DetourKind {
@@ -47,6 +55,9 @@ struct DetourPlan {
 // Whether a device may help another that has some layers, and how.
 std::optional<DetourKind> HelpKind(const trine_device_info& home, const trine_device_info& helper);
 
+// Why a device may not help; "": it may.
+std::string WhyNoHelp(DetourKind kind, const HomeWeights& home, const trine_device_info& helper);
+
 // How long the ops of a graph take together where the helper does what it is better at.
 double PredictHelped(const KnownCosts& home, const KnownCosts& helper, DetourKind kind,
                      const OpGraph& graph, const PassShape& pass, const SizeRule& rule);
@@ -55,7 +66,8 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, DetourKin
 // `can_stream`: whether the host's memory has a weight as the file has it.
 std::optional<DetourPlan> PlanDetour(
     const SegmentPlace& home, const SegmentGraph& graph, const SegmentLimits& limits,
-    const DispatchOptions& options, const std::function<bool(const gguf::TensorInfo&)>& can_stream);
+    const DispatchOptions& options, const HomeWeights& weights,
+    const std::function<bool(const gguf::TensorInfo&)>& can_stream);
 
 }  // namespace trine
 

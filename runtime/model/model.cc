@@ -140,7 +140,7 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
     for (const WeightUse& use : graphs[i].weights) {
       const bool canon = out_of_range.count(use.info) != 0;
       if (!WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
-      store_->Want(plan->helper.device, *use.info);
+      store_->WantShared(plan->helper.device, *use.info);
     }
   }
   meter->Waive(ArenaWork(loads_, graphs));  // the store knows now what it is
@@ -217,7 +217,10 @@ absl::Status Model::AllocateSplits(const std::vector<SegmentGraph>& graphs) {
       most = std::max(most, needs->scratch_bytes);
     }
     if (absl::Status s = split.Allocate(scratch); !s.ok()) return s;
-    for (size_t d = 0; d < scratch.size(); ++d) scratch_bytes_ += scratch[d] + split.IoBytes(d);
+    for (size_t d = 0; d < scratch.size(); ++d) {
+      scratch_bytes_ += scratch[d] + split.IoBytes(d);
+      device_bytes_[split.devices()[d].device.get()] += scratch[d] + split.IoBytes(d);
+    }
   }
   return absl::OkStatus();
 }
@@ -325,7 +328,9 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGr
   auto segment =
       Segment::Create(place.device, std::move(graph.graph), TRINE_NUMERICS_EXACT, memory);
   if (!segment.ok()) return segment.status();
-  scratch_bytes_ += (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
+  const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
+  scratch_bytes_ += own;
+  device_bytes_[place.device.get()] += own;
   stage->home = std::make_unique<StageWay>(place.device_name, graph.io, *std::move(segment));
   return absl::OkStatus();
 }
@@ -337,6 +342,20 @@ absl::Status Model::LockWeights() const {
   // be picked from it.
   for (const gguf::TensorInfo* t : plain_) ranges.push_back(store_->DataOf(*t));
   return gguf::FileMemory::LockRanges(ranges);
+}
+
+// What it has been given: weights that are its own, caches of its stages, scratch.
+uint64_t Model::BytesOn(const Device& device) const {
+  const WeightBytes weights = store_->BytesOf(device);
+  uint64_t bytes = weights.copied + weights.converted;
+  for (const PackedWeight& weight : packed_.items()) {
+    if (weight.device.get() == &device) bytes += weight.layout.packed_bytes();
+  }
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    if (places_[i].device.get() == &device) bytes += stages_[i].caches.bytes();
+  }
+  const auto found = device_bytes_.find(&device);
+  return bytes + (found == device_bytes_.end() ? 0 : found->second);
 }
 
 uint64_t Model::kv_bytes() const {
@@ -472,6 +491,7 @@ absl::Status Model::PlanDetours(const DispatchOptions& options,
                                 const std::vector<SegmentGraph>& graphs,
                                 const OutOfRange& out_of_range) {
   dispatch_log_ = options.log;
+  limits_of_helpers_ = options.limits;
   asked_tokens_ = options.rule.from_tokens > 0;
   for (size_t i = 0; !options.helpers.empty() && i < graphs.size(); ++i) {
     Stage& stage = stages_[load_stages_[i]];
@@ -481,23 +501,24 @@ absl::Status Model::PlanDetours(const DispatchOptions& options,
     const auto can_stream = [&](const gguf::TensorInfo& tensor) {
       return out_of_range.count(&tensor) == 0 && (file_->mapped() || !packed_.Holds(&tensor));
     };
-    stage.plan = PlanDetour(loads_[i], *whole, limits_, options, can_stream);
-    if (!stage.plan || stage.plan->kind != DetourKind::kTwin) continue;
-    // The twin reads weights as the file has them, and there they may not be twice.
-    const Device& helper = *stage.plan->helper.device;
-    const bool packed = std::any_of(graphs[i].weights.begin(), graphs[i].weights.end(),
-                                    [](const WeightUse& use) { return use.packed.has_value(); });
-    const bool in_file = file_->mapped() && ExpectedWeightPath(helper.info()) == WeightPath::kFile;
-    if (packed && !in_file) {
-      if (dispatch_log_) {
-        dispatch_log_(absl::StrCat(
-            "dispatch: ", loads_[i].device_name, ", not with ", stage.plan->helper.name,
-            ": what is packed for the one can't be read by the other; unpacked weights could"));
-      }
-      stage.plan.reset();
-      continue;
+    HomeWeights weights;
+    weights.file_mapped = file_->mapped();
+    for (const WeightUse& use : graphs[i].weights) {
+      weights.packed = weights.packed || use.packed.has_value();
+      if (use.packed) weights.bytes += use.info->bytes;
     }
-    stage.caches.Share(*loads_[i].device, helper);
+    stage.plan = PlanDetour(loads_[i], *whole, limits_, options, weights, can_stream);
+    if (!stage.plan || stage.plan->kind != DetourKind::kTwin) continue;
+    std::map<size_t, uint64_t> sizes;
+    for (const KvUse& use : graphs[i].caches) sizes[use.number] = graphs[i].graph.Bytes(use.tensor);
+    const absl::Status s = stage.caches.Share(loads_[i].device, stage.plan->helper.device, sizes);
+    if (s.ok()) continue;
+    if (absl::IsUnavailable(s)) return s;
+    if (dispatch_log_) {
+      dispatch_log_(absl::StrCat("dispatch: ", loads_[i].device_name, ", not with ",
+                                 stage.plan->helper.name, ": ", s.message()));
+    }
+    stage.plan.reset();
   }
   return absl::OkStatus();
 }
@@ -526,9 +547,16 @@ absl::Status Model::LoadDetour(Stage* stage, size_t index, const OutOfRange& out
     auto whole = BuildSegmentGraph(*file_, config_, limits_, places_[index].span, /*finish=*/false);
     if (!whole.ok()) return whole.status();
     auto way = loader.Load(places_[index], plan, route, *std::move(whole));
-    if (!way.ok()) return OnDevice(plan.helper.name, way.status());
+    if (!way.ok()) return way.status();
     stage->detours.push_back(*std::move(way));
   }
+  const auto limit = limits_of_helpers_.find(plan.helper.name);
+  const uint64_t used = BytesOn(*plan.helper.device) + loader.helper_bytes();
+  if (limit != limits_of_helpers_.end() && used > limit->second) {
+    return absl::ResourceExhaustedError(absl::StrCat("with what that takes it would have ", used,
+                                                     " bytes there, and may have ", limit->second));
+  }
+  device_bytes_[plan.helper.device.get()] += loader.helper_bytes();
   scratch_bytes_ += loader.scratch_bytes();
   stage->routes = RouteSwitch(plan.classes, plan.class_routes, asked_tokens_ ? 1 : kBand);
   return absl::OkStatus();

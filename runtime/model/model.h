@@ -125,6 +125,7 @@ class Model {
   uint64_t kv_bytes() const;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }
+  uint64_t arena_bytes() const { return store_->arena_bytes(); }  // that devices share
   // How each device that has a segment came by its weights, in the segments' order.
   std::vector<DeviceWeights> weights() const;
   // Keeps the weights from being swapped out, wherever the CPU sees them.
@@ -177,6 +178,7 @@ class Model {
   // What can't be loaded is done without, unless a device is lost.
   absl::Status LoadDetours(const HostServices& host, const OutOfRange& out_of_range);
   absl::Status LoadDetour(Stage* stage, size_t index, const OutOfRange& out_of_range);
+  uint64_t BytesOn(const Device& device) const;
   StageWay* ChooseWay(size_t stage, const Pass& pass, StageRun* run);
   absl::Status WriteInputs(const Pass& pass, StageWay* way, uint64_t* bytes) const;
   absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
@@ -195,7 +197,9 @@ class Model {
   std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one
   std::deque<Stage> stages_;
   std::function<void(const std::string&)> dispatch_log_;
-  bool asked_tokens_ = false;  // somebody said which passes take a detour
+  std::map<std::string, uint64_t> limits_of_helpers_;
+  std::map<const Device*, uint64_t> device_bytes_;  // scratch and IO
+  bool asked_tokens_ = false;                       // somebody said which passes take a detour
   uint64_t scratch_bytes_ = 0;
   std::atomic<uint64_t> run_ns_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plugins/handles.h"
 
@@ -17,9 +18,11 @@ namespace trine {
 
 class StageCaches {
  public:
-  // Before anything is there: memory of the host's, which both import.
-  void Share(const Device& home, const Device& other);
-  bool shared() const { return import_alignment_ != 0; }
+  // Before anything is there: memory of the host's for all of them, by their numbers, which both
+  // devices import. Where that fails nothing is shared.
+  absl::Status Share(const std::shared_ptr<Device>& home, const std::shared_ptr<Device>& other,
+                     const std::map<size_t, uint64_t>& sizes);
+  bool shared() const { return !memory_.empty(); }
 
   // Where a device has a cache; there from the first call on. Without sharing, of one device.
   absl::StatusOr<trine_span> Of(const std::shared_ptr<Device>& device, size_t number,
@@ -31,10 +34,6 @@ class StageCaches {
     void operator()(void* memory) const { std::free(memory); }
   };
 
-  absl::StatusOr<Buffer> Import(const std::shared_ptr<Device>& device, size_t number,
-                                uint64_t bytes);
-
-  uint64_t import_alignment_ = 0;
   uint64_t bytes_ = 0;
   std::map<size_t, std::unique_ptr<void, Free>> memory_;  // outlives what stands on it
   std::map<std::pair<const Device*, size_t>, Buffer> buffers_;

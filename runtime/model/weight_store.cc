@@ -45,20 +45,26 @@ bool WeightStore::InPlace(const gguf::TensorInfo& tensor, bool as_f32, bool cano
 }
 
 bool WeightStore::NeedsArena(const Client& client) {
-  return client.refused_file && MayImport(client.device->info(), false);
+  return !client.optional && client.refused_file && MayImport(client.device->info(), false);
 }
 
-WeightStore::Client& WeightStore::ClientOf(const std::shared_ptr<Device>& device) {
+WeightStore::Client& WeightStore::ClientOf(const std::shared_ptr<Device>& device, bool optional) {
   for (Client& client : clients_) {
-    if (client.device == device) return client;
+    if (client.device == device && client.optional == optional) return client;
   }
   Client& client = clients_.emplace_back();
   client.device = device;
+  client.optional = optional;
   return client;
 }
 
 void WeightStore::Want(const std::shared_ptr<Device>& device, const gguf::TensorInfo& tensor) {
   ClientOf(device).wanted.push_back(&tensor);
+}
+
+void WeightStore::WantShared(const std::shared_ptr<Device>& device,
+                             const gguf::TensorInfo& tensor) {
+  ClientOf(device, /*optional=*/true).wanted.push_back(&tensor);
 }
 
 absl::StatusOr<bool> WeightStore::ImportRanges(Client* client, size_t part, std::byte* memory,
@@ -105,7 +111,7 @@ absl::StatusOr<bool> WeightStore::ImportArena(Client* client) {
   std::vector<ByteRange> ranges;
   for (const gguf::TensorInfo* tensor : client->wanted) {
     // Who could do without the arena reads no more there than is there for others.
-    const bool read = client->refused_file || in_arena_.count(tensor) != 0;
+    const bool read = NeedsArena(*client) || in_arena_.count(tensor) != 0;
     if (read) ranges.push_back(arena_->RangeOf(tensor));
   }
   return ImportRanges(client, kArena, arena_->data(), arena_->bytes(), std::move(ranges));
@@ -157,7 +163,7 @@ absl::Status WeightStore::ShareArena() {
   for (const bool needs : {true, false}) {
     if (!needs && in_arena_.empty()) break;
     for (Client& client : clients_) {
-      if (client.refused_file != needs || !MayImport(client.device->info(), false)) continue;
+      if (NeedsArena(client) != needs || !MayImport(client.device->info(), false)) continue;
       const auto taken = ImportArena(&client);
       if (!taken.ok()) return taken.status();
       if (needs && *taken) in_arena_.insert(client.wanted.begin(), client.wanted.end());
@@ -250,15 +256,17 @@ absl::StatusOr<WeightPlace> WeightStore::Copy(Client* client, const gguf::Tensor
 absl::StatusOr<WeightPlace> WeightStore::Place(const std::shared_ptr<Device>& device,
                                                const gguf::TensorInfo& tensor, bool as_f32,
                                                bool canon) {
-  Client& client = ClientOf(device);
-  if (!InPlace(tensor, as_f32, canon)) return Copy(&client, tensor, as_f32, canon);
-  const Window* window = WindowOf(client, tensor);
-  if (window == nullptr) return Copy(&client, tensor, as_f32, canon);
-  const bool shared = window->part == kArena;
-  if (client.placed.insert(&tensor).second) {
-    (shared ? client.bytes.arena : client.bytes.file) += tensor.bytes;
+  for (Client& client : clients_) {
+    if (client.device != device || !InPlace(tensor, as_f32, canon)) continue;
+    const Window* window = WindowOf(client, tensor);
+    if (window == nullptr) continue;
+    const bool shared = window->part == kArena;
+    if (client.placed.insert(&tensor).second) {
+      (shared ? client.bytes.arena : client.bytes.file) += tensor.bytes;
+    }
+    return PlaceIn(*window, *device, tensor);
   }
-  return PlaceIn(*window, *device, tensor);
+  return Copy(&ClientOf(device), tensor, as_f32, canon);
 }
 
 WeightPlace WeightStore::PlaceIn(const Window& window, const Device& device,
@@ -279,8 +287,18 @@ absl::Status WeightStore::ImportStreamed(const std::shared_ptr<Device>& device,
                                          const std::vector<const gguf::TensorInfo*>& tensors) {
   Client client;
   client.device = device;
-  client.wanted = tensors;
-  const auto taken = ImportFile(&client);
+  std::vector<ByteRange> moved;  // to the arena: the file may have let go of them
+  for (const gguf::TensorInfo* tensor : tensors) {
+    if (in_arena_.count(tensor) != 0) {
+      moved.push_back(arena_->RangeOf(tensor));
+    } else {
+      client.wanted.push_back(tensor);
+    }
+  }
+  auto taken = ImportFile(&client);
+  if (taken.ok() && *taken && !moved.empty()) {
+    taken = ImportRanges(&client, kArena, arena_->data(), arena_->bytes(), std::move(moved));
+  }
   if (!taken.ok()) return taken.status();
   if (!*taken) return absl::UnimplementedError(client.bytes.refusal);
   streams_.push_back(std::move(client));
@@ -291,20 +309,23 @@ absl::StatusOr<WeightPlace> WeightStore::PlaceStreamed(const Device& device,
                                                        const gguf::TensorInfo& tensor) const {
   for (const Client& client : streams_) {
     if (client.device.get() != &device) continue;
-    for (const Window& window : client.windows) {
-      if (window.part == tensor.part && window.range.Holds(FileRange(tensor))) {
-        return PlaceIn(window, device, tensor);
-      }
-    }
+    const Window* window = WindowOf(client, tensor);
+    if (window != nullptr) return PlaceIn(*window, device, tensor);
   }
   return absl::InternalError(absl::StrCat(std::string(tensor.name), " is not to be streamed"));
 }
 
 WeightBytes WeightStore::BytesOf(const Device& device) const {
+  WeightBytes sum;
   for (const Client& client : clients_) {
-    if (client.device.get() == &device) return client.bytes;
+    if (client.device.get() != &device) continue;
+    sum.file += client.bytes.file;
+    sum.arena += client.bytes.arena;
+    sum.copied += client.bytes.copied;
+    sum.converted += client.bytes.converted;
+    if (sum.refusal.empty()) sum.refusal = client.bytes.refusal;
   }
-  return {};
+  return sum;
 }
 
 uint64_t WeightStore::ImportedBytes(const Device& device) const {

@@ -50,6 +50,8 @@ class WeightStore {
 
   // In this order: every weight that a device is to read as the file has it, ...
   void Want(const std::shared_ptr<Device>& device, const gguf::TensorInfo& tensor);
+  // The same, if that takes no memory: where it lies for others, or in the file.
+  void WantShared(const std::shared_ptr<Device>& device, const gguf::TensorInfo& tensor);
   // ... then once, for all of them. A refusal is no error: the next best way is taken. An arena, if
   // there is to be one, is filled with the host's thread team; what nobody reads in the file any
   // more is let go of there on the way.
@@ -90,12 +92,13 @@ class WeightStore {
     std::map<std::pair<const gguf::TensorInfo*, bool>, Buffer> copies;
     std::set<const gguf::TensorInfo*> placed;
     bool refused_file = false;
+    bool optional = false;  // nothing is put anywhere for its sake
     WeightBytes bytes;
   };
 
   // Whether an arena would spare it copies: it does not read in the file, but may import memory.
   static bool NeedsArena(const Client& client);
-  Client& ClientOf(const std::shared_ptr<Device>& device);
+  Client& ClientOf(const std::shared_ptr<Device>& device, bool optional = false);
   // UNAVAILABLE is an error; any other refusal is noted, and none of the windows is there then.
   absl::StatusOr<bool> ImportFile(Client* client);
   absl::StatusOr<bool> ImportArena(Client* client);

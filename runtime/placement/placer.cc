@@ -151,7 +151,13 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
       if ((*candidates)[i].left_out.empty()) names.insert((*candidates)[i].name);
     }
   }
-  if (names.size() < 2) return choice;
+  // With many requests in flight whoever would help has work of its own.
+  const bool busy =
+      options_.optimize == Optimize::kThroughput && options_.dispatch.from_tokens == 0;
+  if (names.size() < 2 || busy) return choice;
+  if (auto limits = ParseLimits(options_.device_memory, *devices_); limits.ok()) {
+    choice.limits = *std::move(limits);
+  }
   choice.rule.from_tokens = options_.dispatch.from_tokens;
   auto calibration = Calibration::Read(CalibrationPath());
   if (!calibration.ok()) calibration = Calibration();  // the planner has said so

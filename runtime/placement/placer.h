@@ -37,6 +37,7 @@ struct DispatchChoice {
   SizeRule rule;
   std::map<std::string, KnownCosts> costs;  // by tier name
   std::vector<std::string> helpers;         // tier names
+  std::map<std::string, uint64_t> limits;   // of memory, likewise
   bool log = false;                         // decisions are to be said
 };
 

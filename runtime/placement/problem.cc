@@ -233,10 +233,8 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
     if (!options.dispatch || other.opened == nullptr || other.opened == home.opened) continue;
     const auto kind = HelpKind(home.opened->info(), other.opened->info());
     if (!kind) continue;
-    // As Model::PlanDetours has it.
-    if (options.pack && !options.file_mapped) continue;
-    const bool in_file = ExpectedWeightPath(other.opened->info()) == WeightPath::kFile;
-    if (*kind == DetourKind::kTwin && options.pack && !in_file) continue;
+    const HomeWeights weights = {options.pack, options.file_mapped, 0};
+    if (!WhyNoHelp(*kind, weights, other.opened->info()).empty()) continue;
     helpers.push_back({other.device->tier_name, &other.known, *kind});
   }
   return helpers;

@@ -50,6 +50,7 @@ TEST_P(DetourFamilyTest, NoDetourShows) {
   ASSERT_NE(alone, nullptr);
   const std::string expected = HashOf(alone.get(), tokens);
   const int rounds = std::getenv("TRINE_LONG") != nullptr ? 40 : 6;
+  uint64_t detours = 0;
   for (int round = 0; round < rounds; ++round) {
     EngineOptions options = Options(file.path());
     std::vector<std::string> devices = {"cpu", absl::StrCat("other", random() % 4)};
@@ -67,7 +68,9 @@ TEST_P(DetourFamilyTest, NoDetourShows) {
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
     ASSERT_EQ(HashOf(engine.get(), tokens), expected);
+    for (const SegmentCounters& segment : engine->segments()) detours += segment.detours;
   }
+  EXPECT_GT(detours, 0u);
 }
 
 std::vector<std::string> Families() {
@@ -219,6 +222,77 @@ TEST_F(DetourTest, NothingIsThereTwice) {
   }
 }
 
+// A device that shares memory but refuses files has its weights in an arena, and the file has let
+// go of them then.
+TEST_F(DetourTest, WhatWasMovedIsStreamedFromWhereItIs) {
+  const Outcome alone = Generate(Options(file_.path()));
+  for (const bool mapped : {false, true}) {
+    EngineOptions options = With("other0:3,other4:1", 2);  // the fixture that packs, and several's
+    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_PACKING_PLUGIN,
+                                             TRINE_SEVERAL_PLUGIN};
+    setenv("TRINE_FIXTURE_PACKING", "none,no-files,told", 1);
+    options.use_mmap = mapped;
+    options.pack = false;
+    const Outcome outcome = Generate(options);
+    unsetenv("TRINE_FIXTURE_PACKING");
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+    EXPECT_EQ(outcome.said, alone.said);
+    EXPECT_EQ(outcome.segments[0].helper, "other4");
+    EXPECT_GT(outcome.segments[0].detours, 0u);
+  }
+}
+
+// Nor does it make one.
+TEST_F(DetourTest, ATwinThatRefusesFilesIsNone) {
+  for (const char* says : {"none,no-files,told", "none,no-files"}) {
+    EngineOptions options = With("cpu:3,other0:1", 2);
+    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_PACKING_PLUGIN};
+    setenv("TRINE_FIXTURE_PACKING", says, 1);
+    const auto engine = MustLoad(options);
+    unsetenv("TRINE_FIXTURE_PACKING");
+    ASSERT_NE(engine, nullptr);
+    for (const DetourInfo& detour : engine->model()->detours()) EXPECT_NE(detour.stage, 0u);
+    // What is in the arena is other0's own layer, which the CPU may read there, too.
+    setenv("TRINE_FIXTURE_PACKING", says, 1);
+    options.dispatch.on = false;
+    const auto without = MustLoad(options);
+    unsetenv("TRINE_FIXTURE_PACKING");
+    EXPECT_EQ(engine->model()->arena_bytes(), without->model()->arena_bytes()) << says;
+    EXPECT_GT(without->model()->arena_bytes(), 0u);
+    EXPECT_EQ(engine->model()->packed_bytes(), without->model()->packed_bytes());
+  }
+}
+
+TEST_F(DetourTest, ACacheThatCannotBeSharedIsItsOwn) {
+  const Outcome alone = Generate(Options(file_.path()));
+  int without = 0;
+  for (int n = 1; n < 30; ++n) {
+    EngineOptions options = With("cpu:3,other0:1", 2);
+    options.faults = absl::StrCat("cpu:oom@import=", n);
+    const Outcome outcome = Generate(options);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+    EXPECT_EQ(outcome.said, alone.said);
+    EXPECT_THAT(outcome.lost, IsEmpty()) << n;
+    if (!outcome.segments.empty() && outcome.segments[0].helper.empty()) ++without;
+  }
+  EXPECT_GT(without, 0);
+}
+
+TEST_F(DetourTest, LimitsOfMemoryAreTheHelpersToo) {
+  EngineOptions options = With("", 2);
+  options.devices = {"cpu", "other2"};
+  options.device_memory = "other2:1M";
+  auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_THAT(engine->model()->detours(), IsEmpty());
+  EXPECT_THAT(log_, HasSubstr("cpu goes without the help of other2"));
+  options.device_memory = "";
+  options.tensor_split = "cpu:3,other2:1";
+  options.devices = {};
+  engine = MustLoad(options);
+  EXPECT_EQ(engine->model()->detours().size(), 1u);
+}
+
 TEST_F(DetourTest, AHelperThatFailsIsDoneWithout) {
   const Outcome alone = Generate(Options(file_.path()));
   for (const char* helper : {"other1", "other2"}) {
@@ -316,9 +390,8 @@ TEST_F(DetourTest, WhatStandsBetweenProductsGoesAlong) {
   }
   const SegmentPlace home = {options.helpers[0].device, "cpu", span};
   std::string refused = "attn_k.weight";
-  const auto plan = PlanDetour(home, *graph, limits, options, [&](const gguf::TensorInfo& t) {
-    return !t.name.ends_with(refused);
-  });
+  const auto can_stream = [&](const gguf::TensorInfo& t) { return !t.name.ends_with(refused); };
+  const auto plan = PlanDetour(home, *graph, limits, options, {}, can_stream);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->FirstTokens(), 16);
   EXPECT_EQ(plan->helper.name, "other2");
