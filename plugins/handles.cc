@@ -17,6 +17,7 @@ absl::StatusOr<Handle*> Obtain(const std::string& what, Call call) {
 
 template <class Handle, class Call>
 absl::StatusOr<Handle*> Obtain(const Device& device, const char* name, Call call) {
+  const CallClock::Call under_way(&device.calls());
   auto handle = Obtain<Handle>(device.Name(name), call);
   if (!handle.ok()) return OnDevice(device.label(), handle.status());
   return handle;

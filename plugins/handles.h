@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "plugins/call_clock.h"
 #include "plugins/device_fault.h"
 #include "plugins/host_services.h"
 #include "plugins/library.h"
@@ -80,8 +81,11 @@ class Device {
   // Calls into the plugin on this device's behalf.
   template <class Function>
   absl::Status Call(const char* name, Function call) const {
+    const CallClock::Call under_way(&calls_);
     return OnDevice(label_, CallPlugin(Name(name), call));
   }
+  // Calls that have not come back yet. For a watchdog.
+  CallClock& calls() const { return calls_; }
 
   // A plugin of another numerics version is at best fast, whatever it says.
   absl::StatusOr<trine_op_support> QueryOp(const trine_graph& graph, uint32_t op,
@@ -108,6 +112,7 @@ class Device {
   trine_device_info info_;
   std::string label_;
   mutable std::mutex run_mutex_;
+  mutable CallClock calls_;
 };
 
 // One owned handle of a device: Free is the table's function that takes it back.
@@ -123,7 +128,9 @@ class Owned {
     return *this;
   }
   ~Owned() {
-    if (handle_ != nullptr) CallPluginQuietly([&] { (device_->table().*Free)(handle_); });
+    if (handle_ == nullptr) return;
+    const CallClock::Call under_way(&device_->calls());
+    CallPluginQuietly([&] { (device_->table().*Free)(handle_); });
   }
   Handle* handle() const { return handle_; }
   const Device& device() const { return *device_; }

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "dispatch/find_device.h"
 #include "plugins/library.h"
 #include "runtime/worker_cpus.h"
@@ -95,16 +97,30 @@ absl::StatusOr<std::string> DeviceSet::Resolve(const std::string& name) const {
   return (*device)->tier_name;
 }
 
-absl::StatusOr<std::shared_ptr<Backend>> DeviceSet::OpenBackend(size_t plugin) {
-  const std::string& path = inventory_.registry.plugins[plugin].path;
-  std::shared_ptr<Backend>& backend = backends_[path];
-  if (backend != nullptr) return backend;
-  auto library = PluginLibrary::Load(path);
-  if (!library.ok()) return library.status();
-  auto opened = Backend::Open(*std::move(library), *host_, "", Wrapper(plugin));
-  if (!opened.ok()) return opened.status();
-  backend = *std::move(opened);
-  return backend;
+std::function<absl::StatusOr<DeviceSet::Opened>()> DeviceSet::Opener(
+    const InventoryDevice& device) const {
+  const DeviceFinding& finding = inventory_.registry.devices[device.registry_device];
+  const PluginFinding& plugin = inventory_.registry.plugins[finding.plugin];
+  const auto known = backends_.find(plugin.path);
+  return [backend = known == backends_.end() ? nullptr : known->second, path = plugin.path,
+          probe = plugin.probe, index = finding.index, name = device.tier_name, host = host_.get(),
+          wrapper = Wrapper(finding.plugin)]() -> absl::StatusOr<Opened> {
+    Opened opened{backend, nullptr};
+    if (opened.backend == nullptr) {
+      auto library = PluginLibrary::Load(path);
+      if (!library.ok()) return library.status();
+      auto first = Backend::Open(*std::move(library), *host, "", wrapper);
+      if (!first.ok()) return first.status();
+      opened.backend = *std::move(first);
+    }
+    if (const uint32_t now = opened.backend->device_count(); index >= now) {
+      return FewerDevices(probe, now);
+    }
+    auto device = Device::Open(opened.backend, index, name);
+    if (!device.ok()) return device.status();
+    opened.device = *std::move(device);
+    return opened;
+  };
 }
 
 absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name) {
@@ -114,16 +130,89 @@ absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name)
   if (const auto open = devices_.find(device.tier_name); open != devices_.end()) {
     return open->second;
   }
-  const DeviceFinding& finding = inventory_.registry.devices[device.registry_device];
-  const PluginFinding& plugin = inventory_.registry.plugins[finding.plugin];
-  auto backend = OpenBackend(finding.plugin);
-  if (!backend.ok()) return backend.status();
-  if (const uint32_t now = (*backend)->device_count(); finding.index >= now) {
-    return FewerDevices(plugin.probe, now);
+  if (HangsIn(device.tier_name)) {
+    return OnDevice(device.tier_name,
+                    absl::UnavailableError("something that was given up is still in it"));
   }
-  auto opened = Device::Open(*std::move(backend), finding.index, device.tier_name);
+  auto opener = Opener(device);
+  absl::StatusOr<Opened> opened;
+  if (!IsWatched(device.tier_name)) {
+    opened = opener();
+  } else {
+    Watched<absl::StatusOr<Opened>> work(std::move(opener));
+    if (!work.WaitFor(limit_)) {
+      Leave(device.tier_name, work.life());
+      return TooLong(device.tier_name, "being opened");
+    }
+    opened = work.Take();
+  }
   if (!opened.ok()) return opened.status();
-  return devices_[device.tier_name] = *std::move(opened);
+  const size_t plugin = inventory_.registry.devices[device.registry_device].plugin;
+  backends_[inventory_.registry.plugins[plugin].path] = std::move(opened->backend);
+  return devices_[device.tier_name] = std::move(opened->device);
+}
+
+void DeviceSet::Forget(const std::string& tier_name) {
+  const auto found = devices_.find(tier_name);
+  if (found == devices_.end()) return;
+  std::shared_ptr<Device> device = std::move(found->second);
+  devices_.erase(found);
+  if (!IsWatched(tier_name)) return;
+  // To be closed, if nobody else has it.
+  Watched<absl::Status> work([device = std::move(device)]() mutable {
+    device.reset();
+    return absl::OkStatus();
+  });
+  if (!work.WaitFor(std::min<std::chrono::milliseconds>(limit_, kMostForClosing))) {
+    Leave(tier_name, work.life());
+  }
+}
+
+void DeviceSet::ForgetUnused(const std::set<std::string>& used) {
+  std::vector<std::string> unused;
+  for (const auto& [name, device] : devices_) {
+    if (used.count(name) == 0) unused.push_back(name);
+  }
+  for (const std::string& name : unused) Forget(name);
+}
+
+std::string DeviceSet::Hung(const std::vector<NamedDevice>& devices) const {
+  const auto now = CallClock::Clock::now();
+  for (const NamedDevice& d : devices) {
+    if (d.device == nullptr || !IsWatched(d.name)) continue;
+    const auto since = d.device->calls().Oldest();
+    if (since && now - *since > limit_) return d.name;
+  }
+  return "";
+}
+
+absl::Status DeviceSet::TooLong(const std::string& device, const char* what) const {
+  return OnDevice(device, absl::DeadlineExceededError(
+                              absl::StrCat(device, " has not come back from ", what, " in ",
+                                           absl::FormatDuration(absl::FromChrono(limit_)))));
+}
+
+void DeviceSet::Leave(const std::string& device, std::weak_ptr<void> life) {
+  std::erase_if(left_, [](const Left& left) { return left.life.expired(); });
+  left_.push_back({device, std::move(life)});
+}
+
+bool DeviceSet::HangsIn(const std::string& device) const {
+  return std::any_of(left_.begin(), left_.end(), [&](const Left& left) {
+    return left.device == device && !left.life.expired();
+  });
+}
+
+bool DeviceSet::WaitForThoseLeft(std::chrono::milliseconds time) {
+  if (left_.empty()) return true;
+  if (faults_ != nullptr) faults_->Release();
+  const auto gone = [](const Left& left) { return left.life.expired(); };
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (!std::all_of(left_.begin(), left_.end(), gone)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 std::vector<std::string> DeviceSet::GpuNames() const {

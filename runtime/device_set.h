@@ -3,6 +3,8 @@
 #ifndef TRINE_RUNTIME_DEVICE_SET_H_
 #define TRINE_RUNTIME_DEVICE_SET_H_
 
+#include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -15,11 +17,16 @@
 #include "plugins/fault/injector.h"
 #include "plugins/handles.h"
 #include "plugins/host_services.h"
+#include "runtime/model/tensor_places.h"
+#include "runtime/watched.h"
 
 namespace trine {
 
 // Threads for the team where the user names no number: one per core this process may use.
 uint32_t DefaultThreads(const detect::CpuInfo& cpu);
+
+// What giving back memory and closing devices may take. There is nothing to be won by more.
+inline constexpr std::chrono::milliseconds kMostForClosing(5000);
 
 class DeviceSet {
  public:
@@ -28,14 +35,32 @@ class DeviceSet {
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
 
-  // By any name that FindDevice knows.
+  // How long a device may take for a call, other than the CPU: then it counts as hung.
+  void set_limit(std::chrono::milliseconds limit) { limit_ = limit; }
+  // By any name that FindDevice knows. DEADLINE_EXCEEDED where it does not come back.
   absl::StatusOr<std::shared_ptr<Device>> Open(const std::string& name);
-  // Opens it anew the next time. Whoever uses it keeps it until then.
-  void Forget(const std::string& tier_name) { devices_.erase(tier_name); }
-  // All but these.
-  void ForgetUnused(const std::set<std::string>& used) {
-    std::erase_if(devices_, [&](const auto& entry) { return used.count(entry.first) == 0; });
+  // Waits for work that calls into the devices, and leaves it behind when one of them has been in a
+  // call for too long: DEADLINE_EXCEEDED of that one. `meanwhile` is called now and then.
+  template <class Result>
+  Result WaitFor(Watched<Result>* work, const std::vector<NamedDevice>& devices,
+                 const std::function<void()>& meanwhile = nullptr);
+  // Whether what is done with the device has to be watched: not the CPU's, which hangs on purpose
+  // only.
+  bool IsWatched(const std::string& tier_name) const {
+    return tier_name != "cpu" || faults_ != nullptr;
   }
+
+  // Something that uses devices and does not come back: it is left behind. `device`: "" where it is
+  // not known which one it hangs in.
+  void Leave(const std::string& device, std::weak_ptr<void> life);
+  bool HangsIn(const std::string& device) const;
+  // Lets go of those that hang on purpose. False: some are there still, and use what is here.
+  bool WaitForThoseLeft(std::chrono::milliseconds time);
+
+  // Opens it anew the next time. Whoever uses it keeps it until then.
+  void Forget(const std::string& tier_name);
+  // All but these.
+  void ForgetUnused(const std::set<std::string>& used);
   // The tier name behind any of a device's names.
   absl::StatusOr<std::string> Resolve(const std::string& name) const;
 
@@ -47,7 +72,15 @@ class DeviceSet {
   fault::Injector* faults() const { return faults_.get(); }
 
  private:
-  absl::StatusOr<std::shared_ptr<Backend>> OpenBackend(size_t plugin);
+  struct Opened {
+    std::shared_ptr<Backend> backend;
+    std::shared_ptr<Device> device;
+  };
+  // What opens it, with all that this needs.
+  std::function<absl::StatusOr<Opened>()> Opener(const InventoryDevice& device) const;
+  // Of devices, the one that has been in a call for longer than the limit; "": none has.
+  std::string Hung(const std::vector<NamedDevice>& devices) const;
+  absl::Status TooLong(const std::string& device, const char* what) const;
   std::vector<fault::DeviceNames> NamesOf(size_t plugin) const;  // by the plugin's own numbers
   BackendWrapper Wrapper(size_t plugin) const;
 
@@ -56,7 +89,27 @@ class DeviceSet {
   std::unique_ptr<fault::Injector> faults_;                   // likewise
   std::map<std::string, std::shared_ptr<Backend>> backends_;  // by plugin path
   std::map<std::string, std::shared_ptr<Device>> devices_;    // by tier name
+  std::chrono::milliseconds limit_ = std::chrono::minutes(5);
+  struct Left {
+    std::string device;
+    std::weak_ptr<void> life;
+  };
+  std::vector<Left> left_;
 };
+
+template <class Result>
+Result DeviceSet::WaitFor(Watched<Result>* work, const std::vector<NamedDevice>& devices,
+                          const std::function<void()>& meanwhile) {
+  constexpr std::chrono::milliseconds kOften(20);
+  while (!work->WaitFor(kOften)) {
+    if (meanwhile) meanwhile();
+    const std::string hung = Hung(devices);
+    if (hung.empty()) continue;
+    Leave(hung, work->life());
+    return TooLong(hung, "a call");
+  }
+  return work->Take();
+}
 
 }  // namespace trine
 

@@ -9,6 +9,7 @@
 #include "plugins/device_fault.h"
 #include "runtime/model/pack_cache.h"
 #include "runtime/model_setup.h"
+#include "runtime/watched.h"
 
 namespace trine {
 absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options) {
@@ -125,11 +126,7 @@ absl::StatusOr<std::shared_ptr<Model>> Engine::Install(const char* event, const 
     std::lock_guard lock(model_mutex_);
     std::swap(model_, old);
   }
-  std::erase_if(abandoned_, [](const Abandoned& a) { return a.life.expired(); });
-  const std::weak_ptr<void> life = old->life();
-  old.reset();
-  // A stage that hangs is still in it.
-  if (!life.expired()) abandoned_.push_back({life, hung});
+  Retire(std::move(old), hung);
   auto model = load();
   if (model.ok() && lock_memory_) (*model)->LockWeights().IgnoreError();  // it was said when loaded
   TellOfLost();
@@ -148,9 +145,22 @@ absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failu
                  [&] { return keeper_->Replace(device, failure); });
 }
 
-bool Engine::HangsIn(const std::string& device) const {
-  return std::any_of(abandoned_.begin(), abandoned_.end(),
-                     [&](const Abandoned& a) { return a.device == device && !a.life.expired(); });
+void Engine::Retire(std::shared_ptr<Model> model, const std::string& hung) {
+  const std::weak_ptr<void> life = model->life();
+  const std::vector<SegmentPlace>& places = model->places();
+  const bool watched = std::any_of(places.begin(), places.end(), [&](const SegmentPlace& place) {
+    return devices_->IsWatched(place.device_name);
+  });
+  if (watched) {
+    Watched<absl::Status> work([model = std::move(model)]() mutable {
+      model.reset();
+      return absl::OkStatus();
+    });
+    work.WaitFor(kMostForClosing);
+  } else {
+    model.reset();
+  }
+  if (!life.expired()) devices_->Leave(hung, life);
 }
 
 // `choose` is called like what it calls here, and names devices that are lost.
@@ -168,7 +178,7 @@ absl::Status Engine::Readmit(const std::function<std::vector<std::string>()>& ch
     nothing_to_do = devices.empty();
     for (const std::string& device : devices) {
       absl::Status status;
-      if (HangsIn(device)) {
+      if (devices_->HangsIn(device)) {
         keeper_->PutOff(device);
         status = absl::UnavailableError("a pass that was given up is still in it");
       } else {
@@ -239,19 +249,23 @@ Engine::~Engine() {
   if (const absl::Status s = WriteTrace(); !s.ok() && !told) {
     log_(TRINE_LOG_WARNING, std::string(s.message()));
   }
-  if (abandoned_.empty()) return;
+  if (model_ != nullptr) Retire(std::move(model_), "");
   // What hangs in a device uses it, the team and the host's table. If it does not come back there
   // is nothing to be done but to leave them to it.
-  if (devices_->faults() != nullptr) devices_->faults()->Release();
-  const auto gone = [](const Abandoned& a) { return a.life.expired(); };
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  while (!std::all_of(abandoned_.begin(), abandoned_.end(), gone)) {
-    if (std::chrono::steady_clock::now() > end) {
-      devices_.release();
-      return;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  constexpr std::chrono::milliseconds kWhile(2000);
+  if (devices_ == nullptr) return;
+  if (!devices_->WaitForThoseLeft(kWhile)) {
+    devices_.release();
+    return;
   }
+  placer_.reset();
+  keeper_.reset();
+  // Devices are closed, and even that may not come back.
+  Watched<absl::Status> work([devices = std::shared_ptr<DeviceSet>(std::move(devices_))]() mutable {
+    devices.reset();
+    return absl::OkStatus();
+  });
+  work.WaitFor(kMostForClosing);
 }
 
 std::vector<LostDevice> Engine::lost_devices() const {

@@ -97,7 +97,9 @@ class Engine {
                                                  const Batcher::LoadNext& load);
   void TellOfLost();
   absl::Status Readmit(const std::function<std::vector<std::string>()>& choose);
-  bool HangsIn(const std::string& device) const;
+  // Destroys it, unless a device does not come back from that, or a pass is in it still: then it is
+  // left behind.
+  void Retire(std::shared_ptr<Model> model, const std::string& hung);
 
   LogSink log_;
   std::unique_ptr<TraceFile> trace_;
@@ -107,14 +109,8 @@ class Engine {
   std::unique_ptr<DeviceSet> devices_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::unique_ptr<Placer> placer_;       // the keeper's
-  std::unique_ptr<ModelKeeper> keeper_;  // the batcher's leader's, once it is loaded
-  // Lives of models that somebody still holds, and the device that a pass hangs in. Likewise.
-  struct Abandoned {
-    std::weak_ptr<void> life;
-    std::string device;
-  };
-  std::vector<Abandoned> abandoned_;
+  std::unique_ptr<Placer> placer_;                      // the keeper's
+  std::unique_ptr<ModelKeeper> keeper_;                 // the batcher's leader's, once it is loaded
   std::chrono::steady_clock::time_point told_of_lost_;  // likewise: traced up to then
   std::mutex readmit_mutex_;                            // held by whoever does it by itself
   mutable std::mutex model_mutex_;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -35,6 +36,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnWhatWorks() {
     auto model = LoadOnce();
     const std::string device = FaultyDevice(model.status());
     if (model.ok() || device.empty()) return model;
+    if (absl::IsDeadlineExceeded(model.status())) devices_->host().ReplaceTeam();
     if (absl::Status s = Lose(device, model.status()); !s.ok()) return s;
   }
 }
@@ -142,7 +144,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
     if (!again.ok()) return again.status();
     file_ = *std::move(again);
   }
-  auto model = Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load);
+  auto model = LoadWatched(std::move(places), std::move(load));
   if (!model.ok()) return model.status();
   std::set<std::string> used;
   for (size_t i = 0; i < (*model)->stage_count(); ++i) {
@@ -150,6 +152,45 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   }
   devices_->ForgetUnused(used);  // they were opened to be asked
   return std::shared_ptr<Model>(*std::move(model));
+}
+
+absl::StatusOr<std::unique_ptr<Model>> ModelKeeper::LoadWatched(std::vector<SegmentPlace> places,
+                                                                LoadOptions load) {
+  std::vector<NamedDevice> used = load.dispatch.helpers;
+  for (const SegmentPlace& place : places) used.push_back({place.device, place.device_name});
+  for (const DeviceRows& rows : load.tensors.rows) used.push_back(rows.device);
+  for (const auto& [tensor, device] : load.tensors.tensors) used.push_back(device);
+  if (std::none_of(used.begin(), used.end(),
+                   [&](const NamedDevice& d) { return devices_->IsWatched(d.name); })) {
+    return Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load);
+  }
+  // Progress is told on this thread.
+  struct Progress {
+    std::atomic<double> fraction = 0;
+    std::atomic<bool> stop = false;
+  };
+  const auto progress = std::make_shared<Progress>();
+  const LoadProgress told = std::move(load.progress);
+  if (told) {
+    load.progress = [progress](double fraction) {
+      progress->fraction = fraction;
+      return !progress->stop;
+    };
+  }
+  double last = -1;
+  const auto tell = [&] {
+    if (!told || progress->stop || progress->fraction == last) return;
+    last = progress->fraction;
+    if (!told(last)) progress->stop = true;
+  };
+  Watched<absl::StatusOr<std::unique_ptr<Model>>> work(
+      [file = file_, config = config_, limits = limits_, places = std::move(places),
+       host = &devices_->host(),
+       load = std::move(load)] { return Model::Load(file, config, limits, places, *host, load); });
+  auto model = devices_->WaitFor(&work, used, tell);
+  if (model.ok()) tell();
+  if (model.ok() && progress->stop) return absl::CancelledError("loading was cancelled");
+  return model;
 }
 
 // The CPU, which can run everything; when it is the CPU that failed, a device that has layers, or

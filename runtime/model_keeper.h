@@ -58,6 +58,9 @@ class ModelKeeper {
  private:
   absl::StatusOr<std::shared_ptr<Model>> LoadOnWhatWorks();
   absl::StatusOr<std::shared_ptr<Model>> LoadOnce();
+  // Where devices are that may not come back, on a thread of its own.
+  absl::StatusOr<std::unique_ptr<Model>> LoadWatched(std::vector<SegmentPlace> places,
+                                                     LoadOptions load);
   // UNAVAILABLE when it was the last one.
   absl::Status Lose(const std::string& device, const absl::Status& why);
   // Where it is the planner that decides: over the devices that are left. False: it is not, or it

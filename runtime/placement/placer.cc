@@ -177,7 +177,7 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
     Warn(absl::StrCat(calibration.status().message(), "; times are guessed"));
     calibration = Calibration();
   }
-  auto problem = DescribeProblem(*file_, config_, limits_, *calibration, options, devices_);
+  auto problem = DescribeProblem(file_, config_, limits_, *calibration, options, devices_);
   for (size_t i = 0; problem.ok() && i < options.candidates.size(); ++i) {
     const PlanDevice& device = problem->plan.devices[i];
     if (!options.candidates[i].left_out.empty() || device.left_out.empty()) continue;

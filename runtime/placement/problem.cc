@@ -59,7 +59,7 @@ Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request)
 // Another device that may take some of a device's work off it.
 struct Helper {
   std::string name;
-  const KnownCosts* costs;
+  KnownCosts costs;
   DetourKind kind;
 };
 
@@ -155,7 +155,7 @@ class DeviceDescriber {
     int64_t& ns = times->unit_ns.back();
     for (const Helper& helper : helpers) {
       const double helped =
-          PredictHelped(home, *helper.costs, helper.kind, graph, passes_.prefill, options_.rule);
+          PredictHelped(home, helper.costs, helper.kind, graph, passes_.prefill, options_.rule);
       if (ns == kCannotRun || Nanoseconds(helped) >= ns) continue;
       ns = Nanoseconds(helped);
       *who = helper.name;
@@ -225,6 +225,40 @@ absl::StatusOr<Found> Find(const CandidateDevice& candidate, const Calibration& 
                nullptr};
 }
 
+// What describing a device needs, for a thread that may be left behind with it.
+struct DescribeInputs {
+  std::shared_ptr<const gguf::File> file;
+  ModelConfig config;
+  SegmentLimits limits;
+  ProblemOptions options;
+  Passes passes;
+};
+
+struct Described {
+  PlanDevice device;
+  std::string helper;
+};
+
+// Asks the device, which may not come back.
+absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> inputs,
+                                          const Found& found, std::vector<Helper> helpers,
+                                          PlanDevice begun, DeviceSet* devices) {
+  const auto describe = [inputs = std::move(inputs), device = found.opened, known = found.known,
+                         helpers = std::move(helpers),
+                         begun = std::move(begun)]() -> absl::StatusOr<Described> {
+    Described described{begun, ""};
+    const DeviceDescriber describer(*inputs->file, inputs->config, inputs->limits, inputs->options,
+                                    inputs->passes);
+    const absl::Status s =
+        describer.Describe(*device, known, helpers, &described.device, &described.helper);
+    if (!s.ok()) return s;
+    return described;
+  };
+  if (!devices->IsWatched(found.device->tier_name)) return describe();
+  Watched<absl::StatusOr<Described>> work(describe);
+  return devices->WaitFor(&work, {{found.opened, found.device->tier_name}});
+}
+
 // Who may take some of its work off a device that is given layers.
 std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
                               const ProblemOptions& options) {
@@ -235,7 +269,7 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
     if (!kind) continue;
     const HomeWeights weights = {options.pack, options.file_mapped, 0};
     if (!WhyNoHelp(*kind, weights, other.opened->info()).empty()) continue;
-    helpers.push_back({other.device->tier_name, &other.known, *kind});
+    helpers.push_back({other.device->tier_name, other.known, *kind});
   }
   return helpers;
 }
@@ -286,17 +320,15 @@ void AddPools(const Inventory& inventory, const std::vector<std::string>& names,
 
 }  // namespace
 
-absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const ModelConfig& config,
-                                                 const SegmentLimits& limits,
-                                                 const Calibration& calibration,
-                                                 const ProblemOptions& options,
-                                                 DeviceSet* devices) {
+absl::StatusOr<PlacementProblem> DescribeProblem(
+    std::shared_ptr<const gguf::File> file, const ModelConfig& config, const SegmentLimits& limits,
+    const Calibration& calibration, const ProblemOptions& options, DeviceSet* devices) {
   const Passes passes = NominalPasses(limits, options.request);
   PlacementProblem result;
   PlanProblem& plan = result.plan;
   plan.layers = static_cast<int>(config.n_layers);
   plan.prefill_tokens = static_cast<int>(passes.prefill_tokens);
-  const auto reads = CountDecodeBytes(file, config, limits);
+  const auto reads = CountDecodeBytes(*file, config, limits);
   if (!reads.ok()) return reads.status();
   const double bytes_per_token =
       static_cast<double>(reads->weights) +
@@ -325,16 +357,25 @@ absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const M
     all.push_back(*std::move(found));
   }
   result.helpers.resize(all.size());
-  const DeviceDescriber describer(file, config, limits, options, passes);
+  const auto inputs = std::make_shared<const DescribeInputs>(
+      DescribeInputs{std::move(file), config, limits, options, passes});
   for (size_t i = 0; i < all.size(); ++i) {
     PlanDevice& device = plan.devices[i];
     if (all[i].opened != nullptr) {
       const uint64_t free = all[i].opened->info().memory_free;
       if (device.tier != "cpu" && free != 0) device.limit_bytes = free;
       const std::vector<Helper> helpers = HelpersOf(all[i], all, options);
-      const absl::Status s =
-          describer.Describe(*all[i].opened, all[i].known, helpers, &device, &result.helpers[i]);
-      if (!s.ok()) return s;
+      auto described = DescribeWatched(inputs, all[i], helpers, device, devices);
+      if (absl::IsDeadlineExceeded(described.status())) {
+        device.left_out = std::string(described.status().message());
+        devices->Forget(device.name);
+        all[i].opened = nullptr;
+      } else if (!described.ok()) {
+        return described.status();
+      } else {
+        device = std::move(described->device);
+        result.helpers[i] = std::move(described->helper);
+      }
       if (!MakesSense(device)) device.left_out = "its sizes or times are beyond reason";
     }
     if (!device.left_out.empty()) RunNothing(static_cast<size_t>(plan.units()), &device);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,8 @@ struct PlacementProblem {
 };
 
 // Opens the candidates. One that can't be opened is left out, with the reason.
-absl::StatusOr<PlacementProblem> DescribeProblem(const gguf::File& file, const ModelConfig& config,
+absl::StatusOr<PlacementProblem> DescribeProblem(std::shared_ptr<const gguf::File> file,
+                                                 const ModelConfig& config,
                                                  const SegmentLimits& limits,
                                                  const Calibration& calibration,
                                                  const ProblemOptions& options, DeviceSet* devices);

@@ -186,6 +186,44 @@ TEST_F(SurviveTest, ADeviceThatHangsIsLeftBehind) {
   }
 }
 
+TEST_F(SurviveTest, ADeviceThatHangsWhileTheModelIsLoadedIsLeftBehind) {
+  const Outcome undisturbed = Generate("", 2);
+  for (const char* moment : {"open=1", "load", "alloc=3", "import=1", "query=1",
+                             "layout=1", "plan=1", "plan=1,in=team"}) {
+    const std::string faults = absl::StrCat("other1:hang@", moment);
+    SCOPED_TRACE(faults);
+    const Outcome outcome = Generate(faults, 2);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+    Expect(outcome, undisturbed);
+    ASSERT_EQ(outcome.lost.size(), 1u);
+    EXPECT_EQ(outcome.lost[0].name, "other1");
+    EXPECT_THAT(log_, HasSubstr("other1 has not come back from "));
+  }
+  // All of them, until the CPU is left.
+  const Outcome outcome = Generate("other0:hang@plan=1;other1:hang@alloc=1;other2:hang@open=1", 2);
+  ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  Expect(outcome, undisturbed);
+  EXPECT_EQ(outcome.lost.size(), 3u);
+}
+
+TEST_F(SurviveTest, ADeviceThatHangsWhileItIsAskedIsPlannedWithout) {
+  EngineOptions options = Options("other1:hang@query=1");
+  options.tensor_split = "";
+  options.devices = {"cpu", "other1"};
+  const auto engine = Engine::Load(options);
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  ASSERT_EQ((*engine)->model()->places().size(), 1u);
+  EXPECT_EQ((*engine)->model()->places()[0].device_name, "cpu");
+  EXPECT_THAT(log_, HasSubstr("other1 is not used: other1 has not come back from a call"));
+}
+
+TEST_F(SurviveTest, ADeviceThatHangsAtTheEndIsLeftBehind) {
+  const Outcome undisturbed = Generate("", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  Expect(Generate("other1:hang@shutdown", 1), undisturbed);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
 TEST_F(SurviveTest, OneAfterTheOtherUntilNoneIsLeft) {
   const Outcome undisturbed = Generate("", 2, 20);
   std::string faults = "other0:lost@token=2;other2:lost@token=5;other1:oom@token=9";
@@ -217,7 +255,6 @@ TEST_F(SurviveTest, RandomSchedules) {
       const std::string moment = pick({"alloc", "plan", "run", "token", "write", "read", "query"});
       std::string kind = pick(
           {"oom", "lost", "timeout=10", "garbage=status", "garbage=nan", "garbage=tiny", "hang"});
-      if (kind == "hang" && moment != "run" && moment != "token") kind = "lost";
       const bool values = kind == "garbage=nan" || kind == "garbage=tiny";
       absl::StrAppend(&faults, faults.empty() ? "" : ";",
                       pick({"cpu", "other0", "other1", "other2"}), ":", kind, "@",
