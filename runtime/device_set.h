@@ -40,7 +40,8 @@ class DeviceSet {
   // By any name that FindDevice knows. DEADLINE_EXCEEDED where it does not come back.
   absl::StatusOr<std::shared_ptr<Device>> Open(const std::string& name);
   // Waits for work that calls into the devices, and leaves it behind when one of them has been in a
-  // call for too long: DEADLINE_EXCEEDED of that one. `meanwhile` is called now and then.
+  // call for too long: DEADLINE_EXCEEDED of that one. `meanwhile` is called now and then, and
+  // when the work's bell rings.
   template <class Result>
   Result WaitFor(Watched<Result>* work, const std::vector<NamedDevice>& devices,
                  const std::function<void()>& meanwhile = nullptr);
@@ -101,7 +102,7 @@ template <class Result>
 Result DeviceSet::WaitFor(Watched<Result>* work, const std::vector<NamedDevice>& devices,
                           const std::function<void()>& meanwhile) {
   constexpr std::chrono::milliseconds kOften(20);
-  while (!work->WaitFor(kOften)) {
+  while (!work->Listen(kOften)) {
     if (meanwhile) meanwhile();
     const std::string hung = Hung(devices);
     if (hung.empty()) continue;

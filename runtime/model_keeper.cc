@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -14,6 +16,49 @@
 #include "runtime/split_mode.h"
 
 namespace trine {
+namespace {
+
+// Takes questions from a thread that works to the one that waits for it.
+class ProgressRelay {
+ public:
+  const std::shared_ptr<Bell>& bell() const { return bell_; }
+
+  // On the one: false where it is to stop, or nobody waits any more.
+  bool Ask(double fraction) {
+    std::unique_lock lock(mutex_);
+    asked_ = fraction;
+    answer_.reset();
+    bell_->Ring();
+    changed_.wait(lock, [&] { return answer_.has_value() || left_; });
+    return answer_.value_or(false);
+  }
+  // On the other: whatever has been asked.
+  void Answer(const LoadProgress& progress) {
+    std::unique_lock lock(mutex_);
+    if (!asked_) return;
+    const double fraction = *std::exchange(asked_, std::nullopt);
+    lock.unlock();
+    const bool go_on = progress(fraction);
+    lock.lock();
+    answer_ = go_on;
+    changed_.notify_all();
+  }
+  void Leave() {
+    const std::lock_guard lock(mutex_);
+    left_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<double> asked_;
+  std::optional<bool> answer_;
+  bool left_ = false;
+};
+
+}  // namespace
 
 ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
                          const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
@@ -165,31 +210,18 @@ absl::StatusOr<std::unique_ptr<Model>> ModelKeeper::LoadWatched(std::vector<Segm
     return Model::Load(file_, config_, limits_, std::move(places), devices_->host(), load);
   }
   // Progress is told on this thread.
-  struct Progress {
-    std::atomic<double> fraction = 0;
-    std::atomic<bool> stop = false;
-  };
-  const auto progress = std::make_shared<Progress>();
+  const auto progress = std::make_shared<ProgressRelay>();
   const LoadProgress told = std::move(load.progress);
   if (told) {
-    load.progress = [progress](double fraction) {
-      progress->fraction = fraction;
-      return !progress->stop;
-    };
+    load.progress = [progress](double fraction) { return progress->Ask(fraction); };
   }
-  double last = -1;
-  const auto tell = [&] {
-    if (!told || progress->stop || progress->fraction == last) return;
-    last = progress->fraction;
-    if (!told(last)) progress->stop = true;
-  };
   Watched<absl::StatusOr<std::unique_ptr<Model>>> work(
       [file = file_, config = config_, limits = limits_, places = std::move(places),
        host = &devices_->host(),
-       load = std::move(load)] { return Model::Load(file, config, limits, places, *host, load); });
-  auto model = devices_->WaitFor(&work, used, tell);
-  if (model.ok()) tell();
-  if (model.ok() && progress->stop) return absl::CancelledError("loading was cancelled");
+       load = std::move(load)] { return Model::Load(file, config, limits, places, *host, load); },
+      progress->bell());
+  auto model = devices_->WaitFor(&work, used, [&] { progress->Answer(told); });
+  progress->Leave();
   return model;
 }
 

@@ -18,18 +18,45 @@
 
 namespace trine {
 
-// Result: absl::Status, or a StatusOr.
+// Wakes whoever waits for something.
+class Bell {
+ public:
+  void Ring() {
+    const std::lock_guard lock(mutex_);
+    rung_ = true;
+    changed_.notify_all();
+  }
+  // Until it has rung since the last time, or for so long.
+  void WaitFor(std::chrono::milliseconds time) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, time, [&] { return rung_; });
+    rung_ = false;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+// Result: absl::Status, or a StatusOr. For one thread that waits.
 template <class Result>
 class Watched {
  public:
-  // `work` keeps alive whatever it uses, other than what is left to it (DeviceSet::Leave).
-  explicit Watched(std::function<Result()> work) : state_(std::make_shared<State>()) {
+  // `work` keeps alive whatever it uses, other than what is left to it (DeviceSet::Leave), and may
+  // ring the bell, too.
+  explicit Watched(std::function<Result()> work,
+                   std::shared_ptr<Bell> bell = std::make_shared<Bell>())
+      : state_(std::make_shared<State>()) {
+    state_->bell = std::move(bell);
     const auto run = [state = state_, work = std::move(work)]() mutable {
       Result result = Do(work);
       work = nullptr;
-      const std::lock_guard lock(state->mutex);
-      state->result.emplace(std::move(result));
-      state->done.notify_all();
+      {
+        const std::lock_guard lock(state->mutex);
+        state->result.emplace(std::move(result));
+      }
+      state->bell->Ring();
     };
     try {
       std::thread(run).detach();
@@ -41,10 +68,25 @@ class Watched {
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
-  // Whether it is done.
+  bool done() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->result.has_value();
+  }
+  // Until the bell rings, or for so long. Whether it is done.
+  bool Listen(std::chrono::milliseconds time) {
+    if (!done()) state_->bell->WaitFor(time);
+    return done();
+  }
+  // Until it is done, or for so long. Whether it is.
   bool WaitFor(std::chrono::milliseconds time) {
-    std::unique_lock lock(state_->mutex);
-    return state_->done.wait_for(lock, time, [&] { return state_->result.has_value(); });
+    const auto end = std::chrono::steady_clock::now() + time;
+    while (!done()) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          end - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return false;
+      state_->bell->WaitFor(left);
+    }
+    return true;
   }
   // Once, when it is done.
   Result Take() {
@@ -56,8 +98,8 @@ class Watched {
 
  private:
   struct State {
+    std::shared_ptr<Bell> bell;
     std::mutex mutex;
-    std::condition_variable done;
     std::optional<Result> result;
   };
 

@@ -188,8 +188,8 @@ TEST_F(SurviveTest, ADeviceThatHangsIsLeftBehind) {
 
 TEST_F(SurviveTest, ADeviceThatHangsWhileTheModelIsLoadedIsLeftBehind) {
   const Outcome undisturbed = Generate("", 2);
-  for (const char* moment : {"open=1", "load", "alloc=3", "import=1", "query=1",
-                             "layout=1", "plan=1", "plan=1,in=team"}) {
+  for (const char* moment : {"open=1", "load", "alloc=3", "import=1", "query=1", "layout=1",
+                             "plan=1", "plan=1,in=team"}) {
     const std::string faults = absl::StrCat("other1:hang@", moment);
     SCOPED_TRACE(faults);
     const Outcome outcome = Generate(faults, 2);
