@@ -116,6 +116,24 @@ TEST_F(PlanCliTest, ADamagedCalibrationCostsAWarning) {
   EXPECT_THAT(anew.errors, HasSubstr("written anew"));
 }
 
+TEST_F(PlanCliTest, DecisionsAreSaidToThoseWhoAsk) {
+  const std::string job =
+      "generate -p 'Once upon a time' -n 2 --temp 0 -t 1 --json -ts cpu:30,other2:2 "
+      "--plugin '" TRINE_SEVERAL_PLUGIN "' --dispatch 3";
+  const Output quiet = Run(job), told = Trine(job, "TRINE_DISPATCH=log");
+  ASSERT_EQ(quiet.code, 0) << quiet.errors;
+  EXPECT_THAT(quiet.errors, Not(HasSubstr("dispatch")));
+  EXPECT_THAT(told.errors,
+              HasSubstr("dispatch: cpu, layers 0 to 30, ffn_up.weight q8_0 [256, 768]"));
+  EXPECT_THAT(told.errors, HasSubstr("cpu up to 2 (fewer than 3 tokens), other2 from 3 on"));
+  EXPECT_THAT(told.errors, HasSubstr("a pass of 4 tokens: with other2"));
+  EXPECT_THAT(told.errors, HasSubstr("a pass of 1 token: where its layers are"));
+  const auto json = nlohmann::json::parse(told.text, nullptr, false);
+  ASSERT_FALSE(json.is_discarded());
+  EXPECT_EQ(json["placement"][0]["helper"], "other2");
+  EXPECT_EQ(json["placement"][0]["detours"], 1);
+}
+
 TEST_F(PlanCliTest, TheLineAtTheStartSaysWhereItIs) {
   const Output output =
       Run("generate -p Once -n 1 -ts other0:20,cpu:12 --plugin '" TRINE_SEVERAL_PLUGIN "'");

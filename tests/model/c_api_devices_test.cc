@@ -167,6 +167,23 @@ TEST_F(CApiDevicesTest, WhereItGoesCanBeSaidInWords) {
   EXPECT_EQ(Say(*rows, 3), expected);
 }
 
+TEST_F(CApiDevicesTest, PassesMayLeaveTheirDevice) {
+  trine_engine_options options = Options(nullptr);
+  options.dispatch = "off";
+  auto plain = api::Engine::Open(options);
+  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  const std::string expected = Say(*plain, 3);
+  EXPECT_STREQ(plain->segments()[0].helper, "");
+  EXPECT_EQ(plain->segments()[0].detours, 0u);
+  options.dispatch = "2";
+  auto engine = api::Engine::Open(options);
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  EXPECT_EQ(Say(*engine, 3), expected);
+  EXPECT_STREQ(engine->segments()[0].helper, "other1");
+  EXPECT_GT(engine->segments()[0].detours, 0u) << "the prompt";
+  EXPECT_LT(engine->segments()[0].detours, engine->segments()[0].passes);
+}
+
 TEST_F(CApiDevicesTest, WordsThatMeanNothingAreRefused) {
   const auto refused = [&](const char* trine_engine_options::*member, const char* text) {
     trine_engine_options options = Options(nullptr);
@@ -180,6 +197,7 @@ TEST_F(CApiDevicesTest, WordsThatMeanNothingAreRefused) {
   EXPECT_TRUE(refused(&trine_engine_options::devices, "dgpu9"));
   EXPECT_TRUE(refused(&trine_engine_options::device_memory, "cpu:3"));
   EXPECT_TRUE(refused(&trine_engine_options::override_tensors, "ffn_down"));
+  EXPECT_TRUE(refused(&trine_engine_options::dispatch, "on"));
   trine_engine_options both = Options(nullptr);
   both.devices = "cpu";
   EXPECT_FALSE(api::Engine::Open(both).ok()) << "with a split";
