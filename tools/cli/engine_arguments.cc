@@ -163,7 +163,8 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command
       ->add_option(
           "--device-timeout", a->device_timeout,
-          "Seconds after which a device that does not come back from a pass counts as lost")
+          "Seconds after which a device that does not come back from a pass, or from a call while "
+          "the model is loaded, counts as lost")
       ->check(CLI::Range(int64_t{1}, int64_t{86400}))
       ->capture_default_str();
   command
