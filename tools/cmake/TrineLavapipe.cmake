@@ -32,9 +32,6 @@ function(trine_lavapipe_environment result)
   if(TRINE_SANITIZE STREQUAL "address")
     # Drivers and layers leak; whether we do is told by the tests that count objects.
     list(APPEND environment ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0)
-  elseif(TRINE_SANITIZE STREQUAL "thread")
-    list(APPEND environment
-      "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/backends/vulkan/testing/tsan.suppressions")
   endif()
   set(${result} "${environment}" PARENT_SCOPE)
 endfunction()

@@ -61,6 +61,8 @@ if(TRINE_SANITIZE STREQUAL "address")
 elseif(TRINE_SANITIZE STREQUAL "thread")
   target_compile_options(trine_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer -O1)
   target_link_options(trine_options INTERFACE -fsanitize=thread)
+  target_sources(trine_options INTERFACE
+    "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/sanitizers/tsan_suppressions.cc>")
 elseif(TRINE_SANITIZE)
   message(FATAL_ERROR "TRINE_SANITIZE is '${TRINE_SANITIZE}': use address, thread or nothing")
 endif()
