@@ -5,7 +5,6 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
-#include <set>
 
 namespace trine {
 
@@ -13,35 +12,41 @@ class CallClock {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // One call, while it is there.
+  // One call, while it is there. Takes no memory: also where things are given back.
   class Call {
    public:
     explicit Call(CallClock* clock) : clock_(clock) {
       const std::lock_guard lock(clock_->mutex_);
-      at_ = clock_->calls_.insert(Clock::now());
+      began_ = Clock::now();
+      before_ = clock_->newest_;
+      (before_ != nullptr ? before_->after_ : clock_->oldest_) = this;
+      clock_->newest_ = this;
     }
     ~Call() {
       const std::lock_guard lock(clock_->mutex_);
-      clock_->calls_.erase(at_);
+      (before_ != nullptr ? before_->after_ : clock_->oldest_) = after_;
+      (after_ != nullptr ? after_->before_ : clock_->newest_) = before_;
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
 
    private:
+    friend class CallClock;
     CallClock* const clock_;
-    std::multiset<Clock::time_point>::iterator at_;
+    Clock::time_point began_;
+    Call *before_ = nullptr, *after_ = nullptr;  // guarded by the clock's mutex
   };
 
   // When the oldest of those that have not come back began.
   std::optional<Clock::time_point> Oldest() const {
     const std::lock_guard lock(mutex_);
-    if (calls_.empty()) return std::nullopt;
-    return *calls_.begin();
+    if (oldest_ == nullptr) return std::nullopt;
+    return oldest_->began_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::multiset<Clock::time_point> calls_;
+  Call *oldest_ = nullptr, *newest_ = nullptr;  // guarded by mutex_
 };
 
 }  // namespace trine

@@ -40,8 +40,17 @@ void HostServices::ReplaceTeam() {
 }
 
 void HostServices::Log(void* self, uint32_t level, const char* message) {
-  auto* services = static_cast<HostServices*>(self);
-  if (services->log_ && message != nullptr) services->log_(level, message);
+  if (message != nullptr) static_cast<HostServices*>(self)->Say(level, message);
+}
+
+void HostServices::Say(uint32_t level, const std::string& message) const {
+  const std::shared_lock lock(log_mutex_);
+  if (log_) log_(level, message);
+}
+
+void HostServices::Silence() {
+  const std::unique_lock lock(log_mutex_);
+  log_ = nullptr;
 }
 
 trine_status HostServices::ParallelRun(void* self, trine_worker_fn fn, void* arg) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ class HostServices {
 
   const trine_host* table() const { return &table_; }
 
+  // From any thread; nothing after Silence.
+  void Say(uint32_t level, const std::string& message) const;
+  // Nothing is logged from here on; what is being said comes to its end first. For who goes while
+  // backends stay. Not from within the sink.
+  void Silence();
+
   // Leaves the team behind, with whatever hangs in it, and makes a new one: for a watchdog that has
   // given up on a device. Other devices' runs that were waiting for their turn go on with the new
   // team. From any thread.
@@ -53,8 +60,9 @@ class HostServices {
 
   ThreadTeamOptions options_;
   mutable std::mutex mutex_;
-  std::shared_ptr<ThreadTeam> team_;  // guarded by mutex_
-  LogSink log_;
+  std::shared_ptr<ThreadTeam> team_;     // guarded by mutex_
+  mutable std::shared_mutex log_mutex_;  // shared while the sink is called
+  LogSink log_;                          // guarded by log_mutex_
   uint32_t profiling_ = 0;  // plugins read it while it changes: by std::atomic_ref here
   std::mutex op_times_mutex_;
   std::map<std::string, OpTime, std::less<>> op_times_;  // by name; guarded by op_times_mutex_

@@ -65,7 +65,7 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::
       if (log) log(TRINE_LOG_WARNING, absl::StrCat("fault '", text, "': there is no such device"));
     }
   }
-  host_ = std::make_unique<HostServices>(team, std::move(log));
+  host_ = std::make_shared<HostServices>(team, std::move(log));
 }
 
 std::vector<fault::DeviceNames> DeviceSet::NamesOf(size_t plugin) const {
@@ -98,20 +98,22 @@ absl::StatusOr<std::string> DeviceSet::Resolve(const std::string& name) const {
 }
 
 std::function<absl::StatusOr<DeviceSet::Opened>()> DeviceSet::Opener(
-    const InventoryDevice& device) const {
+    const InventoryDevice& device, std::shared_ptr<OpenedBackend> first) const {
   const DeviceFinding& finding = inventory_.registry.devices[device.registry_device];
   const PluginFinding& plugin = inventory_.registry.plugins[finding.plugin];
   const auto known = backends_.find(plugin.path);
   return [backend = known == backends_.end() ? nullptr : known->second, path = plugin.path,
           probe = plugin.probe, index = finding.index, name = device.tier_name, host = host_.get(),
-          wrapper = Wrapper(finding.plugin)]() -> absl::StatusOr<Opened> {
+          wrapper = Wrapper(finding.plugin), first = std::move(first)]() -> absl::StatusOr<Opened> {
     Opened opened{backend, nullptr};
     if (opened.backend == nullptr) {
       auto library = PluginLibrary::Load(path);
       if (!library.ok()) return library.status();
-      auto first = Backend::Open(*std::move(library), *host, "", wrapper);
-      if (!first.ok()) return first.status();
-      opened.backend = *std::move(first);
+      auto open = Backend::Open(*std::move(library), *host, "", wrapper);
+      if (!open.ok()) return open.status();
+      opened.backend = *std::move(open);
+      const std::lock_guard lock(first->mutex);
+      first->backend = opened.backend;
     }
     if (const uint32_t now = opened.backend->device_count(); index >= now) {
       return FewerDevices(probe, now);
@@ -123,33 +125,52 @@ std::function<absl::StatusOr<DeviceSet::Opened>()> DeviceSet::Opener(
   };
 }
 
-absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name) {
+const std::string& DeviceSet::PluginOf(const std::string& tier_name) const {
+  static const std::string kNone;
+  const auto found =
+      std::find_if(inventory_.devices.begin(), inventory_.devices.end(),
+                   [&](const InventoryDevice& d) { return d.tier_name == tier_name; });
+  if (found == inventory_.devices.end() || found->registry_device == InventoryDevice::kNone) {
+    return kNone;
+  }
+  const DeviceFinding& finding = inventory_.registry.devices[found->registry_device];
+  return inventory_.registry.plugins[finding.plugin].path;
+}
+
+absl::StatusOr<std::shared_ptr<Device>> DeviceSet::Open(const std::string& name,
+                                                        std::chrono::milliseconds most) {
   const auto found = FindDevice(inventory_, name);
   if (!found.ok()) return found.status();
   const InventoryDevice& device = **found;
-  if (const auto open = devices_.find(device.tier_name); open != devices_.end()) {
-    return open->second;
-  }
-  if (HangsIn(device.tier_name)) {
-    return OnDevice(device.tier_name,
+  const std::string& tier_name = device.tier_name;
+  if (const auto open = devices_.find(tier_name); open != devices_.end()) return open->second;
+  if (HangsIn(tier_name)) {
+    return OnDevice(tier_name,
                     absl::UnavailableError("something that was given up is still in it"));
   }
-  auto opener = Opener(device);
+  const std::string& plugin = PluginOf(tier_name);
+  const auto first = std::make_shared<OpenedBackend>();
+  auto opener = Opener(device, first);
   absl::StatusOr<Opened> opened;
-  if (!IsWatched(device.tier_name)) {
+  if (!IsWatched(tier_name)) {
     opened = opener();
   } else {
     Watched<absl::StatusOr<Opened>> work(std::move(opener));
-    if (!work.WaitFor(limit_)) {
-      Leave(device.tier_name, work.life());
-      return TooLong(device.tier_name, "being opened");
+    const std::chrono::milliseconds limit = std::min(most, limit_);
+    if (!work.WaitFor(limit) && work.Leave()) {
+      {
+        const std::lock_guard lock(first->mutex);
+        if (first->backend != nullptr) backends_[plugin] = first->backend;
+      }
+      // Where it is the plugin that hangs, so would its other devices.
+      left_.push_back({{tier_name}, backends_.count(plugin) == 0 ? plugin : "", work.life()});
+      return TooLong(tier_name, "being opened", limit);
     }
     opened = work.Take();
   }
   if (!opened.ok()) return opened.status();
-  const size_t plugin = inventory_.registry.devices[device.registry_device].plugin;
-  backends_[inventory_.registry.plugins[plugin].path] = std::move(opened->backend);
-  return devices_[device.tier_name] = std::move(opened->device);
+  backends_[plugin] = std::move(opened->backend);
+  return devices_[tier_name] = std::move(opened->device);
 }
 
 void DeviceSet::Forget(const std::string& tier_name) {
@@ -163,8 +184,8 @@ void DeviceSet::Forget(const std::string& tier_name) {
     device.reset();
     return absl::OkStatus();
   });
-  if (!work.WaitFor(std::min<std::chrono::milliseconds>(limit_, kMostForClosing))) {
-    Leave(tier_name, work.life());
+  if (!work.WaitFor(std::min<std::chrono::milliseconds>(limit_, kMostForClosing)) && work.Leave()) {
+    left_.push_back({{tier_name}, "", work.life()});
   }
 }
 
@@ -186,20 +207,38 @@ std::string DeviceSet::Hung(const std::vector<NamedDevice>& devices) const {
   return "";
 }
 
-absl::Status DeviceSet::TooLong(const std::string& device, const char* what) const {
+absl::Status DeviceSet::TooLong(const std::string& device, const char* what,
+                                std::chrono::milliseconds limit) const {
   return OnDevice(device, absl::DeadlineExceededError(
                               absl::StrCat(device, " has not come back from ", what, " in ",
-                                           absl::FormatDuration(absl::FromChrono(limit_)))));
+                                           absl::FormatDuration(absl::FromChrono(limit)))));
 }
 
-void DeviceSet::Leave(const std::string& device, std::weak_ptr<void> life) {
+std::vector<std::string> DeviceSet::InACall(const std::vector<std::string>& devices,
+                                            std::chrono::milliseconds since) const {
+  std::vector<std::string> names;
+  const auto now = CallClock::Clock::now();
+  for (const std::string& name : devices) {
+    const auto open = devices_.find(name);
+    if (open == devices_.end()) continue;
+    const auto begin = open->second->calls().Oldest();
+    if (begin && now - *begin >= since) names.push_back(name);
+  }
+  return names;
+}
+
+void DeviceSet::Leave(const std::vector<std::string>& devices, const std::vector<std::string>& hung,
+                      std::weak_ptr<void> life) {
   std::erase_if(left_, [](const Left& left) { return left.life.expired(); });
-  left_.push_back({device, std::move(life)});
+  left_.push_back({hung, "", std::move(life)});
+  for (const std::string& name : devices) Forget(name);
 }
 
 bool DeviceSet::HangsIn(const std::string& device) const {
   return std::any_of(left_.begin(), left_.end(), [&](const Left& left) {
-    return left.device == device && !left.life.expired();
+    if (left.life.expired()) return false;
+    const bool all = !left.plugin.empty() && left.plugin == PluginOf(device);
+    return all || std::find(left.hung.begin(), left.hung.end(), device) != left.hung.end();
   });
 }
 
@@ -213,6 +252,20 @@ bool DeviceSet::WaitForThoseLeft(std::chrono::milliseconds time) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return true;
+}
+
+void CloseDevices::operator()(DeviceSet* devices) const {
+  constexpr std::chrono::milliseconds kWhile(2000);
+  if (!devices->WaitForThoseLeft(kWhile)) {
+    devices->host().Silence();
+    return;
+  }
+  const std::shared_ptr<HostServices> host = devices->host_;
+  Watched<absl::Status> work([owned = std::shared_ptr<DeviceSet>(devices)]() mutable {
+    owned.reset();
+    return absl::OkStatus();
+  });
+  if (!work.WaitFor(kMostForClosing)) host->Silence();
 }
 
 std::vector<std::string> DeviceSet::GpuNames() const {

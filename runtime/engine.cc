@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -147,11 +147,13 @@ absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failu
 
 void Engine::Retire(std::shared_ptr<Model> model, const std::string& hung) {
   const std::weak_ptr<void> life = model->life();
-  const std::vector<SegmentPlace>& places = model->places();
-  const bool watched = std::any_of(places.begin(), places.end(), [&](const SegmentPlace& place) {
-    return devices_->IsWatched(place.device_name);
-  });
-  if (watched) {
+  std::set<std::string> used;
+  for (size_t i = 0; i < model->stage_count(); ++i) {
+    for (std::string& name : model->StageDevices(i)) used.insert(std::move(name));
+  }
+  const std::vector<std::string> names(used.begin(), used.end());
+  const auto watched = [&](const std::string& name) { return devices_->IsWatched(name); };
+  if (std::any_of(names.begin(), names.end(), watched)) {
     Watched<absl::Status> work([model = std::move(model)]() mutable {
       model.reset();
       return absl::OkStatus();
@@ -160,11 +162,15 @@ void Engine::Retire(std::shared_ptr<Model> model, const std::string& hung) {
   } else {
     model.reset();
   }
-  if (!life.expired()) devices_->Leave(hung, life);
+  if (life.expired()) return;
+  std::vector<std::string> in = devices_->InACall(names, kMostForClosing / 2);
+  if (!hung.empty()) in.push_back(hung);
+  devices_->Leave(names, in, life);
 }
 
 // `choose` is called like what it calls here, and names devices that are lost.
-absl::Status Engine::Readmit(const std::function<std::vector<std::string>()>& choose) {
+absl::Status Engine::Readmit(const std::function<std::vector<std::string>()>& choose,
+                             std::chrono::milliseconds most) {
   std::vector<std::string> open;
   absl::Status refused;
   bool nothing_to_do = false;
@@ -182,7 +188,7 @@ absl::Status Engine::Readmit(const std::function<std::vector<std::string>()>& ch
         keeper_->PutOff(device);
         status = absl::UnavailableError("a pass that was given up is still in it");
       } else {
-        status = keeper_->Probe(device);
+        status = keeper_->Probe(device, most);
       }
       if (status.ok()) open.push_back(device);
       if (!status.ok()) refuse(device, std::string(status.message()));
@@ -212,14 +218,16 @@ absl::Status Engine::Readmit(const std::string& device) {
     tier = *resolved;
   }
   bool is_lost = true;
-  const absl::Status status = Readmit([&] {
-    std::vector<std::string> devices;
-    for (const LostDevice& lost : keeper_->lost()) {
-      if (tier.empty() || lost.name == tier) devices.push_back(lost.name);
-    }
-    is_lost = tier.empty() || !devices.empty();
-    return devices;
-  });
+  const absl::Status status = Readmit(
+      [&] {
+        std::vector<std::string> devices;
+        for (const LostDevice& lost : keeper_->lost()) {
+          if (tier.empty() || lost.name == tier) devices.push_back(lost.name);
+        }
+        is_lost = tier.empty() || !devices.empty();
+        return devices;
+      },
+      std::chrono::milliseconds::max());
   if (!is_lost) return absl::FailedPreconditionError(absl::StrCat(device, " is not lost"));
   return status;
 }
@@ -231,9 +239,11 @@ void Engine::BeginRequest() {
   }
   const std::unique_lock<std::mutex> mine(readmit_mutex_, std::try_to_lock);
   if (!mine.owns_lock()) return;
-  Readmit([&] {
-    return keeper_->readmission().Due(std::chrono::steady_clock::now());
-  }).IgnoreError();  // it is tried again, and who asks is told what is lost
+  // Everybody waits for it.
+  constexpr std::chrono::milliseconds kMostForTrying(5000);
+  Readmit([&] { return keeper_->readmission().Due(std::chrono::steady_clock::now()); },
+          kMostForTrying)
+      .IgnoreError();  // it is tried again, and who asks is told what is lost
 }
 
 absl::Status Engine::WriteTrace() {
@@ -250,22 +260,6 @@ Engine::~Engine() {
     log_(TRINE_LOG_WARNING, std::string(s.message()));
   }
   if (model_ != nullptr) Retire(std::move(model_), "");
-  // What hangs in a device uses it, the team and the host's table. If it does not come back there
-  // is nothing to be done but to leave them to it.
-  constexpr std::chrono::milliseconds kWhile(2000);
-  if (devices_ == nullptr) return;
-  if (!devices_->WaitForThoseLeft(kWhile)) {
-    devices_.release();
-    return;
-  }
-  placer_.reset();
-  keeper_.reset();
-  // Devices are closed, and even that may not come back.
-  Watched<absl::Status> work([devices = std::shared_ptr<DeviceSet>(std::move(devices_))]() mutable {
-    devices.reset();
-    return absl::OkStatus();
-  });
-  work.WaitFor(kMostForClosing);
 }
 
 std::vector<LostDevice> Engine::lost_devices() const {

@@ -96,7 +96,8 @@ class Engine {
   absl::StatusOr<std::shared_ptr<Model>> Install(const char* event, const std::string& hung,
                                                  const Batcher::LoadNext& load);
   void TellOfLost();
-  absl::Status Readmit(const std::function<std::vector<std::string>()>& choose);
+  absl::Status Readmit(const std::function<std::vector<std::string>()>& choose,
+                       std::chrono::milliseconds most);
   // Destroys it, unless a device does not come back from that, or a pass is in it still: then it is
   // left behind.
   void Retire(std::shared_ptr<Model> model, const std::string& hung);
@@ -106,7 +107,7 @@ class Engine {
   std::atomic<bool> told_of_trace_ = false;  // that it can't be written
   std::shared_ptr<const gguf::File> file_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  std::unique_ptr<DeviceSet> devices_;
+  OwnedDevices devices_;
   ModelConfig config_;
   SegmentLimits limits_;
   std::unique_ptr<Placer> placer_;                      // the keeper's

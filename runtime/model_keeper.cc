@@ -4,61 +4,16 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/device_fault.h"
+#include "runtime/progress_relay.h"
 #include "runtime/split_mode.h"
 
 namespace trine {
-namespace {
-
-// Takes questions from a thread that works to the one that waits for it.
-class ProgressRelay {
- public:
-  const std::shared_ptr<Bell>& bell() const { return bell_; }
-
-  // On the one: false where it is to stop, or nobody waits any more.
-  bool Ask(double fraction) {
-    std::unique_lock lock(mutex_);
-    asked_ = fraction;
-    answer_.reset();
-    bell_->Ring();
-    changed_.wait(lock, [&] { return answer_.has_value() || left_; });
-    return answer_.value_or(false);
-  }
-  // On the other: whatever has been asked.
-  void Answer(const LoadProgress& progress) {
-    std::unique_lock lock(mutex_);
-    if (!asked_) return;
-    const double fraction = *std::exchange(asked_, std::nullopt);
-    lock.unlock();
-    const bool go_on = progress(fraction);
-    lock.lock();
-    answer_ = go_on;
-    changed_.notify_all();
-  }
-  void Leave() {
-    const std::lock_guard lock(mutex_);
-    left_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<double> asked_;
-  std::optional<bool> answer_;
-  bool left_ = false;
-};
-
-}  // namespace
 
 ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
                          const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
@@ -73,6 +28,7 @@ ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConf
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Load(ModelPlaces places) {
   asked_ = places_ = std::move(places);
+  asked_for_fewer_ = NoteFailures();
   return LoadOnWhatWorks();
 }
 
@@ -101,8 +57,8 @@ const LostDevice* ModelKeeper::FindLost(const std::string& device) const {
   return found == lost_.end() ? nullptr : &*found;
 }
 
-absl::Status ModelKeeper::Probe(const std::string& device) {
-  absl::Status status = devices_->Open(device).status();
+absl::Status ModelKeeper::Probe(const std::string& device, std::chrono::milliseconds most) {
+  absl::Status status = devices_->Open(device, most).status();
   if (status.ok()) status = CheckFile();
   if (!status.ok()) PutOff(device);
   return status;
@@ -133,7 +89,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
   for (const LostDevice& lost : lost_) {
     places_ = WithoutDevice(places_, lost.name, Successor(lost.name));
   }
-  if (!lost_.empty()) PlanAnew();
+  if (!lost_.empty() || asked_for_fewer_) PlanAnew();
   load_.progress = nullptr;
   auto model = LoadOnWhatWorks();
   for (const std::string& device : devices) {
@@ -179,8 +135,10 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
       auto device = devices_->Open(name);
       if (device.ok()) load.dispatch.helpers.push_back({*std::move(device), name});
     }
-    if (choice.log && log_) {
-      load.dispatch.log = [log = log_](const std::string& line) { log(TRINE_LOG_INFO, line); };
+    if (choice.log) {
+      load.dispatch.log = [host = &devices_->host()](const std::string& line) {
+        host->Say(TRINE_LOG_INFO, line);
+      };
     }
   }
   if (!status.ok()) return status;
@@ -215,12 +173,13 @@ absl::StatusOr<std::unique_ptr<Model>> ModelKeeper::LoadWatched(std::vector<Segm
   if (told) {
     load.progress = [progress](double fraction) { return progress->Ask(fraction); };
   }
+  load.wanted = [progress] { return progress->Wanted(); };
   Watched<absl::StatusOr<std::unique_ptr<Model>>> work(
       [file = file_, config = config_, limits = limits_, places = std::move(places),
        host = &devices_->host(),
        load = std::move(load)] { return Model::Load(file, config, limits, places, *host, load); },
       progress->bell());
-  auto model = devices_->WaitFor(&work, used, [&] { progress->Answer(told); });
+  auto model = devices_->WaitFor(&work, used, [&] { return progress->Answer(told); });
   progress->Leave();
   return model;
 }
@@ -249,8 +208,32 @@ bool ModelKeeper::PlanAnew() {
   std::vector<std::string> names;
   for (const LostDevice& lost : lost_) names.push_back(lost.name);
   auto ranges = placer_->ChooseWithout(names);
-  if (ranges.ok()) places_.ranges = *std::move(ranges);
-  return ranges.ok();
+  NoteFailures();
+  if (!ranges.ok()) return false;
+  places_.ranges = *std::move(ranges);
+  if (lost_.empty()) {
+    asked_ = places_;
+    asked_for_fewer_ = false;
+  }
+  return true;
+}
+
+bool ModelKeeper::NoteFailures() {
+  if (placer_ == nullptr) return false;
+  const std::vector<DeviceFailure> failed = placer_->TakeFailures();
+  for (const DeviceFailure& f : failed) Note(f.name, f.why);
+  return !failed.empty();
+}
+
+void ModelKeeper::Note(const std::string& device, const absl::Status& why) {
+  const auto now = std::chrono::steady_clock::now();
+  lost_.push_back({device, std::string(why.message()), now});
+  // What does not fit would be loaded, in vain, again and again.
+  if (absl::IsResourceExhausted(why)) {
+    readmission_.LostForGood(device);
+  } else {
+    readmission_.Lost(device, now);
+  }
 }
 
 bool ModelKeeper::HasLayers(const std::string& device) const {
@@ -273,14 +256,7 @@ std::string ModelKeeper::Consequence(const std::string& device,
 
 absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& why) {
   const std::string successor = Successor(device);
-  const auto now = std::chrono::steady_clock::now();
-  lost_.push_back({device, std::string(why.message()), now});
-  // What does not fit would be loaded, in vain, again and again.
-  if (absl::IsResourceExhausted(why)) {
-    readmission_.LostForGood(device);
-  } else {
-    readmission_.Lost(device, now);
-  }
+  Note(device, why);
   devices_->Forget(device);
   if (successor.empty()) {
     if (lost_.size() == 1 && absl::IsResourceExhausted(why)) return why;  // says it better

@@ -42,9 +42,9 @@ class ModelKeeper {
   absl::StatusOr<std::shared_ptr<Model>> Replace(const std::string& device,
                                                  const absl::Status& why);
 
-  // Opens a device that was lost. Where that fails, nothing has changed but the time at which it is
-  // due again.
-  absl::Status Probe(const std::string& device);
+  // Opens a device that was lost, for which it has so long. Where that fails, nothing has changed
+  // but the time at which it is due again.
+  absl::Status Probe(const std::string& device, std::chrono::milliseconds most);
   // With devices that Probe has opened, the model as it was asked for, as far as devices are there.
   // One that fails again meanwhile is lost again. Whoever holds the model has let go of it.
   absl::StatusOr<std::shared_ptr<Model>> Readmit(const std::vector<std::string>& devices);
@@ -61,6 +61,10 @@ class ModelKeeper {
   // Where devices are that may not come back, on a thread of its own.
   absl::StatusOr<std::unique_ptr<Model>> LoadWatched(std::vector<SegmentPlace> places,
                                                      LoadOptions load);
+  // Takes note of devices that were lost while places were chosen, which those are without already.
+  // Whether there were any.
+  bool NoteFailures();
+  void Note(const std::string& device, const absl::Status& why);
   // UNAVAILABLE when it was the last one.
   absl::Status Lose(const std::string& device, const absl::Status& why);
   // Where it is the planner that decides: over the devices that are left. False: it is not, or it
@@ -78,8 +82,9 @@ class ModelKeeper {
   LoadOptions load_;
   const LogSink log_;
   Placer* placer_ = nullptr;
-  ModelPlaces asked_;   // for, when all devices work
-  ModelPlaces places_;  // as it is
+  ModelPlaces asked_;             // for, when all devices work
+  bool asked_for_fewer_ = false;  // some did not when that was chosen
+  ModelPlaces places_;            // as it is
   std::vector<LostDevice> lost_;
   Readmission readmission_;
   bool tried_ = false;  // to load it: the file's memory may have been given back

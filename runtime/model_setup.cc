@@ -139,8 +139,8 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   MachineOptions machine;
   machine.registry = options.plugins;
   const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
-  setup.devices = std::make_unique<DeviceSet>(DescribeMachine(machine), options.threads, log,
-                                              *std::move(faults));
+  setup.devices.reset(
+      new DeviceSet(DescribeMachine(machine), options.threads, log, *std::move(faults)));
   setup.devices->set_limit(options.stage_limit);
   for (const std::string& note : setup.devices->inventory().registry.notes) {
     log(TRINE_LOG_WARNING, note);

@@ -23,7 +23,7 @@ struct ModelSetup {
   std::shared_ptr<const Tokenizer> tokenizer;
   ModelConfig config;
   SegmentLimits limits;
-  std::unique_ptr<DeviceSet> devices;
+  OwnedDevices devices;
   std::unique_ptr<Placer> placer;  // stands on `devices`
 };
 

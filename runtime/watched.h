@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace trine {
 
@@ -44,27 +45,28 @@ template <class Result>
 class Watched {
  public:
   // `work` keeps alive whatever it uses, other than what is left to it (DeviceSet::Leave), and may
-  // ring the bell, too.
+  // ring the bell, too. It is gone, on its own thread, before it counts as done.
   explicit Watched(std::function<Result()> work,
                    std::shared_ptr<Bell> bell = std::make_shared<Bell>())
       : state_(std::make_shared<State>()) {
     state_->bell = std::move(bell);
-    const auto run = [state = state_, work = std::move(work)]() mutable {
-      Result result = Do(work);
-      work = nullptr;
-      {
-        const std::lock_guard lock(state->mutex);
-        state->result.emplace(std::move(result));
-      }
-      state->bell->Ring();
-    };
+    state_->work = std::move(work);
+    auto life = std::make_shared<char>();
+    life_ = life;
     try {
-      std::thread(run).detach();
-    } catch (const std::system_error&) {  // no more threads: then here
-      auto now = run;
-      now();
+      std::thread([state = state_, life = std::move(life)]() mutable {
+        Run(*state);
+        state.reset();
+        life.reset();
+      }).detach();
+    } catch (const std::system_error& e) {
+      // Not here instead: who would watch, or answer?
+      state_->result = absl::ResourceExhaustedError(
+          absl::StrCat("no thread can be started: ", e.code().message()));
     }
   }
+  // Leaves it behind, if it is not done.
+  ~Watched() { Leave(); }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -93,15 +95,40 @@ class Watched {
     const std::lock_guard lock(state_->mutex);
     return *std::move(state_->result);
   }
-  // Expires when neither this nor the thread is there any more.
-  std::weak_ptr<void> life() const { return state_; }
+  // From now on nobody wants what comes of it: the thread destroys that itself. False: it has been
+  // done meanwhile, and can be taken.
+  bool Leave() {
+    const std::lock_guard lock(state_->mutex);
+    state_->left = !state_->result.has_value();
+    return state_->left;
+  }
+  // Expires when the thread has let go of everything: the work, and of what came of it if that was
+  // left behind.
+  std::weak_ptr<void> life() const { return life_; }
 
  private:
   struct State {
     std::shared_ptr<Bell> bell;
+    std::function<Result()> work;
     std::mutex mutex;
-    std::optional<Result> result;
+    std::optional<Result> result;  // guarded by mutex, like what follows
+    bool left = false;
   };
+
+  static void Run(State& state) {
+    std::optional<Result> result;
+    {
+      const std::function<Result()> work = std::move(state.work);
+      state.work = nullptr;
+      result.emplace(Do(work));
+    }
+    {
+      const std::lock_guard lock(state.mutex);
+      if (!state.left) state.result = std::exchange(result, std::nullopt);
+    }
+    result.reset();
+    state.bell->Ring();
+  }
 
   static Result Do(const std::function<Result()>& work) {
     try {
@@ -112,6 +139,7 @@ class Watched {
   }
 
   std::shared_ptr<State> state_;
+  std::weak_ptr<void> life_;
 };
 
 }  // namespace trine

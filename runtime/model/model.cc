@@ -84,12 +84,11 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   absl::Status status = model->BuildGraphs(options.tensors, &graphs);
   LoadOptions one_way = options;
   double told = 0;
-  if (options.progress) {  // also when it begins again below
-    one_way.progress = [&options, &told](double fraction) {
-      told = std::max(told, fraction);
-      return options.progress(told);
-    };
-  }
+  const auto wanted = [&options] { return !options.wanted || options.wanted(); };
+  one_way.progress = [&](double fraction) {
+    told = std::max(told, fraction);  // also when it begins again below
+    return wanted() && (!options.progress || options.progress(told));
+  };
   LoadMeter meter(one_way.progress);
   if (status.ok()) status = model->PlaceWeights(host, one_way, &meter, &graphs, &out_of_range);
   if (absl::IsInternal(status) && !model->packed_.empty() && file->mapped()) {
@@ -108,11 +107,13 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   if (!status.ok()) return status;
   if (absl::Status s = model->AllocateSplits(graphs); !s.ok()) return s;
   for (size_t i = 0; i < graphs.size(); ++i) {
+    if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
     const absl::Status s =
         model->LoadGraph(model->loads_[i], &model->stages_[model->load_stages_[i]],
                          std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
+  if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
   if (absl::Status s = model->LoadDetours(host, out_of_range); !s.ok()) return s;
   return model;
 }

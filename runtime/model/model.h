@@ -40,9 +40,11 @@
 namespace trine {
 
 struct LoadOptions {
-  bool pack = true;          // weights in the devices' own layouts, where they have any
-  std::string pack_cache;    // the file that keeps them between runs; "": none
-  LoadProgress progress;     // on the calling thread
+  bool pack = true;        // weights in the devices' own layouts, where they have any
+  std::string pack_cache;  // the file that keeps them between runs; "": none
+  LoadProgress progress;   // on the calling thread
+  // False: whoever asked for the model does not wait for it any more. Likewise, and more often.
+  std::function<bool()> wanted;
   TensorPlaces tensors;      // what is not where its layers are
   DispatchOptions dispatch;  // what may leave its layers for a while
 };

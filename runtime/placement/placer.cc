@@ -48,6 +48,11 @@ absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& t
   return limits;
 }
 
+bool NoneIsUsable(const std::vector<CandidateDevice>& candidates) {
+  return std::none_of(candidates.begin(), candidates.end(),
+                      [](const CandidateDevice& c) { return c.left_out.empty(); });
+}
+
 // "CPU", "iGPU1": as people write tiers.
 std::string Titled(const std::string& name) {
   if (name == "cpu") return "CPU";
@@ -95,7 +100,12 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
     const bool asked = Contains(named, device.tier_name);
     if (!device.used && !device.on_request) continue;
     std::string why;
-    if (Contains(lost, device.tier_name)) {
+    const auto failed = std::find_if(failed_.begin(), failed_.end(), [&](const DeviceFailure& f) {
+      return f.name == device.tier_name;
+    });
+    if (failed != failed_.end()) {
+      why = std::string(failed->why.message());
+    } else if (Contains(lost, device.tier_name)) {
       why = "it is lost";
     } else if (!options_.devices.empty() && !asked) {
       why = "it was not asked for";
@@ -105,10 +115,9 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
     candidates.push_back({device.tier_name, std::move(why)});
   }
   // Whatever was asked for and is not there any more, or never was, the CPU is.
-  const auto usable = [](const CandidateDevice& c) { return c.left_out.empty(); };
-  if (std::none_of(candidates.begin(), candidates.end(), usable)) {
+  if (NoneIsUsable(candidates)) {
     for (CandidateDevice& c : candidates) {
-      if (c.name == "cpu" && !Contains(lost, "cpu")) c.left_out.clear();
+      if (c.name == "cpu" && !Contains(lost, "cpu") && !HasFailed("cpu")) c.left_out.clear();
     }
   }
   return candidates;
@@ -178,6 +187,9 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
     calibration = Calibration();
   }
   auto problem = DescribeProblem(file_, config_, limits_, *calibration, options, devices_);
+  if (problem.ok()) {
+    failed_.insert(failed_.end(), problem->failed.begin(), problem->failed.end());
+  }
   for (size_t i = 0; problem.ok() && i < options.candidates.size(); ++i) {
     const PlanDevice& device = problem->plan.devices[i];
     if (!options.candidates[i].left_out.empty() || device.left_out.empty()) continue;
@@ -186,9 +198,31 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
   return problem;
 }
 
+bool Placer::HasFailed(const std::string& device) const {
+  return std::any_of(failed_.begin(), failed_.end(),
+                     [&](const DeviceFailure& f) { return f.name == device; });
+}
+
+// Again where a device fails meanwhile: the others may have counted on it.
 absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& lost, bool explain) {
+  for (;;) {
+    const size_t failed = failed_.size();
+    auto report = SearchOnce(lost, explain);
+    if (failed_.size() == failed) return report;
+  }
+}
+
+absl::StatusOr<PlacementReport> Placer::SearchOnce(const std::vector<std::string>& lost,
+                                                   bool explain) {
   auto options = Describe(lost);
   if (!options.ok()) return options.status();
+  if (!failed_.empty() && NoneIsUsable(options->candidates)) {
+    std::string text = "no device is left";
+    for (const DeviceFailure& f : failed_) {
+      absl::StrAppend(&text, &f == &failed_.front() ? ": " : "; ", f.name, ": ", f.why.message());
+    }
+    return absl::UnavailableError(text);
+  }
   PlacementReport report;
   report.searched = true;
   report.options.strategy = options_.strategy;
@@ -267,6 +301,12 @@ absl::StatusOr<PlacementReport> Placer::Explain() {
   PlacementReport report;
   auto problem = Problem(*options);
   if (!problem.ok()) return problem.status();
+  for (const DeviceFailure& failure : problem->failed) {
+    const bool placed = std::any_of(ranges->begin(), ranges->end(), [&](const LayerRange& range) {
+      return range.device == failure.name;
+    });
+    if (placed) return failure.why;
+  }
   report.problem = *std::move(problem);
   std::vector<PlacedRange> placed;
   for (const LayerRange& range : *ranges) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -60,6 +61,9 @@ class Placer {
   // For a model in these places.
   DispatchChoice ChooseDispatch(const ModelPlaces& places,
                                 const std::vector<std::string>& lost) const;
+  // Devices that have failed while places were chosen, which those are without; since the last time
+  // this was asked.
+  std::vector<DeviceFailure> TakeFailures() { return std::exchange(failed_, {}); }
   // What Choose would do, with predictions and reasons.
   absl::StatusOr<PlacementReport> Explain();
 
@@ -68,9 +72,11 @@ class Placer {
                                                           bool warn) const;
   absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
   absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
+  absl::StatusOr<PlacementReport> SearchOnce(const std::vector<std::string>& lost, bool explain);
   std::string CalibrationPath() const;
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
   absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
+  bool HasFailed(const std::string& device) const;
   void Warn(const std::string& message) const;
 
   const EngineOptions options_;
@@ -78,6 +84,7 @@ class Placer {
   const ModelConfig config_;
   const SegmentLimits limits_;
   DeviceSet* const devices_;
+  std::vector<DeviceFailure> failed_;
 };
 
 // "CPU(4L) + iGPU(12L) + dGPU(16L)".

@@ -10,6 +10,7 @@
 #include "dispatch/cost_model.h"
 #include "dispatch/segment.h"
 #include "dispatch/weight_path.h"
+#include "plugins/device_fault.h"
 #include "runtime/model/decode_bytes.h"
 #include "runtime/model/detour_plan.h"
 #include "runtime/model/layout_choice.h"
@@ -56,6 +57,11 @@ Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request)
   return passes;
 }
 
+// As opposed to a device that can't do what it was asked for.
+bool IsGone(const absl::Status& status) {
+  return !FaultyDevice(status).empty() && !absl::IsResourceExhausted(status);
+}
+
 // Another device that may take some of a device's work off it.
 struct Helper {
   std::string name;
@@ -84,6 +90,7 @@ class DeviceDescriber {
         ClearLayouts(&*graph);
         needs = Segment::Query(device, graph->graph, TRINE_NUMERICS_EXACT);
       }
+      if (IsGone(needs.status())) return needs.status();
       const bool can_run = needs.ok();
       if (can_run) {
         out->fixed_bytes = std::max(out->fixed_bytes, needs->scratch_bytes + needs->io_bytes);
@@ -350,6 +357,8 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
         found->opened = *std::move(open);
       } else {
         device.left_out = std::string(open.status().message());
+        const absl::Status why = OnDevice(device.name, open.status());
+        if (!FaultyDevice(why).empty()) result.failed.push_back({device.name, why});
       }
     }
     result.measured.push_back(found->known.measured);
@@ -366,10 +375,12 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
       if (device.tier != "cpu" && free != 0) device.limit_bytes = free;
       const std::vector<Helper> helpers = HelpersOf(all[i], all, options);
       auto described = DescribeWatched(inputs, all[i], helpers, device, devices);
-      if (absl::IsDeadlineExceeded(described.status())) {
+      if (IsGone(described.status())) {
         device.left_out = std::string(described.status().message());
-        devices->Forget(device.name);
+        result.failed.push_back({device.name, described.status()});
+        if (absl::IsDeadlineExceeded(described.status())) devices->host().ReplaceTeam();
         all[i].opened = nullptr;
+        devices->Forget(device.name);
       } else if (!described.ok()) {
         return described.status();
       } else {

@@ -40,11 +40,19 @@ struct ProblemOptions {
   SizeRule rule;
 };
 
+// A device that failed when it was asked, and how.
+struct DeviceFailure {
+  std::string name;  // of its tier
+  absl::Status why;
+};
+
 struct PlacementProblem {
   PlanProblem plan;
   std::vector<bool> measured;  // by device: its times come from a calibration
   std::vector<std::string>
       helpers;  // by device: with whose help prefill is predicted; "": nobody's
+  // Left out, though what is said of the others may still count on their help.
+  std::vector<DeviceFailure> failed;
 };
 
 // Opens the candidates. One that can't be opened is left out, with the reason.
