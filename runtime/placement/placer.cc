@@ -203,39 +203,39 @@ bool Placer::HasFailed(const std::string& device) const {
                      [&](const DeviceFailure& f) { return f.name == device; });
 }
 
-// Again where a device fails meanwhile: the others may have counted on it.
-absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& lost, bool explain) {
+absl::StatusOr<PlacementProblem> Placer::ProblemOfThoseThatAnswer(
+    const std::vector<std::string>& lost, ProblemOptions* options) {
   for (;;) {
-    const size_t failed = failed_.size();
-    auto report = SearchOnce(lost, explain);
-    if (failed_.size() == failed) return report;
+    auto described = Describe(lost);
+    if (!described.ok()) return described.status();
+    *options = *std::move(described);
+    if (!failed_.empty() && NoneIsUsable(options->candidates)) {
+      std::string text = "no device is left";
+      for (const DeviceFailure& f : failed_) {
+        absl::StrAppend(&text, &f == &failed_.front() ? ": " : "; ", f.name, ": ", f.why.message());
+      }
+      return absl::UnavailableError(text);
+    }
+    auto problem = Problem(*options);
+    if (!problem.ok() || problem->failed.empty()) return problem;
   }
 }
 
-absl::StatusOr<PlacementReport> Placer::SearchOnce(const std::vector<std::string>& lost,
-                                                   bool explain) {
-  auto options = Describe(lost);
-  if (!options.ok()) return options.status();
-  if (!failed_.empty() && NoneIsUsable(options->candidates)) {
-    std::string text = "no device is left";
-    for (const DeviceFailure& f : failed_) {
-      absl::StrAppend(&text, &f == &failed_.front() ? ": " : "; ", f.name, ": ", f.why.message());
-    }
-    return absl::UnavailableError(text);
-  }
+absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& lost, bool explain) {
   PlacementReport report;
   report.searched = true;
   report.options.strategy = options_.strategy;
   report.options.optimize = options_.optimize;
   report.options.explain = explain;
-  auto problem = Problem(*options);
+  ProblemOptions options;
+  auto problem = ProblemOfThoseThatAnswer(lost, &options);
   if (!problem.ok()) return problem.status();
   auto placement = FindPlacement(problem->plan, report.options);
   if (absl::IsResourceExhausted(placement.status()) && file_->mapped()) {
     // What is too much for the memory can still be read where it is, again for each token.
     const std::string why(placement.status().message());
-    options->cpu_from_file = true;
-    auto again = Problem(*options);
+    options.cpu_from_file = true;
+    auto again = Problem(options);
     if (!again.ok()) return again.status();
     auto found = FindPlacement(again->plan, report.options);
     if (found.ok()) {

@@ -72,7 +72,9 @@ class Placer {
                                                           bool warn) const;
   absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
   absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
-  absl::StatusOr<PlacementReport> SearchOnce(const std::vector<std::string>& lost, bool explain);
+  // Asks again without those that fail, as the others may have counted on them.
+  absl::StatusOr<PlacementProblem> ProblemOfThoseThatAnswer(const std::vector<std::string>& lost,
+                                                            ProblemOptions* options);
   std::string CalibrationPath() const;
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
   absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
