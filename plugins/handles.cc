@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace trine {
 namespace {
 
@@ -94,6 +96,13 @@ absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) cons
     return table().plan_query(handle_, &graph, &info, err);
   });
   if (!status.ok()) return status;
+  // Far beyond any memory, and far below where sums would wrap.
+  constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+  if (info.scratch_bytes > kMostBytes) {
+    return OnDevice(label_, absl::InternalError(absl::StrCat(Name("plan_query"), ": asks for ",
+                                                             info.scratch_bytes,
+                                                             " bytes of scratch, which can't be")));
+  }
   return info;
 }
 

@@ -184,7 +184,7 @@ void DeviceSet::Forget(const std::string& tier_name) {
     device.reset();
     return absl::OkStatus();
   });
-  if (!work.WaitFor(std::min<std::chrono::milliseconds>(limit_, kMostForClosing)) && work.Leave()) {
+  if (!work.WaitFor(closing_limit()) && work.Leave()) {
     left_.push_back({{tier_name}, "", work.life()});
   }
 }
@@ -261,11 +261,12 @@ void CloseDevices::operator()(DeviceSet* devices) const {
     return;
   }
   const std::shared_ptr<HostServices> host = devices->host_;
+  const std::chrono::milliseconds limit = devices->closing_limit();
   Watched<absl::Status> work([owned = std::shared_ptr<DeviceSet>(devices)]() mutable {
     owned.reset();
     return absl::OkStatus();
   });
-  if (!work.WaitFor(kMostForClosing)) host->Silence();
+  if (!work.WaitFor(limit)) host->Silence();
 }
 
 std::vector<std::string> DeviceSet::GpuNames() const {

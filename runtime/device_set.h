@@ -3,6 +3,7 @@
 #ifndef TRINE_RUNTIME_DEVICE_SET_H_
 #define TRINE_RUNTIME_DEVICE_SET_H_
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -26,9 +27,6 @@ namespace trine {
 // Threads for the team where the user names no number: one per core this process may use.
 uint32_t DefaultThreads(const detect::CpuInfo& cpu);
 
-// What giving back memory and closing devices may take. There is nothing to be won by more.
-inline constexpr std::chrono::milliseconds kMostForClosing(5000);
-
 class DeviceSet {
  public:
   // `threads` 0: DefaultThreads. `faults` for devices that are not there are logged, and harmless.
@@ -38,6 +36,11 @@ class DeviceSet {
 
   // How long a device may take for a call, other than the CPU: then it counts as hung.
   void set_limit(std::chrono::milliseconds limit) { limit_ = limit; }
+  // What giving back memory and closing devices may take. There is nothing to be won by more than
+  // this.
+  std::chrono::milliseconds closing_limit() const {
+    return std::min<std::chrono::milliseconds>(limit_, std::chrono::seconds(5));
+  }
   // By any name that FindDevice knows. DEADLINE_EXCEEDED where it does not come back within the
   // limit, or `most`.
   absl::StatusOr<std::shared_ptr<Device>> Open(

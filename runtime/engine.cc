@@ -158,12 +158,12 @@ void Engine::Retire(std::shared_ptr<Model> model, const std::string& hung) {
       model.reset();
       return absl::OkStatus();
     });
-    work.WaitFor(kMostForClosing);
+    work.WaitFor(devices_->closing_limit());
   } else {
     model.reset();
   }
   if (life.expired()) return;
-  std::vector<std::string> in = devices_->InACall(names, kMostForClosing / 2);
+  std::vector<std::string> in = devices_->InACall(names, devices_->closing_limit() / 2);
   if (!hung.empty()) in.push_back(hung);
   devices_->Leave(names, in, life);
 }

@@ -27,7 +27,7 @@ bool Eligible(Kind kind, Moment moment) {
     case Kind::kOom:
       return moment == Moment::kAlloc || moment == Moment::kImport || moment == Moment::kPlan;
     case Kind::kLost:
-      return moment != Moment::kOpen && moment != Moment::kShutdown;
+      return moment != Moment::kOpen && moment != Moment::kFree && moment != Moment::kShutdown;
     case Kind::kChaos:
       return moment == Moment::kAlloc || moment == Moment::kImport || moment == Moment::kPlan ||
              moment == Moment::kRun;

@@ -26,11 +26,11 @@ constexpr Named<Kind> kKinds[] = {{"oom", Kind::kOom},    {"lost", Kind::kLost},
                                   {"chaos", Kind::kChaos}};
 
 constexpr Named<Moment> kMoments[] = {
-    {"open", Moment::kOpen},         {"load", Moment::kLoad},    {"alloc", Moment::kAlloc},
-    {"import", Moment::kImport},     {"write", Moment::kWrite},  {"read", Moment::kRead},
-    {"copy", Moment::kCopy},         {"query", Moment::kQuery},  {"layout", Moment::kLayout},
-    {"plan", Moment::kPlan},         {"run", Moment::kRun},      {"token", Moment::kToken},
-    {"shutdown", Moment::kShutdown}, {"random", Moment::kRandom}};
+    {"open", Moment::kOpen},     {"load", Moment::kLoad},         {"alloc", Moment::kAlloc},
+    {"import", Moment::kImport}, {"write", Moment::kWrite},       {"read", Moment::kRead},
+    {"copy", Moment::kCopy},     {"query", Moment::kQuery},       {"layout", Moment::kLayout},
+    {"plan", Moment::kPlan},     {"run", Moment::kRun},           {"token", Moment::kToken},
+    {"free", Moment::kFree},     {"shutdown", Moment::kShutdown}, {"random", Moment::kRandom}};
 
 constexpr Named<Junk> kJunk[] = {
     {"nan", Junk::kNan},   {"inf", Junk::kInf},       {"huge", Junk::kHuge}, {"tiny", Junk::kTiny},
@@ -185,7 +185,8 @@ absl::Status Check(const Fault& f, bool rated) {
     return Wrong(f.text, random ? "@random needs a rate=" : "rate= goes with @random");
   }
   if (f.kind == Kind::kChaos && !random) return Wrong(f.text, "chaos is @random");
-  if (f.kind == Kind::kOom && f.moment == Moment::kShutdown) {
+  const bool gives_back = f.moment == Moment::kFree || f.moment == Moment::kShutdown;
+  if (f.kind == Kind::kOom && gives_back) {
     return Wrong(f.text, "giving memory back never runs out of it");
   }
   if (f.kind == Kind::kGarbage && f.junk == Junk::kSize && f.moment != Moment::kQuery &&
@@ -195,8 +196,8 @@ absl::Status Check(const Fault& f, bool rated) {
   if (f.kind == Kind::kGarbage && IsValues(f) && !runs) {
     return Wrong(f.text, "values come out of a @run, @token or @random");
   }
-  if (f.kind == Kind::kGarbage && f.moment == Moment::kShutdown) {
-    return Wrong(f.text, "what is called at shutdown answers nothing");
+  if (f.kind == Kind::kGarbage && gives_back) {
+    return Wrong(f.text, "what is called to give something back answers nothing");
   }
   const bool hangs = f.kind == Kind::kHang || f.kind == Kind::kTimeout;
   if (f.in_team && !(hangs && (runs || f.moment == Moment::kPlan || f.moment == Moment::kCopy))) {

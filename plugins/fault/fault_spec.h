@@ -29,6 +29,7 @@ enum class Moment {
   kPlan,
   kRun,
   kToken,
+  kFree,
   kShutdown,
   kRandom
 };

@@ -36,6 +36,7 @@ TEST(FaultSpecTest, ReadsKindsAndMoments) {
   EXPECT_EQ(One("cpu:oom@import=1").moment, Moment::kImport);
   EXPECT_EQ(One("cpu:oom@plan=1").moment, Moment::kPlan);
   EXPECT_EQ(One("cpu:lost@shutdown").moment, Moment::kShutdown);
+  EXPECT_EQ(One("cpu:hang@free=3").moment, Moment::kFree);
   const Fault load = One("ROCm0:oom@load");
   EXPECT_EQ(load.moment, Moment::kLoad);
   EXPECT_EQ(load.last, 1u);
@@ -113,6 +114,8 @@ TEST(FaultSpecTest, RefusesWhatMakesNoSense) {
   EXPECT_THAT(Refusal("cpu:lost@run=1,rate=0.5"), HasSubstr("rate= goes with @random"));
   EXPECT_THAT(Refusal("cpu:chaos@run=1"), HasSubstr("chaos is @random"));
   EXPECT_THAT(Refusal("cpu:oom@shutdown"), HasSubstr("never runs out"));
+  EXPECT_THAT(Refusal("cpu:oom@free=2"), HasSubstr("never runs out"));
+  EXPECT_THAT(Refusal("cpu:garbage=status@free"), HasSubstr("answers nothing"));
   EXPECT_THAT(Refusal("cpu:garbage=size@run=1"), HasSubstr("sizes are answered @query"));
   EXPECT_THAT(Refusal("cpu:garbage@alloc=1"), HasSubstr("values come out of a @run"));
   EXPECT_THAT(Refusal("cpu:garbage=status@shutdown"), HasSubstr("answers nothing"));

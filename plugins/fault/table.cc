@@ -118,6 +118,7 @@ trine_status BufferImport(trine_device* handle, const trine_import_desc* desc, t
 
 void BufferFree(trine_buffer* handle) {
   if (handle == nullptr) return;
+  Meet(*Of(handle)->device, Moment::kFree, nullptr);
   const auto buffer = Take(&FaultyDevice::buffers, Of(handle));
   buffer->device->real().buffer_free(buffer->handle);
 }
@@ -214,6 +215,7 @@ trine_status PlanCreate(trine_device* handle, const trine_plan_desc* given, trin
 
 void PlanDestroy(trine_plan* handle) {
   if (handle == nullptr) return;
+  Meet(*Of(handle)->device, Moment::kFree, nullptr);
   const auto plan = Take(&FaultyDevice::plans, Of(handle));
   plan->device->real().plan_destroy(plan->handle);
 }
