@@ -71,6 +71,15 @@ std::string IdlePlugins(const Inventory& inventory) {
   return text;
 }
 
+std::string OnRequestOnly(const Inventory& inventory) {
+  std::string text;
+  for (const InventoryDevice& d : inventory.devices) {
+    if (d.used || !d.on_request) continue;
+    absl::StrAppend(&text, "; ", d.tier_name, " is used only where -ts or -dev names it");
+  }
+  return text;
+}
+
 absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
                                                   const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);

@@ -18,6 +18,8 @@ absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
 // "; vulkan: why it has no device; ...", of plugins that were refused or show no device that may be
 // used. "" where there is none.
 std::string IdlePlugins(const Inventory& inventory);
+// "; igpu0 is used only where it is named" and so on; "" where there is no such device.
+std::string OnRequestOnly(const Inventory& inventory);
 
 // "Vulkan0", or "Vulkan0, only where it is named" of a device that serves no other way.
 std::string OwnName(const InventoryDevice& device);

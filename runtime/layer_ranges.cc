@@ -100,9 +100,10 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const EngineOptions& option
       ranges = {{gpus.front(), on_cpu, n}};
       if (on_cpu > 0) ranges.insert(ranges.begin(), {"cpu", 0, on_cpu});
     } else if (options.log) {
-      options.log(TRINE_LOG_WARNING,
-                  absl::StrCat("there is no usable GPU: all layers stay on the CPU",
-                               IdlePlugins(devices.inventory())));
+      options.log(
+          TRINE_LOG_WARNING,
+          absl::StrCat("there is no usable GPU: all layers stay on the CPU",
+                       OnRequestOnly(devices.inventory()), IdlePlugins(devices.inventory())));
     }
   }
   SetEnds(&ranges);

@@ -18,15 +18,19 @@ absl::Status Wrong(const std::string& part, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("tensor override: '", part, "' ", why));
 }
 
+void Warn(const EngineOptions& options, const std::string& text) {
+  if (options.log) options.log(TRINE_LOG_WARNING, text);
+}
+
 // What an op is about, and not what goes along with it.
 bool CanBePlaced(const gguf::TensorInfo& tensor) {
   return tensor.rank >= 2 && absl::EndsWith(std::string(tensor.name), ".weight");
 }
 
 // The devices that a split names, in its order; bare proportions are over the GPUs.
-absl::StatusOr<std::vector<SplitShare>> NamedShares(const std::string& split, bool allow_degraded,
+absl::StatusOr<std::vector<SplitShare>> NamedShares(const EngineOptions& options,
                                                     const DeviceSet& devices) {
-  auto shares = ParseSplit(split);
+  auto shares = ParseSplit(options.tensor_split);
   if (!shares.ok()) return shares.status();
   const std::vector<std::string> gpus = devices.GpuNames();
   for (size_t i = 0; i < shares->size(); ++i) {
@@ -41,7 +45,10 @@ absl::StatusOr<std::vector<SplitShare>> NamedShares(const std::string& split, bo
       continue;
     }
     auto known = devices.Resolve(share.device);
-    if (!known.ok() && allow_degraded && share.device != "cpu") known = std::string("cpu");
+    if (!known.ok() && options.allow_degraded && share.device != "cpu") {
+      Warn(options, absl::StrCat(known.status().message(), ": the CPU stands in for it"));
+      known = std::string("cpu");
+    }
     if (!known.ok()) return known.status();
     share.device = *std::move(known);
   }
@@ -66,7 +73,7 @@ absl::StatusOr<std::vector<DeviceShare>> EqualShares(const EngineOptions& option
 absl::StatusOr<std::vector<DeviceShare>> RowShares(const EngineOptions& options,
                                                    const DeviceSet& devices) {
   if (options.tensor_split.empty()) return EqualShares(options, devices);
-  const auto named = NamedShares(options.tensor_split, options.allow_degraded, devices);
+  const auto named = NamedShares(options, devices);
   if (!named.ok()) return named.status();
   std::vector<DeviceShare> shares;
   for (const SplitShare& s : *named) {
@@ -80,8 +87,8 @@ absl::StatusOr<std::vector<DeviceShare>> RowShares(const EngineOptions& options,
       same->share += s.amount;
     } else if (s.amount > 0) {
       shares.push_back({s.device, s.amount});
-    } else if (options.log) {
-      options.log(TRINE_LOG_WARNING, absl::StrCat("tensor split: ", s.device, " gets no rows"));
+    } else {
+      Warn(options, absl::StrCat("tensor split: ", s.device, " gets no rows"));
     }
   }
   if (shares.empty()) return absl::InvalidArgumentError("tensor split: the shares are all 0");
@@ -99,9 +106,14 @@ void PlaceRows(int n_layers, ModelPlaces* places) {
 
 absl::StatusOr<std::string> OneDevice(const EngineOptions& options, const DeviceSet& devices) {
   if (!options.tensor_split.empty()) {
-    const auto shares = NamedShares(options.tensor_split, options.allow_degraded, devices);
+    const auto shares = NamedShares(options, devices);
     if (!shares.ok()) return shares.status();
-    return shares->front().device;
+    const std::string& first = shares->front().device;
+    if (shares->size() > 1) {
+      Warn(options, absl::StrCat("tensor split: with the split mode none all of the model is on ",
+                                 first, ", which is named first"));
+    }
+    return first;
   }
   if (!options.devices.empty()) return devices.Resolve(options.devices.front());
   const std::vector<std::string> gpus = devices.GpuNames();
@@ -109,11 +121,15 @@ absl::StatusOr<std::string> OneDevice(const EngineOptions& options, const Device
 }
 
 // Adds what is not placed yet: the first that finds a tensor has it.
-absl::Status Override(const TensorOverride& one, const gguf::File& file, const DeviceSet& devices,
-                      ModelPlaces* places) {
+absl::Status Override(const TensorOverride& one, const EngineOptions& options,
+                      const gguf::File& file, const DeviceSet& devices, ModelPlaces* places) {
   const auto pattern = TensorPattern::Create(one.expression);
   if (!pattern.ok()) return pattern.status();
   const auto device = devices.Resolve(one.device);
+  if (!device.ok() && options.allow_degraded) {
+    Warn(options, absl::StrCat(device.status().message(), ": tensors stay with their layers"));
+    return absl::OkStatus();
+  }
   if (!device.ok()) return device.status();
   bool found = false;
   std::string unplaceable;
@@ -170,7 +186,7 @@ absl::StatusOr<ModelPlaces> ChoosePlaces(
     const auto overrides = ParseOverrides(text);
     if (!overrides.ok()) return overrides.status();
     for (const TensorOverride& one : *overrides) {
-      if (absl::Status s = Override(one, file, devices, &places); !s.ok()) return s;
+      if (absl::Status s = Override(one, options, file, devices, &places); !s.ok()) return s;
     }
   }
   return places;

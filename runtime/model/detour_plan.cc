@@ -167,8 +167,11 @@ class Planner {
                         " (", why.reason, ")");
         it = end;
       }
-      options_.log(absl::StrCat("dispatch: ", home_.device_name, ", layers ", home_.span.begin,
-                                " to ", home_.span.end, ", ", what, ", tokens: ", line));
+      const int64_t first = home_.span.begin, last = std::max(first, home_.span.end - 1);
+      const std::string layers =
+          first == last ? absl::StrCat("layer ", first) : absl::StrCat("layers ", first, "-", last);
+      options_.log(absl::StrCat("dispatch: ", home_.device_name, ", ", layers, ", ", what,
+                                ", tokens: ", line));
     }
   }
 

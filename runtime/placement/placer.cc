@@ -33,6 +33,7 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
 
 // "dgpu:2G,igpu:512M", resolved.
 absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& text,
+                                                            bool allow_degraded,
                                                             const DeviceSet& devices) {
   std::map<std::string, uint64_t> limits;
   if (text.empty()) return limits;
@@ -42,8 +43,13 @@ absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& t
   }
   for (const SplitShare& share : *shares) {
     auto name = devices.Resolve(share.device);
+    if (!name.ok() && allow_degraded) continue;  // there is nothing to be limited
     if (!name.ok()) return name.status();
-    limits[*name] = static_cast<uint64_t>(std::min(share.amount, 1e18));
+    const auto bytes = static_cast<uint64_t>(std::min(share.amount, 1e18));
+    if (!limits.emplace(*name, bytes).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("device memory: ", *name, " is given two limits"));
+    }
   }
   return limits;
 }
@@ -128,7 +134,7 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   auto candidates = Candidates(lost, /*warn=*/false);
   if (!candidates.ok()) return candidates.status();
   options.candidates = *std::move(candidates);
-  auto limits = ParseLimits(options_.device_memory, *devices_);
+  auto limits = ParseLimits(options_.device_memory, options_.allow_degraded, *devices_);
   if (!limits.ok()) return limits.status();
   options.memory_limits = *std::move(limits);
   options.pack = options_.pack;
@@ -151,6 +157,9 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   const char* log =
       options_.plugins.search.use_environment ? std::getenv("TRINE_DISPATCH") : nullptr;
   choice.log = log != nullptr && std::strcmp(log, "log") == 0;
+  if (log != nullptr && *log != '\0' && !choice.log) {
+    Warn(absl::StrCat("TRINE_DISPATCH is '", log, "': only 'log' means something"));
+  }
   std::set<std::string> names;
   for (const LayerRange& range : places.ranges) names.insert(range.device);
   // Whoever names devices means those; the planner may have left out one that can still help.
@@ -164,9 +173,8 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   const bool busy =
       options_.optimize == Optimize::kThroughput && options_.dispatch.from_tokens == 0;
   if (names.size() < 2 || busy) return choice;
-  if (auto limits = ParseLimits(options_.device_memory, *devices_); limits.ok()) {
-    choice.limits = *std::move(limits);
-  }
+  auto limits = ParseLimits(options_.device_memory, options_.allow_degraded, *devices_);
+  if (limits.ok()) choice.limits = *std::move(limits);
   choice.rule.from_tokens = options_.dispatch.from_tokens;
   auto calibration = Calibration::Read(CalibrationPath());
   if (!calibration.ok()) calibration = Calibration();  // the planner has said so
@@ -319,6 +327,12 @@ absl::StatusOr<PlacementReport> Placer::Explain() {
   if (!placement.ok()) return placement.status();
   report.placement = *std::move(placement);
   return report;
+}
+
+std::string RowsText(const std::vector<std::string>& devices, int layers) {
+  std::vector<std::string> names;
+  for (const std::string& name : devices) names.push_back(Titled(name));
+  return absl::StrCat(layers, "L over ", absl::StrJoin(names, " + "));
 }
 
 std::string PlacementText(const std::vector<LayerRange>& ranges) {

@@ -91,6 +91,8 @@ class Placer {
 
 // "CPU(4L) + iGPU(12L) + dGPU(16L)".
 std::string PlacementText(const std::vector<LayerRange>& ranges);
+// "32L over CPU + dGPU": of devices that share all rows.
+std::string RowsText(const std::vector<std::string>& devices, int layers);
 
 }  // namespace trine
 

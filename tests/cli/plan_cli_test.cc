@@ -123,8 +123,7 @@ TEST_F(PlanCliTest, DecisionsAreSaidToThoseWhoAsk) {
   const Output quiet = Run(job), told = Trine(job, "TRINE_DISPATCH=log");
   ASSERT_EQ(quiet.code, 0) << quiet.errors;
   EXPECT_THAT(quiet.errors, Not(HasSubstr("dispatch")));
-  EXPECT_THAT(told.errors,
-              HasSubstr("dispatch: cpu, layers 0 to 30, ffn_up.weight q8_0 [256, 768]"));
+  EXPECT_THAT(told.errors, HasSubstr("dispatch: cpu, layers 0-29, ffn_up.weight q8_0 [256, 768]"));
   EXPECT_THAT(told.errors, HasSubstr("cpu up to 2 (fewer than 3 tokens), other2 from 3 on"));
   EXPECT_THAT(told.errors, HasSubstr("a pass of 4 tokens: with other2"));
   EXPECT_THAT(told.errors, HasSubstr("a pass of 1 token: where its layers are"));

@@ -46,7 +46,7 @@ std::string IsDeviceMemory(const std::string& text) {
 }
 
 // Where a model went. That it is on the CPU goes without saying, but for people.
-void PrintPlacement(const Engine& engine) {
+void PrintPlacement(const Engine& engine, bool by_rows) {
   std::vector<LayerRange> ranges;
   for (const SegmentPlace& p : engine.model()->places()) {
     ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
@@ -54,6 +54,12 @@ void PrintPlacement(const Engine& engine) {
   }
   const bool cpu_alone = std::all_of(ranges.begin(), ranges.end(),
                                      [](const LayerRange& range) { return range.device == "cpu"; });
+  const std::vector<std::string> devices = engine.model()->StageDevices(0);
+  if (by_rows && devices.size() > 1) {
+    std::fprintf(stderr, "Tri-Tier: rows of %s\n",
+                 RowsText(devices, static_cast<int>(engine.config().n_layers)).c_str());
+    return;
+  }
   if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
 }
@@ -237,7 +243,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
     return absl::CancelledError("loading was cancelled");
   }
   progress.Clear();
-  if (engine.ok()) PrintPlacement(**engine);
+  if (engine.ok()) PrintPlacement(**engine, options.split_mode == SplitMode::kRow);
   return engine;
 }
 
@@ -249,6 +255,11 @@ void PrintDevices(const EngineArguments& a) {
   for (const InventoryDevice& d : inventory.devices) {
     if (!d.used && !d.on_request) continue;
     std::printf("%s: %s (%s)\n", d.tier_name.c_str(), d.chip.c_str(), OwnName(d).c_str());
+  }
+  const std::string idle = IdlePlugins(inventory);
+  absl::string_view plugins = idle;
+  if (absl::ConsumePrefix(&plugins, "; ")) {
+    Warn(TRINE_LOG_WARNING, absl::StrCat("without a device: ", plugins));
   }
 }
 
