@@ -1,4 +1,6 @@
 // Engines and tokens in the C API.
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <initializer_list>
 #include <utility>
@@ -37,6 +39,10 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
     options->devices.emplace_back(absl::StripAsciiWhitespace(device));
   }
   options->device_memory = TextOr(given.device_memory, "");
+  if (given.device_timeout_ms != 0) {
+    constexpr uint64_t kMost = uint64_t{1} << 40;  // decades
+    options->stage_limit = std::chrono::milliseconds(std::min(given.device_timeout_ms, kMost));
+  }
   options->allow_degraded = (given.flags & TRINE_ENGINE_ALLOW_DEGRADED) != 0;
   if (given.override_tensors != nullptr && *given.override_tensors != '\0') {
     options->override_tensors = {given.override_tensors};

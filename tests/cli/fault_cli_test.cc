@@ -78,7 +78,7 @@ TEST_F(FaultCliTest, ADeviceThatIsNotThereIsAWarning) {
   EXPECT_THAT(output.errors, HasSubstr("fault 'ROCm7:lost@run=1': there is no such device"));
 }
 
-// Nothing watches a call yet: a hang is the user's to end, by the second interrupt.
+// Before the device's time is up it is the user's to end, by the second interrupt.
 TEST_F(FaultCliTest, AHangCanBeInterrupted) {
   const std::string errors = (folder_ / "hang").string();
   const pid_t child = fork();

@@ -105,6 +105,17 @@ TEST_F(CApiDevicesTest, ALostDeviceIsNamedAndTakenInAgain) {
   EXPECT_EQ(engine->segments()[1].passes, 8u);
 }
 
+TEST_F(CApiDevicesTest, ADeviceThatTakesTooLongIsLost) {
+  auto undisturbed = api::Engine::Open(Options(nullptr));
+  ASSERT_TRUE(undisturbed.ok()) << undisturbed.status().message();
+  trine_engine_options options = Options("other1:hang@token=2");
+  options.device_timeout_ms = 200;
+  auto engine = api::Engine::Open(options);
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  EXPECT_EQ(Say(*engine, 5), Say(*undisturbed, 5));
+  EXPECT_THAT(engine->lost_devices(), SizeIs(1));
+}
+
 TEST_F(CApiDevicesTest, TheTraceIsWrittenWhenAskedForAndInTheEnd) {
   const std::string path = file_.path() + ".trace";
   trine_engine_options options = Options(nullptr);

@@ -86,8 +86,8 @@ typedef struct trine_engine_options {
   uint32_t reserved;
   /* While loading, on the calling thread, with 0 to 1; another value than 0 stops it: CANCELLED. */
   int32_t (*on_progress)(void* user, double fraction);
-  /* Warnings, and what plugins say; from any thread. Levels are those of trine/backend.h: 1 debug,
-   * 2 info, 3 warning, 4 error. */
+  /* Warnings, and what plugins say; from any thread; never after trine_engine_close has returned.
+   * Levels are those of trine/backend.h: 1 debug, 2 info, 3 warning, 4 error. */
   void (*on_log)(void* user, uint32_t level, const char* message);
   void* user;
   /* Keep packed weights in a file between runs: in this folder, or with "" beside the model, as
@@ -110,6 +110,9 @@ typedef struct trine_engine_options {
   /* Whether large passes may leave the devices that their layers are on (docs/dispatch.md): "auto"
    * (default), "off", or from how many tokens on. */
   const char* dispatch;
+  /* Milliseconds that a device, other than the CPU, may take for a pass, or for a call while the
+   * model is loaded: then it counts as lost. 0: 300000. */
+  uint64_t device_timeout_ms;
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
