@@ -47,8 +47,8 @@ class Batcher::Flight : public PipelineJob {
         keep_rows_(keep_rows),
         width_(static_cast<size_t>(model_->output_width())) {}
 
-  void Prepare(const Batch& batch, uint64_t number) {
-    model_->Prepare(batch, &pass_);
+  void Prepare(const Batch& batch, size_t place, uint64_t number) {
+    model_->Prepare(batch, place, &pass_);
     note_.number = number;
     note_.tokens = pass_.params[kParamTokens];
     note_.sequences = pass_.params[kParamSequences];
@@ -81,6 +81,7 @@ class Batcher::Flight : public PipelineJob {
   // The batcher's, under its mutex.
   std::vector<Share>& shares() { return shares_; }
   bool landed() const { return landed_; }
+  size_t place() const { return pass_.place; }
   bool fresh() const { return landed_ && !looked_at_; }  // landed, and the leader does not know it
   void Look() {
     looked_at_ = true;
@@ -588,6 +589,14 @@ std::optional<Clock::time_point> Batcher::ExpectedBack() {
   return last;
 }
 
+// The first that no pass under way has: devices keep what they have recorded for each.
+size_t Batcher::FreePlace() const {
+  size_t place = 0;
+  const auto taken = [&](const auto& f) { return !f->landed() && f->place() == place; };
+  while (std::any_of(flights_.begin(), flights_.end(), taken)) ++place;
+  return place;
+}
+
 std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   const std::vector<Candidate> candidates = Candidates();
   // Pieces of a prompt need not wait for the host: stages have one in store.
@@ -628,7 +637,7 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   if (batch.parts.empty()) return nullptr;
   // A pass has at least one row of output, wanted or not.
   if (batch.output_rows.empty()) batch.output_rows.push_back(0);
-  flight->Prepare(batch, ++passes_);
+  flight->Prepare(batch, FreePlace(), ++passes_);
   for (const Share& share : flight->shares()) {
     share.sequence->in_flight_ += share.n_tokens;
     share.sequence->served_ = passes_;

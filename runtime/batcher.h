@@ -125,6 +125,7 @@ class Batcher {
   bool Settle();
 
   std::vector<Candidate> Candidates();
+  size_t FreePlace() const;
   std::shared_ptr<Flight> FormFlight();
   bool TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left, Batch* batch,
                  Share* share);
