@@ -85,6 +85,10 @@ void OpGraph::SetOffset(TensorId id, uint64_t offset) {
   slots_[tensors_[id].slot].bytes = offset + Bytes(id);
 }
 
+void OpGraph::SetAlternates(TensorId id, uint32_t alternates) {
+  slots_[tensors_[id].slot].alternates = alternates;
+}
+
 void OpGraph::SetLayout(TensorId id, uint64_t layout, uint64_t bytes) {
   tensors_[id].layout = layout;
   tensors_[id].offset = 0;

@@ -43,6 +43,8 @@ class OpGraph {
   // Gives the only tensor of its slot a layout of the device's own, in which it takes `bytes` from
   // the slot's beginning; or PLAIN again.
   void SetLayout(TensorId id, uint64_t layout, uint64_t bytes);
+  // Gives an IO tensor's slot so many memories, of which each run picks one.
+  void SetAlternates(TensorId id, uint32_t alternates);
   // The same memory, packed in another shape of the same size.
   TensorId AddReshape(TensorId tensor, const Shape& shape);
 

@@ -59,6 +59,10 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device>
   segment->graph_ = std::move(graph);
   segment->needs_ = *needs;
   if (absl::Status status = segment->AllocateIo(memory); !status.ok()) return status;
+  segment->needs_.io_bytes = 0;
+  for (const auto& [slot, buffer] : segment->io_) {
+    segment->needs_.io_bytes += segment->graph_.slots()[slot].bytes;
+  }
 
   trine_plan_desc desc{};
   desc.struct_size = sizeof(desc);
@@ -72,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device>
     desc.scratch = segment->scratch_.Span(0, needs->scratch_bytes);
   }
   std::vector<trine_binding> bindings;
-  for (const SlotMemory& m : memory) bindings.push_back({m.slot, 0, m.span});
+  for (const SlotMemory& m : memory) bindings.push_back({m.slot, m.alternate, m.span});
   for (const auto& [slot, buffer] : segment->io_) {
     bindings.push_back({slot, 0, buffer.Span(0, segment->graph_.slots()[slot].bytes)});
   }
@@ -125,11 +129,19 @@ const void* Segment::HostView(TensorId io) const {
   return host == nullptr ? nullptr : static_cast<const std::byte*>(host) + t.offset;
 }
 
-absl::Status Segment::Run(const std::vector<int64_t>& params) {
+absl::Status Segment::Run(const std::vector<int64_t>& params, uint32_t alternate) {
   trine_run_args args{};
   args.struct_size = sizeof(args);
   args.n_params = static_cast<uint32_t>(params.size());
   args.params = params.data();
+  if (alternate != 0) {
+    alternates_.clear();
+    for (const trine_slot& slot : graph_.slots()) {
+      alternates_.push_back(slot.alternates > 1 ? alternate : 0);
+    }
+    args.n_alternates = static_cast<uint32_t>(alternates_.size());
+    args.alternates = alternates_.data();
+  }
   const std::lock_guard lock(device_->run_mutex());
   return plan_.Run(args);
 }

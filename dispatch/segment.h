@@ -19,6 +19,7 @@ namespace trine {
 struct SlotMemory {
   SlotId slot = 0;
   trine_span span{};
+  uint32_t alternate = 0;
 };
 
 // What a graph on a device takes beyond the memory bound to it.
@@ -49,8 +50,9 @@ class Segment {
   // The slot's memory where the CPU can see it, else null.
   const void* HostView(TensorId io) const;
 
-  // One value per parameter of the graph. Returns when the work is done.
-  absl::Status Run(const std::vector<int64_t>& params);
+  // One value per parameter of the graph. `alternate`: the one that is used of slots that have
+  // several. Returns when the work is done.
+  absl::Status Run(const std::vector<int64_t>& params, uint32_t alternate = 0);
 
  private:
   Segment() = default;
@@ -59,6 +61,7 @@ class Segment {
   std::shared_ptr<Device> device_;
   OpGraph graph_;
   SegmentNeeds needs_;
+  std::vector<uint32_t> alternates_;  // of a run, by slot
   Buffer scratch_;
   std::map<SlotId, Buffer> io_;
   Plan plan_;

@@ -12,12 +12,16 @@
 namespace trine {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // A prompt goes through several stages in pieces, so that all of them have work: in about four for
 // each stage, but not so small that a piece no longer pays for reading the weights.
 constexpr int64_t kPiecesPerStage = 4;
 constexpr int64_t kLeastPiece = 64;
 // How often a leader that waits looks whether a stage hangs.
 constexpr std::chrono::milliseconds kLookout(50);
+// A sequence that is away for longer may not come back at all.
+constexpr std::chrono::seconds kForgotten(2);
 
 // Calls what may run out of memory.
 absl::Status Quietly(const std::function<absl::Status()>& call) {
@@ -43,8 +47,8 @@ class Batcher::Flight : public PipelineJob {
         keep_rows_(keep_rows),
         width_(static_cast<size_t>(model_->output_width())) {}
 
-  void Prepare(const Batch& batch, uint64_t number) {
-    model_->Prepare(batch, &pass_);
+  void Prepare(const Batch& batch, size_t place, uint64_t number) {
+    model_->Prepare(batch, place, &pass_);
     note_.number = number;
     note_.tokens = pass_.params[kParamTokens];
     note_.sequences = pass_.params[kParamSequences];
@@ -58,13 +62,16 @@ class Batcher::Flight : public PipelineJob {
     StageRun run;
     const absl::Status status = model_->Run(stage, &pass_, keep_rows_, &run);
     log_->Ran(stage, note_, run);
+    slowest_ = std::max(slowest_, run.end - run.begin);
     return status;
   }
 
   void Done(const absl::Status& status, size_t) override {
     std::lock_guard lock(batcher_->mutex_);
     landed_ = true;
+    landed_at_ = Clock::now();
     status_ = status;
+    if (status.ok() && note_.tokens == note_.sequences) batcher_->groups_.StageTook(slowest_);
     // That something was behind a failure says less than the failure, and may be heard of first.
     const bool first = batcher_->failure_.ok() || absl::IsAborted(batcher_->failure_);
     if (first && !status.ok()) batcher_->failure_ = status;
@@ -74,12 +81,14 @@ class Batcher::Flight : public PipelineJob {
   // The batcher's, under its mutex.
   std::vector<Share>& shares() { return shares_; }
   bool landed() const { return landed_; }
+  size_t place() const { return pass_.place; }
   bool fresh() const { return landed_ && !looked_at_; }  // landed, and the leader does not know it
   void Look() {
     looked_at_ = true;
     if (status_.ok()) model_.reset();  // else a stage may still be in it
   }
   // The leader's, once it has landed.
+  Clock::time_point landed_at() const { return landed_at_; }
   const absl::Status& status() const { return status_; }
   bool ok() const { return status_.ok(); }
   std::span<const float> row(size_t index) const {
@@ -95,7 +104,9 @@ class Batcher::Flight : public PipelineJob {
   Pass pass_;
   StageLog::PassNote note_;
   std::vector<Share> shares_;
+  Clock::duration slowest_{};  // of its stages, one after the other
   bool landed_ = false;
+  Clock::time_point landed_at_;
   bool looked_at_ = false;
   absl::Status status_;
 };
@@ -121,14 +132,13 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   PipelineOptions options;
   for (const SegmentPlace& place : model->places()) options.stages.push_back(place.device_name);
   const size_t stages = options.stages.size();
-  // With one more than there are stages none waits for the host's part of a pass.
-  most_flights_ = stages == 1 ? 1 : stages + 1;
+  groups_ = PassGroups(static_cast<int64_t>(stages));
   fetch_tokens_ = std::numeric_limits<int64_t>::max();
   for (const DetourInfo& detour : model->detours()) {
     if (detour.kind != DetourKind::kStreamed) continue;
     fetch_tokens_ = std::min(fetch_tokens_, detour.first_tokens);
   }
-  options.waiting = most_flights_;
+  options.waiting = static_cast<size_t>(groups_.most());
   options.on_caller = stages == 1 && model->StageDevices(0) == std::vector<std::string>{"cpu"} &&
                       !options_.watch_cpu;
   // With threads of their own, stages may be at the next pass before the rows of this one are read.
@@ -168,6 +178,10 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
     if (until == Until::kDrained ? s->in_flight_ == 0 : s->pending() == 0) continue;
     request.left.push_back(s);
     longest = std::max(longest, s->pending() - s->in_flight_);
+    const auto away = away_.find(s);
+    if (away == away_.end()) continue;
+    if (s->pending() - s->in_flight_ == 1) groups_.HostTook(Clock::now() - away->second);
+    away_.erase(away);
   }
   if (request.left.empty()) return absl::OkStatus();
   if (until == Until::kOneDone && request.left.size() < sequences.size()) request.one_done = true;
@@ -238,12 +252,12 @@ void Batcher::Leave(std::unique_lock<std::mutex>& lock, Request* request, bool l
 // One thing at a time, so that whoever is done can leave as soon as may be.
 void Batcher::Step(std::unique_lock<std::mutex>& lock) {
   arrivals_ = false;
+  next_look_.reset();
   Land(lock);
   if (AnyFresh()) return;  // landed while others were brought home
-  const auto under_way = static_cast<size_t>(
-      std::count_if(flights_.begin(), flights_.end(), [](const auto& f) { return !f->landed(); }));
+  const int64_t under_way = UnderWay();
   const bool room =
-      ended_.ok() && failure_.ok() && replacement_ == nullptr && under_way < most_flights_;
+      ended_.ok() && failure_.ok() && replacement_ == nullptr && under_way < groups_.most();
   // With threads of its own the model is kept busy before anybody leaves to sample.
   if (room && keep_rows_ && TakeOff(lock)) return;
   if (Settle()) return;
@@ -251,7 +265,12 @@ void Batcher::Step(std::unique_lock<std::mutex>& lock) {
   if (replacement_ != nullptr && under_way == 0) return RunReplacement(lock);
   if (room && !keep_rows_ && TakeOff(lock)) return;
   if (Settle()) return;  // some were told that they can't go on
-  if (under_way > 0) AwaitLanding(lock);
+  if (under_way > 0 || next_look_) AwaitLanding(lock);
+}
+
+int64_t Batcher::UnderWay() const {
+  return std::count_if(flights_.begin(), flights_.end(),
+                       [](const auto& f) { return !f->landed(); });
 }
 
 bool Batcher::AnyFresh() const {
@@ -276,7 +295,12 @@ bool Batcher::TakeOff(std::unique_lock<std::mutex>& lock) {
 }
 
 void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
-  while (!changed_.wait_for(lock, kLookout, [&] { return arrivals_ || AnyFresh(); })) {
+  const auto news = [&] { return arrivals_ || AnyFresh(); };
+  while (true) {
+    Clock::time_point until = Clock::now() + kLookout;
+    if (next_look_) until = std::min(until, *next_look_);
+    if (changed_.wait_until(lock, until, news)) return;
+    if (next_look_ && Clock::now() >= *next_look_) return;
     const auto running = pipeline_->LongestRunning();
     if (!running || running->time < options_.stage_limit) continue;
     const std::string device = model_->BusyDevice(running->stage);
@@ -330,6 +354,9 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
                {{"sequences", static_cast<int64_t>(home.size())}});
   }
   lock.lock();
+  for (const auto& [flight, share] : home) {
+    if (share.sequence->pending() == 0) away_[share.sequence] = flight->landed_at();
+  }
   for (const auto& [sequence, status] : failed) Tell(sequence, status);
 }
 
@@ -487,24 +514,27 @@ std::vector<Batcher::Candidate> Batcher::Candidates() {
   return candidates;
 }
 
-// Of one pass: with several stages so many that every one of them has a pass to run.
-int64_t Batcher::MostSequences() const {
+// Of one pass, when so many are to be under way.
+int64_t Batcher::MostSequences(int64_t passes) const {
   const int64_t most = model_->limits().max_sequences;
-  if (most_flights_ == 1) return most;
+  if (passes == 1) return most;
   std::set<const Sequence*> active;
+  const Clock::time_point not_late = Clock::now() - groups_.patience();
+  for (const auto& [sequence, since] : away_) {
+    if (since > not_late) active.insert(sequence);
+  }
   for (const Request* r : queue_) active.insert(r->left.begin(), r->left.end());
   for (const auto& flight : flights_) {
     for (const Share& share : flight->shares()) active.insert(share.sequence);
   }
-  const auto flights = static_cast<int64_t>(most_flights_);
-  return std::min(most, (static_cast<int64_t>(active.size()) + flights - 1) / flights);
+  return std::min(most, (static_cast<int64_t>(active.size()) + passes - 1) / passes);
 }
 
 int64_t Batcher::MostTokens(int64_t pending) const {
   const int64_t most = model_->limits().max_tokens;
   // Whoever fetches weights for a pass does so once for all of its tokens.
-  if (most_flights_ == 1 || pending >= fetch_tokens_) return most;
-  const int64_t pieces = kPiecesPerStage * static_cast<int64_t>(most_flights_ - 1);
+  if (groups_.most() == 1 || pending >= fetch_tokens_) return most;
+  const int64_t pieces = kPiecesPerStage * (groups_.most() - 1);
   const int64_t piece = (pending + pieces - 1) / pieces;
   return std::min(most, std::max(kLeastPiece, (piece + 31) / 32 * 32));
 }
@@ -547,10 +577,42 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
   return true;
 }
 
+// When the last of the sequences that are expected back is late, too.
+std::optional<Clock::time_point> Batcher::ExpectedBack() {
+  const Clock::time_point now = Clock::now();
+  std::erase_if(away_, [&](const auto& entry) { return now - entry.second > kForgotten; });
+  std::optional<Clock::time_point> last;
+  for (const auto& [sequence, since] : away_) {
+    const Clock::time_point late = since + groups_.patience();
+    if (late > now) last = std::max(late, last.value_or(late));
+  }
+  return last;
+}
+
+// The first that no pass under way has: devices keep what they have recorded for each.
+size_t Batcher::FreePlace() const {
+  size_t place = 0;
+  const auto taken = [&](const auto& f) { return !f->landed() && f->place() == place; };
+  while (std::any_of(flights_.begin(), flights_.end(), taken)) ++place;
+  return place;
+}
+
 std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   const std::vector<Candidate> candidates = Candidates();
+  // Pieces of a prompt need not wait for the host: stages have one in store.
+  const bool prompts = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
+    return c.sequence->pending() - c.sequence->in_flight_ > 1;
+  });
+  const int64_t passes = prompts ? groups_.most() : groups_.count();
+  if (UnderWay() >= passes) return nullptr;
+  const auto back = ExpectedBack();
   const SegmentLimits& limits = model_->limits();
-  const int64_t most_sequences = MostSequences();
+  const int64_t most_sequences = MostSequences(passes);
+  if (!prompts && !candidates.empty() && back &&
+      static_cast<int64_t>(candidates.size()) < most_sequences) {
+    next_look_ = back;
+    return nullptr;
+  }
   int64_t tokens_left = limits.max_tokens;
   int64_t rows_left = limits.max_output_rows;
   // The one in front leaves a token to each of the others that can come along.
@@ -575,7 +637,7 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   if (batch.parts.empty()) return nullptr;
   // A pass has at least one row of output, wanted or not.
   if (batch.output_rows.empty()) batch.output_rows.push_back(0);
-  flight->Prepare(batch, ++passes_);
+  flight->Prepare(batch, FreePlace(), ++passes_);
   for (const Share& share : flight->shares()) {
     share.sequence->in_flight_ += share.n_tokens;
     share.sequence->served_ = passes_;

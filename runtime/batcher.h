@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "dispatch/pipeline.h"
 #include "runtime/model/model.h"
+#include "runtime/pass_groups.h"
 #include "runtime/sequence.h"
 #include "runtime/stage_log.h"
 
@@ -107,6 +110,8 @@ class Batcher {
 
   void Step(std::unique_lock<std::mutex>& lock);
   bool TakeOff(std::unique_lock<std::mutex>& lock);
+  int64_t UnderWay() const;
+  std::optional<std::chrono::steady_clock::time_point> ExpectedBack();
   bool AnyFresh() const;
   void AwaitLanding(std::unique_lock<std::mutex>& lock);
   void Land(std::unique_lock<std::mutex>& lock);
@@ -120,10 +125,11 @@ class Batcher {
   bool Settle();
 
   std::vector<Candidate> Candidates();
+  size_t FreePlace() const;
   std::shared_ptr<Flight> FormFlight();
   bool TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left, Batch* batch,
                  Share* share);
-  int64_t MostSequences() const;
+  int64_t MostSequences(int64_t passes) const;
   int64_t MostTokens(int64_t pending) const;
 
   const BatcherOptions options_;
@@ -131,7 +137,7 @@ class Batcher {
   std::condition_variable changed_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<Pipeline> pipeline_;
-  size_t most_flights_ = 1;
+  PassGroups groups_{1};
   int64_t fetch_tokens_ = 0;  // of a pass for which a device fetches weights
   bool keep_rows_ = false;
   std::shared_ptr<StageLog> log_;       // of the stages of model_
@@ -140,6 +146,11 @@ class Batcher {
   uint64_t epoch_ = 0;                  // models so far
   uint64_t passes_ = 0;                 // likewise
   std::deque<Request*> queue_;
+  // Sequences whose owners have logits that they have not come back from, since when. Names only:
+  // they may be gone.
+  std::map<const Sequence*, std::chrono::steady_clock::time_point> away_;
+  // A pass that is not full waits for some of them until then.
+  std::optional<std::chrono::steady_clock::time_point> next_look_;
   bool arrivals_ = false;                         // in the queue, since the leader's last step
   std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
   absl::Status failure_;                          // of passes of this model

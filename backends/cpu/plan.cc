@@ -23,6 +23,7 @@ struct trine_plan {
   trine::cpu::AttentionRoom attention_room;
   std::vector<uint32_t> dimensions;        // parameters that are some tensor's dimension
   std::vector<int64_t> resolved;           // parameters the views are of; empty: of none yet
+  std::vector<uint32_t> alternates;        // that they are of, by slot
   std::optional<trine::cpu::TeamRun> run;  // points into what is above
 };
 
@@ -54,6 +55,7 @@ void ResolveViews(trine_plan* plan) {
   const std::vector<int64_t> max = plan->graph.MaxParams();
   plan->views.resize(plan->graph.tensors.size());
   plan->resolved.reserve(max.size());
+  plan->alternates.assign(plan->graph.slots.size(), 0);
   for (uint32_t t = 0; t < plan->views.size(); ++t) {
     const trine_tensor& tensor = plan->graph.tensors[t];
     if (!IsKnown(tensor)) continue;
@@ -155,16 +157,21 @@ trine_status BindSteps(trine_plan* plan, const trine_plan_desc& desc, trine_erro
 
 void ResolveRun(trine_plan* plan, const trine_run_args& args) {
   const uint32_t* alternates = args.n_alternates != 0 ? args.alternates : nullptr;
+  const auto alternate = [&](size_t slot) { return alternates == nullptr ? 0 : alternates[slot]; };
+  bool same_alternates = true;
+  for (size_t slot = 0; slot < plan->alternates.size(); ++slot) {
+    same_alternates = same_alternates && plan->alternates[slot] == alternate(slot);
+    plan->alternates[slot] = alternate(slot);
+  }
   // From one token to the next no dimension changes.
-  const bool same = alternates == nullptr && !plan->resolved.empty() &&
+  const bool same = same_alternates && !plan->resolved.empty() &&
                     std::all_of(plan->dimensions.begin(), plan->dimensions.end(),
                                 [&](uint32_t p) { return plan->resolved[p] == args.params[p]; });
   if (same) return;
   for (uint32_t t : plan->changing) {
     plan->views[t] = ToReference(plan->storage.ViewOf(plan->graph, t, args.params, alternates));
   }
-  plan->resolved.clear();
-  if (alternates == nullptr) plan->resolved.assign(args.params, args.params + args.n_params);
+  plan->resolved.assign(args.params, args.params + args.n_params);
 }
 
 }  // namespace

@@ -106,11 +106,11 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   if (status.ok()) status = meter.Finish();
   if (!status.ok()) return status;
   if (absl::Status s = model->AllocateSplits(graphs); !s.ok()) return s;
+  if (absl::Status s = model->MakeBorders(); !s.ok()) return s;
   for (size_t i = 0; i < graphs.size(); ++i) {
     if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
-    const absl::Status s =
-        model->LoadGraph(model->loads_[i], &model->stages_[model->load_stages_[i]],
-                         std::move(graphs[i]), out_of_range);
+    const absl::Status s = model->LoadGraph(model->loads_[i], model->load_stages_[i],
+                                            std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
   if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
@@ -302,8 +302,47 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   return absl::OkStatus();
 }
 
-absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGraph graph,
+absl::Status Model::MakeBorders() {
+  const uint64_t bytes = static_cast<uint64_t>(limits_.max_tokens) *
+                         static_cast<uint64_t>(config_.n_embd) * sizeof(float);
+  for (size_t i = 0; i + 1 < places_.size(); ++i) {
+    auto border =
+        StageBorder::Create(pass_places(), bytes, {places_[i].device, places_[i + 1].device});
+    if (!border.ok()) return border.status();
+    scratch_bytes_ += (*border)->bytes();
+    borders_.push_back(*std::move(border));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BoundEnds> Model::BindEnds(const std::shared_ptr<Device>& device, size_t stage,
+                                          SegmentGraph* graph, std::vector<SlotMemory>* memory) {
+  const auto bind = [&](TensorId tensor, StageBorder* border) -> absl::StatusOr<bool> {
+    const SlotId slot = graph->graph.SlotOf(tensor);
+    const auto spans = border->Import(device, graph->graph.slots()[slot].bytes);
+    if (!spans.ok()) return spans.status();
+    if (spans->empty()) return false;
+    graph->graph.SetAlternates(tensor, static_cast<uint32_t>(spans->size()));
+    for (uint32_t i = 0; i < spans->size(); ++i) memory->push_back({slot, (*spans)[i], i});
+    return true;
+  };
+  BoundEnds bound;
+  if (graph->io.hidden_in != TRINE_NONE) {
+    const auto in = bind(graph->io.hidden_in, borders_[stage - 1].get());
+    if (!in.ok()) return in.status();
+    bound.in = *in;
+  }
+  if (graph->io.hidden_out != TRINE_NONE) {
+    const auto out = bind(graph->io.hidden_out, borders_[stage].get());
+    if (!out.ok()) return out.status();
+    bound.out = *out;
+  }
+  return bound;
+}
+
+absl::Status Model::LoadGraph(const SegmentPlace& place, size_t index, SegmentGraph graph,
                               const OutOfRange& out_of_range) {
+  Stage* const stage = &stages_[index];
   std::vector<SlotMemory> memory;
   for (const WeightUse& use : graph.weights) {
     const SlotId slot = graph.graph.SlotOf(use.tensor);
@@ -326,13 +365,16 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, Stage* stage, SegmentGr
   if (stage->home != nullptr) {
     return stage->home->split()->AddPiece(std::move(graph.graph), std::move(memory));
   }
+  const auto bound = BindEnds(place.device, index, &graph, &memory);
+  if (!bound.ok()) return bound.status();
   auto segment =
       Segment::Create(place.device, std::move(graph.graph), TRINE_NUMERICS_EXACT, memory);
   if (!segment.ok()) return segment.status();
   const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
   scratch_bytes_ += own;
   device_bytes_[place.device.get()] += own;
-  stage->home = std::make_unique<StageWay>(place.device_name, graph.io, *std::move(segment));
+  stage->home =
+      std::make_unique<StageWay>(place.device_name, graph.io, *std::move(segment), *bound);
   return absl::OkStatus();
 }
 
@@ -385,8 +427,9 @@ std::vector<DetourInfo> Model::detours() const {
   return infos;
 }
 
-void Model::Prepare(const Batch& batch, Pass* pass) const {
+void Model::Prepare(const Batch& batch, size_t place, Pass* pass) const {
   Pass& p = *pass;
+  p.place = place;
   p.tokens.clear();
   p.kv_slots.clear();
   p.kv_lengths.clear();
@@ -424,14 +467,18 @@ void Model::Prepare(const Batch& batch, Pass* pass) const {
   p.rows = {};
 }
 
-absl::Status Model::WriteInputs(const Pass& pass, StageWay* way, uint64_t* bytes) const {
+absl::Status Model::WriteInputs(size_t stage, const Pass& pass, StageWay* way,
+                                uint64_t* bytes) const {
   absl::Status status;
   const auto write = [&](TensorId SegmentIo::*which, const auto& values) {
     if (!status.ok()) return;
     status = way->Write(which, values.data(), values.size() * sizeof(values[0]), bytes);
   };
   write(&SegmentIo::tokens, pass.tokens);
-  write(&SegmentIo::hidden_in, pass.hidden);
+  if (stage > 0) {
+    const size_t values = pass.tokens.size() * static_cast<size_t>(config_.n_embd);
+    write(&SegmentIo::hidden_in, std::span(borders_[stage - 1]->At(pass.place), values));
+  }
   write(&SegmentIo::rope, pass.rope_rows);
   write(&SegmentIo::rope_windowed, pass.rope_windowed_rows);
   write(&SegmentIo::kv_slots, pass.kv_slots);
@@ -469,10 +516,10 @@ StageWay* Model::ChooseWay(size_t index, const Pass& pass, StageRun* run) {
 
 absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
   StageWay* const way = ChooseWay(index, *pass, run);
-  absl::Status status = WriteInputs(*pass, way, &run->bytes_in);
+  absl::Status status = WriteInputs(index, *pass, way, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();
-  status = way->Run(pass->params);
+  status = way->Run(pass->params, pass->place);
   const StageRun::Clock::time_point ran = StageRun::Clock::now();
   run_ns_ += static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
@@ -481,8 +528,11 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
   const bool last = index + 1 == stages_.size();
   const int64_t width = last ? output_width() : config_.n_embd;
   const size_t rows = last ? pass->output_rows.size() : pass->tokens.size();
-  const auto left = way->Read(pass->params, rows * static_cast<size_t>(width), keep || !last,
-                              last ? &pass->output : &pass->hidden, &run->bytes_out);
+  const size_t values = rows * static_cast<size_t>(width);
+  if (last) pass->output.resize(values);
+  const auto left =
+      way->Read(pass->params, values, keep || !last,
+                last ? pass->output.data() : borders_[index]->At(pass->place), &run->bytes_out);
   if (!left.ok()) return left.status();
   if (last) pass->rows = *left;
   return absl::OkStatus();

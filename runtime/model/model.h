@@ -31,6 +31,7 @@
 #include "runtime/model/packed_weights.h"
 #include "runtime/model/rope_table.h"
 #include "runtime/model/segment_graph.h"
+#include "runtime/model/stage_border.h"
 #include "runtime/model/stage_caches.h"
 #include "runtime/model/stage_way.h"
 #include "runtime/model/tensor_places.h"
@@ -82,7 +83,7 @@ struct Pass {
   std::vector<int32_t> tokens, kv_slots, block_table, q_offsets, kv_lengths, output_rows;
   std::vector<float> rope_rows, rope_windowed_rows;
   std::vector<int64_t> params;
-  std::vector<float> hidden;  // between two stages
+  size_t place = 0;           // of its hidden state, in each of the borders between stages
   std::vector<float> output;  // unless it is where the host sees the last stage's memory
   std::span<const float> rows;
 };
@@ -135,13 +136,16 @@ class Model {
   // Time spent so far in runs of plans, of all stages; the rest of a pass is the host's own.
   uint64_t run_ns() const { return run_ns_; }
   size_t stage_count() const { return stages_.size(); }
+  // Passes that may be under way, each with a place of its own: one more than there are stages, so
+  // that none of these waits for the host.
+  size_t pass_places() const { return stages_.size() > 1 ? stages_.size() + 1 : 1; }
   // Values of an output row: logits, or with limits().embeddings the hidden state after the final
   // norm.
   int64_t output_width() const { return limits_.embeddings ? config_.n_embd : config_.n_vocab; }
 
   // Within the limits: at least one token and at least one output row, at most as many as the
-  // limits say.
-  void Prepare(const Batch& batch, Pass* pass) const;
+  // limits say. `place`: below pass_places(), and no other pass under way has it.
+  void Prepare(const Batch& batch, size_t place, Pass* pass) const;
   // One stage of a pass that has been through those before it. A stage runs one pass at a time, in
   // the order of their batches; different stages may run at the same time. After the last one
   // pass->rows holds output_width() values per output row: with `keep` its own copy, else perhaps
@@ -172,8 +176,12 @@ class Model {
                             std::vector<SegmentGraph>* graphs, OutOfRange* out_of_range);
   absl::Status ImportWeights(const HostServices& host, const std::vector<SegmentGraph>& graphs,
                              const OutOfRange& out_of_range, LoadMeter* meter);
-  absl::Status LoadGraph(const SegmentPlace& load, Stage* stage, SegmentGraph graph,
+  absl::Status LoadGraph(const SegmentPlace& load, size_t stage, SegmentGraph graph,
                          const OutOfRange& out_of_range);
+  absl::Status MakeBorders();
+  // Binds a segment's ends to the borders beside it, where its device imports them.
+  absl::StatusOr<BoundEnds> BindEnds(const std::shared_ptr<Device>& device, size_t stage,
+                                     SegmentGraph* graph, std::vector<SlotMemory>* memory);
   // With the layouts that home has, and before weights are imported.
   absl::Status PlanDetours(const DispatchOptions& options, const std::vector<SegmentGraph>& graphs,
                            const OutOfRange& out_of_range);
@@ -182,7 +190,7 @@ class Model {
   absl::Status LoadDetour(Stage* stage, size_t index, const OutOfRange& out_of_range);
   uint64_t BytesOn(const Device& device) const;
   StageWay* ChooseWay(size_t stage, const Pass& pass, StageRun* run);
-  absl::Status WriteInputs(const Pass& pass, StageWay* way, uint64_t* bytes) const;
+  absl::Status WriteInputs(size_t stage, const Pass& pass, StageWay* way, uint64_t* bytes) const;
   absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
 
   std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
@@ -196,7 +204,8 @@ class Model {
   std::unique_ptr<WeightStore> store_;       // likewise
   std::set<const gguf::TensorInfo*> plain_;  // read as the file has them
   std::unique_ptr<RopeTable> rope_;
-  std::unique_ptr<RopeTable> rope_windowed_;  // null where all layers share one
+  std::unique_ptr<RopeTable> rope_windowed_;           // null where all layers share one
+  std::vector<std::unique_ptr<StageBorder>> borders_;  // behind each stage but the last
   std::deque<Stage> stages_;
   std::function<void(const std::string&)> dispatch_log_;
   std::map<std::string, uint64_t> limits_of_helpers_;

@@ -234,23 +234,21 @@ absl::Status SplitStage::Move(const ValueMove& move) {
 }
 
 absl::StatusOr<std::span<const float>> SplitStage::ReadOutput(const std::vector<int64_t>& params,
-                                                              bool keep,
-                                                              std::vector<float>* memory) {
+                                                              bool keep, float* memory) {
   params_ = &params;
   const ValueMove& output = split_.output;
   const int64_t rows = RowsOf(output);
   const auto values = static_cast<size_t>(rows * output.width);
   const bool seen_whole = output.from.size() == 1 && HostPtr(output.from[0].place) != nullptr;
-  if (!seen_whole || keep) memory->resize(values);
   for (const ValuePart& part : output.from) {
     const auto columns = See(output, part, 1);
     if (!columns.ok()) return columns.status();
     if (absl::Status s = Check(output, part, *columns); !s.ok()) return s;
     if (seen_whole && !keep) return std::span<const float>(columns->data, values);
-    CopyColumns(columns->data, columns->stride, part.end - part.begin, rows,
-                memory->data() + part.begin, output.width);
+    CopyColumns(columns->data, columns->stride, part.end - part.begin, rows, memory + part.begin,
+                output.width);
   }
-  return std::span<const float>(*memory);
+  return std::span<const float>(memory, values);
 }
 
 std::string SplitStage::BusyDevice() const {

@@ -43,9 +43,9 @@ class SplitStage {
   absl::Status Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes);
   // One value per parameter. Returns when no device is at work any more, whatever went wrong.
   absl::Status Run(const std::vector<int64_t>& params);
-  // What the run has left: where the host sees it, or, or with `keep`, in `memory`.
+  // What the run has left: where the host sees it, or, or with `keep`, in `memory`, which has room.
   absl::StatusOr<std::span<const float>> ReadOutput(const std::vector<int64_t>& params, bool keep,
-                                                    std::vector<float>* memory);
+                                                    float* memory);
 
   // The device that has been at work longest with what it is at; "" when none is. From any thread.
   std::string BusyDevice() const;

@@ -6,8 +6,9 @@
 
 namespace trine {
 
-StageWay::StageWay(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment)
-    : device_(std::move(device)), io_(io), segment_(std::move(segment)) {}
+StageWay::StageWay(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment,
+                   BoundEnds bound)
+    : device_(std::move(device)), io_(io), bound_(bound), segment_(std::move(segment)) {}
 
 StageWay::StageWay(std::unique_ptr<SplitStage> split)
     : device_(split->devices()[0].name), split_(std::move(split)) {}
@@ -15,18 +16,28 @@ StageWay::StageWay(std::unique_ptr<SplitStage> split)
 absl::Status StageWay::Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes,
                              uint64_t* moved) {
   if (segment_ != nullptr && io_.*which == TRINE_NONE) return absl::OkStatus();
+  if (which == &SegmentIo::hidden_in && bound_.in) {
+    *moved += Crossing(bytes);
+    return absl::OkStatus();
+  }
   *moved += bytes;
   return segment_ != nullptr ? segment_->Write(io_.*which, data, bytes)
                              : split_->Write(which, data, bytes);
 }
 
-absl::Status StageWay::Run(const std::vector<int64_t>& params) {
-  return segment_ != nullptr ? segment_->Run(params) : split_->Run(params);
+absl::Status StageWay::Run(const std::vector<int64_t>& params, size_t place) {
+  if (segment_ == nullptr) return split_->Run(params);
+  return segment_->Run(params, bound_.in || bound_.out ? static_cast<uint32_t>(place) : 0);
+}
+
+uint64_t StageWay::Crossing(uint64_t bytes) const {
+  const bool unified = (segment_->device().info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+  return unified ? 0 : bytes;
 }
 
 absl::StatusOr<std::span<const float>> StageWay::Read(const std::vector<int64_t>& params,
-                                                      size_t values, bool keep,
-                                                      std::vector<float>* memory, uint64_t* moved) {
+                                                      size_t values, bool keep, float* memory,
+                                                      uint64_t* moved) {
   if (segment_ != nullptr) return ReadSegment(values, keep, memory, moved);
   auto rows = split_->ReadOutput(params, keep, memory);
   if (rows.ok()) *moved += rows->size() * sizeof(float);
@@ -34,20 +45,19 @@ absl::StatusOr<std::span<const float>> StageWay::Read(const std::vector<int64_t>
 }
 
 absl::StatusOr<std::span<const float>> StageWay::ReadSegment(size_t values, bool keep,
-                                                             std::vector<float>* memory,
-                                                             uint64_t* moved) {
+                                                             float* memory, uint64_t* moved) {
   const TensorId io = io_.hidden_out != TRINE_NONE ? io_.hidden_out
                       : io_.logits != TRINE_NONE   ? io_.logits
                                                    : io_.embeddings;
-  std::span<const float> rows;
-  if (const void* seen = segment_->HostView(io); seen != nullptr && !keep) {
+  std::span<const float> rows(memory, values);
+  if (io == io_.hidden_out && bound_.out) {
+    *moved += Crossing(values * sizeof(float));
+  } else if (const void* seen = segment_->HostView(io); seen != nullptr && !keep) {
     rows = {static_cast<const float*>(seen), values};
   } else {
-    memory->resize(values);
     *moved += values * sizeof(float);
-    const absl::Status s = segment_->Read(io, 0, memory->data(), values * sizeof(float));
+    const absl::Status s = segment_->Read(io, 0, memory, values * sizeof(float));
     if (!s.ok()) return s;
-    rows = *memory;
   }
   if (absl::Status s = CheckCanonical(rows, device_); !s.ok()) return s;
   return rows;

@@ -73,8 +73,9 @@ TEST_F(CApiDevicesTest, SegmentsCount) {
     EXPECT_GT(s.busy_ratio, 0.0);
     EXPECT_LT(s.busy_ratio, 1.0);
     EXPECT_GT(s.bytes_in, 0u);
-    EXPECT_GT(s.bytes_out, 0u);
   }
+  EXPECT_EQ(segments[0].bytes_out, 0u);  // the next one reads it where it is
+  EXPECT_GT(segments[1].bytes_out, 0u);
   EXPECT_EQ(segments[0].tokens, segments[1].tokens);
   EXPECT_THAT(engine->lost_devices(), IsEmpty());
 }

@@ -115,6 +115,34 @@ TEST_F(PackingTest, PackedWeightsDoNotShow) {
   }
 }
 
+// What one segment leaves for the next is not copied where devices import the memory between them,
+// and the same bits where they don't.
+TEST_F(PackingTest, BordersAreImportedOrCopied) {
+  const std::string model = Make("tiny-llama");
+  Fixture("");
+  const std::string whole = Plain(model);
+  EngineOptions options = Options(model);
+  options.tensor_split = "cpu:1,other0:1,cpu:1";
+  const auto hidden_bytes = static_cast<uint64_t>(Prompt().size() * sizeof(float));
+  for (const char* mode :
+       {"", "hidden", "coarse", "no-import", "hidden,no-import", "no-memory", "no-memory,told"}) {
+    SCOPED_TRACE(mode);
+    Fixture(mode);
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_EQ(HashOf(engine.get(), Prompt()), whole);
+    const std::vector<SegmentCounters> segments = engine->segments();
+    ASSERT_EQ(segments.size(), 3u);
+    const bool imports = std::string(mode).find("no-") == std::string::npos;
+    const uint64_t bytes =
+        imports ? 0 : hidden_bytes * static_cast<uint64_t>(engine->config().n_embd);
+    EXPECT_EQ(segments[0].bytes_out, bytes);
+    EXPECT_EQ(segments[1].bytes_out, bytes);
+    // All but the ids of the tokens, and what is between.
+    EXPECT_EQ(segments[1].bytes_in, segments[0].bytes_in - hidden_bytes + bytes);
+  }
+}
+
 TEST_F(PackingTest, ADeviceWithoutLayersIsNamed) {
   EngineOptions options = Options(Make("tiny-llama"));
   for (const char* split : {"other0:0,cpu:3", "cpu:100%,other0:0%"}) {

@@ -1,8 +1,11 @@
 // CPU, Vulkan and HIP in one process, the GPUs by their software drivers: the CPU's bits whatever
-// is where, whatever is shared, and whichever way passes take.
+// is where, whatever is shared, whichever way passes take, and whatever fails.
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@
 namespace trine {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
 constexpr int64_t kLayers = 5;
@@ -45,6 +49,17 @@ class TiersTest : public testing::Test {
     std::vector<std::string> devices = {"cpu", "igpu", "dgpu"};
     std::shuffle(devices.begin(), devices.end(), *random);
     devices.resize((rows ? 2 : 1) + (*random)() % (rows ? 2 : 3));
+    return Split(devices, random);
+  }
+
+  // All of the tiers.
+  static std::string RandomLayers(std::mt19937* random) {
+    std::vector<std::string> devices = {"cpu", "igpu", "dgpu"};
+    std::shuffle(devices.begin(), devices.end(), *random);
+    return Split(devices, random);
+  }
+
+  static std::string Split(const std::vector<std::string>& devices, std::mt19937* random) {
     std::vector<int64_t> counts(devices.size(), 1);
     for (auto left = kLayers - static_cast<int64_t>(devices.size()); left > 0; --left) {
       ++counts[(*random)() % counts.size()];
@@ -56,9 +71,10 @@ class TiersTest : public testing::Test {
     return split;
   }
 
-  static std::vector<std::string> Together(Engine* engine,
-                                           const std::vector<std::vector<int32_t>>& prompts,
-                                           const std::vector<int64_t>& lengths, uint64_t seed) {
+  // What each says, after its hash; as far as it came.
+  static absl::Status Together(Engine* engine, const std::vector<std::vector<int32_t>>& prompts,
+                               const std::vector<int64_t>& lengths, uint64_t seed,
+                               std::vector<std::string>* said) {
     std::vector<std::unique_ptr<Session>> sessions;
     std::vector<Session*> pointers;
     std::vector<GenerateOptions> options(prompts.size());
@@ -76,12 +92,49 @@ class TiersTest : public testing::Test {
       options[i].max_tokens = lengths[i];
     }
     const absl::Status status = GenerateTogether(pointers, options, results);
-    EXPECT_TRUE(status.ok()) << status;
-    std::vector<std::string> said;
+    said->clear();
     for (size_t i = 0; i < results.size(); ++i) {
-      said.push_back(absl::StrCat(sessions[i]->logits_hash().Text(), " ", results[i].text));
+      said->push_back(absl::StrCat(sessions[i]->logits_hash().Text(), " ", results[i].text));
     }
+    return status;
+  }
+
+  static std::vector<std::string> MustSay(Engine* engine,
+                                          const std::vector<std::vector<int32_t>>& prompts,
+                                          const std::vector<int64_t>& lengths, uint64_t seed) {
+    std::vector<std::string> said;
+    const absl::Status status = Together(engine, prompts, lengths, seed, &said);
+    EXPECT_TRUE(status.ok()) << status;
     return said;
+  }
+
+  // One to three, each at some moment of a load, of a prompt or of an answer.
+  static std::string RandomFaults(std::mt19937* random, std::set<std::string>* devices) {
+    const auto pick = [&](const std::vector<std::string>& list) {
+      return list[(*random)() % list.size()];
+    };
+    std::string faults;
+    for (uint32_t n = 1 + (*random)() % 3; n > 0; --n) {
+      const std::string device = pick({"cpu", "igpu", "igpu", "dgpu", "dgpu"});
+      const std::string kind = pick({"lost", "lost", "oom", "timeout=10", "garbage=status",
+                                     "garbage=nan", "garbage=tiny", "hang"});
+      const bool values = kind == "garbage=nan" || kind == "garbage=tiny";
+      std::string moment;
+      switch ((*random)() % 3) {
+        case 0:
+          moment = values ? "run=1" : pick({"open=1", "load", "alloc=4", "query=1", "plan=1"});
+          break;
+        case 1:
+          moment = absl::StrCat(values ? "run" : pick({"run", "write", "read"}), "=",
+                                1 + (*random)() % 4);
+          break;
+        default:
+          moment = absl::StrCat("token=", 1 + (*random)() % 8);
+      }
+      devices->insert(device);
+      absl::StrAppend(&faults, faults.empty() ? "" : ";", device, ":", kind, "@", moment);
+    }
+    return faults;
   }
 
   TempFile file_;
@@ -128,9 +181,9 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
                               " a pass", options.pack ? "" : ", not packed"));
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
-    const std::vector<std::string> said = Together(engine.get(), prompts, lengths, 7);
+    const std::vector<std::string> said = MustSay(engine.get(), prompts, lengths, 7);
     for (size_t i = 0; i < prompts.size(); ++i) {
-      ASSERT_EQ(said[i], Together(alone.get(), {prompts[i]}, {lengths[i]}, 7 + i)[0]) << i;
+      ASSERT_EQ(said[i], MustSay(alone.get(), {prompts[i]}, {lengths[i]}, 7 + i)[0]) << i;
     }
     rows += by_rows ? 1 : 0;
     for (const SegmentCounters& segment : engine->segments()) {
@@ -139,6 +192,55 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
   }
   EXPECT_GT(detours, rounds / 10) << "too few took one";
   EXPECT_GT(rows, rounds / 10);
+}
+
+// Devices that are lost, hang or talk nonsense: the CPU's text all the same, unless each device has
+// had a fault.
+TEST_F(TiersTest, FaultsDoNotShow) {
+  EngineOptions cpu = Options();
+  cpu.tensor_split = "cpu:100%";
+  cpu.max_sequences = 4;
+  const auto alone = MustLoad(cpu);
+  ASSERT_NE(alone, nullptr);
+  std::mt19937 random(8);
+  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 100 : 10;
+  int disturbed = 0, ended = 0;
+  for (int round = 0; round < rounds; ++round) {
+    EngineOptions options = Options();
+    const bool by_rows = random() % 4 == 0;
+    options.split_mode = by_rows ? SplitMode::kRow : SplitMode::kLayer;
+    options.tensor_split = by_rows ? "cpu:1,igpu:1,dgpu:1" : RandomLayers(&random);
+    options.batch_tokens = 16;
+    options.max_sequences = 4;
+    options.stage_limit = std::chrono::milliseconds(1000);
+    std::set<std::string> faulty;
+    options.faults = RandomFaults(&random, &faulty);
+    std::vector<std::vector<int32_t>> prompts(round % 2 == 0 ? 1 : 4);
+    for (std::vector<int32_t>& prompt : prompts) {
+      prompt.resize(1 + random() % 24);
+      for (int32_t& token : prompt) token = static_cast<int32_t>(random() % 256);
+    }
+    const std::vector<int64_t> lengths(prompts.size(), 10);
+    SCOPED_TRACE(absl::StrCat("round ", round, ": ", by_rows ? "rows " : "", options.tensor_split,
+                              ", ", options.faults));
+    std::vector<std::string> said;
+    auto engine = Engine::Load(options);
+    absl::Status status = engine.status();
+    if (engine.ok()) {
+      status = Together(engine->get(), prompts, lengths, 7, &said);
+      disturbed += (*engine)->lost_devices().empty() ? 0 : 1;
+    }
+    if (!status.ok()) {
+      ASSERT_THAT(std::string(status.message()), HasSubstr("no device is left"));
+      ASSERT_EQ(faulty.size(), 3u) << status;
+      ++ended;
+      continue;
+    }
+    ASSERT_EQ(said, MustSay(alone.get(), prompts, lengths, 7));
+  }
+  EXPECT_GT(disturbed, rounds / 2) << "too few devices were lost";
+  EXPECT_LE(ended, rounds / 4);
+  std::printf("  devices lost in %d of %d, none left in %d\n", disturbed, rounds, ended);
 }
 
 }  // namespace
