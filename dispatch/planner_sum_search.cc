@@ -1,10 +1,10 @@
 #include "dispatch/planner_sum_search.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 #include <utility>
 
+#include "dispatch/planner_ahead.h"
 #include "dispatch/planner_price.h"
 
 // Why the answer is exact. A label is a beginning of a placement: its cost, and how much it uses of
@@ -21,7 +21,7 @@ namespace {
 struct Label {
   int64_t cost = 0;
   int64_t priced = 0;  // what it costs where use of groups has a price
-  std::array<int64_t, kMostGroups> used{};
+  GroupUse used{};
   Path path;
 };
 
@@ -32,6 +32,7 @@ class LabelSearch {
       : problem_(problem),
         relaxed_(relaxed),
         priced_(priced),
+        ahead_(problem),
         n_(problem.chain->n()),
         units_(problem.chain->units),
         best_(std::move(best)),
@@ -39,25 +40,28 @@ class LabelSearch {
         states_((static_cast<size_t>(problem.chain->All()) + 1) * n_) {}
 
   Found Run() {
+    Search();
+    best_.steps += ahead_.steps();
+    return best_;
+  }
+
+ private:
+  void Search() {
     Extend(Label{}, 0, 0, 0);
     for (DeviceSet in_use = 1; in_use <= problem_.chain->All(); ++in_use) {
       for (int last = 0; last < n_; ++last) {
         std::vector<std::vector<Label>> state = std::move(states_[in_use * n_ + last]);
         for (int b = 0; b < static_cast<int>(state.size()); ++b) {
           for (const Label& label : state[b]) {
-            if (best_.steps > max_steps_) return GiveUp();
+            if (best_.steps + ahead_.steps() > max_steps_) {
+              best_.exact = false;
+              return;
+            }
             Extend(label, in_use, last, b);
           }
         }
       }
     }
-    return best_;
-  }
-
- private:
-  Found GiveUp() {
-    best_.exact = false;
-    return best_;
   }
 
   void Extend(const Label& label, DeviceSet in_use, int last, int begin) {
@@ -74,7 +78,8 @@ class LabelSearch {
     const SumProblem& priced = *priced_.problem;
     const int64_t priced_step = first ? priced.first[d] : priced.Next(last, d);
     Label next;
-    for (int e = begin + 1; e <= problem_.reach[d][begin]; ++e) {
+    const int first_end = std::max(begin + 1, relaxed_.Earliest(in_use, d));
+    for (int e = first_end; e <= problem_.reach[d][begin]; ++e) {
       ++best_.steps;
       next.cost = label.cost + step + problem_.Run(d, begin, e);
       if (next.cost > best_.cost) return;
@@ -86,14 +91,14 @@ class LabelSearch {
       next.path = label.path.With(d, e);
       if (e == units_) {
         Offer(next);
-      } else {
+      } else if (ahead_.MayEnd(in_use, e, next.used)) {
         Insert(next, in_use, d, e);
       }
     }
   }
 
   bool Draw(const Label& label, DeviceSet in_use, int d, int begin, int end,
-            std::array<int64_t, kMostGroups>& used) const {
+            GroupUse& used) const {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       const ChainGroup& group = problem_.groups[g];
       used[g] = label.used[g];
@@ -138,6 +143,7 @@ class LabelSearch {
   const SumProblem& problem_;
   const Relaxed& relaxed_;
   const PricedBound& priced_;
+  Ahead ahead_;
   const int n_;
   const int units_;
   Found best_;
