@@ -1,6 +1,7 @@
 #include "dispatch/planner_sum_search.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -8,26 +9,44 @@
 #include "dispatch/planner_price.h"
 
 // Why the answer is exact. A label is a beginning of a placement: its cost, and how much it uses of
-// each open group (ChainGroup::Open). Labels meet where the devices in use, the last of them and
-// the boundary are the same; from there on the same continuations are open to them, at the same
-// cost, except that a group may hold one's and not the other's. So a label that costs more and uses
-// no less of anything than another can be dropped, and at equal cost one that is also later by the
-// rule for ties. A label is dropped too when its cost and what Relaxed says is still to come exceed
-// a placement that is known: no continuation can do better than without groups. Nothing else is
-// dropped.
+// each open group (ChainGroup::Open). Labels meet where the devices in use and the boundary are the
+// same; from there on the same continuations are open to them, except that a group may hold one's
+// and not the other's, and each at the same cost but for the next transfer, since the last devices
+// may differ. So a label that costs more than another, whatever device is next, and uses no less of
+// anything can be dropped, and at equal cost one that is also later by the rule for ties: both have
+// as many segments, and what follows is the same. A label is dropped too when its cost and what
+// Relaxed says is still to come exceed a placement that is known, and when no continuation of it
+// keeps to the groups (planner_ahead.h). Nothing else is dropped.
 namespace trine::planner {
 namespace {
 
 struct Label {
   int64_t cost = 0;
-  int64_t priced = 0;  // what it costs where use of groups has a price
+  std::array<int64_t, kPrices> priced{};  // what it costs where use of groups has a price
+  int last = 0;
   GroupUse used{};
   Path path;
 };
 
+// What labels are mostly told apart by.
+struct Key {
+  int64_t used = 0;  // of the first group
+  int64_t cost = 0;
+  int last = 0;
+  size_t label = 0;  // index into Front::labels
+};
+
+bool UsesLess(const Key& a, const Key& b) { return a.used < b.used; }
+
+// The labels of one set of devices at one boundary.
+struct Front {
+  std::vector<Key> keys;      // those that no other dominates, in the order of UsesLess
+  std::vector<Label> labels;  // of these, and of others that were kept for a while
+};
+
 class LabelSearch {
  public:
-  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, const PricedBound& priced,
+  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, const PricedBounds& priced,
               Found best, uint64_t max_steps)
       : problem_(problem),
         relaxed_(relaxed),
@@ -37,7 +56,8 @@ class LabelSearch {
         units_(problem.chain->units),
         best_(std::move(best)),
         max_steps_(max_steps),
-        states_((static_cast<size_t>(problem.chain->All()) + 1) * n_) {}
+        handicaps_(static_cast<size_t>(problem.chain->All()) + 1),
+        states_(handicaps_.size()) {}
 
   Found Run() {
     Search();
@@ -47,54 +67,62 @@ class LabelSearch {
 
  private:
   void Search() {
-    Extend(Label{}, 0, 0, 0);
+    Extend(Label{}, 0, 0);
     for (DeviceSet in_use = 1; in_use <= problem_.chain->All(); ++in_use) {
-      for (int last = 0; last < n_; ++last) {
-        std::vector<std::vector<Label>> state = std::move(states_[in_use * n_ + last]);
-        for (int b = 0; b < static_cast<int>(state.size()); ++b) {
-          for (const Label& label : state[b]) {
-            if (best_.steps + ahead_.steps() > max_steps_) {
-              best_.exact = false;
-              return;
-            }
-            Extend(label, in_use, last, b);
+      const std::vector<Front> state = std::move(states_[in_use]);
+      for (int b = 0; b < static_cast<int>(state.size()); ++b) {
+        for (const Key& key : state[b].keys) {
+          if (best_.steps + ahead_.steps() > max_steps_) {
+            best_.exact = false;
+            return;
           }
+          Extend(state[b].labels[key.label], in_use, b);
         }
       }
     }
   }
 
-  void Extend(const Label& label, DeviceSet in_use, int last, int begin) {
+  void Extend(const Label& label, DeviceSet in_use, int begin) {
     for (int d = 0; d < n_; ++d) {
       if (!problem_.chain->MayFollow(in_use, d)) continue;
-      ExtendOver(label, in_use | One(d), last, d, begin);
+      ExtendOver(label, in_use | One(d), d, begin);
     }
   }
 
-  void ExtendOver(const Label& label, DeviceSet in_use, int last, int d, int begin) {
+  void ExtendOver(const Label& label, DeviceSet in_use, int d, int begin) {
     const bool first = label.path.size == 0;
-    const int64_t step = first ? problem_.first[d] : problem_.Next(last, d);
+    const int64_t step = first ? problem_.first[d] : problem_.Next(label.last, d);
     if (step >= kInfinite) return;
-    const SumProblem& priced = *priced_.problem;
-    const int64_t priced_step = first ? priced.first[d] : priced.Next(last, d);
     Label next;
+    next.last = d;
     const int first_end = std::max(begin + 1, relaxed_.Earliest(in_use, d));
     for (int e = first_end; e <= problem_.reach[d][begin]; ++e) {
       ++best_.steps;
       next.cost = label.cost + step + problem_.Run(d, begin, e);
       if (next.cost > best_.cost) return;
       if (next.cost + relaxed_.ToGo(in_use, d, e) > best_.cost) continue;
-      next.priced = label.priced + priced_step + priced.Run(d, begin, e);
-      if (priced_.Bound(next.priced, in_use, d, e) > best_.cost) continue;
+      if (!WorthItsPrice(label, in_use, d, begin, e, next)) continue;
       // A longer run uses no less.
       if (!Draw(label, in_use, d, begin, e, next.used)) return;
       next.path = label.path.With(d, e);
       if (e == units_) {
         Offer(next);
-      } else if (ahead_.MayEnd(in_use, e, next.used)) {
-        Insert(next, in_use, d, e);
+      } else {
+        Insert(next, in_use, e);
       }
     }
+  }
+
+  bool WorthItsPrice(const Label& label, DeviceSet in_use, int d, int begin, int end,
+                     Label& next) const {
+    for (size_t i = 0; i < kPrices; ++i) {
+      const SumProblem& priced = *priced_[i].problem;
+      const int64_t step =
+          label.path.size == 0 ? priced.first[d] : priced.Next(label.last, d);
+      next.priced[i] = label.priced[i] + step + priced.Run(d, begin, end);
+      if (priced_[i].Bound(next.priced[i], in_use, d, end) > best_.cost) return false;
+    }
+    return true;
   }
 
   bool Draw(const Label& label, DeviceSet in_use, int d, int begin, int end,
@@ -123,32 +151,74 @@ class LabelSearch {
     return true;
   }
 
-  bool Dominates(const Label& a, const Label& b) const {
-    if (a.cost > b.cost || !UsesNoMore(a, b)) return false;
-    return a.cost < b.cost || a.path <= b.path;
+  // [a * n + b]: how much more the next transfer costs after `a` than after `b`, at most.
+  const std::vector<int64_t>& Handicaps(DeviceSet in_use) {
+    std::vector<int64_t>& handicaps = handicaps_[in_use];
+    if (!handicaps.empty()) return handicaps;
+    handicaps.assign(static_cast<size_t>(n_) * n_, -kInfinite);
+    for (int a = 0; a < n_; ++a) {
+      for (int b = 0; b < n_; ++b) {
+        if ((in_use & One(a)) == 0 || (in_use & One(b)) == 0) continue;
+        int64_t& most = handicaps[a * n_ + b];
+        for (int d = 0; d < n_; ++d) {
+          if (!problem_.chain->MayFollow(in_use, d)) continue;
+          const int64_t after_b = problem_.Next(b, d);
+          if (after_b < kInfinite) most = std::max(most, problem_.Next(a, d) - after_b);
+        }
+      }
+    }
+    return handicaps;
   }
 
-  void Insert(const Label& label, DeviceSet in_use, int last, int boundary) {
-    std::vector<std::vector<Label>>& state = states_[in_use * n_ + last];
+  // Whether `a` takes the place of `b`, with labels only looked at where their keys don't tell.
+  bool Dominates(const Key& a, const Label& a_label, const Key& b, const Label& b_label,
+                 const std::vector<int64_t>& handicaps) const {
+    const int64_t cost = a.cost + handicaps[a.last * n_ + b.last];
+    if (a.used > b.used || cost > b.cost) return false;
+    if (problem_.groups.size() > 1 && !UsesNoMore(a_label, b_label)) return false;
+    return cost < b.cost || a_label.path <= b_label.path;
+  }
+
+  // What uses hardly less costs hardly more: going down from the label's place in the order, one
+  // that dominates it is mostly found at once.
+  void Insert(const Label& label, DeviceSet in_use, int boundary) {
+    std::vector<Front>& state = states_[in_use];
     if (state.empty()) state.resize(static_cast<size_t>(units_));
-    std::vector<Label>& labels = state[boundary];
-    best_.steps += labels.size();
-    for (const Label& other : labels) {
-      if (Dominates(other, label)) return;
+    Front& front = state[boundary];
+    std::vector<Key>& keys = front.keys;
+    const std::vector<int64_t>& handicaps = Handicaps(in_use);
+    Key key{label.used[0], label.cost, label.last, 0};
+    const auto after = std::upper_bound(keys.begin(), keys.end(), key, UsesLess);
+    for (auto other = after; other != keys.begin();) {
+      ++best_.steps;
+      --other;
+      if (Dominates(*other, front.labels[other->label], key, label, handicaps)) return;
     }
-    std::erase_if(labels, [&](const Label& other) { return Dominates(label, other); });
-    labels.push_back(label);
+    if (!ahead_.MayEnd(in_use, boundary, label.used)) return;
+    const auto place = std::lower_bound(keys.begin(), after, key, UsesLess);
+    best_.steps += static_cast<uint64_t>(keys.end() - place);
+    key.label = front.labels.size();
+    const auto at = place - keys.begin();
+    keys.erase(std::remove_if(place, keys.end(),
+                              [&](const Key& other) {
+                                return Dominates(key, label, other, front.labels[other.label],
+                                                 handicaps);
+                              }),
+               keys.end());
+    keys.insert(keys.begin() + at, key);
+    front.labels.push_back(label);
   }
 
   const SumProblem& problem_;
   const Relaxed& relaxed_;
-  const PricedBound& priced_;
+  const PricedBounds& priced_;
   Ahead ahead_;
   const int n_;
   const int units_;
   Found best_;
   const uint64_t max_steps_;
-  std::vector<std::vector<std::vector<Label>>> states_;  // [in use, last][boundary]
+  std::vector<std::vector<int64_t>> handicaps_;          // [in use]; empty: not yet
+  std::vector<std::vector<Front>> states_;               // [in use][boundary]
 };
 
 }  // namespace
@@ -178,7 +248,7 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
     best.exact = false;
     return best;
   }
-  const PricedBound priced = PriceGroups(problem, path, best);
+  const PricedBounds priced = PriceGroups(problem, path, best);
   return LabelSearch(problem, relaxed, priced, best, max_steps).Run();
 }
 
