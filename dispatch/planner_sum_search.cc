@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "dispatch/planner_ahead.h"
+#include "dispatch/planner_level_search.h"
 #include "dispatch/planner_price.h"
 
 // Why the answer is exact. A label is a beginning of a placement: its cost, and how much it uses of
@@ -16,7 +18,9 @@
 // anything can be dropped, and at equal cost one that is also later by the rule for ties: both have
 // as many segments, and what follows is the same. A label is dropped too when its cost and what
 // Relaxed says is still to come exceed a placement that is known, and when no continuation of it
-// keeps to the groups (planner_ahead.h). Nothing else is dropped.
+// keeps to the groups (planner_ahead.h). Nor is a segment tried where moving one unit over the cut
+// before it would be better by itself (FirstEnd, LastEnd): the best placement has no such cut.
+// Nothing else is dropped.
 namespace trine::planner {
 namespace {
 
@@ -95,8 +99,9 @@ class LabelSearch {
     if (step >= kInfinite) return;
     Label next;
     next.last = d;
-    const int first_end = std::max(begin + 1, relaxed_.Earliest(in_use, d));
-    for (int e = first_end; e <= problem_.reach[d][begin]; ++e) {
+    const int first_end = std::max(FirstEnd(label, d, begin), relaxed_.Earliest(in_use, d));
+    const int last_end = LastEnd(label, d, begin);
+    for (int e = first_end; e <= last_end; ++e) {
       ++best_.steps;
       next.cost = label.cost + step + problem_.Run(d, begin, e);
       if (next.cost > best_.cost) return;
@@ -111,6 +116,41 @@ class LabelSearch {
         Insert(next, in_use, e);
       }
     }
+  }
+
+  bool SharesNothing(int d) const {
+    return std::none_of(problem_.groups.begin(), problem_.groups.end(), [d](const ChainGroup& g) {
+      return (g.members & One(d)) != 0;
+    });
+  }
+
+  static int LastBegin(const Path& path) { return path.size < 2 ? 0 : path.end[path.size - 2]; }
+
+  // The nearest end of a run on `d`. If the unit before it costs no more there, it may go along,
+  // and the earlier cut is the better one: unless that is too much for the device, or all that the
+  // one before has.
+  int FirstEnd(const Label& label, int d, int begin) const {
+    const int earlier = begin - 1;
+    if (label.path.size == 0 || earlier <= LastBegin(label.path) || !problem_.chain->cut[earlier] ||
+        !SharesNothing(d) ||
+        problem_.Run(d, earlier, begin) > problem_.Run(label.last, earlier, begin)) {
+      return begin + 1;
+    }
+    return std::max(begin, problem_.reach[d][earlier]) + 1;
+  }
+
+  // The farthest. If the first unit costs less on the device before and that has room, it goes
+  // there, unless it is all there is.
+  int LastEnd(const Label& label, int d, int begin) const {
+    const int later = begin + 1;
+    const int farthest = problem_.reach[d][begin];
+    if (label.path.size == 0 || farthest <= later || !problem_.chain->cut[later] ||
+        !SharesNothing(label.last) ||
+        problem_.reach[label.last][LastBegin(label.path)] < later ||
+        problem_.Run(label.last, begin, later) >= problem_.Run(d, begin, later)) {
+      return farthest;
+    }
+    return later;
   }
 
   bool WorthItsPrice(const Label& label, DeviceSet in_use, int d, int begin, int end,
@@ -247,6 +287,17 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
   if (max_steps == 0) {
     best.exact = false;
     return best;
+  }
+  if (!best.ok()) {
+    // Whether there is any is told sooner where costs don't matter.
+    LevelEffort effort;
+    effort.max_steps = max_steps;
+    const std::optional<Path> any = SearchLevel(problem, effort);
+    best.steps += effort.steps;
+    best.exact = !effort.exhausted;
+    if (!any.has_value()) return best;
+    best.cost = CostOf(problem, *any);
+    best.path = *any;
   }
   const PricedBounds priced = PriceGroups(problem, path, best);
   return LabelSearch(problem, relaxed, priced, best, max_steps).Run();
