@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "dispatch/cost_model.h"
 #include "dispatch/segment.h"
-#include "dispatch/weight_path.h"
 #include "runtime/model/decode_bytes.h"
 #include "runtime/model/detour_plan.h"
 #include "runtime/model/layout_choice.h"
@@ -107,11 +106,10 @@ class DeviceDescriber {
   }
 
  private:
-  uint64_t BytesOf(const Device& device, const WeightUse& use) const {
-    if (use.packed) return use.packed->packed_bytes();
-    const bool droppable = device.info().tier == TRINE_TIER_CPU && options_.file_mapped &&
-                           ExpectedWeightPath(device.info()) == WeightPath::kFile;
-    return droppable ? 0 : use.info->bytes;
+  // Weights in the file's own pages count too: they can be dropped, but then each token reads them
+  // from the disk.
+  static uint64_t BytesOf(const WeightUse& use) {
+    return use.packed ? use.packed->packed_bytes() : use.info->bytes;
   }
 
   void AddBytes(const Device& device, const SegmentGraph& graph, PlanDevice* out) const {
@@ -120,7 +118,7 @@ class DeviceDescriber {
     const bool free = options_.cpu_from_file && device.info().tier == TRINE_TIER_CPU;
     for (const WeightUse& use : graph.weights) {
       const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
-      if (!free && seen.emplace(use.info, layout).second) weights += BytesOf(device, use);
+      if (!free && seen.emplace(use.info, layout).second) weights += BytesOf(use);
     }
     for (const KvUse& use : graph.caches) kv += graph.graph.Bytes(use.tensor);
     out->weight_bytes.push_back(weights);
