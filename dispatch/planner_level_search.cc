@@ -15,8 +15,8 @@
 // pairs are not allowed, or a device is required, a segment can't be left out: labels meet only at
 // the same last device and boundary, and every end is tried.
 //
-// Either way a label is dropped that the devices left can't take to the end (planner_ahead.h). Where
-// one pair of devices shares, what is kept can be taken there, and the first that is kept is.
+// Either way a label is dropped that the devices left can't take to the end (planner_ahead.h).
+// Where one pair of devices shares, what is kept can be taken there, and the first that is kept is.
 namespace trine::planner {
 namespace {
 

@@ -119,9 +119,8 @@ class LabelSearch {
   }
 
   bool SharesNothing(int d) const {
-    return std::none_of(problem_.groups.begin(), problem_.groups.end(), [d](const ChainGroup& g) {
-      return (g.members & One(d)) != 0;
-    });
+    return std::none_of(problem_.groups.begin(), problem_.groups.end(),
+                        [d](const ChainGroup& g) { return (g.members & One(d)) != 0; });
   }
 
   static int LastBegin(const Path& path) { return path.size < 2 ? 0 : path.end[path.size - 2]; }
@@ -145,8 +144,7 @@ class LabelSearch {
     const int later = begin + 1;
     const int farthest = problem_.reach[d][begin];
     if (label.path.size == 0 || farthest <= later || !problem_.chain->cut[later] ||
-        !SharesNothing(label.last) ||
-        problem_.reach[label.last][LastBegin(label.path)] < later ||
+        !SharesNothing(label.last) || problem_.reach[label.last][LastBegin(label.path)] < later ||
         problem_.Run(label.last, begin, later) >= problem_.Run(d, begin, later)) {
       return farthest;
     }
@@ -157,16 +155,14 @@ class LabelSearch {
                      Label& next) const {
     for (size_t i = 0; i < kPrices; ++i) {
       const SumProblem& priced = *priced_[i].problem;
-      const int64_t step =
-          label.path.size == 0 ? priced.first[d] : priced.Next(label.last, d);
+      const int64_t step = label.path.size == 0 ? priced.first[d] : priced.Next(label.last, d);
       next.priced[i] = label.priced[i] + step + priced.Run(d, begin, end);
       if (priced_[i].Bound(next.priced[i], in_use, d, end) > best_.cost) return false;
     }
     return true;
   }
 
-  bool Draw(const Label& label, DeviceSet in_use, int d, int begin, int end,
-            GroupUse& used) const {
+  bool Draw(const Label& label, DeviceSet in_use, int d, int begin, int end, GroupUse& used) const {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       const ChainGroup& group = problem_.groups[g];
       used[g] = label.used[g];
@@ -257,8 +253,8 @@ class LabelSearch {
   const int units_;
   Found best_;
   const uint64_t max_steps_;
-  std::vector<std::vector<int64_t>> handicaps_;          // [in use]; empty: not yet
-  std::vector<std::vector<Front>> states_;               // [in use][boundary]
+  std::vector<std::vector<int64_t>> handicaps_;  // [in use]; empty: not yet
+  std::vector<std::vector<Front>> states_;       // [in use][boundary]
 };
 
 }  // namespace
