@@ -48,6 +48,15 @@ struct Front {
   std::vector<Label> labels;  // of these, and of others that were kept for a while
 };
 
+// What the device that a label ends with means for the next transfer.
+struct Handicaps {
+  // [a * n + b]: how much more it costs after `a` than after `b`, at most. Empty: not found yet.
+  std::vector<int64_t> most;
+  // There is one group, and the difference is the same whatever is next: with it, labels have one
+  // order by cost.
+  bool in_line = false;
+};
+
 class LabelSearch {
  public:
   LabelSearch(const SumProblem& problem, const Relaxed& relaxed, const PricedBounds& priced,
@@ -187,10 +196,10 @@ class LabelSearch {
     return true;
   }
 
-  // [a * n + b]: how much more the next transfer costs after `a` than after `b`, at most.
-  const std::vector<int64_t>& Handicaps(DeviceSet in_use) {
-    std::vector<int64_t>& handicaps = handicaps_[in_use];
-    if (!handicaps.empty()) return handicaps;
+  const Handicaps& HandicapsOf(DeviceSet in_use) {
+    Handicaps& found = handicaps_[in_use];
+    std::vector<int64_t>& handicaps = found.most;
+    if (!handicaps.empty()) return found;
     handicaps.assign(static_cast<size_t>(n_) * n_, -kInfinite);
     for (int a = 0; a < n_; ++a) {
       for (int b = 0; b < n_; ++b) {
@@ -203,44 +212,56 @@ class LabelSearch {
         }
       }
     }
-    return handicaps;
+    found.in_line = problem_.groups.size() == 1;
+    for (int a = 0; a < n_ && found.in_line; ++a) {
+      for (int b = 0; b < n_; ++b) {
+        if ((in_use & One(a)) == 0 || (in_use & One(b)) == 0) continue;
+        found.in_line = found.in_line && handicaps[a * n_ + b] == -handicaps[b * n_ + a];
+      }
+    }
+    return found;
   }
 
   // Whether `a` takes the place of `b`, with labels only looked at where their keys don't tell.
   bool Dominates(const Key& a, const Label& a_label, const Key& b, const Label& b_label,
-                 const std::vector<int64_t>& handicaps) const {
-    const int64_t cost = a.cost + handicaps[a.last * n_ + b.last];
+                 const Handicaps& handicaps) const {
+    const int64_t cost = a.cost + handicaps.most[a.last * n_ + b.last];
     if (a.used > b.used || cost > b.cost) return false;
     if (problem_.groups.size() > 1 && !UsesNoMore(a_label, b_label)) return false;
     return cost < b.cost || a_label.path <= b_label.path;
   }
 
   // What uses hardly less costs hardly more: going down from the label's place in the order, one
-  // that dominates it is mostly found at once.
+  // that dominates it is mostly found at once. Where labels are in line, those that are kept cost
+  // the less the more they use, so that if one does not dominate it none below does, and those it
+  // dominates are next to each other.
   void Insert(const Label& label, DeviceSet in_use, int boundary) {
     std::vector<Front>& state = states_[in_use];
     if (state.empty()) state.resize(static_cast<size_t>(units_));
     Front& front = state[boundary];
     std::vector<Key>& keys = front.keys;
-    const std::vector<int64_t>& handicaps = Handicaps(in_use);
+    const Handicaps& handicaps = HandicapsOf(in_use);
     Key key{label.used[0], label.cost, label.last, 0};
     const auto after = std::upper_bound(keys.begin(), keys.end(), key, UsesLess);
     for (auto other = after; other != keys.begin();) {
       ++best_.steps;
       --other;
       if (Dominates(*other, front.labels[other->label], key, label, handicaps)) return;
+      if (handicaps.in_line) break;
     }
     if (!ahead_.MayEnd(in_use, boundary, label.used)) return;
     const auto place = std::lower_bound(keys.begin(), after, key, UsesLess);
-    best_.steps += static_cast<uint64_t>(keys.end() - place);
     key.label = front.labels.size();
     const auto at = place - keys.begin();
-    keys.erase(std::remove_if(place, keys.end(),
-                              [&](const Key& other) {
-                                return Dominates(key, label, other, front.labels[other.label],
-                                                 handicaps);
-                              }),
-               keys.end());
+    const auto dominated = [&](const Key& other) {
+      ++best_.steps;
+      return Dominates(key, label, other, front.labels[other.label], handicaps);
+    };
+    if (handicaps.in_line) {
+      keys.erase(place, std::find_if_not(place, keys.end(), dominated));
+    } else {
+      keys.erase(std::remove_if(place, keys.end(), dominated), keys.end());
+    }
     keys.insert(keys.begin() + at, key);
     front.labels.push_back(label);
   }
@@ -253,8 +274,8 @@ class LabelSearch {
   const int units_;
   Found best_;
   const uint64_t max_steps_;
-  std::vector<std::vector<int64_t>> handicaps_;  // [in use]; empty: not yet
-  std::vector<std::vector<Front>> states_;       // [in use][boundary]
+  std::vector<Handicaps> handicaps_;        // [in use]
+  std::vector<std::vector<Front>> states_;  // [in use][boundary]
 };
 
 }  // namespace
