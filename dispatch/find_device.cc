@@ -80,10 +80,17 @@ std::string OnRequestOnly(const Inventory& inventory) {
   return text;
 }
 
+std::string UsableDevices(const Inventory& inventory) {
+  std::vector<std::string> there;
+  for (const InventoryDevice& d : inventory.devices) {
+    if (d.used || d.on_request) there.push_back(Describe(d));
+  }
+  return absl::StrJoin(there, ", ");
+}
+
 absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
                                                   const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  std::vector<std::string> there;
   const InventoryDevice* unused = nullptr;
   for (const InventoryDevice& d : inventory.devices) {
     // "igpu" is the first one of its kind.
@@ -91,7 +98,6 @@ absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
         lower == d.tier_name || name == d.backend_name || absl::StrCat(lower, "0") == d.tier_name;
     if (d.used || d.on_request) {
       if (named) return &d;
-      there.push_back(Describe(d));
     } else if (unused == nullptr && (name == d.backend_name || TierOf(lower) == d.tier)) {
       unused = &d;
     }
@@ -99,11 +105,12 @@ absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
   if (unused != nullptr) {
     return absl::NotFoundError(absl::StrCat("device '", name, "' is not used: ", unused->reason));
   }
+  const std::string there = UsableDevices(inventory);
   if (there.empty() && !inventory.problems.empty()) {
     return absl::NotFoundError(inventory.problems.front());
   }
-  return absl::NotFoundError(absl::StrCat("no device is called '", name, "'; there are: ",
-                                          absl::StrJoin(there, ", "), IdlePlugins(inventory)));
+  return absl::NotFoundError(
+      absl::StrCat("no device is called '", name, "'; there are: ", there, IdlePlugins(inventory)));
 }
 
 }  // namespace trine

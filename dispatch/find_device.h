@@ -15,6 +15,9 @@ namespace trine {
 absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
                                                   const std::string& name);
 
+// "cpu, igpu0 (Vulkan0)": all that layers may be put on.
+std::string UsableDevices(const Inventory& inventory);
+
 // "; vulkan: why it has no device; ...", of plugins that were refused or show no device that may be
 // used. "" where there is none.
 std::string IdlePlugins(const Inventory& inventory);

@@ -29,7 +29,7 @@ struct PlanOptions {
   bool split_ends = true;  // the embedding and the head may be on devices without a layer
   bool explain = true;     // fill in bounds, changes and reasons, which takes more searches
   // Beyond so many the search stops with the best it has, and Placement::exact is false.
-  uint64_t max_steps = 50000000;
+  uint64_t max_steps = 20000000;
 };
 
 // The placement, with the reasons where they were asked for. RESOURCE_EXHAUSTED, with what is

@@ -97,7 +97,7 @@ void AddDomains(const PlanProblem& p, Chain& chain) {
 bool AlikeAlone(const ChainDevice& a, const ChainDevice& b) {
   const auto facts = [](const ChainDevice& d) {
     return std::tie(d.run_ns, d.fixed_bytes, d.limit_bytes, d.max_layers, d.tied_bytes, d.cpu,
-                    d.time, d.domain_time, d.bytes, d.cannot);
+                    d.time, d.bytes, d.cannot);
   };
   return facts(a) == facts(b);
 }
@@ -113,7 +113,9 @@ bool Alike(const Chain& chain, int a, int b) {
   }
   for (const std::vector<ChainGroup>* groups : {&chain.pools, &chain.domains}) {
     for (const ChainGroup& group : *groups) {
-      if (((group.members & One(a)) != 0) != ((group.members & One(b)) != 0)) return false;
+      const bool member = (group.members & One(a)) != 0;
+      if (member != ((group.members & One(b)) != 0)) return false;
+      if (member && group.used[a] != group.used[b]) return false;
     }
   }
   return true;

@@ -1,8 +1,10 @@
 #include "dispatch/planner_level_search.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 #include <vector>
+
+#include "dispatch/planner_ahead.h"
 
 // Why the answer is exact. Where any device may follow any other and none must be used, a beginning
 // that gets farther and uses no more of each open group can do whatever another does from there: of
@@ -13,14 +15,15 @@
 // pairs are not allowed, or a device is required, a segment can't be left out: labels meet only at
 // the same last device and boundary, and every end is tried.
 //
-// Either way a label is dropped that the devices left can't take to the end, were there no groups.
+// Either way a label is dropped that the devices left can't take to the end (planner_ahead.h).
+// Where one pair of devices shares, what is kept can be taken there, and the first that is kept is.
 namespace trine::planner {
 namespace {
 
 struct Label {
   int boundary = 0;
   int last = 0;
-  std::array<int64_t, kMostGroups> used{};
+  GroupUse used{};
   Path path;
 };
 
@@ -31,44 +34,30 @@ class LevelSearch {
         chain_(*problem.chain),
         effort_(effort),
         farthest_only_(problem.may_follow.empty() && problem.required == 0),
-        states_(static_cast<size_t>(chain_.All()) + 1) {
-    FillNeeded();
-  }
+        ahead_(problem),
+        states_(static_cast<size_t>(chain_.All()) + 1) {}
 
   std::optional<Path> Run() {
+    std::optional<Path> found = Search();
+    effort_.steps += ahead_.steps();
+    effort_.refused = std::min(effort_.refused, ahead_.refused());
+    return found;
+  }
+
+ private:
+  std::optional<Path> Search() {
+    if (ahead_.Needed(chain_.All()) > 0) return std::nullopt;
     Insert(Label{}, 0);
     for (DeviceSet in_use = 0; in_use <= chain_.All(); ++in_use) {
       const std::vector<Label> labels = std::move(states_[in_use]);
       for (const Label& label : labels) {
         if (std::optional<Path> path = Extend(label, in_use); path.has_value()) return path;
-        if (effort_.steps <= effort_.max_steps) continue;
+        if (effort_.steps + ahead_.steps() <= effort_.max_steps) continue;
         effort_.exhausted = true;
         return std::nullopt;
       }
     }
     return std::nullopt;
-  }
-
- private:
-  // needed_[set]: the first boundary from which the set's devices can place the rest, groups aside.
-  void FillNeeded() {
-    needed_.assign(static_cast<size_t>(chain_.All()) + 1, chain_.units);
-    std::vector<std::vector<int>> earliest(chain_.devices.size());
-    for (int d = 0; d < chain_.n(); ++d) {
-      std::vector<int>& first = earliest[d];
-      first.resize(static_cast<size_t>(chain_.units) + 1);
-      int b = 0;
-      for (int e = 0; e <= chain_.units; ++e) {
-        while (b < e && (!chain_.cut[b] || problem_.reach[d][b] < e)) ++b;
-        first[e] = b;
-      }
-    }
-    for (DeviceSet set = 1; set <= chain_.All(); ++set) {
-      for (int d = 0; d < chain_.n(); ++d) {
-        if ((set & One(d)) == 0) continue;
-        needed_[set] = std::min(needed_[set], earliest[d][needed_[set & ~One(d)]]);
-      }
-    }
   }
 
   std::optional<Path> Extend(const Label& label, DeviceSet in_use) {
@@ -87,7 +76,7 @@ class LevelSearch {
   // Ends from the farthest on, so that a way to the last unit is found first.
   std::optional<Path> ExtendOver(const Label& label, DeviceSet in_use, int d) {
     const bool one_end = farthest_only_ && !OpensAny(in_use, d);
-    const int nearest = std::max(label.boundary + 1, needed_[chain_.All() & ~in_use]);
+    const int nearest = std::max(label.boundary + 1, ahead_.Needed(chain_.All() & ~in_use));
     for (int e = problem_.reach[d][label.boundary]; e >= nearest; --e) {
       ++effort_.steps;
       Label next = label;
@@ -96,7 +85,10 @@ class LevelSearch {
       next.last = d;
       next.path = label.path.With(d, e);
       if (e == chain_.units && (problem_.required & ~in_use) == 0) return next.path;
-      if (e < chain_.units) Insert(next, in_use);
+      if (e < chain_.units && ahead_.MayEnd(in_use, e, next.used)) {
+        if (auto path = ahead_.Finish(next.path, in_use, e); path.has_value()) return path;
+        Insert(next, in_use);
+      }
       if (one_end) break;
     }
     return std::nullopt;
@@ -110,7 +102,7 @@ class LevelSearch {
     return false;
   }
 
-  bool Draw(DeviceSet in_use, int d, int begin, int end, std::array<int64_t, kMostGroups>& used) {
+  bool Draw(DeviceSet in_use, int d, int begin, int end, GroupUse& used) {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       const ChainGroup& group = problem_.groups[g];
       if ((group.members & One(d)) == 0) continue;
@@ -148,7 +140,7 @@ class LevelSearch {
   const Chain& chain_;
   LevelEffort& effort_;
   const bool farthest_only_;
-  std::vector<int> needed_;
+  Ahead ahead_;
   std::vector<std::vector<Label>> states_;  // [in use]
 };
 

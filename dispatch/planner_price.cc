@@ -1,7 +1,7 @@
 #include "dispatch/planner_price.h"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -57,18 +57,27 @@ class PriceSearch {
       : problem_(problem), best_(best), prices_(problem.groups.size()) {}
 
   // One group after the other, with those before at the prices found for them.
-  PricedBound Run(const Path& path) {
+  PricedBounds Run(const Path& path) {
     bound_ = Make();
     Path current = path;
     for (size_t g = 0; g < prices_.size(); ++g) {
       if (UseOf(problem_.groups[g], current) <= problem_.groups[g].capacity) continue;
-      Price(g);
+      Price(g, current);
       if (bound_.relaxed->Best() < kInfinite) current = bound_.relaxed->BestPath();
     }
-    return std::move(bound_);
+    PricedBounds bounds;
+    bounds[0] = std::move(bound_);
+    const std::vector<double> best = prices_;
+    for (size_t i = 1; i < kPrices; ++i) {
+      for (size_t g = 0; g < best.size(); ++g) prices_[g] = best[g] * kAside[i - 1];
+      bounds[i] = Make();
+    }
+    return bounds;
   }
 
  private:
+  static constexpr double kAside[] = {0.9, 1.1};
+
   PricedBound Make() {
     PricedBound bound;
     bound.problem = std::make_unique<SumProblem>(problem_);
@@ -80,11 +89,33 @@ class PriceSearch {
     return bound;
   }
 
-  // Tries a price: keeps it when its bound is better, and says whether the group is overdrawn.
-  bool Try(size_t g, double price) {
+  // A placement's cost as its price rises: a line. The bound at a price is the lowest of them all.
+  struct Line {
+    double at_none = 0;
+    double slope = 0;  // what it uses beyond what the group has
+
+    double At(double price) const { return at_none + price * slope; }
+  };
+
+  // With the other groups at their prices.
+  Line LineOf(size_t g, const Path& path) const {
+    double cost = static_cast<double>(CostOf(problem_, path));
+    for (size_t other = 0; other < prices_.size(); ++other) {
+      if (other != g) cost += prices_[other] * Excess(other, path);
+    }
+    return {cost, Excess(g, path)};
+  }
+
+  double Excess(size_t g, const Path& path) const {
+    const ChainGroup& group = problem_.groups[g];
+    return static_cast<double>(UseOf(group, path) - group.capacity);
+  }
+
+  // Keeps the price when its bound is better. The line of the placement that is cheapest at it.
+  std::optional<Line> Try(size_t g, double price) {
     const double before = std::exchange(prices_[g], price);
     PricedBound bound = Make();
-    if (bound.relaxed->Best() >= kInfinite) return false;
+    if (bound.relaxed->Best() >= kInfinite) return std::nullopt;
     const Path path = bound.relaxed->BestPath();
     if (Overdrawing(problem_, path) == 0) Offer(path);
     const bool better =
@@ -94,7 +125,7 @@ class PriceSearch {
     } else {
       prices_[g] = before;
     }
-    return UseOf(problem_.groups[g], path) > problem_.groups[g].capacity;
+    return LineOf(g, path);
   }
 
   void Offer(const Path& path) {
@@ -104,21 +135,35 @@ class PriceSearch {
     best_.path = path;
   }
 
-  // Upwards until the group is no longer overdrawn, then between the last two.
-  void Price(size_t g) {
-    constexpr double kGrowth = 4;
-    constexpr int kGrowths = 8, kHalvings = 5;
-    const double most = kMostPrice / WholeUse(*problem_.chain, problem_.groups[g]);
-    const double capacity = static_cast<double>(std::max<int64_t>(problem_.groups[g].capacity, 1));
-    double high = static_cast<double>(bound_.relaxed->Best()) / 16 / capacity;
-    double low = high / 16;
-    for (int i = 0; i < kGrowths && high < most && Try(g, high); ++i) {
-      low = high;
-      high *= kGrowth;
+  // A price at which the group is not overdrawn: where the line of a placement that is known to
+  // keep to it meets the one of `path`, or by growing.
+  std::optional<Line> Under(size_t g, double most, const Line& over) {
+    if (best_.ok()) {
+      const Line known = LineOf(g, best_.path);
+      if (known.slope <= 0) return known;
     }
-    for (int i = 0; i < kHalvings && high < most; ++i) {
-      const double middle = std::sqrt(low * high);
-      (Try(g, middle) ? low : high) = middle;
+    constexpr double kGrowth = 16;
+    double price = over.At(0) / 16 / static_cast<double>(problem_.groups[g].capacity + 1);
+    for (; price > 0 && price < most; price *= kGrowth) {
+      const std::optional<Line> line = Try(g, price);
+      if (!line.has_value() || line->slope <= 0) return line;
+    }
+    return std::nullopt;
+  }
+
+  // The bound is highest where a line that rises and one that falls meet with none below them.
+  void Price(size_t g, const Path& path) {
+    constexpr int kTries = 8;
+    constexpr double kCloseEnough = 1e-6;
+    const double most = kMostPrice / WholeUse(*problem_.chain, problem_.groups[g]);
+    Line over = LineOf(g, path);
+    std::optional<Line> under = Under(g, most, over);
+    for (int i = 0; i < kTries && under.has_value(); ++i) {
+      const double price = (under->at_none - over.at_none) / (over.slope - under->slope);
+      if (!(price > 0 && price < most)) return;
+      const std::optional<Line> line = Try(g, price);
+      if (!line.has_value() || line->At(price) >= over.At(price) * (1 - kCloseEnough)) return;
+      (line->slope > 0 ? over : *under) = *line;
     }
   }
 
@@ -130,7 +175,7 @@ class PriceSearch {
 
 }  // namespace
 
-PricedBound PriceGroups(const SumProblem& problem, const Path& path, Found& best) {
+PricedBounds PriceGroups(const SumProblem& problem, const Path& path, Found& best) {
   return PriceSearch(problem, best).Run(path);
 }
 

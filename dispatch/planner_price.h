@@ -6,6 +6,8 @@
 #ifndef TRINE_DISPATCH_PLANNER_PRICE_H_
 #define TRINE_DISPATCH_PLANNER_PRICE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -25,9 +27,14 @@ struct PricedBound {
   }
 };
 
+// The best price, and one below and one above it: for a beginning that leaves too little of a group
+// for the rest, or too much, those bounds are better.
+inline constexpr size_t kPrices = 3;
+using PricedBounds = std::array<PricedBound, kPrices>;
+
 // `path` is the best where nothing has a price. Placements met on the way that keep to the groups
 // are offered to `best`.
-PricedBound PriceGroups(const SumProblem& problem, const Path& path, Found& best);
+PricedBounds PriceGroups(const SumProblem& problem, const Path& path, Found& best);
 
 }  // namespace trine::planner
 

@@ -1,6 +1,7 @@
 #include "dispatch/planner_relaxed.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace trine::planner {
 
@@ -20,12 +21,31 @@ SumProblem MakeSumProblem(const Chain& chain, DeviceSet required) {
 
 Relaxed::Relaxed(const SumProblem& problem)
     : problem_(problem), n_(problem.chain->n()), units_(problem.chain->units) {
-  to_go_.assign((static_cast<size_t>(problem.chain->All()) + 1) * n_ * (units_ + 1), kInfinite);
-  earliest_.assign((static_cast<size_t>(problem.chain->All()) + 1) * n_, units_);
+  const DeviceSet all = problem.chain->All();
+  size_t rows = 0;
+  first_row_.reserve(static_cast<size_t>(all) + 1);
+  for (DeviceSet in_use = 0; in_use <= all; ++in_use) {
+    first_row_.push_back(rows);
+    rows += in_use == 0 ? 1 : static_cast<size_t>(std::popcount(in_use));
+  }
+  to_go_.assign(rows * (units_ + 1), kInfinite);
+  earliest_.assign(rows, units_);
   window_ends_.resize(static_cast<size_t>(units_) + 1);
   window_costs_.resize(window_ends_.size());
+  FillFarthest();
   // Larger sets have larger numbers.
-  for (DeviceSet in_use = problem.chain->All() + 1; in_use-- > 0;) Fill(in_use);
+  for (DeviceSet in_use = all + 1; in_use-- > 0;) Fill(in_use);
+}
+
+void Relaxed::FillFarthest() {
+  farthest_.assign(first_row_.size(), 0);
+  for (DeviceSet in_use = 1; in_use < farthest_.size(); ++in_use) {
+    for (int d = 0; d < n_; ++d) {
+      if ((in_use & One(d)) == 0) continue;
+      const int before = farthest_[in_use & ~One(d)];
+      farthest_[in_use] = std::max(farthest_[in_use], problem_.reach[d][before]);
+    }
+  }
 }
 
 int64_t Relaxed::StepCost(DeviceSet in_use, int last, int d) const {
@@ -33,50 +53,56 @@ int64_t Relaxed::StepCost(DeviceSet in_use, int last, int d) const {
 }
 
 // from[b]: the least cost from b on when device d begins a segment there, for all b from the one it
-// returns on.
+// returns on that the devices in use can get to.
 int Relaxed::FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from) {
   const int64_t* rest = &to_go_[Index(in_use | One(d), d)];
-  const Prefix& spent = problem_.cost[d];
-  const std::vector<int>& reach = problem_.reach[d];
+  const int64_t* spent = problem_.cost[d].data();
+  const int* reach = problem_.reach[d].data();
+  const std::vector<bool>& cut = problem_.chain->cut;
   // Ends that may yet be the best, nearest last: farther ones are kept only while they are better.
-  std::vector<int>& ends = window_ends_;
-  std::vector<int64_t>& costs = window_costs_;
+  int* ends = window_ends_.data();
+  int64_t* costs = window_costs_.data();
   size_t head = 0, tail = 0;
-  const int earliest = earliest_[(in_use | One(d)) * n_ + d];
-  int b = units_ - 1;
+  const auto add = [&](int e) {
+    if (rest[e] >= kInfinite || !cut[e]) return;
+    const int64_t cost = spent[e] + rest[e];
+    while (tail > head && costs[tail - 1] >= cost) --tail;
+    ends[tail] = e;
+    costs[tail++] = cost;
+  };
+  const int earliest = Earliest(in_use | One(d), d);
+  int b = std::min(farthest_[in_use], units_ - 1);
+  for (int e = reach[b]; e > b + 1; --e) add(e);
   for (; b >= 0 && reach[b] >= earliest; --b) {
-    const int e = b + 1;
-    if (rest[e] < kInfinite && problem_.chain->cut[e]) {
-      const int64_t cost = spent[e] + rest[e];
-      while (tail > head && costs[tail - 1] >= cost) --tail;
-      ends[tail] = e;
-      costs[tail++] = cost;
-    }
+    add(b + 1);
     while (head < tail && ends[head] > reach[b]) ++head;
-    from[b] = head < tail && problem_.chain->cut[b] ? costs[head] - spent[b] : kInfinite;
+    from[b] = head < tail && cut[b] ? costs[head] - spent[b] : kInfinite;
   }
   return b + 1;
 }
 
 void Relaxed::Fill(DeviceSet in_use) {
   std::vector<int64_t> from(static_cast<size_t>(units_) + 1);
-  const bool complete = (problem_.required & ~in_use) == 0;
-  for (int last = 0; last < n_; ++last) {
-    if ((in_use & One(last)) != 0 && complete) to_go_[Index(in_use, last) + units_] = 0;
+  const int end = std::min(farthest_[in_use], units_ - 1) + 1;
+  if ((problem_.required & ~in_use) == 0) {
+    for (int last = 0; last < n_; ++last) {
+      if ((in_use & One(last)) != 0) to_go_[Index(in_use, last) + units_] = 0;
+    }
   }
   for (int d = 0; d < n_; ++d) {
     if (!problem_.chain->MayFollow(in_use, d)) continue;
     const int begin = FillFrom(in_use, d, from);
+    if (begin >= end) continue;
     for (int last = 0; last < n_; ++last) {
       if (in_use == 0 ? last != 0 : (in_use & One(last)) == 0) continue;
       const int64_t step = StepCost(in_use, last, d);
       if (step >= kInfinite) continue;
       int64_t* to_go = &to_go_[Index(in_use, last)];
-      for (int b = begin; b < units_; ++b) to_go[b] = std::min(to_go[b], from[b] + step);
-      int& earliest = earliest_[in_use * n_ + last];
+      for (int b = begin; b < end; ++b) to_go[b] = std::min(to_go[b], from[b] + step);
+      int& earliest = earliest_[Row(in_use, last)];
       earliest = std::min(earliest, begin);
     }
-    steps_ += static_cast<uint64_t>(units_ - begin);
+    steps_ += static_cast<uint64_t>(end - begin);
   }
 }
 

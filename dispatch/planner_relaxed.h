@@ -4,6 +4,8 @@
 #ifndef TRINE_DISPATCH_PLANNER_RELAXED_H_
 #define TRINE_DISPATCH_PLANNER_RELAXED_H_
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -43,19 +45,24 @@ class Relaxed {
   explicit Relaxed(const SumProblem& problem);
 
   // The least cost of placing units from `boundary` on over devices outside `in_use`, after a
-  // segment on `last`; kInfinite or more when there is no way.
+  // segment on `last`, one of `in_use`; kInfinite or more when there is no way, or none to there.
   int64_t ToGo(DeviceSet in_use, int last, int boundary) const {
     return to_go_[Index(in_use, last) + static_cast<size_t>(boundary)];
   }
   int64_t Best() const { return ToGo(0, 0, 0); }
+  // Before this boundary ToGo is infinite.
+  int Earliest(DeviceSet in_use, int last) const { return earliest_[Row(in_use, last)]; }
   // The first by the rule for ties among those that cost Best(), which must be finite.
   Path BestPath() const;
   uint64_t steps() const { return steps_; }
 
  private:
-  size_t Index(DeviceSet in_use, int last) const {
-    return (static_cast<size_t>(in_use) * n_ + last) * (units_ + 1);
+  // Sets have a row for each of their devices, and the empty one has one.
+  size_t Row(DeviceSet in_use, int last) const {
+    return first_row_[in_use] + static_cast<size_t>(std::popcount(in_use & (One(last) - 1)));
   }
+  size_t Index(DeviceSet in_use, int last) const { return Row(in_use, last) * (units_ + 1); }
+  void FillFarthest();
   int FillFrom(DeviceSet in_use, int d, std::vector<int64_t>& from);
   void Fill(DeviceSet in_use);
   int64_t StepCost(DeviceSet in_use, int last, int d) const;
@@ -65,8 +72,10 @@ class Relaxed {
   const SumProblem& problem_;
   const int n_;
   const int units_;
+  std::vector<size_t> first_row_;  // [in use]
+  std::vector<int> farthest_;      // [in use]: no beginning on these devices gets beyond it
   std::vector<int64_t> to_go_;
-  std::vector<int> earliest_;     // [in use, last]: before this boundary there is no way
+  std::vector<int> earliest_;     // [row]: before this boundary there is no way
   std::vector<int> window_ends_;  // FillFrom's own
   std::vector<int64_t> window_costs_;
   uint64_t steps_ = 0;

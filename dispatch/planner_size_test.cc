@@ -23,7 +23,8 @@ TEST(PlannerSizeTest, EightDevicesAndTwoHundredLayersAreSearchedToTheEnd) {
       ASSERT_TRUE(placement.ok()) << placement.status();
       EXPECT_TRUE(placement->exact);
       EXPECT_TRUE(placement->violations.empty());
-      EXPECT_LT(placement->search_steps, 25000000u);
+      // Steps of these take up to 13 ns: it is less than 50 ms.
+      EXPECT_LT(placement->search_steps, 3000000u);
     }
   }
 }

@@ -2,98 +2,176 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <tuple>
 #include <utility>
 
+#include "dispatch/planner_ahead.h"
+#include "dispatch/planner_level_search.h"
 #include "dispatch/planner_price.h"
 
 // Why the answer is exact. A label is a beginning of a placement: its cost, and how much it uses of
-// each open group (ChainGroup::Open). Labels meet where the devices in use, the last of them and
-// the boundary are the same; from there on the same continuations are open to them, at the same
-// cost, except that a group may hold one's and not the other's. So a label that costs more and uses
-// no less of anything than another can be dropped, and at equal cost one that is also later by the
-// rule for ties. A label is dropped too when its cost and what Relaxed says is still to come exceed
-// a placement that is known: no continuation can do better than without groups. Nothing else is
-// dropped.
+// each open group (ChainGroup::Open). Labels meet where the devices in use and the boundary are the
+// same; from there on the same continuations are open to them, except that a group may hold one's
+// and not the other's, and each at the same cost but for the next transfer, since the last devices
+// may differ. So a label that costs more than another, whatever device is next, and uses no less of
+// anything can be dropped, and at equal cost one that is also later by the rule for ties: both have
+// as many segments, and what follows is the same. A label is dropped too when its cost and what
+// Relaxed says is still to come exceed a placement that is known, and when no continuation of it
+// keeps to the groups (planner_ahead.h). Nor is a segment tried where moving one unit over the cut
+// before it would be better by itself (FirstEnd, LastEnd): the best placement has no such cut.
+// Nothing else is dropped.
 namespace trine::planner {
 namespace {
 
 struct Label {
   int64_t cost = 0;
-  int64_t priced = 0;  // what it costs where use of groups has a price
-  std::array<int64_t, kMostGroups> used{};
+  std::array<int64_t, kPrices> priced{};  // what it costs where use of groups has a price
+  int last = 0;
+  GroupUse used{};
   Path path;
+};
+
+// What labels are mostly told apart by.
+struct Key {
+  int64_t used = 0;  // of the first group
+  int64_t cost = 0;
+  int last = 0;
+  size_t label = 0;  // index into Front::labels
+};
+
+bool UsesLess(const Key& a, const Key& b) { return a.used < b.used; }
+
+// The labels of one set of devices at one boundary.
+struct Front {
+  std::vector<Key> keys;      // those that no other dominates, in the order of UsesLess
+  std::vector<Label> labels;  // of these, and of others that were kept for a while
+};
+
+// What the device that a label ends with means for the next transfer.
+struct Handicaps {
+  // [a * n + b]: how much more it costs after `a` than after `b`, at most. Empty: not found yet.
+  std::vector<int64_t> most;
+  // There is one group, and the difference is the same whatever is next: with it, labels have one
+  // order by cost.
+  bool in_line = false;
 };
 
 class LabelSearch {
  public:
-  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, const PricedBound& priced,
+  LabelSearch(const SumProblem& problem, const Relaxed& relaxed, const PricedBounds& priced,
               Found best, uint64_t max_steps)
       : problem_(problem),
         relaxed_(relaxed),
         priced_(priced),
+        ahead_(problem),
         n_(problem.chain->n()),
         units_(problem.chain->units),
         best_(std::move(best)),
         max_steps_(max_steps),
-        states_((static_cast<size_t>(problem.chain->All()) + 1) * n_) {}
+        handicaps_(static_cast<size_t>(problem.chain->All()) + 1),
+        states_(handicaps_.size()) {}
 
   Found Run() {
-    Extend(Label{}, 0, 0, 0);
-    for (DeviceSet in_use = 1; in_use <= problem_.chain->All(); ++in_use) {
-      for (int last = 0; last < n_; ++last) {
-        std::vector<std::vector<Label>> state = std::move(states_[in_use * n_ + last]);
-        for (int b = 0; b < static_cast<int>(state.size()); ++b) {
-          for (const Label& label : state[b]) {
-            if (best_.steps > max_steps_) return GiveUp();
-            Extend(label, in_use, last, b);
-          }
-        }
-      }
-    }
+    Search();
+    best_.steps += ahead_.steps();
     return best_;
   }
 
  private:
-  Found GiveUp() {
-    best_.exact = false;
-    return best_;
-  }
-
-  void Extend(const Label& label, DeviceSet in_use, int last, int begin) {
-    for (int d = 0; d < n_; ++d) {
-      if (!problem_.chain->MayFollow(in_use, d)) continue;
-      ExtendOver(label, in_use | One(d), last, d, begin);
+  void Search() {
+    Extend(Label{}, 0, 0);
+    for (DeviceSet in_use = 1; in_use <= problem_.chain->All(); ++in_use) {
+      const std::vector<Front> state = std::move(states_[in_use]);
+      for (int b = 0; b < static_cast<int>(state.size()); ++b) {
+        for (const Key& key : state[b].keys) {
+          if (best_.steps + ahead_.steps() > max_steps_) {
+            best_.exact = false;
+            return;
+          }
+          Extend(state[b].labels[key.label], in_use, b);
+        }
+      }
     }
   }
 
-  void ExtendOver(const Label& label, DeviceSet in_use, int last, int d, int begin) {
+  void Extend(const Label& label, DeviceSet in_use, int begin) {
+    for (int d = 0; d < n_; ++d) {
+      if (!problem_.chain->MayFollow(in_use, d)) continue;
+      ExtendOver(label, in_use | One(d), d, begin);
+    }
+  }
+
+  void ExtendOver(const Label& label, DeviceSet in_use, int d, int begin) {
     const bool first = label.path.size == 0;
-    const int64_t step = first ? problem_.first[d] : problem_.Next(last, d);
+    const int64_t step = first ? problem_.first[d] : problem_.Next(label.last, d);
     if (step >= kInfinite) return;
-    const SumProblem& priced = *priced_.problem;
-    const int64_t priced_step = first ? priced.first[d] : priced.Next(last, d);
     Label next;
-    for (int e = begin + 1; e <= problem_.reach[d][begin]; ++e) {
+    next.last = d;
+    const int first_end = std::max(FirstEnd(label, d, begin), relaxed_.Earliest(in_use, d));
+    const int last_end = LastEnd(label, d, begin);
+    for (int e = first_end; e <= last_end; ++e) {
       ++best_.steps;
       next.cost = label.cost + step + problem_.Run(d, begin, e);
       if (next.cost > best_.cost) return;
       if (next.cost + relaxed_.ToGo(in_use, d, e) > best_.cost) continue;
-      next.priced = label.priced + priced_step + priced.Run(d, begin, e);
-      if (priced_.Bound(next.priced, in_use, d, e) > best_.cost) continue;
+      if (!WorthItsPrice(label, in_use, d, begin, e, next)) continue;
       // A longer run uses no less.
       if (!Draw(label, in_use, d, begin, e, next.used)) return;
       next.path = label.path.With(d, e);
       if (e == units_) {
         Offer(next);
       } else {
-        Insert(next, in_use, d, e);
+        Insert(next, in_use, e);
       }
     }
   }
 
-  bool Draw(const Label& label, DeviceSet in_use, int d, int begin, int end,
-            std::array<int64_t, kMostGroups>& used) const {
+  bool SharesNothing(int d) const {
+    return std::none_of(problem_.groups.begin(), problem_.groups.end(),
+                        [d](const ChainGroup& g) { return (g.members & One(d)) != 0; });
+  }
+
+  static int LastBegin(const Path& path) { return path.size < 2 ? 0 : path.end[path.size - 2]; }
+
+  // The nearest end of a run on `d`. If the unit before it costs no more there, it may go along,
+  // and the earlier cut is the better one: unless that is too much for the device, or all that the
+  // one before has.
+  int FirstEnd(const Label& label, int d, int begin) const {
+    const int earlier = begin - 1;
+    if (label.path.size == 0 || earlier <= LastBegin(label.path) || !problem_.chain->cut[earlier] ||
+        !SharesNothing(d) ||
+        problem_.Run(d, earlier, begin) > problem_.Run(label.last, earlier, begin)) {
+      return begin + 1;
+    }
+    return std::max(begin, problem_.reach[d][earlier]) + 1;
+  }
+
+  // The farthest. If the first unit costs less on the device before and that has room, it goes
+  // there, unless it is all there is.
+  int LastEnd(const Label& label, int d, int begin) const {
+    const int later = begin + 1;
+    const int farthest = problem_.reach[d][begin];
+    if (label.path.size == 0 || farthest <= later || !problem_.chain->cut[later] ||
+        !SharesNothing(label.last) || problem_.reach[label.last][LastBegin(label.path)] < later ||
+        problem_.Run(label.last, begin, later) >= problem_.Run(d, begin, later)) {
+      return farthest;
+    }
+    return later;
+  }
+
+  bool WorthItsPrice(const Label& label, DeviceSet in_use, int d, int begin, int end,
+                     Label& next) const {
+    for (size_t i = 0; i < kPrices; ++i) {
+      const SumProblem& priced = *priced_[i].problem;
+      const int64_t step = label.path.size == 0 ? priced.first[d] : priced.Next(label.last, d);
+      next.priced[i] = label.priced[i] + step + priced.Run(d, begin, end);
+      if (priced_[i].Bound(next.priced[i], in_use, d, end) > best_.cost) return false;
+    }
+    return true;
+  }
+
+  bool Draw(const Label& label, DeviceSet in_use, int d, int begin, int end, GroupUse& used) const {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       const ChainGroup& group = problem_.groups[g];
       used[g] = label.used[g];
@@ -118,31 +196,86 @@ class LabelSearch {
     return true;
   }
 
-  bool Dominates(const Label& a, const Label& b) const {
-    if (a.cost > b.cost || !UsesNoMore(a, b)) return false;
-    return a.cost < b.cost || a.path <= b.path;
+  const Handicaps& HandicapsOf(DeviceSet in_use) {
+    Handicaps& found = handicaps_[in_use];
+    std::vector<int64_t>& handicaps = found.most;
+    if (!handicaps.empty()) return found;
+    handicaps.assign(static_cast<size_t>(n_) * n_, -kInfinite);
+    for (int a = 0; a < n_; ++a) {
+      for (int b = 0; b < n_; ++b) {
+        if ((in_use & One(a)) == 0 || (in_use & One(b)) == 0) continue;
+        int64_t& most = handicaps[a * n_ + b];
+        for (int d = 0; d < n_; ++d) {
+          if (!problem_.chain->MayFollow(in_use, d)) continue;
+          const int64_t after_b = problem_.Next(b, d);
+          if (after_b < kInfinite) most = std::max(most, problem_.Next(a, d) - after_b);
+        }
+      }
+    }
+    found.in_line = problem_.groups.size() == 1;
+    for (int a = 0; a < n_ && found.in_line; ++a) {
+      for (int b = 0; b < n_; ++b) {
+        if ((in_use & One(a)) == 0 || (in_use & One(b)) == 0) continue;
+        found.in_line = found.in_line && handicaps[a * n_ + b] == -handicaps[b * n_ + a];
+      }
+    }
+    return found;
   }
 
-  void Insert(const Label& label, DeviceSet in_use, int last, int boundary) {
-    std::vector<std::vector<Label>>& state = states_[in_use * n_ + last];
+  // Whether `a` takes the place of `b`, with labels only looked at where their keys don't tell.
+  bool Dominates(const Key& a, const Label& a_label, const Key& b, const Label& b_label,
+                 const Handicaps& handicaps) const {
+    const int64_t cost = a.cost + handicaps.most[a.last * n_ + b.last];
+    if (a.used > b.used || cost > b.cost) return false;
+    if (problem_.groups.size() > 1 && !UsesNoMore(a_label, b_label)) return false;
+    return cost < b.cost || a_label.path <= b_label.path;
+  }
+
+  // What uses hardly less costs hardly more: going down from the label's place in the order, one
+  // that dominates it is mostly found at once. Where labels are in line, those that are kept cost
+  // the less the more they use, so that if one does not dominate it none below does, and those it
+  // dominates are next to each other.
+  void Insert(const Label& label, DeviceSet in_use, int boundary) {
+    std::vector<Front>& state = states_[in_use];
     if (state.empty()) state.resize(static_cast<size_t>(units_));
-    std::vector<Label>& labels = state[boundary];
-    best_.steps += labels.size();
-    for (const Label& other : labels) {
-      if (Dominates(other, label)) return;
+    Front& front = state[boundary];
+    std::vector<Key>& keys = front.keys;
+    const Handicaps& handicaps = HandicapsOf(in_use);
+    Key key{label.used[0], label.cost, label.last, 0};
+    const auto after = std::upper_bound(keys.begin(), keys.end(), key, UsesLess);
+    for (auto other = after; other != keys.begin();) {
+      ++best_.steps;
+      --other;
+      if (Dominates(*other, front.labels[other->label], key, label, handicaps)) return;
+      if (handicaps.in_line) break;
     }
-    std::erase_if(labels, [&](const Label& other) { return Dominates(label, other); });
-    labels.push_back(label);
+    if (!ahead_.MayEnd(in_use, boundary, label.used)) return;
+    const auto place = std::lower_bound(keys.begin(), after, key, UsesLess);
+    key.label = front.labels.size();
+    const auto at = place - keys.begin();
+    const auto dominated = [&](const Key& other) {
+      ++best_.steps;
+      return Dominates(key, label, other, front.labels[other.label], handicaps);
+    };
+    if (handicaps.in_line) {
+      keys.erase(place, std::find_if_not(place, keys.end(), dominated));
+    } else {
+      keys.erase(std::remove_if(place, keys.end(), dominated), keys.end());
+    }
+    keys.insert(keys.begin() + at, key);
+    front.labels.push_back(label);
   }
 
   const SumProblem& problem_;
   const Relaxed& relaxed_;
-  const PricedBound& priced_;
+  const PricedBounds& priced_;
+  Ahead ahead_;
   const int n_;
   const int units_;
   Found best_;
   const uint64_t max_steps_;
-  std::vector<std::vector<std::vector<Label>>> states_;  // [in use, last][boundary]
+  std::vector<Handicaps> handicaps_;        // [in use]
+  std::vector<std::vector<Front>> states_;  // [in use][boundary]
 };
 
 }  // namespace
@@ -172,7 +305,18 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
     best.exact = false;
     return best;
   }
-  const PricedBound priced = PriceGroups(problem, path, best);
+  if (!best.ok()) {
+    // Whether there is any is told sooner where costs don't matter.
+    LevelEffort effort;
+    effort.max_steps = max_steps;
+    const std::optional<Path> any = SearchLevel(problem, effort);
+    best.steps += effort.steps;
+    best.exact = !effort.exhausted;
+    if (!any.has_value()) return best;
+    best.cost = CostOf(problem, *any);
+    best.path = *any;
+  }
+  const PricedBounds priced = PriceGroups(problem, path, best);
   return LabelSearch(problem, relaxed, priced, best, max_steps).Run();
 }
 

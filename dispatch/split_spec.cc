@@ -8,8 +8,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "detect/text.h"
 
 namespace trine {
 namespace {
@@ -143,27 +145,63 @@ int LayersWithin(double bytes, const std::vector<uint64_t>& layer_bytes, int beg
   return count;
 }
 
+std::string SizeText(uint64_t bytes) {
+  if (bytes >= 1 << 20) return detect::FormatBytes(bytes);
+  return absl::StrCat((bytes + 1023) / 1024, " KiB");
+}
+
+// "1.0 MiB on cpu is 0 layers (layer 0 takes 1.2 MiB)".
+std::string BytesShareText(const SplitShare& share, int begin, int layers,
+                           const std::vector<uint64_t>& layer_bytes) {
+  std::string text = absl::StrCat(SizeText(static_cast<uint64_t>(share.amount)), " on ",
+                                  share.device, " is ", layers, layers == 1 ? " layer" : " layers");
+  const auto next = static_cast<size_t>(begin) + static_cast<size_t>(layers);
+  if (next < layer_bytes.size()) {
+    absl::StrAppend(&text, layers == 0 ? " (layer " : " (and layer ", next, " takes ",
+                    SizeText(layer_bytes[next]), ")");
+  }
+  return text;
+}
+
+// `bytes`: what each share in bytes comes to.
+absl::Status WrongSum(double placed, const std::vector<std::string>& bytes,
+                      const std::vector<uint64_t>& layer_bytes) {
+  const size_t n = layer_bytes.size();
+  std::string text =
+      absl::StrCat("tensor split: it places ", placed, " layers, but the model has ", n);
+  if (bytes.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(text, ": the numbers must add up to ", n));
+  }
+  uint64_t all = 0;
+  for (const uint64_t layer : layer_bytes) all += layer;
+  return absl::InvalidArgumentError(
+      absl::StrCat(text, ": ", absl::StrJoin(bytes, ", "), "; all layers take ", SizeText(all),
+                   " of weights, ends included, and what the devices hold "
+                   "must add up to ",
+                   n, " layers"));
+}
+
 absl::StatusOr<std::vector<LayerRange>> ResolveNamed(const std::vector<SplitShare>& shares,
                                                      const std::vector<uint64_t>& layer_bytes) {
   const int n = static_cast<int>(layer_bytes.size());
   std::vector<LayerRange> ranges;
+  std::vector<std::string> bytes;
   double begin = 0;
   for (const SplitShare& s : shares) {
-    const double layers =
-        s.unit == Unit::kBytes
-            ? LayersWithin(s.amount, layer_bytes, static_cast<int>(std::min<double>(begin, n)))
-            : s.amount;
+    double layers = s.amount;
+    if (s.unit == Unit::kBytes) {
+      const int from = static_cast<int>(std::min<double>(begin, n));
+      const int within = LayersWithin(s.amount, layer_bytes, from);
+      bytes.push_back(BytesShareText(s, from, within, layer_bytes));
+      layers = within;
+    }
     const double end = begin + layers;
     if (end <= n) {
       ranges.push_back({s.device, static_cast<int>(begin), static_cast<int>(end)});
     }
     begin = end;
   }
-  if (begin != n) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor split: it places ", begin,
-                                                   " layers, but the model has ", n,
-                                                   ": the numbers must add up to ", n));
-  }
+  if (begin != n) return WrongSum(begin, bytes, layer_bytes);
   return ranges;
 }
 

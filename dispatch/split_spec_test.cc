@@ -45,6 +45,16 @@ TEST(SplitSpecTest, AWrongSumStatesTheRightOne) {
   EXPECT_THAT(Resolve("cpu:1000000000000", 32), HasSubstr("add up to 32"));
 }
 
+TEST(SplitSpecTest, AWrongSumOfBytesSaysWhatLayersTake) {
+  const std::string text = Resolve("cpu:1M,dgpu:5M", 32, {}, 2 << 20);
+  EXPECT_THAT(text, HasSubstr("places 2 layers, but the model has 32"));
+  EXPECT_THAT(text, HasSubstr("1.0 MiB on cpu is 0 layers (layer 0 takes 2.0 MiB)"));
+  EXPECT_THAT(text, HasSubstr("5.0 MiB on dgpu is 2 layers (and layer 2 takes 2.0 MiB)"));
+  EXPECT_THAT(text, HasSubstr("all layers take 64.0 MiB"));
+  EXPECT_THAT(text, HasSubstr("add up to 32 layers"));
+  EXPECT_THAT(Resolve("cpu:1G,dgpu:4", 32, {}, 2 << 20), HasSubstr("1.0 GiB on cpu is 32 layers;"));
+}
+
 TEST(SplitSpecTest, TakesPercentAndBytes) {
   EXPECT_EQ(Resolve("cpu:25%,dgpu:75%", 32), "cpu[0,8) dgpu[8,32)");
   EXPECT_EQ(Resolve("cpu:33.3%,dgpu:66.7%", 10), "cpu[0,3) dgpu[3,10)");

@@ -69,7 +69,11 @@ absl::StatusOr<std::vector<LayerRange>> SplitRanges(const EngineOptions& options
     share.device = *std::move(known);
   }
   const auto ranges = ResolveSplit(*shares, layer_bytes, devices.GpuNames());
-  if (!ranges.ok()) return ranges.status();
+  if (!ranges.ok()) {
+    return absl::Status(ranges.status().code(),
+                        absl::StrCat(ranges.status().message(),
+                                     "; there are: ", UsableDevices(devices.inventory())));
+  }
   return WithLayers(*ranges, layer_bytes, *shares, options.log);
 }
 

@@ -1,9 +1,14 @@
 #include "runtime/placement/calibration.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -136,6 +141,36 @@ bool FromJson(const Json& json, DeviceCosts* c) {
   return r.ok();
 }
 
+void MakeFolder(const std::string& path) {
+  std::error_code ignored;  // creating the file says what is wrong
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+}
+
+// Held until it goes out of scope.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path)
+      : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+    while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0) {
+      if (errno == EINTR) continue;
+      error_ = errno;
+      return;
+    }
+    if (fd_ < 0) error_ = errno;
+  }
+  ~FileLock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  int error() const { return error_; }
+
+ private:
+  const int fd_;
+  int error_ = 0;
+};
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
@@ -186,9 +221,26 @@ absl::Status Calibration::Write(const std::string& path) const {
   for (const auto& [key, costs] : devices_) devices[key] = ToJson(costs);
   const std::string text =
       Json{{kVersionKey, kVersion}, {"devices", std::move(devices)}}.dump(1) + "\n";
-  std::error_code ignored;  // creating the file says what is wrong
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  MakeFolder(path);
   return gguf::OutputFile::Write(path, text);
+}
+
+absl::Status Calibration::AddTo(const std::string& path) const {
+  MakeFolder(path);
+  const FileLock lock(path + ".lock");
+  if (lock.error() != 0) {
+    return absl::UnavailableError(
+        absl::StrCat(path, ".lock: it can't be locked: ", std::strerror(lock.error())));
+  }
+  auto all = Read(path);
+  if (!all.ok()) all = Calibration();
+  for (const auto& [key, costs] : devices_) all->Set(key, costs);
+  return all->Write(path);
+}
+
+absl::Status Calibration::CheckWritable(const std::string& path) {
+  MakeFolder(path);
+  return gguf::OutputFile::Create(path).status();  // gone again, since nothing is published
 }
 
 const DeviceCosts* Calibration::Find(const std::string& key) const {

@@ -23,6 +23,12 @@ class Calibration {
   static absl::StatusOr<Calibration> Read(const std::string& path);
   // Replaces the file in one step, and makes its folder.
   absl::Status Write(const std::string& path) const;
+  // Writes these entries and whatever else the file has by then: somebody else may have added to it
+  // meanwhile. A file that is damaged, or another version's, is replaced. Others who do the same
+  // wait for each other, by a lock beside the file.
+  absl::Status AddTo(const std::string& path) const;
+  // Whether the file could be written, without touching it.
+  static absl::Status CheckWritable(const std::string& path);
 
   // Null: it was not measured, or not this build of its plugin, or under another driver.
   const DeviceCosts* Find(const std::string& key) const;

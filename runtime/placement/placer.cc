@@ -59,6 +59,17 @@ bool NoneIsUsable(const std::vector<CandidateDevice>& candidates) {
                       [](const CandidateDevice& c) { return c.left_out.empty(); });
 }
 
+// A file that was read into memory is there already and gone from what is free, while weights of
+// the CPU's are counted where they are placed: they are read where the file is, or take its place.
+void CountFileOnce(uint64_t file_bytes, PlanProblem* plan) {
+  for (const PlanDevice& device : plan->devices) {
+    if (device.tier != "cpu") continue;
+    uint64_t& capacity = plan->pools[device.pool].capacity_bytes;
+    if (capacity != kNoLimit) capacity += file_bytes;
+    return;
+  }
+}
+
 // "CPU", "iGPU1": as people write tiers.
 std::string Titled(const std::string& name) {
   if (name == "cpu") return "CPU";
@@ -198,6 +209,7 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
   if (problem.ok()) {
     failed_.insert(failed_.end(), problem->failed.begin(), problem->failed.end());
   }
+  if (problem.ok() && !file_->mapped()) CountFileOnce(file_->tensor_bytes(), &problem->plan);
   for (size_t i = 0; problem.ok() && i < options.candidates.size(); ++i) {
     const PlanDevice& device = problem->plan.devices[i];
     if (!options.candidates[i].left_out.empty() || device.left_out.empty()) continue;
@@ -284,24 +296,46 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
 }
 
 absl::StatusOr<PlacementReport> Placer::Explain() {
-  if (searches()) return Search({}, /*explain=*/true);
-  const auto places = ChoosePlaces(options_, *file_, config_, *devices_, [&] {
-    return ChooseRanges(options_, *file_, config_, *devices_);
-  });
+  absl::StatusOr<PlacementReport> found = PlacementReport();
+  const auto places = ChoosePlaces(options_, *file_, config_, *devices_,
+                                   [&]() -> absl::StatusOr<std::vector<LayerRange>> {
+                                     if (!searches())
+                                       return ChooseRanges(options_, *file_, config_, *devices_);
+                                     found = Search({}, /*explain=*/true);
+                                     if (!found.ok()) return found.status();
+                                     return RangesOf(found->problem.plan, found->placement);
+                                   });
   if (!places.ok()) return places.status();
-  if (!places->rows.empty()) {
-    return absl::UnimplementedError("what rows of matrices on several devices take is not known");
-  }
-  const std::vector<LayerRange>* const ranges = &places->ranges;
+  if (!searches()) found = Evaluate(*places);
+  if (!found.ok()) return found.status();
+  if (absl::Status s = AddMoved(*places, &*found); !s.ok()) return s;
+  return found;
+}
+
+absl::Status Placer::AddMoved(const ModelPlaces& places, PlacementReport* report) {
+  report->rows = !places.rows.empty();
+  if (places.rows.empty() && places.tensors.empty()) return absl::OkStatus();
+  auto moved = FindMovedWeights(*file_, config_, limits_, places, devices_);
+  if (!moved.ok()) return moved.status();
+  report->moved = *std::move(moved);
+  CountMoved(report->moved, report->problem.plan, &report->placement);
+  return absl::OkStatus();
+}
+
+// As they were asked for.
+absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
   auto options = Describe({});
   if (!options.ok()) return options.status();
   // What a split names is used, whatever the planner would make of it.
-  for (const LayerRange& range : *ranges) {
-    const auto found =
-        std::find_if(options->candidates.begin(), options->candidates.end(),
-                     [&](const CandidateDevice& c) { return c.name == range.device; });
+  std::set<std::string> named;
+  for (const LayerRange& range : places.ranges) named.insert(range.device);
+  for (const DeviceShare& share : places.rows) named.insert(share.device);
+  for (const auto& [tensor, device] : places.tensors) named.insert(device);
+  for (const std::string& name : named) {
+    const auto found = std::find_if(options->candidates.begin(), options->candidates.end(),
+                                    [&](const CandidateDevice& c) { return c.name == name; });
     if (found == options->candidates.end()) {
-      options->candidates.push_back({range.device, ""});
+      options->candidates.push_back({name, ""});
     } else {
       found->left_out.clear();
     }
@@ -310,14 +344,14 @@ absl::StatusOr<PlacementReport> Placer::Explain() {
   auto problem = Problem(*options);
   if (!problem.ok()) return problem.status();
   for (const DeviceFailure& failure : problem->failed) {
-    const bool placed = std::any_of(ranges->begin(), ranges->end(), [&](const LayerRange& range) {
-      return range.device == failure.name;
-    });
+    const bool placed =
+        std::any_of(places.ranges.begin(), places.ranges.end(),
+                    [&](const LayerRange& range) { return range.device == failure.name; });
     if (placed) return failure.why;
   }
   report.problem = *std::move(problem);
   std::vector<PlacedRange> placed;
-  for (const LayerRange& range : *ranges) {
+  for (const LayerRange& range : places.ranges) {
     for (size_t d = 0; d < report.problem.plan.devices.size(); ++d) {
       if (report.problem.plan.devices[d].name != range.device) continue;
       placed.push_back({d, range.begin, range.end, range.embedding, range.head});

@@ -21,6 +21,7 @@
 #include "runtime/model/model_config.h"
 #include "runtime/model/segment_graph.h"
 #include "runtime/model_places.h"
+#include "runtime/placement/elsewhere.h"
 #include "runtime/placement/problem.h"
 
 namespace trine {
@@ -31,6 +32,12 @@ struct PlacementReport {
   PlanOptions options;
   Placement placement;
   bool searched = false;  // else it was asked for
+  // Rows, and tensors by name, that are not with their layers: where there are any, the times are
+  // not those of this placement, and nobody knows them.
+  std::vector<MovedWeights> moved;
+  bool rows = false;  // the devices share rows of every matrix
+
+  bool predicted() const { return moved.empty(); }
 };
 
 // Who may help whom with large passes, and what is known of their costs.
@@ -79,6 +86,8 @@ class Placer {
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
   absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
   bool HasFailed(const std::string& device) const;
+  absl::StatusOr<PlacementReport> Evaluate(const ModelPlaces& places);
+  absl::Status AddMoved(const ModelPlaces& places, PlacementReport* report);
   void Warn(const std::string& message) const;
 
   const EngineOptions options_;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "dispatch/cost_model.h"
 #include "dispatch/segment.h"
-#include "dispatch/weight_path.h"
 #include "plugins/device_fault.h"
 #include "runtime/model/decode_bytes.h"
 #include "runtime/model/detour_plan.h"
@@ -114,11 +113,10 @@ class DeviceDescriber {
   }
 
  private:
-  uint64_t BytesOf(const Device& device, const WeightUse& use) const {
-    if (use.packed) return use.packed->packed_bytes();
-    const bool droppable = device.info().tier == TRINE_TIER_CPU && options_.file_mapped &&
-                           ExpectedWeightPath(device.info()) == WeightPath::kFile;
-    return droppable ? 0 : use.info->bytes;
+  // Weights in the file's own pages count too: they can be dropped, but then each token reads them
+  // from the disk.
+  static uint64_t BytesOf(const WeightUse& use) {
+    return use.packed ? use.packed->packed_bytes() : use.info->bytes;
   }
 
   void AddBytes(const Device& device, const SegmentGraph& graph, PlanDevice* out) const {
@@ -127,7 +125,7 @@ class DeviceDescriber {
     const bool free = options_.cpu_from_file && device.info().tier == TRINE_TIER_CPU;
     for (const WeightUse& use : graph.weights) {
       const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
-      if (!free && seen.emplace(use.info, layout).second) weights += BytesOf(device, use);
+      if (!free && seen.emplace(use.info, layout).second) weights += BytesOf(use);
     }
     for (const KvUse& use : graph.caches) kv += graph.graph.Bytes(use.tensor);
     out->weight_bytes.push_back(weights);
@@ -306,8 +304,10 @@ void AddTransfers(const std::vector<Found>& all, double row_bytes, double prefil
     plan->decode_transfer_ns.emplace_back();
     plan->prefill_transfer_ns.emplace_back();
     for (const Found& to : all) {
+      // Rounded apart: the search is shorter where transfers are sums.
       const auto move = [&](double bytes) {
-        return Nanoseconds(from.known.costs.out.Of(bytes) + to.known.costs.in.Of(bytes));
+        return Nanoseconds(from.known.costs.out.Of(bytes)) +
+               Nanoseconds(to.known.costs.in.Of(bytes));
       };
       plan->decode_transfer_ns.back().push_back(move(row_bytes));
       plan->prefill_transfer_ns.back().push_back(move(row_bytes * prefill_tokens));

@@ -91,6 +91,78 @@ TEST_F(PlanCliTest, MeasuresWhatItPredicts) {
   EXPECT_THAT(svg.str(), HasSubstr("decode, measured"));
 }
 
+TEST_F(PlanCliTest, LayersHaveAMeasuredColumnToo) {
+  const Output output =
+      Run("plan --layers --measure -t 1 -ts cpu:16,other0:16 --plugin '" TRINE_SEVERAL_PLUGIN "'");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.text, HasSubstr("measured"));
+  EXPECT_THAT(output.text, HasSubstr("~: segments are measured"));
+  const std::string row = output.text.substr(output.text.find("layer 20 "));
+  const std::string line = row.substr(0, row.find('\n'));
+  EXPECT_EQ(std::count(line.begin(), line.end(), '~'), 2) << line;
+}
+
+TEST_F(PlanCliTest, RowsAreShownWhereTheyAre) {
+  const Json plan = Plan("-sm row -ts cpu:75%,other0:25%");
+  EXPECT_EQ(plan["split"], "row");
+  EXPECT_TRUE(plan["decode_ms"].is_null());
+  ASSERT_EQ(plan["moved"].size(), 1u);
+  EXPECT_EQ(plan["moved"][0]["device"], "other0");
+  EXPECT_GT(plan["moved"][0]["shared_matrices"], 200);
+  const uint64_t moved = plan["moved"][0]["weight_bytes"].get<uint64_t>();
+  const uint64_t kept = plan["segments"][0]["weight_bytes"].get<uint64_t>();
+  EXPECT_NEAR(static_cast<double>(moved), static_cast<double>(moved + kept) / 4,
+              static_cast<double>(moved + kept) / 20);
+  for (const Json& device : plan["devices"]) {
+    const uint64_t used = device["used_bytes"].get<uint64_t>();
+    if (device["device"] == "other0") {
+      EXPECT_GE(used, moved);
+    } else if (device["device"] == "cpu") {
+      EXPECT_GE(used, kept);
+    } else {
+      EXPECT_EQ(used, 0u) << device;
+    }
+  }
+  const Output text =
+      Run("plan -t 1 -sm row -ts cpu:75%,other0:25% --measure --plugin '" TRINE_SEVERAL_PLUGIN "'");
+  EXPECT_EQ(text.code, 0) << text.errors;
+  EXPECT_THAT(text.text, HasSubstr("decode: not predicted; measured"));
+  EXPECT_THAT(text.text, HasSubstr("by rows of matrices"));
+}
+
+TEST_F(PlanCliTest, SoAreTensorsPlacedByName) {
+  const Json all = Plan("--device cpu"), plan = Plan("-ts cpu:32 -ot 'ffn_down=other1'");
+  ASSERT_EQ(plan["moved"].size(), 1u);
+  EXPECT_EQ(plan["moved"][0]["device"], "other1");
+  EXPECT_EQ(plan["moved"][0]["whole_matrices"], 32);
+  EXPECT_EQ(plan["moved"][0]["shared_matrices"], 0);
+  EXPECT_LT(plan["segments"][0]["weight_bytes"], all["segments"][0]["weight_bytes"]);
+  EXPECT_TRUE(plan["request_ms"].is_null());
+  EXPECT_FALSE(all["request_ms"].is_null());
+  // The planner's layers, and a tensor elsewhere.
+  const Json planned = Plan("--device cpu -ot 'blk.3.ffn_up=other2'");
+  EXPECT_EQ(planned["strategy"], "auto");
+  EXPECT_EQ(planned["moved"][0]["whole_matrices"], 1);
+  const std::string picture = (folder_ / "plan.svg").string();
+  Plan("-ts cpu:32 -ot 'ffn_down=other1' --svg " + picture);
+  std::stringstream svg;
+  svg << std::ifstream(picture).rdbuf();
+  EXPECT_THAT(svg.str(), HasSubstr("decode: not predicted"));
+  EXPECT_THAT(svg.str(), HasSubstr("on other1"));
+}
+
+TEST_F(PlanCliTest, AnInterruptedCalibrationLeavesTheFileAlone) {
+  fs::create_directories(folder_ / "cal");
+  std::ofstream(calibration()) << "not json";
+  const Output output = Shell("( " + Environment() +
+                              " timeout -s INT 0.5 '" TRINE_PROGRAM "' calibrate --device cpu )");
+  EXPECT_THAT(output.errors, HasSubstr("nothing was kept"));
+  std::stringstream text;
+  text << std::ifstream(calibration()).rdbuf();
+  EXPECT_EQ(text.str(), "not json");
+  EXPECT_EQ(Leftovers(), 0);
+}
+
 TEST_F(PlanCliTest, CalibrationIsKeptAndUsed) {
   const Output measured = Run("calibrate --device cpu --types q8_0,f32");
   EXPECT_EQ(measured.code, 0) << measured.errors;
@@ -152,6 +224,11 @@ TEST_F(PlanCliTest, BadInputGetsOneLine) {
   wrong("plan --device-memory 3,1", 2, "dgpu:2G");
   wrong("plan --device dgpu7", 1, "dgpu7");
   wrong("plan --device cpu:3", 2, "--tensor-split");
+  wrong("plan --trace t.json", 2, "--measure");
+  wrong("plan --split-strategy memory --optimize throughput", 2, "--split-strategy auto");
+  wrong("plan --optimize latency --split-strategy balanced", 2, "--split-strategy auto");
+  wrong("plan -ts cpu:4", 1, "must add up to 32; there are: cpu");
+  wrong("plan -ts cpu:1M", 1, "1.0 MiB on cpu is 0 layers (layer 0 takes 2.9 MiB)");
   wrong("plan --svg /no/such/folder/plan.svg", 1, "/no/such/folder");
   wrong("plan -m /no/such/model.gguf", 1, "/no/such/model.gguf");
   wrong("calibrate --device dgpu7", 1, "dgpu7");

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,10 @@ const std::vector<std::string> kDevices = {"cpu", "other0", "other1", "other2", 
 class PlacementTest : public testing::Test {
  protected:
   PlacementTest() : file_(Model()), calibration_(file_.path() + ".calibration") {}
-  ~PlacementTest() override { std::filesystem::remove(calibration_); }
+  ~PlacementTest() override {
+    std::filesystem::remove(calibration_);
+    std::filesystem::remove(calibration_ + ".lock");
+  }
 
   static std::vector<std::byte> Model() {
     TinyModelSpec spec;
@@ -319,6 +323,57 @@ TEST_F(PlacementTest, CalibrationFilesAreReadOrRefused) {
   EXPECT_EQ(Calibration::Read(calibration_)->size(), 0u) << "another version's";
   EXPECT_EQ(Calibration::Read("/").status().code(), absl::StatusCode::kDataLoss);
   EXPECT_FALSE(Calibration().Write("/proc/trine/calibration.json").ok());
+}
+
+// As two that measure at once do: each begins with the same file, and adds what it has found.
+TEST_F(PlacementTest, CalibrationsAddUp) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      Calibration mine;
+      mine.Set("device " + std::to_string(i), DeviceCosts());
+      EXPECT_TRUE(mine.AddTo(calibration_).ok());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Calibration::Read(calibration_)->size(), 8u);
+  EXPECT_TRUE(Calibration::CheckWritable(calibration_).ok());
+  EXPECT_EQ(Calibration::Read(calibration_)->size(), 8u) << "it was only asked";
+  std::ofstream(calibration_) << "not json";
+  Calibration mine;
+  mine.Set("device", DeviceCosts());
+  EXPECT_TRUE(mine.AddTo(calibration_).ok());
+  EXPECT_EQ(Calibration::Read(calibration_)->size(), 1u);
+  EXPECT_FALSE(mine.AddTo("/proc/trine/calibration.json").ok());
+  EXPECT_FALSE(Calibration::CheckWritable("/proc/trine/calibration.json").ok());
+}
+
+// A file in memory is counted once, and weights that are read where the file is are counted too.
+TEST_F(PlacementTest, WeightsOfTheCpuAreCountedOnceHoweverTheyAreRead) {
+  const auto plan = [&](bool pack, bool use_mmap) {
+    EngineOptions options = Options();
+    options.model_path = ShippedModel();
+    options.devices = {"cpu"};
+    options.pack = pack;
+    options.use_mmap = use_mmap;
+    auto setup = PrepareModel(options);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    auto report = setup->placer->Explain();
+    EXPECT_TRUE(report.ok()) << report.status();
+    const uint64_t file = setup->file->tensor_bytes();
+    const uint64_t weights = report->placement.segments[0].weight_bytes;
+    EXPECT_GT(weights, file * 9 / 10);
+    EXPECT_LT(weights, file * 13 / 10);
+    for (const MemoryPool& pool : setup->devices->inventory().pools) {
+      for (const MemoryUse& use : report->placement.pools) {
+        if (use.name != pool.name || use.used_bytes == 0) continue;
+        EXPECT_EQ(use.available_bytes, pool.available_bytes + (use_mmap ? 0 : file));
+      }
+    }
+  };
+  for (const bool pack : {true, false}) {
+    for (const bool use_mmap : {true, false}) plan(pack, use_mmap);
+  }
 }
 
 TEST_F(PlacementTest, MeasuredCostsComeBackFromTheFile) {

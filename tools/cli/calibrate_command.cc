@@ -106,15 +106,14 @@ int Calibrate(const CalibrateArguments& a) {
         "there is no file to keep it in (TRINE_CALIBRATION is off, or there is no cache folder): "
         "--file names one, --dry-run keeps nothing"));
   }
-  auto calibration = Calibration::Read(a.dry_run ? "" : path);
-  if (!calibration.ok()) {
-    std::fprintf(stderr, "trine: %s; it is written anew\n",
-                 Printable(std::string(calibration.status().message())).c_str());
-    calibration = Calibration();
-  }
   if (!a.dry_run) {  // said now, not when all has been measured
-    if (absl::Status s = calibration->Write(path); !s.ok()) return Complain(s);
+    if (absl::Status s = Calibration::CheckWritable(path); !s.ok()) return Complain(s);
+    if (const auto old = Calibration::Read(path); !old.ok()) {
+      std::fprintf(stderr, "trine: %s; it will be written anew\n",
+                   Printable(std::string(old.status().message())).c_str());
+    }
   }
+  Calibration measured;
   MachineOptions machine;
   machine.registry.search.explicit_paths = a.plugins;
   DeviceSet devices(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
@@ -154,11 +153,11 @@ int Calibrate(const CalibrateArguments& a) {
     const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(),
                                     [&](const InventoryDevice& d) { return d.tier_name == name; });
     const uint32_t threads = devices.host().table()->worker_count;
-    calibration->Set(CalibrationKey(inventory, *found, threads), *std::move(costs));
+    measured.Set(CalibrationKey(inventory, *found, threads), *std::move(costs));
     devices.Forget(name);
   }
-  if (!a.dry_run && calibration->size() > 0) {
-    if (absl::Status s = calibration->Write(path); !s.ok()) return Complain(s);
+  if (!a.dry_run && measured.size() > 0) {
+    if (absl::Status s = measured.AddTo(path); !s.ok()) return Complain(s);
     std::printf("kept in %s\n", Printable(path).c_str());
   }
   return failed == 0 ? 0 : 1;

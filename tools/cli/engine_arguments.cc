@@ -131,9 +131,12 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command
       ->add_option(
           "--optimize", a->optimize,
-          "What auto makes least: the latency of one request, or what each costs with many "
-          "in flight (throughput)")
+          "What auto, and no other strategy, makes least: the latency of one request, or what each "
+          "costs with many in flight (throughput)")
       ->check(CLI::IsMember({"latency", "throughput"}))
+      ->check([a](const std::string&) -> std::string {  // the strategy is read before it
+        return a->split_strategy == "auto" ? "" : "it goes with --split-strategy auto";
+      })
       ->capture_default_str();
   command
       ->add_option("--device-memory", a->device_memory,

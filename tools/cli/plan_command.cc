@@ -88,6 +88,10 @@ int ShowPlan(const PlanArguments& a) {
     PrintDevices(a.engine);
     return 0;
   }
+  if (!a.engine.trace.empty() && !a.measure) {
+    return ComplainOfArguments(
+        absl::InvalidArgumentError("--trace needs --measure: nothing runs without it"));
+  }
   const EngineOptions options = EngineOptionsOf(a.engine);
   PlanReport report;
   {  // devices are let go of before they are measured

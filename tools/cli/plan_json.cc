@@ -12,7 +12,13 @@ double Milliseconds(double ns) { return ns / 1e6; }
 
 Json LimitJson(uint64_t bytes) { return bytes == kNoLimit ? Json(nullptr) : Json(bytes); }
 
-Json UnitsJson(const PlanProblem& problem, const PlacedRange& range) {
+// null: nobody knows.
+Json Predicted(const PlanReport& r, int64_t ns) {
+  return r.report.predicted() ? Json(Milliseconds(static_cast<double>(ns))) : Json(nullptr);
+}
+
+Json UnitsJson(const PlanReport& r, const PlacedRange& range) {
+  const PlanProblem& problem = r.report.problem.plan;
   const PlanDevice& device = problem.devices[range.device];
   Json units = Json::array();
   const int begin = range.embedding ? 0 : range.begin + 1;
@@ -30,8 +36,8 @@ Json UnitsJson(const PlanProblem& problem, const PlacedRange& range) {
     }
     one["weight_bytes"] = device.weight_bytes[u];
     one["kv_bytes"] = device.kv_bytes.empty() ? 0 : device.kv_bytes[u];
-    one["decode_ms"] = Milliseconds(static_cast<double>(device.decode.unit_ns[u]));
-    one["prefill_ms"] = Milliseconds(static_cast<double>(device.prefill.unit_ns[u]));
+    one["decode_ms"] = Predicted(r, device.decode.unit_ns[u]);
+    one["prefill_ms"] = Predicted(r, device.prefill.unit_ns[u]);
     units.push_back(std::move(one));
   }
   return units;
@@ -46,10 +52,10 @@ Json SegmentJson(const PlanReport& r, size_t i) {
                {"head", s.range.head},
                {"weight_bytes", s.weight_bytes},
                {"kv_bytes", s.kv_bytes},
-               {"decode_ms", Milliseconds(static_cast<double>(s.decode_ns))},
-               {"prefill_ms", Milliseconds(static_cast<double>(s.prefill_ns))},
-               {"decode_transfer_ms", Milliseconds(static_cast<double>(s.decode_transfer_ns))},
-               {"prefill_transfer_ms", Milliseconds(static_cast<double>(s.prefill_transfer_ns))},
+               {"decode_ms", Predicted(r, s.decode_ns)},
+               {"prefill_ms", Predicted(r, s.prefill_ns)},
+               {"decode_transfer_ms", Predicted(r, s.decode_transfer_ns)},
+               {"prefill_transfer_ms", Predicted(r, s.prefill_transfer_ns)},
                {"prefill_helper", r.report.problem.helpers[s.range.device]},
                {"bound", s.bound},
                {"change", s.change}};
@@ -59,7 +65,7 @@ Json SegmentJson(const PlanReport& r, size_t i) {
   if (r.prefill && i < r.prefill->segment_ns.size()) {
     json["measured_prefill_ms"] = Milliseconds(r.prefill->segment_ns[i]);
   }
-  json["parts"] = UnitsJson(r.report.problem.plan, s.range);
+  json["parts"] = UnitsJson(r, s.range);
   return json;
 }
 
@@ -78,21 +84,30 @@ std::string FormatPlanJson(const PlanReport& r) {
       {"model", r.model},
       {"layers", problem.layers},
       {"context", r.context},
+      {"split", r.report.rows ? "row" : "layer"},
       {"strategy", r.report.searched ? StrategyName(r.report.options.strategy) : "asked for"},
       {"optimize", r.report.options.optimize == Optimize::kLatency ? "latency" : "throughput"},
       {"prompt_tokens", r.report.options.request.prompt_tokens},
       {"written_tokens", r.report.options.request.written_tokens},
       {"prefill_tokens", problem.prefill_tokens},
-      {"decode_ms", Milliseconds(static_cast<double>(placement.decode_ns))},
-      {"prefill_ms", Milliseconds(static_cast<double>(placement.prefill_ns))},
-      {"request_ms", Milliseconds(static_cast<double>(placement.request_ns))},
-      {"cycle_ms", Milliseconds(static_cast<double>(placement.cycle_ns))},
+      {"decode_ms", Predicted(r, placement.decode_ns)},
+      {"prefill_ms", Predicted(r, placement.prefill_ns)},
+      {"request_ms", Predicted(r, placement.request_ns)},
+      {"cycle_ms", Predicted(r, placement.cycle_ns)},
       {"exact", placement.exact}};
   if (r.decode) json["measured_decode_ms"] = Milliseconds(r.decode->all_ns);
   if (r.prefill) json["measured_prefill_ms"] = Milliseconds(r.prefill->all_ns);
   json["segments"] = Json::array();
   for (size_t i = 0; i < placement.segments.size(); ++i) {
     json["segments"].push_back(SegmentJson(r, i));
+  }
+  json["moved"] = Json::array();
+  for (const MovedWeights& moved : r.report.moved) {
+    json["moved"].push_back({{"segment", moved.range},
+                             {"device", moved.device},
+                             {"whole_matrices", moved.whole},
+                             {"shared_matrices", moved.parts},
+                             {"weight_bytes", moved.bytes}});
   }
   json["devices"] = Json::array();
   for (size_t i = 0; i < problem.devices.size(); ++i) {

@@ -29,6 +29,7 @@ class Picture {
     Text(kMargin, 15, absl::StrCat(r_.model, ", a context of ", r_.context));
     y_ += 12;
     Strip();
+    Moved();
     Bars("decode", true, r_.decode);
     Bars("prefill", false, r_.prefill);
     Memory();
@@ -83,8 +84,16 @@ class Picture {
   void Bars(const std::string& what, bool decode, const std::optional<MeasuredPass>& measured) {
     const Placement& placement = r_.report.placement;
     const auto predicted = static_cast<double>(decode ? placement.decode_ns : placement.prefill_ns);
-    const double longest = std::max({predicted, measured ? measured->all_ns : 0.0, 1.0});
+    const double longest =
+        std::max({r_.report.predicted() ? predicted : 0, measured ? measured->all_ns : 0.0, 1.0});
     const double scale = (kWidth - kLabel - 2 * kMargin - 90) / longest;
+    if (!r_.report.predicted()) {
+      Label(absl::StrCat(what, ": not predicted"));
+      y_ += kRow;
+      if (measured) Measured(what, *measured, scale);
+      y_ += 8;
+      return;
+    }
     Label(absl::StrCat(what, ", predicted"));
     double x = kLabel;
     for (const PlacementSegment& s : placement.segments) {
@@ -136,6 +145,15 @@ class Picture {
                             most == kNoLimit ? "what there is" : FormatBytes(most));
       y_ += kRow;
     }
+  }
+
+  void Moved() {
+    for (const MovedWeights& moved : r_.report.moved) {
+      Text(kMargin, 20,
+           absl::StrCat("of ", DescribeSegment(Segments()[moved.range].range), ", ",
+                        FormatBytes(moved.bytes), " on ", moved.device));
+    }
+    if (!r_.report.moved.empty()) y_ += 10;
   }
 
   void LeftOut() {

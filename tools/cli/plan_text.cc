@@ -17,7 +17,13 @@ std::string MeasuredText(const std::optional<MeasuredPass>& pass, size_t segment
   return TimeText(static_cast<int64_t>(pass->segment_ns[segment]));
 }
 
+// Where some weights are elsewhere nobody knows how long that takes.
+std::string Predicted(const PlanReport& r, int64_t ns) {
+  return r.report.predicted() ? TimeText(ns) : "not predicted";
+}
+
 std::string Goal(const PlanReport& r) {
+  if (r.report.rows) return "by rows of matrices, as it was asked for";
   if (!r.report.searched) return "as it was asked for";
   switch (r.report.options.strategy) {
     case Strategy::kMemory:
@@ -45,7 +51,7 @@ std::string SegmentTable(const PlanReport& r) {
     std::vector<std::string> row = {
         DescribeSegment(s.range),    problem.devices[s.range.device].name,
         FormatBytes(s.weight_bytes), FormatBytes(s.kv_bytes),
-        TimeText(s.decode_ns),       TimeText(s.prefill_ns)};
+        Predicted(r, s.decode_ns),   Predicted(r, s.prefill_ns)};
     if (r.decode) row.insert(row.begin() + 5, MeasuredText(r.decode, i));
     if (r.prefill) row.push_back(MeasuredText(r.prefill, i));
     table.Add(std::move(row));
@@ -58,22 +64,60 @@ std::string UnitName(int unit, int layers) {
   return unit == layers + 1 ? "head" : absl::StrCat("layer ", unit - 1);
 }
 
-std::string LayerTable(const PlanReport& r) {
+// A part's share of what its segment took, as it was predicted: only segments are measured.
+std::string MeasuredShare(const std::optional<MeasuredPass>& pass, size_t segment, int64_t part_ns,
+                          int64_t segment_ns) {
+  if (!pass || segment >= pass->segment_ns.size() || segment_ns <= 0) return "-";
+  const double share = static_cast<double>(part_ns) / static_cast<double>(segment_ns);
+  return absl::StrCat("~", TimeText(static_cast<int64_t>(pass->segment_ns[segment] * share)));
+}
+
+void AddLayerRows(const PlanReport& r, size_t segment, TextTable* table) {
   const PlanProblem& problem = r.report.problem.plan;
-  TextTable table({"part", "device", "weights", "KV cache", "decode",
-                   absl::StrCat("prefill of ", problem.prefill_tokens)});
-  for (const PlacementSegment& s : r.report.placement.segments) {
-    const PlanDevice& device = problem.devices[s.range.device];
-    const int begin = s.range.embedding ? 0 : s.range.begin + 1;
-    const int end = s.range.head ? problem.layers + 2 : s.range.end + 1;
-    for (int unit = begin; unit < end; ++unit) {
-      const auto u = static_cast<size_t>(unit);
-      table.Add({UnitName(unit, problem.layers), device.name, FormatBytes(device.weight_bytes[u]),
-                 FormatBytes(device.kv_bytes.empty() ? 0 : device.kv_bytes[u]),
-                 TimeText(device.decode.unit_ns[u]), TimeText(device.prefill.unit_ns[u])});
-    }
+  const PlacementSegment& s = r.report.placement.segments[segment];
+  const PlanDevice& device = problem.devices[s.range.device];
+  const int begin = s.range.embedding ? 0 : s.range.begin + 1;
+  const int end = s.range.head ? problem.layers + 2 : s.range.end + 1;
+  for (int unit = begin; unit < end; ++unit) {
+    const auto u = static_cast<size_t>(unit);
+    const int64_t decode = device.decode.unit_ns[u], prefill = device.prefill.unit_ns[u];
+    std::vector<std::string> row = {UnitName(unit, problem.layers),
+                                    device.name,
+                                    FormatBytes(device.weight_bytes[u]),
+                                    FormatBytes(device.kv_bytes.empty() ? 0 : device.kv_bytes[u]),
+                                    Predicted(r, decode),
+                                    Predicted(r, prefill)};
+    if (r.decode)
+      row.insert(row.begin() + 5, MeasuredShare(r.decode, segment, decode, s.decode_ns));
+    if (r.prefill) row.push_back(MeasuredShare(r.prefill, segment, prefill, s.prefill_ns));
+    table->Add(std::move(row));
   }
-  return table.Format();
+}
+
+std::string LayerTable(const PlanReport& r) {
+  std::vector<std::string> header = {
+      "part",     "device", "weights",
+      "KV cache", "decode", absl::StrCat("prefill of ", r.report.problem.plan.prefill_tokens)};
+  if (r.decode) header.insert(header.begin() + 5, "measured");
+  if (r.prefill) header.push_back("measured");
+  TextTable table(header);
+  for (size_t i = 0; i < r.report.placement.segments.size(); ++i) AddLayerRows(r, i, &table);
+  std::string text = table.Format();
+  if (r.decode) {
+    absl::StrAppend(&text, "~: segments are measured; a part has its predicted share of that\n");
+  }
+  return text;
+}
+
+// What is not with its layers.
+std::string MovedTable(const PlanReport& r) {
+  if (r.report.moved.empty()) return "";
+  TextTable table({"of", "on", "matrices", "rows of", "weights"});
+  for (const MovedWeights& moved : r.report.moved) {
+    table.Add({DescribeSegment(r.report.placement.segments[moved.range].range), moved.device,
+               absl::StrCat(moved.whole), absl::StrCat(moved.parts), FormatBytes(moved.bytes)});
+  }
+  return absl::StrCat(table.Format(), "\n");
 }
 
 std::string MemoryTable(const PlanReport& r) {
@@ -143,28 +187,39 @@ std::string FormatPlan(const PlanReport& r, bool layers) {
   std::string text = absl::StrCat(r.model, ": ", problem.layers, " layers, a context of ",
                                   r.context, ", placed ", Goal(r), " (", request.prompt_tokens,
                                   " tokens of prompt, ", request.written_tokens, " written)\n\n");
-  absl::StrAppend(&text, layers ? LayerTable(r) : SegmentTable(r), "\n", MemoryTable(r), "\n");
+  absl::StrAppend(&text, layers ? LayerTable(r) : SegmentTable(r), "\n", MovedTable(r),
+                  MemoryTable(r), "\n");
   const auto decode = static_cast<double>(placement.decode_ns);
   const auto prefill = static_cast<double>(placement.prefill_ns);
-  absl::StrAppend(&text, "decode: ", TimeText(placement.decode_ns), " a token, ", Rate(1, decode));
+  const bool known = r.report.predicted();
+  absl::StrAppend(&text, "decode: ", Predicted(r, placement.decode_ns),
+                  known ? absl::StrCat(" a token, ", Rate(1, decode)) : "");
   if (r.decode) {
     absl::StrAppend(&text, "; measured ", TimeText(static_cast<int64_t>(r.decode->all_ns)), ", ",
                     Rate(1, r.decode->all_ns));
   }
-  absl::StrAppend(&text, "\nprefill: ", TimeText(placement.prefill_ns), " for ",
-                  problem.prefill_tokens, " tokens, ", Rate(problem.prefill_tokens, prefill));
+  absl::StrAppend(&text, "\nprefill: ", Predicted(r, placement.prefill_ns));
+  if (known) {
+    absl::StrAppend(&text, " for ", problem.prefill_tokens, " tokens, ",
+                    Rate(problem.prefill_tokens, prefill));
+  }
   if (r.prefill) {
     absl::StrAppend(&text, "; measured ", TimeText(static_cast<int64_t>(r.prefill->all_ns)), ", ",
                     Rate(problem.prefill_tokens, r.prefill->all_ns));
   }
-  absl::StrAppend(&text, "\nrequest: ", TimeText(placement.request_ns), " alone; one every ",
-                  TimeText(placement.cycle_ns), " with many in flight\n");
+  if (known) {
+    absl::StrAppend(&text, "\nrequest: ", TimeText(placement.request_ns), " alone; one every ",
+                    TimeText(placement.cycle_ns), " with many in flight\n");
+  } else {
+    absl::StrAppend(&text, "\nproducts on other devices than their layers have no prediction",
+                    r.decode ? "" : ": --measure runs them", "\n");
+  }
   if (!placement.exact) absl::StrAppend(&text, "the search was cut short: there may be better\n");
   const std::string reasons = Reasons(r);
   if (!reasons.empty()) absl::StrAppend(&text, "\n", reasons);
   const bool guessed = std::find(r.report.problem.measured.begin(), r.report.problem.measured.end(),
                                  false) != r.report.problem.measured.end();
-  if (guessed)
+  if (guessed && known)
     absl::StrAppend(&text, "\nsome times are guessed: `trine calibrate` measures them\n");
   return text;
 }
