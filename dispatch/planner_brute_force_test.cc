@@ -379,6 +379,42 @@ TEST(PlannerBruteForceTest, SoItDoesWhereManyShare) {
   }
 }
 
+// A pool that two want more of than it has, beside others that have their own: where the search has
+// to go on after its first guesses.
+TEST(PlannerBruteForceTest, SoItDoesWhereAPairWantsMoreThanThereIs) {
+  std::map<std::string, int> seen;
+  for (uint32_t seed = 20000; seed < 20600 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Random random(seed);
+    PlanProblem problem = RandomProblem(random, 4, 2);
+    problem.pools.assign(problem.devices.size(), {"p", kNoLimit});
+    problem.devices.resize(4);
+    for (size_t i = 0; i < problem.devices.size(); ++i) {
+      PlanDevice& device = problem.devices[i];
+      device.pool = device.domain = i < 2 ? 0 : i;
+      device.left_out.clear();
+      device.max_layers = problem.units();
+      const int64_t most = (i < 2 ? 6 : 4) * problem.units();
+      device.limit_bytes = static_cast<uint64_t>(most / 2 + random.Upto(most / 2));
+      // The pair is the faster one, by little.
+      for (int64_t& ns : device.decode.unit_ns) ns = 20 + random.Upto(6) + (i < 2 ? 0 : 3);
+      for (int64_t& ns : device.prefill.unit_ns) ns = 1;
+    }
+    problem.pools[0].capacity_bytes = static_cast<uint64_t>((3 + random.Upto(4)) * problem.units());
+    problem.decode_transfer_ns.resize(4);
+    problem.prefill_transfer_ns.resize(4);
+    for (auto* rows : {&problem.decode_transfer_ns, &problem.prefill_transfer_ns}) {
+      for (std::vector<int64_t>& row : *rows) row.resize(4);
+    }
+    PlanOptions options;
+    options.explain = false;
+    options.request = {1, static_cast<int>(1 + random.Upto(2))};
+    Compare(problem, options, seen);
+  }
+  EXPECT_GT(seen["3 segments"], 50);
+  EXPECT_GT(seen["4 segments"], 50);
+}
+
 TEST(PlannerBruteForceTest, TiesGoByTheRule) {
   std::map<std::string, int> seen;
   for (uint32_t seed = 0; seed < 500 && !testing::Test::HasFailure(); ++seed) {
