@@ -205,16 +205,14 @@ void Pipeline::Submit(std::shared_ptr<PipelineJob> job) {
   }
 }
 
-std::optional<Pipeline::Running> Pipeline::LongestRunning() const {
+std::vector<Pipeline::Running> Pipeline::AllRunning() const {
   std::lock_guard lock(state_->mutex);
-  std::optional<Running> longest;
+  std::vector<Running> running;
   for (size_t i = 0; i < state_->stages.size(); ++i) {
     const State::Stage& s = state_->stages[i];
-    if (!s.in_job) continue;
-    const Clock::duration time = Clock::now() - s.since;
-    if (!longest || time > longest->time) longest = {i, time};
+    if (s.in_job) running.push_back({i, Clock::now() - s.since});
   }
-  return longest;
+  return running;
 }
 
 void Pipeline::Abandon(const absl::Status& why) {

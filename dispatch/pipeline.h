@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -63,12 +62,12 @@ class Pipeline {
   // ABORTED. Those before it come through. From any thread, but not from a job.
   void Submit(std::shared_ptr<PipelineJob> job);
 
-  // Of the stages that run a job now, the one that has done so longest. For a watchdog.
+  // The stages that run a job now, and for how long. For a watchdog.
   struct Running {
     size_t stage;
     std::chrono::steady_clock::duration time;
   };
-  std::optional<Running> LongestRunning() const;
+  std::vector<Running> AllRunning() const;
 
   // Gives up threads that may never return. Each job that has not ended is told `why`, with the
   // stage it is in or waits for; threads that do come back end, and keep what they use until then.

@@ -294,6 +294,15 @@ bool Batcher::TakeOff(std::unique_lock<std::mutex>& lock) {
   return true;
 }
 
+std::optional<std::pair<Pipeline::Running, std::string>> Batcher::HungStage() const {
+  for (const Pipeline::Running& running : pipeline_->AllRunning()) {
+    if (running.time < options_.stage_limit) continue;
+    std::string device = model_->BusyDevice(running.stage);
+    if (device != "cpu" || options_.watch_cpu) return std::pair(running, std::move(device));
+  }
+  return std::nullopt;
+}
+
 void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
   const auto news = [&] { return arrivals_ || AnyFresh(); };
   while (true) {
@@ -301,15 +310,14 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
     if (next_look_) until = std::min(until, *next_look_);
     if (changed_.wait_until(lock, until, news)) return;
     if (next_look_ && Clock::now() >= *next_look_) return;
-    const auto running = pipeline_->LongestRunning();
-    if (!running || running->time < options_.stage_limit) continue;
-    const std::string device = model_->BusyDevice(running->stage);
-    const absl::Status why =
-        OnDevice(device, absl::DeadlineExceededError(absl::StrCat(
-                             "it has not come back from a pass within ",
-                             static_cast<double>(options_.stage_limit.count()) / 1000, " s")));
+    const auto hung = HungStage();
+    if (!hung) continue;
+    const absl::Status why = OnDevice(
+        hung->second, absl::DeadlineExceededError(absl::StrCat(
+                          "it has not come back from a pass within ",
+                          static_cast<double>(options_.stage_limit.count()) / 1000, " s")));
     lock.unlock();
-    log_->Hung(running->stage, running->time);
+    log_->Hung(hung->first.stage, hung->first.time);
     pipeline_->Abandon(why);
     lock.lock();
     failure_ = why;  // the worse, where something had failed before

@@ -16,6 +16,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -35,8 +37,8 @@ struct BatcherOptions {
   std::function<absl::StatusOr<std::shared_ptr<Model>>(const absl::Status&)> recover;
   // A stage that takes longer with a pass is given up.
   std::chrono::milliseconds stage_limit = std::chrono::minutes(5);
-  // The CPU by itself is watched too, which costs it a thread. It has nobody to take its place, so
-  // this only makes an error of what would hang.
+  // The CPU is watched too, which costs it a thread where it is alone. It is slow at worst, and
+  // hangs on purpose only.
   bool watch_cpu = false;
   std::shared_ptr<Trace> trace;  // null: nobody looks
 };
@@ -113,6 +115,8 @@ class Batcher {
   int64_t UnderWay() const;
   std::optional<std::chrono::steady_clock::time_point> ExpectedBack();
   bool AnyFresh() const;
+  // One that has been with a pass for too long, and the device it waits for.
+  std::optional<std::pair<Pipeline::Running, std::string>> HungStage() const;
   void AwaitLanding(std::unique_lock<std::mutex>& lock);
   void Land(std::unique_lock<std::mutex>& lock);
   void Tell(const Sequence* sequence, const absl::Status& status);
