@@ -7,6 +7,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"

@@ -4,6 +4,7 @@
 #ifndef TRINE_PLUGINS_HANDLES_H_
 #define TRINE_PLUGINS_HANDLES_H_
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -82,8 +83,13 @@ class Device {
   template <class Function>
   absl::Status Call(const char* name, Function call) const {
     const CallClock::Call under_way(&calls_);
-    return OnDevice(label_, CallPlugin(Name(name), call));
+    absl::Status status = OnDevice(label_, CallPlugin(Name(name), call));
+    if (absl::IsUnavailable(status)) was_lost_ = true;
+    return status;
   }
+  // One of its calls has answered UNAVAILABLE. It may still be at work: memory of the host's that
+  // it writes to is not to be used for anything else.
+  bool was_lost() const { return was_lost_; }
   // Calls that have not come back yet. For a watchdog.
   CallClock& calls() const { return calls_; }
 
@@ -113,6 +119,7 @@ class Device {
   std::string label_;
   mutable std::mutex run_mutex_;
   mutable CallClock calls_;
+  mutable std::atomic<bool> was_lost_ = false;
 };
 
 // One owned handle of a device: Free is the table's function that takes it back.

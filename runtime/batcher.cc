@@ -297,8 +297,9 @@ bool Batcher::TakeOff(std::unique_lock<std::mutex>& lock) {
 std::optional<std::pair<Pipeline::Running, std::string>> Batcher::HungStage() const {
   for (const Pipeline::Running& running : pipeline_->AllRunning()) {
     if (running.time < options_.stage_limit) continue;
-    std::string device = model_->BusyDevice(running.stage);
-    if (device != "cpu" || options_.watch_cpu) return std::pair(running, std::move(device));
+    BusyDevice busy = model_->Busiest(running.stage);
+    if (busy.since && Clock::now() - *busy.since < options_.stage_limit) continue;
+    if (busy.name != "cpu" || options_.watch_cpu) return std::pair(running, std::move(busy.name));
   }
   return std::nullopt;
 }
@@ -308,8 +309,10 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
   while (true) {
     Clock::time_point until = Clock::now() + kLookout;
     if (next_look_) until = std::min(until, *next_look_);
-    if (changed_.wait_until(lock, until, news)) return;
-    if (next_look_ && Clock::now() >= *next_look_) return;
+    const bool watch = Clock::now() - watched_ >= kLookout;  // however much else there is
+    if (!watch && changed_.wait_until(lock, until, news)) return;
+    if (!watch && next_look_ && Clock::now() >= *next_look_) return;
+    watched_ = Clock::now();
     const auto hung = HungStage();
     if (!hung) continue;
     const absl::Status why = OnDevice(
@@ -362,9 +365,7 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
                {{"sequences", static_cast<int64_t>(home.size())}});
   }
   lock.lock();
-  for (const auto& [flight, share] : home) {
-    if (share.sequence->pending() == 0) away_[share.sequence] = flight->landed_at();
-  }
+  for (const auto& [flight, share] : home) share.sequence->landed_at_ = flight->landed_at();
   for (const auto& [sequence, status] : failed) Tell(sequence, status);
 }
 
@@ -465,6 +466,16 @@ void Batcher::EndWith(const absl::Status& status) {
 }
 
 // Lets go of requests that are done or have failed. True when there were any.
+// What follows is the host's time: from the last landing that the caller had to wait for.
+void Batcher::SendAway(const Request& request) {
+  Clock::time_point last{};
+  for (const Sequence* s : request.left) last = std::max(last, s->landed_at_);
+  for (const Sequence* s : request.left) {
+    if (s->pending() != 0) continue;
+    away_[s] = request.until == Until::kAllDone ? last : s->landed_at_;
+  }
+}
+
 bool Batcher::Settle() {
   for (Request* r : queue_) {
     const bool in_flight = std::any_of(r->left.begin(), r->left.end(),
@@ -477,6 +488,9 @@ bool Batcher::Settle() {
     } else {
       r->done = std::all_of(r->left.begin(), r->left.end(), home);
     }
+  }
+  for (const Request* r : queue_) {
+    if (r->done && r->until != Until::kDrained && r->status.ok()) SendAway(*r);
   }
   // From here on its sequences are their owner's, awake or not.
   for (Request* r : queue_) {

@@ -127,6 +127,7 @@ class Batcher {
   absl::Status LoadAnew(std::unique_lock<std::mutex>& lock, const LoadNext& load);
   void EndWith(const absl::Status& status);
   bool Settle();
+  void SendAway(const Request& request);
 
   std::vector<Candidate> Candidates();
   size_t FreePlace() const;
@@ -155,11 +156,12 @@ class Batcher {
   std::map<const Sequence*, std::chrono::steady_clock::time_point> away_;
   // A pass that is not full waits for some of them until then.
   std::optional<std::chrono::steady_clock::time_point> next_look_;
-  bool arrivals_ = false;                         // in the queue, since the leader's last step
-  std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
-  absl::Status failure_;                          // of passes of this model
-  absl::Status ended_;                            // not OK: there is no model left to go on with
-  bool leading_ = false;                          // someone runs passes
+  std::chrono::steady_clock::time_point watched_;  // when stages were last looked at
+  bool arrivals_ = false;                          // in the queue, since the leader's last step
+  std::vector<std::shared_ptr<Flight>> flights_;   // in the order in which they took off
+  absl::Status failure_;                           // of passes of this model
+  absl::Status ended_;                             // not OK: there is no model left to go on with
+  bool leading_ = false;                           // someone runs passes
 };
 
 }  // namespace trine

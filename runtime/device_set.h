@@ -39,7 +39,8 @@ class DeviceSet {
   // What giving back memory and closing devices may take. There is nothing to be won by more than
   // this.
   std::chrono::milliseconds closing_limit() const {
-    return std::min<std::chrono::milliseconds>(limit_, std::chrono::seconds(5));
+    return std::clamp<std::chrono::milliseconds>(limit_, std::chrono::seconds(1),
+                                                 std::chrono::seconds(5));
   }
   // By any name that FindDevice knows. DEADLINE_EXCEEDED where it does not come back within the
   // limit, or `most`.

@@ -163,8 +163,10 @@ void Engine::Retire(std::shared_ptr<Model> model, const std::string& hung) {
     model.reset();
   }
   if (life.expired()) return;
-  std::vector<std::string> in = devices_->InACall(names, devices_->closing_limit() / 2);
-  if (!hung.empty()) in.push_back(hung);
+  // Others may be in a call for as long, and only wait for that one.
+  const std::vector<std::string> in = !hung.empty()
+                                          ? std::vector<std::string>{hung}
+                                          : devices_->InACall(names, devices_->closing_limit() / 2);
   devices_->Leave(names, in, life);
 }
 

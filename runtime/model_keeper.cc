@@ -14,6 +14,17 @@
 #include "runtime/split_mode.h"
 
 namespace trine {
+namespace {
+
+std::set<std::string> UsedBy(const Model& model) {
+  std::set<std::string> used;
+  for (size_t i = 0; i < model.stage_count(); ++i) {
+    for (const std::string& name : model.StageDevices(i)) used.insert(name);
+  }
+  return used;
+}
+
+}  // namespace
 
 ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
                          const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
@@ -94,7 +105,8 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
   auto model = LoadOnWhatWorks();
   for (const std::string& device : devices) {
     if (!model.ok() || FindLost(device) != nullptr || !log_) continue;
-    log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back and is used again"));
+    const bool used = UsedBy(**model).count(device) != 0;
+    log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back", used ? " and is used again" : ""));
   }
   if (model.ok()) return model;
   // What is no device's fault came with these all the same: without them it worked.
@@ -149,11 +161,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   }
   auto model = LoadWatched(std::move(places), std::move(load));
   if (!model.ok()) return model.status();
-  std::set<std::string> used;
-  for (size_t i = 0; i < (*model)->stage_count(); ++i) {
-    for (const std::string& name : (*model)->StageDevices(i)) used.insert(name);
-  }
-  devices_->ForgetUnused(used);  // they were opened to be asked
+  devices_->ForgetUnused(UsedBy(**model));  // they were opened to be asked
   return std::shared_ptr<Model>(*std::move(model));
 }
 
@@ -200,6 +208,10 @@ std::string ModelKeeper::Successor(const std::string& device) const {
   for (const std::string& gpu : devices_->GpuNames()) {
     if (usable(gpu)) return gpu;
   }
+  for (const std::string& name :
+       placer_ == nullptr ? std::vector<std::string>() : placer_->Named()) {
+    if (usable(name)) return name;
+  }
   return "";
 }
 
@@ -221,12 +233,17 @@ bool ModelKeeper::PlanAnew() {
 bool ModelKeeper::NoteFailures() {
   if (placer_ == nullptr) return false;
   const std::vector<DeviceFailure> failed = placer_->TakeFailures();
-  for (const DeviceFailure& f : failed) Note(f.name, f.why);
+  for (const DeviceFailure& f : failed) {
+    Note(f.name, f.why);
+    places_ =
+        WithoutDevice(places_, f.name, Successor(f.name));  // a tensor by name, if nothing else
+  }
   return !failed.empty();
 }
 
 void ModelKeeper::Note(const std::string& device, const absl::Status& why) {
   const auto now = std::chrono::steady_clock::now();
+  std::erase_if(lost_, [&](const LostDevice& lost) { return lost.name == device; });
   lost_.push_back({device, std::string(why.message()), now});
   // What does not fit would be loaded, in vain, again and again.
   if (absl::IsResourceExhausted(why)) {

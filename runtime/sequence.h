@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -87,8 +88,9 @@ class Sequence {
   // The batcher's, under its mutex.
   uint64_t epoch_ = 0;     // of the model whose cache holds what is evaluated
   int64_t in_flight_ = 0;  // tokens behind the evaluated ones that passes hold
-  uint64_t served_ = 0;    // the last pass that took tokens of it
-  bool waiting_ = false;   // its owner is in a call
+  std::chrono::steady_clock::time_point landed_at_;  // its last pass
+  uint64_t served_ = 0;                              // the last pass that took tokens of it
+  bool waiting_ = false;                             // its owner is in a call
 };
 
 }  // namespace trine

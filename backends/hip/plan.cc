@@ -78,7 +78,7 @@ struct KeptRecording {
 };
 
 // A prompt's passes and a few sizes of batches.
-constexpr size_t kKeptRecordings = 16;
+constexpr size_t kKeptRecordings = 48;
 
 }  // namespace
 }  // namespace trine::hip

@@ -71,7 +71,7 @@ struct KeptRecording {
 };
 
 // A prompt's passes and a few sizes of batches; a recording is small.
-constexpr size_t kKeptRecordings = 16;
+constexpr size_t kKeptRecordings = 48;
 
 }  // namespace
 }  // namespace trine::vulkan

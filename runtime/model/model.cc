@@ -413,9 +413,9 @@ std::vector<std::string> Model::StageDevices(size_t stage) const {
   return names;
 }
 
-std::string Model::BusyDevice(size_t stage) const {
+BusyDevice Model::Busiest(size_t stage) const {
   const StageWay* way = stages_[stage].current;
-  return way == nullptr ? places_[stage].device_name : way->BusyDevice();
+  return way == nullptr ? BusyDevice{places_[stage].device_name, {}} : way->Busiest();
 }
 
 std::vector<DetourInfo> Model::detours() const {

@@ -124,7 +124,7 @@ class Model {
   std::vector<std::string> StageDevices(size_t stage) const;
   // The one of them that a pass in the stage is waiting for, as far as can be told. From any
   // thread.
-  std::string BusyDevice(size_t stage) const;
+  BusyDevice Busiest(size_t stage) const;
   uint64_t kv_bytes() const;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }

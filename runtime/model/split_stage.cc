@@ -251,7 +251,7 @@ absl::StatusOr<std::span<const float>> SplitStage::ReadOutput(const std::vector<
   return std::span<const float>(memory, values);
 }
 
-std::string SplitStage::BusyDevice() const {
+BusyDevice SplitStage::Busiest() const {
   size_t longest = devices_.size();
   int64_t since = 0;
   for (size_t d = 0; d < devices_.size(); ++d) {
@@ -260,7 +260,9 @@ std::string SplitStage::BusyDevice() const {
     longest = d;
     since = began;
   }
-  return longest == devices_.size() ? "" : devices_[longest].name;
+  if (longest == devices_.size()) return {};
+  using Clock = std::chrono::steady_clock;
+  return {devices_[longest].name, Clock::time_point(Clock::duration(since))};
 }
 
 }  // namespace trine

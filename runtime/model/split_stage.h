@@ -1,5 +1,5 @@
 // A segment that runs on several devices: its pieces, step by step, those of one step at the same
-// time, and the values that are moved between them. Not thread-safe, but for BusyDevice.
+// time, and the values that are moved between them. Not thread-safe, but for Busiest.
 #ifndef TRINE_RUNTIME_MODEL_SPLIT_STAGE_H_
 #define TRINE_RUNTIME_MODEL_SPLIT_STAGE_H_
 
@@ -48,7 +48,7 @@ class SplitStage {
                                                     float* memory);
 
   // The device that has been at work longest with what it is at; "" when none is. From any thread.
-  std::string BusyDevice() const;
+  BusyDevice Busiest() const;
 
  private:
   class Busy;

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plugins/handles.h"
+#include "runtime/model/lent_memory.h"
 
 namespace trine {
 
@@ -26,7 +26,7 @@ class StageBorder {
 
   size_t places() const { return places_; }
   float* At(size_t place) const {
-    return reinterpret_cast<float*>(memory_.get() + place * place_bytes_);
+    return reinterpret_cast<float*>(memory_->data() + place * place_bytes_);
   }
   uint64_t bytes() const { return places_ * place_bytes_; }
 
@@ -36,14 +36,11 @@ class StageBorder {
                                                  uint64_t bytes);
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
   StageBorder() = default;
 
   size_t places_ = 0;
   uint64_t place_bytes_ = 0;
-  std::unique_ptr<std::byte, Free> memory_;  // outlives what stands on it
+  std::unique_ptr<LentMemory> memory_;  // outlives what stands on it
   std::deque<Buffer> buffers_;
 };
 

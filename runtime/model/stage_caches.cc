@@ -14,16 +14,12 @@ absl::Status StageCaches::Share(const std::shared_ptr<Device>& home,
       std::max<uint64_t>({kPage, home->info().import_alignment, other->info().import_alignment});
   absl::Status status;
   for (const auto& [number, bytes] : sizes) {
-    trine_import_desc desc{};
-    desc.struct_size = sizeof(desc);
-    desc.memory = TRINE_MEMORY_STATE;
-    desc.bytes = (bytes + grain - 1) / grain * grain;
-    desc.host_ptr = std::aligned_alloc(grain, desc.bytes);
-    if (desc.host_ptr == nullptr) status = absl::ResourceExhaustedError("there is no memory");
-    memory_[number].reset(desc.host_ptr);
+    const uint64_t whole = (bytes + grain - 1) / grain * grain;
+    LentMemory& memory = memory_.try_emplace(number, grain, whole).first->second;
+    if (memory.data() == nullptr) status = absl::ResourceExhaustedError("there is no memory");
     for (const std::shared_ptr<Device>& device : {home, other}) {
       if (!status.ok()) break;
-      auto buffer = Buffer::Import(device, desc);
+      auto buffer = memory.LendTo(device, whole, TRINE_MEMORY_STATE);
       status = buffer.status();
       if (buffer.ok()) buffers_.emplace(std::pair(device.get(), number), *std::move(buffer));
     }

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plugins/handles.h"
+#include "runtime/model/lent_memory.h"
 
 namespace trine {
 
@@ -30,12 +30,8 @@ class StageCaches {
   uint64_t bytes() const { return bytes_; }
 
  private:
-  struct Free {
-    void operator()(void* memory) const { std::free(memory); }
-  };
-
   uint64_t bytes_ = 0;
-  std::map<size_t, std::unique_ptr<void, Free>> memory_;  // outlives what stands on it
+  std::map<size_t, LentMemory> memory_;  // outlives what stands on it
   std::map<std::pair<const Device*, size_t>, Buffer> buffers_;
 };
 

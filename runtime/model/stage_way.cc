@@ -70,9 +70,10 @@ std::vector<std::string> StageWay::Devices() const {
   return names;
 }
 
-std::string StageWay::BusyDevice() const {
-  const std::string busy = split_ == nullptr ? "" : split_->BusyDevice();
-  return busy.empty() ? device_ : busy;
+BusyDevice StageWay::Busiest() const {
+  BusyDevice busy = split_ == nullptr ? BusyDevice() : split_->Busiest();
+  if (busy.name.empty()) busy.name = device_;
+  return busy;
 }
 
 }  // namespace trine

@@ -1,5 +1,5 @@
 // One way through the layers of a stage: on one device, or in pieces on several. Not thread-safe,
-// but for BusyDevice.
+// but for Busiest.
 #ifndef TRINE_RUNTIME_MODEL_STAGE_WAY_H_
 #define TRINE_RUNTIME_MODEL_STAGE_WAY_H_
 
@@ -44,7 +44,7 @@ class StageWay {
 
   std::vector<std::string> Devices() const;
   // The one that a run is waiting for, as far as can be told. From any thread.
-  std::string BusyDevice() const;
+  BusyDevice Busiest() const;
 
  private:
   absl::StatusOr<std::span<const float>> ReadSegment(size_t values, bool keep, float* memory,

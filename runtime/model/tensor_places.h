@@ -3,8 +3,10 @@
 #ifndef TRINE_RUNTIME_MODEL_TENSOR_PLACES_H_
 #define TRINE_RUNTIME_MODEL_TENSOR_PLACES_H_
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,13 @@ namespace trine {
 struct NamedDevice {
   std::shared_ptr<Device> device;
   std::string name;
+};
+
+// The device that a pass waits for, as far as can be told.
+struct BusyDevice {
+  std::string name;
+  // Since when, where it is one of several; else as long as the stage has the pass.
+  std::optional<std::chrono::steady_clock::time_point> since;
 };
 
 struct DeviceRows {

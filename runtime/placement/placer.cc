@@ -88,6 +88,14 @@ Placer::Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> f
       limits_(limits),
       devices_(devices) {}
 
+std::vector<std::string> Placer::Named() const {
+  std::vector<std::string> names;
+  for (const std::string& name : options_.devices) {
+    if (auto known = devices_->Resolve(name); known.ok()) names.push_back(*std::move(known));
+  }
+  return names;
+}
+
 void Placer::Warn(const std::string& message) const {
   if (options_.log) options_.log(TRINE_LOG_WARNING, message);
 }

@@ -68,6 +68,8 @@ class Placer {
   // For a model in these places.
   DispatchChoice ChooseDispatch(const ModelPlaces& places,
                                 const std::vector<std::string>& lost) const;
+  // The devices that may be used because somebody named them, as tiers.
+  std::vector<std::string> Named() const;
   // Devices that have failed while places were chosen, which those are without; since the last time
   // this was asked.
   std::vector<DeviceFailure> TakeFailures() { return std::exchange(failed_, {}); }

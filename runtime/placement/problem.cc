@@ -1,6 +1,7 @@
 #include "runtime/placement/problem.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <set>
@@ -76,11 +77,12 @@ class DeviceDescriber {
 
   // Fills in bytes and times of all units.
   absl::Status Describe(const Device& device, const KnownCosts& known,
-                        const std::vector<Helper>& helpers, PlanDevice* out,
-                        std::string* helper) const {
+                        const std::vector<Helper>& helpers, const std::atomic<bool>& wanted,
+                        PlanDevice* out, std::string* helper) const {
     const DeviceCosts& costs = known.costs;
     const int layers = static_cast<int>(config_.n_layers);
     for (int unit = 0; unit < layers + 2; ++unit) {
+      if (!wanted) return absl::CancelledError("nobody waits for it any more");
       auto graph = BuildSegmentGraph(file_, config_, limits_, SpanOf(unit, layers));
       if (!graph.ok()) return graph.status();
       if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
@@ -248,20 +250,23 @@ struct Described {
 absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> inputs,
                                           const Found& found, std::vector<Helper> helpers,
                                           PlanDevice begun, DeviceSet* devices) {
-  const auto describe = [inputs = std::move(inputs), device = found.opened, known = found.known,
-                         helpers = std::move(helpers),
+  const auto wanted = std::make_shared<std::atomic<bool>>(true);
+  const auto describe = [inputs = std::move(inputs), wanted, device = found.opened,
+                         known = found.known, helpers = std::move(helpers),
                          begun = std::move(begun)]() -> absl::StatusOr<Described> {
     Described described{begun, ""};
     const DeviceDescriber describer(*inputs->file, inputs->config, inputs->limits, inputs->options,
                                     inputs->passes);
     const absl::Status s =
-        describer.Describe(*device, known, helpers, &described.device, &described.helper);
+        describer.Describe(*device, known, helpers, *wanted, &described.device, &described.helper);
     if (!s.ok()) return s;
     return described;
   };
   if (!devices->IsWatched(found.device->tier_name)) return describe();
   Watched<absl::StatusOr<Described>> work(describe);
-  return devices->WaitFor(&work, {{found.opened, found.device->tier_name}});
+  auto described = devices->WaitFor(&work, {{found.opened, found.device->tier_name}});
+  *wanted = false;
+  return described;
 }
 
 // Who may take some of its work off a device that is given layers.

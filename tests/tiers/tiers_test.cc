@@ -122,7 +122,8 @@ class TiersTest : public testing::Test {
       std::string moment;
       switch ((*random)() % 3) {
         case 0:
-          moment = values ? "run=1" : pick({"open=1", "load", "alloc=4", "query=1", "plan=1"});
+          moment = values ? "run=1"
+                          : pick({"open=1", "load", "alloc=4", "import=1", "query=1", "plan=1"});
           break;
         case 1:
           moment = absl::StrCat(values ? "run" : pick({"run", "write", "read"}), "=",

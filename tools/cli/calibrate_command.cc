@@ -116,11 +116,13 @@ int Calibrate(const CalibrateArguments& a) {
   Calibration measured;
   MachineOptions machine;
   machine.registry.search.explicit_paths = a.plugins;
-  DeviceSet devices(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
-                    [](uint32_t level, const std::string& message) {
-                      if (level < TRINE_LOG_WARNING) return;
-                      std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
-                    });
+  const OwnedDevices owned(new DeviceSet(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
+                                         [](uint32_t level, const std::string& message) {
+                                           if (level < TRINE_LOG_WARNING) return;
+                                           std::fprintf(stderr, "trine: %s\n",
+                                                        Printable(message).c_str());
+                                         }));
+  DeviceSet& devices = *owned;
   const auto names = ChooseDevices(a, devices);
   if (!names.ok()) return Complain(names.status());
   InterruptFlag interrupt;
