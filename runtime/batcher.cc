@@ -366,6 +366,9 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   }
   lock.lock();
   for (const auto& [flight, share] : home) share.sequence->landed_at_ = flight->landed_at();
+  for (const Request* r : queue_) {
+    if (r->until != Until::kDrained && r->status.ok() && IsServed(*r)) SendAway(*r);
+  }
   for (const auto& [sequence, status] : failed) Tell(sequence, status);
 }
 
@@ -466,6 +469,17 @@ void Batcher::EndWith(const absl::Status& status) {
 }
 
 // Lets go of requests that are done or have failed. True when there were any.
+bool Batcher::IsServed(const Request& request) {
+  const auto& left = request.left;
+  const auto home = [](const Sequence* s) { return s->pending() == 0; };
+  if (request.until == Until::kDrained || !request.status.ok()) {
+    return std::none_of(left.begin(), left.end(),
+                        [](const Sequence* s) { return s->in_flight_ != 0; });
+  }
+  if (request.until == Until::kAllDone) return std::all_of(left.begin(), left.end(), home);
+  return request.one_done || std::any_of(left.begin(), left.end(), home);
+}
+
 // What follows is the host's time: from the last landing that the caller had to wait for.
 void Batcher::SendAway(const Request& request) {
   Clock::time_point last{};
@@ -477,21 +491,7 @@ void Batcher::SendAway(const Request& request) {
 }
 
 bool Batcher::Settle() {
-  for (Request* r : queue_) {
-    const bool in_flight = std::any_of(r->left.begin(), r->left.end(),
-                                       [](const Sequence* s) { return s->in_flight_ != 0; });
-    const auto home = [](const Sequence* s) { return s->pending() == 0; };
-    if (r->until == Until::kDrained || !r->status.ok()) {
-      r->done = !in_flight;
-    } else if (r->until == Until::kOneDone) {
-      r->done = r->one_done || std::any_of(r->left.begin(), r->left.end(), home);
-    } else {
-      r->done = std::all_of(r->left.begin(), r->left.end(), home);
-    }
-  }
-  for (const Request* r : queue_) {
-    if (r->done && r->until != Until::kDrained && r->status.ok()) SendAway(*r);
-  }
+  for (Request* r : queue_) r->done = IsServed(*r);
   // From here on its sequences are their owner's, awake or not.
   for (Request* r : queue_) {
     for (Sequence* s : r->left) s->waiting_ = !r->done;

@@ -127,6 +127,7 @@ class Batcher {
   absl::Status LoadAnew(std::unique_lock<std::mutex>& lock, const LoadNext& load);
   void EndWith(const absl::Status& status);
   bool Settle();
+  static bool IsServed(const Request& request);
   void SendAway(const Request& request);
 
   std::vector<Candidate> Candidates();

@@ -127,6 +127,15 @@ TEST(ImportTrialTest, MemoryIsWrittenAfterItWasImported) {
   EXPECT_EQ(s.trial.Refusal(), "memory: the device reads other bytes than are there");
 }
 
+// What segments hand on to each other is written by devices.
+TEST(ImportTrialTest, WhatTheDeviceWritesIsSeen) {
+  Session s(testing::IntelXe1());
+  s.driver.keeps_writes = true;
+  s.Try();
+  EXPECT_EQ(s.trial.Flags(), static_cast<uint32_t>(TRINE_IMPORTS_TRIED | TRINE_IMPORTS_READ_ONLY));
+  EXPECT_EQ(s.trial.Refusal(), "memory: what the device writes is not there");
+}
+
 TEST(ImportTrialTest, ReasonsAreShort) {
   Session s(testing::IntelXe1(), "import=memory");
   s.driver.Fail(kPointers, VK_ERROR_INVALID_EXTERNAL_HANDLE);
@@ -176,7 +185,7 @@ TEST(ImportTrialTest, TakesNoLongerThanItIsTold) {
   Session s(testing::IntelXe1(), "timeout_ms=20");
   s.Try();
   EXPECT_THAT(s.driver.wait_timeouts, Each(uint64_t{20'000'000}));
-  EXPECT_THAT(s.driver.wait_timeouts, SizeIs(2));
+  EXPECT_THAT(s.driver.wait_timeouts, SizeIs(3));  // reading both kinds, writing one
 }
 
 TEST(ImportTrialTest, WhereNothingIsImportedNothingIsTried) {

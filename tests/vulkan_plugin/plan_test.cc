@@ -76,11 +76,12 @@ TEST_F(PlanTest, RequiresTheSubgroupsOfItsGemvs) {
 
 TEST_F(PlanTest, KeepsTheRecordingsUsedLast) {
   ASSERT_EQ(plan_->Create(&err_), TRINE_OK) << err_.message;
-  for (int64_t columns = 1; columns <= 16; ++columns) plan_->Run(columns, &err_);
+  constexpr int64_t kKept = 48;
+  for (int64_t columns = 1; columns <= kKept; ++columns) plan_->Run(columns, &err_);
   const int before = Recorded(), live = driver_.live;
   plan_->Run(1, &err_);
   EXPECT_EQ(Recorded(), before) << "still kept";
-  plan_->Run(17, &err_);  // in place of 2
+  plan_->Run(kKept + 1, &err_);  // in place of 2
   EXPECT_EQ(Recorded(), before + 1);
   EXPECT_EQ(driver_.live, live) << "as many as before";
   plan_->Run(1, &err_);

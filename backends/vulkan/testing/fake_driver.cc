@@ -385,6 +385,7 @@ uint8_t* BytesOf(VkBuffer buffer) {
 }
 void DoCopies() {
   for (const FakeDriver::Copy& copy : fake->recorded_copies) {
+    if (fake->keeps_writes && fake->imported.count(fake->bound[copy.to]) != 0) continue;
     std::memcpy(BytesOf(copy.to) + copy.region.dstOffset,
                 BytesOf(copy.from) + copy.region.srcOffset, copy.region.size);
   }

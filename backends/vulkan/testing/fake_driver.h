@@ -36,6 +36,7 @@ class FakeDriver {
   bool hangs = false;               // submissions are never done
   bool copies = false;              // what was recorded last, as far as it is copies, is done
   bool snapshots = false;           // imports are of what was there then
+  bool keeps_writes = false;        // copies into imports come to nothing
   uint64_t budget = 0, usage = 0;   // of every heap, for VK_EXT_memory_budget
   std::vector<uint8_t> cache_data;  // of pipeline caches
 
