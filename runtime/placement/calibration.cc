@@ -150,7 +150,7 @@ void MakeFolder(const std::string& path) {
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
-      : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+      : fd_(open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
     while (fd_ >= 0 && flock(fd_, LOCK_EX) != 0) {
       if (errno == EINTR) continue;
       error_ = errno;
@@ -170,6 +170,11 @@ class FileLock {
   const int fd_;
   int error_ = 0;
 };
+
+absl::Status NoLock(const std::string& path, int error) {
+  return absl::UnavailableError(
+      absl::StrCat(path, ".lock: it can't be locked: ", std::strerror(error)));
+}
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -201,7 +206,9 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
   if (!std::filesystem::is_regular_file(status)) return damaged("it is no file");
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.good() && !file.eof()) return damaged("it can't be read");
+  if (!file.is_open() || file.bad()) {
+    return absl::UnavailableError(absl::StrCat(path, ": it can't be read"));
+  }
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains(kVersionKey) || !json.contains("devices") ||
       !json["devices"].is_object()) {
@@ -211,7 +218,11 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
   if (json[kVersionKey] != kVersion) return calibration;
   for (const auto& [key, value] : json["devices"].items()) {
     DeviceCosts costs;
-    if (FromJson(value, &costs)) calibration.Set(key, std::move(costs));
+    if (FromJson(value, &costs)) {
+      calibration.Set(key, std::move(costs));
+    } else {
+      ++calibration.senseless_;
+    }
   }
   return calibration;
 }
@@ -228,18 +239,18 @@ absl::Status Calibration::Write(const std::string& path) const {
 absl::Status Calibration::AddTo(const std::string& path) const {
   MakeFolder(path);
   const FileLock lock(path + ".lock");
-  if (lock.error() != 0) {
-    return absl::UnavailableError(
-        absl::StrCat(path, ".lock: it can't be locked: ", std::strerror(lock.error())));
-  }
+  if (lock.error() != 0) return NoLock(path, lock.error());
   auto all = Read(path);
-  if (!all.ok()) all = Calibration();
+  if (absl::IsDataLoss(all.status())) all = Calibration();
+  if (!all.ok()) return all.status();
   for (const auto& [key, costs] : devices_) all->Set(key, costs);
   return all->Write(path);
 }
 
 absl::Status Calibration::CheckWritable(const std::string& path) {
   MakeFolder(path);
+  const FileLock lock(path + ".lock");
+  if (lock.error() != 0) return NoLock(path, lock.error());
   return gguf::OutputFile::Create(path).status();  // gone again, since nothing is published
 }
 

@@ -34,9 +34,12 @@ class Calibration {
   const DeviceCosts* Find(const std::string& key) const;
   void Set(const std::string& key, DeviceCosts costs) { devices_[key] = std::move(costs); }
   size_t size() const { return devices_.size(); }
+  // Entries of the file that were passed over.
+  size_t senseless() const { return senseless_; }
 
  private:
   std::map<std::string, DeviceCosts> devices_;
+  size_t senseless_ = 0;
 };
 
 // Everything a measurement stands and falls with: the chip, its driver, the plugin and its build,

@@ -213,6 +213,10 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
     Warn(absl::StrCat(calibration.status().message(), "; times are guessed"));
     calibration = Calibration();
   }
+  if (calibration->senseless() > 0) {
+    Warn(absl::StrCat(CalibrationPath(), ": ", calibration->senseless(),
+                      " of its entries make no sense and count for nothing"));
+  }
   auto problem = DescribeProblem(file_, config_, limits_, *calibration, options, devices_);
   if (problem.ok()) {
     failed_.insert(failed_.end(), problem->failed.begin(), problem->failed.end());

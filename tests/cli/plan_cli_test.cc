@@ -188,6 +188,26 @@ TEST_F(PlanCliTest, ADamagedCalibrationCostsAWarning) {
   EXPECT_THAT(anew.errors, HasSubstr("written anew"));
 }
 
+TEST_F(PlanCliTest, NumbersThatMakeNoSenseCostAWarning) {
+  ASSERT_EQ(Run("calibrate --device cpu --types q8_0").code, 0);
+  auto json = nlohmann::json::parse(std::ifstream(calibration()));
+  for (auto& device : json["devices"]) device["bytes_per_second"] = -1;
+  std::ofstream(calibration()) << json;
+  const Output output = Run("plan");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.errors, HasSubstr("1 of its entries make no sense"));
+  EXPECT_THAT(output.text, HasSubstr("guessed"));
+}
+
+TEST_F(PlanCliTest, ADeviceThatFailsIsPlannedAndMeasuredWithout) {
+  const Output output =
+      Trine("plan --measure -c 256 -t 1 --device cpu,other1 --plugin '" TRINE_SEVERAL_PLUGIN "'",
+            "TRINE_FAULT='other1:lost@query=1'");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_THAT(output.errors, HasSubstr("other1 is not used: "));
+  EXPECT_THAT(output.text, HasSubstr("measured"));
+}
+
 TEST_F(PlanCliTest, DecisionsAreSaidToThoseWhoAsk) {
   const std::string job =
       "generate -p 'Once upon a time' -n 2 --temp 0 -t 1 --json -ts cpu:30,other2:2 "

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/model_setup.h"
 #include "tools/cli/bench_runner.h"
@@ -60,8 +61,13 @@ absl::Status Measure(const PlanArguments& a, PlanReport* report) {
   const NominalRequest& request = report->report.options.request;
   auto engine = LoadEngine(a.engine);
   if (!engine.ok()) return engine.status();
-  if (!(*engine)->lost_devices().empty()) {
-    return absl::UnavailableError("a device was lost while the model was loaded");
+  // Another placement than was planned, unless the one that was lost had no part in it.
+  for (const LostDevice& lost : (*engine)->lost_devices()) {
+    for (const PlacementSegment& segment : report->report.placement.segments) {
+      if (problem.devices[segment.range.device].name != lost.name) continue;
+      return absl::UnavailableError(
+          absl::StrCat(lost.name, " was lost while the model was loaded: ", lost.reason));
+    }
   }
   Progress progress("measuring");
   const size_t segments = report->report.placement.segments.size();

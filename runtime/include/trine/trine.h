@@ -86,7 +86,8 @@ typedef struct trine_engine_options {
   uint32_t reserved;
   /* While loading, on the calling thread, with 0 to 1; another value than 0 stops it: CANCELLED. */
   int32_t (*on_progress)(void* user, double fraction);
-  /* Warnings, and what plugins say; from any thread; never after trine_engine_close has returned.
+  /* Warnings, and what plugins say; from any thread; never after trine_engine_close has returned,
+   * which waits for one that is being told. Not to call the engine from.
    * Levels are those of trine/backend.h: 1 debug, 2 info, 3 warning, 4 error. */
   void (*on_log)(void* user, uint32_t level, const char* message);
   void* user;
