@@ -131,9 +131,13 @@ absl::Status TooMuch(const std::string& device, double free, const Needs& needs)
 }  // namespace
 
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
-                         bool file_mapped, bool packed_in_file,
+                         bool file_mapped, bool packed_in_file, uint64_t border_bytes,
                          const std::function<void(const std::string&)>& warn) {
   std::map<const Device*, Needs> needed;
+  for (const SegmentPlace& place : places) {
+    if (place.device->info().tier != TRINE_TIER_CPU) continue;
+    needed[place.device.get()].scratch = static_cast<double>(border_bytes);
+  }
   std::map<const Device*, double> released;
   std::map<const Device*, Held> held;
   SharedMemory shared;

@@ -31,9 +31,10 @@ struct SegmentPlace {
 // counted: those can be dropped and read again. What packing lets go of in a file that is not
 // mapped is free then. `packed_in_file`: packed weights are in pages of a file too, and are counted
 // otherwise. A segment whose packed weights do not fit, or whose graph the device refuses with
-// them, has plain ones afterwards, and `warn` hears of it.
+// them, has plain ones afterwards, and `warn` hears of it. `border_bytes` of the host's memory are
+// between segments: counted with the CPU's, where it has one.
 absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<SegmentGraph>* graphs,
-                         bool file_mapped, bool packed_in_file,
+                         bool file_mapped, bool packed_in_file, uint64_t border_bytes,
                          const std::function<void(const std::string&)>& warn);
 
 }  // namespace trine

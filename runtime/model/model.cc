@@ -256,7 +256,8 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   meter->Expect(work);
   bool cached = false, keep_cache = false;
   const auto check_memory = [&](bool packed_in_file) {
-    const absl::Status s = CheckMemory(loads_, graphs, file_->mapped(), packed_in_file, warn);
+    const absl::Status s = CheckMemory(loads_, graphs, file_->mapped(), packed_in_file,
+                                       (places_.size() - 1) * pass_places() * BorderBytes(), warn);
     packed_.Clear();  // some may have become plain
     collect();
     return s;
@@ -302,12 +303,16 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
   return absl::OkStatus();
 }
 
+// Of one place: the hidden state of the largest pass.
+uint64_t Model::BorderBytes() const {
+  return static_cast<uint64_t>(limits_.max_tokens) * static_cast<uint64_t>(config_.n_embd) *
+         sizeof(float);
+}
+
 absl::Status Model::MakeBorders() {
-  const uint64_t bytes = static_cast<uint64_t>(limits_.max_tokens) *
-                         static_cast<uint64_t>(config_.n_embd) * sizeof(float);
   for (size_t i = 0; i + 1 < places_.size(); ++i) {
-    auto border =
-        StageBorder::Create(pass_places(), bytes, {places_[i].device, places_[i + 1].device});
+    auto border = StageBorder::Create(pass_places(), BorderBytes(),
+                                      {places_[i].device, places_[i + 1].device});
     if (!border.ok()) return border.status();
     scratch_bytes_ += (*border)->bytes();
     borders_.push_back(*std::move(border));

@@ -178,6 +178,7 @@ class Model {
                              const OutOfRange& out_of_range, LoadMeter* meter);
   absl::Status LoadGraph(const SegmentPlace& load, size_t stage, SegmentGraph graph,
                          const OutOfRange& out_of_range);
+  uint64_t BorderBytes() const;
   absl::Status MakeBorders();
   // Binds a segment's ends to the borders beside it, where its device imports them.
   absl::StatusOr<BoundEnds> BindEnds(const std::shared_ptr<Device>& device, size_t stage,

@@ -44,7 +44,8 @@ class MemoryCheckTest : public SharedWeightsTest {
   }
   // A segment for each weight, in turn on the devices.
   static absl::Status Check(const std::vector<std::shared_ptr<Device>>& devices,
-                            const std::vector<const gguf::TensorInfo*>& weights) {
+                            const std::vector<const gguf::TensorInfo*>& weights,
+                            uint64_t border_bytes = 0) {
     std::vector<SegmentPlace> places;
     std::vector<SegmentGraph> graphs;
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -52,7 +53,7 @@ class MemoryCheckTest : public SharedWeightsTest {
       places.push_back({devices[i % devices.size()], "it", at, at + 1});
       graphs.push_back(Graph(*weights[i]));
     }
-    return CheckMemory(places, &graphs, true, false, [](const std::string&) {});
+    return CheckMemory(places, &graphs, true, false, border_bytes, [](const std::string&) {});
   }
 };
 
@@ -64,6 +65,14 @@ TEST_F(MemoryCheckTest, AWeightOfSeveralSegmentsOfADeviceCountsOnce) {
   const absl::Status less = Check({WithFree(once - 1)}, {weight, weight, weight});
   EXPECT_TRUE(absl::IsResourceExhausted(less)) << less;
   EXPECT_THAT(std::string(less.message()), HasSubstr("are needed"));
+}
+
+TEST_F(MemoryCheckTest, WhatIsBetweenSegmentsIsTheCpus) {
+  const auto* weight = weights_[0];
+  const uint64_t border = 12345 * 4096, all = weight->bytes + SegmentBytes() + border;
+  const absl::Status enough = Check({WithFree(all)}, {weight}, border);
+  EXPECT_TRUE(enough.ok()) << enough;
+  EXPECT_TRUE(absl::IsResourceExhausted(Check({WithFree(all - 1)}, {weight}, border)));
 }
 
 TEST_F(MemoryCheckTest, DifferentWeightsCountEach) {
@@ -107,7 +116,8 @@ TEST_F(MemoryCheckTest, TheSumHasAllOfADevicesSegments) {
     const TensorId cache = g.graph.AddTensor(TRINE_ROLE_STATE, TRINE_DTYPE_F16, {5 * kMiB});
     g.caches.push_back({cache, 0});
   }
-  const absl::Status status = CheckMemory(places, &graphs, true, false, [](const std::string&) {});
+  const absl::Status status =
+      CheckMemory(places, &graphs, true, false, 0, [](const std::string&) {});
   EXPECT_THAT(std::string(status.message()), HasSubstr("20 MiB of them for the KV cache and"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("at least"));
 }
@@ -132,7 +142,7 @@ TEST_F(MemoryCheckTest, PiecesOfASegmentShareWhatTheyRunIn) {
       const TensorId cache = g.graph.AddTensor(TRINE_ROLE_STATE, TRINE_DTYPE_F16, {kCache / 2});
       g.caches.push_back({cache, 0, 7});
     }
-    return CheckMemory(places, &graphs, true, false, [](const std::string&) {});
+    return CheckMemory(places, &graphs, true, false, 0, [](const std::string&) {});
   };
   const uint64_t all = weights_[0]->bytes + needs->scratch_bytes + kIo + kCache;
   EXPECT_TRUE(check(all).ok()) << check(all);
@@ -150,7 +160,7 @@ TEST_F(MemoryCheckTest, ARefusalThatLayoutsDidNotCauseIsSaidOnce) {
   const TensorId y = graphs[0].graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {5, 1});
   graphs[0].graph.AddOp(TRINE_OP_MATMUL, {x, y}, {y});
   int warnings = 0;
-  const absl::Status status = CheckMemory({{device, "it", 0, 1}}, &graphs, true, false,
+  const absl::Status status = CheckMemory({{device, "it", 0, 1}}, &graphs, true, false, 0,
                                           [&](const std::string&) { ++warnings; });
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(warnings, 0);
