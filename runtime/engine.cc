@@ -147,10 +147,7 @@ absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failu
 
 void Engine::Retire(std::shared_ptr<Model> model, const std::string& hung) {
   const std::weak_ptr<void> life = model->life();
-  std::set<std::string> used;
-  for (size_t i = 0; i < model->stage_count(); ++i) {
-    for (std::string& name : model->StageDevices(i)) used.insert(std::move(name));
-  }
+  const std::set<std::string> used = model->Devices();
   const std::vector<std::string> names(used.begin(), used.end());
   const auto watched = [&](const std::string& name) { return devices_->IsWatched(name); };
   if (std::any_of(names.begin(), names.end(), watched)) {

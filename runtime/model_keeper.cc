@@ -14,17 +14,6 @@
 #include "runtime/split_mode.h"
 
 namespace trine {
-namespace {
-
-std::set<std::string> UsedBy(const Model& model) {
-  std::set<std::string> used;
-  for (size_t i = 0; i < model.stage_count(); ++i) {
-    for (const std::string& name : model.StageDevices(i)) used.insert(name);
-  }
-  return used;
-}
-
-}  // namespace
 
 ModelKeeper::ModelKeeper(std::shared_ptr<const gguf::File> file, const ModelConfig& config,
                          const SegmentLimits& limits, DeviceSet* devices, LoadOptions load,
@@ -105,7 +94,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
   auto model = LoadOnWhatWorks();
   for (const std::string& device : devices) {
     if (!model.ok() || FindLost(device) != nullptr || !log_) continue;
-    const bool used = UsedBy(**model).count(device) != 0;
+    const bool used = (*model)->Devices().count(device) != 0;
     log_(TRINE_LOG_WARNING, absl::StrCat(device, " is back", used ? " and is used again" : ""));
   }
   if (model.ok()) return model;
@@ -161,7 +150,7 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
   }
   auto model = LoadWatched(std::move(places), std::move(load));
   if (!model.ok()) return model.status();
-  devices_->ForgetUnused(UsedBy(**model));  // they were opened to be asked
+  devices_->ForgetUnused((*model)->Devices());  // they were opened to be asked
   return std::shared_ptr<Model>(*std::move(model));
 }
 
@@ -235,8 +224,8 @@ bool ModelKeeper::NoteFailures() {
   const std::vector<DeviceFailure> failed = placer_->TakeFailures();
   for (const DeviceFailure& f : failed) {
     Note(f.name, f.why);
-    places_ =
-        WithoutDevice(places_, f.name, Successor(f.name));  // a tensor by name, if nothing else
+    const std::string successor = Successor(f.name);  // of a tensor by name, if of nothing else
+    if (!successor.empty()) places_ = WithoutDevice(places_, f.name, successor);
   }
   return !failed.empty();
 }

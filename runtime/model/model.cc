@@ -418,6 +418,14 @@ std::vector<std::string> Model::StageDevices(size_t stage) const {
   return names;
 }
 
+std::set<std::string> Model::Devices() const {
+  std::set<std::string> names;
+  for (size_t i = 0; i < stage_count(); ++i) {
+    for (std::string& name : StageDevices(i)) names.insert(std::move(name));
+  }
+  return names;
+}
+
 BusyDevice Model::Busiest(size_t stage) const {
   const StageWay* way = stages_[stage].current;
   return way == nullptr ? BusyDevice{places_[stage].device_name, {}} : way->Busiest();

@@ -122,6 +122,7 @@ class Model {
   std::vector<DetourInfo> detours() const;  // at most one for each stage
   // The devices that a stage runs on, its own first.
   std::vector<std::string> StageDevices(size_t stage) const;
+  std::set<std::string> Devices() const;  // of all stages
   // The one of them that a pass in the stage is waiting for, as far as can be told. From any
   // thread.
   BusyDevice Busiest(size_t stage) const;
