@@ -45,7 +45,8 @@ class Batcher::Flight : public PipelineJob {
         model_(std::move(model)),
         log_(std::move(log)),
         keep_rows_(keep_rows),
-        width_(static_cast<size_t>(model_->output_width())) {}
+        width_(static_cast<size_t>(model_->output_width())),
+        hidden_width_(static_cast<size_t>(model_->config().n_embd)) {}
 
   void Prepare(const Batch& batch, size_t place, uint64_t number) {
     model_->Prepare(batch, place, &pass_);
@@ -91,8 +92,9 @@ class Batcher::Flight : public PipelineJob {
   Clock::time_point landed_at() const { return landed_at_; }
   const absl::Status& status() const { return status_; }
   bool ok() const { return status_.ok(); }
-  std::span<const float> row(size_t index) const {
-    return pass_.rows.subspan(index * width_, width_);
+  std::span<const float> row(size_t index, bool hidden) const {
+    return hidden ? std::span(pass_.hidden).subspan(index * hidden_width_, hidden_width_)
+                  : pass_.rows.subspan(index * width_, width_);
   }
 
  private:
@@ -100,7 +102,7 @@ class Batcher::Flight : public PipelineJob {
   std::shared_ptr<Model> model_;
   const std::shared_ptr<StageLog> log_;
   const bool keep_rows_;
-  const size_t width_;
+  const size_t width_, hidden_width_;
   Pass pass_;
   StageLog::PassNote note_;
   std::vector<Share> shares_;
@@ -399,7 +401,7 @@ void Batcher::Deliver(const Flight& flight, const Share& share) {
   const int64_t first_position = end - static_cast<int64_t>(share.n_rows);
   for (size_t i = 0; i < share.n_rows; ++i) {
     const int64_t position = first_position + static_cast<int64_t>(i);
-    const auto row = flight.row(share.first_row + i);
+    const auto row = flight.row(share.first_row + i, s.hidden_);
     if (s.Observes(position)) s.observer_(position, row);
     if (position + 1 == s.size()) {
       s.logits_.assign(row.begin(), row.end());
@@ -593,6 +595,7 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
     if (wanted) batch->output_rows.push_back(first_token + static_cast<int32_t>(i));
   }
   share->n_rows = batch->output_rows.size() - share->first_row;
+  batch->hidden = batch->hidden || s.hidden_;
   batch->parts.push_back({std::span<const int32_t>(s.tokens_).subspan(
                               static_cast<size_t>(begin), static_cast<size_t>(share->n_tokens)),
                           begin, &s.blocks_});

@@ -14,8 +14,8 @@ namespace {
 // Texts that go through the model together.
 class Wave {
  public:
-  Wave(Engine* engine, Pooling pooling, int32_t normalize)
-      : engine_(engine), pooling_(pooling), normalize_(normalize) {}
+  Wave(Engine* engine, Pooling pooling, const EmbedOptions& options)
+      : engine_(engine), pooling_(pooling), options_(options) {}
 
   absl::Status Run(std::span<const TokenSpan> texts, std::span<const size_t> members,
                    std::vector<std::vector<float>>* vectors) {
@@ -26,7 +26,8 @@ class Wave {
     for (const size_t i : members) {
       sequences.push_back(engine_->NewSequence());
       pointers.push_back(sequences.back().get());
-      poolers.emplace_back(pooling_, normalize_, engine_->model()->output_width(),
+      sequences.back()->set_hidden(!engine_->embeddings());
+      poolers.emplace_back(pooling_, options_.normalize, engine_->config().n_embd,
                            static_cast<int64_t>(texts[i].size()));
       if (pooling_ != Pooling::kLast) {
         sequences.back()->set_row_observer(
@@ -37,6 +38,11 @@ class Wave {
               ++next;
               pooler->Add(row);
             });
+      }
+      if (options_.wanted) {
+        sequences.back()->set_progress([this, sequence = sequences.back().get()](int64_t, int64_t) {
+          if (!options_.wanted()) sequence->Cancel();
+        });
       }
       if (absl::Status s = sequences.back()->Append(texts[i]); !s.ok()) return s;
     }
@@ -51,7 +57,7 @@ class Wave {
  private:
   Engine* engine_;
   Pooling pooling_;
-  int32_t normalize_;
+  const EmbedOptions& options_;
 };
 
 int64_t BlocksOf(TokenSpan text) {
@@ -74,7 +80,7 @@ absl::StatusOr<Pooling> DefaultPooling(const Engine& engine) {
 }
 
 absl::Status CheckTexts(const Engine& engine, std::span<const TokenSpan> texts) {
-  if (!engine.embeddings()) {
+  if (!engine.can_embed()) {
     return absl::FailedPreconditionError(
         "the engine was opened for generation: embeddings need one that was opened for them");
   }
@@ -117,16 +123,17 @@ absl::StatusOr<std::vector<std::vector<float>>> Embed(Engine* engine,
   for (const size_t i : order) blocks.push_back(BlocksOf(texts[i]));
 
   std::vector<std::vector<float>> vectors(texts.size());
-  Wave wave(engine, *pooling, options.normalize);
+  Wave wave(engine, *pooling, options);
+  BlockBudget one_sequence(engine->limits().max_blocks_per_sequence());
+  BlockBudget& budget = engine->embeddings() ? engine->text_budget() : one_sequence;
   const auto most = static_cast<size_t>(engine->limits().max_sequences);
   for (size_t done = 0; done < order.size();) {
     const size_t limit = std::min(order.size() - done, most);
-    const size_t n = engine->text_budget().Take(std::span(blocks).subspan(done, limit));
+    const size_t n = budget.Take(std::span(blocks).subspan(done, limit));
     const absl::Status s = [&] {
       const absl::Cleanup give_back = [&] {
         const auto first = blocks.begin() + static_cast<ptrdiff_t>(done);
-        engine->text_budget().GiveBack(
-            std::accumulate(first, first + static_cast<ptrdiff_t>(n), int64_t{0}));
+        budget.GiveBack(std::accumulate(first, first + static_cast<ptrdiff_t>(n), int64_t{0}));
       };
       return wave.Run(texts, std::span(order).subspan(done, n), &vectors);
     }();

@@ -62,7 +62,8 @@ class Engine {
   int64_t context() const { return limits_.max_context; }
   const Inventory& inventory() const { return devices_->inventory(); }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
-  bool embeddings() const { return limits_.embeddings; }
+  bool embeddings() const { return limits_.embeddings; }  // and nothing else
+  bool can_embed() const { return limits_.embeddings || limits_.hidden_rows; }
   // Times of single ops from here to the stop, by name; none from backends that give none. For one
   // measurer at a time.
   void StartOpTimes() { devices_->host().StartOpTimes(); }

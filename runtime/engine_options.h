@@ -44,6 +44,8 @@ struct EngineOptions {
   // For Embed alone: no output matrix is placed, and the texts share a cache of one full context,
   // or of one block for each of max_sequences where that is more.
   bool embeddings = false;
+  // For Embed too, beside generation: a text then takes blocks of the cache as a sequence does.
+  bool hidden_rows = false;
   bool use_mmap = true;
   bool lock_memory = false;
   bool pack = true;               // weights in the devices' own layouts, where they have any

@@ -74,6 +74,7 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
   limits.kv_blocks = limits.max_blocks_per_sequence() * limits.max_sequences;
   limits.embeddings = options.embeddings;
+  limits.hidden_rows = options.hidden_rows && !options.embeddings;
   if (options.embeddings) {
     limits.kv_blocks = std::max(limits.max_blocks_per_sequence(), limits.max_sequences);
   }

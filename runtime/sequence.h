@@ -52,6 +52,9 @@ class Sequence {
     observer_ = std::move(observer);
     first_observed_ = first;
   }
+  // Where the engine gives both (EngineOptions::hidden_rows): rows of the hidden state in place of
+  // logits, here and in observers.
+  void set_hidden(bool hidden) { hidden_ = hidden; }
   void set_progress(EvalProgress progress) { progress_ = std::move(progress); }
 
   // From any thread: an evaluation under way stops with CANCELLED after its current pass, a later
@@ -79,6 +82,7 @@ class Sequence {
   int64_t evaluated_ = 0;
   std::vector<float> logits_;
   int64_t logits_position_ = -1;  // that logits_ belong to
+  bool hidden_ = false;
   RowObserver observer_;
   int64_t first_observed_ = 0;
   EvalProgress progress_;

@@ -12,8 +12,6 @@ constexpr TensorId SegmentIo::*kInputs[] = {
     &SegmentIo::tokens,        &SegmentIo::hidden_in,  &SegmentIo::rope,
     &SegmentIo::rope_windowed, &SegmentIo::kv_slots,   &SegmentIo::block_table,
     &SegmentIo::q_offsets,     &SegmentIo::kv_lengths, &SegmentIo::output_rows};
-constexpr TensorId SegmentIo::*kOutputs[] = {&SegmentIo::hidden_out, &SegmentIo::logits,
-                                             &SegmentIo::embeddings};
 
 class Splitter {
  public:
@@ -181,8 +179,9 @@ class Splitter {
       const size_t step = schedule_.steps[version.writer];
       for (const ValuePart& part : move.from) Use(part.place, step);
       for (const size_t place : move.to) Use(place, step);
-      if (IsOutput(version.slot)) {
-        split_.output = ValueOf(version);
+      const bool hidden = IsHidden(version.slot);
+      if (hidden || IsOutput(version.slot)) {
+        (hidden ? split_.hidden.emplace() : split_.output) = ValueOf(version);
         for (const ValuePart& part : move.from) Use(part.place, schedule_.n_steps);
       }
       const bool later = std::any_of(version.readers.begin(), version.readers.end(),
@@ -191,11 +190,15 @@ class Splitter {
     }
   }
 
+  bool IsSlotOf(TensorId id, SlotId slot) const {
+    return id != TRINE_NONE && graph_.SlotOf(id) == slot;
+  }
   bool IsOutput(SlotId slot) const {
-    return std::any_of(std::begin(kOutputs), std::end(kOutputs), [&](const auto which) {
-      const TensorId id = whole_.io.*which;
-      return id != TRINE_NONE && graph_.SlotOf(id) == slot;
-    });
+    return IsSlotOf(whole_.io.hidden_out, slot) || IsSlotOf(whole_.io.logits, slot) ||
+           IsSlotOf(whole_.io.embeddings, slot);
+  }
+  bool IsHidden(SlotId slot) const {
+    return whole_.io.logits != TRINE_NONE && IsSlotOf(whole_.io.embeddings, slot);
   }
 
   void AddInputs() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -65,7 +66,8 @@ struct GraphSplit {
   std::vector<SplitPlace> places;
   std::vector<std::vector<uint64_t>> buffers;  // by device: their sizes
   std::vector<SplitInput> inputs;
-  ValueMove output;  // of the segment, with no place to go to
+  ValueMove output;                 // of the segment, with no place to go to
+  std::optional<ValueMove> hidden;  // the rows that logits are made of, where both are wanted
 };
 
 // `whole` is not finished. `owners` has an entry for each op; only rows that HasRows are shared,

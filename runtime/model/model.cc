@@ -472,6 +472,7 @@ void Model::Prepare(const Batch& batch, size_t place, Pass* pass) const {
   // Entries beyond the last sequence hold no token.
   p.q_offsets.resize(static_cast<size_t>(limits_.max_sequences) + 1, p.q_offsets.back());
   p.output_rows = batch.output_rows;
+  p.wants_hidden = batch.hidden && limits_.hidden_rows;
   p.params.assign(4, 0);
   p.params[kParamTokens] = static_cast<int64_t>(p.tokens.size());
   p.params[kParamSequences] = static_cast<int64_t>(batch.parts.size());
@@ -547,8 +548,11 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
       way->Read(pass->params, values, keep || !last,
                 last ? pass->output.data() : borders_[index]->At(pass->place), &run->bytes_out);
   if (!left.ok()) return left.status();
-  if (last) pass->rows = *left;
-  return absl::OkStatus();
+  if (!last) return absl::OkStatus();
+  pass->rows = *left;
+  if (!pass->wants_hidden) return absl::OkStatus();
+  pass->hidden.resize(rows * static_cast<size_t>(config_.n_embd));
+  return way->ReadHidden(pass->params, pass->hidden, &run->bytes_out);
 }
 
 absl::Status Model::PlanDetours(const DispatchOptions& options,

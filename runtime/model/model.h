@@ -75,6 +75,7 @@ struct BatchPart {
 struct Batch {
   std::vector<BatchPart> parts;
   std::vector<int32_t> output_rows;  // tokens of the batch, counted over all parts
+  bool hidden = false;               // with limits().hidden_rows: these of the rows too
 };
 
 // A batch on its way through the stages: what they read, and what each leaves for the next. Holds
@@ -86,6 +87,8 @@ struct Pass {
   size_t place = 0;           // of its hidden state, in each of the borders between stages
   std::vector<float> output;  // unless it is where the host sees the last stage's memory
   std::span<const float> rows;
+  bool wants_hidden = false;
+  std::vector<float> hidden;  // n_embd values per output row, where they are wanted
 };
 
 // One stage's part of a pass, as it was.

@@ -27,20 +27,20 @@ void AddBatchInputs(const ModelConfig& config, const SegmentLimits& limits, Segm
   s->io.kv_lengths = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {sequences});
 }
 
-// Final norm and output matrix of the rows that were asked for; for embeddings, the norm alone.
+// Final norm and output matrix of the rows that were asked for; for embeddings alone, the norm.
 // Without output.weight the embedding serves (tied weights).
-void AddOutput(const ModelConfig& config, bool embeddings, Tensor x, LayerBuilder* b,
+void AddOutput(const ModelConfig& config, const SegmentLimits& limits, Tensor x, LayerBuilder* b,
                SegmentGraph* s) {
   OpGraph& g = s->graph;
   const int64_t rows = -1 - static_cast<int64_t>(kParamOutputRows);
   s->io.output_rows = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {rows});
   const Tensor h = b->Norm(b->PickRows(x, s->io.output_rows), "output_norm");
-  if (embeddings) {
-    if (!b->status().ok()) return;
+  if (!b->status().ok()) return;
+  if (limits.embeddings || limits.hidden_rows) {
     s->io.embeddings = g.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, rows});
     g.AddOp(TRINE_OP_COPY, {h.id}, {s->io.embeddings});
-    return;
   }
+  if (limits.embeddings) return;
   const std::string matrix = b->Has("output.weight") ? "output.weight" : "token_embd.weight";
   const TensorId weight = b->Weight(matrix, {config.n_embd, config.n_vocab}, false);
   TensorId bias = TRINE_NONE;
@@ -97,7 +97,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
   }
   b.EndLayers();
   if (span.head) {
-    AddOutput(config, limits.embeddings, x, &b, &segment);
+    AddOutput(config, limits, x, &b, &segment);
   } else if (b.status().ok()) {
     segment.io.hidden_out =
         segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, tokens});

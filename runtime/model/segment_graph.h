@@ -27,7 +27,8 @@ struct SegmentLimits {
   int64_t kv_blocks = 0;        // in each layer's cache
   uint32_t kv_type_k = TRINE_DTYPE_F16;
   uint32_t kv_type_v = TRINE_DTYPE_F16;
-  bool embeddings = false;  // the last segment gives the normed rows themselves, not their logits
+  bool embeddings = false;   // the last segment gives the normed rows themselves, not their logits
+  bool hidden_rows = false;  // or both
 
   int64_t max_blocks_per_sequence() const {
     return (max_context + kBlockPositions - 1) / kBlockPositions;
@@ -60,7 +61,7 @@ struct SegmentIo {
   TensorId kv_lengths = TRINE_NONE;     // i32 [sequences]
   TensorId output_rows = TRINE_NONE;    // i32 [rows], indices of tokens: last segment
   TensorId logits = TRINE_NONE;         // f32 [n_vocab, rows]: last segment
-  TensorId embeddings = TRINE_NONE;     // f32 [n_embd, rows]: last segment, in place of logits
+  TensorId embeddings = TRINE_NONE;  // f32 [n_embd, rows]: last segment, where they are asked for
 };
 
 // Parameters of a run, in the graph's order.

@@ -236,7 +236,17 @@ absl::Status SplitStage::Move(const ValueMove& move) {
 absl::StatusOr<std::span<const float>> SplitStage::ReadOutput(const std::vector<int64_t>& params,
                                                               bool keep, float* memory) {
   params_ = &params;
-  const ValueMove& output = split_.output;
+  return ReadValue(split_.output, keep, memory);
+}
+
+absl::StatusOr<std::span<const float>> SplitStage::ReadHidden(const std::vector<int64_t>& params,
+                                                              float* memory) {
+  params_ = &params;
+  return ReadValue(*split_.hidden, /*keep=*/true, memory);
+}
+
+absl::StatusOr<std::span<const float>> SplitStage::ReadValue(const ValueMove& output, bool keep,
+                                                             float* memory) {
   const int64_t rows = RowsOf(output);
   const auto values = static_cast<size_t>(rows * output.width);
   const bool seen_whole = output.from.size() == 1 && HostPtr(output.from[0].place) != nullptr;

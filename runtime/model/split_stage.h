@@ -46,6 +46,9 @@ class SplitStage {
   // What the run has left: where the host sees it, or, or with `keep`, in `memory`, which has room.
   absl::StatusOr<std::span<const float>> ReadOutput(const std::vector<int64_t>& params, bool keep,
                                                     float* memory);
+  // Likewise the rows that the logits were made of, where the graph gives them too.
+  absl::StatusOr<std::span<const float>> ReadHidden(const std::vector<int64_t>& params,
+                                                    float* memory);
 
   // The device that has been at work longest with what it is at; "" when none is. From any thread.
   BusyDevice Busiest() const;
@@ -61,6 +64,8 @@ class SplitStage {
   absl::Status RunPiece(size_t piece);
   absl::Status RunStep(const SplitStep& step);
   absl::Status Move(const ValueMove& move);
+  absl::StatusOr<std::span<const float>> ReadValue(const ValueMove& value, bool keep,
+                                                   float* memory);
   absl::StatusOr<Columns> See(const ValueMove& value, const ValuePart& part, size_t staging);
   absl::Status Check(const ValueMove& value, const ValuePart& part, const Columns& columns) const;
   const Buffer& BufferOf(size_t place) const;

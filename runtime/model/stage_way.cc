@@ -63,6 +63,17 @@ absl::StatusOr<std::span<const float>> StageWay::ReadSegment(size_t values, bool
   return rows;
 }
 
+absl::Status StageWay::ReadHidden(const std::vector<int64_t>& params, std::span<float> memory,
+                                  uint64_t* moved) {
+  *moved += memory.size_bytes();
+  if (segment_ == nullptr) return split_->ReadHidden(params, memory.data()).status();
+  if (absl::Status s = segment_->Read(io_.embeddings, 0, memory.data(), memory.size_bytes());
+      !s.ok()) {
+    return s;
+  }
+  return CheckCanonical(memory, device_);
+}
+
 std::vector<std::string> StageWay::Devices() const {
   if (split_ == nullptr) return {device_};
   std::vector<std::string> names;

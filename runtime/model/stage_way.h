@@ -42,6 +42,10 @@ class StageWay {
   absl::StatusOr<std::span<const float>> Read(const std::vector<int64_t>& params, size_t values,
                                               bool keep, float* memory, uint64_t* moved);
 
+  // Of a last stage that gives both, after Read: the rows that the logits were made of.
+  absl::Status ReadHidden(const std::vector<int64_t>& params, std::span<float> memory,
+                          uint64_t* moved);
+
   std::vector<std::string> Devices() const;
   // The one that a run is waiting for, as far as can be told. From any thread.
   BusyDevice Busiest() const;

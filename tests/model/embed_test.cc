@@ -2,6 +2,7 @@
 // same however the texts are run.
 #include "runtime/embed.h"
 
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -148,6 +149,61 @@ TEST(EmbedTest, ThreadsShareTheCacheAndGetTheirOwnVectors) {
   for (auto& mine : got) threads.emplace_back([&] { mine = EmbedAll(engine.get(), texts); });
   for (std::thread& t : threads) t.join();
   for (const auto& mine : got) EXPECT_EQ(mine, want);
+}
+
+// On an engine that generates too, with all it may be placed on.
+TEST(EmbedTest, VectorsBesideGenerationAreTheSame) {
+  const TempFile file(MakeTinyModel(*TinyModelByName("llama-q8")).ToBytes());
+  const auto texts = SomeTexts(11, TinyVocabularySize());
+  EngineOptions options = EmbedEngine(file.path());
+  const auto alone = MustLoad(options);
+  options.embeddings = false;
+  const std::string text_hash = HashOf(MustLoad(options).get(), texts[5]);
+  options.hidden_rows = true;
+  options.context = 192;
+  options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
+  struct Placement {
+    const char* split;
+    SplitMode mode;
+  };
+  for (const Placement& p :
+       {Placement{"cpu:100%", SplitMode::kLayer}, Placement{"cpu:1,other0:2", SplitMode::kLayer},
+        Placement{"other1:3,cpu:2,other0:4", SplitMode::kRow}}) {
+    options.tensor_split = p.split;
+    options.split_mode = p.mode;
+    const auto both = MustLoad(options);
+    ASSERT_NE(both, nullptr);
+    for (const Pooling pooling : {Pooling::kMean, Pooling::kLast}) {
+      const EmbedOptions how = With(pooling, kNormalizeEuclidean);
+      const auto want = EmbedAll(alone.get(), texts, how);
+      std::vector<std::vector<std::vector<float>>> got(2);
+      std::vector<std::thread> threads;
+      for (auto& mine : got) threads.emplace_back([&] { mine = EmbedAll(both.get(), texts, how); });
+      EXPECT_EQ(HashOf(both.get(), texts[5]), text_hash) << p.split;
+      for (std::thread& t : threads) t.join();
+      for (const auto& mine : got) EXPECT_EQ(mine, want) << p.split << PoolingName(pooling);
+    }
+  }
+}
+
+TEST(EmbedTest, WhoeverIsNotWantedAnyMoreEndsBetweenPasses) {
+  const TempFile file(MakeTinyModel(*TinyModelByName("llama-q8")).ToBytes());
+  for (const bool beside : {false, true}) {
+    EngineOptions options = EmbedEngine(file.path());
+    options.embeddings = !beside;
+    options.hidden_rows = beside;
+    options.batch_tokens = 8;
+    const auto engine = MustLoad(options);
+    std::atomic<int> asked = 0;
+    EmbedOptions how = With(Pooling::kLast, kNormalizeEuclidean);
+    how.wanted = [&] { return ++asked < 3; };
+    const std::vector<int32_t> text = SomeTexts(6, TinyVocabularySize())[5];
+    const TokenSpan spans[] = {text};
+    EXPECT_TRUE(absl::IsCancelled(Embed(engine.get(), spans, how).status()));
+    EXPECT_EQ(asked, 3);
+    how.wanted = nullptr;
+    EXPECT_TRUE(Embed(engine.get(), spans, how).ok());
+  }
 }
 
 // Of the shipped model, on every machine. It changes with the numerics version and never otherwise.
