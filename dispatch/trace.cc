@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -128,26 +129,50 @@ void Trace::AppendEvent(const Event& event, Clock::time_point origin, std::strin
   absl::StrAppend(out, "}},\n");
 }
 
-std::string Trace::Json() const {
+int64_t Trace::Shown::arg(std::string_view key) const {
+  for (size_t i = 0; i < n_args; ++i) {
+    if (args[i].key == key) return args[i].value;
+  }
+  return 0;
+}
+
+std::vector<Trace::Shown> Trace::Since(Clock::time_point since) const {
+  std::vector<Shown> shown;
   std::lock_guard lock(mutex_);
+  for (const Event& e : events_) {
+    if (e.end < since) continue;
+    shown.push_back({(e.row - 1) / kMostRows, e.name, e.begin, e.end, e.args, e.n_args});
+  }
+  return shown;
+}
+
+std::string Trace::Json(Clock::time_point since) const {
+  std::lock_guard lock(mutex_);
+  // What encloses others comes before them.
+  std::vector<const Event*> sorted;
+  std::set<uint32_t> used;
+  for (const Event& event : events_) {
+    if (event.end < since) continue;
+    sorted.push_back(&event);
+    used.insert(event.row);
+  }
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Event* a, const Event* b) {
+    return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
+  });
+  const bool all = since == Clock::time_point::min();
   std::string out = absl::StrCat(
-      "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"events\":", events_.size(),
+      "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"events\":", sorted.size(),
       ",\"dropped\":", dropped_, ",\"dropped_first\":\"oldest\"},\n\"traceEvents\":[\n");
   for (size_t i = 0; i < tracks_.size(); ++i) {
     for (size_t row = 0; row < tracks_[i].rows.size(); ++row) {
       const uint32_t number = static_cast<uint32_t>(i) * kMostRows + static_cast<uint32_t>(row) + 1;
+      if (!all && used.count(number) == 0) continue;
       const std::string name =
           row == 0 ? tracks_[i].name : absl::StrCat(tracks_[i].name, " ", row + 1);
       AppendMetadata("thread_name", number, absl::StrCat("\"name\":", Quoted(name)), &out);
       AppendMetadata("thread_sort_index", number, absl::StrCat("\"sort_index\":", number), &out);
     }
   }
-  // What encloses others comes before them.
-  std::vector<const Event*> sorted;
-  for (const Event& event : events_) sorted.push_back(&event);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Event* a, const Event* b) {
-    return a->begin != b->begin ? a->begin < b->begin : a->end > b->end;
-  });
   for (const Event* event : sorted) AppendEvent(*event, origin_, &out);
   absl::StrAppend(&out,
                   "{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\","

@@ -12,6 +12,7 @@
 #include <initializer_list>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trine {
@@ -47,8 +48,21 @@ class Trace {
   uint64_t recorded() const;  // so far, with those that were dropped
   uint64_t dropped() const;
 
-  // In the trace-event format: UTF-8, and in fact ASCII.
-  std::string Json() const;
+  // In the trace-event format: UTF-8, and in fact ASCII. What ended before `since` is left out, and
+  // tracks with it that have nothing else.
+  std::string Json(Clock::time_point since = Clock::time_point::min()) const;
+
+  // What has ended since, of tracks whose names and numbers stay.
+  struct Shown {
+    Track track;
+    const char* name;
+    Clock::time_point begin, end;
+    std::array<Arg, kMostArgs> args;
+    size_t n_args;
+
+    int64_t arg(std::string_view key) const;  // 0 where there is none
+  };
+  std::vector<Shown> Since(Clock::time_point since) const;
 
  private:
   struct Event {

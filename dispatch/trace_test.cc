@@ -84,6 +84,32 @@ TEST(TraceTest, WhatOverlapsHasRowsOfItsOwn) {
   EXPECT_EQ(NameOf(trace, spans[2]["tid"]), "lane");
 }
 
+TEST(TraceTest, WhatEndedBeforeCanBeLeftOut) {
+  Trace trace;
+  const Trace::Track old = trace.AddTrack("old"), now = trace.AddTrack("now");
+  const auto begin = Trace::Clock::now();
+  trace.Add(old, "pass", begin, begin + microseconds(5), {{"n", 1}});
+  trace.Add(now, "pass", begin + microseconds(1), begin + microseconds(6), {{"n", 2}, {"m", 7}});
+  trace.Mark(now, "lost", begin + microseconds(9), "why");
+  const auto since = begin + microseconds(6);
+  const Json file = Json::parse(trace.Json(since));
+  EXPECT_EQ(file["otherData"]["events"], 2);
+  std::vector<std::string> names;
+  for (const Json& e : file["traceEvents"]) {
+    if (e["name"] == "thread_name") names.push_back(e["args"]["name"]);
+  }
+  EXPECT_EQ(names, std::vector<std::string>{"now"});
+  const std::vector<Trace::Shown> shown = trace.Since(since);
+  ASSERT_EQ(shown.size(), 2u);
+  EXPECT_EQ(shown[0].track, now);
+  EXPECT_STREQ(shown[0].name, "pass");
+  EXPECT_EQ(shown[0].end, since);
+  EXPECT_EQ(shown[0].arg("n"), 2);
+  EXPECT_EQ(shown[0].arg("m"), 7);
+  EXPECT_EQ(shown[0].arg("tokens"), 0);
+  EXPECT_EQ(trace.Since(begin).size(), 3u);
+}
+
 TEST(TraceTest, ThreadsMayRecordWhileItIsRead) {
   Trace trace(500);
   std::vector<std::thread> threads;

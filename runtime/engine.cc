@@ -17,8 +17,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   const auto begin = Trace::Clock::now();
   std::unique_ptr<Engine> engine(new Engine());
   engine->log_ = log;
-  if (!options.trace.empty()) {
-    auto trace = TraceFile::Create(options.trace);
+  if (!options.trace.empty() || options.trace_events > 0) {
+    auto trace = TraceFile::Create(
+        options.trace, options.trace_events > 0 ? options.trace_events : Trace::kDefaultCapacity);
     if (!trace.ok()) return trace.status();
     engine->trace_ = *std::move(trace);
   }
@@ -36,6 +37,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   if (!lane.ok()) return lane.status();
   engine->lane_ = *std::move(lane);
 
+  if (options.explain) {
+    auto plan = engine->placer_->Explain();
+    if (!plan.ok()) return plan.status();
+    engine->plan_ = *std::move(plan);
+  }
   auto places = engine->placer_->Choose();
   if (!places.ok()) return places.status();
   LoadOptions load;

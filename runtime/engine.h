@@ -42,6 +42,8 @@ class Engine {
   const gguf::File& file() const { return *file_; }
   // Where it is now: a model that loses a device is placed anew.
   std::shared_ptr<const Model> model() const;
+  // How it was placed when it was loaded, and why; none where nobody asked for it.
+  const std::optional<PlacementReport>& plan() const { return plan_; }
   // Devices that failed since it was loaded, or while it was: the model goes on without them.
   std::vector<LostDevice> lost_devices() const;
   // Takes a device that was lost in again, or "": all of them. Waits until no pass is under way;
@@ -111,7 +113,8 @@ class Engine {
   OwnedDevices devices_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::unique_ptr<Placer> placer_;                      // the keeper's
+  std::unique_ptr<Placer> placer_;  // the keeper's
+  std::optional<PlacementReport> plan_;
   std::unique_ptr<ModelKeeper> keeper_;                 // the batcher's leader's, once it is loaded
   std::chrono::steady_clock::time_point told_of_lost_;  // likewise: traced up to then
   std::mutex readmit_mutex_;                            // held by whoever does it by itself

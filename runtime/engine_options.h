@@ -3,6 +3,7 @@
 #define TRINE_RUNTIME_ENGINE_OPTIONS_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -60,6 +61,10 @@ struct EngineOptions {
   // Where a timeline of what happens is written to when the engine goes (docs/tracing.md); "":
   // nowhere.
   std::string trace;
+  // Events that are kept in memory for whoever asks (Engine::trace), with a file or without one; 0:
+  // none, or with a file as many as it takes.
+  size_t trace_events = 0;
+  bool explain = false;            // Engine::plan is kept
   ReadmissionOptions readmission;  // of devices that were lost
   LoadProgress progress;           // on the calling thread
   LogSink log;                     // warnings, and what plugins say; from any thread

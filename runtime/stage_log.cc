@@ -32,7 +32,9 @@ StageLog::StageLog(const std::vector<SegmentPlace>& places, const std::vector<De
     segment.begin = place.span.begin;
     segment.end = place.span.end;
     segment.placement = placement;
-    if (trace_ != nullptr) tracks_.push_back(trace_->AddTrack(TrackName(segments_.back())));
+    if (trace_ == nullptr) continue;
+    segment.track = trace_->AddTrack(TrackName(segment));
+    tracks_.push_back(segment.track);
   }
   for (const DetourInfo& detour : detours) segments_[detour.stage].helper = detour.helper;
 }

@@ -20,6 +20,7 @@ struct SegmentCounters {
   std::string device_name;
   int64_t begin = 0, end = 0;  // layers
   uint64_t placement = 0;      // counts up when the model is placed anew
+  Trace::Track track = 0;      // where it is traced, if it is
   StageCounters stage;
   uint64_t tokens = 0;
   uint64_t bytes_in = 0, bytes_out = 0;  // of inputs and results, not of weights

@@ -1,4 +1,4 @@
-// The trace of an engine, and the file it goes to.
+// The trace of an engine, and the file it goes to, if any.
 #ifndef TRINE_RUNTIME_TRACE_FILE_H_
 #define TRINE_RUNTIME_TRACE_FILE_H_
 
@@ -16,8 +16,9 @@ namespace trine {
 // Thread-safe.
 class TraceFile {
  public:
-  // INVALID_ARGUMENT or UNAVAILABLE when no file can be written there.
-  static absl::StatusOr<std::unique_ptr<TraceFile>> Create(const std::string& path);
+  // INVALID_ARGUMENT or UNAVAILABLE when no file can be written there. "": it stays in memory.
+  static absl::StatusOr<std::unique_ptr<TraceFile>> Create(const std::string& path,
+                                                           size_t events = Trace::kDefaultCapacity);
 
   const std::shared_ptr<Trace>& trace() const { return trace_; }
   Trace::Track engine_track() const { return engine_; }
@@ -28,10 +29,10 @@ class TraceFile {
   absl::Status Write();
 
  private:
-  explicit TraceFile(std::string path);
+  TraceFile(std::string path, size_t events);
 
   const std::string path_;
-  const std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
+  const std::shared_ptr<Trace> trace_;
   const Trace::Track engine_, lane_;
   std::mutex mutex_;
   bool written_ = false;  // guarded by mutex_

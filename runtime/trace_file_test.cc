@@ -33,6 +33,15 @@ class TraceFileTest : public ::testing::Test {
   const fs::path folder_;
 };
 
+TEST_F(TraceFileTest, WithoutAFileItStaysInMemory) {
+  auto file = TraceFile::Create("", 2);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const auto now = Trace::Clock::now();
+  for (int i = 0; i < 3; ++i) (*file)->trace()->Add((*file)->engine_track(), "load", now, now);
+  EXPECT_TRUE((*file)->Write().ok());
+  EXPECT_EQ((*file)->trace()->Since(now).size(), 2u);
+}
+
 TEST_F(TraceFileTest, IsWrittenWhenThereIsSomethingNew) {
   auto file = TraceFile::Create((folder_ / "t.json").string());
   ASSERT_TRUE(file.ok()) << file.status();
