@@ -670,6 +670,11 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   return flight;
 }
 
+absl::Status Batcher::ended() const {
+  std::lock_guard lock(mutex_);
+  return ended_;
+}
+
 std::vector<SegmentCounters> Batcher::counters() const {
   std::lock_guard lock(mutex_);
   if (pipeline_ == nullptr) return {};

@@ -70,6 +70,8 @@ class Batcher {
   using LoadNext = std::function<absl::StatusOr<std::shared_ptr<Model>>()>;
   absl::Status Replace(const Prepare& prepare, const LoadNext& load);
 
+  // Why there is no model to go on with, if there is none.
+  absl::Status ended() const;
   // Of the segments as they are placed now; none while they are placed anew.
   std::vector<SegmentCounters> counters() const;
 

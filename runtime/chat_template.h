@@ -41,6 +41,11 @@ class ChatTemplate {
   absl::StatusOr<jinja::Text> Render(const jinja::Value& messages,
                                      const ChatOptions& options) const;
 
+  // Of what conversations with tools are rendered by.
+  const std::string& source_for_tools() const {
+    return (for_tools_ ? *for_tools_ : plain_).source();
+  }
+
  private:
   ChatTemplate(jinja::Template plain, const Tokenizer& tokenizer);
 

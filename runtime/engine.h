@@ -46,6 +46,8 @@ class Engine {
   const std::optional<PlacementReport>& plan() const { return plan_; }
   // Devices that failed since it was loaded, or while it was: the model goes on without them.
   std::vector<LostDevice> lost_devices() const;
+  // Not OK: no device is left, and nothing is computed until one is taken in again.
+  absl::Status ended() const { return batcher_->ended(); }
   // Takes a device that was lost in again, or "": all of them. Waits until no pass is under way;
   // the next one goes over the model as it was asked for, and sequences read their tokens again.
   // UNAVAILABLE, with the reason, for a device that can't be opened, or that a pass still hangs in:

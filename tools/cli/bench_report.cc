@@ -7,7 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
-#include "tools/cli/text_table.h"
+#include "tools/report/text_table.h"
 #include "tools/cli/weights_json.h"
 
 namespace trine {

@@ -10,7 +10,7 @@
 #include "runtime/machine_report.h"
 #include "runtime/version.h"
 #include "tools/cli/commands.h"
-#include "tools/cli/text_table.h"
+#include "tools/report/text_table.h"
 
 namespace trine {
 namespace {

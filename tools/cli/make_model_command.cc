@@ -24,7 +24,7 @@
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/signals.h"
-#include "tools/cli/text_table.h"
+#include "tools/report/text_table.h"
 
 namespace trine {
 namespace {

@@ -11,7 +11,7 @@
 #include "tools/cli/bench_runner.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
-#include "tools/cli/plan_report.h"
+#include "tools/report/plan_report.h"
 #include "tools/cli/progress.h"
 
 namespace trine {

@@ -15,7 +15,7 @@
 #include "runtime/gguf/model_summary.h"
 #include "runtime/gguf/quoted.h"
 #include "tools/cli/show_report.h"
-#include "tools/cli/text_table.h"
+#include "tools/report/text_table.h"
 
 namespace trine {
 namespace {

@@ -1,6 +1,6 @@
 // Columns of text for a terminal: as wide as their widest cell, the last one free to run on.
-#ifndef TRINE_TOOLS_CLI_TEXT_TABLE_H_
-#define TRINE_TOOLS_CLI_TEXT_TABLE_H_
+#ifndef TRINE_TOOLS_REPORT_TEXT_TABLE_H_
+#define TRINE_TOOLS_REPORT_TEXT_TABLE_H_
 
 #include <cstdint>
 #include <string>
@@ -24,4 +24,4 @@ std::string FormatBytes(uint64_t bytes);
 
 }  // namespace trine
 
-#endif  // TRINE_TOOLS_CLI_TEXT_TABLE_H_
+#endif  // TRINE_TOOLS_REPORT_TEXT_TABLE_H_

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "tools/cli/plan_report.h"
-#include "tools/cli/text_table.h"
+#include "tools/report/plan_report.h"
+#include "tools/report/text_table.h"
 
 namespace trine {
 namespace {

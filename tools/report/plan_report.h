@@ -1,6 +1,6 @@
 // A placement for people, programs and the eye: what `trine plan` prints.
-#ifndef TRINE_TOOLS_CLI_PLAN_REPORT_H_
-#define TRINE_TOOLS_CLI_PLAN_REPORT_H_
+#ifndef TRINE_TOOLS_REPORT_PLAN_REPORT_H_
+#define TRINE_TOOLS_REPORT_PLAN_REPORT_H_
 
 #include <cstdint>
 #include <optional>
@@ -36,4 +36,4 @@ std::string FormatPlanPicture(const PlanReport& report);
 
 }  // namespace trine
 
-#endif  // TRINE_TOOLS_CLI_PLAN_REPORT_H_
+#endif  // TRINE_TOOLS_REPORT_PLAN_REPORT_H_

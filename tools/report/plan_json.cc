@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "nlohmann/json.hpp"
-#include "tools/cli/plan_report.h"
+#include "tools/report/plan_report.h"
 
 namespace trine {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/cli/text_table.h"
+#include "tools/report/text_table.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,0 +1,283 @@
+// trine serve: the model behind an HTTP API.
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/chat_messages.h"
+#include "runtime/printable.h"
+#include "tools/cli/chat_arguments.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/engine_arguments.h"
+#include "tools/cli/read_input.h"
+#include "tools/cli/sampling_arguments.h"
+#include "tools/server/service/server.h"
+
+namespace trine {
+namespace {
+
+// Events of the trace that are kept: some ten seconds of a busy machine.
+constexpr size_t kTraceEvents = size_t{1} << 16;
+
+struct ServeArguments {
+  EngineArguments engine;
+  SamplingArguments sampling;
+  ChatArguments chat;
+  std::string host = "127.0.0.1";
+  int64_t port = 8080;
+  std::vector<std::string> api_keys;
+  std::string api_key_file;
+  std::vector<std::string> cors;
+  std::string alias;
+  int64_t prompt_budget = 128;
+  int64_t queue = 256;
+  int64_t queue_per_client = 128;
+  int64_t connections = 512;
+  int64_t body_mib = 8;
+  int64_t request_timeout = 600;
+  int64_t read_timeout = 60;
+  int64_t write_timeout = 30;
+  int64_t stop_timeout = 10;
+  std::string log_format = "text";
+  std::string log_level = "info";
+  bool no_embeddings = false;
+  bool no_trace = false;
+  bool no_page = false;
+};
+
+server::LogLevel LevelOf(const std::string& name) {
+  return name == "debug"     ? server::LogLevel::kDebug
+         : name == "warning" ? server::LogLevel::kWarning
+         : name == "error"   ? server::LogLevel::kError
+                             : server::LogLevel::kInfo;
+}
+
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
+
+absl::StatusOr<server::AccessOptions> MakeAccess(const ServeArguments& a) {
+  server::AccessOptions access;
+  access.keys = a.api_keys;
+  // Not on the command line, which everybody on the machine can read.
+  if (const char* key = std::getenv("TRINE_API_KEY"); key != nullptr && *key != '\0') {
+    access.keys.emplace_back(key);
+  }
+  if (!a.api_key_file.empty()) {
+    auto keys = server::ReadKeyFile(a.api_key_file);
+    if (!keys.ok()) return keys.status();
+    access.keys.insert(access.keys.end(), keys->begin(), keys->end());
+  }
+  access.cors_origins = a.cors;
+  access.loopback = IsLoopback(a.host);
+  return access;
+}
+
+absl::StatusOr<server::ServedModelOptions> MakeModelOptions(const ServeArguments& a) {
+  server::ServedModelOptions options;
+  options.alias = a.alias;
+  const auto sampler = MakeSamplerOptions(a.sampling);
+  if (!sampler.ok()) return sampler.status();
+  options.sampler = *sampler;
+  if (!a.chat.variables.empty()) {
+    auto variables = ParseVariables(a.chat.variables);
+    if (!variables.ok()) return variables.status();
+    options.variables = *std::move(variables);
+  }
+  auto source = ReadChatTemplate(a.chat);
+  if (!source.ok()) return source.status();
+  options.chat_template = *std::move(source);
+  return options;
+}
+
+server::ServerOptions MakeServerOptions(const ServeArguments& a) {
+  server::ServerOptions options;
+  options.http.host = a.host;
+  options.http.port = static_cast<uint16_t>(a.port);
+  options.http.limits.connections = static_cast<size_t>(a.connections);
+  options.http.limits.connections_per_address = static_cast<size_t>(a.connections);
+  options.http.limits.body_bytes = static_cast<size_t>(a.body_mib) << 20;
+  options.http.limits.body_time = std::chrono::seconds(a.read_timeout);
+  options.http.limits.write_time = std::chrono::seconds(a.write_timeout);
+  options.queue.places = a.engine.parallel;
+  options.queue.waiting = static_cast<size_t>(a.queue);
+  options.queue.waiting_per_client = static_cast<size_t>(a.queue_per_client);
+  options.request_time = std::chrono::seconds(a.request_timeout);
+  options.serve_page = !a.no_page;
+  return options;
+}
+
+EngineOptions MakeEngineOptions(const ServeArguments& a, server::ServerLog* log) {
+  EngineOptions options = EngineOptionsOf(a.engine);
+  options.hidden_rows = !a.no_embeddings;
+  options.mixed_tokens = a.prompt_budget;
+  options.trace_events = a.no_trace ? 0 : kTraceEvents;
+  options.explain = true;
+  options.log = [log](uint32_t level, const std::string& message) {
+    log->Message(level >= TRINE_LOG_ERROR     ? server::LogLevel::kError
+                 : level >= TRINE_LOG_WARNING ? server::LogLevel::kWarning
+                                              : server::LogLevel::kDebug,
+                 message);
+  };
+  return options;
+}
+
+// The signals that end it, for this thread alone.
+class EndSignals {
+ public:
+  EndSignals() {
+    sigemptyset(&set_);
+    for (const int s : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction now {};
+      sigaction(s, nullptr, &now);
+      if (now.sa_handler != SIG_IGN) sigaddset(&set_, s);
+    }
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  // 0 when none has come within that time.
+  int Wait(std::chrono::milliseconds time) const {
+    const timespec limit = {time.count() / 1000, (time.count() % 1000) * 1'000'000};
+    const int s = sigtimedwait(&set_, nullptr, &limit);
+    return s > 0 ? s : 0;
+  }
+
+ private:
+  sigset_t set_;
+};
+
+int Serve(const ServeArguments& a) {
+  if (a.engine.list_devices) {
+    PrintDevices(a.engine);
+    return 0;
+  }
+  const auto access = MakeAccess(a);
+  if (!access.ok()) return ComplainOfArguments(access.status());
+  const auto model_options = MakeModelOptions(a);
+  if (!model_options.ok()) return ComplainOfArguments(model_options.status());
+  const EndSignals signals;  // before any thread is there
+  server::ServerLog log(LevelOf(a.log_level), a.log_format == "json", [](const std::string& line) {
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  });
+  server::ServerOptions options = MakeServerOptions(a);
+  options.access = *access;
+  options.load = [&](const std::function<bool(double)>& progress)
+      -> absl::StatusOr<std::unique_ptr<server::ServedModel>> {
+    EngineOptions engine_options = MakeEngineOptions(a, &log);
+    engine_options.progress = progress;
+    auto engine = Engine::Load(engine_options);
+    if (!engine.ok()) return engine.status();
+    const std::string placement = DescribePlacement(**engine, engine_options);
+    auto model = server::ServedModel::Create(*std::move(engine), *model_options);
+    if (model.ok()) {
+      log.Write(server::LogLevel::kInfo, "loaded",
+                {{"model", (*model)->card().id}, {"placement", placement}});
+    }
+    return model;
+  };
+  auto server = server::Server::Start(std::move(options), &log);
+  if (!server.ok()) return Complain(server.status());
+  // On stdout: what a script that started it on any port has to know.
+  std::printf("trine: http://%s\n", (*server)->address().c_str());
+  std::fflush(stdout);
+  log.Write(server::LogLevel::kInfo, "listening",
+            {{"address", (*server)->address()},
+             {"keys", static_cast<int64_t>(access->keys.size())}});
+  if (!access->loopback && access->keys.empty()) {
+    log.Message(server::LogLevel::kWarning,
+                "anybody who reaches this address may use the server: --api-key limits that");
+  }
+  int signal = 0;
+  while (signal == 0) {
+    signal = signals.Wait(std::chrono::milliseconds(200));
+    if (const absl::Status s = (*server)->load_status(); !s.ok()) return Complain(s);
+  }
+  log.Write(server::LogLevel::kInfo, "stopping", {{"signal", int64_t{signal}}});
+  (*server)->Shutdown(std::chrono::seconds(a.stop_timeout), [&] {
+    return signals.Wait(std::chrono::milliseconds(0)) != 0;
+  });
+  server->reset();
+  log.Write(server::LogLevel::kInfo, "stopped", {});
+  return 0;
+}
+
+void AddServerOptions(CLI::App* command, ServeArguments* a) {
+  const auto number = [&](const char* name, int64_t* value, int64_t low, int64_t high,
+                          const char* help) {
+    command->add_option(name, *value, help)->check(CLI::Range(low, high))->capture_default_str();
+  };
+  command->add_option("--host", a->host, "The address to listen on; 0.0.0.0: all of this machine's")
+      ->check(NotEmpty)
+      ->capture_default_str();
+  number("--port", &a->port, 0, 65535, "The port; 0: any that is free, which is printed");
+  command
+      ->add_option("--api-key", a->api_keys,
+                   "Who asks must have this key; may be repeated; TRINE_API_KEY names one too")
+      ->check(NotEmpty)
+      ->allow_extra_args(false)
+      ->type_name("KEY");
+  command->add_option("--api-key-file", a->api_key_file, "The same, one a line")
+      ->check(NotEmpty)
+      ->type_name("FILE");
+  command
+      ->add_option("--cors", a->cors,
+                   "Pages of this site may ask, as https://example.org; *: of any; may be repeated")
+      ->check(NotEmpty)
+      ->allow_extra_args(false)
+      ->type_name("ORIGIN");
+  command->add_option("--alias", a->alias, "What the model is called (default: its file's name)")
+      ->check(NotEmpty);
+  number("--prompt-budget", &a->prompt_budget, 0, 65536,
+         "Most tokens of a pass in which some requests write while others read their prompts; 0: "
+         "as many as of any (--ubatch-size)");
+  number("--queue", &a->queue, 1, 1'000'000, "Most requests that wait for a place");
+  number("--queue-per-client", &a->queue_per_client, 1, 1'000'000,
+         "Of those, most of one key or address");
+  number("--max-connections", &a->connections, 1, 1'000'000, "Most connections at once");
+  number("--max-body", &a->body_mib, 1, 4096, "Most MiB of a request");
+  number("--request-timeout", &a->request_timeout, 1, 86400,
+         "Seconds that a request may take, with its wait");
+  number("--read-timeout", &a->read_timeout, 1, 86400, "Seconds for a request to arrive");
+  number("--write-timeout", &a->write_timeout, 1, 86400,
+         "Seconds after which a client that reads nothing is dropped");
+  number("--stop-timeout", &a->stop_timeout, 0, 86400,
+         "Seconds that requests have left when the server is told to stop");
+  command->add_option("--log-format", a->log_format, "Of the lines on stderr: text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("--log-level", a->log_level, "The least of them that is shown")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->capture_default_str();
+  command->add_flag("--no-embeddings", a->no_embeddings, "Without /v1/embeddings");
+  command->add_flag("--no-trace", a->no_trace, "Without /v1/trace");
+  command->add_flag("--no-page", a->no_page, "Without the page at /");
+  command->add_flag("--metrics", "Says what holds anyway: /metrics is there");
+}
+
+}  // namespace
+
+void AddServeCommand(CLI::App* app, Run* run) {
+  auto a = std::make_shared<ServeArguments>();
+  a->engine.parallel = 8;
+  CLI::App* command = app->add_subcommand(
+      "serve", "Serve a model over HTTP, with OpenAI's API and a page to look at");
+  AddServerOptions(command, a.get());
+  AddEngineOptions(command,
+                   "Positions of a sequence; 0: as many as the model was trained with (default: "
+                   "those, at most 4096)",
+                   &a->engine);
+  AddSamplingOptions(command, &a->sampling);
+  AddChatTemplateOptions(command, &a->chat);
+  command->callback([a, run] { *run = [a] { return Serve(*a); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,132 @@
+#include "tools/server/service/access.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/strings/ascii.h"
+
+namespace trine::server {
+namespace {
+
+absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
+
+// Looks at every byte of `given`, whatever it finds.
+bool SameBytes(std::string_view given, std::string_view key) {
+  unsigned difference = given.size() == key.size() ? 0 : 1;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const auto expected = static_cast<unsigned char>(key.empty() ? 0 : key[i % key.size()]);
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(given[i]) ^ expected);
+  }
+  return difference == 0;
+}
+
+std::optional<std::string_view> GivenKey(const HttpRequest& request) {
+  if (const auto value = request.Header("Authorization")) {
+    constexpr absl::string_view kBearer = "bearer ";
+    if (value->size() > kBearer.size() &&
+        absl::EqualsIgnoreCase(View(value->substr(0, kBearer.size())), kBearer)) {
+      return value->substr(kBearer.size());
+    }
+  }
+  return request.Header("X-Api-Key");
+}
+
+// "host:port" without its port.
+std::string_view HostOnly(std::string_view host) {
+  const size_t colon = host.rfind(':');
+  const size_t bracket = host.rfind(']');
+  if (colon == std::string_view::npos) return host;
+  if (bracket != std::string_view::npos && colon < bracket) return host;
+  return host.substr(0, colon);
+}
+
+bool IsThisMachine(std::string_view host) {
+  const std::string name = absl::AsciiStrToLower(View(HostOnly(host)));
+  return name == "localhost" || name == "[::1]" || absl::StartsWith(name, "127.") ||
+         absl::EndsWith(name, ".localhost");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> ReadKeyFile(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return absl::NotFoundError(absl::StrCat(path, " can't be read"));
+  std::vector<std::string> keys;
+  std::string line;
+  while (std::getline(in, line)) {
+    const std::string key(absl::StripAsciiWhitespace(line));
+    if (!key.empty() && key[0] != '#') keys.push_back(key);
+  }
+  if (in.bad()) return absl::DataLossError(absl::StrCat(path, " can't be read to its end"));
+  if (keys.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " has no key: one a line is expected"));
+  }
+  return keys;
+}
+
+Access::Access(AccessOptions options) : options_(std::move(options)) {}
+
+bool Access::IsNamed(std::string_view origin) const {
+  return std::any_of(options_.cors_origins.begin(), options_.cors_origins.end(),
+                     [&](const std::string& o) { return o == "*" || o == origin; });
+}
+
+absl::Status Access::CheckOrigin(const HttpRequest& request) const {
+  const auto host = request.Header("Host");
+  if (options_.loopback && options_.keys.empty() && host && !IsThisMachine(*host)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("the server is asked for as ", View(*host),
+                     ", but serves this machine alone: use localhost, or start it with --api-key"));
+  }
+  const auto origin = request.Header("Origin");
+  if (!origin || IsNamed(*origin)) return absl::OkStatus();
+  const size_t scheme = origin->find("://");
+  const std::string_view site =
+      scheme == std::string_view::npos ? *origin : origin->substr(scheme + 3);
+  if (host && site == *host) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("pages of ", View(*origin), " may not ask: --cors ", View(*origin), " lets them"));
+}
+
+int Access::FindKey(const HttpRequest& request) const {
+  const auto given = GivenKey(request);
+  if (!given) return -1;
+  int found = -1;
+  for (size_t i = 0; i < options_.keys.size(); ++i) {
+    if (SameBytes(*given, options_.keys[i])) found = static_cast<int>(i);
+  }
+  return found;
+}
+
+absl::Status Access::CheckKey(const HttpRequest& request) const {
+  if (options_.keys.empty() || FindKey(request) >= 0) return absl::OkStatus();
+  return absl::UnauthenticatedError(
+      GivenKey(request) ? "the API key is not known"
+                        : "an API key is needed: Authorization: Bearer KEY");
+}
+
+std::string Access::ClientOf(const HttpRequest& request) const {
+  const int key = FindKey(request);
+  return key >= 0 ? absl::StrCat("key ", key) : request.peer;
+}
+
+std::string Access::SpaceOf(const HttpRequest& request) const {
+  return absl::StrCat("key ", FindKey(request));
+}
+
+HttpHeaders Access::CorsHeaders(const HttpRequest& request) const {
+  const auto origin = request.Header("Origin");
+  if (!origin || !IsNamed(*origin)) return {};
+  return {{"Access-Control-Allow-Origin", std::string(*origin)},
+          {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+          {"Access-Control-Max-Age", "600"},
+          {"Vary", "Origin"}};
+}
+
+}  // namespace trine::server

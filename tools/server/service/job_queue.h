@@ -1,0 +1,91 @@
+// Work that waits for places in the model, and the threads that do it. Each job takes some of a
+// fixed number of places; those that wait are served one client after the other, so that whoever
+// asks for much waits for itself. Thread-safe.
+#ifndef TRINE_TOOLS_SERVER_SERVICE_JOB_QUEUE_H_
+#define TRINE_TOOLS_SERVER_SERVICE_JOB_QUEUE_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace trine::server {
+
+struct JobQueueOptions {
+  int64_t places = 1;
+  size_t waiting = 256;             // jobs in all
+  size_t waiting_per_client = 128;  // and of one client
+};
+
+struct JobQueueCounters {
+  int64_t places = 0, taken = 0;
+  int64_t running = 0, waiting = 0;
+};
+
+class JobQueue {
+ public:
+  // On a thread of the queue's. `waited`: for its places.
+  using Job = std::function<void(std::chrono::nanoseconds waited)>;
+
+  explicit JobQueue(const JobQueueOptions& options);
+  ~JobQueue();  // Stop
+  JobQueue(const JobQueue&) = delete;
+  JobQueue& operator=(const JobQueue&) = delete;
+
+  // `places`: 1 to all of them. RESOURCE_EXHAUSTED when too many wait, UNAVAILABLE after Close; the
+  // job is dropped then, without being run. `number` names the job from then on.
+  absl::Status Add(const std::string& client, int64_t places, Job job, uint64_t* number);
+  // True: it was waiting, and is no more. Else it runs, or has run.
+  bool Remove(uint64_t number);
+
+  void Close();                                // nothing is added any more
+  bool WaitUntilIdle(std::chrono::milliseconds limit);  // no job runs or waits
+  void DropWaiting();
+  // Close, DropWaiting, and the end of those that run, which is theirs to hasten.
+  void Stop();
+
+  JobQueueCounters counters() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Waiting {
+    uint64_t number;
+    int64_t places;
+    Job job;
+    Clock::time_point since;
+  };
+  struct Client {
+    std::string name;
+    std::deque<Waiting> jobs;
+  };
+
+  void Work();
+  bool CanStart() const;
+  Waiting TakeNext();
+
+  const JobQueueOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Client> clients_;  // that wait; the first is next
+  std::map<std::string, std::list<Client>::iterator> by_name_;
+  size_t waiting_ = 0;
+  int64_t taken_ = 0, running_ = 0;
+  uint64_t last_number_ = 0;
+  bool closed_ = false, stopping_ = false;
+  std::vector<std::thread> threads_;  // as many as have been needed so far, at most one per place
+  size_t idle_ = 0;                   // of them
+};
+
+}  // namespace trine::server
+
+#endif  // TRINE_TOOLS_SERVER_SERVICE_JOB_QUEUE_H_

@@ -1,0 +1,86 @@
+#include "tools/server/service/reply.h"
+
+#include <utility>
+
+#include "tools/server/openai/api_error.h"
+#include "tools/server/openai/ids.h"
+
+namespace trine::server {
+namespace {
+
+// How long clients are asked to wait before they try again, in seconds.
+constexpr const char* kRetryAfter = "2";
+
+}  // namespace
+
+Reply::Reply(std::shared_ptr<Exchange> exchange, std::string endpoint, HttpHeaders headers,
+             Metrics* metrics, ServerLog* log)
+    : exchange_(std::move(exchange)),
+      endpoint_(std::move(endpoint)),
+      headers_(std::move(headers)),
+      metrics_(metrics),
+      log_(log) {
+  headers_.emplace_back("X-Request-Id", RandomId("req_", 24));
+  headers_.emplace_back("X-Content-Type-Options", "nosniff");
+}
+
+Reply::~Reply() {
+  if (!over_) Error(absl::UnavailableError("the server is stopping"));
+}
+
+void Reply::Body(int status, std::string_view content_type, std::string_view body,
+                 const HttpHeaders& more) {
+  if (over_) return;
+  HttpHeaders headers = headers_;
+  headers.insert(headers.end(), more.begin(), more.end());
+  headers.emplace_back("Content-Type", std::string(content_type));
+  exchange_->Send(status, headers, body);
+  Over(status, "");
+}
+
+void Reply::Error(const absl::Status& error) {
+  if (over_) return;
+  if (streaming_) return EndEvents(error);
+  const int status = HttpStatusOf(error);
+  HttpHeaders headers = headers_;
+  headers.emplace_back("Content-Type", "application/json");
+  if (status == 503 || status == 429) headers.emplace_back("Retry-After", kRetryAfter);
+  if (status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
+  exchange_->Send(status, headers, ErrorBody(error));
+  Over(status, std::string(error.message()));
+}
+
+bool Reply::BeginEvents() {
+  HttpHeaders headers = headers_;
+  headers.emplace_back("Content-Type", "text/event-stream");
+  headers.emplace_back("Cache-Control", "no-cache");
+  headers.emplace_back("X-Accel-Buffering", "no");  // proxies hand it on as it comes
+  streaming_ = true;
+  return exchange_->BeginStream(200, headers);
+}
+
+void Reply::EndEvents(const absl::Status& error) {
+  if (over_) return;
+  exchange_->End();
+  Over(error.ok() ? 200 : HttpStatusOf(error), std::string(error.message()));
+}
+
+void Reply::Over(int status, std::string_view error) {
+  over_ = true;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+  metrics_->Ended({endpoint_, status, seconds});
+  if (status == 499) metrics_->Cancelled();
+  // What is asked for every second by machines is no news.
+  const bool polled = request().method != "POST" && status < 400;
+  ServerLog::Fields fields = {{"method", request().method},
+                              {"path", request().path},
+                              {"client", request().peer},
+                              {"status", int64_t{status}},
+                              {"ms", seconds * 1000}};
+  fields.insert(fields.end(), notes_.begin(), notes_.end());
+  if (!error.empty()) fields.emplace_back("error", std::string(error));
+  log_->Write(polled ? LogLevel::kDebug : status >= 500 ? LogLevel::kError : LogLevel::kInfo,
+              "request", fields);
+}
+
+}  // namespace trine::server

@@ -1,0 +1,335 @@
+#include "tools/server/service/reports.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/report/plan_report.h"
+#include "tools/server/openai/json.h"
+
+namespace trine::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of the timeline on the page.
+constexpr std::chrono::seconds kTimeline(3);
+
+double Milliseconds(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
+
+double SecondsSince(Clock::time_point time) {
+  return std::chrono::duration<double>(Clock::now() - time).count();
+}
+
+int64_t Microseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+}
+
+// A part of the model where it is now.
+struct Tier {
+  SegmentCounters counters;
+  bool embedding = false, head = false;
+  std::string name;  // of the device, as its maker calls it
+};
+
+std::vector<Tier> TiersOf(const Engine& engine) {
+  std::vector<Tier> tiers;
+  const std::shared_ptr<const Model> model = engine.model();
+  const std::vector<SegmentCounters> counters = engine.segments();
+  for (size_t i = 0; i < model->places().size(); ++i) {
+    const SegmentPlace& place = model->places()[i];
+    Tier tier;
+    if (i < counters.size()) tier.counters = counters[i];
+    tier.counters.device_name = place.device_name;
+    tier.counters.begin = place.span.begin;
+    tier.counters.end = place.span.end;
+    tier.embedding = place.span.embedding;
+    tier.head = place.span.head;
+    tier.name = place.device->info().name;
+    tiers.push_back(std::move(tier));
+  }
+  return tiers;
+}
+
+// Bytes of weights by device, wherever they lie.
+std::map<std::string, uint64_t> WeightsOf(const Engine& engine) {
+  std::map<std::string, uint64_t> bytes;
+  const std::shared_ptr<const Model> model = engine.model();
+  if (model->places().empty()) return bytes;
+  for (const DeviceWeights& w : model->weights()) {
+    bytes[w.device_name] =
+        w.plain.file + w.plain.arena + w.plain.copied + w.plain.converted + w.packed_bytes;
+  }
+  return bytes;
+}
+
+// A device's weights and the cache, by layers.
+Json MemoryOf(const std::vector<Tier>& tiers, const Tier& tier, const Engine& engine,
+              const std::map<std::string, uint64_t>& weights) {
+  int64_t here = 0, all = 0;
+  for (const Tier& other : tiers) {
+    const int64_t layers = other.counters.end - other.counters.begin;
+    all += layers;
+    if (other.counters.device_name == tier.counters.device_name) here += layers;
+  }
+  const int64_t mine = tier.counters.end - tier.counters.begin;
+  const auto share = [](uint64_t bytes, int64_t part, int64_t whole) {
+    return whole == 0 ? bytes
+                      : static_cast<uint64_t>(static_cast<double>(bytes) *
+                                              static_cast<double>(part) / static_cast<double>(whole));
+  };
+  const auto found = weights.find(tier.counters.device_name);
+  const std::shared_ptr<const Model> model = engine.model();
+  return {{"weights_bytes", found == weights.end() ? 0 : share(found->second, mine, here)},
+          {"kv_bytes", share(model->kv_bytes(), mine, all)},
+          {"scratch_bytes", share(model->scratch_bytes(), mine, all)}};
+}
+
+Json TiersJson(const Engine& engine) {
+  Json json = Json::array();
+  const std::vector<Tier> tiers = TiersOf(engine);
+  const auto weights = WeightsOf(engine);
+  for (const Tier& tier : tiers) {
+    const SegmentCounters& c = tier.counters;
+    Json one = {{"device", c.device_name},
+                {"name", tier.name},
+                {"state", "ok"},
+                {"reason", ""},
+                {"first_layer", c.begin},
+                {"end_layer", c.end},
+                {"embedding", tier.embedding},
+                {"head", tier.head},
+                {"busy_ms", Milliseconds(c.stage.busy_ns)},
+                {"blocked_ms", Milliseconds(c.stage.blocked_ns)},
+                {"waiting_ms", Milliseconds(c.stage.waiting_ns)},
+                {"passes", c.stage.jobs},
+                {"tokens", c.tokens},
+                {"bytes_in", c.bytes_in},
+                {"bytes_out", c.bytes_out}};
+    one.update(MemoryOf(tiers, tier, engine, weights));
+    json.push_back(std::move(one));
+  }
+  for (const LostDevice& lost : engine.lost_devices()) {
+    json.push_back({{"device", lost.name},
+                    {"name", ""},
+                    {"state", "lost"},
+                    {"reason", lost.reason},
+                    {"first_layer", 0},
+                    {"end_layer", 0}});
+  }
+  return json;
+}
+
+Json FaultsJson(const Engine& engine) {
+  Json faults = Json::array();
+  for (const LostDevice& lost : engine.lost_devices()) {
+    faults.push_back({{"device", lost.name},
+                      {"reason", lost.reason},
+                      {"seconds_ago", SecondsSince(lost.since)}});
+  }
+  return faults;
+}
+
+Json TimelineJson(const Engine& engine) {
+  const Clock::time_point now = Clock::now();
+  Json events = Json::array();
+  if (engine.trace() != nullptr) {
+    const std::vector<SegmentCounters> segments = engine.segments();
+    for (const Trace::Shown& e : engine.trace()->trace()->Since(now - kTimeline)) {
+      const std::string_view name = e.name;
+      if (name != "pass" && name != "failed pass") continue;
+      for (size_t i = 0; i < segments.size(); ++i) {
+        if (segments[i].track != e.track) continue;
+        events.push_back({{"tier", i},
+                          {"kind", "pass"},
+                          {"begin_us", Microseconds(e.begin)},
+                          {"end_us", Microseconds(e.end)},
+                          {"tokens", e.arg("tokens")},
+                          {"sequences", e.arg("sequences")}});
+      }
+    }
+  }
+  return {{"now_us", Microseconds(now)}, {"events", events}};
+}
+
+Json RequestsJson(const ReportSource& source) {
+  const Metrics::Totals totals = source.metrics->totals();
+  return {{"running", source.queue.running},
+          {"queued", source.queue.waiting},
+          {"slots", source.queue.places},
+          {"slots_taken", source.queue.taken},
+          {"completed", totals.completed},
+          {"failed", totals.failed},
+          {"cancelled", totals.cancelled}};
+}
+
+void AppendTierMetrics(const Engine& engine, std::string* out) {
+  struct Column {
+    const char* name;
+    const char* type;
+    const char* help;
+    double (*value)(const SegmentCounters&);
+  };
+  const Column columns[] = {
+      {"trine_tier_busy_seconds_total", "counter", "Time in which a tier computed.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.stage.busy_ns) / 1e9; }},
+      {"trine_tier_bubble_seconds_total", "counter",
+       "Time in which a tier had nothing to do while others had.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.stage.waiting_ns) / 1e9; }},
+      {"trine_tier_blocked_seconds_total", "counter",
+       "Time in which a tier could not hand on what it had done.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.stage.blocked_ns) / 1e9; }},
+      {"trine_tier_busy_ratio", "gauge", "Of the time in which there was work, the share a tier had.",
+       [](const SegmentCounters& c) { return c.busy_ratio(); }},
+      {"trine_tier_passes_total", "counter", "Passes through a tier.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.stage.jobs); }},
+      {"trine_tier_tokens_total", "counter", "Tokens through a tier.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.tokens); }},
+      {"trine_tier_bytes_in_total", "counter", "Bytes copied to a tier's device.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.bytes_in); }},
+      {"trine_tier_bytes_out_total", "counter", "Bytes copied from a tier's device.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.bytes_out); }},
+      {"trine_tier_layers", "gauge", "Layers of a tier.",
+       [](const SegmentCounters& c) { return static_cast<double>(c.end - c.begin); }},
+  };
+  const std::vector<SegmentCounters> segments = engine.segments();
+  for (const Column& column : columns) {
+    std::vector<LabelledValue> values;
+    for (size_t i = 0; i < segments.size(); ++i) {
+      values.push_back({absl::StrCat("tier=", LabelValue(segments[i].device_name), ",segment=\"", i,
+                                     "\""),
+                        column.value(segments[i])});
+    }
+    AppendMetric(column.name, column.type, column.help, values, out);
+  }
+  AppendMetric("trine_devices_lost", "gauge", "Devices that are lost now.",
+               static_cast<double>(engine.lost_devices().size()), out);
+  AppendMetric("trine_placements_total", "counter", "Times the model was placed on devices.",
+               segments.empty() ? 0 : static_cast<double>(segments[0].placement), out);
+}
+
+void AppendCacheMetrics(const Engine& engine, std::string* out) {
+  const PrefixCacheCounters c = engine.prefix_counters();
+  AppendMetric("trine_kv_blocks", "gauge", "Blocks of the KV cache.",
+               static_cast<double>(c.total_blocks), out);
+  AppendMetric("trine_kv_blocks_free", "gauge", "Of those, free ones.",
+               static_cast<double>(c.free_blocks), out);
+  AppendMetric("trine_prefix_blocks", "gauge", "Blocks that are kept for prompts to come.",
+               static_cast<double>(c.held_blocks), out);
+  AppendMetric("trine_prefix_lookups_total", "counter", "Prompts that were looked for there.",
+               static_cast<double>(c.lookups), out);
+  AppendMetric("trine_prefix_hit_tokens_total", "counter", "Tokens that were found there.",
+               static_cast<double>(c.hit_tokens), out);
+  AppendMetric("trine_prefix_evictions_total", "counter", "Blocks that made room for others.",
+               static_cast<double>(c.evictions), out);
+}
+
+}  // namespace
+
+std::string StateOf(const ReportSource& source) {
+  if (source.state == ServerState::kStopping) return "stopping";
+  if (source.model == nullptr) return "loading";
+  const Engine& engine = source.model->engine();
+  if (!engine.ended().ok()) return "lost";
+  if (!engine.lost_devices().empty() || engine.model()->places().empty()) return "degraded";
+  return "ok";
+}
+
+std::string HealthJson(const ReportSource& source, int* http_status) {
+  const std::string state = StateOf(source);
+  *http_status = state == "ok" || state == "degraded" ? 200 : 503;
+  Json json = {{"status", state}, {"uptime_s", SecondsSince(source.started)}};
+  if (source.model == nullptr) {
+    json["load_progress"] = source.load_progress;
+    return Dump(json);
+  }
+  const Engine& engine = source.model->engine();
+  json["model"] = source.model->card().id;
+  if (const absl::Status s = engine.ended(); !s.ok()) json["reason"] = std::string(s.message());
+  json["tiers"] = Json::array();
+  for (const Tier& tier : TiersOf(engine)) {
+    json["tiers"].push_back({{"device", tier.counters.device_name},
+                             {"state", "ok"},
+                             {"layers", tier.counters.end - tier.counters.begin}});
+  }
+  for (const LostDevice& lost : engine.lost_devices()) {
+    json["tiers"].push_back({{"device", lost.name},
+                             {"state", "lost"},
+                             {"reason", lost.reason},
+                             {"seconds_ago", SecondsSince(lost.since)}});
+  }
+  if (json["tiers"].empty()) json["reason"] = "the model is being placed anew";
+  json["requests"] = RequestsJson(source);
+  return Dump(json);
+}
+
+std::string StatusJson(const ReportSource& source) {
+  const Metrics::Totals totals = source.metrics->totals();
+  Json json = {{"state", StateOf(source)},
+               {"model", source.model == nullptr ? "" : source.model->card().id},
+               {"uptime_s", SecondsSince(source.started)},
+               {"load_progress", source.load_progress},
+               {"tiers", Json::array()},
+               {"requests", RequestsJson(source)},
+               {"tokens",
+                {{"prompt", totals.prompt_tokens},
+                 {"generated", totals.generated_tokens},
+                 {"cached", totals.cached_tokens}}},
+               {"faults", Json::array()},
+               {"timeline", {{"now_us", Microseconds(Clock::now())}, {"events", Json::array()}}}};
+  if (source.model == nullptr) return Dump(json);
+  const Engine& engine = source.model->engine();
+  const PrefixCacheCounters cache = engine.prefix_counters();
+  json["tiers"] = TiersJson(engine);
+  json["kv"] = {{"blocks", cache.total_blocks},
+                {"free", cache.free_blocks},
+                {"shared", cache.held_blocks}};
+  json["faults"] = FaultsJson(engine);
+  json["timeline"] = TimelineJson(engine);
+  return Dump(json);
+}
+
+std::string MetricsText(const ReportSource& source) {
+  std::string out = source.metrics->Text();
+  const auto gauge = [&](const char* name, const char* help, double value) {
+    AppendMetric(name, "gauge", help, value, &out);
+  };
+  const auto counter = [&](const char* name, const char* help, uint64_t value) {
+    AppendMetric(name, "counter", help, static_cast<double>(value), &out);
+  };
+  gauge("trine_requests_running", "Requests that are being answered.",
+        static_cast<double>(source.queue.running));
+  gauge("trine_requests_waiting", "Requests that wait for a place.",
+        static_cast<double>(source.queue.waiting));
+  gauge("trine_places", "Sequences that can be generated at once.",
+        static_cast<double>(source.queue.places));
+  gauge("trine_places_taken", "Of those, taken ones.", static_cast<double>(source.queue.taken));
+  gauge("trine_connections", "Connections that are open.", static_cast<double>(source.http.open));
+  counter("trine_connections_total", "Connections so far.", source.http.accepted);
+  counter("trine_connections_refused_total", "Connections that were one too many.",
+          source.http.refused);
+  counter("trine_http_timeouts_total", "Clients that sent or read too slowly.",
+          source.http.timeouts);
+  gauge("trine_up", "1: requests are served.",
+        StateOf(source) == "ok" || StateOf(source) == "degraded" ? 1 : 0);
+  if (source.model == nullptr) return out;
+  AppendTierMetrics(source.model->engine(), &out);
+  AppendCacheMetrics(source.model->engine(), &out);
+  return out;
+}
+
+std::string PlanJson(const ServedModel& model) {
+  const Engine& engine = model.engine();
+  Json json = {{"now", TiersJson(engine)}};
+  if (engine.plan()) {
+    PlanReport report;
+    report.model = model.card().id;
+    report.context = engine.context();
+    report.report = *engine.plan();
+    json["planned"] = Json::parse(FormatPlanJson(report), nullptr, /*allow_exceptions=*/false);
+  }
+  return Dump(json);
+}
+
+}  // namespace trine::server

@@ -1,0 +1,118 @@
+// `trine serve`: HTTP in front, a queue of jobs behind it, a model that is loaded meanwhile.
+// Thread-safe.
+#ifndef TRINE_TOOLS_SERVER_SERVICE_SERVER_H_
+#define TRINE_TOOLS_SERVER_SERVICE_SERVER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/server/http/http_server.h"
+#include "tools/server/service/access.h"
+#include "tools/server/service/generation_job.h"
+#include "tools/server/service/job_queue.h"
+#include "tools/server/service/metrics.h"
+#include "tools/server/service/reports.h"
+#include "tools/server/service/served_model.h"
+#include "tools/server/service/server_log.h"
+
+namespace trine::server {
+
+// `progress` is told the fraction that is done; false: nobody wants it any more.
+using ModelLoader = std::function<absl::StatusOr<std::unique_ptr<ServedModel>>(
+    const std::function<bool(double)>& progress)>;
+
+struct ServerOptions {
+  HttpServerOptions http;
+  AccessOptions access;
+  JobQueueOptions queue;
+  std::chrono::seconds request_time{600};
+  bool serve_page = true;
+  ModelLoader load;
+};
+
+class Server {
+ public:
+  // Listens when it returns; the model is loaded on a thread of its own. `log` outlives it.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options, ServerLog* log);
+  // Shutdown without patience.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  uint16_t port() const { return http_->port(); }
+  std::string address() const { return http_->address(); }
+
+  // OK as long as it is loaded or may still be; else why it can't be.
+  absl::Status load_status() const;
+  bool loaded() const { return Model() != nullptr; }
+  std::shared_ptr<const ServedModel> Model() const;
+
+  // Takes no more requests. Those that there are have so long; then they are cancelled, and their
+  // clients told. `hurry` says that even that is too long.
+  void Shutdown(std::chrono::milliseconds patience, const std::function<bool()>& hurry = {});
+
+ private:
+  struct Route;
+  using Handler = void (Server::*)(std::unique_ptr<Reply>);
+
+  Server(ServerOptions options, ServerLog* log);
+  void Load();
+  void Handle(std::shared_ptr<Exchange> exchange);
+  bool ServePage(Reply* reply) const;
+  const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
+
+  void GetModels(std::unique_ptr<Reply> reply);
+  void GetModel(std::unique_ptr<Reply> reply);
+  void PostChat(std::unique_ptr<Reply> reply);
+  void PostCompletion(std::unique_ptr<Reply> reply);
+  void PostResponses(std::unique_ptr<Reply> reply);
+  void PostEmbeddings(std::unique_ptr<Reply> reply);
+  void PostTokenize(std::unique_ptr<Reply> reply);
+  void PostDetokenize(std::unique_ptr<Reply> reply);
+  void GetHealth(std::unique_ptr<Reply> reply);
+  void GetStatus(std::unique_ptr<Reply> reply);
+  void GetMetrics(std::unique_ptr<Reply> reply);
+  void GetTrace(std::unique_ptr<Reply> reply);
+  void GetPlan(std::unique_ptr<Reply> reply);
+
+  void Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request,
+                std::unique_ptr<Reply> reply);
+  // Queues a job, and lets go of it when its client goes.
+  template <class Job>
+  void Enqueue(const std::shared_ptr<Job>& job, int64_t places, Exchange* exchange,
+               std::function<void(std::chrono::nanoseconds)> run);
+  void CancelAll();
+  std::shared_ptr<const ServedModel> Source(ReportSource* source) const;
+
+  const ServerOptions options_;
+  const Access access_;
+  ServerLog* const log_;
+  Metrics metrics_;
+  JobQueue queue_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  std::atomic<ServerState> state_ = ServerState::kLoading;
+  std::atomic<double> load_progress_ = 0;
+  std::atomic<bool> stopping_ = false;
+
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ServedModel> model_;  // guarded by mutex_, as is what follows
+  absl::Status load_status_;
+  std::map<uint64_t, std::function<void()>> cancels_;  // of jobs that wait or run, by number
+  uint64_t last_cancel_ = 0;
+
+  std::thread loader_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace trine::server
+
+#endif  // TRINE_TOOLS_SERVER_SERVICE_SERVER_H_
