@@ -1,0 +1,187 @@
+#include "tools/server/openai/call_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+#include "tools/server/openai/marks.h"
+
+namespace trine::server {
+namespace {
+
+// Most bytes between Mistral's mark and the arguments.
+constexpr size_t kMaxHeadBytes = 512;
+
+bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
+
+std::string Trimmed(std::string_view text) {
+  return std::string(absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size())));
+}
+
+}  // namespace
+
+CallReader::CallReader(ToolFamily family, const std::vector<Tool>& tools, bool behind_mark)
+    : family_(family), state_(behind_mark ? State::kMark : State::kText), marked_(behind_mark) {
+  for (const Tool& tool : tools) tools_.push_back(tool.name);
+}
+
+void CallReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
+  rest_ += text;
+  for (bool more = true; more && !rest_.empty();) {
+    switch (state_) {
+      case State::kText:
+        more = ReadText(out);
+        break;
+      case State::kMark:
+        more = ReadMark(out);
+        break;
+      case State::kJson:
+        more = ReadJson(out);
+        break;
+      case State::kAfter:
+        more = ReadAfter();
+        break;
+    }
+  }
+}
+
+void CallReader::Finish(std::vector<AnswerPiece>* out) {
+  // A call that is not complete can't be read.
+  const std::string left = std::exchange(raw_, {}) + std::exchange(rest_, {});
+  if (!left.empty() || !after_call_) Content(left, out);
+  state_ = State::kText;
+}
+
+bool CallReader::ReadText(std::vector<AnswerPiece>* out) {
+  if (at_begin_) {
+    SkipSpace();
+    if (rest_.empty()) return false;
+    if (CallsWithoutMark(family_) && (rest_[0] == '{' || rest_[0] == '[')) {
+      marked_ = false;
+      mark_bytes_ = 0;
+      return BeginJson("");
+    }
+  }
+  const std::span<const std::string_view> marks = CallMarks(family_);
+  const FoundMark found = FindMark(rest_, marks);
+  if (found.at == std::string::npos) {
+    const size_t shown = rest_.size() - HeldBytes(rest_, marks);
+    if (shown > 0) Content(rest_.substr(0, shown), out);
+    rest_.erase(0, shown);
+    return false;
+  }
+  if (found.at > 0) Content(rest_.substr(0, found.at), out);
+  rest_.erase(0, found.at + found.mark.size());
+  raw_ = found.mark;
+  mark_bytes_ = raw_.size();
+  marked_ = true;
+  state_ = State::kMark;
+  return true;
+}
+
+bool CallReader::ReadMark(std::vector<AnswerPiece>* out) {
+  const size_t begin =
+      static_cast<size_t>(std::find_if_not(rest_.begin(), rest_.end(), IsSpace) - rest_.begin());
+  raw_ += rest_.substr(0, begin);
+  rest_.erase(0, begin);
+  if (rest_.empty()) return false;
+  if (rest_[0] == '{' || rest_[0] == '[') return BeginJson("");
+  if (family_ != ToolFamily::kMistral) return GiveUp(out);
+  // name[ARGS]{, with or without an id between them.
+  const size_t brace = rest_.find('{');
+  if (brace == std::string::npos && rest_.size() < kMaxHeadBytes) return false;
+  const std::string head = rest_.substr(0, brace);
+  const std::string name = Trimmed(std::string_view(head).substr(0, head.find('[')));
+  if (brace == std::string::npos || name.empty()) return GiveUp(out);
+  raw_ += head;
+  rest_.erase(0, brace);
+  return BeginJson(name);
+}
+
+bool CallReader::BeginJson(std::string_view name) {
+  name_ = name;
+  json_at_ = raw_.size();
+  extent_ = JsonExtent();
+  state_ = State::kJson;
+  return true;
+}
+
+bool CallReader::ReadJson(std::vector<AnswerPiece>* out) {
+  for (size_t i = 0; i < rest_.size(); ++i) {
+    if (!extent_.Push(rest_[i])) continue;
+    raw_ += rest_.substr(0, i + 1);
+    rest_.erase(0, i + 1);
+    return EndCall(out);
+  }
+  raw_ += std::exchange(rest_, {});
+  return false;
+}
+
+bool CallReader::EndCall(std::vector<AnswerPiece>* out) {
+  const std::string_view json = std::string_view(raw_).substr(json_at_);
+  std::vector<ToolCall> calls;
+  if (name_.empty()) {
+    calls = ReadCalls(json, family_);
+  } else if (std::string arguments = ReadArguments(json); !arguments.empty()) {
+    calls.push_back({NewCallId(family_), name_, std::move(arguments)});
+  }
+  // Without a mark it might be an answer in JSON that has a member `name`.
+  if (calls.empty() || (!marked_ && !IsKnown(calls))) return GiveUp(out);
+  for (ToolCall& call : calls) {
+    out->push_back({.kind = AnswerPiece::Kind::kCall, .text = "", .call = std::move(call)});
+  }
+  raw_.clear();
+  space_.clear();
+  at_begin_ = after_call_ = true;
+  state_ = State::kAfter;
+  return true;
+}
+
+// What is behind the mark is looked at once more: there may be another one in it.
+bool CallReader::GiveUp(std::vector<AnswerPiece>* out) {
+  const size_t shown = marked_ ? mark_bytes_ : 1;
+  rest_ = raw_.substr(std::min(shown, raw_.size())) + rest_;
+  const std::string head = raw_.substr(0, shown);
+  raw_.clear();
+  state_ = State::kText;
+  at_begin_ = false;
+  if (!head.empty()) Content(head, out);
+  return true;
+}
+
+bool CallReader::ReadAfter() {
+  SkipSpace();
+  if (rest_.empty()) return false;
+  const std::span<const std::string_view> ends = CallEnds(family_);
+  const FoundMark found = FindMark(rest_, ends);
+  if (found.at != 0 && BeginsMark(rest_, ends)) return false;
+  if (found.at == 0) rest_.erase(0, found.mark.size());
+  state_ = State::kText;
+  return true;
+}
+
+// Several calls of Llama's stand behind each other with a semicolon between them.
+void CallReader::SkipSpace() {
+  const bool semicolons = after_call_ && CallsWithoutMark(family_);
+  size_t n = 0;
+  while (n < rest_.size() && (IsSpace(rest_[n]) || (semicolons && rest_[n] == ';'))) ++n;
+  space_ += rest_.substr(0, n);
+  rest_.erase(0, n);
+}
+
+void CallReader::Content(std::string_view text, std::vector<AnswerPiece>* out) {
+  std::string content = std::exchange(space_, {});
+  content += text;
+  at_begin_ = after_call_ = false;
+  if (content.empty()) return;
+  out->push_back({.kind = AnswerPiece::Kind::kContent, .text = std::move(content), .call = {}});
+}
+
+bool CallReader::IsKnown(const std::vector<ToolCall>& calls) const {
+  return std::all_of(calls.begin(), calls.end(), [this](const ToolCall& call) {
+    return std::find(tools_.begin(), tools_.end(), call.name) != tools_.end();
+  });
+}
+
+}  // namespace trine::server

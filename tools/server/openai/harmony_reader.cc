@@ -1,0 +1,123 @@
+#include "tools/server/openai/harmony_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "tools/server/openai/call_text.h"
+#include "tools/server/openai/marks.h"
+
+namespace trine::server {
+namespace {
+
+using Kind = AnswerPiece::Kind;
+
+constexpr std::string_view kMessage = "<|message|>";
+constexpr std::string_view kChannel = "<|channel|>";
+constexpr std::string_view kStart = "<|start|>";
+constexpr std::string_view kFunctions = "functions.";
+constexpr std::string_view kHeaderBegins[] = {kStart, kChannel, kMessage, "<|constrain|>", "to="};
+constexpr std::string_view kBodyEnds[] = {"<|end|>", "<|return|>", "<|call|>", kStart, kChannel};
+constexpr size_t kMaxHeaderBytes = 1024;
+
+bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
+
+std::string_view WithoutSpace(std::string_view text) {
+  while (!text.empty() && IsSpace(text.front())) text.remove_prefix(1);
+  return text;
+}
+
+// The word behind `key`.
+std::string_view WordBehind(std::string_view header, std::string_view key) {
+  const size_t at = header.find(key);
+  if (at == header.npos) return "";
+  const std::string_view rest = header.substr(at + key.size());
+  const auto end =
+      std::find_if(rest.begin(), rest.end(), [](char c) { return IsSpace(c) || c == '<'; });
+  return rest.substr(0, static_cast<size_t>(end - rest.begin()));
+}
+
+// The text begins a header, or may do so when more of it is there.
+bool MayBeHeader(std::string_view text) {
+  text = WithoutSpace(text);
+  return text.empty() || BeginsMark(text, kHeaderBegins) || FindMark(text, kHeaderBegins).at == 0;
+}
+
+}  // namespace
+
+HarmonyReader::HarmonyReader(bool may_call, const AnswerStart& start)
+    : may_call_(may_call), in_body_(start.kind != AnswerStart::Kind::kFree), name_(start.name) {
+  if (start.kind == AnswerStart::Kind::kArguments) kind_ = Kind::kCall;
+}
+
+void HarmonyReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
+  rest_ += text;
+  for (bool more = true; more && !rest_.empty();) more = in_body_ ? ReadBody(out) : ReadHeader();
+}
+
+void HarmonyReader::Finish(std::vector<AnswerPiece>* out) {
+  // A header without its message says nothing.
+  if (!in_body_ && WithoutSpace(rest_).starts_with("<|")) rest_.clear();
+  AddToBody(std::exchange(rest_, {}), out);
+  EndBody(out);
+}
+
+bool HarmonyReader::ReadHeader() {
+  const size_t end = rest_.find(kMessage);
+  if (!MayBeHeader(rest_) || (end == rest_.npos && rest_.size() > kMaxHeaderBytes)) {
+    BeginBody("");
+    return true;
+  }
+  if (end == rest_.npos) return false;
+  const std::string header = rest_.substr(0, end);
+  rest_.erase(0, end + kMessage.size());
+  BeginBody(header);
+  return true;
+}
+
+void HarmonyReader::BeginBody(std::string_view header) {
+  in_body_ = true;
+  kind_ = WordBehind(header, kChannel) == "analysis" ? Kind::kReasoning : Kind::kContent;
+  const std::string_view recipient = WordBehind(header, "to=");
+  if (!may_call_ || !recipient.starts_with(kFunctions)) return;
+  name_ = recipient.substr(kFunctions.size());
+  if (!name_.empty()) kind_ = Kind::kCall;
+}
+
+bool HarmonyReader::ReadBody(std::vector<AnswerPiece>* out) {
+  const FoundMark end = FindMark(rest_, kBodyEnds);
+  if (end.at == std::string::npos) {
+    const size_t shown = rest_.size() - HeldBytes(rest_, kBodyEnds);
+    AddToBody(rest_.substr(0, shown), out);
+    rest_.erase(0, shown);
+    return false;
+  }
+  AddToBody(rest_.substr(0, end.at), out);
+  EndBody(out);
+  // Those two also begin the next header.
+  const bool begins = end.mark == kStart || end.mark == kChannel;
+  rest_.erase(0, end.at + (begins ? 0 : end.mark.size()));
+  return true;
+}
+
+void HarmonyReader::AddToBody(std::string_view text, std::vector<AnswerPiece>* out) {
+  if (kind_ == Kind::kCall) {
+    arguments_ += text;
+  } else if (!text.empty()) {
+    out->push_back({.kind = kind_, .text = std::string(text), .call = {}});
+  }
+}
+
+void HarmonyReader::EndBody(std::vector<AnswerPiece>* out) {
+  in_body_ = false;
+  if (std::exchange(kind_, Kind::kContent) != Kind::kCall) return;
+  const std::string text = std::exchange(arguments_, {});
+  std::string arguments = ReadArguments(text);
+  if (arguments.empty()) return AddToBody(text, out);
+  out->push_back(
+      {.kind = Kind::kCall,
+       .text = "",
+       .call = {NewCallId(ToolFamily::kHarmony), std::exchange(name_, {}), std::move(arguments)}});
+}
+
+}  // namespace trine::server
