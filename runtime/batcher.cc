@@ -179,6 +179,7 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!ended_.ok()) return ended_;
   for (Sequence* s : sequences) {
+    if (until == Until::kDrained) away_.erase(s);  // its owner has what it wanted
     if (until == Until::kDrained ? s->in_flight_ == 0 : s->pending() == 0) continue;
     request.left.push_back(s);
     longest = std::max(longest, s->pending() - s->in_flight_);
