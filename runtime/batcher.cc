@@ -22,6 +22,8 @@ constexpr int64_t kLeastPiece = 64;
 constexpr std::chrono::milliseconds kLookout(50);
 // A sequence that is away for longer may not come back at all.
 constexpr std::chrono::seconds kForgotten(2);
+// One that was given its logits so lately is about to come back with a token.
+constexpr std::chrono::milliseconds kDecodes(100);
 
 // Calls what may run out of memory.
 absl::Status Quietly(const std::function<absl::Status()>& call) {
@@ -134,7 +136,7 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   PipelineOptions options;
   for (const SegmentPlace& place : model->places()) options.stages.push_back(place.device_name);
   const size_t stages = options.stages.size();
-  groups_ = PassGroups(static_cast<int64_t>(stages));
+  groups_ = PassGroups(static_cast<int64_t>(stages), options_.mixed_tokens > 0);
   fetch_tokens_ = std::numeric_limits<int64_t>::max();
   for (const DetourInfo& detour : model->detours()) {
     if (detour.kind != DetourKind::kStreamed) continue;
@@ -153,6 +155,8 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   if (!pipeline.ok()) return pipeline.status();
   pipeline_ = *std::move(pipeline);
   log_ = std::move(log);
+  // Under the mutex, like adopting and offering: no block of one epoch is found in another.
+  if (epoch != epoch_ && options_.prefix_cache != nullptr) options_.prefix_cache->Clear();
   epoch_ = epoch;
   model_ = std::move(model);
   return absl::OkStatus();
@@ -177,6 +181,7 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!ended_.ok()) return ended_;
   for (Sequence* s : sequences) {
+    if (until == Until::kDrained) away_.erase(s);  // its owner has what it wanted
     if (until == Until::kDrained ? s->in_flight_ == 0 : s->pending() == 0) continue;
     request.left.push_back(s);
     longest = std::max(longest, s->pending() - s->in_flight_);
@@ -367,7 +372,12 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
                {{"sequences", static_cast<int64_t>(home.size())}});
   }
   lock.lock();
-  for (const auto& [flight, share] : home) share.sequence->landed_at_ = flight->landed_at();
+  for (const auto& [flight, share] : home) {
+    Sequence& s = *share.sequence;
+    s.landed_at_ = flight->landed_at();
+    // What another model has read is in a cache that is gone.
+    if (options_.prefix_cache != nullptr && s.epoch_ == epoch_) s.OfferTo(options_.prefix_cache);
+  }
   for (const Request* r : queue_) {
     if (r->until != Until::kDrained && r->status.ok() && IsServed(*r)) SendAway(*r);
   }
@@ -512,9 +522,7 @@ std::vector<Batcher::Candidate> Batcher::Candidates() {
     if (cancelled) r->status = absl::CancelledError("the evaluation was cancelled");
     if (!r->status.ok() || r->until == Until::kDrained) continue;
     for (Sequence* s : r->left) {
-      // What passes of another model still hold of it comes home first.
-      const bool stale = s->epoch_ != epoch_ && s->in_flight_ != 0;
-      if (s->pending() > s->in_flight_ && !stale) candidates.push_back({r, s});
+      if (s->pending() > s->in_flight_ && BringUpToDate(s)) candidates.push_back({r, s});
     }
   }
   if (candidates.size() < 2) return candidates;
@@ -536,6 +544,27 @@ std::vector<Batcher::Candidate> Batcher::Candidates() {
                      return rank(*a.sequence) < rank(*b.sequence);
                    });
   return candidates;
+}
+
+// To the model there is, and to what others have read meanwhile. False while passes of another
+// model hold tokens of it: they come home first.
+//
+// A sequence that replays keeps the blocks it alone holds and takes others in the place of those it
+// shared. There is room for that: a block counts once, however many sequences hold it, so all that
+// are open hold no more of them than each its own would be, in whatever order they let go; and the
+// pool has as many as max_sequences full ones need.
+bool Batcher::BringUpToDate(Sequence* sequence) {
+  Sequence& s = *sequence;
+  if (s.epoch_ != epoch_) {
+    if (s.in_flight_ != 0) return false;
+    if (Trace* trace = options_.trace.get(); trace != nullptr && s.evaluated_ > 0) {
+      trace->Mark(track_, "replay", Trace::Clock::now(), "",
+                  {{"tokens", s.evaluated_}, {"placement", static_cast<int64_t>(epoch_)}});
+    }
+    s.BeginReplay(epoch_);
+  }
+  if (options_.prefix_cache != nullptr) s.AdoptFrom(options_.prefix_cache);
+  return true;
 }
 
 // Of one pass, when so many are to be under way.
@@ -563,17 +592,25 @@ int64_t Batcher::MostTokens(int64_t pending) const {
   return std::min(most, std::max(kLeastPiece, (piece + 31) / 32 * 32));
 }
 
+// Of those that wait, of those that are in a pass, or of those that are away for a moment.
+bool Batcher::AnyDecodes(const std::vector<Candidate>& candidates) const {
+  for (const Candidate& c : candidates) {
+    if (c.sequence->pending() - c.sequence->in_flight_ == 1) return true;
+  }
+  for (const auto& flight : flights_) {
+    for (const Share& share : flight->shares()) {
+      if (share.n_tokens == 1) return true;
+    }
+  }
+  const Clock::time_point lately = Clock::now() - kDecodes;
+  return std::any_of(away_.begin(), away_.end(),
+                     [&](const auto& entry) { return entry.second > lately; });
+}
+
 // Puts at most `most_tokens` of a sequence into the batch. False when its cache has no room.
 bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left,
                         Batch* batch, Share* share) {
   Sequence& s = *candidate.sequence;
-  if (s.epoch_ != epoch_) {
-    if (Trace* trace = options_.trace.get(); trace != nullptr && s.evaluated_ > 0) {
-      trace->Mark(track_, "replay", Trace::Clock::now(), "",
-                  {{"tokens", s.evaluated_}, {"placement", static_cast<int64_t>(epoch_)}});
-    }
-    s.BeginReplay(epoch_);
-  }
   const int64_t begin = s.evaluated() + s.in_flight_, left = s.size() - begin;
   *share = {&s, begin, std::min({left, most_tokens, MostTokens(candidate.request->longest)}), 0, 0};
   if (s.observer_) {
@@ -633,12 +670,17 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   const auto back = ExpectedBack();
   const SegmentLimits& limits = model_->limits();
   const int64_t most_sequences = MostSequences(passes);
-  if (!prompts && !candidates.empty() && back &&
+  const bool waits = !prompts || (options_.mixed_tokens > 0 && passes == 1);
+  if (waits && !candidates.empty() && back &&
       static_cast<int64_t>(candidates.size()) < most_sequences) {
     next_look_ = back;
     return nullptr;
   }
   int64_t tokens_left = limits.max_tokens;
+  if (options_.mixed_tokens > 0 && prompts && AnyDecodes(candidates)) {
+    const int64_t sequences = std::min(static_cast<int64_t>(candidates.size()), most_sequences);
+    tokens_left = std::min(tokens_left, std::max(options_.mixed_tokens, sequences));
+  }
   int64_t rows_left = limits.max_output_rows;
   // The one in front leaves a token to each of the others that can come along.
   const int64_t others = std::min({static_cast<int64_t>(candidates.size()) - 1, most_sequences - 1,

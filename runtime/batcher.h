@@ -25,6 +25,7 @@
 #include "dispatch/pipeline.h"
 #include "runtime/model/model.h"
 #include "runtime/pass_groups.h"
+#include "runtime/prefix_cache.h"
 #include "runtime/sequence.h"
 #include "runtime/stage_log.h"
 
@@ -40,7 +41,16 @@ struct BatcherOptions {
   // The CPU is watched too, which costs it a thread where it is alone. It is slow at worst, and
   // hangs on purpose only.
   bool watch_cpu = false;
+  // Most tokens of a pass that has some of sequences which decode, one token at a time: a prompt
+  // that is read beside them goes in pieces of what they leave of it. One token for each sequence
+  // where that is more. 0: as many as a pass holds. With a limit a single stage waits for those
+  // that have just been given their logits, like several do, so that a piece does not go ahead of
+  // them.
+  int64_t mixed_tokens = 0;
   std::shared_ptr<Trace> trace;  // null: nobody looks
+  // Where sequences that have a space share blocks; null: nowhere. Outlives the batcher, which
+  // empties it when it goes on with another model.
+  PrefixCache* prefix_cache = nullptr;
 };
 
 class Batcher {
@@ -133,12 +143,14 @@ class Batcher {
   void SendAway(const Request& request);
 
   std::vector<Candidate> Candidates();
+  bool BringUpToDate(Sequence* sequence);
   size_t FreePlace() const;
   std::shared_ptr<Flight> FormFlight();
   bool TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left, Batch* batch,
                  Share* share);
   int64_t MostSequences(int64_t passes) const;
   int64_t MostTokens(int64_t pending) const;
+  bool AnyDecodes(const std::vector<Candidate>& candidates) const;
 
   const BatcherOptions options_;
   mutable std::mutex mutex_;

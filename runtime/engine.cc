@@ -69,11 +69,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   engine->lock_memory_ = options.lock_memory;
   engine->blocks_ = std::make_shared<KvBlockPool>(limits.kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits.kv_blocks);
+  engine->prefix_cache_ = std::make_unique<PrefixCache>(engine->blocks_);
   BatcherOptions batching;
+  batching.prefix_cache = engine->prefix_cache_.get();
   batching.recover = [e = engine.get()](const absl::Status& failure) {
     return e->Recover(failure);
   };
   batching.stage_limit = options.stage_limit;
+  batching.mixed_tokens = options.mixed_tokens;
   if (engine->trace_ != nullptr) {
     batching.trace = engine->trace_->trace();
     batching.trace->Add(engine->trace_->engine_track(), "load", begin, Trace::Clock::now());

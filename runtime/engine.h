@@ -25,6 +25,7 @@
 #include "runtime/model/model.h"
 #include "runtime/model_keeper.h"
 #include "runtime/placement/placer.h"
+#include "runtime/prefix_cache.h"
 #include "runtime/sampling/lane.h"
 #include "runtime/sequence.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -88,6 +89,9 @@ class Engine {
   // Of the segments of the model as it is placed now, in order; none while it is placed anew.
   std::vector<SegmentCounters> segments() const { return batcher_->counters(); }
 
+  // Of blocks shared between sequences, and of all blocks.
+  PrefixCacheCounters prefix_counters() const { return prefix_cache_->counters(); }
+
   // Null where nobody asked for one.
   TraceFile* trace() const { return trace_.get(); }
   // What has been traced so far. Also done when the engine goes; an error that nobody has been told
@@ -126,6 +130,7 @@ class Engine {
   std::optional<Readmission::Time> next_try_;  // likewise: of a device that was lost
   bool lock_memory_ = false;
   std::shared_ptr<KvBlockPool> blocks_;
+  std::unique_ptr<PrefixCache> prefix_cache_;
   std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;
   std::unique_ptr<Lane> lane_;

@@ -99,6 +99,7 @@ class GenerateLoop {
     std::string piece;
     SampleResult sampled;  // the token of this step; kNoToken when there is none
     int64_t keep = 0;      // tokens at the beginning that no context shift takes
+    int64_t cached_before = 0;
     bool caller_has_enough = false;
     absl::Status status;
   };
@@ -122,6 +123,7 @@ class GenerateLoop {
     for (Job& job : jobs_) {
       Sequence& sequence = *job.session->sequence_;
       job.result->prompt_tokens = sequence.pending();
+      job.cached_before = sequence.cached_tokens();
       if (!job.session->text_goes_on_) job.session->BeginText();
       if (job.options->on_prompt) sequence.set_progress(job.options->on_prompt);
     }
@@ -137,7 +139,10 @@ class GenerateLoop {
         job->result->finish = FinishReason::kCancelled;
       } else if (sequence.pending() == 0) {
         sequence.set_progress(nullptr);
-        if (job->result->prompt_ms == 0) job->result->prompt_ms = MillisecondsSince(begin_);
+        if (job->result->prompt_ms == 0) {
+          job->result->prompt_ms = MillisecondsSince(begin_);
+          job->result->cached_tokens = sequence.cached_tokens() - job->cached_before;
+        }
         if (NeedsShift(*job)) {
           if (absl::Status s = Shift(job); !s.ok()) return s;
           continue;  // a token follows when what is left has been read again

@@ -35,7 +35,8 @@ struct Generation {
   FinishReason finish = FinishReason::kNone;
   int64_t context_shifts = 0;
   bool complete = true;       // with a constraint: the answer is a whole text of it, not a cut one
-  int64_t prompt_tokens = 0;  // evaluated before the first one was sampled
+  int64_t prompt_tokens = 0;  // that the first one was sampled behind, and that were new
+  int64_t cached_tokens = 0;  // of those, that others of the session's space had read
   double prompt_ms = 0;
   double generate_ms = 0;
 };

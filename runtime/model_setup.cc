@@ -25,6 +25,7 @@ absl::Status CheckOptions(const EngineOptions& options) {
   };
   absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
   if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
+  if (s.ok()) s = within("the size of mixed passes", options.mixed_tokens, 0, kMaxBatchTokens);
   if (s.ok()) s = within("the number of threads", options.threads, 0, kMaxThreads);
   if (s.ok() && options.context != EngineOptions::kDefaultContext) {
     s = within("the context size", options.context, 0, int64_t{1} << 30);

@@ -35,7 +35,7 @@ void PassGroups::HostTook(Duration time) {
 }
 
 PassGroups::Duration PassGroups::patience() const {
-  if (stages_ == 1 || host_ns_ > kPatience * stage_ns_) return {};
+  if (!patient_ || host_ns_ > kPatience * stage_ns_) return {};
   return Duration(static_cast<int64_t>(std::min(kLate * host_ns_, kPatience * stage_ns_)));
 }
 

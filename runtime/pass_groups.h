@@ -17,7 +17,9 @@ class PassGroups {
  public:
   using Duration = std::chrono::nanoseconds;
 
-  explicit PassGroups(int64_t stages) : stages_(stages) {}
+  // `patient_alone`: one stage waits for others, too (patience).
+  explicit PassGroups(int64_t stages, bool patient_alone = false)
+      : stages_(stages), patient_(stages > 1 || patient_alone) {}
 
   // A pass of one token for each sequence: the time in its slowest stage.
   void StageTook(Duration time);
@@ -35,6 +37,7 @@ class PassGroups {
   void Decide();
 
   int64_t stages_;
+  bool patient_;
   double stage_ns_ = 0, host_ns_ = 0;  // 0: not known yet
   bool spare_ = false;
 };

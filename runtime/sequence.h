@@ -9,11 +9,15 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "runtime/model/kv_blocks.h"
+#include "runtime/prefix_cache.h"
 
 namespace trine {
 
@@ -30,11 +34,12 @@ class Sequence {
   // INVALID_ARGUMENT for an id outside the vocabulary, OUT_OF_RANGE beyond the context. All or
   // none.
   absl::Status Append(std::span<const int32_t> tokens);
-  // Keeps the first n tokens, the last of them to be evaluated again.
+  // Keeps the first n tokens, the last of them to be evaluated again. Where that one is in a block
+  // that others hold too, so are all tokens of the block.
   void Truncate(int64_t n);
   // Takes the tokens [begin, end) out. Those behind them move up and are evaluated again where they
-  // then stand; the cache's blocks that they need stay reserved. INVALID_ARGUMENT for a range that
-  // is not there.
+  // then stand; the cache's blocks that they need stay reserved, but for those that others hold
+  // too. INVALID_ARGUMENT for a range that is not there.
   absl::Status Erase(int64_t begin, int64_t end);
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
@@ -56,6 +61,11 @@ class Sequence {
   // logits, here and in observers.
   void set_hidden(bool hidden) { hidden_ = hidden; }
   void set_progress(EvalProgress progress) { progress_ = std::move(progress); }
+  // The full blocks that it reads are there for others of this space, and those of others for it.
+  // With an observer it adopts none: every row has to be computed.
+  void set_prefix_space(std::string space) { prefix_space_ = std::move(space); }
+  // Tokens that it need not read, as others of its space had done so.
+  int64_t cached_tokens() const { return cached_tokens_; }
 
   // From any thread: an evaluation under way stops with CANCELLED after its current pass, a later
   // one at once. Holds until ClearCancel.
@@ -68,12 +78,17 @@ class Sequence {
   bool Observes(int64_t position) const {
     return observer_ && position >= first_observed_ && position >= replay_until_;
   }
+  void BackTo(int64_t evaluated);
   // The cache's contents are gone, with the model that made them: all tokens are read again.
   void BeginReplay(uint64_t epoch) {
     replay_until_ = std::max(replay_until_, evaluated_);
-    evaluated_ = 0;
+    BackTo(0);
     epoch_ = epoch;
   }
+  // The batcher's leader's, while the owner waits; under the batcher's mutex, so that the epoch
+  // stays what it is, and no pass may hold tokens of it.
+  void AdoptFrom(PrefixCache* cache);
+  void OfferTo(PrefixCache* cache);
 
   const int64_t n_vocab_;
   const int64_t max_context_;
@@ -87,6 +102,10 @@ class Sequence {
   int64_t first_observed_ = 0;
   EvalProgress progress_;
   int64_t replay_until_ = 0;  // positions before it were evaluated once, and who asked was told
+  std::optional<std::string> prefix_space_;
+  int64_t offered_ = 0;      // tokens in blocks that the tree has, or had
+  int64_t looked_for_ = -1;  // tokens when others' blocks were looked for
+  int64_t cached_tokens_ = 0;
   std::atomic<bool> cancelled_{false};
 
   // The batcher's, under its mutex.

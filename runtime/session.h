@@ -32,6 +32,9 @@ struct SessionOptions {
   // Every answer is a text of this: what is generated behind the tokens appended last. Made with
   // the engine's vocabulary.
   std::shared_ptr<const Constraint> constraint;
+  // What its text begins with is shared with sessions of the same space, and with no others
+  // (docs/prefix-cache.md). Absent: with none. One that keeps the logits hash reads all of its own.
+  std::optional<std::string> prefix_space;
 };
 
 class Session {

@@ -1,11 +1,16 @@
 // Which blocks of the KV caches belong to whom. All layers share one numbering: block b of a
-// sequence is block b of every layer's cache. Thread-safe.
+// sequence is block b of every layer's cache. A block may have several holders; it is free when the
+// last one lets go. The pool is thread-safe; a table is its owner's.
 #ifndef TRINE_RUNTIME_MODEL_KV_BLOCKS_H_
 #define TRINE_RUNTIME_MODEL_KV_BLOCKS_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -16,18 +21,35 @@ class KvBlockPool {
  public:
   explicit KvBlockPool(int64_t n_blocks);
 
+  // Asked when blocks run out, with how many more are wanted: lets go of some of its own, and says
+  // of how many. Called without the pool's lock.
+  using Reclaim = std::function<size_t(size_t wanted)>;
+  void set_reclaim(Reclaim reclaim);
+
   // Appends blocks to `table` until it has `count`, all or none. RESOURCE_EXHAUSTED otherwise.
   absl::Status Grow(size_t count, std::vector<int32_t>* table);
-  // Gives back the blocks of `table` beyond the first `count`.
+  // Lets go of the blocks of `table` beyond the first `count`.
   void Shrink(size_t count, std::vector<int32_t>* table);
+
+  // One holder more, or less, of a block that has one.
+  void Hold(int32_t block);
+  void LetGo(int32_t block);
+  bool IsShared(int32_t block) const;  // has other holders than the one who asks
+  // Lets go of those blocks of `table` from number `first` on that have other holders; the others
+  // move up.
+  void LetGoOfShared(size_t first, std::vector<int32_t>* table);
 
   int64_t total() const { return total_; }
   int64_t free() const;
 
  private:
+  void LetGoLocked(int32_t block);
+
   const int64_t total_;
-  mutable std::mutex mutex_;
-  std::vector<int32_t> free_;  // the last one goes next
+  mutable std::mutex mutex_;      // guards what follows
+  std::vector<int32_t> free_;     // the last one goes next
+  std::vector<int32_t> holders_;  // of each block, how many
+  Reclaim reclaim_;
 };
 
 // A sequence's blocks, in order of position; given back when it goes.
@@ -42,6 +64,14 @@ class BlockTable {
   absl::Status Reserve(int64_t n_positions);
   // Keeps the blocks of positions [0, n).
   void Truncate(int64_t n_positions);
+  // The first blocks become these, which their holder keeps.
+  void Adopt(std::span<const int32_t> blocks);
+  // Lets go of blocks from number `first` on that others hold too. What stays moves up: from there
+  // on nothing can be said of what the blocks contain.
+  void LetGoOfShared(size_t first) { pool_->LetGoOfShared(first, &blocks_); }
+  bool IsShared(size_t number) const {
+    return number < blocks_.size() && pool_->IsShared(blocks_[number]);
+  }
 
   const std::vector<int32_t>& blocks() const { return blocks_; }
   // Where a position's k and v lie: block * block positions + offset.

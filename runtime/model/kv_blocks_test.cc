@@ -45,5 +45,42 @@ TEST(KvBlocksTest, BlocksHaveOneOwnerAndComeBack) {
   EXPECT_EQ(pool->free(), pool->total());
 }
 
+TEST(KvBlocksTest, ABlockIsFreeWhenItsLastHolderLetsGo) {
+  auto pool = std::make_shared<KvBlockPool>(3);
+  BlockTable a(pool);
+  ASSERT_TRUE(a.Reserve(2 * kBlockPositions).ok());
+  {
+    BlockTable b(pool);
+    ASSERT_TRUE(b.Reserve(kBlockPositions).ok());
+    b.Adopt(a.blocks());  // in the place of its own
+    EXPECT_EQ(b.blocks(), a.blocks());
+    EXPECT_EQ(pool->free(), 1);
+    EXPECT_TRUE(a.IsShared(0));
+    a.Truncate(kBlockPositions);
+    EXPECT_FALSE(b.IsShared(1));
+    EXPECT_EQ(pool->free(), 1);
+  }
+  EXPECT_FALSE(a.IsShared(0));
+  EXPECT_EQ(pool->free(), 2);
+}
+
+TEST(KvBlocksTest, WhoeverCanGiveBlocksBackIsAsked) {
+  auto pool = std::make_shared<KvBlockPool>(4);
+  BlockTable spare(pool), table(pool);
+  ASSERT_TRUE(spare.Reserve(3 * kBlockPositions).ok());
+  size_t asked_for = 0;
+  pool->set_reclaim([&](size_t wanted) -> size_t {
+    asked_for = wanted;
+    if (spare.blocks().empty()) return 0;
+    spare.Truncate((static_cast<int64_t>(spare.blocks().size()) - 1) * kBlockPositions);
+    return 1;  // less than it was asked for: it is asked again
+  });
+  ASSERT_TRUE(table.Reserve(3 * kBlockPositions).ok());
+  EXPECT_EQ(asked_for, 1u);
+  EXPECT_EQ(spare.blocks().size(), 1u);
+  EXPECT_FALSE(table.Reserve(5 * kBlockPositions).ok());
+  EXPECT_EQ(table.blocks().size(), 3u);
+}
+
 }  // namespace
 }  // namespace trine
