@@ -12,7 +12,9 @@ const hostile = [
   "<iframe src=http://elsewhere.test></iframe>",
 ].join("\n\n");
 
-module.exports = ({ check, mock, browser, ...shared }) => {
+module.exports = (shared) => {
+  const { check, mock } = shared;
+
   check("an answer streams in", { mocked: true }, async (page) => {
     mock.plans.push({ pieces: Array.from({ length: 40 }, (_, i) => `w${i} `), delayMs: 50 });
     await say(page, "Hello");
@@ -103,6 +105,7 @@ module.exports = ({ check, mock, browser, ...shared }) => {
     mock.plans.push({ pieces: text.match(/.{1,3}/gs) });
     await say(page, "Show");
     await answered(page);
+    await shared.browser.keepPicture(page, "markdown");
     const body = answers(page);
     for (const [selector, expected] of [
       ["h3", "Title"], ["strong", "bold"], ["em", "soft"], ["p code", "x < y"], ["ol > li >> nth=0", "one"],
@@ -131,9 +134,27 @@ module.exports = ({ check, mock, browser, ...shared }) => {
     }
   });
 
+  check("copying, with and without the clipboard's object", { mocked: true, permissions: ["clipboard-read", "clipboard-write"] },
+    async (page) => {
+      mock.plans.push({ pieces: ["A **bold** answer\n\n```\nsome code\n```"] });
+      await say(page, "Hello");
+      await answered(page);
+      await page.getByRole("button", { name: "Copy answer" }).click();
+      await page.getByRole("button", { name: "Copy answer" }).getByText("Copied").waitFor();
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "A **bold** answer\n\n```\nsome code\n```");
+      // As where the page comes over plain HTTP.
+      await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined, configurable: true }));
+      await page.getByRole("button", { name: "Copy code" }).click();
+      await page.getByText("Copied").first().waitFor();
+      await box(page).focus();
+      await page.keyboard.press("Control+V");
+      assert.equal(await box(page).inputValue(), "some code");
+    });
+
   check("a model without a template continues text", { mocked: true, prepare: (m) => (m.chat = false) },
     async (page) => {
-      mock.plans.push({ pieces: [" there", " was"], finish: "length" }, { pieces: [" a", " king."] }, { pieces: [" So."] });
+      mock.plans.push({ pieces: [" there", " was"], finish: "length" }, { pieces: [" a", " king."] }, { pieces: [" So."] },
+        { pieces: [" And he went to the window, and there stood the old woman, ", "who had been waiting all night in the rain."] });
       await page.getByText("continues what you write").waitFor();
       await page.getByRole("button", { name: "“Once upon a time”" }).click();
       await answered(page);
@@ -146,6 +167,14 @@ module.exports = ({ check, mock, browser, ...shared }) => {
       await say(page, "He slept.");
       await answered(page);
       assert.equal(mock.asked[2].body.prompt, "Once upon a time there was a king. He slept.");
+      assert.equal(await page.locator("#messages").evaluate((node) =>
+        [...node.querySelectorAll(".body")].every((body) => getComputedStyle(body).display === "inline")), true);
+      assert.equal(await page.getByRole("button", { name: "Copy text" }).count(), 1, "one text, one button");
+      await page.getByRole("button", { name: "Edit message" }).click();
+      await say(page, "He woke up.");
+      await answered(page);
+      assert.equal(mock.asked[3].body.prompt, "Once upon a time there was a king. He woke up.");
+      await shared.browser.keepPicture(page, "text");
     });
 
   check("a reader who has gone up stays there", { mocked: true }, async (page) => {

@@ -56,22 +56,28 @@ export class Chat {
     this.log.scrollTop = this.log.scrollHeight;
   }
 
-  // What can be done with each turn, now.
+  // What can be done with each turn, now. A text is one thing, with its buttons at the end.
   refresh() {
     byId("empty").hidden = this.turns.length > 0;
     const lastUser = this.turns.findLastIndex((turn) => turn.role === "user");
     this.views.forEach((view, i) => {
-      const buttons = [];
       const last = i === this.views.length - 1;
-      if (!this.running && i === lastUser) {
+      const { role, content, error } = view.turn;
+      const buttons = [];
+      if (i === (this.chat ? lastUser : this.views.length - 1) && lastUser >= 0) {
         buttons.push(["Edit", "Edit message", () => this.editLast()]);
       }
-      if (!this.running && last && view.turn.role === "assistant" && !view.turn.error) {
+      if (last && role === "assistant" && !error) {
         buttons.push(["Regenerate", "Regenerate answer", () => this.answerAgain()]);
       }
-      view.showActions(this.running && last ? [] : buttons);
-      view.showFailure(view.turn.error, this.remedies(view.turn.error, last));
+      const text = this.chat ? content : this.text();
+      view.showActions(this.running && last ? "" : text, this.running ? [] : buttons);
+      view.showFailure(error, this.remedies(error, last));
     });
+  }
+
+  text() {
+    return this.turns.map((turn) => turn.content).join("");
   }
 
   remedies(error, last) {
@@ -83,9 +89,9 @@ export class Chat {
 
   // False where it can't be sent now.
   send(text) {
-    if (this.running) return false;
+    const nothing = text === "" && (this.editing || this.turns.length === 0);
+    if (this.running || nothing) return false;
     if (this.editing) this.dropFromLastUser();
-    if (!this.chat && text === "" && this.turns.length === 0) return false;
     this.cancelEdit();
     if (text !== "") this.push({ role: "user", content: this.chat ? text : this.joined(text) });
     this.answer();
@@ -94,7 +100,7 @@ export class Chat {
 
   // In a text words must not grow together where one writer takes over from the other.
   joined(text) {
-    const before = this.turns.map((turn) => turn.content).join("");
+    const before = this.text();
     return before === "" || /\s$/.test(before) || /^[\s.,;:!?'’”)]/.test(text) ? text : ` ${text}`;
   }
 

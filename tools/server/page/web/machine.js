@@ -82,7 +82,7 @@ export class Machine {
   showNumbers({ requests, tokens, kv }) {
     const speed = this.rates.tokens();
     this.set("speed", rate(speed.generated));
-    this.sparkline.add(speed.generated);
+    if (this.rates.spanS > 0) this.sparkline.add(speed.generated);
     this.set("reading", rate(speed.prompt));
     this.set("running", `${count(requests.running)} / ${count(requests.slots)}`);
     this.set("queued", count(requests.queued));
@@ -96,7 +96,8 @@ export class Machine {
     const list = byId("faults");
     while (list.children.length > faults.length) list.lastElementChild.remove();
     faults.forEach((fault, i) => {
-      const text = `${fault.device}, ${seconds(fault.seconds_ago)} ago: ${fault.reason}`;
+      const when = fault.seconds_ago < 1 ? "just now" : `${seconds(fault.seconds_ago)} ago`;
+      const text = `${fault.device}, ${when}: ${fault.reason}`;
       if (list.children[i]) setText(list.children[i], text);
       else list.append(el("li", {}, text));
     });

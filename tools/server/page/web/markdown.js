@@ -110,13 +110,15 @@ function readParagraph(lines, at, depth) {
   return [{ kind: "paragraph", spans: parseSpans(lines.slice(at, end).join("\n")) }, end];
 }
 
-// Marks that are never closed are the characters they are.
+// Marks that are never closed are the characters they are. Whatever a span reaches over is bounded: a
+// model that repeats a mark for ever must not hold up the page.
 const span = new RegExp([
-  "(?<ticks>`+)(?<code>(?:[^`]|(?!\\k<ticks>)`)+?)\\k<ticks>(?!`)",
-  "\\*\\*(?<strong>\\S(?:[^\\n]*?\\S)?)\\*\\*",
-  "(?<![\\w*])[*](?<em>[^\\s*](?:[^*\\n]*?[^\\s*])?)[*](?![\\w*])",
-  "(?<!\\w)_(?<em2>[^\\s_](?:[^_\\n]*?[^\\s_])?)_(?!\\w)",
-  "\\[(?<label>[^\\]\\n]+)\\]\\((?<href>[^\\s()]+)\\)",
+  "(?<!`)`(?<code>[^`]{1,2000})`(?!`)",
+  "(?<!`)``(?!`)(?<code2>[^\\n]{0,2000}?[^`\\n])``(?!`)",
+  "\\*\\*(?<strong>\\S(?:[^\\n]{0,2000}?\\S)?)\\*\\*",
+  "(?<![\\w*])[*](?<em>[^\\s*](?:[^*\\n]{0,2000}[^\\s*])?)[*](?![\\w*])",
+  "(?<!\\w)_(?<em2>[^\\s_](?:[^_\\n]{0,2000}[^\\s_])?)_(?!\\w)",
+  "\\[(?<label>[^\\[\\]\\n]{1,300})\\]\\((?<href>[^\\s()]{1,2000})\\)",
   "\\\\(?<escaped>[\\\\`*_{}\\[\\]()#+.!>~|-])",
 ].join("|"), "g");
 
@@ -135,8 +137,8 @@ export function parseSpans(text, depth = 0) {
   return spans;
 }
 
-function spanOf({ code, strong, em, em2, label, href, escaped }, depth) {
-  if (code !== undefined) return { kind: "code", text: code };
+function spanOf({ code, code2, strong, em, em2, label, href, escaped }, depth) {
+  if (code ?? code2) return { kind: "code", text: code ?? code2 };
   if (strong !== undefined) return { kind: "strong", spans: parseSpans(strong, depth + 1) };
   if (em ?? em2) return { kind: "em", spans: parseSpans(em ?? em2, depth + 1) };
   if (escaped !== undefined) return { kind: "text", text: escaped };

@@ -26,19 +26,20 @@ export class MessageView {
     setText(this.note, this.turn.note ?? "");
   }
 
-  // `buttons`: [label, aria-label, action] after Copy.
-  showActions(buttons) {
-    const nodes = buttons.map(([text, label, action]) =>
-      el("button", { type: "button", "aria-label": label, onclick: action }, text));
-    if (this.turn.content !== "") nodes.unshift(this.copyButton());
+  // `text`: what Copy copies; `buttons`: [label, aria-label, action] after it.
+  showActions(text, buttons) {
+    const nodes = buttons.map(([name, label, action]) =>
+      el("button", { type: "button", "aria-label": label, onclick: action }, name));
+    if (text !== "") nodes.unshift(this.copyButton(text));
     this.actions.replaceChildren(...nodes);
   }
 
-  copyButton() {
-    const label = this.turn.role === "user" ? "Copy message" : "Copy answer";
+  copyButton(text) {
+    const what = this.turn.role === "user" ? "message" : "answer";
+    const label = this.chat ? `Copy ${what}` : "Copy text";
     const button = el("button", { type: "button", "aria-label": label }, "Copy");
     button.addEventListener("click", async () => {
-      button.textContent = (await copyText(this.turn.content)) ? "Copied" : "Can't copy";
+      button.textContent = (await copyText(text)) ? "Copied" : "Can't copy";
       setTimeout(() => (button.textContent = "Copy"), 1500);
     });
     return button;
@@ -64,7 +65,7 @@ export function describeResult({ finish, usage, firstMs, totalMs }) {
   const parts = [];
   if (usage) {
     const made = usage.completion_tokens ?? 0;
-    parts.push(`${count(made)} tokens`);
+    parts.push(`${count(made)} token${made === 1 ? "" : "s"}`);
     const decodeMs = totalMs - firstMs;
     if (made > 1 && decodeMs > 0) parts.push(`${(((made - 1) * 1000) / decodeMs).toFixed(1)} tokens/s`);
     parts.push(`first after ${seconds(firstMs / 1000)}`);

@@ -13,8 +13,11 @@ export class Sparkline {
     this.node.setAttribute("viewBox", `0 0 ${width} ${height}`);
     this.node.setAttribute("preserveAspectRatio", "none");
     this.node.setAttribute("aria-hidden", "true");
+    const ground = document.createElementNS(svg, "polyline");
+    ground.setAttribute("class", "ground");
+    ground.setAttribute("points", `0,${height - 1} ${width},${height - 1}`);
     this.line = document.createElementNS(svg, "polyline");
-    this.node.append(this.line);
+    this.node.append(ground, this.line);
   }
 
   add(value) {

@@ -15,6 +15,7 @@ const frameMs = 33;     // the browser may share its processor with the model
 export class Timeline {
   constructor() {
     this.canvas = byId("timeline");
+    this.legend = byId("timeline-text").textContent;
     this.context = this.canvas.getContext("2d");
     this.store = new TimelineStore();
     this.tiers = [];
@@ -168,8 +169,9 @@ export class Timeline {
       c.fillStyle = this.colors.bad;
       c.fillRect(x - 1, 0, 2, height - axisHeight);
       c.textBaseline = "alphabetic";
-      c.textAlign = x > width - 60 ? "right" : "left";
-      c.fillText(`✕ ${device}`, x, height - 4);
+      const text = `✕ ${device}`;
+      c.textAlign = x + c.measureText(text).width > width - 50 ? "right" : "left";
+      c.fillText(text, x, height - 4);
       c.textAlign = "left";
     }
   }
@@ -177,7 +179,7 @@ export class Timeline {
   // Says what is under the pointer.
   point(event) {
     const text = event ? this.textAt(event.offsetX, event.offsetY) : "";
-    setText(byId("timeline-text"), text || "Blocks are passes, gaps are bubbles.");
+    setText(byId("timeline-text"), text || this.legend);
   }
 
   textAt(x, y) {
