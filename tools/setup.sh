@@ -40,6 +40,8 @@ trine_test_packages=(
   "zsh: its completions are not tried"
   "fish: its completions are not tried"
   "hipcc: kernels are not compiled for AMD's GPUs"
+  "chromium: the server's page is not tried in a browser"
+  "fonts-dejavu-core: the server's page is tried without letters"
 )
 # For tools/test --long.
 trine_long_packages=(
@@ -50,7 +52,7 @@ trine_long_packages=(
 )
 
 # What some tests are compared with comes from npm. Node may be there without being a package.
-command -v node >/dev/null || trine_test_packages+=("nodejs: templates and grammars are not compared with npm's")
+command -v node >/dev/null || trine_test_packages+=("nodejs: templates and grammars are not compared with npm's, the server's page is not tried")
 command -v npm >/dev/null || trine_test_packages+=("npm: templates and grammars are not compared with npm's")
 
 # Kernels of the other architecture are tried under an emulator.

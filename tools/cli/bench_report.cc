@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
-#include "tools/report/text_table.h"
 #include "tools/cli/weights_json.h"
+#include "tools/report/text_table.h"
 
 namespace trine {
 namespace {

@@ -21,6 +21,11 @@ struct ChatArguments {
 // alone, or "".
 void AddChatOptions(CLI::App* command, const std::string& needs, ChatArguments* arguments);
 
+// The last two of them, for a command to whose conversations others bring the messages.
+void AddChatTemplateOptions(CLI::App* command, ChatArguments* arguments);
+
+// The source of the one that was given; "": the model's own is meant.
+absl::StatusOr<std::string> ReadChatTemplate(const ChatArguments& arguments);
 absl::StatusOr<ChatTemplate> LoadChatTemplate(const ChatArguments& arguments, const Engine& engine);
 absl::StatusOr<ChatOptions> MakeChatOptions(const ChatArguments& arguments);
 

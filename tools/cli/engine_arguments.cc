@@ -45,23 +45,26 @@ std::string IsDeviceMemory(const std::string& text) {
   return std::string(ParseDeviceMemory(text).status().message());
 }
 
-// Where a model went. That it is on the CPU goes without saying, but for people.
-void PrintPlacement(const Engine& engine, bool by_rows) {
+std::vector<LayerRange> RangesOf(const Engine& engine) {
   std::vector<LayerRange> ranges;
   for (const SegmentPlace& p : engine.model()->places()) {
     ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
                       p.span.embedding, p.span.head});
   }
+  return ranges;
+}
+
+bool SharesRows(const Engine& engine, const EngineOptions& options) {
+  return options.split_mode == SplitMode::kRow && engine.model()->StageDevices(0).size() > 1;
+}
+
+// Where a model went. That it is on the CPU goes without saying, but for people.
+void PrintPlacement(const Engine& engine, const EngineOptions& options) {
+  const std::vector<LayerRange> ranges = RangesOf(engine);
   const bool cpu_alone = std::all_of(ranges.begin(), ranges.end(),
                                      [](const LayerRange& range) { return range.device == "cpu"; });
-  const std::vector<std::string> devices = engine.model()->StageDevices(0);
-  if (by_rows && devices.size() > 1) {
-    std::fprintf(stderr, "Tri-Tier: rows of %s\n",
-                 RowsText(devices, static_cast<int>(engine.config().n_layers)).c_str());
-    return;
-  }
-  if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
-  std::fprintf(stderr, "Tri-Tier: %s\n", PlacementText(ranges).c_str());
+  if (!SharesRows(engine, options) && cpu_alone && isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "Tri-Tier: %s\n", DescribePlacement(engine, options).c_str());
 }
 
 // For CLI::Option::check, of --dispatch.
@@ -246,8 +249,14 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
     return absl::CancelledError("loading was cancelled");
   }
   progress.Clear();
-  if (engine.ok()) PrintPlacement(**engine, options.split_mode == SplitMode::kRow);
+  if (engine.ok()) PrintPlacement(**engine, options);
   return engine;
+}
+
+std::string DescribePlacement(const Engine& engine, const EngineOptions& options) {
+  if (!SharesRows(engine, options)) return PlacementText(RangesOf(engine));
+  return absl::StrCat("rows of ", RowsText(engine.model()->StageDevices(0),
+                                           static_cast<int>(engine.config().n_layers)));
 }
 
 void PrintDevices(const EngineArguments& a) {

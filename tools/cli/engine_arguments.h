@@ -54,6 +54,9 @@ EngineOptions EngineOptionsOf(const EngineArguments& arguments);
 // Loads, with progress on the terminal and warnings on stderr.
 absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& arguments);
 
+// "CPU(4L) + dGPU(28L)", or who shares the rows of it.
+std::string DescribePlacement(const Engine& engine, const EngineOptions& options);
+
 // For --list-devices.
 void PrintDevices(const EngineArguments& arguments);
 

@@ -11,8 +11,8 @@
 #include "tools/cli/bench_runner.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
-#include "tools/report/plan_report.h"
 #include "tools/cli/progress.h"
+#include "tools/report/plan_report.h"
 
 namespace trine {
 namespace {

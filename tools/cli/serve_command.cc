@@ -189,9 +189,9 @@ int Serve(const ServeArguments& a) {
   // On stdout: what a script that started it on any port has to know.
   std::printf("trine: http://%s\n", (*server)->address().c_str());
   std::fflush(stdout);
-  log.Write(server::LogLevel::kInfo, "listening",
-            {{"address", (*server)->address()},
-             {"keys", static_cast<int64_t>(access->keys.size())}});
+  log.Write(
+      server::LogLevel::kInfo, "listening",
+      {{"address", (*server)->address()}, {"keys", static_cast<int64_t>(access->keys.size())}});
   if (!access->loopback && access->keys.empty()) {
     log.Message(server::LogLevel::kWarning,
                 "anybody who reaches this address may use the server: --api-key limits that");
@@ -202,9 +202,8 @@ int Serve(const ServeArguments& a) {
     if (const absl::Status s = (*server)->load_status(); !s.ok()) return Complain(s);
   }
   log.Write(server::LogLevel::kInfo, "stopping", {{"signal", int64_t{signal}}});
-  (*server)->Shutdown(std::chrono::seconds(a.stop_timeout), [&] {
-    return signals.Wait(std::chrono::milliseconds(0)) != 0;
-  });
+  (*server)->Shutdown(std::chrono::seconds(a.stop_timeout),
+                      [&] { return signals.Wait(std::chrono::milliseconds(0)) != 0; });
   server->reset();
   log.Write(server::LogLevel::kInfo, "stopped", {});
   return 0;
@@ -271,6 +270,12 @@ void AddServeCommand(CLI::App* app, Run* run) {
   CLI::App* command = app->add_subcommand(
       "serve", "Serve a model over HTTP, with OpenAI's API and a page to look at");
   AddServerOptions(command, a.get());
+  command
+      ->add_option(
+          "--parallel", a->engine.parallel,
+          "Sequences that are written at once; the cache holds as many full ones; also -np")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->capture_default_str();
   AddEngineOptions(command,
                    "Positions of a sequence; 0: as many as the model was trained with (default: "
                    "those, at most 4096)",

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/strings/ascii.h"
 
 namespace trine::server {
 namespace {
@@ -89,8 +89,8 @@ absl::Status Access::CheckOrigin(const HttpRequest& request) const {
   const std::string_view site =
       scheme == std::string_view::npos ? *origin : origin->substr(scheme + 3);
   if (host && site == *host) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      absl::StrCat("pages of ", View(*origin), " may not ask: --cors ", View(*origin), " lets them"));
+  return absl::PermissionDeniedError(absl::StrCat(
+      "pages of ", View(*origin), " may not ask: --cors ", View(*origin), " lets them"));
 }
 
 int Access::FindKey(const HttpRequest& request) const {
@@ -105,9 +105,9 @@ int Access::FindKey(const HttpRequest& request) const {
 
 absl::Status Access::CheckKey(const HttpRequest& request) const {
   if (options_.keys.empty() || FindKey(request) >= 0) return absl::OkStatus();
-  return absl::UnauthenticatedError(
-      GivenKey(request) ? "the API key is not known"
-                        : "an API key is needed: Authorization: Bearer KEY");
+  return absl::UnauthenticatedError(GivenKey(request)
+                                        ? "the API key is not known"
+                                        : "an API key is needed: Authorization: Bearer KEY");
 }
 
 std::string Access::ClientOf(const HttpRequest& request) const {

@@ -27,8 +27,9 @@ class Access {
   explicit Access(AccessOptions options);
 
   // A browser must not let pages of other sites ask in its user's name: refused are requests from a
-  // page of another site, unless it was named, and, where there are no keys and only this machine is
-  // served, such as name the server by another machine's name (DNS rebinding). PERMISSION_DENIED.
+  // page of another site, unless it was named, and, where there are no keys and only this machine
+  // is served, such as name the server by another machine's name (DNS rebinding).
+  // PERMISSION_DENIED.
   absl::Status CheckOrigin(const HttpRequest& request) const;
   // UNAUTHENTICATED without a key that is known: "Authorization: Bearer KEY", or "X-Api-Key: KEY".
   // The time it takes depends on the lengths of keys, not on what is in them.

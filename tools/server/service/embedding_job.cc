@@ -43,8 +43,8 @@ absl::Status EmbeddingJob::Answer() {
     if (!tokens.ok()) return WithParam(tokens.status(), param);
     const auto size = static_cast<int64_t>(tokens->size());
     if (size > context) {
-      return WithParam(absl::OutOfRangeError(absl::StrCat(
-                           "the text has ", size, " tokens, the context holds ", context)),
+      return WithParam(absl::OutOfRangeError(absl::StrCat("the text has ", size,
+                                                          " tokens, the context holds ", context)),
                        param);
     }
     n_tokens += size;
@@ -67,8 +67,8 @@ absl::Status EmbeddingJob::Answer() {
 absl::Status EmbeddingJob::Interruption() const {
   if (reply_->exchange().gone()) return absl::CancelledError("the client has gone");
   if (Reply::Clock::now() - reply_->begin() > time_) {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "the answer has taken longer than the ", time_.count(), " s that one may take"));
+    return absl::DeadlineExceededError(absl::StrCat("the answer has taken longer than the ",
+                                                    time_.count(), " s that one may take"));
   }
   return cancelled_ ? absl::UnavailableError("the server is stopping") : absl::OkStatus();
 }

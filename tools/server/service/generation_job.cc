@@ -58,7 +58,7 @@ int64_t GenerationJob::places() const {
 }
 
 const char* GenerationJob::prompt_param() const {
-  return endpoint_ == Endpoint::kChat       ? "messages"
+  return endpoint_ == Endpoint::kChat        ? "messages"
          : endpoint_ == Endpoint::kResponses ? "input"
                                              : "prompt";
 }
@@ -116,8 +116,9 @@ absl::Status GenerationJob::ReadPrompts() {
     prompts_.push_back(*std::move(tokens));
   }
   if (request_.echo && logprobs()) {
-    return ParamError("echo", "the log-probabilities of a prompt are not computed: echo and "
-                              "logprobs do not go together");
+    return ParamError("echo",
+                      "the log-probabilities of a prompt are not computed: echo and "
+                      "logprobs do not go together");
   }
   for (size_t i = 0; i < prompts_.size(); ++i) {
     if (absl::Status s = CheckPrompt(i); !s.ok()) return s;
@@ -271,18 +272,15 @@ absl::Status GenerationJob::EndChoice(size_t index, const Generation& result) {
   return Send() ? absl::OkStatus() : Interruption();
 }
 
-bool GenerationJob::Send() {
-  return frames_.empty() || reply_->Write(frames_.Take());
-}
+bool GenerationJob::Send() { return frames_.empty() || reply_->Write(frames_.Take()); }
 
 bool GenerationJob::GoesOn() { return Interruption().ok(); }
 
 absl::Status GenerationJob::Interruption() {
   if (reply_->exchange().gone()) return absl::CancelledError("the client has gone");
   if (Reply::Clock::now() - reply_->begin() > limits_.time) {
-    return absl::DeadlineExceededError(
-        absl::StrCat("the answer has taken longer than the ", limits_.time.count(),
-                     " s that one may take"));
+    return absl::DeadlineExceededError(absl::StrCat("the answer has taken longer than the ",
+                                                    limits_.time.count(), " s that one may take"));
   }
   std::lock_guard lock(mutex_);
   return cancelled_ ? absl::UnavailableError("the server is stopping") : absl::OkStatus();

@@ -27,7 +27,7 @@ enum class Endpoint { kChat, kCompletion, kResponses };
 class GenerationJob {
  public:
   struct Limits {
-    int64_t places = 1;             // sequences at once
+    int64_t places = 1;              // sequences at once
     std::chrono::seconds time{600};  // from the request's arrival to its answer's end
   };
 
@@ -92,7 +92,7 @@ class GenerationJob {
   Reply::Clock::time_point first_token_{}, last_token_{};
 
   std::mutex mutex_;
-  bool cancelled_ = false;           // guarded by mutex_, as is what follows
+  bool cancelled_ = false;  // guarded by mutex_, as is what follows
   std::vector<Session*> running_;
 };
 

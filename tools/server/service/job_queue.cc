@@ -28,8 +28,8 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Job job, u
     by_name_[client] = it;
   }
   *number = ++last_number_;
-  it->jobs.push_back({*number, std::clamp<int64_t>(places, 1, options_.places), std::move(job),
-                      Clock::now()});
+  it->jobs.push_back(
+      {*number, std::clamp<int64_t>(places, 1, options_.places), std::move(job), Clock::now()});
   ++waiting_;
   if (idle_ == 0 && static_cast<int64_t>(threads_.size()) < options_.places) {
     try {

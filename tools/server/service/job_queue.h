@@ -48,7 +48,7 @@ class JobQueue {
   // True: it was waiting, and is no more. Else it runs, or has run.
   bool Remove(uint64_t number);
 
-  void Close();                                // nothing is added any more
+  void Close();                                         // nothing is added any more
   bool WaitUntilIdle(std::chrono::milliseconds limit);  // no job runs or waits
   void DropWaiting();
   // Close, DropWaiting, and the end of those that run, which is theirs to hasten.

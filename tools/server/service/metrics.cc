@@ -120,9 +120,9 @@ std::string Metrics::Text() const {
   std::lock_guard lock(mutex_);
   std::vector<LabelledValue> requests;
   for (const auto& [what, n] : requests_) {
-    requests.push_back({absl::StrCat("endpoint=", LabelValue(what.first), ",status=\"", what.second,
-                                     "\""),
-                        static_cast<double>(n)});
+    requests.push_back(
+        {absl::StrCat("endpoint=", LabelValue(what.first), ",status=\"", what.second, "\""),
+         static_cast<double>(n)});
   }
   const auto counter = [&](std::string_view name, std::string_view help, uint64_t value) {
     AppendMetric(name, "counter", help, static_cast<double>(value), &out);

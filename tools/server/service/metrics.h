@@ -42,7 +42,7 @@ struct RequestEnd {
 struct GenerationCounts {
   int64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   double queue_seconds = 0;
-  double first_token_seconds = -1;  // from its arrival; -1: there was none
+  double first_token_seconds = -1;     // from its arrival; -1: there was none
   double between_tokens_seconds = -1;  // on average
 };
 

@@ -79,7 +79,9 @@ void Reply::Over(int status, std::string_view error) {
                               {"ms", seconds * 1000}};
   fields.insert(fields.end(), notes_.begin(), notes_.end());
   if (!error.empty()) fields.emplace_back("error", std::string(error));
-  log_->Write(polled ? LogLevel::kDebug : status >= 500 ? LogLevel::kError : LogLevel::kInfo,
+  log_->Write(polled          ? LogLevel::kDebug
+              : status >= 500 ? LogLevel::kError
+                              : LogLevel::kInfo,
               "request", fields);
 }
 

@@ -39,12 +39,15 @@ class Reply {
   // Server-sent events. False: the client has gone.
   bool BeginEvents();
   bool Write(std::string_view frames) { return exchange_->Write(frames); }
-  // `error`: what ended them before their end; it is in the log, and the client was told in a frame.
+  // `error`: what ended them before their end; it is in the log, and the client was told in a
+  // frame.
   void EndEvents(const absl::Status& error);
   bool streaming() const { return streaming_; }
 
   // For the log.
-  void Note(std::string_view key, ServerLog::Value value) { notes_.emplace_back(key, std::move(value)); }
+  void Note(std::string_view key, ServerLog::Value value) {
+    notes_.emplace_back(key, std::move(value));
+  }
 
  private:
   void Over(int status, std::string_view error);

@@ -75,9 +75,10 @@ Json MemoryOf(const std::vector<Tier>& tiers, const Tier& tier, const Engine& en
   }
   const int64_t mine = tier.counters.end - tier.counters.begin;
   const auto share = [](uint64_t bytes, int64_t part, int64_t whole) {
-    return whole == 0 ? bytes
-                      : static_cast<uint64_t>(static_cast<double>(bytes) *
-                                              static_cast<double>(part) / static_cast<double>(whole));
+    return whole == 0
+               ? bytes
+               : static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(part) /
+                                       static_cast<double>(whole));
   };
   const auto found = weights.find(tier.counters.device_name);
   const std::shared_ptr<const Model> model = engine.model();
@@ -155,12 +156,9 @@ Json TimelineJson(const Engine& engine) {
 
 Json RequestsJson(const ReportSource& source) {
   const Metrics::Totals totals = source.metrics->totals();
-  return {{"running", source.queue.running},
-          {"queued", source.queue.waiting},
-          {"slots", source.queue.places},
-          {"slots_taken", source.queue.taken},
-          {"completed", totals.completed},
-          {"failed", totals.failed},
+  return {{"running", source.queue.running}, {"queued", source.queue.waiting},
+          {"slots", source.queue.places},    {"slots_taken", source.queue.taken},
+          {"completed", totals.completed},   {"failed", totals.failed},
           {"cancelled", totals.cancelled}};
 }
 
@@ -180,7 +178,8 @@ void AppendTierMetrics(const Engine& engine, std::string* out) {
       {"trine_tier_blocked_seconds_total", "counter",
        "Time in which a tier could not hand on what it had done.",
        [](const SegmentCounters& c) { return static_cast<double>(c.stage.blocked_ns) / 1e9; }},
-      {"trine_tier_busy_ratio", "gauge", "Of the time in which there was work, the share a tier had.",
+      {"trine_tier_busy_ratio", "gauge",
+       "Of the time in which there was work, the share a tier had.",
        [](const SegmentCounters& c) { return c.busy_ratio(); }},
       {"trine_tier_passes_total", "counter", "Passes through a tier.",
        [](const SegmentCounters& c) { return static_cast<double>(c.stage.jobs); }},
@@ -197,9 +196,9 @@ void AppendTierMetrics(const Engine& engine, std::string* out) {
   for (const Column& column : columns) {
     std::vector<LabelledValue> values;
     for (size_t i = 0; i < segments.size(); ++i) {
-      values.push_back({absl::StrCat("tier=", LabelValue(segments[i].device_name), ",segment=\"", i,
-                                     "\""),
-                        column.value(segments[i])});
+      values.push_back(
+          {absl::StrCat("tier=", LabelValue(segments[i].device_name), ",segment=\"", i, "\""),
+           column.value(segments[i])});
     }
     AppendMetric(column.name, column.type, column.help, values, out);
   }
@@ -282,9 +281,8 @@ std::string StatusJson(const ReportSource& source) {
   const Engine& engine = source.model->engine();
   const PrefixCacheCounters cache = engine.prefix_counters();
   json["tiers"] = TiersJson(engine);
-  json["kv"] = {{"blocks", cache.total_blocks},
-                {"free", cache.free_blocks},
-                {"shared", cache.held_blocks}};
+  json["kv"] = {
+      {"blocks", cache.total_blocks}, {"free", cache.free_blocks}, {"shared", cache.held_blocks}};
   json["faults"] = FaultsJson(engine);
   json["timeline"] = TimelineJson(engine);
   return Dump(json);

@@ -23,8 +23,8 @@
 namespace trine::server {
 
 struct ServedModelOptions {
-  std::string alias;          // "": the model's name, or its file's
-  std::string chat_template;  // its source; "": the model's own
+  std::string alias;           // "": the model's name, or its file's
+  std::string chat_template;   // its source; "": the model's own
   jinja::Variables variables;  // for every conversation
   SamplerOptions sampler;      // where requests say nothing
 };

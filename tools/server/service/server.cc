@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "tools/report/plan_report.h"
 #include "tools/server/openai/api_error.h"
 #include "tools/server/openai/chat_request.h"
 #include "tools/server/openai/completion_request.h"
@@ -16,7 +17,6 @@
 #include "tools/server/page/page.h"
 #include "tools/server/service/embedding_job.h"
 #include "tools/server/service/reply.h"
-#include "tools/report/plan_report.h"
 
 namespace trine::server {
 namespace {
@@ -38,10 +38,7 @@ struct Server::Route {
 };
 
 Server::Server(ServerOptions options, ServerLog* log)
-    : options_(std::move(options)),
-      access_(options_.access),
-      log_(log),
-      queue_(options_.queue) {}
+    : options_(std::move(options)), access_(options_.access), log_(log), queue_(options_.queue) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, ServerLog* log) {
   HttpServerOptions http = options.http;
@@ -169,8 +166,9 @@ void Server::Handle(std::shared_ptr<Exchange> exchange) {
   const HttpRequest& request = exchange->request();
   std::string allowed;
   const Route* const route = FindRoute(request, &allowed);
-  auto reply = std::make_unique<Reply>(exchange, route == nullptr ? "other" : std::string(route->path),
-                                       access_.CorsHeaders(request), &metrics_, log_);
+  auto reply =
+      std::make_unique<Reply>(exchange, route == nullptr ? "other" : std::string(route->path),
+                              access_.CorsHeaders(request), &metrics_, log_);
   if (absl::Status s = access_.CheckOrigin(request); !s.ok()) return reply->Error(s);
   if (request.method == "OPTIONS") return reply->Body(204, "text/plain", "");
   if (route == nullptr && ServePage(reply.get())) return;
@@ -274,8 +272,8 @@ void Server::PostTokenize(std::unique_ptr<Reply> reply) {
   if (!request.ok()) return reply->Error(request.status());
   const auto model = Model();
   const Tokenizer& tokenizer = *model->engine().tokenizer();
-  const auto tokens = tokenizer.Encode(
-      request->text, {.add_special = request->add_special, .parse_special = request->parse_special});
+  const auto tokens = tokenizer.Encode(request->text, {.add_special = request->add_special,
+                                                       .parse_special = request->parse_special});
   if (!tokens.ok()) return reply->Error(WithParam(tokens.status(), "content"));
   std::vector<std::string> pieces;
   for (size_t i = 0; request->with_pieces && i < tokens->size(); ++i) {
@@ -286,8 +284,7 @@ void Server::PostTokenize(std::unique_ptr<Reply> reply) {
 
 void Server::PostDetokenize(std::unique_ptr<Reply> reply) {
   const auto model = Model();
-  const auto request =
-      ParseDetokenizeRequest(reply->request().body, model->defaults().vocab_size);
+  const auto request = ParseDetokenizeRequest(reply->request().body, model->defaults().vocab_size);
   if (!request.ok()) return reply->Error(request.status());
   Detokenizer detokenizer(model->engine().tokenizer(), {.special = SpecialText::kShow});
   std::string text;
@@ -357,7 +354,8 @@ void Server::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> reque
 void Server::PostEmbeddings(std::unique_ptr<Reply> reply) {
   const auto model = Model();
   if (!model->engine().can_embed()) {
-    return reply->Error(absl::FailedPreconditionError("the server was started with --no-embeddings"));
+    return reply->Error(
+        absl::FailedPreconditionError("the server was started with --no-embeddings"));
   }
   auto request = ParseEmbeddingRequest(reply->request().body, model->defaults());
   if (!request.ok()) return reply->Error(request.status());

@@ -1,0 +1,175 @@
+// Usable with a keyboard, with a screen reader, on a phone, in both themes.
+"use strict";
+const assert = require("node:assert/strict");
+const { answers, answered, box, say } = require("./browser.cjs");
+const { sleep } = require("./mock_server.cjs");
+
+const sample = { pieces: ["A `word`, **bold** and a [link](https://example.org).\n\n```\ncode ".concat("x".repeat(300), "\n```\n"),
+                          "y".repeat(200)] };
+
+// Everything that can be acted on or looked at, as Chromium tells a screen reader, must have a name.
+async function nameless(page, context) {
+  const session = await context.newCDPSession(page);
+  const { nodes } = await session.send("Accessibility.getFullAXTree");
+  const roles = ["button", "textbox", "combobox", "spinbutton", "link", "img", "image", "progressbar", "region", "dialog",
+                 "main", "complementary", "columnheader"];
+  return nodes.filter((node) => !node.ignored && roles.includes(node.role?.value) && !node.name?.value?.trim())
+    .map((node) => `${node.role.value} ${node.nodeId}`);
+}
+
+// Texts whose contrast with what is behind them is below AA.
+const pale = (page) => page.evaluate(() => {
+  const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
+  const level = (rgb) => {
+    const [r, g, b] = rgb.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (node) => {
+    for (let at = node; at; at = at.parentElement) {
+      const [r, g, b, a = 1] = parse(getComputedStyle(at).backgroundColor);
+      if (a === 1) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== "");
+    if (!own || !node.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })) continue;
+    if (node.closest(".hidden, .skip, noscript, script, option, [data-state=lost].layer-block")) continue;
+    const style = getComputedStyle(node);
+    const [a, b] = [level(parse(style.color).slice(0, 3)), level(ground(node))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    const large = parseFloat(style.fontSize) >= 24;
+    if (ratio < (large ? 3 : 4.5)) found.push(`${node.className || node.tagName} "${node.textContent.slice(0, 20)}" ${ratio.toFixed(2)}`);
+  }
+  return found;
+});
+
+// Ids that are there twice, and references to ids that are not.
+const badIds = (page) => page.evaluate(() => {
+  const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
+  const found = ids.filter((id, i) => ids.indexOf(id) !== i);
+  for (const name of ["aria-labelledby", "aria-describedby", "aria-controls", "for"]) {
+    for (const node of document.querySelectorAll(`[${name}]`)) {
+      for (const id of node.getAttribute(name).split(" ")) if (!ids.includes(id)) found.push(`${name}=${id}`);
+    }
+  }
+  return found;
+});
+
+const tooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth - screen.width);
+const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+
+module.exports = (shared) => {
+  const { check, mock } = shared;
+
+  for (const colorScheme of ["light", "dark"]) {
+    check(`names, references and contrast, ${colorScheme}`, { mocked: true, colorScheme, expected: /Failed to load/ },
+      async (page, context) => {
+        mock.plans.push(sample, { status: 500, error: { message: "It broke.", type: "server_error" } });
+        mock.machine.lost = 1;
+        await say(page, "Hello");
+        await answered(page);
+        await say(page, "Again");
+        await page.locator(".failure-text").waitFor();
+        await page.locator('.tier[data-state="lost"]').waitFor();
+        await page.getByText("The same as a table").click();
+        assert.deepEqual(await nameless(page, context), []);
+        assert.deepEqual(await badIds(page), []);
+        assert.deepEqual(await pale(page), []);
+        await shared.browser.keepPicture(page, `failure-${colorScheme}`);
+        await page.getByRole("button", { name: "Settings" }).click();
+        assert.deepEqual(await nameless(page, context), []);
+        assert.deepEqual(await pale(page), []);
+        await shared.browser.keepPicture(page, `settings-${colorScheme}`);
+        const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        assert.equal(/rgb\(2[45]/.test(ground), colorScheme === "light", ground);
+      });
+  }
+
+  check("all of it with a keyboard", { mocked: true }, async (page) => {
+    mock.plans.push({ pieces: Array(500).fill("on and "), delayMs: 20 });
+    assert.equal(await focused(page), "prompt", "it begins in the box");
+    await page.keyboard.type("First line");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("second");
+    await page.keyboard.press("Enter");
+    await answers(page).getByText("on and").waitFor();
+    assert.equal(mock.asked[0].body.messages[0].content, "First line\nsecond");
+    await page.keyboard.press("Tab");
+    assert.equal(await focused(page), "stop");
+    await page.keyboard.press("Enter");
+    await answered(page);
+    assert.equal(await focused(page), "prompt", "focus is not lost with the button");
+    await page.keyboard.press("Shift+Tab");
+    assert.equal(await focused(page), "Regenerate");
+    const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.equal(outline, "solid", "focus is seen");
+    await page.keyboard.press("Enter");
+    await answered(page);
+    assert.equal(mock.asked.length, 2);
+    await page.locator("#open-settings").focus();
+    await page.keyboard.press("Enter");
+    for (let i = 0; i < 30; i += 1) {
+      const inside = await page.evaluate(() =>
+        document.activeElement === document.body || document.activeElement.closest("#settings") !== null);
+      assert.ok(inside, "focus left the dialog");
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Escape");
+    assert.equal(await focused(page), "open-settings");
+  });
+
+  check("every control is reached by Tab, from the top", { mocked: true }, async (page) => {
+    await say(page, "Hello");
+    await answered(page);
+    await page.evaluate(() => document.activeElement.blur());
+    await page.locator(".skip").focus();
+    const seen = new Set();
+    for (let i = 0; i < 40; i += 1) {
+      seen.add(await focused(page));
+      await page.keyboard.press("Tab");
+    }
+    for (const one of ["new-chat", "open-settings", "log", "Edit", "Regenerate", "prompt", "send", "span", "pause",
+                       "The same as a table"]) {
+      assert.ok(seen.has(one), `${one} is not reached: ${[...seen]}`);
+    }
+  });
+
+  check("an answer is read out when it is complete", { mocked: true }, async (page) => {
+    mock.plans.push({ pieces: ["All ", "is ", "said."], delayMs: 100 });
+    await say(page, "Hello");
+    await answered(page);
+    assert.equal(await page.getByRole("status").textContent(), "All is said.");
+    assert.equal(await page.locator(".assistant").getAttribute("aria-busy"), null);
+  });
+
+  check("fits a phone", { mocked: true, phone: true, colorScheme: "dark" }, async (page) => {
+    mock.plans.push(sample, { pieces: ["Short, and to the point: ", "**yes**."] });
+    await box(page).fill("Hello ".repeat(30) + "z".repeat(120));
+    await page.getByRole("button", { name: "Send" }).click();
+    await answered(page);
+    assert.ok((await tooWide(page)) <= 0, "the chat is too wide");
+    await box(page).fill("Is it?");
+    await page.getByRole("button", { name: "Send" }).click();
+    await answered(page);
+    await shared.browser.keepPicture(page, "phone-chat");
+    mock.machine.lost = 1;
+    await page.getByRole("button", { name: "Machine" }).click();
+    await page.locator("#timeline").waitFor();
+    await page.locator('.tier[data-state="lost"]').waitFor();
+    assert.ok(await page.locator("#chat").isHidden());
+    await page.getByText("The same as a table").click();
+    assert.ok((await tooWide(page)) <= 0, "the machine is too wide");
+    await page.getByText("The same as a table").click();
+    await page.locator("#machine").evaluate((node) => (node.scrollTop = 0));
+    await sleep(1000);
+    await shared.browser.keepPicture(page, "phone-machine");
+    await page.getByRole("button", { name: "Settings" }).click();
+    assert.ok((await tooWide(page)) <= 0, "settings are too wide");
+    const small = await page.locator("button:visible, select:visible").evaluateAll((nodes) =>
+      nodes.filter((node) => node.getBoundingClientRect().height < 24).map((node) => node.textContent));
+    assert.deepEqual(small, [], "too small for a finger");
+    await shared.browser.keepPicture(page, "phone-settings");
+  });
+};

@@ -1,0 +1,175 @@
+// The picture of the machine.
+"use strict";
+const assert = require("node:assert/strict");
+const { sleep } = require("./mock_server.cjs");
+
+// How many pixels are drawn, in how many colours, and a sum that changes with them.
+const look = (page) => page.locator("#timeline").evaluate((canvas) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const colors = new Map();
+  let drawn = 0;
+  let sum = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] === 0) continue;
+    drawn += 1;
+    if (data[i + 3] === 255) {
+      const color = `${data[i]},${data[i + 1]},${data[i + 2]}`;
+      colors.set(color, (colors.get(color) ?? 0) + 1);
+    }
+    sum = (sum * 31 + i * data[i] + data[i + 1]) % 1e9;
+  }
+  return { drawn, sum, many: [...colors].filter(([, n]) => n > 300).map(([color]) => color), all: data.length / 4 };
+});
+
+async function changes(page, ms) {
+  let last = (await look(page)).sum;
+  let found = 0;
+  for (const end = Date.now() + ms; Date.now() < end; await sleep(20)) {
+    const { sum } = await look(page);
+    if (sum !== last) found += 1;
+    last = sum;
+  }
+  return found;
+}
+
+// Of a screenshot, as a person would see it.
+async function colorsOf(page, locator) {
+  const picture = (await locator.screenshot()).toString("base64");
+  return page.evaluate(async (base64) => {
+    const bytes = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    const image = await createImageBitmap(new Blob([bytes], { type: "image/png" }));
+    const context = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    const counts = new Map();
+    for (let i = 0; i < data.length; i += 4) {
+      const color = (data[i] << 16) | (data[i + 1] << 8) | data[i + 2];
+      counts.set(color, (counts.get(color) ?? 0) + 1);
+    }
+    return [...counts.values()].sort((a, b) => b - a).map((n) => n / (data.length / 4));
+  }, picture);
+}
+
+module.exports = (shared) => {
+  const { check, mock } = shared;
+
+  check("the timeline draws a colour for each device, and moves", { mocked: true }, async (page) => {
+    await page.locator(".tier").nth(2).waitFor();
+    await sleep(1500);
+    const { drawn, all, many } = await look(page);
+    assert.ok(drawn > all * 0.1 && drawn < all * 0.9, `${drawn} of ${all} pixels are drawn`);
+    const colors = await page.locator(".layer-block").evaluateAll((blocks) =>
+      blocks.map((block) => getComputedStyle(block).backgroundColor.replace(/rgb\(|\)| /g, "")));
+    assert.equal(new Set(colors).size, 3);
+    for (const color of colors) assert.ok(many.includes(color), `no block of ${color} among ${many}`);
+    const moved = await changes(page, 1000);
+    assert.ok(moved >= 8, `it moved ${moved} times in a second`);
+    await shared.browser.keepPicture(page, "desktop-light");
+  });
+
+  check("something is drawn, with any server", {}, async (page) => {
+    await page.locator(".tier").first().waitFor({ timeout: 60_000 });
+    const [ground, ...others] = await colorsOf(page, page.locator("#machine"));
+    assert.ok(ground < 0.97 && others.length > 20, `${ground} of it is one colour of ${others.length + 1}`);
+    const [most] = await colorsOf(page, page.locator("#layers"));
+    assert.ok(most > 0.2);
+    assert.match(await page.locator("#layers").getAttribute("aria-label"), /layers? \d/);
+  });
+
+  check("it stands still when paused, and where motion is not wanted", { mocked: true }, async (page) => {
+    await page.locator(".tier").first().waitFor();
+    await sleep(1000);
+    await page.getByRole("button", { name: "Pause" }).click();
+    assert.equal(await changes(page, 1200), 0);
+    await page.getByRole("button", { name: "Go on" }).click();
+    assert.ok((await changes(page, 500)) > 2);
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await sleep(100);
+    const moved = await changes(page, 2000);
+    assert.ok(moved >= 2 && moved <= 5, `${moved} times in two seconds of four polls`);
+  });
+
+  check("ratios are those of the last seconds", { mocked: true }, async (page) => {
+    await page.locator(".tier").nth(2).waitFor();
+    await sleep(2500);
+    // 22, 31 and 40 of 60 ms at work; 4 tokens in each round.
+    const shares = await page.locator(".shares").allTextContents();
+    const parsed = shares.map((text) => /busy (\d+) %, bubbles (\d+) %/.exec(text).slice(1).map(Number));
+    [[37, 63], [52, 48], [67, 33]].forEach(([busy, bubbles], i) => {
+      assert.ok(Math.abs(parsed[i][0] - busy) <= 4 && Math.abs(parsed[i][1] - bubbles) <= 4, shares[i]);
+    });
+    const speed = Number(await page.locator('[data-number="speed"] .number-value').textContent());
+    assert.ok(speed > 60 && speed < 73, `${speed} tokens/s`);
+    assert.equal(await page.locator('[data-number="running"]').textContent(), "3 / 8");
+    assert.equal(await page.locator('[data-number="queued"]').textContent(), "2");
+    assert.equal(await page.locator('[data-number="kv"]').textContent(), "25 %, 12 shared");
+  });
+
+  check("the table says what the picture shows", { mocked: true }, async (page) => {
+    await page.getByText("The same as a table").click();
+    const row = page.getByRole("row", { name: /^igpu/ });
+    await row.getByRole("cell", { name: "layers 4–11" }).waitFor();
+    assert.equal(await page.getByRole("row").count(), 4);
+    assert.equal(await page.getByRole("columnheader", { name: "Busy" }).count(), 1);
+  });
+
+  check("a lost tier is shown, with its reason", { mocked: true }, async (page) => {
+    await page.locator(".tier").nth(2).waitFor();
+    mock.machine.lost = 2;
+    await page.locator("#state").getByText("degraded").waitFor();
+    await page.locator('.tier[data-state="lost"]').getByText("lost: device lost in pass 17").waitFor();
+    await page.locator("#faults").getByText(/dgpu, (just now|.* ago): device lost in pass 17/).waitFor();
+    await page.locator('.layer-block[data-state="lost"]').waitFor();
+    assert.match(await page.locator("#announcer").textContent(), /degraded. Without dgpu/);
+    await sleep(1200);  // its mark is on the timeline by now
+    const bad = await page.evaluate(() => getComputedStyle(document.querySelector(".tier-state")).color);
+    const { many } = await look(page);
+    const marks = await page.locator("#timeline").evaluate((canvas, color) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const wanted = color.match(/\d+/g).map(Number);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4) {
+        if (wanted.every((value, j) => data[i + j] === value) && data[i + 3] === 255) n += 1;
+      }
+      return n;
+    }, bad);
+    assert.ok(marks > 80, `${marks} pixels of a mark; ${many}`);
+    await shared.browser.keepPicture(page, "lost");
+  });
+
+  check("loading is shown with how far it is", { mocked: true, prepare: (m) => {
+    m.state = "loading";
+    m.machine.progress = 0.4;
+  } }, async (page) => {
+    await page.getByText("The model is being loaded: 40 %.").first().waitFor();
+    assert.equal(await page.getByRole("progressbar").getAttribute("value"), "0.4");
+    mock.state = "ok";
+    await page.locator(".tier").nth(2).waitFor();
+    assert.ok(await page.locator("#loading").isHidden());
+  });
+
+  check("a server that is gone is said to be", { mocked: true, expected: /Failed to load|net::ERR/ }, async (page) => {
+    await page.locator(".tier").first().waitFor();
+    await page.route("**/v1/status", (route) => route.abort("connectionrefused"));
+    await page.locator("#state").getByText("no answer").waitFor();
+    await page.unroute("**/v1/status");
+    await page.locator("#state").getByText("ok", { exact: true }).waitFor();
+  });
+
+  check("nobody is asked while nobody looks", { mocked: true }, async (page) => {
+    await page.locator(".tier").first().waitFor();
+    const turn = (to) => page.evaluate((state) => {
+      Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, to);
+    await turn("hidden");
+    await sleep(700);
+    const before = mock.statusCalls;
+    await sleep(1500);
+    assert.equal(mock.statusCalls, before);
+    await turn("visible");
+    await sleep(1500);
+    const asked = mock.statusCalls - before;
+    assert.ok(asked >= 2 && asked <= 5, `${asked} times in 1.5 s`);
+  });
+};

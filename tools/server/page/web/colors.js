@@ -1,0 +1,29 @@
+// Colours of devices, from the style sheet, so that both themes have their own.
+
+const kinds = [
+  ["cpu", /^cpu/i],
+  ["igpu", /^(igpu|vulkan|intel)/i],
+  ["dgpu", /^(dgpu|rocm|hip|cuda|gpu)/i],
+];
+const others = ["other0", "other1", "other2"];
+
+// "cpu", "igpu", "dgpu", or one of the rest by the tier's place.
+export function deviceKind(device, index) {
+  const found = kinds.find(([, pattern]) => pattern.test(device));
+  return found ? found[0] : others[index % others.length];
+}
+
+// For a canvas, which knows no custom properties.
+export function themeColors() {
+  const style = getComputedStyle(document.documentElement);
+  const value = (name) => style.getPropertyValue(name).trim();
+  const colors = { font: style.fontFamily };
+  for (const name of ["ink", "quiet", "grid", "bad", "cpu", "igpu", "dgpu", ...others]) {
+    colors[name] = value(`--${name}`);
+  }
+  return colors;
+}
+
+export function deviceColor(device, index, colors) {
+  return colors[deviceKind(device, index)];
+}

@@ -1,0 +1,53 @@
+// The page: a chat, and the machine it runs on.
+
+import { getJson } from "./api.js";
+import { Chat } from "./chat.js";
+import { byId } from "./dom.js";
+import { Machine } from "./machine.js";
+import { Settings } from "./settings.js";
+import { StatusFeed } from "./status_feed.js";
+
+const settings = new Settings({ onKey: () => {
+  modelOf = null;
+  feed.poll();
+} });
+const chat = new Chat({ settings });
+const machine = new Machine();
+let modelOf = null;  // the status's model that /v1/models was asked for
+
+const feed = new StatusFeed({
+  onStatus: (status) => {
+    machine.show(status);
+    if (status.state !== "loading" && status.model !== modelOf) loadModel(status.model);
+  },
+  onError: (error) => machine.showError(error),
+});
+
+let asking = false;
+
+// What is answered by, and whether it has a chat template. While it can't be told the next status
+// asks again.
+async function loadModel(name) {
+  if (asking) return;
+  asking = true;
+  try {
+    const [model] = (await getJson("v1/models")).data;
+    byId("model").textContent = model.id;
+    document.title = `${model.id} – Trine`;
+    chat.setModel(model.id, model.meta?.chat !== false);
+    modelOf = name;
+  } catch {
+    // The panel shows what is wrong with the server.
+  }
+  asking = false;
+}
+
+function showView(view) {
+  document.body.dataset.view = view;
+  for (const name of ["chat", "machine"]) {
+    byId(`view-${name}`).setAttribute("aria-pressed", String(name === view));
+  }
+}
+byId("view-chat").addEventListener("click", () => showView("chat"));
+byId("view-machine").addEventListener("click", () => showView("machine"));
+if (!matchMedia("(pointer: coarse)").matches) chat.composer.focus();

@@ -1,0 +1,34 @@
+// /v1/status, twice a second while somebody looks.
+
+import { getJson } from "./api.js";
+
+const intervalMs = 500;
+const patienceMs = 5000;
+
+export class StatusFeed {
+  // onStatus(status), onError(error).
+  constructor({ onStatus, onError }) {
+    this.onStatus = onStatus;
+    this.onError = onError;
+    this.timer = 0;
+    this.asking = false;
+    document.addEventListener("visibilitychange", () => this.poll());
+    this.poll();
+  }
+
+  // Asks now, and from now on.
+  async poll() {
+    clearTimeout(this.timer);
+    if (document.visibilityState !== "visible" || this.asking) return;
+    this.asking = true;
+    const begin = performance.now();
+    try {
+      this.onStatus(await getJson("v1/status", AbortSignal.timeout(patienceMs)));
+    } catch (error) {
+      this.onError(error);
+    }
+    this.asking = false;
+    const spent = performance.now() - begin;
+    this.timer = setTimeout(() => this.poll(), Math.max(50, intervalMs - spent));
+  }
+}

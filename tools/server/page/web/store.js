@@ -1,0 +1,43 @@
+// What is kept between visits: the conversation and the settings, in this browser only.
+
+const conversationName = "trine.conversation";
+const settingsName = "trine.settings";
+
+function read(name) {
+  try {
+    return JSON.parse(localStorage.getItem(name));
+  } catch {
+    return null;
+  }
+}
+
+// False where the browser has no room, or forbids it.
+function write(name, value) {
+  try {
+    localStorage.setItem(name, JSON.stringify(value));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// A turn: {role: "user" | "assistant", content, note?, error?}. Whatever else is found is dropped.
+export function loadTurns() {
+  const turns = read(conversationName)?.turns;
+  if (!Array.isArray(turns)) return [];
+  return turns.filter((turn) => ["user", "assistant"].includes(turn?.role) &&
+                                typeof turn.content === "string");
+}
+
+export function saveTurns(turns) {
+  return write(conversationName, { version: 1, turns });
+}
+
+export function loadSettings() {
+  const settings = read(settingsName);
+  return settings && typeof settings === "object" ? settings : {};
+}
+
+export function saveSettings(settings) {
+  return write(settingsName, settings);
+}

@@ -1,0 +1,100 @@
+// Where the layers are, and what each tier does: a bar, cards, and the same as a table.
+
+import { deviceKind } from "./colors.js";
+import { byId, el, setText } from "./dom.js";
+import { bytes, count, holds, layers, percent } from "./format.js";
+import { tierKey } from "./rates.js";
+
+// One block for each tier, as wide as it has layers.
+export function showLayers(tiers) {
+  const bar = byId("layers");
+  const placed = tiers.filter((tier) => tier.end_layer > tier.first_layer);
+  const blocks = placed.map((tier) => {
+    const n = tier.end_layer - tier.first_layer;
+    const block = el("div", { class: "layer-block", "data-kind": deviceKind(tier.device, tiers.indexOf(tier)),
+                              "data-state": tier.state, title: `${tier.device}: ${holds(tier)}` },
+                     el("span", {}, tier.device), el("span", {}, layers(tier).replace(/^layers? /, "")));
+    block.style.flexGrow = n;
+    block.style.setProperty("--layers", n);
+    return block;
+  });
+  bar.replaceChildren(...blocks);
+  bar.setAttribute("aria-label", placed.map((tier) =>
+    `${tier.device}: ${holds(tier)}${tier.state === "lost" ? ", lost" : ""}`).join("; ") || "No layers placed");
+}
+
+class TierCard {
+  constructor() {
+    this.device = el("span", { class: "device" });
+    this.name = el("span", { class: "tier-name" });
+    this.state = el("span", { class: "tier-state" });
+    this.busy = el("span", { class: "share-busy" });
+    this.bubbles = el("span", { class: "share-bubbles" });
+    this.shares = el("p", { class: "shares" });
+    this.facts = el("p", { class: "quiet small" });
+    this.node = el("li", { class: "tier" },
+                   el("p", { class: "tier-head" }, this.device, this.name, this.state),
+                   el("div", { class: "share-bar", "aria-hidden": "true" }, this.busy, this.bubbles),
+                   this.shares, this.facts);
+  }
+
+  update(tier, index, { busy, bubbles }) {
+    const lost = tier.state === "lost";
+    this.node.dataset.kind = deviceKind(tier.device, index);
+    this.node.dataset.state = tier.state;
+    setText(this.device, tier.device);
+    setText(this.name, tier.name ?? "");
+    setText(this.state, lost ? `lost${tier.reason ? `: ${tier.reason}` : ""}` : "");
+    this.busy.style.width = `${busy * 100}%`;
+    this.bubbles.style.width = `${bubbles * 100}%`;
+    setText(this.shares, `busy ${percent(busy)}, bubbles ${percent(bubbles)}`);
+    setText(this.facts, `${holds(tier)} · weights ${bytes(tier.weights_bytes)}, KV ${bytes(tier.kv_bytes)}, ` +
+                        `scratch ${bytes(tier.scratch_bytes)} · ${count(tier.passes)} passes`);
+  }
+}
+
+const columns = [
+  ["Device", (tier) => tier.device],
+  ["Name", (tier) => tier.name ?? ""],
+  ["State", (tier) => (tier.reason ? `${tier.state}: ${tier.reason}` : tier.state)],
+  ["Holds", (tier) => holds(tier)],
+  ["Busy", (tier, { busy }) => percent(busy)],
+  ["Bubbles", (tier, { bubbles }) => percent(bubbles)],
+  ["Passes", (tier) => count(tier.passes)],
+  ["Tokens", (tier) => count(tier.tokens)],
+  ["Weights", (tier) => bytes(tier.weights_bytes)],
+  ["KV", (tier) => bytes(tier.kv_bytes)],
+  ["Scratch", (tier) => bytes(tier.scratch_bytes)],
+  ["In", (tier) => bytes(tier.bytes_in)],
+  ["Out", (tier) => bytes(tier.bytes_out)],
+];
+
+export class TiersView {
+  constructor() {
+    this.cards = [];
+    this.key = "";
+    byId("table-head").append(el("tr", {}, ...columns.map(([name]) => el("th", { scope: "col" }, name))));
+  }
+
+  // True where tiers are others than before.
+  update(tiers, rates) {
+    const key = tiers.map((tier) => `${tierKey(tier)} ${tier.state}`).join("; ");
+    const changed = key !== this.key;
+    if (changed) {
+      this.key = key;
+      showLayers(tiers);
+      this.cards = tiers.map(() => new TierCard());
+      byId("tiers").replaceChildren(...this.cards.map((card) => card.node));
+      byId("table-body").replaceChildren(...tiers.map(() =>
+        el("tr", {}, ...columns.map((column, i) =>
+          i === 0 ? el("th", { scope: "row" }) : el("td")))));
+    }
+    tiers.forEach((tier, i) => {
+      const shares = rates.tier(tier);
+      this.cards[i].update(tier, i, shares);
+      const cells = byId("table-body").rows[i].cells;
+      columns.forEach(([, value], column) => setText(cells[column], value(tier, shares)));
+    });
+    return changed;
+  }
+}
