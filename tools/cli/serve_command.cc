@@ -53,6 +53,7 @@ struct ServeArguments {
   bool no_embeddings = false;
   bool no_trace = false;
   bool no_page = false;
+  bool metrics = false;  // says what holds anyway
 };
 
 server::LogLevel LevelOf(const std::string& name) {
@@ -259,7 +260,7 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   command->add_flag("--no-embeddings", a->no_embeddings, "Without /v1/embeddings");
   command->add_flag("--no-trace", a->no_trace, "Without /v1/trace");
   command->add_flag("--no-page", a->no_page, "Without the page at /");
-  command->add_flag("--metrics", "Says what holds anyway: /metrics is there");
+  command->add_flag("--metrics", a->metrics, "Says what holds anyway: /metrics is there");
 }
 
 }  // namespace
