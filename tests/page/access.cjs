@@ -87,6 +87,23 @@ module.exports = (shared) => {
       });
   }
 
+  for (const phone of [false, true]) {
+    check(`names, contrast and width with any server, ${phone ? "phone" : "desktop"}`, { phone }, async (page, context) => {
+      await page.locator("#model:not(:empty)").waitFor({ timeout: 60_000 });
+      await box(page).fill("Once upon a time");
+      await page.locator("#send").click();
+      await answers(page).filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 });
+      await page.keyboard.press("Escape");
+      await answered(page);
+      if (phone) await page.getByRole("button", { name: "Machine" }).click();
+      await page.locator(".tier").first().waitFor();
+      assert.deepEqual(await nameless(page, context), []);
+      assert.deepEqual(await pale(page), []);
+      assert.ok((await tooWide(page)) <= 0);
+      await shared.browser.keepPicture(page, `any-${phone ? "phone" : "desktop"}`);
+    });
+  }
+
   check("all of it with a keyboard", { mocked: true }, async (page) => {
     mock.plans.push({ pieces: Array(500).fill("on and "), delayMs: 20 });
     assert.equal(await focused(page), "prompt", "it begins in the box");

@@ -1,6 +1,7 @@
 // The picture of the machine.
 "use strict";
 const assert = require("node:assert/strict");
+const { answers, answered, say } = require("./browser.cjs");
 const { sleep } = require("./mock_server.cjs");
 
 // How many pixels are drawn, in how many colours, and a sum that changes with them.
@@ -20,6 +21,17 @@ const look = (page) => page.locator("#timeline").evaluate((canvas) => {
   }
   return { drawn, sum, many: [...colors].filter(([, n]) => n > 300).map(([color]) => color), all: data.length / 4 };
 });
+
+// Pixels of a colour, pale ones too: narrow passes are.
+const pixelsOf = (page, color) => page.locator("#timeline").evaluate((canvas, text) => {
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const wanted = text.match(/\d+/g).slice(0, 3).map(Number);
+  let found = 0;
+  for (let i = 0; i < data.length; i += 4) {
+    if (data[i + 3] > 60 && wanted.every((value, j) => Math.abs(data[i + j] - value) <= 4)) found += 1;
+  }
+  return found;
+}, color);
 
 async function changes(page, ms) {
   let last = (await look(page)).sum;
@@ -76,6 +88,21 @@ module.exports = (shared) => {
     assert.match(await page.locator("#layers").getAttribute("aria-label"), /layers? \d/);
   });
 
+  check("an answer is seen on the timeline, with any server", {}, async (page) => {
+    await page.locator("#model:not(:empty)").waitFor({ timeout: 60_000 });
+    await page.locator(".tier").first().waitFor();
+    await say(page, "Once upon a time");
+    await answers(page).filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 });
+    const color = await page.locator(".layer-block").first().evaluate((block) => getComputedStyle(block).backgroundColor);
+    let found = 0;
+    for (const end = Date.now() + 10_000; found < 30 && Date.now() < end; await sleep(100)) {
+      found = await pixelsOf(page, color);
+    }
+    await page.keyboard.press("Escape");
+    await answered(page);
+    assert.ok(found >= 30, `${found} pixels of ${color}`);
+  });
+
   check("it stands still when paused, and where motion is not wanted", { mocked: true }, async (page) => {
     await page.locator(".tier").first().waitFor();
     await sleep(1000);
@@ -123,17 +150,8 @@ module.exports = (shared) => {
     assert.match(await page.locator("#announcer").textContent(), /degraded. Without dgpu/);
     await sleep(1200);  // its mark is on the timeline by now
     const bad = await page.evaluate(() => getComputedStyle(document.querySelector(".tier-state")).color);
-    const { many } = await look(page);
-    const marks = await page.locator("#timeline").evaluate((canvas, color) => {
-      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-      const wanted = color.match(/\d+/g).map(Number);
-      let n = 0;
-      for (let i = 0; i < data.length; i += 4) {
-        if (wanted.every((value, j) => data[i + j] === value) && data[i + 3] === 255) n += 1;
-      }
-      return n;
-    }, bad);
-    assert.ok(marks > 80, `${marks} pixels of a mark; ${many}`);
+    const marks = await pixelsOf(page, bad);
+    assert.ok(marks > 80, `${marks} pixels of a mark`);
     await shared.browser.keepPicture(page, "lost");
   });
 
