@@ -275,6 +275,7 @@ std::string StatusJson(const ReportSource& source) {
                 {{"prompt", totals.prompt_tokens},
                  {"generated", totals.generated_tokens},
                  {"cached", totals.cached_tokens}}},
+               {"kv", {{"blocks", 0}, {"free", 0}, {"shared", 0}}},
                {"faults", Json::array()},
                {"timeline", {{"now_us", Microseconds(Clock::now())}, {"events", Json::array()}}}};
   if (source.model == nullptr) return Dump(json);
