@@ -1,0 +1,445 @@
+// The server as its clients see it, in one process with them: a tiny model behind real sockets.
+#include "tools/server/service/server.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gmock/gmock.h"
+#include "nlohmann/json.hpp"
+#include "tests/model/engine_test_util.h"
+#include "tools/server/http/raw_client.h"
+
+namespace trine::server {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr const char* kTemplate =
+    "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}[assistant] {% endif %}";
+
+struct Setup {
+  int64_t places = 4;
+  int64_t context = 256;
+  std::vector<std::string> keys;
+  std::string split = "cpu:100%";
+  std::string faults;
+  std::shared_future<void> hold;  // loading waits for it
+  JobQueueOptions queue;
+  std::chrono::seconds request_time{600};
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  ServerTest() : file_(MakeTinyModel(*TinyModelByName("llama-q8")).ToBytes()) {}
+
+  EngineOptions Options(const Setup& setup) const {
+    EngineOptions options = TestOptions(file_.path());
+    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
+    options.context = setup.context;
+    options.max_sequences = setup.places;
+    options.tensor_split = setup.split;
+    options.faults = setup.faults;
+    options.threads = 1;
+    options.hidden_rows = true;
+    options.mixed_tokens = 32;
+    options.trace_events = 4096;
+    options.explain = true;
+    return options;
+  }
+
+  void Start(const Setup& setup) {
+    ServerOptions options;
+    options.access.keys = setup.keys;
+    options.queue = setup.queue;
+    options.queue.places = setup.places;
+    options.request_time = setup.request_time;
+    options.load = [this, setup](const std::function<bool(double)>& progress)
+        -> absl::StatusOr<std::unique_ptr<ServedModel>> {
+      if (setup.hold.valid()) setup.hold.wait();
+      EngineOptions engine_options = Options(setup);
+      engine_options.progress = progress;
+      auto engine = Engine::Load(engine_options);
+      if (!engine.ok()) return engine.status();
+      ServedModelOptions model;
+      model.alias = "tiny";
+      model.chat_template = kTemplate;
+      model.sampler.temp = 0;
+      return ServedModel::Create(*std::move(engine), std::move(model));
+    };
+    auto server = Server::Start(std::move(options), &log_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    while (!setup.hold.valid() && !server_->loaded()) {
+      ASSERT_TRUE(server_->load_status().ok()) << server_->load_status();
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+  }
+
+  static std::string Text(std::string_view method, std::string_view path, std::string_view body,
+                          std::string_view more = "") {
+    return absl::StrCat(std::string(method), " ", std::string(path),
+                        " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n", std::string(more),
+                        "Content-Length: ", body.size(), "\r\n\r\n", std::string(body));
+  }
+  RawAnswer Post(std::string_view path, const Json& body, std::string_view more = "") const {
+    return RawClient(server_->port()).Ask(Text("POST", path, body.dump(), more));
+  }
+  RawAnswer Get(std::string_view path, std::string_view more = "") const {
+    return RawClient(server_->port()).Ask(Text("GET", path, "", more));
+  }
+  static Json Body(const RawAnswer& answer) { return Json::parse(answer.body, nullptr, false); }
+
+  std::string Completion(const Json& request) const {
+    const RawAnswer answer = Post("/v1/completions", request);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const Json json = Body(answer);
+    return json.is_object() && json.contains("choices") ? json["choices"][0]["text"] : "?";
+  }
+
+  bool Becomes(const std::function<bool()>& done, milliseconds limit = milliseconds(20'000)) const {
+    const auto until = std::chrono::steady_clock::now() + limit;
+    while (std::chrono::steady_clock::now() < until) {
+      if (done()) return true;
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return false;
+  }
+  Json Status() const { return Body(Get("/v1/status")); }
+
+  const TempFile file_;
+  std::mutex log_mutex_;
+  std::string logged_;
+  ServerLog log_{LogLevel::kInfo, true, [this](const std::string& line) {
+                   std::lock_guard lock(log_mutex_);
+                   logged_ += line;
+                 }};
+  std::unique_ptr<Server> server_;
+};
+
+// Data frames of a stream, without what only ends it.
+std::vector<Json> Frames(const std::string& body) {
+  std::vector<Json> frames;
+  for (const auto& line : absl::StrSplit(body, "\n\n")) {
+    std::string text(line);
+    const size_t at = text.find("data: ");
+    if (at == std::string::npos || absl::StrContains(text, "[DONE]")) continue;
+    frames.push_back(Json::parse(text.substr(at + 6), nullptr, false));
+  }
+  return frames;
+}
+
+TEST_F(ServerTest, AStreamIsTheSameAnswerInPieces) {
+  Start({});
+  Json request = {{"messages", {{{"role", "user"}, {"content", "hello there"}}}},
+                  {"max_tokens", 24}};
+  const Json whole = Body(Post("/v1/chat/completions", request));
+  const std::string text = whole["choices"][0]["message"]["content"];
+  EXPECT_EQ(whole["usage"]["completion_tokens"], 24);
+  request["stream"] = true;
+  request["stream_options"] = {{"include_usage", true}};
+  const RawAnswer answer = Post("/v1/chat/completions", request);
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.Header("Content-Type"), "text/event-stream");
+  EXPECT_TRUE(absl::EndsWith(answer.body, "data: [DONE]\n\n")) << answer.body;
+  const std::vector<Json> frames = Frames(answer.body);
+  ASSERT_GT(frames.size(), 3u);
+  EXPECT_EQ(frames[0]["choices"][0]["delta"]["role"], "assistant");
+  std::string joined;
+  std::set<std::string> ids;
+  for (const Json& frame : frames) {
+    ids.insert(frame["id"].get<std::string>());
+    if (frame["choices"].empty()) continue;
+    joined += frame["choices"][0]["delta"].value("content", "");
+  }
+  EXPECT_EQ(joined, text);
+  EXPECT_EQ(ids.size(), 1u);
+  EXPECT_EQ(frames.back()["usage"], whole["usage"]);
+  EXPECT_EQ(frames[frames.size() - 2]["choices"][0]["finish_reason"], "length");
+}
+
+TEST_F(ServerTest, AloneOrAmongManyTheAnswerIsTheSame) {
+  Start({.places = 8});
+  const auto request = [](int i) -> Json {
+    return {{"prompt", absl::StrCat("a tale of ", i, " foxes ", std::string(i % 7, 'x'))},
+            {"max_tokens", 20 + i % 5}};
+  };
+  constexpr int kClients = 32;
+  std::vector<std::string> alone(kClients), together(kClients);
+  for (int i = 0; i < kClients; ++i) alone[i] = Completion(request(i));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kClients; ++i) {
+    threads.emplace_back([&, i] { together[i] = Completion(request(i)); });
+  }
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(together, alone);
+  EXPECT_EQ(Status()["requests"]["completed"], 2 * kClients);
+}
+
+TEST_F(ServerTest, ChoicesShareAPromptAndDifferBySeed) {
+  Start({});
+  const std::string prompt(150, 'a');
+  const Json one = Body(
+      Post("/v1/completions",
+           {{"prompt", prompt}, {"max_tokens", 12}, {"temperature", 1.5}, {"seed", 7}, {"n", 6}}));
+  ASSERT_EQ(one["choices"].size(), 6u) << one;
+  std::set<std::string> texts;
+  for (const Json& choice : one["choices"]) texts.insert(choice["text"].get<std::string>());
+  EXPECT_GT(texts.size(), 1u);
+  EXPECT_EQ(one["usage"]["completion_tokens"], 72);
+  const Json again = Body(
+      Post("/v1/completions",
+           {{"prompt", prompt}, {"max_tokens", 12}, {"temperature", 1.5}, {"seed", 7}, {"n", 6}}));
+  EXPECT_EQ(again["choices"], one["choices"]);
+  EXPECT_GT(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
+}
+
+TEST_F(ServerTest, NobodySeesWhatAnotherKeyHasRead) {
+  Start({.keys = {"one", "two"}});
+  const Json request = {{"prompt", std::string(150, 'b')}, {"max_tokens", 2}};
+  const auto cached = [&](const char* key) {
+    const Json json =
+        Body(Post("/v1/completions", request, absl::StrCat("Authorization: Bearer ", key, "\r\n")));
+    return json["usage"]["prompt_tokens_details"].value("cached_tokens", -1);
+  };
+  EXPECT_EQ(cached("one"), 0);
+  EXPECT_GT(cached("one"), 0);
+  EXPECT_EQ(cached("two"), 0);
+  EXPECT_EQ(Post("/v1/completions", request).status, 401);
+  EXPECT_EQ(Get("/v1/models").status, 401);
+  EXPECT_EQ(Get("/metrics").status, 401);
+  EXPECT_EQ(Get("/health").status, 200);
+  EXPECT_EQ(Get("/").status, 200);
+  EXPECT_EQ(Get("/nothing").status, 401);  // what is not there is nobody's business either
+}
+
+TEST_F(ServerTest, WhatIsWrongIsSaidInTheApisShape) {
+  Start({});
+  const auto expect = [&](const RawAnswer& answer, int status, const Json& param) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    const Json json = Body(answer);
+    ASSERT_TRUE(json.is_object() && json.contains("error")) << answer.body;
+    EXPECT_TRUE(json["error"]["message"].is_string());
+    EXPECT_EQ(json["error"]["param"], param) << answer.body;
+  };
+  expect(Post("/v1/completions", {{"prompt", 5}}), 400, "prompt");
+  expect(Post("/v1/chat/completions", {{"messages", "hi"}}), 400, "messages");
+  expect(Post("/v1/completions", {{"prompt", "a"}, {"temperature", -1}}), 400, "temperature");
+  expect(Post("/v1/completions", {{"prompt", std::string(3000, 'c')}}), 400, "prompt");
+  expect(Post("/v1/embeddings", {{"input", ""}}), 400, "input");
+  expect(Post("/v1/completions", {{"prompt", "a"}, {"grammar", "root ::= "}}), 400, "grammar");
+  expect(Get("/v1/nothing"), 404, nullptr);
+  expect(Get("/v1/completions"), 405, nullptr);
+  expect(Get("/v1/models/other"), 404, nullptr);
+  expect(RawClient(server_->port()).Ask(Text("POST", "/v1/completions", "{\"prompt\": ")), 400,
+         nullptr);
+  EXPECT_EQ(Post("/v1/completions", {{"prompt", std::string(3000, 'c')}, {"stream", true}}).status,
+            400);
+  EXPECT_EQ(Get("/v1/models", "Origin: https://example.org\r\n").status, 403);
+}
+
+TEST_F(ServerTest, ConstrainedAnswersParse) {
+  Start({});
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"name", {{"type", "string"}, {"maxLength", 8}}}}},
+                       {"required", {"name"}},
+                       {"additionalProperties", false}};
+  const Json chat = Body(
+      Post("/v1/chat/completions",
+           {{"messages", {{{"role", "user"}, {"content", "a name"}}}},
+            {"max_tokens", 60},
+            {"response_format",
+             {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", schema}}}}}}));
+  const Json answer =
+      Json::parse(chat["choices"][0]["message"]["content"].get<std::string>(), nullptr, false);
+  EXPECT_TRUE(answer.is_object() && answer["name"].is_string()) << chat;
+  const Json call = Body(Post(
+      "/v1/chat/completions",
+      {{"messages", {{{"role", "user"}, {"content", "call it"}}}},
+       {"max_tokens", 100},
+       {"tool_choice", "required"},
+       {"tools",
+        {{{"type", "function"}, {"function", {{"name", "set_name"}, {"parameters", schema}}}}}}}));
+  const Json& message = call["choices"][0]["message"];
+  ASSERT_EQ(message["tool_calls"].size(), 1u) << call;
+  EXPECT_EQ(call["choices"][0]["finish_reason"], "tool_calls");
+  EXPECT_EQ(message["tool_calls"][0]["function"]["name"], "set_name");
+  EXPECT_TRUE(Json::parse(message["tool_calls"][0]["function"]["arguments"].get<std::string>(),
+                          nullptr, false)
+                  .contains("name"));
+}
+
+TEST_F(ServerTest, EmbeddingsBesideGeneration) {
+  Start({});
+  const Json request = {{"input", {"one text", "another"}}, {"encoding_format", "float"}};
+  const Json alone = Body(Post("/v1/embeddings", request));
+  ASSERT_EQ(alone["data"].size(), 2u) << alone;
+  std::thread writer([&] { Completion({{"prompt", "meanwhile"}, {"max_tokens", 100}}); });
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(Body(Post("/v1/embeddings", request)), alone);
+  writer.join();
+}
+
+TEST_F(ServerTest, WhoLeavesIsNotAnsweredAndMakesRoom) {
+  Start({.places = 1, .context = 4096});
+  for (const bool stream : {false, true}) {
+    const Json before = Status()["requests"];
+    RawClient client(server_->port()), waits(server_->port());
+    const Json request = {{"prompt", "on and on"}, {"ignore_eos", true}, {"stream", stream}};
+    client.Send(Text("POST", "/v1/completions", request.dump()));
+    ASSERT_TRUE(Becomes([&] { return Status()["requests"]["running"] == 1; }));
+    waits.Send(Text("POST", "/v1/completions", request.dump()));
+    ASSERT_TRUE(Becomes([&] { return Status()["requests"]["queued"] == 1; }));
+    waits.Close();
+    EXPECT_TRUE(Becomes([&] { return Status()["requests"]["queued"] == 0; }));
+    const auto left = std::chrono::steady_clock::now();
+    client.Reset();
+    EXPECT_TRUE(Becomes([&] { return Status()["requests"]["running"] == 0; }));
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - left;
+    std::printf("a client that left was gone after %.0f ms\n", took.count());
+    EXPECT_EQ(Status()["requests"]["cancelled"], before["cancelled"].get<int>() + 2);
+  }
+  const Json kv = Status()["kv"];
+  EXPECT_EQ(kv["free"].get<int>() + kv["shared"].get<int>(), kv["blocks"].get<int>());
+}
+
+TEST_F(ServerTest, TooManyAreToldToComeAgain) {
+  Start({.places = 1, .context = 4096, .queue = {.waiting = 1}});
+  const std::string request =
+      Text("POST", "/v1/completions", Json{{"prompt", "on"}, {"ignore_eos", true}}.dump());
+  RawClient runs(server_->port()), waits(server_->port()), one_too_many(server_->port());
+  runs.Send(request);
+  ASSERT_TRUE(Becomes([&] { return Status()["requests"]["running"] == 1; }));
+  waits.Send(request);
+  ASSERT_TRUE(Becomes([&] { return Status()["requests"]["queued"] == 1; }));
+  const RawAnswer answer = one_too_many.Ask(request);
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_NE(answer.Header("Retry-After"), "");
+}
+
+TEST_F(ServerTest, AnAnswerMayTakeOnlySoLong) {
+  Start({.places = 1, .context = 100'000, .request_time = std::chrono::seconds(1)});
+  const Json request = {{"prompt", "on"}, {"ignore_eos", true}, {"max_tokens", 90'000}};
+  EXPECT_EQ(Post("/v1/completions", request).status, 504);
+  Json streamed = request;
+  streamed["stream"] = true;
+  const RawAnswer answer = Post("/v1/completions", streamed);
+  EXPECT_EQ(answer.status, 200);
+  const std::vector<Json> frames = Frames(answer.body);
+  ASSERT_FALSE(frames.empty());
+  EXPECT_THAT(frames.back()["error"]["message"].get<std::string>(), HasSubstr("1 s"));
+}
+
+TEST_F(ServerTest, WhileItIsLoadedClientsAreToldToWait) {
+  std::promise<void> go;
+  Start({.hold = go.get_future().share()});
+  const RawAnswer answer = Post("/v1/completions", {{"prompt", "a"}});
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.Header("Retry-After"), "");
+  EXPECT_EQ(Get("/health").status, 503);
+  EXPECT_EQ(Body(Get("/health"))["status"], "loading");
+  EXPECT_EQ(Status()["state"], "loading");
+  EXPECT_EQ(Get("/").status, 200);
+  go.set_value();
+  EXPECT_TRUE(Becomes([&] { return Get("/health").status == 200; }));
+  EXPECT_EQ(Completion({{"prompt", "a"}, {"max_tokens", 1}}).empty(), false);
+}
+
+TEST_F(ServerTest, AtTheEndWhatRunsIsFinishedOrToldOfIt) {
+  for (const bool patient : {true, false}) {
+    Start({.places = 1, .context = 4096});
+    RawClient runs(server_->port()), waits(server_->port());
+    runs.Send(Text("POST", "/v1/completions",
+                   Json{{"prompt", "on"},
+                        {"ignore_eos", true},
+                        {"max_tokens", patient ? 200 : 4000},
+                        {"stream", true}}
+                       .dump()));
+    ASSERT_TRUE(Becomes([&] { return Status()["tokens"]["generated"] > 0; }));
+    server_->Shutdown(patient ? milliseconds(60'000) : milliseconds(1));
+    const RawAnswer answer = runs.Read();
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.complete);
+    EXPECT_EQ(absl::StrContains(answer.body, "[DONE]"), patient)
+        << answer.body.substr(answer.body.size() < 300 ? 0 : answer.body.size() - 300);
+    EXPECT_EQ(absl::StrContains(answer.body, "the server is stopping"), !patient);
+    server_.reset();
+  }
+}
+
+TEST_F(ServerTest, ALostDeviceCostsNobodyATokenAndIsReported) {
+  std::vector<std::string> calm, disturbed(6);
+  const auto request = [](size_t i) -> Json {
+    return {{"prompt", absl::StrCat("story ", i)}, {"max_tokens", 40}, {"ignore_eos", true}};
+  };
+  Start({.places = 4});
+  for (size_t i = 0; i < disturbed.size(); ++i) calm.push_back(Completion(request(i)));
+  EXPECT_EQ(Body(Get("/health"))["status"], "ok");
+  server_.reset();
+  Start({.places = 4, .split = "cpu:1,other0:2", .faults = "other0:lost@token=60"});
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < disturbed.size(); ++i) {
+    threads.emplace_back([&, i] { disturbed[i] = Completion(request(i)); });
+  }
+  EXPECT_TRUE(Becomes([&] { return Body(Get("/health"))["status"] == "degraded"; }));
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(disturbed, calm);
+  const Json health = Body(Get("/health"));
+  EXPECT_EQ(health["status"], "degraded") << health;
+  const auto& tiers = health["tiers"];
+  const bool told = std::any_of(tiers.begin(), tiers.end(), [](const Json& tier) {
+    return tier["device"] == "other0" && tier["state"] == "lost" && !tier["reason"].empty();
+  });
+  EXPECT_TRUE(told) << health;
+  EXPECT_THAT(Get("/metrics").body, HasSubstr("trine_devices_lost 1\n"));
+}
+
+TEST_F(ServerTest, ReportsTellOfTheTiers) {
+  Start({.split = "cpu:1,other0:2"});
+  Completion({{"prompt", "a text"}, {"max_tokens", 8}});
+  const std::string metrics = Get("/metrics").body;
+  for (const char* name :
+       {"trine_generated_tokens_total 8\n", "trine_tier_busy_seconds_total{tier=\"cpu\"",
+        "trine_tier_busy_seconds_total{tier=\"other0\"", "trine_kv_blocks ", "trine_up 1\n",
+        "trine_requests_total{endpoint=\"/v1/completions\",status=\"200\"} 1\n"}) {
+    EXPECT_THAT(metrics, HasSubstr(name));
+  }
+  const Json plan = Body(Get("/v1/plan"));
+  EXPECT_EQ(plan["now"].size(), 2u);
+  EXPECT_TRUE(plan["planned"].is_object());
+  EXPECT_THAT(Get("/v1/plan?format=svg").body, HasSubstr("<svg"));
+  EXPECT_EQ(Get("/v1/plan?format=png").status, 400);
+  const Json trace = Body(Get("/v1/trace?seconds=60"));
+  EXPECT_GT(trace["traceEvents"].size(), 10u);
+  EXPECT_EQ(Get("/v1/trace?seconds=0").status, 400);
+  const Json status = Status();
+  EXPECT_EQ(status["tiers"].size(), 2u);
+  EXPECT_GT(status["timeline"]["events"].size(), 0u);
+  EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], "tiny");
+  const Json tokens = Body(Post("/tokenize", {{"content", "a text"}}))["tokens"];
+  EXPECT_EQ(Body(Post("/detokenize", {{"tokens", tokens}}))["content"], "a text");
+}
+
+TEST_F(ServerTest, TheLogHasALineForEachRequestAndNoSecrets) {
+  Start({.keys = {"hunter2"}});
+  Post("/v1/completions", {{"prompt", "classified"}, {"max_tokens", 3}},
+       "Authorization: Bearer hunter2\r\n");
+  server_.reset();
+  std::lock_guard lock(log_mutex_);
+  EXPECT_THAT(logged_, HasSubstr("\"path\":\"/v1/completions\""));
+  EXPECT_THAT(logged_, HasSubstr("\"tokens\":3"));
+  EXPECT_FALSE(absl::StrContains(logged_, "hunter2"));
+  EXPECT_FALSE(absl::StrContains(logged_, "classified"));
+}
+
+}  // namespace
+}  // namespace trine::server
