@@ -51,10 +51,12 @@ bool AnswerPipe::Write(std::string_view bytes) {
   if (answer_ != Answer::kStreaming) return false;
   // A chunk of no bytes would be the last one.
   if (bytes.empty() || bodiless_) return true;
+  // Where something waits already the connection knows, or is going to look when it has written.
+  const bool wake = waiting_.empty();
   if (chunked_) absl::StrAppend(&waiting_, absl::Hex(bytes.size()), "\r\n");
   waiting_ += bytes;
   if (chunked_) waiting_ += "\r\n";
-  wake_();
+  if (wake) wake_();
   return true;
 }
 
@@ -152,7 +154,12 @@ void AnswerPipe::Went(bool detached) {
     callback.swap(on_gone_);
   }
   room_.notify_all();
-  if (callback) callback();
+  if (!callback) return;
+  try {
+    callback();
+  } catch (...) {
+    // It is not this connection's: that must go on closing.
+  }
 }
 
 }  // namespace trine::server

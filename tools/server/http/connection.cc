@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLookAgain{100};
+constexpr milliseconds kLookAgain{50};
 
 }  // namespace
 

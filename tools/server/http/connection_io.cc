@@ -81,8 +81,8 @@ void Connection::Dispatch() {
   first_ = false;
   read_deadline_ = Clock::time_point::max();
   ++server_->counts.requests;
-  // It wakes a connection only until Detach, and so one that lives.
   form_ = reader_.form();
+  // It wakes a connection only until Detach, and so one that lives.
   pipe_ = std::make_shared<AnswerPipe>(form_, limits_.waiting_bytes, [this] {
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Flush(); });
   });
@@ -99,9 +99,16 @@ void Connection::Dispatch() {
 }
 
 std::string Connection::ErrorAnswer(int status, std::string_view message, bool head_only) const {
-  const auto& error_body = server_->options.error_body;
-  const std::string body = error_body ? error_body(status, message) : std::string(message) + "\n";
-  HttpHeaders headers = {{"Content-Type", error_body ? "application/json" : "text/plain"}};
+  std::string body = std::string(message) + "\n";
+  HttpHeaders headers = {{"Content-Type", "text/plain"}};
+  try {
+    if (const auto& json = server_->options.error_body) {
+      body = json(status, message);
+      headers.front().second = "application/json";
+    }
+  } catch (...) {
+    // An error is told in any case.
+  }
   if (status == 503) headers.emplace_back("Retry-After", "1");
   const std::string head =
       FormatHead({.status = status, .content_length = body.size(), .keep_alive = false}, headers);

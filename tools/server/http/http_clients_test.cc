@@ -18,8 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Seconds on a busy machine: a bound on what would otherwise never come.
-constexpr milliseconds kSeen{200};
+constexpr milliseconds kSeen{200};  // what is promised
 
 TEST(HttpClientsTest, AClientThatLeavesIsSeenAtOnce) {
   TestServer test({.pipelined_bytes = 1000});

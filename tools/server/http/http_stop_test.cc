@@ -8,6 +8,7 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,6 +63,24 @@ TEST(HttpStopTest, ExchangesOutliveTheServer) {
   int at_once = 0;
   held->OnGone([&] { ++at_once; });
   EXPECT_EQ(at_once, 1);
+}
+
+TEST(HttpStopTest, ACallbackThatThrowsHarmsNobody) {
+  TestServer test;
+  RawClient leaves(test.port()), stays(test.port());
+  leaves.Send(Get("/hold"));
+  const auto first = test.Held();
+  stays.Send(Get("/hold"));
+  const auto second = test.Held();
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  for (const auto& exchange : {first, second}) {
+    exchange->OnGone([] { throw std::runtime_error("on purpose"); });
+  }
+  leaves.Reset();
+  EXPECT_TRUE(Soon([&] { return test.server->counters().open == 1; }));
+  test.server->Stop();
+  EXPECT_TRUE(second->gone());
+  EXPECT_EQ(test.server->counters().open, 0u);
 }
 
 TEST(HttpStopTest, LeavesNoThreadAndNoDescriptor) {
