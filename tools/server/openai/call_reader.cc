@@ -15,6 +15,10 @@ constexpr size_t kMaxHeadBytes = 512;
 
 bool IsSpace(char c) { return absl::ascii_isspace(static_cast<unsigned char>(c)); }
 
+bool IsWord(std::string_view text) {
+  return !text.empty() && text.find_first_of(" \t\r\n\"\\<>{}[]") == text.npos;
+}
+
 std::string Trimmed(std::string_view text) {
   return std::string(absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size())));
 }
@@ -90,10 +94,10 @@ bool CallReader::ReadMark(std::vector<AnswerPiece>* out) {
   if (family_ != ToolFamily::kMistral) return GiveUp(out);
   // name[ARGS]{, with or without an id between them.
   const size_t brace = rest_.find('{');
-  if (brace == std::string::npos && rest_.size() < kMaxHeadBytes) return false;
+  if (brace == std::string::npos && rest_.size() <= kMaxHeadBytes) return false;
   const std::string head = rest_.substr(0, brace);
   const std::string name = Trimmed(std::string_view(head).substr(0, head.find('[')));
-  if (brace == std::string::npos || name.empty()) return GiveUp(out);
+  if (brace > kMaxHeadBytes || !IsWord(name)) return GiveUp(out);
   raw_ += head;
   rest_.erase(0, brace);
   return BeginJson(name);
@@ -156,7 +160,10 @@ bool CallReader::ReadAfter() {
   const std::span<const std::string_view> ends = CallEnds(family_);
   const FoundMark found = FindMark(rest_, ends);
   if (found.at != 0 && BeginsMark(rest_, ends)) return false;
-  if (found.at == 0) rest_.erase(0, found.mark.size());
+  if (found.at == 0) {
+    rest_.erase(0, found.mark.size());
+    space_.clear();
+  }
   state_ = State::kText;
   return true;
 }

@@ -1,6 +1,7 @@
 #include "tools/server/openai/field.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -90,10 +91,6 @@ void Field::Get(std::string* out) const {
   if (!present()) return;
   if (!json_->is_string()) return FailType("a string");
   *out = json_->get_ref<const std::string&>();
-}
-
-void Field::Get(std::optional<std::string>* out) const {
-  if (present()) Get(&out->emplace());
 }
 
 void Field::Get(float* out, double low, double high) const {

@@ -5,12 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "tools/server/openai/json.h"
 
 namespace trine::server {
@@ -39,7 +40,6 @@ class Field {
   // Each leaves *out as it is where the field is absent or wrong.
   void Get(bool* out) const;
   void Get(std::string* out) const;
-  void Get(std::optional<std::string>* out) const;
   void Get(float* out, double low, double high) const;
   void Get(int32_t* out, int32_t low, int32_t high) const;
   void Get(int64_t* out, int64_t low, int64_t high) const;

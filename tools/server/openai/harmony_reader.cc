@@ -64,7 +64,8 @@ void HarmonyReader::Finish(std::vector<AnswerPiece>* out) {
 
 bool HarmonyReader::ReadHeader() {
   const size_t end = rest_.find(kMessage);
-  if (!MayBeHeader(rest_) || (end == rest_.npos && rest_.size() > kMaxHeaderBytes)) {
+  const size_t bytes = std::min(end, rest_.size());
+  if (!MayBeHeader(rest_) || bytes > kMaxHeaderBytes) {
     BeginBody("");
     return true;
   }

@@ -48,6 +48,7 @@ void ReadSeed(const Field& field, GenerationRequest* request) {
 
 // A number, or false for a token that must not come.
 void ReadBias(const Field& value, int32_t token, std::vector<LogitBias>* out) {
+  if (!value.present()) return;
   LogitBias bias{.token = token};
   if (value.is_bool() && !value.json().get<bool>()) {
     bias.bias = -std::numeric_limits<float>::infinity();

@@ -3,6 +3,9 @@
 #ifndef TRINE_TOOLS_SERVER_OPENAI_SAMPLING_FIELDS_H_
 #define TRINE_TOOLS_SERVER_OPENAI_SAMPLING_FIELDS_H_
 
+#include <cstdint>
+#include <initializer_list>
+
 #include "tools/server/openai/field.h"
 #include "tools/server/openai/generation_request.h"
 

@@ -1,0 +1,298 @@
+#include "tools/server/openai/answer_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace trine::server {
+namespace {
+
+GenerationRequest WithTools() {
+  GenerationRequest request;
+  request.tools = {{"look", "{}"}, {"say", "{}"}};
+  request.tool_choice.kind = ToolChoice::Kind::kAuto;
+  return request;
+}
+
+void Append(const std::vector<AnswerPiece>& pieces, std::string* out, int* n_calls) {
+  for (const AnswerPiece& piece : pieces) {
+    if (piece.kind == AnswerPiece::Kind::kCall) {
+      ++*n_calls;
+      absl::StrAppend(out, "<", piece.call.name, piece.call.arguments, ">");
+    } else if (piece.kind == AnswerPiece::Kind::kReasoning) {
+      absl::StrAppend(out, "(", piece.text, ")");
+    } else {
+      *out += piece.text;
+    }
+  }
+}
+
+// Content as it is, calls as <name{arguments}>, reasoning in parentheses.
+std::string Read(ToolFamily family, const std::vector<std::string>& pieces,
+                 const AnswerStart& start = {}, int* n_calls = nullptr) {
+  const auto reader = NewAnswerReader(family, WithTools(), start);
+  std::string out;
+  int calls = 0;
+  for (const std::string& piece : pieces) {
+    std::vector<AnswerPiece> read;
+    reader->Push(piece, &read);
+    Append(read, &out, &calls);
+  }
+  std::vector<AnswerPiece> read;
+  reader->Finish(&read);
+  Append(read, &out, &calls);
+  if (n_calls != nullptr) *n_calls = calls;
+  // Reasoning that came in several pieces.
+  for (size_t at; (at = out.find(")(")) != out.npos;) out.erase(at, 2);
+  return out;
+}
+
+struct Case {
+  ToolFamily family;
+  const char* text;
+  const char* expected;
+};
+
+constexpr ToolFamily kHermes = ToolFamily::kHermes, kLlama3 = ToolFamily::kLlama3,
+                     kMistral = ToolFamily::kMistral, kGranite = ToolFamily::kGranite,
+                     kHarmony = ToolFamily::kHarmony, kGeneral = ToolFamily::kGeneral;
+
+constexpr Case kCases[] = {
+    {kHermes, "Hello <b>you</b>.", "Hello <b>you</b>."},
+    {kHermes, "", ""},
+    {kHermes, " \n", " \n"},
+    {kHermes, "a <tool_cal", "a <tool_cal"},
+    {kHermes, "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"at\": [1, 2]}}\n</tool_call>",
+     "<look{\"at\":[1,2]}>"},
+    {kHermes, "I look.\n<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>",
+     "I look.\n<look{}>"},
+    {kHermes, "<tool_call>{\"name\":\"look\"}</tool_call>", "<look{}>"},
+    {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":\"\"}</tool_call>", "<look{}>"},
+    {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":\"{\\\"a\\\":1}\"}</tool_call>",
+     "<look{\"a\":1}>"},
+    {kHermes,
+     "\n<tool_call>\n{\"name\":\"look\",\"arguments\":{}}\n</tool_call>\n<tool_call>\n"
+     "{\"name\":\"say\",\"arguments\":{\"x\":\"</tool_call>\"}}\n</tool_call>\n",
+     "<look{}><say{\"x\":\"</tool_call>\"}>"},
+    {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":{}}", "<look{}>"},  // no end
+    {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call> Then.",
+     "<look{}> Then."},
+    {kHermes, "<tool_call>{\"name\":\"unknown\",\"arguments\":{}}</tool_call>", "<unknown{}>"},
+    // What can't be read is content after all.
+    {kHermes, "<tool_call>{\"name\":}</tool_call>", "<tool_call>{\"name\":}</tool_call>"},
+    {kHermes, "<tool_call>{\"nam\":\"look\"}</tool_call>!",
+     "<tool_call>{\"nam\":\"look\"}</tool_call>!"},
+    {kHermes, "<tool_call>look()</tool_call>", "<tool_call>look()</tool_call>"},
+    {kHermes, "<tool_call>{\"name\":\"look\",\"argu", "<tool_call>{\"name\":\"look\",\"argu"},
+    {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":[1]}",
+     "<tool_call>{\"name\":\"look\",\"arguments\":[1]}"},
+    {kHermes, "<tool_call> <tool_call>{\"name\":\"look\"}</tool_call>", "<tool_call> <look{}>"},
+    {kHermes, "{\"name\":\"look\",\"arguments\":{}}", "{\"name\":\"look\",\"arguments\":{}}"},
+
+    {kLlama3, "{\"name\": \"look\", \"parameters\": {\"at\": \"\xC3\xA9\"}}",
+     "<look{\"at\":\"\xC3\xA9\"}>"},
+    {kLlama3, "<|python_tag|>{\"name\": \"look\", \"parameters\": {}}<|eom_id|>", "<look{}>"},
+    {kLlama3,
+     "{\"name\":\"look\",\"parameters\":{}}; {\"name\":\"say\",\"parameters\":{\"a\":\"{\"}}",
+     "<look{}><say{\"a\":\"{\"}>"},
+    {kLlama3, "{\"type\":\"function\",\"function\":{\"name\":\"look\",\"parameters\":{}}}",
+     "<look{}>"},
+    // An answer in JSON, which is no call of a tool there is.
+    {kLlama3, "{\"name\": \"Ann\", \"age\": 3}", "{\"name\": \"Ann\", \"age\": 3}"},
+    {kLlama3, "[1, 2] and {\"name\":\"look\"}", "[1, 2] and {\"name\":\"look\"}"},
+    {kLlama3, "It is {\"name\":\"look\"}", "It is {\"name\":\"look\"}"},
+    {kLlama3, "<|python_tag|>print(1)", "<|python_tag|>print(1)"},
+
+    {kMistral,
+     "[TOOL_CALLS] [{\"name\": \"look\", \"arguments\": {\"a\": 1}}, {\"name\": \"say\"}]",
+     "<look{\"a\":1}><say{}>"},
+    {kMistral, "Yes.[TOOL_CALLS]look[ARGS]{\"a\": 1}[TOOL_CALLS]say[CALL_ID]123456789[ARGS]{}",
+     "Yes.<look{\"a\":1}><say{}>"},
+    {kMistral, "[TOOL_CALLS]look", "[TOOL_CALLS]look"},
+    {kMistral, "[TOOL_CALLS] [{\"name\": \"look\"}, {}]",
+     "[TOOL_CALLS] [{\"name\": \"look\"}, {}]"},
+    {kMistral, "a [TOOL] b", "a [TOOL] b"},
+
+    {kGranite, "<|tool_call|>[{\"name\":\"look\",\"arguments\":{}}]", "<look{}>"},
+    {kGranite, "<|tool_call|>[{\"name\":\"look\",\"arguments\":{}}]<|/tool_call|>", "<look{}>"},
+    {kGranite, "<|tool_call|>[]", "<|tool_call|>[]"},
+
+    {kGeneral, "{\"name\":\"look\",\"arguments\":{}}", "<look{}>"},
+    {kGeneral, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>", "<look{}>"},
+    {kGeneral, " [{\"name\":\"look\"},{\"name\":\"say\"}]", "<look{}><say{}>"},
+
+    {kHarmony, "Hello.", "Hello."},
+    {kHarmony, "<|channel|>final<|message|>Hello.<|return|>", "Hello."},
+    {kHarmony,
+     "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hello.",
+     "(Hm.)Hello."},
+    {kHarmony,
+     "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
+     "to=functions.look <|constrain|>json<|message|>{\"at\": 1}<|call|>",
+     "(Hm.)<look{\"at\":1}>"},
+    {kHarmony, " to=functions.look<|channel|>commentary json<|message|>{}", "<look{}>"},
+    {kHarmony, "<|channel|>commentary to=functions.look<|message|>{oh<|call|>", "{oh"},
+    {kHarmony, "<|channel|>commentary<|message|>First this.<|end|>", "First this."},
+    {kHarmony, "<|channel|>fin", ""},
+    {kHarmony, "<|channel|>final<|message|>a < b <| c", "a < b <| c"},
+};
+
+TEST(AnswerReaderTest, EveryFamily) {
+  for (const Case& c : kCases) EXPECT_EQ(Read(c.family, {c.text}), c.expected) << c.text;
+}
+
+TEST(AnswerReaderTest, HoweverTheTextIsCut) {
+  std::mt19937 random(1);
+  for (const Case& c : kCases) {
+    const std::string text = c.text;
+    std::vector<std::string> single;
+    for (const char byte : text) single.emplace_back(1, byte);
+    EXPECT_EQ(Read(c.family, single), c.expected) << text;
+    for (int round = 0; round < 50; ++round) {
+      std::vector<std::string> pieces;
+      for (size_t at = 0; at < text.size();) {
+        const size_t bytes = 1 + random() % 9;
+        pieces.push_back(text.substr(at, bytes));
+        at += bytes;
+      }
+      EXPECT_EQ(Read(c.family, pieces), c.expected) << text;
+    }
+  }
+}
+
+// What every call has to look like for clients.
+TEST(AnswerReaderTest, Ids) {
+  const auto id_of = [](ToolFamily family, std::string_view text) {
+    std::vector<AnswerPiece> pieces;
+    NewAnswerReader(family, WithTools(), {})->Push(text, &pieces);
+    return pieces.size() == 1 ? pieces[0].call.id : "";
+  };
+  const std::string hermes = id_of(kHermes, "<tool_call>{\"name\":\"look\"}");
+  EXPECT_TRUE(absl::StartsWith(hermes, "call_")) << hermes;
+  EXPECT_EQ(hermes.size(), 29u);
+  EXPECT_NE(hermes, id_of(kHermes, "<tool_call>{\"name\":\"look\"}"));
+  EXPECT_EQ(id_of(kMistral, "[TOOL_CALLS][{\"name\":\"look\"}]").size(), 9u);
+}
+
+TEST(AnswerReaderTest, ContentIsPassedOnAtOnce) {
+  const auto reader = NewAnswerReader(kHermes, WithTools(), {});
+  const auto push = [&](std::string_view text) {
+    std::vector<AnswerPiece> pieces;
+    reader->Push(text, &pieces);
+    std::string out;
+    int calls = 0;
+    Append(pieces, &out, &calls);
+    return out;
+  };
+  EXPECT_EQ(push("One "), "One ");
+  EXPECT_EQ(push("two <"), "two ");
+  EXPECT_EQ(push("b>three"), "<b>three");
+  EXPECT_EQ(push("<tool"), "");
+  EXPECT_EQ(push("_call"), "");
+  EXPECT_EQ(push("er>"), "<tool_caller>");
+}
+
+TEST(AnswerReaderTest, BehindAnOpening) {
+  const AnswerStart call{.kind = AnswerStart::Kind::kCall, .name = ""};
+  EXPECT_EQ(Read(kHermes, {"{\"name\":\"look\",\"arguments\":{}}"}, call), "<look{}>");
+  EXPECT_EQ(Read(kLlama3, {"{\"name\":\"look\",\"parameters\":{}}"}, call), "<look{}>");
+  EXPECT_EQ(Read(kMistral, {"[{\"name\":\"look\",\"arguments\":{}}]"}, call), "<look{}>");
+  EXPECT_EQ(Read(kHarmony, {"{\"name\":\"look\",\"arguments\":{}}"}, call), "<look{}>");
+  EXPECT_EQ(Read(kHermes, {"{\"name\":\"lo"}, call), "{\"name\":\"lo");
+  const AnswerStart arguments{.kind = AnswerStart::Kind::kArguments, .name = "look"};
+  EXPECT_EQ(Read(kHarmony, {"{\"a\":", "1}"}, arguments), "<look{\"a\":1}>");
+  const AnswerStart content{.kind = AnswerStart::Kind::kContent, .name = ""};
+  EXPECT_EQ(Read(kHarmony, {"{\"a\":", "1}"}, content), "{\"a\":1}");
+  EXPECT_EQ(NewAnswerReader(kHermes, WithTools(), content), nullptr);
+}
+
+TEST(AnswerReaderTest, WithoutToolsAllIsContent) {
+  const GenerationRequest plain;
+  EXPECT_EQ(NewAnswerReader(kHermes, plain, {}), nullptr);
+  EXPECT_FALSE(NeedsAnswerReader(kLlama3, plain));
+  ASSERT_TRUE(NeedsAnswerReader(kHarmony, plain));
+  std::vector<AnswerPiece> pieces;
+  const auto reader = NewAnswerReader(kHarmony, plain, {});
+  reader->Push("<|channel|>commentary to=functions.look<|message|>{}<|call|>", &pieces);
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].kind, AnswerPiece::Kind::kContent);
+}
+
+// Nothing is lost and nothing hangs, whatever a model writes.
+TEST(AnswerReaderTest, AnyText) {
+  const std::string_view kBits[] = {"<tool_call>",
+                                    "</tool_call>",
+                                    "[TOOL_CALLS]",
+                                    "[ARGS]",
+                                    "{",
+                                    "}",
+                                    "[",
+                                    "]",
+                                    "\"",
+                                    "\\",
+                                    "look",
+                                    " ",
+                                    "name\":\"look\"",
+                                    "<|tool_call|>",
+                                    "<|channel|>",
+                                    "<|message|>",
+                                    "<|end|>",
+                                    "to=functions.look",
+                                    "<|start|>",
+                                    "<|python_tag|>",
+                                    ";",
+                                    "\xC3\xA9"};
+  std::mt19937 random(3);
+  for (const ToolFamily family : {kHermes, kLlama3, kMistral, kGranite, kHarmony, kGeneral}) {
+    for (int round = 0; round < 2000; ++round) {
+      std::vector<std::string> pieces;
+      std::string text;
+      for (uint32_t i = 0; i < random() % 20; ++i) {
+        pieces.emplace_back(kBits[random() % std::size(kBits)]);
+        text += pieces.back();
+      }
+      int calls = 0;
+      const std::string read = Read(family, pieces, {}, &calls);
+      EXPECT_EQ(read, Read(family, {text})) << text;
+      // Without a call, the text is all there.
+      if (family != kHarmony && calls == 0) {
+        EXPECT_EQ(read, text);
+      }
+    }
+  }
+}
+
+TEST(ToolFamilyTest, OfWholeTemplates) {
+  const std::pair<const char*, ToolFamily> kTemplates[] = {
+      {"qwen25_tools", kHermes},      {"qwen3_thinking", kHermes}, {"hermes_tools", kHermes},
+      {"llama31_tools", kLlama3},     {"llama3", kGeneral},        {"harmony", kHarmony},
+      {"mistral_v3_tools", kMistral}, {"mistral_v1", kGeneral},    {"chatml", kGeneral}};
+  for (const auto& [name, family] : kTemplates) {
+    std::ifstream file(absl::StrCat(TRINE_SOURCE_DIR "/tests/template/families/", name, ".jinja"));
+    const std::string source(std::istreambuf_iterator<char>(file), {});
+    ASSERT_NE(source, "") << name;
+    EXPECT_EQ(ToolFamilyOf(source), family) << name;
+  }
+}
+
+TEST(ToolFamilyTest, ByTheTemplate) {
+  EXPECT_EQ(ToolFamilyOf("{{ '<tool_call>' }}"), kHermes);
+  EXPECT_EQ(ToolFamilyOf("<|start_header_id|> '\"parameters\": '"), kLlama3);
+  EXPECT_EQ(ToolFamilyOf("<|start_header_id|> <|python_tag|>"), kLlama3);
+  EXPECT_EQ(ToolFamilyOf("[AVAILABLE_TOOLS] [TOOL_CALLS]"), kMistral);
+  EXPECT_EQ(ToolFamilyOf("<|tool_call|>"), kGranite);
+  EXPECT_EQ(ToolFamilyOf("<|start|>assistant<|channel|>final<|message|>"), kHarmony);
+  EXPECT_EQ(ToolFamilyOf("<|im_start|>"), kGeneral);
+}
+
+}  // namespace
+}  // namespace trine::server

@@ -1,0 +1,113 @@
+// What tests of requests share: a full request for every endpoint, and the field an error names.
+#ifndef TRINE_TOOLS_SERVER_OPENAI_REQUEST_TEST_UTIL_H_
+#define TRINE_TOOLS_SERVER_OPENAI_REQUEST_TEST_UTIL_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/server/openai/api_error.h"
+#include "tools/server/openai/chat_request.h"
+#include "tools/server/openai/completion_request.h"
+#include "tools/server/openai/embedding_request.h"
+#include "tools/server/openai/json.h"
+#include "tools/server/openai/responses_request.h"
+#include "tools/server/openai/tokenize_request.h"
+
+namespace trine::server {
+
+inline RequestDefaults TestDefaults() {
+  RequestDefaults defaults;
+  defaults.sampler.temp = 0.5f;
+  defaults.vocab_size = 1000;
+  defaults.max_choices = 8;
+  defaults.max_inputs = 4;
+  defaults.embedding_size = 16;
+  return defaults;
+}
+
+// {"message", "type", "param", "code"}
+inline Json ErrorOf(const absl::Status& status) { return Json::parse(ErrorBody(status))["error"]; }
+
+inline std::string ParamOf(const absl::Status& status) {
+  const Json param = ErrorOf(status)["param"];
+  return param.is_string() ? param.get<std::string>() : "";
+}
+
+struct Endpoint {
+  const char* name;
+  absl::Status (*parse)(std::string_view body);
+  const char* full;  // a request with every field there is
+};
+
+inline constexpr char kFullChat[] = R"({
+  "model": "m", "user": "u", "temperature": 0.7, "top_p": 0.9, "top_k": 20, "min_p": 0.1,
+  "typical_p": 0.8, "repeat_last_n": 32, "repeat_penalty": 1.1, "frequency_penalty": 0.2,
+  "presence_penalty": 0.3, "mirostat": 2, "mirostat_tau": 4, "mirostat_eta": 0.2, "min_keep": 1,
+  "samplers": ["top_k", "temperature"], "logit_bias": {"12": -5, "13": false}, "seed": 7,
+  "stop": ["END", "x"], "n": 2, "max_tokens": 5, "max_completion_tokens": 6, "n_predict": 8,
+  "logprobs": true, "top_logprobs": 3, "ignore_eos": false, "stream": true,
+  "stream_options": {"include_usage": true}, "parallel_tool_calls": false,
+  "response_format": {"type": "text"}, "chat_template_kwargs": {"enable_thinking": false},
+  "reasoning_effort": "low", "modalities": ["text"], "cache_prompt": true, "unknown": [1, {}],
+  "messages": [
+    {"role": "developer", "content": "Be terse."},
+    {"role": "user", "content": [{"type": "text", "text": "Wie"}, {"type": "input_text", "text": " geht's?"}],
+     "name": "Ann"},
+    {"role": "assistant", "content": null, "tool_calls": [
+      {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{\"at\":1}"}}]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "rain"}],
+  "tools": [{"type": "function", "function": {"name": "look", "description": "Looks.", "strict": true,
+    "parameters": {"type": "object", "properties": {"at": {"type": "integer"}}}}}],
+  "tool_choice": {"type": "function", "function": {"name": "look"}}
+})";
+
+inline constexpr char kFullCompletion[] = R"({
+  "model": "m", "user": "u", "prompt": ["Once", "Twice"], "temperature": 0, "top_p": 1, "n": 2,
+  "best_of": 2, "echo": true, "logprobs": 2, "max_tokens": 0, "stop": "END", "suffix": "",
+  "stream": false, "seed": -1, "logit_bias": [[12, -5], [13, false]], "grammar": "root ::= \"a\"",
+  "stream_options": {"include_usage": false}
+})";
+
+inline constexpr char kFullResponses[] = R"({
+  "model": "m", "user": "u", "instructions": "Be terse.", "max_output_tokens": 40, "temperature": 1,
+  "top_p": 0.5, "stream": true, "store": true, "metadata": {"a": "b"}, "tools": [], "background": false,
+  "text": {"format": {"type": "json_schema", "name": "n", "strict": true, "schema": {"type": "object"}}},
+  "input": [{"role": "user", "content": "Hi"},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes?"}]},
+            {"role": "user", "content": [{"type": "input_text", "text": "Go on."}]}]
+})";
+
+inline constexpr char kFullEmbedding[] = R"({
+  "model": "m", "user": "u", "input": ["a", "b"], "encoding_format": "base64", "dimensions": 16
+})";
+
+inline constexpr char kFullTokenize[] = R"({
+  "content": "a b", "add_special": true, "parse_special": false, "with_pieces": true
+})";
+
+inline constexpr char kFullDetokenize[] = R"({"tokens": [1, 2, 999]})";
+
+inline const std::vector<Endpoint>& Endpoints() {
+  static const auto& endpoints = *new std::vector<Endpoint>{
+      {"chat", [](std::string_view b) { return ParseChatRequest(b, TestDefaults()).status(); },
+       kFullChat},
+      {"completion",
+       [](std::string_view b) { return ParseCompletionRequest(b, TestDefaults()).status(); },
+       kFullCompletion},
+      {"responses",
+       [](std::string_view b) { return ParseResponsesRequest(b, TestDefaults()).status(); },
+       kFullResponses},
+      {"embedding",
+       [](std::string_view b) { return ParseEmbeddingRequest(b, TestDefaults()).status(); },
+       kFullEmbedding},
+      {"tokenize", [](std::string_view b) { return ParseTokenizeRequest(b).status(); },
+       kFullTokenize},
+      {"detokenize", [](std::string_view b) { return ParseDetokenizeRequest(b, 1000).status(); },
+       kFullDetokenize}};
+  return endpoints;
+}
+
+}  // namespace trine::server
+
+#endif  // TRINE_TOOLS_SERVER_OPENAI_REQUEST_TEST_UTIL_H_
