@@ -48,6 +48,14 @@ TEST(PassGroupsTest, WaitsForOthersWhereTheyAreSoonBack) {
   EXPECT_EQ(groups.patience().count(), 0);
 }
 
+TEST(PassGroupsTest, OneStageWaitsWhereItIsAskedTo) {
+  PassGroups groups(1, /*patient_alone=*/true);
+  Times(&groups, milliseconds(100), milliseconds(2));
+  EXPECT_EQ(groups.patience(), milliseconds(6));
+  EXPECT_EQ(groups.count(), 1);
+  EXPECT_EQ(groups.most(), 1);
+}
+
 TEST(PassGroupsTest, OneStageIsOneGroup) {
   PassGroups groups(1);
   Times(&groups, milliseconds(9), milliseconds(1));

@@ -296,6 +296,7 @@ class SharedPrefixLossTest : public SharedPrefixTest {
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
     options.tensor_split = "other0:1,cpu:2,other1:1";
     options.faults = faults;
+    options.readmission.first = std::chrono::hours(1);  // when the test asks for it
     const bool hangs = faults.find("hang") != std::string::npos;
     options.stage_limit = std::chrono::milliseconds(hangs ? 250 : 30'000);
     return options;
