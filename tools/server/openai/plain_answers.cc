@@ -40,6 +40,7 @@ Json CardJson(const ModelCard& model) {
   meta["n_ctx"] = model.context_length;
   meta["n_vocab"] = model.vocab_size;
   meta["n_embd"] = model.embedding_size;
+  meta["chat"] = model.chat;
   Json json = Json::object();
   json["id"] = model.id;
   json["object"] = "model";

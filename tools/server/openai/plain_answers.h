@@ -21,6 +21,7 @@ struct ModelCard {
   int64_t context_length = 0;
   int64_t vocab_size = 0;
   int64_t embedding_size = 0;
+  bool chat = true;  // it has a chat template
 };
 
 // GET /v1/models, and of one of them.

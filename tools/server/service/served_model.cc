@@ -45,6 +45,7 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ServedModel::Create(std::unique_ptr
     return chat.status();
   } else {
     model->no_chat_ = chat.status();
+    model->card_.chat = false;
   }
   model->variables_ = std::move(options.variables);
   model->engine_ = std::move(engine);
