@@ -43,6 +43,7 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_CALIBRATION",
      "The file that keeps what devices were measured to take, or off. Default: "
      "trine/calibration.json in the user's cache folder."},
+    {"TRINE_API_KEY", "A key that those who ask trine serve must have, beside those of --api-key."},
     {"TRINE_DISPATCH",
      "log: what decides whether work leaves the device that its weights are on is said, and each "
      "change of the way that passes take."},

@@ -32,7 +32,7 @@ TEST(ModelsBodyTest, Shapes) {
   const ModelCard card{
       .id = "tales", .created = 9, .context_length = 512, .vocab_size = 100, .embedding_size = 8};
   const std::string one = R"({"id":"tales","object":"model","created":9,"owned_by":"trine",)"
-                          R"("meta":{"n_ctx":512,"n_vocab":100,"n_embd":8}})";
+                          R"("meta":{"n_ctx":512,"n_vocab":100,"n_embd":8,"chat":true}})";
   EXPECT_EQ(ModelBody(card), one);
   EXPECT_EQ(ModelsBody({&card, 1}), R"({"object":"list","data":[)" + one + "]}");
 }
