@@ -28,14 +28,14 @@ constexpr const char* kTemplate =
     "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}[assistant] {% endif %}";
 
-struct Setup {
+struct Served {
   int64_t places = 4;
   int64_t context = 256;
-  std::vector<std::string> keys;
+  std::vector<std::string> keys = {};
   std::string split = "cpu:100%";
-  std::string faults;
-  std::shared_future<void> hold;  // loading waits for it
-  JobQueueOptions queue;
+  std::string faults = {};
+  std::shared_future<void> hold = {};  // loading waits for it
+  JobQueueOptions queue = {};
   std::chrono::seconds request_time{600};
 };
 
@@ -43,7 +43,7 @@ class ServerTest : public ::testing::Test {
  protected:
   ServerTest() : file_(MakeTinyModel(*TinyModelByName("llama-q8")).ToBytes()) {}
 
-  EngineOptions Options(const Setup& setup) const {
+  EngineOptions Options(const Served& setup) const {
     EngineOptions options = TestOptions(file_.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
     options.context = setup.context;
@@ -58,7 +58,7 @@ class ServerTest : public ::testing::Test {
     return options;
   }
 
-  void Start(const Setup& setup) {
+  void Start(const Served& setup) {
     ServerOptions options;
     options.access.keys = setup.keys;
     options.queue = setup.queue;
@@ -237,7 +237,7 @@ TEST_F(ServerTest, WhatIsWrongIsSaidInTheApisShape) {
   expect(Post("/v1/completions", {{"prompt", "a"}, {"temperature", -1}}), 400, "temperature");
   expect(Post("/v1/completions", {{"prompt", std::string(3000, 'c')}}), 400, "prompt");
   expect(Post("/v1/embeddings", {{"input", ""}}), 400, "input");
-  expect(Post("/v1/completions", {{"prompt", "a"}, {"grammar", "root ::= "}}), 400, "grammar");
+  expect(Post("/v1/completions", {{"prompt", "a"}, {"grammar", "root ::= ("}}), 400, "grammar");
   expect(Get("/v1/nothing"), 404, nullptr);
   expect(Get("/v1/completions"), 405, nullptr);
   expect(Get("/v1/models/other"), 404, nullptr);

@@ -13,9 +13,9 @@
 namespace trine::server {
 
 struct AccessOptions {
-  std::vector<std::string> keys;          // none: everybody may
-  std::vector<std::string> cors_origins;  // sites whose pages may; "*": all
-  bool loopback = true;                   // nobody but this machine reaches the server
+  std::vector<std::string> keys = {};          // none: everybody may
+  std::vector<std::string> cors_origins = {};  // sites whose pages may; "*": all
+  bool loopback = true;                        // nobody but this machine reaches the server
 };
 
 // One key a line; empty lines and those that begin with # are passed over. INVALID_ARGUMENT for a
