@@ -176,15 +176,16 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
     pointers.push_back(sessions.back().get());
     options.push_back(OptionsFor(i));
   }
-  {
-    std::lock_guard lock(mutex_);
-    running_ = pointers;
-    if (cancelled_) return absl::CancelledError("the client has gone");
-  }
+  // Before any way out: a Cancel must not find sessions that have gone.
   const absl::Cleanup forget = [this] {
     std::lock_guard lock(mutex_);
     running_.clear();
   };
+  {
+    std::lock_guard lock(mutex_);
+    running_ = pointers;
+  }
+  if (absl::Status s = Interruption(); !s.ok()) return s;
   for (size_t i = begin; i < end; ++i) Echo(i);
   // Of choices that have a prompt in common one reads it, and the others take it over.
   int64_t cached = -1;
