@@ -189,17 +189,23 @@ TEST_F(ServerTest, AloneOrAmongManyTheAnswerIsTheSame) {
 TEST_F(ServerTest, ChoicesShareAPromptAndDifferBySeed) {
   Start({});
   const std::string prompt(150, 'a');
-  const Json one = Body(
-      Post("/v1/completions",
-           {{"prompt", prompt}, {"max_tokens", 12}, {"temperature", 1.5}, {"seed", 7}, {"n", 6}}));
+  const Json one = Body(Post("/v1/completions", {{"prompt", prompt},
+                                                 {"max_tokens", 12},
+                                                 {"temperature", 1.5},
+                                                 {"seed", 7},
+                                                 {"n", 6},
+                                                 {"ignore_eos", true}}));
   ASSERT_EQ(one["choices"].size(), 6u) << one;
   std::set<std::string> texts;
   for (const Json& choice : one["choices"]) texts.insert(choice["text"].get<std::string>());
   EXPECT_GT(texts.size(), 1u);
   EXPECT_EQ(one["usage"]["completion_tokens"], 72);
-  const Json again = Body(
-      Post("/v1/completions",
-           {{"prompt", prompt}, {"max_tokens", 12}, {"temperature", 1.5}, {"seed", 7}, {"n", 6}}));
+  const Json again = Body(Post("/v1/completions", {{"prompt", prompt},
+                                                   {"max_tokens", 12},
+                                                   {"temperature", 1.5},
+                                                   {"seed", 7},
+                                                   {"n", 6},
+                                                   {"ignore_eos", true}}));
   EXPECT_EQ(again["choices"], one["choices"]);
   EXPECT_GT(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
 }
