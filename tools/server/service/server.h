@@ -70,6 +70,9 @@ class Server {
   bool ServePage(Reply* reply) const;
   const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
 
+  // On another thread than those of the connections, which nobody may hold up.
+  void RunErrand(const Route* route, std::unique_ptr<Reply> reply);
+
   void GetModels(std::unique_ptr<Reply> reply);
   void GetModel(std::unique_ptr<Reply> reply);
   void PostChat(std::unique_ptr<Reply> reply);
@@ -98,6 +101,7 @@ class Server {
   ServerLog* const log_;
   Metrics metrics_;
   JobQueue queue_;
+  JobQueue errands_;  // what takes a while and no place in the model
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<ServerState> state_ = ServerState::kLoading;
   std::atomic<double> load_progress_ = 0;
