@@ -136,23 +136,41 @@ int64_t Trace::Shown::arg(std::string_view key) const {
   return 0;
 }
 
+// Events are added when they end, by threads that do not wait for each other: about in that order.
+std::vector<Trace::Event> Trace::Recent(Clock::time_point since) const {
+  constexpr std::chrono::seconds kDisorder(1);
+  std::vector<Event> recent;
+  std::lock_guard lock(mutex_);
+  for (auto e = events_.rbegin(); e != events_.rend(); ++e) {
+    if (since != Clock::time_point::min() && e->end < since - kDisorder) break;
+    if (e->end >= since) recent.push_back(*e);
+  }
+  std::reverse(recent.begin(), recent.end());
+  return recent;
+}
+
 std::vector<Trace::Shown> Trace::Since(Clock::time_point since) const {
   std::vector<Shown> shown;
-  std::lock_guard lock(mutex_);
-  for (const Event& e : events_) {
-    if (e.end < since) continue;
+  for (const Event& e : Recent(since)) {
     shown.push_back({(e.row - 1) / kMostRows, e.name, e.begin, e.end, e.args, e.n_args});
   }
   return shown;
 }
 
 std::string Trace::Json(Clock::time_point since) const {
-  std::lock_guard lock(mutex_);
+  // Whoever records does not wait until all of it is written down.
+  const std::vector<Event> events = Recent(since);
+  std::vector<TrackInfo> tracks;
+  uint64_t dropped = 0;
+  {
+    std::lock_guard lock(mutex_);
+    tracks = tracks_;
+    dropped = dropped_;
+  }
   // What encloses others comes before them.
   std::vector<const Event*> sorted;
   std::set<uint32_t> used;
-  for (const Event& event : events_) {
-    if (event.end < since) continue;
+  for (const Event& event : events) {
     sorted.push_back(&event);
     used.insert(event.row);
   }
@@ -162,13 +180,13 @@ std::string Trace::Json(Clock::time_point since) const {
   const bool all = since == Clock::time_point::min();
   std::string out = absl::StrCat(
       "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"events\":", sorted.size(),
-      ",\"dropped\":", dropped_, ",\"dropped_first\":\"oldest\"},\n\"traceEvents\":[\n");
-  for (size_t i = 0; i < tracks_.size(); ++i) {
-    for (size_t row = 0; row < tracks_[i].rows.size(); ++row) {
+      ",\"dropped\":", dropped, ",\"dropped_first\":\"oldest\"},\n\"traceEvents\":[\n");
+  for (size_t i = 0; i < tracks.size(); ++i) {
+    for (size_t row = 0; row < tracks[i].rows.size(); ++row) {
       const uint32_t number = static_cast<uint32_t>(i) * kMostRows + static_cast<uint32_t>(row) + 1;
       if (!all && used.count(number) == 0) continue;
       const std::string name =
-          row == 0 ? tracks_[i].name : absl::StrCat(tracks_[i].name, " ", row + 1);
+          row == 0 ? tracks[i].name : absl::StrCat(tracks[i].name, " ", row + 1);
       AppendMetadata("thread_name", number, absl::StrCat("\"name\":", Quoted(name)), &out);
       AppendMetadata("thread_sort_index", number, absl::StrCat("\"sort_index\":", number), &out);
     }

@@ -80,6 +80,7 @@ class Trace {
     std::vector<Clock::time_point> rows;  // when the last event of each ended
   };
 
+  std::vector<Event> Recent(Clock::time_point since) const;
   void Push(Track track, Event event, std::initializer_list<Arg> args) noexcept;
   uint32_t RowFor(Track track, const Event& event);
   static void AppendEvent(const Event& event, Clock::time_point origin, std::string* out);

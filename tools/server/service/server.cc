@@ -22,6 +22,9 @@ namespace trine::server {
 namespace {
 
 constexpr std::string_view kModelPath = "/v1/models/";
+// What is read in no time.
+constexpr size_t kSmallBody = size_t{32} << 10;
+constexpr int64_t kErrandThreads = 2;
 
 absl::Status Loading() {
   return absl::UnavailableError("the model is being loaded: try again in a moment");
@@ -35,10 +38,15 @@ struct Server::Route {
   Handler handler;
   bool needs_key;
   bool needs_model;
+  bool takes_long = false;  // whatever the body
 };
 
 Server::Server(ServerOptions options, ServerLog* log)
-    : options_(std::move(options)), access_(options_.access), log_(log), queue_(options_.queue) {}
+    : options_(std::move(options)),
+      access_(options_.access),
+      log_(log),
+      queue_(options_.queue),
+      errands_({kErrandThreads, options_.queue.waiting, options_.queue.waiting_per_client}) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, ServerLog* log) {
   HttpServerOptions http = options.http;
@@ -100,6 +108,7 @@ void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bo
   while (std::chrono::steady_clock::now() < until && !(hurry && hurry())) {
     if (queue_.WaitUntilIdle(kLook)) break;
   }
+  errands_.Stop();
   queue_.DropWaiting();
   CancelAll();
   queue_.Stop();
@@ -129,8 +138,8 @@ const Server::Route* Server::FindRoute(const HttpRequest& request, std::string* 
       {"POST", "/embeddings", &Server::PostEmbeddings, true, true},
       {"POST", "/tokenize", &Server::PostTokenize, true, true},
       {"POST", "/detokenize", &Server::PostDetokenize, true, true},
-      {"GET", "/v1/trace", &Server::GetTrace, true, true},
-      {"GET", "/v1/plan", &Server::GetPlan, true, true},
+      {"GET", "/v1/trace", &Server::GetTrace, true, true, true},
+      {"GET", "/v1/plan", &Server::GetPlan, true, true, true},
   };
   const bool head = request.method == "HEAD";
   for (const Route& route : kRoutes) {
@@ -185,7 +194,21 @@ void Server::Handle(std::shared_ptr<Exchange> exchange) {
     return reply->Error(absl::UnavailableError("the server is stopping"));
   }
   if (route->needs_model && !loaded()) return reply->Error(Loading());
+  if (route->takes_long || request.body.size() > kSmallBody) {
+    return RunErrand(route, std::move(reply));
+  }
   (this->*route->handler)(std::move(reply));
+}
+
+void Server::RunErrand(const Route* route, std::unique_ptr<Reply> reply) {
+  // A function that can be copied can't own what can't.
+  const auto held = std::make_shared<std::unique_ptr<Reply>>(std::move(reply));
+  uint64_t number = 0;
+  const absl::Status added = errands_.Add(
+      access_.ClientOf((*held)->request()), 1,
+      [this, route, held](std::chrono::nanoseconds) { (this->*route->handler)(std::move(*held)); },
+      &number);
+  if (!added.ok()) (*held)->Error(added);
 }
 
 std::shared_ptr<const ServedModel> Server::Source(ReportSource* source) const {
