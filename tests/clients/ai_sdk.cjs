@@ -62,7 +62,7 @@ module.exports = (shared) => {
       description: "The weather", inputSchema: ai.jsonSchema(weather),
       execute: async (input) => { given.push(input); return { sky: "grey" }; } }) };
     const result = await ai.generateText({
-      ...ask(), maxOutputTokens: 60, tools, toolChoice: "required", stopWhen: ai.stepCountIs(2) });
+      ...ask(), maxOutputTokens: 200, tools, toolChoice: "required", stopWhen: ai.stepCountIs(2) });
     assert.ok(given.length >= 1);
     given.forEach((input) => assertFits(input, weather));
     assert.ok(result.steps.length >= 1);

@@ -30,18 +30,22 @@ async function serveWithFault(fault, more, use) {
   };
   assert.equal((await health()).status, "ok");
   // When the fault happened, as far as its warning shows it.
-  let happened;
+  let happened, streams;
+  const totals = {};
   server.child.stderr.on("data", () => {
-    if (!happened && /TRINE_FAULT|is lost/.test(server.log)) happened = performance.now();
+    if (happened || !/TRINE_FAULT|is lost/.test(server.log)) return;
+    happened = performance.now();
+    streams = totals.streaming;
   });
-  const working = load(server, 32, 8, requests, expected);
+  const working = load(server, 32, 8, requests, expected, totals);
   const degraded = until(async () => (await health()).status === "degraded",
                          { within: 60_000, what: "a degraded server" }).then(() => performance.now());
-  const [totals, seen] = await Promise.all([working, degraded]);
+  const [, seen] = await Promise.all([working, degraded]);
   assert.ok(happened, server.log);
   const late = Math.max(0, seen - happened);
-  console.log(`${fault}: ${totals.complete} streams complete, degraded ${late.toFixed(0)} ms ` +
-              "after the fault");
+  console.log(`${fault}: with ${streams} streams under way; ${totals.complete} complete; degraded ` +
+              `${late.toFixed(0)} ms after the fault`);
+  assert.ok(streams > 0, "it was lost under load");
   assert.ok(late < allowed_ms);
   assert.ok(totals.complete >= 16);
   const after = await health();

@@ -77,8 +77,14 @@ async function client(server, number, { requests, expected, until, totals }) {
       assert.ok(expected[which].text.startsWith(answer.text), answer.text);
       ++totals.left;
     } else {
-      const read = kind < 4 ? slowly(20) : undefined;
+      const wait = kind < 4 ? slowly(20) : () => {};
+      let begun = 0;
+      const read = (n) => {
+        if (n === 2) totals.streaming += begun = 1;
+        return wait();
+      };
       const answer = await streamed(server, path, body, { read });
+      totals.streaming -= begun;
       assertSame(answer, expected[which]);
       ++totals.complete;
       totals.tokens += answer.usage.completion_tokens ?? answer.usage.output_tokens;
@@ -87,9 +93,9 @@ async function client(server, number, { requests, expected, until, totals }) {
   }
 }
 
-// `n` clients for so many seconds; what they did.
-async function load(server, n, seconds, requests, expected) {
-  const totals = { complete: 0, refused: 0, left: 0, tokens: 0, first_ms: [] };
+// `n` clients for so many seconds; what they did. `totals` shows it meanwhile.
+async function load(server, n, seconds, requests, expected, totals = {}) {
+  Object.assign(totals, { complete: 0, refused: 0, left: 0, streaming: 0, tokens: 0, first_ms: [] });
   const until = performance.now() + seconds * 1000;
   const clients = [];
   for (let i = 0; i < n; ++i) clients.push(client(server, i, { requests, expected, until, totals }));

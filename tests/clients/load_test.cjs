@@ -37,7 +37,8 @@ test("load: 64 clients", { timeout: (seconds * 2 + 240) * 1000 }, async () => {
   // As the server counts them: nothing failed but what was wrong, nobody left but who did.
   const text = await (await server.ask("/metrics")).text();
   const byStatus = {};
-  for (const [, status, n] of text.matchAll(/^trine_requests_total\{.*status="(\d+)"\} (\d+)$/gm)) {
+  const line = /^trine_requests_total\{endpoint="\/v1\/.*status="(\d+)"\} (\d+)$/gm;
+  for (const [, status, n] of text.matchAll(line)) {
     byStatus[status] = (byStatus[status] ?? 0) + Number(n);
   }
   assert.deepEqual(Object.keys(byStatus).filter((s) => !["200", "400", "499"].includes(s)), []);

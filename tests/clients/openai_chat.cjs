@@ -32,6 +32,7 @@ module.exports = (shared) => {
     const answer = await chat({ max_tokens: 40 });
     assert.equal(answer.object, "chat.completion");
     assert.match(answer.id, /^chatcmpl-/);
+    assert.match(answer._request_id, /^req_/);
     const [choice] = answer.choices;
     assert.equal(choice.message.role, "assistant");
     assert.equal(choice.message.content, "The capital of France is Paris.");
@@ -39,8 +40,8 @@ module.exports = (shared) => {
     const prompt = await shared.server.tokens(written);
     const text = await shared.server.tokens(choice.message.content);
     assert.equal(answer.usage.prompt_tokens, prompt.length);
-    // With the token that ended it.
-    assert.equal(answer.usage.completion_tokens, text.length + 1);
+    // Without the token that ended it.
+    assert.equal(answer.usage.completion_tokens, text.length);
     assert.equal(answer.usage.total_tokens,
                  answer.usage.prompt_tokens + answer.usage.completion_tokens);
   });

@@ -2,6 +2,7 @@
 "use strict";
 const assert = require("node:assert/strict");
 const OpenAI = require("openai");
+const { TrineServer } = require("./trine_server.cjs");
 
 const messages = [{ role: "user", content: "Hello" }];
 
@@ -79,6 +80,23 @@ module.exports = (shared) => {
     assert.equal(answer.choices[0].finish_reason, "length");
     assert.ok(answer.usage.total_tokens >= 1023 && answer.usage.total_tokens <= 1025,
               JSON.stringify(answer.usage));
+  });
+
+  check("errors: in the middle of a stream", async () => {
+    const server = await TrineServer.start({ args: ["-c", "2048", "--request-timeout", "1"] });
+    const client = shared.openai.withOptions({ baseURL: server.base });
+    const endless = { model: shared.model, messages, ignore_eos: true, max_tokens: 2000, temperature: 0 };
+    let seen = 0;
+    const read = async () => {
+      for await (const _ of await client.chat.completions.create({ ...endless, stream: true })) ++seen;
+    };
+    const error = await read().catch((e) => e);
+    assert.ok(error instanceof OpenAI.APIError, String(error));
+    assert.equal(error.code, "timeout");
+    assert.ok(seen > 0);
+    const whole = await client.chat.completions.create(endless).catch((e) => e);
+    assert.equal(whole.status, 504);
+    await server.stop();
   });
 
   check("errors: routes", async () => {

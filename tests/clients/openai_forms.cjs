@@ -71,7 +71,7 @@ module.exports = (shared) => {
   check("tools: the client's runner calls the function and goes on with what it says", async () => {
     const asked = [];
     const runner = shared.openai.chat.completions.runTools({
-      model: shared.model, messages, max_tokens: 60, temperature: 0,
+      model: shared.model, messages, max_tokens: 200, temperature: 0,
       tool_choice: named("get_weather"),
       tools: [{ type: "function", function: {
         name: "get_weather", description: "", parameters: weather, parse: JSON.parse,

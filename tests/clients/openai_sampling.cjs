@@ -1,6 +1,7 @@
 // The `openai` package: what says how an answer is sampled, and that company changes nothing.
 "use strict";
 const assert = require("node:assert/strict");
+const { TrineServer } = require("./trine_server.cjs");
 
 module.exports = (shared) => {
   const { check } = shared;
@@ -102,5 +103,24 @@ module.exports = (shared) => {
       text({ max_tokens: 48 }), text({ max_tokens: 48, temperature: 1, seed: 3 }), ...others]);
     assert.equal(together, alone);
     assert.equal(seededTogether, seeded);
+  });
+
+  check("sampling: what one key has said is nothing to another", async () => {
+    const server = await TrineServer.start({ args: ["--api-key", "theirs"] });
+    const ask = async (apiKey) => {
+      const client = shared.openai.withOptions({ baseURL: server.base, apiKey });
+      const answer = await client.completions.create({
+        model: shared.model, prompt: "The old king said to his daughter. ".repeat(12), temperature: 0,
+        max_tokens: 16 });
+      return [answer.choices[0].text, answer.usage.prompt_tokens_details.cached_tokens];
+    };
+    const [first, none] = await ask(server.key);
+    const [second, some] = await ask(server.key);
+    const [third, theirs] = await ask("theirs");
+    assert.equal(none, 0);
+    assert.ok(some > 0, "the second time it is known");
+    assert.equal(theirs, 0);
+    assert.deepEqual([second, third], [first, first]);
+    await server.stop();
   });
 };

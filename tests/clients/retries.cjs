@@ -1,4 +1,4 @@
-// A server that is still loading: the clients' own retries find it ready.
+// A server that is still loading, or has too much to do: the clients' own retries find it ready.
 "use strict";
 const assert = require("node:assert/strict");
 const ai = require("ai");
@@ -51,6 +51,33 @@ module.exports = ({ check }) => {
       assert.equal(status, 503);
       assert.ok(Number(after) >= 1);
     }
+    await server.stop();
+  });
+
+  check("retries: while the queue is full", async () => {
+    const server = await TrineServer.start({ args: ["-np", "1", "--queue", "1", "-c", "512"] });
+    const refusals = [];
+    const client = (maxRetries) => new OpenAI({
+      baseURL: server.base, apiKey: server.key, maxRetries,
+      fetch: async (url, init) => {
+        const answer = await fetch(url, init);
+        if (!answer.ok) refusals.push([answer.status, answer.headers.get("retry-after")]);
+        return answer;
+      } });
+    const request = { model: "x", prompt: "Once upon a time", max_tokens: 100, temperature: 0 };
+    const eight = (maxRetries) => Promise.allSettled(
+      Array.from({ length: 8 }, () => client(maxRetries).completions.create(request)));
+    const impatient = await eight(0);
+    const failed = impatient.filter((answer) => answer.status === "rejected");
+    assert.ok(failed.length > 0 && failed.length < 8, `${failed.length} of 8 were refused`);
+    for (const { reason } of failed) {
+      assert.ok(reason instanceof OpenAI.RateLimitError, String(reason));
+      assert.equal(reason.code, "rate_limit_exceeded");
+    }
+    const texts = new Set((await eight(30)).map((answer) => answer.value?.choices[0].text));
+    assert.equal(texts.size, 1);
+    assert.ok(!texts.has(undefined));
+    for (const [status, after] of refusals) assert.deepEqual([status, Number(after) > 0], [429, true]);
     await server.stop();
   });
 };

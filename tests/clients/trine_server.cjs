@@ -29,7 +29,6 @@ class TrineServer {
   static async start({ args = [], env = {}, loaded = true, device = "cpu" } = {}) {
     const server = new TrineServer();
     const more = (process.env.TRINE_SERVE_ARGS ?? "").split(" ").filter(Boolean);
-    const begin = performance.now();
     server.child = spawn(program, [
       "serve", "-m", model, "--port", "0", "--api-key", key,
       "--chat-template", path.join(__dirname, "template.jinja"),
@@ -50,7 +49,7 @@ class TrineServer {
     server.port = Number(new URL(server.origin).port);
     server.base = `${server.origin}/v1`;
     server.key = key;
-    if (loaded) await server.loaded(begin);
+    if (loaded) await server.loaded();
     return server;
   }
 
@@ -60,11 +59,13 @@ class TrineServer {
     if (this.exit) throw new Error(`the server ended: ${this.log}`);
   }
 
+  // `body`: an object, or the very bytes.
   ask(path, body, options = {}) {
+    const ready = body === undefined || typeof body === "string" || Buffer.isBuffer(body);
     return fetch(this.origin + path, {
       method: body === undefined ? "GET" : "POST",
       headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body),
+      body: ready ? body : JSON.stringify(body),
       ...options,
     });
   }
