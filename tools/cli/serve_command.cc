@@ -43,6 +43,7 @@ struct ServeArguments {
   int64_t queue = 256;
   int64_t queue_per_client = 128;
   int64_t connections = 512;
+  int64_t connections_per_address = 256;
   int64_t body_mib = 8;
   int64_t request_timeout = 600;
   int64_t read_timeout = 60;
@@ -63,10 +64,6 @@ server::LogLevel LevelOf(const std::string& name) {
                              : server::LogLevel::kInfo;
 }
 
-bool IsLoopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
-}
-
 absl::StatusOr<server::AccessOptions> MakeAccess(const ServeArguments& a) {
   server::AccessOptions access;
   access.keys = a.api_keys;
@@ -80,7 +77,7 @@ absl::StatusOr<server::AccessOptions> MakeAccess(const ServeArguments& a) {
     access.keys.insert(access.keys.end(), keys->begin(), keys->end());
   }
   access.cors_origins = a.cors;
-  access.loopback = IsLoopback(a.host);
+  access.loopback = server::IsLoopbackHost(a.host);
   return access;
 }
 
@@ -106,7 +103,7 @@ server::ServerOptions MakeServerOptions(const ServeArguments& a) {
   options.http.host = a.host;
   options.http.port = static_cast<uint16_t>(a.port);
   options.http.limits.connections = static_cast<size_t>(a.connections);
-  options.http.limits.connections_per_address = static_cast<size_t>(a.connections);
+  options.http.limits.connections_per_address = static_cast<size_t>(a.connections_per_address);
   options.http.limits.body_bytes = static_cast<size_t>(a.body_mib) << 20;
   options.http.limits.body_time = std::chrono::seconds(a.read_timeout);
   options.http.limits.write_time = std::chrono::seconds(a.write_timeout);
@@ -243,6 +240,8 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   number("--queue-per-client", &a->queue_per_client, 1, 1'000'000,
          "Of those, most of one key or address");
   number("--max-connections", &a->connections, 1, 1'000'000, "Most connections at once");
+  number("--max-connections-per-address", &a->connections_per_address, 1, 1'000'000,
+         "Of those, most of one address");
   number("--max-body", &a->body_mib, 1, 4096, "Most MiB of a request");
   number("--request-timeout", &a->request_timeout, 1, 86400,
          "Seconds that a request may take, with its wait");

@@ -1,5 +1,8 @@
 #include "tools/server/service/access.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <fstream>
 #include <optional>
@@ -45,13 +48,20 @@ std::string_view HostOnly(std::string_view host) {
   return host.substr(0, colon);
 }
 
-bool IsThisMachine(std::string_view host) {
-  const std::string name = absl::AsciiStrToLower(View(HostOnly(host)));
-  return name == "localhost" || name == "[::1]" || absl::StartsWith(name, "127.") ||
-         absl::EndsWith(name, ".localhost");
-}
-
 }  // namespace
+
+bool IsLoopbackHost(std::string_view host) {
+  std::string name = absl::AsciiStrToLower(View(host));
+  if (name.size() > 2 && name.front() == '[' && name.back() == ']') {
+    name = name.substr(1, name.size() - 2);
+  }
+  // Names that only begin like an address are anybody's.
+  in_addr v4{};
+  in6_addr v6{};
+  if (inet_pton(AF_INET, name.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  if (inet_pton(AF_INET6, name.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
+  return name == "localhost" || absl::EndsWith(name, ".localhost");
+}
 
 absl::StatusOr<std::vector<std::string>> ReadKeyFile(const std::string& path) {
   std::ifstream in(path);
@@ -78,7 +88,7 @@ bool Access::IsNamed(std::string_view origin) const {
 
 absl::Status Access::CheckOrigin(const HttpRequest& request) const {
   const auto host = request.Header("Host");
-  if (options_.loopback && options_.keys.empty() && host && !IsThisMachine(*host)) {
+  if (options_.loopback && options_.keys.empty() && host && !IsLoopbackHost(HostOnly(*host))) {
     return absl::PermissionDeniedError(
         absl::StrCat("the server is asked for as ", View(*host),
                      ", but serves this machine alone: use localhost, or start it with --api-key"));
@@ -124,7 +134,10 @@ HttpHeaders Access::CorsHeaders(const HttpRequest& request) const {
   if (!origin || !IsNamed(*origin)) return {};
   return {{"Access-Control-Allow-Origin", std::string(*origin)},
           {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-          {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key"},
+          {"Access-Control-Allow-Headers",
+           std::string(request.Header("Access-Control-Request-Headers")
+                           .value_or("Authorization, Content-Type, X-Api-Key"))},
+          {"Access-Control-Expose-Headers", "Retry-After, X-Request-Id"},
           {"Access-Control-Max-Age", "600"},
           {"Vary", "Origin"}};
 }

@@ -22,6 +22,9 @@ struct AccessOptions {
 // file without any.
 absl::StatusOr<std::vector<std::string>> ReadKeyFile(const std::string& path);
 
+// Whether a host's name or address, without a port, is this machine's own and nobody else's.
+bool IsLoopbackHost(std::string_view host);
+
 class Access {
  public:
   explicit Access(AccessOptions options);

@@ -75,7 +75,8 @@ TEST(AccessTest, OtherNamesOfThisMachineAreRefusedWhereNoKeyProtectsIt) {
                            "trine.localhost:8080"}) {
     EXPECT_TRUE(local.CheckOrigin(With({{"Host", host}})).ok()) << host;
   }
-  for (const char* host : {"evil.example:8080", "localhost.evil.example", "10.0.0.1"}) {
+  for (const char* host : {"evil.example:8080", "localhost.evil.example", "10.0.0.1",
+                           "127.evil.example:80", "127.0.0.1.evil.example", "127.1", "[::2]:80"}) {
     EXPECT_TRUE(absl::IsPermissionDenied(local.CheckOrigin(With({{"Host", host}})))) << host;
   }
   EXPECT_TRUE(Access({.keys = {"k"}, .loopback = true}).CheckOrigin(With({{"Host", "a.b"}})).ok());

@@ -29,7 +29,15 @@ void EmbeddingJob::Run() {
   } catch (const std::exception& e) {
     status = absl::InternalError(e.what());
   }
-  if (!status.ok()) reply_->Error(status);
+  if (!status.ok()) Refuse(status);
+}
+
+void EmbeddingJob::Refuse(const absl::Status& status) noexcept {
+  try {
+    reply_->Error(status);
+  } catch (const std::exception&) {
+    // There is no memory to say so with: the connection is cut.
+  }
 }
 
 absl::Status EmbeddingJob::Answer() {

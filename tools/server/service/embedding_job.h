@@ -21,7 +21,7 @@ class EmbeddingJob {
 
   // Answers, whatever happens.
   void Run();
-  void Refuse(const absl::Status& status) { reply_->Error(status); }
+  void Refuse(const absl::Status& status) noexcept;
   // From any thread: it ends soon.
   void Cancel() { cancelled_ = true; }
 

@@ -69,19 +69,34 @@ void GenerationJob::Cancel() {
   for (Session* session : running_) session->Cancel();
 }
 
-void GenerationJob::Run(std::chrono::nanoseconds waited) {
+bool GenerationJob::Run(std::chrono::nanoseconds waited) {
+  waited_ += waited;
   absl::Status status;
   try {
     status = Interruption();
-    if (status.ok()) status = Prepare();
-    if (status.ok()) status = Answer();
+    if (status.ok() && writer_ == nullptr) status = BeginAnswer();
+    if (status.ok()) {
+      const size_t end = std::min(choices_.size(), next_choice_ + static_cast<size_t>(places()));
+      status = RunGroup(next_choice_, end);
+      next_choice_ = end;
+    }
+    if (status.ok() && next_choice_ < choices_.size()) return true;
   } catch (const std::bad_alloc&) {
     status = absl::ResourceExhaustedError("the server is out of memory");
   } catch (const std::exception& e) {
     status = absl::InternalError(e.what());
   }
-  Count(waited);
-  Finish(status);
+  Refuse(status);
+  return false;
+}
+
+void GenerationJob::Refuse(const absl::Status& status) noexcept {
+  try {
+    Count();
+    Finish(status);
+  } catch (const std::exception&) {
+    // There is no memory to say so with: the connection is cut.
+  }
 }
 
 absl::Status GenerationJob::Prepare() {
@@ -89,7 +104,7 @@ absl::Status GenerationJob::Prepare() {
   AnswerPlan plan;
   plan.constraint = request_.constraint;
   if (endpoint_ != Endpoint::kCompletion) plan = PlanAnswer(request_, model_->family());
-  auto constraint = model_->ConstraintOf(plan.constraint);
+  auto constraint = model_->ConstraintOf(plan.constraint, space_);
   if (!constraint.ok()) return constraint.status();
   constraint_ = *std::move(constraint);
   show_special_ =
@@ -138,16 +153,11 @@ absl::Status GenerationJob::CheckPrompt(size_t index) const {
                    prompt_param());
 }
 
-absl::Status GenerationJob::Answer() {
+absl::Status GenerationJob::BeginAnswer() {
+  if (absl::Status s = Prepare(); !s.ok()) return s;
   if (request_.stream && !reply_->BeginEvents()) return Interruption();
   writer_->Begin(request_.stream ? &frames_ : nullptr);
-  if (!Send()) return Interruption();
-  const auto group = static_cast<size_t>(places());
-  for (size_t begin = 0; begin < choices_.size(); begin += group) {
-    const absl::Status s = RunGroup(begin, std::min(choices_.size(), begin + group));
-    if (!s.ok()) return s;
-  }
-  return absl::OkStatus();
+  return Send() ? absl::OkStatus() : Interruption();
 }
 
 absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice& choice) const {
@@ -287,9 +297,9 @@ absl::Status GenerationJob::Interruption() {
   return cancelled_ ? absl::UnavailableError("the server is stopping") : absl::OkStatus();
 }
 
-void GenerationJob::Count(std::chrono::nanoseconds waited) {
+void GenerationJob::Count() {
   GenerationCounts counts;
-  counts.queue_seconds = Seconds(waited);
+  counts.queue_seconds = Seconds(waited_);
   int64_t tokens = 0;
   for (const Choice& choice : choices_) tokens += choice.n_tokens;
   if (tokens > 0) counts.first_token_seconds = Seconds(first_token_ - reply_->begin());

@@ -38,10 +38,11 @@ class GenerationJob {
 
   int64_t places() const;
 
-  // Answers, whatever happens.
-  void Run(std::chrono::nanoseconds waited);
-  // In place of Run.
-  void Refuse(const absl::Status& status) { reply_->Error(status); }
+  // A part of the answer, of as many choices as there are places. True: there is more to do, in
+  // another run. Answers, whatever happens.
+  bool Run(std::chrono::nanoseconds waited);
+  // In place of a run.
+  void Refuse(const absl::Status& status) noexcept;
   // From any thread: it ends soon.
   void Cancel();
 
@@ -57,7 +58,7 @@ class GenerationJob {
   absl::Status Prepare();
   absl::Status ReadPrompts();
   absl::Status CheckPrompt(size_t index) const;
-  absl::Status Answer();
+  absl::Status BeginAnswer();
   absl::Status RunGroup(size_t begin, size_t end);
   absl::StatusOr<std::unique_ptr<Session>> NewSession(const Choice& choice) const;
   GenerateOptions OptionsFor(size_t choice);
@@ -69,7 +70,7 @@ class GenerationJob {
   bool GoesOn();
   absl::Status Interruption();  // why it does not go on
   void Finish(const absl::Status& status);
-  void Count(std::chrono::nanoseconds waited);
+  void Count();
   bool logprobs() const { return request_.top_logprobs >= 0; }
   const char* prompt_param() const;
 
@@ -81,6 +82,8 @@ class GenerationJob {
   const std::unique_ptr<Reply> reply_;
   Metrics* const metrics_;
 
+  std::chrono::nanoseconds waited_{};
+  size_t next_choice_ = 0;
   uint64_t seed_ = 0;
   std::shared_ptr<const Constraint> constraint_;
   bool show_special_ = false;

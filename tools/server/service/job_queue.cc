@@ -12,7 +12,7 @@ JobQueue::JobQueue(const JobQueueOptions& options) : options_(options) {}
 
 JobQueue::~JobQueue() { Stop(); }
 
-absl::Status JobQueue::Add(const std::string& client, int64_t places, Job job, uint64_t* number) {
+absl::Status JobQueue::Add(const std::string& client, int64_t places, Work work, uint64_t* number) {
   std::lock_guard lock(mutex_);
   if (closed_) return absl::UnavailableError("the server is stopping");
   const auto known = by_name_.find(client);
@@ -22,43 +22,42 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Job job, u
         absl::StrCat(waiting_ >= options_.waiting ? waiting_ : mine, " requests ",
                      waiting_ >= options_.waiting ? "" : "of yours ", "wait already"));
   }
-  auto it = known == by_name_.end() ? clients_.end() : known->second;
-  if (it == clients_.end()) {
-    it = clients_.insert(clients_.end(), Client{client, {}});
-    by_name_[client] = it;
+  // One that is idle may not know yet that there is work for it.
+  if (waiting_ + 1 > idle_ && !StartThread() && threads_.empty()) {
+    return absl::UnavailableError("the system gives no thread to work with");
   }
   *number = ++last_number_;
-  it->jobs.push_back(
-      {*number, std::clamp<int64_t>(places, 1, options_.places), std::move(job), Clock::now()});
-  ++waiting_;
-  if (idle_ == 0 && static_cast<int64_t>(threads_.size()) < options_.places) {
-    try {
-      threads_.emplace_back([this] { Work(); });
-    } catch (const std::system_error&) {
-      // Those there are do it, unless there are none.
-      if (threads_.empty()) {
-        it->jobs.pop_back();
-        --waiting_;
-        if (it->jobs.empty()) {
-          by_name_.erase(client);
-          clients_.erase(it);
-        }
-        return absl::UnavailableError("the system gives no thread to work with");
-      }
-    }
-  }
+  Push(client,
+       {*number, std::clamp<int64_t>(places, 1, options_.places), std::move(work), Clock::now()});
   changed_.notify_all();
   return absl::OkStatus();
 }
 
+bool JobQueue::StartThread() {
+  if (static_cast<int64_t>(threads_.size()) >= options_.places) return false;
+  try {
+    threads_.emplace_back([this] { RunThread(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;  // those there are do it
+  }
+}
+
+void JobQueue::Push(const std::string& client, Waiting waiting) {
+  const auto [found, is_new] = by_name_.try_emplace(client, clients_.end());
+  if (is_new) found->second = clients_.insert(clients_.end(), Client{client, {}});
+  found->second->jobs.push_back(std::move(waiting));
+  ++waiting_;
+}
+
 bool JobQueue::Remove(uint64_t number) {
-  Job dropped;  // what it holds goes when the lock is no longer held
+  Work dropped;  // what it holds goes when the lock is no longer held
   std::lock_guard lock(mutex_);
   for (auto client = clients_.begin(); client != clients_.end(); ++client) {
     const auto found = std::find_if(client->jobs.begin(), client->jobs.end(),
                                     [&](const Waiting& w) { return w.number == number; });
     if (found == client->jobs.end()) continue;
-    dropped = std::move(found->job);
+    dropped = std::move(found->work);
     client->jobs.erase(found);
     --waiting_;
     if (client->jobs.empty()) {
@@ -90,23 +89,34 @@ JobQueue::Waiting JobQueue::TakeNext() {
   return next;
 }
 
-void JobQueue::Work() {
+void JobQueue::RunThread() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
     ++idle_;
     changed_.wait(lock, [&] { return CanStart() || (stopping_ && waiting_ == 0); });
     --idle_;
     if (!CanStart()) return;
+    const std::string client = clients_.front().name;
     Waiting next = TakeNext();
     taken_ += next.places;
     ++running_;
     changed_.notify_all();  // there may be room for one more
     lock.unlock();
-    next.job(Clock::now() - next.since);
-    next.job = nullptr;
+    bool again = false;
+    try {
+      again = next.work.run(Clock::now() - next.since);
+      if (!again) next.work = {};
+    } catch (...) {
+      again = false;  // whoever it was for is told by what it leaves behind
+    }
     lock.lock();
     taken_ -= next.places;
     --running_;
+    if (again && !stopping_) {
+      next.since = Clock::now();
+      next.begun = true;
+      Push(client, std::move(next));
+    }
     changed_.notify_all();
   }
 }
@@ -121,13 +131,40 @@ bool JobQueue::WaitUntilIdle(std::chrono::milliseconds limit) {
   return changed_.wait_for(lock, limit, [&] { return waiting_ == 0 && running_ == 0; });
 }
 
+void JobQueue::Drop(const std::function<bool(const Waiting&)>& chosen, const absl::Status& why) {
+  std::vector<Waiting> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto client = clients_.begin(); client != clients_.end();) {
+      auto& jobs = client->jobs;
+      for (Waiting& w : jobs) {
+        if (!chosen(w)) continue;
+        dropped.push_back(std::move(w));
+        w.work.run = nullptr;
+      }
+      waiting_ -= std::erase_if(jobs, [](const Waiting& w) { return w.work.run == nullptr; });
+      if (!jobs.empty()) {
+        ++client;
+        continue;
+      }
+      by_name_.erase(client->name);
+      client = clients_.erase(client);
+    }
+    changed_.notify_all();
+  }
+  for (const Waiting& w : dropped) {
+    if (w.work.refuse) w.work.refuse(why);
+  }
+}
+
 void JobQueue::DropWaiting() {
-  std::list<Client> dropped;
-  std::lock_guard lock(mutex_);
-  dropped.swap(clients_);
-  by_name_.clear();
-  waiting_ = 0;
-  changed_.notify_all();
+  Drop([](const Waiting&) { return true; }, absl::UnavailableError("the server is stopping"));
+}
+
+void JobQueue::DropOlder(std::chrono::milliseconds limit) {
+  const Clock::time_point then = Clock::now() - limit;
+  Drop([&](const Waiting& w) { return !w.begun && w.since < then; },
+       absl::DeadlineExceededError("the request has waited for longer than one may take"));
 }
 
 void JobQueue::Stop() {

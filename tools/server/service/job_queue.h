@@ -34,8 +34,14 @@ struct JobQueueCounters {
 
 class JobQueue {
  public:
-  // On a thread of the queue's. `waited`: for its places.
-  using Job = std::function<void(std::chrono::nanoseconds waited)>;
+  struct Work {
+    // On a thread of the queue's. `waited`: for its places, this time. True: it wants its turn
+    // again, behind those that wait.
+    std::function<bool(std::chrono::nanoseconds waited)> run;
+    // In place of the next run: UNAVAILABLE when the queue stops, DEADLINE_EXCEEDED when it has
+    // waited for too long. Not for one that was never added, or was removed.
+    std::function<void(const absl::Status&)> refuse = nullptr;
+  };
 
   explicit JobQueue(const JobQueueOptions& options);
   ~JobQueue();  // Stop
@@ -44,13 +50,15 @@ class JobQueue {
 
   // `places`: 1 to all of them. RESOURCE_EXHAUSTED when too many wait, UNAVAILABLE after Close; the
   // job is dropped then, without being run. `number` names the job from then on.
-  absl::Status Add(const std::string& client, int64_t places, Job job, uint64_t* number);
+  absl::Status Add(const std::string& client, int64_t places, Work work, uint64_t* number);
   // True: it was waiting, and is no more. Else it runs, or has run.
   bool Remove(uint64_t number);
 
   void Close();                                         // nothing is added any more
   bool WaitUntilIdle(std::chrono::milliseconds limit);  // no job runs or waits
+  // Refuses those that wait, or have waited for so long.
   void DropWaiting();
+  void DropOlder(std::chrono::milliseconds limit);
   // Close, DropWaiting, and the end of those that run, which is theirs to hasten.
   void Stop();
 
@@ -61,17 +69,22 @@ class JobQueue {
   struct Waiting {
     uint64_t number;
     int64_t places;
-    Job job;
+    Work work;
     Clock::time_point since;
+    bool begun = false;  // it has had a turn
   };
   struct Client {
     std::string name;
     std::deque<Waiting> jobs;
   };
 
-  void Work();
+  void RunThread();
   bool CanStart() const;
   Waiting TakeNext();
+  void Push(const std::string& client, Waiting waiting);
+  // Those that `chosen` says, without the lock being held when they are told.
+  void Drop(const std::function<bool(const Waiting&)>& chosen, const absl::Status& why);
+  bool StartThread();
 
   const JobQueueOptions options_;
   mutable std::mutex mutex_;

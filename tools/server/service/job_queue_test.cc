@@ -3,8 +3,10 @@
 #include <atomic>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 
 namespace trine::server {
@@ -17,11 +19,12 @@ constexpr milliseconds kSoon(10'000);
 // A job that others can wait for and let go on.
 class Gate {
  public:
-  JobQueue::Job Job() {
-    return [this](std::chrono::nanoseconds) {
+  JobQueue::Work Job() {
+    return {[this](std::chrono::nanoseconds) {
       began_.set_value();
       go_.get_future().wait();
-    };
+      return false;
+    }};
   }
   void AwaitBegin() { ASSERT_EQ(began_.get_future().wait_for(kSoon), std::future_status::ready); }
   void Open() { go_.set_value(); }
@@ -32,13 +35,18 @@ class Gate {
 
 class JobQueueTest : public ::testing::Test {
  protected:
-  JobQueue::Job Note(std::string name) {
-    return [this, name](std::chrono::nanoseconds) {
-      std::lock_guard lock(mutex_);
-      order_.push_back(name);
-    };
+  JobQueue::Work Note(std::string name) {
+    return {[this, name](std::chrono::nanoseconds) {
+              std::lock_guard lock(mutex_);
+              order_.push_back(name);
+              return false;
+            },
+            [this, name](const absl::Status& why) {
+              std::lock_guard lock(mutex_);
+              order_.push_back(absl::StrCat(name, ": ", absl::StatusCodeToString(why.code())));
+            }};
   }
-  uint64_t Add(JobQueue* queue, const std::string& client, int64_t places, JobQueue::Job job) {
+  uint64_t Add(JobQueue* queue, const std::string& client, int64_t places, JobQueue::Work job) {
     uint64_t number = 0;
     const absl::Status s = queue->Add(client, places, std::move(job), &number);
     EXPECT_TRUE(s.ok()) << s;
@@ -93,6 +101,53 @@ TEST_F(JobQueueTest, AsManyRunAtOnceAsThereArePlaces) {
   EXPECT_TRUE(queue.WaitUntilIdle(kSoon));
 }
 
+// Whoever is idle has not noticed yet what comes at the same time.
+TEST_F(JobQueueTest, AfterAQuietMomentAsManyBeginAtOnce) {
+  std::vector<Gate> gates(6);
+  JobQueue queue({.places = 6});
+  Add(&queue, "a", 1, Note("first"));
+  ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
+  for (Gate& gate : gates) Add(&queue, "a", 1, gate.Job());
+  for (Gate& gate : gates) gate.AwaitBegin();
+  EXPECT_EQ(queue.counters().running, 6);
+  for (Gate& gate : gates) gate.Open();
+  EXPECT_TRUE(queue.WaitUntilIdle(kSoon));
+}
+
+TEST_F(JobQueueTest, WhoWantsAnotherTurnWaitsBehindTheOthers) {
+  Gate gate;
+  JobQueue queue({.places = 1});
+  Add(&queue, "z", 1, gate.Job());
+  gate.AwaitBegin();
+  int turns = 0;
+  Add(&queue, "a", 1, {[&, note = Note("a")](std::chrono::nanoseconds waited) {
+    note.run(waited);
+    return ++turns < 3;
+  }});
+  Add(&queue, "b", 1, Note("b1"));
+  Add(&queue, "b", 1, Note("b2"));
+  gate.Open();
+  ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
+  EXPECT_THAT(order_, ElementsAre("a", "b1", "a", "b2", "a"));
+}
+
+TEST_F(JobQueueTest, WhoHasWaitedTooLongIsToldSo) {
+  Gate gate;
+  JobQueue queue({.places = 1});
+  Add(&queue, "z", 1, gate.Job());
+  gate.AwaitBegin();
+  Add(&queue, "a", 1, Note("old"));
+  queue.DropOlder(milliseconds(60'000));
+  EXPECT_EQ(queue.counters().waiting, 1);
+  std::this_thread::sleep_for(milliseconds(20));
+  queue.DropOlder(milliseconds(10));
+  EXPECT_EQ(queue.counters().waiting, 0);
+  Add(&queue, "a", 1, Note("new"));
+  gate.Open();
+  ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
+  EXPECT_THAT(order_, ElementsAre("old: DEADLINE_EXCEEDED", "new"));
+}
+
 TEST_F(JobQueueTest, ThereIsAnEndToWaiting) {
   Gate gate;
   JobQueue queue({.places = 1, .waiting = 3, .waiting_per_client = 2});
@@ -131,12 +186,15 @@ TEST_F(JobQueueTest, AtTheEndWhatWaitsIsDroppedAndWhatRunsIsWaitedFor) {
   std::atomic<bool> over = false;
   auto held = std::make_shared<int>(1);
   JobQueue queue({.places = 1});
-  Add(&queue, "a", 1, [&, job = gate.Job()](std::chrono::nanoseconds waited) {
-    job(waited);
+  Add(&queue, "a", 1, {[&, job = gate.Job()](std::chrono::nanoseconds waited) {
+    job.run(waited);
     over = true;
-  });
+    return false;
+  }});
   gate.AwaitBegin();
-  Add(&queue, "a", 1, [held, this](std::chrono::nanoseconds) { Note("never")({}); });
+  JobQueue::Work never = Note("never");
+  never.run = [held](std::chrono::nanoseconds) { return false; };
+  Add(&queue, "a", 1, std::move(never));
   EXPECT_EQ(held.use_count(), 2);
   auto stopped = std::async(std::launch::async, [&] { queue.Stop(); });
   EXPECT_EQ(stopped.wait_for(milliseconds(30)), std::future_status::timeout);
@@ -144,7 +202,7 @@ TEST_F(JobQueueTest, AtTheEndWhatWaitsIsDroppedAndWhatRunsIsWaitedFor) {
   stopped.get();
   EXPECT_TRUE(over);
   EXPECT_EQ(held.use_count(), 1);
-  EXPECT_THAT(order_, ElementsAre());
+  EXPECT_THAT(order_, ElementsAre("never: UNAVAILABLE"));
   uint64_t number = 0;
   EXPECT_TRUE(absl::IsUnavailable(queue.Add("a", 1, Note("late"), &number)));
 }

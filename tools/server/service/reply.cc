@@ -1,5 +1,6 @@
 #include "tools/server/service/reply.h"
 
+#include <exception>
 #include <utility>
 
 #include "tools/server/openai/api_error.h"
@@ -25,7 +26,13 @@ Reply::Reply(std::shared_ptr<Exchange> exchange, std::string endpoint, HttpHeade
 }
 
 Reply::~Reply() {
-  if (!over_) Error(absl::UnavailableError("the server is stopping"));
+  if (over_) return;
+  try {
+    Error(absl::UnavailableError(
+        "the request was dropped: the server is stopping, or out of memory"));
+  } catch (const std::exception&) {
+    // The exchange says 500, or cuts the connection.
+  }
 }
 
 void Reply::Body(int status, std::string_view content_type, std::string_view body,
@@ -35,19 +42,20 @@ void Reply::Body(int status, std::string_view content_type, std::string_view bod
   headers.insert(headers.end(), more.begin(), more.end());
   headers.emplace_back("Content-Type", std::string(content_type));
   exchange_->Send(status, headers, body);
-  Over(status, "");
+  Over(status, absl::OkStatus());
 }
 
-void Reply::Error(const absl::Status& error) {
+void Reply::Error(const absl::Status& error, const HttpHeaders& more) {
   if (over_) return;
   if (streaming_) return EndEvents(error);
   const int status = HttpStatusOf(error);
   HttpHeaders headers = headers_;
+  headers.insert(headers.end(), more.begin(), more.end());
   headers.emplace_back("Content-Type", "application/json");
   if (status == 503 || status == 429) headers.emplace_back("Retry-After", kRetryAfter);
   if (status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
   exchange_->Send(status, headers, ErrorBody(error));
-  Over(status, std::string(error.message()));
+  Over(status, error);
 }
 
 bool Reply::BeginEvents() {
@@ -62,10 +70,10 @@ bool Reply::BeginEvents() {
 void Reply::EndEvents(const absl::Status& error) {
   if (over_) return;
   exchange_->End();
-  Over(error.ok() ? 200 : HttpStatusOf(error), std::string(error.message()));
+  Over(error.ok() ? 200 : HttpStatusOf(error), error);
 }
 
-void Reply::Over(int status, std::string_view error) {
+void Reply::Over(int status, const absl::Status& error) {
   over_ = true;
   const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
   metrics_->Ended({endpoint_, status, seconds});
@@ -78,7 +86,12 @@ void Reply::Over(int status, std::string_view error) {
                               {"status", int64_t{status}},
                               {"ms", seconds * 1000}};
   fields.insert(fields.end(), notes_.begin(), notes_.end());
-  if (!error.empty()) fields.emplace_back("error", std::string(error));
+  // What is wrong with a request may quote it, and what clients say is not for the log.
+  if (!error.ok() && status >= 500) fields.emplace_back("error", std::string(error.message()));
+  if (!error.ok() && status < 500) {
+    const std::string code = ErrorCodeOf(error);
+    fields.emplace_back("error", code.empty() ? absl::StatusCodeToString(error.code()) : code);
+  }
   log_->Write(polled          ? LogLevel::kDebug
               : status >= 500 ? LogLevel::kError
                               : LogLevel::kInfo,

@@ -22,7 +22,7 @@ class Reply {
   // `endpoint`: the route, for metrics. `headers`: for every answer to this client.
   Reply(std::shared_ptr<Exchange> exchange, std::string endpoint, HttpHeaders headers,
         Metrics* metrics, ServerLog* log);
-  // Nobody has answered: the server is on its way out.
+  // Nobody has answered: something was thrown, or the server is on its way out.
   ~Reply();
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
@@ -34,7 +34,7 @@ class Reply {
   void Body(int status, std::string_view content_type, std::string_view body,
             const HttpHeaders& more = {});
   void Json(std::string_view body) { Body(200, "application/json", body); }
-  void Error(const absl::Status& error);
+  void Error(const absl::Status& error, const HttpHeaders& more = {});
 
   // Server-sent events. False: the client has gone.
   bool BeginEvents();
@@ -50,7 +50,7 @@ class Reply {
   }
 
  private:
-  void Over(int status, std::string_view error);
+  void Over(int status, const absl::Status& error);
 
   const std::shared_ptr<Exchange> exchange_;
   const std::string endpoint_;

@@ -85,15 +85,15 @@ absl::StatusOr<std::vector<int32_t>> ServedModel::EncodePlain(const PlainPrompt&
   if (const auto* tokens = std::get_if<std::vector<int32_t>>(&prompt)) return *tokens;
   auto tokens = engine_->tokenizer()->Encode(std::get<std::string>(prompt),
                                              {.add_special = true, .parse_special = true});
-  if (tokens.ok() && tokens->empty()) return ParamError("prompt", "the prompt is empty");
+  if (tokens.ok() && tokens->empty()) return absl::InvalidArgumentError("the text is empty");
   return tokens;
 }
 
 absl::StatusOr<std::shared_ptr<const Constraint>> ServedModel::ConstraintOf(
-    const ConstraintText& text) const {
+    const ConstraintText& text, const std::string& space) const {
   if (text.kind == ConstraintText::Kind::kNone) return nullptr;
   const bool schema = text.kind == ConstraintText::Kind::kJsonSchema;
-  const std::string key = absl::StrCat(schema ? "s" : "g", text.text);
+  const std::string key = absl::StrCat(space, "\n", schema ? "s" : "g", text.text);
   {
     std::lock_guard lock(mutex_);
     for (auto it = constraints_.begin(); it != constraints_.end(); ++it) {

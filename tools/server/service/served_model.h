@@ -46,8 +46,10 @@ class ServedModel {
                                                           const std::string& opening) const;
   absl::StatusOr<std::vector<int32_t>> EncodePlain(const PlainPrompt& prompt) const;
 
-  // Null for none. Those that are asked for again and again are kept.
-  absl::StatusOr<std::shared_ptr<const Constraint>> ConstraintOf(const ConstraintText& text) const;
+  // Null for none. Those that are asked for again and again are kept, for each space its own: how
+  // long it takes tells nobody what others asked for.
+  absl::StatusOr<std::shared_ptr<const Constraint>> ConstraintOf(const ConstraintText& text,
+                                                                 const std::string& space) const;
 
  private:
   using Kept = std::pair<std::string, std::shared_ptr<const Constraint>>;

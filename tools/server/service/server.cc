@@ -59,6 +59,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
       [s = server.get()](std::shared_ptr<Exchange> exchange) { s->Handle(std::move(exchange)); });
   if (!listening.ok()) return listening.status();
   server->http_ = *std::move(listening);
+  server->listening_ = server->http_.get();
+  server->keeper_ = std::thread([s = server.get()] { s->KeepTime(); });
   server->loader_ = std::thread([s = server.get()] { s->Load(); });
   return server;
 }
@@ -77,6 +79,17 @@ void Server::Load() {
   load_progress_ = 1;
   ServerState loading = ServerState::kLoading;
   state_.compare_exchange_strong(loading, ServerState::kServing);
+}
+
+void Server::KeepTime() {
+  constexpr std::chrono::milliseconds kTick(500);
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_now_.wait_for(lock, kTick, [&] { return stopping_.load(); })) {
+    lock.unlock();
+    queue_.DropOlder(options_.request_time);
+    errands_.DropOlder(options_.request_time);
+    lock.lock();
+  }
 }
 
 absl::Status Server::load_status() const {
@@ -100,7 +113,11 @@ void Server::CancelAll() {
 
 void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bool()>& hurry) {
   if (state_.exchange(ServerState::kStopping) == ServerState::kStopping && http_ == nullptr) return;
-  stopping_ = true;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_now_.notify_all();
   if (http_ != nullptr) http_->StopAccepting();
   queue_.Close();
   constexpr std::chrono::milliseconds kLook(50);
@@ -111,11 +128,18 @@ void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bo
   errands_.Stop();
   queue_.DropWaiting();
   CancelAll();
-  queue_.Stop();
-  constexpr std::chrono::milliseconds kLastBytes(500);
-  if (http_ != nullptr) http_->Drain(std::min(patience, kLastBytes));
+  // Who is cancelled says so to its client, unless that does not read.
+  constexpr std::chrono::milliseconds kLastWords(500);
+  if (queue_.WaitUntilIdle(kLastWords) && http_ != nullptr) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - std::chrono::steady_clock::now());
+    http_->Drain(hurry && hurry() ? kLastWords : std::max(left, kLastWords));
+  }
   if (http_ != nullptr) http_->Stop();
+  queue_.Stop();
   if (loader_.joinable()) loader_.join();
+  if (keeper_.joinable()) keeper_.join();
+  listening_ = nullptr;
   http_.reset();
 }
 
@@ -182,7 +206,8 @@ void Server::Handle(std::shared_ptr<Exchange> exchange) {
   if (request.method == "OPTIONS") return reply->Body(204, "text/plain", "");
   if (route == nullptr && ServePage(reply.get())) return;
   if (route == nullptr && !allowed.empty()) {
-    return reply->Error(HttpError(405, absl::StrCat(request.path, " is for ", allowed)));
+    return reply->Error(HttpError(405, absl::StrCat(request.path, " is for ", allowed)),
+                        {{"Allow", allowed}});
   }
   if (route == nullptr || route->needs_key) {
     if (absl::Status s = access_.CheckKey(request); !s.ok()) return reply->Error(s);
@@ -204,10 +229,14 @@ void Server::RunErrand(const Route* route, std::unique_ptr<Reply> reply) {
   // A function that can be copied can't own what can't.
   const auto held = std::make_shared<std::unique_ptr<Reply>>(std::move(reply));
   uint64_t number = 0;
-  const absl::Status added = errands_.Add(
-      access_.ClientOf((*held)->request()), 1,
-      [this, route, held](std::chrono::nanoseconds) { (this->*route->handler)(std::move(*held)); },
-      &number);
+  const absl::Status added =
+      errands_.Add(access_.ClientOf((*held)->request()), 1,
+                   {[this, route, held](std::chrono::nanoseconds) {
+                      (this->*route->handler)(std::move(*held));
+                      return false;
+                    },
+                    [held](const absl::Status& why) { (*held)->Error(why); }},
+                   &number);
   if (!added.ok()) (*held)->Error(added);
 }
 
@@ -218,7 +247,7 @@ std::shared_ptr<const ServedModel> Server::Source(ReportSource* source) const {
   source->started = started_;
   source->model = model.get();
   source->queue = queue_.counters();
-  source->http = http_->counters();
+  if (const HttpServer* http = listening_) source->http = http->counters();
   source->metrics = &metrics_;
   return model;
 }
@@ -332,7 +361,7 @@ void Server::PostResponses(std::unique_ptr<Reply> reply) {
 
 template <class Job>
 void Server::Enqueue(const std::shared_ptr<Job>& job, int64_t places, Exchange* exchange,
-                     std::function<void(std::chrono::nanoseconds)> run) {
+                     std::function<bool(std::chrono::nanoseconds)> run) {
   uint64_t mine = 0;
   {
     std::lock_guard lock(mutex_);
@@ -348,7 +377,8 @@ void Server::Enqueue(const std::shared_ptr<Job>& job, int64_t places, Exchange* 
   auto number = std::make_shared<uint64_t>(0);
   const absl::Status added = queue_.Add(
       access_.ClientOf(exchange->request()), places,
-      [run = std::move(run), forget](std::chrono::nanoseconds waited) { run(waited); },
+      {[run = std::move(run), forget](std::chrono::nanoseconds waited) { return run(waited); },
+       [job](const absl::Status& why) { job->Refuse(why); }},
       number.get());
   if (!added.ok()) return job->Refuse(added);
   exchange->OnGone([this, weak = std::weak_ptr<Job>(job), number] {
@@ -371,7 +401,7 @@ void Server::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> reque
                                              access_.SpaceOf(exchange->request()), limits,
                                              std::move(reply), &metrics_);
   Enqueue(job, job->places(), exchange,
-          [job](std::chrono::nanoseconds waited) { job->Run(waited); });
+          [job](std::chrono::nanoseconds waited) { return job->Run(waited); });
 }
 
 void Server::PostEmbeddings(std::unique_ptr<Reply> reply) {
@@ -385,7 +415,10 @@ void Server::PostEmbeddings(std::unique_ptr<Reply> reply) {
   Exchange* const exchange = &reply->exchange();
   auto job = std::make_shared<EmbeddingJob>(model, *std::move(request), options_.request_time,
                                             std::move(reply), &metrics_);
-  Enqueue(job, 1, exchange, [job](std::chrono::nanoseconds) { job->Run(); });
+  Enqueue(job, 1, exchange, [job](std::chrono::nanoseconds) {
+    job->Run();
+    return false;
+  });
 }
 
 }  // namespace trine::server

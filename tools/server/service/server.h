@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -66,6 +67,7 @@ class Server {
 
   Server(ServerOptions options, ServerLog* log);
   void Load();
+  void KeepTime();  // until it stops: who has waited too long is told
   void Handle(std::shared_ptr<Exchange> exchange);
   bool ServePage(Reply* reply) const;
   const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
@@ -92,7 +94,7 @@ class Server {
   // Queues a job, and lets go of it when its client goes.
   template <class Job>
   void Enqueue(const std::shared_ptr<Job>& job, int64_t places, Exchange* exchange,
-               std::function<void(std::chrono::nanoseconds)> run);
+               std::function<bool(std::chrono::nanoseconds)> run);
   void CancelAll();
   std::shared_ptr<const ServedModel> Source(ReportSource* source) const;
 
@@ -113,8 +115,10 @@ class Server {
   std::map<uint64_t, std::function<void()>> cancels_;  // of jobs that wait or run, by number
   uint64_t last_cancel_ = 0;
 
-  std::thread loader_;
+  std::thread loader_, keeper_;
+  std::condition_variable stop_now_;  // with mutex_
   std::unique_ptr<HttpServer> http_;
+  std::atomic<HttpServer*> listening_ = nullptr;  // http_, once it is there
 };
 
 }  // namespace trine::server
