@@ -56,7 +56,7 @@ void Connection::SetUpSocket() {
   set(TCP_KEEPIDLE, 30);
   set(TCP_KEEPINTVL, 10);
   set(TCP_KEEPCNT, 3);
-  set(TCP_USER_TIMEOUT, limits_.write_time.count());
+  set(TCP_USER_TIMEOUT, 2 * limits_.write_time.count());
 }
 
 void Connection::CloseWhenIdle() {

@@ -184,7 +184,7 @@ void Connection::Answered() {
   pipe_->Detach();
   pipe_.reset();
   SetBusy(false);
-  if (!keep || draining_) return Linger();
+  if (!keep) return Linger();
   phase_ = Phase::kReading;
   read_deadline_ = Clock::now() + limits_.idle_time;
   Arm();

@@ -142,7 +142,10 @@ TEST(HttpStopTest, DrainsWhatIsUnderWay) {
   auto second = test.Held();
   ASSERT_TRUE(first != nullptr && second != nullptr);
   second->BeginStream(200, {});
-  EXPECT_TRUE(Soon([&] { return test.server->counters().open == 4; }));
+  RawClient half(test.port());
+  half.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhel");
+  EXPECT_TRUE(Soon([&] { return test.server->counters().open == 5; }));
+  std::this_thread::sleep_for(milliseconds(50));  // so that its bytes are there
 
   test.server->StopAccepting();
   EXPECT_TRUE(idle.Closes());
@@ -154,6 +157,10 @@ TEST(HttpStopTest, DrainsWhatIsUnderWay) {
   second->Write("done");
   EXPECT_FALSE(test.server->Drain(milliseconds(50)));
   second->End();
+  EXPECT_FALSE(test.server->Drain(milliseconds(50)));
+  const RawAnswer last = half.Ask("lo");
+  EXPECT_EQ(last.body, "POST hello");
+  EXPECT_EQ(last.Header("Connection"), "close");
   EXPECT_TRUE(test.server->Drain(std::chrono::seconds(20)));
   const RawAnswer answer = held.Read();
   EXPECT_EQ(answer.body, "done");
