@@ -65,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
                ? why
                : AboutFile(options.model_path, why);
   }
-  engine->model_ = *std::move(model);
+  engine->Show(*std::move(model));
   engine->lock_memory_ = options.lock_memory;
   engine->blocks_ = std::make_shared<KvBlockPool>(limits.kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits.kv_blocks);
@@ -117,7 +117,9 @@ const ConstraintVocabulary& Engine::constraint_vocabulary() const {
 // What has become of devices, for whoever asks from outside.
 void Engine::TellOfLost() {
   for (const LostDevice& lost : keeper_->lost()) {
-    if (trace_ == nullptr || lost.since <= told_of_lost_) continue;
+    if (lost.since <= told_of_lost_) continue;
+    ++losses_;
+    if (trace_ == nullptr) continue;
     trace_->trace()->Mark(trace_->engine_track(), "lost", lost.since,
                           absl::StrCat(lost.name, ": ", lost.reason));
   }
@@ -134,6 +136,7 @@ absl::StatusOr<std::shared_ptr<Model>> Engine::Install(const char* event, const 
   {
     std::lock_guard lock(model_mutex_);
     std::swap(model_, old);
+    placed_ = {};
   }
   Retire(std::move(old), hung);
   auto model = load();
@@ -143,9 +146,16 @@ absl::StatusOr<std::shared_ptr<Model>> Engine::Install(const char* event, const 
     trace_->trace()->Add(trace_->engine_track(), event, begin, Trace::Clock::now());
   }
   if (!model.ok()) return model.status();
+  Show(*model);
+  return model;
+}
+
+void Engine::Show(std::shared_ptr<Model> model) {
+  ++placements_;
+  PlacedModel placed = Describe(*model);
   std::lock_guard lock(model_mutex_);
-  model_ = *model;
-  return model_;
+  model_ = std::move(model);
+  placed_ = std::move(placed);
 }
 
 absl::StatusOr<std::shared_ptr<Model>> Engine::Recover(const absl::Status& failure) {
@@ -273,6 +283,11 @@ Engine::~Engine() {
 std::vector<LostDevice> Engine::lost_devices() const {
   std::lock_guard lock(model_mutex_);
   return lost_;
+}
+
+PlacedModel Engine::placed() const {
+  std::lock_guard lock(model_mutex_);
+  return placed_;
 }
 
 std::shared_ptr<const Model> Engine::model() const {

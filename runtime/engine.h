@@ -24,6 +24,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/model.h"
 #include "runtime/model_keeper.h"
+#include "runtime/placed_model.h"
 #include "runtime/placement/placer.h"
 #include "runtime/prefix_cache.h"
 #include "runtime/sampling/lane.h"
@@ -43,6 +44,10 @@ class Engine {
   const gguf::File& file() const { return *file_; }
   // Where it is now: a model that loses a device is placed anew.
   std::shared_ptr<const Model> model() const;
+  // The same, for whoever only wants to tell of it: a model that is held can't be let go of.
+  PlacedModel placed() const;
+  uint64_t placements() const { return placements_; }  // so far
+  uint64_t losses() const { return losses_; }          // of devices, so far
   // How it was placed when it was loaded, and why; none where nobody asked for it.
   const std::optional<PlacementReport>& plan() const { return plan_; }
   // Devices that failed since it was loaded, or while it was: the model goes on without them.
@@ -105,6 +110,7 @@ class Engine {
   absl::StatusOr<std::shared_ptr<Model>> Install(const char* event, const std::string& hung,
                                                  const Batcher::LoadNext& load);
   void TellOfLost();
+  void Show(std::shared_ptr<Model> model);
   absl::Status Readmit(const std::function<std::vector<std::string>()>& choose,
                        std::chrono::milliseconds most);
   // Destroys it, unless a device does not come back from that, or a pass is in it still: then it is
@@ -126,8 +132,10 @@ class Engine {
   std::mutex readmit_mutex_;                            // held by whoever does it by itself
   mutable std::mutex model_mutex_;
   std::shared_ptr<Model> model_;               // guarded by model_mutex_
+  PlacedModel placed_;                         // likewise
   std::vector<LostDevice> lost_;               // likewise
   std::optional<Readmission::Time> next_try_;  // likewise: of a device that was lost
+  std::atomic<uint64_t> placements_ = 0, losses_ = 0;
   bool lock_memory_ = false;
   std::shared_ptr<KvBlockPool> blocks_;
   std::unique_ptr<PrefixCache> prefix_cache_;

@@ -1,7 +1,5 @@
 #include "tools/server/service/reports.h"
 
-#include <algorithm>
-#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,88 +26,59 @@ int64_t Microseconds(Clock::time_point time) {
 
 // A part of the model where it is now.
 struct Tier {
+  PlacedSegment placed;
   SegmentCounters counters;
-  bool embedding = false, head = false;
-  std::string name;  // of the device, as its maker calls it
+  std::string lost;  // devices whose layers it has taken over, or may have
 };
 
 std::vector<Tier> TiersOf(const Engine& engine) {
   std::vector<Tier> tiers;
-  const std::shared_ptr<const Model> model = engine.model();
   const std::vector<SegmentCounters> counters = engine.segments();
-  for (size_t i = 0; i < model->places().size(); ++i) {
-    const SegmentPlace& place = model->places()[i];
+  std::string lost;
+  for (const LostDevice& device : engine.lost_devices()) {
+    absl::StrAppend(&lost, lost.empty() ? "" : ", ", device.name);
+  }
+  const PlacedModel placed = engine.placed();
+  for (size_t i = 0; i < placed.segments.size(); ++i) {
     Tier tier;
+    tier.placed = placed.segments[i];
     if (i < counters.size()) tier.counters = counters[i];
-    tier.counters.device_name = place.device_name;
-    tier.counters.begin = place.span.begin;
-    tier.counters.end = place.span.end;
-    tier.embedding = place.span.embedding;
-    tier.head = place.span.head;
-    tier.name = place.device->info().name;
+    tier.lost = lost;
     tiers.push_back(std::move(tier));
   }
   return tiers;
 }
 
-// Bytes of weights by device, wherever they lie.
-std::map<std::string, uint64_t> WeightsOf(const Engine& engine) {
-  std::map<std::string, uint64_t> bytes;
-  const std::shared_ptr<const Model> model = engine.model();
-  if (model->places().empty()) return bytes;
-  for (const DeviceWeights& w : model->weights()) {
-    bytes[w.device_name] =
-        w.plain.file + w.plain.arena + w.plain.copied + w.plain.converted + w.packed_bytes;
-  }
-  return bytes;
-}
+// ok; degraded where it does the work of a device that is lost.
+const char* StateOfTier(const Tier& tier) { return tier.lost.empty() ? "ok" : "degraded"; }
 
-// A device's weights and the cache, by layers.
-Json MemoryOf(const std::vector<Tier>& tiers, const Tier& tier, const Engine& engine,
-              const std::map<std::string, uint64_t>& weights) {
-  int64_t here = 0, all = 0;
-  for (const Tier& other : tiers) {
-    const int64_t layers = other.counters.end - other.counters.begin;
-    all += layers;
-    if (other.counters.device_name == tier.counters.device_name) here += layers;
-  }
-  const int64_t mine = tier.counters.end - tier.counters.begin;
-  const auto share = [](uint64_t bytes, int64_t part, int64_t whole) {
-    return whole == 0
-               ? bytes
-               : static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(part) /
-                                       static_cast<double>(whole));
-  };
-  const auto found = weights.find(tier.counters.device_name);
-  const std::shared_ptr<const Model> model = engine.model();
-  return {{"weights_bytes", found == weights.end() ? 0 : share(found->second, mine, here)},
-          {"kv_bytes", share(model->kv_bytes(), mine, all)},
-          {"scratch_bytes", share(model->scratch_bytes(), mine, all)}};
+std::string ReasonOf(const Tier& tier) {
+  return tier.lost.empty() ? "" : absl::StrCat("does without ", tier.lost);
 }
 
 Json TiersJson(const Engine& engine) {
   Json json = Json::array();
-  const std::vector<Tier> tiers = TiersOf(engine);
-  const auto weights = WeightsOf(engine);
-  for (const Tier& tier : tiers) {
+  for (const Tier& tier : TiersOf(engine)) {
     const SegmentCounters& c = tier.counters;
-    Json one = {{"device", c.device_name},
-                {"name", tier.name},
-                {"state", "ok"},
-                {"reason", ""},
-                {"first_layer", c.begin},
-                {"end_layer", c.end},
-                {"embedding", tier.embedding},
-                {"head", tier.head},
-                {"busy_ms", Milliseconds(c.stage.busy_ns)},
-                {"blocked_ms", Milliseconds(c.stage.blocked_ns)},
-                {"waiting_ms", Milliseconds(c.stage.waiting_ns)},
-                {"passes", c.stage.jobs},
-                {"tokens", c.tokens},
-                {"bytes_in", c.bytes_in},
-                {"bytes_out", c.bytes_out}};
-    one.update(MemoryOf(tiers, tier, engine, weights));
-    json.push_back(std::move(one));
+    const PlacedSegment& p = tier.placed;
+    json.push_back({{"device", p.device},
+                    {"name", p.chip},
+                    {"state", StateOfTier(tier)},
+                    {"reason", ReasonOf(tier)},
+                    {"first_layer", p.span.begin},
+                    {"end_layer", p.span.end},
+                    {"embedding", p.span.embedding},
+                    {"head", p.span.head},
+                    {"weights_bytes", p.weight_bytes},
+                    {"kv_bytes", p.kv_bytes},
+                    {"scratch_bytes", p.scratch_bytes},
+                    {"busy_ms", Milliseconds(c.stage.busy_ns)},
+                    {"blocked_ms", Milliseconds(c.stage.blocked_ns)},
+                    {"waiting_ms", Milliseconds(c.stage.waiting_ns)},
+                    {"passes", c.stage.jobs},
+                    {"tokens", c.tokens},
+                    {"bytes_in", c.bytes_in},
+                    {"bytes_out", c.bytes_out}});
   }
   for (const LostDevice& lost : engine.lost_devices()) {
     json.push_back({{"device", lost.name},
@@ -204,8 +173,10 @@ void AppendTierMetrics(const Engine& engine, std::string* out) {
   }
   AppendMetric("trine_devices_lost", "gauge", "Devices that are lost now.",
                static_cast<double>(engine.lost_devices().size()), out);
+  AppendMetric("trine_faults_total", "counter", "Devices that were lost, each time.",
+               static_cast<double>(engine.losses()), out);
   AppendMetric("trine_placements_total", "counter", "Times the model was placed on devices.",
-               segments.empty() ? 0 : static_cast<double>(segments[0].placement), out);
+               static_cast<double>(engine.placements()), out);
 }
 
 void AppendCacheMetrics(const Engine& engine, std::string* out) {
@@ -231,7 +202,7 @@ std::string StateOf(const ReportSource& source) {
   if (source.model == nullptr) return "loading";
   const Engine& engine = source.model->engine();
   if (!engine.ended().ok()) return "lost";
-  if (!engine.lost_devices().empty() || engine.model()->places().empty()) return "degraded";
+  if (!engine.lost_devices().empty() || engine.placed().segments.empty()) return "degraded";
   return "ok";
 }
 
@@ -248,9 +219,10 @@ std::string HealthJson(const ReportSource& source, int* http_status) {
   if (const absl::Status s = engine.ended(); !s.ok()) json["reason"] = std::string(s.message());
   json["tiers"] = Json::array();
   for (const Tier& tier : TiersOf(engine)) {
-    json["tiers"].push_back({{"device", tier.counters.device_name},
-                             {"state", "ok"},
-                             {"layers", tier.counters.end - tier.counters.begin}});
+    json["tiers"].push_back({{"device", tier.placed.device},
+                             {"state", StateOfTier(tier)},
+                             {"reason", ReasonOf(tier)},
+                             {"layers", tier.placed.span.end - tier.placed.span.begin}});
   }
   for (const LostDevice& lost : engine.lost_devices()) {
     json["tiers"].push_back({{"device", lost.name},
