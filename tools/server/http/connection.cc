@@ -103,6 +103,7 @@ void Connection::Linger() {
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
+  CountBody(0);
   if (pipe_) {
     pipe_->Detach();
     pipe_.reset();

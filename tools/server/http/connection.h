@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tools/server/http/answer_pipe.h"
@@ -48,6 +49,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void OnEnd();
   void Advance();
   void Dispatch();
+  std::optional<HttpRefusal> Refusal() const;
+  // False: there is too much already, of all connections.
+  bool CountBody(size_t bytes);
   void Fail(int status, std::string_view message);
   std::string ErrorAnswer(int status, std::string_view message, bool head_only) const;
 
@@ -89,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   RequestReader reader_;
   Clock::time_point body_since_;
+  size_t counted_body_ = 0;  // of what all connections have read
   std::array<char, 16 << 10> area_;
   std::string in_;   // come, and not used yet
   std::string own_;  // to send that is not the pipe's

@@ -63,10 +63,14 @@ void Connection::Advance() {
   } else {
     if (before != State::kBody) {
       body_since_ = now;
+      if (const auto refused = Refusal()) return Fail(refused->status, refused->message);
       if (reader_.awaits_continue() && in_.empty() && reader_.body_bytes() == 0) {
         own_ += "HTTP/1.1 100 Continue\r\n\r\n";
         Flush();
       }
+    }
+    if (!CountBody(reader_.body_bytes())) {
+      return Fail(503, "there are too many large requests: try again later");
     }
     const double earned = static_cast<double>(reader_.body_bytes()) /
                           static_cast<double>(std::max<size_t>(limits_.body_rate, 1));
@@ -76,7 +80,24 @@ void Connection::Advance() {
   Arm();
 }
 
+std::optional<HttpRefusal> Connection::Refusal() const {
+  const auto& refuse = server_->options.refuse;
+  try {
+    if (refuse) return refuse(reader_.head());
+  } catch (...) {
+    return HttpRefusal{500, "the request can't be looked at"};
+  }
+  return std::nullopt;
+}
+
+bool Connection::CountBody(size_t bytes) {
+  server_->body_bytes += bytes - counted_body_;
+  counted_body_ = bytes;
+  return server_->body_bytes <= limits_.all_body_bytes;
+}
+
 void Connection::Dispatch() {
+  CountBody(0);
   phase_ = Phase::kAnswering;
   first_ = false;
   read_deadline_ = Clock::time_point::max();
@@ -118,6 +139,7 @@ std::string Connection::ErrorAnswer(int status, std::string_view message, bool h
 void Connection::Fail(int status, std::string_view message) {
   if (place_ == Place::kServed) ++server_->counts.bad_requests;
   phase_ = Phase::kFailing;
+  CountBody(0);
   read_deadline_ = Clock::time_point::max();
   own_ += ErrorAnswer(status, message, reader_.form().head_only);
   in_.clear();

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "tools/server/http/answer_pipe.h"
@@ -23,6 +24,8 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   const HttpRequest& request() const { return request_; }
+  // For the handler, who has read it: nobody else may look at the request meanwhile.
+  void ForgetBody() { std::string().swap(request_.body); }
 
   // A whole answer; never waits. Lengths, Date and Connection are added, a body is left out where
   // the request or the status has none. False: it was answered before, or the connection is no
@@ -43,7 +46,7 @@ class Exchange {
   void OnGone(std::function<void()> callback);
 
  private:
-  const HttpRequest request_;
+  HttpRequest request_;
   const std::shared_ptr<AnswerPipe> pipe_;
 };
 

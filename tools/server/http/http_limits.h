@@ -10,6 +10,7 @@ namespace trine::server {
 struct HttpLimits {
   size_t header_bytes = size_t{16} << 10;  // of the request line and all headers
   size_t body_bytes = size_t{8} << 20;
+  size_t all_body_bytes = size_t{256} << 20;  // that are being read, of all connections
 
   // From the first byte of a request (of the first one: from the connection's beginning).
   std::chrono::milliseconds header_time{10'000};

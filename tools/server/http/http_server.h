@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,12 +21,20 @@ namespace trine::server {
 // On an IO thread: it may not wait. What it throws is a 500.
 using HttpHandler = std::function<void(std::shared_ptr<Exchange>)>;
 
+struct HttpRefusal {
+  int status = 400;
+  std::string message;
+};
+
 struct HttpServerOptions {
   std::string host = "127.0.0.1";  // an address, or a name: then all of its addresses
   uint16_t port = 0;               // 0: any that is free
   int threads = 2;                 // at least one
   bool reuse = true;  // of a port whose last owner's connections the system still remembers
   HttpLimits limits;
+  // Asked when a request's head is there and its body is not: who is refused here, with a status
+  // and a message, costs nothing more. On an IO thread: it may not wait. Null: nobody is.
+  std::function<std::optional<HttpRefusal>(const HttpRequest& head)> refuse = nullptr;
   // JSON for the errors that never reach the handler; null: plain text.
   std::function<std::string(int status, std::string_view message)> error_body = nullptr;
 };

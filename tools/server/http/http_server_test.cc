@@ -255,5 +255,35 @@ TEST(HttpServerTest, ManyClientsAndThreadsAtOnce) {
   EXPECT_EQ(test.server->counters().requests, 400u);
 }
 
+TEST(HttpServerTest, WhoIsRefusedSendsNoBody) {
+  TestServer server;
+  RawClient client(server.server->port());
+  client.Send("POST /secret HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+  EXPECT_EQ(client.Read().status, 401);  // with all of it still to come
+  EXPECT_TRUE(client.Closes());
+  EXPECT_EQ(
+      RawClient(server.server->port()).Ask(Post("/throws-early", std::string(100'000, 'x'))).status,
+      500);
+  RawClient known(server.server->port());
+  EXPECT_NE(known.Ask(Post("/secret", std::string(100'000, 'x'), "Key: k\r\n")).status, 401);
+}
+
+TEST(HttpServerTest, BodiesOfAllClientsTogetherHaveABound) {
+  HttpLimits limits;
+  limits.all_body_bytes = 150'000;
+  TestServer server(limits);
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 120000\r\n\r\n";
+  const std::string most(100'000, 'x');
+  RawClient slow(server.server->port()), late(server.server->port());
+  slow.Send(head + most);
+  ASSERT_TRUE(Soon([&] { return server.server->counters().bytes_in >= most.size(); }));
+  late.Send(head + most);
+  EXPECT_EQ(late.Read().status, 503);
+  slow.Send(std::string(20'000, 'x'));
+  EXPECT_NE(slow.Read().status, 503);
+  RawClient again(server.server->port());
+  EXPECT_NE(again.Ask(head + std::string(120'000, 'x')).status, 503);
+}
+
 }  // namespace
 }  // namespace trine::server

@@ -34,6 +34,8 @@ class RequestReader {
   // kBody: the client waits to be told to send it.
   bool awaits_continue() const { return awaits_continue_; }
   size_t body_bytes() const;
+  // kBody: the request without it.
+  const HttpRequest& head() const { return request_; }
 
   int error_status() const { return error_status_; }
   const std::string& error() const { return error_; }

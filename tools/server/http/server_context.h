@@ -18,6 +18,7 @@ struct ServerContext {
   const HttpServerOptions options;
   const HttpHandler handler;
   ConnectionTable table;
+  std::atomic<size_t> body_bytes{0};  // of requests that are being read
 
   struct {
     std::atomic<uint64_t> accepted{0}, refused{0}, accept_errors{0}, requests{0}, bad_requests{0},

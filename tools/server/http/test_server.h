@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,6 +46,11 @@ class TestServer {
     options.host = std::move(host);
     options.port = port;
     options.limits = limits;
+    options.refuse = [](const HttpRequest& head) -> std::optional<HttpRefusal> {
+      if (head.path == "/secret" && !head.Header("Key")) return HttpRefusal{401, "who are you?"};
+      if (head.path == "/throws-early") throw std::runtime_error("early");
+      return std::nullopt;
+    };
     options.error_body = [](int status, std::string_view message) {
       return "{\"error\":{\"message\":\"" + std::string(message) +
              "\",\"code\":" + std::to_string(status) + "}}";

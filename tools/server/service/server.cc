@@ -54,6 +54,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
     return ErrorBody(HttpError(status, message));
   };
   std::unique_ptr<Server> server(new Server(std::move(options), log));
+  // Who has no key sends no body.
+  http.refuse = [s = server.get()](const HttpRequest& head) { return s->RefuseHead(head); };
   auto listening = HttpServer::Start(
       std::move(http),
       [s = server.get()](std::shared_ptr<Exchange> exchange) { s->Handle(std::move(exchange)); });
@@ -177,6 +179,18 @@ const Server::Route* Server::FindRoute(const HttpRequest& request, std::string* 
     *allowed = route.method;
   }
   return nullptr;
+}
+
+std::optional<HttpRefusal> Server::RefuseHead(const HttpRequest& head) const {
+  absl::Status status = access_.CheckOrigin(head);
+  std::string allowed;
+  const Route* const route = FindRoute(head, &allowed);
+  if (status.ok() && (route == nullptr || route->needs_key)) status = access_.CheckKey(head);
+  if (status.ok() && route == nullptr && allowed.empty()) {
+    status = absl::NotFoundError(absl::StrCat("there is no ", head.path));
+  }
+  if (status.ok()) return std::nullopt;
+  return HttpRefusal{HttpStatusOf(status), std::string(status.message())};
 }
 
 bool Server::ServePage(Reply* reply) const {
@@ -396,6 +410,7 @@ void Server::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> reque
                       std::unique_ptr<Reply> reply) {
   if (!request.ok()) return reply->Error(request.status());
   Exchange* const exchange = &reply->exchange();
+  exchange->ForgetBody();
   GenerationJob::Limits limits{options_.queue.places, options_.request_time};
   auto job = std::make_shared<GenerationJob>(Model(), endpoint, *std::move(request),
                                              access_.SpaceOf(exchange->request()), limits,
@@ -413,6 +428,7 @@ void Server::PostEmbeddings(std::unique_ptr<Reply> reply) {
   auto request = ParseEmbeddingRequest(reply->request().body, model->defaults());
   if (!request.ok()) return reply->Error(request.status());
   Exchange* const exchange = &reply->exchange();
+  exchange->ForgetBody();
   auto job = std::make_shared<EmbeddingJob>(model, *std::move(request), options_.request_time,
                                             std::move(reply), &metrics_);
   Enqueue(job, 1, exchange, [job](std::chrono::nanoseconds) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -69,6 +70,7 @@ class Server {
   void Load();
   void KeepTime();  // until it stops: who has waited too long is told
   void Handle(std::shared_ptr<Exchange> exchange);
+  std::optional<HttpRefusal> RefuseHead(const HttpRequest& head) const;
   bool ServePage(Reply* reply) const;
   const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
 
