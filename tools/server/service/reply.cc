@@ -63,8 +63,9 @@ bool Reply::BeginEvents() {
   headers.emplace_back("Content-Type", "text/event-stream");
   headers.emplace_back("Cache-Control", "no-cache");
   headers.emplace_back("X-Accel-Buffering", "no");  // proxies hand it on as it comes
-  streaming_ = true;
-  return exchange_->BeginStream(200, headers);
+  // Not for a client that has gone meanwhile: what becomes of that is still to be said.
+  streaming_ = exchange_->BeginStream(200, headers);
+  return streaming_;
 }
 
 void Reply::EndEvents(const absl::Status& error) {
