@@ -50,6 +50,7 @@ void Histogram::Append(std::string_view name, std::string_view help, std::string
 void Metrics::Ended(const RequestEnd& end) {
   std::lock_guard lock(mutex_);
   ++requests_[{end.endpoint, end.status}];
+  if (!end.work) return;
   request_time_.Add(end.seconds);
   if (end.status < 400) ++totals_.completed;
   if (end.status >= 400 && end.status != 499) ++totals_.failed;

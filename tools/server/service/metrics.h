@@ -36,6 +36,7 @@ struct RequestEnd {
   std::string endpoint;  // the route, not what was sent
   int status = 200;
   double seconds = 0;
+  bool work = true;  // else somebody only looked
 };
 
 // What one request that generates has taken.

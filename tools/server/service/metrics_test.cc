@@ -30,6 +30,7 @@ TEST(MetricsTest, WhatHappenedIsCounted) {
   metrics.Ended({"/v1/models", 200, 0.001});
   metrics.Ended({"/v1/models", 200, 0.001});
   metrics.Ended({"/v1/completions", 400, 0.001});
+  metrics.Ended({"/health", 503, 0.001, /*work=*/false});
   metrics.Ended({"/v1/completions", 499, 0.001});
   metrics.Tokens(3);
   metrics.Prompt(10, 4);

@@ -77,10 +77,11 @@ void Reply::EndEvents(const absl::Status& error) {
 void Reply::Over(int status, const absl::Status& error) {
   over_ = true;
   const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-  metrics_->Ended({endpoint_, status, seconds});
+  const bool work = request().method == "POST";
+  metrics_->Ended({endpoint_, status, seconds, work});
   if (status == 499) metrics_->Cancelled();
-  // What is asked for every second by machines is no news.
-  const bool polled = request().method != "POST" && status < 400;
+  // What monitors and pages ask for every second is no news, nor is that they are told to wait.
+  const bool polled = !work && (status < 400 || status == 503);
   ServerLog::Fields fields = {{"method", request().method},
                               {"path", request().path},
                               {"client", request().peer},
