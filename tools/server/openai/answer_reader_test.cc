@@ -86,6 +86,7 @@ constexpr Case kCases[] = {
     {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":{}}", "<look{}>"},  // no end
     {kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call> Then.",
      "<look{}> Then."},
+    {kHermes, "<tool_call>{\"name\":\"look\"}\n</tool_call> Then.", "<look{}> Then."},
     {kHermes, "<tool_call>{\"name\":\"unknown\",\"arguments\":{}}</tool_call>", "<unknown{}>"},
     // What can't be read is content after all.
     {kHermes, "<tool_call>{\"name\":}</tool_call>", "<tool_call>{\"name\":}</tool_call>"},
@@ -118,6 +119,7 @@ constexpr Case kCases[] = {
     {kMistral, "Yes.[TOOL_CALLS]look[ARGS]{\"a\": 1}[TOOL_CALLS]say[CALL_ID]123456789[ARGS]{}",
      "Yes.<look{\"a\":1}><say{}>"},
     {kMistral, "[TOOL_CALLS]look", "[TOOL_CALLS]look"},
+    {kMistral, "[TOOL_CALLS] I think {\"a\":1}", "[TOOL_CALLS] I think {\"a\":1}"},
     {kMistral, "[TOOL_CALLS] [{\"name\": \"look\"}, {}]",
      "[TOOL_CALLS] [{\"name\": \"look\"}, {}]"},
     {kMistral, "a [TOOL] b", "a [TOOL] b"},
@@ -143,6 +145,7 @@ constexpr Case kCases[] = {
     {kHarmony, "<|channel|>commentary to=functions.look<|message|>{oh<|call|>", "{oh"},
     {kHarmony, "<|channel|>commentary<|message|>First this.<|end|>", "First this."},
     {kHarmony, "<|channel|>fin", ""},
+    {kHarmony, "<|channel|>analysis<|message|>Hm.<|channel|>final<|message|>Yes.", "(Hm.)Yes."},
     {kHarmony, "<|channel|>final<|message|>a < b <| c", "a < b <| c"},
 };
 
