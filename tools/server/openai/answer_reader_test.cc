@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -272,29 +269,6 @@ TEST(AnswerReaderTest, AnyText) {
       }
     }
   }
-}
-
-TEST(ToolFamilyTest, OfWholeTemplates) {
-  const std::pair<const char*, ToolFamily> kTemplates[] = {
-      {"qwen25_tools", kHermes},      {"qwen3_thinking", kHermes}, {"hermes_tools", kHermes},
-      {"llama31_tools", kLlama3},     {"llama3", kGeneral},        {"harmony", kHarmony},
-      {"mistral_v3_tools", kMistral}, {"mistral_v1", kGeneral},    {"chatml", kGeneral}};
-  for (const auto& [name, family] : kTemplates) {
-    std::ifstream file(absl::StrCat(TRINE_SOURCE_DIR "/tests/template/families/", name, ".jinja"));
-    const std::string source(std::istreambuf_iterator<char>(file), {});
-    ASSERT_NE(source, "") << name;
-    EXPECT_EQ(ToolFamilyOf(source), family) << name;
-  }
-}
-
-TEST(ToolFamilyTest, ByTheTemplate) {
-  EXPECT_EQ(ToolFamilyOf("{{ '<tool_call>' }}"), kHermes);
-  EXPECT_EQ(ToolFamilyOf("<|start_header_id|> '\"parameters\": '"), kLlama3);
-  EXPECT_EQ(ToolFamilyOf("<|start_header_id|> <|python_tag|>"), kLlama3);
-  EXPECT_EQ(ToolFamilyOf("[AVAILABLE_TOOLS] [TOOL_CALLS]"), kMistral);
-  EXPECT_EQ(ToolFamilyOf("<|tool_call|>"), kGranite);
-  EXPECT_EQ(ToolFamilyOf("<|start|>assistant<|channel|>final<|message|>"), kHarmony);
-  EXPECT_EQ(ToolFamilyOf("<|im_start|>"), kGeneral);
 }
 
 }  // namespace
