@@ -79,6 +79,15 @@ TEST(ChatRequestTest, MessagesAreWrittenForTheTemplate) {
             R"("parameters":{"type":"object","properties":{"at":{"type":"integer"}}}}}])");
 }
 
+// Templates ask whether a message has calls by the name alone.
+TEST(ChatRequestTest, NoCallsAreNotTold) {
+  for (const char* const calls : {"[]", "null"}) {
+    const std::string message = R"({"role":"assistant","content":"Hi","tool_calls":)";
+    EXPECT_EQ(Chat(R"({"messages":[)" + message + calls + "}]}").prompt.chat->messages_json,
+              R"([{"role":"assistant","content":"Hi"}])");
+  }
+}
+
 TEST(ChatRequestTest, LittleIsNeeded) {
   const GenerationRequest r = Chat(R"({"messages":[{"role":"user","content":""}]})");
   EXPECT_FLOAT_EQ(r.sampler.temp, 0.5f);  // the server's

@@ -2,10 +2,14 @@
 #ifndef TRINE_TOOLS_SERVER_OPENAI_REQUEST_TEST_UTIL_H_
 #define TRINE_TOOLS_SERVER_OPENAI_REQUEST_TEST_UTIL_H_
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/server/openai/api_error.h"
 #include "tools/server/openai/chat_request.h"
 #include "tools/server/openai/completion_request.h"
@@ -106,6 +110,27 @@ inline const std::vector<Endpoint>& Endpoints() {
       {"detokenize", [](std::string_view b) { return ParseDetokenizeRequest(b, 1000).status(); },
        kFullDetokenize}};
   return endpoints;
+}
+
+// "/messages/0/content" as "messages[0].content".
+inline std::string PathOf(const std::string& pointer) {
+  std::string path;
+  for (const std::string& step : std::vector<std::string>(absl::StrSplit(pointer, '/'))) {
+    if (step.empty()) continue;
+    const bool index = std::all_of(step.begin(), step.end(), absl::ascii_isdigit);
+    // A token in logit_bias is a name, and reads like a number.
+    if (index && path != "logit_bias") {
+      absl::StrAppend(&path, "[", step, "]");
+    } else {
+      absl::StrAppend(&path, path.empty() ? "" : ".", step);
+    }
+  }
+  return path;
+}
+
+inline const Endpoint& EndpointOf(std::string_view name) {
+  return *std::find_if(Endpoints().begin(), Endpoints().end(),
+                       [name](const Endpoint& endpoint) { return endpoint.name == name; });
 }
 
 }  // namespace trine::server
