@@ -298,7 +298,7 @@ class SharedPrefixLossTest : public SharedPrefixTest {
     options.faults = faults;
     options.readmission.first = std::chrono::hours(1);  // when the test asks for it
     const bool hangs = faults.find("hang") != std::string::npos;
-    options.stage_limit = std::chrono::milliseconds(hangs ? 250 : 30'000);
+    options.stage_limit = std::chrono::milliseconds(hangs ? 3'000 : 30'000);
     return options;
   }
 };
