@@ -7,31 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_split.h"
+#include "tools/server/openai/answer_test_util.h"
 #include "tools/server/openai/json.h"
 
 namespace trine::server {
 namespace {
 
-constexpr Usage kUsage{.prompt_tokens = 7, .completion_tokens = 2, .cached_tokens = 4};
-
-AnswerHead Head() { return {.id = "chatcmpl-1", .model = "tales", .created = 1700000000}; }
-
 TokenInfo Token(std::string bytes, double logprob) {
   return {.bytes = bytes, .logprob = logprob, .top = {{bytes, logprob}, {"\xC3", -3}}};
-}
-
-// What stands in the data of each event.
-std::vector<Json> Data(const Frames& frames) {
-  std::vector<Json> data;
-  const std::vector<std::string> events = absl::StrSplit(frames.text(), "\n\n");
-  EXPECT_EQ(events.back(), "");
-  for (size_t i = 0; i + 1 < events.size(); ++i) {
-    for (const std::string& line : std::vector<std::string>(absl::StrSplit(events[i], '\n'))) {
-      if (line.rfind("data: {", 0) == 0) data.push_back(Json::parse(line.substr(6)));
-    }
-  }
-  return data;
 }
 
 TEST(ChatWriterTest, GoldenStream) {
@@ -227,70 +210,17 @@ TEST(CompletionWriterTest, GoldenStreamAndBody) {
   EXPECT_TRUE(frames.text().ends_with("\n\ndata: [DONE]\n\n"));
 }
 
-TEST(ResponsesWriterTest, GoldenEvents) {
+TEST(CompletionWriterTest, TokensWaitForTheirText) {
   GenerationRequest request;
-  request.instructions = "Be terse.";
-  request.max_tokens = 5;
-  const auto writer = NewResponsesWriter(request, Head(), ToolFamily::kGeneral, {});
+  request.prompt.plain = {"a"};
+  request.top_logprobs = 0;
+  const TokenInfo half[] = {Token("\xC3", -1)}, rest[] = {Token("\xA9", -1)};
+  const auto writer = NewCompletionWriter(request, Head());
   Frames frames;
-  writer->Begin(&frames);
-  writer->Text(0, "Once", {}, &frames);
-  writer->Text(0, " upon", {}, &frames);
-  writer->Finish(0, AnswerEnd::kLength, &frames);
-  writer->End(kUsage, &frames);
-  const std::vector<Json> data = Data(frames);
-  const char* const kTypes[] = {"response.created",           "response.in_progress",
-                                "response.output_item.added", "response.content_part.added",
-                                "response.output_text.delta", "response.output_text.delta",
-                                "response.output_text.done",  "response.content_part.done",
-                                "response.output_item.done",  "response.incomplete"};
-  ASSERT_EQ(data.size(), std::size(kTypes));
-  for (size_t i = 0; i < data.size(); ++i) {
-    EXPECT_EQ(data[i]["type"], kTypes[i]);
-    EXPECT_EQ(data[i]["sequence_number"], i);
-    EXPECT_NE(frames.text().find("event: " + std::string(kTypes[i]) + "\ndata: "),
-              std::string::npos);
-  }
-  const std::string item = data[2]["item"]["id"];
-  EXPECT_EQ(data[0]["response"]["status"], "in_progress");
-  EXPECT_EQ(data[2]["item"]["content"].dump(), "[]");
-  EXPECT_EQ(data[4].dump(), R"({"type":"response.output_text.delta","sequence_number":4,)"
-                            R"("delta":"Once","logprobs":[],"item_id":")" +
-                                item + R"(","output_index":0,"content_index":0})");
-  EXPECT_EQ(data[6]["text"], "Once upon");
-  EXPECT_EQ(data[8]["item"].dump(),
-            R"({"id":")" + item +
-                R"(","type":"message","status":"incomplete","role":"assistant","content":)"
-                R"([{"type":"output_text","text":"Once upon","annotations":[],"logprobs":[]}]})");
-  const Json& response = data[9]["response"];
-  EXPECT_EQ(response["incomplete_details"]["reason"], "max_output_tokens");
-  EXPECT_EQ(response["output"][0], data[8]["item"]);
-  EXPECT_EQ(response["usage"].dump(),
-            R"({"input_tokens":7,"input_tokens_details":{"cached_tokens":4},"output_tokens":2,)"
-            R"("output_tokens_details":{"reasoning_tokens":0},"total_tokens":9})");
-  EXPECT_EQ(frames.text().find("[DONE]"), std::string::npos);
-}
-
-TEST(ResponsesWriterTest, BodyAndFailure) {
-  GenerationRequest request;
-  request.metadata_json = R"({"a":"b"})";
-  const auto writer = NewResponsesWriter(request, Head(), ToolFamily::kGeneral, {});
-  writer->Begin(nullptr);
-  writer->Text(0, "Hi", {}, nullptr);
-  writer->Finish(0, AnswerEnd::kStop, nullptr);
-  const Json body = Json::parse(writer->Body(kUsage));
-  EXPECT_EQ(body["object"], "response");
-  EXPECT_EQ(body["status"], "completed");
-  EXPECT_EQ(body["metadata"]["a"], "b");
-  EXPECT_EQ(body["output"][0]["content"][0]["text"], "Hi");
-  EXPECT_EQ(body["text"]["format"]["type"], "text");
-
-  Frames frames;
-  writer->Fail(absl::InternalError("oh"), &frames);
-  const Json failed = Data(frames)[0];
-  EXPECT_EQ(failed["type"], "response.failed");
-  EXPECT_EQ(failed["response"]["status"], "failed");
-  EXPECT_EQ(failed["response"]["error"].dump(), R"({"code":"internal_error","message":"oh"})");
+  writer->Text(0, "", half, &frames);
+  EXPECT_TRUE(frames.empty());
+  writer->Text(0, "\xC3\xA9", rest, &frames);
+  EXPECT_EQ(Data(frames)[0]["choices"][0]["logprobs"]["tokens"].size(), 2u);
 }
 
 }  // namespace
