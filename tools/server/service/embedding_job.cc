@@ -25,7 +25,7 @@ void EmbeddingJob::Run() {
     status = Interruption();
     if (status.ok()) status = Answer();
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("the server is out of memory");
+    status = absl::UnavailableError("the server is out of memory");
   } catch (const std::exception& e) {
     status = absl::InternalError(e.what());
   }

@@ -82,7 +82,7 @@ bool GenerationJob::Run(std::chrono::nanoseconds waited) {
     }
     if (status.ok() && next_choice_ < choices_.size()) return true;
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("the server is out of memory");
+    status = absl::UnavailableError("the server is out of memory");
   } catch (const std::exception& e) {
     status = absl::InternalError(e.what());
   }
@@ -209,6 +209,8 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
   std::vector<Generation> results(pointers.size());
   const absl::Status status = GenerateTogether(pointers, options, results);
   if (absl::Status s = Interruption(); !s.ok()) return s;
+  // A want of memory is the server's, not the client's: 503, not 429.
+  if (absl::IsResourceExhausted(status)) return absl::UnavailableError(status.message());
   if (!status.ok()) return status;
   for (size_t i = begin; i < end; ++i) {
     const Generation& result = results[i - begin];
