@@ -111,6 +111,7 @@ void Connection::Dispatch() {
   if (ended_) pipe_->SetGone();  // counted already
   HttpRequest request = reader_.Finish();
   request.peer = peer_;
+  request.network = address_;
   auto exchange = std::make_shared<Exchange>(std::move(request), pipe_);
   try {
     server_->handler(std::move(exchange));

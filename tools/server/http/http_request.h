@@ -18,7 +18,8 @@ struct HttpRequest {
   std::string query = {};   // as sent, without the '?'
   HttpHeaders headers = {};
   std::string body = {};
-  std::string peer = {};  // the client's address, without its port
+  std::string peer = {};     // the client's address, without its port
+  std::string network = {};  // stands for all addresses that one host may have; not to be shown
 
   // The first header of that name, whatever its case.
   std::optional<std::string_view> Header(std::string_view name) const;

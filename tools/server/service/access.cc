@@ -122,7 +122,7 @@ absl::Status Access::CheckKey(const HttpRequest& request) const {
 
 std::string Access::ClientOf(const HttpRequest& request) const {
   const int key = FindKey(request);
-  return key >= 0 ? absl::StrCat("key ", key) : request.peer;
+  return key >= 0 ? absl::StrCat("key ", key) : request.network;
 }
 
 std::string Access::SpaceOf(const HttpRequest& request) const {

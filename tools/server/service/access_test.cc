@@ -16,6 +16,7 @@ HttpRequest With(HttpHeaders headers) {
   HttpRequest request;
   request.headers = std::move(headers);
   request.peer = "10.0.0.7";
+  request.network = "10.0.0.7";
   return request;
 }
 
