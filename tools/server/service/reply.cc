@@ -41,8 +41,8 @@ void Reply::Body(int status, std::string_view content_type, std::string_view bod
   HttpHeaders headers = headers_;
   headers.insert(headers.end(), more.begin(), more.end());
   headers.emplace_back("Content-Type", std::string(content_type));
-  exchange_->Send(status, headers, body);
   Over(status, absl::OkStatus());
+  exchange_->Send(status, headers, body);
 }
 
 void Reply::Error(const absl::Status& error, const HttpHeaders& more) {
@@ -54,8 +54,8 @@ void Reply::Error(const absl::Status& error, const HttpHeaders& more) {
   headers.emplace_back("Content-Type", "application/json");
   if (status == 503 || status == 429) headers.emplace_back("Retry-After", kRetryAfter);
   if (status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
-  exchange_->Send(status, headers, ErrorBody(error));
   Over(status, error);
+  exchange_->Send(status, headers, ErrorBody(error));
 }
 
 bool Reply::BeginEvents() {
@@ -70,8 +70,8 @@ bool Reply::BeginEvents() {
 
 void Reply::EndEvents(const absl::Status& error) {
   if (over_) return;
-  exchange_->End();
   Over(error.ok() ? 200 : HttpStatusOf(error), error);
+  exchange_->End();
 }
 
 void Reply::Over(int status, const absl::Status& error) {

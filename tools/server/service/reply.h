@@ -50,6 +50,7 @@ class Reply {
   }
 
  private:
+  // Before the last byte goes out: who has an answer finds it counted.
   void Over(int status, const absl::Status& error);
 
   const std::shared_ptr<Exchange> exchange_;
