@@ -1,6 +1,5 @@
 #include "tools/server/service/embedding_job.h"
 
-#include <exception>
 #include <utility>
 #include <vector>
 
@@ -13,34 +12,16 @@ namespace trine::server {
 EmbeddingJob::EmbeddingJob(std::shared_ptr<const ServedModel> model, EmbeddingRequest request,
                            std::chrono::seconds time, std::unique_ptr<Reply> reply,
                            Metrics* metrics)
-    : model_(std::move(model)),
+    : Job(std::move(reply), time),
+      model_(std::move(model)),
       request_(std::move(request)),
-      time_(time),
-      reply_(std::move(reply)),
       metrics_(metrics) {}
 
-void EmbeddingJob::Run() {
-  absl::Status status;
-  try {
-    status = Interruption();
-    if (status.ok()) status = Answer();
-  } catch (const std::bad_alloc&) {
-    status = absl::UnavailableError("the server is out of memory");
-  } catch (const std::exception& e) {
-    status = absl::InternalError(e.what());
-  }
-  if (!status.ok()) Refuse(status);
+void EmbeddingJob::Finish(const absl::Status& status) {
+  if (!status.ok()) reply().Error(status);
 }
 
-void EmbeddingJob::Refuse(const absl::Status& status) noexcept {
-  try {
-    reply_->Error(status);
-  } catch (const std::exception&) {
-    // There is no memory to say so with: the connection is cut.
-  }
-}
-
-absl::Status EmbeddingJob::Answer() {
+absl::StatusOr<bool> EmbeddingJob::Work() {
   std::vector<std::vector<int32_t>> texts;
   int64_t n_tokens = 0;
   const int64_t context = model_->engine().context();
@@ -66,19 +47,10 @@ absl::Status EmbeddingJob::Answer() {
   if (absl::Status s = Interruption(); !s.ok()) return s;
   if (!vectors.ok()) return vectors.status();
   metrics_->Embedded(n_tokens);
-  reply_->Note("texts", static_cast<int64_t>(texts.size()));
-  reply_->Note("prompt_tokens", n_tokens);
-  reply_->Json(EmbeddingsBody(*vectors, request_.base64, model_->card().id, n_tokens));
-  return absl::OkStatus();
-}
-
-absl::Status EmbeddingJob::Interruption() const {
-  if (reply_->exchange().gone()) return absl::CancelledError("the client has gone");
-  if (Reply::Clock::now() - reply_->begin() > time_) {
-    return absl::DeadlineExceededError(absl::StrCat("the answer has taken longer than the ",
-                                                    time_.count(), " s that one may take"));
-  }
-  return cancelled_ ? absl::UnavailableError("the server is stopping") : absl::OkStatus();
+  reply().Note("texts", static_cast<int64_t>(texts.size()));
+  reply().Note("prompt_tokens", n_tokens);
+  reply().Json(EmbeddingsBody(*vectors, request_.base64, model_->card().id, n_tokens));
+  return false;
 }
 
 }  // namespace trine::server

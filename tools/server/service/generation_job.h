@@ -3,7 +3,6 @@
 #ifndef TRINE_TOOLS_SERVER_SERVICE_GENERATION_JOB_H_
 #define TRINE_TOOLS_SERVER_SERVICE_GENERATION_JOB_H_
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,19 +11,16 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/generate.h"
 #include "runtime/session.h"
-#include "tools/server/openai/answer_writer.h"
-#include "tools/server/openai/generation_request.h"
+#include "tools/server/service/generation_setup.h"
+#include "tools/server/service/job.h"
 #include "tools/server/service/metrics.h"
-#include "tools/server/service/reply.h"
-#include "tools/server/service/served_model.h"
 
 namespace trine::server {
 
-enum class Endpoint { kChat, kCompletion, kResponses };
-
-class GenerationJob {
+class GenerationJob final : public Job {
  public:
   struct Limits {
     int64_t places = 1;              // sequences at once
@@ -36,15 +32,8 @@ class GenerationJob {
                 GenerationRequest request, std::string space, const Limits& limits,
                 std::unique_ptr<Reply> reply, Metrics* metrics);
 
-  int64_t places() const;
-
-  // A part of the answer, of as many choices as there are places. True: there is more to do, in
-  // another run. Answers, whatever happens.
-  bool Run(std::chrono::nanoseconds waited);
-  // In place of a run.
-  void Refuse(const absl::Status& status) noexcept;
-  // From any thread: it ends soon.
-  void Cancel();
+  // As many as there are choices, if they fit; else a run is for a part of them.
+  int64_t places() const override;
 
  private:
   // One of the answer's choices.
@@ -55,9 +44,10 @@ class GenerationJob {
     int64_t n_tokens = 0;
   };
 
-  absl::Status Prepare();
-  absl::Status ReadPrompts();
-  absl::Status CheckPrompt(size_t index) const;
+  absl::StatusOr<bool> Work() override;
+  void Finish(const absl::Status& status) override;
+  void OnCancel() override;
+
   absl::Status BeginAnswer();
   absl::Status RunGroup(size_t begin, size_t end);
   absl::StatusOr<std::unique_ptr<Session>> NewSession(const Choice& choice) const;
@@ -67,36 +57,26 @@ class GenerationJob {
   absl::Status EndChoice(size_t choice, const Generation& result);
   void Echo(size_t choice);
   bool Send();
-  bool GoesOn();
-  absl::Status Interruption();  // why it does not go on
-  void Finish(const absl::Status& status);
   void Count();
-  bool logprobs() const { return request_.top_logprobs >= 0; }
-  const char* prompt_param() const;
+  Frames* frames() { return request_.stream ? &frames_ : nullptr; }
 
   const std::shared_ptr<const ServedModel> model_;
   const Endpoint endpoint_;
   const GenerationRequest request_;
   const std::string space_;
-  const Limits limits_;
-  const std::unique_ptr<Reply> reply_;
+  const int64_t most_places_;
   Metrics* const metrics_;
 
-  std::chrono::nanoseconds waited_{};
-  size_t next_choice_ = 0;
   uint64_t seed_ = 0;
-  std::shared_ptr<const Constraint> constraint_;
-  bool show_special_ = false;
-  std::vector<std::vector<int32_t>> prompts_;
+  GenerationSetup setup_;
   std::vector<Choice> choices_;
-  std::unique_ptr<AnswerWriter> writer_;
+  size_t next_choice_ = 0;
   Frames frames_;
   Usage usage_;
   Reply::Clock::time_point first_token_{}, last_token_{};
 
   std::mutex mutex_;
-  bool cancelled_ = false;  // guarded by mutex_, as is what follows
-  std::vector<Session*> running_;
+  std::vector<Session*> running_;  // guarded by mutex_
 };
 
 }  // namespace trine::server

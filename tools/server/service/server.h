@@ -5,10 +5,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -19,7 +17,8 @@
 #include "absl/status/statusor.h"
 #include "tools/server/http/http_server.h"
 #include "tools/server/service/access.h"
-#include "tools/server/service/generation_job.h"
+#include "tools/server/service/api.h"
+#include "tools/server/service/job_desk.h"
 #include "tools/server/service/job_queue.h"
 #include "tools/server/service/metrics.h"
 #include "tools/server/service/reports.h"
@@ -64,61 +63,40 @@ class Server {
 
  private:
   struct Route;
-  using Handler = void (Server::*)(std::unique_ptr<Reply>);
 
   Server(ServerOptions options, ServerLog* log);
   void Load();
-  void KeepTime();  // until it stops: who has waited too long is told
   void Handle(std::shared_ptr<Exchange> exchange);
   std::optional<HttpRefusal> RefuseHead(const HttpRequest& head) const;
   bool ServePage(Reply* reply) const;
   const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
 
-  // On another thread than those of the connections, which nobody may hold up.
-  void RunErrand(const Route* route, std::unique_ptr<Reply> reply);
-
-  void GetModels(std::unique_ptr<Reply> reply);
-  void GetModel(std::unique_ptr<Reply> reply);
-  void PostChat(std::unique_ptr<Reply> reply);
-  void PostCompletion(std::unique_ptr<Reply> reply);
-  void PostResponses(std::unique_ptr<Reply> reply);
-  void PostEmbeddings(std::unique_ptr<Reply> reply);
-  void PostTokenize(std::unique_ptr<Reply> reply);
-  void PostDetokenize(std::unique_ptr<Reply> reply);
-  void GetHealth(std::unique_ptr<Reply> reply);
-  void GetStatus(std::unique_ptr<Reply> reply);
-  void GetMetrics(std::unique_ptr<Reply> reply);
-  void GetTrace(std::unique_ptr<Reply> reply);
-  void GetPlan(std::unique_ptr<Reply> reply);
-
-  void Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request,
-                std::unique_ptr<Reply> reply);
-  // Queues a job, and lets go of it when its client goes.
-  template <class Job>
-  void Enqueue(const std::shared_ptr<Job>& job, int64_t places, Exchange* exchange,
-               std::function<bool(std::chrono::nanoseconds)> run);
-  void CancelAll();
+  // Handlers of routes.
+  template <auto kMethod>
+  static void OfApi(Server* server, Api::Call call);
+  template <auto kMethod>
+  static void Own(Server* server, Api::Call call);
+  void GetHealth(Reply* reply);
+  void GetStatus(Reply* reply);
+  void GetMetrics(Reply* reply);
   std::shared_ptr<const ServedModel> Source(ReportSource* source) const;
 
   const ServerOptions options_;
   const Access access_;
   ServerLog* const log_;
   Metrics metrics_;
-  JobQueue queue_;
-  JobQueue errands_;  // what takes a while and no place in the model
+  JobDesk desk_;
+  Api api_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<ServerState> state_ = ServerState::kLoading;
   std::atomic<double> load_progress_ = 0;
   std::atomic<bool> stopping_ = false;
 
   mutable std::mutex mutex_;
-  std::shared_ptr<const ServedModel> model_;  // guarded by mutex_, as is what follows
-  absl::Status load_status_;
-  std::map<uint64_t, std::function<void()>> cancels_;  // of jobs that wait or run, by number
-  uint64_t last_cancel_ = 0;
+  std::shared_ptr<const ServedModel> model_;  // guarded by mutex_
+  absl::Status load_status_;                  // guarded by mutex_
 
-  std::thread loader_, keeper_;
-  std::condition_variable stop_now_;  // with mutex_
+  std::thread loader_;
   std::unique_ptr<HttpServer> http_;
   std::atomic<HttpServer*> listening_ = nullptr;  // http_, once it is there
 };

@@ -1,0 +1,92 @@
+#include "tools/server/service/generation_setup.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/server/openai/answer_plan.h"
+#include "tools/server/openai/api_error.h"
+
+namespace trine::server {
+namespace {
+
+const char* PromptParam(Endpoint endpoint) {
+  return endpoint == Endpoint::kChat        ? "messages"
+         : endpoint == Endpoint::kResponses ? "input"
+                                            : "prompt";
+}
+
+absl::Status CheckPrompt(const ServedModel& model, const GenerationRequest& request,
+                         const char* param, const std::vector<int32_t>& prompt) {
+  const auto size = static_cast<int64_t>(prompt.size());
+  const int64_t context = model.engine().context();
+  if (size == 0) return ParamError(param, "the prompt is empty");
+  const bool writes = !request.max_tokens || *request.max_tokens != 0;
+  if (size < context || (size == context && !writes)) return absl::OkStatus();
+  return WithParam(absl::OutOfRangeError(absl::StrCat("the prompt has ", size,
+                                                      " tokens, the context holds ", context)),
+                   param);
+}
+
+absl::Status ReadPrompts(const ServedModel& model, Endpoint endpoint,
+                         const GenerationRequest& request, const std::string& opening,
+                         GenerationSetup* setup) {
+  const char* const param = PromptParam(endpoint);
+  if (request.prompt.chat) {
+    auto tokens = model.EncodeConversation(*request.prompt.chat, opening);
+    if (!tokens.ok()) return tokens.status();
+    setup->prompts.push_back(*std::move(tokens));
+  }
+  for (const PlainPrompt& prompt : request.prompt.plain) {
+    auto tokens = model.EncodePlain(prompt);
+    if (!tokens.ok()) return WithParam(tokens.status(), param);
+    setup->prompts.push_back(*std::move(tokens));
+  }
+  if (request.echo && request.top_logprobs >= 0) {
+    return ParamError("echo",
+                      "the log-probabilities of a prompt are not computed: echo and "
+                      "logprobs do not go together");
+  }
+  for (const std::vector<int32_t>& prompt : setup->prompts) {
+    if (absl::Status s = CheckPrompt(model, request, param, prompt); !s.ok()) return s;
+    setup->prompt_tokens += static_cast<int64_t>(prompt.size());
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<AnswerWriter> NewWriter(const ServedModel& model, Endpoint endpoint,
+                                        const GenerationRequest& request, const AnswerPlan& plan) {
+  const std::string name = model.card().id;
+  switch (endpoint) {
+    case Endpoint::kChat:
+      return NewChatWriter(request, NewAnswerHead("chatcmpl-", name), model.family(), plan.start);
+    case Endpoint::kResponses:
+      return NewResponsesWriter(request, NewAnswerHead("resp_", name), model.family(), plan.start);
+    case Endpoint::kCompletion:
+      break;
+  }
+  return NewCompletionWriter(request, NewAnswerHead("cmpl-", name));
+}
+
+}  // namespace
+
+absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoint endpoint,
+                                                const GenerationRequest& request,
+                                                const std::string& space) {
+  GenerationSetup setup;
+  const bool plain = endpoint == Endpoint::kCompletion;
+  AnswerPlan plan;
+  plan.constraint = request.constraint;
+  if (!plain) plan = PlanAnswer(request, model.family());
+  auto constraint = model.ConstraintOf(plan.constraint, space);
+  if (!constraint.ok()) return constraint.status();
+  setup.constraint = *std::move(constraint);
+  setup.show_special = !plain && NeedsAnswerReader(model.family(), request);
+  if (absl::Status s = ReadPrompts(model, endpoint, request, plan.opening, &setup); !s.ok()) {
+    return s;
+  }
+  setup.writer = NewWriter(model, endpoint, request, plan);
+  return setup;
+}
+
+}  // namespace trine::server

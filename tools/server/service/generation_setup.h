@@ -1,0 +1,35 @@
+// What a request that generates needs before its first token: prompts in tokens, the constraint of
+// its answer, and who writes that.
+#ifndef TRINE_TOOLS_SERVER_SERVICE_GENERATION_SETUP_H_
+#define TRINE_TOOLS_SERVER_SERVICE_GENERATION_SETUP_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tools/server/openai/answer_writer.h"
+#include "tools/server/openai/generation_request.h"
+#include "tools/server/service/served_model.h"
+
+namespace trine::server {
+
+enum class Endpoint { kChat, kCompletion, kResponses };
+
+struct GenerationSetup {
+  std::vector<std::vector<int32_t>> prompts = {};
+  int64_t prompt_tokens = 0;  // of all of them
+  std::shared_ptr<const Constraint> constraint = nullptr;
+  bool show_special = false;  // the writer reads special tokens
+  std::unique_ptr<AnswerWriter> writer = nullptr;
+};
+
+// `space`: who may share constraints.
+absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoint endpoint,
+                                                const GenerationRequest& request,
+                                                const std::string& space);
+
+}  // namespace trine::server
+
+#endif  // TRINE_TOOLS_SERVER_SERVICE_GENERATION_SETUP_H_

@@ -1,0 +1,59 @@
+// A request that takes places in the model: run in turns on threads of the queue's, let go of from
+// anywhere, answered whatever happens.
+#ifndef TRINE_TOOLS_SERVER_SERVICE_JOB_H_
+#define TRINE_TOOLS_SERVER_SERVICE_JOB_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "tools/server/service/reply.h"
+
+namespace trine::server {
+
+class Job {
+ public:
+  // `time`: from the request's arrival to its answer's end.
+  Job(std::unique_ptr<Reply> reply, std::chrono::seconds time)
+      : reply_(std::move(reply)), time_(time) {}
+  virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // Sequences at once.
+  virtual int64_t places() const { return 1; }
+
+  // A part of the answer; `waited`: for its places, this time. True: there is more to do, in
+  // another run.
+  bool Run(std::chrono::nanoseconds waited);
+  // In place of a run.
+  void Refuse(const absl::Status& status) noexcept;
+  // From any thread: it ends soon.
+  void Cancel();
+
+ protected:
+  // One run. True: there is more to do.
+  virtual absl::StatusOr<bool> Work() = 0;
+  // The answer's end, or an error in its place.
+  virtual void Finish(const absl::Status& status) = 0;
+  // Hastens what runs; from any thread.
+  virtual void OnCancel() {}
+
+  Reply& reply() const { return *reply_; }
+  std::chrono::nanoseconds waited() const { return waited_; }
+  // Why it does not go on: the client has gone, time is up, or the server stops.
+  absl::Status Interruption() const;
+
+ private:
+  const std::unique_ptr<Reply> reply_;
+  const std::chrono::seconds time_;
+  std::chrono::nanoseconds waited_{};
+  std::atomic<bool> cancelled_ = false;
+};
+
+}  // namespace trine::server
+
+#endif  // TRINE_TOOLS_SERVER_SERVICE_JOB_H_

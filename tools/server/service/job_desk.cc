@@ -1,0 +1,111 @@
+#include "tools/server/service/job_desk.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace trine::server {
+namespace {
+
+constexpr int64_t kErrandThreads = 2;
+
+}  // namespace
+
+JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time)
+    : time_(time),
+      jobs_(options),
+      errands_({kErrandThreads, options.waiting, options.waiting_per_client}),
+      keeper_([this] { KeepTime(); }) {}
+
+JobDesk::~JobDesk() { Stop(); }
+
+void JobDesk::KeepTime() {
+  constexpr std::chrono::milliseconds kTick(500);
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stop_now_.wait_for(lock, kTick, [&] { return stopping_; })) {
+    lock.unlock();
+    jobs_.DropOlder(time_);
+    errands_.DropOlder(time_);
+    lock.lock();
+  }
+}
+
+void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, Exchange* exchange) {
+  uint64_t mine = 0;
+  {
+    std::lock_guard lock(mutex_);
+    mine = ++last_taken_;
+    taken_[mine] = job;
+  }
+  const auto forget = std::shared_ptr<void>(nullptr, [this, mine](void*) {
+    std::lock_guard lock(mutex_);
+    taken_.erase(mine);
+  });
+  auto number = std::make_shared<uint64_t>(0);
+  const absl::Status added =
+      jobs_.Add(client, job->places(),
+                {[job, forget](std::chrono::nanoseconds waited) { return job->Run(waited); },
+                 [job](const absl::Status& why) { job->Refuse(why); }},
+                number.get());
+  if (!added.ok()) return job->Refuse(added);
+  exchange->OnGone([this, weak = std::weak_ptr<Job>(job), number] {
+    const auto held = weak.lock();
+    if (held == nullptr) return;
+    if (jobs_.Remove(*number)) {
+      held->Refuse(absl::CancelledError("the client has gone"));
+    } else {
+      held->Cancel();
+    }
+  });
+}
+
+void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand) {
+  // A function that can be copied can't own what can't.
+  const auto held = std::make_shared<std::unique_ptr<Reply>>(std::move(reply));
+  uint64_t number = 0;
+  const absl::Status added =
+      errands_.Add(client, 1,
+                   {[errand = std::move(errand), held](std::chrono::nanoseconds) {
+                      errand(std::move(*held));
+                      return false;
+                    },
+                    [held](const absl::Status& why) { (*held)->Error(why); }},
+                   &number);
+  if (!added.ok()) (*held)->Error(added);
+}
+
+void JobDesk::WaitUntilIdle(std::chrono::steady_clock::time_point until,
+                            const std::function<bool()>& hurry) {
+  constexpr std::chrono::milliseconds kLook(50);
+  while (std::chrono::steady_clock::now() < until && !(hurry && hurry())) {
+    if (jobs_.WaitUntilIdle(kLook)) return;
+  }
+}
+
+bool JobDesk::Cancel(std::chrono::milliseconds limit) {
+  errands_.Stop();
+  jobs_.DropWaiting();
+  std::map<uint64_t, std::weak_ptr<Job>> taken;
+  {
+    std::lock_guard lock(mutex_);
+    taken = taken_;
+  }
+  for (const auto& [number, weak] : taken) {
+    if (const auto job = weak.lock()) job->Cancel();
+  }
+  return jobs_.WaitUntilIdle(limit);
+}
+
+void JobDesk::Stop() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_now_.notify_all();
+  errands_.Stop();
+  jobs_.Stop();
+  if (keeper_.joinable()) keeper_.join();
+}
+
+}  // namespace trine::server
