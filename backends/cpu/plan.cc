@@ -120,7 +120,9 @@ std::string ScheduleOn(const trine_device& device, const sdk::Graph& graph, Sche
   const trine_backend& backend = *device.backend;
   const cpu_kernels::KernelTable* table = backend.choice.level->table;
   const bool quantizes = table != &cpu_kernels::kReferenceLevel;
-  return MakeSchedule(graph, {backend.host->worker_count, quantizes, table->matmul_takes_records},
+  return MakeSchedule(graph,
+                      {backend.host->worker_count, quantizes,
+                       table->matmul_order != cpu_kernels::ActivationOrder::kRows},
                       schedule);
 }
 

@@ -14,6 +14,14 @@ namespace trine::cpu_kernels {
 // The product that reads quantised activations. A level may want another order for each.
 enum class ActivationReader { kMatmul, kMoeMatmul };
 
+// What a level's matmul reads; its moe_matmul reads rows.
+enum class ActivationOrder {
+  kRows,     // each row's chunks by themselves
+  kPairs,    // as paired_columns.h has them, from kMinPairedRows rows on
+  kRecords,  // as activation_records.h has them, from kInterleavedRows rows on
+};
+inline constexpr int64_t kMinPairedRows = 4;
+
 struct alignas(64) ActivationChunk {
   float d[quant::kSuperGroups];
   int32_t sum[quant::kSuperGroups];          // of a block's q

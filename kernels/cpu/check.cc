@@ -209,10 +209,22 @@ void CheckBlock(const KernelTable& table, const float* x, const ActivationChunk&
 ActivationChunk ChunkAt(const KernelTable& table, ActivationReader reader, const View& x,
                         const std::vector<ActivationChunk>& chunks, int64_t r, int64_t c) {
   const int64_t k = x.dims[0], rows = x.dims[1];
-  if (!table.matmul_takes_records || reader != ActivationReader::kMatmul ||
-      rows < kInterleavedRows) {
-    return chunks[static_cast<size_t>(FirstChunkOf(r, rows, k) + c * ActivationStep(rows))];
+  const ActivationOrder order_of_reader =
+      reader == ActivationReader::kMatmul ? table.matmul_order : ActivationOrder::kRows;
+  const auto place = [&](int64_t row) -> const ActivationChunk& {
+    return chunks[static_cast<size_t>(FirstChunkOf(row, rows, k) + c * ActivationStep(rows))];
+  };
+  if (order_of_reader == ActivationOrder::kPairs && rows >= kMinPairedRows && (r | 1) < rows) {
+    // Eight values of the one row, eight of the other, through both chunks.
+    ActivationChunk chunk = place(r);
+    for (int64_t i = 0; i < quant::kSuperValues; ++i) {
+      const int64_t at = i / 8 * 16 + (r & 1) * 8 + i % 8;
+      const ActivationChunk& from = place(at < quant::kSuperValues ? r & ~int64_t{1} : r | 1);
+      chunk.q[i] = from.q[at % quant::kSuperValues];
+    }
+    return chunk;
   }
+  if (order_of_reader != ActivationOrder::kRecords || rows < kInterleavedRows) return place(r);
   const auto group = RecordsOfGroup(chunks.data(), r / kInterleavedRows, k);
   const RecordOrder order = OrderOfRecords(RecordCount(k));
   const int64_t column = r % kInterleavedRows;

@@ -23,19 +23,51 @@ constexpr int kTileBlocks = kTileChunks * quant::kSuperGroups;
 // From here on filling a tile pays.
 constexpr int kTileMinColumns = 4;
 
-// By class, chunk and row. Integer scales are floats here: a product with a sum of products is
-// below 2^24, and so exact.
-using TileOfFloats = float[kTileClasses][kTileChunks][kTileRows];
+// By class, chunk and row, each row's as often as it is in a cell. Integer scales are floats here:
+// a product with a sum of products is below 2^24, and so exact.
+constexpr int kTileLanes = kCellColumns * kTileRows;
+using TileOfFloats = float[kTileClasses][kTileChunks][kTileLanes];
+
+using BlockBytes = uint8_t[8][4 * kTileRows];  // eight times four weights of each row
 
 struct alignas(64) ChunkTile {
-  uint8_t q[kTileClasses][kTileChunks][8][4 * kTileRows];  // eight times four weights of each row
+  const uint8_t* bytes[kTileChunks];  // where the chunks' first blocks are
+  int64_t class_step;                 // bytes from there to the next class's
+  BlockBytes q[kTileClasses][kTileChunks];
   TileOfFloats d, dmin;
   TileOfFloats scale[2], min[2];
 };
 
-// The partial sums of a column, by class and row.
+TRINE_INLINE void UseOwnBytes(ChunkTile* tile) {
+  for (int t = 0; t < kTileChunks; ++t) tile->bytes[t] = tile->q[0][t][0];
+  tile->class_step = kTileChunks * int64_t{sizeof(BlockBytes)};
+}
+
+// Of some rows, the first of which is `row`, as a tile has them.
+template <int N>
+TRINE_INLINE void StoreRows(F32<N> x, int row, float* to) {
+  if constexpr (!kPairs) {
+    Store(x, to + row);
+  } else if constexpr (N > 4) {
+    StoreRows(Low(x), row, to);
+    StoreRows(High(x), row + N / 2, to);
+  } else {
+    Store(F32<N>{__builtin_shufflevector(x.v, x.v, 0, 0, 1, 1)}, to + 2 * row);
+    Store(F32<N>{__builtin_shufflevector(x.v, x.v, 2, 2, 3, 3)}, to + 2 * row + 4);
+  }
+}
+
+// The partial sums of a column, or of a pair of columns, by class and row. At the end those of
+// class 0 are the sums of all.
 struct alignas(64) TileSums {
-  float s[kTileClasses][kTileRows];
+  float s[kTileClasses][kTileLanes];
+};
+
+// A part of a row of blocks.
+struct TilePass {
+  int blocks;           // of the tile
+  int64_t first_chunk;  // of the columns
+  bool first, last;     // of the row's
 };
 
 // A block of a tile's rows, wherever its parts lie. What the format has not got is left alone.
@@ -66,9 +98,9 @@ constexpr TileBytesAre kDotBytes = TileBytesAre::kWeights;
 constexpr TileBytesAre kDotBytes = TileBytesAre::kStored;
 #endif
 
-// The first `blocks` blocks of a tile by the columns' blocks from chunk `first_chunk` on, added to
-// their sums. `traits` are the format's.
-void MultiplyTile(const ChunkTile& tile, FormatTraits traits, int blocks, int64_t first_chunk,
+// A tile by the same blocks of the columns, added to their sums, which the last pass joins.
+// `traits` are the format's.
+void MultiplyTile(const ChunkTile& tile, FormatTraits traits, const TilePass& pass,
                   const Columns& columns, TileSums* sums);
 
 // Canon and bias, of those of the tile's rows, the first of which is `first`, that are wanted.

@@ -10,7 +10,7 @@ set -eu
 folder=$2
 here=$(cd "$(dirname "$0")" && pwd)
 case $1 in
-  x86_64) other=aarch64 levels='baseline dotprod' ;;
+  x86_64) other=aarch64 levels='baseline dotprod i8mm' ;;
   aarch64) other=x86_64 levels='baseline avx2' ;;
   *) echo "skipped: no other architecture to try"; exit 77 ;;
 esac

@@ -25,6 +25,7 @@ constexpr int kMaxColumns = 64;
 
 struct Columns {
   int count = 0;
+  bool paired = false;                         // as paired_columns.h has them
   int64_t step = 1;                            // from a column's chunk to its next
   const ActivationChunk* chunks[kMaxColumns];  // for quantised weights
   const float* x[kMaxColumns];                 // for the others

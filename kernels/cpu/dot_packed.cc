@@ -34,15 +34,34 @@ void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows
   }
 }
 
-// The first `count` blocks of a group's chunks from `first` on.
+// Classes are not read in the order they lie in, so that no processor guesses what comes next.
+// Asked for so many groups ahead, into a second-level cache: on Neoverse V1 a server with 16
+// clients was 7 % faster for it, and not at all with one group ahead into a first-level cache. What
+// lies behind the last group is never read, only asked for.
+constexpr int64_t kGroupsAhead = 2;
+TRINE_INLINE void PrefetchBytes(const uint8_t* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(from + i, 0, 2);
+}
+
+// The first `count` blocks of a group's chunks from `first` on. Bytes that are packed as they are
+// multiplied stay where they are.
 template <Type kType>
 void FillTile(const uint8_t* group, int64_t first, int count, ChunkTile* tile) {
+  using P = Packed<kType>;
+  constexpr bool kInPlace = P::kPlanes.low_bits == 8;
+  static_assert(!kInPlace || kDotBytes == TileBytesAre::kStored || OffsetOf(P::kTraits) == 0);
+  if constexpr (kInPlace) tile->class_step = P::kBlockBytes;
   for (int t = 0; t < BlocksOfClass(count, 0); ++t) {
     const int left = count - t * quant::kSuperGroups;
     const int blocks = left < quant::kSuperGroups ? left : quant::kSuperGroups;
-    const uint8_t* chunk = group + (first + t) * Packed<kType>::ChunkBytes(quant::kSuperGroups);
+    const uint8_t* chunk = group + (first + t) * P::ChunkBytes(quant::kSuperGroups);
+    if constexpr (kInPlace) tile->bytes[t] = chunk + P::HeaderBytes(blocks);
     for (int j = 0; j < blocks; ++j) {
-      FillPackedBlock<kType>(chunk, blocks, j, kDotBytes, PartsOf(tile, j, t));
+      if constexpr (kInPlace) {
+        FillPackedScales<kType>(chunk, blocks, j, PartsOf(tile, j, t));
+      } else {
+        FillPackedBlock<kType>(chunk, blocks, j, kDotBytes, PartsOf(tile, j, t));
+      }
     }
   }
 }
@@ -51,15 +70,19 @@ template <Type kType>
 void DotManyColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   const int64_t blocks = weights.k / quant::kGroupValues;
   ChunkTile tile;
-  TileSums sums[kMaxColumns];
+  UseOwnBytes(&tile);
+  TileSums sums[kMaxColumns / kCellColumns];
   for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
     const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
-    __builtin_memset(sums, 0, sizeof(sums));
     for (int64_t block = 0; block < blocks; block += kTileBlocks) {
       const int64_t left = blocks - block, chunk = block / quant::kSuperGroups;
       const int n = static_cast<int>(left < kTileBlocks ? left : kTileBlocks);
       FillTile<kType>(group, chunk, n, &tile);
-      MultiplyTile(tile, Packed<kType>::kTraits, n, chunk, columns, sums);
+      constexpr int64_t kChunkBytes = Packed<kType>::ChunkBytes(quant::kSuperGroups);
+      PrefetchBytes(group + kGroupsAhead * weights.stride + chunk * kChunkBytes,
+                    BlocksOfClass(n, 0) * kChunkBytes);
+      MultiplyTile(tile, Packed<kType>::kTraits, {n, chunk, block == 0, left <= kTileBlocks},
+                   columns, sums);
     }
     FinishTile(sums, weights, g * kTileRows, rows, columns);
   }
@@ -67,6 +90,7 @@ void DotManyColumns(const WeightRows& weights, const Columns& columns, Range row
 
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
+  if (columns.paired) return DotManyColumns<kType>(weights, columns, rows);
   switch (columns.count) {
     case 1:
       return DotFewColumns<kType, 1>(weights, columns, rows);

@@ -30,8 +30,8 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
   const std::byte* rows[kTileRows];
   FindRows(weights, first, first + count, rows);
   ChunkTile tile;
-  TileSums sums[kMaxColumns];
-  __builtin_memset(sums, 0, sizeof(sums));
+  UseOwnBytes(&tile);
+  TileSums sums[kMaxColumns / kCellColumns];
   const int64_t blocks = weights.k / quant::kGroupValues;
   for (int64_t block = 0; block < blocks; block += kTileBlocks) {
     const int64_t left = blocks - block, chunk = block / quant::kSuperGroups;
@@ -40,14 +40,16 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
       FillPlainChunk<kType>(rows, weights.k, kDotBytes, chunk + t, kTileClasses,
                             [&](int j) { return PartsOf(&tile, j, t); });
     }
-    MultiplyTile(tile, Format<kType>::kTraits, n, chunk, columns, sums);
+    MultiplyTile(tile, Format<kType>::kTraits, {n, chunk, block == 0, left <= kTileBlocks}, columns,
+                 sums);
   }
   FinishTile(sums, weights, first, {first, first + count}, columns);
 }
 
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
-  if (columns.count < kTileMinColumns) return DotRows<kType>(weights, columns, rows);
+  if (columns.count < kTileMinColumns && !columns.paired)
+    return DotRows<kType>(weights, columns, rows);
   for (int64_t first = rows.begin; first < rows.end; first += kTileRows) {
     const int64_t left = rows.end - first;
     DotTile<kType>(weights, columns, first, static_cast<int>(left < kTileRows ? left : kTileRows));

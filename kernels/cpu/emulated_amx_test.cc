@@ -19,7 +19,7 @@ namespace {
 TEST(EmulatedAmxTest, EqualsTheReference) {
   CheckReport report;
   CheckMatrixOps(emulated_amx::kTable, &report);
-  EXPECT_TRUE(emulated_amx::kTable.matmul_takes_records);
+  EXPECT_EQ(emulated_amx::kTable.matmul_order, ActivationOrder::kRecords);
   EXPECT_GT(report.cases(), 10000);
   EXPECT_EQ(report.mismatches(), 0);
   for (const std::string& message : report.messages()) ADD_FAILURE() << message;

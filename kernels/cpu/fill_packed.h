@@ -11,13 +11,25 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-// Block j of a chunk of `blocks`, for every row of the group.
+// The scales of block j of a chunk of `blocks`, for every row of the group.
+template <Type kType>
+TRINE_INLINE void FillPackedScales(const uint8_t* chunk, int blocks, int j, BlockParts to) {
+  using P = Packed<kType>;
+  for (int row = 0; row < kTileRows; row += kSliceRows) {
+    const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
+    StoreRows(s.d, row, to.d);
+    if constexpr (P::kTraits.minimums != Minimums::kNone) StoreRows(s.dmin, row, to.dmin);
+    for (int h = 0; h < P::kScales; ++h) StoreRows(s.scale[h], row, to.scale[h]);
+    if constexpr (P::kHasMins) StoreRows(s.min, row, to.min[0]);
+  }
+}
+
+// Its values too.
 template <Type kType>
 TRINE_INLINE void FillPackedBlock(const uint8_t* chunk, int blocks, int j, TileBytesAre bytes,
                                   BlockParts to) {
   using P = Packed<kType>;
-  constexpr FormatTraits kTraits = P::kTraits;
-  const SliceBytes offset = SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(kTraits) : 0);
+  const SliceBytes offset = SplatVector(bytes == TileBytesAre::kWeights ? OffsetOf(P::kTraits) : 0);
   const uint8_t* block = chunk + P::HeaderBytes(blocks) + j * P::kBlockBytes;
   for (int row = 0; row < kTileRows; row += kSliceRows) {
     SliceBytes w[4];
@@ -25,12 +37,8 @@ TRINE_INLINE void FillPackedBlock(const uint8_t* chunk, int blocks, int j, TileB
     for (int i = 0; i < 4; ++i) Store(w[i] - offset, &to.q[i][4 * row]);
     LoadHalf<kType, 1>(block + 4 * row, w);
     for (int i = 0; i < 4; ++i) Store(w[i] - offset, &to.q[4 + i][4 * row]);
-    const BlockScales s = LoadScales<kType>(chunk, blocks, j, row);
-    Store(s.d, to.d + row);
-    if constexpr (kTraits.minimums != Minimums::kNone) Store(s.dmin, to.dmin + row);
-    for (int h = 0; h < P::kScales; ++h) Store(s.scale[h], to.scale[h] + row);
-    if constexpr (P::kHasMins) Store(s.min, to.min[0] + row);
   }
+  FillPackedScales<kType>(chunk, blocks, j, to);
 }
 
 }  // namespace

@@ -34,11 +34,12 @@ TRINE_INLINE void StoreChunks(const Chunk (&chunks)[8], TileBytesAre bytes, int 
     Transpose(words);
     const BlockParts to = parts(j);
     for (int i = 0; i < 8; ++i) __builtin_memcpy(&to.q[i][4 * row], &words[i], sizeof(words[i]));
+    if constexpr (kPairs) OrderRows(row, row + 8, to.q);
   }
   F32x8 floats[8];  // of each row, the lanes being classes
   const auto store = [&](auto part) {
     Transpose(floats);
-    for (int j = 0; j < blocks; ++j) Store(floats[j], part(parts(j)) + row);
+    for (int j = 0; j < blocks; ++j) StoreRows(floats[j], row, part(parts(j)));
   };
   for (int r = 0; r < 8; ++r) floats[r] = chunks[r].d;
   store([](const BlockParts& to) { return to.d; });

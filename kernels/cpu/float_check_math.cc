@@ -26,6 +26,7 @@ TRINE_DECLARE_PROBE(avx512)
 TRINE_DECLARE_PROBE(amx)
 #elif defined(__aarch64__)
 TRINE_DECLARE_PROBE(dotprod)
+TRINE_DECLARE_PROBE(i8mm)
 #endif
 
 const MathProbe* FindMathProbe(std::string_view level) {
@@ -37,6 +38,7 @@ const MathProbe* FindMathProbe(std::string_view level) {
   if (level == "amx") return &amx::kMathProbe;
 #elif defined(__aarch64__)
   if (level == "dotprod") return &dotprod::kMathProbe;
+  if (level == "i8mm") return &i8mm::kMathProbe;
 #endif
   return nullptr;
 }

@@ -13,13 +13,12 @@ void ValuesOfRow(const uint8_t* block, int lane, int8_t* values) {
   SliceBytes w[2][4];
   LoadHalf<kType, 0>(block, w[0]);
   LoadHalf<kType, 1>(block, w[1]);
-  for (int i = 0; i < 8; ++i) {
-    uint8_t bytes[4 * kSliceRows];
-    Store(w[i / 4][i % 4], bytes);
-    for (int v = 0; v < 4; ++v) {
-      values[4 * i + v] =
-          static_cast<int8_t>(bytes[4 * lane + v] - OffsetOf(Packed<kType>::kTraits));
-    }
+  uint8_t bytes[2][4][4 * kSliceRows];
+  for (int i = 0; i < 8; ++i) Store(w[i / 4][i % 4], bytes[i / 4][i % 4]);
+  for (int i = 0; i < quant::kGroupValues; ++i) {
+    const QuadPlace at = PlaceOf(lane, i % 16);
+    values[i] =
+        static_cast<int8_t>(bytes[i / 16][at.vector][at.byte] - OffsetOf(Packed<kType>::kTraits));
   }
 }
 

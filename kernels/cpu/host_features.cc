@@ -67,6 +67,8 @@ bool HostHas(const char* feature) {
 #if defined(__linux__)
   constexpr unsigned long kDotprod = 1ul << 20;  // HWCAP_ASIMDDP
   if (name == "dotprod") return (getauxval(AT_HWCAP) & kDotprod) != 0;
+  constexpr unsigned long kI8mm = 1ul << 13;  // HWCAP2_I8MM
+  if (name == "i8mm") return (getauxval(AT_HWCAP2) & kI8mm) != 0;
 #endif
   return false;
 }

@@ -7,7 +7,8 @@
 //
 // Two shapes: for one row, the eight blocks of a chunk side by side in the lanes of a vector
 // (BlockDots, or HalfDots where the halves of a block have scales of their own); for a tile, the
-// rows side by side (Dot16).
+// rows side by side (Dot16). Where pairs of rows meet pairs of columns in one instruction
+// (kPairs), a tile's bytes lie in the order of those (OrderQuads).
 
 #ifndef TRINE_KERNELS_CPU_INT8_DOT_H_
 #define TRINE_KERNELS_CPU_INT8_DOT_H_
@@ -55,6 +56,17 @@ using SliceBytes = Vec<uint8_t, 4 * kSliceRows>;  // four weights of each row
 using SliceInts = I32<kSliceRows>;
 using SliceFloats = F32<kSliceRows>;
 
+// Whether there is an instruction for the products of two rows and two columns, of eight values
+// each.
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr bool kPairs = true;
+#else
+constexpr bool kPairs = false;
+#endif
+// A cell: rows and columns whose sums one register holds, where there are many columns.
+constexpr int kCellColumns = kPairs ? 2 : 1;
+constexpr int kCellRows = kSliceRows / kCellColumns;
+
 // Sums of products that begin at the bits of 1.5 * 2^23 are the bits of that float plus the sum, up
 // to 2^22 either way: a subtraction then makes a float of it, for less than a conversion costs. No
 // block's sum is as large: 32 * 128 * 127 at most, and with an offset still to be taken back, of
@@ -64,9 +76,9 @@ TRINE_INLINE SliceFloats SumsToFloats(SliceInts sums) {
   return BitCast<float>(sums) - Splat<kSliceRows>(12582912.0f);
 }
 
-// The order of packed weights: their groups' rows, and whether signed bytes are offset. (The
-// version in the low bits changes with packed_format.h.)
-constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | 1;
+// The order of packed weights: their groups' rows, whether signed bytes are offset, and whether
+// rows lie in pairs. (The version in the low bits changes with packed_format.h.)
+constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? 0x10 : 0) | 1;
 
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.
 struct HalfSums {
@@ -149,22 +161,22 @@ TRINE_INLINE U8x32 Lookup(const uint8_t (&table)[16], U8x32 nibbles) {
 
 #if defined(__x86_64__)
 
-using Ints = __m128i;
+using FourInts = __m128i;
 
-TRINE_INLINE Ints ZeroInts() { return _mm_setzero_si128(); }
-TRINE_INLINE Ints AddPairs(Ints a, Ints b) { return _mm_hadd_epi32(a, b); }
-TRINE_INLINE I32x4 ToVec(Ints x) { return {(I32x4::Raw)x}; }
+TRINE_INLINE FourInts ZeroInts() { return _mm_setzero_si128(); }
+TRINE_INLINE FourInts AddPairs(FourInts a, FourInts b) { return _mm_hadd_epi32(a, b); }
+TRINE_INLINE I32x4 ToVec(FourInts x) { return {(I32x4::Raw)x}; }
 
 // acc + the products of each four bytes. As for AVX2 above, 16 bits hold a pair.
 template <bool kSigned>
-TRINE_INLINE Ints DotFours(Ints acc, Ints w, Ints a) {
-  const Ints pairs =
+TRINE_INLINE FourInts DotFours(FourInts acc, FourInts w, FourInts a) {
+  const FourInts pairs =
       kSigned ? _mm_maddubs_epi16(_mm_abs_epi8(w), _mm_sign_epi8(a, w)) : _mm_maddubs_epi16(w, a);
   return _mm_add_epi32(acc, _mm_madd_epi16(pairs, _mm_set1_epi16(1)));
 }
 
 template <bool kSigned>
-TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* a) {
+TRINE_INLINE FourInts DotHalfBlock(FourInts acc, U8x16 w, const int8_t* a) {
   return DotFours<kSigned>(acc, (__m128i)w.v, _mm_loadu_si128(reinterpret_cast<const __m128i*>(a)));
 }
 
@@ -174,7 +186,8 @@ TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* a, SliceInts* ac
   for (int i = 0; i < 4; ++i) {
     int32_t four;
     __builtin_memcpy(&four, a + 4 * i, sizeof(four));
-    acc->v = (I32x4::Raw)DotFours<kSigned>((Ints)acc->v, (Ints)w[i].v, _mm_set1_epi32(four));
+    acc->v =
+        (I32x4::Raw)DotFours<kSigned>((FourInts)acc->v, (FourInts)w[i].v, _mm_set1_epi32(four));
   }
 }
 
@@ -185,19 +198,47 @@ TRINE_INLINE U8x16 Lookup16(const uint8_t* table, U8x16 nibbles) {
 
 #else  // AArch64: bytes are multiplied as signed ones, which 0 to 63 are too
 
-using Ints = int32x4_t;
+using FourInts = int32x4_t;
 
-TRINE_INLINE Ints ZeroInts() { return vdupq_n_s32(0); }
-TRINE_INLINE Ints AddPairs(Ints a, Ints b) { return vpaddq_s32(a, b); }
-TRINE_INLINE I32x4 ToVec(Ints x) { return {x}; }
+TRINE_INLINE FourInts ZeroInts() { return vdupq_n_s32(0); }
+TRINE_INLINE FourInts AddPairs(FourInts a, FourInts b) { return vpaddq_s32(a, b); }
+TRINE_INLINE I32x4 ToVec(FourInts x) { return {x}; }
 TRINE_INLINE int8x16_t AsSigned(U8x16 x) { return vreinterpretq_s8_u8((uint8x16_t)x.v); }
 
 #if defined(__ARM_FEATURE_DOTPROD)
 
 template <bool kSigned>
-TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* a) {
+TRINE_INLINE FourInts DotHalfBlock(FourInts acc, U8x16 w, const int8_t* a) {
   return vdotq_s32(acc, AsSigned(w), vld1q_s8(a));
 }
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+
+// Two rows by two columns, eight values of each: row 0 by both columns, then row 1.
+TRINE_INLINE void DotPairs(U8x16 w, const int8_t* a, SliceInts* acc) {
+  acc->v = vmmlaq_s32(acc->v, AsSigned(w), vld1q_s8(a));
+}
+
+// The sums of two rows each, twice.
+struct SliceDots {
+  int32x4_t first, last;
+};
+TRINE_INLINE SliceDots StartDots(int32_t start) { return {vdupq_n_s32(start), vdupq_n_s32(start)}; }
+TRINE_INLINE SliceInts SumsOf(const SliceDots& dots) { return {vuzp1q_s32(dots.first, dots.last)}; }
+
+// Adds to each row's lanes the products of its 16 weights with 16 activations.
+template <bool kSigned>
+TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* a, SliceDots* acc) {
+  TRINE_UNROLL
+  for (int i = 0; i < 2; ++i) {
+    const int8x8_t eight = vld1_s8(a + 8 * i);
+    const int8x16_t twice = vcombine_s8(eight, eight);
+    acc->first = vmmlaq_s32(acc->first, AsSigned(w[2 * i]), twice);
+    acc->last = vmmlaq_s32(acc->last, AsSigned(w[2 * i + 1]), twice);
+  }
+}
+
+#else
 
 template <bool kSigned>
 TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts* acc) {
@@ -208,6 +249,8 @@ TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts*
   acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[3]), a, 3);
 }
 
+#endif  // __ARM_FEATURE_MATMUL_INT8
+
 #else
 
 // A pair of products is at most 2 * 128 * 127, which 16 bits hold.
@@ -216,7 +259,7 @@ TRINE_INLINE int16x8_t PairsOfProducts(int8x8_t w0, int8x8_t a0, int8x8_t w1, in
 }
 
 template <bool kSigned>
-TRINE_INLINE Ints DotHalfBlock(Ints acc, U8x16 w, const int8_t* from) {
+TRINE_INLINE FourInts DotHalfBlock(FourInts acc, U8x16 w, const int8_t* from) {
   const int8x16_t a = vld1q_s8(from);
   return vpadalq_s16(acc, PairsOfProducts(vget_low_s8(AsSigned(w)), vget_low_s8(a),
                                           vget_high_s8(AsSigned(w)), vget_high_s8(a)));
@@ -250,13 +293,13 @@ TRINE_INLINE U8x16 Lookup16(const uint8_t* table, U8x16 nibbles) {
 
 #endif  // x86-64 or AArch64
 
-TRINE_INLINE I32x4 JoinFours(Ints a, Ints b, Ints c, Ints d) {
+TRINE_INLINE I32x4 JoinFours(FourInts a, FourInts b, FourInts c, FourInts d) {
   return ToVec(AddPairs(AddPairs(a, b), AddPairs(c, d)));
 }
 
 template <bool kSigned>
 TRINE_INLINE HalfSums HalfDots(const U8x32 (&w)[8], const int8_t* a) {
-  Ints first[8], last[8];
+  FourInts first[8], last[8];
   TRINE_UNROLL
   for (int b = 0; b < 8; ++b) {
     first[b] = DotHalfBlock<kSigned>(ZeroInts(), w[b].lo, a + 32 * b);
@@ -270,7 +313,7 @@ TRINE_INLINE HalfSums HalfDots(const U8x32 (&w)[8], const int8_t* a) {
 
 template <bool kSigned>
 TRINE_INLINE I32x8 BlockDots(const U8x32 (&w)[8], const int8_t* a) {
-  Ints block[8];
+  FourInts block[8];
   TRINE_UNROLL
   for (int b = 0; b < 8; ++b) {
     block[b] = DotHalfBlock<kSigned>(ZeroInts(), w[b].lo, a + 32 * b);
@@ -285,6 +328,50 @@ TRINE_INLINE U8x32 Lookup(const uint8_t (&table)[16], U8x32 nibbles) {
 }
 
 #endif  // registers of 32 or 16 bytes
+
+#if !defined(__ARM_FEATURE_MATMUL_INT8)
+
+// Sums in the making, as Dot16 adds to them.
+using SliceDots = SliceInts;
+TRINE_INLINE SliceDots StartDots(int32_t start) { return Splat<kSliceRows>(start); }
+TRINE_INLINE SliceInts SumsOf(const SliceDots& dots) { return dots; }
+
+#endif
+
+// Of a slice's four quads of half a block, four values of each row to a quad, what Dot16 takes:
+// with pairs, the first eight values of its rows 0 and 1, of rows 2 and 3, then the last eight.
+TRINE_INLINE void OrderQuads(SliceBytes (&w)[4]) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  for (int i = 0; i < 4; i += 2) {
+    const auto a = (uint32x4_t)w[i].v, b = (uint32x4_t)w[i + 1].v;
+    w[i].v = (SliceBytes::Raw)vzip1q_u32(a, b);
+    w[i + 1].v = (SliceBytes::Raw)vzip2q_u32(a, b);
+  }
+#else
+  (void)w;
+#endif
+}
+
+// The same for the bytes of a block of rows [begin, end).
+TRINE_INLINE void OrderRows(int begin, int end, uint8_t (*q)[4 * kTileRows]) {
+  for (int row = begin; row < end; row += kSliceRows) {
+    for (int h = 0; h < 2; ++h) {
+      SliceBytes w[4];
+      for (int i = 0; i < 4; ++i) w[i] = Load<4 * kSliceRows>(&q[4 * h + i][4 * row]);
+      OrderQuads(w);
+      for (int i = 0; i < 4; ++i) Store(w[i], &q[4 * h + i][4 * row]);
+    }
+  }
+}
+
+// Where value i of half a block of a slice's row is in those.
+struct QuadPlace {
+  int vector, byte;
+};
+TRINE_INLINE QuadPlace PlaceOf(int row, int i) {
+  if constexpr (kPairs) return {i / 8 * 2 + row / 2, row % 2 * 8 + i % 8};
+  return {i / 4, 4 * row + i % 4};
+}
 
 // --- Small integers out of general registers, lowest first
 

@@ -45,10 +45,10 @@ struct KernelTable {
   PackedShape (*packed_shape)(quant::Type type, int64_t k);
   void (*pack)(const PlainRows& rows, std::byte* group);
 
-  // Chunk c of row r of x [k, ...] goes where activations.h says, or, for a matmul of a level that
-  // takes records, where activation_records.h says if there are kInterleavedRows rows or more.
-  // `range` counts chunks row by row, so that several workers can share one row.
-  bool matmul_takes_records;
+  // Chunk c of row r of x [k, ...] goes where activations.h says, for a matmul in the order that
+  // the level wants there. `range` counts chunks row by row, so that several workers can share one
+  // row.
+  ActivationOrder matmul_order;
   void (*quantize_activations)(const View& x, ActivationReader reader, ActivationChunk* chunks,
                                Range range);
 

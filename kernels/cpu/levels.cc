@@ -39,16 +39,19 @@ constexpr Level kLevels[] = {
 
 TRINE_DECLARE_LEVEL(baseline)
 TRINE_DECLARE_LEVEL(dotprod)
+TRINE_DECLARE_LEVEL(i8mm)
 
 namespace {
 
 constexpr const char* kBaseline[] = {"neon"};
 constexpr const char* kDotprod[] = {"neon", "dotprod"};
+constexpr const char* kI8mm[] = {"neon", "dotprod", "i8mm"};
 
 constexpr Level kLevels[] = {
     {"reference", {}, &kReferenceLevel, true},
     {"baseline", kBaseline, &baseline::kTable, false},
     {"dotprod", kDotprod, &dotprod::kTable, false},
+    {"i8mm", kI8mm, &i8mm::kTable, false},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "kernels/cpu/amx.h"
 #include "kernels/cpu/dot_columns.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/paired_columns.h"
 #include "kernels/cpu/record_product.h"
 #include "kernels/cpu/rows.h"
 
@@ -19,6 +20,7 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
   }
 #endif
   Columns columns;
+  columns.paired = LieInPairs(m);
   columns.step = ActivationStep(m);
   for (int64_t first = 0; first < m; first += kMaxColumns) {
     columns.count = static_cast<int>(m - first < kMaxColumns ? m - first : kMaxColumns);
@@ -30,6 +32,8 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
     DotColumns(weights, columns, features);
   }
 }
+
+static_assert(kMaxColumns % 2 == 0);  // no pair is torn
 
 void DotColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   if (weights.packed) return DotPackedColumns(weights, columns, rows);

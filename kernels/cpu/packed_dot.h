@@ -44,9 +44,9 @@ struct PackedColumn {
       }
     }
   }
-  TRINE_INLINE SliceInts Start(const PackedColumn& column, int64_t t, int h, int j) {
-    if constexpr (kOffset == 0) return Splat<kSliceRows>(kSumBits);
-    return Splat<kSliceRows>(column.start[t][h][j]);
+  TRINE_INLINE SliceDots Start(const PackedColumn& column, int64_t t, int h, int j) {
+    if constexpr (kOffset == 0) return StartDots(kSumBits);
+    return StartDots(column.start[t][h][j]);
   }
 };
 
@@ -57,21 +57,21 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
                              SliceFloats* scaled) {
   using Column = PackedColumn<kType>;
   constexpr bool kSigned = Packed<kType>::kTraits.is_signed;
-  SliceInts dots[kColumns];
+  SliceDots dots[kColumns];
   SliceBytes w[4];
   LoadHalf<kType, 0>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     dots[c] = Column::Start(columns[c], t, 0, j);
     Dot16<kSigned>(w, columns[c].x[t * columns[c].step].q + quant::kGroupValues * j, &dots[c]);
     if constexpr (Column::kHalves) {
-      scaled[c] = SumsToFloats(dots[c]) * s.scale[0];
+      scaled[c] = SumsToFloats(SumsOf(dots[c])) * s.scale[0];
       dots[c] = Column::Start(columns[c], t, 1, j);
     }
   }
   LoadHalf<kType, 1>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     Dot16<kSigned>(w, columns[c].x[t * columns[c].step].q + quant::kGroupValues * j + 16, &dots[c]);
-    const SliceFloats sums = SumsToFloats(dots[c]);
+    const SliceFloats sums = SumsToFloats(SumsOf(dots[c]));
     if constexpr (Column::kHalves) {
       scaled[c] = scaled[c] + sums * s.scale[1];
     } else {

@@ -1,9 +1,11 @@
+#include <cstddef>
 #include <cstdint>
 
 #include "kernels/cpu/activation_records.h"
 #include "kernels/cpu/amx.h"
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/paired_columns.h"
 #include "kernels/cpu/rows.h"
 #include "kernels/cpu/vec.h"
 #include "kernels/cpu/vec_math.h"
@@ -95,6 +97,7 @@ void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk
   const int64_t rows = x.dims[1] * x.dims[2] * x.dims[3], step = ActivationStep(rows);
   const bool to_records =
       TRINE_HAS_AMX && reader == ActivationReader::kMatmul && rows >= kInterleavedRows;
+  const bool in_pairs = reader == ActivationReader::kMatmul && LieInPairs(rows);
   const RecordOrder order = OrderOfRecords(RecordCount(k));
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t row = i / row_chunks, c = i % row_chunks;
@@ -110,8 +113,18 @@ void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk
       while (row + 1 == rows && ++column < kInterleavedRows) {
         StoreToRecords({}, c, column, group, order, RecordCount(k));
       }
+      continue;
+    }
+    const auto place = [&](int64_t r) { return chunks + FirstChunkOf(r, rows, k) + c * step; };
+    if (in_pairs && (row | 1) < rows) {
+      // Its partner may be quantised at the same time: it touches no byte of that.
+      ActivationChunk chunk;
+      QuantizeChunk(values, left, &chunk);
+      __builtin_memcpy(place(row), &chunk, offsetof(ActivationChunk, q));
+      StoreToPair(chunk.q, static_cast<int>(row & 1), place(row & ~int64_t{1})->q,
+                  place(row | 1)->q);
     } else {
-      QuantizeChunk(values, left, chunks + FirstChunkOf(row, rows, k) + c * step);
+      QuantizeChunk(values, left, place(row));
     }
   }
 }

@@ -31,7 +31,9 @@ constinit const KernelTable kTable = {
     .packing = kPacking,
     .packed_shape = ShapeOfPacked,
     .pack = Pack,
-    .matmul_takes_records = TRINE_HAS_AMX,
+    .matmul_order = TRINE_HAS_AMX ? ActivationOrder::kRecords
+                    : kPairs      ? ActivationOrder::kPairs
+                                  : ActivationOrder::kRows,
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,

@@ -10,8 +10,9 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-// What a column brings to the terms of a block, in every lane: its scale, the sum of its values,
-// those of their halves. A format takes what it needs; the rest is never computed.
+// What the columns of a cell bring to the terms of a block, in the lanes of every row: their
+// scales, the sums of their values, those of their halves. A format takes what it needs; the rest
+// is never computed.
 struct ColumnFactors {
   SliceFloats d, sum, half_sum[2];
 };
@@ -22,7 +23,7 @@ TRINE_INLINE ColumnFactors FactorsOf(const ActivationChunk& x, int j) {
   return {Splat<kSliceRows>(x.d[j]), sum(x.sum[j]), {sum(x.half_sum[0][j]), sum(x.half_sum[1][j])}};
 }
 
-// The factors of a group of columns, for all blocks of a tile.
+// The factors of a group of columns, for all blocks of a tile. kColumns is the number of cells.
 template <FormatTraits kTraits, int kColumns>
 class GroupFactors {
  public:
@@ -30,13 +31,13 @@ class GroupFactors {
   // Multiplying by a lane costs no more than multiplying by a vector, so that one load brings a
   // factor of four columns where splats would take the place of four multiplications.
   static constexpr int kLaneColumns = 4;
-  static_assert(kColumns <= kLaneColumns);
+  static_assert(kColumns * kCellColumns <= kLaneColumns);
 
   TRINE_INLINE void Set(const ActivationChunk* const* x, int64_t step, int chunks,
                         GroupFactors* factors) {
     for (int t = 0; t < chunks; ++t) {
       const auto column = [&](int c) -> const ActivationChunk& {
-        return x[c < kColumns ? c : 0][t * step];
+        return x[c < kColumns * kCellColumns ? c : 0][t * step];
       };
       SetLanes([&](int c) { return Load<8>(column(c).d); }, factors->d_[t]);
       if constexpr (kTraits.minimums == Minimums::kHalf) {
@@ -64,7 +65,11 @@ class GroupFactors {
   template <int kColumn>
   TRINE_INLINE ColumnFactors Of(const Lanes& lanes) {
     const auto splat = [](float32x4_t x) __attribute__((always_inline))->SliceFloats {
-      return {vdupq_laneq_f32(x, kColumn)};
+      if constexpr (kPairs) {
+        return {vreinterpretq_f32_f64(vdupq_laneq_f64(vreinterpretq_f64_f32(x), kColumn))};
+      } else {
+        return {vdupq_laneq_f32(x, kColumn)};
+      }
     };
     ColumnFactors factors;
     factors.d = splat(lanes.d);
@@ -118,15 +123,15 @@ class GroupFactors {
 #endif
 };
 
-// M of docs/numerics.md, as a float, of block (j, t), for the slice that begins at `row`.
+// M of docs/numerics.md, as a float, of block (j, t), for the cell that begins at `lane`.
 template <FormatTraits kTraits>
-TRINE_INLINE SliceFloats TileMinimums(const ChunkTile& tile, int j, int t, int row,
+TRINE_INLINE SliceFloats TileMinimums(const ChunkTile& tile, int j, int t, int lane,
                                       const ColumnFactors& x) {
   if constexpr (kTraits.minimums == Minimums::kHalf) {
-    return Load<kSliceRows>(&tile.min[0][j][t][row]) * x.half_sum[0] +
-           Load<kSliceRows>(&tile.min[1][j][t][row]) * x.half_sum[1];
+    return Load<kSliceRows>(&tile.min[0][j][t][lane]) * x.half_sum[0] +
+           Load<kSliceRows>(&tile.min[1][j][t][lane]) * x.half_sum[1];
   } else if constexpr (kTraits.minimums == Minimums::kBlock) {
-    return Load<kSliceRows>(&tile.min[0][j][t][row]) * x.sum;
+    return Load<kSliceRows>(&tile.min[0][j][t][lane]) * x.sum;
   } else {
     return Splat<kSliceRows>(0.0f) - x.sum;
   }
@@ -134,14 +139,14 @@ TRINE_INLINE SliceFloats TileMinimums(const ChunkTile& tile, int j, int t, int r
 
 // `scaled`: I, as a float.
 template <FormatTraits kTraits>
-TRINE_INLINE SliceFloats TileTerms(const ChunkTile& tile, int j, int t, int row,
+TRINE_INLINE SliceFloats TileTerms(const ChunkTile& tile, int j, int t, int lane,
                                    const ColumnFactors& x, SliceFloats scaled) {
-  const SliceFloats terms = (Load<kSliceRows>(&tile.d[j][t][row]) * x.d) * scaled;
+  const SliceFloats terms = (Load<kSliceRows>(&tile.d[j][t][lane]) * x.d) * scaled;
   if constexpr (kTraits.minimums == Minimums::kNone) {
     return terms;
   } else {
-    return terms - (Load<kSliceRows>(&tile.dmin[j][t][row]) * x.d) *
-                       TileMinimums<kTraits>(tile, j, t, row, x);
+    return terms - (Load<kSliceRows>(&tile.dmin[j][t][lane]) * x.d) *
+                       TileMinimums<kTraits>(tile, j, t, lane, x);
   }
 }
 

@@ -78,7 +78,7 @@ TEST_F(ExactnessTest, MappedOrReadDoesNotShow) {
 
 TEST_F(ExactnessTest, TheInstructionSetDoesNotShow) {
   if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
-  for (const char* level : {"baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod"}) {
+  for (const char* level : {"baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod", "i8mm"}) {
     setenv("TRINE_CPU_ISA", level, 1);
     auto engine = Engine::Load(TestOptions(ShippedModel()));
     if (engine.ok()) {

@@ -126,7 +126,7 @@ TEST_P(FamilyTest, GivesTheSameBitsAtEveryLevel) {
   const TempFile file(*MakeModelBytes(shape_));
   int levels = 0;
   for (const char* level :
-       {"reference", "baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod"}) {
+       {"reference", "baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod", "i8mm"}) {
     setenv("TRINE_CPU_ISA", level, 1);
     const auto engine = Engine::Load(TestOptions(file.path()));
     if (!engine.ok()) continue;  // not on this machine; exactness_test looks at the reasons

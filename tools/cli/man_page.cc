@@ -36,7 +36,7 @@ constexpr Entry kEnvironment[] = {
      "Milliseconds in which a plugin must give a sign of life. Default: 30000."},
     {"TRINE_CPU_ISA",
      "The level of the CPU kernels, instead of the best this processor has: baseline, avx2, "
-     "avxvnni, avx512, amx, dotprod or reference. The results are the same."},
+     "avxvnni, avx512, amx, dotprod, i8mm or reference. The results are the same."},
     {"TRINE_PIN",
      "0: threads are not bound to processors; 1: they are, where they take every core. By default "
      "they are on machines with several NUMA nodes."},

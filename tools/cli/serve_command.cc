@@ -39,7 +39,7 @@ struct ServeArguments {
   std::string api_key_file;
   std::vector<std::string> cors;
   std::string alias;
-  int64_t prompt_budget = 128;
+  int64_t prompt_budget = 64;
   int64_t queue = 256;
   int64_t queue_per_client = 128;
   int64_t connections = 512;

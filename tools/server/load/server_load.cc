@@ -1,13 +1,15 @@
 // trine-server-load: clients that each ask, wait for the answer's last byte and ask again, for so
 // long; what they got in tokens a second, and how long they waited for the first one. Any server
 // with /v1/completions will do.
+//
+// What counts is the time in which all of them are at it: not the beginning, when all ask at once,
+// nor the end, when fewer and fewer still wait for their last answer.
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
@@ -33,6 +35,7 @@ struct LoadOptions {
   std::string api_key;
   int clients = 16;
   double seconds = 10;
+  double warm_up = 2;  // before them
   int max_tokens = 64;
   int prompt_words = 32;
   uint32_t seed = 1;
@@ -40,13 +43,16 @@ struct LoadOptions {
 
 struct Answer {
   bool ok = false;
-  double first_ms = 0;
-  double all_ms = 0;
-  int64_t pieces = 0;
+  Clock::time_point begin{}, end{};
+  std::vector<Clock::time_point> pieces = {};  // when they came
 };
 
-double MillisecondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+double Milliseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::milli>(time).count();
+}
+
+Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 // No two alike, so that nobody has read them before.
@@ -82,7 +88,7 @@ int Connect(const LoadOptions& options) {
 // One request on a connection of its own.
 Answer Ask(const LoadOptions& options, const std::string& prompt) {
   Answer answer;
-  const Clock::time_point begin = Clock::now();
+  answer.begin = Clock::now();
   const int fd = Connect(options);
   if (fd < 0) return answer;
   const Json body = {{"prompt", prompt},   {"max_tokens", options.max_tokens},
@@ -110,15 +116,15 @@ Answer Ask(const LoadOptions& options, const std::string& prompt) {
     constexpr std::string_view kMark = "data: {";
     for (size_t at = seen.find(kMark, looked_at); at != std::string::npos;
          at = seen.find(kMark, looked_at)) {
-      if (answer.pieces++ == 0) answer.first_ms = MillisecondsSince(begin);
+      answer.pieces.push_back(Clock::now());
       looked_at = at + kMark.size();
     }
     if (seen.size() > kMark.size()) looked_at = std::max(looked_at, seen.size() - kMark.size());
   }
   close(fd);
-  answer.all_ms = MillisecondsSince(begin);
+  answer.end = Clock::now();
   answer.ok = seen.compare(0, 12, "HTTP/1.1 200") == 0 &&
-              seen.find("data: [DONE]") != std::string::npos && answer.pieces > 0;
+              seen.find("data: [DONE]") != std::string::npos && !answer.pieces.empty();
   return answer;
 }
 
@@ -129,51 +135,62 @@ double Quantile(std::vector<double> values, double q) {
                          static_cast<size_t>(q * static_cast<double>(values.size())))];
 }
 
-int Run(const LoadOptions& options) {
-  const Clock::time_point end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                                   std::chrono::duration<double>(options.seconds));
+// Answers of all clients; how many had none.
+std::vector<Answer> AskUntil(Clock::time_point end, const LoadOptions& options, int64_t* failed) {
   std::mutex mutex;
   std::vector<Answer> answers;
-  std::atomic<int64_t> failed = 0;
-  const Clock::time_point begin = Clock::now();
   std::vector<std::thread> threads;
   for (int c = 0; c < options.clients; ++c) {
     threads.emplace_back([&, c] {
       std::mt19937 random(options.seed * 1000003u + static_cast<uint32_t>(c));
       while (Clock::now() < end) {
-        const Answer answer = Ask(options, Prompt(options.prompt_words, &random));
-        if (!answer.ok) {
-          ++failed;
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        Answer answer = Ask(options, Prompt(options.prompt_words, &random));
+        std::unique_lock lock(mutex);
+        if (answer.ok) {
+          answers.push_back(std::move(answer));
           continue;
         }
-        std::lock_guard lock(mutex);
-        answers.push_back(answer);
+        ++*failed;
+        lock.unlock();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  const double seconds = MillisecondsSince(begin) / 1000;
+  return answers;
+}
+
+int Run(const LoadOptions& options) {
+  const Clock::time_point begin = Clock::now() + Seconds(options.warm_up);
+  const Clock::time_point end = begin + Seconds(options.seconds);
+  int64_t failed = 0;
+  const std::vector<Answer> answers = AskUntil(end, options, &failed);
+  const auto counts = [&](Clock::time_point time) { return time >= begin && time < end; };
   std::vector<double> first, all;
+  double tokens = 0;
   for (const Answer& a : answers) {
-    first.push_back(a.first_ms);
-    all.push_back(a.all_ms);
+    // All that end are of full length: the end of a text is ignored. Servers differ in how many
+    // pieces they make of it.
+    const double of_piece = options.max_tokens / static_cast<double>(a.pieces.size());
+    tokens +=
+        of_piece * static_cast<double>(std::count_if(a.pieces.begin(), a.pieces.end(), counts));
+    if (!counts(a.begin)) continue;
+    first.push_back(Milliseconds(a.pieces.front() - a.begin));
+    all.push_back(Milliseconds(a.end - a.begin));
   }
-  // All that end are of full length: the end of a text is ignored.
-  const auto tokens = static_cast<double>(answers.size()) * options.max_tokens;
   const Json result = {{"clients", options.clients},
-                       {"seconds", seconds},
-                       {"requests", answers.size()},
-                       {"failed", failed.load()},
+                       {"seconds", options.seconds},
+                       {"requests", first.size()},
+                       {"failed", failed},
                        {"tokens", tokens},
-                       {"tokens_per_second", tokens / seconds},
+                       {"tokens_per_second", tokens / options.seconds},
                        {"first_token_ms",
                         {{"p50", Quantile(first, 0.5)},
                          {"p95", Quantile(first, 0.95)},
                          {"max", Quantile(first, 1)}}},
                        {"request_ms", {{"p50", Quantile(all, 0.5)}, {"p95", Quantile(all, 0.95)}}}};
   std::printf("%s\n", result.dump().c_str());
-  return failed == 0 && !answers.empty() ? 0 : 1;
+  return failed == 0 && !first.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -189,6 +206,9 @@ int main(int argc, char** argv) {
   app.add_option("--clients", options.clients)->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--seconds", options.seconds)
       ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  app.add_option("--warm-up", options.warm_up, "Seconds before those that count")
+      ->check(CLI::Range(0.0, 86400.0))
       ->capture_default_str();
   app.add_option("--max-tokens", options.max_tokens)
       ->check(CLI::Range(1, 100000))
