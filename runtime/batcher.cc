@@ -78,7 +78,7 @@ class Batcher::Flight : public PipelineJob {
     // That something was behind a failure says less than the failure, and may be heard of first.
     const bool first = batcher_->failure_.ok() || absl::IsAborted(batcher_->failure_);
     if (first && !status.ok()) batcher_->failure_ = status;
-    batcher_->changed_.notify_all();
+    batcher_->Announce();
   }
 
   // The batcher's, under its mutex.
@@ -196,14 +196,14 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   for (Sequence* s : request.left) s->waiting_ = true;
   queue_.push_back(&request);
   arrivals_ = true;
-  changed_.notify_all();  // whoever leads may have room for it
+  if (leading_) news_.notify_one();  // there may be room for it
   bool leads = false;
   // Also when memory runs out in mid-pass: no one may find a request whose caller has gone, or wait
   // for a leader that has.
   const absl::Cleanup leave = [&] { Leave(lock, &request, leads); };
   while (!request.done) {
     if (leading_ && !leads) {
-      changed_.wait(lock);
+      request.wake.wait(lock);
       continue;
     }
     leading_ = leads = true;
@@ -222,7 +222,7 @@ absl::Status Batcher::Replace(const Prepare& prepare, const LoadNext& load) {
     if (!lock.owns_lock()) lock.lock();
     if (replacement_ == &replacement) replacement_ = nullptr;
     if (leads) leading_ = false;
-    changed_.notify_all();
+    HandOver();
   };
   while (!replacement.done) {
     if (leading_ && !leads) {
@@ -253,7 +253,24 @@ void Batcher::Leave(std::unique_lock<std::mutex>& lock, Request* request, bool l
   for (Sequence* s : request->left) s->waiting_ = false;
   std::erase(queue_, request);
   if (leads) leading_ = false;
+  HandOver();
+}
+
+// Whoever waits for something that happens rarely is told of it, and the leader.
+void Batcher::Announce() {
+  news_.notify_all();
   changed_.notify_all();
+}
+
+// Somebody leads, as long as anybody waits: not all are woken for it, since each would only find
+// that another was first.
+void Batcher::HandOver() {
+  changed_.notify_all();
+  if (leading_) {
+    news_.notify_all();
+  } else if (!queue_.empty()) {
+    queue_.front()->wake.notify_one();
+  }
 }
 
 // One thing at a time, so that whoever is done can leave as soon as may be.
@@ -317,7 +334,7 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
     Clock::time_point until = Clock::now() + kLookout;
     if (next_look_) until = std::min(until, *next_look_);
     const bool watch = Clock::now() - watched_ >= kLookout;  // however much else there is
-    if (!watch && changed_.wait_until(lock, until, news)) return;
+    if (!watch && news_.wait_until(lock, until, news)) return;
     if (!watch && next_look_ && Clock::now() >= *next_look_) return;
     watched_ = Clock::now();
     const auto hung = HungStage();
@@ -508,8 +525,10 @@ bool Batcher::Settle() {
   for (Request* r : queue_) {
     for (Sequence* s : r->left) s->waiting_ = !r->done;
   }
-  const size_t settled = std::erase_if(queue_, [](const Request* r) { return r->done; });
-  if (settled > 0) changed_.notify_all();
+  const size_t settled = std::erase_if(queue_, [](Request* r) {
+    if (r->done) r->wake.notify_one();
+    return r->done;
+  });
   return settled > 0;
 }
 

@@ -94,6 +94,7 @@ class Batcher {
     absl::Status status;
     bool one_done = false;
     bool done = false;
+    std::condition_variable wake;  // when it is done, or may lead
   };
   // A sequence's share of a pass.
   struct Share {
@@ -121,6 +122,8 @@ class Batcher {
   absl::Status SetModel(std::shared_ptr<Model> model);
   absl::Status Ask(Until until, std::span<Sequence* const> sequences);
   void Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads);
+  void Announce();
+  void HandOver();
 
   void Step(std::unique_lock<std::mutex>& lock);
   bool TakeOff(std::unique_lock<std::mutex>& lock);
@@ -154,7 +157,8 @@ class Batcher {
 
   const BatcherOptions options_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable news_;     // for who leads: arrivals and landings
+  std::condition_variable changed_;  // for the rest of those that wait
   std::shared_ptr<Model> model_;
   std::unique_ptr<Pipeline> pipeline_;
   PassGroups groups_{1};
