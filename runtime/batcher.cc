@@ -193,8 +193,8 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   if (request.left.empty()) return absl::OkStatus();
   if (until == Until::kOneDone && request.left.size() < sequences.size()) request.one_done = true;
   request.longest = longest;
-  for (Sequence* s : request.left) s->waiting_ = true;
   queue_.push_back(&request);
+  for (Sequence* s : request.left) s->waiting_ = true;
   arrivals_ = true;
   if (leading_) news_.notify_one();  // there may be room for it
   bool leads = false;
@@ -375,10 +375,11 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   std::erase_if(flights_, [](const auto& f) { return f->landed() && f->shares().empty(); });
   if (home.empty()) return;
   // The sequences belong to callers who wait for us, so they stay as they are meanwhile.
+  std::vector<std::pair<const Sequence*, absl::Status>> failed;
+  failed.reserve(home.size());
   lock.unlock();
   Trace* const trace = options_.trace.get();
   const auto begin = trace != nullptr ? Trace::Clock::now() : Trace::Clock::time_point();
-  std::vector<std::pair<const Sequence*, absl::Status>> failed;
   for (const auto& [flight, share] : home) {
     absl::Status status = DeliverQuietly(*flight, share);
     share.sequence->in_flight_ -= share.n_tokens;

@@ -4,8 +4,9 @@
 //   stop_test.cjs PROGRAM MODEL
 "use strict";
 const assert = require("node:assert/strict");
+const net = require("node:net");
 const { test } = require("node:test");
-const { Raw } = require("./raw.cjs");
+const { Raw, wire } = require("./raw.cjs");
 const { streamed } = require("./stream_client.cjs");
 const { TrineServer, sleep, until } = require("./trine_server.cjs");
 
@@ -122,6 +123,28 @@ check("stop: with nobody there, and with clients that do nothing", async () => {
   server.signal();
   await ended(server, 15_000);
   await Promise.all(idle.map((raw) => raw.closed));
+});
+
+check("stop: with a client that does not read", async () => {
+  const server = await start(1);
+  const deaf = net.connect(server.port, "127.0.0.1").pause().on("error", () => {});
+  const request = { messages: [{ role: "user", content: "Tell me a story" }], n: 4, stream: true,
+                    ignore_eos: true, logprobs: true, top_logprobs: 20, max_tokens: 1900 };
+  deaf.write(wire(server, "/v1/chat/completions", JSON.stringify(request)));
+  await running(server, 1);
+  // Until all that stands between the two is full.
+  let before = -1;
+  await until(async () => {
+    const now = await server.metric("trine_generated_tokens_total");
+    const stands = now === before;
+    before = now;
+    await sleep(500);
+    return stands;
+  }, { within: 60_000, what: "tokens that nobody takes" });
+  assert.equal(await server.metric("trine_requests_running"), 1);
+  server.signal();
+  await ended(server, 8_000);
+  deaf.destroy();
 });
 
 check("stop: while the model is loaded", async () => {

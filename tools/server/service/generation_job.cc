@@ -111,13 +111,12 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
     only_read.max_tokens = 0;
     Generation read;
     if (absl::Status s = Generate(pointers[0], only_read, &read); !s.ok()) return s;
+    if (absl::Status s = Interruption(); !s.ok()) return s;
     cached = read.cached_tokens;
   }
   std::vector<Generation> results(pointers.size());
   const absl::Status status = GenerateTogether(pointers, options, results);
   if (absl::Status s = Interruption(); !s.ok()) return s;
-  // A want of memory is the server's, not the client's: 503, not 429.
-  if (absl::IsResourceExhausted(status)) return absl::UnavailableError(status.message());
   if (!status.ok()) return status;
   for (size_t i = begin; i < end; ++i) {
     const Generation& result = results[i - begin];
@@ -196,7 +195,7 @@ bool GenerationJob::Send() { return frames_.empty() || reply().Write(frames_.Tak
 
 void GenerationJob::Count() {
   GenerationCounts counts;
-  counts.queue_seconds = Seconds(waited());
+  counts.queue_seconds = Seconds(has_run() ? waited() : Reply::Clock::now() - reply().begin());
   int64_t tokens = 0;
   for (const Choice& choice : choices_) tokens += choice.n_tokens;
   if (tokens > 0) counts.first_token_seconds = Seconds(first_token_ - reply().begin());
@@ -204,7 +203,8 @@ void GenerationJob::Count() {
     counts.between_tokens_seconds =
         Seconds(last_token_ - first_token_) / static_cast<double>(tokens - 1);
   }
-  metrics_->Generated(counts);
+  // Who had no turn is no measure of how long one waits for it.
+  if (has_run()) metrics_->Generated(counts);
   metrics_->Prompt(usage_.prompt_tokens, usage_.cached_tokens);
   reply().Note("prompt_tokens", usage_.prompt_tokens);
   reply().Note("cached_tokens", usage_.cached_tokens);

@@ -9,6 +9,7 @@ namespace trine::server {
 
 bool Job::Run(std::chrono::nanoseconds waited) {
   waited_ += waited;
+  has_run_ = true;
   absl::Status status;
   try {
     status = Interruption();
@@ -16,6 +17,8 @@ bool Job::Run(std::chrono::nanoseconds waited) {
       const absl::StatusOr<bool> more = Work();
       if (more.ok() && *more) return true;
       status = more.status();
+      // A want of memory is the server's, not the client's: 503, not 429.
+      if (absl::IsResourceExhausted(status)) status = absl::UnavailableError(status.message());
     }
   } catch (const std::bad_alloc&) {
     status = absl::UnavailableError("the server is out of memory");

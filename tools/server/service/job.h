@@ -43,6 +43,7 @@ class Job {
   virtual void OnCancel() {}
 
   Reply& reply() const { return *reply_; }
+  bool has_run() const { return has_run_; }
   std::chrono::nanoseconds waited() const { return waited_; }
   // Why it does not go on: the client has gone, time is up, or the server stops.
   absl::Status Interruption() const;
@@ -50,6 +51,7 @@ class Job {
  private:
   const std::unique_ptr<Reply> reply_;
   const std::chrono::seconds time_;
+  bool has_run_ = false;
   std::chrono::nanoseconds waited_{};
   std::atomic<bool> cancelled_ = false;
 };

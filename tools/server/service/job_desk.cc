@@ -1,7 +1,7 @@
 #include "tools/server/service/job_desk.h"
 
+#include <new>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 
@@ -25,8 +25,12 @@ void JobDesk::KeepTime() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!stop_now_.wait_for(lock, kTick, [&] { return stopping_; })) {
     lock.unlock();
-    jobs_.DropOlder(time_);
-    errands_.DropOlder(time_);
+    try {
+      jobs_.DropOlder(time_);
+      errands_.DropOlder(time_);
+    } catch (const std::bad_alloc&) {
+      // They are told at the next tick.
+    }
     lock.lock();
   }
 }
@@ -75,11 +79,14 @@ void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Erran
   if (!added.ok()) (*held)->Error(added);
 }
 
-void JobDesk::WaitUntilIdle(std::chrono::steady_clock::time_point until,
-                            const std::function<bool()>& hurry) {
+void JobDesk::Finish(std::chrono::steady_clock::time_point until,
+                     const std::function<bool()>& hurry) {
   constexpr std::chrono::milliseconds kLook(50);
-  while (std::chrono::steady_clock::now() < until && !(hurry && hurry())) {
-    if (jobs_.WaitUntilIdle(kLook)) return;
+  for (JobQueue* queue : {&errands_, &jobs_}) {
+    queue->Close();
+    while (std::chrono::steady_clock::now() < until && !(hurry && hurry())) {
+      if (queue->WaitUntilIdle(kLook)) break;
+    }
   }
 }
 

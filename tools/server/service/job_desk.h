@@ -35,11 +35,9 @@ class JobDesk {
   using Errand = std::function<void(std::unique_ptr<Reply>)>;
   void Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand);
 
-  // Takes nothing more.
-  void Close() { jobs_.Close(); }
-  // Until nothing runs or waits, or time is up, or `hurry` says so.
-  void WaitUntilIdle(std::chrono::steady_clock::time_point until,
-                     const std::function<bool()>& hurry);
+  // Takes nothing more, and waits until nothing runs or waits, or time is up, or `hurry` says so.
+  // Errands may still become jobs.
+  void Finish(std::chrono::steady_clock::time_point until, const std::function<bool()>& hurry);
   // Cancels what there is; who is cancelled says so to its client. True: all have, within the
   // limit.
   bool Cancel(std::chrono::milliseconds limit);

@@ -43,11 +43,39 @@ bool JobQueue::StartThread() {
   }
 }
 
-void JobQueue::Push(const std::string& client, Waiting waiting) {
-  const auto [found, is_new] = by_name_.try_emplace(client, clients_.end());
-  if (is_new) found->second = clients_.insert(clients_.end(), Client{client, {}});
-  found->second->jobs.push_back(std::move(waiting));
+// Whole or not at all, where memory runs out.
+void JobQueue::Push(const std::string& client, Waiting&& waiting) {
+  if (const auto found = by_name_.find(client); found != by_name_.end()) {
+    found->second->jobs.push_back(std::move(waiting));
+  } else {
+    std::list<Client> added(1);
+    added.front().name = client;
+    added.front().jobs.resize(1);
+    by_name_.emplace(client, added.begin());
+    added.front().jobs.front() = std::move(waiting);
+    clients_.splice(clients_.end(), added);
+  }
   ++waiting_;
+}
+
+void JobQueue::Refuse(const Work& work, const absl::Status& why) noexcept {
+  try {
+    if (work.refuse) work.refuse(why);
+  } catch (...) {
+    // There is no memory to say so with.
+  }
+}
+
+bool JobQueue::PushAgain(const std::string& client, Waiting&& waiting) {
+  if (stopping_) return false;
+  try {
+    waiting.since = Clock::now();
+    waiting.begun = true;
+    Push(client, std::move(waiting));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 bool JobQueue::Remove(uint64_t number) {
@@ -105,18 +133,19 @@ void JobQueue::RunThread() {
     bool again = false;
     try {
       again = next.work.run(Clock::now() - next.since);
-      if (!again) next.work = {};
     } catch (...) {
-      again = false;  // whoever it was for is told by what it leaves behind
+      // Whoever it was for is told by what it leaves behind.
     }
+    if (!again) next.work = {};
     lock.lock();
+    if (again && !PushAgain(client, std::move(next))) {
+      lock.unlock();
+      Refuse(next.work, absl::UnavailableError("the server is stopping, or out of memory"));
+      next.work = {};
+      lock.lock();
+    }
     taken_ -= next.places;
     --running_;
-    if (again && !stopping_) {
-      next.since = Clock::now();
-      next.begun = true;
-      Push(client, std::move(next));
-    }
     changed_.notify_all();
   }
 }
@@ -135,6 +164,7 @@ void JobQueue::Drop(const std::function<bool(const Waiting&)>& chosen, const abs
   std::vector<Waiting> dropped;
   {
     std::lock_guard lock(mutex_);
+    dropped.reserve(waiting_);
     for (auto client = clients_.begin(); client != clients_.end();) {
       auto& jobs = client->jobs;
       for (Waiting& w : jobs) {
@@ -152,9 +182,7 @@ void JobQueue::Drop(const std::function<bool(const Waiting&)>& chosen, const abs
     }
     changed_.notify_all();
   }
-  for (const Waiting& w : dropped) {
-    if (w.work.refuse) w.work.refuse(why);
-  }
+  for (const Waiting& w : dropped) Refuse(w.work, why);
 }
 
 void JobQueue::DropWaiting() {

@@ -67,10 +67,10 @@ class JobQueue {
  private:
   using Clock = std::chrono::steady_clock;
   struct Waiting {
-    uint64_t number;
-    int64_t places;
-    Work work;
-    Clock::time_point since;
+    uint64_t number = 0;
+    int64_t places = 1;
+    Work work = {};
+    Clock::time_point since = {};
     bool begun = false;  // it has had a turn
   };
   struct Client {
@@ -81,7 +81,10 @@ class JobQueue {
   void RunThread();
   bool CanStart() const;
   Waiting TakeNext();
-  void Push(const std::string& client, Waiting waiting);
+  void Push(const std::string& client, Waiting&& waiting);
+  // For its next turn. False, and it stays where it is: there will be none.
+  bool PushAgain(const std::string& client, Waiting&& waiting);
+  static void Refuse(const Work& work, const absl::Status& why) noexcept;
   // Those that `chosen` says, without the lock being held when they are told.
   void Drop(const std::function<bool(const Waiting&)>& chosen, const absl::Status& why);
   bool StartThread();

@@ -1,6 +1,7 @@
 #include "tools/server/service/server.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -68,10 +69,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
 Server::~Server() { Shutdown(std::chrono::milliseconds(0)); }
 
 void Server::Load() {
-  auto model = options_.load([this](double fraction) {
-    load_progress_ = fraction;
-    return !stopping_;
-  });
+  absl::StatusOr<std::unique_ptr<ServedModel>> model = absl::InternalError("not loaded");
+  try {
+    model = options_.load([this](double fraction) {
+      load_progress_ = fraction;
+      return !stopping_;
+    });
+  } catch (const std::exception& e) {
+    model = absl::ResourceExhaustedError(absl::StrCat("the model can't be loaded: ", e.what()));
+  }
   std::lock_guard lock(mutex_);
   load_status_ = model.status();
   if (!model.ok()) return;
@@ -95,9 +101,8 @@ void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bo
   if (state_.exchange(ServerState::kStopping) == ServerState::kStopping && http_ == nullptr) return;
   stopping_ = true;
   if (http_ != nullptr) http_->StopAccepting();
-  desk_.Close();
   const auto until = std::chrono::steady_clock::now() + patience;
-  desk_.WaitUntilIdle(until, hurry);
+  desk_.Finish(until, hurry);
   // Who is cancelled says so to its client, unless that does not read.
   constexpr std::chrono::milliseconds kLastWords(500);
   if (desk_.Cancel(kLastWords) && http_ != nullptr) {
