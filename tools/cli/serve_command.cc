@@ -64,11 +64,21 @@ server::LogLevel LevelOf(const std::string& name) {
                              : server::LogLevel::kInfo;
 }
 
+// As browsers name sites.
+std::string IsOrigin(const std::string& text) {
+  const size_t scheme = text.find("://");
+  const bool named = scheme != std::string::npos && scheme > 0 && scheme + 3 < text.size() &&
+                     text.find_first_of("/ ?#", scheme + 3) == std::string::npos;
+  return text == "*" || named ? "" : "expected a site as https://example.org, or *";
+}
+
 absl::StatusOr<server::AccessOptions> MakeAccess(const ServeArguments& a) {
   server::AccessOptions access;
   access.keys = a.api_keys;
   // Not on the command line, which everybody on the machine can read.
-  if (const char* key = std::getenv("TRINE_API_KEY"); key != nullptr && *key != '\0') {
+  if (const char* key = std::getenv("TRINE_API_KEY"); key != nullptr) {
+    // A secret that was forgotten must not open the server to everybody.
+    if (*key == '\0') return absl::InvalidArgumentError("TRINE_API_KEY is set, and empty");
     access.keys.emplace_back(key);
   }
   if (!a.api_key_file.empty()) {
@@ -138,7 +148,11 @@ class EndSignals {
     for (const int s : {SIGINT, SIGTERM, SIGHUP}) {
       struct sigaction now {};
       sigaction(s, nullptr, &now);
-      if (now.sa_handler != SIG_IGN) sigaddset(&set_, s);
+      // nohup says so of SIGHUP. Shells do of SIGINT, for programs in the background; whoever sends
+      // it to a server means it all the same.
+      if (s == SIGHUP && now.sa_handler == SIG_IGN) continue;
+      if (now.sa_handler == SIG_IGN) signal(s, SIG_DFL);
+      sigaddset(&set_, s);
     }
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
@@ -228,7 +242,7 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   command
       ->add_option("--cors", a->cors,
                    "Pages of this site may ask, as https://example.org; *: of any; may be repeated")
-      ->check(NotEmpty)
+      ->check(IsOrigin)
       ->allow_extra_args(false)
       ->type_name("ORIGIN");
   command->add_option("--alias", a->alias, "What the model is called (default: its file's name)")

@@ -76,7 +76,8 @@ Json ReadMessage(const Field& message) {
   if (message.failed()) return Json();
   Json out = WithoutNulls(message.json());
   out["role"] = role;
-  out["content"] = content.present() ? Json(std::move(text)) : Json();
+  // Nothing is an empty text: many templates add it to others without asking.
+  out["content"] = std::move(text);
   // Some templates ask only whether they are there.
   if (!has_calls) out.erase("tool_calls");
   return out;

@@ -71,7 +71,7 @@ TEST(ChatRequestTest, MessagesAreWrittenForTheTemplate) {
             R"([{"role":"system","content":"Be terse."},)"
             R"({"role":"user","content":"Wie geht's?","name":"Ann"},)"
             R"({"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":)"
-            R"({"name":"look","arguments":"{\"at\":1}"}}],"content":null},)"
+            R"({"name":"look","arguments":"{\"at\":1}"}}],"content":""},)"
             R"({"role":"tool","tool_call_id":"call_1","content":"rain"}])");
   EXPECT_EQ(prompt.variables_json, R"({"enable_thinking":false,"reasoning_effort":"low"})");
   EXPECT_EQ(prompt.tools_json,
