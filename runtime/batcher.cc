@@ -425,16 +425,14 @@ absl::Status Batcher::DeliverQuietly(const Flight& flight, const Share& share) {
 void Batcher::Deliver(const Flight& flight, const Share& share) {
   Sequence& s = *share.sequence;
   if (share.begin != s.evaluated_) return;  // what is before it was not taken: it comes again
+  s.Settle();
   const int64_t end = share.begin + share.n_tokens;
   const int64_t first_position = end - static_cast<int64_t>(share.n_rows);
   for (size_t i = 0; i < share.n_rows; ++i) {
     const int64_t position = first_position + static_cast<int64_t>(i);
     const auto row = flight.row(share.first_row + i, s.hidden_);
     if (s.Observes(position)) s.observer_(position, row);
-    if (position + 1 == s.size()) {
-      s.logits_.assign(row.begin(), row.end());
-      s.logits_position_ = position;
-    }
+    if (position + 1 == s.size()) s.SetLogits(row, position);
   }
   s.evaluated_ = end;
   if (s.progress_ && end > s.replay_until_) s.progress_(end, s.size());
@@ -583,6 +581,7 @@ bool Batcher::BringUpToDate(Sequence* sequence) {
     }
     s.BeginReplay(epoch_);
   }
+  s.DistrustUnsettled();
   if (options_.prefix_cache != nullptr) s.AdoptFrom(options_.prefix_cache);
   return true;
 }
@@ -632,13 +631,13 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
                         Batch* batch, Share* share) {
   Sequence& s = *candidate.sequence;
   const int64_t begin = s.evaluated() + s.in_flight_, left = s.size() - begin;
-  *share = {&s, begin, std::min({left, most_tokens, MostTokens(candidate.request->longest)}), 0, 0};
+  *share = {&s, begin, std::min({left, most_tokens, MostTokens(candidate.request->longest)})};
   if (s.observer_) {
     const int64_t first = std::max(s.first_observed_, s.replay_until_);
     const int64_t unobserved = std::max<int64_t>(0, first - begin);
     share->n_tokens = std::min(share->n_tokens, unobserved + rows_left);
   }
-  absl::Status room = s.blocks_.Reserve(begin + share->n_tokens);
+  absl::Status room = s.Reserve(begin, begin + share->n_tokens, &batch->moves);
   if (!room.ok()) {
     candidate.request->status = std::move(room);
     return false;

@@ -98,11 +98,11 @@ class Batcher {
   };
   // A sequence's share of a pass.
   struct Share {
-    Sequence* sequence;
-    int64_t begin;  // the position of its first token
-    int64_t n_tokens;
-    size_t first_row;  // of its output rows
-    size_t n_rows;
+    Sequence* sequence = nullptr;
+    int64_t begin = 0;  // the position of its first token
+    int64_t n_tokens = 0;
+    size_t first_row = 0;  // of its output rows
+    size_t n_rows = 0;
   };
   struct Candidate {
     Request* request;

@@ -412,6 +412,12 @@ uint64_t Model::kv_bytes() const {
   return bytes;
 }
 
+uint64_t Model::kv_block_bytes() const {
+  uint64_t bytes = 0;
+  for (const Stage& stage : stages_) bytes += stage.caches.BlockBytes(limits_.kv_blocks);
+  return bytes;
+}
+
 std::vector<std::string> Model::StageDevices(size_t stage) const {
   std::vector<std::string> names = stages_[stage].home->Devices();
   if (stages_[stage].plan) names.push_back(stages_[stage].plan->helper.name);
@@ -479,6 +485,7 @@ void Model::Prepare(const Batch& batch, size_t place, Pass* pass) const {
   p.params[kParamOutputRows] = static_cast<int64_t>(p.output_rows.size());
   p.params[kParamKvPositions] = longest;
   p.rows = {};
+  p.moves = batch.moves;
 }
 
 absl::Status Model::WriteInputs(size_t stage, const Pass& pass, StageWay* way,
@@ -528,9 +535,35 @@ StageWay* Model::ChooseWay(size_t index, const Pass& pass, StageRun* run) {
   return way;
 }
 
+absl::Status Model::MoveBlocks(size_t index, const KvMoves& moves, StageRun* run) const {
+  uint64_t offset = 0;  // of this stage's layers in a block of all
+  for (size_t i = 0; i < index; ++i) offset += stages_[i].caches.BlockBytes(limits_.kv_blocks);
+  const StageCaches& caches = stages_[index].caches;
+  const uint64_t bytes = caches.BlockBytes(limits_.kv_blocks);
+  absl::Status status;
+  for (const KvMoves::Save& save : moves.saves) {
+    if (!status.ok()) return status;
+    status = caches.ReadBlock(limits_.kv_blocks, save.from, save.bytes->data() + offset);
+    run->bytes_out += bytes;
+  }
+  for (const KvMoves::Load& load : moves.loads) {
+    if (!status.ok()) return status;
+    status = caches.WriteBlock(limits_.kv_blocks, load.to, load.bytes->data() + offset);
+    run->bytes_in += bytes;
+  }
+  for (const KvMoves::Copy& copy : moves.copies) {
+    if (!status.ok()) return status;
+    status = caches.CopyBlock(limits_.kv_blocks, copy.from, copy.to);
+  }
+  run->moved_blocks = moves.saves.size() + moves.loads.size() + moves.copies.size();
+  return status;
+}
+
 absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
   StageWay* const way = ChooseWay(index, *pass, run);
-  absl::Status status = WriteInputs(index, *pass, way, &run->bytes_in);
+  absl::Status status;
+  if (!pass->moves.empty()) status = MoveBlocks(index, pass->moves, run);
+  if (status.ok()) status = WriteInputs(index, *pass, way, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();
   status = way->Run(pass->params, pass->place);

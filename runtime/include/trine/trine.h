@@ -333,6 +333,22 @@ TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
 /* Takes the tokens [begin, end) out. What is behind them is evaluated again at its new place. */
 TRINE_API int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
                                       trine_failure* why);
+
+/* A point in time to come back to: tokens and what has been read of them, logits, the sampler and
+ * its random numbers, text that is half shown, the place in a grammar, the logits hash
+ * (docs/branching.md). It takes no memory of the cache, and no longer however many tokens there
+ * are. */
+TRINE_API int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failure* why);
+/* Back to it, however often; nothing is computed. Later ones are forgotten. NOT_FOUND (5): there is
+ * none, or tokens it had were taken out since. */
+TRINE_API int32_t trine_session_regress(trine_session* session, int64_t t, trine_failure* why);
+TRINE_API int32_t trine_session_forget(trine_session* session, int64_t t, trine_failure* why);
+/* Another session of the same engine that stands where this one does, without its checkpoints. The
+ * two share what has been read, and know nothing of each other. `seed`: the fork draws other random
+ * numbers; NULL: the same. */
+TRINE_API int32_t trine_session_fork(trine_session* session, const uint64_t* seed,
+                                     trine_session** fork, trine_failure* why);
+
 /* The tokens there are, as trine_tokenize writes them. */
 TRINE_API int32_t trine_session_tokens(const trine_session* session, int32_t* tokens,
                                        size_t capacity, size_t* count);

@@ -1,0 +1,43 @@
+// What a pass does with KV blocks before it computes. Every stage does its part of it when the pass
+// comes to it, so what passes before it wrote is there, and what passes behind it write is not.
+#ifndef TRINE_RUNTIME_MODEL_KV_MOVES_H_
+#define TRINE_RUNTIME_MODEL_KV_MOVES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace trine {
+
+// What one block holds in the caches of all layers, K before V, in the canonical layout
+// (docs/plugin-abi.md): the same bytes wherever the layers are.
+using KvBlockBytes = std::vector<std::byte>;
+
+struct KvMoves {
+  struct Copy {
+    int32_t from, to;
+  };
+  // Of Model::kv_block_bytes() each. A pass that has been through all stages has filled what it
+  // saves.
+  struct Save {
+    int32_t from;
+    std::shared_ptr<KvBlockBytes> bytes;
+  };
+  struct Load {
+    int32_t to;
+    std::shared_ptr<const KvBlockBytes> bytes;
+  };
+
+  // In this order: a block that is saved may be written to by a load or a copy, and one that was
+  // loaded may be copied.
+  std::vector<Save> saves;
+  std::vector<Load> loads;
+  std::vector<Copy> copies;
+
+  bool empty() const { return saves.empty() && loads.empty() && copies.empty(); }
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_MODEL_KV_MOVES_H_
