@@ -5,10 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/quant/dequantize.h"
 #include "kernels/quant/encode.h"
-#include "kernels/quant/float_bits.h"
-#include "kernels/quant/scalar.h"
+#include "runtime/kv_store/kv_rows.h"
 
 namespace trine {
 namespace {
@@ -19,21 +17,6 @@ quant::Type TypeOf(KvForm form) { return static_cast<quant::Type>(form); }
 bool Holds(KvForm form, quant::Type type, int64_t values) {
   if (form == KvForm::kRaw || quant::IsQuantized(type)) return false;
   return values % quant::Traits(TypeOf(form)).block_values == 0;
-}
-
-// As KvStore does (docs/numerics.md).
-void StoreRow(quant::Type type, const float* x, int64_t values, std::byte* to) {
-  if (type == quant::Type::kF32) {
-    auto* out = reinterpret_cast<float*>(to);
-    for (int64_t i = 0; i < values; ++i) out[i] = quant::Canon(x[i]);
-    return;
-  }
-  auto* out = reinterpret_cast<uint16_t*>(to);
-  if (type == quant::Type::kF16) {
-    for (int64_t i = 0; i < values; ++i) out[i] = quant::F32ToF16Saturated(quant::Canon(x[i]));
-  } else {
-    for (int64_t i = 0; i < values; ++i) out[i] = quant::F32ToBf16(quant::Canon(x[i]));
-  }
 }
 
 }  // namespace
@@ -88,8 +71,8 @@ bool KvCodec::EncodePart(const Part& part, KvForm form, const std::byte* from,
   const uint64_t encoded = RowBytes(part, form);
   std::vector<float> row(static_cast<size_t>(part.values));
   for (uint64_t r = 0; r < part.rows; ++r) {
-    quant::DequantizeRow(part.type, from + r * part.row_bytes, part.values, row.data());
-    if (!quant::EncodeRow(TypeOf(form), row.data(), part.values, nullptr, to + r * encoded)) {
+    if (!LoadKvValues(part.type, from + r * part.row_bytes, part.values, row.data()) ||
+        !quant::EncodeRow(TypeOf(form), row.data(), part.values, nullptr, to + r * encoded)) {
       return false;
     }
   }
@@ -103,10 +86,8 @@ void KvCodec::DecodePart(const Part& part, KvForm form, const std::byte* from,
     return;
   }
   const uint64_t encoded = RowBytes(part, form);
-  std::vector<float> row(static_cast<size_t>(part.values));
   for (uint64_t r = 0; r < part.rows; ++r) {
-    quant::DequantizeRow(TypeOf(form), from + r * encoded, part.values, row.data());
-    StoreRow(part.type, row.data(), part.values, to + r * part.row_bytes);
+    DecodeKvRow(form, from + r * encoded, part.values, part.type, to + r * part.row_bytes);
   }
 }
 
