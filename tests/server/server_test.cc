@@ -218,6 +218,24 @@ TEST_F(ServerTest, ChoicesShareAPromptAndDifferBySeed) {
   EXPECT_GT(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
 }
 
+TEST_F(ServerTest, TheTokenThatCameIsAmongTheBestThatAreTold) {
+  Start({});
+  // At this temperature most are none of the best two.
+  const Json request = {{"prompt", "once"}, {"max_tokens", 20}, {"temperature", 50},
+                        {"seed", 3},        {"logprobs", 2},    {"ignore_eos", true},
+                        {"top_k", 0},       {"top_p", 1},       {"min_p", 0}};
+  const Json told = Body(Post("/v1/completions", request))["choices"][0]["logprobs"];
+  ASSERT_GT(told["tokens"].size(), 10u) << told;
+  int others = 0;
+  for (size_t i = 0; i < told["tokens"].size(); ++i) {
+    const Json& top = told["top_logprobs"][i];
+    ASSERT_TRUE(top.contains(told["tokens"][i].get<std::string>())) << told;
+    EXPECT_LE(top.size(), 3u);
+    others += top.size() == 3 ? 1 : 0;
+  }
+  EXPECT_GT(others, 0);
+}
+
 TEST_F(ServerTest, NobodySeesWhatAnotherKeyHasRead) {
   Start({.keys = {"one", "two"}});
   const Json request = {{"prompt", std::string(150, 'b')}, {"max_tokens", 2}};

@@ -179,7 +179,8 @@ TEST(CompletionWriterTest, GoldenStreamAndBody) {
   const std::string logprobs =
       "{\"tokens\":[\"\xC3\xA9t\",\"bytes:\\\\xe2\\\\x80\",\"bytes:\\\\xa6\"],"
       "\"token_logprobs\":[null,-1.0,-2.0],"
-      "\"top_logprobs\":[null,{\"bytes:\\\\xe2\\\\x80\":-1.0},{\"x\":-1.0}],"
+      "\"top_logprobs\":[null,{\"bytes:\\\\xe2\\\\x80\":-1.0},"
+      "{\"x\":-1.0,\"bytes:\\\\xa6\":-2.0}],"
       "\"text_offset\":[0,2,3]}";
   const auto whole = NewCompletionWriter(request, Head());
   whole->Text(1, "\xC3\xA9t", first, nullptr);
@@ -204,7 +205,8 @@ TEST(CompletionWriterTest, GoldenStreamAndBody) {
   EXPECT_EQ(data[1].dump(),
             R"({"id":"chatcmpl-1","object":"text_completion","created":1700000000,"model":"tales",)"
             "\"choices\":[{\"text\":\"\xE2\x80\xA6\",\"index\":1,\"logprobs\":{\"tokens\":"
-            "[\"bytes:\\\\xa6\"],\"token_logprobs\":[-2.0],\"top_logprobs\":[{\"x\":-1.0}],"
+            "[\"bytes:\\\\xa6\"],\"token_logprobs\":[-2.0],\"top_logprobs\":"
+            "[{\"x\":-1.0,\"bytes:\\\\xa6\":-2.0}],"
             "\"text_offset\":[3]},\"finish_reason\":null}]}");
   EXPECT_EQ(data[2]["choices"][0]["finish_reason"], "stop");
   EXPECT_TRUE(frames.text().ends_with("\n\ndata: [DONE]\n\n"));
