@@ -51,10 +51,44 @@ void CallReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
 }
 
 void CallReader::Finish(std::vector<AnswerPiece>* out) {
-  // A call that is not complete can't be read.
+  const bool in_call = state_ == State::kMark || state_ == State::kJson;
+  if (in_call && EndInCall(out)) return;
+  // Behind a call, what begins a mark is half of one.
+  if (after_call_ &&
+      (BeginsMark(rest_, CallEnds(family_)) || BeginsMark(rest_, CallMarks(family_))))
+    rest_.clear();
   const std::string left = std::exchange(raw_, {}) + std::exchange(rest_, {});
   if (!left.empty() || !after_call_) Content(left, out);
   state_ = State::kText;
+}
+
+bool CallReader::EndInCall(std::vector<AnswerPiece>* out) {
+  std::vector<ToolCall> calls;
+  if (state_ == State::kMark) {
+    // Of Mistral's name[ARGS] the name is whole once the bracket is there.
+    const size_t bracket = rest_.find('[');
+    const std::string name = Trimmed(std::string_view(rest_).substr(0, bracket));
+    if (!rest_.empty() && !IsWord(name)) return false;
+    if (bracket != rest_.npos) calls.push_back({NewCallId(family_), name, "", /*cut=*/true});
+  } else if (const auto json = std::string_view(raw_).substr(json_at_); name_.empty()) {
+    calls = ReadCutCalls(json, family_);
+  } else {
+    calls.push_back({NewCallId(family_), name_, std::string(json), /*cut=*/true});
+  }
+  if (!marked_ && (calls.empty() || !IsKnown(calls))) return false;
+  GiveCalls(std::move(calls), out);
+  rest_.clear();
+  state_ = State::kText;
+  return true;
+}
+
+void CallReader::GiveCalls(std::vector<ToolCall> calls, std::vector<AnswerPiece>* out) {
+  for (ToolCall& call : calls) {
+    out->push_back({.kind = AnswerPiece::Kind::kCall, .text = "", .call = std::move(call)});
+  }
+  raw_.clear();
+  space_.clear();
+  at_begin_ = after_call_ = true;
 }
 
 bool CallReader::ReadText(std::vector<AnswerPiece>* out) {
@@ -132,12 +166,7 @@ bool CallReader::EndCall(std::vector<AnswerPiece>* out) {
   }
   // Without a mark it might be an answer in JSON that has a member `name`.
   if (calls.empty() || (!marked_ && !IsKnown(calls))) return GiveUp(out);
-  for (ToolCall& call : calls) {
-    out->push_back({.kind = AnswerPiece::Kind::kCall, .text = "", .call = std::move(call)});
-  }
-  raw_.clear();
-  space_.clear();
-  at_begin_ = after_call_ = true;
+  GiveCalls(std::move(calls), out);
   state_ = State::kAfter;
   return true;
 }

@@ -39,6 +39,9 @@ class CallReader : public AnswerReader {
   bool BeginJson(std::string_view name);
   bool EndCall(std::vector<AnswerPiece>* out);
   bool GiveUp(std::vector<AnswerPiece>* out);  // it was no call
+  // The text ended inside a call. False: as far as one can see, it was none.
+  bool EndInCall(std::vector<AnswerPiece>* out);
+  void GiveCalls(std::vector<ToolCall> calls, std::vector<AnswerPiece>* out);
   void Content(std::string_view text, std::vector<AnswerPiece>* out);
   bool IsKnown(const std::vector<ToolCall>& calls) const;
 
