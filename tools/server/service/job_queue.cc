@@ -26,6 +26,7 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Work work,
   if (waiting_ + 1 > idle_ && !StartThread() && threads_.empty()) {
     return absl::UnavailableError("the system gives no thread to work with");
   }
+  if (!work.arrived) work.arrived = Clock::now();
   *number = ++last_number_;
   Push(client,
        {*number, std::clamp<int64_t>(places, 1, options_.places), std::move(work), Clock::now()});
@@ -70,7 +71,6 @@ bool JobQueue::PushAgain(const std::string& client, Waiting&& waiting) {
   if (stopping_) return false;
   try {
     waiting.since = Clock::now();
-    waiting.begun = true;
     Push(client, std::move(waiting));
     return true;
   } catch (const std::bad_alloc&) {
@@ -191,7 +191,7 @@ void JobQueue::DropWaiting() {
 
 void JobQueue::DropOlder(std::chrono::milliseconds limit) {
   const Clock::time_point then = Clock::now() - limit;
-  Drop([&](const Waiting& w) { return !w.begun && w.since < then; },
+  Drop([&](const Waiting& w) { return w.work.arrived.value_or(w.since) < then; },
        absl::DeadlineExceededError("the request has waited for longer than one may take"));
 }
 
