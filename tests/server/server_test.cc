@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <set>
 #include <string>
@@ -37,6 +38,8 @@ struct Served {
   std::shared_future<void> hold = {};  // loading waits for it
   JobQueueOptions queue = {};
   std::chrono::seconds request_time{600};
+  std::string alias = "tiny";
+  bool embeddings = true, trace = true;
 };
 
 class ServerTest : public ::testing::Test {
@@ -51,9 +54,9 @@ class ServerTest : public ::testing::Test {
     options.tensor_split = setup.split;
     options.faults = setup.faults;
     options.threads = 1;
-    options.hidden_rows = true;
+    options.hidden_rows = setup.embeddings;
     options.mixed_tokens = 32;
-    options.trace_events = 4096;
+    options.trace_events = setup.trace ? 4096 : 0;
     options.explain = true;
     return options;
   }
@@ -72,7 +75,7 @@ class ServerTest : public ::testing::Test {
       auto engine = Engine::Load(engine_options);
       if (!engine.ok()) return engine.status();
       ServedModelOptions model;
-      model.alias = "tiny";
+      model.alias = setup.alias;
       model.chat_template = kTemplate;
       model.sampler.temp = 0;
       return ServedModel::Create(*std::move(engine), std::move(model));
@@ -272,12 +275,74 @@ TEST_F(ServerTest, WhatIsWrongIsSaidInTheApisShape) {
   expect(Post("/v1/completions", {{"prompt", "a"}, {"grammar", "root ::= ("}}), 400, "grammar");
   expect(Get("/v1/nothing"), 404, nullptr);
   expect(Get("/v1/completions"), 405, nullptr);
-  expect(Get("/v1/models/other"), 404, nullptr);
+  expect(Get("/v1/models/other"), 404, "model");
+  EXPECT_EQ(Body(Get("/v1/models/other"))["error"]["code"], "model_not_found");
+  expect(Post("/v1/completions", {{"prompt", {"a", std::string(3000, 'c')}}}), 400, "prompt[1]");
   expect(RawClient(server_->port()).Ask(Text("POST", "/v1/completions", "{\"prompt\": ")), 400,
          nullptr);
   EXPECT_EQ(Post("/v1/completions", {{"prompt", std::string(3000, 'c')}, {"stream", true}}).status,
             400);
   EXPECT_EQ(Get("/v1/models", "Origin: https://example.org\r\n").status, 403);
+}
+
+TEST_F(ServerTest, AnEmptyTextAmongSeveralIsNamed) {
+  Start({});
+  // Whether there is anything to read depends on the model: this one begins no text by itself.
+  const Json tokens = Body(Post("/tokenize", {{"content", ""}, {"add_special", true}}));
+  const RawAnswer answer = Post("/v1/completions", {{"prompt", {"a", "", "b"}}, {"max_tokens", 1}});
+  if (tokens["count"] != 0) GTEST_SKIP() << "the model begins every text";
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_EQ(Body(answer)["error"]["param"], "prompt[1]") << answer.body;
+}
+
+TEST_F(ServerTest, WhatIsSwitchedOffIsNotThere) {
+  Start({.embeddings = false, .trace = false});
+  const RawAnswer embeddings = Post("/v1/embeddings", {{"input", "a"}}), trace = Get("/v1/trace");
+  for (const RawAnswer& answer : {embeddings, trace}) {
+    EXPECT_EQ(answer.status, 404) << answer.body;
+    EXPECT_EQ(Body(answer)["error"]["code"], "switched_off") << answer.body;
+  }
+}
+
+TEST_F(ServerTest, EveryAnswerHasAName) {
+  Start({.keys = {"one"}});
+  // Refused by the HTTP server itself: too large, no HTTP, no key for a body that is still to come.
+  const std::string large =
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\n"
+      "Content-Length: 99999999\r\n\r\n";
+  const RawAnswer answers[] = {RawClient(server_->port()).Ask(large),
+                               RawClient(server_->port()).Ask("nonsense\r\n\r\n"),
+                               Post("/v1/completions", {{"prompt", "a"}}), Get("/health")};
+  const int kStatus[] = {413, 400, 401, 200};
+  std::set<std::string> names;
+  for (size_t i = 0; i < std::size(answers); ++i) {
+    EXPECT_EQ(answers[i].status, kStatus[i]) << answers[i].body;
+    EXPECT_TRUE(absl::StartsWith(answers[i].Header("X-Request-Id"), "req_")) << i;
+    names.insert(std::string(answers[i].Header("X-Request-Id")));
+  }
+  EXPECT_EQ(names.size(), std::size(answers));
+}
+
+TEST_F(ServerTest, TheModelGoesByItsFilesName) {
+  Start({.alias = ""});
+  const std::string file = std::filesystem::path(file_.path()).filename().string();
+  const std::string name = absl::EndsWith(file, ".gguf") ? file.substr(0, file.size() - 5) : file;
+  EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], name);
+  for (const std::string& asked : {name, name + ".gguf"}) {
+    EXPECT_EQ(Body(Get("/v1/models/" + asked))["id"], name);
+  }
+  for (const std::string& asked : {name, name + ".gguf", std::string("any"), std::string()}) {
+    EXPECT_EQ(
+        Post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}, {"model", asked}}).status,
+        200);
+  }
+  server_.reset();
+  Start({.alias = "my.model"});
+  EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], "my.model");
+  for (const std::string& asked : {name, name + ".gguf", std::string("my.model")}) {
+    EXPECT_EQ(Body(Get("/v1/models/" + asked))["id"], "my.model");
+  }
+  EXPECT_EQ(Get("/v1/models/my").status, 404);
 }
 
 TEST_F(ServerTest, ConstrainedAnswersParse) {

@@ -53,6 +53,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
   http.error_body = [](int status, std::string_view message) {
     return ErrorBody(HttpError(status, message));
   };
+  http.error_headers = CommonHeaders;
   std::unique_ptr<Server> server(new Server(std::move(options), log));
   // Who has no key sends no body.
   http.refuse = [s = server.get()](const HttpRequest& head) { return s->RefuseHead(head); };
