@@ -16,9 +16,11 @@ Session::Session(Engine* engine, const SessionOptions& options, Sampler sampler,
                    {.special = options.show_special ? SpecialText::kShow : SpecialText::kHide}),
       stop_(std::move(stop)) {
   if (options.prefix_space) sequence_->set_prefix_space(*options.prefix_space);
-  if (options.logits_hash) {
-    sequence_->set_row_observer(
-        [this](int64_t position, std::span<const float> row) { hash_.Add(position, row); });
+  if (options.logits_hash || options.on_row) {
+    sequence_->set_row_observer([this](int64_t position, std::span<const float> row) {
+      if (options_.logits_hash) hash_.Add(position, row);
+      if (options_.on_row) options_.on_row(position, row);
+    });
   }
 }
 

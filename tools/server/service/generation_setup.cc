@@ -46,11 +46,6 @@ absl::Status ReadPrompts(const ServedModel& model, Endpoint endpoint,
     if (!tokens.ok()) return WithParam(tokens.status(), param_of(i));
     setup->prompts.push_back(*std::move(tokens));
   }
-  if (request.echo && request.top_logprobs >= 0) {
-    return ParamError("echo",
-                      "the log-probabilities of a prompt are not computed: echo and "
-                      "logprobs do not go together");
-  }
   for (size_t i = 0; i < setup->prompts.size(); ++i) {
     const std::vector<int32_t>& prompt = setup->prompts[i];
     if (absl::Status s = CheckPrompt(model, request, param_of(i), prompt); !s.ok()) return s;
