@@ -16,7 +16,9 @@ namespace {
 
 GenerationRequest WithTools() {
   GenerationRequest request;
-  request.tools = {{"look", "{}"}, {"say", "{}"}};
+  request.tools = {{"look", R"({"type":"object","properties":{"at":{"type":"integer"},
+                       "on":{"type":"boolean"},"list":{"type":"array"},"text":{"type":"string"}}})"},
+                   {"say", "{}"}};
   request.tool_choice.kind = ToolChoice::Kind::kAuto;
   return request;
 }
@@ -63,6 +65,7 @@ struct Case {
 
 constexpr ToolFamily kHermes = ToolFamily::kHermes, kLlama3 = ToolFamily::kLlama3,
                      kMistral = ToolFamily::kMistral, kGranite = ToolFamily::kGranite,
+                     kCoder = ToolFamily::kCoder, kDeepSeek = ToolFamily::kDeepSeek,
                      kHarmony = ToolFamily::kHarmony, kGeneral = ToolFamily::kGeneral;
 
 constexpr Case kCases[] = {
@@ -146,6 +149,50 @@ constexpr Case kCases[] = {
     {kGranite, "<|tool_call|>[{\"name\":\"look\",\"arguments\":{}}]", "<look{}>"},
     {kGranite, "<|tool_call|>[{\"name\":\"look\",\"arguments\":{}}]<|/tool_call|>", "<look{}>"},
     {kGranite, "<|tool_call|>[]", "<|tool_call|>[]"},
+
+    {kCoder,
+     "I look.\n<tool_call>\n<function=look>\n<parameter=at>\n7\n</parameter>\n<parameter=text>\n7\n"
+     "</parameter>\n</function>\n</tool_call>",
+     "I look.\n<look{\"at\":7,\"text\":\"7\"}>"},
+    {kCoder,
+     "<tool_call><function=look><parameter=on>True</parameter><parameter=list>[1, {\"a\": 2}]"
+     "</parameter></function></tool_call>\n<tool_call>\n<function=say>\n</function>\n</tool_call>",
+     "<look{\"on\":true,\"list\":[1,{\"a\":2}]}><say{}>"},
+    // Marks in a value, quotes and lines; without the outer mark; what is no number stays a text.
+    {kCoder,
+     "<function=look>\n<parameter=text>\n\"a\"\n</function> </parameter> "
+     "b\n</parameter>\n</function>",
+     "<look{\"text\":\"\\\"a\\\"\\n</function> </parameter> b\"}>"},
+    {kCoder, "<function=look><parameter=at>soon</parameter></function> Then.",
+     "<look{\"at\":\"soon\"}> Then."},
+    {kCoder, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>", "<look{}>"},
+    {kCoder, "a <func of <tools>", "a <func of <tools>"},
+    {kCoder, "<function=look>so</function>", "<function=look>so</function>"},
+    {kCoder, "<tool_call>so</tool_call>", "<tool_call>so</tool_call>"},
+    {kCoder, "<tool_call>\n<function=lo", ""},
+    {kCoder, "<tool_call>\n<function=look>\n<param", "<look{...>"},
+    {kCoder, "<tool_call><function=look><parameter=at>1</parameter><parameter=text>\na\"b",
+     "<look{\"at\":1,\"text\":\"a\\\"b...>"},
+    {kCoder, "<tool_call><function=look></function></tool", "<look{}>"},
+
+    {kDeepSeek,
+     "So.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>look\n```json\n{\"at\": "
+     "1}\n```"
+     "<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>say\n```json\n{}\n```<"
+     "｜tool▁call▁end｜>"
+     "<｜tool▁calls▁end｜>",
+     "So.<look{\"at\":1}><say{}>"},
+    {kDeepSeek,
+     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>look<｜tool▁sep｜>{\"at\": 1}<｜tool▁call▁end｜>"
+     "<｜tool▁call▁begin｜>say<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+     "<look{\"at\":1}><say{}>"},
+    {kDeepSeek, "<｜tool▁calls▁begin｜>{\"name\":\"look\",\"arguments\":{}}", "<look{}>"},
+    {kDeepSeek, "<｜tool▁calls▁begin｜> Well then.", "<｜tool▁calls▁begin｜> Well then."},
+    {kDeepSeek, "a <｜b｜> c", "a <｜b｜> c"},
+    {kDeepSeek, "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>lo", ""},
+    {kDeepSeek,
+     "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>look\n```json\n{\"at\": ",
+     "<look{\"at\": ...>"},
 
     {kGeneral, "{\"name\":\"look\",\"arguments\":{}}", "<look{}>"},
     {kGeneral, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>", "<look{}>"},
@@ -276,10 +323,19 @@ TEST(AnswerReaderTest, AnyText) {
                                     "to=functions.look",
                                     "<|start|>",
                                     "<|python_tag|>",
+                                    "<function=",
+                                    "look>",
+                                    "<parameter=at>",
+                                    "</parameter>",
+                                    "</function>",
+                                    "<｜tool▁calls▁begin｜>",
+                                    "<｜tool▁call▁begin｜>",
+                                    "<｜tool▁sep｜>",
                                     ";",
                                     "\xC3\xA9"};
   std::mt19937 random(3);
-  for (const ToolFamily family : {kHermes, kLlama3, kMistral, kGranite, kHarmony, kGeneral}) {
+  for (const ToolFamily family :
+       {kHermes, kLlama3, kMistral, kGranite, kCoder, kDeepSeek, kHarmony, kGeneral}) {
     for (int round = 0; round < 2000; ++round) {
       std::vector<std::string> pieces;
       std::string text;
@@ -297,6 +353,8 @@ TEST(AnswerReaderTest, AnyText) {
         EXPECT_TRUE(dropped.empty() || absl::StartsWith(dropped, "<tool_call>") ||
                     absl::StartsWith(dropped, "[TOOL_CALLS]") ||
                     absl::StartsWith(dropped, "<|tool_call|>") ||
+                    absl::StartsWith(dropped, "<function=") ||
+                    absl::StartsWith(dropped, "<｜tool▁call") ||
                     absl::StartsWith(dropped, "<|python_tag|>"))
             << text << "\n"
             << read;
