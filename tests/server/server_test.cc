@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <set>
 #include <string>
@@ -40,6 +41,7 @@ struct Served {
   std::chrono::seconds request_time{600};
   std::string alias = "tiny";
   bool embeddings = true, trace = true;
+  int threads = 1;
 };
 
 class ServerTest : public ::testing::Test {
@@ -53,7 +55,7 @@ class ServerTest : public ::testing::Test {
     options.max_sequences = setup.places;
     options.tensor_split = setup.split;
     options.faults = setup.faults;
-    options.threads = 1;
+    options.threads = setup.threads;
     options.hidden_rows = setup.embeddings;
     options.mixed_tokens = 32;
     options.trace_events = setup.trace ? 4096 : 0;
@@ -562,6 +564,24 @@ TEST_F(ServerTest, ReportsTellOfTheTiers) {
   EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], "tiny");
   const Json tokens = Body(Post("/tokenize", {{"content", "a text"}}))["tokens"];
   EXPECT_EQ(Body(Post("/detokenize", {{"tokens", tokens}}))["content"], "a text");
+}
+
+TEST_F(ServerTest, ThreadsAreNamedForWhatTheyDo) {
+  Start({.split = "cpu:1,other0:2", .threads = 3});
+  Completion({{"prompt", "a text"}, {"max_tokens", 4}});
+  Get("/v1/plan");  // an errand
+  std::multiset<std::string> names;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    names.insert(name.substr(0, name.find_last_not_of("0123456789") + 1));
+  }
+  // The connections' own threads, and no others by that name.
+  EXPECT_EQ(names.count("trine-http-"), 2u);
+  for (const char* name :
+       {"trine-job-", "trine-errand-", "trine-time", "trine-cpu-", "trine-stage-"}) {
+    EXPECT_GE(names.count(name), 1u) << name;
+  }
 }
 
 TEST_F(ServerTest, TheLogHasALineForEachRequestAndNoSecrets) {

@@ -1,5 +1,7 @@
 #include "tools/server/service/job_desk.h"
 
+#include <pthread.h>
+
 #include <new>
 #include <utility>
 
@@ -15,8 +17,10 @@ constexpr int64_t kErrandThreads = 2;
 JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time)
     : time_(time),
       jobs_(options),
-      errands_({kErrandThreads, options.waiting, options.waiting_per_client}),
-      keeper_([this] { KeepTime(); }) {}
+      errands_({kErrandThreads, options.waiting, options.waiting_per_client, "trine-errand"}),
+      keeper_([this] { KeepTime(); }) {
+  pthread_setname_np(keeper_.native_handle(), "trine-time");
+}
 
 JobDesk::~JobDesk() { Stop(); }
 

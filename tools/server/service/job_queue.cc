@@ -1,5 +1,7 @@
 #include "tools/server/service/job_queue.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -37,7 +39,10 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Work work,
 bool JobQueue::StartThread() {
   if (static_cast<int64_t>(threads_.size()) >= options_.places) return false;
   try {
+    const std::string name = absl::StrCat(options_.name, "-", threads_.size());
     threads_.emplace_back([this] { RunThread(); });
+    // Else it has that of the thread that happened to start it.
+    pthread_setname_np(threads_.back().native_handle(), name.c_str());
     return true;
   } catch (const std::system_error&) {
     return false;  // those there are do it

@@ -26,6 +26,7 @@ struct JobQueueOptions {
   int64_t places = 1;
   size_t waiting = 256;             // jobs in all
   size_t waiting_per_client = 128;  // and of one client
+  std::string name = "trine-job";   // of its threads, with a number
 };
 
 struct JobQueueCounters {

@@ -1,5 +1,7 @@
 #include "tools/server/service/server.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -64,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
   server->http_ = *std::move(listening);
   server->listening_ = server->http_.get();
   server->loader_ = std::thread([s = server.get()] { s->Load(); });
+  pthread_setname_np(server->loader_.native_handle(), "trine-load");
   return server;
 }
 
