@@ -217,6 +217,7 @@ class GenerateLoop {
     job->sampled.token = kNoToken;  // until it is known to be one of the answer's
     if (!session.options_.ignore_eos && session.engine_->tokenizer()->IsEndOfGeneration(*token)) {
       result.finish = FinishReason::kEndOfText;
+      if (job->options->tell_end) job->sampled.token = *token;
       return absl::OkStatus();
     }
     job->sampled.token = *token;

@@ -14,9 +14,11 @@ Session::Session(Engine* engine, const SessionOptions& options, std::unique_ptr<
       sequence_(std::move(sequence)),
       sampler_(std::move(sampler)),
       state_(std::move(state)) {
-  if (!options.logits_hash) return;
-  sequence_->set_row_observer(
-      [this](int64_t position, std::span<const float> row) { hash_.Add(position, row); });
+  if (!options.logits_hash && !options.on_row) return;
+  sequence_->set_row_observer([this](int64_t position, std::span<const float> row) {
+    if (options_.logits_hash) hash_.Add(position, row);
+    if (options_.on_row) options_.on_row(position, row);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,

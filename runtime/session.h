@@ -26,7 +26,9 @@ namespace trine {
 struct SessionOptions {
   SamplerOptions sampler;
   std::vector<std::string> stop;
-  bool logits_hash = false;   // keep the exactness oracle; computes every row of the prompt
+  bool logits_hash = false;  // keep the exactness oracle; computes every row of the prompt
+  // Called for the logits of every position, as the oracle is.
+  RowObserver on_row = nullptr;
   bool show_special = false;  // control tokens appear in the text
   bool ignore_eos = false;    // end-of-generation tokens are tokens like others
   // Every answer is a text of this: what is generated behind the tokens appended last. Made with
