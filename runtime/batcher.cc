@@ -383,6 +383,7 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   for (const auto& [flight, share] : home) {
     absl::Status status = DeliverQuietly(*flight, share);
     share.sequence->in_flight_ -= share.n_tokens;
+    if (status.ok()) KeepFilled(share);
     if (!status.ok()) failed.emplace_back(share.sequence, std::move(status));
   }
   if (trace != nullptr) {
@@ -534,6 +535,7 @@ bool Batcher::Settle() {
 // All that wait, in the order in which they are served. Who was cancelled is told so at once.
 std::vector<Batcher::Candidate> Batcher::Candidates() {
   std::vector<Candidate> candidates;
+  awaits_blocks_ = false;
   for (Request* r : queue_) {
     const bool cancelled = std::any_of(r->left.begin(), r->left.end(),
                                        [](const Sequence* s) { return s->cancelled(); });
@@ -583,7 +585,41 @@ bool Batcher::BringUpToDate(Sequence* sequence) {
   }
   s.DistrustUnsettled();
   if (options_.prefix_cache != nullptr) s.AdoptFrom(options_.prefix_cache);
+  return options_.keeper == nullptr || !AwaitsBlocks(sequence);
+}
+
+bool Batcher::AwaitsBlocks(Sequence* sequence) {
+  const auto told = [this] {
+    std::lock_guard lock(mutex_);
+    arrivals_ = true;
+    news_.notify_one();
+  };
+  if (!sequence->AwaitsBlocks(options_.keeper, told)) return false;
+  awaits_blocks_ = true;
   return true;
+}
+
+// All that are full when the share has been read, and were not before.
+void Batcher::SaveFilled(Batch* batch, Share* share) const {
+  const Sequence& s = *share->sequence;
+  if (options_.keeper == nullptr || !s.prefix_space_) return;
+  const int64_t end = share->begin + share->n_tokens;
+  for (int64_t number = share->begin / kBlockPositions; (number + 1) * kBlockPositions <= end;
+       ++number) {
+    auto bytes = std::make_shared<KvBlockBytes>();
+    batch->moves.saves.push_back({s.blocks_.blocks()[static_cast<size_t>(number)], bytes});
+    share->filled.push_back({number, std::move(bytes)});
+  }
+}
+
+void Batcher::KeepFilled(const Share& share) const {
+  const Sequence& s = *share.sequence;
+  for (const Filled& filled : share.filled) {
+    const int64_t end = (filled.number + 1) * kBlockPositions;
+    if (end > s.evaluated_) return;
+    options_.keeper->Keep(*s.prefix_space_, {s.tokens_.begin(), s.tokens_.begin() + end},
+                          filled.bytes);
+  }
 }
 
 // Of one pass, when so many are to be under way.
@@ -630,6 +666,10 @@ bool Batcher::AnyDecodes(const std::vector<Candidate>& candidates) const {
 bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left,
                         Batch* batch, Share* share) {
   Sequence& s = *candidate.sequence;
+  if (absl::Status room = s.TakeFetched(&batch->moves); !room.ok()) {
+    candidate.request->status = std::move(room);
+    return false;
+  }
   const int64_t begin = s.evaluated() + s.in_flight_, left = s.size() - begin;
   *share = {&s, begin, std::min({left, most_tokens, MostTokens(candidate.request->longest)})};
   if (s.observer_) {
@@ -655,6 +695,7 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
   batch->parts.push_back({std::span<const int32_t>(s.tokens_).subspan(
                               static_cast<size_t>(begin), static_cast<size_t>(share->n_tokens)),
                           begin, &s.blocks_});
+  SaveFilled(batch, share);
   return true;
 }
 
@@ -680,6 +721,7 @@ size_t Batcher::FreePlace() const {
 
 std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   const std::vector<Candidate> candidates = Candidates();
+  if (candidates.empty() && awaits_blocks_) next_look_ = Clock::now() + kLookout;
   // Pieces of a prompt need not wait for the host: stages have one in store.
   const bool prompts = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
     return c.sequence->pending() - c.sequence->in_flight_ > 1;

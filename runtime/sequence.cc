@@ -31,6 +31,7 @@ absl::Status Sequence::Append(std::span<const int32_t> tokens) {
 void Sequence::Truncate(int64_t n) {
   if (n >= size()) return;
   n = std::max<int64_t>(n, 0);
+  DropFetch();
   tokens_.resize(static_cast<size_t>(n));
   // The last token that stays is evaluated again: its logits are what one goes on from.
   BackTo(std::min(evaluated_, std::max<int64_t>(n - 1, 0)));
@@ -45,6 +46,7 @@ absl::Status Sequence::Erase(int64_t begin, int64_t end) {
                                                    " to erase: the sequence has ", size()));
   }
   if (begin == end) return absl::OkStatus();
+  DropFetch();
   tokens_.erase(tokens_.begin() + begin, tokens_.begin() + end);
   // As in Truncate, the last one is always evaluated again.
   BackTo(std::min({evaluated_, begin, std::max<int64_t>(size() - 1, 0)}));
@@ -111,6 +113,7 @@ Sequence::Mark Sequence::MarkHere() {
 }
 
 void Sequence::Regress(const Mark& mark) {
+  DropFetch();
   tokens_.resize(static_cast<size_t>(mark.size));
   // Without logits the last token is evaluated again, as when the sequence is truncated.
   const int64_t read = mark.logits != nullptr ? mark.size : std::max<int64_t>(mark.size - 1, 0);
@@ -143,6 +146,38 @@ void Sequence::AdoptFrom(PrefixCache* cache) {
   if (found == evaluated_) return;
   cached_tokens_ += std::max<int64_t>(0, found - std::max(evaluated_, replay_until_));
   evaluated_ = offered_ = found;
+}
+
+bool Sequence::AwaitsBlocks(BlockKeeper* keeper, const std::function<void()>& told) {
+  if (fetch_ != nullptr) return !fetch_->done();
+  if (!prefix_space_ || observer_ || in_flight_ != 0) return false;
+  if (fetched_for_ == size() && fetched_in_ == epoch_) return false;
+  const int64_t most = InFullBlocks(size() - 1);  // the last token gives the logits
+  if (most <= evaluated_) return false;
+  fetched_for_ = size();
+  fetched_in_ = epoch_;
+  fetch_ = keeper->Begin(*prefix_space_, {tokens_.begin(), tokens_.begin() + most},
+                         evaluated_ / kBlockPositions, told);
+  return true;
+}
+
+absl::Status Sequence::TakeFetched(KvMoves* moves) {
+  if (fetch_ == nullptr || in_flight_ != 0) return absl::OkStatus();
+  const std::shared_ptr<BlockKeeper::Fetch> fetch = std::exchange(fetch_, nullptr);
+  const int64_t begin = evaluated_;
+  int64_t number = fetch->first();
+  for (const auto& bytes : fetch->blocks()) {
+    const int64_t end = ++number * kBlockPositions;
+    if (end <= evaluated_) continue;  // others have read it meanwhile
+    if (end - kBlockPositions > evaluated_) break;
+    KvMoves none;  // what is in the block is written over
+    if (absl::Status s = Reserve(end - kBlockPositions, end, &none); !s.ok()) return s;
+    unsettled_ = std::min(unsettled_.value_or(end), end - kBlockPositions);
+    moves->loads.push_back({blocks_.blocks()[static_cast<size_t>(number - 1)], bytes});
+    evaluated_ = end;
+  }
+  cached_tokens_ += std::max<int64_t>(0, evaluated_ - std::max(begin, replay_until_));
+  return absl::OkStatus();
 }
 
 void Sequence::OfferTo(PrefixCache* cache) {

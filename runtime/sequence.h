@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/block_keeper.h"
 #include "runtime/model/kv_blocks.h"
 #include "runtime/model/kv_moves.h"
 #include "runtime/prefix_cache.h"
@@ -106,6 +107,7 @@ class Sequence {
   // The cache's contents are gone, with the model that made them: all tokens are read again.
   void BeginReplay(uint64_t epoch) {
     replay_until_ = std::max(replay_until_, evaluated_);
+    DropFetch();
     BackTo(0);
     epoch_ = epoch;
   }
@@ -113,6 +115,16 @@ class Sequence {
   // stays what it is, and no pass may hold tokens of it.
   void AdoptFrom(PrefixCache* cache);
   void OfferTo(PrefixCache* cache);
+  // Whether blocks of it are being looked for; `told` is called when they no longer are. Looks for
+  // them where it has not yet.
+  bool AwaitsBlocks(BlockKeeper* keeper, const std::function<void()>& told);
+  // It has other tokens now than were looked for.
+  void DropFetch() {
+    fetch_.reset();
+    fetched_for_ = -1;
+  }
+  // Those that were found are its own when a pass has done this.
+  absl::Status TakeFetched(KvMoves* moves);
 
   const int64_t n_vocab_;
   const int64_t max_context_;
@@ -132,6 +144,9 @@ class Sequence {
   int64_t offered_ = 0;      // tokens in blocks that the tree has, or had
   int64_t looked_for_ = -1;  // tokens when others' blocks were looked for
   int64_t cached_tokens_ = 0;
+  std::shared_ptr<BlockKeeper::Fetch> fetch_;  // null: none was begun, or it was taken
+  int64_t fetched_for_ = -1;                   // tokens when the last one was begun,
+  uint64_t fetched_in_ = 0;                    // and the epoch
   std::atomic<bool> cancelled_{false};
 
   // The batcher's, under its mutex.

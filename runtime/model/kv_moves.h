@@ -1,5 +1,6 @@
-// What a pass does with KV blocks before it computes. Every stage does its part of it when the pass
-// comes to it, so what passes before it wrote is there, and what passes behind it write is not.
+// What a pass does with KV blocks before and after it computes. Every stage does its part of it
+// when the pass comes to it, so what passes before it wrote is there, and what passes behind it
+// write is not.
 #ifndef TRINE_RUNTIME_MODEL_KV_MOVES_H_
 #define TRINE_RUNTIME_MODEL_KV_MOVES_H_
 
@@ -18,24 +19,22 @@ struct KvMoves {
   struct Copy {
     int32_t from, to;
   };
-  // Of Model::kv_block_bytes() each. A pass that has been through all stages has filled what it
-  // saves.
-  struct Save {
-    int32_t from;
-    std::shared_ptr<KvBlockBytes> bytes;
-  };
   struct Load {
     int32_t to;
-    std::shared_ptr<const KvBlockBytes> bytes;
+    std::shared_ptr<const KvBlockBytes> bytes;  // Model::kv_block_bytes() of them
+  };
+  struct Save {
+    int32_t from;
+    std::shared_ptr<KvBlockBytes> bytes;  // there when the pass has been through all stages
   };
 
-  // In this order: a block that is saved may be written to by a load or a copy, and one that was
-  // loaded may be copied.
-  std::vector<Save> saves;
+  // Before it computes: one that was loaded may be copied.
   std::vector<Load> loads;
   std::vector<Copy> copies;
+  // After it.
+  std::vector<Save> saves;
 
-  bool empty() const { return saves.empty() && loads.empty() && copies.empty(); }
+  size_t before() const { return loads.size() + copies.size(); }
 };
 
 }  // namespace trine

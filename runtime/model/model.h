@@ -77,7 +77,7 @@ struct Batch {
   std::vector<BatchPart> parts;
   std::vector<int32_t> output_rows;  // tokens of the batch, counted over all parts
   bool hidden = false;               // with limits().hidden_rows: these of the rows too
-  KvMoves moves;                     // before anything is computed
+  KvMoves moves;                     // of its parts' blocks
 };
 
 // A batch on its way through the stages: what they read, and what each leaves for the next. Holds
@@ -101,7 +101,7 @@ struct StageRun {
   Clock::time_point begin, end;
   Clock::time_point written = kNever, ran = kNever;  // if it came to that
   uint64_t bytes_in = 0, bytes_out = 0;              // copied to the device and from it
-  uint64_t moved_blocks = 0;                         // of the KV caches, before it computed
+  uint64_t moved_blocks = 0;                         // of the KV caches
   bool detour = false;                               // it took another way than most
   bool ok = false;
 };
@@ -136,6 +136,8 @@ class Model {
   uint64_t kv_bytes() const;
   // Of one block in the caches of all layers.
   uint64_t kv_block_bytes() const;
+  // Of what positions are turned by: one model may have several, as its options say.
+  uint64_t RopeHash() const;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }
   uint64_t arena_bytes() const { return store_->arena_bytes(); }  // that devices share
@@ -203,7 +205,9 @@ class Model {
   StageWay* ChooseWay(size_t stage, const Pass& pass, StageRun* run);
   absl::Status WriteInputs(size_t stage, const Pass& pass, StageWay* way, uint64_t* bytes) const;
   absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
+  uint64_t KvOffset(size_t stage) const;
   absl::Status MoveBlocks(size_t stage, const KvMoves& moves, StageRun* run) const;
+  absl::Status SaveBlocks(size_t stage, const KvMoves& moves, StageRun* run) const;
 
   std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
   std::shared_ptr<const gguf::File> file_;

@@ -327,6 +327,7 @@ void AddServeCommand(CLI::App* app, Run* run) {
                    "Positions of a sequence; 0: as many as the model was trained with (default: "
                    "those, at most 4096)",
                    &a->engine);
+  AddKvStoreOptions(command, &a->engine);
   AddSamplingOptions(command, &a->sampling);
   AddChatTemplateOptions(command, &a->chat);
   command->callback([a, run] { *run = [a] { return Serve(*a); }; });
