@@ -89,6 +89,9 @@ class Batcher {
   std::vector<SegmentCounters> counters() const;
 
  private:
+  // How often a leader that waits looks whether a stage hangs.
+  static constexpr std::chrono::milliseconds kLookout{50};
+
   enum class Until { kAllDone, kOneDone, kDrained };
   struct Request {
     Until until = Until::kAllDone;

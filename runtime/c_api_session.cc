@@ -94,6 +94,7 @@ absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given,
     if (read.stop[i] == nullptr) return NullArgument("a stop string");
     options.stop.emplace_back(read.stop[i]);
   }
+  if (read.prefix_space != nullptr) options.prefix_space = read.prefix_space;
   auto constraint = MakeConstraint(read, engine);
   if (!constraint.ok()) return constraint.status();
   options.constraint = *std::move(constraint);

@@ -132,6 +132,7 @@ Json ResultJson(const GenerateArguments& a, const Session& session, const Genera
                {"finish_reason", FinishReasonName(g.finish)},
                {"timings",
                 {{"prompt_tokens", g.prompt_tokens},
+                 {"cached_tokens", g.cached_tokens},
                  {"prompt_ms", g.prompt_ms},
                  {"prompt_per_second", PerSecond(g.prompt_tokens, g.prompt_ms)},
                  {"generated_tokens", g.n_tokens},

@@ -62,11 +62,12 @@ typedef struct trine_failure {
 } trine_failure;
 
 enum {
-  TRINE_ENGINE_NO_MMAP = 1u << 0,       /* read the file into memory instead of mapping it */
-  TRINE_ENGINE_LOCK_MEMORY = 1u << 1,   /* keep it from being swapped out; a refusal is a warning */
-  TRINE_ENGINE_EMBEDDINGS = 1u << 2,    /* for trine_embed; no session can be opened on it */
-  TRINE_ENGINE_NO_PACK = 1u << 3,       /* keep weights as in the file: loads faster, runs slower */
-  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4 /* go on without devices that are named and not there */
+  TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the file into memory instead of mapping it */
+  TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* keep it from being swapped out; a refusal is a warning */
+  TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* for trine_embed; no session can be opened on it */
+  TRINE_ENGINE_NO_PACK = 1u << 3,     /* keep weights as in the file: loads faster, runs slower */
+  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4, /* go on without devices that are named and not there */
+  TRINE_ENGINE_KV_LOSSY = 1u << 5 /* blocks kept with fewer bits may be used: kv_store_type */
 };
 
 typedef struct trine_engine_options {
@@ -114,6 +115,12 @@ typedef struct trine_engine_options {
   /* Milliseconds that a device, other than the CPU, may take for a pass, or for a call while the
    * model is loaded: then it counts as lost. 0: 300000. */
   uint64_t device_timeout_ms;
+  /* What has been read of texts, kept beyond the devices' caches (docs/kv.md) for sessions that
+   * have a prefix_space. */
+  const char* kv_store;      /* a folder, for later runs too; NULL: none */
+  uint64_t kv_store_bytes;   /* most there; 0: 16 GiB */
+  uint64_t kv_host_bytes;    /* most in memory; 0: none */
+  const char* kv_store_type; /* "raw" (default), or with fewer bits: "q8_0", "q4_0", "mxfp4" */
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
@@ -287,6 +294,9 @@ typedef struct trine_session_options {
    * At most one of the two; NULL: any text. */
   const char* grammar;
   const char* json_schema;
+  /* What its text begins with is shared with sessions of the same space, and with no others
+   * (docs/prefix-cache.md). NULL: with none. */
+  const char* prefix_space;
 } trine_session_options;
 
 TRINE_API int32_t trine_session_open(trine_engine* engine, const trine_session_options* options,
