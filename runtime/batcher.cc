@@ -14,6 +14,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+uint64_t Nanoseconds(Clock::duration time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
 // Calls what may run out of memory.
 absl::Status Quietly(const std::function<absl::Status()>& call) {
   try {
@@ -215,13 +219,14 @@ bool Batcher::AnyFresh() const {
 
 bool Batcher::TakeOff(std::unique_lock<std::mutex>& lock) {
   Trace* const trace = options_.trace.get();
-  const auto begin = trace != nullptr ? Trace::Clock::now() : Trace::Clock::time_point();
+  const auto begin = Trace::Clock::now();
   flights_.reserve(flights_.size() + 1);
   std::shared_ptr<Flight> flight = FormFlight();
   if (flight == nullptr) return false;
+  const auto end = Trace::Clock::now();
+  times_.prepare_ns += Nanoseconds(end - begin);
   if (trace != nullptr) {
-    trace->Add(track_, "prepare", begin, Trace::Clock::now(),
-               {{"pass", static_cast<int64_t>(passes_)}});
+    trace->Add(track_, "prepare", begin, end, {{"pass", static_cast<int64_t>(passes_)}});
   }
   flights_.push_back(flight);
   lock.unlock();
@@ -246,7 +251,13 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
     Clock::time_point until = Clock::now() + kLookout;
     if (next_look_) until = std::min(until, *next_look_);
     const bool watch = Clock::now() - watched_ >= kLookout;  // however much else there is
-    if (!watch && news_.wait_until(lock, until, news)) return;
+    if (!watch) {
+      uint64_t* const waits_for = WaitsFor();
+      const Clock::time_point begin = Clock::now();
+      const bool heard = news_.wait_until(lock, until, news);
+      *waits_for += Nanoseconds(Clock::now() - begin);
+      if (heard) return;
+    }
     if (!watch && next_look_ && Clock::now() >= *next_look_) return;
     watched_ = Clock::now();
     const auto hung = HungStage();
@@ -262,6 +273,16 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
     failure_ = why;  // the worse, where something had failed before
     return;
   }
+}
+
+// Of several passes the one that took off first is waited for.
+uint64_t* Batcher::WaitsFor() {
+  for (const auto& flight : flights_) {
+    if (flight->landed()) continue;
+    const std::vector<SegmentPlace>& places = model_->places();
+    return &times_.device_ns[places[std::min(flight->stage(), places.size() - 1)].device_name];
+  }
+  return awaits_blocks_ ? &times_.blocks_ns : &times_.owners_ns;
 }
 
 // Brings home what has landed, as far as its owners are here to be told.
@@ -291,18 +312,19 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   failed.reserve(home.size());
   lock.unlock();
   Trace* const trace = options_.trace.get();
-  const auto begin = trace != nullptr ? Trace::Clock::now() : Trace::Clock::time_point();
+  const auto begin = Trace::Clock::now();
   for (const auto& [flight, share] : home) {
     absl::Status status = DeliverQuietly(*flight, share);
     share.sequence->in_flight_ -= share.n_tokens;
     if (status.ok()) KeepFilled(share);
     if (!status.ok()) failed.emplace_back(share.sequence, std::move(status));
   }
+  const auto end = Trace::Clock::now();
   if (trace != nullptr) {
-    trace->Add(track_, "deliver", begin, Trace::Clock::now(),
-               {{"sequences", static_cast<int64_t>(home.size())}});
+    trace->Add(track_, "deliver", begin, end, {{"sequences", static_cast<int64_t>(home.size())}});
   }
   lock.lock();
+  times_.deliver_ns += Nanoseconds(end - begin);
   for (const auto& [flight, share] : home) {
     Sequence& s = *share.sequence;
     s.landed_at_ = flight->landed_at();
@@ -447,6 +469,11 @@ bool Batcher::Settle() {
 absl::Status Batcher::ended() const {
   std::lock_guard lock(mutex_);
   return ended_;
+}
+
+HostTimes Batcher::host_times() const {
+  std::lock_guard lock(mutex_);
+  return times_;
 }
 
 std::vector<SegmentCounters> Batcher::counters() const {

@@ -56,6 +56,17 @@ struct BatcherOptions {
   BlockKeeper* keeper = nullptr;
 };
 
+// How the host spent its time around passes, over all placements. What it computes itself, as the
+// CPU's device, is in SegmentCounters.
+struct HostTimes {
+  uint64_t prepare_ns = 0;  // making passes
+  uint64_t deliver_ns = 0;  // handing over what they gave
+  // With nothing to do:
+  std::map<std::string, uint64_t> device_ns;  // until a device was through with a pass
+  uint64_t owners_ns = 0;                     // until those that sample came back
+  uint64_t blocks_ns = 0;                     // until kept blocks were there
+};
+
 class Batcher {
  public:
   static absl::StatusOr<std::unique_ptr<Batcher>> Create(std::shared_ptr<Model> model,
@@ -87,6 +98,7 @@ class Batcher {
   absl::Status ended() const;
   // Of the segments as they are placed now; none while they are placed anew.
   std::vector<SegmentCounters> counters() const;
+  HostTimes host_times() const;
 
  private:
   // How often a leader that waits looks whether a stage hangs.
@@ -145,6 +157,7 @@ class Batcher {
   // One that has been with a pass for too long, and the device it waits for.
   std::optional<std::pair<Pipeline::Running, std::string>> HungStage() const;
   void AwaitLanding(std::unique_lock<std::mutex>& lock);
+  uint64_t* WaitsFor();  // the time that it counts as
   void Land(std::unique_lock<std::mutex>& lock);
   void Tell(const Sequence* sequence, const absl::Status& status);
   static absl::Status DeliverQuietly(const Flight& flight, const Share& share);
@@ -182,8 +195,9 @@ class Batcher {
   std::shared_ptr<StageLog> log_;       // of the stages of model_
   Trace::Track track_ = 0;              // of the leader's work
   Replacement* replacement_ = nullptr;  // waits for passes to land; nobody takes off
-  uint64_t epoch_ = 0;                  // models so far
-  uint64_t passes_ = 0;                 // likewise
+  HostTimes times_;
+  uint64_t epoch_ = 0;   // models so far
+  uint64_t passes_ = 0;  // likewise
   std::deque<Request*> queue_;
   // Sequences whose owners have logits that they have not come back from, since when. Names only:
   // they may be gone.

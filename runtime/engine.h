@@ -94,6 +94,7 @@ class Engine {
   void Drain(std::span<Sequence* const> sequences) { batcher_->Drain(sequences); }
   // Of the segments of the model as it is placed now, in order; none while it is placed anew.
   std::vector<SegmentCounters> segments() const { return batcher_->counters(); }
+  HostTimes host_times() const { return batcher_->host_times(); }
 
   // Of blocks shared between sequences, and of all blocks.
   PrefixCacheCounters prefix_counters() const { return prefix_cache_->counters(); }

@@ -3,6 +3,7 @@
 #define TRINE_RUNTIME_FLIGHT_H_
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,7 @@ class Batcher::Flight : public PipelineJob {
 
   absl::Status RunStage(size_t stage) override {
     StageRun run;
+    stage_.store(stage, std::memory_order_relaxed);
     const absl::Status status = model_->Run(stage, &pass_, keep_rows_, &run);
     log_->Ran(stage, note_, run);
     slowest_ = std::max(slowest_, run.end - run.begin);
@@ -64,6 +66,7 @@ class Batcher::Flight : public PipelineJob {
   std::vector<Share>& shares() { return shares_; }
   bool landed() const { return landed_; }
   size_t place() const { return pass_.place; }
+  size_t stage() const { return stage_.load(std::memory_order_relaxed); }  // that it came to last
   bool fresh() const { return landed_ && !looked_at_; }  // landed, and the leader does not know it
   void Look() {
     looked_at_ = true;
@@ -87,6 +90,7 @@ class Batcher::Flight : public PipelineJob {
   Pass pass_;
   StageLog::PassNote note_;
   std::vector<Share> shares_;
+  std::atomic<size_t> stage_ = 0;
   std::chrono::steady_clock::duration slowest_{};  // of its stages, one after the other
   bool landed_ = false;
   std::chrono::steady_clock::time_point landed_at_;

@@ -151,6 +151,7 @@ class GenerateLoop {
         ready.push_back(job);
       }  // else its pass is still under way, or its turn has not come
     }
+    const Clock::time_point begin = Clock::now();
     engine_->lane().RunSampling(static_cast<int>(ready.size()),
                                 static_cast<int32_t>(engine_->config().n_vocab),
                                 [&](int i) { SampleOne(ready[static_cast<size_t>(i)]); });
@@ -159,6 +160,8 @@ class GenerateLoop {
       Tell(job);
       Show(job, job->piece);
     }
+    const double took = MillisecondsSince(begin);
+    for (Job& job : jobs_) job.result->sample_ms += took;  // all of them waited for it
     return absl::OkStatus();
   }
 

@@ -39,6 +39,7 @@ struct Generation {
   int64_t cached_tokens = 0;  // of those, that others of the session's space had read
   double prompt_ms = 0;
   double generate_ms = 0;
+  double sample_ms = 0;  // of both: choosing tokens, and telling of them
 };
 
 struct GenerateOptions {

@@ -25,6 +25,7 @@
 #include "tools/cli/read_input.h"
 #include "tools/cli/sampling_arguments.h"
 #include "tools/cli/signals.h"
+#include "tools/cli/stats_report.h"
 #include "tools/cli/weights_json.h"
 #include "unistd.h"
 
@@ -50,6 +51,7 @@ struct GenerateArguments {
   bool chat = false;
   bool json = false;
   bool logits_hash = false;
+  bool stats = false;
   bool ignore_eos = false;
   bool show_special = false;
   bool hide_prompt = false;
@@ -178,7 +180,8 @@ Json PlacementJson(const Model& model, const std::vector<SegmentCounters>& count
 }
 
 void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Session>>& sessions,
-               const std::vector<Generation>& results, uint64_t seed, double load_ms) {
+               const std::vector<Generation>& results, uint64_t seed, double load_ms,
+               const StatsReport& stats) {
   Json json = ResultJson(a, *sessions[0], results[0]);
   json["timings"]["load_ms"] = load_ms;
   json["seed"] = seed;
@@ -189,6 +192,7 @@ void PrintJson(const GenerateArguments& a, const std::vector<std::unique_ptr<Ses
     json["lost"].push_back({{"device", lost.name}, {"reason", lost.reason}});
   }
   json["weights"] = WeightsJson(model->weights());
+  if (a.stats) json["stats"] = stats.Json(results[0]);
   if (sessions.size() > 1) {
     json["sequences"] = Json::array();
     for (size_t i = 0; i < sessions.size(); ++i) {
@@ -294,6 +298,7 @@ int Generate(const GenerateArguments& a) {
   std::vector<Session*> pointers;
   for (const auto& session : *sessions) pointers.push_back(session.get());
   interruptible = pointers;
+  const StatsReport stats(**engine);
   const absl::Status status = [&] {
     const ScopedSignals interrupt({SIGINT}, OnInterrupt);
     return GenerateTogether(pointers, all, results);
@@ -303,7 +308,7 @@ int Generate(const GenerateArguments& a) {
   if (!status.ok()) return Complain(status);
 
   if (a.json) {
-    PrintJson(a, *sessions, results, sampler->seed, load_ms);
+    PrintJson(a, *sessions, results, sampler->seed, load_ms, stats);
   } else if (streams) {
     Write("\n");
   } else {
@@ -313,6 +318,7 @@ int Generate(const GenerateArguments& a) {
     if (a.logits_hash)
       std::printf("logits hash: %s\n", (*sessions)[0]->logits_hash().Text().c_str());
     PrintSpeed(results[0]);
+    if (a.stats) std::fputs(stats.Text(results[0]).c_str(), stderr);
   }
   if (!a.json && !results[0].complete) {
     std::fprintf(stderr, "trine: the answer was cut before it was complete: -n takes more\n");
@@ -385,6 +391,9 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
       ->needs("--json");
   command->add_flag("--logits-hash", a->logits_hash,
                     "Hash the logits of every position: equal wherever and however it is run");
+  command->add_flag("--stats", a->stats,
+                    "Say where the time went: how long the host waited, for which device and why "
+                    "(docs/tracing.md)");
   AddEngineOptions(command,
                    "Positions of a sequence; 0: as many as the model was trained with (default: "
                    "those, at most 4096)",
