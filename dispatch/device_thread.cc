@@ -1,5 +1,7 @@
 #include "dispatch/device_thread.h"
 
+#include <pthread.h>
+
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -26,6 +28,9 @@ absl::StatusOr<std::unique_ptr<DeviceThread>> DeviceThread::Create(
   std::unique_ptr<DeviceThread> made(new DeviceThread(std::move(task)));
   try {
     made->thread_ = std::thread([self = made.get()] { self->Work(); });
+#if defined(__linux__)
+    pthread_setname_np(made->thread_.native_handle(), "trine-device");
+#endif
   } catch (const std::system_error& e) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no thread for a device could be started: ", e.what()));

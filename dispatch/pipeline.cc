@@ -1,5 +1,7 @@
 #include "dispatch/pipeline.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -175,6 +177,10 @@ absl::StatusOr<std::unique_ptr<Pipeline>> Pipeline::Create(PipelineOptions optio
   try {
     for (size_t i = 0; i < state->stages.size(); ++i) {
       pipeline->threads_.emplace_back([state, i] { state->Work(i); });
+#if defined(__linux__)
+      const std::string name = absl::StrCat("trine-stage-", i % 1000);
+      pthread_setname_np(pipeline->threads_.back().native_handle(), name.c_str());
+#endif
     }
   } catch (const std::system_error& e) {
     pipeline->Abandon(absl::AbortedError("the pipeline was never whole"));

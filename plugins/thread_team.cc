@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -50,6 +51,17 @@ void Bind(std::thread& thread, int cpu) {
 #else
   (void)thread;
   (void)cpu;
+#endif
+}
+
+// Else they have that of the thread that happened to load the model.
+void Name(std::thread& thread, uint32_t worker) {
+#if defined(__linux__)
+  const std::string name = "trine-cpu-" + std::to_string(worker % 100000);
+  pthread_setname_np(thread.native_handle(), name.c_str());
+#else
+  (void)thread;
+  (void)worker;
 #endif
 }
 
@@ -142,6 +154,7 @@ ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shar
     } catch (const std::system_error&) {
       break;
     }
+    Name(state_->threads.back(), w);
     if (!options.cpus.empty()) {
       Bind(state_->threads.back(), options.cpus[w % options.cpus.size()]);
     }

@@ -51,6 +51,9 @@ struct BatcherOptions {
   // Where sequences that have a space share blocks; null: nowhere. Outlives the batcher, which
   // empties it when it goes on with another model.
   PrefixCache* prefix_cache = nullptr;
+  // Where such sequences find blocks that are in no cache, and leave theirs; null: nowhere. Calls
+  // into the batcher until it goes, and goes before the batcher does.
+  BlockKeeper* keeper = nullptr;
 };
 
 class Batcher {
@@ -86,6 +89,9 @@ class Batcher {
   std::vector<SegmentCounters> counters() const;
 
  private:
+  // How often a leader that waits looks whether a stage hangs.
+  static constexpr std::chrono::milliseconds kLookout{50};
+
   enum class Until { kAllDone, kOneDone, kDrained };
   struct Request {
     Until until = Until::kAllDone;
@@ -96,13 +102,19 @@ class Batcher {
     bool done = false;
     std::condition_variable wake;  // when it is done, or may lead
   };
+  // A block that is full with a pass, to be kept.
+  struct Filled {
+    int64_t number;  // in the sequence
+    std::shared_ptr<const KvBlockBytes> bytes;
+  };
   // A sequence's share of a pass.
   struct Share {
-    Sequence* sequence;
-    int64_t begin;  // the position of its first token
-    int64_t n_tokens;
-    size_t first_row;  // of its output rows
-    size_t n_rows;
+    Sequence* sequence = nullptr;
+    int64_t begin = 0;  // the position of its first token
+    int64_t n_tokens = 0;
+    size_t first_row = 0;  // of its output rows
+    size_t n_rows = 0;
+    std::vector<Filled> filled = {};
   };
   struct Candidate {
     Request* request;
@@ -147,6 +159,9 @@ class Batcher {
 
   std::vector<Candidate> Candidates();
   bool BringUpToDate(Sequence* sequence);
+  bool AwaitsBlocks(Sequence* sequence);
+  void SaveFilled(Batch* batch, Share* share) const;
+  void KeepFilled(const Share& share) const;
   size_t FreePlace() const;
   std::shared_ptr<Flight> FormFlight();
   bool TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left, Batch* batch,
@@ -176,11 +191,12 @@ class Batcher {
   // A pass that is not full waits for some of them until then.
   std::optional<std::chrono::steady_clock::time_point> next_look_;
   std::chrono::steady_clock::time_point watched_;  // when stages were last looked at
-  bool arrivals_ = false;                          // in the queue, since the leader's last step
-  std::vector<std::shared_ptr<Flight>> flights_;   // in the order in which they took off
-  absl::Status failure_;                           // of passes of this model
-  absl::Status ended_;                             // not OK: there is no model left to go on with
-  bool leading_ = false;                           // someone runs passes
+  bool awaits_blocks_ = false;                     // some that would be in a pass do
+  bool arrivals_ = false;  // in the queue, or of blocks, since the leader's last step
+  std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
+  absl::Status failure_;                          // of passes of this model
+  absl::Status ended_;                            // not OK: there is no model left to go on with
+  bool leading_ = false;                          // someone runs passes
 };
 
 }  // namespace trine

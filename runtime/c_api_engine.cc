@@ -79,7 +79,7 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   if (given.model == nullptr) return NullArgument("model");
   const absl::Status flags = CheckFlags(
       given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS |
-                       TRINE_ENGINE_NO_PACK | TRINE_ENGINE_ALLOW_DEGRADED);
+                       TRINE_ENGINE_NO_PACK | TRINE_ENGINE_ALLOW_DEGRADED | TRINE_ENGINE_KV_LOSSY);
   if (!flags.ok()) return flags;
   EngineOptions options;
   options.model_path = given.model;
@@ -103,6 +103,11 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   options.pack = (given.flags & TRINE_ENGINE_NO_PACK) == 0;
   options.pack_cache = given.pack_cache != nullptr;
   options.pack_cache_folder = TextOr(given.pack_cache, "");
+  options.kv_store = TextOr(given.kv_store, "");
+  if (given.kv_store_bytes != 0) options.kv_store_bytes = given.kv_store_bytes;
+  options.kv_host_bytes = given.kv_host_bytes;
+  options.kv_store_form = TextOr(given.kv_store_type, "raw");
+  options.kv_lossy = (given.flags & TRINE_ENGINE_KV_LOSSY) != 0;
   options.faults = TextOr(given.faults, "");
   options.trace = TextOr(given.trace, "");
   if (absl::Status s = ReadPlacement(given, &options); !s.ok()) return s;

@@ -94,6 +94,7 @@ absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given,
     if (read.stop[i] == nullptr) return NullArgument("a stop string");
     options.stop.emplace_back(read.stop[i]);
   }
+  if (read.prefix_space != nullptr) options.prefix_space = read.prefix_space;
   auto constraint = MakeConstraint(read, engine);
   if (!constraint.ok()) return constraint.status();
   options.constraint = *std::move(constraint);
@@ -281,6 +282,43 @@ int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
   return Guarded(why, [&]() -> absl::Status {
     if (session == nullptr) return NullArgument("session");
     return session->session->Erase(begin, end);
+  });
+}
+
+int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (session == nullptr || t == nullptr) return NullArgument("session or t");
+    const auto made = session->session->Checkpoint();
+    if (!made.ok()) return made.status();
+    *t = *made;
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_session_regress(trine_session* session, int64_t t, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (session == nullptr) return NullArgument("session");
+    return session->session->Regress(t);
+  });
+}
+
+int32_t trine_session_forget(trine_session* session, int64_t t, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (session == nullptr) return NullArgument("session");
+    return session->session->Forget(t);
+  });
+}
+
+int32_t trine_session_fork(trine_session* session, const uint64_t* seed, trine_session** fork,
+                           trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (fork == nullptr) return NullArgument("fork");
+    *fork = nullptr;
+    if (session == nullptr) return NullArgument("session");
+    auto made = session->session->Fork(seed == nullptr ? std::nullopt : std::optional(*seed));
+    if (!made.ok()) return made.status();
+    *fork = new trine_session{*std::move(made)};
+    return absl::OkStatus();
   });
 }
 

@@ -70,7 +70,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   engine->blocks_ = std::make_shared<KvBlockPool>(limits.kv_blocks);
   engine->text_budget_ = std::make_unique<BlockBudget>(limits.kv_blocks);
   engine->prefix_cache_ = std::make_unique<PrefixCache>(engine->blocks_);
+  if (absl::Status s = engine->MakeBlockKeeper(options); !s.ok()) return s;
   BatcherOptions batching;
+  batching.keeper = engine->block_keeper_.get();
   batching.prefix_cache = engine->prefix_cache_.get();
   batching.recover = [e = engine.get()](const absl::Status& failure) {
     return e->Recover(failure);
@@ -106,6 +108,47 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
                                         config.n_ctx_train, " the model was trained with"));
   }
   return engine;
+}
+
+absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
+  BlockKeeperOptions keeping;
+  keeping.folder = options.kv_store;
+  keeping.disk_bytes = options.kv_store_bytes;
+  keeping.host_bytes = options.kv_host_bytes;
+  keeping.lossy = options.kv_lossy;
+  const auto form = ParseKvForm(options.kv_store_form);
+  if (!form) {
+    return absl::InvalidArgumentError(absl::StrCat("blocks can't be kept as \"",
+                                                   options.kv_store_form,
+                                                   "\": raw, q8_0, q4_0 and mxfp4 are forms"));
+  }
+  keeping.form = *form;
+  if (!keeping.any() || limits_.embeddings) return absl::OkStatus();
+  keeping.log = [log = log_](const std::string& text) { log(TRINE_LOG_WARNING, text); };
+  KvSpaceFields fields;
+  fields.numerics_version = TRINE_NUMERICS_VERSION;
+  fields.layout.layers = static_cast<uint32_t>(config_.n_layers);
+  fields.layout.kv_heads = static_cast<uint32_t>(config_.n_kv_heads);
+  fields.layout.head_dim_k = static_cast<uint32_t>(config_.head_dim_k);
+  fields.layout.head_dim_v = static_cast<uint32_t>(config_.head_dim_v);
+  fields.layout.type_k = static_cast<quant::Type>(limits_.kv_type_k);
+  fields.layout.type_v = static_cast<quant::Type>(limits_.kv_type_v);
+  fields.layout.positions = static_cast<uint32_t>(kBlockPositions);
+  fields.other = absl::StrCat("rope ", absl::Hex(model_->RopeHash(), absl::kZeroPad16));
+  auto keeper = BlockKeeper::Create(*file_, std::move(fields), model_->kv_block_bytes(),
+                                    static_cast<int>(threads()), keeping);
+  if (!keeper.ok()) return keeper.status();
+  block_keeper_ = *std::move(keeper);
+  return absl::OkStatus();
+}
+
+std::optional<BlockKeeperCounters> Engine::keeper_counters() const {
+  if (block_keeper_ == nullptr) return std::nullopt;
+  return block_keeper_->counters();
+}
+
+void Engine::FlushBlocks() {
+  if (block_keeper_ != nullptr) block_keeper_->Flush();
 }
 
 const ConstraintVocabulary& Engine::constraint_vocabulary() const {
@@ -272,6 +315,7 @@ absl::Status Engine::WriteTrace() {
 }
 
 Engine::~Engine() {
+  block_keeper_.reset();
   batcher_.reset();
   const bool told = told_of_trace_;
   if (const absl::Status s = WriteTrace(); !s.ok() && !told) {

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/batcher.h"
+#include "runtime/block_keeper.h"
 #include "runtime/constraint/constraint.h"
 #include "runtime/device_set.h"
 #include "runtime/embedding/block_budget.h"
@@ -97,6 +98,11 @@ class Engine {
   // Of blocks shared between sequences, and of all blocks.
   PrefixCacheCounters prefix_counters() const { return prefix_cache_->counters(); }
 
+  // Of blocks kept beyond the caches; none where nobody asked for it.
+  std::optional<BlockKeeperCounters> keeper_counters() const;
+  // Returns when all blocks that were filled so far are kept.
+  void FlushBlocks();
+
   // Null where nobody asked for one.
   TraceFile* trace() const { return trace_.get(); }
   // What has been traced so far. Also done when the engine goes; an error that nobody has been told
@@ -109,6 +115,7 @@ class Engine {
   absl::StatusOr<std::shared_ptr<Model>> Recover(const absl::Status& failure);
   absl::StatusOr<std::shared_ptr<Model>> Install(const char* event, const std::string& hung,
                                                  const Batcher::LoadNext& load);
+  absl::Status MakeBlockKeeper(const EngineOptions& options);
   void TellOfLost();
   void Show(std::shared_ptr<Model> model);
   absl::Status Readmit(const std::function<std::vector<std::string>()>& choose,
@@ -141,6 +148,7 @@ class Engine {
   std::unique_ptr<PrefixCache> prefix_cache_;
   std::unique_ptr<BlockBudget> text_budget_;
   std::unique_ptr<Batcher> batcher_;
+  std::unique_ptr<BlockKeeper> block_keeper_;  // null where nobody asked for one
   std::unique_ptr<Lane> lane_;
   mutable std::once_flag constraint_once_;
   mutable ConstraintVocabulary constraint_vocabulary_;

@@ -53,6 +53,12 @@ struct EngineOptions {
   bool pack = true;               // weights in the devices' own layouts, where they have any
   bool pack_cache = false;        // and kept in a file between runs,
   std::string pack_cache_folder;  // in this folder; "": beside the model
+  // KV blocks beyond the devices' caches: docs/kv.md.
+  std::string kv_store;                          // a folder; "": none
+  uint64_t kv_store_bytes = uint64_t{16} << 30;  // most there
+  uint64_t kv_host_bytes = 0;                    // most in memory
+  std::string kv_store_form = "raw";             // raw, q8_0, q4_0, mxfp4
+  bool kv_lossy = false;                         // forms that lose bits may be used
   RegistryOptions plugins;
   // A device that takes longer with a pass counts as lost, unless it is the CPU by itself.
   std::chrono::milliseconds stage_limit = std::chrono::minutes(5);

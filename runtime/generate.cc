@@ -117,14 +117,15 @@ class GenerateLoop {
       if (job.options->context_shift) job.keep = TokensToKeep(*job.session, *job.options);
     }
     begin_ = Clock::now();
-    const bool fresh = std::none_of(jobs_.begin(), jobs_.end(),
-                                    [](const Job& job) { return job.session->text_goes_on_; });
+    const bool fresh = std::none_of(jobs_.begin(), jobs_.end(), [](const Job& job) {
+      return job.session->state_.text_goes_on;
+    });
     if (fresh) engine_->BeginRequest();
     for (Job& job : jobs_) {
       Sequence& sequence = *job.session->sequence_;
       job.result->prompt_tokens = sequence.pending();
       job.cached_before = sequence.cached_tokens();
-      if (!job.session->text_goes_on_) job.session->BeginText();
+      if (!job.session->state_.text_goes_on) job.session->BeginText();
       if (job.options->on_prompt) sequence.set_progress(job.options->on_prompt);
     }
     return absl::OkStatus();
@@ -216,6 +217,7 @@ class GenerateLoop {
     job->sampled.token = kNoToken;  // until it is known to be one of the answer's
     if (!session.options_.ignore_eos && session.engine_->tokenizer()->IsEndOfGeneration(*token)) {
       result.finish = FinishReason::kEndOfText;
+      if (job->options->tell_end) job->sampled.token = *token;
       return absl::OkStatus();
     }
     job->sampled.token = *token;
@@ -224,7 +226,7 @@ class GenerateLoop {
       result.tokens.push_back(*token);
       if (n_top >= 0) result.logprobs.push_back(job->sampled);
     }
-    session.detokenizer_.Push(*token, &job->piece);
+    session.state_.detokenizer.Push(*token, &job->piece);
     if (max >= 0 && result.n_tokens >= max) {
       result.finish = FinishReason::kLength;
     }
@@ -245,7 +247,7 @@ class GenerateLoop {
   }
 
   static void Show(Job* job, std::string_view text) {
-    StopMatcher& stop = job->session->stop_;
+    StopMatcher& stop = job->session->state_.stop;
     if (stop.stopped()) return;
     Emit(job, stop.Push(text));
     if (stop.stopped()) job->result->finish = FinishReason::kStopString;
@@ -263,11 +265,12 @@ class GenerateLoop {
     for (Job& job : jobs_) {
       Session& session = *job.session;
       const FinishReason finish = job.result->finish;
-      session.text_goes_on_ = job.options->more_follows && finish != FinishReason::kEndOfText &&
-                              finish != FinishReason::kStopString;
-      if (!session.text_goes_on_) {
-        Show(&job, session.detokenizer_.Flush());
-        if (!session.stop_.stopped()) Emit(&job, session.stop_.Flush());
+      session.state_.text_goes_on = job.options->more_follows &&
+                                    finish != FinishReason::kEndOfText &&
+                                    finish != FinishReason::kStopString;
+      if (!session.state_.text_goes_on) {
+        Show(&job, session.state_.detokenizer.Flush());
+        if (!session.state_.stop.stopped()) Emit(&job, session.state_.stop.Flush());
       }
       const auto constraint = session.FollowConstraint();
       job.result->complete =

@@ -59,6 +59,8 @@ struct GenerateOptions {
   // A token as it is chosen, before its text, with what `logprobs` asks for. False ends the
   // generation.
   std::function<bool(const SampleResult& token)> on_token;
+  // It is told of the token that ended the text too, which is none of the answer's.
+  bool tell_end = false;
   // A piece of text that is final, whole UTF-8 characters. False ends the generation.
   std::function<bool(std::string_view text)> on_text;
   std::function<void(int64_t done, int64_t total)> on_prompt;  // tokens of the prompt read

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/kv_store/store_index.h"
 #include "runtime/model/segment_graph.h"
 
 namespace trine {
@@ -67,13 +68,13 @@ void PrefixCache::Offer(const std::string& space, std::span<const int32_t> token
 
 void PrefixCache::Clear() {
   std::lock_guard<std::mutex> lock(mutex_);
-  while (!ages_.empty()) Remove(ages_.front());  // which has no children: they would be before it
+  while (!leaves_.empty()) Remove(*leaves_.begin());
 }
 
 PrefixCacheCounters PrefixCache::counters() const {
   std::lock_guard<std::mutex> lock(mutex_);
   PrefixCacheCounters counters = counters_;
-  counters.held_blocks = static_cast<int64_t>(ages_.size());
+  counters.held_blocks = nodes_;
   counters.total_blocks = pool_->total();
   counters.free_blocks = pool_->free();
   return counters;
@@ -91,26 +92,53 @@ PrefixCache::Node* PrefixCache::AddChild(Node* parent, std::span<const int32_t> 
   Node* const node = made.get();
   node->parent = parent;
   node->block = block;
-  std::list<Node*> age = {node};
-  const auto at =
-      parent->children.emplace(std::vector<int32_t>(tokens.begin(), tokens.end()), std::move(made));
+  if (parent->parent != nullptr) {
+    node->first_position = parent->first_position + kBlockPositions;
+  }
+  node->used_at = ++clock_;
+  node->rank = age_;
+  const auto leaf = leaves_.insert(node).first;
+  try {
+    const auto at = parent->children.emplace(std::vector<int32_t>(tokens.begin(), tokens.end()),
+                                             std::move(made));
+    node->tokens = &at.first->first;
+  } catch (...) {
+    leaves_.erase(leaf);
+    throw;
+  }
   // Nothing can fail from here on.
-  node->tokens = &at.first->first;
-  node->age = age.begin();
-  ages_.splice(ages_.begin(), age);  // before its parent, until it is touched
+  if (parent->children.size() == 1 && parent->parent != nullptr) leaves_.erase(parent);
+  ++nodes_;
   pool_->Hold(block);
   return node;
 }
 
-// With its parents behind it, so that they stay the longer.
+// With its parents, which are of use to all that are behind them.
 void PrefixCache::Touch(Node* node) {
-  for (; node->parent != nullptr; node = node->parent) ages_.splice(ages_.end(), ages_, node->age);
+  const uint64_t now = ++clock_;
+  for (; node->parent != nullptr; node = node->parent) {
+    // Its place among the leaves changes: the same piece of memory goes back to another one.
+    auto leaf = node->children.empty() ? leaves_.extract(node) : decltype(leaves_)::node_type();
+    node->uses = std::min(node->uses + 1, StoreIndex::kMostUses);
+    const double work =
+        1 + static_cast<double>(node->first_position) / StoreIndex::kAttentionPositions;
+    node->rank = age_ + work * node->uses;
+    node->used_at = now;
+    if (!leaf.empty()) leaves_.insert(std::move(leaf));
+  }
 }
 
 void PrefixCache::Remove(Node* leaf) {
-  pool_->LetGo(leaf->block);
-  ages_.erase(leaf->age);
   Node* const parent = leaf->parent;
+  if (parent->children.size() == 1 && parent->parent != nullptr) {
+    auto place = leaves_.extract(leaf);  // the parent takes it over, and nothing can fail
+    place.value() = parent;
+    leaves_.insert(std::move(place));
+  } else {
+    leaves_.erase(leaf);
+  }
+  --nodes_;
+  pool_->LetGo(leaf->block);
   parent->children.erase(parent->children.find(*leaf->tokens));
   if (parent->parent == nullptr && parent->children.empty()) {
     spaces_.erase(spaces_.find(*parent->space));
@@ -121,11 +149,17 @@ void PrefixCache::Remove(Node* leaf) {
 size_t PrefixCache::Evict(size_t wanted) {
   std::lock_guard<std::mutex> lock(mutex_);
   size_t given = 0;
-  for (auto at = ages_.begin(); at != ages_.end() && given < wanted;) {
-    Node* const node = *at++;
-    if (!node->children.empty() || pool_->IsShared(node->block)) continue;
+  // A parent whose last child goes may be next, wherever it ranks.
+  for (auto at = leaves_.begin(); at != leaves_.end() && given < wanted;) {
+    Node* const node = *at;
+    if (pool_->IsShared(node->block)) {
+      ++at;
+      continue;
+    }
+    age_ = std::max(age_, node->rank);
     Remove(node);
     ++given;
+    at = leaves_.begin();
   }
   counters_.evictions += given;
   return given;

@@ -6,19 +6,22 @@
 // A space is whatever may share: nothing of one is seen from another.
 //
 // The tree is one of a block's holders. Those that nobody else holds are given back when the pool
-// runs out, least recently used first and no parent before its children; so whatever room there
-// would be without a cache there is with one.
+// runs out; so whatever room there would be without a cache there is with one. No parent goes
+// before its children; else the block goes that is worth least: how often it was used, times the
+// work of reading its tokens again, which grows with those before them. What goes leaves its rank
+// as the age that others begin with, so those that are no longer used fall behind.
 #ifndef TRINE_RUNTIME_PREFIX_CACHE_H_
 #define TRINE_RUNTIME_PREFIX_CACHE_H_
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "runtime/model/kv_blocks.h"
@@ -67,7 +70,15 @@ class PrefixCache {
     const std::vector<int32_t>* tokens = nullptr;  // its key at its parent's
     Children children;
     int32_t block = 0;
-    std::list<Node*>::iterator age;
+    int64_t first_position = 0;
+    uint32_t uses = 0;
+    double rank = 0;
+    uint64_t used_at = 0;
+  };
+  struct GoesFirst {
+    bool operator()(const Node* a, const Node* b) const {
+      return std::tie(a->rank, a->used_at) < std::tie(b->rank, b->used_at);
+    }
   };
 
   Node* SpaceOf(const std::string& space);
@@ -79,7 +90,10 @@ class PrefixCache {
   const std::shared_ptr<KvBlockPool> pool_;
   mutable std::mutex mutex_;  // guards what follows; the pool's is taken inside of it
   std::map<std::string, Node> spaces_;
-  std::list<Node*> ages_;  // the least recently used first, every node before its parent
+  std::set<Node*, GoesFirst> leaves_;
+  int64_t nodes_ = 0;
+  double age_ = 0;
+  uint64_t clock_ = 0;
   PrefixCacheCounters counters_;
 };
 

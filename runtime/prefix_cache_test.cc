@@ -112,6 +112,28 @@ TEST_F(PrefixCacheTest, BlocksAreHeldUntilTheLastOneLetsGo) {
   EXPECT_FALSE(Has(Text({1})));
 }
 
+// What is used again and again outlives what came later and was used once; but not for ever.
+TEST_F(PrefixCacheTest, WhatIsOfUseStays) {
+  Read("a", Text({1}));
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Has(Text({1})));
+  for (int32_t b = 10; b < 20; ++b) Read("a", Text({b}));  // each takes the place of another
+  EXPECT_TRUE(Has(Text({1})));
+  EXPECT_FALSE(Has(Text({10})));
+  EXPECT_TRUE(Has(Text({19})));
+  for (int32_t b = 100; b < 200; ++b) Read("a", Text({b}));
+  EXPECT_FALSE(Has(Text({1})));
+}
+
+// Of two that were used alike the one goes whose tokens are less work to read again.
+TEST_F(PrefixCacheTest, WhatIsMoreWorkStays) {
+  Read("a", Text({1, 2, 3, 4}));  // the last is behind the others
+  Read("a", Text({7}));
+  BlockTable table(pool_);
+  ASSERT_TRUE(table.Reserve(4 * kBlock).ok());  // three are free
+  EXPECT_FALSE(Has(Text({7})));
+  EXPECT_TRUE(Has(Text({1, 2, 3, 4})));
+}
+
 TEST_F(PrefixCacheTest, TheOldestLeavesGoFirst) {
   Read("a", Text({1, 2}));
   Read("a", Text({1, 3}));

@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/block_keeper.h"
 #include "runtime/model/kv_blocks.h"
+#include "runtime/model/kv_moves.h"
 #include "runtime/prefix_cache.h"
 
 namespace trine {
@@ -34,13 +36,28 @@ class Sequence {
   // INVALID_ARGUMENT for an id outside the vocabulary, OUT_OF_RANGE beyond the context. All or
   // none.
   absl::Status Append(std::span<const int32_t> tokens);
-  // Keeps the first n tokens, the last of them to be evaluated again. Where that one is in a block
-  // that others hold too, so are all tokens of the block.
+  // Keeps the first n tokens, the last of them to be evaluated again.
   void Truncate(int64_t n);
   // Takes the tokens [begin, end) out. Those behind them move up and are evaluated again where they
   // then stand; the cache's blocks that they need stay reserved, but for those that others hold
   // too. INVALID_ARGUMENT for a range that is not there.
   absl::Status Erase(int64_t begin, int64_t end);
+
+  // A sequence of its own with the same tokens, as far read, and with the same logits. Shares the
+  // blocks: whoever writes into one that others hold does so in a copy. Without the observers. No
+  // pass may hold tokens of it.
+  std::unique_ptr<Sequence> Fork();
+
+  // Where it stands, to come back to. Takes no blocks of the cache, and no longer however many
+  // tokens there are.
+  struct Mark {
+    int64_t size = 0;
+    std::shared_ptr<const std::vector<float>> logits;  // of the last token, if there were any
+  };
+  Mark MarkHere();
+  // Back to a mark of this sequence, or of the one that it is a fork of, of which the tokens are
+  // still there. Nothing is computed. No pass may hold tokens of it.
+  void Regress(const Mark& mark);
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t size() const { return static_cast<int64_t>(tokens_.size()); }
@@ -79,9 +96,18 @@ class Sequence {
     return observer_ && position >= first_observed_ && position >= replay_until_;
   }
   void BackTo(int64_t evaluated);
+  // Room for positions [begin, end), which no other sequence sees, and what has to be copied for
+  // it.
+  absl::Status Reserve(int64_t begin, int64_t end, KvMoves* moves);
+  void SetLogits(std::span<const float> row, int64_t position);
+  // A pass has been through all stages, and what had to be moved for it is where it should be; or
+  // none has, and it is not.
+  void Settle() { unsettled_.reset(); }
+  void DistrustUnsettled();
   // The cache's contents are gone, with the model that made them: all tokens are read again.
   void BeginReplay(uint64_t epoch) {
     replay_until_ = std::max(replay_until_, evaluated_);
+    DropFetch();
     BackTo(0);
     epoch_ = epoch;
   }
@@ -89,23 +115,38 @@ class Sequence {
   // stays what it is, and no pass may hold tokens of it.
   void AdoptFrom(PrefixCache* cache);
   void OfferTo(PrefixCache* cache);
+  // Whether blocks of it are being looked for; `told` is called when they no longer are. Looks for
+  // them where it has not yet.
+  bool AwaitsBlocks(BlockKeeper* keeper, const std::function<void()>& told);
+  // It has other tokens now than were looked for.
+  void DropFetch() {
+    fetch_.reset();
+    fetched_for_ = -1;
+  }
+  // Those that were found are its own when a pass has done this.
+  absl::Status TakeFetched(KvMoves* moves);
 
   const int64_t n_vocab_;
   const int64_t max_context_;
   BlockTable blocks_;
   std::vector<int32_t> tokens_;
   int64_t evaluated_ = 0;
-  std::vector<float> logits_;
-  int64_t logits_position_ = -1;  // that logits_ belong to
+  std::shared_ptr<std::vector<float>> logits_;
+  bool logits_lent_ = false;      // a mark or a fork may have them: they are not written to
+  int64_t logits_position_ = -1;  // that they belong to
   bool hidden_ = false;
   RowObserver observer_;
   int64_t first_observed_ = 0;
   EvalProgress progress_;
+  std::optional<int64_t> unsettled_;  // from this position on what is read hangs on a pass's moves
   int64_t replay_until_ = 0;  // positions before it were evaluated once, and who asked was told
   std::optional<std::string> prefix_space_;
   int64_t offered_ = 0;      // tokens in blocks that the tree has, or had
   int64_t looked_for_ = -1;  // tokens when others' blocks were looked for
   int64_t cached_tokens_ = 0;
+  std::shared_ptr<BlockKeeper::Fetch> fetch_;  // null: none was begun, or it was taken
+  int64_t fetched_for_ = -1;                   // tokens when the last one was begun,
+  uint64_t fetched_in_ = 0;                    // and the epoch
   std::atomic<bool> cancelled_{false};
 
   // The batcher's, under its mutex.

@@ -7,19 +7,18 @@
 
 namespace trine {
 
-Session::Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop)
+Session::Session(Engine* engine, const SessionOptions& options, std::unique_ptr<Sequence> sequence,
+                 Sampler sampler, State state)
     : engine_(engine),
       options_(options),
-      sequence_(engine->NewSequence()),
+      sequence_(std::move(sequence)),
       sampler_(std::move(sampler)),
-      detokenizer_(engine->tokenizer(),
-                   {.special = options.show_special ? SpecialText::kShow : SpecialText::kHide}),
-      stop_(std::move(stop)) {
-  if (options.prefix_space) sequence_->set_prefix_space(*options.prefix_space);
-  if (options.logits_hash) {
-    sequence_->set_row_observer(
-        [this](int64_t position, std::span<const float> row) { hash_.Add(position, row); });
-  }
+      state_(std::move(state)) {
+  if (!options.logits_hash && !options.on_row) return;
+  sequence_->set_row_observer([this](int64_t position, std::span<const float> row) {
+    if (options_.logits_hash) hash_.Add(position, row);
+    if (options_.on_row) options_.on_row(position, row);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,
@@ -40,14 +39,76 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(Engine* engine,
   }
   auto stop = StopMatcher::Create(options.stop);
   if (!stop.ok()) return stop.status();
+  Detokenizer detokenizer(
+      engine->tokenizer(),
+      {.special = options.show_special ? SpecialText::kShow : SpecialText::kHide});
+  State state{.detokenizer = std::move(detokenizer), .stop = *std::move(stop)};
+  auto sequence = engine->NewSequence();
+  if (options.prefix_space) sequence->set_prefix_space(*options.prefix_space);
   return std::unique_ptr<Session>(
-      new Session(engine, options, *std::move(sampler), *std::move(stop)));
+      new Session(engine, options, std::move(sequence), *std::move(sampler), std::move(state)));
+}
+
+void Session::Rest() {
+  Sequence* const sequences[] = {sequence_.get()};
+  engine_->Drain(sequences);
+}
+
+absl::StatusOr<int64_t> Session::Checkpoint() {
+  Rest();
+  checkpoints_.push_back({next_point_, sequence_->MarkHere(), sampler_.state(), state_});
+  return next_point_++;
+}
+
+std::vector<Session::Point>::iterator Session::FindPoint(int64_t t) {
+  const auto found =
+      std::lower_bound(checkpoints_.begin(), checkpoints_.end(), t,
+                       [](const Point& point, int64_t time) { return point.t < time; });
+  return found != checkpoints_.end() && found->t == t ? found : checkpoints_.end();
+}
+
+absl::Status Session::Regress(int64_t t) {
+  const auto point = FindPoint(t);
+  if (point == checkpoints_.end()) {
+    return absl::NotFoundError(absl::StrCat("the session has no checkpoint ", t));
+  }
+  Rest();
+  State state = point->state;
+  sampler_.Restore(point->sampler);
+  state_ = std::move(state);
+  sequence_->Regress(point->sequence);
+  hash_.Truncate(point->sequence.size);
+  checkpoints_.erase(point + 1, checkpoints_.end());
+  return absl::OkStatus();
+}
+
+absl::Status Session::Forget(int64_t t) {
+  const auto point = FindPoint(t);
+  if (point == checkpoints_.end()) {
+    return absl::NotFoundError(absl::StrCat("the session has no checkpoint ", t));
+  }
+  checkpoints_.erase(point);
+  return absl::OkStatus();
+}
+
+// Tokens from there on are gone, and so is what knows of them.
+void Session::ForgetBeyond(int64_t n_tokens) {
+  std::erase_if(checkpoints_, [&](const Point& point) { return point.sequence.size > n_tokens; });
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Fork(std::optional<uint64_t> seed) {
+  Rest();
+  std::unique_ptr<Session> fork(
+      new Session(engine_, options_, sequence_->Fork(), sampler_, state_));
+  fork->hash_ = hash_;
+  if (seed) fork->sampler_.Reseed(*seed);
+  return fork;
 }
 
 void Session::BeginText() {
-  detokenizer_.Flush();
-  stop_.Reset();
-  text_goes_on_ = false;
+  state_.detokenizer.Flush();
+  state_.stop.Reset();
+  state_.text_goes_on = false;
 }
 
 absl::Status Session::Append(std::span<const int32_t> tokens) {
@@ -59,8 +120,8 @@ absl::Status Session::Append(std::span<const int32_t> tokens) {
 
 void Session::BeginAnswer() {
   BeginText();
-  constraint_state_.reset();
-  answer_begin_ = sequence_->size();
+  state_.constraint.reset();
+  state_.answer_begin = sequence_->size();
 }
 
 absl::Status Session::AppendText(std::string_view text, const EncodeOptions& encode) {
@@ -71,11 +132,12 @@ absl::Status Session::AppendText(std::string_view text, const EncodeOptions& enc
 
 void Session::Truncate(int64_t n) {
   if (n >= sequence_->size()) return;
+  ForgetBeyond(n);
   sequence_->Truncate(n);
   hash_.Truncate(n);
   BeginText();
-  constraint_state_.reset();  // and made again from the tokens that remain of the answer
-  answer_begin_ = std::min(answer_begin_, std::max<int64_t>(n, 0));
+  state_.constraint.reset();  // and made again from the tokens that remain of the answer
+  state_.answer_begin = std::min(state_.answer_begin, std::max<int64_t>(n, 0));
   // The sampler's window is that of the tokens that remain; its count of draws goes on, so that
   // another try gives another answer.
   const uint64_t draws = sampler_.state().draws;
@@ -83,28 +145,29 @@ void Session::Truncate(int64_t n) {
   SamplerState state = sampler_.state();
   state.draws = n <= 0 ? 0 : draws;
   sampler_.Restore(state);
-  accepted_ = 0;
+  state_.accepted = 0;
 }
 
 absl::Status Session::Erase(int64_t begin, int64_t end) {
   const bool ends_text = end == sequence_->size();
-  if (options_.constraint != nullptr && begin < end && end > answer_begin_) {
+  if (options_.constraint != nullptr && begin < end && end > state_.answer_begin) {
     return absl::FailedPreconditionError(
         "what is left of a constrained answer would be no text of its grammar");
   }
   if (absl::Status s = sequence_->Erase(begin, end); !s.ok()) return s;
   if (begin == end) return absl::OkStatus();
+  ForgetBeyond(begin);
   hash_.Truncate(begin);
   if (options_.constraint != nullptr) {
-    answer_begin_ -= end - begin;
-    followed_ -= end - begin;
+    state_.answer_begin -= end - begin;
+    state_.followed -= end - begin;
   }
   if (ends_text) BeginText();
   // The penalties' window is that of the tokens there are now; draws and mirostat go on.
   SamplerState state = sampler_.state();
   state.window.Clear();
   sampler_.Restore(state);
-  accepted_ = 0;
+  state_.accepted = 0;
   return absl::OkStatus();
 }
 
@@ -127,16 +190,17 @@ absl::Status EvaluateTogether(std::span<Session* const> sessions) {
 
 absl::StatusOr<const ConstraintState*> Session::FollowConstraint() {
   if (options_.constraint == nullptr) return nullptr;
-  if (!constraint_state_.has_value()) {
-    constraint_state_.emplace(options_.constraint);
-    followed_ = answer_begin_;
+  if (!state_.constraint.has_value()) {
+    state_.constraint.emplace(options_.constraint);
+    state_.followed = state_.answer_begin;
   }
   const std::vector<int32_t>& tokens = sequence_->tokens();
-  for (; followed_ < sequence_->size(); ++followed_) {
-    const absl::Status status = constraint_state_->Accept(tokens[static_cast<size_t>(followed_)]);
+  for (; state_.followed < sequence_->size(); ++state_.followed) {
+    const absl::Status status =
+        state_.constraint->Accept(tokens[static_cast<size_t>(state_.followed)]);
     if (!status.ok()) return status;
   }
-  return &*constraint_state_;
+  return &*state_.constraint;
 }
 
 absl::StatusOr<int32_t> Session::Sample(int64_t tokens_left) {
@@ -171,19 +235,19 @@ absl::StatusOr<int32_t> Session::SampleQuietly(int32_t n_top, SampleResult* resu
         absl::StrCat("the context of ", sequence_->max_context(), " is full"));
   }
   const std::vector<int32_t>& tokens = sequence_->tokens();
-  for (; accepted_ < sequence_->size(); ++accepted_) {
-    sampler_.Accept(tokens[static_cast<size_t>(accepted_)]);
+  for (; state_.accepted < sequence_->size(); ++state_.accepted) {
+    sampler_.Accept(tokens[static_cast<size_t>(state_.accepted)]);
   }
   const auto state = FollowConstraint();
   if (!state.ok()) return state.status();
   if (*state != nullptr) {
     if ((*state)->ended()) {  // another answer, without a prompt before it
-      constraint_state_.emplace(options_.constraint);
-      answer_begin_ = followed_;
+      state_.constraint.emplace(options_.constraint);
+      state_.answer_begin = state_.followed;
     }
     allowed_.resize(options_.constraint->mask_words());
     const int64_t room = sequence_->max_context() - sequence_->size();
-    constraint_state_->Mask(std::min(tokens_left, room), allowed_);
+    state_.constraint->Mask(std::min(tokens_left, room), allowed_);
   }
   int32_t token = kNoToken;
   if (result == nullptr) {

@@ -26,7 +26,9 @@ namespace trine {
 struct SessionOptions {
   SamplerOptions sampler;
   std::vector<std::string> stop;
-  bool logits_hash = false;   // keep the exactness oracle; computes every row of the prompt
+  bool logits_hash = false;  // keep the exactness oracle; computes every row of the prompt
+  // Called for the logits of every position, as the oracle is.
+  RowObserver on_row = nullptr;
   bool show_special = false;  // control tokens appear in the text
   bool ignore_eos = false;    // end-of-generation tokens are tokens like others
   // Every answer is a text of this: what is generated behind the tokens appended last. Made with
@@ -56,6 +58,21 @@ class Session {
   absl::Status Erase(int64_t begin, int64_t end);
   absl::Status Evaluate();
 
+  // A point in time to come back to, however often: tokens and what has been read of them, logits,
+  // the sampler with its count of draws, text that is half shown, where the answer stands in its
+  // constraint, the logits hash. Takes no blocks of the cache and no time that grows with the
+  // tokens. Forgotten when the session goes back to an earlier one, or loses tokens that it has.
+  absl::StatusOr<int64_t> Checkpoint();
+  // NOT_FOUND for a point that there is not, or no longer. Nothing is computed.
+  absl::Status Regress(int64_t t);
+  // Lets go of the logits it keeps; others stay. NOT_FOUND likewise.
+  absl::Status Forget(int64_t t);
+  size_t checkpoints() const { return checkpoints_.size(); }
+  // Another session that stands where this one does, without its checkpoints. They share the
+  // cache's blocks and know nothing of each other. With a seed the fork draws other tokens than its
+  // origin would.
+  absl::StatusOr<std::unique_ptr<Session>> Fork(std::optional<uint64_t> seed = std::nullopt);
+
   // The next token, which becomes part of the sequence. FAILED_PRECONDITION without logits of the
   // last token: nothing was evaluated.
   // With a constraint, `tokens_left` is how many may still come: it closes in time.
@@ -81,7 +98,28 @@ class Session {
  private:
   friend class GenerateLoop;
   friend absl::Status EvaluateTogether(std::span<Session* const> sessions);
-  Session(Engine* engine, const SessionOptions& options, Sampler sampler, StopMatcher stop);
+  // What changes from token to token, beside the sequence and the sampler.
+  struct State {
+    int64_t accepted = 0;  // tokens of the sequence the sampler knows of
+    Detokenizer detokenizer;
+    StopMatcher stop;
+    bool text_goes_on = false;  // characters or stop strings may be half complete
+    int64_t answer_begin = 0;   // the first token that is not of the prompt
+    std::optional<ConstraintState> constraint = {};
+    int64_t followed = 0;  // tokens of the sequence the constraint's state knows of, or need not
+  };
+  struct Point {
+    int64_t t;
+    Sequence::Mark sequence;
+    SamplerState sampler;
+    State state;
+  };
+  Session(Engine* engine, const SessionOptions& options, std::unique_ptr<Sequence> sequence,
+          Sampler sampler, State state);
+  // No pass has tokens of the sequence any more.
+  void Rest();
+  std::vector<Point>::iterator FindPoint(int64_t t);
+  void ForgetBeyond(int64_t n_tokens);
   void BeginText();  // what is generated next begins a text of its own
   absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result,  // null: the token alone
                                      int64_t tokens_left);
@@ -92,13 +130,9 @@ class Session {
   SessionOptions options_;
   std::unique_ptr<Sequence> sequence_;
   Sampler sampler_;
-  int64_t accepted_ = 0;  // tokens of the sequence the sampler knows of
-  Detokenizer detokenizer_;
-  StopMatcher stop_;
-  bool text_goes_on_ = false;  // characters or stop strings may be half complete
-  int64_t answer_begin_ = 0;   // the first token that is not of the prompt
-  std::optional<ConstraintState> constraint_state_;
-  int64_t followed_ = 0;  // tokens of the sequence the state knows of, or need not
+  State state_;
+  int64_t next_point_ = 0;
+  std::vector<Point> checkpoints_;  // by time, and so by size
   std::vector<uint32_t> allowed_;
   LogitsHash hash_;
 };

@@ -15,6 +15,7 @@ trine_required_packages=(
   "nlohmann-json3-dev: nothing can be compiled"
   "libcli11-dev: nothing can be compiled"
   "libpcre2-dev: nothing can be compiled"
+  "nettle-dev: nothing can be compiled"
   "libboost1.81-dev: nothing can be compiled"
 )
 trine_optional_packages=(

@@ -112,6 +112,14 @@ void BlockTable::Adopt(std::span<const int32_t> blocks) {
   }
 }
 
+absl::StatusOr<int32_t> BlockTable::Replace(size_t number) {
+  std::vector<int32_t> other;
+  if (absl::Status s = pool_->Grow(1, &other); !s.ok()) return s;
+  const int32_t replaced = std::exchange(blocks_[number], other[0]);
+  pool_->LetGo(replaced);
+  return replaced;
+}
+
 int32_t BlockTable::SlotOf(int64_t position) const {
   const int32_t block = blocks_[static_cast<size_t>(position / kBlockPositions)];
   return static_cast<int32_t>(block * kBlockPositions + position % kBlockPositions);

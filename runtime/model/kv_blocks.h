@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace trine {
 
@@ -66,6 +67,8 @@ class BlockTable {
   void Truncate(int64_t n_positions);
   // The first blocks become these, which their holder keeps.
   void Adopt(std::span<const int32_t> blocks);
+  // Another block, of which nothing is known, in the place of one that others hold too; that one.
+  absl::StatusOr<int32_t> Replace(size_t number);
   // Lets go of blocks from number `first` on that others hold too. What stays moves up: from there
   // on nothing can be said of what the blocks contain.
   void LetGoOfShared(size_t first) { pool_->LetGoOfShared(first, &blocks_); }
@@ -74,6 +77,7 @@ class BlockTable {
   }
 
   const std::vector<int32_t>& blocks() const { return blocks_; }
+  const std::shared_ptr<KvBlockPool>& pool() const { return pool_; }
   // Where a position's k and v lie: block * block positions + offset.
   int32_t SlotOf(int64_t position) const;
 

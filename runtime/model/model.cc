@@ -15,6 +15,7 @@
 #include "runtime/model/layout_choice.h"
 #include "runtime/model/pack_cache.h"
 #include "runtime/model/weight_tasks.h"
+#include "runtime/pack_cache/hash64.h"
 
 namespace trine {
 namespace {
@@ -412,6 +413,21 @@ uint64_t Model::kv_bytes() const {
   return bytes;
 }
 
+uint64_t Model::kv_block_bytes() const {
+  uint64_t bytes = 0;
+  for (const Stage& stage : stages_) bytes += stage.caches.BlockBytes(limits_.kv_blocks);
+  return bytes;
+}
+
+uint64_t Model::RopeHash() const {
+  std::vector<float> rows;
+  for (int64_t position = 0; position < kBlockPositions; ++position) {
+    rope_->AppendRow(position, &rows);
+    if (rope_windowed_ != nullptr) rope_windowed_->AppendRow(position, &rows);
+  }
+  return Hash64(rows.data(), rows.size() * sizeof(float), 0);
+}
+
 std::vector<std::string> Model::StageDevices(size_t stage) const {
   std::vector<std::string> names = stages_[stage].home->Devices();
   if (stages_[stage].plan) names.push_back(stages_[stage].plan->helper.name);
@@ -479,6 +495,7 @@ void Model::Prepare(const Batch& batch, size_t place, Pass* pass) const {
   p.params[kParamOutputRows] = static_cast<int64_t>(p.output_rows.size());
   p.params[kParamKvPositions] = longest;
   p.rows = {};
+  p.moves = batch.moves;
 }
 
 absl::Status Model::WriteInputs(size_t stage, const Pass& pass, StageWay* way,
@@ -528,9 +545,47 @@ StageWay* Model::ChooseWay(size_t index, const Pass& pass, StageRun* run) {
   return way;
 }
 
+// Of a stage's layers in a block of all.
+uint64_t Model::KvOffset(size_t stage) const {
+  uint64_t offset = 0;
+  for (size_t i = 0; i < stage; ++i) offset += stages_[i].caches.BlockBytes(limits_.kv_blocks);
+  return offset;
+}
+
+absl::Status Model::MoveBlocks(size_t index, const KvMoves& moves, StageRun* run) const {
+  const StageCaches& caches = stages_[index].caches;
+  const uint64_t offset = KvOffset(index);
+  for (const KvMoves::Load& load : moves.loads) {
+    absl::Status s = caches.WriteBlock(limits_.kv_blocks, load.to, load.bytes->data() + offset);
+    if (!s.ok()) return s;
+    run->bytes_in += caches.BlockBytes(limits_.kv_blocks);
+  }
+  for (const KvMoves::Copy& copy : moves.copies) {
+    absl::Status s = caches.CopyBlock(limits_.kv_blocks, copy.from, copy.to);
+    if (!s.ok()) return s;
+  }
+  run->moved_blocks += moves.before();
+  return absl::OkStatus();
+}
+
+absl::Status Model::SaveBlocks(size_t index, const KvMoves& moves, StageRun* run) const {
+  const StageCaches& caches = stages_[index].caches;
+  const uint64_t offset = KvOffset(index);
+  for (const KvMoves::Save& save : moves.saves) {
+    if (save.bytes->empty()) save.bytes->resize(kv_block_bytes());
+    absl::Status s = caches.ReadBlock(limits_.kv_blocks, save.from, save.bytes->data() + offset);
+    if (!s.ok()) return s;
+    run->bytes_out += caches.BlockBytes(limits_.kv_blocks);
+  }
+  run->moved_blocks += moves.saves.size();
+  return absl::OkStatus();
+}
+
 absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
   StageWay* const way = ChooseWay(index, *pass, run);
-  absl::Status status = WriteInputs(index, *pass, way, &run->bytes_in);
+  absl::Status status;
+  if (pass->moves.before() != 0) status = MoveBlocks(index, pass->moves, run);
+  if (status.ok()) status = WriteInputs(index, *pass, way, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();
   status = way->Run(pass->params, pass->place);
@@ -539,6 +594,8 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
       std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
   if (!status.ok()) return status;
   run->ran = ran;
+  if (!pass->moves.saves.empty()) status = SaveBlocks(index, pass->moves, run);
+  if (!status.ok()) return status;
   const bool last = index + 1 == stages_.size();
   const int64_t width = last ? output_width() : config_.n_embd;
   const size_t rows = last ? pass->output_rows.size() : pass->tokens.size();

@@ -25,6 +25,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/detour_plan.h"
 #include "runtime/model/kv_blocks.h"
+#include "runtime/model/kv_moves.h"
 #include "runtime/model/load_progress.h"
 #include "runtime/model/memory_check.h"
 #include "runtime/model/model_config.h"
@@ -76,6 +77,7 @@ struct Batch {
   std::vector<BatchPart> parts;
   std::vector<int32_t> output_rows;  // tokens of the batch, counted over all parts
   bool hidden = false;               // with limits().hidden_rows: these of the rows too
+  KvMoves moves;                     // of its parts' blocks
 };
 
 // A batch on its way through the stages: what they read, and what each leaves for the next. Holds
@@ -89,6 +91,7 @@ struct Pass {
   std::span<const float> rows;
   bool wants_hidden = false;
   std::vector<float> hidden;  // n_embd values per output row, where they are wanted
+  KvMoves moves;
 };
 
 // One stage's part of a pass, as it was.
@@ -98,6 +101,7 @@ struct StageRun {
   Clock::time_point begin, end;
   Clock::time_point written = kNever, ran = kNever;  // if it came to that
   uint64_t bytes_in = 0, bytes_out = 0;              // copied to the device and from it
+  uint64_t moved_blocks = 0;                         // of the KV caches
   bool detour = false;                               // it took another way than most
   bool ok = false;
 };
@@ -130,6 +134,10 @@ class Model {
   // thread.
   BusyDevice Busiest(size_t stage) const;
   uint64_t kv_bytes() const;
+  // Of one block in the caches of all layers.
+  uint64_t kv_block_bytes() const;
+  // Of what positions are turned by: one model may have several, as its options say.
+  uint64_t RopeHash() const;
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t packed_bytes() const { return packed_.bytes(); }
   uint64_t arena_bytes() const { return store_->arena_bytes(); }  // that devices share
@@ -197,6 +205,9 @@ class Model {
   StageWay* ChooseWay(size_t stage, const Pass& pass, StageRun* run);
   absl::Status WriteInputs(size_t stage, const Pass& pass, StageWay* way, uint64_t* bytes) const;
   absl::Status RunParts(size_t stage, Pass* pass, bool keep, StageRun* run);
+  uint64_t KvOffset(size_t stage) const;
+  absl::Status MoveBlocks(size_t stage, const KvMoves& moves, StageRun* run) const;
+  absl::Status SaveBlocks(size_t stage, const KvMoves& moves, StageRun* run) const;
 
   std::shared_ptr<void> life_ = std::make_shared<char>();  // goes last
   std::shared_ptr<const gguf::File> file_;

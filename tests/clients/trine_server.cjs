@@ -25,14 +25,14 @@ async function until(condition, { within = 20_000, what = "it" } = {}) {
 }
 
 class TrineServer {
-  // Resolves when it listens; with `loaded`, when it also serves.
-  static async start({ args = [], env = {}, loaded = true, device = "cpu" } = {}) {
+  // Resolves when it listens; with `loaded`, when it also serves. Port 0: any.
+  static async start({ args = [], env = {}, loaded = true, device = "cpu", port = 0 } = {}) {
     const server = new TrineServer();
     const more = (process.env.TRINE_SERVE_ARGS ?? "").split(" ").filter(Boolean);
     const around = { ...process.env };
     delete around.TRINE_API_KEY;  // a key of whoever runs the tests
     server.child = spawn(program, [
-      "serve", "-m", model, "--port", "0", "--api-key", key,
+      "serve", "-m", model, "--port", String(port), "--api-key", key,
       "--chat-template", path.join(__dirname, "template.jinja"),
       ...(device ? ["--device", device] : []), ...args, ...more,
     ], { stdio: ["ignore", "pipe", "pipe"], env: { ...around, ...env } });

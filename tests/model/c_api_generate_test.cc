@@ -125,6 +125,42 @@ TEST_F(CApiGenerateTest, ErasesTokens) {
   EXPECT_EQ(trine_session_erase(nullptr, 0, 0, nullptr), kInvalidArgument);
 }
 
+TEST_F(CApiGenerateTest, GoesBackAndForks) {
+  constexpr int32_t kNotFound = 5;
+  api::Session session = Open();
+  ASSERT_TRUE(session.Truncate(0).ok());
+  ASSERT_TRUE(session.Append({5, 6, 7, 8}).ok());
+  ASSERT_TRUE(session.Evaluate().ok());
+  const auto row = [](const api::Session& s) {
+    return std::vector<float>(s.logits(), s.logits() + 8);
+  };
+  const std::vector<float> before = row(session);
+  const auto t = session.Checkpoint();
+  ASSERT_TRUE(t.ok());
+  auto fork = session.Fork(7);
+  ASSERT_TRUE(fork.ok());
+  EXPECT_EQ(row(*fork), before);
+  ASSERT_TRUE(session.Append({9, 10}).ok());
+  ASSERT_TRUE(session.Evaluate().ok());
+  EXPECT_NE(row(session), before);
+  ASSERT_TRUE(fork->Append({9, 10}).ok());
+  ASSERT_TRUE(fork->Evaluate().ok());
+  EXPECT_EQ(row(*fork), row(session));
+  ASSERT_TRUE(session.Regress(*t).ok());
+  EXPECT_THAT(session.tokens(), ElementsAre(5, 6, 7, 8));
+  EXPECT_EQ(row(session), before);
+  ASSERT_TRUE(session.Forget(*t).ok());
+  EXPECT_EQ(session.Regress(*t).code(), kNotFound);
+  EXPECT_EQ(fork->Regress(*t).code(), kNotFound) << "it has none of its origin's";
+  trine_session* out = reinterpret_cast<trine_session*>(&session);
+  EXPECT_EQ(trine_session_fork(nullptr, nullptr, &out, nullptr), kInvalidArgument);
+  EXPECT_EQ(out, nullptr);
+  EXPECT_EQ(trine_session_fork(session.get(), nullptr, nullptr, nullptr), kInvalidArgument);
+  EXPECT_EQ(trine_session_checkpoint(session.get(), nullptr, nullptr), kInvalidArgument);
+  EXPECT_EQ(trine_session_regress(nullptr, 0, nullptr), kInvalidArgument);
+  EXPECT_EQ(trine_session_forget(nullptr, 0, nullptr), kInvalidArgument);
+}
+
 TEST_F(CApiGenerateTest, OlderCallersAreTakenAsTheyAre) {
   // A program that knows nothing of what lies behind `user`, and has something else there.
   trine_generate_options options{};

@@ -1,64 +1,12 @@
 // Usable with a keyboard, with a screen reader, on a phone, in both themes.
 "use strict";
 const assert = require("node:assert/strict");
+const { badIds, focused, nameless, pale, tooWide } = require("./accessible.cjs");
 const { answers, answered, box, say } = require("./browser.cjs");
 const { sleep } = require("./mock_server.cjs");
 
 const sample = { pieces: ["A `word`, **bold** and a [link](https://example.org).\n\n```\ncode ".concat("x".repeat(300), "\n```\n"),
                           "y".repeat(200)] };
-
-// Everything that can be acted on or looked at, as Chromium tells a screen reader, must have a name.
-async function nameless(page, context) {
-  const session = await context.newCDPSession(page);
-  const { nodes } = await session.send("Accessibility.getFullAXTree");
-  const roles = ["button", "textbox", "combobox", "spinbutton", "link", "img", "image", "progressbar", "region", "dialog",
-                 "main", "complementary", "columnheader"];
-  return nodes.filter((node) => !node.ignored && roles.includes(node.role?.value) && !node.name?.value?.trim())
-    .map((node) => `${node.role.value} ${node.nodeId}`);
-}
-
-// Texts whose contrast with what is behind them is below AA.
-const pale = (page) => page.evaluate(() => {
-  const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
-  const level = (rgb) => {
-    const [r, g, b] = rgb.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const ground = (node) => {
-    for (let at = node; at; at = at.parentElement) {
-      const [r, g, b, a = 1] = parse(getComputedStyle(at).backgroundColor);
-      if (a === 1) return [r, g, b];
-    }
-    return [255, 255, 255];
-  };
-  const found = [];
-  for (const node of document.querySelectorAll("body *")) {
-    const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim() !== "");
-    if (!own || !node.checkVisibility({ checkOpacity: true, checkVisibilityCSS: true })) continue;
-    if (node.closest(".hidden, .skip, noscript, script, option, [data-state=lost].layer-block")) continue;
-    const style = getComputedStyle(node);
-    const [a, b] = [level(parse(style.color).slice(0, 3)), level(ground(node))].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    const large = parseFloat(style.fontSize) >= 24;
-    if (ratio < (large ? 3 : 4.5)) found.push(`${node.className || node.tagName} "${node.textContent.slice(0, 20)}" ${ratio.toFixed(2)}`);
-  }
-  return found;
-});
-
-// Ids that are there twice, and references to ids that are not.
-const badIds = (page) => page.evaluate(() => {
-  const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
-  const found = ids.filter((id, i) => ids.indexOf(id) !== i);
-  for (const name of ["aria-labelledby", "aria-describedby", "aria-controls", "for"]) {
-    for (const node of document.querySelectorAll(`[${name}]`)) {
-      for (const id of node.getAttribute(name).split(" ")) if (!ids.includes(id)) found.push(`${name}=${id}`);
-    }
-  }
-  return found;
-});
-
-const tooWide = (page) => page.evaluate(() => document.documentElement.scrollWidth - screen.width);
-const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
 
 module.exports = (shared) => {
   const { check, mock } = shared;

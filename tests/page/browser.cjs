@@ -28,11 +28,16 @@ class Browser {
   }
 
   // Opens the page, runs `use(page)`, then looks at what went on: no request to anywhere else, no
-  // error in the console. `expected`: a pattern of console errors that belong to the test.
-  async withPage(use, { expected, phone = false, ...options } = {}) {
+  // error in the console. `expected`: a pattern of console errors that belong to the test. `key`,
+  // `settings`: as if they had been given before.
+  async withPage(use, { expected, phone = false, base = this.base, key, settings, ...options } = {}) {
     const size = phone ? { width: 360, height: 740 } : { width: 1280, height: 800 };
     const context = await this.chromium.newContext({
       viewport: size, isMobile: phone, hasTouch: phone, ...options });
+    await context.addInitScript(([api_key, kept]) => {
+      if (api_key) sessionStorage.setItem("trine.key", api_key);
+      if (kept && !localStorage.getItem("trine.settings")) localStorage.setItem("trine.settings", JSON.stringify(kept));
+    }, [key, settings]);
     const page = await context.newPage();
     page.setDefaultTimeout(20_000);
     const errors = [];
@@ -43,10 +48,10 @@ class Browser {
       if (!expected?.test(message.text())) errors.push(message.text());
     });
     page.on("request", (request) => {
-      if (!request.url().startsWith(this.base)) strangers.push(request.url());
+      if (!request.url().startsWith(base)) strangers.push(request.url());
     });
     try {
-      await page.goto(this.base);
+      await page.goto(base);
       await use(page, context);
       assert.deepEqual(errors, [], "the console has errors");
       assert.deepEqual(strangers, [], "requests left the origin");

@@ -98,6 +98,10 @@ test("rates forget what is older than their window, and another server", () => {
   assert.deepEqual(rates.tier(tier(1000, 20)), { busy: 0.2, bubbles: 0.15 });
   rates.add(status(10.5, 110, tier(5, 1, 2)));  // placed anew: nothing to compare with
   assert.deepEqual(rates.tier(tier(5, 1, 2)), { busy: 0, bubbles: 0 });
+  // There again, with as many passes as before it went.
+  rates.add(status(11, 120, tier(10, 1)));
+  rates.add(status(11.5, 130, tier(110, 21)));
+  assert.deepEqual(rates.tier(tier(110, 21)), { busy: 0.2, bubbles: 0.15 });
   rates.add(status(1, 0, tier(0, 0)));
   assert.equal(rates.spanS, 0);
 });

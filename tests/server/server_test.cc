@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <set>
 #include <string>
@@ -37,6 +39,9 @@ struct Served {
   std::shared_future<void> hold = {};  // loading waits for it
   JobQueueOptions queue = {};
   std::chrono::seconds request_time{600};
+  std::string alias = "tiny";
+  bool embeddings = true, trace = true;
+  int threads = 1;
 };
 
 class ServerTest : public ::testing::Test {
@@ -50,10 +55,10 @@ class ServerTest : public ::testing::Test {
     options.max_sequences = setup.places;
     options.tensor_split = setup.split;
     options.faults = setup.faults;
-    options.threads = 1;
-    options.hidden_rows = true;
+    options.threads = setup.threads;
+    options.hidden_rows = setup.embeddings;
     options.mixed_tokens = 32;
-    options.trace_events = 4096;
+    options.trace_events = setup.trace ? 4096 : 0;
     options.explain = true;
     return options;
   }
@@ -72,7 +77,7 @@ class ServerTest : public ::testing::Test {
       auto engine = Engine::Load(engine_options);
       if (!engine.ok()) return engine.status();
       ServedModelOptions model;
-      model.alias = "tiny";
+      model.alias = setup.alias;
       model.chat_template = kTemplate;
       model.sampler.temp = 0;
       return ServedModel::Create(*std::move(engine), std::move(model));
@@ -218,6 +223,72 @@ TEST_F(ServerTest, ChoicesShareAPromptAndDifferBySeed) {
   EXPECT_GT(again["usage"]["prompt_tokens_details"]["cached_tokens"], 0);
 }
 
+TEST_F(ServerTest, TheTokenThatCameIsAmongTheBestThatAreTold) {
+  Start({});
+  // At this temperature most are none of the best two.
+  const Json request = {{"prompt", "once"}, {"max_tokens", 20}, {"temperature", 50},
+                        {"seed", 3},        {"logprobs", 2},    {"ignore_eos", true},
+                        {"top_k", 0},       {"top_p", 1},       {"min_p", 0}};
+  const Json told = Body(Post("/v1/completions", request))["choices"][0]["logprobs"];
+  ASSERT_GT(told["tokens"].size(), 10u) << told;
+  int others = 0;
+  for (size_t i = 0; i < told["tokens"].size(); ++i) {
+    const Json& top = told["top_logprobs"][i];
+    ASSERT_TRUE(top.contains(told["tokens"][i].get<std::string>())) << told;
+    EXPECT_LE(top.size(), 3u);
+    others += top.size() == 3 ? 1 : 0;
+  }
+  EXPECT_GT(others, 0);
+}
+
+// What harnesses do to score a text: its own tokens, with or without one that follows.
+TEST_F(ServerTest, AnEchoTellsOfThePromptsTokens) {
+  Start({});
+  const Json prompt =
+      Body(Post("/tokenize", {{"content", "a fox came by, and a fox went"}}))["tokens"];
+  ASSERT_GT(prompt.size(), 4u);
+  const auto ask = [&](Json request) {
+    request["logprobs"] = 2;
+    request["echo"] = true;
+    return Body(Post("/v1/completions", request));
+  };
+  const Json scored = ask({{"prompt", prompt}, {"max_tokens", 0}});
+  const Json told = scored["choices"][0]["logprobs"];
+  ASSERT_EQ(told["tokens"].size(), prompt.size()) << scored;
+  EXPECT_TRUE(told["token_logprobs"][0].is_null());
+  EXPECT_TRUE(told["top_logprobs"][0].is_null());
+  EXPECT_EQ(scored["usage"]["completion_tokens"], 0);
+  EXPECT_EQ(scored["choices"][0]["finish_reason"], "length");
+  // Each is what generating says of that token behind the same beginning.
+  for (const size_t at : {size_t{2}, prompt.size() - 1}) {
+    const Json beginning(prompt.begin(), prompt.begin() + static_cast<int>(at));
+    const Json next = Body(Post("/v1/completions", {{"prompt", beginning},
+                                                    {"max_tokens", 1},
+                                                    {"logprobs", 2},
+                                                    {"logit_bias", {{prompt[at].dump(), 1000}}}}));
+    EXPECT_EQ(next["choices"][0]["logprobs"]["token_logprobs"][0], told["token_logprobs"][at]);
+  }
+  // With a token that follows, whichever it is; several prompts and choices; streamed.
+  const Json one = ask({{"prompt", {prompt, prompt}}, {"max_tokens", 1}, {"n", 2}});
+  ASSERT_EQ(one["choices"].size(), 4u) << one;
+  for (const Json& choice : one["choices"]) {
+    const Json& logprobs = choice["logprobs"];
+    ASSERT_EQ(logprobs["tokens"].size(), prompt.size() + 1) << one;
+    for (size_t i = 0; i < prompt.size(); ++i) {
+      EXPECT_EQ(logprobs["token_logprobs"][i], told["token_logprobs"][i]);
+    }
+  }
+  const RawAnswer streamed = Post(
+      "/v1/completions",
+      {{"prompt", prompt}, {"max_tokens", 1}, {"logprobs", 2}, {"echo", true}, {"stream", true}});
+  size_t tokens = 0;
+  for (const Json& frame : Frames(streamed.body)) {
+    const Json& logprobs = frame["choices"][0]["logprobs"];
+    if (logprobs.is_object()) tokens += logprobs["tokens"].size();
+  }
+  EXPECT_EQ(tokens, prompt.size() + 1);
+}
+
 TEST_F(ServerTest, NobodySeesWhatAnotherKeyHasRead) {
   Start({.keys = {"one", "two"}});
   const Json request = {{"prompt", std::string(150, 'b')}, {"max_tokens", 2}};
@@ -254,12 +325,64 @@ TEST_F(ServerTest, WhatIsWrongIsSaidInTheApisShape) {
   expect(Post("/v1/completions", {{"prompt", "a"}, {"grammar", "root ::= ("}}), 400, "grammar");
   expect(Get("/v1/nothing"), 404, nullptr);
   expect(Get("/v1/completions"), 405, nullptr);
-  expect(Get("/v1/models/other"), 404, nullptr);
+  expect(Get("/v1/models/other"), 404, "model");
+  EXPECT_EQ(Body(Get("/v1/models/other"))["error"]["code"], "model_not_found");
+  expect(Post("/v1/completions", {{"prompt", {"a", std::string(3000, 'c')}}}), 400, "prompt[1]");
   expect(RawClient(server_->port()).Ask(Text("POST", "/v1/completions", "{\"prompt\": ")), 400,
          nullptr);
   EXPECT_EQ(Post("/v1/completions", {{"prompt", std::string(3000, 'c')}, {"stream", true}}).status,
             400);
   EXPECT_EQ(Get("/v1/models", "Origin: https://example.org\r\n").status, 403);
+}
+
+TEST_F(ServerTest, WhatIsSwitchedOffIsNotThere) {
+  Start({.embeddings = false, .trace = false});
+  const RawAnswer embeddings = Post("/v1/embeddings", {{"input", "a"}}), trace = Get("/v1/trace");
+  for (const RawAnswer& answer : {embeddings, trace}) {
+    EXPECT_EQ(answer.status, 404) << answer.body;
+    EXPECT_EQ(Body(answer)["error"]["code"], "switched_off") << answer.body;
+  }
+}
+
+TEST_F(ServerTest, EveryAnswerHasAName) {
+  Start({.keys = {"one"}});
+  // Refused by the HTTP server itself: too large, no HTTP, no key for a body that is still to come.
+  const std::string large =
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\n"
+      "Content-Length: 99999999\r\n\r\n";
+  const RawAnswer answers[] = {RawClient(server_->port()).Ask(large),
+                               RawClient(server_->port()).Ask("nonsense\r\n\r\n"),
+                               Post("/v1/completions", {{"prompt", "a"}}), Get("/health")};
+  const int kStatus[] = {413, 400, 401, 200};
+  std::set<std::string> names;
+  for (size_t i = 0; i < std::size(answers); ++i) {
+    EXPECT_EQ(answers[i].status, kStatus[i]) << answers[i].body;
+    EXPECT_TRUE(absl::StartsWith(answers[i].Header("X-Request-Id"), "req_")) << i;
+    names.insert(std::string(answers[i].Header("X-Request-Id")));
+  }
+  EXPECT_EQ(names.size(), std::size(answers));
+}
+
+TEST_F(ServerTest, TheModelGoesByItsFilesName) {
+  Start({.alias = ""});
+  const std::string file = std::filesystem::path(file_.path()).filename().string();
+  const std::string name = absl::EndsWith(file, ".gguf") ? file.substr(0, file.size() - 5) : file;
+  EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], name);
+  for (const std::string& asked : {name, name + ".gguf"}) {
+    EXPECT_EQ(Body(Get("/v1/models/" + asked))["id"], name);
+  }
+  for (const std::string& asked : {name, name + ".gguf", std::string("any"), std::string()}) {
+    EXPECT_EQ(
+        Post("/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}, {"model", asked}}).status,
+        200);
+  }
+  server_.reset();
+  Start({.alias = "my.model"});
+  EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], "my.model");
+  for (const std::string& asked : {name, name + ".gguf", std::string("my.model")}) {
+    EXPECT_EQ(Body(Get("/v1/models/" + asked))["id"], "my.model");
+  }
+  EXPECT_EQ(Get("/v1/models/my").status, 404);
 }
 
 TEST_F(ServerTest, ConstrainedAnswersParse) {
@@ -441,6 +564,24 @@ TEST_F(ServerTest, ReportsTellOfTheTiers) {
   EXPECT_EQ(Body(Get("/v1/models"))["data"][0]["id"], "tiny");
   const Json tokens = Body(Post("/tokenize", {{"content", "a text"}}))["tokens"];
   EXPECT_EQ(Body(Post("/detokenize", {{"tokens", tokens}}))["content"], "a text");
+}
+
+TEST_F(ServerTest, ThreadsAreNamedForWhatTheyDo) {
+  Start({.split = "cpu:1,other0:2", .threads = 3});
+  Completion({{"prompt", "a text"}, {"max_tokens", 4}});
+  Get("/v1/plan");  // an errand
+  std::multiset<std::string> names;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    names.insert(name.substr(0, name.find_last_not_of("0123456789") + 1));
+  }
+  // The connections' own threads, and no others by that name.
+  EXPECT_EQ(names.count("trine-http-"), 2u);
+  for (const char* name :
+       {"trine-job-", "trine-errand-", "trine-time", "trine-cpu-", "trine-stage-"}) {
+    EXPECT_GE(names.count(name), 1u) << name;
+  }
 }
 
 TEST_F(ServerTest, TheLogHasALineForEachRequestAndNoSecrets) {

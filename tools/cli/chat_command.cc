@@ -248,6 +248,7 @@ absl::StatusOr<std::unique_ptr<Conversation>> Open(const Arguments& a, Engine* e
   auto constraint = MakeConstraint(a.constraint, *engine);
   if (!constraint.ok()) return constraint.status();
   SessionOptions options;
+  if (a.engine.keeps_blocks()) options.prefix_space = "";
   options.sampler = *sampler;
   options.constraint = *std::move(constraint);
   options.stop = a.stop;
@@ -293,6 +294,7 @@ void AddChatCommand(CLI::App* app, Run* run) {
                    "Positions of the conversation; 0: as many as the model was trained with "
                    "(default: those, at most 4096)",
                    &a->engine);
+  AddKvStoreOptions(command, &a->engine);
   AddSamplingOptions(command, &a->sampling);
   AddConstraintOptions(command, &a->constraint);
   command->callback([a, run] { *run = [a] { return RunChat(*a); }; });

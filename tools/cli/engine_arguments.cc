@@ -199,6 +199,36 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
 }
 
+void AddKvStoreOptions(CLI::App* command, EngineArguments* a) {
+  command
+      ->add_option("--kv-store", a->kv_store,
+                   "Keep what has been read of texts in this folder: a later run that begins with "
+                   "the same tokens does not read them again (docs/kv.md)")
+      ->check(NotEmpty)
+      ->type_name("DIR");
+  command->add_option("--kv-store-size", a->kv_store_size, "Most bytes in that folder")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("16G");
+  command
+      ->add_option("--kv-host", a->kv_host,
+                   "Most bytes of memory for blocks that the devices' caches have no room for; 0: "
+                   "none")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->capture_default_str();
+  command
+      ->add_option("--kv-store-type", a->kv_store_type,
+                   "How blocks are kept there: as they are (raw), or smaller, with fewer bits; see "
+                   "--kv-lossy")
+      ->check(CLI::IsMember({"raw", "q8_0", "q4_0", "mxfp4"}))
+      ->capture_default_str();
+  command->add_flag(
+      "--kv-lossy", a->kv_lossy,
+      "Blocks kept with fewer bits may be used: answers are then near the exact ones, "
+      "no more");
+}
+
 EngineOptions EngineOptionsOf(const EngineArguments& a) {
   EngineOptions options;
   options.model_path = a.model.empty() ? DefaultModelPath() : a.model;
@@ -230,6 +260,11 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
   options.pack_cache = !a.pack_cache.empty() && a.pack_cache != kNoCache;
   if (a.pack_cache != kBesideModel) options.pack_cache_folder = a.pack_cache;
   options.plugins.search.explicit_paths = a.plugins;
+  options.kv_store = a.kv_store;
+  options.kv_store_bytes = a.kv_store_size;
+  options.kv_host_bytes = a.kv_host;
+  options.kv_store_form = a.kv_store_type;
+  options.kv_lossy = a.kv_lossy;
   options.stage_limit = std::chrono::seconds(a.device_timeout);
   options.trace = a.trace;
   options.log = Warn;

@@ -43,11 +43,21 @@ struct EngineArguments {
   bool no_pack = false;
   std::string pack_cache;  // "" or "false": none; "true": beside the model; else a folder
   bool list_devices = false;
+  std::string kv_store;  // a folder; "": none
+  uint64_t kv_store_size = uint64_t{16} << 30;
+  uint64_t kv_host = 0;
+  std::string kv_store_type = "raw";
+  bool kv_lossy = false;
+
+  bool keeps_blocks() const { return !kv_store.empty() || kv_host != 0; }
 };
 
 // `context_help` describes -c, whose default is the command's own.
 void AddEngineOptions(CLI::App* command, const std::string& context_help,
                       EngineArguments* arguments);
+
+// For commands that read prompts: where KV blocks are kept beyond the devices' caches.
+void AddKvStoreOptions(CLI::App* command, EngineArguments* arguments);
 
 // What they ask for, without progress.
 EngineOptions EngineOptionsOf(const EngineArguments& arguments);

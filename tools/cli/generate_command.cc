@@ -132,6 +132,7 @@ Json ResultJson(const GenerateArguments& a, const Session& session, const Genera
                {"finish_reason", FinishReasonName(g.finish)},
                {"timings",
                 {{"prompt_tokens", g.prompt_tokens},
+                 {"cached_tokens", g.cached_tokens},
                  {"prompt_ms", g.prompt_ms},
                  {"prompt_per_second", PerSecond(g.prompt_tokens, g.prompt_ms)},
                  {"generated_tokens", g.n_tokens},
@@ -234,6 +235,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     options.ignore_eos = a.ignore_eos;
     options.show_special = a.show_special;
     options.constraint = *constraint;
+    if (a.engine.keeps_blocks()) options.prefix_space = "";
     auto session = Session::Create(engine, options);
     if (!session.ok()) return session.status();
     const absl::Status appended = (*session)->Append(prompt);
@@ -387,6 +389,7 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
                    "Positions of a sequence; 0: as many as the model was trained with (default: "
                    "those, at most 4096)",
                    &a->engine);
+  AddKvStoreOptions(command, &a->engine);
   AddSamplingOptions(command, &a->sampling);
   AddConstraintOptions(command, &a->constraint);
   command->callback([a, run] { *run = [a] { return Generate(*a); }; });

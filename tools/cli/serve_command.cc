@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/chat_messages.h"
+#include "runtime/gguf/gguf_file.h"
 #include "runtime/printable.h"
+#include "runtime/template/template.h"
 #include "tools/cli/chat_arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"
@@ -46,6 +49,7 @@ struct ServeArguments {
   int64_t connections_per_address = 256;
   int64_t body_mib = 8;
   int64_t request_timeout = 600;
+  int64_t header_timeout = 10;
   int64_t read_timeout = 60;
   int64_t write_timeout = 30;
   int64_t stop_timeout = 10;
@@ -62,6 +66,12 @@ server::LogLevel LevelOf(const std::string& name) {
          : name == "warning" ? server::LogLevel::kWarning
          : name == "error"   ? server::LogLevel::kError
                              : server::LogLevel::kInfo;
+}
+
+std::string IsPort(const std::string& text) {
+  int port = -1;
+  if (absl::SimpleAtoi(text, &port) && port >= 0 && port <= 65535) return "";
+  return absl::StrCat("'", text, "' is no port: expected a number from 1 to 65535, or 0 for any");
 }
 
 // As browsers name sites.
@@ -96,6 +106,8 @@ absl::StatusOr<server::ServedModelOptions> MakeModelOptions(const ServeArguments
   options.alias = a.alias;
   const auto sampler = MakeSamplerOptions(a.sampling);
   if (!sampler.ok()) return sampler.status();
+  // Biases are held against the model's own vocabulary when that is known.
+  if (absl::Status s = Validate(*sampler, kMaxVocabSize); !s.ok()) return s;
   options.sampler = *sampler;
   if (!a.chat.variables.empty()) {
     auto variables = ParseVariables(a.chat.variables);
@@ -104,8 +116,17 @@ absl::StatusOr<server::ServedModelOptions> MakeModelOptions(const ServeArguments
   }
   auto source = ReadChatTemplate(a.chat);
   if (!source.ok()) return source.status();
+  if (const auto parsed = jinja::Template::Parse(*source); !parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--chat-template: ", parsed.status().message()));
+  }
   options.chat_template = *std::move(source);
   return options;
+}
+
+// Its header and metadata, which takes no time. Whoever starts the server learns at once that the
+// file is another one; whether all of it can be used turns out while clients are told to wait.
+absl::Status CheckModelFile(const std::string& path) {
+  return gguf::File::Open(path, {.use_mmap = true}).status();
 }
 
 server::ServerOptions MakeServerOptions(const ServeArguments& a) {
@@ -115,6 +136,7 @@ server::ServerOptions MakeServerOptions(const ServeArguments& a) {
   options.http.limits.connections = static_cast<size_t>(a.connections);
   options.http.limits.connections_per_address = static_cast<size_t>(a.connections_per_address);
   options.http.limits.body_bytes = static_cast<size_t>(a.body_mib) << 20;
+  options.http.limits.header_time = std::chrono::seconds(a.header_timeout);
   options.http.limits.body_time = std::chrono::seconds(a.read_timeout);
   options.http.limits.write_time = std::chrono::seconds(a.write_timeout);
   options.queue.places = a.engine.parallel;
@@ -176,6 +198,9 @@ int Serve(const ServeArguments& a) {
   if (!access.ok()) return ComplainOfArguments(access.status());
   const auto model_options = MakeModelOptions(a);
   if (!model_options.ok()) return ComplainOfArguments(model_options.status());
+  if (absl::Status s = CheckModelFile(EngineOptionsOf(a.engine).model_path); !s.ok()) {
+    return Complain(s);
+  }
   const EndSignals signals;  // before any thread is there
   server::ServerLog log(LevelOf(a.log_level), a.log_format == "json", [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stderr);
@@ -229,14 +254,19 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   command->add_option("--host", a->host, "The address to listen on; 0.0.0.0: all of this machine's")
       ->check(NotEmpty)
       ->capture_default_str();
-  number("--port", &a->port, 0, 65535, "The port; 0: any that is free, which is printed");
+  command->add_option("--port", a->port, "The port; 0: any that is free, which is printed")
+      ->check(IsPort)
+      ->capture_default_str();
   command
       ->add_option("--api-key", a->api_keys,
                    "Who asks must have this key; may be repeated; TRINE_API_KEY names one too")
       ->check(NotEmpty)
       ->allow_extra_args(false)
       ->type_name("KEY");
-  command->add_option("--api-key-file", a->api_key_file, "The same, one a line")
+  command
+      ->add_option(
+          "--api-key-file", a->api_key_file,
+          "The same, one a line; empty lines and lines that begin with # count for nothing")
       ->check(NotEmpty)
       ->type_name("FILE");
   command
@@ -259,7 +289,10 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   number("--max-body", &a->body_mib, 1, 4096, "Most MiB of a request");
   number("--request-timeout", &a->request_timeout, 1, 86400,
          "Seconds that a request may take, with its wait");
-  number("--read-timeout", &a->read_timeout, 1, 86400, "Seconds for a request to arrive");
+  number("--header-timeout", &a->header_timeout, 1, 86400,
+         "Seconds for the headers of a request to arrive");
+  number("--read-timeout", &a->read_timeout, 1, 86400,
+         "Seconds for its body, and one more for each 16 KiB of it that has come");
   number("--write-timeout", &a->write_timeout, 1, 86400,
          "Seconds after which a client that reads nothing is dropped");
   number("--stop-timeout", &a->stop_timeout, 0, 86400,
@@ -294,6 +327,7 @@ void AddServeCommand(CLI::App* app, Run* run) {
                    "Positions of a sequence; 0: as many as the model was trained with (default: "
                    "those, at most 4096)",
                    &a->engine);
+  AddKvStoreOptions(command, &a->engine);
   AddSamplingOptions(command, &a->sampling);
   AddChatTemplateOptions(command, &a->chat);
   command->callback([a, run] { *run = [a] { return Serve(*a); }; });

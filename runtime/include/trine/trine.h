@@ -62,11 +62,12 @@ typedef struct trine_failure {
 } trine_failure;
 
 enum {
-  TRINE_ENGINE_NO_MMAP = 1u << 0,       /* read the file into memory instead of mapping it */
-  TRINE_ENGINE_LOCK_MEMORY = 1u << 1,   /* keep it from being swapped out; a refusal is a warning */
-  TRINE_ENGINE_EMBEDDINGS = 1u << 2,    /* for trine_embed; no session can be opened on it */
-  TRINE_ENGINE_NO_PACK = 1u << 3,       /* keep weights as in the file: loads faster, runs slower */
-  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4 /* go on without devices that are named and not there */
+  TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the file into memory instead of mapping it */
+  TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* keep it from being swapped out; a refusal is a warning */
+  TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* for trine_embed; no session can be opened on it */
+  TRINE_ENGINE_NO_PACK = 1u << 3,     /* keep weights as in the file: loads faster, runs slower */
+  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4, /* go on without devices that are named and not there */
+  TRINE_ENGINE_KV_LOSSY = 1u << 5 /* blocks kept with fewer bits may be used: kv_store_type */
 };
 
 typedef struct trine_engine_options {
@@ -114,6 +115,12 @@ typedef struct trine_engine_options {
   /* Milliseconds that a device, other than the CPU, may take for a pass, or for a call while the
    * model is loaded: then it counts as lost. 0: 300000. */
   uint64_t device_timeout_ms;
+  /* What has been read of texts, kept beyond the devices' caches (docs/kv.md) for sessions that
+   * have a prefix_space. */
+  const char* kv_store;      /* a folder, for later runs too; NULL: none */
+  uint64_t kv_store_bytes;   /* most there; 0: 16 GiB */
+  uint64_t kv_host_bytes;    /* most in memory; 0: none */
+  const char* kv_store_type; /* "raw" (default), or with fewer bits: "q8_0", "q4_0", "mxfp4" */
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
@@ -287,6 +294,9 @@ typedef struct trine_session_options {
    * At most one of the two; NULL: any text. */
   const char* grammar;
   const char* json_schema;
+  /* What its text begins with is shared with sessions of the same space, and with no others
+   * (docs/prefix-cache.md). NULL: with none. */
+  const char* prefix_space;
 } trine_session_options;
 
 TRINE_API int32_t trine_session_open(trine_engine* engine, const trine_session_options* options,
@@ -333,6 +343,22 @@ TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
 /* Takes the tokens [begin, end) out. What is behind them is evaluated again at its new place. */
 TRINE_API int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
                                       trine_failure* why);
+
+/* A point in time to come back to: tokens and what has been read of them, logits, the sampler and
+ * its random numbers, text that is half shown, the place in a grammar, the logits hash
+ * (docs/branching.md). It takes no memory of the cache, and no longer however many tokens there
+ * are. */
+TRINE_API int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failure* why);
+/* Back to it, however often; nothing is computed. Later ones are forgotten. NOT_FOUND (5): there is
+ * none, or tokens it had were taken out since. */
+TRINE_API int32_t trine_session_regress(trine_session* session, int64_t t, trine_failure* why);
+TRINE_API int32_t trine_session_forget(trine_session* session, int64_t t, trine_failure* why);
+/* Another session of the same engine that stands where this one does, without its checkpoints. The
+ * two share what has been read, and know nothing of each other. `seed`: the fork draws other random
+ * numbers; NULL: the same. */
+TRINE_API int32_t trine_session_fork(trine_session* session, const uint64_t* seed,
+                                     trine_session** fork, trine_failure* why);
+
 /* The tokens there are, as trine_tokenize writes them. */
 TRINE_API int32_t trine_session_tokens(const trine_session* session, int32_t* tokens,
                                        size_t capacity, size_t* count);

@@ -161,6 +161,21 @@ class Session {
     return internal::Try(
         [&](trine_failure* why) { return trine_session_erase(get(), begin, end, why); });
   }
+  Result<int64_t> Checkpoint() {
+    int64_t t = 0;
+    Status status = internal::Try(
+        [&](trine_failure* why) { return trine_session_checkpoint(get(), &t, why); });
+    if (!status.ok()) return status;
+    return t;
+  }
+  Status Regress(int64_t t) {
+    return internal::Try([&](trine_failure* why) { return trine_session_regress(get(), t, why); });
+  }
+  Status Forget(int64_t t) {
+    return internal::Try([&](trine_failure* why) { return trine_session_forget(get(), t, why); });
+  }
+  Result<Session> Fork() { return ForkWith(nullptr); }
+  Result<Session> Fork(uint64_t seed) { return ForkWith(&seed); }
   void Cancel() { trine_session_cancel(get()); }  // from any thread
   std::vector<int32_t> tokens() const {
     size_t count = 0;
@@ -182,6 +197,13 @@ class Session {
     void operator()(trine_session* session) const { trine_session_close(session); }
   };
   explicit Session(trine_session* handle) : handle_(handle) {}
+  Result<Session> ForkWith(const uint64_t* seed) {
+    trine_session* fork = nullptr;
+    Status status = internal::Try(
+        [&](trine_failure* why) { return trine_session_fork(get(), seed, &fork, why); });
+    if (!status.ok()) return status;
+    return Session(fork);
+  }
   std::unique_ptr<trine_session, Close> handle_;
 };
 

@@ -128,6 +128,9 @@ std::string Connection::ErrorAnswer(int status, std::string_view message, bool h
       body = json(status, message);
       headers.front().second = "application/json";
     }
+    if (const auto& more = server_->options.error_headers) {
+      for (auto& header : more()) headers.push_back(std::move(header));
+    }
   } catch (...) {
     // An error is told in any case.
   }

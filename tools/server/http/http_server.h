@@ -37,6 +37,8 @@ struct HttpServerOptions {
   std::function<std::optional<HttpRefusal>(const HttpRequest& head)> refuse = nullptr;
   // JSON for the errors that never reach the handler; null: plain text.
   std::function<std::string(int status, std::string_view message)> error_body = nullptr;
+  // Further headers of those.
+  std::function<HttpHeaders()> error_headers = nullptr;
 };
 
 class HttpServer {

@@ -77,6 +77,7 @@ AnswerPlan PlanCall(const std::vector<const Tool*>& tools, ToolFamily family) {
   plan.start.kind = AnswerStart::Kind::kCall;
   switch (family) {
     case ToolFamily::kHermes:
+    case ToolFamily::kCoder:  // in JSON, which can be held to a schema
       plan.opening = "<tool_call>\n";
       break;
     case ToolFamily::kMistral:
@@ -84,6 +85,9 @@ AnswerPlan PlanCall(const std::vector<const Tool*>& tools, ToolFamily family) {
       break;
     case ToolFamily::kGranite:
       plan.opening = "<|tool_call|>";
+      break;
+    case ToolFamily::kDeepSeek:
+      plan.opening = "<｜tool▁calls▁begin｜>";
       break;
     case ToolFamily::kHarmony:
       if (tools.size() == 1) {

@@ -14,9 +14,9 @@
 namespace trine::server {
 namespace {
 
-constexpr ToolFamily kFamilies[] = {ToolFamily::kHermes,  ToolFamily::kLlama3,
-                                    ToolFamily::kMistral, ToolFamily::kGranite,
-                                    ToolFamily::kHarmony, ToolFamily::kGeneral};
+constexpr ToolFamily kFamilies[] = {
+    ToolFamily::kHermes, ToolFamily::kLlama3,   ToolFamily::kMistral, ToolFamily::kGranite,
+    ToolFamily::kCoder,  ToolFamily::kDeepSeek, ToolFamily::kHarmony, ToolFamily::kGeneral};
 
 // Schemas with definitions of their own, which have to be found wherever the schema goes.
 GenerationRequest Request(const std::string& choice) {
@@ -93,6 +93,8 @@ TEST(AnswerPlanTest, Openings) {
   EXPECT_EQ(PlanAnswer(any, ToolFamily::kLlama3).opening, "");
   EXPECT_EQ(PlanAnswer(any, ToolFamily::kMistral).opening, "[TOOL_CALLS]");
   EXPECT_EQ(PlanAnswer(any, ToolFamily::kGranite).opening, "<|tool_call|>");
+  EXPECT_EQ(PlanAnswer(any, ToolFamily::kCoder).opening, "<tool_call>\n");
+  EXPECT_EQ(PlanAnswer(any, ToolFamily::kDeepSeek).opening, "<｜tool▁calls▁begin｜>");
   const GenerationRequest named = Request(R"({"type":"function","function":{"name":"wait"}})");
   EXPECT_EQ(PlanAnswer(named, ToolFamily::kHarmony).opening,
             "<|channel|>commentary to=functions.wait <|constrain|>json<|message|>");

@@ -1,6 +1,7 @@
 // Tells what a model writes apart: content, reasoning, tool calls. Fed with pieces of text, however
 // they are cut; content is passed on at once, but for what may be the beginning of a call. A call
-// that can't be read is content after all.
+// that can't be read is content after all. One that the text's end cuts short is a call as far as
+// it came, or nothing where that is not even its name: its marks are no content.
 //
 // One thread at a time.
 #ifndef TRINE_TOOLS_SERVER_OPENAI_ANSWER_READER_H_
@@ -20,6 +21,7 @@ struct ToolCall {
   std::string id;
   std::string name;
   std::string arguments;  // JSON of an object
+  bool cut = false;       // the text ended before it did: so may the arguments, anywhere
 };
 
 struct AnswerPiece {

@@ -108,6 +108,49 @@ TEST(ChatWriterTest, GoldenCalls) {
   EXPECT_EQ(choice["finish_reason"], "tool_calls");
 }
 
+// Streaming or not: no markup in the content, and the arguments as far as they came.
+TEST(ChatWriterTest, ACallThatIsCutShort) {
+  GenerationRequest request;
+  request.tools = {{"look", "{}"}};
+  request.tool_choice.kind = ToolChoice::Kind::kAuto;
+  struct {
+    const char* text;
+    AnswerEnd end;
+    const char* arguments;  // nullptr: no call
+    const char* reason;
+  } const kCases[] = {
+      {"<tool_call>{\"name\":\"look\",\"arguments\":{\"at\":", AnswerEnd::kLength,
+       "{\"at\":", "length"},
+      {"<tool_call>{\"name\":\"look\",\"arguments\":{\"at\":", AnswerEnd::kStop,
+       "{\"at\":", "stop"},
+      {"<tool_call>{\"name\":\"look\",\"arguments\":{}}", AnswerEnd::kLength, "{}", "length"},
+      {"<tool_call>{\"na", AnswerEnd::kLength, nullptr, "length"}};
+  for (const auto& c : kCases) {
+    Frames frames;
+    const auto writer = NewChatWriter(request, Head(), ToolFamily::kHermes, {});
+    writer->Text(0, c.text, {}, &frames);
+    writer->Finish(0, c.end, &frames);
+    const auto whole = NewChatWriter(request, Head(), ToolFamily::kHermes, {});
+    whole->Text(0, c.text, {}, nullptr);
+    whole->Finish(0, c.end, nullptr);
+    const Json choice = Json::parse(whole->Body(kUsage))["choices"][0];
+    const std::vector<Json> data = Data(frames);
+    ASSERT_EQ(data.size(), c.arguments == nullptr ? 1u : 2u) << frames.text();
+    EXPECT_EQ(data.back()["choices"][0]["finish_reason"], c.reason);
+    EXPECT_EQ(choice["finish_reason"], c.reason);
+    if (c.arguments == nullptr) {
+      EXPECT_EQ(choice["message"]["content"], "");
+      EXPECT_FALSE(choice["message"].contains("tool_calls"));
+      continue;
+    }
+    const Json delta = data[0]["choices"][0]["delta"];
+    EXPECT_FALSE(delta.contains("content"));
+    EXPECT_EQ(delta["tool_calls"][0]["function"]["arguments"], c.arguments);
+    EXPECT_TRUE(choice["message"]["content"].is_null());
+    EXPECT_EQ(choice["message"]["tool_calls"][0]["function"], delta["tool_calls"][0]["function"]);
+  }
+}
+
 TEST(ChatWriterTest, OneCallWhereNoMoreMayBe) {
   GenerationRequest request;
   request.tools = {{"look", "{}"}};
@@ -179,7 +222,8 @@ TEST(CompletionWriterTest, GoldenStreamAndBody) {
   const std::string logprobs =
       "{\"tokens\":[\"\xC3\xA9t\",\"bytes:\\\\xe2\\\\x80\",\"bytes:\\\\xa6\"],"
       "\"token_logprobs\":[null,-1.0,-2.0],"
-      "\"top_logprobs\":[null,{\"bytes:\\\\xe2\\\\x80\":-1.0},{\"x\":-1.0}],"
+      "\"top_logprobs\":[null,{\"bytes:\\\\xe2\\\\x80\":-1.0},"
+      "{\"x\":-1.0,\"bytes:\\\\xa6\":-2.0}],"
       "\"text_offset\":[0,2,3]}";
   const auto whole = NewCompletionWriter(request, Head());
   whole->Text(1, "\xC3\xA9t", first, nullptr);
@@ -204,7 +248,8 @@ TEST(CompletionWriterTest, GoldenStreamAndBody) {
   EXPECT_EQ(data[1].dump(),
             R"({"id":"chatcmpl-1","object":"text_completion","created":1700000000,"model":"tales",)"
             "\"choices\":[{\"text\":\"\xE2\x80\xA6\",\"index\":1,\"logprobs\":{\"tokens\":"
-            "[\"bytes:\\\\xa6\"],\"token_logprobs\":[-2.0],\"top_logprobs\":[{\"x\":-1.0}],"
+            "[\"bytes:\\\\xa6\"],\"token_logprobs\":[-2.0],\"top_logprobs\":"
+            "[{\"x\":-1.0,\"bytes:\\\\xa6\":-2.0}],"
             "\"text_offset\":[3]},\"finish_reason\":null}]}");
   EXPECT_EQ(data[2]["choices"][0]["finish_reason"], "stop");
   EXPECT_TRUE(frames.text().ends_with("\n\ndata: [DONE]\n\n"));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
+#include "tools/server/openai/function_text.h"
 #include "tools/server/openai/marks.h"
 
 namespace trine::server {
@@ -23,12 +24,51 @@ std::string Trimmed(std::string_view text) {
   return std::string(absl::StripAsciiWhitespace(absl::string_view(text.data(), text.size())));
 }
 
+// What stands between a mark and the arguments: name[ARGS], with or without an id, or DeepSeek's
+// type, separator and name, or the name and a separator.
+struct CallHead {
+  std::string name;
+  bool ended = false;   // nothing more belongs to the name
+  bool may_be = false;  // it is one, or may become one
+};
+
+CallHead HeadOf(ToolFamily family, std::string_view text) {
+  CallHead head;
+  if (family == ToolFamily::kMistral) {
+    const size_t bracket = text.find('[');
+    head.name = Trimmed(text.substr(0, bracket));
+    head.ended = bracket != text.npos;
+    head.may_be = IsWord(head.name);
+    return head;
+  }
+  if (family != ToolFamily::kDeepSeek) return head;
+  constexpr std::string_view kBegin = "<｜tool▁call▁begin｜>", kSeparator = "<｜tool▁sep｜>";
+  const std::string_view marks[] = {kBegin, kSeparator};
+  if (text.starts_with(kBegin)) text.remove_prefix(kBegin.size());
+  const size_t separator = text.find(kSeparator);
+  const std::string before = Trimmed(text.substr(0, separator));
+  if (separator == text.npos) {
+    head.may_be = IsWord(before.substr(0, before.size() - HeldBytes(before, marks))) ||
+                  BeginsMark(before, marks) || before.empty();
+    return head;
+  }
+  const std::string_view after = text.substr(separator + kSeparator.size());
+  const size_t line = after.find('\n');
+  const std::string name = Trimmed(after.substr(0, line));
+  // V3 says "function" before the separator; V3.1 has the name there, and nothing behind it.
+  head.name = name.empty() ? before : name;
+  head.ended = name.empty() ? before != "function" : line != after.npos;
+  head.may_be = IsWord(before) && (name.empty() || IsWord(name));
+  return head;
+}
+
 }  // namespace
 
 CallReader::CallReader(ToolFamily family, const std::vector<Tool>& tools, bool behind_mark)
-    : family_(family), state_(behind_mark ? State::kMark : State::kText), marked_(behind_mark) {
-  for (const Tool& tool : tools) tools_.push_back(tool.name);
-}
+    : family_(family),
+      tools_(tools),
+      state_(behind_mark ? State::kMark : State::kText),
+      marked_(behind_mark) {}
 
 void CallReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
   rest_ += text;
@@ -43,6 +83,9 @@ void CallReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
       case State::kJson:
         more = ReadJson(out);
         break;
+      case State::kFunction:
+        more = ReadFunctionText(out);
+        break;
       case State::kAfter:
         more = ReadAfter();
         break;
@@ -51,10 +94,51 @@ void CallReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
 }
 
 void CallReader::Finish(std::vector<AnswerPiece>* out) {
-  // A call that is not complete can't be read.
+  const bool in_call = state_ != State::kText && state_ != State::kAfter;
+  if (in_call && EndInCall(out)) return;
+  // Behind a call, what begins a mark is half of one.
+  if (after_call_ &&
+      (BeginsMark(rest_, CallEnds(family_)) || BeginsMark(rest_, CallMarks(family_))))
+    rest_.clear();
   const std::string left = std::exchange(raw_, {}) + std::exchange(rest_, {});
   if (!left.empty() || !after_call_) Content(left, out);
   state_ = State::kText;
+}
+
+bool CallReader::EndInCall(std::vector<AnswerPiece>* out) {
+  std::vector<ToolCall> calls;
+  if (state_ == State::kMark && family_ == ToolFamily::kCoder) {
+    const std::string_view function[] = {kFunctionBegin};
+    if (!rest_.empty() && !BeginsMark(rest_, function)) return false;
+  } else if (state_ == State::kFunction) {
+    FunctionText read = ReadFunction(std::string_view(raw_).substr(json_at_), tools_);
+    if (read.state != FunctionText::State::kCut) return false;
+    read.call.id = NewCallId(family_);
+    if (!read.call.name.empty()) calls.push_back(std::move(read.call));
+  } else if (state_ == State::kMark) {
+    // The name is whole once something is behind it.
+    const CallHead head = HeadOf(family_, rest_);
+    if (!rest_.empty() && !head.may_be) return false;
+    if (head.ended) calls.push_back({NewCallId(family_), head.name, "", /*cut=*/true});
+  } else if (const auto json = std::string_view(raw_).substr(json_at_); name_.empty()) {
+    calls = ReadCutCalls(json, family_);
+  } else {
+    calls.push_back({NewCallId(family_), name_, std::string(json), /*cut=*/true});
+  }
+  if (!marked_ && (calls.empty() || !IsKnown(calls))) return false;
+  GiveCalls(std::move(calls), out);
+  rest_.clear();
+  state_ = State::kText;
+  return true;
+}
+
+void CallReader::GiveCalls(std::vector<ToolCall> calls, std::vector<AnswerPiece>* out) {
+  for (ToolCall& call : calls) {
+    out->push_back({.kind = AnswerPiece::Kind::kCall, .text = "", .call = std::move(call)});
+  }
+  raw_.clear();
+  space_.clear();
+  at_begin_ = after_call_ = true;
 }
 
 bool CallReader::ReadText(std::vector<AnswerPiece>* out) {
@@ -76,9 +160,11 @@ bool CallReader::ReadText(std::vector<AnswerPiece>* out) {
     return false;
   }
   if (found.at > 0) Content(rest_.substr(0, found.at), out);
-  rest_.erase(0, found.at + found.mark.size());
-  raw_ = found.mark;
-  mark_bytes_ = raw_.size();
+  // A function's own beginning is read once more, as what stands behind a mark.
+  const bool inner = found.mark == kFunctionBegin;
+  rest_.erase(0, found.at + (inner ? 0 : found.mark.size()));
+  raw_ = inner ? "" : found.mark;
+  mark_bytes_ = found.mark.size();
   marked_ = true;
   state_ = State::kMark;
   return true;
@@ -91,16 +177,49 @@ bool CallReader::ReadMark(std::vector<AnswerPiece>* out) {
   rest_.erase(0, begin);
   if (rest_.empty()) return false;
   if (rest_[0] == '{' || rest_[0] == '[') return BeginJson("");
-  if (family_ != ToolFamily::kMistral) return GiveUp(out);
-  // name[ARGS]{, with or without an id between them.
+  if (family_ == ToolFamily::kCoder) {
+    const std::string_view function[] = {kFunctionBegin};
+    if (BeginsMark(rest_, function)) return false;
+    if (!rest_.starts_with(kFunctionBegin)) return GiveUp(out);
+    json_at_ = raw_.size();
+    state_ = State::kFunction;
+    return true;
+  }
+  return ReadHead(out);
+}
+
+bool CallReader::ReadHead(std::vector<AnswerPiece>* out) {
+  if (family_ != ToolFamily::kMistral && family_ != ToolFamily::kDeepSeek) return GiveUp(out);
   const size_t brace = rest_.find('{');
   if (brace == std::string::npos && rest_.size() <= kMaxHeadBytes) return false;
   const std::string head = rest_.substr(0, brace);
-  const std::string name = Trimmed(std::string_view(head).substr(0, head.find('[')));
-  if (brace > kMaxHeadBytes || !IsWord(name)) return GiveUp(out);
+  const CallHead read = HeadOf(family_, head);
+  if (brace > kMaxHeadBytes || !IsWord(read.name)) return GiveUp(out);
   raw_ += head;
   rest_.erase(0, brace);
-  return BeginJson(name);
+  return BeginJson(read.name);
+}
+
+// Whether it is a call is looked at only where it may end: an argument may be a long text.
+bool CallReader::ReadFunctionText(std::vector<AnswerPiece>* out) {
+  const size_t known = raw_.size();
+  raw_ += std::exchange(rest_, {});
+  size_t from = std::max(json_at_, known - std::min(known, kFunctionEnd.size() - 1));
+  for (size_t at; (at = raw_.find(kFunctionEnd, from)) != raw_.npos; from = at + 1) {
+    const size_t end = at + kFunctionEnd.size();
+    FunctionText read =
+        ReadFunction(std::string_view(raw_).substr(json_at_, end - json_at_), tools_);
+    if (read.state == FunctionText::State::kCut) continue;  // it was a part of a value
+    if (read.state == FunctionText::State::kWrong) return GiveUp(out);
+    rest_ = raw_.substr(end);
+    read.call.id = NewCallId(family_);
+    std::vector<ToolCall> calls;
+    calls.push_back(std::move(read.call));
+    GiveCalls(std::move(calls), out);
+    state_ = State::kAfter;
+    return true;
+  }
+  return false;
 }
 
 bool CallReader::BeginJson(std::string_view name) {
@@ -132,12 +251,7 @@ bool CallReader::EndCall(std::vector<AnswerPiece>* out) {
   }
   // Without a mark it might be an answer in JSON that has a member `name`.
   if (calls.empty() || (!marked_ && !IsKnown(calls))) return GiveUp(out);
-  for (ToolCall& call : calls) {
-    out->push_back({.kind = AnswerPiece::Kind::kCall, .text = "", .call = std::move(call)});
-  }
-  raw_.clear();
-  space_.clear();
-  at_begin_ = after_call_ = true;
+  GiveCalls(std::move(calls), out);
   state_ = State::kAfter;
   return true;
 }
@@ -163,6 +277,8 @@ bool CallReader::ReadAfter() {
   if (found.at == 0) {
     rest_.erase(0, found.mark.size());
     space_.clear();
+    // DeepSeek's calls have several ends.
+    if (family_ == ToolFamily::kDeepSeek) return true;
   }
   state_ = State::kText;
   return true;
@@ -187,7 +303,8 @@ void CallReader::Content(std::string_view text, std::vector<AnswerPiece>* out) {
 
 bool CallReader::IsKnown(const std::vector<ToolCall>& calls) const {
   return std::all_of(calls.begin(), calls.end(), [this](const ToolCall& call) {
-    return std::find(tools_.begin(), tools_.end(), call.name) != tools_.end();
+    return std::any_of(tools_.begin(), tools_.end(),
+                       [&call](const Tool& tool) { return tool.name == call.name; });
   });
 }
 

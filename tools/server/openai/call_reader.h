@@ -22,10 +22,11 @@ class CallReader : public AnswerReader {
 
  private:
   enum class State {
-    kText,   // content
-    kMark,   // behind a mark: white space, or Mistral's name of the call
-    kJson,   // inside a call
-    kAfter,  // behind a call: the end mark, another call, or content
+    kText,      // content
+    kMark,      // behind a mark: white space, or Mistral's name of the call
+    kJson,      // inside a call
+    kFunction,  // inside one of Qwen3-Coder's
+    kAfter,     // behind a call: the end mark, another call, or content
   };
 
   // Each takes what it can from the front of rest_, and says whether there is more to be done
@@ -33,17 +34,22 @@ class CallReader : public AnswerReader {
   bool ReadText(std::vector<AnswerPiece>* out);
   bool ReadMark(std::vector<AnswerPiece>* out);
   bool ReadJson(std::vector<AnswerPiece>* out);
+  bool ReadFunctionText(std::vector<AnswerPiece>* out);
+  bool ReadHead(std::vector<AnswerPiece>* out);  // the name before the JSON, where it stands there
   bool ReadAfter();
 
   void SkipSpace();
   bool BeginJson(std::string_view name);
   bool EndCall(std::vector<AnswerPiece>* out);
   bool GiveUp(std::vector<AnswerPiece>* out);  // it was no call
+  // The text ended inside a call. False: as far as one can see, it was none.
+  bool EndInCall(std::vector<AnswerPiece>* out);
+  void GiveCalls(std::vector<ToolCall> calls, std::vector<AnswerPiece>* out);
   void Content(std::string_view text, std::vector<AnswerPiece>* out);
   bool IsKnown(const std::vector<ToolCall>& calls) const;
 
   const ToolFamily family_;
-  std::vector<std::string> tools_;
+  const std::vector<Tool> tools_;
   State state_;
   std::string rest_;         // not looked at yet, or not to be told apart yet
   std::string raw_;          // the call under way, from its mark on

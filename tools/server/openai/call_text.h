@@ -15,6 +15,7 @@ class JsonExtent {
  public:
   // Whether the value ends with this character. Not to be called behind the end.
   bool Push(char c);
+  bool in_string() const { return in_string_; }
 
  private:
   int depth_ = 0;
@@ -26,6 +27,10 @@ class JsonExtent {
 // `parameters`, an object, the JSON of one in a string, or nothing. Empty for anything else. Calls
 // have ids of the family's.
 std::vector<ToolCall> ReadCalls(std::string_view json, ToolFamily family);
+
+// The same of a text that ended too early: of the last call its name and what there is of its
+// arguments. Without that call, where the name had not come yet.
+std::vector<ToolCall> ReadCutCalls(std::string_view json, ToolFamily family);
 
 // The arguments of a call by themselves: "" where they are no object.
 std::string ReadArguments(std::string_view json);

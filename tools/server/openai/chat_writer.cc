@@ -112,6 +112,7 @@ void ChatWriter::WriteCall(size_t index, ToolCall call, Frames* frames) {
   Choice& choice = choices_[index];
   choice.pending.clear();
   const size_t number = choice.n_calls++;
+  choice.cut_call = call.cut;
   if (frames == nullptr) {
     choice.calls.push_back(std::move(call));
     return;
@@ -136,7 +137,9 @@ void ChatWriter::Send(size_t index, Json delta, Json logprobs, Json finish_reaso
 }
 
 Json ChatWriter::FinishReason(const Choice& choice) const {
-  if (choice.n_calls > 0 && choice.end == AnswerEnd::kStop) return "tool_calls";
+  // Whoever is told of calls makes them: not of one whose arguments a stop string cut.
+  const bool calls = choice.n_calls > 0 && !choice.cut_call;
+  if (calls && choice.end == AnswerEnd::kStop) return "tool_calls";
   return FinishReasonText(choice.end);
 }
 

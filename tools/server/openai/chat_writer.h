@@ -31,6 +31,7 @@ class ChatWriter : public AnswerWriter {
     std::unique_ptr<AnswerReader> reader;  // nullptr: all is content
     std::vector<TokenInfo> pending;        // whose text has not been written yet
     size_t n_calls = 0;
+    bool cut_call = false;  // the last one came in part
     AnswerEnd end = AnswerEnd::kStop;
     // Of an answer that nobody streams:
     std::string content, reasoning;

@@ -40,9 +40,17 @@ class CompletionWriter : public AnswerWriter {
   }
 
   void Finish(size_t index, AnswerEnd end, Frames* frames) override {
-    choices_[index].end = end;
-    if (frames == nullptr) return;
-    frames->Data(chunks_.Of(ChoiceJson(index, "", Json(), FinishReasonText(end))));
+    Choice& choice = choices_[index];
+    choice.end = end;
+    // Tokens without a text of their own are told of all the same.
+    const std::vector<TokenInfo> left = std::exchange(choice.pending, {});
+    if (frames == nullptr) {
+      choice.tokens.insert(choice.tokens.end(), left.begin(), left.end());
+      return;
+    }
+    Json logprobs;
+    if (!left.empty()) logprobs = CompletionLogprobs(left, &choice.offset);
+    frames->Data(chunks_.Of(ChoiceJson(index, "", std::move(logprobs), FinishReasonText(end))));
   }
 
   void End(const Usage& usage, Frames* frames) override {

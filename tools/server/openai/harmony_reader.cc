@@ -58,8 +58,10 @@ void HarmonyReader::Push(std::string_view text, std::vector<AnswerPiece>* out) {
 void HarmonyReader::Finish(std::vector<AnswerPiece>* out) {
   // A header without its message says nothing.
   if (!in_body_ && WithoutSpace(rest_).starts_with("<|")) rest_.clear();
+  // Nor does half a mark behind a call's arguments.
+  if (kind_ == Kind::kCall) rest_.erase(rest_.size() - HeldBytes(rest_, kBodyEnds));
   AddToBody(std::exchange(rest_, {}), out);
-  EndBody(out);
+  EndBody(/*cut=*/true, out);
 }
 
 bool HarmonyReader::ReadHeader() {
@@ -94,7 +96,7 @@ bool HarmonyReader::ReadBody(std::vector<AnswerPiece>* out) {
     return false;
   }
   AddToBody(rest_.substr(0, end.at), out);
-  EndBody(out);
+  EndBody(/*cut=*/false, out);
   // Those two also begin the next header.
   const bool begins = end.mark == kStart || end.mark == kChannel;
   rest_.erase(0, end.at + (begins ? 0 : end.mark.size()));
@@ -109,16 +111,17 @@ void HarmonyReader::AddToBody(std::string_view text, std::vector<AnswerPiece>* o
   }
 }
 
-void HarmonyReader::EndBody(std::vector<AnswerPiece>* out) {
+void HarmonyReader::EndBody(bool cut, std::vector<AnswerPiece>* out) {
   in_body_ = false;
   if (std::exchange(kind_, Kind::kContent) != Kind::kCall) return;
   const std::string text = std::exchange(arguments_, {});
   std::string arguments = ReadArguments(text);
-  if (arguments.empty()) return AddToBody(text, out);
-  out->push_back(
-      {.kind = Kind::kCall,
-       .text = "",
-       .call = {NewCallId(ToolFamily::kHarmony), std::exchange(name_, {}), std::move(arguments)}});
+  if (arguments.empty() && !cut) return AddToBody(text, out);
+  ToolCall call{NewCallId(ToolFamily::kHarmony), std::exchange(name_, {}), std::move(arguments)};
+  // Nothing at all reads as no arguments, and is none yet.
+  call.cut = cut && (call.arguments.empty() || WithoutSpace(text).empty());
+  if (call.cut) call.arguments = text;
+  out->push_back({.kind = Kind::kCall, .text = "", .call = std::move(call)});
 }
 
 }  // namespace trine::server

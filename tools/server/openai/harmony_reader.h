@@ -26,7 +26,8 @@ class HarmonyReader : public AnswerReader {
 
   void BeginBody(std::string_view header);
   void AddToBody(std::string_view text, std::vector<AnswerPiece>* out);
-  void EndBody(std::vector<AnswerPiece>* out);
+  // `cut`: the text ends, and the body has no end of its own.
+  void EndBody(bool cut, std::vector<AnswerPiece>* out);
 
   const bool may_call_;
   bool in_body_;

@@ -66,6 +66,10 @@ Json CompletionLogprobs(std::span<const TokenInfo> tokens, int64_t* offset) {
       const std::string text = TokenText(chance.bytes);
       if (!top.contains(text)) top[text] = Finite(chance.logprob);
     }
+    // The one that came is told of too, though better ones fill the list.
+    if (const std::string text = TokenText(token.bytes); top.is_object() && !top.contains(text)) {
+      top[text] = Finite(*token.logprob);
+    }
     tops.push_back(std::move(top));
     offsets.push_back(*offset);
     *offset += Characters(token.bytes);

@@ -17,7 +17,8 @@ Json ChatLogprobs(std::span<const TokenInfo> tokens);
 
 // Completions: {"tokens", "token_logprobs", "top_logprobs", "text_offset"}. `offset`, in
 // characters, is where the first token's text begins, and moves on. A token that is no whole
-// characters reads "bytes:\xe2\x80".
+// characters reads "bytes:\xe2\x80". The best have the token that came among them: one more where
+// it is none of them.
 Json CompletionLogprobs(std::span<const TokenInfo> tokens, int64_t* offset);
 
 }  // namespace trine::server

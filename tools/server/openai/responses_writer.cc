@@ -1,5 +1,6 @@
 #include "tools/server/openai/responses_writer.h"
 
+#include <charconv>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,15 @@ namespace {
 Json OrObject(const std::string& json, Json otherwise) {
   if (json.empty()) return otherwise;
   return ParseJson(json).value_or(std::move(otherwise));
+}
+
+// The number that was sent, as far as binary32 holds it: 0.8, not 0.800000011920929.
+Json Number(float value) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof(digits), value);
+  double number = value;
+  std::from_chars(digits, end.ptr, number);
+  return number;
 }
 
 // Clients' types want most of these to be there.
@@ -32,11 +42,11 @@ Json NewResponse(const GenerationRequest& request, const AnswerHead& head) {
   json["previous_response_id"] = nullptr;
   json["reasoning"] = Json{{"effort", nullptr}, {"summary", nullptr}};
   json["store"] = false;
-  json["temperature"] = request.sampler.temp;
+  json["temperature"] = Number(request.sampler.temp);
   json["text"] = Json{{"format", OrObject(request.text_format_json, Json{{"type", "text"}})}};
   json["tool_choice"] = "none";
   json["tools"] = Json::array();
-  json["top_p"] = request.sampler.top_p;
+  json["top_p"] = Number(request.sampler.top_p);
   json["truncation"] = "disabled";
   json["usage"] = nullptr;
   json["user"] = request.user.empty() ? Json() : Json(request.user);

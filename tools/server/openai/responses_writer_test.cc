@@ -55,6 +55,17 @@ TEST(ResponsesWriterTest, GoldenEvents) {
   EXPECT_EQ(frames.text().find("[DONE]"), std::string::npos);
 }
 
+TEST(ResponsesWriterTest, NumbersAreTheOnesThatWereSent) {
+  GenerationRequest request;
+  request.sampler.temp = 0.8f;
+  request.sampler.top_p = 0.95f;
+  const auto writer = NewResponsesWriter(request, Head(), ToolFamily::kGeneral, {});
+  writer->Finish(0, AnswerEnd::kStop, nullptr);
+  const Json body = Json::parse(writer->Body(kUsage));
+  EXPECT_EQ(body["temperature"].dump(), "0.8");
+  EXPECT_EQ(body["top_p"].dump(), "0.95");
+}
+
 TEST(ResponsesWriterTest, BodyAndFailure) {
   GenerationRequest request;
   request.metadata_json = R"({"a":"b"})";

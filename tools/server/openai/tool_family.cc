@@ -12,12 +12,19 @@ constexpr std::string_view kLlamaEnds[] = {"<|eom_id|>", "<|eot_id|>"};
 constexpr std::string_view kMistralMarks[] = {"[TOOL_CALLS]"};
 constexpr std::string_view kGraniteMarks[] = {"<|tool_call|>"};
 constexpr std::string_view kGraniteEnds[] = {"<|/tool_call|>"};
+// Qwen3-Coder forgets the outer mark at times.
+constexpr std::string_view kCoderMarks[] = {"<tool_call>", "<function="};
+constexpr std::string_view kDeepSeekMarks[] = {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>"};
+constexpr std::string_view kDeepSeekEnds[] = {"```", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>",
+                                              "<｜end▁of▁sentence｜>"};
 
 }  // namespace
 
 ToolFamily ToolFamilyOf(std::string_view source) {
   const auto has = [source](std::string_view text) { return source.find(text) != source.npos; };
   if (has("<|channel|>") && has("<|message|>")) return ToolFamily::kHarmony;
+  if (has("<tool_call>") && has("<function=")) return ToolFamily::kCoder;
+  if (has("<｜tool▁calls▁begin｜>")) return ToolFamily::kDeepSeek;
   if (has("<tool_call>")) return ToolFamily::kHermes;
   if (has("[TOOL_CALLS]")) return ToolFamily::kMistral;
   if (has("<|tool_call|>")) return ToolFamily::kGranite;
@@ -36,6 +43,10 @@ const char* ToolFamilyName(ToolFamily family) {
       return "mistral";
     case ToolFamily::kGranite:
       return "granite";
+    case ToolFamily::kCoder:
+      return "coder";
+    case ToolFamily::kDeepSeek:
+      return "deepseek";
     case ToolFamily::kHarmony:
       return "harmony";
     case ToolFamily::kGeneral:
@@ -59,6 +70,10 @@ std::span<const std::string_view> CallMarks(ToolFamily family) {
       return kMistralMarks;
     case ToolFamily::kGranite:
       return kGraniteMarks;
+    case ToolFamily::kCoder:
+      return kCoderMarks;
+    case ToolFamily::kDeepSeek:
+      return kDeepSeekMarks;
     case ToolFamily::kHarmony:
       break;
   }
@@ -68,12 +83,15 @@ std::span<const std::string_view> CallMarks(ToolFamily family) {
 std::span<const std::string_view> CallEnds(ToolFamily family) {
   switch (family) {
     case ToolFamily::kHermes:
+    case ToolFamily::kCoder:
     case ToolFamily::kGeneral:
       return kHermesEnds;
     case ToolFamily::kLlama3:
       return kLlamaEnds;
     case ToolFamily::kGranite:
       return kGraniteEnds;
+    case ToolFamily::kDeepSeek:
+      return kDeepSeekEnds;
     case ToolFamily::kMistral:
     case ToolFamily::kHarmony:
       break;

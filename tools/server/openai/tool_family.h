@@ -14,6 +14,9 @@ enum class ToolFamily {
   kLlama3,   // {"name", "parameters"}, alone or behind <|python_tag|>
   kMistral,  // [TOOL_CALLS] [{"name", "arguments"}], or [TOOL_CALLS]name[ARGS]{...}
   kGranite,  // <|tool_call|>[{"name", "arguments"}], with or without an end: Granite, Phi
+  kCoder,    // <tool_call><function=name><parameter=x>...</parameter></function>: Qwen3-Coder
+  kDeepSeek,  // <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>name, JSON in a
+              // fence
   kHarmony,  // channels, gpt-oss: <|channel|>commentary to=functions.name<|message|>{...}
   kGeneral,  // an answer that is {"name", "arguments"}, or as Hermes has it
 };

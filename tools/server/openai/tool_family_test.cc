@@ -38,6 +38,10 @@ TEST(ToolFamilyTest, ByTheTemplate) {
   EXPECT_EQ(ToolFamilyOf("[AVAILABLE_TOOLS] [TOOL_CALLS]"), ToolFamily::kMistral);
   EXPECT_EQ(ToolFamilyOf("<|tool_call|>"), ToolFamily::kGranite);
   EXPECT_EQ(ToolFamilyOf("<|start|>assistant<|channel|>final<|message|>"), ToolFamily::kHarmony);
+  EXPECT_EQ(ToolFamilyOf("'<tool_call>\\n<function=' + tool_call.name + '>\\n'"),
+            ToolFamily::kCoder);
+  EXPECT_EQ(ToolFamilyOf("'<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>' + tool['type']"),
+            ToolFamily::kDeepSeek);
   EXPECT_EQ(ToolFamilyOf("<|im_start|>"), ToolFamily::kGeneral);
 }
 

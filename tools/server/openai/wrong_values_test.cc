@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "tools/server/openai/request_test_util.h"
 
@@ -78,6 +79,15 @@ constexpr Value kValues[] = {
     {"completion", "/prompt", "null", ""},
     {"completion", "/prompt", "[\"a\",\"b\",\"c\",\"d\",\"e\"]", "n"},
     {"completion", "/json_schema", "{}", "grammar"},
+    {"completion", "/logit_bias", "false", ""},
+    {"completion", "/logit_bias", "[12, -5]", "logit_bias[0]"},
+    {"completion", "/logit_bias", "[[12]]", "logit_bias[0]"},
+    {"completion", "/logit_bias", "[[12, -5, 1]]", "logit_bias[0]"},
+    {"completion", "/logit_bias", "[[\"12\", -5]]", "logit_bias[0][0]"},
+    {"completion", "/logit_bias", "[[12, \"-5\"]]", "logit_bias[0][1]"},
+    {"completion", "/logit_bias", "[[12, true]]", "logit_bias[0][1]"},
+    {"completion", "/logit_bias", "[[1000, 1]]", "logit_bias[0][0]"},
+    {"responses", "/tools", "5", ""},
     {"responses", "/previous_response_id", "\"resp_1\"", ""},
     {"responses", "/conversation", "\"c\"", ""},
     {"responses", "/tools", "[{}]", ""},
@@ -109,6 +119,24 @@ TEST(WrongValuesTest, AreRefusedByName) {
     EXPECT_EQ(HttpStatusOf(status), 400);
     EXPECT_EQ(ParamOf(status), *v.param == 0 ? PathOf(v.pointer) : v.param)
         << v.value << " " << status;
+  }
+}
+
+// What an endpoint has no use for is passed over, whatever it is.
+TEST(WrongValuesTest, WhatIsNotKnownIsPassedOver) {
+  const std::pair<const char*, const char*> kUnknown[] = {
+      {"chat", "/prompt"},         {"chat", "/echo"},           {"chat", "/store"},
+      {"completion", "/tools"},    {"completion", "/messages"}, {"completion", "/tool_choice"},
+      {"completion", "/text"},     {"responses", "/messages"},  {"responses", "/max_tokens"},
+      {"responses", "/reasoning"}, {"responses", "/store"},     {"embedding", "/temperature"},
+      {"embedding", "/stream"},    {"tokenize", "/model"},      {"detokenize", "/model"}};
+  for (const auto& [name, pointer] : kUnknown) {
+    for (const char* const value : {"5", "\"x\"", "true", "[{}]", "{\"a\":[]}"}) {
+      const Endpoint& endpoint = EndpointOf(name);
+      Json body = Json::parse(endpoint.full);
+      body[Json::json_pointer(pointer)] = Json::parse(value);
+      EXPECT_TRUE(endpoint.parse(body.dump()).ok()) << name << pointer << " " << value;
+    }
   }
 }
 

@@ -19,6 +19,14 @@
 #include "tools/server/service/reports.h"
 
 namespace trine::server {
+namespace {
+
+// What the server was told to do without is not there.
+absl::Status SwitchedOff(const char* flag) {
+  return HttpError(404, absl::StrCat("the server was started with ", flag), "switched_off");
+}
+
+}  // namespace
 
 void Api::GetModels(Call call) {
   const ModelCard card = call.model->card();
@@ -28,8 +36,9 @@ void Api::GetModels(Call call) {
 void Api::GetModel(Call call) {
   const ModelCard card = call.model->card();
   const std::string name = call.reply->request().path.substr(kModelPath.size());
-  if (name != card.id) {
-    return call.reply->Error(absl::NotFoundError(absl::StrCat("there is no model '", name, "'")));
+  if (!call.model->IsCalled(name)) {
+    const std::string message = absl::StrCat("there is no model '", name, "'");
+    return call.reply->Error(WithParam(HttpError(404, message, "model_not_found"), "model"));
   }
   call.reply->Json(ModelBody(card));
 }
@@ -44,7 +53,7 @@ void Api::GetTrace(Call call) {
   }
   const TraceFile* const trace = call.model->engine().trace();
   if (trace == nullptr) {
-    return call.reply->Error(absl::NotFoundError("nothing is traced: --no-trace was given"));
+    return call.reply->Error(SwitchedOff("--no-trace"));
   }
   const auto since = Trace::Clock::now() - std::chrono::seconds(seconds);
   call.reply->Body(200, "application/json", trace->trace()->Json(since),
@@ -121,8 +130,7 @@ void Api::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request,
 
 void Api::PostEmbeddings(Call call) {
   if (!call.model->engine().can_embed()) {
-    return call.reply->Error(
-        absl::FailedPreconditionError("the server was started with --no-embeddings"));
+    return call.reply->Error(SwitchedOff("--no-embeddings"));
   }
   auto request = ParseEmbeddingRequest(call.reply->request().body, call.model->defaults());
   if (!request.ok()) return call.reply->Error(request.status());

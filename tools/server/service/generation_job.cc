@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "runtime/sampling/logprobs.h"
 
 namespace trine::server {
 namespace {
@@ -62,12 +63,13 @@ absl::Status GenerationJob::BeginAnswer() {
   setup_ = *std::move(setup);
   seed_ = request_.seed ? *request_.seed : DrawSeed();
   usage_.prompt_tokens = setup_.prompt_tokens;
+  if (tells_prompts()) echoed_.resize(setup_.prompts.size());
   if (request_.stream && !reply().BeginEvents()) return Interruption();
   setup_.writer->Begin(frames());
   return Send() ? absl::OkStatus() : Interruption();
 }
 
-absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice& choice) const {
+absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice& choice) {
   SessionOptions options;
   options.sampler = request_.sampler;
   options.sampler.seed = seed_ + choice.seed_offset;
@@ -76,10 +78,58 @@ absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice&
   options.show_special = setup_.show_special;
   options.constraint = setup_.constraint;
   options.prefix_space = space_;
+  // Of choices with one prompt the first is enough.
+  if (tells_prompts() && echoed_[choice.prompt].empty()) {
+    const std::vector<int32_t>& prompt = setup_.prompts[choice.prompt];
+    echoed_[choice.prompt].push_back(InfoOf(prompt[0], 0, {}));
+    echoed_[choice.prompt][0].logprob.reset();  // nothing is before it
+    // Clients look for a token's text where the one before it ends: what was put before a text that
+    // has not got it has none.
+    const bool text = std::holds_alternative<std::string>(request_.prompt.plain[choice.prompt]);
+    const Tokenizer& tokenizer = *model_->engine().tokenizer();
+    if (text && tokenizer.adds_bos() && prompt[0] == tokenizer.bos()) {
+      echoed_[choice.prompt][0].bytes.clear();
+    }
+    options.on_row = [this, p = choice.prompt](int64_t position, std::span<const float> row) {
+      OnPromptRow(p, position, row);
+    };
+  }
   auto session = Session::Create(&model_->engine(), options);
   if (!session.ok()) return session.status();
   if (absl::Status s = (*session)->Append(setup_.prompts[choice.prompt]); !s.ok()) return s;
   return session;
+}
+
+void GenerationJob::OnPromptRow(size_t prompt, int64_t position, std::span<const float> row) {
+  const std::vector<int32_t>& tokens = setup_.prompts[prompt];
+  const size_t next = static_cast<size_t>(position) + 1;
+  if (next >= tokens.size() || next != echoed_[prompt].size()) return;  // the answer's
+  const LogSoftmax softmax(row);
+  std::vector<TokenLogprob> top;
+  TopLogprobs(row, softmax, request_.top_logprobs, &top);
+  const int32_t token = tokens[next];
+  echoed_[prompt].push_back(InfoOf(token, softmax.Of(row[static_cast<size_t>(token)]), top));
+}
+
+TokenInfo GenerationJob::InfoOf(int32_t token, double logprob,
+                                std::span<const TokenLogprob> top) const {
+  const Tokenizer& tokenizer = *model_->engine().tokenizer();
+  const auto bytes = [&](int32_t id) {
+    return std::string(tokenizer.TokenBytes(id, SpecialText::kShow));
+  };
+  TokenInfo info{bytes(token), logprob, {}};
+  for (const TokenLogprob& l : top) info.top.push_back({bytes(l.token), l.logprob});
+  return info;
+}
+
+absl::Status GenerationJob::ReadPrompts(std::span<Session* const> sessions,
+                                        std::span<const GenerateOptions> options) {
+  std::vector<GenerateOptions> only_read(options.begin(), options.end());
+  for (GenerateOptions& o : only_read) o.max_tokens = 0;
+  std::vector<Generation> read(sessions.size());
+  const absl::Status status = GenerateTogether(sessions, only_read, read);
+  if (absl::Status s = Interruption(); !s.ok()) return s;
+  return status;
 }
 
 absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
@@ -103,10 +153,13 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
     running_ = pointers;
   }
   if (absl::Status s = Interruption(); !s.ok()) return s;
+  if (tells_prompts()) {
+    if (absl::Status s = ReadPrompts(pointers, options); !s.ok()) return s;
+  }
   for (size_t i = begin; i < end; ++i) Echo(i);
   // Of choices that have a prompt in common one reads it, and the others take it over.
   int64_t cached = -1;
-  if (end - begin > 1 && choices_[begin].prompt == choices_[begin + 1].prompt) {
+  if (!tells_prompts() && end - begin > 1 && choices_[begin].prompt == choices_[begin + 1].prompt) {
     GenerateOptions only_read = options[0];
     only_read.max_tokens = 0;
     Generation read;
@@ -121,7 +174,8 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     const Generation& result = results[i - begin];
     const bool first = i == 0 || choices_[i].prompt != choices_[i - 1].prompt;
-    if (first) usage_.cached_tokens += i == begin && cached >= 0 ? cached : result.cached_tokens;
+    if (first && !tells_prompts())
+      usage_.cached_tokens += i == begin && cached >= 0 ? cached : result.cached_tokens;
     usage_.completion_tokens += result.n_tokens;
     if (absl::Status s = EndChoice(i, result); !s.ok()) return s;
   }
@@ -133,6 +187,8 @@ GenerateOptions GenerationJob::OptionsFor(size_t choice) {
   options.max_tokens = request_.max_tokens.value_or(-1);
   options.logprobs = request_.top_logprobs;
   options.collect = false;
+  // Who counts tokens from the end of an echo counts on one for each that was sampled.
+  options.tell_end = tells_prompts();
   options.on_token = [this, choice](const SampleResult& token) { return OnToken(choice, token); };
   options.on_text = [this, choice](std::string_view text) { return OnText(choice, text); };
   options.on_prompt = [this](int64_t, int64_t) {
@@ -143,19 +199,15 @@ GenerateOptions GenerationJob::OptionsFor(size_t choice) {
 
 bool GenerationJob::OnToken(size_t index, const SampleResult& token) {
   Choice& choice = choices_[index];
+  if (request_.top_logprobs >= 0) {
+    choice.tokens.push_back(InfoOf(token.token, token.logprob, token.top));
+  }
+  const Tokenizer& tokenizer = *model_->engine().tokenizer();
+  if (!request_.ignore_eos && tokenizer.IsEndOfGeneration(token.token)) return true;
   last_token_ = Reply::Clock::now();
   if (first_token_ == Reply::Clock::time_point{}) first_token_ = last_token_;
   ++choice.n_tokens;
   metrics_->Tokens(1);
-  if (request_.top_logprobs >= 0) {
-    const Tokenizer& tokenizer = *model_->engine().tokenizer();
-    const auto bytes = [&](int32_t id) {
-      return std::string(tokenizer.TokenBytes(id, SpecialText::kShow));
-    };
-    TokenInfo info{bytes(token.token), token.logprob, {}};
-    for (const TokenLogprob& l : token.top) info.top.push_back({bytes(l.token), l.logprob});
-    choice.tokens.push_back(std::move(info));
-  }
   return Interruption().ok();
 }
 
@@ -178,7 +230,9 @@ void GenerationJob::Echo(size_t index) {
       detokenizer.Push(token, &text);
     text += detokenizer.Flush();
   }
-  setup_.writer->Text(index, text, {}, frames());
+  std::vector<TokenInfo> tokens;
+  if (tells_prompts()) tokens = echoed_[choices_[index].prompt];
+  setup_.writer->Text(index, text, tokens, frames());
   Send();
 }
 

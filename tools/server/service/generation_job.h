@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,12 @@ class GenerationJob final : public Job {
 
   absl::Status BeginAnswer();
   absl::Status RunGroup(size_t begin, size_t end);
-  absl::StatusOr<std::unique_ptr<Session>> NewSession(const Choice& choice) const;
+  absl::StatusOr<std::unique_ptr<Session>> NewSession(const Choice& choice);
+  // With their log-probabilities, which an echo tells of. Before the first token.
+  absl::Status ReadPrompts(std::span<Session* const> sessions,
+                           std::span<const GenerateOptions> options);
+  void OnPromptRow(size_t prompt, int64_t position, std::span<const float> row);
+  TokenInfo InfoOf(int32_t token, double logprob, std::span<const TokenLogprob> top) const;
   GenerateOptions OptionsFor(size_t choice);
   bool OnToken(size_t choice, const SampleResult& token);
   bool OnText(size_t choice, std::string_view text);
@@ -58,6 +64,7 @@ class GenerationJob final : public Job {
   void Echo(size_t choice);
   bool Send();
   void Count();
+  bool tells_prompts() const { return request_.echo && request_.top_logprobs >= 0; }
   Frames* frames() { return request_.stream ? &frames_ : nullptr; }
 
   const std::shared_ptr<const ServedModel> model_;
@@ -70,6 +77,7 @@ class GenerationJob final : public Job {
   uint64_t seed_ = 0;
   GenerationSetup setup_;
   std::vector<Choice> choices_;
+  std::vector<std::vector<TokenInfo>> echoed_;  // of prompts whose log-probabilities are told
   size_t next_choice_ = 0;
   Frames frames_;
   Usage usage_;

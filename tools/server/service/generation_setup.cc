@@ -17,7 +17,7 @@ const char* PromptParam(Endpoint endpoint) {
 }
 
 absl::Status CheckPrompt(const ServedModel& model, const GenerationRequest& request,
-                         const char* param, const std::vector<int32_t>& prompt) {
+                         const std::string& param, const std::vector<int32_t>& prompt) {
   const auto size = static_cast<int64_t>(prompt.size());
   const int64_t context = model.engine().context();
   if (size == 0) return ParamError(param, "the prompt is empty");
@@ -37,18 +37,18 @@ absl::Status ReadPrompts(const ServedModel& model, Endpoint endpoint,
     if (!tokens.ok()) return tokens.status();
     setup->prompts.push_back(*std::move(tokens));
   }
-  for (const PlainPrompt& prompt : request.prompt.plain) {
-    auto tokens = model.EncodePlain(prompt);
-    if (!tokens.ok()) return WithParam(tokens.status(), param);
+  const bool several = request.prompt.plain.size() > 1;
+  const auto param_of = [&](size_t i) {
+    return several ? absl::StrCat(param, "[", i, "]") : std::string(param);
+  };
+  for (size_t i = 0; i < request.prompt.plain.size(); ++i) {
+    auto tokens = model.EncodePlain(request.prompt.plain[i]);
+    if (!tokens.ok()) return WithParam(tokens.status(), param_of(i));
     setup->prompts.push_back(*std::move(tokens));
   }
-  if (request.echo && request.top_logprobs >= 0) {
-    return ParamError("echo",
-                      "the log-probabilities of a prompt are not computed: echo and "
-                      "logprobs do not go together");
-  }
-  for (const std::vector<int32_t>& prompt : setup->prompts) {
-    if (absl::Status s = CheckPrompt(model, request, param, prompt); !s.ok()) return s;
+  for (size_t i = 0; i < setup->prompts.size(); ++i) {
+    const std::vector<int32_t>& prompt = setup->prompts[i];
+    if (absl::Status s = CheckPrompt(model, request, param_of(i), prompt); !s.ok()) return s;
     setup->prompt_tokens += static_cast<int64_t>(prompt.size());
   }
   return absl::OkStatus();

@@ -26,6 +26,8 @@ class Job {
   // Sequences at once.
   virtual int64_t places() const { return 1; }
 
+  Reply::Clock::time_point arrived() const { return reply_->begin(); }
+
   // A part of the answer; `waited`: for its places, this time. True: there is more to do, in
   // another run.
   bool Run(std::chrono::nanoseconds waited);

@@ -1,5 +1,7 @@
 #include "tools/server/service/job_desk.h"
 
+#include <pthread.h>
+
 #include <new>
 #include <utility>
 
@@ -15,8 +17,10 @@ constexpr int64_t kErrandThreads = 2;
 JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time)
     : time_(time),
       jobs_(options),
-      errands_({kErrandThreads, options.waiting, options.waiting_per_client}),
-      keeper_([this] { KeepTime(); }) {}
+      errands_({kErrandThreads, options.waiting, options.waiting_per_client, "trine-errand"}),
+      keeper_([this] { KeepTime(); }) {
+  pthread_setname_np(keeper_.native_handle(), "trine-time");
+}
 
 JobDesk::~JobDesk() { Stop(); }
 
@@ -50,7 +54,7 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, E
   const absl::Status added =
       jobs_.Add(client, job->places(),
                 {[job, forget](std::chrono::nanoseconds waited) { return job->Run(waited); },
-                 [job](const absl::Status& why) { job->Refuse(why); }},
+                 [job](const absl::Status& why) { job->Refuse(why); }, job->arrived()},
                 number.get());
   if (!added.ok()) return job->Refuse(added);
   exchange->OnGone([this, weak = std::weak_ptr<Job>(job), number] {
@@ -66,6 +70,7 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, E
 
 void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand) {
   // A function that can be copied can't own what can't.
+  const auto arrived = reply->begin();
   const auto held = std::make_shared<std::unique_ptr<Reply>>(std::move(reply));
   uint64_t number = 0;
   const absl::Status added =
@@ -74,7 +79,7 @@ void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Erran
                       errand(std::move(*held));
                       return false;
                     },
-                    [held](const absl::Status& why) { (*held)->Error(why); }},
+                    [held](const absl::Status& why) { (*held)->Error(why); }, arrived},
                    &number);
   if (!added.ok()) (*held)->Error(added);
 }

@@ -22,7 +22,7 @@ namespace trine::server {
 
 class JobDesk {
  public:
-  // `time`: how long a request may wait.
+  // `time`: how long a request may wait, from its arrival on, as an errand and as a job together.
   JobDesk(const JobQueueOptions& options, std::chrono::seconds time);
   ~JobDesk();  // Stop
   JobDesk(const JobDesk&) = delete;

@@ -1,5 +1,7 @@
 #include "tools/server/service/job_queue.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -26,6 +28,7 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Work work,
   if (waiting_ + 1 > idle_ && !StartThread() && threads_.empty()) {
     return absl::UnavailableError("the system gives no thread to work with");
   }
+  if (!work.arrived) work.arrived = Clock::now();
   *number = ++last_number_;
   Push(client,
        {*number, std::clamp<int64_t>(places, 1, options_.places), std::move(work), Clock::now()});
@@ -36,7 +39,10 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Work work,
 bool JobQueue::StartThread() {
   if (static_cast<int64_t>(threads_.size()) >= options_.places) return false;
   try {
+    const std::string name = absl::StrCat(options_.name, "-", threads_.size());
     threads_.emplace_back([this] { RunThread(); });
+    // Else it has that of the thread that happened to start it.
+    pthread_setname_np(threads_.back().native_handle(), name.c_str());
     return true;
   } catch (const std::system_error&) {
     return false;  // those there are do it
@@ -70,7 +76,6 @@ bool JobQueue::PushAgain(const std::string& client, Waiting&& waiting) {
   if (stopping_) return false;
   try {
     waiting.since = Clock::now();
-    waiting.begun = true;
     Push(client, std::move(waiting));
     return true;
   } catch (const std::bad_alloc&) {
@@ -191,7 +196,7 @@ void JobQueue::DropWaiting() {
 
 void JobQueue::DropOlder(std::chrono::milliseconds limit) {
   const Clock::time_point then = Clock::now() - limit;
-  Drop([&](const Waiting& w) { return !w.begun && w.since < then; },
+  Drop([&](const Waiting& w) { return w.work.arrived.value_or(w.since) < then; },
        absl::DeadlineExceededError("the request has waited for longer than one may take"));
 }
 

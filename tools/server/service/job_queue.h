@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +26,7 @@ struct JobQueueOptions {
   int64_t places = 1;
   size_t waiting = 256;             // jobs in all
   size_t waiting_per_client = 128;  // and of one client
+  std::string name = "trine-job";   // of its threads, with a number
 };
 
 struct JobQueueCounters {
@@ -41,6 +43,8 @@ class JobQueue {
     // In place of the next run: UNAVAILABLE when the queue stops, DEADLINE_EXCEEDED when it has
     // waited for too long. Not for one that was never added, or was removed.
     std::function<void(const absl::Status&)> refuse = nullptr;
+    // Since when somebody waits for it; else since it was added.
+    std::optional<std::chrono::steady_clock::time_point> arrived = std::nullopt;
   };
 
   explicit JobQueue(const JobQueueOptions& options);
@@ -56,7 +60,8 @@ class JobQueue {
 
   void Close();                                         // nothing is added any more
   bool WaitUntilIdle(std::chrono::milliseconds limit);  // no job runs or waits
-  // Refuses those that wait, or have waited for so long.
+  // Refuses those that wait, or those of them that arrived so long ago, whether they have had a
+  // turn or not.
   void DropWaiting();
   void DropOlder(std::chrono::milliseconds limit);
   // Close, DropWaiting, and the end of those that run, which is theirs to hasten.
@@ -70,8 +75,7 @@ class JobQueue {
     uint64_t number = 0;
     int64_t places = 1;
     Work work = {};
-    Clock::time_point since = {};
-    bool begun = false;  // it has had a turn
+    Clock::time_point since = {};  // for this turn
   };
   struct Client {
     std::string name;

@@ -148,6 +148,35 @@ TEST_F(JobQueueTest, WhoHasWaitedTooLongIsToldSo) {
   EXPECT_THAT(order_, ElementsAre("old: DEADLINE_EXCEEDED", "new"));
 }
 
+// From its arrival on, whatever it did before it was added; and a turn does not make it younger.
+TEST_F(JobQueueTest, TimeCountsFromTheArrival) {
+  Gate gate;
+  JobQueue queue({.places = 1});
+  uint64_t number = 0;
+  JobQueue::Work twice = Note("twice");
+  twice.run = [&](std::chrono::nanoseconds) {
+    gate.Job().run({});
+    return true;
+  };
+  twice.arrived = std::chrono::steady_clock::now() - std::chrono::seconds(30);
+  ASSERT_TRUE(queue.Add("a", 1, std::move(twice), &number).ok());
+  gate.AwaitBegin();
+  JobQueue::Work late = Note("late");
+  late.arrived = std::chrono::steady_clock::now() - std::chrono::seconds(60);
+  ASSERT_TRUE(queue.Add("b", 1, std::move(late), &number).ok());
+  Gate other;
+  Add(&queue, "c", 1, other.Job());
+  queue.DropOlder(std::chrono::seconds(50));
+  EXPECT_EQ(queue.counters().waiting, 1);
+  gate.Open();
+  other.AwaitBegin();  // `twice` has had a turn, and waits for another
+  queue.DropOlder(std::chrono::seconds(20));
+  EXPECT_EQ(queue.counters().waiting, 0);
+  other.Open();
+  ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
+  EXPECT_THAT(order_, ElementsAre("late: DEADLINE_EXCEEDED", "twice: DEADLINE_EXCEEDED"));
+}
+
 TEST_F(JobQueueTest, ThereIsAnEndToWaiting) {
   Gate gate;
   JobQueue queue({.places = 1, .waiting = 3, .waiting_per_client = 2});

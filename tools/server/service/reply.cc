@@ -14,6 +14,10 @@ constexpr const char* kRetryAfter = "2";
 
 }  // namespace
 
+HttpHeaders CommonHeaders() {
+  return {{"X-Request-Id", RandomId("req_", 24)}, {"X-Content-Type-Options", "nosniff"}};
+}
+
 Reply::Reply(std::shared_ptr<Exchange> exchange, std::string endpoint, HttpHeaders headers,
              Metrics* metrics, ServerLog* log)
     : exchange_(std::move(exchange)),
@@ -21,8 +25,7 @@ Reply::Reply(std::shared_ptr<Exchange> exchange, std::string endpoint, HttpHeade
       headers_(std::move(headers)),
       metrics_(metrics),
       log_(log) {
-  headers_.emplace_back("X-Request-Id", RandomId("req_", 24));
-  headers_.emplace_back("X-Content-Type-Options", "nosniff");
+  for (auto& header : CommonHeaders()) headers_.push_back(std::move(header));
 }
 
 Reply::~Reply() {

@@ -15,6 +15,9 @@
 
 namespace trine::server {
 
+// What every answer has: a name for it, to be found again by, and that it is what it says.
+HttpHeaders CommonHeaders();
+
 class Reply {
  public:
   using Clock = std::chrono::steady_clock;

@@ -13,9 +13,16 @@ namespace {
 
 constexpr size_t kMostConstraints = 32;
 
+// Other dots than that of the ending are parts of names, as in "qwen2.5".
+std::string_view WithoutEnding(std::string_view name) {
+  constexpr std::string_view kEnding = ".gguf";
+  if (name.size() > kEnding.size() && name.ends_with(kEnding)) name.remove_suffix(kEnding.size());
+  return name;
+}
+
 std::string NameOf(const Engine& engine) {
-  const std::string path = engine.file().parts()[0].path;
-  return std::filesystem::path(path).stem().string();
+  const std::filesystem::path path = engine.file().parts()[0].path;
+  return std::string(WithoutEnding(path.filename().string()));
 }
 
 }  // namespace
@@ -24,7 +31,8 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ServedModel::Create(std::unique_ptr
                                                                  ServedModelOptions options) {
   std::unique_ptr<ServedModel> model(new ServedModel());
   const ModelConfig& config = engine->config();
-  model->card_.id = options.alias.empty() ? NameOf(*engine) : options.alias;
+  model->file_name_ = NameOf(*engine);
+  model->card_.id = options.alias.empty() ? model->file_name_ : options.alias;
   model->card_.created = static_cast<int64_t>(std::time(nullptr));
   model->card_.context_length = engine->context();
   model->card_.vocab_size = config.n_vocab;
@@ -50,6 +58,11 @@ absl::StatusOr<std::unique_ptr<ServedModel>> ServedModel::Create(std::unique_ptr
   model->variables_ = std::move(options.variables);
   model->engine_ = std::move(engine);
   return model;
+}
+
+bool ServedModel::IsCalled(std::string_view name) const {
+  return name == card_.id || WithoutEnding(name) == WithoutEnding(card_.id) ||
+         WithoutEnding(name) == file_name_;
 }
 
 absl::StatusOr<std::vector<int32_t>> ServedModel::EncodeConversation(

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,7 +24,7 @@
 namespace trine::server {
 
 struct ServedModelOptions {
-  std::string alias;           // "": the model's name, or its file's
+  std::string alias;           // "": its file's name, without .gguf
   std::string chat_template;   // its source; "": the model's own
   jinja::Variables variables;  // for every conversation
   SamplerOptions sampler;      // where requests say nothing
@@ -36,6 +37,9 @@ class ServedModel {
 
   Engine& engine() const { return *engine_; }
   const ModelCard& card() const { return card_; }
+  // Whether a client that writes `name` means this one: its name or its file's, with or without
+  // the ending.
+  bool IsCalled(std::string_view name) const;
   const RequestDefaults& defaults() const { return defaults_; }
   bool has_chat() const { return chat_.has_value(); }
   ToolFamily family() const { return family_; }
@@ -58,6 +62,7 @@ class ServedModel {
 
   std::unique_ptr<Engine> engine_;
   ModelCard card_;
+  std::string file_name_;  // without its ending
   RequestDefaults defaults_;
   std::optional<ChatTemplate> chat_;
   absl::Status no_chat_;  // why there is none

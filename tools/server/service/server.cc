@@ -1,5 +1,7 @@
 #include "tools/server/service/server.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <utility>
@@ -53,6 +55,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
   http.error_body = [](int status, std::string_view message) {
     return ErrorBody(HttpError(status, message));
   };
+  http.error_headers = CommonHeaders;
   std::unique_ptr<Server> server(new Server(std::move(options), log));
   // Who has no key sends no body.
   http.refuse = [s = server.get()](const HttpRequest& head) { return s->RefuseHead(head); };
@@ -63,6 +66,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
   server->http_ = *std::move(listening);
   server->listening_ = server->http_.get();
   server->loader_ = std::thread([s = server.get()] { s->Load(); });
+  pthread_setname_np(server->loader_.native_handle(), "trine-load");
   return server;
 }
 

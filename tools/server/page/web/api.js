@@ -11,6 +11,11 @@ export function setApiKey(key) {
   else sessionStorage.removeItem(keyName);
 }
 
+// A header holds bytes: a key is sent as those of its letters in UTF-8, as curl does.
+function asHeader(text) {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
+
 export class ApiError extends Error {
   // status is 0 where no answer came, or the answer broke off.
   constructor(message, { status = 0, type = "", code = "", param = "", retryAfter = 0 } = {}) {
@@ -21,7 +26,8 @@ export class ApiError extends Error {
   // "503 unavailable_error, model_loading"
   get kind() {
     const parts = [this.status || "", this.type].filter(Boolean).join(" ");
-    return [parts, this.code, this.param].filter(Boolean).join(", ");
+    const code = this.code === this.type ? "" : this.code;
+    return [parts, code, this.param].filter(Boolean).join(", ");
   }
 }
 
@@ -37,7 +43,7 @@ export function errorFrom(object, status = 0, retryAfter = 0) {
 // the signal said so.
 export async function request(path, { method = "GET", body, signal } = {}) {
   const headers = {};
-  if (apiKey()) headers.Authorization = `Bearer ${apiKey()}`;
+  if (apiKey()) headers.Authorization = `Bearer ${asHeader(apiKey())}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response;
   try {

@@ -13,7 +13,7 @@ export class Chat {
   constructor({ settings }) {
     this.settings = settings;
     this.model = "";
-    this.chat = true;
+    this.chat = null;
     this.turns = loadTurns();
     this.views = [];
     this.running = null;  // the AbortController of the answer under way
@@ -36,6 +36,7 @@ export class Chat {
 
   // chat: whether the model has a template; one without continues text.
   setModel(model, chat) {
+    if (model === this.model && chat === this.chat) return;  // what is read or has the focus stays
     this.model = model;
     this.chat = chat;
     document.body.dataset.mode = chat ? "chat" : "text";

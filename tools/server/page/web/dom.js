@@ -31,7 +31,15 @@ export function announce(text) {
   clearTimer = setTimeout(() => (region.textContent = ""), 15000);
 }
 
-export async function copyText(text) {
+// Copies, and says on the button and to a screen reader what became of it.
+export async function copyBy(button, text) {
+  const said = (await copyText(text)) ? "Copied" : "Can't copy";
+  button.textContent = said;
+  announce(`${said}.`);
+  setTimeout(() => (button.textContent = "Copy"), 1500);
+}
+
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;

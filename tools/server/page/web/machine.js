@@ -8,7 +8,7 @@ import { TiersView } from "./tiers_view.js";
 import { Timeline } from "./timeline.js";
 
 const stateNames = {
-  ok: "ok", degraded: "degraded", loading: "loading", stopping: "stopping", unreachable: "no answer",
+  ok: "ok", degraded: "degraded", lost: "lost", loading: "loading", stopping: "stopping", unreachable: "no answer",
 };
 
 export class Machine {
@@ -65,6 +65,7 @@ export class Machine {
     const done = `Up ${seconds(uptime)}, ${count(requests.completed)} answered` +
                  (requests.cancelled ? `, ${count(requests.cancelled)} cancelled` : "") +
                  (requests.failed ? `, ${count(requests.failed)} failed` : "") + ".";
+    if (state === "lost") return `No device is left: nothing can be answered. ${done}`;
     if (lost.length > 0) return `Without ${lost.join(" and ")}; the rest goes on. ${done}`;
     return done;
   }

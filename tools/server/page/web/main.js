@@ -11,6 +11,19 @@ const settings = new Settings({ onKey: () => {
   modelOf = null;
   feed.poll();
 } });
+
+function showView(view) {
+  document.body.dataset.view = view;
+  for (const name of ["chat", "machine"]) {
+    byId(`view-${name}`).setAttribute("aria-pressed", String(name === view));
+  }
+}
+byId("view-chat").addEventListener("click", () => showView("chat"));
+byId("view-machine").addEventListener("click", () => showView("machine"));
+// Both lead to the box, which must be there before it can have the focus.
+byId("skip").addEventListener("click", () => showView("chat"));
+byId("new-chat").addEventListener("click", () => showView("chat"));
+
 const chat = new Chat({ settings });
 const machine = new Machine();
 let modelOf = null;  // the status's model that /v1/models was asked for
@@ -20,7 +33,10 @@ const feed = new StatusFeed({
     machine.show(status);
     if (status.state !== "loading" && status.model !== modelOf) loadModel(status.model);
   },
-  onError: (error) => machine.showError(error),
+  onError: (error) => {
+    machine.showError(error);
+    modelOf = null;  // it may come back as another one
+  },
 });
 
 let asking = false;
@@ -42,12 +58,4 @@ async function loadModel(name) {
   asking = false;
 }
 
-function showView(view) {
-  document.body.dataset.view = view;
-  for (const name of ["chat", "machine"]) {
-    byId(`view-${name}`).setAttribute("aria-pressed", String(name === view));
-  }
-}
-byId("view-chat").addEventListener("click", () => showView("chat"));
-byId("view-machine").addEventListener("click", () => showView("machine"));
 if (!matchMedia("(pointer: coarse)").matches) chat.composer.focus();

@@ -1,6 +1,6 @@
 // Markdown as elements.
 
-import { copyText, el } from "./dom.js";
+import { copyBy, el } from "./dom.js";
 import { parseMarkdown } from "./markdown.js";
 
 // Brings `root` up to `text`. Blocks that are as they were stay the same elements, so that an answer
@@ -38,13 +38,10 @@ function listNode({ ordered, start, items }) {
 
 function codeNode({ language, text }) {
   const copy = el("button", { type: "button", class: "copy-code", "aria-label": "Copy code" }, "Copy");
-  copy.addEventListener("click", async () => {
-    copy.textContent = (await copyText(text)) ? "Copied" : "Can't copy";
-    setTimeout(() => (copy.textContent = "Copy"), 1500);
-  });
+  copy.addEventListener("click", () => copyBy(copy, text));
   return el("div", { class: "code" },
             el("div", { class: "code-head" }, el("span", {}, language || "text"), copy),
-            el("pre", { tabindex: "0", "aria-label": "Code" }, el("code", {}, text)));
+            el("pre", { tabindex: "0", role: "group", "aria-label": "Code" }, el("code", {}, text)));
 }
 
 function spanNodes(spans) {

@@ -1,6 +1,6 @@
 // One turn of a conversation as an element.
 
-import { copyText, el, setText } from "./dom.js";
+import { copyBy, el, setText } from "./dom.js";
 import { count, seconds } from "./format.js";
 import { showMarkdown } from "./markdown_view.js";
 
@@ -38,10 +38,7 @@ export class MessageView {
     const what = this.turn.role === "user" ? "message" : "answer";
     const label = this.chat ? `Copy ${what}` : "Copy text";
     const button = el("button", { type: "button", "aria-label": label }, "Copy");
-    button.addEventListener("click", async () => {
-      button.textContent = (await copyText(text)) ? "Copied" : "Can't copy";
-      setTimeout(() => (button.textContent = "Copy"), 1500);
-    });
+    button.addEventListener("click", () => copyBy(button, text));
     return button;
   }
 

@@ -38,14 +38,21 @@ export class Rates {
   }
 
   // Shares of the time: {busy, bubbles}. Bubbles: without work or without room while passes were
-  // under way elsewhere.
+  // under way elsewhere. Null for a tier without counters: one that is lost has none.
   tier(tier) {
+    if (!Number.isFinite(tier.passes)) return null;
     const now = this.samples.at(-1);
-    const before = this.samples.find(({ status }) =>
-      status.tiers.some((one) => tierKey(one) === tierKey(tier) && one.passes <= tier.passes));
-    const spanMs = before && now ? (now.time - before.time) * 1000 : 0;
+    // Back to where it was placed: not beyond a time when it was not there, or had done more.
+    let old = tier;
+    let before = now;
+    for (const sample of [...this.samples].reverse()) {
+      const one = sample.status.tiers.find((other) => tierKey(other) === tierKey(tier));
+      if (!one || !(one.passes <= old.passes)) break;
+      old = one;
+      before = sample;
+    }
+    const spanMs = now ? (now.time - before.time) * 1000 : 0;
     if (spanMs <= 0) return { busy: 0, bubbles: 0 };
-    const old = before.status.tiers.find((one) => tierKey(one) === tierKey(tier));
     const share = (ms) => Math.min(1, Math.max(0, ms / spanMs));
     const busy = share(tier.busy_ms - old.busy_ms);
     const bubbles = share(tier.waiting_ms - old.waiting_ms + tier.blocked_ms - old.blocked_ms);

@@ -1,6 +1,6 @@
 // /v1/status, twice a second while somebody looks.
 
-import { getJson } from "./api.js";
+import { ApiError, getJson } from "./api.js";
 
 const intervalMs = 500;
 const patienceMs = 5000;
@@ -25,7 +25,8 @@ export class StatusFeed {
     try {
       this.onStatus(await getJson("v1/status", AbortSignal.timeout(patienceMs)));
     } catch (error) {
-      this.onError(error);
+      const late = error.name === "TimeoutError";
+      this.onError(late ? new ApiError("The server does not answer.", { type: "unreachable" }) : error);
     }
     this.asking = false;
     const spent = performance.now() - begin;

@@ -38,35 +38,41 @@ class TierCard {
                    this.shares, this.facts);
   }
 
-  update(tier, index, { busy, bubbles }) {
+  // shares: null where nothing is counted.
+  update(tier, index, shares) {
     const lost = tier.state === "lost";
     this.node.dataset.kind = deviceKind(tier.device, index);
     this.node.dataset.state = tier.state;
     setText(this.device, tier.device);
     setText(this.name, tier.name ?? "");
     setText(this.state, lost ? `lost${tier.reason ? `: ${tier.reason}` : ""}` : "");
-    this.busy.style.width = `${busy * 100}%`;
-    this.bubbles.style.width = `${bubbles * 100}%`;
-    setText(this.shares, `busy ${percent(busy)}, bubbles ${percent(bubbles)}`);
-    setText(this.facts, `${holds(tier)} · weights ${bytes(tier.weights_bytes)}, KV ${bytes(tier.kv_bytes)}, ` +
-                        `scratch ${bytes(tier.scratch_bytes)} · ${count(tier.passes)} passes`);
+    this.busy.style.width = `${(shares?.busy ?? 0) * 100}%`;
+    this.bubbles.style.width = `${(shares?.bubbles ?? 0) * 100}%`;
+    setText(this.shares, shares ? `busy ${percent(shares.busy)}, bubbles ${percent(shares.bubbles)}` : "");
+    setText(this.facts, shares
+      ? `${holds(tier)} · weights ${bytes(tier.weights_bytes)}, KV ${bytes(tier.kv_bytes)}, ` +
+        `scratch ${bytes(tier.scratch_bytes)} · ${count(tier.passes)} passes`
+      : holds(tier));
   }
 }
+
+// A figure, or a dash where there is none.
+const known = (format, value) => (Number.isFinite(value) ? format(value) : "–");
 
 const columns = [
   ["Device", (tier) => tier.device],
   ["Name", (tier) => tier.name ?? ""],
   ["State", (tier) => (tier.reason ? `${tier.state}: ${tier.reason}` : tier.state)],
   ["Holds", (tier) => holds(tier)],
-  ["Busy", (tier, { busy }) => percent(busy)],
-  ["Bubbles", (tier, { bubbles }) => percent(bubbles)],
-  ["Passes", (tier) => count(tier.passes)],
-  ["Tokens", (tier) => count(tier.tokens)],
-  ["Weights", (tier) => bytes(tier.weights_bytes)],
-  ["KV", (tier) => bytes(tier.kv_bytes)],
-  ["Scratch", (tier) => bytes(tier.scratch_bytes)],
-  ["In", (tier) => bytes(tier.bytes_in)],
-  ["Out", (tier) => bytes(tier.bytes_out)],
+  ["Busy", (tier, shares) => known(percent, shares?.busy)],
+  ["Bubbles", (tier, shares) => known(percent, shares?.bubbles)],
+  ["Passes", (tier) => known(count, tier.passes)],
+  ["Tokens", (tier) => known(count, tier.tokens)],
+  ["Weights", (tier) => known(bytes, tier.weights_bytes)],
+  ["KV", (tier) => known(bytes, tier.kv_bytes)],
+  ["Scratch", (tier) => known(bytes, tier.scratch_bytes)],
+  ["In", (tier) => known(bytes, tier.bytes_in)],
+  ["Out", (tier) => known(bytes, tier.bytes_out)],
 ];
 
 export class TiersView {

@@ -41,13 +41,14 @@ export class Timeline {
     this.faults = (status.faults ?? []).map((fault) => ({
       device: fault.device, atUs: timeline.now_us - fault.seconds_ago * 1e6,
     }));
-    if (!this.paused) this.headUs = this.store.headUs(performance.now(), delayUs);
+    const head = this.store.headUs(performance.now(), delayUs);
+    const anew = this.headUs === undefined || head < this.headUs;  // the first, or another server's clock
+    if (!this.paused && (anew || this.happening())) this.headUs = head;
     if (!this.moving()) this.draw();
   }
 
   setPaused(paused) {
     this.paused = paused;
-    byId("pause").setAttribute("aria-pressed", String(paused));
     byId("pause").textContent = paused ? "Go on" : "Pause";
     this.draw();
   }
@@ -56,17 +57,23 @@ export class Timeline {
     return Number(byId("span").value) * 1e6;
   }
 
+  happening() {
+    const lastUs = Math.max(this.store.lastEventUs(), ...this.faults.map((fault) => fault.atUs));
+    return lastUs > (this.headUs ?? 0) - this.spanUs;
+  }
+
   // Nothing moves where nothing happens, nobody looks or nobody wants it to.
   moving() {
-    return !this.paused && !this.still.matches && this.canvas.clientWidth > 0 &&
-           this.store.lastEventUs() > (this.headUs ?? 0) - this.spanUs;
+    return !this.paused && !this.still.matches && this.canvas.clientWidth > 0 && this.happening();
   }
 
   tick() {
     requestAnimationFrame(() => this.tick());
     const now = performance.now();
     if (now - this.lastDraw < frameMs || !this.moving()) return;
-    this.headUs = this.store.headUs(now, delayUs);
+    const head = this.store.headUs(now, delayUs);
+    if (head === this.headUs) return;  // a server that is gone
+    this.headUs = head;
     this.draw();
   }
 
@@ -170,8 +177,10 @@ export class Timeline {
       c.fillRect(x - 1, 0, 2, height - axisHeight);
       c.textBaseline = "alphabetic";
       const text = `✕ ${device}`;
-      c.textAlign = x + c.measureText(text).width > width - 50 ? "right" : "left";
-      c.fillText(text, x, height - 4);
+      // Beside its line, and clear of "now".
+      const right = x + c.measureText(text).width > width - 50;
+      c.textAlign = right ? "right" : "left";
+      c.fillText(text, right ? Math.min(x, width - 50) : x, height - 4);
       c.textAlign = "left";
     }
   }

@@ -1,0 +1,63 @@
+// `trine serve`: what it says before it listens. Everything else is in tests/server and
+// tests/clients.
+#include <fstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/cli_fixture.h"
+
+namespace trine {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ServeCliTest : public CliFixture {
+ protected:
+  // Without having printed an address: nothing was listening yet.
+  void ExpectRefused(const std::string& arguments, int code, const std::string& part) {
+    const Output output =
+        Shell("timeout 60 '" TRINE_PROGRAM "' serve --port 0 --device cpu " + arguments);
+    EXPECT_EQ(output.code, code) << arguments << "\n" << output.errors;
+    EXPECT_THAT(output.errors, HasSubstr(part)) << arguments;
+    EXPECT_EQ(output.text, "") << arguments;
+    EXPECT_EQ(output.errors.find("listening"), std::string::npos) << output.errors;
+  }
+  std::string File(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+};
+
+TEST_F(ServeCliTest, WhatCanBeSeenToBeWrongIsRefusedBeforeItListens) {
+  ExpectRefused("-m " + (folder_ / "none.gguf").string(), 1, "none.gguf");
+  ExpectRefused("-m " + File("text.gguf", "no model at all, but a text"), 1, "text.gguf");
+  ExpectRefused("-m " + folder_.string(), 1, folder_.string());
+  ExpectRefused("--temp -3", 2, "-3");
+  ExpectRefused("--top-p 2", 2, "2");
+  ExpectRefused("--logit-bias nonsense", 2, "nonsense");
+  ExpectRefused("--chat-template " + (folder_ / "none.jinja").string(), 2, "none.jinja");
+  ExpectRefused("--chat-template " + File("bad.jinja", "{% for m in messages %}{{ m.role"), 2,
+                "--chat-template");
+}
+
+TEST_F(ServeCliTest, KeysOfAFile) {
+  ExpectRefused("--api-key-file " + File("keys", "# nothing\n\n   \n"), 2, "has no key");
+  ExpectRefused("--api-key-file " + (folder_ / "no-keys").string(), 2, "no-keys");
+}
+
+TEST_F(ServeCliTest, NumbersSayWhatTheyAre) {
+  const auto refused = [&](const std::string& arguments, const std::string& part) {
+    const Output output = Shell("timeout 60 '" TRINE_PROGRAM "' serve " + arguments);
+    EXPECT_EQ(output.code, 2) << output.errors;
+    EXPECT_THAT(output.errors, HasSubstr(part)) << arguments;
+  };
+  refused("--port abc", "'abc' is no port: expected a number from 1 to 65535");
+  refused("--port 70000", "'70000' is no port");
+  refused("--port -1", "'-1' is no port");
+  refused("--header-timeout 0", "--header-timeout");
+  EXPECT_THAT(Trine("serve --help").text, HasSubstr("--header-timeout"));
+}
+
+}  // namespace
+}  // namespace trine
