@@ -15,6 +15,7 @@ using Run = std::function<int()>;
 void AddChatCommand(CLI::App* app, Run* run);
 void AddGenerateCommand(CLI::App* app, Run* run);
 void AddEmbedCommand(CLI::App* app, Run* run);
+void AddHeadCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);
 void AddBenchCommand(CLI::App* app, Run* run);
 void AddServeCommand(CLI::App* app, Run* run);

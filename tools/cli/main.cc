@@ -28,6 +28,7 @@ int Main(int argc, char** argv) {
   trine::AddGenerateCommand(&app, &run);
   trine::AddChatCommand(&app, &run);
   trine::AddEmbedCommand(&app, &run);
+  trine::AddHeadCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
   trine::AddBenchCommand(&app, &run);
   trine::AddServeCommand(&app, &run);

@@ -1,0 +1,259 @@
+#include "runtime/head/head_file.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "nlohmann/json.hpp"
+#include "runtime/gguf/output_file.h"
+
+namespace trine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr char kVersionKey[] = "trine_head";
+constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
+Json ModelJson(const ModelIdentity& model) {
+  return {{"architecture", model.architecture},
+          {"n_embd", model.n_embd},
+          {"n_vocab", model.n_vocab},
+          {"metadata_hash", absl::StrCat(absl::Hex(model.hash, absl::kZeroPad16))}};
+}
+
+Json TrainingJson(const TrainingSummary& t) {
+  return {{"examples", t.examples},
+          {"correct", t.correct},
+          {"held_out", t.held_out},
+          {"held_out_correct", t.held_out_correct},
+          {"l2", t.l2},
+          {"hold_out", t.hold_out},
+          {"seed", t.seed},
+          {"iterations", t.iterations},
+          {"loss", t.loss}};
+}
+
+// Reads members; the first that is wrong stays the error.
+class Reader {
+ public:
+  Reader(const Json& json, absl::Status* status) : json_(json), status_(status) {}
+
+  std::string Text(const char* name) {
+    const Json* json = Find(name);
+    json = Member(name, json != nullptr && json->is_string(), "is no text");
+    return json != nullptr ? json->get<std::string>() : "";
+  }
+  int64_t Integer(const char* name) {
+    const Json* json = Find(name);
+    bool fits = json != nullptr && json->is_number_integer();
+    if (fits && json->is_number_unsigned()) {
+      fits = json->get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+    }
+    json = Member(name, fits, "is no whole number");
+    return json != nullptr ? json->get<int64_t>() : 0;
+  }
+  uint64_t Unsigned(const char* name) {
+    const Json* json = Find(name);
+    json = Member(name, json != nullptr && json->is_number_unsigned(), "is no whole number");
+    return json != nullptr ? json->get<uint64_t>() : 0;
+  }
+  double Number(const char* name) {
+    const Json* json = Find(name);
+    json = Member(name, json != nullptr && json->is_number(), "is no number");
+    return json != nullptr ? json->get<double>() : 0;
+  }
+  std::vector<double> Numbers(const char* name) {
+    std::vector<double> values;
+    const Json* list = List(name);
+    if (list == nullptr) return values;
+    for (const Json& json : *list) {
+      if (Member(name, json.is_number(), "has something that is no number") == nullptr) return {};
+      values.push_back(json.get<double>());
+    }
+    return values;
+  }
+  std::vector<std::string> Texts(const char* name) {
+    std::vector<std::string> values;
+    const Json* list = List(name);
+    if (list == nullptr) return values;
+    for (const Json& json : *list) {
+      if (Member(name, json.is_string(), "has something that is no text") == nullptr) return {};
+      values.push_back(json.get<std::string>());
+    }
+    return values;
+  }
+  // An empty one where it is not there, so that what is missing is said of its members too.
+  Json Object(const char* name) {
+    const Json* json = Find(name);
+    json = Member(name, json != nullptr && json->is_object(), "is no object");
+    return json != nullptr ? *json : Json::object();
+  }
+
+ private:
+  const Json* Find(const char* name) const {
+    const auto found = json_.find(name);
+    return found != json_.end() ? &*found : nullptr;
+  }
+  const Json* List(const char* name) {
+    const Json* json = Find(name);
+    return Member(name, json != nullptr && json->is_array(), "is no list");
+  }
+  const Json* Member(const char* name, bool good, const char* wrong) {
+    const Json* json = Find(name);
+    if (json != nullptr && good) return json;
+    if (status_->ok()) {
+      *status_ = absl::InvalidArgumentError(
+          absl::StrCat("\"", name, "\" ", json == nullptr ? "is missing" : wrong));
+    }
+    return nullptr;
+  }
+
+  const Json& json_;
+  absl::Status* status_;
+};
+
+uint64_t ParseHash(const std::string& text, absl::Status* status) {
+  uint64_t hash = 0;
+  const bool good = text.size() == 16 && text.find_first_not_of("0123456789abcdef") == text.npos &&
+                    absl::SimpleHexAtoi(text, &hash);
+  if (!good && status->ok()) {
+    *status = absl::InvalidArgumentError("\"metadata_hash\" is not 16 hexadecimal digits");
+  }
+  return hash;
+}
+
+// The value among the choices whose name is the text.
+template <typename Value, typename NameOf>
+Value Named(const char* member, const std::string& text, std::initializer_list<Value> choices,
+            NameOf name_of, absl::Status* status) {
+  for (const Value value : choices) {
+    if (text == name_of(value)) return value;
+  }
+  if (status->ok()) {
+    *status = absl::InvalidArgumentError(absl::StrCat("\"", member, "\" is none that is known"));
+  }
+  return *choices.begin();
+}
+
+absl::Status CheckVersion(const Json& json) {
+  if (!json.is_object() || !json.contains(kVersionKey)) {
+    return absl::InvalidArgumentError("it is no head");
+  }
+  const Json& version = json[kVersionKey];
+  if (version.is_number_integer() && version == kVersion) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("its version is not ", kVersion, ", the one that is known here"));
+}
+
+absl::Status At(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+}
+
+}  // namespace
+
+std::string HeadPathFor(const std::string& model_path) {
+  absl::string_view stem = model_path;
+  absl::ConsumeSuffix(&stem, ".gguf");
+  return absl::StrCat(stem, ".head.json");
+}
+
+absl::StatusOr<std::string> FormatHead(const Head& head) {
+  if (absl::Status s = CheckHead(head); !s.ok()) return s;
+  const Json json = {{kVersionKey, kVersion},
+                     {"kind", HeadKindName(head.kind)},
+                     {"form", PromptFormName(head.form)},
+                     {"numerics", head.numerics},
+                     {"model", ModelJson(head.model)},
+                     {"labels", head.labels},
+                     {"training", TrainingJson(head.training)},
+                     {"bias", head.linear.bias},
+                     {"mean", head.linear.mean},
+                     {"scale", head.linear.scale},
+                     {"weights", head.linear.weights}};
+  std::string text = "{";  // a line for each member
+  for (const auto& [name, value] : json.items()) {
+    absl::StrAppend(&text, text.size() > 1 ? "," : "", "\n  \"", name, "\": ", value.dump());
+  }
+  return absl::StrCat(text, "\n}\n");
+}
+
+absl::StatusOr<Head> ParseHead(std::string_view text) {
+  if (text.size() > kMostBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("it has more than ", kMostBytes, " bytes"));
+  }
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) return absl::InvalidArgumentError("it is not JSON");
+  if (absl::Status s = CheckVersion(json); !s.ok()) return s;
+  absl::Status status;
+  Reader r(json, &status);
+  Head head;
+  head.kind =
+      Named("kind", r.Text("kind"), {HeadKind::kLabel, HeadKind::kBranch}, HeadKindName, &status);
+  head.form = Named("form", r.Text("form"), {PromptForm::kPlain, PromptForm::kChat}, PromptFormName,
+                    &status);
+  head.numerics = r.Integer("numerics");
+  const Json model_json = r.Object("model"), training_json = r.Object("training");
+  Reader model(model_json, &status), training(training_json, &status);
+  head.model.architecture = model.Text("architecture");
+  head.model.n_embd = model.Integer("n_embd");
+  head.model.n_vocab = model.Integer("n_vocab");
+  head.model.hash = ParseHash(model.Text("metadata_hash"), &status);
+  head.labels = r.Texts("labels");
+  TrainingSummary& t = head.training;
+  t.examples = training.Integer("examples");
+  t.correct = training.Integer("correct");
+  t.held_out = training.Integer("held_out");
+  t.held_out_correct = training.Integer("held_out_correct");
+  t.l2 = training.Number("l2");
+  t.hold_out = training.Number("hold_out");
+  t.seed = training.Unsigned("seed");
+  t.iterations = training.Integer("iterations");
+  t.loss = training.Number("loss");
+  head.linear.bias = r.Number("bias");
+  head.linear.mean = r.Numbers("mean");
+  head.linear.scale = r.Numbers("scale");
+  head.linear.weights = r.Numbers("weights");
+  if (!status.ok()) return status;
+  if (absl::Status s = CheckHead(head); !s.ok()) return s;
+  return head;
+}
+
+absl::StatusOr<Head> ReadHead(const std::string& path) {
+  std::error_code error;
+  const auto file = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(file)) {
+    return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
+  }
+  if (!std::filesystem::is_regular_file(file)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": it is no file"));
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return absl::PermissionDeniedError(absl::StrCat(path, ": it can't be read"));
+  const uint64_t bytes = std::filesystem::file_size(path, error);
+  if (error || bytes > kMostBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": it is too large for a head"));
+  }
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  auto head = ParseHead(text);
+  if (!head.ok()) return At(path, head.status());
+  return head;
+}
+
+absl::Status WriteHead(const std::string& path, const Head& head) {
+  const auto text = FormatHead(head);
+  if (!text.ok()) return At(path, text.status());
+  return gguf::OutputFile::Write(path, *text);
+}
+
+}  // namespace trine
