@@ -278,7 +278,7 @@ void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
 // Of several passes the one that took off first is waited for.
 uint64_t* Batcher::WaitsFor() {
   for (const auto& flight : flights_) {
-    if (flight->landed()) continue;
+    if (flight->landed() || model_ == nullptr || model_->places().empty()) continue;
     const std::vector<SegmentPlace>& places = model_->places();
     return &times_.device_ns[places[std::min(flight->stage(), places.size() - 1)].device_name];
   }

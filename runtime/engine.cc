@@ -123,6 +123,10 @@ absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
                                                    "\": raw, q8_0, q4_0 and mxfp4 are forms"));
   }
   keeping.form = *form;
+  if (!keeping.any() && (keeping.form != KvForm::kRaw || keeping.lossy)) {
+    return absl::InvalidArgumentError(
+        "it is said how KV blocks are kept, and not where: in a folder, in memory or in both");
+  }
   if (!keeping.any() || limits_.embeddings) return absl::OkStatus();
   keeping.log = [log = log_](const std::string& text) { log(TRINE_LOG_WARNING, text); };
   KvSpaceFields fields;

@@ -235,6 +235,9 @@ TEST_F(BlockKeeperTest, FewerBitsHaveToBeAllowed) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("lose bits"));
   options.kv_lossy = true;
+  EngineOptions nowhere = options;
+  nowhere.kv_store.clear();
+  EXPECT_EQ(Engine::Load(nowhere).status().code(), absl::StatusCode::kInvalidArgument);
   Load(options);
   EXPECT_EQ(Ask(prompt), alone) << "what it reads itself is as it is";
   Load(options);
