@@ -91,6 +91,12 @@ absl::Status Session::Forget(int64_t t) {
   return absl::OkStatus();
 }
 
+std::vector<Session::CheckpointInfo> Session::ListCheckpoints() const {
+  std::vector<CheckpointInfo> list;
+  for (const Point& point : checkpoints_) list.push_back({point.t, point.sequence.size});
+  return list;
+}
+
 // Tokens from there on are gone, and so is what knows of them.
 void Session::ForgetBeyond(int64_t n_tokens) {
   std::erase_if(checkpoints_, [&](const Point& point) { return point.sequence.size > n_tokens; });

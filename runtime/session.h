@@ -68,6 +68,12 @@ class Session {
   // Lets go of the logits it keeps; others stay. NOT_FOUND likewise.
   absl::Status Forget(int64_t t);
   size_t checkpoints() const { return checkpoints_.size(); }
+  // All of them, in their order.
+  struct CheckpointInfo {
+    int64_t t = 0;
+    int64_t tokens = 0;
+  };
+  std::vector<CheckpointInfo> ListCheckpoints() const;
   // Another session that stands where this one does, without its checkpoints. They share the
   // cache's blocks and know nothing of each other. With a seed the fork draws other tokens than its
   // origin would.
@@ -88,6 +94,8 @@ class Session {
   // From any thread: the call under way, or else the next one, ends with CANCELLED, a generation
   // with kCancelled.
   void Cancel() { sequence_->Cancel(); }
+  // One that came when nothing was under way any more is not for the next call.
+  void ClearCancel() { sequence_->ClearCancel(); }
 
   Engine& engine() const { return *engine_; }
   const Sequence& sequence() const { return *sequence_; }

@@ -53,6 +53,8 @@ struct ServeArguments {
   int64_t read_timeout = 60;
   int64_t write_timeout = 30;
   int64_t stop_timeout = 10;
+  int64_t sessions = 32;
+  int64_t session_timeout = 600;
   std::string log_format = "text";
   std::string log_level = "info";
   bool no_embeddings = false;
@@ -143,6 +145,8 @@ server::ServerOptions MakeServerOptions(const ServeArguments& a) {
   options.queue.waiting = static_cast<size_t>(a.queue);
   options.queue.waiting_per_client = static_cast<size_t>(a.queue_per_client);
   options.request_time = std::chrono::seconds(a.request_timeout);
+  options.sessions.sessions = static_cast<size_t>(a.sessions);
+  options.sessions.idle = std::chrono::seconds(a.session_timeout);
   options.serve_page = !a.no_page;
   return options;
 }
@@ -289,6 +293,10 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   number("--max-body", &a->body_mib, 1, 4096, "Most MiB of a request");
   number("--request-timeout", &a->request_timeout, 1, 86400,
          "Seconds that a request may take, with its wait");
+  number("--sessions", &a->sessions, 0, 1'000'000,
+         "Most sessions that clients may have open at once; 0: without /v1/sessions");
+  number("--session-timeout", &a->session_timeout, 1, 31'536'000,
+         "Seconds after which a session that nobody uses is closed");
   number("--header-timeout", &a->header_timeout, 1, 86400,
          "Seconds for the headers of a request to arrive");
   number("--read-timeout", &a->read_timeout, 1, 86400,

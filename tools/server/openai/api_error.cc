@@ -112,6 +112,11 @@ absl::Status HttpError(int http_status, std::string_view message, std::string_vi
   return status;
 }
 
+absl::Status SwitchedOff(std::string_view flag) {
+  return HttpError(404, absl::StrCat("the server was started with ", std::string(flag)),
+                   "switched_off");
+}
+
 int HttpStatusOf(const absl::Status& status) {
   const auto given = Payload(status, kHttpStatus);
   if (int number = 0; given.has_value() && absl::SimpleAtoi(*given, &number)) return number;

@@ -21,6 +21,9 @@ absl::Status WithParam(absl::Status status, std::string_view param);
 // An error that HTTP has a number of its own for, as 405 or 413. `code` is the API's, "" for none.
 absl::Status HttpError(int http_status, std::string_view message, std::string_view code = "");
 
+// What the server was told to do without, by `flag`, is not there.
+absl::Status SwitchedOff(std::string_view flag);
+
 // 400, 401, 403, 404, 408, 413, 429, 499, 500, 503, 504, or what HttpError was given; 200 of OK.
 // OUT_OF_RANGE is a context that is too short, and the client's doing; RESOURCE_EXHAUSTED is 429:
 // more work than there is room for.

@@ -23,19 +23,6 @@ void ReadLogprobs(const Field& root, GenerationRequest* request) {
   if (logprobs) request->top_logprobs = top;
 }
 
-// What the template is told beside messages and tools.
-void ReadVariables(const Field& root, ChatPrompt* prompt) {
-  const Field kwargs = root["chat_template_kwargs"];
-  Json variables = Json::object();
-  if (kwargs.ExpectObject() && kwargs.present()) variables = kwargs.json();
-  std::string effort;
-  root["reasoning_effort"].Get(&effort);
-  if (!effort.empty() && !variables.contains("reasoning_effort")) {
-    variables["reasoning_effort"] = effort;
-  }
-  if (!variables.empty()) prompt->variables_json = Dump(variables);
-}
-
 // Answers are text.
 void CheckModalities(const Field& modalities) {
   for (const Field& item : modalities.Items(16)) {
@@ -60,7 +47,7 @@ absl::StatusOr<GenerationRequest> ParseChatRequest(std::string_view body,
   ReadLogprobs(root, &request);
   ReadFormat(root, &request);
   ReadTools(root, &request, &prompt);
-  ReadVariables(root, &prompt);
+  prompt.variables_json = ReadTemplateVariables(root);
   CheckModalities(root["modalities"]);
   const bool must_call = request.tool_choice.kind == ToolChoice::Kind::kRequired ||
                          request.tool_choice.kind == ToolChoice::Kind::kNamed;

@@ -121,4 +121,16 @@ Json ReadMessages(const Field& messages) {
   return out;
 }
 
+std::string ReadTemplateVariables(const Field& root) {
+  const Field kwargs = root["chat_template_kwargs"];
+  Json variables = Json::object();
+  if (kwargs.ExpectObject() && kwargs.present()) variables = kwargs.json();
+  std::string effort;
+  root["reasoning_effort"].Get(&effort);
+  if (!effort.empty() && !variables.contains("reasoning_effort")) {
+    variables["reasoning_effort"] = effort;
+  }
+  return variables.empty() ? "" : Dump(variables);
+}
+
 }  // namespace trine::server

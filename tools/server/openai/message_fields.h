@@ -18,6 +18,9 @@ std::string ReadText(const Field& content);
 // The role, as templates know it; "" where it is wrong.
 std::string ReadRole(const Field& role);
 
+// What the template is told beside messages and tools: an object, or "".
+std::string ReadTemplateVariables(const Field& root);
+
 }  // namespace trine::server
 
 #endif  // TRINE_TOOLS_SERVER_OPENAI_MESSAGE_FIELDS_H_

@@ -31,21 +31,6 @@ void ReadStop(const Field& field, std::vector<std::string>* stop) {
   }
 }
 
-void ReadSeed(const Field& field, GenerationRequest* request) {
-  if (!field.present()) return;
-  uint64_t seed = 0;
-  if (field.json().is_number_unsigned()) {
-    seed = field.json().get<uint64_t>();
-  } else {
-    int64_t value = -1;
-    field.Get(&value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
-    if (value == -1) return;  // llama.cpp's word for a random one
-    seed = static_cast<uint64_t>(value);
-  }
-  request->seed = seed;
-  request->sampler.seed = seed;
-}
-
 // A number, or false for a token that must not come.
 void ReadBias(const Field& value, int32_t token, std::vector<LogitBias>* out) {
   if (!value.present()) return;
@@ -134,10 +119,20 @@ void ReadSamplerOptions(const Field& root, const RequestDefaults& defaults, Samp
 
 }  // namespace
 
+std::optional<uint64_t> ReadSeed(const Field& field) {
+  if (!field.present()) return std::nullopt;
+  if (field.json().is_number_unsigned()) return field.json().get<uint64_t>();
+  int64_t value = -1;
+  field.Get(&value, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max());
+  if (value == -1) return std::nullopt;  // llama.cpp's word for a random one
+  return static_cast<uint64_t>(value);
+}
+
 void ReadSampling(const Field& root, const RequestDefaults& defaults, GenerationRequest* request) {
   request->sampler = defaults.sampler;
   ReadSamplerOptions(root, defaults, &request->sampler);
-  ReadSeed(root["seed"], request);
+  request->seed = ReadSeed(root["seed"]);
+  if (request->seed) request->sampler.seed = *request->seed;
   ReadStop(root["stop"], &request->stop);
   root["n"].Get(&request->n, 1, defaults.max_choices);
   root["ignore_eos"].Get(&request->ignore_eos);

@@ -133,7 +133,7 @@ HttpHeaders Access::CorsHeaders(const HttpRequest& request) const {
   const auto origin = request.Header("Origin");
   if (!origin || !IsNamed(*origin)) return {};
   return {{"Access-Control-Allow-Origin", std::string(*origin)},
-          {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          {"Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS"},
           {"Access-Control-Allow-Headers",
            std::string(request.Header("Access-Control-Request-Headers")
                            .value_or("Authorization, Content-Type, X-Api-Key"))},

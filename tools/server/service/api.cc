@@ -19,14 +19,6 @@
 #include "tools/server/service/reports.h"
 
 namespace trine::server {
-namespace {
-
-// What the server was told to do without is not there.
-absl::Status SwitchedOff(const char* flag) {
-  return HttpError(404, absl::StrCat("the server was started with ", flag), "switched_off");
-}
-
-}  // namespace
 
 void Api::GetModels(Call call) {
   const ModelCard card = call.model->card();

@@ -1,7 +1,6 @@
 #include "tools/server/service/generation_job.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -11,12 +10,6 @@ namespace trine::server {
 namespace {
 
 double Seconds(Reply::Clock::duration time) { return std::chrono::duration<double>(time).count(); }
-
-uint64_t DrawSeed() {
-  std::random_device random;
-  // 53 bits: clients that are told of it read it as a double.
-  return ((uint64_t{random()} << 32) | random()) >> 11;
-}
 
 }  // namespace
 
@@ -38,13 +31,16 @@ GenerationJob::GenerationJob(std::shared_ptr<const ServedModel> model, Endpoint 
   }
 }
 
-int64_t GenerationJob::places() const {
-  return std::clamp<int64_t>(static_cast<int64_t>(choices_.size()), 1, most_places_);
+GenerationJob::GenerationJob(std::shared_ptr<const ServedModel> model, GenerationRequest request,
+                             SessionShelf::Hold session, const Limits& limits,
+                             std::unique_ptr<Reply> reply, Metrics* metrics)
+    : GenerationJob(std::move(model), Endpoint::kSession, std::move(request), /*space=*/"", limits,
+                    std::move(reply), metrics) {
+  held_ = std::move(session);
 }
 
-void GenerationJob::OnCancel() {
-  std::lock_guard lock(mutex_);
-  for (Session* session : running_) session->Cancel();
+int64_t GenerationJob::places() const {
+  return std::clamp<int64_t>(static_cast<int64_t>(choices_.size()), 1, most_places_);
 }
 
 absl::StatusOr<bool> GenerationJob::Work() {
@@ -58,11 +54,13 @@ absl::StatusOr<bool> GenerationJob::Work() {
 }
 
 absl::Status GenerationJob::BeginAnswer() {
-  auto setup = SetUpGeneration(*model_, endpoint_, request_, space_);
+  auto setup = held_.session() != nullptr ? SetUpContinuation(*model_, request_, *held_.session())
+                                          : SetUpGeneration(*model_, endpoint_, request_, space_);
   if (!setup.ok()) return setup.status();
   setup_ = *std::move(setup);
   seed_ = request_.seed ? *request_.seed : DrawSeed();
   usage_.prompt_tokens = setup_.prompt_tokens;
+  usage_.cached_tokens = setup_.cached_tokens;
   if (tells_prompts()) echoed_.resize(setup_.prompts.size());
   if (request_.stream && !reply().BeginEvents()) return Interruption();
   setup_.writer->Begin(frames());
@@ -70,14 +68,7 @@ absl::Status GenerationJob::BeginAnswer() {
 }
 
 absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice& choice) {
-  SessionOptions options;
-  options.sampler = request_.sampler;
-  options.sampler.seed = seed_ + choice.seed_offset;
-  options.stop = request_.stop;
-  options.ignore_eos = request_.ignore_eos;
-  options.show_special = setup_.show_special;
-  options.constraint = setup_.constraint;
-  options.prefix_space = space_;
+  SessionOptions options = SessionOptionsOf(request_, setup_, seed_ + choice.seed_offset, space_);
   // Of choices with one prompt the first is enough.
   if (tells_prompts() && echoed_[choice.prompt].empty()) {
     const std::vector<int32_t>& prompt = setup_.prompts[choice.prompt];
@@ -137,21 +128,17 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
   std::vector<Session*> pointers;
   std::vector<GenerateOptions> options;
   for (size_t i = begin; i < end; ++i) {
-    auto session = NewSession(choices_[i]);
-    if (!session.ok()) return session.status();
-    sessions.push_back(*std::move(session));
-    pointers.push_back(sessions.back().get());
+    if (held_.session() == nullptr) {
+      auto session = NewSession(choices_[i]);
+      if (!session.ok()) return session.status();
+      sessions.push_back(*std::move(session));
+    }
+    pointers.push_back(held_.session() == nullptr ? sessions.back().get() : held_.session());
     options.push_back(OptionsFor(i));
   }
   // Before any way out: a Cancel must not find sessions that have gone.
-  const absl::Cleanup forget = [this] {
-    std::lock_guard lock(mutex_);
-    running_.clear();
-  };
-  {
-    std::lock_guard lock(mutex_);
-    running_ = pointers;
-  }
+  const absl::Cleanup forget = [this] { running_.End(); };
+  running_.Begin(pointers);
   if (absl::Status s = Interruption(); !s.ok()) return s;
   if (tells_prompts()) {
     if (absl::Status s = ReadPrompts(pointers, options); !s.ok()) return s;
@@ -271,6 +258,7 @@ void GenerationJob::Count() {
 
 void GenerationJob::Finish(const absl::Status& status) {
   Count();
+  held_.Release();
   if (!reply().streaming()) {
     if (!status.ok()) return reply().Error(status);
     return reply().Json(setup_.writer->Body(usage_));

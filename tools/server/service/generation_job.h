@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +17,8 @@
 #include "tools/server/service/generation_setup.h"
 #include "tools/server/service/job.h"
 #include "tools/server/service/metrics.h"
+#include "tools/server/service/running_sessions.h"
+#include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
 
@@ -33,6 +34,11 @@ class GenerationJob final : public Job {
                 GenerationRequest request, std::string space, const Limits& limits,
                 std::unique_ptr<Reply> reply, Metrics* metrics);
 
+  // What a session goes on with, which is let go of before the answer's end.
+  GenerationJob(std::shared_ptr<const ServedModel> model, GenerationRequest request,
+                SessionShelf::Hold session, const Limits& limits, std::unique_ptr<Reply> reply,
+                Metrics* metrics);
+
   // As many as there are choices, if they fit; else a run is for a part of them.
   int64_t places() const override;
 
@@ -47,7 +53,7 @@ class GenerationJob final : public Job {
 
   absl::StatusOr<bool> Work() override;
   void Finish(const absl::Status& status) override;
-  void OnCancel() override;
+  void OnCancel() override { running_.Cancel(); }
 
   absl::Status BeginAnswer();
   absl::Status RunGroup(size_t begin, size_t end);
@@ -83,8 +89,8 @@ class GenerationJob final : public Job {
   Usage usage_;
   Reply::Clock::time_point first_token_{}, last_token_{};
 
-  std::mutex mutex_;
-  std::vector<Session*> running_;  // guarded by mutex_
+  SessionShelf::Hold held_;  // empty: every choice has a session of its own
+  RunningSessions running_;
 };
 
 }  // namespace trine::server

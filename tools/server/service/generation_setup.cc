@@ -1,5 +1,6 @@
 #include "tools/server/service/generation_setup.h"
 
+#include <random>
 #include <string>
 #include <utility>
 
@@ -10,10 +11,9 @@
 namespace trine::server {
 namespace {
 
-const char* PromptParam(Endpoint endpoint) {
-  return endpoint == Endpoint::kChat        ? "messages"
-         : endpoint == Endpoint::kResponses ? "input"
-                                            : "prompt";
+const char* PromptParam(Endpoint endpoint, const GenerationRequest& request) {
+  if (endpoint == Endpoint::kResponses) return "input";
+  return request.prompt.chat ? "messages" : "prompt";
 }
 
 absl::Status CheckPrompt(const ServedModel& model, const GenerationRequest& request,
@@ -31,7 +31,7 @@ absl::Status CheckPrompt(const ServedModel& model, const GenerationRequest& requ
 absl::Status ReadPrompts(const ServedModel& model, Endpoint endpoint,
                          const GenerationRequest& request, const std::string& opening,
                          GenerationSetup* setup) {
-  const char* const param = PromptParam(endpoint);
+  const char* const param = PromptParam(endpoint, request);
   if (request.prompt.chat) {
     auto tokens = model.EncodeConversation(*request.prompt.chat, opening);
     if (!tokens.ok()) return tokens.status();
@@ -63,6 +63,7 @@ std::unique_ptr<AnswerWriter> NewWriter(const ServedModel& model, Endpoint endpo
     case Endpoint::kResponses:
       return NewResponsesWriter(request, NewAnswerHead("resp_", name), model.family(), plan.start);
     case Endpoint::kCompletion:
+    case Endpoint::kSession:
       break;
   }
   return NewCompletionWriter(request, NewAnswerHead("cmpl-", name));
@@ -74,7 +75,7 @@ absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoi
                                                 const GenerationRequest& request,
                                                 const std::string& space) {
   GenerationSetup setup;
-  const bool plain = endpoint == Endpoint::kCompletion;
+  const bool plain = endpoint == Endpoint::kCompletion || endpoint == Endpoint::kSession;
   AnswerPlan plan;
   plan.constraint = request.constraint;
   if (!plain) plan = PlanAnswer(request, model.family());
@@ -87,6 +88,42 @@ absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoi
   }
   setup.writer = NewWriter(model, endpoint, request, plan);
   return setup;
+}
+
+absl::StatusOr<GenerationSetup> SetUpContinuation(const ServedModel& model,
+                                                  const GenerationRequest& request,
+                                                  const Session& session) {
+  GenerationSetup setup;
+  const Sequence& sequence = session.sequence();
+  const bool writes = !request.max_tokens || *request.max_tokens != 0;
+  if (writes && sequence.size() >= sequence.max_context()) {
+    return absl::OutOfRangeError(absl::StrCat("the session has ", sequence.size(),
+                                              " tokens, the context holds ",
+                                              sequence.max_context()));
+  }
+  setup.prompt_tokens = sequence.size();
+  setup.cached_tokens = sequence.evaluated();
+  setup.writer = NewWriter(model, Endpoint::kSession, request, {});
+  return setup;
+}
+
+SessionOptions SessionOptionsOf(const GenerationRequest& request, const GenerationSetup& setup,
+                                uint64_t seed, const std::string& space) {
+  SessionOptions options;
+  options.sampler = request.sampler;
+  options.sampler.seed = seed;
+  options.stop = request.stop;
+  options.ignore_eos = request.ignore_eos;
+  options.show_special = setup.show_special;
+  options.constraint = setup.constraint;
+  options.prefix_space = space;
+  return options;
+}
+
+uint64_t DrawSeed() {
+  std::random_device random;
+  // 53 bits: clients that are told of it read it as a double.
+  return ((uint64_t{random()} << 32) | random()) >> 11;
 }
 
 }  // namespace trine::server

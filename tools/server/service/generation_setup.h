@@ -9,17 +9,19 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/session.h"
 #include "tools/server/openai/answer_writer.h"
 #include "tools/server/openai/generation_request.h"
 #include "tools/server/service/served_model.h"
 
 namespace trine::server {
 
-enum class Endpoint { kChat, kCompletion, kResponses };
+enum class Endpoint { kChat, kCompletion, kResponses, kSession };
 
 struct GenerationSetup {
   std::vector<std::vector<int32_t>> prompts = {};
   int64_t prompt_tokens = 0;  // of all of them
+  int64_t cached_tokens = 0;  // of those, that a session has read already
   std::shared_ptr<const Constraint> constraint = nullptr;
   bool show_special = false;  // the writer reads special tokens
   std::unique_ptr<AnswerWriter> writer = nullptr;
@@ -29,6 +31,17 @@ struct GenerationSetup {
 absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoint endpoint,
                                                 const GenerationRequest& request,
                                                 const std::string& space);
+
+// The same for what goes on where a session stands. OUT_OF_RANGE where its context is full.
+absl::StatusOr<GenerationSetup> SetUpContinuation(const ServedModel& model,
+                                                  const GenerationRequest& request,
+                                                  const Session& session);
+
+SessionOptions SessionOptionsOf(const GenerationRequest& request, const GenerationSetup& setup,
+                                uint64_t seed, const std::string& space);
+
+// For a request that names none.
+uint64_t DrawSeed();
 
 }  // namespace trine::server
 

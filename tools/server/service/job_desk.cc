@@ -14,8 +14,10 @@ constexpr int64_t kErrandThreads = 2;
 
 }  // namespace
 
-JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time)
+JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time,
+                 std::function<void()> tick)
     : time_(time),
+      tick_(std::move(tick)),
       jobs_(options),
       errands_({kErrandThreads, options.waiting, options.waiting_per_client, "trine-errand"}),
       keeper_([this] { KeepTime(); }) {
@@ -32,6 +34,7 @@ void JobDesk::KeepTime() {
     try {
       jobs_.DropOlder(time_);
       errands_.DropOlder(time_);
+      if (tick_) tick_();
     } catch (const std::bad_alloc&) {
       // They are told at the next tick.
     }

@@ -23,7 +23,9 @@ namespace trine::server {
 class JobDesk {
  public:
   // `time`: how long a request may wait, from its arrival on, as an errand and as a job together.
-  JobDesk(const JobQueueOptions& options, std::chrono::seconds time);
+  // `tick`: what else has to be looked after, twice a second.
+  JobDesk(const JobQueueOptions& options, std::chrono::seconds time,
+          std::function<void()> tick = nullptr);
   ~JobDesk();  // Stop
   JobDesk(const JobDesk&) = delete;
   JobDesk& operator=(const JobDesk&) = delete;
@@ -50,6 +52,7 @@ class JobDesk {
   void KeepTime();  // until it stops: who has waited too long is told
 
   const std::chrono::seconds time_;
+  const std::function<void()> tick_;
   JobQueue jobs_, errands_;
 
   std::mutex mutex_;

@@ -73,7 +73,64 @@ void AppendCacheMetrics(const Engine& engine, std::string* out) {
                static_cast<double>(c.evictions), out);
 }
 
+void AppendSessionMetrics(const SessionCounters& c, std::string* out) {
+  AppendMetric("trine_sessions", "gauge", "Sessions that are open.", static_cast<double>(c.open),
+               out);
+  AppendMetric("trine_sessions_busy", "gauge", "Of those, with a request under way.",
+               static_cast<double>(c.busy), out);
+  AppendMetric("trine_sessions_opened_total", "counter", "Sessions so far, forks among them.",
+               static_cast<double>(c.opened), out);
+  AppendMetric("trine_sessions_expired_total", "counter", "Sessions that were idle for too long.",
+               static_cast<double>(c.expired), out);
+  AppendMetric("trine_session_forks_total", "counter", "Forks of sessions.",
+               static_cast<double>(c.forked), out);
+  AppendMetric("trine_session_checkpoints_total", "counter", "Checkpoints of sessions.",
+               static_cast<double>(c.checkpoints), out);
+}
+
 }  // namespace
+
+void AppendKeeperMetrics(const BlockKeeperCounters& counters, std::string* out) {
+  struct Column {
+    const char* name;
+    const char* type;
+    const char* help;
+    uint64_t KvStoreCounters::*value;
+  };
+  constexpr Column kColumns[] = {
+      {"trine_kv_store_blocks", "gauge", "KV blocks in a store.", &KvStoreCounters::blocks},
+      {"trine_kv_store_bytes", "gauge", "Bytes of them.", &KvStoreCounters::bytes},
+      {"trine_kv_store_hits_total", "counter", "Blocks that a store had.", &KvStoreCounters::hits},
+      {"trine_kv_store_misses_total", "counter", "Blocks that it had not.",
+       &KvStoreCounters::misses},
+      {"trine_kv_store_writes_total", "counter", "Blocks that were added.",
+       &KvStoreCounters::writes},
+      {"trine_kv_store_evictions_total", "counter", "Blocks that made room for others.",
+       &KvStoreCounters::evictions},
+      {"trine_kv_store_declined_total", "counter", "Blocks that there was no room for.",
+       &KvStoreCounters::declined},
+      {"trine_kv_store_damaged_total", "counter", "Blocks that held something else.",
+       &KvStoreCounters::damaged},
+      {"trine_kv_store_errors_total", "counter", "Errors of the disk.", &KvStoreCounters::errors},
+  };
+  for (const Column& column : kColumns) {
+    AppendMetric(column.name, column.type, column.help,
+                 {{"store=\"host\"", static_cast<double>(counters.host.*column.value)},
+                  {"store=\"disk\"", static_cast<double>(counters.disk.*column.value)}},
+                 out);
+  }
+  AppendMetric("trine_kv_store_found_blocks_total", "counter",
+               "Blocks that need not be read again, as a store had them.",
+               static_cast<double>(counters.found_blocks), out);
+  AppendMetric("trine_kv_store_found_bytes_total", "counter", "Bytes of them.",
+               static_cast<double>(counters.found_bytes), out);
+  AppendMetric("trine_kv_store_dropped_blocks_total", "counter",
+               "Blocks that were not kept, as too many waited.",
+               static_cast<double>(counters.dropped_blocks), out);
+  AppendMetric("trine_kv_store_fetch_seconds_total", "counter",
+               "Time spent with looking for blocks.", static_cast<double>(counters.fetch_ns) / 1e9,
+               out);
+}
 
 std::string MetricsText(const ReportSource& source) {
   std::string out = source.metrics->Text();
@@ -96,11 +153,13 @@ std::string MetricsText(const ReportSource& source) {
           source.http.refused);
   counter("trine_http_timeouts_total", "Clients that sent or read too slowly.",
           source.http.timeouts);
+  AppendSessionMetrics(source.sessions, &out);
   gauge("trine_up", "1: requests are served.",
         StateOf(source) == "ok" || StateOf(source) == "degraded" ? 1 : 0);
   if (source.model == nullptr) return out;
   AppendTierMetrics(source.model->engine(), &out);
   AppendCacheMetrics(source.model->engine(), &out);
+  if (const auto kept = source.model->engine().keeper_counters()) AppendKeeperMetrics(*kept, &out);
   return out;
 }
 

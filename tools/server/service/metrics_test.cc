@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
+#include "tools/server/service/reports.h"
 #include "tools/server/service/server_log.h"
 
 namespace trine::server {
@@ -52,6 +53,27 @@ TEST(MetricsTest, WhatHappenedIsCounted) {
 
 TEST(MetricsTest, LabelsCanNotEscape) {
   EXPECT_EQ(LabelValue("a\"b\\c\nd"), "\"a\\\"b\\\\c\\nd\"");
+}
+
+TEST(MetricsTest, KeptBlocksByTheirStore) {
+  BlockKeeperCounters counters;
+  counters.host = {.blocks = 3, .bytes = 96, .hits = 5, .misses = 2};
+  counters.disk = {.blocks = 7, .writes = 8, .evictions = 1, .damaged = 4};
+  counters.found_blocks = 6;
+  counters.fetch_ns = 1'500'000'000;
+  std::string text;
+  AppendKeeperMetrics(counters, &text);
+  for (const char* line :
+       {"# TYPE trine_kv_store_blocks gauge\n", "trine_kv_store_blocks{store=\"host\"} 3\n",
+        "trine_kv_store_blocks{store=\"disk\"} 7\n", "trine_kv_store_bytes{store=\"host\"} 96\n",
+        "trine_kv_store_hits_total{store=\"host\"} 5\n",
+        "trine_kv_store_misses_total{store=\"host\"} 2\n",
+        "trine_kv_store_writes_total{store=\"disk\"} 8\n",
+        "trine_kv_store_evictions_total{store=\"disk\"} 1\n",
+        "trine_kv_store_damaged_total{store=\"disk\"} 4\n", "trine_kv_store_found_blocks_total 6\n",
+        "trine_kv_store_fetch_seconds_total 1.5\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
 }
 
 TEST(ServerLogTest, OneLineForEachEvent) {

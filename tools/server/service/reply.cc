@@ -80,7 +80,7 @@ void Reply::EndEvents(const absl::Status& error) {
 void Reply::Over(int status, const absl::Status& error) {
   over_ = true;
   const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
-  const bool work = request().method == "POST";
+  const bool work = request().method == "POST" || request().method == "DELETE";
   metrics_->Ended({endpoint_, status, seconds, work});
   if (status == 499) metrics_->Cancelled();
   // What monitors and pages ask for every second is no news, nor is that they are told to wait.

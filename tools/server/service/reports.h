@@ -5,10 +5,12 @@
 #include <chrono>
 #include <string>
 
+#include "runtime/block_keeper.h"
 #include "tools/server/http/http_counters.h"
 #include "tools/server/service/job_queue.h"
 #include "tools/server/service/metrics.h"
 #include "tools/server/service/served_model.h"
+#include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
 
@@ -23,6 +25,7 @@ struct ReportSource {
   JobQueueCounters queue;
   HttpCounters http;
   const Metrics* metrics = nullptr;
+  SessionCounters sessions;
 };
 
 // ok, degraded (without devices that were lost, or while the model is placed anew), lost (no device
@@ -33,6 +36,8 @@ std::string StateOf(const ReportSource& source);
 std::string HealthJson(const ReportSource& source, int* http_status);
 // GET /v1/status: for the page.
 std::string StatusJson(const ReportSource& source);
+// Blocks that are kept beyond the cache.
+void AppendKeeperMetrics(const BlockKeeperCounters& counters, std::string* out);
 // GET /metrics.
 std::string MetricsText(const ReportSource& source);
 // GET /v1/plan: how the model was placed and why, and where it is now.

@@ -94,10 +94,11 @@ absl::StatusOr<std::vector<int32_t>> ServedModel::EncodeConversation(
   return EncodeChat(*engine_->tokenizer(), *text);
 }
 
-absl::StatusOr<std::vector<int32_t>> ServedModel::EncodePlain(const PlainPrompt& prompt) const {
+absl::StatusOr<std::vector<int32_t>> ServedModel::EncodePlain(const PlainPrompt& prompt,
+                                                              bool begins) const {
   if (const auto* tokens = std::get_if<std::vector<int32_t>>(&prompt)) return *tokens;
   auto tokens = engine_->tokenizer()->Encode(std::get<std::string>(prompt),
-                                             {.add_special = true, .parse_special = true});
+                                             {.add_special = begins, .parse_special = true});
   if (tokens.ok() && tokens->empty()) return absl::InvalidArgumentError("the text is empty");
   return tokens;
 }

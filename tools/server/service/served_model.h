@@ -48,7 +48,9 @@ class ServedModel {
   // refuses it, FAILED_PRECONDITION where the model has none.
   absl::StatusOr<std::vector<int32_t>> EncodeConversation(const ChatPrompt& prompt,
                                                           const std::string& opening) const;
-  absl::StatusOr<std::vector<int32_t>> EncodePlain(const PlainPrompt& prompt) const;
+  // `begins`: nothing is before it, so that it gets what the model wants before a text.
+  absl::StatusOr<std::vector<int32_t>> EncodePlain(const PlainPrompt& prompt,
+                                                   bool begins = true) const;
 
   // Null for none. Those that are asked for again and again are kept, for each space its own: how
   // long it takes tells nobody what others asked for.

@@ -6,7 +6,6 @@
 #include <exception>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tools/server/openai/api_error.h"
 #include "tools/server/page/page.h"
@@ -17,6 +16,23 @@ namespace {
 
 // What is read in no time.
 constexpr size_t kSmallBody = size_t{32} << 10;
+
+// Whether a route's path is a request's: {..} stands for anything between two slashes.
+bool Matches(std::string_view route, std::string_view path) {
+  if (route == kModelPath) return path.starts_with(route);
+  while (!route.empty()) {
+    const size_t plain = std::min(route.find('{'), route.size());
+    if (path.substr(0, plain) != route.substr(0, plain)) return false;
+    route.remove_prefix(plain);
+    path.remove_prefix(plain);
+    if (route.empty()) break;
+    const size_t part = std::min(path.find('/'), path.size());
+    if (part == 0) return false;
+    route.remove_prefix(route.find('}') + 1);
+    path.remove_prefix(part);
+  }
+  return path.empty();
+}
 
 absl::Status Loading() {
   return absl::UnavailableError("the model is being loaded: try again in a moment");
@@ -39,6 +55,14 @@ void Server::OfApi(Server* server, Api::Call call) {
 }
 
 template <auto kMethod>
+void Server::OfSessions(Server* server, Api::Call call) {
+  if (server->shelf_.limits().sessions == 0) {
+    return call.reply->Error(SwitchedOff("--sessions 0"));
+  }
+  (server->sessions_.*kMethod)(std::move(call));
+}
+
+template <auto kMethod>
 void Server::Own(Server* server, Api::Call call) {
   (server->*kMethod)(call.reply.get());
 }
@@ -47,8 +71,11 @@ Server::Server(ServerOptions options, ServerLog* log)
     : options_(std::move(options)),
       access_(options_.access),
       log_(log),
-      desk_(options_.queue, options_.request_time),
-      api_(&access_, &desk_, &metrics_, {options_.queue.places, options_.request_time}) {}
+      shelf_(options_.sessions),
+      desk_(options_.queue, options_.request_time, [this] { shelf_.CloseIdle(); }),
+      api_(&access_, &desk_, &metrics_, {options_.queue.places, options_.request_time}),
+      sessions_(&access_, &desk_, &metrics_, &shelf_,
+                {options_.queue.places, options_.request_time}) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, ServerLog* log) {
   HttpServerOptions http = options.http;
@@ -116,6 +143,7 @@ void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bo
   }
   if (http_ != nullptr) http_->Stop();
   desk_.Stop();
+  shelf_.CloseAll();
   if (loader_.joinable()) loader_.join();
   listening_ = nullptr;
   http_.reset();
@@ -142,17 +170,26 @@ const Server::Route* Server::FindRoute(const HttpRequest& request, std::string* 
       {"POST", "/detokenize", OfApi<&Api::PostDetokenize>, true, true},
       {"GET", "/v1/trace", OfApi<&Api::GetTrace>, true, true, true},
       {"GET", "/v1/plan", OfApi<&Api::GetPlan>, true, true, true},
+      {"GET", "/v1/sessions", OfSessions<&SessionApi::List>, true, true},
+      {"POST", "/v1/sessions", OfSessions<&SessionApi::Post>, true, true},
+      {"GET", "/v1/sessions/{id}", OfSessions<&SessionApi::Get>, true, true, true},
+      {"DELETE", "/v1/sessions/{id}", OfSessions<&SessionApi::Delete>, true, true, true},
+      {"POST", "/v1/sessions/{id}/append", OfSessions<&SessionApi::Append>, true, true},
+      {"POST", "/v1/sessions/{id}/generate", OfSessions<&SessionApi::Generate>, true, true},
+      {"POST", "/v1/sessions/{id}/checkpoint", OfSessions<&SessionApi::Checkpoint>, true, true,
+       true},
+      {"POST", "/v1/sessions/{id}/regress", OfSessions<&SessionApi::Regress>, true, true, true},
+      {"DELETE", "/v1/sessions/{id}/checkpoints/{t}", OfSessions<&SessionApi::Forget>, true, true,
+       true},
+      {"POST", "/v1/sessions/{id}/fork", OfSessions<&SessionApi::Fork>, true, true, true},
   };
   const bool head = request.method == "HEAD";
   for (const Route& route : kRoutes) {
-    const bool prefix = route.path == kModelPath;
-    if (prefix ? !absl::StartsWith(request.path, "/v1/models/") : request.path != route.path) {
-      continue;
-    }
+    if (!Matches(route.path, request.path)) continue;
     if (request.method == route.method || (head && std::string_view(route.method) == "GET")) {
       return &route;
     }
-    *allowed = route.method;
+    absl::StrAppend(allowed, allowed->empty() ? "" : ", ", route.method);
   }
   return nullptr;
 }
@@ -228,6 +265,7 @@ std::shared_ptr<const ServedModel> Server::Source(ReportSource* source) const {
   source->queue = desk_.counters();
   if (const HttpServer* http = listening_) source->http = http->counters();
   source->metrics = &metrics_;
+  source->sessions = shelf_.counters();
   return model;
 }
 

@@ -24,6 +24,8 @@
 #include "tools/server/service/reports.h"
 #include "tools/server/service/served_model.h"
 #include "tools/server/service/server_log.h"
+#include "tools/server/service/session_api.h"
+#include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
 
@@ -36,6 +38,7 @@ struct ServerOptions {
   AccessOptions access;
   JobQueueOptions queue;
   std::chrono::seconds request_time{600};
+  SessionLimits sessions;
   bool serve_page = true;
   ModelLoader load;
 };
@@ -75,6 +78,8 @@ class Server {
   template <auto kMethod>
   static void OfApi(Server* server, Api::Call call);
   template <auto kMethod>
+  static void OfSessions(Server* server, Api::Call call);
+  template <auto kMethod>
   static void Own(Server* server, Api::Call call);
   void GetHealth(Reply* reply);
   void GetStatus(Reply* reply);
@@ -85,8 +90,10 @@ class Server {
   const Access access_;
   ServerLog* const log_;
   Metrics metrics_;
+  SessionShelf shelf_;
   JobDesk desk_;
   Api api_;
+  SessionApi sessions_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<ServerState> state_ = ServerState::kLoading;
   std::atomic<double> load_progress_ = 0;

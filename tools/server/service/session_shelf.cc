@@ -1,0 +1,223 @@
+#include "tools/server/service/session_shelf.h"
+
+#include <algorithm>
+#include <ctime>
+#include <new>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tools/server/openai/api_error.h"
+#include "tools/server/openai/ids.h"
+
+namespace trine::server {
+
+struct SessionShelf::Kept {
+  std::string id, owner;
+  uint64_t number = 0;
+  int64_t created = 0;
+  // The holder's. The session's engine outlives it.
+  std::shared_ptr<const ServedModel> model;
+  uint64_t seed = 0;
+  std::unique_ptr<Session> session;
+  // Guarded by the shelf's mutex.
+  bool held = true;
+  bool shown = false;
+  Clock::time_point used;
+  SessionCard card;  // as it was when it was last released
+};
+
+SessionShelf::Hold& SessionShelf::Hold::operator=(Hold&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  shelf_ = other.shelf_;
+  kept_ = std::move(other.kept_);
+  return *this;
+}
+
+Session* SessionShelf::Hold::session() const {
+  return kept_ == nullptr ? nullptr : kept_->session.get();
+}
+
+const std::string& SessionShelf::Hold::id() const { return kept_->id; }
+
+uint64_t SessionShelf::Hold::seed() const { return kept_->seed; }
+
+SessionCard SessionShelf::Hold::Card() const {
+  SessionCard card;
+  card.id = kept_->id;
+  card.created = kept_->created;
+  card.seed = kept_->seed;
+  card.idle_seconds_left = shelf_->limits_.idle.count();
+  if (kept_->session == nullptr) return card;
+  card.model = kept_->model->card().id;
+  card.tokens = kept_->session->sequence().size();
+  for (const auto& point : kept_->session->ListCheckpoints()) {
+    card.checkpoints.push_back({point.t, point.tokens});
+  }
+  return card;
+}
+
+void SessionShelf::Hold::Put(std::shared_ptr<const ServedModel> model, uint64_t seed,
+                             std::unique_ptr<Session> session) {
+  kept_->model = std::move(model);
+  kept_->seed = seed;
+  kept_->session = std::move(session);
+}
+
+void SessionShelf::Hold::Discard() { kept_->session.reset(); }
+
+void SessionShelf::Hold::Release() {
+  if (kept_ == nullptr) return;
+  if (kept_->session != nullptr) {
+    try {
+      SessionCard card = Card();
+      std::lock_guard lock(shelf_->mutex_);
+      kept_->card = std::move(card);
+    } catch (const std::bad_alloc&) {
+      // What is told of it is old, for once.
+    }
+  }
+  shelf_->Return(std::exchange(kept_, nullptr));
+}
+
+void SessionShelf::Return(const std::shared_ptr<Kept>& kept) {
+  std::lock_guard lock(mutex_);
+  if (kept->session == nullptr) {
+    entries_.erase(kept->id);
+    return;
+  }
+  if (!kept->shown) ++counters_.opened;
+  kept->shown = true;
+  kept->held = false;
+  kept->used = Clock::now();
+}
+
+absl::StatusOr<std::vector<SessionShelf::Hold>> SessionShelf::Open(const std::string& owner,
+                                                                   size_t n) {
+  std::vector<Hold> holds;
+  holds.reserve(n);
+  std::lock_guard lock(mutex_);
+  if (n > limits_.sessions - std::min(entries_.size(), limits_.sessions)) {
+    return HttpError(
+        429,
+        absl::StrCat("there are ", entries_.size(), " sessions, and at most ", limits_.sessions,
+                     " may be open (--sessions): close some, or wait until some that "
+                     "are idle have been"),
+        "too_many_sessions");
+  }
+  for (size_t i = 0; i < n; ++i) {
+    auto kept = std::make_shared<Kept>();
+    kept->id = RandomId("sess-");
+    kept->owner = owner;
+    kept->number = ++last_number_;
+    kept->created = static_cast<int64_t>(std::time(nullptr));
+    entries_[kept->id] = kept;
+    holds.push_back(Hold(this, std::move(kept)));
+  }
+  return holds;
+}
+
+absl::StatusOr<std::shared_ptr<SessionShelf::Kept>> SessionShelf::Find(
+    const std::string& owner, const std::string& id) const {
+  const auto found = entries_.find(id);
+  // Another's is told of like one that is not there.
+  if (found == entries_.end() || found->second->owner != owner || !found->second->shown) {
+    return HttpError(404, absl::StrCat("there is no session '", id, "', or no longer"),
+                     "session_not_found");
+  }
+  return found->second;
+}
+
+absl::StatusOr<SessionShelf::Hold> SessionShelf::Take(const std::string& owner,
+                                                      const std::string& id) {
+  std::lock_guard lock(mutex_);
+  const auto kept = Find(owner, id);
+  if (!kept.ok()) return kept.status();
+  if ((*kept)->held) {
+    return HttpError(409, "another request of this session is under way: one at a time",
+                     "session_busy");
+  }
+  (*kept)->held = true;
+  return Hold(this, *kept);
+}
+
+SessionCard SessionShelf::CardOf(const Kept& kept, Clock::time_point now) const {
+  SessionCard card = kept.card;
+  card.busy = kept.held;
+  const auto left =
+      std::chrono::duration_cast<std::chrono::seconds>(limits_.idle - (now - kept.used));
+  card.idle_seconds_left = kept.held ? limits_.idle.count() : std::max<int64_t>(left.count(), 0);
+  return card;
+}
+
+absl::StatusOr<SessionCard> SessionShelf::Look(const std::string& owner,
+                                               const std::string& id) const {
+  std::lock_guard lock(mutex_);
+  const auto kept = Find(owner, id);
+  if (!kept.ok()) return kept.status();
+  return CardOf(**kept, Clock::now());
+}
+
+std::vector<SessionCard> SessionShelf::List(const std::string& owner) const {
+  const auto now = Clock::now();
+  std::map<uint64_t, SessionCard> by_number;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [id, kept] : entries_) {
+      if (kept->owner == owner && kept->shown) by_number[kept->number] = CardOf(*kept, now);
+    }
+  }
+  std::vector<SessionCard> cards;
+  for (auto& [number, card] : by_number) cards.push_back(std::move(card));
+  return cards;
+}
+
+// Sessions end without the lock being held: they give blocks back.
+size_t SessionShelf::Close(const std::function<bool(const Kept&)>& chosen) {
+  std::vector<std::shared_ptr<Kept>> closed;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      if (it->second->held || !chosen(*it->second)) {
+        ++it;
+        continue;
+      }
+      closed.push_back(std::move(it->second));
+      it = entries_.erase(it);
+    }
+  }
+  return closed.size();
+}
+
+void SessionShelf::CloseIdle() {
+  const auto now = Clock::now();
+  const size_t n = Close([&](const Kept& kept) { return now - kept.used >= limits_.idle; });
+  std::lock_guard lock(mutex_);
+  counters_.expired += n;
+}
+
+void SessionShelf::CloseAll() {
+  Close([](const Kept&) { return true; });
+}
+
+SessionCounters SessionShelf::counters() const {
+  std::lock_guard lock(mutex_);
+  SessionCounters counters = counters_;
+  for (const auto& [id, kept] : entries_) {
+    ++counters.open;
+    if (kept->held) ++counters.busy;
+  }
+  return counters;
+}
+
+void SessionShelf::CountForks(size_t n) {
+  std::lock_guard lock(mutex_);
+  counters_.forked += n;
+}
+
+void SessionShelf::CountCheckpoint() {
+  std::lock_guard lock(mutex_);
+  ++counters_.checkpoints;
+}
+
+}  // namespace trine::server
