@@ -57,6 +57,24 @@ void AppendTierMetrics(const Engine& engine, std::string* out) {
                static_cast<double>(engine.placements()), out);
 }
 
+// Why the host had nothing to do, or what it did beside passes.
+void AppendHostMetrics(const HostTimes& times, std::string* out) {
+  const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
+  AppendMetric("trine_host_seconds_total", "counter", "What the host did beside passes.",
+               {{"what=\"prepare\"", seconds(times.prepare_ns)},
+                {"what=\"deliver\"", seconds(times.deliver_ns)}},
+               out);
+  std::vector<LabelledValue> waits = {{"for=\"sequences\"", seconds(times.owners_ns)},
+                                      {"for=\"kept blocks\"", seconds(times.blocks_ns)}};
+  for (const auto& [device, ns] : times.device_ns) {
+    waits.push_back({absl::StrCat("for=", LabelValue(device)), seconds(ns)});
+  }
+  AppendMetric("trine_host_wait_seconds_total", "counter",
+               "Time in which the host waited: for a tier at a pass, for sequences expected back, "
+               "for kept blocks.",
+               waits, out);
+}
+
 void AppendCacheMetrics(const Engine& engine, std::string* out) {
   const PrefixCacheCounters c = engine.prefix_counters();
   AppendMetric("trine_kv_blocks", "gauge", "Blocks of the KV cache.",
@@ -158,6 +176,7 @@ std::string MetricsText(const ReportSource& source) {
         StateOf(source) == "ok" || StateOf(source) == "degraded" ? 1 : 0);
   if (source.model == nullptr) return out;
   AppendTierMetrics(source.model->engine(), &out);
+  AppendHostMetrics(source.model->engine().host_times(), &out);
   AppendCacheMetrics(source.model->engine(), &out);
   if (const auto kept = source.model->engine().keeper_counters()) AppendKeeperMetrics(*kept, &out);
   return out;
