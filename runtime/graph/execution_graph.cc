@@ -187,20 +187,19 @@ absl::Status ExecutionGraph::ExecuteDirty() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> ExecutionGraph::Take(const Window::Port& port, size_t pass, bool compare,
-                                          Segment* segment) {
+absl::StatusOr<bool> ExecutionGraph::Take(const Window::Port& port, size_t pass,
+                                          const Segment& segment) {
   const Handle handle = HandleOf(pass, port.value);
+  const void* from = segment.HostView(port.tensor);
+  if (from == nullptr) {
+    staging_.resize(handle.bytes);
+    absl::Status s = segment.Read(port.tensor, 0, staging_.data(), handle.bytes);
+    if (!s.ok()) return s;
+    from = staging_.data();
+  }
   std::byte* const to = arena_.At(handle);
-  if (!compare) {
-    if (absl::Status s = segment->Read(port.tensor, 0, to, handle.bytes); !s.ok()) return s;
-    return false;
-  }
-  staging_.resize(handle.bytes);
-  if (absl::Status s = segment->Read(port.tensor, 0, staging_.data(), handle.bytes); !s.ok()) {
-    return s;
-  }
-  if (std::memcmp(to, staging_.data(), handle.bytes) == 0) return false;
-  std::memcpy(to, staging_.data(), handle.bytes);
+  if (std::memcmp(to, from, handle.bytes) == 0) return false;
+  std::memcpy(to, from, handle.bytes);
   return true;
 }
 
@@ -209,10 +208,21 @@ absl::Status ExecutionGraph::RunPiece(size_t pass, size_t begin, size_t end) {
   if (!found.ok()) return found.status();
   Window& window = **found;
   Segment& segment = window.segment();
-  for (const Window::Port& port : window.inputs()) {
-    const Handle handle = HandleOf(pass, port.value);
-    absl::Status s = segment.Write(port.tensor, arena_.At(handle), handle.bytes);
+  if (GraphInputs& inputs = window.graph_inputs(); inputs.pass() != pass) {
+    const absl::Status s = inputs.Bind(pass, [&](size_t value) {
+      const Handle handle = HandleOf(pass, value);
+      return std::span<const std::byte>(arena_.At(handle), handle.bytes);
+    });
     if (!s.ok()) return s;
+  }
+  if (!window.Holds(pass, changes_)) {
+    window.SetHeld(GraphInputs::kNone, 0);
+    for (const Window::Port& port : window.inputs()) {
+      const Handle handle = HandleOf(pass, port.value);
+      absl::Status s = segment.Write(port.tensor, arena_.At(handle), handle.bytes);
+      if (!s.ok()) return s;
+    }
+    window.SetHeld(pass, changes_);
   }
   const GraphPass& p = passes_[pass];
   params_.assign(shape_->whole().graph.n_params(), 1);
@@ -223,9 +233,11 @@ absl::Status ExecutionGraph::RunPiece(size_t pass, size_t begin, size_t end) {
   runs_ += end - begin;
   for (const Window::Port& port : window.outputs()) {
     const GraphValue& value = shape_->values()[port.value];
-    const auto changed = Take(port, pass, IsDirty(pass, value.node), &segment);
+    const auto changed = Take(port, pass, segment);
     if (!changed.ok()) return changed.status();
     if (!*changed) continue;
+    ++changes_;
+    if (!IsDirty(pass, value.node)) continue;
     for (const size_t reader : value.readers) SetDirty(pass, reader, true);
   }
   for (size_t n = begin; n < end; ++n) {
@@ -279,6 +291,8 @@ absl::Status ExecutionGraph::Write(size_t pass, size_t index, std::span<const st
   std::byte* const to = arena_.At(HandleOf(pass, index));
   if (std::memcmp(to, bytes.data(), bytes.size()) == 0) return absl::OkStatus();
   std::memcpy(to, bytes.data(), bytes.size());
+  ++changes_;
+  if (value.input != nullptr) windows_->ForgetInputs();
   for (const size_t reader : value.readers) SetDirty(pass, reader, true);
   return absl::OkStatus();
 }
@@ -315,6 +329,8 @@ absl::StatusOr<std::vector<std::byte>> ExecutionGraph::ReadBack(size_t value) co
 
 void ExecutionGraph::Regress(size_t t) {
   if (t >= passes_.size()) return;
+  windows_->ForgetInputs();
+  ++changes_;
   positions_ = passes_[t].position;
   passes_.resize(t);
   dirty_.resize(t * words_);
@@ -336,6 +352,7 @@ absl::Status ExecutionGraph::RegressTo(int64_t position) {
 }
 
 absl::Status ExecutionGraph::Poison(uint64_t begin, uint64_t end) {
+  ++changes_;
   return EachPiece(begin, end, [&](size_t pass, size_t first, size_t last) {
     const std::vector<int32_t> slots = SlotsOf(pass);
     for (size_t n = first; n < last; ++n) {

@@ -105,7 +105,7 @@ class ExecutionGraph {
   absl::Status RunModel();
   absl::Status RunPiece(size_t pass, size_t begin, size_t end);
   // Takes a value over from a window; whether it has changed.
-  absl::StatusOr<bool> Take(const Window::Port& port, size_t pass, bool compare, Segment* segment);
+  absl::StatusOr<bool> Take(const Window::Port& port, size_t pass, const Segment& segment);
   std::vector<int32_t> SlotsOf(size_t pass) const;
   uint64_t* Words(size_t pass) { return dirty_.data() + pass * words_; }
   bool IsDirty(size_t pass, size_t node) const {
@@ -130,6 +130,7 @@ class ExecutionGraph {
   Pass pass_;                                   // the model's, used again and again
   std::vector<int64_t> params_;
   std::vector<std::byte> staging_;
+  uint64_t changes_ = 1;  // of values in the arena that were there before
   uint64_t runs_ = 0;
 };
 

@@ -231,6 +231,8 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
   options.plugins.search.explicit_paths = a.plugins;
   options.stage_limit = std::chrono::seconds(a.device_timeout);
   options.trace = a.trace;
+  options.taps = a.taps;
+  options.observer = a.observer;
   options.log = Warn;
   return options;
 }

@@ -30,6 +30,7 @@ int Main(int argc, char** argv) {
   trine::AddEmbedCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
   trine::AddBenchCommand(&app, &run);
+  trine::AddReplayCommand(&app, &run);
   trine::AddServeCommand(&app, &run);
   trine::AddPlanCommand(&app, &run);
   trine::AddCalibrateCommand(&app, &run);
