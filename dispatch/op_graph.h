@@ -43,6 +43,8 @@ class OpGraph {
   // Gives the only tensor of its slot a layout of the device's own, in which it takes `bytes` from
   // the slot's beginning; or PLAIN again.
   void SetLayout(TensorId id, uint64_t layout, uint64_t bytes);
+  // Makes a temporary's slot IO: what it holds can be seen after a run. Before Finish.
+  void Expose(TensorId id) { slots_[tensors_[id].slot].role = TRINE_ROLE_IO; }
   // Gives an IO tensor's slot so many memories, of which each run picks one.
   void SetAlternates(TensorId id, uint32_t alternates);
   // The same memory, packed in another shape of the same size.

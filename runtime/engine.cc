@@ -50,6 +50,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
     load.pack_cache = PackCachePath(*engine->file_, options.pack_cache_folder);
   }
   load.progress = options.progress;
+  load.taps = options.taps;
+  load.observer = options.observer;
   const ModelConfig& config = engine->config_;
   const SegmentLimits& limits = engine->limits_;
   engine->keeper_ =

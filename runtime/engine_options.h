@@ -14,6 +14,7 @@
 #include "plugins/host_services.h"
 #include "plugins/registry.h"
 #include "runtime/model/load_progress.h"
+#include "runtime/model/model.h"
 #include "runtime/readmission.h"
 
 namespace trine {
@@ -71,6 +72,9 @@ struct EngineOptions {
   // Events that are kept in memory for whoever asks (Engine::trace), with a file or without one; 0:
   // none, or with a file as many as it takes.
   size_t trace_events = 0;
+  // What can be read of passes, and by whom (docs/branching.md).
+  TapLevel taps = TapLevel::kNone;
+  StageObserver observer;
   bool explain = false;            // Engine::plan is kept
   ReadmissionOptions readmission;  // of devices that were lost
   LoadProgress progress;           // on the calling thread

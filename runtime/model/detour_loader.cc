@@ -33,7 +33,7 @@ absl::StatusOr<std::unique_ptr<StageWay>> DetourLoader::LoadTwin(const DetourPla
                                                                  SegmentGraph whole) {
   if (!caches_.shared()) return absl::UnimplementedError("they can't share the KV cache");
   whole.graph.Finish();
-  auto memory = Bind(plan.helper.device, /*streams=*/false, &whole);
+  auto memory = Bind(plan.helper.device, Uses::kShared, &whole);
   if (!memory.ok()) return memory.status();
   auto segment =
       Segment::Create(plan.helper.device, std::move(whole.graph), TRINE_NUMERICS_EXACT, *memory);
@@ -75,7 +75,8 @@ absl::StatusOr<std::unique_ptr<StageWay>> DetourLoader::LoadStreamed(const Segme
   helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper) + (helper_bytes_ == 0 ? kStages : 0);
   for (GraphPiece& piece : split->pieces()) {
     const bool there = piece.device == kHelper;
-    auto memory = Bind(there ? helper.device : home.device, there, &piece.graph);
+    auto memory = Bind(there ? helper.device : home.device, there ? Uses::kStreamed : Uses::kShared,
+                       &piece.graph);
     if (!memory.ok()) return memory.status();
     const absl::Status s = split->AddPiece(std::move(piece.graph.graph), *std::move(memory));
     if (!s.ok()) return s;
@@ -98,8 +99,15 @@ void DetourLoader::FindLayouts(const Device& device, SegmentGraph* segment) cons
   }
 }
 
+absl::StatusOr<std::vector<SlotMemory>> DetourLoader::BindAtHome(
+    const std::shared_ptr<Device>& home, SegmentGraph* graph) {
+  FindLayouts(*home, graph);
+  return Bind(home, Uses::kOwn, graph);
+}
+
 absl::StatusOr<std::vector<SlotMemory>> DetourLoader::Bind(const std::shared_ptr<Device>& device,
-                                                           bool streams, SegmentGraph* graph) {
+                                                           Uses uses, SegmentGraph* graph) {
+  const bool streams = uses == Uses::kStreamed;
   std::vector<SlotMemory> memory;
   for (const WeightUse& use : graph->weights) {
     const SlotId slot = graph->graph.SlotOf(use.tensor);
@@ -111,7 +119,7 @@ absl::StatusOr<std::vector<SlotMemory>> DetourLoader::Bind(const std::shared_ptr
     const bool in_place = WeightStore::InPlace(*use.info, use.as_f32, canon);
     // Of vectors a device may have a copy.
     const bool matrix = use.info->rank > 1;
-    if (!streams && in_place && matrix && !store_.Sees(*device, *use.info)) {
+    if (uses == Uses::kShared && in_place && matrix && !store_.Sees(*device, *use.info)) {
       return absl::UnimplementedError(
           absl::StrCat(std::string(use.info->name), " would be there twice"));
     }

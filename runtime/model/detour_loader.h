@@ -29,6 +29,9 @@ class DetourLoader {
   // stage's weights.
   absl::StatusOr<std::unique_ptr<StageWay>> Load(const SegmentPlace& home, const DetourPlan& plan,
                                                  size_t route, SegmentGraph whole);
+  // For a graph of ops that run on the stage's own device, with all that it has already.
+  absl::StatusOr<std::vector<SlotMemory>> BindAtHome(const std::shared_ptr<Device>& home,
+                                                     SegmentGraph* graph);
   // Of all that were loaded, with IO; and what the helper has of it, with what it streams through.
   uint64_t scratch_bytes() const { return scratch_bytes_; }
   uint64_t helper_bytes() const { return helper_bytes_; }
@@ -41,7 +44,8 @@ class DetourLoader {
                                                          const SegmentGraph& whole);
   // The layouts in which the device has its weights.
   void FindLayouts(const Device& device, SegmentGraph* graph) const;
-  absl::StatusOr<std::vector<SlotMemory>> Bind(const std::shared_ptr<Device>& device, bool streams,
+  enum class Uses { kShared, kStreamed, kOwn };  // what it may read beside what it has packed
+  absl::StatusOr<std::vector<SlotMemory>> Bind(const std::shared_ptr<Device>& device, Uses uses,
                                                SegmentGraph* graph);
 
   const PackedWeights& packed_;

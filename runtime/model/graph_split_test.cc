@@ -274,7 +274,7 @@ class GraphSplitTest : public testing::TestWithParam<std::string> {
   SegmentGraph Build(bool all) const {
     const LayerSpan span =
         all ? LayerSpan{0, config_.n_layers, true, true} : LayerSpan{1, config_.n_layers - 1};
-    return *BuildSegmentGraph(*file_, config_, limits_, span, false);
+    return *BuildSegmentGraph(*file_, config_, limits_, span, {.finish = false});
   }
 
   std::shared_ptr<const gguf::File> file_;
@@ -331,7 +331,7 @@ TEST(GraphSplitStepsTest, RowModeTakesEightStepsALayer) {
   std::map<int64_t, std::vector<std::vector<uint64_t>>> buffers;
   for (const int64_t layers : {2, 3}) {
     const SegmentGraph whole = *BuildSegmentGraph(
-        *file, config, limits, {0, layers, true, layers == config.n_layers}, false);
+        *file, config, limits, {0, layers, true, layers == config.n_layers}, {.finish = false});
     std::vector<OpOwners> owners(whole.graph.n_ops());
     for (size_t i = 0; i < owners.size(); ++i) {
       if (!HasRows(whole, i)) continue;
@@ -390,8 +390,8 @@ TEST(GraphSplitStepsTest, ProductsOfOneInputRunTogether) {
   SegmentLimits limits;
   limits.max_context = 128;
   limits.kv_blocks = 2;
-  const SegmentGraph whole =
-      *BuildSegmentGraph(*file, config, limits, {1, 2, false, config.n_layers == 2}, false);
+  const SegmentGraph whole = *BuildSegmentGraph(
+      *file, config, limits, {1, 2, false, config.n_layers == 2}, {.finish = false});
   std::vector<OpOwners> owners(whole.graph.n_ops());
   std::vector<size_t> products;
   for (size_t i = 0; i < owners.size(); ++i) {

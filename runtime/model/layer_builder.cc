@@ -153,8 +153,9 @@ Tensor LayerBuilder::RotateOne(Tensor x) {
   const bool own_table = config_.IsWindowed(layer_) && config_.rope_windowed.has_value();
   const TensorId table = own_table ? segment_->io.rope_windowed : segment_->io.rope;
   // In place: nothing else reads what was not rotated.
-  graph().AddOp(TRINE_OP_ROPE, {x.id, table}, {x.id}, trine_rope_attr{0, rope_pairing_});
-  return x;
+  const Tensor y = in_place_ ? x : Tensor{graph().AddTemp(ShapeOf(x))};
+  graph().AddOp(TRINE_OP_ROPE, {x.id, table}, {y.id}, trine_rope_attr{0, rope_pairing_});
+  return y;
 }
 
 Qkv LayerBuilder::Rotate(Qkv p) {

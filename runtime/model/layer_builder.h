@@ -47,6 +47,9 @@ class LayerBuilder {
   const ModelConfig& config() const { return config_; }
   const absl::Status& status() const { return status_; }
 
+  // Whether ops overwrite their input where nothing else reads it.
+  void set_in_place(bool in_place) { in_place_ = in_place; }
+
   // Names below are those of GGUF without the "blk.N." in front and the ".weight" behind.
   void BeginLayer(int64_t layer) { layer_ = layer; }
   void EndLayers() { layer_ = kOutside; }
@@ -124,6 +127,7 @@ class LayerBuilder {
   NormKind norm_;
   SegmentGraph* segment_;
   int64_t layer_ = kOutside;
+  bool in_place_ = true;
   absl::Status status_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string_view>
@@ -72,6 +73,8 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   model->config_ = config;
   model->limits_ = limits;
   model->places_ = places;
+  model->taps_ = options.taps;
+  model->observer_ = options.observer;
   auto factors = ReadRopeFactors(*file, config.rope, limits.max_context);
   if (!factors.ok()) return factors.status();
   model->rope_ = std::make_unique<RopeTable>(config.rope, *factors);
@@ -101,8 +104,10 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
     return Load(std::move(file), config, limits, std::move(places), host, plain);
   }
   if (!status.ok()) return status;
-  status = model->PlanDetours(options.dispatch, graphs, out_of_range);
-  if (!status.ok()) return status;
+  if (options.taps == TapLevel::kNone) {
+    status = model->PlanDetours(options.dispatch, graphs, out_of_range);
+    if (!status.ok()) return status;
+  }
   status = model->ImportWeights(host, graphs, out_of_range, &meter);
   if (status.ok()) status = meter.Finish();
   if (!status.ok()) return status;
@@ -116,6 +121,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   }
   if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
   if (absl::Status s = model->LoadDetours(host, out_of_range); !s.ok()) return s;
+  model->out_of_range_ = std::move(out_of_range);
   return model;
 }
 
@@ -166,7 +172,8 @@ std::vector<DeviceWeights> Model::weights() const {
 absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs) {
   std::vector<SegmentGraph> whole;
   for (const SegmentPlace& place : places_) {
-    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span, /*finish=*/false);
+    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span,
+                                   {.finish = false, .in_place = taps_ != TapLevel::kOps});
     if (!graph.ok()) return graph.status();
     whole.push_back(*std::move(graph));
   }
@@ -174,6 +181,7 @@ absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<Segment
   for (size_t i = 0; i < whole.size(); ++i) {
     stages_.emplace_back();
     const SegmentOwners owners = FindOwners(places_[i], whole[i], tensors);
+    if (absl::Status s = AddTaps(i, owners, &whole[i]); !s.ok()) return s;
     if (owners.elsewhere()) {
       Cut(i, owners, whole[i], graphs);
       continue;
@@ -183,6 +191,21 @@ absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<Segment
     load_stages_.push_back(i);
     graphs->push_back(std::move(whole[i]));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Model::AddTaps(size_t index, const SegmentOwners& owners, SegmentGraph* whole) {
+  if (taps_ == TapLevel::kNone) return absl::OkStatus();
+  if (owners.elsewhere()) {
+    return absl::UnimplementedError(
+        "passes are captured where devices have whole layers: not with --split-mode row or "
+        "--override-tensor");
+  }
+  Stage& stage = stages_[index];
+  stage.taps = FindTaps(*whole, taps_);
+  ExposeTaps(stage.taps, whole);
+  for (const Tap& tap : stage.taps) stage.tap_tensors.push_back(whole->graph.tensor(tap.tensor));
+  for (const KvUse& use : whole->caches) stage.tap_caches[use.tensor] = use.number;
   return absl::OkStatus();
 }
 
@@ -524,6 +547,7 @@ absl::Status Model::Run(size_t index, Pass* pass, bool keep, StageRun* run) {
   *run = {};
   run->begin = StageRun::Clock::now();
   absl::Status status = RunParts(index, pass, keep, run);
+  if (status.ok() && observer_) status = observer_(*this, index, *pass);
   run->end = StageRun::Clock::now();
   run->ok = status.ok();
   return status;
@@ -621,7 +645,7 @@ absl::Status Model::PlanDetours(const DispatchOptions& options,
   for (size_t i = 0; !options.helpers.empty() && i < graphs.size(); ++i) {
     Stage& stage = stages_[load_stages_[i]];
     if (stage.home != nullptr) continue;  // in pieces as it is
-    auto whole = BuildSegmentGraph(*file_, config_, limits_, loads_[i].span, /*finish=*/false);
+    auto whole = BuildSegmentGraph(*file_, config_, limits_, loads_[i].span, {.finish = false});
     if (!whole.ok()) return whole.status();
     const auto can_stream = [&](const gguf::TensorInfo& tensor) {
       return out_of_range.count(&tensor) == 0 && (file_->mapped() || !packed_.Holds(&tensor));
@@ -669,7 +693,8 @@ absl::Status Model::LoadDetour(Stage* stage, size_t index, const OutOfRange& out
   DetourLoader loader(packed_, out_of_range, store_.get(), &stage->caches);
   const DetourPlan& plan = *stage->plan;
   for (size_t route = 0; route < plan.routes.size(); ++route) {
-    auto whole = BuildSegmentGraph(*file_, config_, limits_, places_[index].span, /*finish=*/false);
+    auto whole =
+        BuildSegmentGraph(*file_, config_, limits_, places_[index].span, {.finish = false});
     if (!whole.ok()) return whole.status();
     auto way = loader.Load(places_[index], plan, route, *std::move(whole));
     if (!way.ok()) return way.status();
@@ -685,6 +710,67 @@ absl::Status Model::LoadDetour(Stage* stage, size_t index, const OutOfRange& out
   scratch_bytes_ += loader.scratch_bytes();
   stage->routes = RouteSwitch(plan.classes, plan.class_routes, asked_tokens_ ? 1 : kBand);
   return absl::OkStatus();
+}
+
+uint64_t Model::TapBytes(size_t stage, size_t tap, const Pass& pass) const {
+  const trine_tensor& tensor = stages_[stage].tap_tensors[tap];
+  return stages_[stage].taps[tap].is_cache ? CacheRows(tensor).Bytes(pass.kv_slots.size())
+                                           : BytesAt(tensor, pass.params);
+}
+
+absl::Status Model::ReadTap(size_t index, size_t number, const Pass& pass, void* memory) const {
+  const Stage& stage = stages_[index];
+  const Tap& tap = stage.taps[number];
+  if (tap.is_cache) {
+    return ReadCache(index, stage.tap_caches.at(tap.tensor), CacheRows(stage.tap_tensors[number]),
+                     pass.kv_slots, static_cast<std::byte*>(memory));
+  }
+  return stage.home->ReadTensor(tap.tensor, memory,
+                                BytesAt(stage.tap_tensors[number], pass.params));
+}
+
+absl::Status Model::ReadCache(size_t stage, size_t number, const CacheRows& rows,
+                              std::span<const int32_t> slots, std::byte* memory) const {
+  const Buffer& cache = *stages_[stage].caches.Find(*places_[stage].device, number);
+  const auto* host = static_cast<const std::byte*>(cache.host_ptr());
+  for (const int32_t slot : slots) {
+    for (int64_t head = 0; head < rows.heads; ++head, memory += rows.row_bytes) {
+      const uint64_t offset = rows.OffsetOf(slot, head);
+      if (host != nullptr) {
+        std::memcpy(memory, host + offset, rows.row_bytes);
+      } else if (absl::Status s = cache.Read(offset, memory, rows.row_bytes); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Model::WriteCache(size_t stage, size_t number, const CacheRows& rows,
+                               std::span<const int32_t> slots, const std::byte* memory) const {
+  const Buffer& cache = *stages_[stage].caches.Find(*places_[stage].device, number);
+  auto* host = static_cast<std::byte*>(cache.host_ptr());
+  for (const int32_t slot : slots) {
+    for (int64_t head = 0; head < rows.heads; ++head, memory += rows.row_bytes) {
+      const uint64_t offset = rows.OffsetOf(slot, head);
+      if (host != nullptr) {
+        std::memcpy(host + offset, memory, rows.row_bytes);
+      } else if (absl::Status s = cache.Write(offset, memory, rows.row_bytes); !s.ok()) {
+        return s;
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SegmentGraph> Model::WholeGraph() const {
+  return BuildSegmentGraph(*file_, config_, limits_, {0, config_.n_layers, true, true},
+                           {.finish = false, .in_place = taps_ != TapLevel::kOps});
+}
+
+absl::StatusOr<std::vector<SlotMemory>> Model::Bind(size_t stage, SegmentGraph* graph) {
+  return DetourLoader(packed_, out_of_range_, store_.get(), &stages_[stage].caches)
+      .BindAtHome(places_[stage].device, graph);
 }
 
 }  // namespace trine

@@ -24,6 +24,7 @@
 #include "plugins/host_services.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/detour_plan.h"
+#include "runtime/model/graph_taps.h"
 #include "runtime/model/kv_blocks.h"
 #include "runtime/model/kv_moves.h"
 #include "runtime/model/load_progress.h"
@@ -41,14 +42,24 @@
 
 namespace trine {
 
+class Model;
+struct Pass;
+
+// Told of each stage that a pass has been through, of a model with taps: on the stage's thread,
+// before its next pass, so that what the taps hold can be read. An error is the pass's.
+using StageObserver =
+    std::function<absl::Status(const Model& model, size_t stage, const Pass& pass)>;
+
 struct LoadOptions {
   bool pack = true;        // weights in the devices' own layouts, where they have any
   std::string pack_cache;  // the file that keeps them between runs; "": none
   LoadProgress progress;   // on the calling thread
   // False: whoever asked for the model does not wait for it any more. Likewise, and more often.
   std::function<bool()> wanted;
-  TensorPlaces tensors;      // what is not where its layers are
-  DispatchOptions dispatch;  // what may leave its layers for a while
+  TensorPlaces tensors;             // what is not where its layers are
+  DispatchOptions dispatch;         // what may leave its layers for a while; with taps nothing does
+  TapLevel taps = TapLevel::kNone;  // what can be read of passes (docs/branching.md)
+  StageObserver observer;           // who reads it; null: nobody is told
 };
 
 // Another way that some passes take through a stage.
@@ -164,6 +175,25 @@ class Model {
   // where the stage writes those of its next pass. `run` is filled in any case.
   absl::Status Run(size_t stage, Pass* pass, bool keep, StageRun* run);
 
+  // ---- What passes leave behind, and other graphs over the same weights (runtime/graph). On the
+  // thread that runs the stage.
+
+  TapLevel taps() const { return taps_; }
+  const std::vector<Tap>& StageTaps(size_t stage) const { return stages_[stage].taps; }
+  // Of the stage's last pass, into memory that has room for TapBytes.
+  absl::Status ReadTap(size_t stage, size_t tap, const Pass& pass, void* memory) const;
+  uint64_t TapBytes(size_t stage, size_t tap, const Pass& pass) const;
+  // Rows of one of the stage's caches, by its number there: for each slot, each head.
+  absl::Status ReadCache(size_t stage, size_t number, const CacheRows& rows,
+                         std::span<const int32_t> slots, std::byte* memory) const;
+  absl::Status WriteCache(size_t stage, size_t number, const CacheRows& rows,
+                          std::span<const int32_t> slots, const std::byte* memory) const;
+  // All of the model as one graph, not finished, with the ops that the stages have.
+  absl::StatusOr<SegmentGraph> WholeGraph() const;
+  // The memory that a graph on a stage's device needs of what the stage has: weights where they
+  // lie, in the layouts they are in, and caches by their numbers in the stage. For whole layers.
+  absl::StatusOr<std::vector<SlotMemory>> Bind(size_t stage, SegmentGraph* graph);
+
  private:
   struct Stage {
     StageCaches caches;  // before what stands on them
@@ -172,6 +202,9 @@ class Model {
     std::optional<DetourPlan> plan;  // of the detours
     RouteSwitch routes;              // 0: home
     std::atomic<const StageWay*> current = nullptr;
+    std::vector<Tap> taps;
+    std::vector<trine_tensor> tap_tensors;  // what the taps name
+    std::map<TensorId, size_t> tap_caches;  // numbers of the caches among them
   };
 
   using OutOfRange = std::set<const gguf::TensorInfo*>;  // values the contract does not know
@@ -179,6 +212,7 @@ class Model {
   Model() = default;
   // One for each segment, or for each of its pieces; with loads_ and stages_.
   absl::Status BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs);
+  absl::Status AddTaps(size_t stage, const SegmentOwners& owners, SegmentGraph* whole);
   void Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& whole,
            std::vector<SegmentGraph>* graphs);
   // Of the scratch that pieces share.
@@ -227,6 +261,9 @@ class Model {
   std::map<std::string, uint64_t> limits_of_helpers_;
   std::map<const Device*, uint64_t> device_bytes_;  // scratch and IO
   bool asked_tokens_ = false;                       // somebody said which passes take a detour
+  TapLevel taps_ = TapLevel::kNone;
+  StageObserver observer_;
+  OutOfRange out_of_range_;
   uint64_t scratch_bytes_ = 0;
   std::atomic<uint64_t> run_ns_ = 0;
 };

@@ -73,13 +73,14 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
 
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
                                                const SegmentLimits& limits, const LayerSpan& span,
-                                               bool finish) {
+                                               const SegmentGraphOptions& options) {
   const auto architecture = FindArchitecture(config.architecture);
   if (!architecture.ok()) return architecture.status();
   SegmentGraph segment;
   AddBatchInputs(config, limits, &segment);
   LayerBuilder b(file, config, limits, (*architecture)->rope_pairing, (*architecture)->norm,
                  &segment);
+  b.set_in_place(options.in_place);
   const int64_t tokens = -1 - static_cast<int64_t>(kParamTokens);
 
   Tensor x;
@@ -87,6 +88,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
     segment.io.tokens = segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_I32, {tokens});
     x = b.Embed(segment.io.tokens, "token_embd", config.n_vocab);
     x = b.Scale(x, config.embedding_scale);
+    segment.ends.push_back({-1, segment.graph.n_ops(), x.id});
   } else {
     x = {segment.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {config.n_embd, tokens})};
     segment.io.hidden_in = x.id;
@@ -94,6 +96,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
   for (int64_t layer = span.begin; layer < span.end; ++layer) {
     b.BeginLayer(layer);
     x = (*architecture)->layer(b, x);
+    segment.ends.push_back({layer, segment.graph.n_ops(), x.id});
   }
   b.EndLayers();
   if (span.head) {
@@ -104,7 +107,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
     segment.graph.AddOp(TRINE_OP_COPY, {x.id}, {segment.io.hidden_out});
   }
   if (!b.status().ok()) return b.status();
-  if (finish) segment.graph.Finish();
+  if (options.finish) segment.graph.Finish();
   return segment;
 }
 

@@ -76,19 +76,34 @@ struct LayerSpan {
   bool head = false;
 };
 
+// Where a layer ends, or what stands before the first one: the hidden state that it leaves, and the
+// op behind its last one.
+struct LayerEnd {
+  int64_t layer = -1;  // -1: the embedding
+  size_t op = 0;
+  TensorId hidden = 0;
+};
+
 struct SegmentGraph {
   OpGraph graph;
   SegmentIo io;
   std::vector<WeightUse> weights;
   std::vector<KvUse> caches;
+  std::vector<LayerEnd> ends;
+};
+
+struct SegmentGraphOptions {
+  bool finish =
+      true;  // temporaries share memory (OpGraph::Finish); else the graph may still be cut
+  bool in_place =
+      true;  // ops that can overwrite their input; else every op has an output of its own
 };
 
 // INVALID_ARGUMENT names a tensor that is missing or has another shape than the model's numbers
-// say. `finish`: temporaries share memory (OpGraph::Finish); else the graph may still be cut into
-// pieces.
+// say.
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
                                                const SegmentLimits& limits, const LayerSpan& span,
-                                               bool finish = true);
+                                               const SegmentGraphOptions& options = {});
 // All of the model.
 absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const ModelConfig& config,
                                                const SegmentLimits& limits);

@@ -36,6 +36,11 @@ absl::Status StageCaches::Share(const std::shared_ptr<Device>& home,
   return status;
 }
 
+const Buffer* StageCaches::Find(const Device& device, size_t number) const {
+  const auto found = buffers_.find({&device, number});
+  return found == buffers_.end() ? nullptr : &found->second;
+}
+
 absl::StatusOr<trine_span> StageCaches::Of(const std::shared_ptr<Device>& device, size_t number,
                                            uint64_t bytes) {
   const auto found = buffers_.find({device.get(), number});

@@ -27,6 +27,8 @@ class StageCaches {
   // Where a device has a cache; there from the first call on. Without sharing, of one device.
   absl::StatusOr<trine_span> Of(const std::shared_ptr<Device>& device, size_t number,
                                 uint64_t bytes);
+  // Null where it has none of that number.
+  const Buffer* Find(const Device& device, size_t number) const;
   uint64_t bytes() const { return bytes_; }
 
   // Of caches of `n_blocks` each: what one block is in all of them, one after the other by their

@@ -46,6 +46,11 @@ class StageWay {
   absl::Status ReadHidden(const std::vector<int64_t>& params, std::span<float> memory,
                           uint64_t* moved);
 
+  // A tap of the last run, where all is on one device.
+  absl::Status ReadTensor(TensorId tensor, void* memory, uint64_t bytes) const {
+    return segment_->Read(tensor, 0, memory, bytes);
+  }
+
   std::vector<std::string> Devices() const;
   // The one that a run is waiting for, as far as can be told. From any thread.
   BusyDevice Busiest() const;

@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<MovedWeights>> FindMovedWeights(const gguf::File& fil
     place.device = home->device;
     place.device_name = range.device;
     place.span = {range.begin, range.end, range.embedding, range.head};
-    const auto graph = BuildSegmentGraph(file, config, limits, place.span, /*finish=*/false);
+    const auto graph = BuildSegmentGraph(file, config, limits, place.span, {.finish = false});
     if (!graph.ok()) return graph.status();
     Counter counter(i);
     counter.Add(*graph, FindOwners(place, *graph, *tensors));

@@ -377,7 +377,7 @@ TEST_F(DetourTest, WhatStandsBetweenProductsGoesAlong) {
   limits.max_context = 64;
   limits.kv_blocks = 1;
   const LayerSpan span = {0, 1, false, false};
-  const auto graph = BuildSegmentGraph(**file, *config, limits, span, /*finish=*/false);
+  const auto graph = BuildSegmentGraph(**file, *config, limits, span, {.finish = false});
   ASSERT_TRUE(graph.ok());
   DispatchOptions options;
   options.rule.from_tokens = 16;

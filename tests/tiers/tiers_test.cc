@@ -12,6 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "runtime/generate.h"
+#include "runtime/graph/capture_recorder.h"
+#include "runtime/graph/graph_model.h"
+#include "runtime/graph/replay.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -242,6 +245,49 @@ TEST_F(TiersTest, FaultsDoNotShow) {
   EXPECT_GT(disturbed, rounds / 2) << "too few devices were lost";
   EXPECT_LE(ended, rounds / 4);
   std::printf("  devices lost in %d of %d, none left in %d\n", disturbed, rounds, ended);
+}
+
+// What the CPU's ops give is what each of the others' give, one by one and put together.
+TEST_F(TiersTest, ACaptureOfTheCpuIsReplayedByEachTier) {
+  const std::string path = testing::TempDir() + "/tiers_test.capture";
+  CaptureOptions to;
+  to.path = path;
+  to.model = file_.path();
+  to.values = true;
+  auto recorder = CaptureRecorder::Create(to);
+  ASSERT_TRUE(recorder.ok()) << recorder.status();
+  EngineOptions options = Options();
+  options.tensor_split = "cpu:100%";
+  options.taps = TapLevel::kOps;
+  options.observer = [&](const auto& model, size_t stage, const Pass& pass) {
+    return (*recorder)->Ran(model, stage, pass);
+  };
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  std::vector<int32_t> prompt(40);
+  for (size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<int32_t>(i * 11 % 256);
+  MustSay(engine.get(), {prompt}, {4}, 1);
+  ASSERT_TRUE((*recorder)->Finish().ok());
+  const auto capture = CaptureFile::Open(path);
+  ASSERT_TRUE(capture.ok()) << capture.status();
+  for (const char* split : {"igpu:100%", "dgpu:100%", "dgpu:2,cpu:1,igpu:2"}) {
+    for (const bool ops : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(split, ops ? " by ops" : " by layers"));
+      options.tensor_split = split;
+      options.observer = nullptr;
+      const auto loaded = LoadGraphModel(options);
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      const auto graph = ExecutionGraph::Create((*loaded)->model);
+      ASSERT_TRUE(graph.ok()) << graph.status();
+      ReplayOptions how;
+      how.ops = ops;
+      const auto result = Replay(**capture, how, graph->get());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_FALSE(result->difference.has_value()) << Describe(*result->difference);
+      EXPECT_EQ(result->passes, (*capture)->passes().size());
+    }
+  }
+  std::remove(path.c_str());
 }
 
 }  // namespace

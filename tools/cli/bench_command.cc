@@ -14,6 +14,7 @@
 #include "tools/cli/bench_plan.h"
 #include "tools/cli/bench_report.h"
 #include "tools/cli/bench_runner.h"
+#include "tools/cli/branching_bench.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/copy_bandwidth.h"
 #include "tools/cli/engine_arguments.h"
@@ -38,6 +39,7 @@ struct BenchArguments {
   bool no_warmup = false;
   bool no_bandwidth = false;
   bool ops = false;
+  bool branching = false;
 };
 
 std::string TimeNow() {
@@ -161,6 +163,16 @@ class BenchSetupRun {
 int Bench(const BenchArguments& arguments) {
   const auto plan = MakeBenchPlan(arguments.lists);
   if (!plan.ok()) return ComplainOfArguments(plan.status());
+  if (arguments.branching) {
+    if (plan->setups.size() != 1) {
+      return ComplainOfArguments(
+          absl::InvalidArgumentError("--branching takes one number of threads, and no lists"));
+    }
+    EngineArguments engine = arguments.engine;
+    engine.threads = plan->setups[0].threads;
+    engine.tensor_split = plan->setups[0].tensor_split;
+    return RunBranchingBench(engine);
+  }
   BenchReport report(kFormats.at(arguments.format), *plan);
   absl::Status status;
   for (const BenchSetup& setup : plan->setups) {
@@ -236,6 +248,9 @@ void AddBenchCommand(CLI::App* app, Run* run) {
   command->add_flag("--ops", a->ops,
                     "One more repetition with the times of single ops, and of what is around them "
                     "(md, json, jsonl)");
+  command->add_flag("--branching", a->branching,
+                    "In place of the tests: what capture, replay and going back cost, beside the "
+                    "bars they are held to; exit code 1 when one is missed");
   command->add_option("--plugin", a->engine.plugins,
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--no-mmap", a->engine.no_mmap,

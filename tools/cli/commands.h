@@ -18,6 +18,7 @@ void AddEmbedCommand(CLI::App* app, Run* run);
 void AddHeadCommand(CLI::App* app, Run* run);
 void AddPerplexityCommand(CLI::App* app, Run* run);
 void AddBenchCommand(CLI::App* app, Run* run);
+void AddReplayCommand(CLI::App* app, Run* run);
 void AddServeCommand(CLI::App* app, Run* run);
 void AddPlanCommand(CLI::App* app, Run* run);
 void AddCalibrateCommand(CLI::App* app, Run* run);

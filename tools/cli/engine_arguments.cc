@@ -267,6 +267,8 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
   options.kv_lossy = a.kv_lossy;
   options.stage_limit = std::chrono::seconds(a.device_timeout);
   options.trace = a.trace;
+  options.taps = a.taps;
+  options.observer = a.observer;
   options.log = Warn;
   return options;
 }

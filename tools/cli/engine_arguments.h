@@ -36,8 +36,12 @@ struct EngineArguments {
   int64_t device_timeout = 300;  // seconds
   std::string trace;             // a file; "": none
   std::vector<std::string> plugins;
-  bool embeddings = false;   // set by the command, not by an option
-  bool hidden_rows = false;  // likewise
+  // Set by the command, not by options.
+  bool embeddings = false;
+  bool hidden_rows = false;
+  TapLevel taps = TapLevel::kNone;
+  StageObserver observer;
+
   bool mlock = false;
   bool no_mmap = false;
   bool no_pack = false;

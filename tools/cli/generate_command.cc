@@ -17,6 +17,7 @@
 #include "runtime/chat_messages.h"
 #include "runtime/chat_template.h"
 #include "runtime/generate.h"
+#include "tools/cli/capture_arguments.h"
 #include "tools/cli/chat_arguments.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/constraint_arguments.h"
@@ -42,6 +43,7 @@ struct GenerateArguments {
   ConstraintArguments constraint;
   PromptSource prompt;
   ChatArguments chat_options;
+  CaptureArguments capture;
   std::vector<std::string> stop;
   int64_t n_predict = 256;
   int64_t keep = 0;
@@ -266,7 +268,10 @@ int Generate(const GenerateArguments& a) {
   const auto sampler = MakeSamplerOptions(a.sampling);
   if (!sampler.ok()) return Complain(sampler.status());
   const auto begin = std::chrono::steady_clock::now();
-  auto engine = LoadEngine(a.engine);
+  EngineArguments loaded = a.engine;
+  const auto recorder = BeginCapture(a.capture, &loaded);
+  if (!recorder.ok()) return Complain(recorder.status());
+  auto engine = LoadEngine(loaded);
   if (!engine.ok()) return Complain(engine.status());
   const double load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
@@ -330,6 +335,9 @@ int Generate(const GenerateArguments& a) {
         static_cast<long long>((*engine)->context()),
         IsConstrained(a.constraint) ? "" : ", --context-shift goes on by dropping the oldest");
   }
+  if (*recorder != nullptr) {
+    if (const absl::Status s = (*recorder)->Finish(); !s.ok()) return Complain(s);
+  }
   if (const absl::Status s = (*engine)->WriteTrace(); !s.ok()) return Complain(s);
   return interrupted != 0 ? kInterrupted : 0;
 }
@@ -380,6 +388,7 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
                    "also -np")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  AddCaptureOptions(command, &a->capture);
   command->add_flag("--ignore-eos", a->ignore_eos, "Go on after the end of the text");
   command->add_flag("--special", a->show_special, "Show control tokens");
   command->add_flag("--no-display-prompt", a->hide_prompt, "Print the continuation alone");

@@ -31,6 +31,7 @@ int Main(int argc, char** argv) {
   trine::AddHeadCommand(&app, &run);
   trine::AddPerplexityCommand(&app, &run);
   trine::AddBenchCommand(&app, &run);
+  trine::AddReplayCommand(&app, &run);
   trine::AddServeCommand(&app, &run);
   trine::AddPlanCommand(&app, &run);
   trine::AddCalibrateCommand(&app, &run);

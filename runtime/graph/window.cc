@@ -1,0 +1,113 @@
+#include "runtime/graph/window.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "runtime/model/piece_graph.h"
+
+namespace trine {
+
+absl::StatusOr<std::unique_ptr<GraphInputs>> GraphInputs::Create(const PassGraph& graph,
+                                                                 std::shared_ptr<Device> device) {
+  constexpr uint64_t kGrain = 64;
+  std::unique_ptr<GraphInputs> inputs(new GraphInputs());
+  for (size_t v = 0; v < graph.values().size(); ++v) {
+    const GraphValue& value = graph.values()[v];
+    if (value.input == nullptr) continue;
+    const uint64_t bytes = graph.whole().graph.slots()[value.tensor.slot].bytes;
+    auto buffer = Buffer::Allocate(device, (bytes + kGrain - 1) / kGrain * kGrain, TRINE_MEMORY_IO);
+    if (!buffer.ok()) return buffer.status();
+    inputs->buffers_.emplace(v, *std::move(buffer));
+  }
+  return inputs;
+}
+
+absl::Status GraphInputs::Bind(
+    size_t pass, const std::function<std::span<const std::byte>(size_t value)>& bytes_of) {
+  pass_ = kNone;  // unless all of them are there
+  for (const auto& [value, buffer] : buffers_) {
+    const std::span<const std::byte> bytes = bytes_of(value);
+    if (void* host = buffer.host_ptr()) {
+      std::memcpy(host, bytes.data(), bytes.size());
+    } else if (absl::Status s = buffer.Write(0, bytes.data(), bytes.size()); !s.ok()) {
+      return s;
+    }
+  }
+  pass_ = pass;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, size_t begin,
+                                                       size_t end, GraphInputs* inputs,
+                                                       Model* model) {
+  const auto& nodes = graph.nodes();
+  WeightSlices slices;  // of no use: ops are whole
+  PieceGraph piece(graph.whole(), graph.seen_slots(), &slices);
+  for (size_t op = nodes[begin].begin; op < nodes[end - 1].end; ++op) piece.AddOp(op);
+  const auto tensor_of = [&, io = piece.io()](size_t value) {
+    return io.at(graph.values()[value].tensor.slot);
+  };
+  std::unique_ptr<Window> window(new Window());
+  window->graph_inputs_ = inputs;
+  std::vector<Port> bound;
+  std::set<size_t> inside, wanted;
+  for (size_t n = begin; n < end; ++n) {
+    for (const size_t v : nodes[n].reads) {
+      if (inside.count(v) != 0 || !wanted.insert(v).second) continue;
+      (inputs->Has(v) ? bound : window->inputs_).push_back({v, tensor_of(v)});
+    }
+    for (const size_t v : nodes[n].writes) {
+      if (graph.values()[v].is_cache()) continue;
+      inside.insert(v);
+      window->outputs_.push_back({v, tensor_of(v)});
+    }
+  }
+  SegmentGraph ops = piece.Take();
+  for (KvUse& use : ops.caches) use.number = graph.caches()[use.number].number;
+  const size_t stage = nodes[begin].stage;
+  auto memory = model->Bind(stage, &ops);
+  if (!memory.ok()) return memory.status();
+  for (const Port& port : bound) {
+    const SlotId slot = ops.graph.SlotOf(port.tensor);
+    memory->push_back({slot, inputs->SpanOf(port.value, ops.graph.slots()[slot].bytes)});
+  }
+  auto segment = Segment::Create(model->places()[stage].device, std::move(ops.graph),
+                                 TRINE_NUMERICS_EXACT, *memory);
+  if (!segment.ok()) return segment.status();
+  window->segment_ = *std::move(segment);
+  return window;
+}
+
+absl::StatusOr<Window*> Windows::Get(size_t begin, size_t end) {
+  const auto found = windows_.find({begin, end});
+  if (found != windows_.end()) {
+    found->second.used = ++uses_;
+    return found->second.window.get();
+  }
+  while (bytes_ > most_bytes_ && !windows_.empty()) {
+    const auto oldest = std::min_element(
+        windows_.begin(), windows_.end(),
+        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    bytes_ -= oldest->second.window->bytes();
+    windows_.erase(oldest);
+  }
+  const auto& device = model_->places()[graph_.nodes()[begin].stage].device;
+  std::unique_ptr<GraphInputs>& inputs = inputs_[device.get()];
+  if (inputs == nullptr) {
+    auto created = GraphInputs::Create(graph_, device);
+    if (!created.ok()) return created.status();
+    inputs = *std::move(created);
+  }
+  auto window = Window::Create(graph_, begin, end, inputs.get(), model_);
+  if (!window.ok()) return window.status();
+  bytes_ += (*window)->bytes();
+  return windows_.emplace(std::pair(begin, end), Entry{*std::move(window), ++uses_})
+      .first->second.window.get();
+}
+
+void Windows::ForgetInputs() {
+  for (const auto& [device, inputs] : inputs_) inputs->Forget();
+}
+
+}  // namespace trine

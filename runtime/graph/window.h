@@ -1,0 +1,115 @@
+// A run of nodes of one pass as a plan of its own, on the device that has their layers: recorded
+// once, used for every pass. Weights and caches are the model's, where they lie. Not thread-safe;
+// the model and the graph outlive it.
+#ifndef TRINE_RUNTIME_GRAPH_WINDOW_H_
+#define TRINE_RUNTIME_GRAPH_WINDOW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "dispatch/segment.h"
+#include "plugins/handles.h"
+#include "runtime/graph/pass_graph.h"
+#include "runtime/model/model.h"
+
+namespace trine {
+
+// The inputs of a pass on one device: where it is, and which tokens it has. All windows on the
+// device read them in the same place, so that they are brought there once for a pass.
+class GraphInputs {
+ public:
+  static absl::StatusOr<std::unique_ptr<GraphInputs>> Create(const PassGraph& graph,
+                                                             std::shared_ptr<Device> device);
+
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+  size_t pass() const { return pass_; }  // whose they are
+  // `bytes` gives those of a value.
+  absl::Status Bind(size_t pass,
+                    const std::function<std::span<const std::byte>(size_t value)>& bytes);
+  void Forget() { pass_ = kNone; }
+  bool Has(size_t value) const { return buffers_.count(value) != 0; }
+  trine_span SpanOf(size_t value, uint64_t bytes) const {
+    return buffers_.at(value).Span(0, bytes);
+  }
+
+ private:
+  GraphInputs() = default;
+
+  size_t pass_ = kNone;
+  std::map<size_t, Buffer> buffers_;  // by value
+};
+
+class Window {
+ public:
+  // Nodes [begin, end), all of one stage. `inputs`: of its device; outlive it.
+  static absl::StatusOr<std::unique_ptr<Window>> Create(const PassGraph& graph, size_t begin,
+                                                        size_t end, GraphInputs* inputs,
+                                                        Model* model);
+
+  // A value of the graph, and the tensor that has it in the plan.
+  struct Port {
+    size_t value = 0;
+    TensorId tensor = 0;
+  };
+  GraphInputs& graph_inputs() { return *graph_inputs_; }         // to be those of a run's pass
+  const std::vector<Port>& inputs() const { return inputs_; }    // to be written before a run
+  const std::vector<Port>& outputs() const { return outputs_; }  // there after it
+  Segment& segment() { return *segment_; }
+  // Whether the inputs are those that a pass had after so many changes: then they need not be
+  // written.
+  bool Holds(size_t pass, uint64_t changes) const {
+    return held_pass_ == pass && held_changes_ == changes;
+  }
+  void SetHeld(size_t pass, uint64_t changes) {
+    held_pass_ = pass;
+    held_changes_ = changes;
+  }
+  uint64_t bytes() const { return segment_->needs().scratch_bytes + segment_->needs().io_bytes; }
+
+ private:
+  Window() = default;
+
+  GraphInputs* graph_inputs_ = nullptr;
+  std::vector<Port> inputs_, outputs_;
+  std::unique_ptr<Segment> segment_;
+  size_t held_pass_ = GraphInputs::kNone;
+  uint64_t held_changes_ = 0;
+};
+
+// Windows that have been asked for, as long as they are small enough together; those that were not
+// used for longest go first.
+class Windows {
+ public:
+  Windows(const PassGraph& graph, Model* model, uint64_t most_bytes)
+      : graph_(graph), model_(model), most_bytes_(most_bytes) {}
+
+  // Until the next call.
+  absl::StatusOr<Window*> Get(size_t begin, size_t end);
+  size_t size() const { return windows_.size(); }
+  // Inputs of passes may be others than they were.
+  void ForgetInputs();
+
+ private:
+  struct Entry {
+    std::unique_ptr<Window> window;
+    uint64_t used = 0;
+  };
+
+  const PassGraph& graph_;
+  Model* const model_;
+  const uint64_t most_bytes_;
+  uint64_t bytes_ = 0, uses_ = 0;
+  std::map<const Device*, std::unique_ptr<GraphInputs>> inputs_;  // before what reads them
+  std::map<std::pair<size_t, size_t>, Entry> windows_;
+};
+
+}  // namespace trine
+
+#endif  // TRINE_RUNTIME_GRAPH_WINDOW_H_
