@@ -422,7 +422,7 @@ TEST_F(ServerTest, ReportsTellOfTheTiers) {
   for (const char* name :
        {"trine_generated_tokens_total 8\n", "trine_tier_busy_seconds_total{tier=\"cpu\"",
         "trine_tier_busy_seconds_total{tier=\"other0\"", "trine_kv_blocks ", "trine_up 1\n",
-        "trine_host_wait_seconds_total{for=\"other0\"}",
+        "trine_host_wait_seconds_total{for=\"sequences\"}",
         "trine_host_seconds_total{what=\"prepare\"}",
         "trine_requests_total{endpoint=\"/v1/completions\",status=\"200\"} 1\n"}) {
     EXPECT_THAT(metrics, HasSubstr(name));
