@@ -34,9 +34,9 @@ module.exports = (shared) => {
     await page.locator(".failure-text").waitFor();
     await answered(page);
     assert.equal(await page.locator("#state").textContent(), "locked");
-    for (const key of [letters, server.key]) {
+    for (const [i, key] of [letters, server.key].entries()) {
       await give(key);
-      await page.locator(".assistant .note:not(:empty)").waitFor();
+      await page.locator(".assistant .note:not(:empty)").nth(i).waitFor();
       assert.equal(await page.locator(".failure-text").count(), 0);
       await page.locator("#state").getByText("ok", { exact: true }).waitFor();
       assert.equal(await page.locator("#model").textContent(), "tales-27m-q8_0");

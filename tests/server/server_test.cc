@@ -52,25 +52,27 @@ TEST_F(ServerTest, AloneOrAmongManyTheAnswerIsTheSame) {
   Start({.places = 32});
   const auto request = [](int i) -> Json {
     return {{"prompt", absl::StrCat("a tale of ", i, " foxes ", std::string(i % 7, 'x'))},
-            {"max_tokens", 20 + i % 5}};
+            {"ignore_eos", true},
+            {"max_tokens", 150 + i % 5}};  // so long that all have begun before the first is done
   };
   constexpr int kClients = 32;
   std::vector<std::string> alone(kClients), together(kClients);
   for (int i = 0; i < kClients; ++i) alone[i] = Completion(request(i));
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kClients; ++i) {
-    threads.emplace_back([&, i] { together[i] = Completion(request(i)); });
-  }
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(together, alone);
-  const Json status = Status();
-  EXPECT_EQ(status["requests"]["completed"], 2 * kClients);
-  // They were in passes with each other: there are fewer than tokens.
+  // They were in passes with each other, unless the machine lets some begin when others are done.
   int64_t most = 0;
-  for (const Json& event : status["timeline"]["events"]) {
-    most = std::max(most, event["sequences"].get<int64_t>());
+  for (int round = 1; round <= 5 && most <= 8; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kClients; ++i) {
+      threads.emplace_back([&, i] { together[i] = Completion(request(i)); });
+    }
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(together, alone);
+    const Json status = Status();
+    EXPECT_EQ(status["requests"]["completed"], (1 + round) * kClients);
+    for (const Json& event : status["timeline"]["events"]) {
+      most = std::max(most, event["sequences"].get<int64_t>());
+    }
   }
-  std::printf("at most %lld sequences in a pass\n", static_cast<long long>(most));
   EXPECT_GT(most, 8);
 }
 
