@@ -190,7 +190,7 @@ absl::Status ExecutionGraph::ExecuteDirty() {
 absl::StatusOr<bool> ExecutionGraph::Take(const Window::Port& port, size_t pass,
                                           const Segment& segment) {
   const Handle handle = HandleOf(pass, port.value);
-  const void* from = segment.HostView(port.tensor);
+  const void* from = port.host;
   if (from == nullptr) {
     staging_.resize(handle.bytes);
     absl::Status s = segment.Read(port.tensor, 0, staging_.data(), handle.bytes);

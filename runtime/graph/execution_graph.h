@@ -91,6 +91,9 @@ class ExecutionGraph {
   // anybody knowing: what is not computed again can't pass for right. For tests.
   absl::Status Poison(uint64_t begin, uint64_t end);
 
+  // The plan that runs nodes [begin, end) of a pass, of one stage; until the next call. For whoever
+  // wants to compare: after ExecuteWindow it holds that one's inputs.
+  absl::StatusOr<Window*> PlanOf(size_t begin, size_t end) { return windows_->Get(begin, end); }
   uint64_t runs() const { return runs_; }  // of nodes, by Execute..., so far
   size_t plans() const { return windows_->size(); }
   Model& model() { return *model_; }

@@ -76,15 +76,19 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
                                  TRINE_NUMERICS_EXACT, *memory);
   if (!segment.ok()) return segment.status();
   window->segment_ = *std::move(segment);
+  for (Port& port : window->outputs_) port.host = window->segment_->HostView(port.tensor);
   return window;
 }
 
 absl::StatusOr<Window*> Windows::Get(size_t begin, size_t end) {
-  const auto found = windows_.find({begin, end});
+  if (last_ != nullptr && last_nodes_ == std::pair(begin, end)) return last_;
+  last_nodes_ = {begin, end};
+  const auto found = windows_.find(last_nodes_);
   if (found != windows_.end()) {
     found->second.used = ++uses_;
-    return found->second.window.get();
+    return last_ = found->second.window.get();
   }
+  last_ = nullptr;
   while (bytes_ > most_bytes_ && !windows_.empty()) {
     const auto oldest = std::min_element(
         windows_.begin(), windows_.end(),
@@ -102,8 +106,9 @@ absl::StatusOr<Window*> Windows::Get(size_t begin, size_t end) {
   auto window = Window::Create(graph_, begin, end, inputs.get(), model_);
   if (!window.ok()) return window.status();
   bytes_ += (*window)->bytes();
-  return windows_.emplace(std::pair(begin, end), Entry{*std::move(window), ++uses_})
-      .first->second.window.get();
+  Entry& entry = windows_[last_nodes_];
+  entry = {*std::move(window), ++uses_};
+  return last_ = entry.window.get();
 }
 
 void Windows::ForgetInputs() {

@@ -57,6 +57,7 @@ class Window {
   struct Port {
     size_t value = 0;
     TensorId tensor = 0;
+    const void* host = nullptr;  // of an output: where the CPU sees it, if it does
   };
   GraphInputs& graph_inputs() { return *graph_inputs_; }         // to be those of a run's pass
   const std::vector<Port>& inputs() const { return inputs_; }    // to be written before a run
@@ -106,6 +107,8 @@ class Windows {
   Model* const model_;
   const uint64_t most_bytes_;
   uint64_t bytes_ = 0, uses_ = 0;
+  std::pair<size_t, size_t> last_nodes_;                          // that were asked for
+  Window* last_ = nullptr;                                        // with them; null: none is there
   std::map<const Device*, std::unique_ptr<GraphInputs>> inputs_;  // before what reads them
   std::map<std::pair<size_t, size_t>, Entry> windows_;
 };
