@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -48,8 +47,8 @@ absl::Status RunQuietly(PipelineJob& job, size_t stage) {
 // Shared with the threads, which may outlive the pipeline when it was abandoned.
 struct Pipeline::State {
   struct Stage {
-    std::deque<Job> waiting;
-    Job running;  // also while it waits for room behind
+    std::vector<Job> waiting;  // few, the first one goes next
+    Job running;               // also while it waits for room behind
     Clock::time_point since;
     bool in_job = false;                           // and not only waiting for room
     bool ended = false;                            // its thread has seen the last job
@@ -119,10 +118,12 @@ void Pipeline::State::End(std::unique_lock<std::mutex>& lock, const Job& job,
 void Pipeline::State::RunOne(std::unique_lock<std::mutex>& lock, size_t stage) {
   Stage& s = stages[stage];
   const Job job = s.running = s.waiting.front();
-  s.waiting.pop_front();
+  s.waiting.erase(s.waiting.begin());
   s.changed.notify_all();  // there is room
-  absl::Status status = absl::AbortedError("a pass before this one has failed");
-  if (job.number < first_failed) {
+  absl::Status status;
+  if (job.number >= first_failed) {
+    status = absl::AbortedError("a pass before this one has failed");
+  } else {
     s.since = Clock::now();
     EndWait(stage, s.since);
     s.in_job = true;
@@ -212,9 +213,9 @@ void Pipeline::Submit(std::shared_ptr<PipelineJob> job) {
   }
 }
 
-std::vector<Pipeline::Running> Pipeline::AllRunning() const {
+absl::InlinedVector<Pipeline::Running, 8> Pipeline::AllRunning() const {
   std::lock_guard lock(state_->mutex);
-  std::vector<Running> running;
+  absl::InlinedVector<Running, 8> running;
   for (size_t i = 0; i < state_->stages.size(); ++i) {
     const State::Stage& s = state_->stages[i];
     if (s.in_job) running.push_back({i, Clock::now() - s.since});

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dispatch/trace.h"
@@ -67,7 +68,7 @@ class Pipeline {
     size_t stage;
     std::chrono::steady_clock::duration time;
   };
-  std::vector<Running> AllRunning() const;
+  absl::InlinedVector<Running, 8> AllRunning() const;
 
   // Gives up threads that may never return. Each job that has not ended is told `why`, with the
   // stage it is in or waits for; threads that do come back end, and keep what they use until then.

@@ -208,7 +208,7 @@ TEST(PipelineTest, AHangingStageIsSeenAndLeftBehind) {
     }
     return absl::OkStatus();
   }));
-  std::vector<Pipeline::Running> running;
+  absl::InlinedVector<Pipeline::Running, 8> running;
   while (running.empty() || running[0].stage != 1 || running[0].time < milliseconds(5)) {
     running = pipeline->AllRunning();
   }

@@ -83,7 +83,7 @@ class Device {
   template <class Function>
   absl::Status Call(const char* name, Function call) const {
     const CallClock::Call under_way(&calls_);
-    absl::Status status = OnDevice(label_, CallPlugin(Name(name), call));
+    absl::Status status = OnDevice(label_, CallPluginAs([&] { return Name(name); }, call));
     if (absl::IsUnavailable(status)) was_lost_ = true;
     return status;
   }

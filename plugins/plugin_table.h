@@ -26,14 +26,21 @@ absl::Status ToStatus(trine_status status, const trine_error& err, const std::st
 
 // Calls into a plugin. An exception that comes out is the plugin's breach of the ABI and becomes
 // INTERNAL; nothing propagates into the host.
+// `what` gives the words in front of an error, and is asked for them if there is one.
+template <class What, class Call>
+absl::Status CallPluginAs(What what, Call call) {
+  trine_error err{};
+  trine_status status = TRINE_OK;
+  try {
+    status = call(&err);
+  } catch (...) {
+    return absl::InternalError(what() + ": the plugin threw an exception across the ABI");
+  }
+  return status == TRINE_OK ? absl::OkStatus() : ToStatus(status, err, what());
+}
 template <class Call>
 absl::Status CallPlugin(const std::string& what, Call call) {
-  trine_error err{};
-  try {
-    return ToStatus(call(&err), err, what);
-  } catch (...) {
-    return absl::InternalError(what + ": the plugin threw an exception across the ABI");
-  }
+  return CallPluginAs([&] { return what; }, call);
 }
 
 // The same for calls that return nothing or a plain value: what they would have returned is

@@ -14,10 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-uint64_t Nanoseconds(Clock::duration time) {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
-}
-
 // Calls what may run out of memory.
 absl::Status Quietly(const std::function<absl::Status()>& call) {
   try {
@@ -71,6 +67,17 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   if (!pipeline.ok()) return pipeline.status();
   pipeline_ = *std::move(pipeline);
   log_ = std::move(log);
+  // Two more than are under way: stages may still be leaving those that have landed.
+  const auto most = static_cast<size_t>(groups_.most());
+  idle_flights_.clear();
+  idle_flights_.reserve(most + 2);
+  while (idle_flights_.size() < most + 2) {
+    idle_flights_.push_back(std::make_shared<Flight>(this, *model, log_, keep_rows_));
+  }
+  ahead_.Reset(*model, most);
+  for (const SegmentPlace& place : model->places()) {
+    if (keep_rows_) times_.device_ns[place.device_name];  // else nobody waits
+  }
   // Under the mutex, like adopting and offering: no block of one epoch is found in another.
   if (epoch != epoch_ && options_.prefix_cache != nullptr) options_.prefix_cache->Clear();
   epoch_ = epoch;
@@ -90,23 +97,40 @@ void Batcher::Drain(std::span<Sequence* const> sequences) {
   Ask(Until::kDrained, sequences).IgnoreError();
 }
 
+std::unique_ptr<Batcher::Request> Batcher::IdleRequest() {
+  if (idle_requests_.empty()) {
+    idle_requests_.reserve(++requests_);  // there is room for it when it comes back
+    return std::make_unique<Request>();
+  }
+  std::unique_ptr<Request> request = std::move(idle_requests_.back());
+  idle_requests_.pop_back();
+  request->Begin();
+  return request;
+}
+
 absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
-  Request request;
-  request.until = until;
   int64_t longest = 0;
   std::unique_lock<std::mutex> lock(mutex_);
   if (!ended_.ok()) return ended_;
+  std::unique_ptr<Request> own = IdleRequest();
+  Request& request = *own;
+  request.until = until;
   for (Sequence* s : sequences) {
-    if (until == Until::kDrained) away_.erase(s);  // its owner has what it wanted
+    const auto away =
+        std::find_if(away_.begin(), away_.end(), [&](const Away& a) { return a.sequence == s; });
+    if (until == Until::kDrained && away != away_.end())
+      away_.erase(away);  // it has what it wanted
     if (until == Until::kDrained ? s->in_flight_ == 0 : s->pending() == 0) continue;
     request.left.push_back(s);
     longest = std::max(longest, s->pending() - s->in_flight_);
-    const auto away = away_.find(s);
-    if (away == away_.end()) continue;
-    if (s->pending() - s->in_flight_ == 1) groups_.HostTook(Clock::now() - away->second);
+    if (until == Until::kDrained || away == away_.end()) continue;
+    if (s->pending() - s->in_flight_ == 1) groups_.HostTook(Clock::now() - away->since);
     away_.erase(away);
   }
-  if (request.left.empty()) return absl::OkStatus();
+  if (request.left.empty()) {
+    idle_requests_.push_back(std::move(own));
+    return absl::OkStatus();
+  }
   if (until == Until::kOneDone && request.left.size() < sequences.size()) request.one_done = true;
   request.longest = longest;
   queue_.push_back(&request);
@@ -116,7 +140,7 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
   bool leads = false;
   // Also when memory runs out in mid-pass: no one may find a request whose caller has gone, or wait
   // for a leader that has.
-  const absl::Cleanup leave = [&] { Leave(lock, &request, leads); };
+  absl::Cleanup leave = [&] { Leave(lock, &request, leads); };
   while (!request.done) {
     if (leading_ && !leads) {
       request.wake.wait(lock);
@@ -125,7 +149,10 @@ absl::Status Batcher::Ask(Until until, std::span<Sequence* const> sequences) {
     leading_ = leads = true;
     Step(lock);
   }
-  return request.status;
+  std::move(leave).Invoke();
+  absl::Status status = std::move(request.status);
+  idle_requests_.push_back(std::move(own));
+  return status;
 }
 
 absl::Status Batcher::Replace(const Prepare& prepare, const LoadNext& load) {
@@ -246,6 +273,7 @@ std::optional<std::pair<Pipeline::Running, std::string>> Batcher::HungStage() co
 }
 
 void Batcher::AwaitLanding(std::unique_lock<std::mutex>& lock) {
+  MakeAhead(lock);
   const auto news = [&] { return arrivals_ || AnyFresh(); };
   while (true) {
     Clock::time_point until = Clock::now() + kLookout;
@@ -285,16 +313,15 @@ uint64_t* Batcher::WaitsFor() {
   return awaits_blocks_ ? &times_.blocks_ns : &times_.owners_ns;
 }
 
-// Brings home what has landed, as far as its owners are here to be told.
-void Batcher::Land(std::unique_lock<std::mutex>& lock) {
-  std::vector<std::pair<std::shared_ptr<Flight>, Share>> home;
+// What has landed, as far as its owners are here to be told.
+void Batcher::TakeHome() {
   for (const auto& flight : flights_) {
     if (!flight->landed()) continue;
     flight->Look();
     std::erase_if(flight->shares(), [&](const Share& share) {
       if (flight->ok() && !share.sequence->waiting_) return false;
       if (flight->ok()) {
-        home.emplace_back(flight, share);
+        home_.emplace_back(flight, share);
       } else {
         share.sequence->in_flight_ -= share.n_tokens;
         // Without a way to go on, who was in the pass learns of it; who was behind it comes along
@@ -305,27 +332,43 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
       return true;
     });
   }
-  std::erase_if(flights_, [](const auto& f) { return f->landed() && f->shares().empty(); });
-  if (home.empty()) return;
+  const auto empty = [](const auto& f) { return f->landed() && f->shares().empty(); };
+  for (const auto& flight : flights_) {
+    if (!empty(flight) || !flight->ok() || idle_flights_.size() == idle_flights_.capacity())
+      continue;
+    idle_flights_.push_back(flight);
+  }
+  std::erase_if(flights_, empty);
+}
+
+void Batcher::Land(std::unique_lock<std::mutex>& lock) {
+  const absl::Cleanup forget = [this] {
+    home_.clear();
+    failed_.clear();
+  };
+  TakeHome();
+  if (!home_.empty()) BringHome(lock);
+}
+
+void Batcher::BringHome(std::unique_lock<std::mutex>& lock) {
+  failed_.reserve(home_.size());
   // The sequences belong to callers who wait for us, so they stay as they are meanwhile.
-  std::vector<std::pair<const Sequence*, absl::Status>> failed;
-  failed.reserve(home.size());
   lock.unlock();
   Trace* const trace = options_.trace.get();
   const auto begin = Trace::Clock::now();
-  for (const auto& [flight, share] : home) {
+  for (const auto& [flight, share] : home_) {
     absl::Status status = DeliverQuietly(*flight, share);
     share.sequence->in_flight_ -= share.n_tokens;
     if (status.ok()) KeepFilled(share);
-    if (!status.ok()) failed.emplace_back(share.sequence, std::move(status));
+    if (!status.ok()) failed_.emplace_back(share.sequence, std::move(status));
   }
   const auto end = Trace::Clock::now();
   if (trace != nullptr) {
-    trace->Add(track_, "deliver", begin, end, {{"sequences", static_cast<int64_t>(home.size())}});
+    trace->Add(track_, "deliver", begin, end, {{"sequences", static_cast<int64_t>(home_.size())}});
   }
   lock.lock();
   times_.deliver_ns += Nanoseconds(end - begin);
-  for (const auto& [flight, share] : home) {
+  for (const auto& [flight, share] : home_) {
     Sequence& s = *share.sequence;
     s.landed_at_ = flight->landed_at();
     // What another model has read is in a cache that is gone.
@@ -334,7 +377,7 @@ void Batcher::Land(std::unique_lock<std::mutex>& lock) {
   for (const Request* r : queue_) {
     if (r->until != Until::kDrained && r->status.ok() && IsServed(*r)) SendAway(*r);
   }
-  for (const auto& [sequence, status] : failed) Tell(sequence, status);
+  for (const auto& [sequence, status] : failed_) Tell(sequence, status);
 }
 
 void Batcher::Tell(const Sequence* sequence, const absl::Status& status) {
@@ -449,7 +492,14 @@ void Batcher::SendAway(const Request& request) {
   for (const Sequence* s : request.left) last = std::max(last, s->landed_at_);
   for (const Sequence* s : request.left) {
     if (s->pending() != 0) continue;
-    away_[s] = request.until == Until::kAllDone ? last : s->landed_at_;
+    const Clock::time_point since = request.until == Until::kAllDone ? last : s->landed_at_;
+    const auto known = std::find_if(away_.begin(), away_.end(),
+                                    [&](const Away& away) { return away.sequence == s; });
+    if (known == away_.end()) {
+      away_.push_back({s, since});
+    } else {
+      known->since = since;
+    }
   }
 }
 

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +24,7 @@
 #include "dispatch/pipeline.h"
 #include "runtime/model/model.h"
 #include "runtime/pass_groups.h"
+#include "runtime/passes_ahead.h"
 #include "runtime/prefix_cache.h"
 #include "runtime/sequence.h"
 #include "runtime/stage_log.h"
@@ -59,8 +59,11 @@ struct BatcherOptions {
 // How the host spent its time around passes, over all placements. What it computes itself, as the
 // CPU's device, is in SegmentCounters.
 struct HostTimes {
-  uint64_t prepare_ns = 0;  // making passes
+  uint64_t prepare_ns = 0;  // making passes, when they are due
+  uint64_t ahead_ns = 0;    // making them while others are under way
   uint64_t deliver_ns = 0;  // handing over what they gave
+  uint64_t passes = 0;
+  uint64_t passes_ahead = 0;  // of these, such as were made but for their tokens when they were due
   // With nothing to do:
   std::map<std::string, uint64_t> device_ns;  // until a device was through with a pass
   uint64_t owners_ns = 0;                     // until those that sample came back
@@ -113,11 +116,22 @@ class Batcher {
     bool one_done = false;
     bool done = false;
     std::condition_variable wake;  // when it is done, or may lead
+
+    void Begin() {
+      left.clear();
+      status = absl::OkStatus();
+      one_done = done = false;
+    }
   };
   // A block that is full with a pass, to be kept.
   struct Filled {
     int64_t number;  // in the sequence
     std::shared_ptr<const KvBlockBytes> bytes;
+  };
+  // One whose owner has logits that it has not come back from. A name only: it may be gone.
+  struct Away {
+    const Sequence* sequence;
+    std::chrono::steady_clock::time_point since;
   };
   // A sequence's share of a pass.
   struct Share {
@@ -131,6 +145,7 @@ class Batcher {
   struct Candidate {
     Request* request;
     Sequence* sequence;
+    size_t arrival;  // how many there were before it
   };
   // A call of Replace.
   struct Replacement {
@@ -140,11 +155,13 @@ class Batcher {
     bool done = false;
   };
   class Flight;
+  using Landed = std::pair<std::shared_ptr<Flight>, Share>;
 
   explicit Batcher(BatcherOptions options) : options_(std::move(options)) {}
   bool CanRecover(const absl::Status& status) const;
   absl::Status SetModel(std::shared_ptr<Model> model);
   absl::Status Ask(Until until, std::span<Sequence* const> sequences);
+  std::unique_ptr<Request> IdleRequest();
   void Leave(std::unique_lock<std::mutex>& lock, Request* request, bool leads);
   void Announce();
   void HandOver();
@@ -159,6 +176,8 @@ class Batcher {
   void AwaitLanding(std::unique_lock<std::mutex>& lock);
   uint64_t* WaitsFor();  // the time that it counts as
   void Land(std::unique_lock<std::mutex>& lock);
+  void TakeHome();
+  void BringHome(std::unique_lock<std::mutex>& lock);
   void Tell(const Sequence* sequence, const absl::Status& status);
   static absl::Status DeliverQuietly(const Flight& flight, const Share& share);
   static void Deliver(const Flight& flight, const Share& share);
@@ -170,18 +189,21 @@ class Batcher {
   static bool IsServed(const Request& request);
   void SendAway(const Request& request);
 
-  std::vector<Candidate> Candidates();
+  void FindCandidates();
   bool BringUpToDate(Sequence* sequence);
   bool AwaitsBlocks(Sequence* sequence);
   void SaveFilled(Batch* batch, Share* share) const;
   void KeepFilled(const Share& share) const;
   size_t FreePlace() const;
   std::shared_ptr<Flight> FormFlight();
+  std::shared_ptr<Flight> IdleFlight();
+  void MakeAhead(std::unique_lock<std::mutex>& lock);
+  bool Foresee(const Flight& flight);
   bool TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t rows_left, Batch* batch,
                  Share* share);
-  int64_t MostSequences(int64_t passes) const;
+  int64_t MostSequences(int64_t passes);
   int64_t MostTokens(int64_t pending) const;
-  bool AnyDecodes(const std::vector<Candidate>& candidates) const;
+  bool AnyDecodes() const;
 
   const BatcherOptions options_;
   mutable std::mutex mutex_;
@@ -198,19 +220,28 @@ class Batcher {
   HostTimes times_;
   uint64_t epoch_ = 0;   // models so far
   uint64_t passes_ = 0;  // likewise
-  std::deque<Request*> queue_;
-  // Sequences whose owners have logits that they have not come back from, since when. Names only:
-  // they may be gone.
-  std::map<const Sequence*, std::chrono::steady_clock::time_point> away_;
+  std::vector<Request*> queue_;
+  std::vector<Away> away_;
   // A pass that is not full waits for some of them until then.
   std::optional<std::chrono::steady_clock::time_point> next_look_;
   std::chrono::steady_clock::time_point watched_;  // when stages were last looked at
   bool awaits_blocks_ = false;                     // some that would be in a pass do
   bool arrivals_ = false;  // in the queue, or of blocks, since the leader's last step
   std::vector<std::shared_ptr<Flight>> flights_;  // in the order in which they took off
-  absl::Status failure_;                          // of passes of this model
-  absl::Status ended_;                            // not OK: there is no model left to go on with
-  bool leading_ = false;                          // someone runs passes
+  PassesAhead ahead_;
+  absl::Status failure_;  // of passes of this model
+  absl::Status ended_;    // not OK: there is no model left to go on with
+  bool leading_ = false;  // someone runs passes
+
+  // What steps use again, so that none of them allocates once there were some like it.
+  std::vector<std::unique_ptr<Request>> idle_requests_;
+  size_t requests_ = 0;                                // with those in use
+  std::vector<std::shared_ptr<Flight>> idle_flights_;  // of this model; a stage may be leaving it
+  std::vector<Candidate> candidates_;                  // all that wait, as they are served
+  std::vector<const Sequence*> active_;
+  std::vector<Landed> home_;
+  std::vector<std::pair<const Sequence*, absl::Status>> failed_;
+  Batch batch_, next_batch_;
 };
 
 }  // namespace trine

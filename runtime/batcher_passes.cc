@@ -1,6 +1,7 @@
 // What a pass is made of: who is in it, with how many tokens, and what is to be done with blocks.
 #include <algorithm>
-#include <set>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "runtime/batcher.h"
@@ -23,8 +24,9 @@ constexpr std::chrono::milliseconds kDecodes(100);
 }  // namespace
 
 // All that wait, in the order in which they are served. Who was cancelled is told so at once.
-std::vector<Batcher::Candidate> Batcher::Candidates() {
-  std::vector<Candidate> candidates;
+void Batcher::FindCandidates() {
+  std::vector<Candidate>& candidates = candidates_;
+  candidates.clear();
   awaits_blocks_ = false;
   for (Request* r : queue_) {
     const bool cancelled = std::any_of(r->left.begin(), r->left.end(),
@@ -32,10 +34,12 @@ std::vector<Batcher::Candidate> Batcher::Candidates() {
     if (cancelled) r->status = absl::CancelledError("the evaluation was cancelled");
     if (!r->status.ok() || r->until == Until::kDrained) continue;
     for (Sequence* s : r->left) {
-      if (s->pending() > s->in_flight_ && BringUpToDate(s)) candidates.push_back({r, s});
+      if (s->pending() > s->in_flight_ && BringUpToDate(s)) {
+        candidates.push_back({r, s, candidates.size()});
+      }
     }
   }
-  if (candidates.size() < 2) return candidates;
+  if (candidates.size() < 2) return;
   // Of the request in front the sequence that was served longest ago; then those with the least to
   // do, again by when they were served.
   const auto others = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
@@ -46,14 +50,13 @@ std::vector<Batcher::Candidate> Batcher::Candidates() {
       std::min_element(candidates.begin(), others, [](const Candidate& a, const Candidate& b) {
         return a.sequence->served_ < b.sequence->served_;
       }));
-  std::stable_sort(candidates.begin() + 1, candidates.end(),
-                   [](const Candidate& a, const Candidate& b) {
-                     const auto rank = [](const Sequence& s) {
-                       return std::pair(s.pending() - s.in_flight_, s.served_);
-                     };
-                     return rank(*a.sequence) < rank(*b.sequence);
-                   });
-  return candidates;
+  std::sort(candidates.begin() + 1, candidates.end(), [](const Candidate& a, const Candidate& b) {
+    const auto rank = [](const Candidate& c) {
+      return std::tuple(c.sequence->pending() - c.sequence->in_flight_, c.sequence->served_,
+                        c.arrival);
+    };
+    return rank(a) < rank(b);
+  });
 }
 
 // To the model there is, and to what others have read meanwhile. False while passes of another
@@ -113,18 +116,21 @@ void Batcher::KeepFilled(const Share& share) const {
 }
 
 // Of one pass, when so many are to be under way.
-int64_t Batcher::MostSequences(int64_t passes) const {
+int64_t Batcher::MostSequences(int64_t passes) {
   const int64_t most = model_->limits().max_sequences;
   if (passes == 1) return most;
-  std::set<const Sequence*> active;
+  std::vector<const Sequence*>& active = active_;
+  active.clear();
   const Clock::time_point not_late = Clock::now() - groups_.patience();
   for (const auto& [sequence, since] : away_) {
-    if (since > not_late) active.insert(sequence);
+    if (since > not_late) active.push_back(sequence);
   }
-  for (const Request* r : queue_) active.insert(r->left.begin(), r->left.end());
+  for (const Request* r : queue_) active.insert(active.end(), r->left.begin(), r->left.end());
   for (const auto& flight : flights_) {
-    for (const Share& share : flight->shares()) active.insert(share.sequence);
+    for (const Share& share : flight->shares()) active.push_back(share.sequence);
   }
+  std::sort(active.begin(), active.end());
+  active.erase(std::unique(active.begin(), active.end()), active.end());
   return std::min(most, (static_cast<int64_t>(active.size()) + passes - 1) / passes);
 }
 
@@ -138,8 +144,8 @@ int64_t Batcher::MostTokens(int64_t pending) const {
 }
 
 // Of those that wait, of those that are in a pass, or of those that are away for a moment.
-bool Batcher::AnyDecodes(const std::vector<Candidate>& candidates) const {
-  for (const Candidate& c : candidates) {
+bool Batcher::AnyDecodes() const {
+  for (const Candidate& c : candidates_) {
     if (c.sequence->pending() - c.sequence->in_flight_ == 1) return true;
   }
   for (const auto& flight : flights_) {
@@ -149,7 +155,7 @@ bool Batcher::AnyDecodes(const std::vector<Candidate>& candidates) const {
   }
   const Clock::time_point lately = Clock::now() - kDecodes;
   return std::any_of(away_.begin(), away_.end(),
-                     [&](const auto& entry) { return entry.second > lately; });
+                     [&](const Away& away) { return away.since > lately; });
 }
 
 // Puts at most `most_tokens` of a sequence into the batch. False when its cache has no room.
@@ -192,7 +198,7 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
 // When the last of the sequences that are expected back is late, too.
 std::optional<Clock::time_point> Batcher::ExpectedBack() {
   const Clock::time_point now = Clock::now();
-  std::erase_if(away_, [&](const auto& entry) { return now - entry.second > kForgotten; });
+  std::erase_if(away_, [&](const Away& away) { return now - away.since > kForgotten; });
   std::optional<Clock::time_point> last;
   for (const auto& [sequence, since] : away_) {
     const Clock::time_point late = since + groups_.patience();
@@ -209,9 +215,25 @@ size_t Batcher::FreePlace() const {
   return place;
 }
 
+std::shared_ptr<Batcher::Flight> Batcher::IdleFlight() {
+  const auto found = std::find_if(idle_flights_.begin(), idle_flights_.end(),
+                                  [](const auto& flight) { return flight.use_count() == 1; });
+  std::shared_ptr<Flight> flight;
+  if (found != idle_flights_.end()) {
+    flight = std::move(*found);
+    idle_flights_.erase(found);
+  } else {
+    flight = std::make_shared<Flight>(this, *model_, log_, keep_rows_);
+  }
+  flight->Begin(model_);
+  return flight;
+}
+
 std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
-  const std::vector<Candidate> candidates = Candidates();
+  FindCandidates();
+  std::vector<Candidate>& candidates = candidates_;
   if (candidates.empty() && awaits_blocks_) next_look_ = Clock::now() + kLookout;
+  if (candidates.empty()) return nullptr;
   // Pieces of a prompt need not wait for the host: stages have one in store.
   const bool prompts = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) {
     return c.sequence->pending() - c.sequence->in_flight_ > 1;
@@ -222,13 +244,12 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   const SegmentLimits& limits = model_->limits();
   const int64_t most_sequences = MostSequences(passes);
   const bool waits = !prompts || (options_.mixed_tokens > 0 && passes == 1);
-  if (waits && !candidates.empty() && back &&
-      static_cast<int64_t>(candidates.size()) < most_sequences) {
+  if (waits && back && static_cast<int64_t>(candidates.size()) < most_sequences) {
     next_look_ = back;
     return nullptr;
   }
   int64_t tokens_left = limits.max_tokens;
-  if (options_.mixed_tokens > 0 && prompts && AnyDecodes(candidates)) {
+  if (options_.mixed_tokens > 0 && prompts && AnyDecodes()) {
     const int64_t sequences = std::min(static_cast<int64_t>(candidates.size()), most_sequences);
     tokens_left = std::min(tokens_left, std::max(options_.mixed_tokens, sequences));
   }
@@ -236,8 +257,16 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   // The one in front leaves a token to each of the others that can come along.
   const int64_t others = std::min({static_cast<int64_t>(candidates.size()) - 1, most_sequences - 1,
                                    tokens_left - 1, rows_left - 1});
-  auto flight = std::make_shared<Flight>(this, model_, log_, keep_rows_);
-  Batch batch;
+  // Where all come along, each with a token, their order says nothing: always the same is foreseen.
+  const auto all = static_cast<int64_t>(candidates.size());
+  if (!prompts && all <= std::min({most_sequences, tokens_left, rows_left})) {
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return std::less<>()(a.sequence, b.sequence);
+    });
+  }
+  std::shared_ptr<Flight> flight = IdleFlight();
+  Batch& batch = batch_;
+  batch.Clear();
   for (const Candidate& candidate : candidates) {
     if (static_cast<int64_t>(batch.parts.size()) == most_sequences) break;
     if (tokens_left == 0 || rows_left == 0) break;
@@ -255,12 +284,55 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   if (batch.parts.empty()) return nullptr;
   // A pass has at least one row of output, wanted or not.
   if (batch.output_rows.empty()) batch.output_rows.push_back(0);
-  flight->Prepare(batch, FreePlace(), ++passes_);
+  const bool foreseen = flight->Prepare(batch, FreePlace(), ++passes_, &ahead_);
+  ++times_.passes;
+  times_.passes_ahead += foreseen ? 1 : 0;
   for (const Share& share : flight->shares()) {
     share.sequence->in_flight_ += share.n_tokens;
     share.sequence->served_ = passes_;
   }
   return flight;
+}
+
+// The batch of the pass behind one in which all decode. False where it can't be said.
+bool Batcher::Foresee(const Flight& flight) {
+  next_batch_.Clear();
+  for (const Share& share : flight.shares()) {
+    Sequence& s = *share.sequence;
+    const int64_t position = share.begin + 1;
+    if (share.n_tokens != 1 || position != s.size() || !s.HasRoomAhead(position)) return false;
+    next_batch_.output_rows.push_back(static_cast<int32_t>(next_batch_.parts.size()));
+    next_batch_.parts.push_back({std::span(&PassesAhead::kUnknown, 1), position, &s.blocks_});
+    next_batch_.hidden = next_batch_.hidden || s.hidden_;
+  }
+  return !next_batch_.parts.empty();
+}
+
+// While devices are at work. Sequences in passes under way are the leader's until it has brought
+// them home, so it needs no lock for them.
+void Batcher::MakeAhead(std::unique_lock<std::mutex>& lock) {
+  for (size_t i = 0; i < flights_.size(); ++i) {
+    if (flights_[i]->landed() || flights_[i]->foreseen()) continue;
+    const std::shared_ptr<Flight> flight = flights_[i];
+    flight->set_foreseen();
+    if (!Foresee(*flight)) continue;
+    Trace* const trace = options_.trace.get();
+    lock.unlock();
+    const auto begin = Trace::Clock::now();
+    try {
+      ahead_.Make(*model_, next_batch_);
+    } catch (const std::bad_alloc&) {
+      // It is made when it is due.
+    }
+    const auto end = Trace::Clock::now();
+    if (trace != nullptr) {
+      trace->Add(track_, "prepare ahead", begin, end,
+                 {{"behind pass", static_cast<int64_t>(flight->number())},
+                  {"sequences", static_cast<int64_t>(next_batch_.parts.size())}});
+    }
+    lock.lock();
+    times_.ahead_ns += Nanoseconds(end - begin);
+  }
 }
 
 }  // namespace trine

@@ -18,23 +18,41 @@
 
 namespace trine {
 
+inline uint64_t Nanoseconds(std::chrono::steady_clock::duration time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+}
+
 // Holds all that its stages use, so that one which hangs can be left behind.
 class Batcher::Flight : public PipelineJob {
  public:
-  Flight(Batcher* batcher, std::shared_ptr<Model> model, std::shared_ptr<StageLog> log,
-         bool keep_rows)
+  Flight(Batcher* batcher, const Model& model, std::shared_ptr<StageLog> log, bool keep_rows)
       : batcher_(batcher),
-        model_(std::move(model)),
         log_(std::move(log)),
         keep_rows_(keep_rows),
-        width_(static_cast<size_t>(model_->output_width())),
-        hidden_width_(static_cast<size_t>(model_->config().n_embd)) {}
+        width_(static_cast<size_t>(model.output_width())),
+        hidden_width_(static_cast<size_t>(model.config().n_embd)) {
+    model.ReserveForDecode(keep_rows, &pass_);
+    shares_.reserve(static_cast<size_t>(model.limits().max_sequences));
+  }
 
-  void Prepare(const Batch& batch, size_t place, uint64_t number) {
-    model_->Prepare(batch, place, &pass_);
+  // Also of one that has landed and that nobody else has any more.
+  void Begin(std::shared_ptr<Model> model) {
+    model_ = std::move(model);
+    note_ = {};
+    shares_.clear();
+    stage_ = 0;
+    slowest_ = {};
+    landed_ = looked_at_ = foreseen_ = false;
+    status_ = absl::OkStatus();
+  }
+  // True: but for its tokens it was made ahead.
+  bool Prepare(const Batch& batch, size_t place, uint64_t number, PassesAhead* ahead) {
+    const bool foreseen = ahead->Take(batch, place, &pass_);
+    if (!foreseen) model_->Prepare(batch, place, &pass_);
     note_.number = number;
     note_.tokens = pass_.params[kParamTokens];
     note_.sequences = pass_.params[kParamSequences];
+    return foreseen;
   }
   void Add(const Share& share, int64_t replayed) {
     shares_.push_back(share);
@@ -64,14 +82,19 @@ class Batcher::Flight : public PipelineJob {
 
   // The batcher's, under its mutex.
   std::vector<Share>& shares() { return shares_; }
+  const std::vector<Share>& shares() const { return shares_; }
   bool landed() const { return landed_; }
   size_t place() const { return pass_.place; }
+  uint64_t number() const { return note_.number; }
   size_t stage() const { return stage_.load(std::memory_order_relaxed); }  // that it came to last
   bool fresh() const { return landed_ && !looked_at_; }  // landed, and the leader does not know it
   void Look() {
     looked_at_ = true;
     if (status_.ok()) model_.reset();  // else a stage may still be in it
   }
+  // What follows it was thought of.
+  bool foreseen() const { return foreseen_; }
+  void set_foreseen() { foreseen_ = true; }
   // The leader's, once it has landed.
   std::chrono::steady_clock::time_point landed_at() const { return landed_at_; }
   const absl::Status& status() const { return status_; }
@@ -95,6 +118,7 @@ class Batcher::Flight : public PipelineJob {
   bool landed_ = false;
   std::chrono::steady_clock::time_point landed_at_;
   bool looked_at_ = false;
+  bool foreseen_ = false;
   absl::Status status_;
 };
 

@@ -74,16 +74,16 @@ class GenerateLoop {
     };
     absl::Status status;
     while (status.ok()) {
-      std::vector<Job*> running;
-      std::vector<Sequence*> sequences;
+      running_.clear();
+      sequences_.clear();
       for (Job& job : jobs_) {
         if (job.result->finish != FinishReason::kNone) continue;
-        running.push_back(&job);
-        sequences.push_back(job.session->sequence_.get());
+        running_.push_back(&job);
+        sequences_.push_back(job.session->sequence_.get());
       }
-      if (running.empty()) break;
-      status = engine_->EvaluateSome(sequences);
-      if (status.ok() || absl::IsCancelled(status)) status = Advance(running);
+      if (running_.empty()) break;
+      status = engine_->EvaluateSome(sequences_);
+      if (status.ok() || absl::IsCancelled(status)) status = Advance();
     }
     BringHome();
     End();
@@ -132,9 +132,9 @@ class GenerateLoop {
   }
 
   // One token for each session that has its logits. Sampling and detokenising run on the lane.
-  absl::Status Advance(const std::vector<Job*>& running) {
-    std::vector<Job*> ready;
-    for (Job* job : running) {
+  absl::Status Advance() {
+    ready_.clear();
+    for (Job* job : running_) {
       Sequence& sequence = *job->session->sequence_;
       if (sequence.cancelled()) {
         job->result->finish = FinishReason::kCancelled;
@@ -148,14 +148,14 @@ class GenerateLoop {
           if (absl::Status s = Shift(job); !s.ok()) return s;
           continue;  // a token follows when what is left has been read again
         }
-        ready.push_back(job);
+        ready_.push_back(job);
       }  // else its pass is still under way, or its turn has not come
     }
     const Clock::time_point begin = Clock::now();
-    engine_->lane().RunSampling(static_cast<int>(ready.size()),
+    engine_->lane().RunSampling(static_cast<int>(ready_.size()),
                                 static_cast<int32_t>(engine_->config().n_vocab),
-                                [&](int i) { SampleOne(ready[static_cast<size_t>(i)]); });
-    for (Job* job : ready) {
+                                [&](int i) { SampleOne(ready_[static_cast<size_t>(i)]); });
+    for (Job* job : ready_) {
       if (!job->status.ok()) return job->status;
       Tell(job);
       Show(job, job->piece);
@@ -285,6 +285,9 @@ class GenerateLoop {
 
   Engine* engine_;
   std::vector<Job> jobs_;
+  // Of this step; kept, so that a step allocates nothing.
+  std::vector<Job*> running_, ready_;
+  std::vector<Sequence*> sequences_;
   Clock::time_point begin_;
 };
 

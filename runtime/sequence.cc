@@ -8,6 +8,9 @@
 namespace trine {
 namespace {
 
+// Tokens for which there is memory from the first one on.
+constexpr size_t kLeastRoom = 256;
+
 int64_t InFullBlocks(int64_t n_tokens) { return n_tokens / kBlockPositions * kBlockPositions; }
 
 }  // namespace
@@ -23,6 +26,10 @@ absl::Status Sequence::Append(std::span<const int32_t> tokens) {
     return absl::OutOfRangeError(absl::StrCat(
         size() == 0 ? "the prompt has " : "the text would have ",
         size() + static_cast<int64_t>(tokens.size()), " tokens, the context holds ", max_context_));
+  }
+  const size_t needed = tokens_.size() + tokens.size();
+  if (tokens_.capacity() < needed) {
+    tokens_.reserve(std::max({needed, 2 * tokens_.capacity(), kLeastRoom}));
   }
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   return absl::OkStatus();
@@ -76,6 +83,15 @@ absl::Status Sequence::Reserve(int64_t begin, int64_t end, KvMoves* moves) {
   unsettled_ = std::min(unsettled_.value_or(begin), InFullBlocks(begin));
   moves->copies.push_back({*replaced, blocks_.blocks()[number]});
   return absl::OkStatus();
+}
+
+bool Sequence::HasRoomAhead(int64_t position) {
+  if (position >= max_context_) return false;
+  const auto number = static_cast<size_t>(position / kBlockPositions);
+  if (number < blocks_.blocks().size()) return !blocks_.IsShared(number);
+  // It may never get there: nobody shall want for the block meanwhile.
+  const KvBlockPool& pool = *blocks_.pool();
+  return pool.free() > pool.total() / 4 && blocks_.Reserve(position + 1).ok();
 }
 
 void Sequence::DistrustUnsettled() {

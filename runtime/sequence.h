@@ -99,6 +99,9 @@ class Sequence {
   // Room for positions [begin, end), which no other sequence sees, and what has to be copied for
   // it.
   absl::Status Reserve(int64_t begin, int64_t end, KvMoves* moves);
+  // Whether the token at `position`, behind those that passes hold, needs nothing but to be
+  // written: there is room for it, or was enough to be taken now, and no one else sees it.
+  bool HasRoomAhead(int64_t position);
   void SetLogits(std::span<const float> row, int64_t position);
   // A pass has been through all stages, and what had to be moved for it is where it should be; or
   // none has, and it is not.

@@ -1,5 +1,8 @@
 #include "runtime/model/kv_blocks.h"
 
+#include <algorithm>
+#include <atomic>
+
 #include "absl/strings/str_cat.h"
 #include "runtime/model/segment_graph.h"
 
@@ -37,7 +40,7 @@ absl::Status KvBlockPool::Grow(size_t count, std::vector<int32_t>* table) {
         absl::StrCat("the KV cache is full: ", wanted, " more blocks of ", kBlockPositions,
                      " positions are needed, ", free_.size(), " of ", total_, " are free"));
   }
-  table->reserve(count);
+  if (table->capacity() < count) table->reserve(std::max(count, 2 * table->capacity()));
   for (size_t i = 0; i < wanted; ++i) {
     table->push_back(free_.back());
     holders_[static_cast<size_t>(free_.back())] = 1;
@@ -93,13 +96,32 @@ int64_t KvBlockPool::free() const {
   return static_cast<int64_t>(free_.size());
 }
 
-absl::Status BlockTable::Reserve(int64_t n_positions) {
-  return pool_->Grow(BlocksFor(n_positions), &blocks_);
+void BlockTable::Changed() {
+  static std::atomic<uint64_t> versions{0};
+  version_ = ++versions;
 }
 
-void BlockTable::Truncate(int64_t n_positions) { pool_->Shrink(BlocksFor(n_positions), &blocks_); }
+absl::Status BlockTable::Reserve(int64_t n_positions) {
+  const size_t before = blocks_.size();
+  absl::Status status = pool_->Grow(BlocksFor(n_positions), &blocks_);
+  if (blocks_.size() != before) Changed();
+  return status;
+}
+
+void BlockTable::Truncate(int64_t n_positions) {
+  if (BlocksFor(n_positions) >= blocks_.size()) return;
+  pool_->Shrink(BlocksFor(n_positions), &blocks_);
+  Changed();
+}
+
+void BlockTable::LetGoOfShared(size_t first) {
+  const size_t before = blocks_.size();
+  pool_->LetGoOfShared(first, &blocks_);
+  if (blocks_.size() != before) Changed();
+}
 
 void BlockTable::Adopt(std::span<const int32_t> blocks) {
+  Changed();
   blocks_.reserve(blocks.size());
   for (size_t i = 0; i < blocks.size(); ++i) {
     if (i < blocks_.size() && blocks_[i] == blocks[i]) continue;
@@ -117,6 +139,7 @@ absl::StatusOr<int32_t> BlockTable::Replace(size_t number) {
   if (absl::Status s = pool_->Grow(1, &other); !s.ok()) return s;
   const int32_t replaced = std::exchange(blocks_[number], other[0]);
   pool_->LetGo(replaced);
+  Changed();
   return replaced;
 }
 

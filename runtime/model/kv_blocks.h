@@ -71,19 +71,25 @@ class BlockTable {
   absl::StatusOr<int32_t> Replace(size_t number);
   // Lets go of blocks from number `first` on that others hold too. What stays moves up: from there
   // on nothing can be said of what the blocks contain.
-  void LetGoOfShared(size_t first) { pool_->LetGoOfShared(first, &blocks_); }
+  void LetGoOfShared(size_t first);
   bool IsShared(size_t number) const {
     return number < blocks_.size() && pool_->IsShared(blocks_[number]);
   }
 
   const std::vector<int32_t>& blocks() const { return blocks_; }
+  // Another number for whatever changes the blocks, and for every table: where it is the same, the
+  // blocks are.
+  uint64_t version() const { return version_; }
   const std::shared_ptr<KvBlockPool>& pool() const { return pool_; }
   // Where a position's k and v lie: block * block positions + offset.
   int32_t SlotOf(int64_t position) const;
 
  private:
+  void Changed();
+
   std::shared_ptr<KvBlockPool> pool_;
   std::vector<int32_t> blocks_;
+  uint64_t version_ = 0;  // 0: it never had any
 };
 
 }  // namespace trine

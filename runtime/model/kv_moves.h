@@ -35,6 +35,11 @@ struct KvMoves {
   std::vector<Save> saves;
 
   size_t before() const { return loads.size() + copies.size(); }
+  void Clear() {
+    loads.clear();
+    copies.clear();
+    saves.clear();
+  }
 };
 
 }  // namespace trine

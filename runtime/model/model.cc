@@ -11,8 +11,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "dispatch/weight_path.h"
-#include "plugins/device_fault.h"
-#include "runtime/model/detour_loader.h"
 #include "runtime/model/layout_choice.h"
 #include "runtime/model/pack_cache.h"
 #include "runtime/model/weight_tasks.h"
@@ -20,10 +18,6 @@
 
 namespace trine {
 namespace {
-
-void Warn(const HostServices& host, const std::string& message) {
-  host.table()->log(host.table()->self, TRINE_LOG_WARNING, message.c_str());
-}
 
 // A tensor that no op reads means that the description does not fit the file.
 absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config, bool embeddings,
@@ -97,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   if (status.ok()) status = model->PlaceWeights(host, one_way, &meter, &graphs, &out_of_range);
   if (absl::IsInternal(status) && !model->packed_.empty() && file->mapped()) {
     // A device that fails to pack may still run what is plain.
-    Warn(host, absl::StrCat(status.message(), "; weights stay as in the file"));
+    host.Say(TRINE_LOG_WARNING, absl::StrCat(status.message(), "; weights stay as in the file"));
     model.reset();
     LoadOptions plain = one_way;
     plain.pack = false;
@@ -253,7 +247,7 @@ absl::Status Model::AllocateSplits(const std::vector<SegmentGraph>& graphs) {
 absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& options,
                                  LoadMeter* meter, std::vector<SegmentGraph>* graphs,
                                  OutOfRange* out_of_range) {
-  const auto warn = [&](const std::string& message) { Warn(host, message); };
+  const auto warn = [&](const std::string& message) { host.Say(TRINE_LOG_WARNING, message); };
   const auto collect = [&] {
     for (size_t i = 0; i < graphs->size(); ++i) {
       for (const WeightUse& use : (*graphs)[i].weights) {
@@ -477,300 +471,6 @@ std::vector<DetourInfo> Model::detours() const {
     if (plan) infos.push_back({i, plan->helper.name, plan->kind, plan->FirstTokens()});
   }
   return infos;
-}
-
-void Model::Prepare(const Batch& batch, size_t place, Pass* pass) const {
-  Pass& p = *pass;
-  p.place = place;
-  p.tokens.clear();
-  p.kv_slots.clear();
-  p.kv_lengths.clear();
-  p.rope_rows.clear();
-  p.rope_windowed_rows.clear();
-  p.q_offsets.assign(1, 0);
-  const auto table_width = static_cast<size_t>(limits_.max_blocks_per_sequence());
-  p.block_table.assign(table_width * batch.parts.size(), 0);
-  int64_t longest = 1;
-  for (size_t s = 0; s < batch.parts.size(); ++s) {
-    const BatchPart& part = batch.parts[s];
-    const auto n = static_cast<int64_t>(part.tokens.size());
-    p.tokens.insert(p.tokens.end(), part.tokens.begin(), part.tokens.end());
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t position = part.first_position + i;
-      p.kv_slots.push_back(part.blocks->SlotOf(position));
-      rope_->AppendRow(position, &p.rope_rows);
-      if (rope_windowed_ != nullptr) rope_windowed_->AppendRow(position, &p.rope_windowed_rows);
-    }
-    p.q_offsets.push_back(static_cast<int32_t>(p.tokens.size()));
-    p.kv_lengths.push_back(static_cast<int32_t>(part.first_position + n));
-    longest = std::max(longest, part.first_position + n);
-    const std::vector<int32_t>& blocks = part.blocks->blocks();
-    std::copy_n(blocks.begin(), std::min(blocks.size(), table_width),
-                p.block_table.begin() + static_cast<ptrdiff_t>(s * table_width));
-  }
-  // Entries beyond the last sequence hold no token.
-  p.q_offsets.resize(static_cast<size_t>(limits_.max_sequences) + 1, p.q_offsets.back());
-  p.output_rows = batch.output_rows;
-  p.wants_hidden = batch.hidden && limits_.hidden_rows;
-  p.params.assign(4, 0);
-  p.params[kParamTokens] = static_cast<int64_t>(p.tokens.size());
-  p.params[kParamSequences] = static_cast<int64_t>(batch.parts.size());
-  p.params[kParamOutputRows] = static_cast<int64_t>(p.output_rows.size());
-  p.params[kParamKvPositions] = longest;
-  p.rows = {};
-  p.moves = batch.moves;
-}
-
-absl::Status Model::WriteInputs(size_t stage, const Pass& pass, StageWay* way,
-                                uint64_t* bytes) const {
-  absl::Status status;
-  const auto write = [&](TensorId SegmentIo::*which, const auto& values) {
-    if (!status.ok()) return;
-    status = way->Write(which, values.data(), values.size() * sizeof(values[0]), bytes);
-  };
-  write(&SegmentIo::tokens, pass.tokens);
-  if (stage > 0) {
-    const size_t values = pass.tokens.size() * static_cast<size_t>(config_.n_embd);
-    write(&SegmentIo::hidden_in, std::span(borders_[stage - 1]->At(pass.place), values));
-  }
-  write(&SegmentIo::rope, pass.rope_rows);
-  write(&SegmentIo::rope_windowed, pass.rope_windowed_rows);
-  write(&SegmentIo::kv_slots, pass.kv_slots);
-  write(&SegmentIo::block_table, pass.block_table);
-  write(&SegmentIo::q_offsets, pass.q_offsets);
-  write(&SegmentIo::kv_lengths, pass.kv_lengths);
-  write(&SegmentIo::output_rows, pass.output_rows);
-  return status;
-}
-
-absl::Status Model::Run(size_t index, Pass* pass, bool keep, StageRun* run) {
-  *run = {};
-  run->begin = StageRun::Clock::now();
-  absl::Status status = RunParts(index, pass, keep, run);
-  if (status.ok() && observer_) status = observer_(*this, index, *pass);
-  run->end = StageRun::Clock::now();
-  run->ok = status.ok();
-  return status;
-}
-
-StageWay* Model::ChooseWay(size_t index, const Pass& pass, StageRun* run) {
-  Stage& stage = stages_[index];
-  const auto tokens = static_cast<int64_t>(pass.tokens.size());
-  const size_t route = stage.routes.Choose(tokens);
-  StageWay* const way = route == 0 ? stage.home.get() : stage.detours[route - 1].get();
-  const StageWay* const before = stage.current.exchange(way);
-  run->detour = route != 0;
-  if (dispatch_log_ && stage.plan && before != way) {
-    dispatch_log_(absl::StrCat(
-        "dispatch: ", places_[index].device_name, ", a pass of ", tokens,
-        tokens == 1 ? " token: " : " tokens: ",
-        route == 0 ? "where its layers are" : absl::StrCat("with ", stage.plan->helper.name)));
-  }
-  return way;
-}
-
-// Of a stage's layers in a block of all.
-uint64_t Model::KvOffset(size_t stage) const {
-  uint64_t offset = 0;
-  for (size_t i = 0; i < stage; ++i) offset += stages_[i].caches.BlockBytes(limits_.kv_blocks);
-  return offset;
-}
-
-absl::Status Model::MoveBlocks(size_t index, const KvMoves& moves, StageRun* run) const {
-  const StageCaches& caches = stages_[index].caches;
-  const uint64_t offset = KvOffset(index);
-  for (const KvMoves::Load& load : moves.loads) {
-    absl::Status s = caches.WriteBlock(limits_.kv_blocks, load.to, load.bytes->data() + offset);
-    if (!s.ok()) return s;
-    run->bytes_in += caches.BlockBytes(limits_.kv_blocks);
-  }
-  for (const KvMoves::Copy& copy : moves.copies) {
-    absl::Status s = caches.CopyBlock(limits_.kv_blocks, copy.from, copy.to);
-    if (!s.ok()) return s;
-  }
-  run->moved_blocks += moves.before();
-  return absl::OkStatus();
-}
-
-absl::Status Model::SaveBlocks(size_t index, const KvMoves& moves, StageRun* run) const {
-  const StageCaches& caches = stages_[index].caches;
-  const uint64_t offset = KvOffset(index);
-  for (const KvMoves::Save& save : moves.saves) {
-    if (save.bytes->empty()) save.bytes->resize(kv_block_bytes());
-    absl::Status s = caches.ReadBlock(limits_.kv_blocks, save.from, save.bytes->data() + offset);
-    if (!s.ok()) return s;
-    run->bytes_out += caches.BlockBytes(limits_.kv_blocks);
-  }
-  run->moved_blocks += moves.saves.size();
-  return absl::OkStatus();
-}
-
-absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
-  StageWay* const way = ChooseWay(index, *pass, run);
-  absl::Status status;
-  if (pass->moves.before() != 0) status = MoveBlocks(index, pass->moves, run);
-  if (status.ok()) status = WriteInputs(index, *pass, way, &run->bytes_in);
-  if (!status.ok()) return status;
-  run->written = StageRun::Clock::now();
-  status = way->Run(pass->params, pass->place);
-  const StageRun::Clock::time_point ran = StageRun::Clock::now();
-  run_ns_ += static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
-  if (!status.ok()) return status;
-  run->ran = ran;
-  if (!pass->moves.saves.empty()) status = SaveBlocks(index, pass->moves, run);
-  if (!status.ok()) return status;
-  const bool last = index + 1 == stages_.size();
-  const int64_t width = last ? output_width() : config_.n_embd;
-  const size_t rows = last ? pass->output_rows.size() : pass->tokens.size();
-  const size_t values = rows * static_cast<size_t>(width);
-  if (last) pass->output.resize(values);
-  const auto left =
-      way->Read(pass->params, values, keep || !last,
-                last ? pass->output.data() : borders_[index]->At(pass->place), &run->bytes_out);
-  if (!left.ok()) return left.status();
-  if (!last) return absl::OkStatus();
-  pass->rows = *left;
-  if (!pass->wants_hidden) return absl::OkStatus();
-  pass->hidden.resize(rows * static_cast<size_t>(config_.n_embd));
-  return way->ReadHidden(pass->params, pass->hidden, &run->bytes_out);
-}
-
-absl::Status Model::PlanDetours(const DispatchOptions& options,
-                                const std::vector<SegmentGraph>& graphs,
-                                const OutOfRange& out_of_range) {
-  dispatch_log_ = options.log;
-  limits_of_helpers_ = options.limits;
-  asked_tokens_ = options.rule.from_tokens > 0;
-  for (size_t i = 0; !options.helpers.empty() && i < graphs.size(); ++i) {
-    Stage& stage = stages_[load_stages_[i]];
-    if (stage.home != nullptr) continue;  // in pieces as it is
-    auto whole = BuildSegmentGraph(*file_, config_, limits_, loads_[i].span, {.finish = false});
-    if (!whole.ok()) return whole.status();
-    const auto can_stream = [&](const gguf::TensorInfo& tensor) {
-      return out_of_range.count(&tensor) == 0 && (file_->mapped() || !packed_.Holds(&tensor));
-    };
-    HomeWeights weights;
-    weights.file_mapped = file_->mapped();
-    for (const WeightUse& use : graphs[i].weights) {
-      weights.packed = weights.packed || use.packed.has_value();
-      if (use.packed) weights.bytes += use.info->bytes;
-    }
-    stage.plan = PlanDetour(loads_[i], *whole, limits_, options, weights, can_stream);
-    if (!stage.plan || stage.plan->kind != DetourKind::kTwin) continue;
-    std::map<size_t, uint64_t> sizes;
-    for (const KvUse& use : graphs[i].caches) sizes[use.number] = graphs[i].graph.Bytes(use.tensor);
-    const absl::Status s = stage.caches.Share(loads_[i].device, stage.plan->helper.device, sizes);
-    if (s.ok()) continue;
-    if (absl::IsUnavailable(s)) return s;
-    if (dispatch_log_) {
-      dispatch_log_(absl::StrCat("dispatch: ", loads_[i].device_name, ", not with ",
-                                 stage.plan->helper.name, ": ", s.message()));
-    }
-    stage.plan.reset();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Model::LoadDetours(const HostServices& host, const OutOfRange& out_of_range) {
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    Stage& stage = stages_[i];
-    if (!stage.plan) continue;
-    const absl::Status s = LoadDetour(&stage, i, out_of_range);
-    if (s.ok()) continue;
-    if (!FaultyDevice(s).empty() && !absl::IsResourceExhausted(s)) return s;
-    Warn(host, absl::StrCat(places_[i].device_name, " goes without the help of ",
-                            stage.plan->helper.name, ": ", s.message()));
-    stage.detours.clear();
-    stage.plan.reset();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Model::LoadDetour(Stage* stage, size_t index, const OutOfRange& out_of_range) {
-  // How far beyond a border passes keep to the way they took.
-  constexpr double kBand = 1.25;
-  DetourLoader loader(packed_, out_of_range, store_.get(), &stage->caches);
-  const DetourPlan& plan = *stage->plan;
-  for (size_t route = 0; route < plan.routes.size(); ++route) {
-    auto whole =
-        BuildSegmentGraph(*file_, config_, limits_, places_[index].span, {.finish = false});
-    if (!whole.ok()) return whole.status();
-    auto way = loader.Load(places_[index], plan, route, *std::move(whole));
-    if (!way.ok()) return way.status();
-    stage->detours.push_back(*std::move(way));
-  }
-  const auto limit = limits_of_helpers_.find(plan.helper.name);
-  const uint64_t used = BytesOn(*plan.helper.device) + loader.helper_bytes();
-  if (limit != limits_of_helpers_.end() && used > limit->second) {
-    return absl::ResourceExhaustedError(absl::StrCat("with what that takes it would have ", used,
-                                                     " bytes there, and may have ", limit->second));
-  }
-  device_bytes_[plan.helper.device.get()] += loader.helper_bytes();
-  scratch_bytes_ += loader.scratch_bytes();
-  stage->routes = RouteSwitch(plan.classes, plan.class_routes, asked_tokens_ ? 1 : kBand);
-  return absl::OkStatus();
-}
-
-uint64_t Model::TapBytes(size_t stage, size_t tap, const Pass& pass) const {
-  const trine_tensor& tensor = stages_[stage].tap_tensors[tap];
-  return stages_[stage].taps[tap].is_cache ? CacheRows(tensor).Bytes(pass.kv_slots.size())
-                                           : BytesAt(tensor, pass.params);
-}
-
-absl::Status Model::ReadTap(size_t index, size_t number, const Pass& pass, void* memory) const {
-  const Stage& stage = stages_[index];
-  const Tap& tap = stage.taps[number];
-  if (tap.is_cache) {
-    return ReadCache(index, stage.tap_caches.at(tap.tensor), CacheRows(stage.tap_tensors[number]),
-                     pass.kv_slots, static_cast<std::byte*>(memory));
-  }
-  return stage.home->ReadTensor(tap.tensor, memory,
-                                BytesAt(stage.tap_tensors[number], pass.params));
-}
-
-absl::Status Model::ReadCache(size_t stage, size_t number, const CacheRows& rows,
-                              std::span<const int32_t> slots, std::byte* memory) const {
-  const Buffer& cache = *stages_[stage].caches.Find(*places_[stage].device, number);
-  const auto* host = static_cast<const std::byte*>(cache.host_ptr());
-  for (const int32_t slot : slots) {
-    for (int64_t head = 0; head < rows.heads; ++head, memory += rows.row_bytes) {
-      const uint64_t offset = rows.OffsetOf(slot, head);
-      if (host != nullptr) {
-        std::memcpy(memory, host + offset, rows.row_bytes);
-      } else if (absl::Status s = cache.Read(offset, memory, rows.row_bytes); !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Model::WriteCache(size_t stage, size_t number, const CacheRows& rows,
-                               std::span<const int32_t> slots, const std::byte* memory) const {
-  const Buffer& cache = *stages_[stage].caches.Find(*places_[stage].device, number);
-  auto* host = static_cast<std::byte*>(cache.host_ptr());
-  for (const int32_t slot : slots) {
-    for (int64_t head = 0; head < rows.heads; ++head, memory += rows.row_bytes) {
-      const uint64_t offset = rows.OffsetOf(slot, head);
-      if (host != nullptr) {
-        std::memcpy(host + offset, memory, rows.row_bytes);
-      } else if (absl::Status s = cache.Write(offset, memory, rows.row_bytes); !s.ok()) {
-        return s;
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<SegmentGraph> Model::WholeGraph() const {
-  return BuildSegmentGraph(*file_, config_, limits_, {0, config_.n_layers, true, true},
-                           {.finish = false, .in_place = taps_ != TapLevel::kOps});
-}
-
-absl::StatusOr<std::vector<SlotMemory>> Model::Bind(size_t stage, SegmentGraph* graph) {
-  return DetourLoader(packed_, out_of_range_, store_.get(), &stages_[stage].caches)
-      .BindAtHome(places_[stage].device, graph);
 }
 
 }  // namespace trine

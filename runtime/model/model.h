@@ -89,6 +89,13 @@ struct Batch {
   std::vector<int32_t> output_rows;  // tokens of the batch, counted over all parts
   bool hidden = false;               // with limits().hidden_rows: these of the rows too
   KvMoves moves;                     // of its parts' blocks
+
+  void Clear() {
+    parts.clear();
+    output_rows.clear();
+    hidden = false;
+    moves.Clear();
+  }
 };
 
 // A batch on its way through the stages: what they read, and what each leaves for the next. Holds
@@ -166,6 +173,9 @@ class Model {
   // norm.
   int64_t output_width() const { return limits_.embeddings ? config_.n_embd : config_.n_vocab; }
 
+  // Room for a token of every sequence, so that no pass of such is what has to allocate. `keep`: as
+  // in Run, for the rows too.
+  void ReserveForDecode(bool keep, Pass* pass) const;
   // Within the limits: at least one token and at least one output row, at most as many as the
   // limits say. `place`: below pass_places(), and no other pass under way has it.
   void Prepare(const Batch& batch, size_t place, Pass* pass) const;

@@ -65,7 +65,13 @@ struct SegmentIo {
 };
 
 // Parameters of a run, in the graph's order.
-enum SegmentParam : uint32_t { kParamTokens, kParamSequences, kParamOutputRows, kParamKvPositions };
+enum SegmentParam : uint32_t {
+  kParamTokens,
+  kParamSequences,
+  kParamOutputRows,
+  kParamKvPositions,
+  kParams
+};
 
 // Layers [begin, end), with what stands before the first of the model and behind the last. There
 // may be no layer where it has an end.

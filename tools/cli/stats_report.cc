@@ -32,6 +32,8 @@ std::vector<StatsReport::Part> StatsReport::Parts(const Generation& g) const {
   }
   parts.push_back({"choosing tokens and telling of them", g.sample_ms});
   parts.push_back({"making passes", Milliseconds(now.prepare_ns, before_.prepare_ns)});
+  parts.push_back({"making passes ahead, while devices were at others",
+                   Milliseconds(now.ahead_ns, before_.ahead_ns)});
   parts.push_back({"handing over their results", Milliseconds(now.deliver_ns, before_.deliver_ns)});
   parts.push_back({"waited for kept blocks", Milliseconds(now.blocks_ns, before_.blocks_ns)});
   parts.push_back({"waited for other sequences", Milliseconds(now.owners_ns, before_.owners_ns)});

@@ -62,8 +62,14 @@ void AppendHostMetrics(const HostTimes& times, std::string* out) {
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
   AppendMetric("trine_host_seconds_total", "counter", "What the host did beside passes.",
                {{"what=\"prepare\"", seconds(times.prepare_ns)},
+                {"what=\"prepare ahead\"", seconds(times.ahead_ns)},
                 {"what=\"deliver\"", seconds(times.deliver_ns)}},
                out);
+  AppendMetric("trine_passes_total", "counter", "Passes that were formed.",
+               static_cast<double>(times.passes), out);
+  AppendMetric("trine_passes_ahead_total", "counter",
+               "Of those, such as were made but for their tokens while others were under way.",
+               static_cast<double>(times.passes_ahead), out);
   std::vector<LabelledValue> waits = {{"for=\"sequences\"", seconds(times.owners_ns)},
                                       {"for=\"kept blocks\"", seconds(times.blocks_ns)}};
   for (const auto& [device, ns] : times.device_ns) {
