@@ -290,5 +290,88 @@ TEST_F(TiersTest, ACaptureOfTheCpuIsReplayedByEachTier) {
   std::remove(path.c_str());
 }
 
+// A search: the beginning is read once, two ways on are tried from it, by going back, by forks that
+// share passes, and by forks of what was gone back to. Each is what a session of its own gives that
+// reads all of it on the CPU.
+TEST_F(TiersTest, ASearchEqualsDirectRuns) {
+  const auto text = [](size_t n, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<int32_t> tokens(n);
+    for (int32_t& token : tokens) token = static_cast<int32_t>(random() % 256);
+    return tokens;
+  };
+  const std::vector<int32_t> prefix = text(150, 1);
+  const std::vector<std::vector<int32_t>> ways = {text(9, 2), text(21, 3)};
+  const auto open = [](Engine* engine) {
+    SessionOptions options;
+    options.logits_hash = true;
+    options.ignore_eos = true;
+    options.sampler.seed = 4;
+    auto session = Session::Create(engine, options);
+    EXPECT_TRUE(session.ok()) << session.status();
+    return *std::move(session);
+  };
+  const auto go_on = [](Session* session, const std::vector<int32_t>& tokens) {
+    GenerateOptions options;
+    options.max_tokens = 30;
+    Generation result;
+    EXPECT_TRUE(session->Append(tokens).ok());
+    const absl::Status status = Generate(session, options, &result);
+    EXPECT_TRUE(status.ok()) << status;
+    return absl::StrCat(session->logits_hash().Text(), " ", result.text);
+  };
+  EngineOptions options = Options();
+  options.tensor_split = "cpu:100%";
+  std::vector<std::string> expected;
+  {
+    const auto alone = MustLoad(options);
+    ASSERT_NE(alone, nullptr);
+    for (const std::vector<int32_t>& way : ways) {
+      std::vector<int32_t> all = prefix;
+      all.insert(all.end(), way.begin(), way.end());
+      expected.push_back(go_on(open(alone.get()).get(), all));
+    }
+    EXPECT_NE(expected[0], expected[1]);
+  }
+  for (const char* split : {"cpu:100%", "cpu:2,igpu:2,dgpu:1", "dgpu:1,cpu:2,igpu:2"}) {
+    SCOPED_TRACE(split);
+    options.tensor_split = split;
+    options.max_sequences = 3;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    const int64_t free = engine->prefix_counters().free_blocks;
+    {
+      const auto session = open(engine.get());
+      ASSERT_TRUE(session->Append(prefix).ok());
+      ASSERT_TRUE(session->Evaluate().ok());
+      const auto t = session->Checkpoint();
+      ASSERT_TRUE(t.ok()) << t.status();
+      for (const size_t way : {size_t{0}, size_t{1}, size_t{0}}) {
+        EXPECT_EQ(go_on(session.get(), ways[way]), expected[way]) << "by going back";
+        ASSERT_TRUE(session->Regress(*t).ok());
+      }
+      std::vector<std::unique_ptr<Session>> forks;
+      std::vector<Session*> both;
+      std::vector<GenerateOptions> each(2);
+      std::vector<Generation> results(2);
+      for (size_t way = 0; way < 2; ++way) {
+        auto fork = session->Fork();
+        ASSERT_TRUE(fork.ok()) << fork.status();
+        ASSERT_TRUE((*fork)->Append(ways[way]).ok());
+        both.push_back(fork->get());
+        forks.push_back(*std::move(fork));
+        each[way].max_tokens = 30;
+      }
+      ASSERT_TRUE(GenerateTogether(both, each, results).ok());
+      for (size_t way = 0; way < 2; ++way) {
+        EXPECT_EQ(absl::StrCat(both[way]->logits_hash().Text(), " ", results[way].text),
+                  expected[way])
+            << "by a fork";
+      }
+    }
+    EXPECT_EQ(engine->prefix_counters().free_blocks, free) << "blocks are back";
+  }
+}
+
 }  // namespace
 }  // namespace trine

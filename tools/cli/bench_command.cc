@@ -248,9 +248,11 @@ void AddBenchCommand(CLI::App* app, Run* run) {
   command->add_flag("--ops", a->ops,
                     "One more repetition with the times of single ops, and of what is around them "
                     "(md, json, jsonl)");
-  command->add_flag("--branching", a->branching,
-                    "In place of the tests: what capture, replay and going back cost, beside the "
-                    "bars they are held to; exit code 1 when one is missed");
+  command->add_flag(
+      "--branching", a->branching,
+      "In place of the tests: what capture, replay, going back and the host's own work "
+      "cost, beside the bars they are held to; exit code 1 when one is missed. "
+      "Without -m, of a model of random weights with a context of 8192");
   command->add_option("--plugin", a->engine.plugins,
                       "A backend plugin, or a folder of them, to look at first; may be repeated");
   command->add_flag("--no-mmap", a->engine.no_mmap,
