@@ -39,6 +39,7 @@ class Stopwatch {
 };
 
 constexpr int64_t kContext = 8192;
+constexpr int64_t kLayers = 8;   // of the model that is made where none was named
 constexpr int64_t kDeep = 4096;  // tokens that there are when one goes back
 constexpr int64_t kChunk = 64;   // of a prompt
 constexpr double kReplayBar = 0.01, kCaptureBar = 0.10, kRegressBar = 20e-6;
@@ -296,7 +297,7 @@ int RunBranchingBench(const EngineArguments& arguments) {
   EngineArguments of = arguments;
   std::unique_ptr<RandomModel> random;
   if (of.model.empty()) {
-    auto made = RandomModel::Make("qwen2.5-0.5b", "q4_0", kContext);
+    auto made = RandomModel::Make("qwen2.5-0.5b", kLayers, "q4_0", kContext);
     if (!made.ok()) return Complain(made.status());
     random = *std::move(made);
     of.model = random->path();

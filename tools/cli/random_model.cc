@@ -20,11 +20,13 @@
 namespace trine {
 
 absl::StatusOr<std::unique_ptr<RandomModel>> RandomModel::Make(std::string_view like,
+                                                               int64_t layers,
                                                                std::string_view type,
                                                                int64_t context) {
   auto shape = FindPreset(like);
   if (!shape.ok()) return shape.status();
   shape->ctx = context;
+  shape->layers = layers;
   const auto mix = quantize::FindMix(std::string(type));
   if (!mix.ok()) return mix.status();
   MakeModelOptions options;

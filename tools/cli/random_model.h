@@ -15,7 +15,7 @@ namespace trine {
 class RandomModel {
  public:
   // As `trine make-model --like` has it, in the folder for temporary files.
-  static absl::StatusOr<std::unique_ptr<RandomModel>> Make(std::string_view like,
+  static absl::StatusOr<std::unique_ptr<RandomModel>> Make(std::string_view like, int64_t layers,
                                                            std::string_view type, int64_t context);
   ~RandomModel();
   RandomModel(const RandomModel&) = delete;
