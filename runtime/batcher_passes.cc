@@ -181,7 +181,7 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
     if (wanted) batch->output_rows.push_back(first_token + static_cast<int32_t>(i));
   }
   share->n_rows = batch->output_rows.size() - share->first_row;
-  batch->hidden = batch->hidden || s.hidden_;
+  batch->hidden = batch->hidden || s.hidden_ || s.keeps_hidden_;
   batch->parts.push_back({std::span<const int32_t>(s.tokens_).subspan(
                               static_cast<size_t>(begin), static_cast<size_t>(share->n_tokens)),
                           begin, &s.blocks_});
