@@ -1,11 +1,22 @@
 #include "tools/cli/rerank_arguments.h"
 
+#include <cmath>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/head/head_file.h"
 
 namespace trine {
+namespace {
+
+// For CLI::Option::check, of --rerank-weight: every range has one.
+std::string NotNan(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && std::isnan(value) ? "it is no number" : "";
+}
+
+}  // namespace
 
 void AddRerankOptions(CLI::App* command, RerankArguments* a) {
   CLI::Option* head =
@@ -26,6 +37,7 @@ void AddRerankOptions(CLI::App* command, RerankArguments* a) {
                    "candidate's logit; below 0: what it holds for worse is preferred; 0: nothing "
                    "changes")
       ->check(CLI::Range(-RerankOptions::kMostWeight, RerankOptions::kMostWeight))
+      ->check(NotNan)
       ->needs(head)
       ->capture_default_str();
 }
