@@ -410,7 +410,9 @@ void Batcher::Deliver(const Flight& flight, const Share& share) {
     const int64_t position = first_position + static_cast<int64_t>(i);
     const auto row = flight.row(share.first_row + i, s.hidden_);
     if (s.Observes(position)) s.observer_(position, row);
-    if (position + 1 == s.size()) s.SetLogits(row, position);
+    if (position + 1 != s.size()) continue;
+    s.SetLogits(row, position);
+    if (s.keeps_hidden_) s.SetHiddenRow(flight.row(share.first_row + i, true), position);
   }
   s.evaluated_ = end;
   if (s.progress_ && end > s.replay_until_) s.progress_(end, s.size());

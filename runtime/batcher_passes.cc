@@ -187,7 +187,7 @@ bool Batcher::TakeShare(const Candidate& candidate, int64_t most_tokens, int64_t
     if (wanted) batch->output_rows.push_back(first_token + static_cast<int32_t>(i));
   }
   share->n_rows = batch->output_rows.size() - share->first_row;
-  batch->hidden = batch->hidden || s.hidden_;
+  batch->hidden = batch->hidden || s.hidden_ || s.keeps_hidden_;
   batch->parts.push_back({std::span<const int32_t>(s.tokens_).subspan(
                               static_cast<size_t>(begin), static_cast<size_t>(share->n_tokens)),
                           begin, &s.blocks_});
@@ -303,7 +303,7 @@ bool Batcher::Foresee(const Flight& flight) {
     if (share.n_tokens != 1 || position != s.size() || !s.HasRoomAhead(position)) return false;
     next_batch_.output_rows.push_back(static_cast<int32_t>(next_batch_.parts.size()));
     next_batch_.parts.push_back({std::span(&PassesAhead::kUnknown, 1), position, &s.blocks_});
-    next_batch_.hidden = next_batch_.hidden || s.hidden_;
+    next_batch_.hidden = next_batch_.hidden || s.hidden_ || s.keeps_hidden_;
   }
   return !next_batch_.parts.empty();
 }

@@ -79,7 +79,8 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   if (given.model == nullptr) return NullArgument("model");
   const absl::Status flags = CheckFlags(
       given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS |
-                       TRINE_ENGINE_NO_PACK | TRINE_ENGINE_ALLOW_DEGRADED | TRINE_ENGINE_KV_LOSSY);
+                       TRINE_ENGINE_NO_PACK | TRINE_ENGINE_ALLOW_DEGRADED | TRINE_ENGINE_KV_LOSSY |
+                       TRINE_ENGINE_HIDDEN_ROWS);
   if (!flags.ok()) return flags;
   EngineOptions options;
   options.model_path = given.model;
@@ -95,6 +96,8 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
                                           : given.context;
   if (given.batch_tokens != 0) options.batch_tokens = given.batch_tokens;
   options.embeddings = (given.flags & TRINE_ENGINE_EMBEDDINGS) != 0;
+  options.hidden_rows = (given.flags & TRINE_ENGINE_HIDDEN_ROWS) != 0;
+  options.branches = given.branches;
   if (options.embeddings) options.max_sequences = EngineOptions::kDefaultTexts;
   if (given.max_sequences != 0) options.max_sequences = given.max_sequences;
   options.threads = given.threads;

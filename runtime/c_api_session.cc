@@ -101,7 +101,23 @@ absl::StatusOr<SessionOptions> MakeSession(const trine_session_options* given,
   return options;
 }
 
-absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given) {
+absl::StatusOr<std::shared_ptr<const Rerank>> MakeRerank(const trine_rerank_options& given,
+                                                         const Engine& engine) {
+  trine_rerank_options read{};
+  if (absl::Status s = ReadStruct("rerank", &given, &read); !s.ok()) return s;
+  if (read.head == nullptr) return NullArgument("rerank: head");
+  if (read.head->engine != &engine) {
+    return absl::InvalidArgumentError("rerank: the head was opened for another engine");
+  }
+  RerankOptions options;
+  if (read.top != 0) options.top = read.top;
+  if (read.weight != 0) options.weight = read.weight;
+  if (read.limit != 0) options.limit = read.limit;
+  return Rerank::Create(engine, read.head->value, options);
+}
+
+absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given,
+                                             const Engine& engine) {
   GenerateOptions options;
   options.collect = false;  // the result has no place for it
   if (given == nullptr) return options;
@@ -115,6 +131,11 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
     if (read.on_token == nullptr) return NullArgument("on_token");
     if (read.n_logprobs < 0) return absl::InvalidArgumentError("n_logprobs is negative");
     options.logprobs = read.n_logprobs;
+  }
+  if (read.rerank != nullptr) {
+    auto rerank = MakeRerank(*read.rerank, engine);
+    if (!rerank.ok()) return rerank.status();
+    options.rerank = *std::move(rerank);
   }
   options.context_shift = (read.flags & TRINE_GENERATE_CONTEXT_SHIFT) != 0;
   options.keep = read.keep;
@@ -172,6 +193,8 @@ void WriteResult(const Generation& g, trine_generate_result* out) {
   result.generate_ms = g.generate_ms;
   result.context_shifts = g.context_shifts;
   result.complete = g.complete ? 1 : 0;
+  result.rerank_candidates = g.rerank_candidates;
+  result.rerank_ms = g.rerank_ms;
   WriteStruct(result, out);
 }
 
@@ -200,7 +223,7 @@ absl::Status GenerateAll(trine_session* const* handles, size_t count,
   if (!sessions.ok()) return sessions.status();
   std::vector<GenerateOptions> each;
   for (size_t i = 0; i < count; ++i) {
-    auto one = MakeGenerate(options != nullptr ? options[i] : nullptr);
+    auto one = MakeGenerate(options != nullptr ? options[i] : nullptr, (*sessions)[i]->engine());
     if (!one.ok()) return one.status();
     each.push_back(*std::move(one));
     const trine_generate_result* result = results != nullptr ? results[i] : nullptr;

@@ -14,6 +14,8 @@
 #include "absl/status/status.h"
 #include "runtime/engine.h"
 #include "runtime/generate.h"
+#include "runtime/head/branch_choice_head.h"
+#include "runtime/head/value_head.h"
 #include "runtime/printable.h"
 #include "trine/trine.h"
 
@@ -23,6 +25,12 @@ struct trine_engine {
 
 struct trine_session {
   std::unique_ptr<trine::Session> session;
+};
+
+struct trine_head {
+  trine::Engine* engine;
+  trine::BranchChoiceHead chooser;
+  trine::ValueHead value;
 };
 
 namespace trine::c_api {

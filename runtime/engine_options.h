@@ -27,9 +27,13 @@ struct EngineOptions {
   int64_t context = kDefaultContext;  // positions of a sequence; 0: the model's own
   int64_t batch_tokens = 512;         // in one pass
   int64_t max_sequences = 1;          // in one pass; the cache holds as many full ones
-  int64_t mixed_tokens = 0;           // in one in which some decode; 0: batch_tokens. See Batcher
-  uint32_t threads = 0;               // 0: one per core
-  std::string kv_type_k = "f16";      // f16, f32, bf16, q8_0
+  // Forks that are read for one token each and then let go of or taken for their origin: so many
+  // beside max_sequences have a place in one pass, and a block of the cache each
+  // (docs/branching.md, "Reranking tokens").
+  int64_t branches = 0;
+  int64_t mixed_tokens = 0;       // in one in which some decode; 0: batch_tokens. See Batcher
+  uint32_t threads = 0;           // 0: one per core
+  std::string kv_type_k = "f16";  // f16, f32, bf16, q8_0
   std::string kv_type_v = "f16";
   // Where layers go: as one of these two says, else as the planner finds best.
   std::string tensor_split;

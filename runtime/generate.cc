@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -78,6 +79,7 @@ class GenerateLoop {
       sequences_.clear();
       for (Job& job : jobs_) {
         if (job.result->finish != FinishReason::kNone) continue;
+        if (job.rerank) job.rerank->GoOn();
         running_.push_back(&job);
         sequences_.push_back(job.session->sequence_.get());
       }
@@ -101,6 +103,7 @@ class GenerateLoop {
     int64_t keep = 0;      // tokens at the beginning that no context shift takes
     int64_t cached_before = 0;
     bool caller_has_enough = false;
+    std::optional<RerankStep> rerank;
     absl::Status status;
   };
 
@@ -114,6 +117,9 @@ class GenerateLoop {
     for (Job& job : jobs_) {
       *job.result = Generation{};
       if (absl::Status s = CheckGenerate(*job.session, *job.options); !s.ok()) return s;
+      if (job.options->rerank != nullptr) {
+        job.rerank.emplace(job.options->rerank, job.session->sequence_.get());
+      }
       if (job.options->context_shift) job.keep = TokensToKeep(*job.session, *job.options);
     }
     begin_ = Clock::now();
@@ -151,6 +157,7 @@ class GenerateLoop {
         ready_.push_back(job);
       }  // else its pass is still under way, or its turn has not come
     }
+    if (absl::Status s = TryCandidates(&ready_); !s.ok()) return s;
     const Clock::time_point begin = Clock::now();
     engine_->lane().RunSampling(static_cast<int>(ready_.size()),
                                 static_cast<int32_t>(engine_->config().n_vocab),
@@ -162,6 +169,37 @@ class GenerateLoop {
     }
     const double took = MillisecondsSince(begin);
     for (Job& job : jobs_) job.result->sample_ms += took;  // all of them waited for it
+    return absl::OkStatus();
+  }
+
+  // Of those that rerank, before they sample, all together.
+  absl::Status TryCandidates(std::vector<Job*>* ready) {
+    const Clock::time_point begin = Clock::now();
+    std::vector<Job*> trying;
+    std::vector<RerankStep*> steps;
+    for (Job* job : *ready) {
+      if (!job->rerank) continue;
+      const auto ends = Ends(job);
+      if (!ends.ok()) return ends.status();
+      if (*ends) continue;
+      const auto allowed = job->session->AllowedTokens(TokensLeft(*job));
+      if (!allowed.ok()) return allowed.status();
+      const auto& biases = job->session->sampler_.options().logit_bias;
+      if (absl::Status s = job->rerank->Begin(*allowed, biases); !s.ok()) return s;
+      trying.push_back(job);
+      steps.push_back(&*job->rerank);
+    }
+    if (steps.empty()) return absl::OkStatus();
+    if (absl::Status s = EvaluateCandidates(engine_, steps); !s.ok()) return s;
+    const double took = MillisecondsSince(begin);
+    for (Job* job : trying) {
+      ++job->result->reranked_tokens;
+      job->result->rerank_candidates += static_cast<int64_t>(job->rerank->candidates());
+      job->result->rerank_ms += took;
+      if (!job->session->sequence_->cancelled()) continue;
+      job->result->finish = FinishReason::kCancelled;
+      std::erase(*ready, job);
+    }
     return absl::OkStatus();
   }
 
@@ -189,19 +227,17 @@ class GenerateLoop {
     }
   }
 
-  static absl::Status NextToken(Job* job) {
+  // Whether no token can follow, whatever it would be; says why.
+  static absl::StatusOr<bool> Ends(Job* job) {
     Session& session = *job->session;
     Generation& result = *job->result;
-    job->piece.clear();
-    job->sampled.token = kNoToken;
-    const int64_t max = job->options->max_tokens;
-    if (max == 0) {
+    if (job->options->max_tokens == 0) {
       result.finish = FinishReason::kLength;
-      return absl::OkStatus();
+      return true;
     }
     if (session.sequence_->size() >= session.sequence_->max_context()) {
       result.finish = FinishReason::kContextFull;
-      return absl::OkStatus();
+      return true;
     }
     const auto constraint = session.FollowConstraint();
     if (!constraint.ok()) return constraint.status();
@@ -209,10 +245,28 @@ class GenerateLoop {
     if (*constraint != nullptr && (*constraint)->MustEnd() && !(*constraint)->ended() &&
         session.engine_->tokenizer()->end_of_generation().empty()) {
       result.finish = FinishReason::kEndOfText;
-      return absl::OkStatus();
+      return true;
     }
-    const bool limited = max >= 0 && !job->options->more_follows;
-    const int64_t tokens_left = limited ? max - result.n_tokens : ConstraintState::kNoLimit;
+    return false;
+  }
+
+  static int64_t TokensLeft(const Job& job) {
+    const int64_t max = job.options->max_tokens;
+    const bool limited = max >= 0 && !job.options->more_follows;
+    return limited ? max - job.result->n_tokens : ConstraintState::kNoLimit;
+  }
+
+  static absl::Status NextToken(Job* job) {
+    Session& session = *job->session;
+    Generation& result = *job->result;
+    job->piece.clear();
+    job->sampled.token = kNoToken;
+    const int64_t max = job->options->max_tokens;
+    const auto ends = Ends(job);
+    if (!ends.ok()) return ends.status();
+    if (*ends) return absl::OkStatus();
+    const int64_t tokens_left = TokensLeft(*job);
+    if (job->rerank) session.reranked_ = job->rerank->logits();
     const int32_t n_top = job->options->logprobs;
     const auto token = n_top < 0 ? session.Sample(tokens_left)
                                  : session.SampleWithLogprobs(n_top, &job->sampled, tokens_left);
@@ -304,6 +358,9 @@ absl::Status CheckGenerate(const Session& session, const GenerateOptions& option
   if (options.logprobs < -1 || options.logprobs > kMaxLogprobs) {
     return absl::InvalidArgumentError(absl::StrCat("logprobs is ", options.logprobs, ": 0 to ",
                                                    kMaxLogprobs, ", or -1 for none"));
+  }
+  if (options.rerank != nullptr && &options.rerank->engine() != &session.engine()) {
+    return absl::InvalidArgumentError("the reranking was made for another engine");
   }
   if (!options.context_shift) return absl::OkStatus();
   if (options.keep < -1) {

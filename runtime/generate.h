@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/rerank.h"
 #include "runtime/session.h"
 
 namespace trine {
@@ -40,6 +42,11 @@ struct Generation {
   double prompt_ms = 0;
   double generate_ms = 0;
   double sample_ms = 0;  // of both: choosing tokens, and telling of them
+  // With reranking: tokens that candidates were tried for, how many, and how long that took. The
+  // candidate that is chosen has then been read.
+  int64_t reranked_tokens = 0;
+  int64_t rerank_candidates = 0;
+  double rerank_ms = 0;  // of generate_ms
 };
 
 struct GenerateOptions {
@@ -54,6 +61,9 @@ struct GenerateOptions {
   // generation ends there.
   bool context_shift = false;
   int64_t keep = 0;  // of what is there at the beginning, and at least its BOS; -1: all of it
+  // Tokens are chosen by what a head says of the text with them; null: by their logits alone. Of
+  // the session's engine.
+  std::shared_ptr<const Rerank> rerank = nullptr;
   // Another round follows: a character or stop string that is half complete at the end of this one
   // is held back for it, rather than shown as it is.
   bool more_follows = false;

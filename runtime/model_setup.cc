@@ -25,6 +25,10 @@ absl::Status CheckOptions(const EngineOptions& options) {
   };
   absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
   if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
+  if (s.ok()) {
+    s = within("the number of branches", options.branches, 0,
+               kMaxSequences - options.max_sequences);
+  }
   if (s.ok()) s = within("the size of mixed passes", options.mixed_tokens, 0, kMaxBatchTokens);
   if (s.ok()) s = within("the number of threads", options.threads, 0, kMaxThreads);
   if (s.ok() && options.context != EngineOptions::kDefaultContext) {
@@ -53,7 +57,8 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   } else if (options.context == 0) {
     limits.max_context = config.n_ctx_train;
   }
-  if (limits.max_context * options.max_sequences > std::numeric_limits<int32_t>::max()) {
+  if (limits.max_context * options.max_sequences + options.branches * kBlockPositions >
+      std::numeric_limits<int32_t>::max()) {
     return absl::InvalidArgumentError(
         absl::StrCat("a context of ", limits.max_context, " for ", options.max_sequences,
                      " sequences is more positions than can be numbered"));
@@ -70,10 +75,10 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
         absl::StrCat("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
                      config.head_dim_k, " and ", config.head_dim_v));
   }
-  limits.max_sequences = options.max_sequences;
+  limits.max_sequences = options.max_sequences + options.branches;
   limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
   limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
-  limits.kv_blocks = limits.max_blocks_per_sequence() * limits.max_sequences;
+  limits.kv_blocks = limits.max_blocks_per_sequence() * options.max_sequences + options.branches;
   limits.embeddings = options.embeddings;
   limits.hidden_rows = options.hidden_rows && !options.embeddings;
   if (options.embeddings) {

@@ -44,7 +44,7 @@ void Sequence::Truncate(int64_t n) {
   BackTo(std::min(evaluated_, std::max<int64_t>(n - 1, 0)));
   replay_until_ = std::min(replay_until_, std::max<int64_t>(n - 1, 0));
   blocks_.Truncate(evaluated_);
-  logits_position_ = -1;
+  logits_position_ = hidden_position_ = -1;
 }
 
 absl::Status Sequence::Erase(int64_t begin, int64_t end) {
@@ -59,7 +59,7 @@ absl::Status Sequence::Erase(int64_t begin, int64_t end) {
   BackTo(std::min({evaluated_, begin, std::max<int64_t>(size() - 1, 0)}));
   replay_until_ = std::min({replay_until_, begin, std::max<int64_t>(size() - 1, 0)});
   blocks_.Truncate(size());
-  logits_position_ = -1;
+  logits_position_ = hidden_position_ = -1;
   return absl::OkStatus();
 }
 
@@ -112,6 +112,9 @@ std::unique_ptr<Sequence> Sequence::Fork() {
   fork->logits_lent_ = logits_lent_ = true;
   fork->logits_position_ = logits_position_;
   fork->hidden_ = hidden_;
+  fork->keeps_hidden_ = keeps_hidden_;
+  fork->hidden_row_ = hidden_row_;
+  fork->hidden_position_ = hidden_position_;
   fork->unsettled_ = unsettled_;
   fork->replay_until_ = replay_until_;
   fork->prefix_space_ = prefix_space_;
@@ -120,6 +123,27 @@ std::unique_ptr<Sequence> Sequence::Fork() {
   fork->epoch_ = epoch_;
   fork->served_ = served_;
   return fork;
+}
+
+void Sequence::TakeOver(Sequence* fork) {
+  DropFetch();
+  blocks_.Swap(&fork->blocks_);
+  evaluated_ = fork->evaluated_;
+  logits_.swap(fork->logits_);
+  logits_lent_ = fork->logits_lent_;
+  logits_position_ = fork->logits_position_;
+  hidden_row_.swap(fork->hidden_row_);
+  hidden_position_ = fork->hidden_position_;
+  unsettled_ = fork->unsettled_;
+  epoch_ = fork->epoch_;
+  served_ = fork->served_;
+  if (Observes(logits_position_)) observer_(logits_position_, *logits_);
+}
+
+void Sequence::ReadLastAgain() {
+  if (size() == 0 || pending() != 0) return;
+  replay_until_ = std::max(replay_until_, evaluated_);
+  BackTo(evaluated_ - 1);
 }
 
 Sequence::Mark Sequence::MarkHere() {
@@ -139,6 +163,7 @@ void Sequence::Regress(const Mark& mark) {
   logits_ = std::const_pointer_cast<std::vector<float>>(mark.logits);
   logits_lent_ = true;
   logits_position_ = mark.logits != nullptr ? mark.size - 1 : -1;
+  hidden_position_ = -1;
 }
 
 void Sequence::SetLogits(std::span<const float> row, int64_t position) {
@@ -201,6 +226,11 @@ void Sequence::OfferTo(PrefixCache* cache) {
   if (!prefix_space_ || in_flight_ != 0 || full <= offered_) return;
   cache->Offer(*prefix_space_, std::span(tokens_).first(static_cast<size_t>(full)), &blocks_);
   offered_ = full;
+}
+
+std::span<const float> Sequence::hidden_row() const {
+  if (tokens_.empty() || hidden_position_ != size() - 1) return {};
+  return hidden_row_;
 }
 
 std::span<const float> Sequence::logits() const {

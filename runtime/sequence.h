@@ -48,6 +48,14 @@ class Sequence {
   // pass may hold tokens of it.
   std::unique_ptr<Sequence> Fork();
 
+  // The fork, which has the same tokens and has read all of them, is taken for this one: what it
+  // has read need not be read again. The observer is told of its last row. No pass may hold tokens
+  // of either; the fork is of no further use.
+  void TakeOver(Sequence* fork);
+  // The last token is evaluated again by the next pass, with the same logits; those there are stay
+  // until then, and the observer is told no second time.
+  void ReadLastAgain();
+
   // Where it stands, to come back to. Takes no blocks of the cache, and no longer however many
   // tokens there are.
   struct Mark {
@@ -77,10 +85,14 @@ class Sequence {
   // Where the engine gives both (EngineOptions::hidden_rows): rows of the hidden state in place of
   // logits, here and in observers.
   void set_hidden(bool hidden) { hidden_ = hidden; }
+  // The same, of the last token, beside its logits.
+  void set_keeps_hidden(bool keeps) { keeps_hidden_ = keeps; }
+  std::span<const float> hidden_row() const;  // empty where it has not been kept
   void set_progress(EvalProgress progress) { progress_ = std::move(progress); }
   // The full blocks that it reads are there for others of this space, and those of others for it.
   // With an observer it adopts none: every row has to be computed.
   void set_prefix_space(std::string space) { prefix_space_ = std::move(space); }
+  void leave_prefix_space() { prefix_space_.reset(); }
   // Tokens that it need not read, as others of its space had done so.
   int64_t cached_tokens() const { return cached_tokens_; }
 
@@ -88,7 +100,9 @@ class Sequence {
   // one at once. Holds until ClearCancel.
   void Cancel() { cancelled_ = true; }
   void ClearCancel() { cancelled_ = false; }
-  bool cancelled() const { return cancelled_; }
+  bool cancelled() const { return cancelled_ || (cancelled_with_ != nullptr && *cancelled_with_); }
+  // Whoever cancels the other one cancels this one. The other one outlives it.
+  void set_cancelled_with(const Sequence& other) { cancelled_with_ = &other.cancelled_; }
 
  private:
   friend class Batcher;
@@ -103,6 +117,10 @@ class Sequence {
   // written: there is room for it, or was enough to be taken now, and no one else sees it.
   bool HasRoomAhead(int64_t position);
   void SetLogits(std::span<const float> row, int64_t position);
+  void SetHiddenRow(std::span<const float> row, int64_t position) {
+    hidden_row_.assign(row.begin(), row.end());
+    hidden_position_ = position;
+  }
   // A pass has been through all stages, and what had to be moved for it is where it should be; or
   // none has, and it is not.
   void Settle() { unsettled_.reset(); }
@@ -138,6 +156,9 @@ class Sequence {
   bool logits_lent_ = false;      // a mark or a fork may have them: they are not written to
   int64_t logits_position_ = -1;  // that they belong to
   bool hidden_ = false;
+  bool keeps_hidden_ = false;
+  std::vector<float> hidden_row_;
+  int64_t hidden_position_ = -1;  // that it belongs to
   RowObserver observer_;
   int64_t first_observed_ = 0;
   EvalProgress progress_;
@@ -151,6 +172,7 @@ class Sequence {
   int64_t fetched_for_ = -1;                   // tokens when the last one was begun,
   uint64_t fetched_in_ = 0;                    // and the epoch
   std::atomic<bool> cancelled_{false};
+  const std::atomic<bool>* cancelled_with_ = nullptr;
 
   // The batcher's, under its mutex.
   uint64_t epoch_ = 0;     // of the model whose cache holds what is evaluated

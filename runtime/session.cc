@@ -194,6 +194,21 @@ absl::Status EvaluateTogether(std::span<Session* const> sessions) {
   return status;
 }
 
+absl::StatusOr<std::span<const float>> Session::HiddenRow() {
+  if (!engine_->limits().hidden_rows) {
+    return absl::FailedPreconditionError(
+        "the engine was opened without rows of the hidden state, which a head looks at");
+  }
+  if (sequence_->size() == 0) {
+    return absl::FailedPreconditionError("there is no token whose row could be looked at");
+  }
+  Rest();
+  sequence_->set_keeps_hidden(true);
+  if (sequence_->hidden_row().empty()) sequence_->ReadLastAgain();
+  if (absl::Status s = Evaluate(); !s.ok()) return s;
+  return sequence_->hidden_row();
+}
+
 absl::StatusOr<const ConstraintState*> Session::FollowConstraint() {
   if (options_.constraint == nullptr) return nullptr;
   if (!state_.constraint.has_value()) {
@@ -229,9 +244,24 @@ absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result,
   return token;
 }
 
+absl::StatusOr<std::span<const uint32_t>> Session::AllowedTokens(int64_t tokens_left) {
+  const auto state = FollowConstraint();
+  if (!state.ok()) return state.status();
+  if (*state == nullptr) return std::span<const uint32_t>();
+  if ((*state)->ended()) {  // another answer, without a prompt before it
+    state_.constraint.emplace(options_.constraint);
+    state_.answer_begin = state_.followed;
+  }
+  allowed_.resize(options_.constraint->mask_words());
+  const int64_t room = sequence_->max_context() - sequence_->size();
+  state_.constraint->Mask(std::min(tokens_left, room), allowed_);
+  return allowed_;
+}
+
 absl::StatusOr<int32_t> Session::SampleQuietly(int32_t n_top, SampleResult* result,
                                                int64_t tokens_left) {
   const std::span<const float> logits = sequence_->logits();
+  const std::span<const float> reranked = std::exchange(reranked_, {});
   if (logits.empty()) {
     return absl::FailedPreconditionError("there are no logits to sample from: evaluate first");
   }
@@ -244,25 +274,14 @@ absl::StatusOr<int32_t> Session::SampleQuietly(int32_t n_top, SampleResult* resu
   for (; state_.accepted < sequence_->size(); ++state_.accepted) {
     sampler_.Accept(tokens[static_cast<size_t>(state_.accepted)]);
   }
-  const auto state = FollowConstraint();
-  if (!state.ok()) return state.status();
-  if (*state != nullptr) {
-    if ((*state)->ended()) {  // another answer, without a prompt before it
-      state_.constraint.emplace(options_.constraint);
-      state_.answer_begin = state_.followed;
-    }
-    allowed_.resize(options_.constraint->mask_words());
-    const int64_t room = sequence_->max_context() - sequence_->size();
-    state_.constraint->Mask(std::min(tokens_left, room), allowed_);
+  const auto allowed = AllowedTokens(tokens_left);
+  if (!allowed.ok()) return allowed.status();
+  const int32_t token = sampler_.Sample(reranked.empty() ? logits : reranked, *allowed);
+  if (result != nullptr) {
+    result->token = token;
+    sampler_.AddLogprobs(logits, n_top, result);
   }
-  int32_t token = kNoToken;
-  if (result == nullptr) {
-    token = sampler_.Sample(logits, allowed_);
-  } else {
-    sampler_.SampleWithLogprobs(logits, allowed_, n_top, result);
-    token = result->token;
-  }
-  if (token == kNoToken && *state != nullptr) {
+  if (token == kNoToken && options_.constraint != nullptr) {
     return absl::FailedPreconditionError(
         "no token is allowed: the constraint's are banned, or the vocabulary has none that ends "
         "the text");

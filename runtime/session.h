@@ -87,6 +87,12 @@ class Session {
   absl::StatusOr<int32_t> SampleWithLogprobs(int32_t n_top, SampleResult* result,
                                              int64_t tokens_left = ConstraintState::kNoLimit);
 
+  // The row of the hidden state after the final norm, of the last token; what is pending is
+  // evaluated first. Until the session is used again. The first time the token is read once more;
+  // from then on the row is kept where tokens are read. FAILED_PRECONDITION for a session without
+  // tokens, or on an engine without hidden_rows.
+  absl::StatusOr<std::span<const float>> HiddenRow();
+
   // Where the answer stands in the constraint; nullptr without one. Until the session is used
   // again.
   absl::StatusOr<const ConstraintState*> FollowConstraint();
@@ -129,6 +135,8 @@ class Session {
   std::vector<Point>::iterator FindPoint(int64_t t);
   void ForgetBeyond(int64_t n_tokens);
   void BeginText();  // what is generated next begins a text of its own
+  // The mask of what the constraint allows; empty: all.
+  absl::StatusOr<std::span<const uint32_t>> AllowedTokens(int64_t tokens_left);
   absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result,  // null: the token alone
                                      int64_t tokens_left);
   absl::StatusOr<int32_t> SampleQuietly(int32_t n_top, SampleResult* result,  // and untraced
@@ -142,6 +150,8 @@ class Session {
   int64_t next_point_ = 0;
   std::vector<Point> checkpoints_;  // by time, and so by size
   std::vector<uint32_t> allowed_;
+  // What the next token is sampled from in place of the sequence's logits; empty: those.
+  std::span<const float> reranked_;
   LogitsHash hash_;
 };
 

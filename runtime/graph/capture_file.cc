@@ -178,18 +178,6 @@ absl::Status ReadPass(const CaptureHead& head, Reader* in, CapturedPass* pass) {
 
 }  // namespace
 
-uint64_t ModelId(const gguf::File& file) {
-  constexpr uint64_t kSample = 4096;
-  Writer w;
-  for (const gguf::TensorInfo& tensor : file.tensors()) {
-    w.Text(std::string(tensor.name)).Number(static_cast<uint32_t>(tensor.type));
-    for (uint32_t i = 0; i < tensor.rank; ++i) w.Number(tensor.dims[i]);
-    const uint64_t n = std::min(kSample, tensor.bytes);
-    w.Number(Hash64(tensor.data, n, 0)).Number(Hash64(tensor.data + (tensor.bytes - n), n, 1));
-  }
-  return Hash64(w.bytes.data(), w.bytes.size(), 0);
-}
-
 std::vector<CapturedTap> DescribeTaps(const PassGraph& graph) {
   std::vector<CapturedTap> taps;
   for (const size_t v : graph.taps()) {

@@ -28,7 +28,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/gguf/file_memory.h"
-#include "runtime/gguf/gguf_file.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/graph/pass_graph.h"
 #include "runtime/model/graph_taps.h"
@@ -77,8 +76,6 @@ struct CapturedPass {
   }
 };
 
-// What tells models apart: the table of tensors, and some bytes of each. Looks at a mapped file.
-uint64_t ModelId(const gguf::File& file);
 // What a graph's taps are in a file.
 std::vector<CapturedTap> DescribeTaps(const PassGraph& graph);
 

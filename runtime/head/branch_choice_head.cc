@@ -7,7 +7,6 @@
 #include "runtime/chat_template.h"
 #include "runtime/embed.h"
 #include "runtime/head/head_report.h"
-#include "runtime/head/logistic.h"
 
 namespace trine {
 namespace {
@@ -65,8 +64,7 @@ absl::Status CheckLength(const Engine& engine, const std::vector<int32_t>& token
 }  // namespace
 
 ModelIdentity IdentityOf(const Engine& engine) {
-  return {engine.config().architecture, engine.config().n_embd, engine.config().n_vocab,
-          HashMetadata(engine.file())};
+  return IdentityOf(engine.file(), engine.config());
 }
 
 absl::StatusOr<std::vector<int32_t>> EncodePrompt(const Engine& engine, const std::string& text,
@@ -150,13 +148,5 @@ absl::StatusOr<BranchChoiceHead::Choice> BranchChoiceHead::Choose(
   choice.best = BestAnswer(choice.probabilities);
   return choice;
 }
-
-absl::StatusOr<ValueHead> ValueHead::Create(const ModelIdentity& model, Head head) {
-  if (absl::Status s = CheckHead(head); !s.ok()) return s;
-  if (absl::Status s = CheckFits(head, model); !s.ok()) return s;
-  return ValueHead(std::move(head));
-}
-
-double ValueHead::Probability(std::span<const float> row) const { return Sigmoid(LogOdds(row)); }
 
 }  // namespace trine

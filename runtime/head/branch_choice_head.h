@@ -1,6 +1,5 @@
 // A head at work on an engine that was loaded for it (EngineOptions::embeddings or hidden_rows):
-// which of several branches is better, and how good one text is. The engine outlives what is made
-// with it; any thread.
+// which of several branches is better. The engine outlives what is made with it; any thread.
 #ifndef TRINE_RUNTIME_HEAD_BRANCH_CHOICE_HEAD_H_
 #define TRINE_RUNTIME_HEAD_BRANCH_CHOICE_HEAD_H_
 
@@ -58,22 +57,6 @@ class BranchChoiceHead {
   absl::StatusOr<Choice> Choose(HeadKind kind, std::span<const std::string> texts) const;
 
   Engine* engine_;
-  Head head_;
-};
-
-// How good a text is by its last row. Of a head for labels the last label is the good one; log-odds
-// of a head for branches mean something beside other log-odds of it alone.
-class ValueHead {
- public:
-  static absl::StatusOr<ValueHead> Create(const ModelIdentity& model, Head head);
-
-  // The row has as many values as the model's hidden state.
-  double LogOdds(std::span<const float> row) const { return head_.linear.LogOdds(row); }
-  double Probability(std::span<const float> row) const;
-
- private:
-  explicit ValueHead(Head head) : head_(std::move(head)) {}
-
   Head head_;
 };
 

@@ -105,7 +105,8 @@ absl::Status CheckFits(const Head& head, const ModelIdentity& model) {
     return differs("a vocabulary of", head.model.n_vocab, model.n_vocab);
   }
   if (head.model.hash != model.hash) {
-    return differs("metadata with the hash", absl::Hex(head.model.hash, absl::kZeroPad16),
+    return differs("metadata and weights with the hash",
+                   absl::Hex(head.model.hash, absl::kZeroPad16),
                    absl::Hex(model.hash, absl::kZeroPad16));
   }
   if (head.numerics != TRINE_NUMERICS_VERSION) {

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 constexpr char kVersionKey[] = "trine_head";
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
@@ -29,7 +29,7 @@ Json ModelJson(const ModelIdentity& model) {
   return {{"architecture", model.architecture},
           {"n_embd", model.n_embd},
           {"n_vocab", model.n_vocab},
-          {"metadata_hash", absl::StrCat(absl::Hex(model.hash, absl::kZeroPad16))}};
+          {"hash", absl::StrCat(absl::Hex(model.hash, absl::kZeroPad16))}};
 }
 
 Json TrainingJson(const TrainingSummary& t) {
@@ -128,7 +128,7 @@ uint64_t ParseHash(const std::string& text, absl::Status* status) {
   const bool good = text.size() == 16 && text.find_first_not_of("0123456789abcdef") == text.npos &&
                     absl::SimpleHexAtoi(text, &hash);
   if (!good && status->ok()) {
-    *status = absl::InvalidArgumentError("\"metadata_hash\" is not 16 hexadecimal digits");
+    *status = absl::InvalidArgumentError("\"hash\" is not 16 hexadecimal digits");
   }
   return hash;
 }
@@ -152,6 +152,11 @@ absl::Status CheckVersion(const Json& json) {
   }
   const Json& version = json[kVersionKey];
   if (version.is_number_integer() && version == kVersion) return absl::OkStatus();
+  if (version.is_number_integer() && version >= 1 && version < kVersion) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it is a head of version ", version.get<int>(),
+                     ", which does not say which weights it was trained with: train it again"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("its version is not ", kVersion, ", the one that is known here"));
 }
@@ -208,7 +213,7 @@ absl::StatusOr<Head> ParseHead(std::string_view text) {
   head.model.architecture = model.Text("architecture");
   head.model.n_embd = model.Integer("n_embd");
   head.model.n_vocab = model.Integer("n_vocab");
-  head.model.hash = ParseHash(model.Text("metadata_hash"), &status);
+  head.model.hash = ParseHash(model.Text("hash"), &status);
   head.labels = r.Texts("labels");
   TrainingSummary& t = head.training;
   t.examples = training.Integer("examples");

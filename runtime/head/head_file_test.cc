@@ -73,8 +73,11 @@ TEST(HeadFileTest, EveryMemberIsNeeded) {
 }
 
 TEST(HeadFileTest, EveryMemberIsChecked) {
-  EXPECT_THAT(Refusal("/trine_head", 2), HasSubstr("version is not 1"));
-  EXPECT_THAT(Refusal("/trine_head", "1"), HasSubstr("version is not 1"));
+  EXPECT_THAT(Refusal("/trine_head", 1), HasSubstr("version 1"));
+  EXPECT_THAT(Refusal("/trine_head", 1), HasSubstr("train it again"));
+  EXPECT_THAT(Refusal("/trine_head", 3), HasSubstr("version is not 2"));
+  EXPECT_THAT(Refusal("/trine_head", 0), HasSubstr("version is not 2"));
+  EXPECT_THAT(Refusal("/trine_head", "2"), HasSubstr("version is not 2"));
   EXPECT_THAT(Refusal("/kind", "other"), HasSubstr("\"kind\""));
   EXPECT_THAT(Refusal("/kind", "branch"), HasSubstr("\"labels\""));
   EXPECT_THAT(Refusal("/form", 3), HasSubstr("\"form\""));
@@ -85,8 +88,8 @@ TEST(HeadFileTest, EveryMemberIsChecked) {
   EXPECT_THAT(Refusal("/model/n_embd", 4), HasSubstr("n_embd is 4"));
   EXPECT_THAT(Refusal("/model/n_embd", -3), HasSubstr("\"n_embd\""));
   EXPECT_THAT(Refusal("/model/n_embd", ~uint64_t{0}), HasSubstr("\"n_embd\""));
-  EXPECT_THAT(Refusal("/model/metadata_hash", "12"), HasSubstr("16 hexadecimal"));
-  EXPECT_THAT(Refusal("/model/metadata_hash", "-x34567890123456"), HasSubstr("16 hexadecimal"));
+  EXPECT_THAT(Refusal("/model/hash", "12"), HasSubstr("16 hexadecimal"));
+  EXPECT_THAT(Refusal("/model/hash", "-x34567890123456"), HasSubstr("16 hexadecimal"));
   EXPECT_THAT(Refusal("/labels", {"A"}), HasSubstr("\"labels\" has 1"));
   EXPECT_THAT(Refusal("/labels/1", "A"), HasSubstr("same twice"));
   EXPECT_THAT(Refusal("/labels/1", 5), HasSubstr("no text"));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "runtime/pack_cache/hash64.h"
+#include "runtime/pack_cache/model_id.h"
 
 namespace trine {
 namespace {
@@ -48,19 +49,19 @@ class Digest {
 
 }  // namespace
 
-uint64_t HashMetadata(const gguf::File& file) {
+uint64_t HashModel(const gguf::File& file) {
   Digest digest;
   for (const gguf::Metadata::Entry& entry : file.metadata().entries()) {
     if (absl::StartsWith({entry.key.data(), entry.key.size()}, "split.")) continue;
     digest.Add(entry.key);
     digest.Add(entry.value);
   }
-  for (const gguf::TensorInfo& tensor : file.tensors()) {
-    digest.Add(tensor.name);
-    digest.Add(static_cast<uint64_t>(tensor.type));
-    for (const int64_t dim : tensor.dims) digest.Add(static_cast<uint64_t>(dim));
-  }
+  digest.Add(ModelId(file));
   return digest.Hash();
+}
+
+ModelIdentity IdentityOf(const gguf::File& file, const ModelConfig& config) {
+  return {config.architecture, config.n_embd, config.n_vocab, HashModel(file)};
 }
 
 }  // namespace trine

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/gguf/gguf_file.h"
+#include "runtime/model/model_config.h"
 
 namespace trine {
 
@@ -18,9 +19,12 @@ struct ModelIdentity {
   bool operator==(const ModelIdentity&) const = default;
 };
 
-// Of the metadata and of the tensors' names, types and shapes, but not of their values: two trained
-// from one another under one name are alike. The keys that say how a file is split do not count.
-uint64_t HashMetadata(const gguf::File& file);
+// Of the metadata, of the tensors' names, types and shapes, and of some bytes of each (ModelId):
+// not of all, so that it takes no longer with a large model. The keys that say how a file is split
+// do not count.
+uint64_t HashModel(const gguf::File& file);
+
+ModelIdentity IdentityOf(const gguf::File& file, const ModelConfig& config);
 
 }  // namespace trine
 

@@ -10,7 +10,6 @@ namespace trine {
 namespace {
 
 constexpr float kForbidden = -std::numeric_limits<float>::infinity();
-constexpr double kLargest = 1e6;
 
 }  // namespace
 
@@ -19,10 +18,10 @@ absl::Status CheckRerankOptions(const RerankOptions& o) {
     return absl::InvalidArgumentError(
         absl::StrCat("candidates to rerank are 1 to ", RerankOptions::kMostTop));
   }
-  if (!(std::abs(o.weight) <= kLargest)) {
+  if (!(std::abs(o.weight) <= RerankOptions::kMostWeight)) {
     return absl::InvalidArgumentError("the head's weight is no sensible number");
   }
-  if (!(o.limit > 0 && o.limit <= kLargest)) {
+  if (!(o.limit > 0 && o.limit <= RerankOptions::kMostWeight)) {
     return absl::InvalidArgumentError("the limit of log-odds is no sensible number above 0");
   }
   return absl::OkStatus();
@@ -86,7 +85,7 @@ absl::Status TokenReranker::Apply(std::span<const int32_t> candidates,
     const auto old = static_cast<double>(logits[static_cast<size_t>(candidates[k])]);
     weighed_[k] = static_cast<float>(old + options_.weight * value);
   }
-  if (options_.only_top && !candidates.empty()) {
+  if (options_.only_top && options_.weight != 0 && !candidates.empty()) {
     std::fill(logits.begin(), logits.end(), kForbidden);
   }
   for (size_t k = 0; k < candidates.size(); ++k) {

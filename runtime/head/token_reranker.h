@@ -20,10 +20,12 @@ struct RerankOptions {
   int32_t top = 8;      // candidates of a step
   double weight = 1.0;  // what log-odds are multiplied by; 0: nothing changes
   double limit = 10.0;  // of log-odds either way: a head that is too sure forbids nothing
-  // Tokens that are no candidates are forbidden. False: they keep their logits.
+  // Tokens that are no candidates are forbidden, unless the weight is 0. False: they keep their
+  // logits.
   bool only_top = true;
 
   static constexpr int32_t kMostTop = 64;
+  static constexpr double kMostWeight = 1e6;  // either way, and of the limit
 };
 
 // INVALID_ARGUMENT names what is out of its range.

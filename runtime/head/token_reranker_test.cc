@@ -61,6 +61,8 @@ TEST(TokenRerankerTest, WithoutWeightTheOrderStays) {
   const std::vector<float> before = logits;
   ASSERT_TRUE(reranker.Apply(std::vector{2, 0, 1}, std::vector{1.0, -5.0, 2.0}, logits).ok());
   EXPECT_EQ(logits, before);
+  ASSERT_TRUE(reranker.Apply(std::vector{2}, std::vector{1.0}, logits).ok());
+  EXPECT_EQ(logits, before) << "what is no candidate stays allowed";
   ASSERT_TRUE(reranker.Apply({}, {}, logits).ok());  // no candidates: nothing is known
   EXPECT_EQ(logits, before);
 }

@@ -67,6 +67,11 @@ class BlockTable {
   void Truncate(int64_t n_positions);
   // The first blocks become these, which their holder keeps.
   void Adopt(std::span<const int32_t> blocks);
+  // This one's blocks become another's of the same pool, and the other way round.
+  void Swap(BlockTable* other) {
+    blocks_.swap(other->blocks_);
+    std::swap(version_, other->version_);
+  }
   // Another block, of which nothing is known, in the place of one that others hold too; that one.
   absl::StatusOr<int32_t> Replace(size_t number);
   // Lets go of blocks from number `first` on that others hold too. What stays moves up: from there

@@ -113,6 +113,11 @@ int32_t Sampler::Sample(std::span<const float> logits, std::span<const uint32_t>
 void Sampler::SampleWithLogprobs(std::span<const float> logits, std::span<const uint32_t> allowed,
                                  int32_t n_top, SampleResult* result) {
   result->token = Sample(logits, allowed);
+  AddLogprobs(logits, n_top, result);
+}
+
+void Sampler::AddLogprobs(std::span<const float> logits, int32_t n_top,
+                          SampleResult* result) const {
   const std::span<const float> row =
       logits.first(std::min(logits.size(), static_cast<size_t>(vocab_size_)));
   const LogSoftmax softmax(row);

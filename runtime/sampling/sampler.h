@@ -50,6 +50,9 @@ class Sampler {
   void SampleWithLogprobs(std::span<const float> logits, std::span<const uint32_t> allowed,
                           int32_t n_top, SampleResult* result);
 
+  // The log-probabilities alone, of result->token, which was chosen from whatever row.
+  void AddLogprobs(std::span<const float> logits, int32_t n_top, SampleResult* result) const;
+
   // The token is part of the sequence now: prompt tokens and sampled ones alike.
   void Accept(int32_t token);
 

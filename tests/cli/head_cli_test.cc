@@ -130,12 +130,60 @@ TEST_F(HeadCliTest, BadInputGetsOneLine) {
   ExpectRefused(test + Write("e", "{\"branches\": [\"p\", \"q\"], \"best\": 0}"), 1, "kind");
   ExpectRefused("head test --head " + Path("none") + " --data " + two, 1, "no such file");
   json other = json::parse(Bytes(head));
-  other["model"]["metadata_hash"] = "0123456789abcdef";
+  other["model"]["hash"] = "0123456789abcdef";
   ExpectRefused("head choose -p x --head " + Write("other", other.dump()), 1, "another model");
   other["weights"][7] = "x";
   ExpectRefused("head choose -p x --head " + Write("other", other.dump()), 1, "\"weights\"");
   ExpectRefused("head choose --head " + head, 1, "there is no text");
   ExpectRefused("head choose -p x --branch a --branch b --head " + head, 1, "it takes one text");
+}
+
+TEST_F(HeadCliTest, RerankedTextIsExactAndCostsAreTold) {
+  const std::string train = Examples("train away branch", "train.jsonl");
+  const std::string head = Path("branch.json");
+  Json("head train --hold-out 0 --data " + train + " -o " + head);
+  const std::string base = "generate -p 'Once upon a time' -n 12 --temp 0 --logits-hash ";
+  const json plain = Json(base);
+  EXPECT_FALSE(plain["timings"].contains("rerank_ms"));
+  const json zero = Json(base + "--rerank-weight 0 --rerank-head " + head);
+  for (const char* member : {"text", "tokens", "finish_reason", "logits_hash"}) {
+    EXPECT_EQ(zero[member], plain[member]) << member;
+  }
+  EXPECT_EQ(zero["timings"]["reranked_tokens"], 12);
+  EXPECT_EQ(zero["timings"]["rerank_candidates"], 12 * 8);
+  EXPECT_GT(zero["timings"]["rerank_ms"].get<double>(), 0);
+
+  const std::string reranked = base + "--rerank-weight 5 --rerank-top 4 --rerank-head " + head;
+  const json one = Json(reranked + " -t 1"), two = Json(reranked + " -t 2 -ub 3 -c 64");
+  EXPECT_NE(one["tokens"], plain["tokens"]);
+  EXPECT_EQ(one["tokens"], two["tokens"]);
+  EXPECT_EQ(one["logits_hash"], two["logits_hash"]);
+  EXPECT_EQ(one["timings"]["rerank_candidates"], 12 * 4);
+  const json several = Json(reranked + " --parallel 3 --stats");
+  for (const json& sequence : several["sequences"]) EXPECT_EQ(sequence["tokens"], one["tokens"]);
+  EXPECT_EQ(several["stats"]["rerank"]["tokens"], 12);
+  const Output told = Trine(reranked + " --stats");
+  EXPECT_EQ(told.code, 0) << told.errors;
+  EXPECT_THAT(told.errors, HasSubstr("reranked: 12 tokens, with 4.0 candidates each"));
+  const json full = Json("generate -p 'Once upon a time' -n -1 -c 8 --rerank-head " + head);
+  EXPECT_EQ(full["finish_reason"], "context");
+
+  const std::string refused = "generate -p x -n 4 ";
+  ExpectRefused(refused + "--rerank-top 4", 2, "--rerank-head");
+  ExpectRefused(refused + "--rerank-weight 1", 2, "--rerank-head");
+  for (const char* wrong : {"--rerank-top 0", "--rerank-top 65", "--rerank-weight nan",
+                            "--rerank-weight 1e7", "--rerank-weight x"}) {
+    ExpectRefused(refused + "--rerank-head " + head + " " + wrong, 2, "--rerank-");
+  }
+  ExpectRefused(refused + "--rerank-head ''", 2, "--rerank-head");
+  ExpectRefused(refused + "--capture " + Path("c") + " --rerank-head " + head, 2, "--capture");
+  ExpectRefused(refused + "--parallel 1024 --rerank-head " + head, 1, "branches");
+  ExpectRefused(refused + "--rerank-head " + Path("none"), 1, "no such file");
+  json other = json::parse(Bytes(head));
+  other["model"]["hash"] = "0123456789abcdef";
+  ExpectRefused(refused + "--rerank-head " + Write("other", other.dump()), 1, "another model");
+  other["trine_head"] = 1;
+  ExpectRefused(refused + "--rerank-head " + Write("other", other.dump()), 1, "train it again");
 }
 
 }  // namespace

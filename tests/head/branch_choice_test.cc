@@ -15,6 +15,7 @@
 #include "runtime/head/head_report.h"
 #include "runtime/head/test_head.h"
 #include "runtime/head/train_head.h"
+#include "runtime/head/value_head.h"
 #include "tests/head/branch_examples.h"
 #include "tests/model/engine_test_util.h"
 

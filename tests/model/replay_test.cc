@@ -16,6 +16,7 @@
 #include "runtime/generate.h"
 #include "runtime/graph/capture_recorder.h"
 #include "runtime/graph/graph_model.h"
+#include "runtime/pack_cache/model_id.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {

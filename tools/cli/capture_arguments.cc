@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/gguf/gguf_file.h"
+#include "runtime/pack_cache/model_id.h"
 #include "runtime/version.h"
 
 namespace trine {

@@ -237,6 +237,7 @@ EngineOptions EngineOptionsOf(const EngineArguments& a) {
   options.max_sequences = a.parallel;
   options.embeddings = a.embeddings;
   options.hidden_rows = a.hidden_rows;
+  options.branches = a.branches;
   options.threads = static_cast<uint32_t>(a.threads);
   options.kv_type_k = a.cache_type_k;
   options.kv_type_v = a.cache_type_v;

@@ -39,6 +39,7 @@ struct EngineArguments {
   // Set by the command, not by options.
   bool embeddings = false;
   bool hidden_rows = false;
+  int64_t branches = 0;
   TapLevel taps = TapLevel::kNone;
   StageObserver observer;
 

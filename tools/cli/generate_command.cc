@@ -24,6 +24,7 @@
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/read_input.h"
+#include "tools/cli/rerank_arguments.h"
 #include "tools/cli/sampling_arguments.h"
 #include "tools/cli/signals.h"
 #include "tools/cli/stats_report.h"
@@ -44,6 +45,7 @@ struct GenerateArguments {
   PromptSource prompt;
   ChatArguments chat_options;
   CaptureArguments capture;
+  RerankArguments rerank;
   std::vector<std::string> stop;
   int64_t n_predict = 256;
   int64_t keep = 0;
@@ -144,6 +146,11 @@ Json ResultJson(const GenerateArguments& a, const Session& session, const Genera
                  {"generate_per_second", PerSecond(g.n_tokens, g.generate_ms)}}}};
   if (IsConstrained(a.constraint)) json["complete"] = g.complete;
   if (a.logits_hash) json["logits_hash"] = session.logits_hash().Text();
+  if (!a.rerank.head.empty()) {
+    json["timings"]["reranked_tokens"] = g.reranked_tokens;
+    json["timings"]["rerank_candidates"] = g.rerank_candidates;
+    json["timings"]["rerank_ms"] = g.rerank_ms;
+  }
   if (a.context_shift) json["context_shifts"] = g.context_shifts;
   if (a.logprobs >= 0) {
     json["logprobs"] = LogprobsJson(*session.engine().tokenizer(), g.logprobs);
@@ -271,10 +278,14 @@ int Generate(const GenerateArguments& a) {
   EngineArguments loaded = a.engine;
   const auto recorder = BeginCapture(a.capture, &loaded);
   if (!recorder.ok()) return Complain(recorder.status());
+  auto head = BeginRerank(a.rerank, &loaded);
+  if (!head.ok()) return Complain(head.status());
   auto engine = LoadEngine(loaded);
   if (!engine.ok()) return Complain(engine.status());
   const double load_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const auto rerank = MakeRerank(a.rerank, *std::move(head), **engine);
+  if (!rerank.ok()) return Complain(rerank.status());
   const auto tokens = PromptTokens(a, **engine, *prompt);
   if (!tokens.ok()) return Complain(tokens.status());
   auto sessions = MakeSessions(a, *sampler, engine->get(), *tokens);
@@ -288,6 +299,7 @@ int Generate(const GenerateArguments& a) {
   options.logprobs = a.logprobs;
   options.context_shift = a.context_shift;
   options.keep = a.keep;
+  options.rerank = *rerank;
   options.on_prompt = [&](int64_t done, int64_t total) {
     progress.Update(static_cast<double>(done) / static_cast<double>(total));
   };
@@ -389,6 +401,7 @@ void AddGenerateCommand(CLI::App* app, Run* run) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   AddCaptureOptions(command, &a->capture);
+  AddRerankOptions(command, &a->rerank);
   command->add_flag("--ignore-eos", a->ignore_eos, "Go on after the end of the text");
   command->add_flag("--special", a->show_special, "Show control tokens");
   command->add_flag("--no-display-prompt", a->hide_prompt, "Print the continuation alone");

@@ -10,6 +10,7 @@
 #include "runtime/graph/capture_file.h"
 #include "runtime/graph/graph_model.h"
 #include "runtime/graph/replay.h"
+#include "runtime/pack_cache/model_id.h"
 #include "runtime/printable.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/engine_arguments.h"

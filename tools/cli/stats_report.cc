@@ -45,6 +45,12 @@ std::vector<StatsReport::Part> StatsReport::Parts(const Generation& g) const {
 
 nlohmann::ordered_json StatsReport::Json(const Generation& g) const {
   nlohmann::ordered_json json = {{"total_ms", g.prompt_ms + g.generate_ms}};
+  if (g.reranked_tokens > 0) {
+    json["rerank"] = {{"tokens", g.reranked_tokens},
+                      {"candidates", g.rerank_candidates},
+                      {"ms", g.rerank_ms},
+                      {"ms_per_token", g.rerank_ms / static_cast<double>(g.reranked_tokens)}};
+  }
   for (const Part& part : Parts(g)) {
     json["host"].push_back({{"what", part.what}, {"ms", part.ms}});
   }
@@ -58,6 +64,15 @@ std::string StatsReport::Text(const Generation& g) const {
     if (part.ms < 0.0005) continue;
     absl::StrAppendFormat(&text, "  %10.2f ms %5.1f %%  %s\n", part.ms, 100 * part.ms / total,
                           part.what);
+  }
+  if (g.reranked_tokens > 0) {
+    const auto tokens = static_cast<double>(g.reranked_tokens);
+    absl::StrAppendFormat(
+        &text,
+        "reranked: %d tokens, with %.1f candidates each; reading and weighing these took "
+        "%.1f ms, %.2f ms for a token\n",
+        g.reranked_tokens, static_cast<double>(g.rerank_candidates) / tokens, g.rerank_ms,
+        g.rerank_ms / tokens);
   }
   for (const SegmentCounters& s : engine_.segments()) {
     absl::StrAppendFormat(

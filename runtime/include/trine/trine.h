@@ -67,7 +67,8 @@ enum {
   TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* for trine_embed; no session can be opened on it */
   TRINE_ENGINE_NO_PACK = 1u << 3,     /* keep weights as in the file: loads faster, runs slower */
   TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4, /* go on without devices that are named and not there */
-  TRINE_ENGINE_KV_LOSSY = 1u << 5 /* blocks kept with fewer bits may be used: kv_store_type */
+  TRINE_ENGINE_KV_LOSSY = 1u << 5,   /* blocks kept with fewer bits may be used: kv_store_type */
+  TRINE_ENGINE_HIDDEN_ROWS = 1u << 6 /* for heads and trine_embed, beside sessions */
 };
 
 typedef struct trine_engine_options {
@@ -121,6 +122,10 @@ typedef struct trine_engine_options {
   uint64_t kv_store_bytes;   /* most there; 0: 16 GiB */
   uint64_t kv_host_bytes;    /* most in memory; 0: none */
   const char* kv_store_type; /* "raw" (default), or with fewer bits: "q8_0", "q4_0", "mxfp4" */
+  /* Candidates that can be read for tokens at once (trine_rerank_options), of all sessions: each
+   * has a place in a pass, and 64 positions of the cache, beside those of max_sequences. 0: none.
+   */
+  int64_t branches;
 } trine_engine_options;
 
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
@@ -241,11 +246,11 @@ typedef struct trine_embed_options {
 } trine_embed_options;
 
 /* The vectors of `count` texts, given as tokens, one behind the other: n_embd values for each text,
- * or with TRINE_POOLING_NONE for each token. Needs an engine with TRINE_ENGINE_EMBEDDINGS. Texts
- * share passes, and so do calls that run at the same time; a text's vector is the same whatever the
- * company. Writes how many values there are in `n_values`; OUT_OF_RANGE (11), before anything is
- * computed, where `capacity` is less, or where a text is longer than the context. Options may be
- * NULL. */
+ * or with TRINE_POOLING_NONE for each token. Needs an engine with TRINE_ENGINE_EMBEDDINGS or
+ * TRINE_ENGINE_HIDDEN_ROWS. Texts share passes, and so do calls that run at the same time; a text's
+ * vector is the same whatever the company. Writes how many values there are in `n_values`;
+ * OUT_OF_RANGE (11), before anything is computed, where `capacity` is less, or where a text is
+ * longer than the context. Options may be NULL. */
 TRINE_API int32_t trine_embed(trine_engine* engine, const int32_t* const* texts,
                               const size_t* lengths, size_t count,
                               const trine_embed_options* options, float* values, size_t capacity,
@@ -371,6 +376,49 @@ TRINE_API const float* trine_session_logits(const trine_session* session);
 /* Samples the next token from them and appends it. */
 TRINE_API int32_t trine_session_sample(trine_session* session, int32_t* token, trine_failure* why);
 
+/* ---- Heads: which of several branches is better, and how good a text is (docs/branching.md)
+ *
+ * A head may be used by any number of threads at once. Close it before its engine. */
+
+typedef struct trine_head trine_head;
+
+/* Reads a file that `trine head train` has written. NOT_FOUND (5), INVALID_ARGUMENT (3) for one
+ * that is no head, FAILED_PRECONDITION (9) for a head of another model, and for an engine with
+ * neither TRINE_ENGINE_HIDDEN_ROWS nor TRINE_ENGINE_EMBEDDINGS. */
+TRINE_API int32_t trine_head_open(trine_engine* engine, const char* path, trine_head** head,
+                                  trine_failure* why);
+TRINE_API void trine_head_close(trine_head* head); /* NULL does nothing */
+
+enum {
+  TRINE_HEAD_LABEL = 1, /* a text has one of two labels */
+  TRINE_HEAD_BRANCH = 2 /* of several texts one is best */
+};
+
+typedef struct trine_head_info {
+  uint32_t struct_size;
+  uint32_t kind; /* TRINE_HEAD_... */
+  uint32_t chat; /* 1: texts are messages, in the model's chat template */
+  uint32_t reserved;
+  char labels[2][264]; /* TRINE_HEAD_LABEL: log-odds are those of the second one */
+} trine_head_info;
+
+TRINE_API int32_t trine_head_describe(const trine_head* head, trine_head_info* info);
+
+/* Reads `count` texts, UTF-8, and writes which is best and, where `probabilities` is not NULL, how
+ * probable each is: with TRINE_HEAD_BRANCH of two texts or more, with TRINE_HEAD_LABEL of the two
+ * labels of one text. OUT_OF_RANGE (11), before anything is computed, where `capacity` is less, or
+ * where a text is longer than the context. FAILED_PRECONDITION (9) for a number of texts that is
+ * not the kind's. */
+TRINE_API int32_t trine_head_choose(const trine_head* head, const char* const* texts,
+                                    const size_t* lengths, size_t count, size_t* best,
+                                    double* probabilities, size_t capacity, trine_failure* why);
+
+/* The log-odds of the text that a session has, of an engine with TRINE_ENGINE_HIDDEN_ROWS. What was
+ * appended is evaluated; after the first call for a session it costs no more than that. Of a head
+ * for branches they mean something beside those of other texts alone. */
+TRINE_API int32_t trine_session_head_value(trine_session* session, const trine_head* head,
+                                           double* log_odds, trine_failure* why);
+
 enum {
   TRINE_FINISH_LENGTH = 1,
   TRINE_FINISH_END_OF_TEXT = 2,
@@ -405,6 +453,17 @@ typedef struct trine_token_event {
   size_t n_top;
 } trine_token_event;
 
+/* Tokens are chosen by what a head says of the text with each candidate behind it, which is read
+ * for that (docs/branching.md). Needs an engine with TRINE_ENGINE_HIDDEN_ROWS and with `branches`.
+ */
+typedef struct trine_rerank_options {
+  uint32_t struct_size;
+  int32_t top;            /* candidates for a token, at most 64; 0: 8 */
+  const trine_head* head; /* of the session's engine; stays open while text is generated */
+  double weight;          /* of log-odds, which are added to logits; may be negative; 0: 1 */
+  double limit;           /* of log-odds either way; 0: 10 */
+} trine_rerank_options;
+
 typedef struct trine_generate_options {
   uint32_t struct_size;
   uint32_t flags;
@@ -424,6 +483,7 @@ typedef struct trine_generate_options {
   int64_t keep;
   int32_t n_logprobs; /* likeliest tokens that on_token gets, at most 1024 */
   uint32_t reserved;
+  const trine_rerank_options* rerank; /* NULL: none */
 } trine_generate_options;
 
 typedef struct trine_generate_result {
@@ -436,6 +496,8 @@ typedef struct trine_generate_result {
   int64_t context_shifts;
   uint32_t complete; /* 0: a constrained answer that was cut, and is no text of its grammar */
   uint32_t reserved;
+  int64_t rerank_candidates; /* that were read, for all tokens */
+  double rerank_ms;          /* that it took, of generate_ms */
 } trine_generate_result;
 
 /* Evaluates what was appended and goes on from there. `options` and `result` may be NULL: 256

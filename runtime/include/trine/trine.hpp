@@ -91,6 +91,8 @@ struct GenerateOptions {
   int32_t logprobs = -1;  // for on_token: with the token's own, those of the n likeliest; -1: none
   bool context_shift = false;
   int64_t keep = 0;  // tokens that a context shift leaves at the beginning; -1: the whole prompt
+  // Reranking, with a head; struct_size is set.
+  std::optional<trine_rerank_options> rerank = std::nullopt;
 };
 
 struct EmbedOptions {
@@ -99,6 +101,57 @@ struct EmbedOptions {
 };
 
 class Engine;
+
+// Of `trine head train`, for one engine, which outlives it. Any thread.
+class Head {
+ public:
+  struct Choice {
+    size_t best = 0;                    // of the labels, or of the branches
+    std::vector<double> probabilities;  // of each of them
+  };
+
+  trine_head_info info() const {
+    trine_head_info info{};
+    info.struct_size = sizeof(info);
+    trine_head_describe(get(), &info);
+    return info;
+  }
+  // Of a text which label it has, or of several texts which is best, as the head's kind is.
+  Result<Choice> Choose(const std::vector<std::string>& texts) const {
+    std::vector<const char*> pointers;
+    std::vector<size_t> lengths;
+    for (const std::string& text : texts) {
+      pointers.push_back(text.data());
+      lengths.push_back(text.size());
+    }
+    Choice choice;
+    choice.probabilities.resize(info().kind == TRINE_HEAD_LABEL ? 2 : texts.size());
+    Status status = internal::Try([&](trine_failure* why) {
+      return trine_head_choose(get(), pointers.data(), lengths.data(), texts.size(), &choice.best,
+                               choice.probabilities.data(), choice.probabilities.size(), why);
+    });
+    if (!status.ok()) return status;
+    return choice;
+  }
+  // For GenerateOptions::rerank.
+  trine_rerank_options Rerank(int32_t top = 0, double weight = 0) const {
+    trine_rerank_options options{};
+    options.struct_size = sizeof(options);
+    options.top = top;
+    options.head = get();
+    options.weight = weight;
+    return options;
+  }
+  trine_head* get() const { return handle_.get(); }
+
+ private:
+  friend class Engine;
+  struct Close {
+    void operator()(trine_head* head) const { trine_head_close(head); }
+  };
+  explicit Head(trine_head* handle) : handle_(handle) {}
+  std::unique_ptr<trine_head, Close> handle_;
+};
 
 class Session {
  public:
@@ -146,6 +199,7 @@ class Session {
     }
     if (options.context_shift) c.flags |= TRINE_GENERATE_CONTEXT_SHIFT;
     c.keep = options.keep;
+    if (options.rerank) c.rerank = &*options.rerank;
     trine_generate_result result{};
     result.struct_size = sizeof(result);
     Status status =
@@ -176,6 +230,15 @@ class Session {
   }
   Result<Session> Fork() { return ForkWith(nullptr); }
   Result<Session> Fork(uint64_t seed) { return ForkWith(&seed); }
+  // The log-odds that a head has for the text there is.
+  Result<double> HeadValue(const Head& head) {
+    double log_odds = 0;
+    Status status = internal::Try([&](trine_failure* why) {
+      return trine_session_head_value(get(), head.get(), &log_odds, why);
+    });
+    if (!status.ok()) return status;
+    return log_odds;
+  }
   void Cancel() { trine_session_cancel(get()); }  // from any thread
   std::vector<int32_t> tokens() const {
     size_t count = 0;
@@ -231,6 +294,14 @@ class Engine {
         [&](trine_failure* why) { return trine_session_open(get(), &options, &handle, why); });
     if (!status.ok()) return status;
     return Session(handle);
+  }
+  // A file of `trine head train`. The head must not outlive the engine.
+  Result<Head> OpenHead(const std::string& path) const {
+    trine_head* handle = nullptr;
+    Status status = internal::Try(
+        [&](trine_failure* why) { return trine_head_open(get(), path.c_str(), &handle, why); });
+    if (!status.ok()) return status;
+    return Head(handle);
   }
   trine_engine_info info() const {
     trine_engine_info info{};

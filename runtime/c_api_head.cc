@@ -1,0 +1,118 @@
+// Heads in the C API.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/c_api_support.h"
+#include "runtime/head/head_file.h"
+
+namespace trine::c_api {
+namespace {
+
+absl::StatusOr<std::vector<std::string>> Texts(const char* const* texts, const size_t* lengths,
+                                               size_t count) {
+  if (count != 0 && (texts == nullptr || lengths == nullptr)) {
+    return NullArgument("texts or lengths");
+  }
+  std::vector<std::string> all;
+  for (size_t i = 0; i < count; ++i) {
+    if (texts[i] == nullptr && lengths[i] != 0) return NullArgument("a text");
+    all.emplace_back(texts[i] == nullptr ? "" : texts[i], lengths[i]);
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace trine::c_api
+
+extern "C" {
+
+using namespace trine::c_api;  // NOLINT: this file is that namespace's other side
+
+int32_t trine_head_open(trine_engine* engine, const char* path, trine_head** head,
+                        trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (head == nullptr) return NullArgument("head");
+    *head = nullptr;
+    if (engine == nullptr || path == nullptr) return NullArgument("engine or path");
+    trine::Engine* const model = engine->engine.get();
+    if (!model->can_embed()) {
+      return absl::FailedPreconditionError(
+          "the engine was opened without rows of the hidden state, which a head looks at");
+    }
+    const auto read = trine::ReadHead(path);
+    if (!read.ok()) return read.status();
+    auto chooser = trine::BranchChoiceHead::Create(model, *read);
+    if (!chooser.ok()) return chooser.status();
+    auto value = trine::ValueHead::Create(read->model, *read);
+    if (!value.ok()) return value.status();
+    *head = new trine_head{model, *std::move(chooser), *std::move(value)};
+    return absl::OkStatus();
+  });
+}
+
+void trine_head_close(trine_head* head) { delete head; }
+
+int32_t trine_head_describe(const trine_head* head, trine_head_info* info) {
+  return Guarded(nullptr, [&]() -> absl::Status {
+    if (head == nullptr || info == nullptr) return NullArgument("head or info");
+    if (!PlausibleSize(*info)) return BadStruct("info");
+    const trine::Head& h = head->chooser.head();
+    trine_head_info out{};
+    out.kind = h.kind == trine::HeadKind::kLabel ? TRINE_HEAD_LABEL : TRINE_HEAD_BRANCH;
+    out.chat = h.form == trine::PromptForm::kChat ? 1 : 0;
+    for (size_t i = 0; i < h.labels.size(); ++i) CopyText(h.labels[i], out.labels[i]);
+    WriteStruct(out, info);
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_head_choose(const trine_head* head, const char* const* texts, const size_t* lengths,
+                          size_t count, size_t* best, double* probabilities, size_t capacity,
+                          trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (head == nullptr || best == nullptr) return NullArgument("head or best");
+    *best = 0;
+    const auto all = Texts(texts, lengths, count);
+    if (!all.ok()) return all.status();
+    const bool label = head->chooser.head().kind == trine::HeadKind::kLabel;
+    if (label ? count != 1 : count < 2) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("there are ", count, " texts: a head ",
+                       label ? "for labels takes one" : "for branches takes two or more"));
+    }
+    const size_t answers = label ? 2 : count;
+    if (probabilities != nullptr && capacity < answers) {
+      return absl::OutOfRangeError(
+          absl::StrCat("there are ", answers, " probabilities, the array holds ", capacity));
+    }
+    const auto choice =
+        label ? head->chooser.ChooseLabel((*all)[0]) : head->chooser.ChooseBranch(*all);
+    if (!choice.ok()) return choice.status();
+    *best = choice->best;
+    if (probabilities != nullptr) {
+      std::copy(choice->probabilities.begin(), choice->probabilities.end(), probabilities);
+    }
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_session_head_value(trine_session* session, const trine_head* head, double* log_odds,
+                                 trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (session == nullptr || head == nullptr || log_odds == nullptr) {
+      return NullArgument("session, head or log_odds");
+    }
+    if (head->engine != &session->session->engine()) {
+      return absl::InvalidArgumentError("the head was opened for another engine");
+    }
+    const auto row = session->session->HiddenRow();
+    if (!row.ok()) return row.status();
+    *log_odds = head->value.LogOdds(*row);
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"
