@@ -131,9 +131,10 @@ std::shared_ptr<const ServedModel> Server::Model() const {
 void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bool()>& hurry) {
   if (state_.exchange(ServerState::kStopping) == ServerState::kStopping && http_ == nullptr) return;
   stopping_ = true;
-  if (http_ != nullptr) http_->StopAccepting();
   const auto until = std::chrono::steady_clock::now() + patience;
+  // Meanwhile whoever asks is told: balancers and people look at a port that answers.
   desk_.Finish(until, hurry);
+  if (http_ != nullptr) http_->StopAccepting();
   // Who is cancelled says so to its client, unless that does not read.
   constexpr std::chrono::milliseconds kLastWords(500);
   if (desk_.Cancel(kLastWords) && http_ != nullptr) {
