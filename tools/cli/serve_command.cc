@@ -54,6 +54,7 @@ struct ServeArguments {
   int64_t write_timeout = 30;
   int64_t stop_timeout = 10;
   int64_t sessions = 32;
+  int64_t sessions_per_key = 0;
   int64_t session_timeout = 600;
   std::string log_format = "text";
   std::string log_level = "info";
@@ -146,6 +147,7 @@ server::ServerOptions MakeServerOptions(const ServeArguments& a) {
   options.queue.waiting_per_client = static_cast<size_t>(a.queue_per_client);
   options.request_time = std::chrono::seconds(a.request_timeout);
   options.sessions.sessions = static_cast<size_t>(a.sessions);
+  options.sessions.per_owner = static_cast<size_t>(a.sessions_per_key);
   options.sessions.idle = std::chrono::seconds(a.session_timeout);
   options.serve_page = !a.no_page;
   return options;
@@ -295,6 +297,8 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
          "Seconds that a request may take, with its wait");
   number("--sessions", &a->sessions, 0, 1'000'000,
          "Most sessions that clients may have open at once; 0: without /v1/sessions");
+  number("--sessions-per-key", &a->sessions_per_key, 0, 1'000'000,
+         "Of those, most of one key; 0: half where there are several keys, else all");
   number("--session-timeout", &a->session_timeout, 1, 31'536'000,
          "Seconds after which a session that nobody uses is closed");
   number("--header-timeout", &a->header_timeout, 1, 86400,
