@@ -45,11 +45,6 @@ class SessionsTest : public ServerTest {
   Json Tokens(const std::string& id) const {
     return Body(Get(At(id, "?text=true"))).value("token_ids", Json());
   }
-  double Metric(const std::string& name) const {
-    const std::string text = Get("/metrics").body;
-    const size_t at = text.find(absl::StrCat("\n", name, " "));
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
-  }
   void ExpectError(const RawAnswer& answer, int status, const Json& param, const Json& code) const {
     EXPECT_EQ(answer.status, status) << answer.body;
     const Json json = Body(answer);

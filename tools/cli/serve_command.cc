@@ -53,6 +53,7 @@ struct ServeArguments {
   int64_t read_timeout = 60;
   int64_t write_timeout = 30;
   int64_t stop_timeout = 10;
+  uint64_t kv_prefetch = uint64_t{512} << 20;
   int64_t sessions = 32;
   int64_t sessions_per_key = 0;
   int64_t session_timeout = 600;
@@ -157,6 +158,7 @@ EngineOptions MakeEngineOptions(const ServeArguments& a, server::ServerLog* log)
   EngineOptions options = EngineOptionsOf(a.engine);
   options.hidden_rows = !a.no_embeddings;
   options.mixed_tokens = a.prompt_budget;
+  options.kv_prefetch_bytes = a.kv_prefetch;
   options.trace_events = a.no_trace ? 0 : kTraceEvents;
   options.explain = true;
   options.log = [log](uint32_t level, const std::string& message) {
@@ -286,6 +288,13 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   number("--prompt-budget", &a->prompt_budget, 0, 65536,
          "Most tokens of a pass in which some requests write while others read their prompts; 0: "
          "as many as of any (--ubatch-size)");
+  command
+      ->add_option("--kv-prefetch", a->kv_prefetch,
+                   "With --kv-store: most bytes of memory for what is brought from there for "
+                   "requests that wait; 0: nothing is")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("512M");
   number("--queue", &a->queue, 1, 1'000'000, "Most requests that wait for a place");
   number("--queue-per-client", &a->queue_per_client, 1, 1'000'000,
          "Of those, most of one key or address");

@@ -28,6 +28,11 @@ class Job {
   // Sequences at once.
   virtual int64_t places() const { return 1; }
 
+  // Whether there is something to be done for it while it waits. Then Prepare may be called, once,
+  // from any thread; it may be run meanwhile.
+  virtual bool prepares() const { return false; }
+  virtual void Prepare() {}
+
   Reply::Clock::time_point arrived() const { return reply_->begin(); }
 
   // A part of the answer; `waited`: for its places, this time. True: there is more to do, in

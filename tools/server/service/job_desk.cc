@@ -21,6 +21,7 @@ JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time,
       tick_(std::move(tick)),
       jobs_(options),
       errands_({kErrandThreads, options.waiting, options.waiting_per_client, "trine-errand"}),
+      preparations_({1, options.waiting, options.waiting_per_client, "trine-prepare"}),
       keeper_([this] { KeepTime(); }) {
   pthread_setname_np(keeper_.native_handle(), "trine-time");
 }
@@ -65,6 +66,17 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, E
     if (const auto found = taken_.find(job.get()); found != taken_.end()) {
       found->second.number = number;
     }
+  }
+  if (job->prepares() && jobs_.IsFull()) {
+    // One that can't be added is prepared when its turn comes.
+    uint64_t ignored = 0;
+    preparations_
+        .Add(client, 1, {[weak = std::weak_ptr<Job>(job)](std::chrono::nanoseconds) {
+               if (const auto held = weak.lock()) held->Prepare();
+               return false;
+             }},
+             &ignored)
+        .IgnoreError();
   }
   exchange->OnGone([this, weak = std::weak_ptr<Job>(job)] {
     LetGo(weak, absl::CancelledError("the client has gone"));
@@ -136,6 +148,7 @@ void JobDesk::Stop() {
   }
   stop_now_.notify_all();
   errands_.Stop();
+  preparations_.Stop();
   jobs_.Stop();
   if (keeper_.joinable()) keeper_.join();
 }

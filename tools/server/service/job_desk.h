@@ -56,7 +56,7 @@ class JobDesk {
 
   const std::chrono::seconds time_;
   const std::function<void()> tick_;
-  JobQueue jobs_, errands_;
+  JobQueue jobs_, errands_, preparations_;
 
   std::mutex mutex_;
   bool stopping_ = false;  // guarded by mutex_, as is what follows
