@@ -49,6 +49,14 @@ absl::StatusOr<std::unique_ptr<BlockKeeper>> BlockKeeper::Create(
   if (options.host_bytes != 0) {
     keeper->host_ = std::make_unique<KvHostStore>(KvHostOptions{options.host_bytes, nullptr});
   }
+  if (keeper->disk_ != nullptr && options.prefetch_bytes != 0) {
+    auto prefetcher = BlockPrefetcher::Start(
+        {options.prefetch_bytes, keeper->codec_.block_bytes(),
+         [k = keeper.get()](const std::string& owner) { return k->SpaceOf(owner); },
+         keeper->disk_.get(), keeper->host_.get(), options.prefetched});
+    if (!prefetcher.ok()) return prefetcher.status();
+    keeper->prefetcher_ = *std::move(prefetcher);
+  }
   try {
     keeper->reader_ = std::thread([k = keeper.get()] { k->Read(); });
     pthread_setname_np(keeper->reader_.native_handle(), "trine-kv-read");
@@ -69,6 +77,7 @@ BlockKeeper::~BlockKeeper() {
   }
   if (reader_.joinable()) reader_.join();
   if (writer_.joinable()) writer_.join();
+  prefetcher_.reset();  // its thread asks for spaces
 }
 
 absl::StatusOr<std::shared_ptr<const KvSpace>> BlockKeeper::SpaceOf(const std::string& owner) {
@@ -97,6 +106,12 @@ std::shared_ptr<BlockKeeper::Fetch> BlockKeeper::Begin(const std::string& space,
   return fetch;
 }
 
+std::unique_ptr<BlockPrefetcher::Prefetch> BlockKeeper::Prefetch(const std::string& space,
+                                                                 std::vector<int32_t> tokens,
+                                                                 int64_t first) {
+  return prefetches() ? prefetcher_->Begin(space, std::move(tokens), first) : nullptr;
+}
+
 void BlockKeeper::Read() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -106,10 +121,12 @@ void BlockKeeper::Read() {
     fetches_.pop_front();
     lock.unlock();
     if (fetch.use_count() > 1) {  // else nobody waits any more
+      if (prefetcher_ != nullptr) prefetcher_->Yield(true);
       try {
         Find(fetch.get());
       } catch (const std::bad_alloc&) {  // as many as there was memory for
       }
+      if (prefetcher_ != nullptr) prefetcher_->Yield(false);
       fetch->done_.store(true, std::memory_order_release);
       fetch->told_();
     }
@@ -139,6 +156,10 @@ void BlockKeeper::Find(Fetch* fetch) {
 }
 
 std::shared_ptr<const KvPayload> BlockKeeper::Get(const KvBlock& block) {
+  if (auto found = prefetcher_ == nullptr ? nullptr : prefetcher_->Find(block)) {
+    if (host_ != nullptr) host_->Put(block, found).IgnoreError();
+    return found;
+  }
   if (host_ != nullptr) {
     auto found = host_->Get(block);
     if (found.ok()) {
@@ -218,6 +239,7 @@ BlockKeeperCounters BlockKeeper::counters() const {
   }
   if (host_ != nullptr) counters.host = host_->counters();
   if (disk_ != nullptr) counters.disk = disk_->counters();
+  if (prefetcher_ != nullptr) counters.prefetch = prefetcher_->counters();
   return counters;
 }
 

@@ -4,11 +4,13 @@
 //
 // Reading, writing and changing forms is done by two threads of its own, while passes run: a
 // sequence that has a prompt to read asks first (Begin), and takes part in passes when the answer
-// is there. Every full block that a pass has filled is handed over (Keep). Thread-safe.
+// is there. Every full block that a pass has filled is handed over (Keep). What a sequence that is
+// still to come will ask for may be brought into memory before (Prefetch). Thread-safe.
 #ifndef TRINE_RUNTIME_BLOCK_KEEPER_H_
 #define TRINE_RUNTIME_BLOCK_KEEPER_H_
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -22,6 +24,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/block_prefetcher.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/kv_store/kv_codec.h"
 #include "runtime/kv_store/kv_disk_store.h"
@@ -34,12 +37,15 @@ namespace trine {
 struct BlockKeeperOptions {
   std::string folder;  // on disk; "": nothing is
   uint64_t disk_bytes = uint64_t{16} << 30;
-  uint64_t host_bytes = 0;  // in memory; 0: nothing is
+  uint64_t host_bytes = 0;      // in memory; 0: nothing is
+  uint64_t prefetch_bytes = 0;  // in memory, brought from the disk before it is asked for; 0: none
   KvForm form = KvForm::kRaw;
   // Blocks that came back from a form that loses bits may be used. What is computed behind them is
   // near what it would be, no more. Without it such a form is refused.
   bool lossy = false;
   std::function<void(const std::string&)> log;  // what is wrong; from any thread
+  // As BlockPrefetcher's.
+  std::function<void(std::chrono::steady_clock::time_point begin, int64_t blocks)> prefetched;
 
   bool any() const { return !folder.empty() || host_bytes != 0; }
 };
@@ -50,6 +56,7 @@ struct BlockKeeperCounters {
   uint64_t found_bytes = 0;
   uint64_t dropped_blocks = 0;  // not kept, as too many were waiting to be
   uint64_t fetch_ns = 0;        // spent with what was asked for
+  BlockPrefetchCounters prefetch;
 };
 
 class BlockKeeper {
@@ -87,6 +94,11 @@ class BlockKeeper {
   // thread of the keeper's.
   std::shared_ptr<Fetch> Begin(const std::string& space, std::vector<int32_t> tokens, int64_t first,
                                std::function<void()> told);
+  // Those of them that the disk has are brought into memory, until the result is let go of. Null
+  // where none are. The keeper outlives it.
+  std::unique_ptr<BlockPrefetcher::Prefetch> Prefetch(const std::string& space,
+                                                      std::vector<int32_t> tokens, int64_t first);
+  bool prefetches() const { return prefetcher_ != nullptr; }
   // The last of the full blocks that `tokens` are.
   void Keep(const std::string& space, std::vector<int32_t> tokens,
             std::shared_ptr<const KvBlockBytes> bytes);
@@ -115,8 +127,9 @@ class BlockKeeper {
   const KvSpaceFields fields_;
   const KvCodec codec_;
   const BlockKeeperOptions options_;
-  std::unique_ptr<KvHostStore> host_;  // null: none
-  std::unique_ptr<KvDiskStore> disk_;  // likewise
+  std::unique_ptr<KvHostStore> host_;            // null: none
+  std::unique_ptr<KvDiskStore> disk_;            // likewise
+  std::unique_ptr<BlockPrefetcher> prefetcher_;  // likewise
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable asked_, handed_over_, kept_;

@@ -118,6 +118,7 @@ absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
   keeping.disk_bytes = options.kv_store_bytes;
   keeping.host_bytes = options.kv_host_bytes;
   keeping.lossy = options.kv_lossy;
+  keeping.prefetch_bytes = options.kv_prefetch_bytes;
   const auto form = ParseKvForm(options.kv_store_form);
   if (!form) {
     return absl::InvalidArgumentError(absl::StrCat("blocks can't be kept as \"",
@@ -131,6 +132,12 @@ absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
   }
   if (!keeping.any() || limits_.embeddings) return absl::OkStatus();
   keeping.log = [log = log_](const std::string& text) { log(TRINE_LOG_WARNING, text); };
+  if (trace_ != nullptr) {
+    keeping.prefetched = [trace = trace_->trace(), track = trace_->trace()->AddTrack("kv")](
+                             Trace::Clock::time_point begin, int64_t blocks) {
+      trace->Add(track, "prefetch", begin, Trace::Clock::now(), {{"blocks", blocks}});
+    };
+  }
   KvSpaceFields fields;
   fields.numerics_version = TRINE_NUMERICS_VERSION;
   fields.layout.layers = static_cast<uint32_t>(config_.n_layers);
@@ -151,6 +158,17 @@ absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
 std::optional<BlockKeeperCounters> Engine::keeper_counters() const {
   if (block_keeper_ == nullptr) return std::nullopt;
   return block_keeper_->counters();
+}
+
+std::unique_ptr<BlockPrefetcher::Prefetch> Engine::Prefetch(const std::string& space,
+                                                            std::span<const int32_t> prompt) {
+  if (!prefetches() || prompt.empty()) return nullptr;
+  // The last token gives the logits: it is read, whatever is kept.
+  const size_t most = (prompt.size() - 1) / kBlockPositions * kBlockPositions;
+  const std::span<const int32_t> tokens = prompt.first(most);
+  const int64_t held = prefix_cache_->Holds(space, tokens);
+  if (held == static_cast<int64_t>(most)) return nullptr;
+  return block_keeper_->Prefetch(space, {tokens.begin(), tokens.end()}, held / kBlockPositions);
 }
 
 void Engine::FlushBlocks() {

@@ -101,6 +101,12 @@ class Engine {
 
   // Of blocks kept beyond the caches; none where nobody asked for it.
   std::optional<BlockKeeperCounters> keeper_counters() const;
+  // A sequence of this space that is still to come will begin with this prompt: what of it is kept
+  // on disk, and not in the caches, is brought into memory until the result is let go of. Null
+  // where nothing is; so it is always where prefetches() is false. The engine outlives it.
+  std::unique_ptr<BlockPrefetcher::Prefetch> Prefetch(const std::string& space,
+                                                      std::span<const int32_t> prompt);
+  bool prefetches() const { return block_keeper_ != nullptr && block_keeper_->prefetches(); }
   // Returns when all blocks that were filled so far are kept.
   void FlushBlocks();
 

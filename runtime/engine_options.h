@@ -62,6 +62,7 @@ struct EngineOptions {
   std::string kv_store;                          // a folder; "": none
   uint64_t kv_store_bytes = uint64_t{16} << 30;  // most there
   uint64_t kv_host_bytes = 0;                    // most in memory
+  uint64_t kv_prefetch_bytes = 0;                // most that Engine::Prefetch brings into memory
   std::string kv_store_form = "raw";             // raw, q8_0, q4_0, mxfp4
   bool kv_lossy = false;                         // forms that lose bits may be used
   RegistryOptions plugins;

@@ -49,6 +49,20 @@ int64_t PrefixCache::Adopt(const std::string& space, std::span<const int32_t> to
   return end;
 }
 
+int64_t PrefixCache::Holds(const std::string& space, std::span<const int32_t> tokens) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = spaces_.find(space);
+  if (found == spaces_.end()) return 0;
+  const Node* node = &found->second;
+  size_t at = 0;
+  for (; at + kBlockTokens <= tokens.size(); at += kBlockTokens) {
+    const auto child = node->children.find(tokens.subspan(at, kBlockTokens));
+    if (child == node->children.end()) break;
+    node = child->second.get();
+  }
+  return static_cast<int64_t>(at);
+}
+
 void PrefixCache::Offer(const std::string& space, std::span<const int32_t> tokens,
                         BlockTable* table) {
   if (tokens.size() < kBlockTokens) return;

@@ -48,6 +48,8 @@ class PrefixCache {
   // `again`: the same was looked for before, and does not count.
   int64_t Adopt(const std::string& space, std::span<const int32_t> tokens, int64_t from, bool again,
                 BlockTable* table);
+  // How many tokens Adopt would find. Nothing is counted.
+  int64_t Holds(const std::string& space, std::span<const int32_t> tokens) const;
   // Takes the full blocks of `tokens`, all of which have been read into `table`. Where the tree has
   // them already, the table holds the tree's from now on, and gives its own back: no pass that uses
   // them may be under way.

@@ -54,10 +54,30 @@ void Session::Rest() {
   engine_->Drain(sequences);
 }
 
-absl::StatusOr<int64_t> Session::Checkpoint() {
+Session::Point Session::PointHere() {
   Rest();
-  checkpoints_.push_back({next_point_, sequence_->MarkHere(), sampler_.state(), state_});
+  return {next_point_, sequence_->MarkHere(), sampler_.state(), state_};
+}
+
+void Session::Restore(const Point& point) {
+  Rest();
+  State state = point.state;
+  sampler_.Restore(point.sampler);
+  state_ = std::move(state);
+  sequence_->Regress(point.sequence);
+  hash_.Truncate(point.sequence.size);
+}
+
+absl::StatusOr<int64_t> Session::Checkpoint() {
+  checkpoints_.push_back(PointHere());
   return next_point_++;
+}
+
+Session::Place Session::Here() { return Place(PointHere()); }
+
+void Session::GoBack(const Place& place) {
+  Restore(place.point_);
+  std::erase_if(checkpoints_, [&](const Point& point) { return point.t >= place.point_.t; });
 }
 
 std::vector<Session::Point>::iterator Session::FindPoint(int64_t t) {
@@ -72,12 +92,7 @@ absl::Status Session::Regress(int64_t t) {
   if (point == checkpoints_.end()) {
     return absl::NotFoundError(absl::StrCat("the session has no checkpoint ", t));
   }
-  Rest();
-  State state = point->state;
-  sampler_.Restore(point->sampler);
-  state_ = std::move(state);
-  sequence_->Regress(point->sequence);
-  hash_.Truncate(point->sequence.size);
+  Restore(*point);
   checkpoints_.erase(point + 1, checkpoints_.end());
   return absl::OkStatus();
 }

@@ -63,6 +63,11 @@ class Session {
   // constraint, the logits hash. Takes no blocks of the cache and no time that grows with the
   // tokens. Forgotten when the session goes back to an earlier one, or loses tokens that it has.
   absl::StatusOr<int64_t> Checkpoint();
+  // The same without a number, for whoever goes back to it at once or not at all: what stands
+  // before it stays as it is meanwhile.
+  class Place;
+  Place Here();
+  void GoBack(const Place& place);
   // NOT_FOUND for a point that there is not, or no longer. Nothing is computed.
   absl::Status Regress(int64_t t);
   // Lets go of the logits it keeps; others stay. NOT_FOUND likewise.
@@ -132,6 +137,8 @@ class Session {
           Sampler sampler, State state);
   // No pass has tokens of the sequence any more.
   void Rest();
+  Point PointHere();
+  void Restore(const Point& point);
   std::vector<Point>::iterator FindPoint(int64_t t);
   void ForgetBeyond(int64_t n_tokens);
   void BeginText();  // what is generated next begins a text of its own
@@ -153,6 +160,13 @@ class Session {
   // What the next token is sampled from in place of the sequence's logits; empty: those.
   std::span<const float> reranked_;
   LogitsHash hash_;
+};
+
+class Session::Place {
+ private:
+  friend class Session;
+  explicit Place(Point point) : point_(std::move(point)) {}
+  Point point_;
 };
 
 // Brings the pending tokens of several sessions of one engine through the model together.

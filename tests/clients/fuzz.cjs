@@ -1,6 +1,6 @@
 // Requests that are almost right, the same for the same seed.
 "use strict";
-const { endpoints, validRequest } = require("./valid_requests.cjs");
+const { endpoints, sessionEndpoints, validRequest } = require("./valid_requests.cjs");
 
 class Random {
   constructor(seed) {
@@ -67,21 +67,40 @@ function mutateBytes(random, bytes) {
   return bytes;
 }
 
-// The `number`th request of a seed: {path, body}, with some of the fields there are.
+// What has no body.
+const looks = [["GET", "/v1/sessions"], ["GET", "/v1/sessions/{id}"], ["GET", "/v1/sessions/{id}?text=true"],
+               ["GET", "/v1/sessions/{id}?text=x"], ["DELETE", "/v1/sessions/{id}"],
+               ["DELETE", "/v1/sessions/{id}/checkpoints/0"], ["DELETE", "/v1/sessions/{id}/checkpoints/x"],
+               ["DELETE", "/v1/sessions/{id}/checkpoints/99999999999999999999"]];
+const names = ["sess-none", "%00", "{id}", "a%2Fb", "x".repeat(3000), "sess-", "%F0%9F%91%8B"];
+
+// With the name of a session in it, if it wants one; sometimes not the one that was meant.
+function named(random, path, id) {
+  return path.replace("{id}", id === undefined || random.below(12) === 0 ? random.pick(names) : id);
+}
+
+// The `number`th request of a seed: {method, path, body}, with some of the fields there are. Every
+// other one is about sessions; {id} in its path stands for one that is open.
 function fuzzed(seed, number) {
   const random = new Random(seed * 1000003 + number);
-  const path = random.pick(Object.keys(endpoints));
+  const ofSessions = random.below(2) === 0;
+  if (ofSessions && random.below(4) === 0) {
+    const [method, path] = random.pick(looks);
+    return { method, path, random };
+  }
+  const path = random.pick(Object.keys(ofSessions ? sessionEndpoints : endpoints));
   const request = structuredClone(validRequest(path));
   for (const name of Object.keys(request)) {
-    const needed = ["messages", "prompt", "input", "content", "tokens"].includes(name);
+    const needed = ["messages", "prompt", "input", "content", "tokens", "t"].includes(name);
     // Those that say how long an answer may be stay more often: it is not what is tried here.
     if (!needed && random.below(name.startsWith("max") ? 8 : 2) === 0) delete request[name];
   }
   if (random.below(2) === 0) request.stream = true;
-  if (random.below(4) !== 0) mutateJson(random, request);
+  // What a session goes through is made of requests that are right.
+  if (random.below(ofSessions ? 2 : 4) !== 0) mutateJson(random, request);
   let body = Buffer.from(JSON.stringify(request));
-  if (random.below(2) === 0) body = mutateBytes(random, body);
-  return { path, body, random };
+  if (random.below(ofSessions ? 4 : 2) === 0) body = mutateBytes(random, body);
+  return { method: "POST", path, body, random };
 }
 
-module.exports = { fuzzed, mutateBytes };
+module.exports = { fuzzed, mutateBytes, named };

@@ -7,10 +7,10 @@
 "use strict";
 const assert = require("node:assert/strict");
 const { after, before, test } = require("node:test");
-const { fuzzed, mutateBytes } = require("./fuzz.cjs");
+const { fuzzed, mutateBytes, named } = require("./fuzz.cjs");
 const { Raw, exchange, wire } = require("./raw.cjs");
 const { TrineServer, sleep, until } = require("./trine_server.cjs");
-const { endpoints, validRequest } = require("./valid_requests.cjs");
+const { endpoints, sessionEndpoints, validRequest } = require("./valid_requests.cjs");
 
 const count = process.env.TRINE_LONG ? 10_000 : 500;
 const seed = Number(process.env.TRINE_FUZZ_SEED ?? 2026);
@@ -20,7 +20,7 @@ let server;
 
 before(async () => {
   server = await TrineServer.start({
-    args: ["-np", "8", "-c", "128", "--max-body", "1", "--max-connections", "120",
+    args: ["-np", "16", "-c", "128", "--sessions", "8", "--session-timeout", "2", "--max-body", "1", "--max-connections", "120",
            "--read-timeout", "2", "--log-level", "error"] });
 }, { timeout: 300_000 });
 
@@ -200,36 +200,98 @@ async function inLanes(n, lanes, use) {
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
+// Sessions that fuzzed requests have opened and may use.
+class OpenSessions {
+  ids = [];
+  // One of them, or undefined.
+  pick(random) {
+    return this.ids.length === 0 ? undefined : random.pick(this.ids);
+  }
+  learn(id, status, text) {
+    const json = () => JSON.parse(text);
+    if (status === 404 && json().error.code === "session_not_found") {
+      this.ids = this.ids.filter((one) => one !== id);
+    }
+    if (status !== 200 || !text.startsWith("{")) return;  // or a stream
+    const { object, data, id: name } = json();
+    if (object === "session") this.add(name);
+    if (object === "list" && data?.[0]?.object === "session") data.forEach((one) => this.add(one.id));
+  }
+  add(id) {
+    if (!this.ids.includes(id)) this.ids.push(id);
+  }
+}
+
+// What a path may say beside 200 and 400: sessions are shared by all lanes, and take room.
+function mayAlsoSay(path, status, error) {
+  if (status === 503) return error.code === "unavailable" && /cache|blocks/.test(error.message);
+  if (!path.startsWith("/v1/sessions")) return false;
+  const codes = { 404: ["session_not_found", "checkpoint_not_found", null], 429: ["too_many_sessions"],
+                  409: ["session_busy", "session_closed"] };
+  return codes[status]?.includes(error.code) ?? false;
+}
+
 check(`hostile: ${count} fuzzed requests`, async () => {
-  const seen = {};
+  const seen = {}, right = {}, open = new OpenSessions();
+  const opened = await server.metric("trine_sessions_opened_total");
   await inLanes(count, 8, async (i) => {
-    const { path, body } = fuzzed(seed, i);
-    const answer = await server.ask(path, body, { signal: AbortSignal.timeout(120_000) });
-    const text = await answer.text();
-    seen[answer.status] = (seen[answer.status] ?? 0) + 1;
-    const what = () => `${seed}/${i}: ${path} ${body.toString("latin1").slice(0, 2000)}: ` +
-                       `${answer.status} ${text.slice(0, 500)}`;
-    assert.ok(answer.status === 200 || answer.status === 400, what());
-    if (answer.status === 400) assert.ok(JSON.parse(text).error.message, what());
-    // Nothing goes wrong in the middle of what has begun.
-    if (answer.status === 200) assert.doesNotMatch(text, /"error":\{/, what());
+    const { method, path: pattern, body, random } = fuzzed(seed, i);
+    if (open.ids.length === 0 && pattern.includes("{id}")) {
+      const made = await server.ask("/v1/sessions", { prompt: "Hi" });
+      open.learn(undefined, made.status, await made.text());
+    }
+    const id = open.pick(random), path = named(random, pattern, id);
+    const answer = await server.ask(path, body, { method, signal: AbortSignal.timeout(120_000) });
+    const text = await answer.text(), { status } = answer;
+    seen[status] = (seen[status] ?? 0) + 1;
+    const what = () => `${seed}/${i}: ${method} ${path} ${body?.toString("latin1").slice(0, 2000)}: ` +
+                       `${status} ${text.slice(0, 500)}`;
+    if (status === 200) {
+      right[`${method} ${pattern}`] = (right[`${method} ${pattern}`] ?? 0) + 1;
+      // Nothing goes wrong in the middle of what has begun, but for sessions that others close.
+      const broken = /"error":\{/.test(text);
+      assert.ok(!broken || (pattern.startsWith("/v1/sessions") && /session_closed/.test(text)), what());
+    } else {
+      const { error } = JSON.parse(text);
+      assert.ok(error.message, what());
+      assert.ok(status === 400 || mayAlsoSay(pattern, status, error), what());
+    }
+    open.learn(id, status, text);
+    // Or there would soon be room for none.
+    if (status === 429 && id) await server.ask(`/v1/sessions/${id}`, undefined, { method: "DELETE" });
+    if (i % 50 === 0) assert.ok((await server.metric("trine_sessions")) <= 8);
   });
-  console.log(`seed ${seed}: ${JSON.stringify(seen)}`);
+  console.log(`seed ${seed}: ${JSON.stringify(seen)}\n${JSON.stringify(right, null, 1)}`);
   assert.ok(seen[200] > count / 20 && seen[400] > count / 20, "they are almost right");
+  assert.ok((seen[503] ?? 0) < count / 50, "there is room, as a rule");
+  for (const path of [...Object.keys(endpoints), ...Object.keys(sessionEndpoints)]) {
+    assert.ok(right[`POST ${path}`] > 0, `${path} was never right`);
+  }
+  // Nobody closes what is left, and it goes all the same.
+  assert.ok((await server.metric("trine_sessions_opened_total")) > opened);
+  await until(async () => (await server.metric("trine_sessions")) === 0, { what: "the end of all sessions" });
 }, 3_600_000);
 
 check(`hostile: ${count} fuzzed connections`, async () => {
-  const seen = {};
+  const seen = {}, open = new OpenSessions();
+  for (let i = 0; i < 4; ++i) open.add((await server.json("/v1/sessions", { prompt: "Hi" })).id);
   await inLanes(count, 8, async (i) => {
-    const { path, body, random } = fuzzed(seed + 1, i);
-    const bytes = mutateBytes(random, wire(server, path, body));
+    const { method, path: pattern, body, random } = fuzzed(seed + 1, i);
+    const path = named(random, pattern, open.pick(random));
+    const plain = wire(server, path, body ?? "").toString("latin1").replace(/^POST/, method);
+    const bytes = mutateBytes(random, Buffer.from(plain, "latin1"));
     const raw = await Raw.connect(server);
     await raw.send(bytes);
     raw.halfClose();  // or it would wait for more
     const status = await raw.status(120_000);
     raw.close();
     seen[status] = (seen[status] ?? 0) + 1;
-    assert.ok(status < 500 || status === 501 || status === 505,
+    if (status === 404 || status === 429) {  // those there were may have gone
+      const { data } = await server.json("/v1/sessions");
+      open.ids = data.map((one) => one.id);
+    }
+    assert.ok(status < 500 || status === 501 || status === 505 ||
+              (status === 503 && /unavailable/.test(raw.text)),
               `${seed + 1}/${i}: ${status} for ${bytes.toString("latin1").slice(0, 2000)}`);
   });
   console.log(`seed ${seed + 1}: ${JSON.stringify(seen)}`);

@@ -159,14 +159,17 @@ check("sessions: those that nobody uses are closed", async () => {
   await hasty.stop();
 });
 
-check("sessions: only so many", async () => {
+check("sessions: only so many, and of two keys each its share", async () => {
   for (const { id } of (await server.json("/v1/sessions")).data) await close(id);
   const id = await open({ prompt: "many" });
-  await expectError(await server.ask(`/v1/sessions/${id}/fork`, { n: 24 }), 429,
+  await expectError(await server.ask(`/v1/sessions/${id}/fork`, { n: 12 }), 429,
                     { code: "too_many_sessions" });
-  const all = await fork(id, { n: 23 });
+  const all = await fork(id, { n: 11 });
   await expectError(await server.ask("/v1/sessions", { prompt: "x" }), 429, { code: "too_many_sessions" });
-  assert.equal(await server.metric("trine_sessions"), 24);
+  const headers = { authorization: `Bearer ${other}` };
+  const theirs = await (await server.ask("/v1/sessions", { prompt: "y" }, { headers })).json();
+  assert.equal(await server.metric("trine_sessions"), 13);
+  await server.ask(`/v1/sessions/${theirs.id}`, undefined, { method: "DELETE", headers });
   await Promise.all([id, ...all].map(close));
   assert.equal(await server.metric("trine_sessions"), 0);
 });

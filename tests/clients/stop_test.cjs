@@ -53,18 +53,31 @@ check("stop: what is under way is finished", async () => {
 
 check("stop: nobody new is let in", async () => {
   const server = await start(60);
-  const kept = await Raw.connect(server);  // idle: it is closed
-  let refused;
-  const answer = await streamed(server, "/v1/completions", { ...endless, max_tokens: 300 }, {
+  const kept = await Raw.connect(server);  // idle
+  const told = {};
+  const answer = await streamed(server, "/v1/completions", { ...endless, max_tokens: 1500 }, {
     read: async (n) => {
       if (n !== 3) return;
       server.signal();
-      await kept.closed;
-      refused = await Raw.connect(server).then(() => false, (error) => error.code);
+      const health = await until(async () => {
+        const response = await fetch(`${server.origin}/health`);
+        return response.status === 503 && response;
+      }, { what: "a health that says so" });
+      told.health = (await health.value.json()).status;
+      told.retry = health.value.headers.get("retry-after");
+      const refused = await server.ask("/v1/completions", story);
+      told.status = refused.status;
+      told.message = (await refused.json()).error.message;
+      told.state = (await server.json("/v1/status")).state;
+      told.up = await server.metric("trine_up");
     } });
-  assert.equal(refused, "ECONNREFUSED");
+  assert.deepEqual(told, { health: "stopping", retry: "2", status: 503, state: "stopping", up: 0,
+                           message: "the server is stopping" });
   assert.ok(answer.done && answer.error === undefined);
+  await kept.closed;
   await ended(server, 10_000);
+  const code = await Raw.connect(server).then(() => "", (error) => error.code);
+  assert.equal(code, "ECONNREFUSED");
 });
 
 check("stop: what takes too long is cancelled, and told so", async () => {

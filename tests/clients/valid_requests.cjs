@@ -48,9 +48,23 @@ const endpoints = {
   "/detokenize": { tokens: [[1, 2, 3], "array"] },
 };
 
+// Of sessions, which are something else after each request. {id}: of one that is open.
+const sessionEndpoints = {
+  "/v1/sessions": { prompt: ["Hi", "string", "array"], ...sampling, ...forms, n: [1, "number"] },
+  "/v1/sessions/{id}/append": { prompt: [" there", "string", "array"] },
+  "/v1/sessions/{id}/generate": {
+    max_tokens: [2, "number"], n: [1, "number"], logprobs: [2, "number"], stream: [false, "boolean"],
+    stream_options: [{ include_usage: true }, "object"], model: ["x", "string"],
+  },
+  "/v1/sessions/{id}/checkpoint": {},
+  "/v1/sessions/{id}/regress": { t: [0, "number"] },
+  "/v1/sessions/{id}/fork": { n: [1, "number"], seed: [4, "number"] },
+};
+
 // One with all fields.
 function validRequest(path) {
-  return Object.fromEntries(Object.entries(endpoints[path]).map(([name, [value]]) => [name, value]));
+  const fields = endpoints[path] ?? sessionEndpoints[path];
+  return Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value]));
 }
 
-module.exports = { endpoints, validRequest };
+module.exports = { endpoints, sessionEndpoints, validRequest };

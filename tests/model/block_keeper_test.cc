@@ -2,6 +2,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <string>
@@ -95,6 +96,15 @@ class BlockKeeperTest : public testing::Test {
   Answer AskAlone(const Tokens& prompt, int n = 5) {
     Load(Options());
     return Ask(prompt, std::nullopt, n);
+  }
+
+  static bool Becomes(const std::function<bool()>& done) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < until) {
+      if (done()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
   }
 
   TempFile file_;
@@ -276,6 +286,90 @@ TEST_F(BlockKeeperTest, ManyAtOnce) {
     }
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+// Whatever is asked for later is in memory then: the disk is not asked again.
+TEST_F(BlockKeeperTest, WhatIsPrefetchedNeedsNoDisk) {
+  const Tokens prompt = Some(300, 11);
+  const Answer alone = AskAlone(prompt);
+  EngineOptions options = OnDisk();
+  options.kv_prefetch_bytes = uint64_t{64} << 20;
+  Load(options);
+  Ask(prompt);
+  EXPECT_EQ(engine_->Prefetch("", prompt), nullptr) << "the cache has it";
+  Load(options);
+  const auto count = [&] { return engine_->keeper_counters()->prefetch; };
+  auto prefetch = engine_->Prefetch("", prompt);
+  ASSERT_NE(prefetch, nullptr);
+  EXPECT_TRUE(Becomes([&] { return count().blocks == 4; }));
+  EXPECT_GT(count().bytes, 0u);
+  const uint64_t hits = engine_->keeper_counters()->disk.hits;
+  EXPECT_EQ(hits, 4u);
+  // Another that expects the same takes no more.
+  auto same = engine_->Prefetch("", prompt);
+  const Tokens longer = [&] {
+    Tokens tokens = prompt;
+    tokens.resize(400, 7);
+    return tokens;
+  }();
+  auto more = engine_->Prefetch("", longer);
+  EXPECT_TRUE(Becomes([&] { return count().begun == 3; }));
+  prefetch->Stop();
+  const Answer answer = Ask(prompt);
+  EXPECT_EQ(answer, alone);
+  EXPECT_EQ(answer.cached, 256);
+  EXPECT_EQ(engine_->keeper_counters()->disk.hits, hits);
+  EXPECT_EQ(count().used, 4u);
+  EXPECT_EQ(count().blocks, 4u);
+  const uint64_t bytes = count().bytes;
+  prefetch.reset();
+  EXPECT_EQ(count().bytes, bytes) << "two others expect it";
+  same.reset();
+  more.reset();
+  EXPECT_TRUE(Becomes([&] { return count().bytes == 0; }));
+  // Nobody's but who may have it, and nothing of what there is not.
+  Load(options);
+  auto bobs = engine_->Prefetch("bob", prompt);
+  auto others = engine_->Prefetch("", Some(300, 12));
+  EXPECT_TRUE(Becomes([&] { return engine_->keeper_counters()->disk.misses >= 2; }));
+  EXPECT_EQ(count().blocks, 0u);
+  bobs.reset();
+  others.reset();
+  Load(OnDisk());
+  EXPECT_EQ(engine_->Prefetch("", prompt), nullptr) << "nobody asked for it";
+}
+
+TEST_F(BlockKeeperTest, WhatIsPrefetchedIsBounded) {
+  const Tokens first = Some(300, 13), second = Some(300, 14);
+  Load(OnDisk());
+  Ask(first);
+  Ask(second);
+  engine_->FlushBlocks();
+  const KvStoreCounters disk = engine_->keeper_counters()->disk;
+  EngineOptions options = OnDisk();
+  options.kv_prefetch_bytes = disk.bytes / disk.blocks * 3;  // two, with what their heads take
+  Load(options);
+  const auto count = [&] { return engine_->keeper_counters()->prefetch; };
+  auto one = engine_->Prefetch("", first);
+  auto two = engine_->Prefetch("", second);
+  const auto full = [&] { return count().bytes + count().bytes / 3 > options.kv_prefetch_bytes; };
+  EXPECT_TRUE(Becomes(full));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const uint64_t room = count().blocks;
+  EXPECT_LT(room, 4u);
+  EXPECT_LE(count().bytes, options.kv_prefetch_bytes);
+  // Who leaves makes room for the next, and is asked for nothing more.
+  one.reset();
+  EXPECT_EQ(count().cut, 1u);
+  EXPECT_TRUE(Becomes([&] { return count().blocks == 2 * room; }));
+  EXPECT_EQ(Ask(second).cached, 256);
+  EXPECT_EQ(count().used, room);
+  two.reset();
+  EXPECT_EQ(count().bytes, 0u);
+  // The engine does not wait for what nobody wants.
+  auto three = engine_->Prefetch("", first);
+  three.reset();
+  engine_.reset();
 }
 
 // A session that goes on with other tokens while blocks are looked for.

@@ -28,6 +28,14 @@ module.exports = (shared) => {
     assert.match(await page.locator(".assistant .note").textContent(), /^40 tokens · [\d.]+ tokens\/s · .*16 from the cache/);
   });
 
+  check("of a burst no speed is told", { mocked: true }, async (page) => {
+    mock.plans.push({ pieces: Array.from({ length: 15 }, (_, i) => `w${i} `) });
+    await say(page, "Hello");
+    await answered(page);
+    const note = page.locator(".assistant .note");
+    assert.match(await note.textContent(), /^15 tokens · first after [\d.]+ s · /);
+  });
+
   check("an answer comes, from any server", {}, async (page) => {
     await page.locator("#model:not(:empty)").waitFor();
     await say(page, "Once upon a time");

@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 const web = new URL("../../tools/server/page/web/", import.meta.url);
 const { requestBody } = await import(new URL("answer.js", web));
-const { bytes, holds, seconds } = await import(new URL("format.js", web));
+const { bytes, holds, seconds, speed } = await import(new URL("format.js", web));
 const { parseMarkdown, parseSpans } = await import(new URL("markdown.js", web));
 const { Rates } = await import(new URL("rates.js", web));
 const { eventData } = await import(new URL("sse.js", web));
@@ -129,6 +129,8 @@ test("the timeline never runs ahead of what is known, nor backwards", () => {
 
 test("numbers as people read them", () => {
   assert.deepEqual([bytes(0), bytes(1536), bytes(31 * 2 ** 30)], ["0 B", "1.5 KiB", "31 GiB"]);
+  assert.deepEqual([speed(14, 0.3), speed(200, 49), speed(0, 900), speed(20, 400), speed(999, 1000)],
+                   ["", "", "", "50.0 tokens/s", "999 tokens/s"]);
   assert.deepEqual([seconds(0.123), seconds(3.21), seconds(90), seconds(3600)], ["0.12 s", "3.2 s", "90 s", "60 min"]);
   assert.equal(holds({ first_layer: 0, end_layer: 1, embedding: true, head: false }), "layer 0, embedding");
   assert.equal(holds({ first_layer: 3, end_layer: 3, head: true }), "no layers, head");

@@ -60,7 +60,7 @@ module.exports = (shared) => {
       await page.locator(".assistant .note:not(:empty)").waitFor();
       const first = await answerOf(server, [user("Tell me about a fox.")], { temperature: 0 });
       assert.equal(await answers(page).textContent(), first);
-      assert.match(await note(page), /^\d+ tokens · [\d.]+ tokens\/s · first after [\d.]+ s · \d+ read/);
+      assert.match(await note(page), /^\d+ tokens · ([\d.,]+ tokens\/s · )?first after [\d.]+ s · \d+ read/);
       assert.doesNotMatch(await note(page), /cut off/);
       await say(page, "And of a king?");
       await page.locator(".assistant .note:not(:empty)").nth(1).waitFor();

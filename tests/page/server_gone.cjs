@@ -10,7 +10,7 @@ module.exports = (shared) => {
   const { check, startSlow } = shared;
 
   check("server: it goes away and comes back",
-    { server: startSlow, settings: { temperature: 0, max_tokens: 24 },
+    { server: startSlow, settings: { temperature: 0, max_tokens: 60 },
       expected: /Failed to load resource|net::ERR|ERR_INCOMPLETE/ }, async (page, context, server) => {
       const state = (name) => page.locator("#state").getByText(name, { exact: true }).waitFor();
       const line = page.locator("#machine-line");
@@ -38,14 +38,16 @@ module.exports = (shared) => {
         assert.equal(await page.locator("#machine.stale").count(), 0);
         await page.locator("#model").getByText("another").waitFor();
         await page.getByRole("button", { name: "Retry" }).click();
-        await page.locator(".assistant .note").getByText("24 tokens").waitFor();
+        await page.locator(".assistant .note").getByText("60 tokens").waitFor();
         assert.equal(await page.locator(".failure-text").count(), 0);
 
-        // Told to stop, it ends what it has begun, and takes no more.
+        // Told to stop, it ends what it has begun, takes no more, and says so until then.
         await say(page, "And of a king?");
         await answers(page).last().filter({ hasText: /\w/ }).waitFor();
         again.signal("SIGTERM");
-        await page.locator(".assistant .note").last().getByText("24 tokens").waitFor();
+        await state("stopping");
+        assert.equal(await line.textContent(), "The server is stopping.");
+        await page.locator(".assistant .note").last().getByText("60 tokens").waitFor();
         await answered(page);
         await state("no answer");
         await until(() => again.exit, { what: "its end" });

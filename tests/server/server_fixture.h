@@ -47,6 +47,8 @@ struct Served {
   int threads = 1;
   SessionLimits sessions = {};
   uint64_t kv_host_bytes = 0;
+  std::string kv_store = {};
+  uint64_t kv_prefetch_bytes = 0;
 };
 
 class ServerTest : public ::testing::Test {
@@ -66,6 +68,8 @@ class ServerTest : public ::testing::Test {
     options.trace_events = setup.trace ? 4096 : 0;
     options.explain = true;
     options.kv_host_bytes = setup.kv_host_bytes;
+    options.kv_store = setup.kv_store;
+    options.kv_prefetch_bytes = setup.kv_prefetch_bytes;
     return options;
   }
 
@@ -131,6 +135,12 @@ class ServerTest : public ::testing::Test {
     return false;
   }
   Json Status() const { return Body(Get("/v1/status")); }
+  // One of /metrics, without labels or with all of them; -1: there is none.
+  double Metric(const std::string& name) const {
+    const std::string text = Get("/metrics").body;
+    const size_t at = text.find(absl::StrCat("\n", name, " "));
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+  }
 
   const TempFile file_;
   std::mutex log_mutex_;

@@ -45,11 +45,6 @@ class SessionsTest : public ServerTest {
   Json Tokens(const std::string& id) const {
     return Body(Get(At(id, "?text=true"))).value("token_ids", Json());
   }
-  double Metric(const std::string& name) const {
-    const std::string text = Get("/metrics").body;
-    const size_t at = text.find(absl::StrCat("\n", name, " "));
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
-  }
   void ExpectError(const RawAnswer& answer, int status, const Json& param, const Json& code) const {
     EXPECT_EQ(answer.status, status) << answer.body;
     const Json json = Body(answer);
@@ -138,6 +133,7 @@ TEST_F(SessionsTest, GoingBackGivesTheSameAgain) {
     // Later points go with what they were points of.
     Use(id, "/regress", {{"t", point["t"]}});
     const Json later = Use(id, "/checkpoint")["t"];
+    EXPECT_EQ(later, point["t"].get<int>() + 1);  // what was appended took no number
     EXPECT_EQ(Body(Get(At(id)))["checkpoints"].size(), 2u);
     Use(id, "/regress", {{"t", point["t"]}});
     ExpectError(Post(At(id, "/regress"), {{"t", later}}), 404, "t", "checkpoint_not_found");
@@ -252,6 +248,33 @@ TEST_F(SessionsTest, OnlySoManyAndOnlySoLong) {
   ExpectError(Get("/v1/sessions"), 404, nullptr, "switched_off");
 }
 
+TEST_F(SessionsTest, NoKeyTakesAllOfThem) {
+  const auto key = [](const char* name) {
+    return absl::StrCat("Authorization: Bearer ", name, "\r\n");
+  };
+  const auto opened = [&](const char* name) {
+    return Post("/v1/sessions", {{"prompt", "a"}}, key(name));
+  };
+  Start({.keys = {"one", "two", "three"}, .sessions = {.sessions = 4}});
+  const RawAnswer first = opened("one");
+  ASSERT_EQ(first.status, 200) << first.body;
+  ExpectError(Post(At(Body(first)["id"], "/fork"), {{"n", 2}}, key("one")), 429, nullptr,
+              "too_many_sessions");
+  EXPECT_EQ(opened("one").status, 200);
+  const RawAnswer refused = opened("one");
+  ExpectError(refused, 429, nullptr, "too_many_sessions");
+  EXPECT_THAT(refused.body, HasSubstr("--sessions-per-key"));
+  EXPECT_EQ(opened("two").status, 200);
+  EXPECT_EQ(opened("three").status, 200);
+  EXPECT_THAT(opened("two").body, HasSubstr("(--sessions)"));
+  EXPECT_EQ(Delete(At(Body(first)["id"]), key("one")).status, 200);
+  EXPECT_EQ(opened("two").status, 200);
+  server_.reset();
+  Start({.keys = {"one", "two"}, .sessions = {.sessions = 4, .per_owner = 4}});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(opened("one").status, 200);
+  ExpectError(opened("two"), 429, nullptr, "too_many_sessions");
+}
+
 TEST_F(SessionsTest, OneRequestAtATime) {
   Start({.context = 4096});
   const std::string id = Open({{"prompt", "on and on"}, {"ignore_eos", true}});
@@ -263,7 +286,6 @@ TEST_F(SessionsTest, OneRequestAtATime) {
   for (const char* what : {"/generate", "/checkpoint", "/fork"}) {
     ExpectError(Post(At(id, what), Json::object()), 409, nullptr, "session_busy");
   }
-  ExpectError(Delete(At(id)), 409, nullptr, "session_busy");
   EXPECT_EQ(Body(Get(At(id)))["busy"], true);
   // Who leaves in mid-stream leaves it where it got to.
   client.Reset();
@@ -273,6 +295,31 @@ TEST_F(SessionsTest, OneRequestAtATime) {
   ASSERT_LT(tokens.size(), 4096u);
   EXPECT_EQ(Generate(id, 8),
             Completion({{"prompt", tokens}, {"max_tokens", 8}, {"ignore_eos", true}}));
+}
+
+// Whoever wants a session closed does not have to find out what else is under way.
+TEST_F(SessionsTest, ClosingOneEndsWhatIsUnderWay) {
+  Start({.places = 1, .context = 4096});
+  const std::string id = Open({{"prompt", "on and on"}, {"ignore_eos", true}});
+  const std::string other = Open({{"prompt", "patient"}, {"ignore_eos", true}});
+  const double before = Metric("trine_generated_tokens_total");
+  RawClient stream(server_->port()), waiting(server_->port());
+  stream.Send(Text("POST", At(id, "/generate"), Json{{"stream", true}}.dump()));
+  ASSERT_TRUE(Becomes([&] { return Metric("trine_generated_tokens_total") > before + 3; }));
+  waiting.Send(Text("POST", At(other, "/generate"), Json{{"max_tokens", 4}}.dump()));
+  ASSERT_TRUE(Becomes([&] { return Metric("trine_requests_waiting") == 1; }));
+  // One that waits is told at once, with the place still taken.
+  EXPECT_EQ(Body(Delete(At(other)))["deleted"], true);
+  ExpectError(waiting.Read(), 409, nullptr, "session_closed");
+  EXPECT_EQ(Metric("trine_requests_running"), 1);
+  EXPECT_EQ(Body(Delete(At(id)))["deleted"], true);
+  ExpectError(Get(At(id)), 404, nullptr, "session_not_found");
+  ExpectError(Delete(At(id)), 404, nullptr, "session_not_found");
+  EXPECT_EQ(Body(Get("/v1/sessions"))["data"].size(), 0u);
+  EXPECT_THAT(stream.Read().body, HasSubstr("session_closed"));
+  EXPECT_TRUE(Becomes([&] { return Metric("trine_sessions") == 0; }));
+  const Json kv = Status()["kv"];
+  EXPECT_EQ(kv["free"].get<int>() + kv["shared"].get<int>(), kv["blocks"].get<int>());
 }
 
 // A client that leaves just as its answer ends must not end the next one's.
@@ -402,6 +449,50 @@ TEST_F(SessionsTest, ALostDeviceCostsNoSessionAToken) {
   Start({.places = 4, .split = "cpu:1,other0:2", .faults = "other0:lost@token=45"});
   EXPECT_EQ(texts(), calm);
   EXPECT_EQ(Body(Get("/health"))["status"], "degraded");
+}
+
+// All of them are under way when it happens, one reads a prompt, and one has yet to be opened.
+TEST_F(SessionsTest, ALostDeviceUnderManySessionsCostsNoneAToken) {
+  constexpr int kSessions = 5;
+  const auto texts = [&] {
+    std::vector<std::string> ids, texts(kSessions + 2);
+    for (int i = 0; i < kSessions; ++i) {
+      ids.push_back(Open({{"prompt", absl::StrCat("way ", i, std::string(40 * i, 'x'))},
+                          {"temperature", i % 2 == 0 ? 0.0 : 1.2},
+                          {"seed", 5 + i},
+                          {"ignore_eos", true}}));
+    }
+    const std::string reader = Open({{"prompt", "reads"}, {"ignore_eos", true}});
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kSessions; ++i) {
+      threads.emplace_back([&, i] {
+        for (int round = 0; round < 3; ++round) texts[i] += Generate(ids[i], 16);
+      });
+    }
+    threads.emplace_back([&] {
+      for (int round = 0; round < 3; ++round) {
+        Use(reader, "/append", {{"prompt", std::string(60, 'a' + round)}});
+        texts[kSessions] += Generate(reader, 4);
+      }
+    });
+    threads.emplace_back([&] {
+      const std::string late = Open({{"prompt", std::string(70, 'z')}, {"ignore_eos", true}});
+      texts[kSessions + 1] = Generate(late, 16) + Generate(Fork(late, Json::object())[0], 16);
+    });
+    for (std::thread& t : threads) t.join();
+    for (const std::string& id : ids) texts.push_back(Tokens(id).dump());
+    return texts;
+  };
+  Start({.places = 8});
+  const std::vector<std::string> calm = texts();
+  for (const int token : {5, 15, 30}) {  // passes that carry no prompt
+    server_.reset();
+    Start({.places = 8,
+           .split = "cpu:1,other0:2",
+           .faults = absl::StrCat("other0:lost@token=", token)});
+    EXPECT_EQ(texts(), calm) << token;
+    EXPECT_EQ(Body(Get("/health"))["status"], "degraded") << token;
+  }
 }
 
 TEST_F(SessionsTest, AtTheEndWhatRunsIsToldOfIt) {

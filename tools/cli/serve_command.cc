@@ -53,7 +53,9 @@ struct ServeArguments {
   int64_t read_timeout = 60;
   int64_t write_timeout = 30;
   int64_t stop_timeout = 10;
+  uint64_t kv_prefetch = uint64_t{512} << 20;
   int64_t sessions = 32;
+  int64_t sessions_per_key = 0;
   int64_t session_timeout = 600;
   std::string log_format = "text";
   std::string log_level = "info";
@@ -146,6 +148,7 @@ server::ServerOptions MakeServerOptions(const ServeArguments& a) {
   options.queue.waiting_per_client = static_cast<size_t>(a.queue_per_client);
   options.request_time = std::chrono::seconds(a.request_timeout);
   options.sessions.sessions = static_cast<size_t>(a.sessions);
+  options.sessions.per_owner = static_cast<size_t>(a.sessions_per_key);
   options.sessions.idle = std::chrono::seconds(a.session_timeout);
   options.serve_page = !a.no_page;
   return options;
@@ -155,6 +158,7 @@ EngineOptions MakeEngineOptions(const ServeArguments& a, server::ServerLog* log)
   EngineOptions options = EngineOptionsOf(a.engine);
   options.hidden_rows = !a.no_embeddings;
   options.mixed_tokens = a.prompt_budget;
+  options.kv_prefetch_bytes = a.kv_prefetch;
   options.trace_events = a.no_trace ? 0 : kTraceEvents;
   options.explain = true;
   options.log = [log](uint32_t level, const std::string& message) {
@@ -284,6 +288,13 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   number("--prompt-budget", &a->prompt_budget, 0, 65536,
          "Most tokens of a pass in which some requests write while others read their prompts; 0: "
          "as many as of any (--ubatch-size)");
+  command
+      ->add_option("--kv-prefetch", a->kv_prefetch,
+                   "With --kv-store: most bytes of memory for what is brought from there for "
+                   "requests that wait; 0: nothing is")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("512M");
   number("--queue", &a->queue, 1, 1'000'000, "Most requests that wait for a place");
   number("--queue-per-client", &a->queue_per_client, 1, 1'000'000,
          "Of those, most of one key or address");
@@ -295,6 +306,8 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
          "Seconds that a request may take, with its wait");
   number("--sessions", &a->sessions, 0, 1'000'000,
          "Most sessions that clients may have open at once; 0: without /v1/sessions");
+  number("--sessions-per-key", &a->sessions_per_key, 0, 1'000'000,
+         "Of those, most of one key; 0: half where there are several keys, else all");
   number("--session-timeout", &a->session_timeout, 1, 31'536'000,
          "Seconds after which a session that nobody uses is closed");
   number("--header-timeout", &a->header_timeout, 1, 86400,

@@ -174,6 +174,8 @@ TEST(HostileRequestTest, ShuffledValuesAreAnswered) {
 TEST(HostileRequestTest, BodiesThatAreNoObject) {
   for (const Endpoint& endpoint : Endpoints()) {
     for (const char* const body : {"", "[]", "null", "1", "\"a\"", "{", "\xff", "{}"}) {
+      const bool empty = *body == 0 || std::string_view(body) == "{}";
+      if (endpoint.needs_nothing && empty) continue;
       const absl::Status status = endpoint.parse(body);
       EXPECT_EQ(HttpStatusOf(status), 400) << body;
       EXPECT_NE(status.message(), "") << body;

@@ -16,6 +16,7 @@
 #include "tools/server/openai/embedding_request.h"
 #include "tools/server/openai/json.h"
 #include "tools/server/openai/responses_request.h"
+#include "tools/server/openai/session_request.h"
 #include "tools/server/openai/tokenize_request.h"
 
 namespace trine::server {
@@ -41,7 +42,8 @@ inline std::string ParamOf(const absl::Status& status) {
 struct Endpoint {
   const char* name;
   absl::Status (*parse)(std::string_view body);
-  const char* full;  // a request with every field there is
+  const char* full;            // a request with every field there is
+  bool needs_nothing = false;  // it may have none of them
 };
 
 inline constexpr char kFullChat[] = R"({
@@ -92,6 +94,31 @@ inline constexpr char kFullTokenize[] = R"({
 
 inline constexpr char kFullDetokenize[] = R"({"tokens": [1, 2, 999]})";
 
+inline constexpr char kFullSession[] = R"({
+  "model": "m", "user": "u", "prompt": "Once", "temperature": 0.7, "top_p": 0.9, "top_k": 20,
+  "min_p": 0.1, "typical_p": 0.8, "repeat_last_n": 32, "repeat_penalty": 1.1,
+  "frequency_penalty": 0.2, "presence_penalty": 0.3, "mirostat": 2, "mirostat_tau": 4,
+  "mirostat_eta": 0.2, "min_keep": 1, "samplers": ["top_k", "temperature"],
+  "logit_bias": {"12": -5, "13": false}, "seed": 7, "stop": ["END", "x"], "ignore_eos": false,
+  "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {}}}, "n": 1
+})";
+
+inline constexpr char kFullSessionChat[] = R"({
+  "messages": [{"role": "user", "content": "Hi"}], "chat_template_kwargs": {"enable_thinking": false},
+  "reasoning_effort": "low", "ignore_eos": true
+})";
+
+inline constexpr char kFullAppend[] = R"({"prompt": [1, 2, 999]})";
+
+inline constexpr char kFullContinue[] = R"({
+  "model": "m", "user": "u", "n": 1, "max_tokens": 5, "max_completion_tokens": 6, "n_predict": 8,
+  "stream": true, "stream_options": {"include_usage": true}, "logprobs": 3
+})";
+
+inline constexpr char kFullRegress[] = R"({"t": 3})";
+
+inline constexpr char kFullFork[] = R"({"n": 4, "seed": 7})";
+
 inline const std::vector<Endpoint>& Endpoints() {
   static const auto& endpoints = *new std::vector<Endpoint>{
       {"chat", [](std::string_view b) { return ParseChatRequest(b, TestDefaults()).status(); },
@@ -108,7 +135,22 @@ inline const std::vector<Endpoint>& Endpoints() {
       {"tokenize", [](std::string_view b) { return ParseTokenizeRequest(b).status(); },
        kFullTokenize},
       {"detokenize", [](std::string_view b) { return ParseDetokenizeRequest(b, 1000).status(); },
-       kFullDetokenize}};
+       kFullDetokenize},
+      {"session",
+       [](std::string_view b) { return ParseSessionRequest(b, TestDefaults()).status(); },
+       kFullSession},
+      {"session chat",
+       [](std::string_view b) { return ParseSessionRequest(b, TestDefaults()).status(); },
+       kFullSessionChat},
+      {"append", [](std::string_view b) { return ParseAppendRequest(b, TestDefaults()).status(); },
+       kFullAppend},
+      {"continue", [](std::string_view b) { return ParseContinueRequest(b).status(); },
+       kFullContinue, true},
+      {"checkpoint", [](std::string_view b) { return ParseCheckpointRequest(b); },
+       R"({"unknown": 1})", true},
+      {"regress", [](std::string_view b) { return ParseRegressRequest(b).status(); }, kFullRegress},
+      {"fork", [](std::string_view b) { return ParseForkRequest(b, TestDefaults()).status(); },
+       kFullFork, true}};
   return endpoints;
 }
 

@@ -22,7 +22,8 @@ GenerationJob::GenerationJob(std::shared_ptr<const ServedModel> model, Endpoint 
       request_(std::move(request)),
       space_(std::move(space)),
       most_places_(limits.places),
-      metrics_(metrics) {
+      metrics_(metrics),
+      early_(model_.get(), endpoint_, &request_, &space_) {
   const size_t prompts = request_.prompt.chat ? 1 : request_.prompt.plain.size();
   for (size_t p = 0; p < prompts; ++p) {
     for (int32_t k = 0; k < request_.n; ++k) {
@@ -43,6 +44,11 @@ int64_t GenerationJob::places() const {
   return std::clamp<int64_t>(static_cast<int64_t>(choices_.size()), 1, most_places_);
 }
 
+// Whose prompt is told of reads all of it.
+bool GenerationJob::prepares() const {
+  return model_->engine().prefetches() && held_.session() == nullptr && !tells_prompts();
+}
+
 absl::StatusOr<bool> GenerationJob::Work() {
   if (setup_.writer == nullptr) {
     if (absl::Status s = BeginAnswer(); !s.ok()) return s;
@@ -55,7 +61,7 @@ absl::StatusOr<bool> GenerationJob::Work() {
 
 absl::Status GenerationJob::BeginAnswer() {
   auto setup = held_.session() != nullptr ? SetUpContinuation(*model_, request_, *held_.session())
-                                          : SetUpGeneration(*model_, endpoint_, request_, space_);
+                                          : early_.Take();
   if (!setup.ok()) return setup.status();
   setup_ = *std::move(setup);
   seed_ = request_.seed ? *request_.seed : DrawSeed();
@@ -193,7 +199,9 @@ bool GenerationJob::OnToken(size_t index, const SampleResult& token) {
   if (!request_.ignore_eos && tokenizer.IsEndOfGeneration(token.token)) return true;
   last_token_ = Reply::Clock::now();
   if (first_token_ == Reply::Clock::time_point{}) first_token_ = last_token_;
-  ++choice.n_tokens;
+  if (++choice.n_tokens == 1 && choice.prompt < setup_.prefetches.size()) {
+    setup_.prefetches[choice.prompt].reset();  // it has been read
+  }
   metrics_->Tokens(1);
   return Interruption().ok();
 }

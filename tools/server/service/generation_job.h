@@ -41,6 +41,8 @@ class GenerationJob final : public Job {
 
   // As many as there are choices, if they fit; else a run is for a part of them.
   int64_t places() const override;
+  bool prepares() const override;
+  void Prepare() override { early_.Prepare(); }
 
  private:
   // One of the answer's choices.
@@ -80,6 +82,7 @@ class GenerationJob final : public Job {
   const int64_t most_places_;
   Metrics* const metrics_;
 
+  EarlySetup early_;
   uint64_t seed_ = 0;
   GenerationSetup setup_;
   std::vector<Choice> choices_;

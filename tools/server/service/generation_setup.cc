@@ -90,6 +90,30 @@ absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoi
   return setup;
 }
 
+void EarlySetup::Prepare() {
+  std::lock_guard lock(mutex_);
+  if (taken_ || made_) return;
+  made_ = SetUpGeneration(*model_, endpoint_, *request_, *space_);
+  if (!made_->ok()) return;
+  GenerationSetup& setup = **made_;
+  for (const std::vector<int32_t>& prompt : setup.prompts) {
+    setup.prefetches.push_back(model_->engine().Prefetch(*space_, prompt));
+  }
+}
+
+absl::StatusOr<GenerationSetup> EarlySetup::Take() {
+  std::lock_guard lock(mutex_);
+  taken_ = true;
+  if (!made_) return SetUpGeneration(*model_, endpoint_, *request_, *space_);
+  absl::StatusOr<GenerationSetup> setup = *std::move(made_);
+  made_.reset();
+  if (!setup.ok()) return setup;
+  for (const auto& prefetch : setup->prefetches) {
+    if (prefetch != nullptr) prefetch->Stop();
+  }
+  return setup;
+}
+
 absl::StatusOr<GenerationSetup> SetUpContinuation(const ServedModel& model,
                                                   const GenerationRequest& request,
                                                   const Session& session) {

@@ -37,7 +37,11 @@ void Job::Refuse(const absl::Status& status) noexcept {
   }
 }
 
-void Job::Cancel() {
+void Job::Cancel(const absl::Status& why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (why_.ok()) why_ = why;
+  }
   cancelled_ = true;
   OnCancel();
 }
@@ -48,7 +52,9 @@ absl::Status Job::Interruption() const {
     return absl::DeadlineExceededError(absl::StrCat("the answer has taken longer than the ",
                                                     time_.count(), " s that one may take"));
   }
-  return cancelled_ ? absl::UnavailableError("the server is stopping") : absl::OkStatus();
+  if (!cancelled_) return absl::OkStatus();
+  std::lock_guard lock(mutex_);
+  return why_;
 }
 
 }  // namespace trine::server

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +28,11 @@ class Job {
   // Sequences at once.
   virtual int64_t places() const { return 1; }
 
+  // Whether there is something to be done for it while it waits. Then Prepare may be called, once,
+  // from any thread; it may be run meanwhile.
+  virtual bool prepares() const { return false; }
+  virtual void Prepare() {}
+
   Reply::Clock::time_point arrived() const { return reply_->begin(); }
 
   // A part of the answer; `waited`: for its places, this time. True: there is more to do, in
@@ -33,8 +40,8 @@ class Job {
   bool Run(std::chrono::nanoseconds waited);
   // In place of a run.
   void Refuse(const absl::Status& status) noexcept;
-  // From any thread: it ends soon.
-  void Cancel();
+  // From any thread: it ends soon, with `why` unless it has a reason of its own.
+  void Cancel(const absl::Status& why);
 
  protected:
   // One run. True: there is more to do.
@@ -47,7 +54,7 @@ class Job {
   Reply& reply() const { return *reply_; }
   bool has_run() const { return has_run_; }
   std::chrono::nanoseconds waited() const { return waited_; }
-  // Why it does not go on: the client has gone, time is up, or the server stops.
+  // Why it does not go on: the client has gone, time is up, or it was cancelled.
   absl::Status Interruption() const;
 
  private:
@@ -56,6 +63,8 @@ class Job {
   bool has_run_ = false;
   std::chrono::nanoseconds waited_{};
   std::atomic<bool> cancelled_ = false;
+  mutable std::mutex mutex_;
+  absl::Status why_;  // it was cancelled; guarded by mutex_
 };
 
 }  // namespace trine::server

@@ -4,6 +4,7 @@
 
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -20,6 +21,7 @@ JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time,
       tick_(std::move(tick)),
       jobs_(options),
       errands_({kErrandThreads, options.waiting, options.waiting_per_client, "trine-errand"}),
+      preparations_({1, options.waiting, options.waiting_per_client, "trine-prepare"}),
       keeper_([this] { KeepTime(); }) {
   pthread_setname_np(keeper_.native_handle(), "trine-time");
 }
@@ -43,32 +45,58 @@ void JobDesk::KeepTime() {
 }
 
 void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, Exchange* exchange) {
-  uint64_t mine = 0;
   {
     std::lock_guard lock(mutex_);
-    mine = ++last_taken_;
-    taken_[mine] = job;
+    taken_[job.get()] = {job};
   }
-  const auto forget = std::shared_ptr<void>(nullptr, [this, mine](void*) {
+  // It outlives its entry: another at the same address is another.
+  const auto forget = std::shared_ptr<void>(nullptr, [this, job](void*) {
     std::lock_guard lock(mutex_);
-    taken_.erase(mine);
+    taken_.erase(job.get());
   });
-  auto number = std::make_shared<uint64_t>(0);
+  uint64_t number = 0;
   const absl::Status added =
       jobs_.Add(client, job->places(),
                 {[job, forget](std::chrono::nanoseconds waited) { return job->Run(waited); },
                  [job](const absl::Status& why) { job->Refuse(why); }, job->arrived()},
-                number.get());
+                &number);
   if (!added.ok()) return job->Refuse(added);
-  exchange->OnGone([this, weak = std::weak_ptr<Job>(job), number] {
-    const auto held = weak.lock();
-    if (held == nullptr) return;
-    if (jobs_.Remove(*number)) {
-      held->Refuse(absl::CancelledError("the client has gone"));
-    } else {
-      held->Cancel();
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = taken_.find(job.get()); found != taken_.end()) {
+      found->second.number = number;
     }
+  }
+  if (job->prepares() && jobs_.IsFull()) {
+    // One that can't be added is prepared when its turn comes.
+    uint64_t ignored = 0;
+    preparations_
+        .Add(client, 1, {[weak = std::weak_ptr<Job>(job)](std::chrono::nanoseconds) {
+               if (const auto held = weak.lock()) held->Prepare();
+               return false;
+             }},
+             &ignored)
+        .IgnoreError();
+  }
+  exchange->OnGone([this, weak = std::weak_ptr<Job>(job)] {
+    LetGo(weak, absl::CancelledError("the client has gone"));
   });
+}
+
+void JobDesk::LetGo(const std::weak_ptr<Job>& job, const absl::Status& why) {
+  const std::shared_ptr<Job> held = job.lock();
+  if (held == nullptr) return;
+  uint64_t number = 0;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = taken_.find(held.get());
+    if (found != taken_.end()) number = found->second.number;
+  }
+  if (number != 0 && jobs_.Remove(number)) {
+    held->Refuse(why);
+  } else {
+    held->Cancel(why);
+  }
 }
 
 void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand) {
@@ -101,14 +129,15 @@ void JobDesk::Finish(std::chrono::steady_clock::time_point until,
 bool JobDesk::Cancel(std::chrono::milliseconds limit) {
   errands_.Stop();
   jobs_.DropWaiting();
-  std::map<uint64_t, std::weak_ptr<Job>> taken;
+  std::vector<std::shared_ptr<Job>> taken;
   {
     std::lock_guard lock(mutex_);
-    taken = taken_;
+    for (const auto& [key, one] : taken_) taken.push_back(one.job.lock());
   }
-  for (const auto& [number, weak] : taken) {
-    if (const auto job = weak.lock()) job->Cancel();
+  for (const auto& job : taken) {
+    if (job != nullptr) job->Cancel(absl::UnavailableError("the server is stopping"));
   }
+  taken.clear();
   return jobs_.WaitUntilIdle(limit);
 }
 
@@ -119,6 +148,7 @@ void JobDesk::Stop() {
   }
   stop_now_.notify_all();
   errands_.Stop();
+  preparations_.Stop();
   jobs_.Stop();
   if (keeper_.joinable()) keeper_.join();
 }

@@ -32,6 +32,9 @@ class JobDesk {
 
   // `client`: whom it counts for. The job is let go of when `exchange`, its own, loses its client.
   void Take(const std::string& client, const std::shared_ptr<Job>& job, Exchange* exchange);
+  // Answers one that was taken, or is about to be, with `why`: at once where it waits, else soon.
+  // Nothing, where it has ended.
+  void LetGo(const std::weak_ptr<Job>& job, const absl::Status& why);
 
   // On another thread than those of the connections, which nobody may hold up.
   using Errand = std::function<void(std::unique_ptr<Reply>)>;
@@ -53,12 +56,15 @@ class JobDesk {
 
   const std::chrono::seconds time_;
   const std::function<void()> tick_;
-  JobQueue jobs_, errands_;
+  JobQueue jobs_, errands_, preparations_;
 
   std::mutex mutex_;
-  bool stopping_ = false;                         // guarded by mutex_, as is what follows
-  std::map<uint64_t, std::weak_ptr<Job>> taken_;  // that wait or run, by number
-  uint64_t last_taken_ = 0;
+  bool stopping_ = false;  // guarded by mutex_, as is what follows
+  struct Taken {
+    std::weak_ptr<Job> job;
+    uint64_t number = 0;  // in the queue; 0: it is not there yet
+  };
+  std::map<const Job*, Taken> taken_;  // that wait or run
   std::condition_variable stop_now_;
   std::thread keeper_;
 };

@@ -83,6 +83,15 @@ bool JobQueue::PushAgain(const std::string& client, Waiting&& waiting) {
   }
 }
 
+bool JobQueue::IsFull() const {
+  std::lock_guard lock(mutex_);
+  int64_t wanted = taken_;
+  for (const Client& client : clients_) {
+    for (const Waiting& waiting : client.jobs) wanted += waiting.places;
+  }
+  return wanted > options_.places;
+}
+
 bool JobQueue::Remove(uint64_t number) {
   Work dropped;  // what it holds goes when the lock is no longer held
   std::lock_guard lock(mutex_);

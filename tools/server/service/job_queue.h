@@ -55,6 +55,8 @@ class JobQueue {
   // `places`: 1 to all of them. RESOURCE_EXHAUSTED when too many wait, UNAVAILABLE after Close; the
   // job is dropped then, without being run. `number` names the job from then on.
   absl::Status Add(const std::string& client, int64_t places, Work work, uint64_t* number);
+  // Whether so much runs and waits that not all of it has a place: what is added last waits.
+  bool IsFull() const;
   // True: it was waiting, and is no more. Else it runs, or has run.
   bool Remove(uint64_t number);
 

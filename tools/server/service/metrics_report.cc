@@ -154,6 +154,23 @@ void AppendKeeperMetrics(const BlockKeeperCounters& counters, std::string* out) 
   AppendMetric("trine_kv_store_fetch_seconds_total", "counter",
                "Time spent with looking for blocks.", static_cast<double>(counters.fetch_ns) / 1e9,
                out);
+  const BlockPrefetchCounters& early = counters.prefetch;
+  AppendMetric("trine_kv_prefetch_total", "counter",
+               "Prompts of requests that waited, looked for on the disk meanwhile.",
+               static_cast<double>(early.begun), out);
+  AppendMetric("trine_kv_prefetch_cut_total", "counter",
+               "Of those, the ones whose turn or end came before all was there.",
+               static_cast<double>(early.cut), out);
+  AppendMetric("trine_kv_prefetch_blocks_total", "counter",
+               "Blocks that were brought from the disk for them.",
+               static_cast<double>(early.blocks), out);
+  AppendMetric("trine_kv_prefetch_used_blocks_total", "counter",
+               "Blocks that were there when they were asked for.", static_cast<double>(early.used),
+               out);
+  AppendMetric("trine_kv_prefetch_bytes", "gauge", "Bytes of blocks that are there now.",
+               static_cast<double>(early.bytes), out);
+  AppendMetric("trine_kv_prefetch_seconds_total", "counter", "Time spent with bringing them.",
+               static_cast<double>(early.ns) / 1e9, out);
 }
 
 std::string MetricsText(const ReportSource& source) {

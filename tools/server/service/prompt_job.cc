@@ -6,7 +6,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "runtime/generate.h"
 #include "tools/server/openai/api_error.h"
-#include "tools/server/service/generation_setup.h"
 
 namespace trine::server {
 
@@ -18,18 +17,23 @@ PromptJob::PromptJob(std::shared_ptr<const ServedModel> model, What what, std::s
       what_(std::move(what)),
       space_(std::move(space)),
       metrics_(metrics),
-      hold_(std::move(hold)) {}
+      hold_(std::move(hold)) {
+  if (const auto* request = std::get_if<GenerationRequest>(&what_)) {
+    early_.emplace(model_.get(), Endpoint::kSession, request, &space_);
+  }
+}
+
+bool PromptJob::prepares() const { return early_ && model_->engine().prefetches(); }
 
 absl::StatusOr<bool> PromptJob::Work() {
-  const auto* request = std::get_if<GenerationRequest>(&what_);
-  const absl::Status status =
-      request != nullptr ? Begin(*request) : Append(std::get<PlainPrompt>(what_));
+  const absl::Status status = early_ ? Begin() : Append(std::get<PlainPrompt>(what_));
   if (!status.ok()) return status;
   return false;
 }
 
-absl::Status PromptJob::Begin(const GenerationRequest& request) {
-  const auto setup = SetUpGeneration(*model_, Endpoint::kSession, request, space_);
+absl::Status PromptJob::Begin() {
+  const auto& request = std::get<GenerationRequest>(what_);
+  const auto setup = early_->Take();
   if (!setup.ok()) return setup.status();
   const uint64_t seed = request.seed ? *request.seed : DrawSeed();
   auto session =
@@ -45,12 +49,10 @@ absl::Status PromptJob::Append(const PlainPrompt& prompt) {
   const auto tokens = model_->EncodePlain(prompt, /*begins=*/false);
   if (!tokens.ok()) return WithParam(tokens.status(), "prompt");
   Session& session = *hold_.session();
-  const auto before = session.Checkpoint();
-  if (!before.ok()) return before.status();
+  const Session::Place before = session.Here();
   bool whole = false;
   const absl::Cleanup settle = [&] {
-    if (!whole) session.Regress(*before).IgnoreError();
-    session.Forget(*before).IgnoreError();
+    if (!whole) session.GoBack(before);
   };
   if (absl::Status s = session.Append(*tokens); !s.ok()) return WithParam(s, "prompt");
   if (absl::Status s = Read(&session); !s.ok()) return s;

@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/server/openai/generation_request.h"
+#include "tools/server/service/generation_setup.h"
 #include "tools/server/service/job.h"
 #include "tools/server/service/metrics.h"
 #include "tools/server/service/running_sessions.h"
@@ -30,11 +32,13 @@ class PromptJob final : public Job {
             Metrics* metrics);
 
  private:
+  bool prepares() const override;
+  void Prepare() override { early_->Prepare(); }
   absl::StatusOr<bool> Work() override;
   void Finish(const absl::Status& status) override;
   void OnCancel() override { running_.Cancel(); }
 
-  absl::Status Begin(const GenerationRequest& request);
+  absl::Status Begin();
   absl::Status Append(const PlainPrompt& prompt);
   absl::Status Read(Session* session);
 
@@ -42,6 +46,7 @@ class PromptJob final : public Job {
   const What what_;
   const std::string space_;
   Metrics* const metrics_;
+  std::optional<EarlySetup> early_;  // of a new session
   SessionShelf::Hold hold_;
   int64_t read_tokens_ = 0, cached_tokens_ = 0;
   RunningSessions running_;

@@ -34,6 +34,15 @@ bool Matches(std::string_view route, std::string_view path) {
   return path.empty();
 }
 
+// Where there are several keys none takes all sessions from the others.
+SessionLimits LimitsOf(const ServerOptions& options) {
+  SessionLimits limits = options.sessions;
+  if (limits.per_owner == 0 && options.access.keys.size() > 1) {
+    limits.per_owner = std::max<size_t>(limits.sessions / 2, 1);
+  }
+  return limits;
+}
+
 absl::Status Loading() {
   return absl::UnavailableError("the model is being loaded: try again in a moment");
 }
@@ -71,7 +80,7 @@ Server::Server(ServerOptions options, ServerLog* log)
     : options_(std::move(options)),
       access_(options_.access),
       log_(log),
-      shelf_(options_.sessions),
+      shelf_(LimitsOf(options_)),
       desk_(options_.queue, options_.request_time, [this] { shelf_.CloseIdle(); }),
       api_(&access_, &desk_, &metrics_, {options_.queue.places, options_.request_time}),
       sessions_(&access_, &desk_, &metrics_, &shelf_,
@@ -131,9 +140,10 @@ std::shared_ptr<const ServedModel> Server::Model() const {
 void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bool()>& hurry) {
   if (state_.exchange(ServerState::kStopping) == ServerState::kStopping && http_ == nullptr) return;
   stopping_ = true;
-  if (http_ != nullptr) http_->StopAccepting();
   const auto until = std::chrono::steady_clock::now() + patience;
+  // Meanwhile whoever asks is told: balancers and people look at a port that answers.
   desk_.Finish(until, hurry);
+  if (http_ != nullptr) http_->StopAccepting();
   // Who is cancelled says so to its client, unless that does not read.
   constexpr std::chrono::milliseconds kLastWords(500);
   if (desk_.Cancel(kLastWords) && http_ != nullptr) {

@@ -60,8 +60,9 @@ class Server {
   bool loaded() const { return Model() != nullptr; }
   std::shared_ptr<const ServedModel> Model() const;
 
-  // Takes no more requests. Those that there are have so long; then they are cancelled, and their
-  // clients told. `hurry` says that even that is too long.
+  // Takes no more requests: whoever comes is told so (503), and /health says it, as long as those
+  // that there are have; which is so long, then they are cancelled, and their clients told. `hurry`
+  // says that even that is too long.
   void Shutdown(std::chrono::milliseconds patience, const std::function<bool()>& hurry = {});
 
  private:

@@ -68,12 +68,10 @@ void SessionApi::Get(Api::Call call) {
 }
 
 void SessionApi::Delete(Api::Call call) {
-  auto hold = Take(call);
-  if (!hold.ok()) return call.reply->Error(hold.status());
-  const std::string body = DeletedBody(hold->id(), "session");
-  hold->Discard();
-  hold->Release();
-  call.reply->Json(body);
+  if (absl::Status s = shelf_->Close(OwnerOf(call), IdOf(call)); !s.ok()) {
+    return call.reply->Error(s);
+  }
+  call.reply->Json(DeletedBody(IdOf(call), "session"));
 }
 
 void SessionApi::Post(Api::Call call) {
@@ -95,12 +93,20 @@ void SessionApi::Append(Api::Call call) {
 void SessionApi::Read(PromptJob::What what, SessionShelf::Hold hold, Api::Call call) {
   Exchange* const exchange = &call.reply->exchange();
   exchange->ForgetBody();
-  const HttpRequest& http = exchange->request();
-  desk_->Take(
-      access_->ClientOf(http),
-      std::make_shared<PromptJob>(std::move(call.model), std::move(what), access_->SpaceOf(http),
-                                  std::move(hold), limits_.time, std::move(call.reply), metrics_),
-      exchange);
+  const std::string id = hold.id();
+  HandIn(id,
+         std::make_shared<PromptJob>(std::move(call.model), std::move(what),
+                                     access_->SpaceOf(exchange->request()), std::move(hold),
+                                     limits_.time, std::move(call.reply), metrics_),
+         exchange);
+}
+
+void SessionApi::HandIn(const std::string& id, const std::shared_ptr<Job>& job,
+                        Exchange* exchange) {
+  shelf_->OnClose(id, [desk = desk_, weak = std::weak_ptr<Job>(job)] {
+    desk->LetGo(weak, HttpError(409, "the session was closed meanwhile", "session_closed"));
+  });
+  desk_->Take(access_->ClientOf(exchange->request()), job, exchange);
 }
 
 void SessionApi::Generate(Api::Call call) {
@@ -110,9 +116,9 @@ void SessionApi::Generate(Api::Call call) {
   if (!hold.ok()) return call.reply->Error(hold.status());
   Exchange* const exchange = &call.reply->exchange();
   exchange->ForgetBody();
-  const HttpRequest& http = exchange->request();
-  desk_->Take(
-      access_->ClientOf(http),
+  const std::string id = hold->id();
+  HandIn(
+      id,
       std::make_shared<GenerationJob>(std::move(call.model), *std::move(request), *std::move(hold),
                                       limits_, std::move(call.reply), metrics_),
       exchange);

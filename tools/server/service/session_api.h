@@ -38,6 +38,8 @@ class SessionApi {
   // The session that a request's path names.
   absl::StatusOr<SessionShelf::Hold> Take(const Api::Call& call) const;
   std::string OwnerOf(const Api::Call& call) const;
+  // What holds a session, which ends when that is closed.
+  void HandIn(const std::string& id, const std::shared_ptr<Job>& job, Exchange* exchange);
   void Read(PromptJob::What what, SessionShelf::Hold hold, Api::Call call);
 
   const Access* const access_;

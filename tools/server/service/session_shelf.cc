@@ -22,6 +22,8 @@ struct SessionShelf::Kept {
   // Guarded by the shelf's mutex.
   bool held = true;
   bool shown = false;
+  bool closed = false;  // while it was held: it goes when it is released
+  std::function<void()> on_close;
   Clock::time_point used;
   SessionCard card;  // as it was when it was last released
 };
@@ -64,8 +66,6 @@ void SessionShelf::Hold::Put(std::shared_ptr<const ServedModel> model, uint64_t 
   kept_->session = std::move(session);
 }
 
-void SessionShelf::Hold::Discard() { kept_->session.reset(); }
-
 void SessionShelf::Hold::Release() {
   if (kept_ == nullptr) return;
   if (kept_->session != nullptr) {
@@ -82,9 +82,10 @@ void SessionShelf::Hold::Release() {
 
 void SessionShelf::Return(const std::shared_ptr<Kept>& kept) {
   std::lock_guard lock(mutex_);
-  if (kept->session == nullptr) {
+  kept->on_close = nullptr;
+  if (kept->session == nullptr || kept->closed) {
     entries_.erase(kept->id);
-    return;
+    return;  // and it ends without the lock being held
   }
   if (!kept->shown) ++counters_.opened;
   kept->shown = true;
@@ -92,11 +93,7 @@ void SessionShelf::Return(const std::shared_ptr<Kept>& kept) {
   kept->used = Clock::now();
 }
 
-absl::StatusOr<std::vector<SessionShelf::Hold>> SessionShelf::Open(const std::string& owner,
-                                                                   size_t n) {
-  std::vector<Hold> holds;
-  holds.reserve(n);
-  std::lock_guard lock(mutex_);
+absl::Status SessionShelf::CheckRoom(const std::string& owner, size_t n) const {
   if (n > limits_.sessions - std::min(entries_.size(), limits_.sessions)) {
     return HttpError(
         429,
@@ -105,6 +102,25 @@ absl::StatusOr<std::vector<SessionShelf::Hold>> SessionShelf::Open(const std::st
                      "are idle have been"),
         "too_many_sessions");
   }
+  if (limits_.per_owner == 0) return absl::OkStatus();
+  const auto own =
+      static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
+        return entry.second->owner == owner;
+      }));
+  if (n <= limits_.per_owner - std::min(own, limits_.per_owner)) return absl::OkStatus();
+  return HttpError(
+      429,
+      absl::StrCat("this key has ", own, " sessions, and may have ", limits_.per_owner,
+                   " (--sessions-per-key): close some, or wait until some that are idle have been"),
+      "too_many_sessions");
+}
+
+absl::StatusOr<std::vector<SessionShelf::Hold>> SessionShelf::Open(const std::string& owner,
+                                                                   size_t n) {
+  std::vector<Hold> holds;
+  holds.reserve(n);
+  std::lock_guard lock(mutex_);
+  if (absl::Status s = CheckRoom(owner, n); !s.ok()) return s;
   for (size_t i = 0; i < n; ++i) {
     auto kept = std::make_shared<Kept>();
     kept->id = RandomId("sess-");
@@ -121,7 +137,8 @@ absl::StatusOr<std::shared_ptr<SessionShelf::Kept>> SessionShelf::Find(
     const std::string& owner, const std::string& id) const {
   const auto found = entries_.find(id);
   // Another's is told of like one that is not there.
-  if (found == entries_.end() || found->second->owner != owner || !found->second->shown) {
+  if (found == entries_.end() || found->second->owner != owner || !found->second->shown ||
+      found->second->closed) {
     return HttpError(404, absl::StrCat("there is no session '", id, "', or no longer"),
                      "session_not_found");
   }
@@ -139,6 +156,39 @@ absl::StatusOr<SessionShelf::Hold> SessionShelf::Take(const std::string& owner,
   }
   (*kept)->held = true;
   return Hold(this, *kept);
+}
+
+absl::Status SessionShelf::Close(const std::string& owner, const std::string& id) {
+  std::shared_ptr<Kept> kept;  // ends without the lock being held
+  std::function<void()> told;
+  {
+    std::lock_guard lock(mutex_);
+    auto found = Find(owner, id);
+    if (!found.ok()) return found.status();
+    kept = *std::move(found);
+    if (kept->held) {
+      kept->closed = true;
+      told = std::exchange(kept->on_close, nullptr);
+      kept = nullptr;  // it is the holder's to end
+    } else {
+      entries_.erase(id);
+    }
+  }
+  if (told) told();
+  return absl::OkStatus();
+}
+
+void SessionShelf::OnClose(const std::string& id, std::function<void()> told) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(id);
+    if (found == entries_.end()) return;
+    if (!found->second->closed) {
+      found->second->on_close = std::move(told);
+      return;
+    }
+  }
+  told();
 }
 
 SessionCard SessionShelf::CardOf(const Kept& kept, Clock::time_point now) const {
@@ -164,7 +214,8 @@ std::vector<SessionCard> SessionShelf::List(const std::string& owner) const {
   {
     std::lock_guard lock(mutex_);
     for (const auto& [id, kept] : entries_) {
-      if (kept->owner == owner && kept->shown) by_number[kept->number] = CardOf(*kept, now);
+      if (kept->owner == owner && kept->shown && !kept->closed)
+        by_number[kept->number] = CardOf(*kept, now);
     }
   }
   std::vector<SessionCard> cards;
@@ -173,7 +224,7 @@ std::vector<SessionCard> SessionShelf::List(const std::string& owner) const {
 }
 
 // Sessions end without the lock being held: they give blocks back.
-size_t SessionShelf::Close(const std::function<bool(const Kept&)>& chosen) {
+size_t SessionShelf::CloseThose(const std::function<bool(const Kept&)>& chosen) {
   std::vector<std::shared_ptr<Kept>> closed;
   {
     std::lock_guard lock(mutex_);
@@ -191,13 +242,13 @@ size_t SessionShelf::Close(const std::function<bool(const Kept&)>& chosen) {
 
 void SessionShelf::CloseIdle() {
   const auto now = Clock::now();
-  const size_t n = Close([&](const Kept& kept) { return now - kept.used >= limits_.idle; });
+  const size_t n = CloseThose([&](const Kept& kept) { return now - kept.used >= limits_.idle; });
   std::lock_guard lock(mutex_);
   counters_.expired += n;
 }
 
 void SessionShelf::CloseAll() {
-  Close([](const Kept&) { return true; });
+  CloseThose([](const Kept&) { return true; });
 }
 
 SessionCounters SessionShelf::counters() const {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/session.h"
 #include "tools/server/openai/session_answers.h"
@@ -22,6 +23,7 @@ namespace trine::server {
 
 struct SessionLimits {
   size_t sessions = 32;            // at once, of all clients; 0: there are none
+  size_t per_owner = 0;            // of them, of one key; 0: all
   std::chrono::seconds idle{600};  // after which one that nobody uses is closed
 };
 
@@ -55,8 +57,6 @@ class SessionShelf {
 
     void Put(std::shared_ptr<const ServedModel> model, uint64_t seed,
              std::unique_ptr<Session> session);
-    // It is no more, when it is released.
-    void Discard();
     // Others may have it. Before the answer's last byte: whoever has read that may ask again.
     void Release();
 
@@ -73,6 +73,11 @@ class SessionShelf {
   absl::StatusOr<std::vector<Hold>> Open(const std::string& owner, size_t n);
   // 404 where the owner has none by that name, 409 while another request has it.
   absl::StatusOr<Hold> Take(const std::string& owner, const std::string& id);
+  // It is no more: for others at once, and for a request that has it as soon as that lets go, which
+  // what OnClose was given sees to. 404 likewise.
+  absl::Status Close(const std::string& owner, const std::string& id);
+  // By whoever holds it, until it is released: `told` is called, once, when it is closed.
+  void OnClose(const std::string& id, std::function<void()> told);
   // Without holding it.
   absl::StatusOr<SessionCard> Look(const std::string& owner, const std::string& id) const;
   std::vector<SessionCard> List(const std::string& owner) const;  // in the order they came in
@@ -92,7 +97,8 @@ class SessionShelf {
   void Return(const std::shared_ptr<Kept>& kept);
   SessionCard CardOf(const Kept& kept, Clock::time_point now) const;
   absl::StatusOr<std::shared_ptr<Kept>> Find(const std::string& owner, const std::string& id) const;
-  size_t Close(const std::function<bool(const Kept&)>& chosen);
+  size_t CloseThose(const std::function<bool(const Kept&)>& chosen);
+  absl::Status CheckRoom(const std::string& owner, size_t n) const;
 
   const SessionLimits limits_;
   mutable std::mutex mutex_;

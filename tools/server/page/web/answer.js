@@ -27,11 +27,11 @@ export function requestBody({ chat, model, turns, settings }) {
   return body;
 }
 
-// Calls onText with each piece. The result: {finish, usage, firstMs, totalMs}.
+// Calls onText with each piece. The result: {finish, usage, firstMs, lastMs}: when text came.
 export async function streamAnswer({ chat, signal, onText, ...asked }) {
   const path = chat ? "v1/chat/completions" : "v1/completions";
   const begin = performance.now();
-  const result = { finish: "", usage: null, firstMs: 0, totalMs: 0 };
+  const result = { finish: "", usage: null, firstMs: 0, lastMs: 0 };
   const response = await request(path, {
     method: "POST", body: requestBody({ chat, ...asked }), signal,
   });
@@ -46,7 +46,8 @@ export async function streamAnswer({ chat, signal, onText, ...asked }) {
       const choice = frame.choices?.[0];
       const text = (chat ? choice?.delta?.content : choice?.text) ?? "";
       if (text !== "") {
-        result.firstMs ||= performance.now() - begin;
+        result.lastMs = performance.now() - begin;
+        result.firstMs ||= result.lastMs;
         onText(text);
       }
       if (choice?.finish_reason) result.finish = choice.finish_reason;
@@ -59,7 +60,6 @@ export async function streamAnswer({ chat, signal, onText, ...asked }) {
   if (!complete && !result.finish) {
     throw new ApiError("The stream ended before the answer did.", { type: "incomplete" });
   }
-  result.totalMs = performance.now() - begin;
   return result;
 }
 

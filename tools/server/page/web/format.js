@@ -31,6 +31,13 @@ export function rate(perSecond) {
   return perSecond < 100 ? perSecond.toFixed(1) : count(perSecond);
 }
 
+// "41.2 tokens/s", or "" where the time is too short to tell: pieces that came in one burst, since
+// they were quick or somebody on the way held them back, say when they were sent on, not when made.
+export function speed(tokens, ms) {
+  const leastMs = 50;
+  return tokens > 0 && ms >= leastMs ? `${rate((tokens * 1000) / ms)} tokens/s` : "";
+}
+
 export function seconds(s) {
   if (s < 10) return `${s.toFixed(s < 1 ? 2 : 1)} s`;
   if (s < 120) return `${Math.round(s)} s`;

@@ -1,7 +1,7 @@
 // One turn of a conversation as an element.
 
 import { copyBy, el, setText } from "./dom.js";
-import { count, seconds } from "./format.js";
+import { count, seconds, speed } from "./format.js";
 import { showMarkdown } from "./markdown_view.js";
 
 export class MessageView {
@@ -57,14 +57,14 @@ export class MessageView {
   }
 }
 
-// "87 tokens, 41.2 tokens/s, first after 0.12 s, 300 read (256 from the cache)"
-export function describeResult({ finish, usage, firstMs, totalMs }) {
+// "87 tokens · 41.2 tokens/s · first after 0.12 s · 300 read (256 from the cache)"
+export function describeResult({ finish, usage, firstMs, lastMs }) {
   const parts = [];
   if (usage) {
     const made = usage.completion_tokens ?? 0;
     parts.push(`${count(made)} token${made === 1 ? "" : "s"}`);
-    const decodeMs = totalMs - firstMs;
-    if (made > 1 && decodeMs > 0) parts.push(`${(((made - 1) * 1000) / decodeMs).toFixed(1)} tokens/s`);
+    const pace = speed(made - 1, lastMs - firstMs);
+    if (pace) parts.push(pace);
     parts.push(`first after ${seconds(firstMs / 1000)}`);
     const cached = usage.prompt_tokens_details?.cached_tokens ?? 0;
     parts.push(`${count(usage.prompt_tokens ?? 0)} read${cached > 0 ? ` (${count(cached)} from the cache)` : ""}`);
