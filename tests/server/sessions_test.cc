@@ -111,7 +111,7 @@ TEST_F(SessionsTest, ChatsBeginWithTheirTemplate) {
   const std::string id = Open({{"messages", messages}, {"ignore_eos", true}});
   const Json chat = Body(Post("/v1/chat/completions",
                               {{"messages", messages}, {"max_tokens", 16}, {"ignore_eos", true}}));
-  EXPECT_EQ(Generate(id, 16), chat["choices"][0]["message"]["content"]);
+  EXPECT_EQ(chat["choices"][0]["message"]["content"], Generate(id, 16));
 }
 
 TEST_F(SessionsTest, GoingBackGivesTheSameAgain) {
