@@ -478,7 +478,8 @@ TEST_F(SessionsTest, ALostDeviceUnderManySessionsCostsNoneAToken) {
     });
     threads.emplace_back([&] {
       const std::string late = Open({{"prompt", std::string(70, 'z')}, {"ignore_eos", true}});
-      texts[kSessions + 1] = Generate(late, 16) + Generate(Fork(late, Json::object())[0], 16);
+      texts[kSessions + 1] = Generate(late, 16);
+      texts[kSessions + 1] += Generate(Fork(late, Json::object())[0], 16);
     });
     for (std::thread& t : threads) t.join();
     for (const std::string& id : ids) texts.push_back(Tokens(id).dump());
