@@ -107,11 +107,14 @@ void Batcher::SaveFilled(Batch* batch, Share* share) const {
 
 void Batcher::KeepFilled(const Share& share) const {
   const Sequence& s = *share.sequence;
-  for (const Filled& filled : share.filled) {
-    const int64_t end = (filled.number + 1) * kBlockPositions;
-    if (end > s.evaluated_) return;
-    options_.keeper->Keep(*s.prefix_space_, {s.tokens_.begin(), s.tokens_.begin() + end},
-                          filled.bytes);
+  try {
+    for (const Filled& filled : share.filled) {
+      const int64_t end = (filled.number + 1) * kBlockPositions;
+      if (end > s.evaluated_) return;
+      options_.keeper->Keep(*s.prefix_space_, {s.tokens_.begin(), s.tokens_.begin() + end},
+                            filled.bytes);
+    }
+  } catch (const std::bad_alloc&) {  // as many as there is memory for
   }
 }
 
@@ -285,6 +288,7 @@ std::shared_ptr<Batcher::Flight> Batcher::FormFlight() {
   // A pass has at least one row of output, wanted or not.
   if (batch.output_rows.empty()) batch.output_rows.push_back(0);
   const bool foreseen = flight->Prepare(batch, FreePlace(), ++passes_, &ahead_);
+  batch.moves.Clear();  // which may hold much
   ++times_.passes;
   times_.passes_ahead += foreseen ? 1 : 0;
   for (const Share& share : flight->shares()) {

@@ -21,13 +21,14 @@ bool BlockStage::Join(const KvBlock& block) {
 
 void BlockStage::Add(const KvBlock& block, std::shared_ptr<const KvPayload> payload) {
   std::lock_guard lock(mutex_);
+  std::vector<int32_t> tokens(block.tokens.begin(), block.tokens.end());
   Staged& staged = staged_[block.key];
   ++staged.expected_by;
   if (staged.payload != nullptr) return;
   staged.space = block.space->id();
   staged.parent = block.parent;
   staged.first_position = block.first_position;
-  staged.tokens.assign(block.tokens.begin(), block.tokens.end());
+  staged.tokens = std::move(tokens);
   staged.payload = std::move(payload);
   bytes_ += staged.payload->size;
 }

@@ -89,9 +89,12 @@ class Batcher::Flight : public PipelineJob {
   size_t stage() const { return stage_.load(std::memory_order_relaxed); }  // that it came to last
   bool fresh() const { return landed_ && !looked_at_; }  // landed, and the leader does not know it
   void Look() {
-    looked_at_ = true;
-    if (status_.ok()) model_.reset();  // else a stage may still be in it
+    if (std::exchange(looked_at_, true) || !status_.ok()) return;  // a stage may still be in it
+    model_.reset();
+    pass_.moves.Clear();  // which may hold much
   }
+  // Of the placement that this log is of.
+  bool is_of(const StageLog* log) const { return log_.get() == log; }
   // What follows it was thought of.
   bool foreseen() const { return foreseen_; }
   void set_foreseen() { foreseen_ = true; }

@@ -78,6 +78,7 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   limits.max_sequences = options.max_sequences + options.branches;
   limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
   limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
+  limits.branches = options.branches;
   limits.kv_blocks = limits.max_blocks_per_sequence() * options.max_sequences + options.branches;
   limits.embeddings = options.embeddings;
   limits.hidden_rows = options.hidden_rows && !options.embeddings;

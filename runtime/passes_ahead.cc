@@ -46,6 +46,7 @@ bool PassesAhead::Take(const Batch& batch, size_t place, Pass* pass) {
   std::swap(pass->output, found->pass.output);
   std::swap(pass->hidden, found->pass.hidden);
   found->parts.clear();
+  found->pass.moves.Clear();
   pass->place = place;
   for (size_t i = 0; i < batch.parts.size(); ++i) pass->tokens[i] = batch.parts[i].tokens[0];
   pass->moves = batch.moves;

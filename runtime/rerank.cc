@@ -44,12 +44,11 @@ absl::StatusOr<std::shared_ptr<const Rerank>> Rerank::Create(const Engine& engin
     return absl::FailedPreconditionError(
         "the engine was opened without rows of the hidden state, which a head looks at");
   }
-  const int64_t room = limits.kv_blocks - limits.max_blocks_per_sequence();
-  if (room < options.top) {
+  if (limits.branches < options.top) {
     return absl::FailedPreconditionError(
         absl::StrCat("there is no room to read ", options.top,
-                     " candidates for a token beside a full context: the engine has it for ", room,
-                     " branches"));
+                     " candidates for a token beside a full context: the engine has it for ",
+                     limits.branches, " branches"));
   }
   return std::shared_ptr<const Rerank>(new Rerank(engine, std::move(head), options));
 }

@@ -71,10 +71,10 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   model->observer_ = options.observer;
   auto factors = ReadRopeFactors(*file, config.rope, limits.max_context);
   if (!factors.ok()) return factors.status();
-  model->rope_ = std::make_unique<RopeTable>(config.rope, *factors);
+  model->rope_ = std::make_unique<RopeTable>(config.rope, *factors, limits.max_context);
   if (config.rope_windowed.has_value()) {
-    model->rope_windowed_ =
-        std::make_unique<RopeTable>(*config.rope_windowed, std::vector<float>());
+    model->rope_windowed_ = std::make_unique<RopeTable>(*config.rope_windowed, std::vector<float>(),
+                                                        limits.max_context);
   }
 
   std::vector<SegmentGraph> graphs;

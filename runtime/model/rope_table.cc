@@ -45,8 +45,8 @@ class YarnMix {
 
 }  // namespace
 
-RopeTable::RopeTable(const RopeConfig& config, const std::vector<float>& factors)
-    : magnitude_(config.magnitude) {
+RopeTable::RopeTable(const RopeConfig& config, const std::vector<float>& factors, int64_t positions)
+    : magnitude_(config.magnitude), n_kept_(std::clamp<int64_t>(positions, 0, kMostKept)) {
   const double log_base = exact_double::Log(config.base);
   const YarnMix mix(config);
   const int64_t pairs = config.dims / 2;
@@ -62,9 +62,28 @@ RopeTable::RopeTable(const RopeConfig& config, const std::vector<float>& factors
       frequency = frequency / static_cast<double>(factors[static_cast<size_t>(i)]);
     frequencies_.push_back(frequency);
   }
+  const auto rows = static_cast<size_t>(n_kept_);
+  kept_ = std::make_unique_for_overwrite<float[]>(rows * 2 * frequencies_.size());
+  states_ = std::make_unique<std::atomic<RowState>[]>(rows);
 }
 
 void RopeTable::Row(int64_t position, float* out) const {
+  if (position < 0 || position >= n_kept_) return Compute(position, out);
+  const size_t width = 2 * frequencies_.size();
+  float* const row = kept_.get() + static_cast<size_t>(position) * width;
+  std::atomic<RowState>& state = states_[static_cast<size_t>(position)];
+  if (state.load(std::memory_order_acquire) == RowState::kKept) {
+    std::copy_n(row, width, out);
+    return;
+  }
+  Compute(position, out);
+  RowState before = RowState::kUnknown;
+  if (!state.compare_exchange_strong(before, RowState::kBeingWritten)) return;
+  std::copy_n(out, width, row);
+  state.store(RowState::kKept, std::memory_order_release);
+}
+
+void RopeTable::Compute(int64_t position, float* out) const {
   const size_t n = frequencies_.size();
   for (size_t i = 0; i < n; ++i) {
     double sine = 0, cosine = 0;

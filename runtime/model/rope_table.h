@@ -1,9 +1,12 @@
 // Cosines and sines of rotary positions, computed from add, multiply and divide in binary64 alone:
-// the same bits on every host, whatever its libm. docs/numerics.md, "Rope tables".
+// the same bits on every host, whatever its libm. docs/numerics.md, "Rope tables". Rows of the
+// first positions are kept when they have been computed. Thread-safe.
 #ifndef TRINE_RUNTIME_MODEL_ROPE_TABLE_H_
 #define TRINE_RUNTIME_MODEL_ROPE_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "runtime/model/rope_config.h"
@@ -12,8 +15,12 @@ namespace trine {
 
 class RopeTable {
  public:
-  // `factors` divide the frequencies, one per pair; empty: none.
-  RopeTable(const RopeConfig& config, const std::vector<float>& factors);
+  // Positions whose rows are kept, at most.
+  static constexpr int64_t kMostKept = 16384;
+
+  // `factors` divide the frequencies, one per pair; empty: none. `positions`: how many there may
+  // be.
+  RopeTable(const RopeConfig& config, const std::vector<float>& factors, int64_t positions);
 
   int64_t pairs() const { return static_cast<int64_t>(frequencies_.size()); }
 
@@ -26,8 +33,16 @@ class RopeTable {
   }
 
  private:
+  enum class RowState : uint8_t { kUnknown, kBeingWritten, kKept };
+
+  void Compute(int64_t position, float* out) const;
+
   std::vector<double> frequencies_;  // radians per position
   double magnitude_;
+  // Memory that is not touched before its row is.
+  std::unique_ptr<float[]> kept_;
+  std::unique_ptr<std::atomic<RowState>[]> states_;
+  int64_t n_kept_;
 };
 
 }  // namespace trine

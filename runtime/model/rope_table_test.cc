@@ -42,7 +42,7 @@ TEST(RopeTableTest, RowsAreWhatTheFormulaSays) {
   config.position_scale = 0.25;
   std::vector<float> factors(32, 1.0f);
   factors[20] = 8.0f;
-  const RopeTable table(config, factors);
+  const RopeTable table(config, factors, 64);
   ASSERT_EQ(table.pairs(), 32);
   std::vector<float> row(64);
   for (int64_t position : {0, 1, 100, 8191, 131071}) {
@@ -66,7 +66,7 @@ TEST(RopeTableTest, YarnMixesByHowOftenAPairTurns) {
   config.magnitude = 1.0 + 0.1 * std::log(32.0);
   config.scaling = RopeScalingType::kYarn;
   config.original_context = 4096;
-  const RopeTable table(config, {});
+  const RopeTable table(config, {}, 64);
   const auto pair_of = [&](double turns) {
     return 64 * std::log(4096 / (turns * 2 * kPi)) / (2 * std::log(config.base));
   };
@@ -90,7 +90,7 @@ TEST(RopeTableTest, YarnMixesByHowOftenAPairTurns) {
 TEST(RopeTableTest, TheBitsArePinned) {
   RopeConfig config;
   config.dims = 128;
-  const RopeTable table(config, {});
+  const RopeTable table(config, {}, 64);
   std::vector<float> row(128);
   quant::Hash hash;
   for (int64_t position = 0; position < 40000; position += 37) {
@@ -100,10 +100,25 @@ TEST(RopeTableTest, TheBitsArePinned) {
   EXPECT_EQ(hash.value(), 13895380554142599845u);
 }
 
+// The first ones come from the table the second time, those behind it never.
+TEST(RopeTableTest, RowsThatAreKeptAreTheSame) {
+  RopeConfig config;
+  config.dims = 128;
+  const RopeTable keeps(config, {}, 64), keeps_none(config, {}, 0);
+  std::vector<float> row(128), expected(128);
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t position = 0; position < 80; ++position) {
+      keeps.Row(position, row.data());
+      keeps_none.Row(position, expected.data());
+      EXPECT_EQ(row, expected) << position;
+    }
+  }
+}
+
 TEST(RopeTableTest, ValuesAreCanonical) {
   RopeConfig config;
   config.dims = 128;
-  const RopeTable table(config, {});
+  const RopeTable table(config, {}, 64);
   std::vector<float> row(128);
   for (int64_t position = 0; position < 5000; ++position) {
     table.Row(position, row.data());

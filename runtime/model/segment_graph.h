@@ -29,6 +29,7 @@ struct SegmentLimits {
   uint32_t kv_type_v = TRINE_DTYPE_F16;
   bool embeddings = false;   // the last segment gives the normed rows themselves, not their logits
   bool hidden_rows = false;  // or both
+  int64_t branches = 0;      // sequences beyond those with room for a whole context
 
   int64_t max_blocks_per_sequence() const {
     return (max_context + kBlockPositions - 1) / kBlockPositions;

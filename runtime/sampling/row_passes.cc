@@ -1,8 +1,10 @@
 #include "runtime/sampling/row_passes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 
 namespace trine {
 namespace {
@@ -60,6 +62,27 @@ void Transform(std::span<const float> from, float* to, Value value, Odd odd) {
     }
     std::copy(y, y + count, to + first);
   });
+}
+
+// A logit that at least n of the row reach, and few more where they lie anyhow: the n-th best of
+// what is best in each of some parts. kRemoved where parts would have to be too small, or too many.
+float BarFor(std::span<const float> row, size_t n) {
+  constexpr size_t kLanes = 16, kMostParts = 512;  // as many as the vectors of a loop hold
+  const size_t parts = std::min((4 * n + kLanes - 1) / kLanes * kLanes, kMostParts);
+  const size_t steps = row.size() / parts;  // what is left of the row raises no bar
+  if (parts < 2 * n || steps < 4) return kRemoved;
+  float best[kMostParts];
+  const float* x = row.data();
+  for (size_t part = 0; part < parts; part += kLanes) {
+    float most[kLanes];
+    std::fill(most, most + kLanes, kRemoved);
+    for (size_t step = 0; step < steps; ++step, x += kLanes) {
+      for (size_t i = 0; i < kLanes; ++i) most[i] = x[i] > most[i] ? x[i] : most[i];
+    }
+    std::copy(most, most + kLanes, best + part);
+  }
+  std::nth_element(best, best + n - 1, best + parts, std::greater<>());
+  return best[n - 1];
 }
 
 float ScaledDistance(const RowRanks& ranks, float logit) {
@@ -162,13 +185,15 @@ uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, Weight
 }
 
 // Keeps up to about 2n of the best so far, and the n-th best of them as the bar. A later token that
-// only equals the bar ranks after the n tokens that set it.
+// only equals the bar ranks after the n tokens that set it; one that equals the first bar, which
+// comes from all of the row, does not.
 void SelectFirst(std::span<const float> row, int64_t n, std::vector<TokenCandidate>* list) {
   list->clear();
   if (n <= 0) return;
   const size_t keep = std::min(static_cast<size_t>(n), row.size());
   const auto nth = static_cast<std::ptrdiff_t>(keep) - 1;
-  float bar = kRemoved;
+  const float least = BarFor(row, keep);
+  float bar = least > kRemoved ? std::nextafter(least, kRemoved) : kRemoved;
   const auto compact = [&] {
     std::nth_element(list->begin(), list->begin() + nth, list->end(), RanksBefore);
     list->resize(keep);

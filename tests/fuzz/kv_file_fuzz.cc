@@ -1,6 +1,5 @@
 // Any bytes as a file of a KV block: refused with a sentence, or read, with all numbers within the
-// file, and its payload made a block again or refused. The head's hash and the key are also made
-// right, so that what lies behind them is reached.
+// file. The head's hash and the key are also made right, so that what lies behind them is reached.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

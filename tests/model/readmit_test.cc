@@ -120,6 +120,48 @@ TEST_F(ReadmitTest, ADeviceThatIsBackIsUsedAgain) {
   EXPECT_GE(engine->segments()[2].tokens, 9u + 6 + 5);  // all of them again
 }
 
+// Passes that landed while their owners were away belong to the placement they were made for: they
+// are brought home later, and nothing of them is used for passes of the next one, which has more
+// stages here.
+TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
+  auto engine = Load("other1:lost@token=3,back=0");
+  ASSERT_NE(engine, nullptr);
+  std::unique_ptr<Session> sessions[] = {Open(engine.get()), Open(engine.get())};
+  Say(sessions[0].get(), 6);
+  ASSERT_EQ(Places(*engine), kWithout);
+  std::vector<std::unique_ptr<Sequence>> owned;
+  std::vector<Sequence*> both;
+  for (int i = 0; i < 2; ++i) {
+    owned.push_back(engine->NewSequence());
+    ASSERT_TRUE(owned.back()->Append(std::vector<int32_t>(5, 40 + i)).ok());
+    both.push_back(owned.back().get());
+  }
+  const auto step = [&] {
+    const int32_t token = 42;
+    for (Sequence* s : both) {
+      if (s->pending() == 0) EXPECT_TRUE(s->Append(std::span(&token, 1)).ok());
+    }
+    EXPECT_TRUE(engine->EvaluateSome(both).ok());
+  };
+  for (int i = 0; i < 10; ++i) step();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the other one's pass lands
+  ASSERT_TRUE(engine->Readmit("other1").ok());
+  ASSERT_EQ(Places(*engine), kAsked);
+  for (int i = 0; i < 10; ++i) step();
+  engine->Drain(both);
+  // From here on a pass has one token, and each is counted where the model is now.
+  const auto before = engine->segments();
+  Say(sessions[1].get(), 1);
+  const auto read = engine->segments();
+  Say(sessions[1].get(), 30);
+  const auto after = engine->segments();
+  ASSERT_THAT(after, SizeIs(3));
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_GT(read[i].tokens, before[i].tokens);
+    EXPECT_EQ(after[i].tokens - read[i].tokens, after[i].stage.jobs - read[i].stage.jobs) << i;
+  }
+}
+
 TEST_F(ReadmitTest, OneThatIsNotBackChangesNothing) {
   const std::string undisturbed = Undisturbed();
   auto engine = Load("other1:lost@token=3");

@@ -110,7 +110,7 @@ void AddReplayCommand(CLI::App* app, Run* run) {
   CLI::App* command = app->add_subcommand(
       "replay",
       "Run a capture (generate --capture) again, perhaps on another device, and compare it bit for "
-      "bit: prints the first op that gives something else, and exits with 1 then");
+      "bit: prints the first layer or op that gives something else, and exits with 1 then");
   command->add_option("FILE", a->path, "The capture")->required()->check(NotEmpty);
   command
       ->add_option("-m,--model", a->engine.model, "GGUF file (default: the one that was captured)")
