@@ -139,7 +139,8 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
   const auto step = [&] {
     const int32_t token = 42;
     for (Sequence* s : both) {
-      if (s->pending() == 0) EXPECT_TRUE(s->Append(std::span(&token, 1)).ok());
+      if (s->pending() != 0) continue;
+      EXPECT_TRUE(s->Append(std::span(&token, 1)).ok());
     }
     EXPECT_TRUE(engine->EvaluateSome(both).ok());
   };
