@@ -217,8 +217,8 @@ class Session {
   }
   Result<int64_t> Checkpoint() {
     int64_t t = 0;
-    Status status = internal::Try(
-        [&](trine_failure* why) { return trine_session_checkpoint(get(), &t, why); });
+    Status status =
+        internal::Try([&](trine_failure* why) { return trine_session_checkpoint(get(), &t, why); });
     if (!status.ok()) return status;
     return t;
   }
