@@ -123,10 +123,10 @@ absl::Status Segment::Read(TensorId io, uint64_t offset, void* data, uint64_t by
   return buffer.Read(t.offset + offset, data, bytes);
 }
 
-const void* Segment::HostView(TensorId io) const {
+void* Segment::HostView(TensorId io) {
   const trine_tensor& t = graph_.tensor(io);
-  const void* host = io_.at(t.slot).host_ptr();
-  return host == nullptr ? nullptr : static_cast<const std::byte*>(host) + t.offset;
+  void* host = io_.at(t.slot).host_ptr();
+  return host == nullptr ? nullptr : static_cast<std::byte*>(host) + t.offset;
 }
 
 absl::Status Segment::Run(const std::vector<int64_t>& params, uint32_t alternate) {

@@ -48,7 +48,7 @@ class Segment {
   absl::Status Write(TensorId io, const void* data, uint64_t bytes);
   absl::Status Read(TensorId io, uint64_t offset, void* data, uint64_t bytes) const;
   // The slot's memory where the CPU can see it, else null.
-  const void* HostView(TensorId io) const;
+  void* HostView(TensorId io);
 
   // One value per parameter of the graph. `alternate`: the one that is used of slots that have
   // several. Returns when the work is done.

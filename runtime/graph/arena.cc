@@ -48,6 +48,7 @@ absl::StatusOr<uint64_t> Arena::FindRoom(uint64_t bytes) {
   // Those behind the last block hold nothing, and are too small: a larger one takes their place.
   const uint64_t begin = first_free < chunks_.size() ? chunks_[first_free].begin : this->bytes();
   const uint64_t size = RoundUp(std::max(bytes, chunk_bytes_), kPage);
+  chunks_.reserve(chunks_.size() + 1);  // or it fails here, where nothing is lost
   void* memory =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
   if (memory == MAP_FAILED) {

@@ -254,7 +254,7 @@ absl::StatusOr<std::unique_ptr<CaptureFile>> CaptureFile::Open(const std::string
   if (!memory.ok()) return memory.status();
   auto file = Parse({memory->data(), static_cast<size_t>(memory->bytes())});
   if (!file.ok()) {
-    return absl::Status(file.status().code(), absl::StrCat(path, " ", file.status().message()));
+    return absl::Status(file.status().code(), absl::StrCat(path, ": ", file.status().message()));
   }
   (*file)->memory_ = std::make_unique<gguf::FileMemory>(*std::move(memory));
   return file;

@@ -41,7 +41,8 @@ ExecutionGraph::ExecutionGraph(std::shared_ptr<Model> model, std::unique_ptr<Pas
       pool_(std::make_shared<KvBlockPool>(model_->limits().kv_blocks)),
       blocks_(pool_),
       words_((shape_->nodes().size() + 63) / 64),
-      attending_(shape_->caches().size()) {
+      attending_(shape_->caches().size()),
+      params_(shape_->whole().graph.n_params(), 1) {
   for (size_t n = 0; n < shape_->nodes().size(); ++n) {
     for (const size_t cache : shape_->nodes()[n].attends) attending_[cache].push_back(n);
   }
@@ -138,9 +139,9 @@ bool ExecutionGraph::IsDirty(uint64_t node) const {
 
 Handle ExecutionGraph::HandleOf(size_t pass, size_t value) const {
   const PassSizes& sizes = passes_[pass].sizes;
+  const ValuePlace& place = shape_->PlaceOf(value);
   const bool in_arena = !shape_->values()[value].is_cache();
-  return arena_.Block(pass).Part(shape_->Offset(value, sizes),
-                                 in_arena ? shape_->Bytes(value, sizes) : 0);
+  return arena_.Block(pass).Part(place.offset.At(sizes), in_arena ? place.bytes.At(sizes) : 0);
 }
 
 template <class Function>
@@ -187,19 +188,18 @@ absl::Status ExecutionGraph::ExecuteDirty() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> ExecutionGraph::Take(const Window::Port& port, size_t pass,
-                                          const Segment& segment) {
-  const Handle handle = HandleOf(pass, port.value);
+absl::StatusOr<bool> ExecutionGraph::Take(const Window::Port& port, const PassSizes& sizes,
+                                          std::byte* block, const Segment& segment) {
+  std::byte* const to = block + port.place.offset.At(sizes);
+  const uint64_t bytes = port.place.bytes.At(sizes);
   const void* from = port.host;
   if (from == nullptr) {
-    staging_.resize(handle.bytes);
-    absl::Status s = segment.Read(port.tensor, 0, staging_.data(), handle.bytes);
-    if (!s.ok()) return s;
+    staging_.resize(bytes);
+    if (absl::Status s = segment.Read(port.tensor, 0, staging_.data(), bytes); !s.ok()) return s;
     from = staging_.data();
   }
-  std::byte* const to = arena_.At(handle);
-  if (std::memcmp(to, from, handle.bytes) == 0) return false;
-  std::memcpy(to, from, handle.bytes);
+  if (std::memcmp(to, from, bytes) == 0) return false;
+  std::memcpy(to, from, bytes);
   return true;
 }
 
@@ -208,42 +208,41 @@ absl::Status ExecutionGraph::RunPiece(size_t pass, size_t begin, size_t end) {
   if (!found.ok()) return found.status();
   Window& window = **found;
   Segment& segment = window.segment();
+  const GraphPass& p = passes_[pass];
+  std::byte* const block = arena_.At(arena_.Block(pass));
   if (GraphInputs& inputs = window.graph_inputs(); inputs.pass() != pass) {
-    const absl::Status s = inputs.Bind(pass, [&](size_t value) {
-      const Handle handle = HandleOf(pass, value);
-      return std::span<const std::byte>(arena_.At(handle), handle.bytes);
-    });
-    if (!s.ok()) return s;
+    if (absl::Status s = inputs.Bind(pass, p.sizes, block); !s.ok()) return s;
   }
   if (!window.Holds(pass, changes_)) {
     window.SetHeld(GraphInputs::kNone, 0);
     for (const Window::Port& port : window.inputs()) {
-      const Handle handle = HandleOf(pass, port.value);
-      absl::Status s = segment.Write(port.tensor, arena_.At(handle), handle.bytes);
-      if (!s.ok()) return s;
+      const std::byte* const from = block + port.place.offset.At(p.sizes);
+      const uint64_t bytes = port.place.bytes.At(p.sizes);
+      if (port.host != nullptr) {
+        std::memcpy(port.host, from, bytes);
+      } else if (absl::Status s = segment.Write(port.tensor, from, bytes); !s.ok()) {
+        return s;
+      }
     }
     window.SetHeld(pass, changes_);
   }
-  const GraphPass& p = passes_[pass];
-  params_.assign(shape_->whole().graph.n_params(), 1);
   params_[kParamTokens] = p.sizes.tokens;
   params_[kParamOutputRows] = p.sizes.rows;
   params_[kParamKvPositions] = p.end();
   if (absl::Status s = segment.Run(params_); !s.ok()) return s;
   runs_ += end - begin;
   for (const Window::Port& port : window.outputs()) {
-    const GraphValue& value = shape_->values()[port.value];
-    const auto changed = Take(port, pass, segment);
+    const auto changed = Take(port, p.sizes, block, segment);
     if (!changed.ok()) return changed.status();
     if (!*changed) continue;
     ++changes_;
+    const GraphValue& value = shape_->values()[port.value];
     if (!IsDirty(pass, value.node)) continue;
     for (const size_t reader : value.readers) SetDirty(pass, reader, true);
   }
   for (size_t n = begin; n < end; ++n) {
-    for (const size_t cache : shape_->nodes()[n].stores) {
-      if (IsDirty(pass, n)) CacheChanged(pass, n, cache);
-    }
+    if (!IsDirty(pass, n)) continue;
+    for (const size_t cache : shape_->nodes()[n].stores) CacheChanged(pass, n, cache);
   }
   for (size_t n = begin; n < end; ++n) SetDirty(pass, n, false);
   return absl::OkStatus();

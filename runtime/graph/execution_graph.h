@@ -67,7 +67,7 @@ class ExecutionGraph {
   // OUT_OF_RANGE for nodes that are not there.
   absl::Status ExecuteWindow(uint64_t begin, uint64_t end);
   // Runs dirty nodes in their order until there are none. One that gives the bits it gave before
-  // leaves what reads it as it is.
+  // leaves what reads it as it is; but what it stored in a cache counts as changed.
   absl::Status ExecuteDirty();
   bool IsDirty(uint64_t node) const;
 
@@ -108,7 +108,8 @@ class ExecutionGraph {
   absl::Status RunModel();
   absl::Status RunPiece(size_t pass, size_t begin, size_t end);
   // Takes a value over from a window; whether it has changed.
-  absl::StatusOr<bool> Take(const Window::Port& port, size_t pass, const Segment& segment);
+  absl::StatusOr<bool> Take(const Window::Port& port, const PassSizes& sizes, std::byte* block,
+                            const Segment& segment);
   std::vector<int32_t> SlotsOf(size_t pass) const;
   uint64_t* Words(size_t pass) { return dirty_.data() + pass * words_; }
   bool IsDirty(size_t pass, size_t node) const {

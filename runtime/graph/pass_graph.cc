@@ -206,8 +206,8 @@ std::pair<size_t, size_t> PassGraph::NodesOfLayer(int64_t layer) const {
 }
 
 // One dimension at most is a parameter, and of sequences there is one.
-PassGraph::Size PassGraph::SizeOf(const GraphValue& value) const {
-  Size size;
+PassBytes PassGraph::BytesOf(const GraphValue& value) const {
+  PassBytes size;
   if (value.is_cache()) {
     size.per_token = CacheRows(value.tensor).Bytes(1);
     return size;
@@ -224,27 +224,16 @@ PassGraph::Size PassGraph::SizeOf(const GraphValue& value) const {
 }
 
 void PassGraph::PlaceValues() {
-  Size end;
+  PassBytes end;
   for (const GraphValue& value : values_) {
-    const Size size = SizeOf(value);
-    sizes_.push_back(size);
-    offsets_.push_back(end);
+    const PassBytes bytes = BytesOf(value);
+    places_.push_back({end, bytes});
     if (value.is_cache()) continue;
-    end.fixed += size.fixed;
-    end.per_token += size.per_token;
-    end.per_row += size.per_row;
+    end.fixed += bytes.fixed;
+    end.per_token += bytes.per_token;
+    end.per_row += bytes.per_row;
   }
-  offsets_.push_back(end);
+  block_bytes_ = end;
 }
-
-uint64_t PassGraph::Offset(size_t value, const PassSizes& sizes) const {
-  return offsets_[value].At(sizes);
-}
-
-uint64_t PassGraph::Bytes(size_t value, const PassSizes& sizes) const {
-  return sizes_[value].At(sizes);
-}
-
-uint64_t PassGraph::BlockBytes(const PassSizes& sizes) const { return offsets_.back().At(sizes); }
 
 }  // namespace trine

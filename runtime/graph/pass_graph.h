@@ -26,6 +26,20 @@ struct PassSizes {
   int64_t rows = 0;  // of output
 };
 
+// A number of bytes, as a pass's sizes give it.
+struct PassBytes {
+  uint64_t fixed = 0, per_token = 0, per_row = 0;
+  uint64_t At(const PassSizes& s) const {
+    return fixed + per_token * static_cast<uint64_t>(s.tokens) +
+           per_row * static_cast<uint64_t>(s.rows);
+  }
+};
+
+// Where a value lies in a pass's block.
+struct ValuePlace {
+  PassBytes offset, bytes;
+};
+
 struct GraphValue {
   static constexpr size_t kInput = static_cast<size_t>(-1);
   static constexpr size_t kNoCache = static_cast<size_t>(-1);
@@ -79,20 +93,13 @@ class PassGraph {
   int64_t LayerOfOp(size_t op) const;
 
   // Where a pass's values lie in its block, one behind the other; of caches they take nothing.
-  uint64_t Offset(size_t value, const PassSizes& sizes) const;
-  uint64_t Bytes(size_t value, const PassSizes& sizes) const;
-  uint64_t BlockBytes(const PassSizes& sizes) const;
+  const ValuePlace& PlaceOf(size_t value) const { return places_[value]; }
+  uint64_t Bytes(size_t value, const PassSizes& sizes) const {
+    return places_[value].bytes.At(sizes);
+  }
+  uint64_t BlockBytes(const PassSizes& sizes) const { return block_bytes_.At(sizes); }
 
  private:
-  // A size, as a pass's sizes give it.
-  struct Size {
-    uint64_t fixed = 0, per_token = 0, per_row = 0;
-    uint64_t At(const PassSizes& s) const {
-      return fixed + per_token * static_cast<uint64_t>(s.tokens) +
-             per_row * static_cast<uint64_t>(s.rows);
-    }
-  };
-
   PassGraph() = default;
   void AddInputs();
   void AddNodes();
@@ -101,7 +108,7 @@ class PassGraph {
   absl::Status ConnectOp(size_t node, size_t op, std::vector<size_t>* slot_values,
                          std::vector<bool>* inside);
   void PlaceValues();
-  Size SizeOf(const GraphValue& value) const;
+  PassBytes BytesOf(const GraphValue& value) const;
 
   TapLevel level_ = TapLevel::kNone;
   SegmentGraph whole_;
@@ -111,7 +118,8 @@ class PassGraph {
   std::vector<GraphCache> caches_;
   std::vector<size_t> taps_;
   std::vector<bool> seen_slots_;
-  std::vector<Size> sizes_, offsets_;  // by value; the last offset is the block's size
+  std::vector<ValuePlace> places_;  // by value
+  PassBytes block_bytes_;
 };
 
 }  // namespace trine

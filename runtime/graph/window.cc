@@ -18,19 +18,25 @@ absl::StatusOr<std::unique_ptr<GraphInputs>> GraphInputs::Create(const PassGraph
     const uint64_t bytes = graph.whole().graph.slots()[value.tensor.slot].bytes;
     auto buffer = Buffer::Allocate(device, (bytes + kGrain - 1) / kGrain * kGrain, TRINE_MEMORY_IO);
     if (!buffer.ok()) return buffer.status();
-    inputs->buffers_.emplace(v, *std::move(buffer));
+    inputs->inputs_.push_back({v, graph.PlaceOf(v), *std::move(buffer)});
   }
   return inputs;
 }
 
-absl::Status GraphInputs::Bind(
-    size_t pass, const std::function<std::span<const std::byte>(size_t value)>& bytes_of) {
+const GraphInputs::Input* GraphInputs::Find(size_t value) const {
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [&](const Input& input) { return input.value == value; });
+  return found == inputs_.end() ? nullptr : &*found;
+}
+
+absl::Status GraphInputs::Bind(size_t pass, const PassSizes& sizes, const std::byte* block) {
   pass_ = kNone;  // unless all of them are there
-  for (const auto& [value, buffer] : buffers_) {
-    const std::span<const std::byte> bytes = bytes_of(value);
-    if (void* host = buffer.host_ptr()) {
-      std::memcpy(host, bytes.data(), bytes.size());
-    } else if (absl::Status s = buffer.Write(0, bytes.data(), bytes.size()); !s.ok()) {
+  for (const Input& input : inputs_) {
+    const std::byte* const from = block + input.place.offset.At(sizes);
+    const uint64_t bytes = input.place.bytes.At(sizes);
+    if (void* host = input.buffer.host_ptr()) {
+      std::memcpy(host, from, bytes);
+    } else if (absl::Status s = input.buffer.Write(0, from, bytes); !s.ok()) {
       return s;
     }
   }
@@ -55,12 +61,13 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
   for (size_t n = begin; n < end; ++n) {
     for (const size_t v : nodes[n].reads) {
       if (inside.count(v) != 0 || !wanted.insert(v).second) continue;
-      (inputs->Has(v) ? bound : window->inputs_).push_back({v, tensor_of(v)});
+      (inputs->Has(v) ? bound : window->inputs_).push_back(
+          {v, tensor_of(v), graph.PlaceOf(v)});
     }
     for (const size_t v : nodes[n].writes) {
       if (graph.values()[v].is_cache()) continue;
       inside.insert(v);
-      window->outputs_.push_back({v, tensor_of(v)});
+      window->outputs_.push_back({v, tensor_of(v), graph.PlaceOf(v)});
     }
   }
   SegmentGraph ops = piece.Take();
@@ -76,7 +83,9 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
                                  TRINE_NUMERICS_EXACT, *memory);
   if (!segment.ok()) return segment.status();
   window->segment_ = *std::move(segment);
-  for (Port& port : window->outputs_) port.host = window->segment_->HostView(port.tensor);
+  for (std::vector<Port>* ports : {&window->inputs_, &window->outputs_}) {
+    for (Port& port : *ports) port.host = window->segment_->HostView(port.tensor);
+  }
   return window;
 }
 

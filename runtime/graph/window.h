@@ -6,10 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -30,20 +28,25 @@ class GraphInputs {
 
   static constexpr size_t kNone = static_cast<size_t>(-1);
   size_t pass() const { return pass_; }  // whose they are
-  // `bytes` gives those of a value.
-  absl::Status Bind(size_t pass,
-                    const std::function<std::span<const std::byte>(size_t value)>& bytes);
+  // From the pass's block.
+  absl::Status Bind(size_t pass, const PassSizes& sizes, const std::byte* block);
   void Forget() { pass_ = kNone; }
-  bool Has(size_t value) const { return buffers_.count(value) != 0; }
+  bool Has(size_t value) const { return Find(value) != nullptr; }
   trine_span SpanOf(size_t value, uint64_t bytes) const {
-    return buffers_.at(value).Span(0, bytes);
+    return Find(value)->buffer.Span(0, bytes);
   }
 
  private:
+  struct Input {
+    size_t value;
+    ValuePlace place;
+    Buffer buffer;
+  };
   GraphInputs() = default;
+  const Input* Find(size_t value) const;
 
   size_t pass_ = kNone;
-  std::map<size_t, Buffer> buffers_;  // by value
+  std::vector<Input> inputs_;
 };
 
 class Window {
@@ -53,11 +56,13 @@ class Window {
                                                         size_t end, GraphInputs* inputs,
                                                         Model* model);
 
-  // A value of the graph, and the tensor that has it in the plan.
+  // A value of the graph, and the tensor that has it in the plan. All that a run needs to know of it
+  // lies together: since the last one the weights of a layer have gone through the caches.
   struct Port {
     size_t value = 0;
     TensorId tensor = 0;
-    const void* host = nullptr;  // of an output: where the CPU sees it, if it does
+    ValuePlace place;
+    void* host = nullptr;  // where the CPU sees it, if it does
   };
   GraphInputs& graph_inputs() { return *graph_inputs_; }         // to be those of a run's pass
   const std::vector<Port>& inputs() const { return inputs_; }    // to be written before a run

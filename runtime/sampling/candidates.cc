@@ -28,7 +28,9 @@ std::pair<int, uint64_t> FindBucket(const WeightHistogram& histogram, uint64_t n
 Candidates::Candidates(int32_t vocab_size)
     : vocab_size_(vocab_size), histogram_(std::make_unique<WeightHistogram>()) {
   const auto n = static_cast<size_t>(vocab_size);
-  row_.resize(n);
+  own_row_.resize(n);
+  peaks_.resize(PeaksOf(n));
+  row_ = own_row_.data();
   list_.reserve(n);
   spare_.reserve(n);
   weights_.reserve(n);
@@ -41,19 +43,37 @@ Candidates& Candidates::operator=(const Candidates& other) {
 
 void Candidates::Load(std::span<const float> logits, std::span<const uint32_t> allowed) {
   is_row_ = true;
-  has_max_ = false;
+  has_peaks_ = has_max_ = false;
   n_weights_ = 0;
   list_.clear();
-  LoadRow(logits, row_);
-  if (!allowed.empty()) trine::RemoveFromRow(allowed, row_);
+  if (allowed.empty() && logits.size() >= own_row_.size()) {
+    row_ = logits.data();
+    has_peaks_ = FillPeaks(row(), peaks_);
+    if (has_peaks_) return;
+  }
+  row_ = own_row_.data();
+  LoadRow(logits, own_row_);
+  if (!allowed.empty()) trine::RemoveFromRow(allowed, own_row_);
+}
+
+float* Candidates::OwnRow() {
+  if (row_ != own_row_.data()) {
+    std::copy(row().begin(), row().end(), own_row_.begin());
+    row_ = own_row_.data();
+  }
+  has_peaks_ = has_max_ = false;
+  return own_row_.data();
+}
+
+std::span<const float> Candidates::Peaks() {
+  if (!std::exchange(has_peaks_, true)) FillPeaks(row(), peaks_);
+  return peaks_;
 }
 
 float* Candidates::RowLogit(int32_t token) {
   if (token < 0 || token >= vocab_size_) return nullptr;
-  float* const logit = &row_[static_cast<size_t>(token)];
-  if (*logit == kRemoved) return nullptr;
-  has_max_ = false;
-  return logit;
+  if (row_[token] == kRemoved) return nullptr;
+  return OwnRow() + token;
 }
 
 void Candidates::RemoveFromRow(int32_t token) {
@@ -63,8 +83,7 @@ void Candidates::RemoveFromRow(int32_t token) {
 void Candidates::Scale(float factor) {
   if (factor == 1.0f) return;
   if (is_row_) {
-    ScaleRow(factor, row_);
-    has_max_ = false;
+    ScaleRow(factor, {OwnRow(), own_row_.size()});
     return;
   }
   for (TokenCandidate& candidate : list_) candidate.logit = quant::Canon(candidate.logit * factor);
@@ -96,7 +115,7 @@ void Candidates::EnsureWeights() {
 void Candidates::KeepFirst(int64_t n) {
   if (n >= vocab_size_) return;
   if (is_row_) {
-    SelectFirst(row_, n, &list_);
+    SelectFirst(row(), Peaks(), n, &list_, &spare_);
     MakeList();
   } else {
     Truncate(static_cast<size_t>(n));
@@ -109,8 +128,8 @@ void Candidates::KeepTopP(float p, int64_t min_keep) {
     const float max = Max();
     if (max == kRemoved) return;
     const RowRanks ranks = {max, 0.0f};
-    need = ShareOf(FillHistogram(row_, ranks, histogram_.get()), p);
-    CollectBuckets(row_, ranks, 0, FindBucket(*histogram_, need).first, &list_);
+    need = ShareOf(FillHistogram(row(), ranks, histogram_.get()), p);
+    CollectBuckets(row(), ranks, 0, FindBucket(*histogram_, need).first, &list_);
     if (static_cast<int64_t>(list_.size()) < min_keep) return KeepFirst(min_keep);
     MakeList();
   } else {
@@ -129,7 +148,7 @@ void Candidates::KeepTypical(float p, int64_t min_keep) {
   if (max == kRemoved) return;
   RowWeights sums = {};
   if (is_row_) {
-    sums = SumRow(row_, max);
+    sums = SumRow(row(), max);
   } else {
     for (const TokenCandidate& candidate : list_) {
       const float gap = max - candidate.logit, e = reference::Exp(-gap);
@@ -144,9 +163,9 @@ void Candidates::KeepTypical(float p, int64_t min_keep) {
   const uint64_t need = ShareOf(sums.total, p);
   if (is_row_) {
     const RowRanks ranks = {max, mean_gap};
-    FillHistogram(row_, ranks, histogram_.get());
-    CollectBuckets(row_, ranks, 0, FindBucket(*histogram_, need).first, &list_);
-    if (static_cast<int64_t>(list_.size()) < min_keep) CollectAll(row_, &list_);
+    FillHistogram(row(), ranks, histogram_.get());
+    CollectBuckets(row(), ranks, 0, FindBucket(*histogram_, need).first, &list_);
+    if (static_cast<int64_t>(list_.size()) < min_keep) CollectAll(row(), &list_);
     is_row_ = false;
   }
   CutTypical(max, mean_gap, need, min_keep);
@@ -169,7 +188,7 @@ void Candidates::KeepWithin(float gap, int64_t min_keep) {
   const float max = Max();
   if (max == kRemoved) return;
   if (is_row_) {
-    CollectWithin(row_, max, gap, &list_);
+    CollectWithin(row(), max, gap, &list_);
     if (static_cast<int64_t>(list_.size()) < min_keep) return KeepFirst(min_keep);
     return MakeList();
   }
@@ -180,7 +199,7 @@ void Candidates::KeepWithin(float gap, int64_t min_keep) {
 
 std::span<const TokenCandidate> Candidates::Ordered() {
   if (is_row_) {
-    CollectAll(row_, &list_);
+    CollectAll(row(), &list_);
     MakeList();
   }
   return list_;
@@ -190,17 +209,17 @@ int32_t Candidates::First() {
   const float max = Max();
   if (max == kRemoved) return -1;
   if (!is_row_) return list_.front().token;
-  return FindInRow(row_, max);
+  return FindMax(row(), Peaks(), max);
 }
 
 float Candidates::Max() {
   if (!is_row_) return list_.empty() ? kRemoved : list_.front().logit;
-  if (!std::exchange(has_max_, true)) max_ = RowMax(row_);
+  if (!std::exchange(has_max_, true)) max_ = MaxOfPeaks(Peaks());
   return max_;
 }
 
 uint64_t Candidates::TotalWeight() {
-  if (is_row_) return SumRow(row_, Max()).total;
+  if (is_row_) return SumRow(row(), Max()).total;
   EnsureWeights();
   uint64_t total = 0;
   for (size_t i = 0; i < n_weights_; ++i) total += weights_[i];
@@ -213,10 +232,10 @@ Candidates::Drawn Candidates::Draw(uint64_t random) {
   uint64_t total = 0, target = 0, sum = 0;
   if (is_row_) {
     const RowRanks ranks = {max, 0.0f};
-    total = FillHistogram(row_, ranks, histogram_.get());
+    total = FillHistogram(row(), ranks, histogram_.get());
     target = ScaleRandom(random, total);
     const auto [bucket, before] = FindBucket(*histogram_, target + 1);
-    CollectBuckets(row_, ranks, bucket, bucket, &list_);
+    CollectBuckets(row(), ranks, bucket, bucket, &list_);
     SortCandidates(&list_, &spare_);
     sum = before;
   } else {

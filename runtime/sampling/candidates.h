@@ -8,7 +8,7 @@
 // A candidate's weight is the integer floor(2^40 e^(x - max)). Sums of integers are exact, so they
 // may run over the row, the list or a histogram and agree. docs/numerics.md is the normative text.
 //
-// Memory is reserved when it is made, about 24 bytes per token, of which pages never used stay
+// Memory is reserved when it is made, about 28 bytes per token, of which pages never used stay
 // untouched; a copy reserves its own and copies no content. One thread at a time.
 
 #ifndef TRINE_RUNTIME_SAMPLING_CANDIDATES_H_
@@ -33,7 +33,9 @@ class Candidates {
   Candidates(Candidates&&) = default;
   Candidates& operator=(Candidates&&) = default;
 
-  // A row again: every allowed token with its logit, made canonical (a NaN becomes -2^50).
+  // A row again: every allowed token with its logit, made canonical (a NaN becomes -2^50). The
+  // logits stay where they are, as they are, until the next Load: they are copied only where
+  // something about them has to change.
   void Load(std::span<const float> logits, std::span<const uint32_t> allowed);
 
   bool is_row() const { return is_row_; }
@@ -80,6 +82,9 @@ class Candidates {
   Drawn Draw(uint64_t random);
 
  private:
+  std::span<const float> row() const { return {row_, static_cast<size_t>(vocab_size_)}; }
+  float* OwnRow();  // to be changed
+  std::span<const float> Peaks();
   void EnsureWeights();  // of the list
   void Truncate(size_t n);
   void MakeList();
@@ -87,9 +92,11 @@ class Candidates {
 
   int32_t vocab_size_;
   bool is_row_ = true;
-  bool has_max_ = false;  // of the row
+  const float* row_ = nullptr;  // by token; kRemoved where the token is no candidate
+  std::vector<float> own_row_;
+  bool has_peaks_ = false, has_max_ = false;  // of the row
+  std::vector<float> peaks_;
   float max_ = 0.0f;
-  std::vector<float> row_;  // by token; kRemoved where the token is no candidate
   std::vector<TokenCandidate> list_, spare_;
   std::vector<uint64_t> weights_;  // of the first n_weights_ of list_
   size_t n_weights_ = 0;

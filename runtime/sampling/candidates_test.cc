@@ -21,8 +21,9 @@ std::vector<TokenCandidate> ListOf(const OracleSampler& oracle) {
   return list;
 }
 
-// Sizes around the blocks of the passes and the bound from which lists are sorted by digits.
-constexpr int32_t kSizes[] = {1, 2, 31, 32, 33, 100, 1000, 5003};
+// Sizes around the blocks of the passes, the tiles of peaks and the bound from which lists are
+// sorted by digits.
+constexpr int32_t kSizes[] = {1, 2, 31, 32, 33, 100, 256, 271, 1000, 5003};
 
 struct Case {
   const char* name;
@@ -186,6 +187,53 @@ TEST(CandidatesTest, ScalingThatMakesTiesPutsTheLowerTokenFirst) {
   candidates.Load(row, {});
   candidates.Scale(0x1p-60f);
   EXPECT_EQ(ListOf(candidates), want);
+}
+
+// Where the best stand, and how many are as good, in all lanes of a tile and in what is left of one.
+TEST(CandidatesTest, EqualOnesAreFoundByLowestToken) {
+  constexpr int32_t kTokens = 1000;
+  Candidates candidates(kTokens);
+  quant::Random random(14);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<float> row(kTokens, -1.0f);
+    std::vector<TokenCandidate> want;
+    for (int i = 0; i < 5; ++i) row[random.Next() % kTokens] = 2.0f;
+    for (int32_t t = 0; t < kTokens; ++t) {
+      if (row[static_cast<size_t>(t)] == 2.0f) want.push_back({2.0f, t});
+    }
+    for (int32_t t = 0; want.size() < 12; ++t) {
+      if (row[static_cast<size_t>(t)] == -1.0f) want.push_back({-1.0f, t});
+    }
+    candidates.Load(row, {});
+    ASSERT_EQ(candidates.Max(), 2.0f);
+    ASSERT_EQ(candidates.First(), want.front().token);
+    candidates.KeepFirst(12);
+    ASSERT_EQ(ListOf(candidates), want);
+  }
+}
+
+// Logits are read where they are, and what is changed is a copy.
+TEST(CandidatesTest, TheCallersLogitsStayAsTheyAre) {
+  const std::vector<float> row = {1.0f, 4.0f, 3.0f, 2.0f};
+  const std::vector<float> before = row;
+  Candidates candidates(4);
+  candidates.Load(row, {});
+  EXPECT_EQ(candidates.First(), 1);
+  candidates.RemoveFromRow(1);
+  EXPECT_EQ(candidates.First(), 2);
+  *candidates.RowLogit(0) = 5.0f;
+  EXPECT_EQ(candidates.First(), 0);
+  candidates.Scale(2.0f);
+  EXPECT_EQ(candidates.Max(), 10.0f);
+  const std::vector<TokenCandidate> changed = {{10.0f, 0}, {6.0f, 2}, {4.0f, 3}};
+  EXPECT_EQ(ListOf(candidates), changed);
+  EXPECT_EQ(row, before);
+  candidates.Load(row, {});  // nothing is left of the changes
+  const std::vector<TokenCandidate> again = {{4.0f, 1}, {3.0f, 2}, {2.0f, 3}, {1.0f, 0}};
+  EXPECT_EQ(ListOf(candidates), again);
+  candidates.Load(std::span(row).first(2), {});  // a vocabulary that is larger than the row
+  const std::vector<TokenCandidate> fewer = {{4.0f, 1}, {1.0f, 0}};
+  EXPECT_EQ(ListOf(candidates), fewer);
 }
 
 TEST(CandidatesTest, OddLogitsAreDefined) {

@@ -1,10 +1,11 @@
 #include "runtime/sampling/row_passes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <functional>
+
+#include "kernels/quant/canonical.h"
 
 namespace trine {
 namespace {
@@ -38,13 +39,6 @@ void Collect(std::span<const float> row, Wanted wanted, std::vector<TokenCandida
   });
 }
 
-// Whether the bits are those of a canonical value: +0, or a magnitude in [2^-50, 2^50].
-bool IsCanonical(float x) {
-  const uint32_t bits = quant::Bits(x);
-  const uint32_t tiny = quant::Bits(quant::kTiny), range = quant::Bits(quant::kHuge) - tiny;
-  return (((bits & 0x7fffffffu) - tiny) <= range) | (bits == 0);
-}
-
 // to[i] = value(from[i]) where that is canonical, as nearly all are, else odd(from[i]). Asking once
 // per block is much cheaper than making every value canonical.
 template <typename Value, typename Odd>
@@ -55,7 +49,7 @@ void Transform(std::span<const float> from, float* to, Value value, Odd odd) {
     int all = 1;
     for (size_t i = 0; i < count; ++i) {
       y[i] = value(x[i]);
-      all &= IsCanonical(y[i]);
+      all &= quant::IsCanonical(y[i]);
     }
     if (all == 0) {
       for (size_t i = 0; i < count; ++i) y[i] = odd(x[i]);
@@ -64,25 +58,70 @@ void Transform(std::span<const float> from, float* to, Value value, Odd odd) {
   });
 }
 
-// A logit that at least n of the row reach, and few more where they lie anyhow: the n-th best of
-// what is best in each of some parts. kRemoved where parts would have to be too small, or too many.
-float BarFor(std::span<const float> row, size_t n) {
-  constexpr size_t kLanes = 16, kMostParts = 512;  // as many as the vectors of a loop hold
-  const size_t parts = std::min((4 * n + kLanes - 1) / kLanes * kLanes, kMostParts);
-  const size_t steps = row.size() / parts;  // what is left of the row raises no bar
-  if (parts < 2 * n || steps < 4) return kRemoved;
-  float best[kMostParts];
-  const float* x = row.data();
-  for (size_t part = 0; part < parts; part += kLanes) {
-    float most[kLanes];
-    std::fill(most, most + kLanes, kRemoved);
-    for (size_t step = 0; step < steps; ++step, x += kLanes) {
-      for (size_t i = 0; i < kLanes; ++i) most[i] = x[i] > most[i] ? x[i] : most[i];
+// What SSE2 and NEON have registers for. Loops over arrays that stand for accumulators are left to
+// no compiler's luck: GCC 12 keeps them in memory at -O3.
+using FloatVector = float __attribute__((vector_size(16)));
+using BitsVector = uint32_t __attribute__((vector_size(16)));
+constexpr size_t kVectorLanes = 4, kVectors = kPeakLanes / kVectorLanes;
+
+FloatVector LoadVector(const float* x) {
+  FloatVector v;
+  std::memcpy(&v, x, sizeof(v));
+  return v;
+}
+
+FloatVector Greater(FloatVector a, FloatVector b) { return a > b ? a : b; }
+
+// All bits of a lane whose value is not canonical, as quant::IsCanonical has it.
+BitsVector IsOdd(FloatVector x) {
+  const auto bits = reinterpret_cast<BitsVector>(x);
+  const uint32_t least = quant::Bits(quant::kTiny), range = quant::Bits(quant::kHuge) - least;
+  return reinterpret_cast<BitsVector>(((bits & 0x7fffffffu) - least > range) & (bits != 0u));
+}
+
+struct Peaks {
+  FloatVector most[kVectors];
+
+  Peaks() {
+    for (FloatVector& v : most) v = FloatVector{} + kRemoved;
+  }
+  void Add(const float* x) {
+    for (size_t i = 0; i < kVectors; ++i) {
+      most[i] = Greater(LoadVector(x + i * kVectorLanes), most[i]);
     }
-    std::copy(most, most + kLanes, best + part);
+  }
+  void Store(float* to) const { std::memcpy(to, most, sizeof(most)); }
+};
+
+// A value that at least n of these reach, and few more wherever they lie: the n-th best of what is
+// best in each of some parts. kRemoved where parts would be too small, or too many.
+float BarFor(std::span<const float> values, size_t n) {
+  constexpr size_t kMostParts = 512;
+  const size_t parts = std::min((4 * n + kPeakLanes - 1) / kPeakLanes * kPeakLanes, kMostParts);
+  const size_t steps = values.size() / parts;  // what is left over raises no bar
+  if (parts < 2 * n || steps < 2) return kRemoved;
+  float best[kMostParts];
+  const float* x = values.data();
+  for (size_t part = 0; part < parts; part += kPeakLanes) {
+    Peaks most;
+    for (size_t step = 0; step < steps; ++step, x += kPeakLanes) most.Add(x);
+    most.Store(best + part);
   }
   std::nth_element(best, best + n - 1, best + parts, std::greater<>());
   return best[n - 1];
+}
+
+// Where the values of a peak begin; each of the others is kPeakLanes after the one before it.
+size_t FirstOfPeak(size_t peak) {
+  return peak / kPeakLanes * kPeakTile + peak % kPeakLanes;
+}
+
+// Calls at(token) for the tokens of a peak, in ascending order.
+template <typename At>
+void ForEachOfPeak(size_t n, size_t peak, At at) {
+  const size_t first = FirstOfPeak(peak);
+  const size_t end = std::min(n, first + kPeakTile);
+  for (size_t token = first; token < end; token += kPeakLanes) at(token);
 }
 
 float ScaledDistance(const RowRanks& ranks, float logit) {
@@ -115,33 +154,54 @@ void ScaleRow(float factor, std::span<float> row) {
       [=](float x) { return x == kRemoved ? kRemoved : quant::Canon(x * factor); });
 }
 
-float RowMax(std::span<const float> row) {
-  float best[kBlock];
-  std::fill(best, best + kBlock, kRemoved);
-  ForEachBlock(row.size(), [&](size_t first, size_t count) {
+bool FillPeaks(std::span<const float> row, std::span<float> peaks) {
+  BitsVector odd = {};
+  float* to = peaks.data();
+  for (size_t first = 0; first < row.size(); first += kPeakTile, to += kPeakLanes) {
+    Peaks most;
     const float* x = row.data() + first;
-    if (count == kBlock) {
-      for (size_t i = 0; i < kBlock; ++i) best[i] = x[i] > best[i] ? x[i] : best[i];
-    } else {
-      for (size_t i = 0; i < count; ++i) best[i] = x[i] > best[i] ? x[i] : best[i];
+    size_t left = std::min(kPeakTile, row.size() - first);
+    for (; left >= kPeakLanes; left -= kPeakLanes, x += kPeakLanes) {
+      most.Add(x);
+      BitsVector some = {};  // apart from `odd`, which each step would wait for four times
+      for (size_t i = 0; i < kPeakLanes; i += kVectorLanes) some |= IsOdd(LoadVector(x + i));
+      odd |= some;
     }
-  });
-  return *std::max_element(best, best + kBlock);
+    if (left > 0) {
+      float rest[kPeakLanes];
+      std::fill(std::copy(x, x + left, rest), std::end(rest), kRemoved);
+      most.Add(rest);
+      for (size_t i = 0; i < left; ++i) odd[0] |= !quant::IsCanonical(rest[i]);
+    }
+    most.Store(to);
+  }
+  return (odd[0] | odd[1] | odd[2] | odd[3]) == 0;
 }
 
-int32_t FindInRow(std::span<const float> row, float value) {
-  int32_t found = -1;
-  for (size_t first = 0; first < row.size() && found < 0; first += kBlock) {
-    const size_t count = std::min(kBlock, row.size() - first);
-    const float* x = row.data() + first;
+float MaxOfPeaks(std::span<const float> peaks) {
+  Peaks most;
+  for (size_t first = 0; first < peaks.size(); first += kPeakLanes) most.Add(&peaks[first]);
+  float best[kPeakLanes];
+  most.Store(best);
+  return *std::max_element(best, best + kPeakLanes);
+}
+
+int32_t FindMax(std::span<const float> row, std::span<const float> peaks, float max) {
+  size_t found = row.size();
+  for (size_t first = 0; first < peaks.size(); first += kPeakLanes) {
+    const float* x = peaks.data() + first;
     int any = 0;
-    for (size_t i = 0; i < count; ++i) any |= x[i] == value;
+    for (size_t i = 0; i < kPeakLanes; ++i) any |= x[i] == max;
     if (any == 0) continue;
-    size_t i = 0;
-    while (x[i] != value) ++i;
-    found = static_cast<int32_t>(first + i);
+    for (size_t i = 0; i < kPeakLanes; ++i) {
+      if (x[i] != max) continue;
+      ForEachOfPeak(row.size(), first + i, [&](size_t token) {
+        if (row[token] == max) found = std::min(found, token);
+      });
+    }
+    break;  // a later tile has later tokens only
   }
-  return found;
+  return found < row.size() ? static_cast<int32_t>(found) : -1;
 }
 
 RowWeights SumRow(std::span<const float> row, float max) {
@@ -184,34 +244,41 @@ uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, Weight
   return total;
 }
 
-// Keeps up to about 2n of the best so far, and the n-th best of them as the bar. A later token that
-// only equals the bar ranks after the n tokens that set it; one that equals the first bar, which
-// comes from all of the row, does not.
-void SelectFirst(std::span<const float> row, int64_t n, std::vector<TokenCandidate>* list) {
+// The n best peaks belong to n candidates, so the n-th of them is a bar that no other of the n best
+// is below. Only what has a peak that reaches it is looked at, which is little more than n.
+void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64_t n,
+                 std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare) {
   list->clear();
   if (n <= 0) return;
   const size_t keep = std::min(static_cast<size_t>(n), row.size());
-  const auto nth = static_cast<std::ptrdiff_t>(keep) - 1;
-  const float least = BarFor(row, keep);
-  float bar = least > kRemoved ? std::nextafter(least, kRemoved) : kRemoved;
-  const auto compact = [&] {
-    std::nth_element(list->begin(), list->begin() + nth, list->end(), RanksBefore);
-    list->resize(keep);
-    bar = list->back().logit;
+  const auto cut = [keep](std::vector<TokenCandidate>* some) {
+    if (some->size() <= keep) return;
+    std::nth_element(some->begin(), some->begin() + static_cast<std::ptrdiff_t>(keep) - 1,
+                     some->end(), RanksBefore);
+    some->resize(keep);
   };
-  ForEachBlock(row.size(), [&](size_t first, size_t count) {
-    const float* x = row.data() + first;
-    if (count == kBlock) {
-      int any = 0;
-      for (size_t i = 0; i < kBlock; ++i) any |= x[i] > bar;
-      if (any == 0) return;
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (x[i] > bar) list->push_back({x[i], static_cast<int32_t>(first + i)});
-    }
-    if (list->size() >= 2 * keep + kBlock) compact();
-  });
-  if (list->size() > keep) compact();
+  if (keep > peaks.size() / 2) {
+    CollectAll(row, list);
+    return cut(list);
+  }
+  const float least = BarFor(peaks, keep);
+  Collect(
+      peaks, [least](float x) { return (x >= least) & (x != kRemoved); }, spare);
+  // All peaks that equal the last of the best stay: their candidates may have lower tokens.
+  float bar = kRemoved;
+  if (spare->size() > keep) {
+    const auto nth = spare->begin() + static_cast<std::ptrdiff_t>(keep) - 1;
+    std::nth_element(spare->begin(), nth, spare->end(), RanksBefore);
+    bar = nth->logit;
+  }
+  for (const TokenCandidate& peak : *spare) {
+    if (peak.logit < bar) continue;
+    ForEachOfPeak(row.size(), static_cast<size_t>(peak.token), [&](size_t token) {
+      const float x = row[token];
+      if (x >= bar && x != kRemoved) list->push_back({x, static_cast<int32_t>(token)});
+    });
+  }
+  cut(list);
 }
 
 void CollectAll(std::span<const float> row, std::vector<TokenCandidate>* list) {

@@ -6,6 +6,7 @@
 #ifndef TRINE_RUNTIME_SAMPLING_ROW_PASSES_H_
 #define TRINE_RUNTIME_SAMPLING_ROW_PASSES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -61,16 +62,29 @@ void LoadRow(std::span<const float> logits, std::span<float> row);
 void RemoveFromRow(std::span<const uint32_t> allowed, std::span<float> row);
 void ScaleRow(float factor, std::span<float> row);
 
+// The peaks of a row: for tile after tile of 256 tokens, the greatest of those that are 16 apart.
+// They are what nearly all of the row need not be looked at for.
+inline constexpr size_t kPeakLanes = 16, kPeakTile = 256;
+
+constexpr size_t PeaksOf(size_t tokens) {
+  return (tokens + kPeakTile - 1) / kPeakTile * kPeakLanes;
+}
+
+// Of any values. Returns whether all are canonical; only then, or where the rest are kRemoved, are
+// the peaks of use.
+bool FillPeaks(std::span<const float> row, std::span<float> peaks);
 // kRemoved for a row without candidates.
-float RowMax(std::span<const float> row);
-// The first token whose logit is `value`; -1: none.
-int32_t FindInRow(std::span<const float> row, float value);
+float MaxOfPeaks(std::span<const float> peaks);
+// The first token whose logit is that maximum; -1: none.
+int32_t FindMax(std::span<const float> row, std::span<const float> peaks, float max);
 RowWeights SumRow(std::span<const float> row, float max);
 // Returns the total.
 uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, WeightHistogram* out);
 
-// These replace *list, by candidates in ascending order of token; SelectFirst in any order.
-void SelectFirst(std::span<const float> row, int64_t n, std::vector<TokenCandidate>* list);
+// These replace *list, by candidates in ascending order of token; SelectFirst in any order, and with
+// *spare as working memory.
+void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64_t n,
+                 std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare);
 void CollectAll(std::span<const float> row, std::vector<TokenCandidate>* list);
 void CollectWithin(std::span<const float> row, float max, float gap,
                    std::vector<TokenCandidate>* list);

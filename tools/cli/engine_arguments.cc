@@ -208,6 +208,7 @@ void AddKvStoreOptions(CLI::App* command, EngineArguments* a) {
       ->type_name("DIR");
   command->add_option("--kv-store-size", a->kv_store_size, "Most bytes in that folder")
       ->transform(CLI::AsSizeValue(false))
+      ->needs("--kv-store")
       ->type_name("SIZE")
       ->default_str("16G");
   command

@@ -236,7 +236,7 @@ void AddTrain(CLI::App* head, Run* run) {
   AddDataOption(command, a.get());
   AddHeadOption(command, "-o,--output", "Where the head is kept", a.get());
   command->add_flag("--chat", a->chat, "Texts are messages: apply the model's chat template");
-  command->add_option("--l2", a->train.l2, "How much large weights cost; above 0")
+  command->add_option("--l2", a->train.l2, "How much large weights cost; 1e-9 to 1e9")
       ->check(CLI::Range(1e-9, 1e9))
       ->capture_default_str();
   command

@@ -288,13 +288,6 @@ void AddServerOptions(CLI::App* command, ServeArguments* a) {
   number("--prompt-budget", &a->prompt_budget, 0, 65536,
          "Most tokens of a pass in which some requests write while others read their prompts; 0: "
          "as many as of any (--ubatch-size)");
-  command
-      ->add_option("--kv-prefetch", a->kv_prefetch,
-                   "With --kv-store: most bytes of memory for what is brought from there for "
-                   "requests that wait; 0: nothing is")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
-      ->default_str("512M");
   number("--queue", &a->queue, 1, 1'000'000, "Most requests that wait for a place");
   number("--queue-per-client", &a->queue_per_client, 1, 1'000'000,
          "Of those, most of one key or address");
@@ -349,6 +342,14 @@ void AddServeCommand(CLI::App* app, Run* run) {
                    "those, at most 4096)",
                    &a->engine);
   AddKvStoreOptions(command, &a->engine);
+  command
+      ->add_option("--kv-prefetch", a->kv_prefetch,
+                   "With --kv-store: most bytes of memory for what is brought from there for "
+                   "requests that wait; 0: nothing is")
+      ->needs("--kv-store")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE")
+      ->default_str("512M");
   AddSamplingOptions(command, &a->sampling);
   AddChatTemplateOptions(command, &a->chat);
   command->callback([a, run] { *run = [a] { return Serve(*a); }; });

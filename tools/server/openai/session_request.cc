@@ -1,7 +1,10 @@
 #include "tools/server/openai/session_request.h"
 
+#include <iterator>
 #include <limits>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tools/server/openai/field.h"
@@ -32,12 +35,26 @@ constexpr const char* kOfTheSession[] = {"temperature",
                                          "min_keep",
                                          "samplers",
                                          "logit_bias",
-                                         "seed",
                                          "stop",
                                          "ignore_eos",
                                          "response_format",
                                          "json_schema",
-                                         "grammar"};
+                                         "grammar",
+                                         "seed"};  // the last: a fork may have its own
+
+// What says how an answer is to be given: a session is asked for those later.
+constexpr const char* kOfAnAnswer[] = {
+    "max_tokens", "max_completion_tokens", "n_predict",   "stream",
+    "stream_options", "logprobs",          "top_logprobs"};
+
+constexpr const char* kOfItsText[] = {"prompt", "messages"};
+
+// Nobody should take what is passed over for what was heeded.
+void Refuse(const Field& root, std::span<const char* const> names, std::string_view why) {
+  for (const char* const name : names) {
+    if (root[name].present()) root[name].Fail(why);
+  }
+}
 
 absl::StatusOr<Json> ParseIfAny(std::string_view body) {
   if (body.empty()) return Json(Json::object());
@@ -64,9 +81,13 @@ absl::StatusOr<GenerationRequest> ParseSessionRequest(std::string_view body,
     prompt.messages_json = Dump(ReadMessages(root["messages"]));
     prompt.variables_json = ReadTemplateVariables(root);
     request.prompt.chat = std::move(prompt);
-  } else {
+  } else if (root["prompt"].present()) {
     request.prompt.plain.push_back(ReadOnePrompt(root["prompt"], defaults));
+  } else {
+    root["prompt"].Fail("is missing, and so is 'messages': a session begins with one of them",
+                        "missing_required_parameter");
   }
+  Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate for it");
   ReadSampling(root, defaults, &request);
   if (request.n != 1) root["n"].Fail("is not 1: a session has one text, and can be forked");
   ReadFormat(root, &request);
@@ -81,6 +102,11 @@ absl::StatusOr<PlainPrompt> ParseAppendRequest(std::string_view body,
   if (!document.ok()) return document.status();
   absl::Status error;
   const Field root(*document, &error);
+  Refuse(root, kOfTheSession, "is the session's own, and set when it is made");
+  Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate for it");
+  if (root["messages"].present()) {
+    root["messages"].Fail("is how a session begins; what is appended is a 'prompt'");
+  }
   PlainPrompt prompt = ReadOnePrompt(root["prompt"], defaults);
   if (!error.ok()) return error;
   return prompt;
@@ -92,13 +118,11 @@ absl::StatusOr<GenerationRequest> ParseContinueRequest(std::string_view body) {
   absl::Status error;
   const Field root(*document, &error);
   GenerationRequest request;
-  for (const char* const name : kOfTheSession) {
-    if (root[name].present()) root[name].Fail("is the session's own, and set when it is made");
-  }
-  for (const char* const name : {"prompt", "messages"}) {
-    if (root[name].present()) root[name].Fail("is not for this: append it to the session");
-  }
-  root["n"].Get(&request.n, 1, 1);
+  Refuse(root, kOfTheSession, "is the session's own, and set when it is made");
+  Refuse(root, kOfItsText, "is not for this: append it to the session");
+  int32_t n = 1;
+  root["n"].Get(&n, 1, std::numeric_limits<int32_t>::max());
+  if (n != 1) root["n"].Fail("is not 1: a session has one text, and can be forked");
   root["stream"].Get(&request.stream);
   root["stream_options"]["include_usage"].Get(&request.include_usage);
   root["model"].Get(&request.model);
@@ -130,6 +154,10 @@ absl::StatusOr<ForkRequest> ParseForkRequest(std::string_view body,
   absl::Status error;
   const Field root(*document, &error);
   ForkRequest request;
+  Refuse(root, std::span(kOfTheSession).first(std::size(kOfTheSession) - 1),
+         "is the session's own, and its forks have it too");
+  Refuse(root, kOfItsText, "is not for this: append it to the forks");
+  Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate of a fork for it");
   root["n"].Get(&request.n, 1, defaults.max_choices);
   request.seed = ReadSeed(root["seed"]);
   if (!error.ok()) return error;

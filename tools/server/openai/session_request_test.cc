@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -120,6 +121,30 @@ TEST(SessionRequestTest, WhatIsNoObjectIsRefused) {
       EXPECT_EQ(HttpStatusOf(status), 400) << status;
       EXPECT_EQ(ErrorOf(status)["type"], "invalid_request_error");
     }
+  }
+}
+
+// What is known and would do nothing here is no field that is passed over.
+TEST(SessionRequestTest, WhatBelongsElsewhereIsRefused) {
+  const std::pair<const char*, std::vector<const char*>> kElsewhere[] = {
+      {"session", {"max_tokens", "max_completion_tokens", "n_predict", "stream", "logprobs"}},
+      {"append", {"messages", "temperature", "seed", "stop", "max_tokens", "stream"}},
+      {"continue", {"prompt", "messages", "temperature", "seed", "stop", "grammar"}},
+      {"fork", {"prompt", "temperature", "stop", "max_tokens", "stream"}}};
+  for (const auto& [name, fields] : kElsewhere) {
+    for (const char* const field : fields) {
+      Json body = Json::parse(EndpointOf(name).full);
+      body[field] = 1;
+      const absl::Status status = EndpointOf(name).parse(body.dump());
+      ASSERT_FALSE(status.ok()) << name << " " << field;
+      EXPECT_EQ(ErrorOf(status)["param"], field) << name << " " << status;
+    }
+  }
+  for (const char* const name : {"session", "continue"}) {
+    Json body = Json::parse(EndpointOf(name).full);
+    body["n"] = 2;
+    EXPECT_THAT(std::string(EndpointOf(name).parse(body.dump()).message()),
+                testing::HasSubstr("can be forked"));
   }
 }
 

@@ -160,8 +160,8 @@ void SessionApi::Regress(Api::Call call) {
 
 void SessionApi::Forget(Api::Call call) {
   int64_t t = 0;
-  if (!absl::SimpleAtoi(Part(call, 5), &t)) {
-    return call.reply->Error(ParamError("t", "a checkpoint is a whole number"));
+  if (!absl::SimpleAtoi(Part(call, 5), &t) || t < 0) {
+    return call.reply->Error(ParamError("t", "a checkpoint is a whole number, 0 or more"));
   }
   auto hold = Take(call);
   if (!hold.ok()) return call.reply->Error(hold.status());
