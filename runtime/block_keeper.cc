@@ -30,7 +30,8 @@ absl::StatusOr<std::unique_ptr<BlockKeeper>> BlockKeeper::Create(
   if (!options.lossy && !codec->IsExact(options.form)) {
     return absl::InvalidArgumentError(
         absl::StrCat("blocks kept as ", KvFormName(options.form),
-                     " lose bits: answers would not be exact. Allow that (kv_lossy, --kv-lossy), or keep them raw"));
+                     " lose bits: answers would not be exact. Allow that (kv_lossy, --kv-lossy), "
+                     "or keep them raw"));
   }
   // What loses nothing may be used by whoever wants to be exact.
   fields.form = codec->IsExact(options.form) ? KvForm::kRaw : options.form;

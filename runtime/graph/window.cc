@@ -61,8 +61,7 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
   for (size_t n = begin; n < end; ++n) {
     for (const size_t v : nodes[n].reads) {
       if (inside.count(v) != 0 || !wanted.insert(v).second) continue;
-      (inputs->Has(v) ? bound : window->inputs_).push_back(
-          {v, tensor_of(v), graph.PlaceOf(v)});
+      (inputs->Has(v) ? bound : window->inputs_).push_back({v, tensor_of(v), graph.PlaceOf(v)});
     }
     for (const size_t v : nodes[n].writes) {
       if (graph.values()[v].is_cache()) continue;

@@ -56,8 +56,8 @@ class Window {
                                                         size_t end, GraphInputs* inputs,
                                                         Model* model);
 
-  // A value of the graph, and the tensor that has it in the plan. All that a run needs to know of it
-  // lies together: since the last one the weights of a layer have gone through the caches.
+  // A value of the graph, and the tensor that has it in the plan. All that a run needs to know of
+  // it lies together: since the last one the weights of a layer have gone through the caches.
   struct Port {
     size_t value = 0;
     TensorId tensor = 0;

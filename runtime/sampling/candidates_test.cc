@@ -189,7 +189,8 @@ TEST(CandidatesTest, ScalingThatMakesTiesPutsTheLowerTokenFirst) {
   EXPECT_EQ(ListOf(candidates), want);
 }
 
-// Where the best stand, and how many are as good, in all lanes of a tile and in what is left of one.
+// Where the best stand, and how many are as good, in all lanes of a tile and in what is left of
+// one.
 TEST(CandidatesTest, EqualOnesAreFoundByLowestToken) {
   constexpr int32_t kTokens = 1000;
   Candidates candidates(kTokens);

@@ -112,9 +112,7 @@ float BarFor(std::span<const float> values, size_t n) {
 }
 
 // Where the values of a peak begin; each of the others is kPeakLanes after the one before it.
-size_t FirstOfPeak(size_t peak) {
-  return peak / kPeakLanes * kPeakTile + peak % kPeakLanes;
-}
+size_t FirstOfPeak(size_t peak) { return peak / kPeakLanes * kPeakTile + peak % kPeakLanes; }
 
 // Calls at(token) for the tokens of a peak, in ascending order.
 template <typename At>

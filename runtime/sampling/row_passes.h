@@ -81,8 +81,8 @@ RowWeights SumRow(std::span<const float> row, float max);
 // Returns the total.
 uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, WeightHistogram* out);
 
-// These replace *list, by candidates in ascending order of token; SelectFirst in any order, and with
-// *spare as working memory.
+// These replace *list, by candidates in ascending order of token; SelectFirst in any order, and
+// with *spare as working memory.
 void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64_t n,
                  std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare);
 void CollectAll(std::span<const float> row, std::vector<TokenCandidate>* list);

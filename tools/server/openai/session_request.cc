@@ -43,9 +43,9 @@ constexpr const char* kOfTheSession[] = {"temperature",
                                          "seed"};  // the last: a fork may have its own
 
 // What says how an answer is to be given: a session is asked for those later.
-constexpr const char* kOfAnAnswer[] = {
-    "max_tokens", "max_completion_tokens", "n_predict",   "stream",
-    "stream_options", "logprobs",          "top_logprobs"};
+constexpr const char* kOfAnAnswer[] = {"max_tokens",  "max_completion_tokens", "n_predict",
+                                       "stream",      "stream_options",        "logprobs",
+                                       "top_logprobs"};
 
 constexpr const char* kOfItsText[] = {"prompt", "messages"};
 
