@@ -210,11 +210,9 @@ absl::Status ExecutionGraph::RunPiece(size_t pass, size_t begin, size_t end) {
   Segment& segment = window.segment();
   const GraphPass& p = passes_[pass];
   std::byte* const block = arena_.At(arena_.Block(pass));
-  if (GraphInputs& inputs = window.graph_inputs(); inputs.pass() != pass) {
-    if (absl::Status s = inputs.Bind(pass, p.sizes, block); !s.ok()) return s;
-  }
+  if (absl::Status s = window.BindGraphInputs(pass, p.sizes, block); !s.ok()) return s;
   if (!window.Holds(pass, changes_)) {
-    window.SetHeld(GraphInputs::kNone, 0);
+    window.SetHeld(kNoPass, 0);
     for (const Window::Port& port : window.inputs()) {
       const std::byte* const from = block + port.place.offset.At(p.sizes);
       const uint64_t bytes = port.place.bytes.At(p.sizes);

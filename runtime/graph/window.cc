@@ -23,24 +23,37 @@ absl::StatusOr<std::unique_ptr<GraphInputs>> GraphInputs::Create(const PassGraph
   return inputs;
 }
 
-const GraphInputs::Input* GraphInputs::Find(size_t value) const {
+size_t GraphInputs::Find(size_t value) const {
   const auto found = std::find_if(inputs_.begin(), inputs_.end(),
                                   [&](const Input& input) { return input.value == value; });
-  return found == inputs_.end() ? nullptr : &*found;
+  return found == inputs_.end() ? kNone : static_cast<size_t>(found - inputs_.begin());
 }
 
-absl::Status GraphInputs::Bind(size_t pass, const PassSizes& sizes, const std::byte* block) {
-  pass_ = kNone;  // unless all of them are there
-  for (const Input& input : inputs_) {
-    const std::byte* const from = block + input.place.offset.At(sizes);
-    const uint64_t bytes = input.place.bytes.At(sizes);
-    if (void* host = input.buffer.host_ptr()) {
-      std::memcpy(host, from, bytes);
-    } else if (absl::Status s = input.buffer.Write(0, from, bytes); !s.ok()) {
-      return s;
-    }
+absl::Status GraphInputs::Bind(size_t number, size_t pass, const PassSizes& sizes,
+                               const std::byte* block) {
+  Input& input = inputs_[number];
+  if (input.pass == pass) return absl::OkStatus();
+  const std::byte* const from = block + input.place.offset.At(sizes);
+  const uint64_t bytes = input.place.bytes.At(sizes);
+  if (void* host = input.buffer.host_ptr()) {
+    // What stays as it is need not leave the caches of the threads that read it.
+    if (std::memcmp(host, from, bytes) != 0) std::memcpy(host, from, bytes);
+  } else {
+    input.pass = kNoPass;  // unless it is written
+    if (absl::Status s = input.buffer.Write(0, from, bytes); !s.ok()) return s;
   }
-  pass_ = pass;
+  input.pass = pass;
+  return absl::OkStatus();
+}
+
+void GraphInputs::Forget() {
+  for (Input& input : inputs_) input.pass = kNoPass;
+}
+
+absl::Status Window::BindGraphInputs(size_t pass, const PassSizes& sizes, const std::byte* block) {
+  for (const size_t number : bound_) {
+    if (absl::Status s = graph_inputs_->Bind(number, pass, sizes, block); !s.ok()) return s;
+  }
   return absl::OkStatus();
 }
 
@@ -56,12 +69,17 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
   };
   std::unique_ptr<Window> window(new Window());
   window->graph_inputs_ = inputs;
-  std::vector<Port> bound;
+  std::vector<TensorId> bound;  // the tensors of window->bound_
   std::set<size_t> inside, wanted;
   for (size_t n = begin; n < end; ++n) {
     for (const size_t v : nodes[n].reads) {
       if (inside.count(v) != 0 || !wanted.insert(v).second) continue;
-      (inputs->Has(v) ? bound : window->inputs_).push_back({v, tensor_of(v), graph.PlaceOf(v)});
+      if (const size_t number = inputs->Find(v); number != GraphInputs::kNone) {
+        window->bound_.push_back(number);
+        bound.push_back(tensor_of(v));
+      } else {
+        window->inputs_.push_back({v, tensor_of(v), graph.PlaceOf(v)});
+      }
     }
     for (const size_t v : nodes[n].writes) {
       if (graph.values()[v].is_cache()) continue;
@@ -74,9 +92,9 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
   const size_t stage = nodes[begin].stage;
   auto memory = model->Bind(stage, &ops);
   if (!memory.ok()) return memory.status();
-  for (const Port& port : bound) {
-    const SlotId slot = ops.graph.SlotOf(port.tensor);
-    memory->push_back({slot, inputs->SpanOf(port.value, ops.graph.slots()[slot].bytes)});
+  for (size_t i = 0; i < bound.size(); ++i) {
+    const SlotId slot = ops.graph.SlotOf(bound[i]);
+    memory->push_back({slot, inputs->SpanOf(window->bound_[i], ops.graph.slots()[slot].bytes)});
   }
   auto segment = Segment::Create(model->places()[stage].device, std::move(ops.graph),
                                  TRINE_NUMERICS_EXACT, *memory);

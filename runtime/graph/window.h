@@ -19,6 +19,8 @@
 
 namespace trine {
 
+inline constexpr size_t kNoPass = static_cast<size_t>(-1);
+
 // The inputs of a pass on one device: where it is, and which tokens it has. All windows on the
 // device read them in the same place, so that they are brought there once for a pass.
 class GraphInputs {
@@ -27,25 +29,24 @@ class GraphInputs {
                                                              std::shared_ptr<Device> device);
 
   static constexpr size_t kNone = static_cast<size_t>(-1);
-  size_t pass() const { return pass_; }  // whose they are
-  // From the pass's block.
-  absl::Status Bind(size_t pass, const PassSizes& sizes, const std::byte* block);
-  void Forget() { pass_ = kNone; }
-  bool Has(size_t value) const { return Find(value) != nullptr; }
-  trine_span SpanOf(size_t value, uint64_t bytes) const {
-    return Find(value)->buffer.Span(0, bytes);
+  size_t Find(size_t value) const;  // its number here, or kNone
+  trine_span SpanOf(size_t number, uint64_t bytes) const {
+    return inputs_[number].buffer.Span(0, bytes);
   }
+
+  // One of them, from a pass's block.
+  absl::Status Bind(size_t number, size_t pass, const PassSizes& sizes, const std::byte* block);
+  void Forget();
 
  private:
   struct Input {
     size_t value;
     ValuePlace place;
     Buffer buffer;
+    size_t pass = kNoPass;  // whose it is
   };
   GraphInputs() = default;
-  const Input* Find(size_t value) const;
 
-  size_t pass_ = kNone;
   std::vector<Input> inputs_;
 };
 
@@ -64,7 +65,8 @@ class Window {
     ValuePlace place;
     void* host = nullptr;  // where the CPU sees it, if it does
   };
-  GraphInputs& graph_inputs() { return *graph_inputs_; }         // to be those of a run's pass
+  // Before a run: what it reads of the inputs of its pass.
+  absl::Status BindGraphInputs(size_t pass, const PassSizes& sizes, const std::byte* block);
   const std::vector<Port>& inputs() const { return inputs_; }    // to be written before a run
   const std::vector<Port>& outputs() const { return outputs_; }  // there after it
   Segment& segment() { return *segment_; }
@@ -83,9 +85,10 @@ class Window {
   Window() = default;
 
   GraphInputs* graph_inputs_ = nullptr;
+  std::vector<size_t> bound_;  // of them, by number
   std::vector<Port> inputs_, outputs_;
   std::unique_ptr<Segment> segment_;
-  size_t held_pass_ = GraphInputs::kNone;
+  size_t held_pass_ = kNoPass;
   uint64_t held_changes_ = 0;
 };
 
