@@ -46,34 +46,50 @@ void Candidates::Load(std::span<const float> logits, std::span<const uint32_t> a
   has_peaks_ = has_max_ = false;
   n_weights_ = 0;
   list_.clear();
-  if (allowed.empty() && logits.size() >= own_row_.size()) {
+  is_looked_at_ = !allowed.empty() || logits.size() < own_row_.size();
+  if (!is_looked_at_) {
     row_ = logits.data();
-    has_peaks_ = FillPeaks(row(), peaks_);
-    if (has_peaks_) return;
+    return;
   }
   row_ = own_row_.data();
   LoadRow(logits, own_row_);
   if (!allowed.empty()) trine::RemoveFromRow(allowed, own_row_);
 }
 
+// One pass over the caller's logits tells whether they can stay where they are, and their peaks.
+std::span<const float> Candidates::Row() {
+  const std::span<const float> row(row_, own_row_.size());
+  if (std::exchange(is_looked_at_, true)) return row;
+  has_peaks_ = FillPeaksOfAny(row, peaks_);
+  if (has_peaks_) return row;
+  LoadRow(row, own_row_);
+  row_ = own_row_.data();
+  return own_row_;
+}
+
 float* Candidates::OwnRow() {
-  if (row_ != own_row_.data()) {
-    std::copy(row().begin(), row().end(), own_row_.begin());
-    row_ = own_row_.data();
-  }
   has_peaks_ = has_max_ = false;
+  if (row_ == own_row_.data()) return own_row_.data();
+  const std::span<const float> row(row_, own_row_.size());
+  if (std::exchange(is_looked_at_, true)) {
+    std::copy(row.begin(), row.end(), own_row_.begin());
+  } else {
+    LoadRow(row, own_row_);
+  }
+  row_ = own_row_.data();
   return own_row_.data();
 }
 
 std::span<const float> Candidates::Peaks() {
-  if (!std::exchange(has_peaks_, true)) FillPeaks(row(), peaks_);
+  const std::span<const float> row = Row();
+  if (!std::exchange(has_peaks_, true)) FillPeaks(row, peaks_);
   return peaks_;
 }
 
 float* Candidates::RowLogit(int32_t token) {
   if (token < 0 || token >= vocab_size_) return nullptr;
-  if (row_[token] == kRemoved) return nullptr;
-  return OwnRow() + token;
+  float* const logit = OwnRow() + token;
+  return *logit == kRemoved ? nullptr : logit;
 }
 
 void Candidates::RemoveFromRow(int32_t token) {
@@ -115,7 +131,7 @@ void Candidates::EnsureWeights() {
 void Candidates::KeepFirst(int64_t n) {
   if (n >= vocab_size_) return;
   if (is_row_) {
-    SelectFirst(row(), Peaks(), n, &list_, &spare_);
+    SelectFirst(Row(), Peaks(), n, &list_, &spare_);
     MakeList();
   } else {
     Truncate(static_cast<size_t>(n));
@@ -128,8 +144,8 @@ void Candidates::KeepTopP(float p, int64_t min_keep) {
     const float max = Max();
     if (max == kRemoved) return;
     const RowRanks ranks = {max, 0.0f};
-    need = ShareOf(FillHistogram(row(), ranks, histogram_.get()), p);
-    CollectBuckets(row(), ranks, 0, FindBucket(*histogram_, need).first, &list_);
+    need = ShareOf(FillHistogram(Row(), ranks, histogram_.get()), p);
+    CollectBuckets(Row(), ranks, 0, FindBucket(*histogram_, need).first, &list_);
     if (static_cast<int64_t>(list_.size()) < min_keep) return KeepFirst(min_keep);
     MakeList();
   } else {
@@ -148,7 +164,7 @@ void Candidates::KeepTypical(float p, int64_t min_keep) {
   if (max == kRemoved) return;
   RowWeights sums = {};
   if (is_row_) {
-    sums = SumRow(row(), max);
+    sums = SumRow(Row(), max);
   } else {
     for (const TokenCandidate& candidate : list_) {
       const float gap = max - candidate.logit, e = reference::Exp(-gap);
@@ -163,9 +179,9 @@ void Candidates::KeepTypical(float p, int64_t min_keep) {
   const uint64_t need = ShareOf(sums.total, p);
   if (is_row_) {
     const RowRanks ranks = {max, mean_gap};
-    FillHistogram(row(), ranks, histogram_.get());
-    CollectBuckets(row(), ranks, 0, FindBucket(*histogram_, need).first, &list_);
-    if (static_cast<int64_t>(list_.size()) < min_keep) CollectAll(row(), &list_);
+    FillHistogram(Row(), ranks, histogram_.get());
+    CollectBuckets(Row(), ranks, 0, FindBucket(*histogram_, need).first, &list_);
+    if (static_cast<int64_t>(list_.size()) < min_keep) CollectAll(Row(), &list_);
     is_row_ = false;
   }
   CutTypical(max, mean_gap, need, min_keep);
@@ -188,7 +204,7 @@ void Candidates::KeepWithin(float gap, int64_t min_keep) {
   const float max = Max();
   if (max == kRemoved) return;
   if (is_row_) {
-    CollectWithin(row(), max, gap, &list_);
+    CollectWithin(Row(), max, gap, &list_);
     if (static_cast<int64_t>(list_.size()) < min_keep) return KeepFirst(min_keep);
     return MakeList();
   }
@@ -199,7 +215,7 @@ void Candidates::KeepWithin(float gap, int64_t min_keep) {
 
 std::span<const TokenCandidate> Candidates::Ordered() {
   if (is_row_) {
-    CollectAll(row(), &list_);
+    CollectAll(Row(), &list_);
     MakeList();
   }
   return list_;
@@ -209,7 +225,7 @@ int32_t Candidates::First() {
   const float max = Max();
   if (max == kRemoved) return -1;
   if (!is_row_) return list_.front().token;
-  return FindMax(row(), Peaks(), max);
+  return FindMax(Row(), Peaks(), max);
 }
 
 float Candidates::Max() {
@@ -219,7 +235,7 @@ float Candidates::Max() {
 }
 
 uint64_t Candidates::TotalWeight() {
-  if (is_row_) return SumRow(row(), Max()).total;
+  if (is_row_) return SumRow(Row(), Max()).total;
   EnsureWeights();
   uint64_t total = 0;
   for (size_t i = 0; i < n_weights_; ++i) total += weights_[i];
@@ -232,10 +248,10 @@ Candidates::Drawn Candidates::Draw(uint64_t random) {
   uint64_t total = 0, target = 0, sum = 0;
   if (is_row_) {
     const RowRanks ranks = {max, 0.0f};
-    total = FillHistogram(row(), ranks, histogram_.get());
+    total = FillHistogram(Row(), ranks, histogram_.get());
     target = ScaleRandom(random, total);
     const auto [bucket, before] = FindBucket(*histogram_, target + 1);
-    CollectBuckets(row(), ranks, bucket, bucket, &list_);
+    CollectBuckets(Row(), ranks, bucket, bucket, &list_);
     SortCandidates(&list_, &spare_);
     sum = before;
   } else {

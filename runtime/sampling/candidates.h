@@ -82,7 +82,7 @@ class Candidates {
   Drawn Draw(uint64_t random);
 
  private:
-  std::span<const float> row() const { return {row_, static_cast<size_t>(vocab_size_)}; }
+  std::span<const float> Row();
   float* OwnRow();  // to be changed
   std::span<const float> Peaks();
   void EnsureWeights();  // of the list
@@ -93,6 +93,7 @@ class Candidates {
   int32_t vocab_size_;
   bool is_row_ = true;
   const float* row_ = nullptr;  // by token; kRemoved where the token is no candidate
+  bool is_looked_at_ = true;    // else it is the caller's, and may not be canonical
   std::vector<float> own_row_;
   bool has_peaks_ = false, has_max_ = false;  // of the row
   std::vector<float> peaks_;

@@ -93,6 +93,33 @@ struct Peaks {
   void Store(float* to) const { std::memcpy(to, most, sizeof(most)); }
 };
 
+// Returns whether all values are canonical, if that is asked for.
+template <bool kChecks>
+bool FillAndCheck(std::span<const float> row, float* to) {
+  BitsVector odd = {};
+  for (size_t first = 0; first < row.size(); first += kPeakTile, to += kPeakLanes) {
+    Peaks most;
+    const float* x = row.data() + first;
+    size_t left = std::min(kPeakTile, row.size() - first);
+    for (; left >= kPeakLanes; left -= kPeakLanes, x += kPeakLanes) {
+      most.Add(x);
+      if constexpr (kChecks) {
+        BitsVector some = {};  // apart from `odd`, which each step would wait for four times
+        for (size_t i = 0; i < kPeakLanes; i += kVectorLanes) some |= IsOdd(LoadVector(x + i));
+        odd |= some;
+      }
+    }
+    if (left > 0) {
+      float rest[kPeakLanes];
+      std::fill(std::copy(x, x + left, rest), std::end(rest), kRemoved);
+      most.Add(rest);
+      for (size_t i = 0; i < left; ++i) odd[0] |= !quant::IsCanonical(rest[i]);
+    }
+    most.Store(to);
+  }
+  return (odd[0] | odd[1] | odd[2] | odd[3]) == 0;
+}
+
 // A value that at least n of these reach, and few more wherever they lie: the n-th best of what is
 // best in each of some parts. kRemoved where parts would be too small, or too many.
 float BarFor(std::span<const float> values, size_t n) {
@@ -152,28 +179,12 @@ void ScaleRow(float factor, std::span<float> row) {
       [=](float x) { return x == kRemoved ? kRemoved : quant::Canon(x * factor); });
 }
 
-bool FillPeaks(std::span<const float> row, std::span<float> peaks) {
-  BitsVector odd = {};
-  float* to = peaks.data();
-  for (size_t first = 0; first < row.size(); first += kPeakTile, to += kPeakLanes) {
-    Peaks most;
-    const float* x = row.data() + first;
-    size_t left = std::min(kPeakTile, row.size() - first);
-    for (; left >= kPeakLanes; left -= kPeakLanes, x += kPeakLanes) {
-      most.Add(x);
-      BitsVector some = {};  // apart from `odd`, which each step would wait for four times
-      for (size_t i = 0; i < kPeakLanes; i += kVectorLanes) some |= IsOdd(LoadVector(x + i));
-      odd |= some;
-    }
-    if (left > 0) {
-      float rest[kPeakLanes];
-      std::fill(std::copy(x, x + left, rest), std::end(rest), kRemoved);
-      most.Add(rest);
-      for (size_t i = 0; i < left; ++i) odd[0] |= !quant::IsCanonical(rest[i]);
-    }
-    most.Store(to);
-  }
-  return (odd[0] | odd[1] | odd[2] | odd[3]) == 0;
+void FillPeaks(std::span<const float> row, std::span<float> peaks) {
+  FillAndCheck</*kChecks=*/false>(row, peaks.data());
+}
+
+bool FillPeaksOfAny(std::span<const float> row, std::span<float> peaks) {
+  return FillAndCheck</*kChecks=*/true>(row, peaks.data());
 }
 
 float MaxOfPeaks(std::span<const float> peaks) {

@@ -70,9 +70,9 @@ constexpr size_t PeaksOf(size_t tokens) {
   return (tokens + kPeakTile - 1) / kPeakTile * kPeakLanes;
 }
 
-// Of any values. Returns whether all are canonical; only then, or where the rest are kRemoved, are
-// the peaks of use.
-bool FillPeaks(std::span<const float> row, std::span<float> peaks);
+void FillPeaks(std::span<const float> row, std::span<float> peaks);
+// The same of any values. Returns whether all are canonical; only then are the peaks of use.
+bool FillPeaksOfAny(std::span<const float> row, std::span<float> peaks);
 // kRemoved for a row without candidates.
 float MaxOfPeaks(std::span<const float> peaks);
 // The first token whose logit is that maximum; -1: none.
