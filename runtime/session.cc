@@ -59,11 +59,10 @@ Session::Point Session::PointHere() {
   return {next_point_, sequence_->MarkHere(), sampler_.state(), state_};
 }
 
-void Session::Restore(const Point& point) {
+void Session::Restore(Point point) {
   Rest();
-  State state = point.state;
-  sampler_.Restore(point.sampler);
-  state_ = std::move(state);
+  sampler_.Restore(std::move(point.sampler));
+  state_ = std::move(point.state);
   sequence_->Regress(point.sequence);
   hash_.Truncate(point.sequence.size);
 }
@@ -75,9 +74,10 @@ absl::StatusOr<int64_t> Session::Checkpoint() {
 
 Session::Place Session::Here() { return Place(PointHere()); }
 
-void Session::GoBack(const Place& place) {
-  Restore(place.point_);
-  std::erase_if(checkpoints_, [&](const Point& point) { return point.t >= place.point_.t; });
+void Session::GoBack(Place place) {
+  const int64_t t = place.point_.t;
+  Restore(std::move(place.point_));
+  std::erase_if(checkpoints_, [t](const Point& point) { return point.t >= t; });
 }
 
 std::vector<Session::Point>::iterator Session::FindPoint(int64_t t) {

@@ -67,7 +67,7 @@ class Session {
   // before it stays as it is meanwhile.
   class Place;
   Place Here();
-  void GoBack(const Place& place);
+  void GoBack(Place place);  // without copies, which there may be no memory for
   // NOT_FOUND for a point that there is not, or no longer. Nothing is computed.
   absl::Status Regress(int64_t t);
   // Lets go of the logits it keeps; others stay. NOT_FOUND likewise.
@@ -138,7 +138,7 @@ class Session {
   // No pass has tokens of the sequence any more.
   void Rest();
   Point PointHere();
-  void Restore(const Point& point);
+  void Restore(Point point);
   std::vector<Point>::iterator FindPoint(int64_t t);
   void ForgetBeyond(int64_t n_tokens);
   void BeginText();  // what is generated next begins a text of its own

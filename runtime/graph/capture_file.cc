@@ -251,10 +251,13 @@ absl::Status CaptureWriter::Finish() {
 
 absl::StatusOr<std::unique_ptr<CaptureFile>> CaptureFile::Open(const std::string& path) {
   auto memory = gguf::FileMemory::Map(path);
-  if (!memory.ok()) return memory.status();
+  if (!memory.ok()) {
+    return absl::Status(memory.status().code(),
+                        absl::StrCat(path, ": ", memory.status().message()));
+  }
   auto file = Parse({memory->data(), static_cast<size_t>(memory->bytes())});
   if (!file.ok()) {
-    return absl::Status(file.status().code(), absl::StrCat(path, ": ", file.status().message()));
+    return absl::Status(file.status().code(), absl::StrCat(path, " ", file.status().message()));
   }
   (*file)->memory_ = std::make_unique<gguf::FileMemory>(*std::move(memory));
   return file;

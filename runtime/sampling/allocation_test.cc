@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <new>
 
@@ -39,7 +40,12 @@ std::vector<SamplerOptions> Chains() {
   chains[4].mirostat = 2;
   chains[5].top_k = 5000;
   chains[5].temp = 0.0f;
-  for (SamplerOptions& options : chains) options.repeat_penalty = 1.1f;
+  // Without penalties logits stay where they are, with them they are copied.
+  const size_t n = chains.size();
+  for (size_t i = 0; i < n; ++i) {
+    chains.push_back(chains[i]);
+    chains.back().repeat_penalty = 1.1f;
+  }
   return chains;
 }
 
@@ -52,13 +58,19 @@ TEST(AllocationTest, SamplingAllocatesNothing) {
        {RowShape::kPeaked, RowShape::kModel, RowShape::kFlat, RowShape::kTied, RowShape::kWide}) {
     rows.push_back(RandomRow(shape, kVocab, &random));
   }
+  rows.push_back(rows[1]);
+  rows.back()[77] = std::nanf("");
+  std::vector<uint32_t> mask(kVocab / 32, 0xf0f0f0f0u);
   for (const SamplerOptions& options : Chains()) {
     absl::StatusOr<Sampler> created = Sampler::Create(options, kVocab);
     ASSERT_TRUE(created.ok());
     Sampler sampler = *created;  // a copy is as well prepared as the original
     const int64_t before = allocations.load();
     for (int round = 0; round < 10; ++round) {
-      for (const std::vector<float>& row : rows) sampler.Accept(sampler.Sample(row));
+      for (const std::vector<float>& row : rows) {
+        sampler.Accept(sampler.Sample(row));
+        sampler.Accept(sampler.Sample(row, mask));
+      }
     }
     EXPECT_EQ(allocations.load(), before) << StageOrderText(options.stages);
   }

@@ -34,8 +34,8 @@ class Candidates {
   Candidates& operator=(Candidates&&) = default;
 
   // A row again: every allowed token with its logit, made canonical (a NaN becomes -2^50). The
-  // logits stay where they are, as they are, until the next Load: they are copied only where
-  // something about them has to change.
+  // caller keeps the logits as they are until the next Load, or until it asks for nothing more:
+  // they are copied only where something about them has to change.
   void Load(std::span<const float> logits, std::span<const uint32_t> allowed);
 
   bool is_row() const { return is_row_; }

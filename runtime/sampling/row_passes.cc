@@ -113,7 +113,7 @@ bool FillAndCheck(std::span<const float> row, float* to) {
       float rest[kPeakLanes];
       std::fill(std::copy(x, x + left, rest), std::end(rest), kRemoved);
       most.Add(rest);
-      for (size_t i = 0; i < left; ++i) odd[0] |= !quant::IsCanonical(rest[i]);
+      for (size_t i = 0; kChecks && i < left; ++i) odd[0] |= !quant::IsCanonical(rest[i]);
     }
     most.Store(to);
   }
@@ -254,7 +254,8 @@ uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, Weight
 }
 
 // The n best peaks belong to n candidates, so the n-th of them is a bar that no other of the n best
-// is below. Only what has a peak that reaches it is looked at, which is little more than n.
+// is below. Only what has a peak that reaches it is looked at: little more than n, unless many are
+// equal.
 void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64_t n,
                  std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare) {
   list->clear();

@@ -63,7 +63,7 @@ void RemoveFromRow(std::span<const uint32_t> allowed, std::span<float> row);
 void ScaleRow(float factor, std::span<float> row);
 
 // The peaks of a row: for tile after tile of 256 tokens, the greatest of those that are 16 apart.
-// They are what nearly all of the row need not be looked at for.
+// With them nearly all of the row need not be looked at again.
 inline constexpr size_t kPeakLanes = 16, kPeakTile = 256;
 
 constexpr size_t PeaksOf(size_t tokens) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -63,7 +64,7 @@ class Sampler {
   void Reseed(uint64_t seed) { options_.seed = seed; }
 
   const SamplerState& state() const { return state_; }
-  void Restore(const SamplerState& state) { state_ = state; }
+  void Restore(SamplerState state) { state_ = std::move(state); }
   const SamplerOptions& options() const { return options_; }
   int32_t vocab_size() const { return vocab_size_; }
 

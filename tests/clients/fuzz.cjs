@@ -95,7 +95,8 @@ function fuzzed(seed, number) {
     // Those that say how long an answer may be stay more often: it is not what is tried here.
     if (!needed && random.below(name.startsWith("max") ? 8 : 2) === 0) delete request[name];
   }
-  if (random.below(2) === 0) request.stream = true;
+  const answers = !ofSessions || path.endsWith("/generate");
+  if (random.below(2) === 0 && answers) request.stream = true;
   // What a session goes through is made of requests that are right.
   if (random.below(ofSessions ? 2 : 4) !== 0) mutateJson(random, request);
   let body = Buffer.from(JSON.stringify(request));

@@ -49,8 +49,9 @@ const endpoints = {
 };
 
 // Of sessions, which are something else after each request. {id}: of one that is open.
+const { stream, stream_options, ...ofSessions } = sampling;  // those are an answer's
 const sessionEndpoints = {
-  "/v1/sessions": { prompt: ["Hi", "string", "array"], ...sampling, ...forms, n: [1, "number"] },
+  "/v1/sessions": { prompt: ["Hi", "string", "array"], ...ofSessions, ...forms, n: [1, "number"] },
   "/v1/sessions/{id}/append": { prompt: [" there", "string", "array"] },
   "/v1/sessions/{id}/generate": {
     max_tokens: [2, "number"], n: [1, "number"], logprobs: [2, "number"], stream: [false, "boolean"],

@@ -60,13 +60,13 @@ class ExecutionGraphTest : public testing::TestWithParam<Case> {
     return options;
   }
 
-  static Subject Load(const EngineOptions& options) {
+  static Subject Load(const EngineOptions& options, uint64_t plan_bytes = uint64_t{1} << 30) {
     Subject subject;
     auto loaded = LoadGraphModel(options);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     if (!loaded.ok()) return subject;
     subject.loaded = *std::move(loaded);
-    auto graph = ExecutionGraph::Create(subject.loaded->model);
+    auto graph = ExecutionGraph::Create(subject.loaded->model, plan_bytes);
     EXPECT_TRUE(graph.ok()) << graph.status();
     if (graph.ok()) subject.graph = *std::move(graph);
     return subject;
@@ -167,6 +167,61 @@ TEST_P(ExecutionGraphTest, PoisonedWindowsAreRestored) {
   }
   replay(0, nodes);
   for (uint64_t n = 0; n < nodes; ++n) EXPECT_FALSE(g.IsDirty(n));
+}
+
+// Where there is room for one plan at a time: another one's inputs are nobody's to rely on.
+TEST_P(ExecutionGraphTest, PlansThatGoAndComeAgainAreTheSame) {
+  std::mt19937 random(9);
+  Subject s = Load(Options(file_.path(), GetParam().level, GetParam().split), /*plan_bytes=*/1);
+  ASSERT_NE(s.graph, nullptr);
+  ExecutionGraph& g = *s.graph;
+  Capture(&g, RandomTokens(&random, 12), 4);
+  const Values before = All(g);
+  for (int round = 0; round < 2; ++round) {
+    for (size_t t = 0; t < g.passes(); ++t) {
+      for (int64_t layer = -1; layer <= 4; ++layer) {
+        const auto [first, last] = g.shape().NodesOfLayer(layer);
+        ASSERT_TRUE(g.Poison(g.NodeAt(t, first), g.NodeAt(t, last)).ok());
+        ASSERT_TRUE(g.ExecuteWindow(g.NodeAt(t, first), g.NodeAt(t, last)).ok());
+        ASSERT_EQ(All(g), before) << t << " " << layer;
+      }
+    }
+  }
+  EXPECT_LE(g.plans(), 2u);
+}
+
+// Plans that have run hold the inputs of their last pass, which may become another one's.
+TEST_P(ExecutionGraphTest, InputsThatPlansHoldAreNotTakenForOthers) {
+  std::mt19937 random(10);
+  const Tokens tokens = RandomTokens(&random, 18), other = RandomTokens(&random, 6);
+  Tokens changed(tokens.begin(), tokens.begin() + 12);
+  changed.insert(changed.end(), other.begin(), other.end());
+  Subject fresh = Load();
+  ASSERT_NE(fresh.graph, nullptr);
+  Capture(fresh.graph.get(), changed, 6);
+  const auto after_replay = [&] {
+    Subject s = Load();
+    if (s.graph == nullptr) return s;
+    Capture(s.graph.get(), tokens, 6);
+    EXPECT_TRUE(s.graph->ExecuteWindow(s.graph->NodeAt(2, 0), s.graph->NodeAt(3, 0)).ok());
+    EXPECT_NE(All(*s.graph), All(*fresh.graph));
+    return s;
+  };
+  // Others are written in their place.
+  Subject written = after_replay();
+  ASSERT_NE(written.graph, nullptr);
+  const size_t value = written.graph->shape().InputOf(&SegmentIo::tokens);
+  ASSERT_TRUE(written.graph->Write(2, value, std::as_bytes(std::span(other))).ok());
+  ASSERT_TRUE(written.graph->ExecuteDirty().ok());
+  EXPECT_EQ(All(*written.graph), All(*fresh.graph));
+  // Their pass is taken back, and another has its number.
+  Subject regressed = after_replay();
+  ASSERT_NE(regressed.graph, nullptr);
+  regressed.graph->Regress(2);
+  const Tokens rows = {0, 1, 2, 3, 4, 5};
+  ASSERT_TRUE(regressed.graph->Append(other, rows).ok());
+  ASSERT_TRUE(regressed.graph->ExecuteDirty().ok());
+  EXPECT_EQ(All(*regressed.graph), All(*fresh.graph));
 }
 
 TEST_P(ExecutionGraphTest, AReplayThatDoesNothingIsSeen) {

@@ -248,7 +248,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
     options.ignore_eos = a.ignore_eos;
     options.show_special = a.show_special;
     options.constraint = *constraint;
-    if (a.engine.keeps_blocks()) options.prefix_space = "";
+    // What is not read can't be captured.
+    if (a.engine.keeps_blocks() && a.capture.path.empty()) options.prefix_space = "";
     auto session = Session::Create(engine, options);
     if (!session.ok()) return session.status();
     const absl::Status appended = (*session)->Append(prompt);

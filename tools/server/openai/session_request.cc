@@ -49,11 +49,16 @@ constexpr const char* kOfAnAnswer[] = {"max_tokens",  "max_completion_tokens", "
 
 constexpr const char* kOfItsText[] = {"prompt", "messages"};
 
-// Nobody should take what is passed over for what was heeded.
+// Nobody should take what is passed over for what was heeded. What is false asks for nothing.
 void Refuse(const Field& root, std::span<const char* const> names, std::string_view why) {
   for (const char* const name : names) {
-    if (root[name].present()) root[name].Fail(why);
+    const Field field = root[name];
+    if (field.present() && !(field.is_bool() && !field.json().get<bool>())) field.Fail(why);
   }
+}
+
+void ExpectOne(const Field& n) {
+  if (n.present() && n.json() != 1) n.Fail("is not 1: a session has one text, and can be forked");
 }
 
 absl::StatusOr<Json> ParseIfAny(std::string_view body) {
@@ -88,8 +93,8 @@ absl::StatusOr<GenerationRequest> ParseSessionRequest(std::string_view body,
                         "missing_required_parameter");
   }
   Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate for it");
+  ExpectOne(root["n"]);
   ReadSampling(root, defaults, &request);
-  if (request.n != 1) root["n"].Fail("is not 1: a session has one text, and can be forked");
   ReadFormat(root, &request);
   request.max_tokens = 0;
   if (!error.ok()) return error;
@@ -120,9 +125,11 @@ absl::StatusOr<GenerationRequest> ParseContinueRequest(std::string_view body) {
   GenerationRequest request;
   Refuse(root, kOfTheSession, "is the session's own, and set when it is made");
   Refuse(root, kOfItsText, "is not for this: append it to the session");
-  int32_t n = 1;
-  root["n"].Get(&n, 1, std::numeric_limits<int32_t>::max());
-  if (n != 1) root["n"].Fail("is not 1: a session has one text, and can be forked");
+  if (root["top_logprobs"].present()) {
+    root["top_logprobs"].Fail("is a chat's: here 'logprobs' is how many");
+  }
+  if (root["t"].present()) root["t"].Fail("is not for this: regress to it first");
+  ExpectOne(root["n"]);
   root["stream"].Get(&request.stream);
   root["stream_options"]["include_usage"].Get(&request.include_usage);
   root["model"].Get(&request.model);
@@ -158,8 +165,12 @@ absl::StatusOr<ForkRequest> ParseForkRequest(std::string_view body,
          "is the session's own, and its forks have it too");
   Refuse(root, kOfItsText, "is not for this: append it to the forks");
   Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate of a fork for it");
+  if (root["t"].present()) {
+    root["t"].Fail("is not for this: forks stand where the session does; regress to it first");
+  }
   root["n"].Get(&request.n, 1, defaults.max_choices);
   request.seed = ReadSeed(root["seed"]);
+  request.any_seed = root["seed"].present() && !request.seed;
   if (!error.ok()) return error;
   return request;
 }

@@ -30,6 +30,7 @@ absl::StatusOr<int64_t> ParseRegressRequest(std::string_view body);
 struct ForkRequest {
   int32_t n = 1;
   std::optional<uint64_t> seed;  // of the first; the others have those behind it
+  bool any_seed = false;         // one is to be drawn
 };
 absl::StatusOr<ForkRequest> ParseForkRequest(std::string_view body,
                                              const RequestDefaults& defaults);

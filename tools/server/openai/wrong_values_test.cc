@@ -159,17 +159,20 @@ TEST(WrongValuesTest, AreRefusedByName) {
   }
 }
 
-// What an endpoint has no use for is passed over, whatever it is.
+// What an endpoint does not know is passed over, whatever it is. (Sessions know what is refused.)
 TEST(WrongValuesTest, WhatIsNotKnownIsPassedOver) {
   const std::pair<const char*, const char*> kUnknown[] = {
-      {"chat", "/prompt"},         {"chat", "/echo"},           {"chat", "/store"},
-      {"completion", "/tools"},    {"completion", "/messages"}, {"completion", "/tool_choice"},
-      {"completion", "/text"},     {"responses", "/messages"},  {"responses", "/max_tokens"},
-      {"responses", "/reasoning"}, {"responses", "/store"},     {"embedding", "/temperature"},
-      {"embedding", "/stream"},    {"tokenize", "/model"},      {"detokenize", "/model"},
-      {"session", "/tools"},       {"session", "/unknown"},     {"append", "/unknown"},
-      {"continue", "/tools"},      {"continue", "/t"},          {"checkpoint", "/t"},
-      {"checkpoint", "/prompt"},   {"regress", "/n"},           {"fork", "/t"}};
+      {"chat", "/prompt"},          {"chat", "/echo"},
+      {"chat", "/store"},           {"completion", "/tools"},
+      {"completion", "/messages"},  {"completion", "/tool_choice"},
+      {"completion", "/text"},      {"responses", "/messages"},
+      {"responses", "/max_tokens"}, {"responses", "/reasoning"},
+      {"responses", "/store"},      {"embedding", "/temperature"},
+      {"embedding", "/stream"},     {"tokenize", "/model"},
+      {"detokenize", "/model"},     {"session", "/tools"},
+      {"session", "/unknown"},      {"append", "/unknown"},
+      {"continue", "/tools"},       {"checkpoint", "/t"},
+      {"checkpoint", "/prompt"},    {"regress", "/n"}};
   for (const auto& [name, pointer] : kUnknown) {
     for (const char* const value : {"5", "\"x\"", "true", "[{}]", "{\"a\":[]}"}) {
       const Endpoint& endpoint = EndpointOf(name);

@@ -49,10 +49,10 @@ absl::Status PromptJob::Append(const PlainPrompt& prompt) {
   const auto tokens = model_->EncodePlain(prompt, /*begins=*/false);
   if (!tokens.ok()) return WithParam(tokens.status(), "prompt");
   Session& session = *hold_.session();
-  const Session::Place before = session.Here();
+  Session::Place before = session.Here();
   bool whole = false;
   const absl::Cleanup settle = [&] {
-    if (!whole) session.GoBack(before);
+    if (!whole) session.GoBack(std::move(before));
   };
   if (absl::Status s = session.Append(*tokens); !s.ok()) return WithParam(s, "prompt");
   if (absl::Status s = Read(&session); !s.ok()) return s;

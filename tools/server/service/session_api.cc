@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "tools/server/openai/api_error.h"
 #include "tools/server/openai/session_request.h"
+#include "tools/server/service/generation_setup.h"
 
 namespace trine::server {
 namespace {
@@ -173,8 +174,9 @@ void SessionApi::Forget(Api::Call call) {
 }
 
 void SessionApi::Fork(Api::Call call) {
-  const auto request = ParseForkRequest(call.reply->request().body, call.model->defaults());
+  auto request = ParseForkRequest(call.reply->request().body, call.model->defaults());
   if (!request.ok()) return call.reply->Error(request.status());
+  if (request->any_seed) request->seed = DrawSeed();
   auto origin = Take(call);
   if (!origin.ok()) return call.reply->Error(origin.status());
   const auto n = static_cast<size_t>(request->n);
