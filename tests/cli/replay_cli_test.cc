@@ -51,9 +51,22 @@ TEST_F(ReplayCliTest, WhatADeviceGetsWrongIsNamed) {
   EXPECT_THAT(layer.text, HasSubstr("--capture-level ops"));
 }
 
+// What a store has of a prompt is not taken from it: the capture would lack it.
+TEST_F(ReplayCliTest, ACaptureHasWhatAStoreKnows) {
+  std::string prompt;
+  for (int i = 0; i < 60; ++i) prompt += "the fox ran ";
+  const std::string rest = " -n 2 --kv-store " + (folder_ / "kv").string();
+  ASSERT_EQ(Trine("generate -p '" + prompt + "'" + rest).code, 0);
+  ASSERT_EQ(Trine("generate -p '" + prompt + "'" + rest + " --capture " + path()).code, 0);
+  const Output replay = Trine("replay " + path());
+  EXPECT_EQ(replay.code, 0) << replay.errors;
+  EXPECT_THAT(replay.text, HasSubstr("identical"));
+}
+
 TEST_F(ReplayCliTest, WhatCannotBeIsRefused) {
   EXPECT_EQ(Trine("replay").code, 2);
   EXPECT_EQ(Trine("replay /nowhere").code, 1);
+  EXPECT_THAT(Trine("replay /nowhere").errors, HasSubstr("/nowhere: there is no such file"));
   EXPECT_EQ(Trine("replay " TRINE_SHIPPED_MODEL).code, 1);
   EXPECT_THAT(Trine("replay " TRINE_SHIPPED_MODEL).errors, HasSubstr("is no capture"));
   EXPECT_EQ(Trine("generate -p x -n 1 --capture-values").code, 2);
