@@ -106,7 +106,7 @@ void BlockPrefetcher::Run() {
     if (!more && work->brought > 0 && options_.told) options_.told(work->begin, work->brought);
     lock.lock();
     counters_.ns += static_cast<uint64_t>(took.count());
-    if (!more) std::erase(queue_, work);
+    if (!more) counters_.done += std::erase(queue_, work);
   }
 }
 

@@ -24,7 +24,8 @@ namespace trine {
 
 struct BlockPrefetchCounters {
   uint64_t begun = 0;   // prefetches
-  uint64_t cut = 0;     // of them, those that were stopped before all was there
+  uint64_t done = 0;    // of them, those that came to their end
+  uint64_t cut = 0;     // and those that were stopped before
   uint64_t blocks = 0;  // brought from the disk
   uint64_t used = 0;    // times that one was there when it was asked for
   uint64_t bytes = 0;   // there now

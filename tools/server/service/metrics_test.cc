@@ -61,7 +61,8 @@ TEST(MetricsTest, KeptBlocksByTheirStore) {
   counters.disk = {.blocks = 7, .writes = 8, .evictions = 1, .damaged = 4};
   counters.found_blocks = 6;
   counters.fetch_ns = 1'500'000'000;
-  counters.prefetch = {.begun = 9, .cut = 2, .blocks = 20, .used = 18, .bytes = 512, .ns = 5};
+  counters.prefetch = {
+      .begun = 9, .done = 6, .cut = 2, .blocks = 20, .used = 18, .bytes = 512, .ns = 5};
   std::string text;
   AppendKeeperMetrics(counters, &text);
   for (const char* line :
@@ -73,8 +74,9 @@ TEST(MetricsTest, KeptBlocksByTheirStore) {
         "trine_kv_store_evictions_total{store=\"disk\"} 1\n",
         "trine_kv_store_damaged_total{store=\"disk\"} 4\n", "trine_kv_store_found_blocks_total 6\n",
         "trine_kv_store_fetch_seconds_total 1.5\n", "trine_kv_prefetch_total 9\n",
-        "trine_kv_prefetch_cut_total 2\n", "trine_kv_prefetch_blocks_total 20\n",
-        "trine_kv_prefetch_used_blocks_total 18\n", "trine_kv_prefetch_bytes 512\n"}) {
+        "trine_kv_prefetch_done_total 6\n", "trine_kv_prefetch_cut_total 2\n",
+        "trine_kv_prefetch_blocks_total 20\n", "trine_kv_prefetch_used_blocks_total 18\n",
+        "trine_kv_prefetch_bytes 512\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
 }
