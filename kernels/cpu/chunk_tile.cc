@@ -172,17 +172,10 @@ struct Joins {
 constexpr Joins kJoins[kTileClasses / 2] = {
     {0, 0, {}, 0}, {2, 1, {0}, 0}, {1, 0, {}, 1}, {3, 2, {1, 0}, 0}};
 
-// Of the orders that GCC puts these instructions in, the one for this core needs no spills.
-#if defined(__aarch64__) && !defined(__clang__)
-#define TRINE_TILE_TUNING [[gnu::target("tune=neoverse-n1"), gnu::noinline]]
-#else
-#define TRINE_TILE_TUNING
-#endif
-
 // kColumns cells of columns.
 template <FormatTraits kTraits, int kColumns>
-TRINE_TILE_TUNING void MultiplyGroup(const ChunkTile& tile, const TilePass& pass, int offset,
-                                     const ColumnGroup& group, TileSums* sums) {
+TRINE_FEW_SPILLS void MultiplyGroup(const ChunkTile& tile, const TilePass& pass, int offset,
+                                    const ColumnGroup& group, TileSums* sums) {
   constexpr int kHalves = kTraits.scales == Scales::kHalf ? 2 : 1;
   constexpr int kSteps = StepsAtOnce(kTraits);
   const int chunks = BlocksOfClass(pass.blocks, 0);

@@ -15,7 +15,7 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
 template <Type kType, int kColumns>
-void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+TRINE_FEW_SPILLS void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   PackedColumn<kType> prepared[kColumns];
   for (int c = 0; c < kColumns; ++c) {
     PackedColumn<kType>::Set(columns.chunks[c], columns.step, ActivationChunks(weights.k),
@@ -48,7 +48,7 @@ TRINE_INLINE void PrefetchBytes(const uint8_t* from, int64_t bytes) {
 template <Type kType>
 void FillTile(const uint8_t* group, int64_t first, int count, ChunkTile* tile) {
   using P = Packed<kType>;
-  constexpr bool kInPlace = P::kPlanes.low_bits == 8;
+  constexpr bool kInPlace = P::kInPlace;
   static_assert(!kInPlace || kDotBytes == TileBytesAre::kStored || OffsetOf(P::kTraits) == 0);
   if constexpr (kInPlace) tile->class_step = P::kBlockBytes;
   for (int t = 0; t < BlocksOfClass(count, 0); ++t) {

@@ -34,8 +34,10 @@ TRINE_INLINE void FillPackedBlock(const uint8_t* chunk, int blocks, int j, TileB
   for (int row = 0; row < kTileRows; row += kSliceRows) {
     SliceBytes w[4];
     LoadHalf<kType, 0>(block + 4 * row, w);
+    if constexpr (kPairs && !P::kInPairs) OrderQuads(w);
     for (int i = 0; i < 4; ++i) Store(w[i] - offset, &to.q[i][4 * row]);
     LoadHalf<kType, 1>(block + 4 * row, w);
+    if constexpr (kPairs && !P::kInPairs) OrderQuads(w);
     for (int i = 0; i < 4; ++i) Store(w[i] - offset, &to.q[4 + i][4 * row]);
   }
   FillPackedScales<kType>(chunk, blocks, j, to);

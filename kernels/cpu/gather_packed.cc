@@ -16,7 +16,7 @@ void ValuesOfRow(const uint8_t* block, int lane, int8_t* values) {
   uint8_t bytes[2][4][4 * kSliceRows];
   for (int i = 0; i < 8; ++i) Store(w[i / 4][i % 4], bytes[i / 4][i % 4]);
   for (int i = 0; i < quant::kGroupValues; ++i) {
-    const QuadPlace at = PlaceOf(lane, i % 16);
+    const QuadPlace at = PlaceOf<Packed<kType>::kInPairs>(lane, i % 16);
     values[i] =
         static_cast<int8_t>(bytes[i / 16][at.vector][at.byte] - OffsetOf(Packed<kType>::kTraits));
   }

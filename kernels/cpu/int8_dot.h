@@ -36,6 +36,14 @@ namespace {
 #define TRINE_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
+// In front of a function with a loop that needs about as many registers as there are. Of the orders
+// that GCC puts its instructions in, the one for this core spills the least, wherever it runs.
+#if defined(__aarch64__) && !defined(__clang__)
+#define TRINE_FEW_SPILLS [[gnu::target("tune=neoverse-n1"), gnu::noinline]]
+#else
+#define TRINE_FEW_SPILLS
+#endif
+
 using U8x16 = Vec<uint8_t, 16>;
 using U8x32 = Vec<uint8_t, 32>;
 
@@ -77,8 +85,9 @@ TRINE_INLINE SliceFloats SumsToFloats(SliceInts sums) {
 }
 
 // The order of packed weights: their groups' rows, whether signed bytes are offset, and whether
-// rows lie in pairs. (The version in the low bits changes with packed_format.h.)
-constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? 0x10 : 0) | 1;
+// some lie in pairs (0x10: all of them once did). The version in the low bits changes with
+// packed_format.h.
+constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? 0x20 : 0) | 1;
 
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.
 struct HalfSums {
@@ -219,26 +228,7 @@ TRINE_INLINE void DotPairs(U8x16 w, const int8_t* a, SliceInts* acc) {
   acc->v = vmmlaq_s32(acc->v, AsSigned(w), vld1q_s8(a));
 }
 
-// The sums of two rows each, twice.
-struct SliceDots {
-  int32x4_t first, last;
-};
-TRINE_INLINE SliceDots StartDots(int32_t start) { return {vdupq_n_s32(start), vdupq_n_s32(start)}; }
-TRINE_INLINE SliceInts SumsOf(const SliceDots& dots) { return {vuzp1q_s32(dots.first, dots.last)}; }
-
-// Adds to each row's lanes the products of its 16 weights with 16 activations.
-template <bool kSigned>
-TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* a, SliceDots* acc) {
-  TRINE_UNROLL
-  for (int i = 0; i < 2; ++i) {
-    const int8x8_t eight = vld1_s8(a + 8 * i);
-    const int8x16_t twice = vcombine_s8(eight, eight);
-    acc->first = vmmlaq_s32(acc->first, AsSigned(w[2 * i]), twice);
-    acc->last = vmmlaq_s32(acc->last, AsSigned(w[2 * i + 1]), twice);
-  }
-}
-
-#else
+#endif
 
 template <bool kSigned>
 TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts* acc) {
@@ -248,8 +238,6 @@ TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts*
   acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[2]), a, 2);
   acc->v = vdotq_laneq_s32(acc->v, AsSigned(w[3]), a, 3);
 }
-
-#endif  // __ARM_FEATURE_MATMUL_INT8
 
 #else
 
@@ -329,17 +317,44 @@ TRINE_INLINE U8x32 Lookup(const uint8_t (&table)[16], U8x32 nibbles) {
 
 #endif  // registers of 32 or 16 bytes
 
-#if !defined(__ARM_FEATURE_MATMUL_INT8)
+// The sums of a slice's rows in the making. Add: the products of each row's 16 weights, in quads or
+// in pairs (OrderQuads), with 16 activations.
+template <bool kInPairs>
+struct SliceDots {
+  SliceInts sums;
 
-// Sums in the making, as Dot16 adds to them.
-using SliceDots = SliceInts;
-TRINE_INLINE SliceDots StartDots(int32_t start) { return Splat<kSliceRows>(start); }
-TRINE_INLINE SliceInts SumsOf(const SliceDots& dots) { return dots; }
+  TRINE_INLINE SliceDots Start(int32_t start) { return {Splat<kSliceRows>(start)}; }
+  template <bool kSigned>
+  TRINE_INLINE void Add(const SliceBytes (&w)[4], const int8_t* a, SliceDots* to) {
+    Dot16<kSigned>(w, a, &to->sums);
+  }
+  TRINE_INLINE SliceInts Sums(const SliceDots& dots) { return dots.sums; }
+};
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+
+template <>
+struct SliceDots<true> {
+  int32x4_t first, last;  // of two rows each, twice
+
+  TRINE_INLINE SliceDots Start(int32_t start) { return {vdupq_n_s32(start), vdupq_n_s32(start)}; }
+  template <bool kSigned>
+  TRINE_INLINE void Add(const SliceBytes (&w)[4], const int8_t* a, SliceDots* to) {
+    TRINE_UNROLL
+    for (int i = 0; i < 2; ++i) {
+      const int8x8_t eight = vld1_s8(a + 8 * i);
+      const int8x16_t twice = vcombine_s8(eight, eight);
+      to->first = vmmlaq_s32(to->first, AsSigned(w[2 * i]), twice);
+      to->last = vmmlaq_s32(to->last, AsSigned(w[2 * i + 1]), twice);
+    }
+  }
+  TRINE_INLINE SliceInts Sums(const SliceDots& dots) { return {vuzp1q_s32(dots.first, dots.last)}; }
+};
 
 #endif
 
-// Of a slice's four quads of half a block, four values of each row to a quad, what Dot16 takes:
-// with pairs, the first eight values of its rows 0 and 1, of rows 2 and 3, then the last eight.
+// A slice's four quads of half a block, four values of each row to a quad, put in pairs: the first
+// eight values of its rows 0 and 1, of rows 2 and 3, then the last eight.
 TRINE_INLINE void OrderQuads(SliceBytes (&w)[4]) {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
   for (int i = 0; i < 4; i += 2) {
@@ -364,12 +379,13 @@ TRINE_INLINE void OrderRows(int begin, int end, uint8_t (*q)[4 * kTileRows]) {
   }
 }
 
-// Where value i of half a block of a slice's row is in those.
+// Where value i of half a block of a slice's row is in quads, or in pairs.
 struct QuadPlace {
   int vector, byte;
 };
+template <bool kInPairs>
 TRINE_INLINE QuadPlace PlaceOf(int row, int i) {
-  if constexpr (kPairs) return {i / 8 * 2 + row / 2, row % 2 * 8 + i % 8};
+  if constexpr (kInPairs) return {i / 8 * 2 + row / 2, row % 2 * 8 + i % 8};
   return {i / 4, 4 * row + i % 4};
 }
 

@@ -39,7 +39,7 @@ struct RowChunk {
 };
 
 // The values of one block as eight vectors of the group's rows, four values to a row; at the end in
-// the order that Dot16 takes them in.
+// pairs, where they are to lie so.
 using Quads = uint8_t[8][kVectorBytes];
 
 // Rows [row, row + 8).
@@ -140,7 +140,7 @@ void PackGroup(const PlainRows& rows, uint8_t* chunk) {
       for (int b = 0; b < blocks; ++b) SetQuads<kType>(read, b, row, quads[b]);
     }
     for (int b = 0; b < blocks; ++b) {
-      if constexpr (kPairs) OrderRows(0, kTileRows, quads[b]);
+      if constexpr (P::kInPairs) OrderRows(0, kTileRows, quads[b]);
       StoreBlock<kType>(quads[b], chunk + P::HeaderBytes(blocks) + b * P::kBlockBytes);
     }
     chunk += P::ChunkBytes(blocks);

@@ -25,6 +25,7 @@ struct PackedColumn {
   static constexpr int kOffset = OffsetOf(Packed<kType>::kTraits);
   static constexpr bool kHalves = Packed<kType>::kTraits.scales == Scales::kHalf;
   static constexpr int kStarts = kHalves ? 2 : 1;
+  using Dots = SliceDots<Packed<kType>::kInPairs>;
 
   const ActivationChunk* x;
   int64_t step;  // from a chunk of x to its next
@@ -44,9 +45,9 @@ struct PackedColumn {
       }
     }
   }
-  TRINE_INLINE SliceDots Start(const PackedColumn& column, int64_t t, int h, int j) {
-    if constexpr (kOffset == 0) return StartDots(kSumBits);
-    return StartDots(column.start[t][h][j]);
+  TRINE_INLINE Dots Start(const PackedColumn& column, int64_t t, int h, int j) {
+    if constexpr (kOffset == 0) return Dots::Start(kSumBits);
+    return Dots::Start(column.start[t][h][j]);
   }
 };
 
@@ -56,22 +57,25 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
                              const PackedColumn<kType>* columns, int64_t t, int j,
                              SliceFloats* scaled) {
   using Column = PackedColumn<kType>;
+  using Dots = typename Column::Dots;
   constexpr bool kSigned = Packed<kType>::kTraits.is_signed;
-  SliceDots dots[kColumns];
+  Dots dots[kColumns];
   SliceBytes w[4];
   LoadHalf<kType, 0>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     dots[c] = Column::Start(columns[c], t, 0, j);
-    Dot16<kSigned>(w, columns[c].x[t * columns[c].step].q + quant::kGroupValues * j, &dots[c]);
+    const int8_t* a = columns[c].x[t * columns[c].step].q + quant::kGroupValues * j;
+    Dots::template Add<kSigned>(w, a, &dots[c]);
     if constexpr (Column::kHalves) {
-      scaled[c] = SumsToFloats(SumsOf(dots[c])) * s.scale[0];
+      scaled[c] = SumsToFloats(Dots::Sums(dots[c])) * s.scale[0];
       dots[c] = Column::Start(columns[c], t, 1, j);
     }
   }
   LoadHalf<kType, 1>(block, w);
   for (int c = 0; c < kColumns; ++c) {
-    Dot16<kSigned>(w, columns[c].x[t * columns[c].step].q + quant::kGroupValues * j + 16, &dots[c]);
-    const SliceFloats sums = SumsToFloats(SumsOf(dots[c]));
+    const int8_t* a = columns[c].x[t * columns[c].step].q + quant::kGroupValues * j + 16;
+    Dots::template Add<kSigned>(w, a, &dots[c]);
+    const SliceFloats sums = SumsToFloats(Dots::Sums(dots[c]));
     if constexpr (Column::kHalves) {
       scaled[c] = scaled[c] + sums * s.scale[1];
     } else {
@@ -130,6 +134,26 @@ TRINE_INLINE void PrefetchBlock(const uint8_t* block) {
   }
 }
 
+// The blocks of a last chunk that has not got all. In memory of its own: sums that a loop counts
+// through can't be registers, here or elsewhere.
+template <Type kType, int kColumns>
+TRINE_INLINE void AddRest(const uint8_t* chunk, int blocks, const PackedColumn<kType>* columns,
+                          int64_t t, GroupSums<kColumns>& sums) {
+  GroupSums<kColumns> own;
+  const auto each = [](auto act) __attribute__((always_inline)) {
+    for (int c = 0; c < kColumns; ++c) {
+      TRINE_UNROLL
+      for (int j = 0; j < kSumClasses; ++j) {
+        for (int i = 0; i < kSlices; ++i) act(c, j, i);
+      }
+    }
+  };
+  each([&](int c, int j, int i) { own[c][j][i] = sums[c][j][i]; });
+  TRINE_NO_UNROLL
+  for (int j = 0; j < blocks; ++j) AddTerms<kType, kColumns>(chunk, blocks, columns, t, j, own);
+  each([&](int c, int j, int i) { sums[c][j][i] = own[c][j][i]; });
+}
+
 // A group of `blocks` blocks to a row by kColumns columns; dots by column and slice.
 template <Type kType, int kColumns>
 TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks, const PackedColumn<kType>* columns,
@@ -150,7 +174,13 @@ TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks, const PackedCol
     };
     if constexpr (kColumns == 1) {  // the sums are registers
       TRINE_UNROLL
-      for (int j = 0; j < kSumClasses; ++j) add(j);
+      for (int j = 0; j < kSumClasses; ++j) {
+        add(j);
+#if defined(__aarch64__)
+        // Loads stay with their block: asked for earlier they would take the sums' registers.
+        if constexpr (!Packed<kType>::kInPairs) asm volatile("" ::: "memory");
+#endif
+      }
     } else {  // there are not enough for more, and unrolled the code would be large
       TRINE_NO_UNROLL
       for (int j = 0; j < kSumClasses; ++j) add(j);
@@ -158,10 +188,7 @@ TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks, const PackedCol
     chunk += Packed<kType>::ChunkBytes(kSumClasses);
   }
   if constexpr (Format<kType>::kBlockValues == quant::kGroupValues) {
-    TRINE_NO_UNROLL
-    for (int j = 0; j < rest; ++j) {
-      AddTerms<kType, kColumns>(chunk, rest, columns, whole, j, sums);
-    }
+    if (rest != 0) AddRest<kType, kColumns>(chunk, rest, columns, whole, sums);
   }
   for (int c = 0; c < kColumns; ++c) {
     for (int i = 0; i < kSlices; ++i) {

@@ -70,6 +70,10 @@ struct Packed {
   static constexpr int kScales = IntegerScales(kTraits);
   static constexpr bool kHasMins = kTraits.minimums == Minimums::kBlock;
   static_assert(kTraits.minimums != Minimums::kHalf);
+  // Bytes that are multiplied where they lie, in the order of many columns. The others are put in
+  // it when they are unpacked for those; few columns are faster without.
+  static constexpr bool kInPlace = kPlanes.low_bits == 8;
+  static constexpr bool kInPairs = kPairs && kInPlace;
 
   // d (or e), then m (or dmin), then scales by block and half, then minimums by block.
   static constexpr int64_t FloatBytes(int blocks) {

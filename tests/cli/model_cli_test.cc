@@ -101,6 +101,8 @@ TEST_F(ModelCliTest, SeveralSequencesCountTheirSeedsUp) {
     const json alone = GenerateJson("-p 'One day' -n 8 -s " + std::to_string(10 + i));
     EXPECT_EQ(together["sequences"][i]["tokens"], alone["tokens"]);
   }
+  // As long as the ones that a server draws.
+  EXPECT_EQ(GenerateJson("-p x -n 1 -s 9007199254740991")["seed"], 9007199254740991);
   const Output text = Trine("generate -p 'One day' -n 8 -s 10 -np 2");
   EXPECT_THAT(text.text, HasSubstr("[1]"));
   EXPECT_THAT(text.text, HasSubstr("[2]"));

@@ -56,6 +56,10 @@ TEST_F(ServeCliTest, NumbersSayWhatTheyAre) {
   refused("--port 70000", "'70000' is no port");
   refused("--port -1", "'-1' is no port");
   refused("--header-timeout 0", "--header-timeout");
+  refused("--kv-host -1", "--kv-host: '-1' is below 0");
+  refused("--kv-host=-1G", "--kv-host: '-1G' is below 0");
+  refused("--kv-store x --kv-store-size ' -5M'", "--kv-store-size: ' -5M' is below 0");
+  refused("--kv-store x --kv-prefetch -2", "--kv-prefetch: '-2' is below 0");
   EXPECT_THAT(Trine("serve --help").text, HasSubstr("--header-timeout"));
 }
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -65,6 +66,13 @@ void PrintPlacement(const Engine& engine, const EngineOptions& options) {
                                      [](const LayerRange& range) { return range.device == "cpu"; });
   if (!SharesRows(engine, options) && cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", DescribePlacement(engine, options).c_str());
+}
+
+// For sizes.
+std::string IsNotNegative(const std::string& text) {
+  return absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "-")
+             ? absl::StrCat("'", text, "' is below 0")
+             : "";
 }
 
 // For CLI::Option::check, of --dispatch.
@@ -199,6 +207,15 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help, Engine
   command->add_flag("--list-devices", a->list_devices, "Print the devices there are and exit");
 }
 
+CLI::Option* AddSizeOption(CLI::App* command, const std::string& name, uint64_t* bytes,
+                           const std::string& help) {
+  // What is added last is looked at first. Numbers below 0 would wrap.
+  return command->add_option(name, *bytes, help)
+      ->transform(CLI::AsSizeValue(false))
+      ->transform(CLI::Validator(IsNotNegative, ""))
+      ->type_name("SIZE");
+}
+
 void AddKvStoreOptions(CLI::App* command, EngineArguments* a) {
   command
       ->add_option("--kv-store", a->kv_store,
@@ -206,17 +223,12 @@ void AddKvStoreOptions(CLI::App* command, EngineArguments* a) {
                    "the same tokens does not read them again (docs/kv.md)")
       ->check(NotEmpty)
       ->type_name("DIR");
-  command->add_option("--kv-store-size", a->kv_store_size, "Most bytes in that folder")
-      ->transform(CLI::AsSizeValue(false))
+  AddSizeOption(command, "--kv-store-size", &a->kv_store_size, "Most bytes in that folder")
       ->needs("--kv-store")
-      ->type_name("SIZE")
       ->default_str("16G");
-  command
-      ->add_option("--kv-host", a->kv_host,
-                   "Most bytes of memory for blocks that the devices' caches have no room for; 0: "
-                   "none")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
+  AddSizeOption(
+      command, "--kv-host", &a->kv_host,
+      "Most bytes of memory for blocks that the devices' caches have no room for; 0: none")
       ->capture_default_str();
   command
       ->add_option("--kv-store-type", a->kv_store_type,

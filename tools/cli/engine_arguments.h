@@ -64,6 +64,10 @@ void AddEngineOptions(CLI::App* command, const std::string& context_help,
 // For commands that read prompts: where KV blocks are kept beyond the devices' caches.
 void AddKvStoreOptions(CLI::App* command, EngineArguments* arguments);
 
+// An option that is a number of bytes, such as 512M.
+CLI::Option* AddSizeOption(CLI::App* command, const std::string& name, uint64_t* bytes,
+                           const std::string& help);
+
 // What they ask for, without progress.
 EngineOptions EngineOptionsOf(const EngineArguments& arguments);
 

@@ -1,5 +1,6 @@
 #include "tools/cli/sampling_arguments.h"
 
+#include <limits>
 #include <random>
 
 #include "absl/status/status.h"
@@ -27,7 +28,7 @@ void AddSamplingOptions(CLI::App* command, SamplingArguments* a) {
   SamplerOptions& o = a->options;
   a->order = StageOrderText(o.stages);
   command->add_option("-s,--seed", a->seed, "Seed of the sampler; -1: another one each time")
-      ->check(CLI::Range(int64_t{-1}, int64_t{0xffffffff}))
+      ->check(CLI::Range(int64_t{-1}, std::numeric_limits<int64_t>::max()))
       ->capture_default_str();
   command->add_option("--temp", o.temp, "Temperature; 0: always the likeliest token")
       ->capture_default_str();

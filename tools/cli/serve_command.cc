@@ -342,13 +342,10 @@ void AddServeCommand(CLI::App* app, Run* run) {
                    "those, at most 4096)",
                    &a->engine);
   AddKvStoreOptions(command, &a->engine);
-  command
-      ->add_option("--kv-prefetch", a->kv_prefetch,
-                   "With --kv-store: most bytes of memory for what is brought from there for "
-                   "requests that wait; 0: nothing is")
+  AddSizeOption(command, "--kv-prefetch", &a->kv_prefetch,
+                "With --kv-store: most bytes of memory for what is brought from there for "
+                "requests that wait; 0: nothing is")
       ->needs("--kv-store")
-      ->transform(CLI::AsSizeValue(false))
-      ->type_name("SIZE")
       ->default_str("512M");
   AddSamplingOptions(command, &a->sampling);
   AddChatTemplateOptions(command, &a->chat);
