@@ -17,14 +17,16 @@ namespace {
 
 constexpr int kSumClasses = quant::kSuperGroups;
 
-// A column of activations, with what the integer sums of its blocks begin with: kSumBits, and an
-// unsigned format's offset taken back. By chunk, half (where the halves of a block have scales of
-// their own) and block.
+// A column of activations, with what the integer sums of its blocks begin with: kSumBits where they
+// are made floats of by themselves, and an unsigned format's offset taken back. By chunk, half
+// (where the halves of a block have scales of their own) and block.
 template <Type kType>
 struct PackedColumn {
   static constexpr int kOffset = OffsetOf(Packed<kType>::kTraits);
   static constexpr bool kHalves = Packed<kType>::kTraits.scales == Scales::kHalf;
   static constexpr int kStarts = kHalves ? 2 : 1;
+  static constexpr bool kScalesIntegers = kHalves && kScaleHalvesAsIntegers;
+  static constexpr int32_t kStart = kScalesIntegers ? 0 : kSumBits;
   using Dots = SliceDots<Packed<kType>::kInPairs>;
 
   const ActivationChunk* x;
@@ -40,13 +42,13 @@ struct PackedColumn {
         for (int h = 0; h < kStarts; ++h) {
           const ActivationChunk& chunk = x[t * step];
           const int32_t* sums = kHalves ? chunk.half_sum[h] : chunk.sum;
-          Store(Splat<8>(kSumBits) - Splat<8>(kOffset) * Load<8>(sums), column->start[t][h]);
+          Store(Splat<8>(kStart) - Splat<8>(kOffset) * Load<8>(sums), column->start[t][h]);
         }
       }
     }
   }
   TRINE_INLINE Dots Start(const PackedColumn& column, int64_t t, int h, int j) {
-    if constexpr (kOffset == 0) return Dots::Start(kSumBits);
+    if constexpr (kOffset == 0) return Dots::Start(kStart);
     return Dots::Start(column.start[t][h][j]);
   }
 };
@@ -60,6 +62,7 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   using Dots = typename Column::Dots;
   constexpr bool kSigned = Packed<kType>::kTraits.is_signed;
   Dots dots[kColumns];
+  SliceInts first[kColumns];
   SliceBytes w[4];
   LoadHalf<kType, 0>(block, w);
   for (int c = 0; c < kColumns; ++c) {
@@ -67,7 +70,11 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
     const int8_t* a = columns[c].x[t * columns[c].step].q + quant::kGroupValues * j;
     Dots::template Add<kSigned>(w, a, &dots[c]);
     if constexpr (Column::kHalves) {
-      scaled[c] = SumsToFloats(Dots::Sums(dots[c])) * s.scale[0];
+      if constexpr (Column::kScalesIntegers) {
+        first[c] = Dots::Sums(dots[c]) * s.integer_scale[0];
+      } else {
+        scaled[c] = SumsToFloats(Dots::Sums(dots[c])) * s.scale[0];
+      }
       dots[c] = Column::Start(columns[c], t, 1, j);
     }
   }
@@ -75,7 +82,12 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   for (int c = 0; c < kColumns; ++c) {
     const int8_t* a = columns[c].x[t * columns[c].step].q + quant::kGroupValues * j + 16;
     Dots::template Add<kSigned>(w, a, &dots[c]);
-    const SliceFloats sums = SumsToFloats(Dots::Sums(dots[c]));
+    const SliceInts last = Dots::Sums(dots[c]);
+    if constexpr (Column::kScalesIntegers) {
+      scaled[c] = Convert<float>(first[c] + last * s.integer_scale[1]);
+      continue;
+    }
+    const SliceFloats sums = SumsToFloats(last);
     if constexpr (Column::kHalves) {
       scaled[c] = scaled[c] + sums * s.scale[1];
     } else {

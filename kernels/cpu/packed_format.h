@@ -205,6 +205,7 @@ TRINE_INLINE void LoadHalf(const uint8_t* block, SliceBytes (&w)[4]) {
 struct BlockScales {
   SliceFloats d, dmin;
   SliceFloats scale[2];
+  SliceInts integer_scale[2];  // the same
   SliceFloats min;
 };
 
@@ -236,7 +237,9 @@ TRINE_INLINE BlockScales LoadScales(const uint8_t* chunk, int blocks, int j, int
   }
   const auto* bytes = reinterpret_cast<const int8_t*>(chunk) + P::FloatBytes(blocks) + row;
   for (int h = 0; h < P::kScales; ++h) {
-    s.scale[h] = LoadI8<kSliceRows>(bytes + (P::kScales * j + h) * kTileRows);
+    const int8_t* scales = bytes + (P::kScales * j + h) * kTileRows;
+    s.scale[h] = LoadI8<kSliceRows>(scales);
+    s.integer_scale[h] = LoadI8AsInts<kSliceRows>(scales);
   }
   if constexpr (P::kHasMins) {
     s.min = LoadI8<kSliceRows>(bytes + (P::kScales * blocks + j) * kTileRows);
