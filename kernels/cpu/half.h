@@ -255,8 +255,8 @@ TRINE_INLINE I32<N> LoadI8AsInts(const int8_t* from) {
 template <int N>
 TRINE_INLINE F32<N> LoadI8(const int8_t* from) {
 #if defined(__aarch64__)
-  // By the bits of 1.5 * 2^23: the addition widens as well, and a conversion has one unit alone.
-  return BitCast<float>(LoadI8AsInts<N>(from) + Splat<N>(0x4b400000)) - Splat<N>(12582912.0f);
+  // The addition widens as well, and conversions have one of a Neoverse V1's units alone.
+  return SumsToFloats(LoadI8AsInts<N>(from) + Splat<N>(kSumBits));
 #else
   return Convert<float>(LoadI8AsInts<N>(from));
 #endif

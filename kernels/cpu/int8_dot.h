@@ -37,7 +37,7 @@ namespace {
 #endif
 
 // In front of a function with a loop that needs about as many registers as there are. Of the orders
-// that GCC puts its instructions in, the one for this core spills the least, wherever it runs.
+// that GCC puts its instructions in, the one for Neoverse N1 spills the least, wherever it runs.
 #if defined(__aarch64__) && !defined(__clang__)
 #define TRINE_FEW_SPILLS [[gnu::target("tune=neoverse-n1"), gnu::noinline]]
 #else
@@ -75,18 +75,13 @@ constexpr bool kPairs = false;
 constexpr int kCellColumns = kPairs ? 2 : 1;
 constexpr int kCellRows = kSliceRows / kCellColumns;
 
-// Sums of products that begin at the bits of 1.5 * 2^23 are the bits of that float plus the sum, up
-// to 2^22 either way: a subtraction then makes a float of it, for less than a conversion costs. No
-// block's sum is as large: 32 * 128 * 127 at most, and with an offset still to be taken back, of
-// 128, three times that.
-constexpr int32_t kSumBits = 0x4b400000;
-TRINE_INLINE SliceFloats SumsToFloats(SliceInts sums) {
-  return BitCast<float>(sums) - Splat<kSliceRows>(12582912.0f);
-}
+// Sums of products begin at kSumBits (vec.h). No block's sum is too large for that: 32 * 128 * 127
+// at most, and with an offset still to be taken back, of 128, three times that.
 
 // Whether the sums of a block's halves are scaled and added as integers, and then made a float,
-// which is exact below 2^24: fewer instructions, where 32-bit products cost no more than others.
-#if defined(__aarch64__)
+// which is exact below 2^24: fewer instructions, where 32-bit products cost no more than others, as
+// on Neoverse V1.
+#if defined(__ARM_FEATURE_MATMUL_INT8)
 constexpr bool kScaleHalvesAsIntegers = true;
 #else
 constexpr bool kScaleHalvesAsIntegers = false;
@@ -236,7 +231,7 @@ TRINE_INLINE void DotPairs(U8x16 w, const int8_t* a, SliceInts* acc) {
   acc->v = vmmlaq_s32(acc->v, AsSigned(w), vld1q_s8(a));
 }
 
-#endif
+#endif  // __ARM_FEATURE_MATMUL_INT8
 
 template <bool kSigned>
 TRINE_INLINE void Dot16(const SliceBytes (&w)[4], const int8_t* from, SliceInts* acc) {

@@ -58,7 +58,7 @@ TRINE_INLINE void SetQuads(const RowChunk<kType> (&rows)[8], int b, int row, Qua
 template <Type kType>
 void StoreBlock(const Quads& quads, uint8_t* block) {
   constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
-  if constexpr (kPlanes.low_bits == 8) {
+  if constexpr (Packed<kType>::kInPlace) {
     __builtin_memcpy(block, quads, sizeof(quads));
   } else {
     for (int i = 0; i < 4; ++i) {

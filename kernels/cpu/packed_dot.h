@@ -85,13 +85,12 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
     const SliceInts last = Dots::Sums(dots[c]);
     if constexpr (Column::kScalesIntegers) {
       scaled[c] = Convert<float>(first[c] + last * s.integer_scale[1]);
-      continue;
-    }
-    const SliceFloats sums = SumsToFloats(last);
-    if constexpr (Column::kHalves) {
-      scaled[c] = scaled[c] + sums * s.scale[1];
+    } else if constexpr (Column::kHalves) {
+      scaled[c] = scaled[c] + SumsToFloats(last) * s.scale[1];
+    } else if constexpr (Packed<kType>::kScales == 1) {
+      scaled[c] = SumsToFloats(last) * s.scale[0];
     } else {
-      scaled[c] = Packed<kType>::kScales == 1 ? sums * s.scale[0] : sums;
+      scaled[c] = SumsToFloats(last);
     }
   }
 }
@@ -146,24 +145,22 @@ TRINE_INLINE void PrefetchBlock(const uint8_t* block) {
   }
 }
 
-// The blocks of a last chunk that has not got all. In memory of its own: sums that a loop counts
-// through can't be registers, here or elsewhere.
-template <Type kType, int kColumns>
-TRINE_INLINE void AddRest(const uint8_t* chunk, int blocks, const PackedColumn<kType>* columns,
-                          int64_t t, GroupSums<kColumns>& sums) {
-  GroupSums<kColumns> own;
-  const auto each = [](auto act) __attribute__((always_inline)) {
-    for (int c = 0; c < kColumns; ++c) {
-      TRINE_UNROLL
-      for (int j = 0; j < kSumClasses; ++j) {
-        for (int i = 0; i < kSlices; ++i) act(c, j, i);
-      }
-    }
-  };
-  each([&](int c, int j, int i) { own[c][j][i] = sums[c][j][i]; });
+// The blocks of a last chunk that has not got all, by one column. In memory of its own: sums that a
+// loop counts through can't be registers, here or elsewhere.
+template <Type kType>
+TRINE_INLINE void AddRest(const uint8_t* chunk, int blocks, const PackedColumn<kType>* column,
+                          int64_t t, GroupSums<1>& sums) {
+  GroupSums<1> own;
+  TRINE_UNROLL
+  for (int j = 0; j < kSumClasses; ++j) {
+    for (int i = 0; i < kSlices; ++i) own[0][j][i] = sums[0][j][i];
+  }
   TRINE_NO_UNROLL
-  for (int j = 0; j < blocks; ++j) AddTerms<kType, kColumns>(chunk, blocks, columns, t, j, own);
-  each([&](int c, int j, int i) { sums[c][j][i] = own[c][j][i]; });
+  for (int j = 0; j < blocks; ++j) AddTerms<kType, 1>(chunk, blocks, column, t, j, own);
+  TRINE_UNROLL
+  for (int j = 0; j < kSumClasses; ++j) {
+    for (int i = 0; i < kSlices; ++i) sums[0][j][i] = own[0][j][i];
+  }
 }
 
 // A group of `blocks` blocks to a row by kColumns columns; dots by column and slice.
@@ -200,7 +197,14 @@ TRINE_INLINE void DotGroup(const uint8_t* chunk, int64_t blocks, const PackedCol
     chunk += Packed<kType>::ChunkBytes(kSumClasses);
   }
   if constexpr (Format<kType>::kBlockValues == quant::kGroupValues) {
-    if (rest != 0) AddRest<kType, kColumns>(chunk, rest, columns, whole, sums);
+    if constexpr (kColumns == 1) {
+      if (rest != 0) AddRest<kType>(chunk, rest, columns, whole, sums);
+    } else {
+      TRINE_NO_UNROLL
+      for (int j = 0; j < rest; ++j) {
+        AddTerms<kType, kColumns>(chunk, rest, columns, whole, j, sums);
+      }
+    }
   }
   for (int c = 0; c < kColumns; ++c) {
     for (int i = 0; i < kSlices; ++i) {

@@ -173,7 +173,7 @@ TRINE_INLINE SliceBytes Values(SliceBytes indices) {
 template <Type kType, int kQuad>
 TRINE_INLINE SliceBytes Quad(const uint8_t* block) {
   constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
-  if constexpr (kPlanes.low_bits == 8) {
+  if constexpr (Packed<kType>::kInPlace) {
     return LoadVector(block + kQuad * kVectorBytes);
   } else {
     const SliceBytes both = LoadVector(block + kQuad % 4 * kVectorBytes);
@@ -205,7 +205,7 @@ TRINE_INLINE void LoadHalf(const uint8_t* block, SliceBytes (&w)[4]) {
 struct BlockScales {
   SliceFloats d, dmin;
   SliceFloats scale[2];
-  SliceInts integer_scale[2];  // the same
+  SliceInts integer_scale[2];  // the same, where kScaleHalvesAsIntegers
   SliceFloats min;
 };
 
@@ -239,7 +239,7 @@ TRINE_INLINE BlockScales LoadScales(const uint8_t* chunk, int blocks, int j, int
   for (int h = 0; h < P::kScales; ++h) {
     const int8_t* scales = bytes + (P::kScales * j + h) * kTileRows;
     s.scale[h] = LoadI8<kSliceRows>(scales);
-    s.integer_scale[h] = LoadI8AsInts<kSliceRows>(scales);
+    if constexpr (kScaleHalvesAsIntegers) s.integer_scale[h] = LoadI8AsInts<kSliceRows>(scales);
   }
   if constexpr (P::kHasMins) {
     s.min = LoadI8<kSliceRows>(bytes + (P::kScales * blocks + j) * kTileRows);

@@ -233,6 +233,14 @@ TRINE_INLINE Vec<To, N> BitCast(Vec<T, N> x) {
   }
 }
 
+// Sums that begin at the bits of 1.5 * 2^23 are the bits of that float plus the sum, up to 2^22
+// either way: a subtraction then makes a float of it, for less than a conversion costs.
+constexpr int32_t kSumBits = 0x4b400000;
+template <int N>
+TRINE_INLINE F32<N> SumsToFloats(I32<N> sums) {
+  return BitCast<float>(sums) - Splat<N>(12582912.0f);
+}
+
 // Integers to floats round to nearest even; floats to integers truncate, and must fit.
 template <typename To, typename T, int N>
 TRINE_INLINE Vec<To, N> Convert(Vec<T, N> x) {

@@ -103,6 +103,7 @@ TEST_F(ModelCliTest, SeveralSequencesCountTheirSeedsUp) {
   }
   // As long as the ones that a server draws.
   EXPECT_EQ(GenerateJson("-p x -n 1 -s 9007199254740991")["seed"], 9007199254740991);
+  EXPECT_EQ(Trine("generate -p x -n 1 -s 9223372036854775808").code, 2);
   const Output text = Trine("generate -p 'One day' -n 8 -s 10 -np 2");
   EXPECT_THAT(text.text, HasSubstr("[1]"));
   EXPECT_THAT(text.text, HasSubstr("[2]"));

@@ -27,8 +27,10 @@ absl::StatusOr<LogitBias> ParseBias(const std::string& text) {
 void AddSamplingOptions(CLI::App* command, SamplingArguments* a) {
   SamplerOptions& o = a->options;
   a->order = StageOrderText(o.stages);
-  command->add_option("-s,--seed", a->seed, "Seed of the sampler; -1: another one each time")
-      ->check(CLI::Range(int64_t{-1}, std::numeric_limits<int64_t>::max()))
+  command
+      ->add_option("-s,--seed", a->seed, "Seed of the sampler; -1: another one each time")
+      // What is larger than the largest is read as that.
+      ->check(CLI::Range(int64_t{-1}, std::numeric_limits<int64_t>::max() - 1))
       ->capture_default_str();
   command->add_option("--temp", o.temp, "Temperature; 0: always the likeliest token")
       ->capture_default_str();

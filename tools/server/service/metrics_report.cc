@@ -159,7 +159,7 @@ void AppendKeeperMetrics(const BlockKeeperCounters& counters, std::string* out) 
                "Prompts of requests that waited, looked for on the disk meanwhile.",
                static_cast<double>(early.begun), out);
   AppendMetric("trine_kv_prefetch_done_total", "counter",
-               "Of those, the ones of which all that there is was brought.",
+               "Of those, the ones that came to their end: all was brought that could be.",
                static_cast<double>(early.done), out);
   AppendMetric("trine_kv_prefetch_cut_total", "counter",
                "Of those, the ones whose turn or end came before all was there.",
