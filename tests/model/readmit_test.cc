@@ -144,7 +144,12 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
     }
     EXPECT_TRUE(engine->EvaluateSome(both).ok());
   };
-  for (int i = 0; i < 10; ++i) step();
+  // Until one of them is away: on a busy machine both may have come home by the time this looks.
+  const auto one_is_away = [&] { return (both[0]->pending() == 0) != (both[1]->pending() == 0); };
+  setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
+  for (int i = 0; i < 10 || (i < 1000 && !one_is_away()); ++i) step();
+  unsetenv("TRINE_FIXTURE_SEVERAL");
+  ASSERT_TRUE(one_is_away());
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the other one's pass lands
   ASSERT_TRUE(engine->Readmit("other1").ok());
   ASSERT_EQ(Places(*engine), kAsked);
@@ -152,8 +157,6 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
   const bool first_is_home = both[0]->pending() == 0;
   Sequence* const home = both[first_is_home ? 0 : 1];
   Sequence* const away = both[first_is_home ? 1 : 0];
-  ASSERT_EQ(home->pending(), 0);
-  ASSERT_GT(away->pending(), 0);
   const int32_t token = 42;
   ASSERT_TRUE(home->Append(std::span(&token, 1)).ok());
   setenv("TRINE_FIXTURE_SEVERAL", "50000", 1);
