@@ -75,6 +75,7 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
     idle_flights_.push_back(std::make_shared<Flight>(this, *model, log_, keep_rows_));
   }
   ahead_.Reset(*model, most);
+  ReserveForDecode(most, static_cast<size_t>(model->limits().max_sequences));
   for (const SegmentPlace& place : model->places()) {
     if (keep_rows_) times_.device_ns[place.device_name];  // else nobody waits
   }
@@ -83,6 +84,22 @@ absl::Status Batcher::SetModel(std::shared_ptr<Model> model) {
   epoch_ = epoch;
   model_ = std::move(model);
   return absl::OkStatus();
+}
+
+// How sequences come together in passes is a matter of time: more than ever in one must be no
+// reason to allocate.
+void Batcher::ReserveForDecode(size_t passes, size_t sequences) {
+  flights_.reserve(passes + sequences);  // those that wait for their owners, too
+  for (Batch* batch : {&batch_, &next_batch_}) {
+    batch->parts.reserve(sequences);
+    batch->output_rows.reserve(sequences);
+  }
+  queue_.reserve(sequences);
+  away_.reserve(sequences);
+  candidates_.reserve(sequences);
+  active_.reserve(3 * sequences);  // away, asked for and under way, before they are made one
+  home_.reserve(sequences);
+  failed_.reserve(sequences);
 }
 
 absl::Status Batcher::Evaluate(std::span<Sequence* const> sequences) {

@@ -204,6 +204,7 @@ class Batcher {
   int64_t MostSequences(int64_t passes);
   int64_t MostTokens(int64_t pending) const;
   bool AnyDecodes() const;
+  void ReserveForDecode(size_t passes, size_t sequences);
 
   const BatcherOptions options_;
   mutable std::mutex mutex_;

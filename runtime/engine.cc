@@ -113,23 +113,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
 }
 
 absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
-  BlockKeeperOptions keeping;
-  keeping.folder = options.kv_store;
-  keeping.disk_bytes = options.kv_store_bytes;
-  keeping.host_bytes = options.kv_host_bytes;
-  keeping.lossy = options.kv_lossy;
-  keeping.prefetch_bytes = options.kv_prefetch_bytes;
-  const auto form = ParseKvForm(options.kv_store_form);
-  if (!form) {
-    return absl::InvalidArgumentError(absl::StrCat("blocks can't be kept as \"",
-                                                   options.kv_store_form,
-                                                   "\": raw, q8_0, q4_0 and mxfp4 are forms"));
-  }
-  keeping.form = *form;
-  if (!keeping.any() && (keeping.form != KvForm::kRaw || keeping.lossy)) {
-    return absl::InvalidArgumentError(
-        "it is said how KV blocks are kept, and not where: in a folder, in memory or in both");
-  }
+  auto asked = KeepingOf(options);
+  if (!asked.ok()) return asked.status();
+  BlockKeeperOptions& keeping = *asked;
   if (!keeping.any() || limits_.embeddings) return absl::OkStatus();
   keeping.log = [log = log_](const std::string& text) { log(TRINE_LOG_WARNING, text); };
   if (trace_ != nullptr) {

@@ -1,5 +1,6 @@
 #include "runtime/machine_report.h"
 
+#include <future>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -159,11 +160,13 @@ Json MachineReport(const Inventory& inventory) {
 }  // namespace
 
 Inventory DescribeMachine(const MachineOptions& options) {
-  detect::Machine machine = detect::DetectMachine({options.root});
   // Plugins belong to the machine that runs them: another machine's files say nothing of them.
   const bool here = options.root.empty() || options.root == "/";
-  Inventory inventory =
-      TakeInventory(std::move(machine), here ? DiscoverPlugins(options.registry) : Registry());
+  // Asked of both at once: plugins answer from processes of their own.
+  std::future<Registry> plugins =
+      std::async([&] { return here ? DiscoverPlugins(options.registry) : Registry(); });
+  detect::Machine machine = detect::DetectMachine({options.root});
+  Inventory inventory = TakeInventory(std::move(machine), plugins.get());
   if (!here) {
     for (InventoryDevice& device : inventory.devices) {
       if (inventory.machine.gpus[device.machine_gpu].counted) {

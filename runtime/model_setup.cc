@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
 #include <limits>
 #include <utility>
 
@@ -17,7 +18,7 @@ constexpr uint32_t kMaxThreads = 1024;
 // Rows of output in one pass: as many as fit, but at least one per sequence.
 constexpr int64_t kOutputBytes = int64_t{64} << 20;
 
-absl::Status CheckOptions(const EngineOptions& options) {
+absl::Status CheckSizes(const EngineOptions& options) {
   const auto within = [](const char* what, int64_t value, int64_t min, int64_t max) {
     if (value >= min && value <= max) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -92,26 +93,17 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   return limits;
 }
 
-absl::Status OpenFile(const EngineOptions& options, ModelSetup* setup) {
-  auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
-  if (!file.ok()) return file.status();
-  setup->file = *std::move(file);
-  const auto data = ReadTokenizerData(setup->file->metadata());
+absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenizer(const gguf::File& file,
+                                                               const ModelConfig& config) {
+  const auto data = ReadTokenizerData(file.metadata());
   if (!data.ok()) return data.status();
   auto tokenizer = Tokenizer::Create(*data);
-  if (!tokenizer.ok()) return tokenizer.status();
-  setup->tokenizer = *std::move(tokenizer);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<ModelConfig> ReadConfig(const ModelSetup& setup) {
-  auto config = ReadModelConfig(*setup.file);
-  if (config.ok() && setup.tokenizer->vocab_size() != config->n_vocab) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tokenizer has ", setup.tokenizer->vocab_size(),
-                     " tokens, token_embd.weight has ", config->n_vocab, " rows"));
+  if (tokenizer.ok() && (*tokenizer)->vocab_size() != config.n_vocab) {
+    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", (*tokenizer)->vocab_size(),
+                                                   " tokens, token_embd.weight has ",
+                                                   config.n_vocab, " rows"));
   }
-  return config;
+  return tokenizer;
 }
 
 }  // namespace
@@ -132,23 +124,62 @@ absl::Status AboutFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", message));
 }
 
+absl::StatusOr<BlockKeeperOptions> KeepingOf(const EngineOptions& options) {
+  BlockKeeperOptions keeping;
+  keeping.folder = options.kv_store;
+  keeping.disk_bytes = options.kv_store_bytes;
+  keeping.host_bytes = options.kv_host_bytes;
+  keeping.lossy = options.kv_lossy;
+  keeping.prefetch_bytes = options.kv_prefetch_bytes;
+  const auto form = ParseKvForm(options.kv_store_form);
+  if (!form) {
+    return absl::InvalidArgumentError(absl::StrCat("blocks can't be kept as \"",
+                                                   options.kv_store_form,
+                                                   "\": raw, q8_0, q4_0 and mxfp4 are forms"));
+  }
+  keeping.form = *form;
+  if (!keeping.any() && (keeping.form != KvForm::kRaw || keeping.lossy)) {
+    return absl::InvalidArgumentError(
+        "it is said how KV blocks are kept, and not where: in a folder (--kv-store), "
+        "in memory (--kv-host) or in both");
+  }
+  return keeping;
+}
+
+absl::Status CheckEngineOptions(const EngineOptions& options) {
+  absl::Status s = CheckSizes(options);
+  if (s.ok()) s = ParseKvType(options.kv_type_k).status();
+  if (s.ok()) s = ParseKvType(options.kv_type_v).status();
+  if (s.ok()) s = ReadFaults(options).status();
+  if (s.ok()) s = KeepingOf(options).status();
+  return s;
+}
+
 absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
-  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
+  if (absl::Status s = CheckEngineOptions(options); !s.ok()) return s;
   auto faults = ReadFaults(options);
   if (!faults.ok()) return faults.status();
+  const auto about_file = [&](const absl::Status& s) { return AboutFile(options.model_path, s); };
   ModelSetup setup;
-  if (absl::Status s = OpenFile(options, &setup); !s.ok()) return AboutFile(options.model_path, s);
-  auto config = ReadConfig(setup);
-  if (!config.ok()) return AboutFile(options.model_path, config.status());
+  auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
+  if (!file.ok()) return about_file(file.status());
+  setup.file = *std::move(file);
+  auto config = ReadModelConfig(*setup.file);
+  if (!config.ok()) return about_file(config.status());
   setup.config = *std::move(config);
   const auto limits = Limits(options, setup.config);
   if (!limits.ok()) return limits.status();
   setup.limits = *limits;
+  // Plugins are probed by processes of their own, which takes as long as their drivers do: the
+  // tokenizer is made meanwhile. Where there is no thread to be had, one comes after the other.
   MachineOptions machine;
   machine.registry = options.plugins;
+  std::future<Inventory> inventory = std::async([&machine] { return DescribeMachine(machine); });
+  auto tokenizer = ReadTokenizer(*setup.file, setup.config);
+  if (!tokenizer.ok()) return about_file(tokenizer.status());
+  setup.tokenizer = *std::move(tokenizer);
   const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
-  setup.devices.reset(
-      new DeviceSet(DescribeMachine(machine), options.threads, log, *std::move(faults)));
+  setup.devices.reset(new DeviceSet(inventory.get(), options.threads, log, *std::move(faults)));
   setup.devices->set_limit(options.stage_limit);
   for (const std::string& note : setup.devices->inventory().registry.notes) {
     log(TRINE_LOG_WARNING, note);

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/block_keeper.h"
 #include "runtime/device_set.h"
 #include "runtime/engine_options.h"
 #include "runtime/gguf/gguf_file.h"
@@ -26,6 +27,12 @@ struct ModelSetup {
   OwnedDevices devices;
   std::unique_ptr<Placer> placer;  // stands on `devices`
 };
+
+// What is wrong with the options by themselves, whatever the model and the machine are.
+absl::Status CheckEngineOptions(const EngineOptions& options);
+
+// Where KV blocks are kept and how, but for who is told of it.
+absl::StatusOr<BlockKeeperOptions> KeepingOf(const EngineOptions& options);
 
 absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options);
 

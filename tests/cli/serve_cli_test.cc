@@ -39,6 +39,8 @@ TEST_F(ServeCliTest, WhatCanBeSeenToBeWrongIsRefusedBeforeItListens) {
   ExpectRefused("--chat-template " + (folder_ / "none.jinja").string(), 2, "none.jinja");
   ExpectRefused("--chat-template " + File("bad.jinja", "{% for m in messages %}{{ m.role"), 2,
                 "--chat-template");
+  ExpectRefused("--kv-lossy", 2, "it is said how KV blocks are kept, and not where");
+  ExpectRefused("--kv-store-type q8_0", 2, "it is said how KV blocks are kept, and not where");
 }
 
 TEST_F(ServeCliTest, KeysOfAFile) {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "runtime/chat_messages.h"
 #include "runtime/gguf/gguf_file.h"
+#include "runtime/model_setup.h"
 #include "runtime/printable.h"
 #include "runtime/template/template.h"
 #include "tools/cli/chat_arguments.h"
@@ -206,9 +207,9 @@ int Serve(const ServeArguments& a) {
   if (!access.ok()) return ComplainOfArguments(access.status());
   const auto model_options = MakeModelOptions(a);
   if (!model_options.ok()) return ComplainOfArguments(model_options.status());
-  if (absl::Status s = CheckModelFile(EngineOptionsOf(a.engine).model_path); !s.ok()) {
-    return Complain(s);
-  }
+  const EngineOptions asked = EngineOptionsOf(a.engine);
+  if (absl::Status s = CheckEngineOptions(asked); !s.ok()) return ComplainOfArguments(s);
+  if (absl::Status s = CheckModelFile(asked.model_path); !s.ok()) return Complain(s);
   const EndSignals signals;  // before any thread is there
   server::ServerLog log(LevelOf(a.log_level), a.log_format == "json", [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stderr);
