@@ -135,6 +135,25 @@ absl::Status ReadSymbols(const std::string& symbols, const std::string& strings,
   return absl::OkStatus();
 }
 
+// Notes of others are passed over; so is one that does not end where it says.
+void ReadNotes(const std::string& notes, ElfFacts* facts) {
+  constexpr absl::string_view kOwner("Trine", 6);
+  constexpr uint32_t kHardware = 1;
+  const auto up = [](uint64_t n) { return (n + 3) / 4 * 4; };
+  for (uint64_t at = 0; notes.size() - at >= sizeof(Elf64_Nhdr);) {
+    const auto note = Element<Elf64_Nhdr>(notes.substr(at, sizeof(Elf64_Nhdr)), 0);
+    const uint64_t name = at + sizeof(Elf64_Nhdr), text = name + up(note.n_namesz);
+    const uint64_t end = text + up(note.n_descsz);
+    if (end > notes.size()) return;
+    if (note.n_type == kHardware &&
+        absl::string_view(notes).substr(name, note.n_namesz) == kOwner) {
+      const std::string all = notes.substr(text, note.n_descsz);
+      if (const auto paths = Text(all, 0)) facts->hardware = std::string(*paths);
+    }
+    at = end;
+  }
+}
+
 absl::Status CheckHeader(const Elf64_Ehdr& header) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
     return absl::InvalidArgumentError("not a shared object");
@@ -167,6 +186,11 @@ absl::StatusOr<ElfFacts> InspectElf(const std::string& path) {
   ElfFacts facts;
   for (uint32_t i = 0; i < header.e_shnum; ++i) {
     const auto section = Element<Elf64_Shdr>(*sections, i);
+    if (section.sh_type == SHT_NOTE) {
+      const auto notes = file.Bytes(section.sh_offset, section.sh_size);
+      if (!notes) return Malformed();
+      ReadNotes(*notes, &facts);
+    }
     if (section.sh_type != SHT_DYNAMIC && section.sh_type != SHT_DYNSYM) continue;
     if (section.sh_link >= header.e_shnum) return Malformed();
     const auto linked = Element<Elf64_Shdr>(*sections, section.sh_link);

@@ -3,6 +3,7 @@
 #ifndef TRINE_PLUGINS_ELF_FILE_H_
 #define TRINE_PLUGINS_ELF_FILE_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct ElfFacts {
   bool exports_query = false;       // has the plugin's one symbol
   bool wants_asan = false;
   bool wants_tsan = false;
+  std::optional<std::string> hardware;  // as it says in TRINE_PLUGIN_HARDWARE
 };
 
 // Errors are sentences for a person: no permission, not a shared object, another machine's.

@@ -1,5 +1,7 @@
 #include "plugins/registry.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "plugins/device_text.h"
+#include "plugins/elf_file.h"
 
 namespace trine {
 namespace {
@@ -43,6 +46,22 @@ void ReadEnvironment(RegistryOptions* options, std::vector<std::string>* notes) 
   }
 }
 
+bool IsThere(const std::string& what) {
+  return what[0] == '$' ? std::getenv(what.c_str() + 1) != nullptr
+                        : access(what.c_str(), F_OK) == 0;
+}
+
+// "", or why there is no hardware for the plugin here.
+std::string HardwareMissing(const std::string& path) {
+  const auto facts = InspectElf(path);
+  if (!facts.ok() || !facts->hardware) return "";
+  const std::vector<std::string> wanted = absl::StrSplit(*facts->hardware, ':', absl::SkipEmpty());
+  if (std::any_of(wanted.begin(), wanted.end(), IsThere)) return "";
+  return wanted.empty() ? "it has software devices alone"
+                        : absl::StrCat("there is no hardware for it (none of ",
+                                       absl::StrJoin(wanted, ", "), ")");
+}
+
 void ProbeAll(const RegistryOptions& options, Registry* registry) {
   auto probe = options.probe;
   if (!probe) {
@@ -63,6 +82,7 @@ void ProbeAll(const RegistryOptions& options, Registry* registry) {
   }
   std::vector<std::thread> threads;
   for (PluginFinding& plugin : registry->plugins) {
+    if (!plugin.probe.status.ok()) continue;  // it is known already
     const auto run = [&plugin, &probe] { plugin.probe = probe(plugin.path); };
     try {
       threads.emplace_back(run);
@@ -177,8 +197,16 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
         absl::StrCat(folder.path, " (", folder.found_by, ") can't be looked into: ", folder.error));
   }
   for (Candidate& candidate : found.candidates) {
+    ProbeResult probe;
+    if (options.hardware_alone && !candidate.named) {
+      const std::string missing = HardwareMissing(candidate.path);
+      if (!missing.empty()) {
+        probe.status = absl::UnavailableError(
+            absl::StrCat("not probed: ", missing, ", and no device was asked for by name"));
+      }
+    }
     registry.plugins.push_back(
-        {std::move(candidate.path), std::move(candidate.found_by), false, "", {}});
+        {std::move(candidate.path), std::move(candidate.found_by), false, "", std::move(probe)});
   }
   ProbeAll(options, &registry);
   Judge(&registry);

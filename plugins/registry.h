@@ -39,6 +39,9 @@ struct RegistryOptions {
   // Plugin names, most wanted first, for chips several plugins see. TRINE_BACKEND_ORDER overrides
   // it. Plugins not named follow in the order of DefaultRank.
   std::vector<std::string> backend_order;
+  // Nobody asks for software devices: plugins that could have no others here, as their files say
+  // (TRINE_PLUGIN_HARDWARE), are not probed, unless the file itself was named.
+  bool hardware_alone = false;
   // How a plugin is probed; tests put their own here. Null: ProbePlugin in a child process.
   std::function<ProbeResult(const std::string& path)> probe;
 };

@@ -93,6 +93,16 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   return limits;
 }
 
+// Whether somebody wants devices by their names, which may be those of software, or wants to be
+// told of all there are.
+bool AsksForDevices(const EngineOptions& options) {
+  const bool cpu_alone = std::all_of(options.devices.begin(), options.devices.end(),
+                                     [](const std::string& name) { return name == "cpu"; });
+  return !cpu_alone || !options.tensor_split.empty() || !options.override_tensors.empty() ||
+         !options.device_memory.empty() || options.gpu_layers > 0 || options.explain ||
+         !options.faults.empty() || std::getenv("TRINE_FAULT") != nullptr;
+}
+
 absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenizer(const gguf::File& file,
                                                                const ModelConfig& config) {
   const auto data = ReadTokenizerData(file.metadata());
@@ -174,6 +184,7 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   // tokenizer is made meanwhile. Where there is no thread to be had, one comes after the other.
   MachineOptions machine;
   machine.registry = options.plugins;
+  machine.registry.hardware_alone = !AsksForDevices(options);
   std::future<Inventory> inventory = std::async([&machine] { return DescribeMachine(machine); });
   auto tokenizer = ReadTokenizer(*setup.file, setup.config);
   if (!tokenizer.ok()) return about_file(tokenizer.status());

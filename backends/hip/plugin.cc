@@ -4,6 +4,16 @@
 #include "backends/hip/buffers.h"
 #include "backends/hip/layouts.h"
 #include "backends/hip/plan.h"
+#include "trine/sdk/hardware.h"
+
+// The kernel's drivers, and Windows below.
+#if defined(TRINE_GPU_AMD)
+TRINE_PLUGIN_HARDWARE("/dev/kfd:/dev/dxg");
+#elif defined(TRINE_GPU_NVIDIA)
+TRINE_PLUGIN_HARDWARE("/dev/nvidiactl:/dev/nvidia0:/dev/nvhost-gpu:/dev/nvgpu:/dev/dxg");
+#else
+TRINE_PLUGIN_HARDWARE("$TRINE_HIP_ALLOW_HOST");
+#endif
 
 namespace trine::hip {
 namespace {

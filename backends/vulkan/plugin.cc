@@ -3,6 +3,13 @@
 #include "backends/vulkan/buffers.h"
 #include "backends/vulkan/layouts.h"
 #include "backends/vulkan/plan.h"
+#include "trine/sdk/hardware.h"
+
+// Devices of the kernel's, of vendors' own drivers, and of Windows below; and whatever drivers
+// somebody names.
+TRINE_PLUGIN_HARDWARE(
+    "/dev/dri:/dev/nvidiactl:/dev/nvidia0:/dev/nvhost-gpu:/dev/nvgpu:/dev/dxg:/dev/mali0"
+    ":/dev/kgsl-3d0:/dev/pvr_sync:$VK_DRIVER_FILES:$VK_ADD_DRIVER_FILES:$VK_ICD_FILENAMES");
 
 namespace trine::vulkan {
 namespace {

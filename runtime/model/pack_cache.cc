@@ -193,11 +193,11 @@ absl::Status PlaceAll(const std::vector<Found>& found, gguf::FileMemory memory,
   }
   if (absl::Status s = weights->Allocate(); !s.ok()) return s;
   for (const Found& f : found) {
-    if (!f.weight->buffer) continue;
+    if (f.weight->buffer == nullptr) continue;
     for (uint64_t at = 0; at < f.entry.packed_bytes; at += kChunkBytes) {
       const uint64_t n = std::min(kChunkBytes, f.entry.packed_bytes - at);
       const std::byte* from = memory.data() + f.entry.offset + at;
-      if (absl::Status s = f.weight->buffer.Write(at, from, n); !s.ok()) return s;
+      if (absl::Status s = f.weight->Write(at, from, n); !s.ok()) return s;
       memory.Release(f.entry.offset + at, f.entry.offset + at + n);
     }
   }
@@ -215,7 +215,7 @@ absl::Status WriteData(const PackedWeight& weight, gguf::OutputFile* out, LoadMe
       from = weight.visible + at;
     } else {
       staging.resize(n);
-      if (absl::Status s = weight.buffer.Read(at, staging.data(), n); !s.ok()) return s;
+      if (absl::Status s = weight.Read(at, staging.data(), n); !s.ok()) return s;
       from = staging.data();
     }
     if (absl::Status s = out->Append(from, n); !s.ok()) return s;

@@ -22,12 +22,19 @@ struct PackedWeight {
   const gguf::TensorInfo* tensor;
   PackedLayout layout;
   trine_span span{};                   // where it lies; aligned as the device wants it
-  Buffer buffer{};                     // its own; none where it lies in the cache
+  const Buffer* buffer = nullptr;      // that of the span; none where it lies in the cache
   const std::byte* visible = nullptr;  // where the CPU sees it, if it does
   uint64_t source_hash = 0;            // HashRows of the plain tensor, where asked for
   uint64_t checksum = 0;               // HashRows of the groups, likewise
 
-  std::byte* writable() const { return static_cast<std::byte*>(buffer.host_ptr()); }
+  // Of weights with a buffer. Null: the CPU does not see it.
+  std::byte* writable() const;
+  absl::Status Write(uint64_t offset, const void* data, uint64_t bytes) const {
+    return buffer->Write(span.offset + offset, data, bytes);
+  }
+  absl::Status Read(uint64_t offset, void* data, uint64_t bytes) const {
+    return buffer->Read(span.offset + offset, data, bytes);
+  }
 };
 
 class PackedWeights {
@@ -46,11 +53,12 @@ class PackedWeights {
   const std::deque<PackedWeight>& items() const { return items_; }
   // Whether some device has the tensor packed.
   bool Holds(const gguf::TensorInfo* tensor) const;
-  void Clear() { items_.clear(); }
+  void Clear();
   bool empty() const { return items_.empty(); }
   uint64_t bytes() const;
 
-  // Memory of its own for each weight that has none.
+  // Memory for each weight that has none. Small ones of a device lie in one buffer, so that they
+  // can be in large pages, and a driver has fewer allocations to keep.
   absl::Status Allocate();
   // What the CPU sees of it.
   std::vector<absl::Span<const std::byte>> Visible() const;
@@ -58,8 +66,11 @@ class PackedWeights {
   void Keep(gguf::FileMemory memory, std::deque<Buffer> imports);
 
  private:
+  absl::Status AllocateTogether(absl::Span<PackedWeight* const> weights);
+
   std::unique_ptr<gguf::FileMemory> cache_;  // outlives what is imported from it
   std::deque<Buffer> imports_;
+  std::deque<Buffer> buffers_;  // deque: their addresses stay
   std::deque<PackedWeight> items_;
 };
 

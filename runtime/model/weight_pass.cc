@@ -126,7 +126,7 @@ class WeightPass {
       states_[task].checksum += HashRows(packed, group_bytes, begin, end);
     }
     if (s.ok() && !staging.empty()) {
-      s = to.buffer.Write(begin * group_bytes, staging.data(), staging.size());
+      s = to.Write(begin * group_bytes, staging.data(), staging.size());
     }
     if (s.ok() || absl::IsUnavailable(s)) return s;
     return absl::InternalError(
