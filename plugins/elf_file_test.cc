@@ -53,6 +53,38 @@ TEST_F(ElfFileTest, ReadsAPlugin) {
 #endif
 }
 
+TEST_F(ElfFileTest, ReadsWhatHardwareAPluginNeeds) {
+  const auto facts = InspectElf(TRINE_HARDWARE_PLUGIN);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->hardware, "/dev/trine-fixture:$TRINE_FIXTURE_HARDWARE");
+  const auto silent = InspectElf(TRINE_CPU_PLUGIN);
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  EXPECT_EQ(silent->hardware, std::nullopt);
+}
+
+// A note that claims to be longer than its section, by any of its sizes, is passed over.
+TEST_F(ElfFileTest, NotesThatDoNotEndSayNothing) {
+  const std::string whole = ReadFile(TRINE_HARDWARE_PLUGIN);
+  const size_t name = whole.find(std::string("Trine\0", 6));
+  ASSERT_NE(name, std::string::npos);
+  for (const size_t size_at : {name - 12, name - 8}) {
+    for (const uint32_t size : {0xffffffffu, 0xfffffffdu, 0x10000u}) {
+      std::string bytes = whole;
+      std::memcpy(&bytes[size_at], &size, sizeof(size));
+      const auto facts = InspectElf(Make(bytes));
+      ASSERT_TRUE(facts.ok()) << facts.status();
+      EXPECT_EQ(facts->hardware, std::nullopt) << size;
+    }
+  }
+  // Nor does a text without an end.
+  std::string bytes = whole;
+  const size_t end = bytes.find('\0', name + 8);
+  bytes[end] = 'x';
+  const auto facts = InspectElf(Make(bytes));
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->hardware, std::nullopt);
+}
+
 TEST_F(ElfFileTest, OtherFilesAreRefusedWithAReason) {
   EXPECT_THAT(Refusal("/nowhere/at/all.so"), HasSubstr("no such file"));
   EXPECT_THAT(Refusal("/tmp"), HasSubstr("not a file"));
@@ -90,7 +122,7 @@ TEST_F(ElfFileTest, PermissionIsSaidToBeMissing) {
 
 // Truncated at any length, or with any byte changed, the file is an answer and never a crash.
 TEST_F(ElfFileTest, DamagedFilesAreSurvived) {
-  const std::string whole = ReadFile(TRINE_CPU_PLUGIN);
+  const std::string whole = ReadFile(TRINE_HARDWARE_PLUGIN);
   std::mt19937 random(7);
   const int rounds = std::getenv("TRINE_LONG") != nullptr ? 500 : 60;
   for (int i = 0; i < rounds; ++i) {

@@ -1,7 +1,10 @@
 #include "plugins/registry.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "gmock/gmock.h"
@@ -173,6 +176,52 @@ TEST_F(RegistryTest, NonsenseInTheEnvironmentIsNoted) {
   }
   unsetenv("TRINE_PROBE_TIMEOUT_MS");
   unsetenv("TRINE_PLUGIN_PATH");
+}
+
+// With the file of a plugin that says what it needs, in a folder, as plugins lie.
+class HardwareTest : public RegistryTest {
+ protected:
+  HardwareTest() {
+    unsetenv("TRINE_FIXTURE_HARDWARE");
+    folder_ = ::testing::TempDir() + "registry_test." + std::to_string(getpid());
+    std::filesystem::create_directory(folder_);
+    path_ = folder_ + "/libtrine-backend-hardware.so";
+    std::filesystem::create_symlink(TRINE_HARDWARE_PLUGIN, path_);
+    probes_[path_] = Sees("hardware", {Chip(TRINE_TIER_DGPU, "x", "")});
+    options_.search.explicit_paths = {folder_};
+    options_.hardware_alone = true;
+  }
+  ~HardwareTest() override {
+    unsetenv("TRINE_FIXTURE_HARDWARE");
+    std::filesystem::remove_all(folder_);
+  }
+  std::string folder_, path_;
+};
+
+TEST_F(HardwareTest, WithoutItThePluginIsNotProbed) {
+  probes_.clear();  // who asks for it throws
+  const Registry registry = Discover();
+  ASSERT_EQ(registry.plugins.size(), 1u);
+  EXPECT_FALSE(registry.plugins[0].accepted);
+  EXPECT_EQ(registry.plugins[0].reason,
+            "not probed: there is no hardware for it (none of /dev/trine-fixture, "
+            "$TRINE_FIXTURE_HARDWARE), and no device was asked for by name");
+  EXPECT_TRUE(registry.devices.empty());
+}
+
+TEST_F(HardwareTest, WhereOneOfItIsThereThePluginIsProbed) {
+  setenv("TRINE_FIXTURE_HARDWARE", "", 1);
+  EXPECT_TRUE(Discover().plugins[0].accepted);
+}
+
+TEST_F(HardwareTest, WhoAsksForSoftwareGetsIt) {
+  options_.hardware_alone = false;
+  EXPECT_TRUE(Discover().plugins[0].accepted);
+}
+
+TEST_F(HardwareTest, AFileThatIsNamedIsProbed) {
+  options_.search.explicit_paths = {path_};
+  EXPECT_TRUE(Discover().plugins[0].accepted);
 }
 
 }  // namespace

@@ -100,7 +100,8 @@ bool AsksForDevices(const EngineOptions& options) {
                                      [](const std::string& name) { return name == "cpu"; });
   return !cpu_alone || !options.tensor_split.empty() || !options.override_tensors.empty() ||
          !options.device_memory.empty() || options.gpu_layers > 0 || options.explain ||
-         !options.faults.empty() || std::getenv("TRINE_FAULT") != nullptr;
+         !options.faults.empty() ||
+         (options.plugins.search.use_environment && std::getenv("TRINE_FAULT") != nullptr);
 }
 
 absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenizer(const gguf::File& file,

@@ -6,7 +6,7 @@
 // TRINE_PLUGIN_HARDWARE("/dev/foo:/dev/bar:$FOO_DRIVER"), once, outside of any namespace: where
 // none of these files is there, and none of these environment variables is set, the plugin has no
 // devices but those that are software, flagged as such. "": it never has any other. A plugin that
-// says nothing is always asked. See docs/plugin-abi.md.
+// says nothing is always asked. See docs/plugin-abi.md. Also for plugins in C.
 //
 // An ELF note of the owner "Trine" and type 1.
 #if defined(__ELF__)
@@ -22,7 +22,7 @@
       "9: .balign 4\n"                         \
       ".popsection\n")
 #else
-#define TRINE_PLUGIN_HARDWARE(paths) static_assert(true)
+#define TRINE_PLUGIN_HARDWARE(paths) struct trine_plugin_hardware
 #endif
 
 #endif  // TRINE_SDK_HARDWARE_H_
