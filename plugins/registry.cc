@@ -202,7 +202,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
       const std::string missing = HardwareMissing(candidate.path);
       if (!missing.empty()) {
         probe.status = absl::UnavailableError(
-            absl::StrCat("not probed: ", missing, ", and no device was asked for by name"));
+            absl::StrCat("not probed: ", missing, ", and no device but the CPU was asked for"));
       }
     }
     registry.plugins.push_back(

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <system_error>
 
@@ -96,12 +97,17 @@ class Search {
   void AddFile(Candidate candidate) {
     std::error_code error;
     const fs::path canonical = fs::weakly_canonical(candidate.path, error);
-    if (!seen_.insert(error ? candidate.path : canonical.string()).second) return;
-    result_.candidates.push_back(std::move(candidate));
+    const auto [known, is_new] =
+        seen_.emplace(error ? candidate.path : canonical.string(), result_.candidates.size());
+    if (is_new) {
+      result_.candidates.push_back(std::move(candidate));
+    } else {
+      result_.candidates[known->second].named |= candidate.named;
+    }
   }
 
   SearchResult result_;
-  std::set<std::string> seen_;
+  std::map<std::string, size_t> seen_;  // and which candidate it is
 };
 
 }  // namespace

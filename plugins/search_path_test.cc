@@ -45,6 +45,18 @@ class SearchPathTest : public ::testing::Test {
   fs::path root_;
 };
 
+TEST_F(SearchPathTest, AFileThatIsNamedCountsAsNamedWhereverElseItIsFound) {
+  const std::string a = File("named/libtrine-backend-a.so");
+  const std::string b = File("named/libtrine-backend-b.so");
+  SearchOptions options;
+  options.use_default_folders = false;
+  options.explicit_paths = {(root_ / "named").string(), b};
+  EXPECT_THAT(Paths(options), ElementsAre(a, b));
+  const SearchResult result = FindPlugins(options);
+  EXPECT_FALSE(result.candidates[0].named);
+  EXPECT_TRUE(result.candidates[1].named);
+}
+
 TEST_F(SearchPathTest, NamedComesBeforeEnvironment) {
   const std::string a = File("env/libtrine-backend-a.so");
   const std::string b = File("named/libtrine-backend-b.so");

@@ -104,11 +104,9 @@ bool AsksForDevices(const EngineOptions& options) {
          (options.plugins.search.use_environment && std::getenv("TRINE_FAULT") != nullptr);
 }
 
-absl::StatusOr<std::shared_ptr<const Tokenizer>> ReadTokenizer(const gguf::File& file,
+absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const TokenizerData& data,
                                                                const ModelConfig& config) {
-  const auto data = ReadTokenizerData(file.metadata());
-  if (!data.ok()) return data.status();
-  auto tokenizer = Tokenizer::Create(*data);
+  auto tokenizer = Tokenizer::Create(data);
   if (tokenizer.ok() && (*tokenizer)->vocab_size() != config.n_vocab) {
     return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", (*tokenizer)->vocab_size(),
                                                    " tokens, token_embd.weight has ",
@@ -151,8 +149,8 @@ absl::StatusOr<BlockKeeperOptions> KeepingOf(const EngineOptions& options) {
   keeping.form = *form;
   if (!keeping.any() && (keeping.form != KvForm::kRaw || keeping.lossy)) {
     return absl::InvalidArgumentError(
-        "it is said how KV blocks are kept, and not where: in a folder (--kv-store), "
-        "in memory (--kv-host) or in both");
+        "it is said how KV blocks are kept, and not where: in a folder (kv_store, --kv-store), in "
+        "memory (kv_host_bytes, --kv-host) or in both");
   }
   return keeping;
 }
@@ -181,20 +179,24 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   const auto limits = Limits(options, setup.config);
   if (!limits.ok()) return limits.status();
   setup.limits = *limits;
+  const auto tokens = ReadTokenizerData(setup.file->metadata());
+  if (!tokens.ok()) return about_file(tokens.status());
   // Plugins are probed by processes of their own, which takes as long as their drivers do: the
   // tokenizer is made meanwhile. Where there is no thread to be had, one comes after the other.
   MachineOptions machine;
   machine.registry = options.plugins;
   machine.registry.hardware_alone = !AsksForDevices(options);
   std::future<Inventory> inventory = std::async([&machine] { return DescribeMachine(machine); });
-  auto tokenizer = ReadTokenizer(*setup.file, setup.config);
+  auto tokenizer = MakeTokenizer(*tokens, setup.config);
   if (!tokenizer.ok()) return about_file(tokenizer.status());
   setup.tokenizer = *std::move(tokenizer);
   const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
   setup.devices.reset(new DeviceSet(inventory.get(), options.threads, log, *std::move(faults)));
   setup.devices->set_limit(options.stage_limit);
-  for (const std::string& note : setup.devices->inventory().registry.notes) {
-    log(TRINE_LOG_WARNING, note);
+  const Registry& registry = setup.devices->inventory().registry;
+  for (const std::string& note : registry.notes) log(TRINE_LOG_WARNING, note);
+  for (const PluginFinding& plugin : registry.plugins) {
+    if (!plugin.accepted) log(TRINE_LOG_DEBUG, absl::StrCat(plugin.path, ": ", plugin.reason));
   }
   setup.placer = std::make_unique<Placer>(options, setup.file, setup.config, setup.limits,
                                           setup.devices.get());

@@ -5,11 +5,12 @@
 #include "backends/vulkan/plan.h"
 #include "trine/sdk/hardware.h"
 
-// Devices of the kernel's, of vendors' own drivers, and of Windows below; and whatever drivers
-// somebody names.
+// Devices of the kernel's, of vendors' own drivers, of emulators, and of Windows below; and
+// whatever drivers somebody names.
 TRINE_PLUGIN_HARDWARE(
     "/dev/dri:/dev/nvidiactl:/dev/nvidia0:/dev/nvhost-gpu:/dev/nvgpu:/dev/dxg:/dev/mali0"
-    ":/dev/kgsl-3d0:/dev/pvr_sync:$VK_DRIVER_FILES:$VK_ADD_DRIVER_FILES:$VK_ICD_FILENAMES");
+    ":/dev/kgsl-3d0:/dev/pvr_sync:/dev/pvrsrvkm:/dev/galcore:/dev/goldfish_pipe"
+    ":$VK_DRIVER_FILES:$VK_ADD_DRIVER_FILES:$VK_ICD_FILENAMES:$VN_DEBUG:$TRINE_VULKAN_ALLOW_CPU");
 
 namespace trine::vulkan {
 namespace {

@@ -14,9 +14,10 @@ using Clock = std::chrono::steady_clock;
 // Opening a GPU takes its time: without long_run a check ends after this long.
 constexpr std::chrono::seconds kBudget{6};
 constexpr int kFewest = 16;
-// Where a cycle takes long, few fit in a window, and caches and the allocator's may not have
-// settled in the first of them. What seems to leak is given this many windows more: a leak goes on.
-constexpr int kMoreWindows = 4;
+// Where a cycle takes long, few fit in a window, and caches and the allocator may not have settled
+// in the first of them. Memory that seems to leak is watched for so many rounds more, of windows
+// twice as long: a leak goes on.
+constexpr int kMoreRounds = 2;
 // A cycle may take longer than a second: signs of life go by time, not by cycles.
 constexpr std::chrono::milliseconds kSignOfLife{100};
 
@@ -59,20 +60,25 @@ void Cycle(Trial& trial, Bench& bench, Session& s, const std::function<bool()>& 
   const int first = spend(wanted / 2, kFewest / 2, kBudget / 3.0);
   windows.end = MeasureWith(trial, bench, s);
   int all = first;
-  const auto next_window = [&] {
+  const auto next_window = [&](int times) {
     windows.start = windows.middle;
     windows.first_cycles = windows.second_cycles;
     windows.middle = windows.end;
-    windows.second_cycles = spend(first / 2, kFewest / 4, kBudget / 3.0);
+    windows.second_cycles = spend(times * first / 2, kFewest / 4, times * kBudget / 3.0);
     windows.end = MeasureWith(trial, bench, s);
     all += windows.second_cycles;
   };
-  next_window();
-  next_window();
-  std::string growth = DescribeGrowth(windows);
-  for (int i = 0; i < kMoreWindows && !growth.empty() && !broken; ++i) {
-    next_window();
-    growth = DescribeGrowth(windows);
+  next_window(1);
+  next_window(1);
+  // Nothing settles descriptors and threads, and going on may leave none to count with.
+  std::string growth = DescribeHandleGrowth(windows);
+  if (growth.empty()) {
+    growth = DescribeMemoryGrowth(windows);
+    for (int i = 0; i < kMoreRounds && !growth.empty() && !broken; ++i) {
+      next_window(2);
+      next_window(2);
+      growth = DescribeMemoryGrowth(windows);
+    }
   }
   if (broken) return;  // noted
   trial.Expect(growth.empty(), growth);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +31,7 @@ constexpr Noise kDevice{64 << 20, 4 << 10};
 
 int64_t CountEntries(const char* folder) {
   DIR* dir = opendir(folder);
-  if (dir == nullptr) return 0;
+  if (dir == nullptr) return errno == EMFILE ? -1 : 0;
   int64_t count = 0;
   while (const dirent* entry = readdir(dir)) count += entry->d_name[0] != '.';
   closedir(dir);
@@ -88,9 +89,11 @@ Resources Measure() {
   return r;
 }
 
-std::string DescribeGrowth(const Windows& w) {
-  // What costs heap as well comes first: it says more.
+std::string DescribeHandleGrowth(const Windows& w) {
   const int cycles = w.first_cycles + w.second_cycles;
+  for (const Resources* r : {&w.start, &w.middle, &w.end}) {
+    if (r->descriptors < 0) return "leaks file descriptors: none is left";
+  }
   if (PerCycle(w, &Resources::descriptors, kHandles) != 0) {
     return absl::StrCat("leaks file descriptors: ", w.end.descriptors - w.start.descriptors, " in ",
                         cycles, " cycles");
@@ -99,6 +102,12 @@ std::string DescribeGrowth(const Windows& w) {
     return absl::StrCat("leaks threads: ", w.end.threads - w.start.threads, " in ", cycles,
                         " cycles");
   }
+  return "";
+}
+
+std::string DescribeMemoryGrowth(const Windows& w) {
+  const int cycles = w.first_cycles + w.second_cycles;
+  // Heap first: it says more than the pages it lies in.
   if (const int64_t heap = PerCycle(w, &Resources::heap_bytes,
                                     SanitizerCount() != nullptr ? kSanitizedHeap : kHeap)) {
     return absl::StrCat("leaks about ", heap, " bytes of heap per cycle");

@@ -6,6 +6,7 @@
 namespace trine {
 namespace {
 
+// A buffer of less is not put in large pages (sdk::HostMemory).
 constexpr uint64_t kSmall = uint64_t{4} << 20;
 constexpr uint64_t kSharedBytes = uint64_t{64} << 20;
 

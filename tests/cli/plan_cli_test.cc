@@ -1,6 +1,7 @@
 // `trine plan`, `trine calibrate` and the planner's options, as a user meets them.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -37,6 +38,16 @@ TEST_F(PlanCliTest, ATableThatSaysWhatIsGuessed) {
   EXPECT_THAT(output.text, HasSubstr("`trine calibrate` measures them"));
   const Output layers = Run("plan --layers");
   EXPECT_THAT(layers.text, HasSubstr("layer 31"));
+}
+
+// Also of plugins that a run without names would not probe.
+TEST_F(PlanCliTest, TellsOfAllDevices) {
+  std::filesystem::create_symlink(TRINE_HARDWARE_PLUGIN, folder_ / "libtrine-backend-hardware.so");
+  const Output output =
+      Trine("plan --json", Environment() + " TRINE_PLUGIN_PATH=" + folder_.string());
+  EXPECT_EQ(output.code, 0) << output.errors;
+  const Json plan = Json::parse(output.text, nullptr, false);
+  EXPECT_THAT(plan["devices"].dump(), HasSubstr(R"("device":"other0")"));
 }
 
 TEST_F(PlanCliTest, JsonAddsUp) {

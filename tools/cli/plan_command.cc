@@ -98,7 +98,8 @@ int ShowPlan(const PlanArguments& a) {
     return ComplainOfArguments(
         absl::InvalidArgumentError("--trace needs --measure: nothing runs without it"));
   }
-  const EngineOptions options = EngineOptionsOf(a.engine);
+  EngineOptions options = EngineOptionsOf(a.engine);
+  options.explain = true;
   PlanReport report;
   {  // devices are let go of before they are measured
     auto setup = PrepareModel(options);

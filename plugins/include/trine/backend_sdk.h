@@ -6,7 +6,6 @@
 
 #include "trine/sdk/dtype.h"
 #include "trine/sdk/graph.h"
-#include "trine/sdk/hardware.h"
 #include "trine/sdk/host_memory.h"
 #include "trine/sdk/layout.h"
 #include "trine/sdk/memory_use.h"

@@ -5,8 +5,9 @@
 
 // TRINE_PLUGIN_HARDWARE("/dev/foo:/dev/bar:$FOO_DRIVER"), once, outside of any namespace: where
 // none of these files is there, and none of these environment variables is set, the plugin has no
-// devices but those that are software, flagged as such. "": it never has any other. A plugin that
-// says nothing is always asked. See docs/plugin-abi.md. Also for plugins in C.
+// devices but those that are software, flagged as such, and none of the CPU's tier. "": it never
+// has any other. A plugin that says nothing is always asked. See docs/plugin-abi.md. Also for
+// plugins in C.
 //
 // An ELF note of the owner "Trine" and type 1.
 #if defined(__ELF__)
