@@ -30,7 +30,7 @@ const running = (server, n) => until(
   async () => (await server.metric("trine_requests_running")) === n, { what: `${n} requests` });
 
 check("stop: what is under way is finished", async () => {
-  const server = await start(60);
+  const server = await start(150);
   const request = { ...story, ignore_eos: true, max_tokens: 200, stream_options: { include_usage: true } };
   const expected = await streamed(server, "/v1/completions", request);
   let signalled = false;
@@ -52,7 +52,7 @@ check("stop: what is under way is finished", async () => {
 });
 
 check("stop: nobody new is let in", async () => {
-  const server = await start(60);
+  const server = await start(150);
   const kept = await Raw.connect(server);  // idle
   const told = {};
   const answer = await streamed(server, "/v1/completions", { ...endless, max_tokens: 1500 }, {
@@ -128,7 +128,7 @@ check("stop: the second signal is at once", async () => {
 });
 
 check("stop: with nobody there, and with clients that do nothing", async () => {
-  const server = await start(60);
+  const server = await start(150);
   const idle = [];
   for (let i = 0; i < 20; ++i) idle.push(await Raw.connect(server));
   await idle[0].send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Le");
