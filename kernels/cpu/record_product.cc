@@ -15,10 +15,13 @@ namespace {
 
 static_assert(kTileColumns == kInterleavedRows);
 
-// So many row tiles meet so many column groups at a time, a class of all of them before the next
-// class: what they read of a class stays in a first-level cache.
+// So many row tiles meet so many column groups at a time, some records of a class of all of them
+// before the next ones: what they read of these stays in a first-level cache.
 constexpr int kMostTiles = 4;
 constexpr int kMostGroups = 4;
+// What they read at a time. As much again is left to the sums of each pair, the products and what
+// is on its way.
+constexpr int64_t kSegmentBytes = 24 << 10;
 // Expanded weights, and with the rest (sums and products) less than a kernel's stack may be.
 constexpr int64_t kWeightBytes = 172 << 10;
 // Activations that expanded weights meet before the next are expanded: half of a second-level
@@ -36,15 +39,20 @@ struct Plan {
   int64_t k, chunks, records;
   int64_t tiles = kMostTiles;
   int64_t passes = 1;
-  int64_t block_groups;  // column groups to kActivationBytes
+  int64_t segment_records;  // of a class, at most, to kSegmentBytes
+  int64_t block_groups;     // column groups to kActivationBytes
 
   explicit Plan(int64_t k) : k(k), chunks(ActivationChunks(k)), records(RecordCount(k)) {
     constexpr int64_t kRecordBytes = sizeof(WeightRecord<kTraits>);
+    constexpr bool kMinimums = kTraits.minimums != Minimums::kNone;
     while (tiles > 1 && tiles * records * kRecordBytes > kWeightBytes) tiles /= 2;
     if (records * kRecordBytes > kWeightBytes) {
       constexpr int64_t kChunks = kWeightBytes / (quant::kSuperGroups * kRecordBytes);
       passes = (chunks + kChunks - 1) / kChunks;
     }
+    const int64_t read =
+        kMinimums ? sizeof(ActivationRecord) + sizeof(ActivationSums) : sizeof(ActivationRecord);
+    segment_records = kSegmentBytes / (tiles * kRecordBytes + kMostGroups * read);
     const int64_t group_bytes = records * int64_t{sizeof(ActivationRecord)};
     block_groups = kActivationBytes / group_bytes / kMostGroups * kMostGroups;
     if (block_groups < kMostGroups) block_groups = kMostGroups;
@@ -61,27 +69,30 @@ struct Plan {
   }
 };
 
-// On the stack. Of the sums, those of pair (r, g) that wait are kWaiting from
-// kWaiting * (r * kMostGroups + g) on; behind those of the first row tile, which is the only one
-// then, lie the sums of each group's classes between passes.
+// The sums of a pair of row tile and column group.
+struct PairSums {
+  RecordSums waiting[kWaiting];
+};
+
+// On the stack.
 template <FormatTraits kTraits>
 struct alignas(4096) Room {
   typename RecordStream<kTraits>::Ring ring;
-  RecordSums sums[kWaiting * kMostTiles * kMostGroups];
+  // Of the class that is being summed, between its segments.
+  RecordSums unfinished[kMostTiles][kMostGroups];
+  union {
+    PairSums pairs[kMostTiles][kMostGroups];
+    // With several passes there is one row tile. Then the sums of all classes are kept.
+    struct {
+      PairSums groups[kMostGroups];
+      RecordSums classes[kMostGroups][quant::kSuperGroups];
+    } passes;
+  } sums;
   alignas(64) std::byte weights[kWeightBytes];
-  Segment<kTraits>
-      segments[kMostTiles * kMostGroups * quant::kSuperGroups + RecordStream<kTraits>::kBehind];
+  // As many as there is room for; more are run in several goes.
+  Segment<kTraits> segments[192];
 };
-static_assert(kMostGroups * (kWaiting + quant::kSuperGroups) <=
-              kWaiting * kMostTiles * kMostGroups);
-
-RecordSums* WaitingSums(RecordSums* sums, int64_t tile, int64_t group) {
-  return sums + kWaiting * (tile * kMostGroups + group);
-}
-
-RecordSums* SumsBetweenPasses(RecordSums* sums, int64_t group, int position) {
-  return sums + kMostGroups * kWaiting + group * quant::kSuperGroups + position;
-}
+static_assert(sizeof(Room<FormatTraits{}>) < 256 << 10);
 
 // Some row tiles and some column groups.
 struct Pairs {
@@ -90,25 +101,46 @@ struct Pairs {
   int64_t first_group, groups;
 };
 
-// Where the sums of the class at `position` begin, what is added to them and where they go. Of the
-// classes before it, as many sums wait as the position has ones in binary; it is joined with as
-// many as it ends with.
+// Segments that wait to be run, one after the other.
 template <FormatTraits kTraits>
-void SetSums(const Plan<kTraits>& plan, int64_t pass, int position, int64_t tile, int64_t group,
-             RecordSums* sums, Segment<kTraits>* segment) {
-  segment->start = pass == 0 ? nullptr : SumsBetweenPasses(sums, group, position);
-  if (pass + 1 < plan.passes) {
-    segment->joins = 0;
-    segment->join = nullptr;
-    segment->to = SumsBetweenPasses(sums, group, position);
-    return;
+class SegmentList {
+ public:
+  explicit SegmentList(Room<kTraits>* room) : room_(room) {}
+
+  void Add(const Segment<kTraits>& segment) {
+    if (count_ == kMost) Run();
+    room_->segments[count_++] = segment;
   }
+
+  void Run() {
+    if (count_ == 0) return;
+    Segment<kTraits>* const end = room_->segments + count_;
+    for (int i = 0; i < RecordStream<kTraits>::kBehind; ++i) {
+      end[i] = room_->segments[0];
+      end[i].count = 1;
+    }
+    RecordStream<kTraits>::Run(room_->segments, end, room_->ring);
+    count_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kMost =
+      int64_t{sizeof(Room<kTraits>::segments) / sizeof(Segment<kTraits>)} -
+      RecordStream<kTraits>::kBehind;
+  Room<kTraits>* room_;
+  int64_t count_ = 0;
+};
+
+// What the sums of the class at `position` are joined with when they are there, and where they go
+// then. Of the classes before it, as many sums wait as the position has ones in binary; it is
+// joined with as many as it ends with.
+template <FormatTraits kTraits>
+void FinishClass(int position, PairSums* pair, Segment<kTraits>* segment) {
   const int waiting = __builtin_popcount(static_cast<unsigned>(position));
   const int joins = __builtin_ctz(~static_cast<unsigned>(position));
-  RecordSums* own = WaitingSums(sums, tile, group);
   segment->joins = joins;
-  segment->join = joins == 0 ? nullptr : own + waiting - 1;
-  segment->to = own + waiting - joins;
+  segment->join = joins == 0 ? nullptr : pair->waiting + waiting - 1;
+  segment->to = pair->waiting + waiting - joins;
 }
 
 // A pass's products of some pairs; its weights lie in room->weights.
@@ -119,27 +151,35 @@ void MultiplyPairs(const Plan<kTraits>& plan, int64_t pass, const Pairs& pairs,
   const int64_t records = plan.RecordsOf(chunks);
   const RecordOrder w_order = OrderOfRecords(records), a_order = OrderOfRecords(plan.records);
   const auto* weights = reinterpret_cast<const WeightRecord<kTraits>*>(room->weights);
-  Segment<kTraits>* next = room->segments;
+  SegmentList<kTraits> list(room);
   for (int position = 0; position < quant::kSuperGroups; ++position) {
     const int j = kClassOrder[position];
-    for (int64_t g = 0; g < pairs.groups; ++g) {
-      const auto a = RecordsOfGroup(columns.chunks, pairs.first_group + g, plan.k);
-      const int64_t at = a_order.first[j] + chunks.begin;
-      for (int64_t r = 0; r < pairs.tiles; ++r, ++next) {
-        next->w = weights + r * records + w_order.first[j];
-        next->a = a.records + at;
-        next->sums = a.sums + at;
-        next->count = BlocksOfClass(records, j);
-        SetSums(plan, pass, position, r, g, room->sums, next);
+    const int64_t count = BlocksOfClass(records, j);
+    const int64_t parts = (count + plan.segment_records - 1) / plan.segment_records;
+    for (int64_t part = 0; part < parts; ++part) {
+      const Range range = {count * part / parts, count * (part + 1) / parts};
+      for (int64_t g = 0; g < pairs.groups; ++g) {
+        const auto a = RecordsOfGroup(columns.chunks, pairs.first_group + g, plan.k);
+        const int64_t at = a_order.first[j] + chunks.begin + range.begin;
+        for (int64_t r = 0; r < pairs.tiles; ++r) {
+          Segment<kTraits> segment = {};
+          segment.w = weights + r * records + w_order.first[j] + range.begin;
+          segment.a = a.records + at;
+          segment.sums = a.sums + at;
+          segment.count = range.end - range.begin;
+          RecordSums* unfinished =
+              plan.passes == 1 ? &room->unfinished[r][g] : &room->sums.passes.classes[g][position];
+          segment.start = pass == 0 && part == 0 ? nullptr : unfinished;
+          segment.to = unfinished;
+          if (pass + 1 == plan.passes && part + 1 == parts) {
+            FinishClass(position, &room->sums.pairs[r][g], &segment);
+          }
+          list.Add(segment);
+        }
       }
     }
   }
-  Segment<kTraits>* const end = next;
-  for (int i = 0; i < RecordStream<kTraits>::kBehind; ++i, ++next) {
-    *next = room->segments[0];
-    next->count = 1;
-  }
-  RecordStream<kTraits>::Run(room->segments, end, room->ring);
+  list.Run();
 }
 
 // A pass's records of some row tiles.
@@ -154,14 +194,15 @@ void Expand(const Plan<kTraits>& plan, int64_t pass, ExpandFunction expand,
   }
 }
 
+template <FormatTraits kTraits>
 void FinishPairs(const WeightRows& weights, const Pairs& pairs, const RecordColumns& columns,
-                 Range rows, RecordSums* sums) {
+                 Range rows, const Room<kTraits>& room) {
   for (int64_t g = 0; g < pairs.groups; ++g) {
     const int64_t first = (pairs.first_group + g) * kTileColumns;
     for (int64_t c = 0; c < kTileColumns && first + c < columns.count; ++c) {
       auto* y = reinterpret_cast<float*>(columns.y + (first + c) * columns.y_stride);
       for (int64_t r = 0; r < pairs.tiles; ++r) {
-        const TileFloats dots = Load<kTileRows>((*WaitingSums(sums, r, g))[c]);
+        const TileFloats dots = Load<kTileRows>(room.sums.pairs[r][g].waiting[0][c]);
         FinishRows(dots, weights.bias, pairs.first_tile_row + r * kTileRows, rows, y);
       }
     }
@@ -192,7 +233,7 @@ void Multiply(const WeightRows& weights, ExpandFunction expand, const RecordColu
           if (plan.passes > 1) Expand(plan, pass, expand, weights, pairs, rows.end, &room);
           MultiplyPairs(plan, pass, pairs, columns, &room);
         }
-        FinishPairs(weights, pairs, columns, rows, room.sums);
+        FinishPairs(weights, pairs, columns, rows, room);
       }
     }
   }
