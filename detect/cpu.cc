@@ -76,40 +76,53 @@ bool Usable(const std::vector<SimdFeature>& features, const char* name) {
   });
 }
 
-CpuInfo ReadCpu(const FileRoot& root, Notes* notes) {
-  CpuInfo cpu;
-  Cpuinfo info;
-  if (const auto text = root.Read("/proc/cpuinfo", kCpuinfoLimit)) {
-    info = ParseCpuinfo(*text);
-    if (info.arch.empty()) AddNote(notes, "cpu: /proc/cpuinfo names no known architecture");
-  } else {
+ProcessorInfo ReadProcessor(const FileRoot& root, Notes* notes) {
+  ProcessorInfo processor;
+  const auto text = root.Read("/proc/cpuinfo", kCpuinfoLimit);
+  if (!text) {
     AddNote(notes, "cpu: /proc/cpuinfo could not be read");
+    return processor;
   }
-  cpu.arch = info.arch;
-  cpu.vendor = info.vendor;
-  cpu.model = info.model;
-  if (cpu.arch == "x86-64" || cpu.arch == "x86") {
-    cpu.features = X86FeaturesFromFlags(info.flags);
-    cpu.simd_level = X86SimdLevel(cpu.features);
-  } else if (cpu.arch == "aarch64") {
-    cpu.features = ArmFeaturesFromFlags(info.flags);
-    cpu.simd_level = ArmSimdLevel(cpu.features);
+  const Cpuinfo info = ParseCpuinfo(*text);
+  if (info.arch.empty()) AddNote(notes, "cpu: /proc/cpuinfo names no known architecture");
+  processor.arch = info.arch;
+  processor.vendor = info.vendor;
+  processor.model = info.model;
+  if (processor.arch == "x86-64" || processor.arch == "x86") {
+    processor.features = X86FeaturesFromFlags(info.flags);
+    processor.simd_level = X86SimdLevel(processor.features);
+  } else if (processor.arch == "aarch64") {
+    processor.features = ArmFeaturesFromFlags(info.flags);
+    processor.simd_level = ArmSimdLevel(processor.features);
   }
   if (!info.arm_parts.empty()) {
-    if (cpu.vendor.empty()) cpu.vendor = ArmVendorName(info.arm_parts.front().first);
-    if (cpu.model.empty()) cpu.model = ArmModelName(info.arm_parts);
+    if (processor.vendor.empty()) processor.vendor = ArmVendorName(info.arm_parts.front().first);
+    if (processor.model.empty()) processor.model = ArmModelName(info.arm_parts);
   }
+  return processor;
+}
 
-  cpu.topology = ReadTopology(root, notes);
-  if (cpu.topology.threads == 0 && info.processors > 0) {
-    // Without sysfs the processors can only be counted, and are numbered as Linux does.
-    cpu.topology.threads = info.processors;
-    for (int number = 0; number < info.processors; ++number) cpu.topology.cpus.push_back(number);
-    cpu.topology.source = "cpuinfo";
+void ReadUse(const FileRoot& root, CpuInfo* cpu) {
+  Topology& topology = cpu->topology;
+  if (topology.threads == 0) {
+    const auto text = root.Read("/proc/cpuinfo", kCpuinfoLimit);
+    const int processors = text ? ParseCpuinfo(*text).processors : 0;
+    if (processors > 0) {
+      // Without sysfs they can only be counted, and are numbered as Linux does.
+      topology.threads = processors;
+      for (int number = 0; number < processors; ++number) topology.cpus.push_back(number);
+      topology.source = "cpuinfo";
+    }
   }
-  cpu.core_kinds = ReadCoreKinds(root, cpu.topology.cpus);
-  cpu.usable_cpus = ReadUsableCpus(root, cpu.topology.cpus);
-  cpu.cpu_quota = ReadCpuQuota(root);
+  cpu->core_kinds = ReadCoreKinds(root, topology.cpus);
+  cpu->usable_cpus = ReadUsableCpus(root, topology.cpus);
+  cpu->cpu_quota = ReadCpuQuota(root);
+}
+
+CpuInfo ReadCpu(const FileRoot& root, Notes* notes) {
+  CpuInfo cpu{ReadProcessor(root, notes), {}, {}, {}, {}};
+  cpu.topology = ReadTopology(root, notes);
+  ReadUse(root, &cpu);
   return cpu;
 }
 

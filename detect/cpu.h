@@ -1,4 +1,5 @@
-// CpuInfo: what the processor is, how it is laid out, and which vector instructions may be used.
+// ProcessorInfo: what the processor is and which vector instructions may be used. CpuInfo: also how
+// it is laid out, which takes some files of each core.
 //
 // "Advertised" is what the processor says of itself. "Usable" also asks whether the operating
 // system saves the registers and, for AMX, whether it lets this process have them. Only usable
@@ -30,15 +31,10 @@ struct CoreKind {
   std::vector<int> cpus;
 };
 
-struct CpuInfo {
+struct ProcessorInfo {
   std::string arch;    // "x86-64", "aarch64", ...; empty when unknown.
   std::string vendor;  // "Intel", "AMD", "Arm", ...
   std::string model;
-  Topology topology;
-  std::vector<CoreKind> core_kinds;  // Empty unless the processor is hybrid.
-
-  std::vector<int> usable_cpus;     // Online ones this process may run on (affinity, cpuset).
-  std::optional<double> cpu_quota;  // Processors' worth of time the cgroup allows, when limited.
 
   std::vector<SimdFeature> features;  // Every feature known for `arch`, advertised or not.
 
@@ -48,6 +44,21 @@ struct CpuInfo {
   // "baseline" also stands for an unknown architecture.
   std::string simd_level = "baseline";
 };
+
+struct CpuInfo : ProcessorInfo {
+  Topology topology;
+  std::vector<CoreKind> core_kinds;  // Empty unless the processor is hybrid.
+
+  std::vector<int> usable_cpus;     // Online ones this process may run on (affinity, cpuset).
+  std::optional<double> cpu_quota;  // Processors' worth of time the cgroup allows, when limited.
+};
+
+// From /proc/cpuinfo of any root.
+ProcessorInfo ReadProcessor(const FileRoot& root, Notes* notes);
+
+// What is known of the processors' use when their topology is there: kinds of cores, usable ones,
+// quota. A topology without processors is first filled with as many as /proc/cpuinfo counts.
+void ReadUse(const FileRoot& root, CpuInfo* cpu);
 
 // From the files of any root: /proc/cpuinfo, /proc/self/status, /sys/devices/system/cpu and the cpu
 // cgroup. AMX is at best advertised here, since a file cannot say whether permission is given.

@@ -61,6 +61,13 @@ Machine DetectMachine(const DetectOptions& options) noexcept {
   return machine;
 }
 
+ProcessorInfo DetectProcessor() noexcept {
+  ProcessorInfo processor;
+  Notes notes;
+  Guarded("cpu", &notes, [&] { processor = HostProcessor(&notes); });
+  return processor;
+}
+
 const char* ComputeTierName(ComputeTier tier) {
   switch (tier) {
     case ComputeTier::kCpuIgpu:

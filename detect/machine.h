@@ -38,6 +38,10 @@ struct Machine {
 // process keeps the permission.
 Machine DetectMachine(const DetectOptions& options = {}) noexcept;
 
+// Only what the running processor is and can do, as Machine::cpu has it: no file is read for each
+// core. Asks for AMX likewise.
+ProcessorInfo DetectProcessor() noexcept;
+
 // "cpu-only", "cpu+igpu", "cpu+dgpu", "cpu+igpu+dgpu".
 const char* ComputeTierName(ComputeTier tier);
 

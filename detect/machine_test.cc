@@ -86,5 +86,19 @@ TEST(Machine, TheRunningOneIsKnown) {
   EXPECT_LE(machine.memory.available_bytes, machine.memory.total_bytes);
 }
 
+TEST(DetectProcessorTest, SaysWhatTheWholeMachineSays) {
+  const ProcessorInfo processor = DetectProcessor();
+  const Machine machine = DetectMachine();
+  EXPECT_EQ(processor.arch, machine.cpu.arch);
+  EXPECT_EQ(processor.vendor, machine.cpu.vendor);
+  EXPECT_EQ(processor.model, machine.cpu.model);
+  EXPECT_EQ(processor.simd_level, machine.cpu.simd_level);
+  ASSERT_EQ(processor.features.size(), machine.cpu.features.size());
+  for (size_t i = 0; i < processor.features.size(); ++i) {
+    EXPECT_EQ(processor.features[i].name, machine.cpu.features[i].name);
+    EXPECT_EQ(processor.features[i].usable, machine.cpu.features[i].usable);
+  }
+}
+
 }  // namespace
 }  // namespace trine::detect

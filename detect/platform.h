@@ -15,6 +15,7 @@
 
 namespace trine::detect {
 
+ProcessorInfo HostProcessor(Notes* notes);
 CpuInfo HostCpu(Notes* notes);
 MemoryInfo HostMemory(Notes* notes);
 std::vector<GpuInfo> HostGpus(Notes* notes);

@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #endif
 
+#include <optional>
 #include <utility>
 
 #include "detect/arm_features.h"
@@ -19,32 +20,46 @@ namespace {
 
 FileRoot Host() { return FileRoot("/"); }
 
-void AskProcessor(CpuInfo* cpu) {
-#if defined(__x86_64__)
-  cpu->arch = "x86-64";
-  X86Cpu x86 = DecodeX86(HostCpuid().get());
-  if (!x86.vendor.empty()) cpu->vendor = std::move(x86.vendor);
-  if (!x86.model.empty()) cpu->model = std::move(x86.model);
-  cpu->features = std::move(x86.features);
-  cpu->simd_level = std::move(x86.simd_level);
-#elif defined(__aarch64__)
-  cpu->arch = "aarch64";
-  cpu->features = ArmFeaturesFromHwcap(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
-  cpu->simd_level = ArmSimdLevel(cpu->features);
-#else
-  (void)cpu;
-#endif
+// Complains on stderr where the kernel's files are not there.
+std::optional<Topology> AskHwloc(Notes* notes) {
+  if (!Host().Resolve("/sys/devices/system/cpu/online")) return std::nullopt;
+  return HwlocTopology(notes);
 }
 
 }  // namespace
 
-CpuInfo HostCpu(Notes* notes) {
-  CpuInfo cpu = ReadCpu(Host(), notes);
-  AskProcessor(&cpu);
-  // Without the kernel's files hwloc knows no more than we do, and complains on stderr.
-  if (cpu.topology.source == "sysfs") {
-    if (auto topology = HwlocTopology(notes)) cpu.topology = std::move(*topology);
+ProcessorInfo HostProcessor(Notes* notes) {
+#if defined(__x86_64__)
+  // It says of itself all there is to know; /proc/cpuinfo is slow where there are many cores.
+  X86Cpu x86 = DecodeX86(HostCpuid().get());
+  if (!x86.vendor.empty() && !x86.model.empty()) {
+    return {"x86-64", std::move(x86.vendor), std::move(x86.model), std::move(x86.features),
+            std::move(x86.simd_level)};
   }
+#endif
+  ProcessorInfo processor = ReadProcessor(Host(), notes);
+#if defined(__x86_64__)
+  processor.arch = "x86-64";
+  if (!x86.vendor.empty()) processor.vendor = std::move(x86.vendor);
+  if (!x86.model.empty()) processor.model = std::move(x86.model);
+  processor.features = std::move(x86.features);
+  processor.simd_level = std::move(x86.simd_level);
+#elif defined(__aarch64__)
+  processor.arch = "aarch64";
+  processor.features = ArmFeaturesFromHwcap(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+  processor.simd_level = ArmSimdLevel(processor.features);
+#endif
+  return processor;
+}
+
+CpuInfo HostCpu(Notes* notes) {
+  CpuInfo cpu{HostProcessor(notes), {}, {}, {}, {}};
+  if (auto topology = AskHwloc(notes)) {
+    cpu.topology = std::move(*topology);
+  } else {
+    cpu.topology = ReadTopology(Host(), notes);
+  }
+  ReadUse(Host(), &cpu);
   return cpu;
 }
 

@@ -69,25 +69,30 @@ std::vector<std::string> ArmFlags() {
 
 }  // namespace
 
-CpuInfo HostCpu(Notes* notes) {
+ProcessorInfo HostProcessor(Notes* notes) {
   AddNote(notes, "cpu: detection on macOS is untested");
-  CpuInfo cpu;
-  cpu.model = SysctlText("machdep.cpu.brand_string");
+  ProcessorInfo processor;
+  processor.model = SysctlText("machdep.cpu.brand_string");
 #if defined(__aarch64__)
-  cpu.arch = "aarch64";
-  cpu.vendor = "Apple";
-  cpu.features = ArmFeaturesFromFlags(ArmFlags());
-  cpu.simd_level = ArmSimdLevel(cpu.features);
+  processor.arch = "aarch64";
+  processor.vendor = "Apple";
+  processor.features = ArmFeaturesFromFlags(ArmFlags());
+  processor.simd_level = ArmSimdLevel(processor.features);
 #else
   // macOS sets the AVX-512 bits of XCR0 on first use, so those levels are under-reported.
   if (const auto source = HostCpuid()) {
     X86Cpu x86 = DecodeX86(source.get());
-    cpu.arch = "x86-64";
-    cpu.vendor = x86.vendor;
-    cpu.features = x86.features;
-    cpu.simd_level = x86.simd_level;
+    processor.arch = "x86-64";
+    processor.vendor = x86.vendor;
+    processor.features = x86.features;
+    processor.simd_level = x86.simd_level;
   }
 #endif
+  return processor;
+}
+
+CpuInfo HostCpu(Notes* notes) {
+  CpuInfo cpu{HostProcessor(notes), {}, {}, {}, {}};
   Topology& topology = cpu.topology;
   topology.source = "sysctl";
   topology.packages = SysctlCount("hw.packages");

@@ -94,19 +94,24 @@ Topology ReadHostTopology(Notes* notes) {
 
 }  // namespace
 
-CpuInfo HostCpu(Notes* notes) {
+ProcessorInfo HostProcessor(Notes* notes) {
   AddNote(notes, "cpu: detection on Windows is untested");
-  CpuInfo cpu;
+  ProcessorInfo processor;
   if (const auto source = HostCpuid()) {
     X86Cpu x86 = DecodeX86(source.get());
-    cpu.arch = "x86-64";
-    cpu.vendor = x86.vendor;
-    cpu.model = x86.model;
-    cpu.features = x86.features;
-    cpu.simd_level = x86.simd_level;
+    processor.arch = "x86-64";
+    processor.vendor = x86.vendor;
+    processor.model = x86.model;
+    processor.features = x86.features;
+    processor.simd_level = x86.simd_level;
   } else {
     AddNote(notes, "cpu: only x86-64 processors are described on Windows");
   }
+  return processor;
+}
+
+CpuInfo HostCpu(Notes* notes) {
+  CpuInfo cpu{HostProcessor(notes), {}, {}, {}, {}};
   cpu.topology = ReadHostTopology(notes);
   cpu.usable_cpus = cpu.topology.cpus;
   return cpu;

@@ -20,7 +20,7 @@ struct Facts {
 
 const Facts& CpuFacts() {
   static const Facts facts = [] {
-    const detect::CpuInfo cpu = detect::DetectMachine().cpu;
+    const detect::ProcessorInfo cpu = detect::DetectProcessor();
     utsname kernel{};
     uname(&kernel);
     return Facts{cpu.model.empty() ? cpu.arch + " processor" : cpu.model,

@@ -109,6 +109,11 @@ void BM_DetectMachine(benchmark::State& state) {
 }
 BENCHMARK(BM_DetectMachine)->Unit(benchmark::kMillisecond);
 
+void BM_DetectProcessor(benchmark::State& state) {
+  for (auto _ : state) benchmark::DoNotOptimize(detect::DetectProcessor().simd_level);
+}
+BENCHMARK(BM_DetectProcessor)->Unit(benchmark::kMillisecond);
+
 void BM_ProbePlugin(benchmark::State& state) {
   const std::string program = FindProbeProgram(nullptr);
   std::string path;
