@@ -12,24 +12,6 @@ macro(trine_require package debian)
 endmacro()
 
 trine_require(absl libabsl-dev CONFIG)
-# Abseil's archives in place of its shared objects, where the package has both: thirty files fewer to
-# look for and to bind whenever a program starts, which is a third of that time, and libtrine can't
-# meet another copy in its host.
-get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
-foreach(target ${imported})
-  get_target_property(type ${target} TYPE)
-  if(target MATCHES "^absl::" AND type STREQUAL "SHARED_LIBRARY")
-    get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
-    foreach(configuration ${configurations})
-      get_target_property(object ${target} IMPORTED_LOCATION_${configuration})
-      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" archive "${object}")
-      if(EXISTS "${archive}")
-        set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_${configuration} "${archive}"
-                                                   IMPORTED_SONAME_${configuration} "")
-      endif()
-    endforeach()
-  endif()
-endforeach()
 trine_require(nlohmann_json nlohmann-json3-dev CONFIG)
 trine_require(CLI11 libcli11-dev CONFIG)
 trine_require(boost_headers libboost1.81-dev 1.81 CONFIG)
