@@ -20,7 +20,7 @@ namespace {
 
 FileRoot Host() { return FileRoot("/"); }
 
-// Complains on stderr where the kernel's files are not there.
+// hwloc is not asked where the kernel's files are not there: it would complain on stderr.
 std::optional<Topology> AskHwloc(Notes* notes) {
   if (!Host().Resolve("/sys/devices/system/cpu/online")) return std::nullopt;
   return HwlocTopology(notes);

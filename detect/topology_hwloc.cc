@@ -25,13 +25,15 @@ TopologyPtr Load(Notes* notes) {
   }
   TopologyPtr topology(raw);
   // The whole machine, also what a cpuset forbids: usable_cpus is the place for that.
-  unsigned long flags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+  constexpr unsigned long kFlags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
+  hwloc_topology_set_flags(raw, kFlags);
 #if HWLOC_API_VERSION >= 0x00020800
-  // Each of these reads more files of every core; nobody asks for what they say.
-  flags |= HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
-           HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS;
+  // Distances, memory attributes and kinds of cores take more files, and nobody asks for them. An
+  // older library than this was compiled with refuses these flags, and keeps the first.
+  hwloc_topology_set_flags(raw, kFlags | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
+                                    HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
+                                    HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
 #endif
-  hwloc_topology_set_flags(raw, flags);
 #if defined(__linux__)
   // It would go from core to core and execute CPUID there, which under a hypervisor is slow, to add
   // to the kernel's files what these say already.

@@ -23,7 +23,7 @@ constexpr int kMostGroups = 4;
 // is on its way.
 constexpr int64_t kSegmentBytes = 24 << 10;
 // Expanded weights, and with the rest (sums and products) less than a kernel's stack may be.
-constexpr int64_t kWeightBytes = 172 << 10;
+constexpr int64_t kWeightBytes = 171 << 10;
 // Activations that expanded weights meet before the next are expanded: half of a second-level
 // cache.
 constexpr int64_t kActivationBytes = 1 << 20;
@@ -82,17 +82,19 @@ struct alignas(4096) Room {
   RecordSums unfinished[kMostTiles][kMostGroups];
   union {
     PairSums pairs[kMostTiles][kMostGroups];
-    // With several passes there is one row tile. Then the sums of all classes are kept.
+    // With several passes there is one row tile. The sums of all classes are kept behind its own.
     struct {
-      PairSums groups[kMostGroups];
+      PairSums first_tile[kMostGroups];
       RecordSums classes[kMostGroups][quant::kSuperGroups];
     } passes;
   } sums;
   alignas(64) std::byte weights[kWeightBytes];
-  // As many as there is room for; more are run in several goes.
-  Segment<kTraits> segments[192];
+  // Those of rows of up to kSegmentBytes to a class are run in one go, more in several.
+  Segment<kTraits>
+      segments[kMostTiles * kMostGroups * quant::kSuperGroups + RecordStream<kTraits>::kBehind];
+
+  static_assert(sizeof(sums.passes.first_tile) == sizeof(sums.pairs[0]));
 };
-static_assert(sizeof(Room<FormatTraits{}>) < 256 << 10);
 
 // Some row tiles and some column groups.
 struct Pairs {
@@ -214,6 +216,8 @@ int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 template <FormatTraits kTraits>
 void Multiply(const WeightRows& weights, ExpandFunction expand, const RecordColumns& columns,
               Range rows) {
+  // With what its alignment takes, and something for frames.
+  static_assert(sizeof(Room<kTraits>) + alignof(Room<kTraits>) < 254 << 10);
   const Plan<kTraits> plan(weights.k);
   Room<kTraits> room;
   // Groups of packed rows begin at multiples of a tile's.

@@ -85,10 +85,10 @@ LIST
       fail "$package does not depend on $needed"
   done <<LIST
 trine trine-backends (= $version)
-trine libpcre2-8-0
+trine libabsl
 trine-backends libc6
 libtrine0.1 trine-backends (= $version)
-libtrine0.1 libhwloc15
+libtrine0.1 libabsl
 libtrine-dev libtrine0.1 (= $version)
 LIST
 }

@@ -37,7 +37,7 @@ endif()
 
 set(TRINE_HAVE_HWLOC OFF)
 if(PKG_CONFIG_FOUND)
-  pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2.0)
+  pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2.1)
   set(TRINE_HAVE_HWLOC ${hwloc_FOUND})
 endif()
 if(NOT TRINE_HAVE_HWLOC)

@@ -20,9 +20,8 @@ class Input:
             raise Unreadable(f"{path}: its device code can't be read ({error})") from error
         if not any(self.sources):
             raise Unreadable(f"{path}: no device code in it")
-        # What the host's side registers by name is a string there, whatever was stripped. The two
-        # characters by themselves are no name: programs that print names look for them.
-        self.registered = elf.strings(b"_Z") - {"_Z"}
+        # What the host's side registers by name is a string there, whatever was stripped.
+        self.registered = elf.strings(b"_Z")
 
     def codes(self):
         return [code for source in self.sources for code in source]
