@@ -30,7 +30,7 @@ std::optional<Topology> AskHwloc(Notes* notes) {
 
 ProcessorInfo HostProcessor(Notes* notes) {
 #if defined(__x86_64__)
-  // It says of itself all there is to know; /proc/cpuinfo is slow where there are many cores.
+  // It says of itself all there is to know: the kernel's text on every core need not be read.
   X86Cpu x86 = DecodeX86(HostCpuid().get());
   if (!x86.vendor.empty() && !x86.model.empty()) {
     return {"x86-64", std::move(x86.vendor), std::move(x86.model), std::move(x86.features),
@@ -56,6 +56,7 @@ CpuInfo HostCpu(Notes* notes) {
   CpuInfo cpu{HostProcessor(notes), {}, {}, {}, {}};
   if (auto topology = AskHwloc(notes)) {
     cpu.topology = std::move(*topology);
+    if (cpu.topology.caches.empty()) AddNote(notes, "topology: hwloc describes no caches");
   } else {
     cpu.topology = ReadTopology(Host(), notes);
   }

@@ -25,22 +25,7 @@ TopologyPtr Load(Notes* notes) {
   }
   TopologyPtr topology(raw);
   // The whole machine, also what a cpuset forbids: usable_cpus is the place for that.
-  constexpr unsigned long kFlags = HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED;
-  hwloc_topology_set_flags(raw, kFlags);
-#if HWLOC_API_VERSION >= 0x00020800
-  // Distances, memory attributes and kinds of cores take more files, and nobody asks for them. An
-  // older library than this was compiled with refuses these flags, and keeps the first.
-  hwloc_topology_set_flags(raw, kFlags | HWLOC_TOPOLOGY_FLAG_NO_DISTANCES |
-                                    HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
-                                    HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
-#endif
-#if defined(__linux__)
-  // It would go from core to core and execute CPUID there, which under a hypervisor is slow, to add
-  // to the kernel's files what these say already.
-  if (FileRoot("/").Resolve("/sys/devices/system/cpu/cpu0/cache/index0/size")) {
-    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
-  }
-#endif
+  hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
   hwloc_topology_set_icache_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_ALL);
   hwloc_topology_set_io_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
   if (hwloc_topology_load(raw) != 0) {
