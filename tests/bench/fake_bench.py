@@ -3,9 +3,10 @@
     fake_bench.py SETTINGS ARGUMENT...
 
 SETTINGS is JSON: "speed" (tokens per second, by attention kind for a peer), "share" of the read
-bandwidth, "sleep" seconds, "asleep" (a file that gets the process id then), "stubborn" (SIGTERM is
-ignored), "tidy" (make-model sleeps too, and removes its file at SIGTERM), "fail", "log" (a file
-that every call is appended to), "text" (printed in place of results), "name".
+bandwidth, "sleep" seconds, "asleep" (a file that gets the process id then), "sleep_threads" (a peer
+sleeps with so many threads alone), "stubborn" (SIGTERM is ignored), "tidy" (make-model sleeps too,
+and removes its file at SIGTERM), "fail", "log" (a file that every call is appended to), "text"
+(printed in place of results), "name".
 """
 import json
 import os
@@ -73,7 +74,8 @@ def main():
             "bytes_per_token": 1e9, "machine_read_bytes_per_second": 1e9 * settings["speed"] / share,
             "machine_read_share": share})]))
     else:
-        sleep(settings)
+        if settings.get("sleep_threads", option(words, "-t")) == option(words, "-t"):
+            sleep(settings)
         kinds = option(words, "-fa").split(",")
         print(json.dumps([result(words, settings["speed"][kind], {"flash_attn": kind == "1"})
                           for kind in kinds]))

@@ -263,25 +263,30 @@ class PeerTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no npm", done.stderr.splitlines()[-1])
 
-    def interrupt(self, number, trine, peer, only, ignored=()):
-        """What is said when the signal comes in the first row."""
+    def interrupt(self, number, trine, peer, only, ignored=(), more=(), reader=True):
+        """What is printed, if somebody reads it, when the signal comes while one of the programs is
+        asleep."""
         def ignore():
             for one in ignored:
                 signal.signal(one, signal.SIG_IGN)
 
         words = [sys.executable, BENCH_PEER, "--work", self.path("work"), "--trine", trine,
-                 "--peer", peer, "--only", only]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True,
+                 "--peer", peer, "--only", only, *more]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                               preexec_fn=ignore) as process:
             try:
                 self.wait_for(self.path("asleep"))
+                if not reader:
+                    process.stdout.close()
+                    process.stdout = None
                 process.send_signal(number)
-                _, said = process.communicate(timeout=20)
+                printed, said = process.communicate(timeout=20)
             finally:
                 process.kill()
         self.assertEqual(process.returncode, 130, said)
         self.assertIn("interrupted", said)
         self.assertNotIn("Traceback", said)
+        return printed
 
     def wait_for(self, path):
         deadline = time.monotonic() + 20
@@ -296,8 +301,29 @@ class PeerTest(unittest.TestCase):
     def test_interrupted(self):
         trine = self.fake("trine", speed=1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self.interrupt(number, trine, self.sleeper(), "decode tales")
+            printed = self.interrupt(number, trine, self.sleeper(), "decode tales")
+            self.assertEqual(printed, "")
             os.remove(self.path("asleep"))
+
+    def test_interrupted_after_a_row(self):
+        peer = self.sleeper(sleep_threads="2")
+        more = ("--all", "--threads", "1,2", "--reps", "1")
+        printed = self.interrupt(signal.SIGINT, self.fake("trine", speed=4), peer,
+                                 "decode tales", more=more)
+        rows = [line for line in printed.splitlines() if line.startswith("| decode tales-27m")]
+        self.assertEqual(len(rows), 1, printed)
+        self.assertIn("4.00", rows[0])
+        self.assertIn("1 of 1 bars held", printed)
+        os.remove(self.path("asleep"))
+        self.interrupt(signal.SIGINT, self.path("trine"), peer, "decode tales", more=more,
+                       reader=False)
+
+    def test_rows_before_a_failure_are_printed(self):
+        done = self.run_peer("--trine", self.fake("trine", speed=4), "--peer",
+                             self.sleeper(sleep_threads="2"), "--only", "decode tales", "--all",
+                             "--threads", "1,2", "--reps", "1", "--limit", "3")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("1 of 1 bars held", done.stdout)
 
     def test_interrupted_where_interrupts_are_ignored(self):
         trine = self.fake("trine", speed=1)
