@@ -157,8 +157,8 @@ TRINE_INLINE void AddSlices(const ValueRows& values, const Weighted& weighted, i
   }
 }
 
-// Positions whose values are gone through slice by slice before the next: half of a first-level
-// cache, so that they stay there.
+// Positions whose values are gone through slice by slice before the next: as many as stay in a
+// first-level cache.
 TRINE_INLINE int64_t PositionsAtOnce(const Call& call) {
   constexpr int64_t kBytes = 32 << 10;
   if (call.v_width > kMostCarried) return kChunk;

@@ -16,7 +16,9 @@
 
 #include <cstdint>
 
-#if defined(__aarch64__)
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
 
@@ -207,18 +209,44 @@ template <typename T, int N>
 TRINE_INLINE Vec<T, N> Max(Vec<T, N> a, Vec<T, N> b) {
   return Select(a > b, a, b);
 }
-#if defined(__aarch64__)
-// x86 compilers know the above as one instruction; here its NaNs and zeros differ.
-TRINE_INLINE F32x4 Min(F32x4 a, F32x4 b) { return {vminq_f32(a.v, b.v)}; }
-TRINE_INLINE F32x4 Max(F32x4 a, F32x4 b) { return {vmaxq_f32(a.v, b.v)}; }
+// Of floats it is one instruction, which compilers do not make of the above: on Arm its NaNs and
+// zeros differ, and with AVX-512 GCC compares and blends.
+#if defined(__x86_64__)
+#define TRINE_NATIVE_MIN_MAX
+TRINE_INLINE __m128 NativeMin(__m128 a, __m128 b) { return _mm_min_ps(a, b); }
+TRINE_INLINE __m128 NativeMax(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
+#if defined(__AVX2__)
+TRINE_INLINE __m256 NativeMin(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
+TRINE_INLINE __m256 NativeMax(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
+#endif
+#if defined(__AVX512F__)
+// Masked, since GCC 12 warns of the others.
+TRINE_INLINE __m512 NativeMin(__m512 a, __m512 b) { return _mm512_maskz_min_ps(0xffff, a, b); }
+TRINE_INLINE __m512 NativeMax(__m512 a, __m512 b) { return _mm512_maskz_max_ps(0xffff, a, b); }
+#endif
+#elif defined(__aarch64__)
+#define TRINE_NATIVE_MIN_MAX
+TRINE_INLINE float32x4_t NativeMin(float32x4_t a, float32x4_t b) { return vminq_f32(a, b); }
+TRINE_INLINE float32x4_t NativeMax(float32x4_t a, float32x4_t b) { return vmaxq_f32(a, b); }
+#endif
+#if defined(TRINE_NATIVE_MIN_MAX)
 template <int N>
-TRINE_INLINE F32<N> Min(F32<N> a, F32<N> b) requires(N > 4) {
-  return {Min(a.lo, b.lo), Min(a.hi, b.hi)};
+TRINE_INLINE F32<N> Min(F32<N> a, F32<N> b) {
+  if constexpr (F32<N>::kIsNative) {
+    return {NativeMin(a.v, b.v)};
+  } else {
+    return {Min(a.lo, b.lo), Min(a.hi, b.hi)};
+  }
 }
 template <int N>
-TRINE_INLINE F32<N> Max(F32<N> a, F32<N> b) requires(N > 4) {
-  return {Max(a.lo, b.lo), Max(a.hi, b.hi)};
+TRINE_INLINE F32<N> Max(F32<N> a, F32<N> b) {
+  if constexpr (F32<N>::kIsNative) {
+    return {NativeMax(a.v, b.v)};
+  } else {
+    return {Max(a.lo, b.lo), Max(a.hi, b.hi)};
+  }
 }
+#undef TRINE_NATIVE_MIN_MAX
 #endif
 
 // --- The same bits, or the same value, as another type
@@ -353,6 +381,27 @@ TRINE_INLINE Vec<T, 4> JoinSums(Vec<T, 4> a, Vec<T, 4> b, Vec<T, 4> c, Vec<T, 4>
   const auto cd = cd01 + cd23;
   return {__builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
           __builtin_shufflevector(ab, cd, 2, 3, 6, 7)};
+}
+
+// Likewise, of native vectors of sixteen: the halves of two are added in one.
+template <typename T>
+TRINE_INLINE Vec<T, 4> JoinSums(Vec<T, 16> a, Vec<T, 16> b, Vec<T, 16> c, Vec<T, 16> d) {
+  static_assert(Vec<T, 16>::kIsNative);
+  const auto halves_added = [](auto x, auto y) {
+    return __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+           __builtin_shufflevector(x, y, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30,
+                                   31);
+  };
+  const auto ab = halves_added(a.v, b.v), cd = halves_added(c.v, d.v);  // eight of each
+  // Four of each, then two.
+  const auto fours =
+      __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+      __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+  const auto twos = fours + __builtin_shufflevector(fours, fours, 2, 3, 2, 3, 6, 7, 6, 7, 10, 11,
+                                                    10, 11, 14, 15, 14, 15);
+  const auto sums = twos + __builtin_shufflevector(twos, twos, 1, 1, 3, 3, 5, 5, 7, 7, 9, 9, 11, 11,
+                                                   13, 13, 15, 15);
+  return {__builtin_shufflevector(sums, sums, 0, 4, 8, 12)};
 }
 
 // The largest lane. No lane is a NaN.
