@@ -1,4 +1,4 @@
-// Sums of products of bytes: the one place where the matrix kernels name an instruction set.
+// Sums of products of bytes, by what an instruction set has for them.
 //
 // Weights are bytes, activations signed bytes of at most 127 in magnitude. Weights of unsigned
 // formats are at most 63. Those of signed formats are stored as they are, -128 included, save where

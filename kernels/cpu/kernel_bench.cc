@@ -26,9 +26,11 @@ struct Shape {
   int64_t k, n;
 };
 
-// A large model's square, and what the shipped model has.
-constexpr Shape kShapes[] = {
-    {"4096x4096", 4096, 4096}, {"256x768", 256, 768}, {"768x256", 768, 256}};
+// A large model's square, the widest of a model of half a billion, and what the shipped model has.
+constexpr Shape kShapes[] = {{"4096x4096", 4096, 4096},
+                             {"896x4864", 896, 4864},
+                             {"256x768", 256, 768},
+                             {"768x256", 768, 256}};
 constexpr Type kTypes[] = {Type::kF32,   Type::kF16,   Type::kBF16, Type::kQ4_0,   Type::kQ4_1,
                            Type::kQ5_0,  Type::kQ5_1,  Type::kQ8_0, Type::kQ2_K,   Type::kQ3_K,
                            Type::kQ4_K,  Type::kQ5_K,  Type::kQ6_K, Type::kIQ4_NL, Type::kIQ4_XS,

@@ -88,6 +88,44 @@ void StoreToRecords(const ActivationChunk& chunk, int64_t index, int64_t column,
   }
 }
 
+// Chunk c of a row of `rows`, into records.
+void QuantizeToRecords(const View& x, int64_t row, int64_t rows, int64_t c,
+                       const RecordOrder& order, ActivationChunk* chunks) {
+  const int64_t k = x.dims[0], count = RecordCount(k);
+  ActivationChunk chunk;
+  QuantizeChunk(FloatsAt(x, row) + c * quant::kSuperValues,
+                k / quant::kGroupValues - c * quant::kSuperGroups, &chunk);
+  const auto group = RecordsOfGroup(chunks, row / kInterleavedRows, k);
+  int64_t column = row % kInterleavedRows;
+  StoreToRecords(chunk, c, column, group, order, count);
+  // Columns without a row are computed too: zeros, since denormals would take long.
+  while (row + 1 == rows && ++column < kInterleavedRows) {
+    StoreToRecords({}, c, column, group, order, count);
+  }
+}
+
+// Some chunks of rows, into records. Those of 16 rows that share records are gone through chunk by
+// chunk where all are wanted: the records of a chunk stay in a first-level cache.
+void QuantizeAllToRecords(const View& x, int64_t rows, ActivationChunk* chunks, Range range) {
+  const RecordOrder order = OrderOfRecords(RecordCount(x.dims[0]));
+  const int64_t row_chunks = ActivationChunks(x.dims[0]);
+  const int64_t group_chunks = kInterleavedRows * row_chunks;
+  for (int64_t i = range.begin; i < range.end;) {
+    const int64_t row = i / row_chunks;
+    if (i % group_chunks != 0 || i + group_chunks > range.end) {
+      QuantizeToRecords(x, row, rows, i % row_chunks, order, chunks);
+      ++i;
+      continue;
+    }
+    for (int64_t c = 0; c < row_chunks; ++c) {
+      for (int64_t r = row; r < row + kInterleavedRows; ++r) {
+        QuantizeToRecords(x, r, rows, c, order, chunks);
+      }
+    }
+    i += group_chunks;
+  }
+}
+
 }  // namespace
 
 void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk* chunks,
@@ -95,26 +133,14 @@ void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk
   const int64_t k = x.dims[0], blocks = k / quant::kGroupValues;
   const int64_t row_chunks = ActivationChunks(k);
   const int64_t rows = x.dims[1] * x.dims[2] * x.dims[3], step = ActivationStep(rows);
-  const bool to_records =
-      TRINE_HAS_AMX && reader == ActivationReader::kMatmul && rows >= kInterleavedRows;
+  if (TRINE_HAS_AMX && reader == ActivationReader::kMatmul && rows >= kInterleavedRows) {
+    return QuantizeAllToRecords(x, rows, chunks, range);
+  }
   const bool in_pairs = reader == ActivationReader::kMatmul && LieInPairs(rows);
-  const RecordOrder order = OrderOfRecords(RecordCount(k));
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t row = i / row_chunks, c = i % row_chunks;
     const float* values = FloatsAt(x, row) + c * quant::kSuperValues;
     const int64_t left = blocks - c * quant::kSuperGroups;
-    if (to_records) {
-      ActivationChunk chunk;
-      QuantizeChunk(values, left, &chunk);
-      const auto group = RecordsOfGroup(chunks, row / kInterleavedRows, k);
-      int64_t column = row % kInterleavedRows;
-      StoreToRecords(chunk, c, column, group, order, RecordCount(k));
-      // Columns without a row are computed too: zeros, since denormals would take long.
-      while (row + 1 == rows && ++column < kInterleavedRows) {
-        StoreToRecords({}, c, column, group, order, RecordCount(k));
-      }
-      continue;
-    }
     const auto place = [&](int64_t r) { return chunks + FirstChunkOf(r, rows, k) + c * step; };
     if (in_pairs && (row | 1) < rows) {
       // Its partner may be quantised at the same time: it touches no byte of that.

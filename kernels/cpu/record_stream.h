@@ -4,8 +4,10 @@
 // a processor looks only so far ahead in its program, the instructions of both parts are mixed.
 //
 // The order in which they are written matters, and is kept by what looks like fences to the
-// compiler: a product is stored a step after it was made, when nothing waits for it any more, and
-// loads and products stand between quarters of the float part.
+// compiler. Tiles are loaded in the step before the one that multiplies them, and a product is
+// stored when two more have been begun, or one of two halves each, and read a step after that: a
+// tile instruction that waits is one behind which the float part's instructions pile up. They stand
+// between quarters of the float part.
 
 #ifndef TRINE_KERNELS_CPU_RECORD_STREAM_H_
 #define TRINE_KERNELS_CPU_RECORD_STREAM_H_
@@ -39,12 +41,16 @@ class RecordStream {
  public:
   // A block whose halves have scales of their own takes two products.
   static constexpr int kHalves = kTraits.scales == Scales::kHalf ? 2 : 1;
-  // Records that the tiles are ahead, and for how many there is room: four kilobytes either way.
-  static constexpr int kAhead = kHalves == 2 ? 2 : 3;
-  static constexpr int kSlots = kHalves == 2 ? 2 : 4;
+  // Records that multiplying and loading are ahead of the float part. Storing is one ahead, so
+  // that as many records as multiplying is ahead have products in tiles, of which there are four.
+  static constexpr int kMultiplied = kHalves == 2 ? 2 : 3;
+  static constexpr int kLoaded = kMultiplied + 1;
+  static_assert(kMultiplied * kHalves <= 4);
+  // One that is read, one that is stored.
+  static constexpr int kSlots = 2;
   // What must stand behind the last segment for the tiles to run into: segments of one record that
   // may be read.
-  static constexpr int kBehind = kAhead + 1;
+  static constexpr int kBehind = kLoaded + 1;
 
   using Ring = TileProducts[kSlots][kHalves];
 
@@ -120,16 +126,17 @@ class RecordStream {
     if (--tiles->left == 0) Enter(tiles->segment + 1, tiles);
   }
 
-  // The first products; the last of them is stored by the first step.
+  // What the steps before the first would have done.
   template <int kRecord>
   TRINE_INLINE void RunAhead(Ring& ring, Cursor* tiles) {
-    if constexpr (kRecord < kAhead) {
-      LoadRecordActivations<kRecord>(*tiles);
-      LoadRecordWeights<kRecord>(*tiles);
+    LoadRecordActivations<kRecord>(*tiles);
+    LoadRecordWeights<kRecord>(*tiles);
+    AdvanceTiles(tiles);
+    if constexpr (kRecord < kMultiplied) {
       MultiplyRecords<kRecord>();
-      if constexpr (kRecord + 1 < kAhead) StoreRecordProducts<kRecord>(ring);
-      AdvanceTiles(tiles);
       RunAhead<kRecord + 1>(ring, tiles);
+    } else {
+      StoreRecordProducts<0>(ring);
     }
   }
 
@@ -143,22 +150,21 @@ class RecordStream {
     asm volatile("" ::: "memory");
   }
 
-  // The float part of record kStep, the tiles' of the one that is kAhead of it.
+  // The float part of record kStep, what the tiles do for those after it.
   template <int kStep>
   TRINE_INLINE void Step(Ring& ring, const Cursor& floats, TileFloats (&acc)[kTileColumns],
                          Cursor* tiles) {
-    constexpr int kRecord = (kStep + kAhead) % 4;
-    static_assert(kAhead <= kSlots && 4 % kSlots == 0);
     RowFactors<kTraits> w;
     LoadFactors(*floats.w, w);
     const TileProducts* products = ring[kStep % kSlots];
-    StoreRecordProducts<(kRecord + 3) % 4>(ring);
+    // First: the next loads may be into the same tiles.
+    MultiplyRecords<(kStep + kMultiplied) % 4>();
     AddQuarter<0>(products, w, floats, acc);
-    LoadRecordActivations<kRecord>(*tiles);
+    StoreRecordProducts<(kStep + 1) % 4>(ring);
     AddQuarter<1>(products, w, floats, acc);
-    LoadRecordWeights<kRecord>(*tiles);
+    LoadRecordActivations<(kStep + kLoaded) % 4>(*tiles);
     AddQuarter<2>(products, w, floats, acc);
-    MultiplyRecords<kRecord>();
+    LoadRecordWeights<(kStep + kLoaded) % 4>(*tiles);
     AddQuarter<3>(products, w, floats, acc);
     AdvanceTiles(tiles);
   }
