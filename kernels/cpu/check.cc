@@ -360,7 +360,7 @@ std::vector<int64_t> RowLengths(Type type) {
     case 1:
       return {1, 7, 31, 32, 33, 100, 256, 257, 512, 545, 1056};
     case quant::kGroupValues:
-      return {32, 64, 96, 224, 256, 288, 512, 1056, 2080, 4128};
+      return {32, 64, 96, 128, 224, 256, 288, 512, 896, 1056, 2080, 4128};
     default:
       return {256, 512, 768, 2048, 2304, 4352};
   }

@@ -10,6 +10,9 @@
 #include "kernels/cpu/packed_dot.h"
 #include "kernels/cpu/packed_format.h"
 #include "kernels/cpu/with_packed.h"
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#include "kernels/cpu/ordered_column.h"
+#endif
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
@@ -32,6 +35,36 @@ TRINE_FEW_SPILLS void DotFewColumns(const WeightRows& weights, const Columns& co
       }
     }
   }
+}
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+
+template <Type kType>
+[[gnu::noinline]] void DotOrderedColumn(const WeightRows& weights, const Columns& columns,
+                                        Range rows) {
+  OrderedColumn<kType> column;
+  OrderedColumn<kType>::Set(columns.chunks[0], columns.step, ActivationChunks(weights.k), &column);
+  const OrderedConstants constants = ConstantsOf<kType>();
+  for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
+    const auto* group = reinterpret_cast<const uint8_t*>(weights.data + g * weights.stride);
+    SliceFloats dots[kSlices];
+    DotOrderedGroup<kType>(group, weights.k / quant::kGroupValues, column, constants, dots);
+    for (int i = 0; i < kSlices; ++i) {
+      FinishRows(dots[i], weights.bias, g * kTileRows + i * kSliceRows, rows, columns.y[0]);
+    }
+  }
+}
+
+#endif
+
+template <Type kType>
+void DotOneColumn(const WeightRows& weights, const Columns& columns, Range rows) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  if constexpr (Unit<kType>::kIsOrdered) {
+    if (CanBeOrdered<kType>(weights.k)) return DotOrderedColumn<kType>(weights, columns, rows);
+  }
+#endif
+  DotFewColumns<kType, 1>(weights, columns, rows);
 }
 
 // Classes are not read in the order they lie in, so that no processor guesses what comes next.
@@ -93,7 +126,7 @@ void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
   if (columns.paired) return DotManyColumns<kType>(weights, columns, rows);
   switch (columns.count) {
     case 1:
-      return DotFewColumns<kType, 1>(weights, columns, rows);
+      return DotOneColumn<kType>(weights, columns, rows);
     case 2:
       return DotFewColumns<kType, 2>(weights, columns, rows);
     case 3:

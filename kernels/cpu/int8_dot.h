@@ -88,9 +88,9 @@ constexpr bool kScaleHalvesAsIntegers = false;
 #endif
 
 // The order of packed weights: their groups' rows, whether signed bytes are offset, and whether
-// some lie in pairs (0x10: all of them once did). The version in the low bits changes with
-// packed_format.h.
-constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? 0x20 : 0) | 1;
+// some lie in pairs and triples (0x10, 0x20: what did so once). The version in the low bits changes
+// with packed_format.h.
+constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? 0x30 : 0) | 1;
 
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.
 struct HalfSums {

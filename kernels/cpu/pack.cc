@@ -60,6 +60,14 @@ void StoreBlock(const Quads& quads, uint8_t* block) {
   constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
   if constexpr (Packed<kType>::kInPlace) {
     __builtin_memcpy(block, quads, sizeof(quads));
+  } else if constexpr (Packed<kType>::kInTriples) {
+    for (int i = 0; i < 6; ++i) {
+      const int half = i / 3, shift = 4 - 2 * (i % 3);
+      for (int b = 0; b < kVectorBytes; ++b) {
+        const int value = quads[4 * half + i % 3][b] ^ 32, fourth = quads[4 * half + 3][b] ^ 32;
+        block[i * kVectorBytes + b] = static_cast<uint8_t>(value | (fourth >> shift & 3) << 6);
+      }
+    }
   } else {
     for (int i = 0; i < 4; ++i) {
       for (int b = 0; b < kVectorBytes; ++b) {
