@@ -87,10 +87,12 @@ constexpr bool kScaleHalvesAsIntegers = true;
 constexpr bool kScaleHalvesAsIntegers = false;
 #endif
 
-// The order of packed weights: their groups' rows, whether signed bytes are offset, and whether
-// some lie in pairs and triples (0x10, 0x20: what did so once). The version in the low bits changes
-// with packed_format.h.
-constexpr uint32_t kPacking = (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? 0x30 : 0) | 1;
+// The order of packed weights: their groups' rows, whether signed bytes are offset, and a version,
+// which changes with packed_format.h; another one for what only levels with kPairs have (pairs and
+// triples).
+constexpr uint32_t kPairsVersion = 3;
+constexpr uint32_t kPacking =
+    (kTileRows << 16) | (kSignedOffset << 8) | (kPairs ? kPairsVersion << 4 : 0) | 1;
 
 // Lanes 0-7: a block's first 16 products, summed, and its last 16.
 struct HalfSums {

@@ -28,18 +28,32 @@ typedef uint8_t SixteenBytes __attribute__((vector_size(16), aligned(1), may_ali
 typedef uint8_t EightBytes __attribute__((vector_size(8), aligned(1), may_alias));
 typedef uint32_t FourBytes __attribute__((aligned(1), may_alias));
 
+// AddressSanitizer does not see what an instruction of ours reads, so that it is shown.
+template <typename T>
+TRINE_INLINE void ShowRead(const void* from) {
+#if defined(__SANITIZE_ADDRESS__)
+  T seen = *static_cast<const T*>(from);
+  asm volatile("" : : "w"(seen));
+#else
+  (void)from;
+#endif
+}
+
 template <typename T>
 TRINE_INLINE T LoadSixteen(const void* from) {
+  ShowRead<SixteenBytes>(from);
   T x;
   asm volatile("ldr %q0, %1" : "=w"(x) : "m"(*static_cast<const SixteenBytes*>(from)));
   return x;
 }
 TRINE_INLINE float16x4_t LoadEight(const void* from) {
+  ShowRead<EightBytes>(from);
   float16x4_t x;
   asm volatile("ldr %d0, %1" : "=w"(x) : "m"(*static_cast<const EightBytes*>(from)));
   return x;
 }
 TRINE_INLINE uint8x16_t LoadFour(const void* from) {
+  ShowRead<FourBytes>(from);
   uint8x16_t x;
   asm volatile("ldr %s0, %1" : "=w"(x) : "m"(*static_cast<const FourBytes*>(from)));
   return x;
@@ -70,7 +84,7 @@ TRINE_ORDERED_2(LookUp, "tbl %0.16b, {%1.16b}, %2.16b", uint8x16_t)
 TRINE_ORDERED_2(Multiply, "mul %0.4s, %1.4s, %2.4s", int32x4_t)
 TRINE_ORDERED_2(Multiply, "fmul %0.4s, %1.4s, %2.4s", float32x4_t)
 TRINE_ORDERED_2(Subtract, "fsub %0.4s, %1.4s, %2.4s", float32x4_t)
-TRINE_ORDERED_2(Sum, "fadd %0.4s, %1.4s, %2.4s", float32x4_t)
+TRINE_ORDERED_2(Add, "fadd %0.4s, %1.4s, %2.4s", float32x4_t)
 #undef TRINE_ORDERED_1
 #undef TRINE_ORDERED_2
 
@@ -103,7 +117,7 @@ TRINE_INLINE int32x4_t AddDots(int32x4_t to, uint8x16_t w, int8x16_t a) {
 }
 // The upper kBits bits of `upper`, and below them the uppermost of `lower`.
 template <int kBits>
-TRINE_INLINE uint8x16_t Below(uint8x16_t upper, uint8x16_t lower) {
+TRINE_INLINE uint8x16_t InsertBelow(uint8x16_t upper, uint8x16_t lower) {
   asm volatile("sri %0.16b, %1.16b, %2" : "+w"(upper) : "w"(lower), "i"(kBits));
   return upper;
 }

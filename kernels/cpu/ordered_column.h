@@ -82,13 +82,11 @@ struct Unit {
   // One d to a chunk, which its first unit has.
   static constexpr bool kOneD =
       kPlanes.floats == Floats::kChunkF16 || kPlanes.floats == Floats::kChunkF16Pair;
-  // Scales and minimums without a sign: a lookup widens them.
+  // Scales and minimums of Q4_K have no sign: a lookup widens them.
   static constexpr bool kUnsignedScales = P::kHasMins;
-  // Others are faster in packed_dot.h, or have not been tried.
-  static constexpr bool kIsOrdered = kPlanes.low_bits == 4 &&
-                                     (kPlanes.high_bits == 0 || P::kInTriples) &&
-                                     (P::kTraits.minimums == Minimums::kNone || P::kHasMins) &&
-                                     ((kPlanes.floats == Floats::kBlockF16 && !kHasTable) || kOneD);
+  // Q5_0 and Q5_K were slower, IQ4_NL no faster. Q4_1, Q5_1 and MXFP4 have not been tried.
+  static constexpr bool kIsOrdered = kType == Type::kQ4_0 || kType == Type::kQ4_K ||
+                                     kType == Type::kQ6_K || kType == Type::kIQ4_XS;
 
   // Of a unit that begins at 0.
   static constexpr TimedList<Do> TimesOf(int block) {
@@ -221,6 +219,103 @@ struct OrderedChunk {
   static constexpr int kUnits = kSlices * kBlocks;
   static constexpr auto kOrder =
       Order<Do, kUnits>::Of([](int unit) { return U::TimesOf(unit / kSlices); });
+  // Whether each instruction comes after those that it needs.
+  static constexpr bool IsInOrder() {
+    bool done[kUnits][static_cast<int>(Do::kAdd) + 1][8] = {},
+                                                   expected[kUnits][static_cast<int>(Do::kAdd) + 1]
+                                                           [8] = {};
+    for (int i = 0; i < kOrder.count; ++i) {
+      const auto& entry = kOrder.entries[i];
+      expected[entry.unit][static_cast<int>(entry.what)][entry.index] = true;
+    }
+    bool right = true;
+    for (int i = 0; i < kOrder.count; ++i) {
+      const auto& entry = kOrder.entries[i];
+      const int n = entry.index, slice = entry.unit % kSlices;
+      const auto needs = [&](Do what, int index, int unit) {
+        const int w = static_cast<int>(what);
+        if (expected[unit][w][index] && !done[unit][w][index]) right = false;
+      };
+      const auto own = [&](Do what, int index = 0) { needs(what, index, entry.unit); };
+      const auto dots = [&](int from, int to) {
+        for (int q = from; q < to; ++q) own(Do::kDot, q);
+      };
+      const int first_of_chunk = U::kOneD ? slice : entry.unit;
+      switch (entry.what) {
+        case Do::kUnpack:
+          own(Do::kWeights, P::kInTriples ? n / 4 * 3 + n % 4 : n % 4);
+          break;
+        case Do::kLookUp:
+          own(Do::kUnpack, n);
+          break;
+        case Do::kJoin:
+          own(Do::kWeights, n / 4 * 3), own(Do::kWeights, n / 4 * 3 + 1);
+          break;
+        case Do::kJoinMore:
+          own(Do::kJoin, n), own(Do::kWeights, n / 4 * 3 + 2);
+          break;
+        case Do::kMask:
+          own(Do::kJoinMore, n);
+          break;
+        case Do::kDot:
+          own(Do::kUnpack, n), own(Do::kLookUp, n), own(Do::kMask, n);
+          own(Do::kStart, U::kInHalves ? n / 4 : 0);
+          needs(Do::kActivations, n / 4, entry.unit - slice);
+          break;
+        case Do::kWidenScale:
+          own(Do::kScaleBytes, n);
+          break;
+        case Do::kWidenScaleMore:
+          own(Do::kWidenScale, n);
+          break;
+        case Do::kScaleSum:
+          own(Do::kWidenScale, n), own(Do::kWidenScaleMore, n);
+          dots(U::kInHalves ? 4 * n : 0, U::kInHalves ? 4 * n + 4 : 8);
+          if (n == 1) own(Do::kScaleSum, 0);
+          break;
+        case Do::kSumToFloats:
+          own(Do::kScaleSum, 0), own(Do::kScaleSum, 1), dots(0, 8);
+          break;
+        case Do::kWidenD:
+          own(Do::kD);
+          break;
+        case Do::kWidenDmin:
+          own(Do::kDmin);
+          break;
+        case Do::kFactor:
+          needs(Do::kWidenD, 0, first_of_chunk), own(Do::kActivationScales);
+          break;
+        case Do::kTerm:
+          own(Do::kFactor), own(Do::kSumToFloats);
+          break;
+        case Do::kWidenMin:
+          own(Do::kMinBytes);
+          break;
+        case Do::kMinProduct:
+          own(Do::kWidenMin), own(Do::kSums);
+          break;
+        case Do::kMinToFloats:
+          own(Do::kMinProduct);
+          break;
+        case Do::kMinFactor:
+          needs(Do::kWidenDmin, 0, first_of_chunk), own(Do::kActivationScales);
+          break;
+        case Do::kMinTerm:
+          own(Do::kMinFactor), own(Do::kMinToFloats);
+          break;
+        case Do::kSubtractMin:
+          own(Do::kTerm), own(Do::kMinTerm);
+          break;
+        case Do::kAdd:
+          own(Do::kTerm), own(Do::kSubtractMin);
+          break;
+        default:  // loads
+          break;
+      }
+      done[entry.unit][static_cast<int>(entry.what)][n] = true;
+    }
+    return right;
+  }
 
   const uint8_t* chunk;
   const ActivationChunk* x;
@@ -270,9 +365,9 @@ struct OrderedChunk {
     } else if constexpr (kWhat == Do::kLookUp) {
       u.w[kIndex] = LookUp(constants.table, u.w[kIndex]);
     } else if constexpr (kWhat == Do::kJoin) {
-      u.w[kIndex] = Below<2>(u.bytes[kIndex / 4 * 3], u.bytes[kIndex / 4 * 3 + 1]);
+      u.w[kIndex] = InsertBelow<2>(u.bytes[kIndex / 4 * 3], u.bytes[kIndex / 4 * 3 + 1]);
     } else if constexpr (kWhat == Do::kJoinMore) {
-      u.w[kIndex] = Below<4>(u.w[kIndex], u.bytes[kIndex / 4 * 3 + 2]);
+      u.w[kIndex] = InsertBelow<4>(u.w[kIndex], u.bytes[kIndex / 4 * 3 + 2]);
     } else if constexpr (kWhat == Do::kMask) {
       u.w[kIndex] = And(u.w[kIndex], constants.mask);
     } else if constexpr (kWhat == Do::kDot) {
@@ -313,7 +408,7 @@ struct OrderedChunk {
       u.term = Subtract(u.term, u.min_term);
     } else {
       static_assert(kWhat == Do::kAdd);
-      sums.of[j][kSlice] = Sum(sums.of[j][kSlice], u.term);
+      sums.of[j][kSlice] = Add(sums.of[j][kSlice], u.term);
     }
   }
 };
@@ -322,7 +417,9 @@ struct OrderedChunk {
 template <Type kType, int kBlocks>
 TRINE_INLINE OrderedSums AddChunk(const uint8_t* chunk, const OrderedColumn<kType>& column,
                                   int64_t t, OrderedConstants constants, OrderedSums sums) {
-  OrderedChunk<kType, kBlocks> run;
+  using Chunk = OrderedChunk<kType, kBlocks>;
+  static_assert(Chunk::IsInOrder());
+  Chunk run;
   run.chunk = chunk;
   run.x = &column.x[t * column.step];
   run.start = column.start + (Unit<kType>::kOffset == 0 ? 0 : t * quant::kSuperGroups);
@@ -332,11 +429,13 @@ TRINE_INLINE OrderedSums AddChunk(const uint8_t* chunk, const OrderedColumn<kTyp
   return run.sums;
 }
 
-// A last chunk may have so many blocks, or all; otherwise packed_dot.h is for it.
+// A last chunk of 32-value blocks may have so many of them, as rows of 896 values do, or all;
+// otherwise packed_dot.h is for it.
 constexpr int kOrderedRest = 4;
 template <Type kType>
 TRINE_INLINE bool CanBeOrdered(int64_t k) {
-  return k % (kOrderedRest * quant::kGroupValues) == 0;
+  return Format<kType>::kBlockValues != quant::kGroupValues ||
+         k % (kOrderedRest * quant::kGroupValues) == 0;
 }
 
 // A group of `blocks` blocks to a row; dots by slice.

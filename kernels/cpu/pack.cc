@@ -64,7 +64,8 @@ void StoreBlock(const Quads& quads, uint8_t* block) {
     for (int i = 0; i < 6; ++i) {
       const int half = i / 3, shift = 4 - 2 * (i % 3);
       for (int b = 0; b < kVectorBytes; ++b) {
-        const int value = quads[4 * half + i % 3][b] ^ 32, fourth = quads[4 * half + 3][b] ^ 32;
+        const int value = quads[4 * half + i % 3][b] ^ kTripleOffset;
+        const int fourth = quads[4 * half + 3][b] ^ kTripleOffset;
         block[i * kVectorBytes + b] = static_cast<uint8_t>(value | (fourth >> shift & 3) << 6);
       }
     }

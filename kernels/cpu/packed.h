@@ -3,7 +3,8 @@
 // The rows of a matrix are taken in groups of as many as a vector has lanes. A group holds its
 // chunks of 256 values one after the other: first the scales of all its rows, then the blocks of
 // 32, each as eight vectors in which four values of every row lie side by side, four bits to a
-// plane, and whatever bits are left in planes of their own. What a view with `packed` set points to
+// plane, and whatever bits are left in planes of their own (or, of six bits, in triples:
+// packed_format.h). What a view with `packed` set points to
 // is such a matrix: strides[1] is then the size of a group.
 
 #ifndef TRINE_KERNELS_CPU_PACKED_H_

@@ -15,6 +15,8 @@ namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
 constexpr int kVectorBytes = 4 * kTileRows;  // four values of every row of a group
+// Of values in triples: a bit, so that taking it off is turning it over.
+constexpr int kTripleOffset = 32;
 
 // What stands before the blocks of a chunk, beside the integer scales of its traits.
 enum class Floats {
@@ -77,6 +79,7 @@ struct Packed {
   // Values of six bits, less 32, in the low bits of three vectors, and a fourth in their upper two:
   // one column is faster for it where such values are multiplied with signs, four times as large.
   static constexpr bool kInTriples = kPairs && kPlanes.high_bits == 2;
+  static_assert(!kInTriples || (kPlanes.low_bits == 4 && kTraits.offset == kTripleOffset));
 
   // d (or e), then m (or dmin), then scales by block and half, then minimums by block.
   static constexpr int64_t FloatBytes(int blocks) {
@@ -183,10 +186,10 @@ TRINE_INLINE SliceBytes Quad(const uint8_t* block) {
       return LoadVector(block + (kQuad / 4 * 3 + i) * kVectorBytes);
     };
     if constexpr (kQuad % 4 < 3) {
-      return (triple(kQuad % 4) & SplatVector(63)) ^ SplatVector(32);
+      return (triple(kQuad % 4) & SplatVector(63)) ^ SplatVector(kTripleOffset);
     } else {
       const SliceBytes upper = ((triple(0) >> 6) << 4) | ((triple(1) >> 6) << 2);
-      return (upper | (triple(2) >> 6)) ^ SplatVector(32);
+      return (upper | (triple(2) >> 6)) ^ SplatVector(kTripleOffset);
     }
   } else {
     const SliceBytes both = LoadVector(block + kQuad % 4 * kVectorBytes);

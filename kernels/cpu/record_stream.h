@@ -48,6 +48,7 @@ class RecordStream {
   static_assert(kMultiplied * kHalves <= 4);
   // One that is read, one that is stored.
   static constexpr int kSlots = 2;
+  static_assert(4 % kSlots == 0);  // records are counted mod 4
   // What must stand behind the last segment for the tiles to run into: segments of one record that
   // may be read.
   static constexpr int kBehind = kLoaded + 1;

@@ -421,12 +421,12 @@ TRINE_INLINE F32x4 MaxLanes(F32x4 a, F32x4 b, F32x4 c, F32x4 d) {
 #if defined(__aarch64__)
   return {vpmaxq_f32(vpmaxq_f32(a.v, b.v), vpmaxq_f32(c.v, d.v))};
 #else
-  const F32x4 ab = Max<float, 4>({__builtin_shufflevector(a.v, b.v, 0, 4, 1, 5)},
-                                 {__builtin_shufflevector(a.v, b.v, 2, 6, 3, 7)});
-  const F32x4 cd = Max<float, 4>({__builtin_shufflevector(c.v, d.v, 0, 4, 1, 5)},
-                                 {__builtin_shufflevector(c.v, d.v, 2, 6, 3, 7)});
-  return Max<float, 4>({__builtin_shufflevector(ab.v, cd.v, 0, 1, 4, 5)},
-                       {__builtin_shufflevector(ab.v, cd.v, 2, 3, 6, 7)});
+  const F32x4 ab = Max(F32x4{__builtin_shufflevector(a.v, b.v, 0, 4, 1, 5)},
+                       F32x4{__builtin_shufflevector(a.v, b.v, 2, 6, 3, 7)});
+  const F32x4 cd = Max(F32x4{__builtin_shufflevector(c.v, d.v, 0, 4, 1, 5)},
+                       F32x4{__builtin_shufflevector(c.v, d.v, 2, 6, 3, 7)});
+  return Max(F32x4{__builtin_shufflevector(ab.v, cd.v, 0, 1, 4, 5)},
+             F32x4{__builtin_shufflevector(ab.v, cd.v, 2, 3, 6, 7)});
 #endif
 }
 
