@@ -1,8 +1,8 @@
 // Instructions in an order of our own, where the compiler's takes too long: on AArch64 with i8mm.
 //
 // Why: a Neoverse V1 can start four vector instructions a cycle. Of a compiler's order, one chain
-// of instructions after the other, it starts 2 to 2.6: what waits for an instruction before it
-// fills the queues. With several chains under way at different stages it starts 3.
+// of instructions after the other, it starts 2 to 2.6, as if what waits for an instruction before
+// it filled the queues. With several chains under way at different stages it starts 3.
 //
 // How: a loop's body is made of units that are alike, a block of some rows, say. Each instruction
 // of a unit has a time; units begin one after the other, long before the last has ended; and the
