@@ -219,11 +219,10 @@ struct OrderedChunk {
   static constexpr int kUnits = kSlices * kBlocks;
   static constexpr auto kOrder =
       Order<Do, kUnits>::Of([](int unit) { return U::TimesOf(unit / kSlices); });
-  // Whether each instruction comes after those that it needs.
+  // Whether each instruction comes after those that it needs, as far as the type has them.
   static constexpr bool IsInOrder() {
-    bool done[kUnits][static_cast<int>(Do::kAdd) + 1][8] = {},
-                                                   expected[kUnits][static_cast<int>(Do::kAdd) + 1]
-                                                           [8] = {};
+    using Flags = bool[kUnits][static_cast<int>(Do::kAdd) + 1][8];  // by unit, kind and index
+    Flags expected = {}, done = {};
     for (int i = 0; i < kOrder.count; ++i) {
       const auto& entry = kOrder.entries[i];
       expected[entry.unit][static_cast<int>(entry.what)][entry.index] = true;
