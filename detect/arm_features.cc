@@ -15,9 +15,9 @@ struct HwcapBit {
 
 // Linux, arch/arm64/include/uapi/asm/hwcap.h: part of the kernel's stable interface.
 constexpr HwcapBit kFeatures[] = {
-    {"neon", "asimd", 1, 1}, {"fp16", "asimdhp", 1, 10}, {"dotprod", "asimddp", 1, 20},
-    {"i8mm", "i8mm", 2, 13}, {"bf16", "bf16", 2, 14},    {"sve", "sve", 1, 22},
-    {"sve2", "sve2", 2, 1},  {"sme", "sme", 2, 23},
+    {"neon", "asimd", 1, 1},       {"fp16", "asimdhp", 1, 10}, {"fp16fml", "asimdfhm", 1, 23},
+    {"dotprod", "asimddp", 1, 20}, {"i8mm", "i8mm", 2, 13},    {"bf16", "bf16", 2, 14},
+    {"sve", "sve", 1, 22},         {"sve2", "sve2", 2, 1},     {"sme", "sme", 2, 23},
 };
 
 SimdFeature Feature(const char* name, bool present) {

@@ -52,12 +52,11 @@ void AddCache(const char* name, int level, CacheType type, uint32_t line, int th
 #if defined(__aarch64__)
 // sysctl names features one by one; collected here in the form Linux hands them out.
 std::vector<std::string> ArmFlags() {
-  constexpr const char* kNames[][2] = {{"hw.optional.AdvSIMD", "asimd"},
-                                       {"hw.optional.arm.FEAT_FP16", "asimdhp"},
-                                       {"hw.optional.arm.FEAT_DotProd", "asimddp"},
-                                       {"hw.optional.arm.FEAT_BF16", "bf16"},
-                                       {"hw.optional.arm.FEAT_I8MM", "i8mm"},
-                                       {"hw.optional.arm.FEAT_SME", "sme"}};
+  constexpr const char* kNames[][2] = {
+      {"hw.optional.AdvSIMD", "asimd"},         {"hw.optional.arm.FEAT_FP16", "asimdhp"},
+      {"hw.optional.arm.FEAT_FHM", "asimdfhm"}, {"hw.optional.arm.FEAT_DotProd", "asimddp"},
+      {"hw.optional.arm.FEAT_BF16", "bf16"},    {"hw.optional.arm.FEAT_I8MM", "i8mm"},
+      {"hw.optional.arm.FEAT_SME", "sme"}};
   std::vector<std::string> flags;
   for (const auto& [name, flag] : kNames) {
     if (SysctlNumber(name).value_or(0) != 0) flags.push_back(flag);

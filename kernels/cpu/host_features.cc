@@ -65,10 +65,13 @@ bool HostHas(const char* feature) {
   const std::string_view name = feature;
   if (name == "neon") return true;
 #if defined(__linux__)
-  constexpr unsigned long kDotprod = 1ul << 20;  // HWCAP_ASIMDDP
-  if (name == "dotprod") return (getauxval(AT_HWCAP) & kDotprod) != 0;
-  constexpr unsigned long kI8mm = 1ul << 13;  // HWCAP2_I8MM
-  if (name == "i8mm") return (getauxval(AT_HWCAP2) & kI8mm) != 0;
+  constexpr unsigned long kAsimdHp = 1ul << 10, kAsimdDp = 1ul << 20, kAsimdFhm = 1ul << 23;
+  constexpr unsigned long kI8mm = 1ul << 13;  // of the second word
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  if (name == "fp16") return (first & kAsimdHp) != 0;
+  if (name == "fp16fml") return (first & kAsimdFhm) != 0;
+  if (name == "dotprod") return (first & kAsimdDp) != 0;
+  if (name == "i8mm") return (second & kI8mm) != 0;
 #endif
   return false;
 }

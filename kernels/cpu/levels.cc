@@ -45,7 +45,7 @@ namespace {
 
 constexpr const char* kBaseline[] = {"neon"};
 constexpr const char* kDotprod[] = {"neon", "dotprod"};
-constexpr const char* kI8mm[] = {"neon", "dotprod", "i8mm"};
+constexpr const char* kI8mm[] = {"neon", "fp16", "fp16fml", "dotprod", "i8mm"};
 
 constexpr Level kLevels[] = {
     {"reference", {}, &kReferenceLevel, true},

@@ -115,6 +115,38 @@ TRINE_INLINE int32x4_t AddDots(int32x4_t to, uint8x16_t w, int8x16_t a) {
   asm volatile("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(to) : "w"(w), "w"(a), "i"(kFour));
   return to;
 }
+// Four of eight halves, the lower or the upper, as floats ...
+template <int kHalf>
+TRINE_INLINE float32x4_t HalfToFloats(uint16x8_t halves) {
+  float32x4_t x;
+  if constexpr (kHalf == 0) {
+    asm volatile("fcvtl %0.4s, %1.4h" : "=w"(x) : "w"(halves));
+  } else {
+    asm volatile("fcvtl2 %0.4s, %1.8h" : "=w"(x) : "w"(halves));
+  }
+  return x;
+}
+// ... added in floats, times those of `b` ...
+template <int kHalf>
+TRINE_INLINE float32x4_t AddHalfProducts(float32x4_t to, uint16x8_t a, uint16x8_t b) {
+  if constexpr (kHalf == 0) {
+    asm volatile("fmlal %0.4s, %1.4h, %2.4h" : "+w"(to) : "w"(a), "w"(b));
+  } else {
+    asm volatile("fmlal2 %0.4s, %1.4h, %2.4h" : "+w"(to) : "w"(a), "w"(b));
+  }
+  return to;
+}
+// ... and as upper halves, above those of `low`.
+template <int kHalf>
+TRINE_INLINE float32x4_t InterleaveHalf(uint16x8_t low, uint16x8_t high) {
+  float32x4_t x;
+  if constexpr (kHalf == 0) {
+    asm volatile("zip1 %0.8h, %1.8h, %2.8h" : "=w"(x) : "w"(low), "w"(high));
+  } else {
+    asm volatile("zip2 %0.8h, %1.8h, %2.8h" : "=w"(x) : "w"(low), "w"(high));
+  }
+  return x;
+}
 // The upper kBits bits of `upper`, and below them the uppermost of `lower`.
 template <int kBits>
 TRINE_INLINE uint8x16_t InsertBelow(uint8x16_t upper, uint8x16_t lower) {

@@ -1,0 +1,142 @@
+// A row of halves, f16 or bf16, by one column of floats (decode), with its instructions in an order
+// of our own (ordered.h). The numbers are those of dot_float.cc.
+
+#ifndef TRINE_KERNELS_CPU_ORDERED_ROW_H_
+#define TRINE_KERNELS_CPU_ORDERED_ROW_H_
+
+#include <cstdint>
+
+#include "kernels/cpu/ordered.h"
+#include "kernels/cpu/vec.h"
+#include "kernels/quant/block_types.h"
+
+namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+// What an instruction does, to the lower or the upper four of eight weights where it has an index.
+enum class RowDo {
+  // Loads, and what costs no more
+  kWeights,
+  kActivations,
+  kClear,
+  // Arithmetic
+  kWiden,
+  kTerm,
+  kAdd,
+};
+constexpr bool IsLoad(RowDo what) { return what <= RowDo::kClear; }
+
+// The 32 partial sums of a row.
+struct RowSums {
+  float32x4_t of[8];
+};
+
+// kValues weights of a row. The units are eight of them each.
+template <quant::Type kType, int kValues>
+struct OrderedRow {
+  using Do = RowDo;
+  static constexpr int kUnits = kValues / 8;
+
+  // Neoverse V1 converts four halves in a cycle, but multiplies sixteen. So half of them are
+  // converted by a product with one, added to nothing. (It makes +0 of -0, which changes no sum
+  // that began with +0.)
+  static constexpr bool IsByProduct(int half) { return kType == quant::Type::kF16 && half == 1; }
+
+  // How far instructions are from those that they need. Of some dozens of choices these took the
+  // least time.
+  static constexpr TimedList<Do> TimesOf(int) {
+    TimedList<Do> list;
+    list.Add(Do::kWeights, 0, -24);
+    for (int half = 0; half < 2; ++half) {
+      const double widen = 3 * half;
+      if (IsByProduct(half)) list.Add(Do::kClear, half, widen - 0.5);
+      list.Add(Do::kWiden, half, widen);
+      list.Add(Do::kActivations, half, widen + 4);
+      list.Add(Do::kTerm, half, widen + 16);
+      list.Add(Do::kAdd, half, widen + 26);
+    }
+    return list;
+  }
+  static constexpr auto kOrder = Order<Do, kUnits>::Of(TimesOf);
+
+  // Whether each instruction comes after those that it needs. Sums of a class are in the order of
+  // the units, which all have the same times.
+  static constexpr bool IsInOrder() {
+    bool done[kUnits][static_cast<int>(Do::kAdd) + 1][2] = {};
+    for (int i = 0; i < kOrder.count; ++i) {
+      const auto& entry = kOrder.entries[i];
+      const auto is_done = [&](Do what, int index) {
+        return done[entry.unit][static_cast<int>(what)][index];
+      };
+      const int half = entry.index;
+      bool right = true;
+      if (entry.what == Do::kWiden) {
+        right = is_done(Do::kWeights, 0) && (!IsByProduct(half) || is_done(Do::kClear, half));
+      } else if (entry.what == Do::kTerm) {
+        right = is_done(Do::kWiden, half) && is_done(Do::kActivations, half);
+      } else if (entry.what == Do::kAdd) {
+        right = is_done(Do::kTerm, half);
+      }
+      if (!right) return false;
+      done[entry.unit][static_cast<int>(entry.what)][half] = true;
+    }
+    return true;
+  }
+
+  struct Unit {
+    uint16x8_t halves;
+    float32x4_t a[2], w[2], term[2];
+  };
+
+  const uint16_t* from;
+  const float* x;
+  uint16x8_t constant;  // what halves are multiplied by, or put above
+  RowSums sums;
+  Unit units[kUnits];
+
+  template <Do kWhat, int kHalf, int kUnit>
+  [[gnu::always_inline]] void Run() {
+    Unit& u = units[kUnit];
+    if constexpr (kWhat == Do::kWeights) {
+      u.halves = LoadSixteen<uint16x8_t>(from + 8 * kUnit);
+    } else if constexpr (kWhat == Do::kActivations) {
+      u.a[kHalf] = LoadSixteen<float32x4_t>(x + 8 * kUnit + 4 * kHalf);
+    } else if constexpr (kWhat == Do::kClear) {
+      u.w[kHalf] = vreinterpretq_f32_s32(Zeros());
+    } else if constexpr (kWhat == Do::kWiden) {
+      if constexpr (kType == quant::Type::kBF16) {
+        u.w[kHalf] = InterleaveHalf<kHalf>(constant, u.halves);
+      } else if constexpr (IsByProduct(kHalf)) {
+        u.w[kHalf] = AddHalfProducts<kHalf>(u.w[kHalf], u.halves, constant);
+      } else {
+        u.w[kHalf] = HalfToFloats<kHalf>(u.halves);
+      }
+    } else if constexpr (kWhat == Do::kTerm) {
+      u.term[kHalf] = Multiply(u.w[kHalf], u.a[kHalf]);
+    } else {
+      static_assert(kWhat == Do::kAdd);
+      float32x4_t& sum = sums.of[(2 * kUnit + kHalf) % 8];
+      sum = Add(sum, u.term[kHalf]);
+    }
+  }
+};
+
+// The terms of kValues weights, a multiple of 32.
+template <quant::Type kType, int kValues>
+TRINE_INLINE RowSums AddTerms(const uint16_t* w, const float* x, RowSums sums) {
+  constexpr uint16_t kOneAsHalf = 0x3c00;
+  using Row = OrderedRow<kType, kValues>;
+  static_assert(Row::IsInOrder() && kValues % 32 == 0);
+  Row row;
+  row.from = w;
+  row.x = x;
+  row.constant = vdupq_n_u16(kType == quant::Type::kF16 ? kOneAsHalf : 0);
+  row.sums = sums;
+  RunInOrder(row);
+  return row.sums;
+}
+
+}  // namespace
+}  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
+
+#endif  // TRINE_KERNELS_CPU_ORDERED_ROW_H_
