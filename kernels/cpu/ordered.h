@@ -59,6 +59,12 @@ TRINE_INLINE uint8x16_t LoadFour(const void* from) {
   return x;
 }
 
+// The line of memory so many bytes behind `from`, which need not be there.
+template <int kOffset>
+TRINE_INLINE void AskFor(const void* from) {
+  asm volatile("prfm pldl2keep, [%0, %1]" : : "r"(from), "i"(kOffset));
+}
+
 // One operand, or two, and a result of the same or another type.
 #define TRINE_ORDERED_1(name, text, To, From) \
   TRINE_INLINE To name(From a) {              \

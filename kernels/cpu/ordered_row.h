@@ -16,6 +16,7 @@ namespace {
 // What an instruction does, to the lower or the upper four of eight weights where it has an index.
 enum class RowDo {
   // Loads, and what costs no more
+  kAskAhead,
   kWeights,
   kActivations,
   kClear,
@@ -25,6 +26,11 @@ enum class RowDo {
   kAdd,
 };
 constexpr bool IsLoad(RowDo what) { return what <= RowDo::kClear; }
+
+// How far ahead weights are asked for. They lie in a file's small pages, at whose ends a
+// processor's own looking ahead stops: of an F16 model, one thread read 18.5 GB/s without, 19.2
+// with a page, 20.2 with two or more.
+constexpr int kAskAheadBytes = 8192;
 
 // The 32 partial sums of a row.
 struct RowSums {
@@ -44,8 +50,9 @@ struct OrderedRow {
 
   // How far instructions are from those that they need. Of some dozens of choices these took the
   // least time.
-  static constexpr TimedList<Do> TimesOf(int) {
+  static constexpr TimedList<Do> TimesOf(int unit) {
     TimedList<Do> list;
+    if (unit % 4 == 0) list.Add(Do::kAskAhead, 0, -24);  // a line of 64 bytes
     list.Add(Do::kWeights, 0, -24);
     for (int half = 0; half < 2; ++half) {
       const double widen = 3 * half;
@@ -97,7 +104,9 @@ struct OrderedRow {
   template <Do kWhat, int kHalf, int kUnit>
   [[gnu::always_inline]] void Run() {
     Unit& u = units[kUnit];
-    if constexpr (kWhat == Do::kWeights) {
+    if constexpr (kWhat == Do::kAskAhead) {
+      AskFor<kAskAheadBytes + 16 * kUnit>(from);
+    } else if constexpr (kWhat == Do::kWeights) {
       u.halves = LoadSixteen<uint16x8_t>(from + 8 * kUnit);
     } else if constexpr (kWhat == Do::kActivations) {
       u.a[kHalf] = LoadSixteen<float32x4_t>(x + 8 * kUnit + 4 * kHalf);
