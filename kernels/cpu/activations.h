@@ -20,7 +20,7 @@ enum class ActivationOrder {
   kPairs,    // as paired_columns.h has them, from kMinPairedRows rows on
   kRecords,  // as activation_records.h has them, from kInterleavedRows rows on
 };
-inline constexpr int64_t kMinPairedRows = 4;
+inline constexpr int64_t kMinPairedRows = 8;
 
 struct alignas(64) ActivationChunk {
   float d[quant::kSuperGroups];

@@ -20,8 +20,8 @@ constexpr int kTileClasses = 8;
 constexpr int kTileChunks = kTileRows == 16 ? 4 : 8;
 constexpr int kTileBlocks = kTileChunks * quant::kSuperGroups;
 
-// From here on filling a tile pays.
-constexpr int kTileMinColumns = 4;
+// From here on filling a tile with plain weights pays.
+constexpr int kTileMinColumns = kPairs ? kMinPairedRows : 4;
 
 // By class, chunk and row, each row's as often as it is in a cell. Integer scales are floats here:
 // a product with a sum of products is below 2^24, and so exact.

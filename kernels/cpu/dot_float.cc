@@ -23,8 +23,21 @@ namespace {
 using quant::Type;
 
 constexpr int kClasses = 32;
-// From here on converting into a tile pays.
-constexpr int kTileMinColumns = 4;
+// From so many columns on converting into a tile pays (docs/cpu-kernels.md#how-many-columns).
+template <Type kType>
+constexpr int TileMinColumns() {
+  constexpr bool kHalves = kType != Type::kF32;
+#if defined(__ARM_FEATURE_FP16_FML)
+  return kHalves ? 16 : 4;
+#elif defined(__AVX512F__)
+  return kHalves ? 10 : 4;
+#elif defined(__AVX2__)
+  return kHalves ? 16 : 12;
+#else
+  (void)kHalves;
+  return 4;
+#endif
+}
 // Columns that share the loads of a tile's weights.
 constexpr int kGroupColumns = 4;
 // Steps of 32 values: a tile of 512 columns of weights fits a first-level cache.
@@ -284,7 +297,7 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
 
 template <Type kType>
 void DotColumnsOf(const WeightRows& weights, const Columns& columns, Range rows) {
-  if (columns.count < kTileMinColumns) return DotRows<kType>(weights, columns, rows);
+  if (columns.count < TileMinColumns<kType>()) return DotRows<kType>(weights, columns, rows);
   for (int64_t first = rows.begin; first < rows.end; first += kTileRows) {
     const int64_t left = rows.end - first;
     DotTile<kType>(weights, columns, first, static_cast<int>(left < kTileRows ? left : kTileRows));

@@ -17,11 +17,33 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
+// From so many columns on, unpacking a tile for all of them is faster than unpacking a group of
+// rows in registers for a few columns at a time (docs/cpu-kernels.md#how-many-columns).
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+constexpr int kTileMinPackedColumns = kMinPairedRows;
+#elif defined(__ARM_FEATURE_DOTPROD)
+constexpr int kTileMinPackedColumns = 12;
+#elif defined(__aarch64__)
+constexpr int kTileMinPackedColumns = kMaxColumns + 1;
+#elif defined(__AVX2__)
+constexpr int kTileMinPackedColumns = 32;
+#else
+constexpr int kTileMinPackedColumns = 8;
+#endif
+
+// Columns that meet a group of rows in registers together.
+constexpr int kTogether = 4;
+// Rows that all columns meet, some after the others, while they are in a second-level cache.
+constexpr int64_t kRowsInTurn = 64;
+static_assert(kRowsInTurn % kTileRows == 0);  // no group is torn
+
+// Columns [first, first + kColumns).
 template <Type kType, int kColumns>
-TRINE_FEW_SPILLS void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+TRINE_FEW_SPILLS void DotTogether(const WeightRows& weights, const Columns& columns, int first,
+                                  Range rows) {
   PackedColumn<kType> prepared[kColumns];
   for (int c = 0; c < kColumns; ++c) {
-    PackedColumn<kType>::Set(columns.chunks[c], columns.step, ActivationChunks(weights.k),
+    PackedColumn<kType>::Set(columns.chunks[first + c], columns.step, ActivationChunks(weights.k),
                              &prepared[c]);
   }
   const int64_t blocks = weights.k / quant::kGroupValues;
@@ -31,9 +53,42 @@ TRINE_FEW_SPILLS void DotFewColumns(const WeightRows& weights, const Columns& co
     DotGroup<kType, kColumns>(group, blocks, prepared, dots);
     for (int c = 0; c < kColumns; ++c) {
       for (int i = 0; i < kSlices; ++i) {
-        FinishRows(dots[c][i], weights.bias, g * kTileRows + i * kSliceRows, rows, columns.y[c]);
+        FinishRows(dots[c][i], weights.bias, g * kTileRows + i * kSliceRows, rows,
+                   columns.y[first + c]);
       }
     }
+  }
+}
+
+// All columns, in as few parts as there can be, which are of about the same size.
+template <Type kType>
+void DotInParts(const WeightRows& weights, const Columns& columns, Range rows) {
+  for (int first = 0, count; first < columns.count; first += count) {
+    const int left = columns.count - first, parts = (left + kTogether - 1) / kTogether;
+    count = (left + parts - 1) / parts;
+    switch (count) {
+      case 1:
+        DotTogether<kType, 1>(weights, columns, first, rows);
+        break;
+      case 2:
+        DotTogether<kType, 2>(weights, columns, first, rows);
+        break;
+      case 3:
+        DotTogether<kType, 3>(weights, columns, first, rows);
+        break;
+      default:
+        DotTogether<kType, kTogether>(weights, columns, first, rows);
+    }
+  }
+}
+
+template <Type kType>
+void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
+  if (columns.count <= kTogether) return DotInParts<kType>(weights, columns, rows);
+  for (int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
+    end = (begin / kRowsInTurn + 1) * kRowsInTurn;
+    if (end > rows.end) end = rows.end;
+    DotInParts<kType>(weights, columns, {begin, end});
   }
 }
 
@@ -64,7 +119,7 @@ void DotOneColumn(const WeightRows& weights, const Columns& columns, Range rows)
     if (CanBeOrdered<kType>(weights.k)) return DotOrderedColumn<kType>(weights, columns, rows);
   }
 #endif
-  DotFewColumns<kType, 1>(weights, columns, rows);
+  DotFewColumns<kType>(weights, columns, rows);
 }
 
 // Classes are not read in the order they lie in, so that no processor guesses what comes next.
@@ -124,16 +179,9 @@ void DotManyColumns(const WeightRows& weights, const Columns& columns, Range row
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
   if (columns.paired) return DotManyColumns<kType>(weights, columns, rows);
-  switch (columns.count) {
-    case 1:
-      return DotOneColumn<kType>(weights, columns, rows);
-    case 2:
-      return DotFewColumns<kType, 2>(weights, columns, rows);
-    case 3:
-      return DotFewColumns<kType, 3>(weights, columns, rows);
-    default:
-      return DotManyColumns<kType>(weights, columns, rows);
-  }
+  if (columns.count >= kTileMinPackedColumns) return DotManyColumns<kType>(weights, columns, rows);
+  if (columns.count > 1) return DotFewColumns<kType>(weights, columns, rows);
+  DotOneColumn<kType>(weights, columns, rows);
 }
 
 }  // namespace

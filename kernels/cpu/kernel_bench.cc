@@ -1,7 +1,7 @@
 // trine-kernel-bench: what the matrix kernels of each level reach on this processor, one thread.
 // "bytes_per_second" counts the weights' bytes (decode, one column), "items_per_second" multiply-
-// adds (batch, 16 columns; prefill, 512). The reference stands beside them, with fewer rows where
-// it would take too long: rates compare.
+// adds (few, 4 columns; batch, 16; prefill, 512). The reference stands beside them, with fewer rows
+// where it would take too long: rates compare.
 //
 //   trine-kernel-bench --benchmark_filter='decode/.*/q4_k'
 
@@ -118,13 +118,17 @@ void Register(const Level& level) {
       const auto add = [](const std::string& name, auto run) {
         benchmark::RegisterBenchmark(name.c_str(), run)->Unit(benchmark::kMicrosecond);
       };
-      for (const int64_t columns : {1, 16, 512}) {
+      constexpr struct {
+        const char* name;
+        int64_t columns;
+      } kKinds[] = {{"decode", 1}, {"few", 4}, {"batch", 16}, {"prefill", 512}};
+      for (const auto& kind : kKinds) {
         Shape sized = shape;
-        if (is_reference && columns > 1) sized.n = 16;
+        if (is_reference && kind.columns > 1) sized.n = 16;
         for (const bool packed : {false, true}) {
           if (packed && !packs) continue;
-          const char* const kind = columns == 1 ? "decode" : columns == 16 ? "batch" : "prefill";
-          add(kind + of + (packed ? "packed/" : "") + what, [=, &level](benchmark::State& state) {
+          const std::string name = kind.name + of + (packed ? "packed/" : "") + what;
+          add(name, [=, &level, columns = kind.columns](benchmark::State& state) {
             RunMatmul(state, *level.table, type, sized, columns, packed);
           });
         }
