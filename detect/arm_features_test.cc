@@ -6,6 +6,7 @@ namespace trine::detect {
 namespace {
 
 constexpr uint64_t kAsimd = 1u << 1, kAsimdHp = 1u << 10, kAsimdDp = 1u << 20, kSve = 1u << 22;
+constexpr uint64_t kAsimdFhm = 1u << 23;
 constexpr uint64_t kSve2 = 1u << 1, kI8mm = 1u << 13, kBf16 = 1u << 14;
 
 TEST(ArmFeatures, LevelsIncludeTheOnesBefore) {
@@ -22,14 +23,17 @@ TEST(ArmFeatures, LevelsIncludeTheOnesBefore) {
 }
 
 TEST(ArmFeatures, FlagsAndWordsAgree) {
-  const auto words = ArmFeaturesFromHwcap(kAsimd | kAsimdHp | kAsimdDp, kI8mm | kBf16);
-  const auto flags = ArmFeaturesFromFlags({"asimd", "asimddp", "asimdhp", "bf16", "i8mm"});
+  const auto words = ArmFeaturesFromHwcap(kAsimd | kAsimdHp | kAsimdDp | kAsimdFhm, kI8mm | kBf16);
+  const auto flags =
+      ArmFeaturesFromFlags({"asimd", "asimddp", "asimdfhm", "asimdhp", "bf16", "i8mm"});
   ASSERT_EQ(words.size(), flags.size());
   for (size_t i = 0; i < words.size(); ++i) {
     EXPECT_EQ(words[i].name, flags[i].name);
     EXPECT_EQ(words[i].usable, flags[i].usable) << words[i].name;
   }
   EXPECT_TRUE(Usable(words, "fp16"));
+  EXPECT_TRUE(Usable(words, "fp16fml"));
+  EXPECT_FALSE(Usable(ArmFeaturesFromHwcap(kAsimd | kAsimdHp, 0), "fp16fml"));
   EXPECT_FALSE(Usable(words, "sve"));
 }
 

@@ -273,7 +273,7 @@ void CheckActivations(const KernelTable& table, CheckReport* report) {
   for (const int64_t k : {32, 96, 256, 288, 1024}) {
     for (const Fill fill : quant::kAllFills) {
       // Of 53 rows the second range has a whole group of 16, and parts of others.
-      for (const int64_t rows : {5, 19, 53}) {
+      for (const int64_t rows : {5, 11, 19, 53}) {
         Tensor x(Type::kF32, {k, rows});
         x.FillRows(fill, &random);
         CheckActivationRows(table, ActivationReader::kMatmul, x, report);
@@ -383,7 +383,7 @@ void CheckManyColumns(const KernelTable& table, Type type, CheckReport* report) 
   CheckMatmul(table, {type, 256, 67, Values::kUniform, true, {64, 65, 512}}, false, report);
   const int64_t two_passes = of_groups ? 12320 : 12544, three_passes = of_groups ? 21536 : 23296;
   CheckMatmul(table, {type, two_passes, 19, Values::kWide, true, {67}}, false, report);
-  CheckMatmul(table, {type, three_passes, 17, Values::kWide, true, {17}}, false, report);
+  CheckMatmul(table, {type, three_passes, 17, Values::kWide, true, {17, 33}}, false, report);
 }
 
 void CheckMatmuls(const KernelTable& table, CheckReport* report) {
@@ -393,6 +393,8 @@ void CheckMatmuls(const KernelTable& table, CheckReport* report) {
       for (const Values values : kAllValues) {
         const bool every = values == Values::kUniform && k <= 512;
         MatmulCase c{type, k, 19, values, values != Values::kZero, {1, 3, 5, 7}};
+        if (!quant::IsQuantized(type)) c.columns.push_back(17);  // by a tile
+        if (quant::IsQuantized(type) && values == Values::kWide) c.columns.push_back(33);
         if (every) c.columns = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
         CheckMatmul(table, c, false, report);
         if (!HasF16(type) || !f16_heeds_flushing) CheckMatmul(table, c, true, report);
@@ -400,7 +402,7 @@ void CheckMatmuls(const KernelTable& table, CheckReport* report) {
     }
     const int64_t k = quant::Traits(type).block_values == 1 ? 70 : 256;
     for (const int64_t n : {1, 2, 7, 8, 9, 15, 16, 17, 33, 64, 131}) {
-      CheckMatmul(table, {type, k, n, Values::kOutlier, n % 2 == 0, {1, 4, 6}}, false, report);
+      CheckMatmul(table, {type, k, n, Values::kOutlier, n % 2 == 0, {1, 4, 6, 33}}, false, report);
     }
     // More columns than one pass takes.
     CheckMatmul(table, {type, k, 9, Values::kUniform, true, {63, 64, 65, 68, 131}}, false, report);

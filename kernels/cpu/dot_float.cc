@@ -138,8 +138,64 @@ TRINE_INLINE void DotSome(const WeightRows& weights, int64_t row, const float* x
   }
 }
 
+#if defined(__ARM_FEATURE_FP16_FML)
+
+// A row by a column, but for the last two steps of joining the partial sums.
+template <Type kType, bool kAsks>
+TRINE_INLINE F32x4 DotInOrder(const WeightRows& weights, int64_t row, const float* x) {
+  constexpr int kMany = 4 * kClasses;
+  const auto* w = reinterpret_cast<const uint16_t*>(weights.data + row * weights.stride);
+  const int64_t k = weights.k;
+  RowSums sums = {};
+  int64_t i = 0;
+  for (; i + kMany <= k; i += kMany) {
+    sums = AddRowTerms<kType, kMany, kAsks>(w + i, x + i, sums);
+  }
+  for (; i + kClasses <= k; i += kClasses) {
+    sums = AddRowTerms<kType, kClasses, kAsks>(w + i, x + i, sums);
+  }
+  if (i < k) {  // products of zeros add nothing
+    const auto last = Padded<uint16_t>::Of(w + i, k - i);
+    const auto a = Padded<float>::Of(x + i, k - i);
+    sums = AddRowTerms<kType, kClasses, false>(last.value, a.value, sums);
+  }
+  const auto& s = sums.of;
+  return {((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))};
+}
+
+// The last steps are those of four rows together.
+template <Type kType, bool kAsks>
+TRINE_INLINE void DotFourInOrder(const WeightRows& weights, int64_t row, Range rows, const float* x,
+                                 float* y) {
+  F32x4 sums[4];
+  for (int r = 0; r < 4; ++r) sums[r] = DotInOrder<kType, kAsks>(weights, row + r, x);
+  FinishRows(JoinSums(sums[0], sums[1], sums[2], sums[3]), weights.bias, row, rows, y);
+}
+
+template <Type kType>
+void DotRowsInOrder(const WeightRows& weights, const Columns& columns, Range rows) {
+  int64_t row = rows.begin;
+  for (; row + 4 <= rows.end; row += 4) {
+    DotFourInOrder<kType, true>(weights, row, rows, columns.x[0], columns.y[0]);
+    for (int c = 1; c < columns.count; ++c) {
+      DotFourInOrder<kType, false>(weights, row, rows, columns.x[c], columns.y[c]);
+    }
+  }
+  for (; row < rows.end; ++row) {
+    for (int c = 0; c < columns.count; ++c) {
+      const F32x4 sums = DotInOrder<kType, false>(weights, row, columns.x[c]);
+      columns.y[c][row] = Finish(JoinSums(sums), weights.bias, row);
+    }
+  }
+}
+
+#endif
+
 template <Type kType>
 void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
+#if defined(__ARM_FEATURE_FP16_FML)
+  if constexpr (kType != Type::kF32) return DotRowsInOrder<kType>(weights, columns, rows);
+#endif
   int64_t row = rows.begin;
   for (; row + kRowsAtOnce <= rows.end; row += kRowsAtOnce) {
     for (int c = 0; c < columns.count; ++c) {
@@ -152,57 +208,6 @@ void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
     }
   }
 }
-
-#if defined(__ARM_FEATURE_FP16_FML)
-
-// A row by a column, but for the last two steps of joining the partial sums.
-template <Type kType>
-TRINE_INLINE F32x4 DotInOrder(const WeightRows& weights, int64_t row, const float* x) {
-  constexpr int kMany = 4 * kClasses;
-  const auto* w = reinterpret_cast<const uint16_t*>(weights.data + row * weights.stride);
-  const int64_t k = weights.k;
-  RowSums sums = {};
-  int64_t i = 0;
-  for (; i + kMany <= k; i += kMany) sums = AddTerms<kType, kMany>(w + i, x + i, sums);
-  for (; i + kClasses <= k; i += kClasses) sums = AddTerms<kType, kClasses>(w + i, x + i, sums);
-  if (i < k) {  // products of zeros add nothing
-    const auto last = Padded<uint16_t>::Of(w + i, k - i);
-    const auto a = Padded<float>::Of(x + i, k - i);
-    sums = AddTerms<kType, kClasses>(last.value, a.value, sums);
-  }
-  const auto& s = sums.of;
-  return {((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))};
-}
-
-// The last steps are those of four rows together.
-template <Type kType>
-void DotRowsInOrder(const WeightRows& weights, const Columns& columns, Range rows) {
-  int64_t row = rows.begin;
-  for (; row + 4 <= rows.end; row += 4) {
-    for (int c = 0; c < columns.count; ++c) {
-      F32x4 sums[4];
-      for (int r = 0; r < 4; ++r) sums[r] = DotInOrder<kType>(weights, row + r, columns.x[c]);
-      FinishRows(JoinSums(sums[0], sums[1], sums[2], sums[3]), weights.bias, row, rows,
-                 columns.y[c]);
-    }
-  }
-  for (; row < rows.end; ++row) {
-    for (int c = 0; c < columns.count; ++c) {
-      const F32x4 sums = DotInOrder<kType>(weights, row, columns.x[c]);
-      columns.y[c][row] = Finish(JoinSums(sums), weights.bias, row);
-    }
-  }
-}
-template <>
-void DotRows<Type::kF16>(const WeightRows& weights, const Columns& columns, Range rows) {
-  DotRowsInOrder<Type::kF16>(weights, columns, rows);
-}
-template <>
-void DotRows<Type::kBF16>(const WeightRows& weights, const Columns& columns, Range rows) {
-  DotRowsInOrder<Type::kBF16>(weights, columns, rows);
-}
-
-#endif
 
 // By class, step and row.
 struct alignas(64) FloatTile {

@@ -17,25 +17,31 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
+constexpr int kNever = kMaxColumns + 1;
+
 // From so many columns on, unpacking a tile for all of them is faster than unpacking a group of
 // rows in registers for a few columns at a time (docs/cpu-kernels.md#how-many-columns).
+template <Type kType>
+constexpr int TileMinColumns() {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
-constexpr int kTileMinPackedColumns = kMinPairedRows;
+  return kMinPairedRows;
 #elif defined(__ARM_FEATURE_DOTPROD)
-constexpr int kTileMinPackedColumns = 12;
+  return 12;
 #elif defined(__aarch64__)
-constexpr int kTileMinPackedColumns = kMaxColumns + 1;
+  return kNever;
 #elif defined(__AVX2__)
-constexpr int kTileMinPackedColumns = 32;
+  constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
+  const bool unpacks_fast = kPlanes.high_bits == 0 && kPlanes.table == nullptr;
+  return unpacks_fast ? kNever : 32;
 #else
-constexpr int kTileMinPackedColumns = 8;
+  return 8;
 #endif
+}
 
 // Columns that meet a group of rows in registers together.
 constexpr int kTogether = 4;
-// Rows that all columns meet, some after the others, while they are in a second-level cache.
-constexpr int64_t kRowsInTurn = 64;
-static_assert(kRowsInTurn % kTileRows == 0);  // no group is torn
+// Weights that all columns meet, some after the others, while they are in a second-level cache.
+constexpr int64_t kBytesInTurn = 128 << 10;
 
 // Columns [first, first + kColumns).
 template <Type kType, int kColumns>
@@ -60,16 +66,13 @@ TRINE_FEW_SPILLS void DotTogether(const WeightRows& weights, const Columns& colu
   }
 }
 
-// All columns, in as few parts as there can be, which are of about the same size.
+// More columns than one, in as few parts as there can be, which are of about the same size.
 template <Type kType>
 void DotInParts(const WeightRows& weights, const Columns& columns, Range rows) {
   for (int first = 0, count; first < columns.count; first += count) {
     const int left = columns.count - first, parts = (left + kTogether - 1) / kTogether;
     count = (left + parts - 1) / parts;
     switch (count) {
-      case 1:
-        DotTogether<kType, 1>(weights, columns, first, rows);
-        break;
       case 2:
         DotTogether<kType, 2>(weights, columns, first, rows);
         break;
@@ -77,7 +80,8 @@ void DotInParts(const WeightRows& weights, const Columns& columns, Range rows) {
         DotTogether<kType, 3>(weights, columns, first, rows);
         break;
       default:
-        DotTogether<kType, kTogether>(weights, columns, first, rows);
+        static_assert(kTogether == 4);
+        DotTogether<kType, 4>(weights, columns, first, rows);
     }
   }
 }
@@ -85,8 +89,10 @@ void DotInParts(const WeightRows& weights, const Columns& columns, Range rows) {
 template <Type kType>
 void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   if (columns.count <= kTogether) return DotInParts<kType>(weights, columns, rows);
+  const int64_t groups = weights.stride < kBytesInTurn ? kBytesInTurn / weights.stride : 1;
+  const int64_t in_turn = groups * kTileRows;
   for (int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
-    end = (begin / kRowsInTurn + 1) * kRowsInTurn;
+    end = (begin / in_turn + 1) * in_turn;
     if (end > rows.end) end = rows.end;
     DotInParts<kType>(weights, columns, {begin, end});
   }
@@ -119,7 +125,7 @@ void DotOneColumn(const WeightRows& weights, const Columns& columns, Range rows)
     if (CanBeOrdered<kType>(weights.k)) return DotOrderedColumn<kType>(weights, columns, rows);
   }
 #endif
-  DotFewColumns<kType>(weights, columns, rows);
+  DotTogether<kType, 1>(weights, columns, 0, rows);
 }
 
 // Classes are not read in the order they lie in, so that no processor guesses what comes next.
@@ -178,8 +184,11 @@ void DotManyColumns(const WeightRows& weights, const Columns& columns, Range row
 
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
-  if (columns.paired) return DotManyColumns<kType>(weights, columns, rows);
-  if (columns.count >= kTileMinPackedColumns) return DotManyColumns<kType>(weights, columns, rows);
+  if constexpr (TileMinColumns<kType>() <= kMaxColumns) {
+    if (columns.paired || columns.count >= TileMinColumns<kType>()) {
+      return DotManyColumns<kType>(weights, columns, rows);
+    }
+  }
   if (columns.count > 1) return DotFewColumns<kType>(weights, columns, rows);
   DotOneColumn<kType>(weights, columns, rows);
 }

@@ -121,7 +121,8 @@ TRINE_INLINE int32x4_t AddDots(int32x4_t to, uint8x16_t w, int8x16_t a) {
   asm volatile("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(to) : "w"(w), "w"(a), "i"(kFour));
   return to;
 }
-// Four of eight halves, the lower or the upper, as floats ...
+// The first or the last four of eight halves, as floats. (So can each of these be chosen for
+// either.)
 template <int kHalf>
 TRINE_INLINE float32x4_t HalfToFloats(uint16x8_t halves) {
   float32x4_t x;
@@ -132,7 +133,7 @@ TRINE_INLINE float32x4_t HalfToFloats(uint16x8_t halves) {
   }
   return x;
 }
-// ... added in floats, times those of `b` ...
+// The products of the first or the last four halves of `a` and `b`, added to floats.
 template <int kHalf>
 TRINE_INLINE float32x4_t AddHalfProducts(float32x4_t to, uint16x8_t a, uint16x8_t b) {
   if constexpr (kHalf == 0) {
@@ -142,7 +143,8 @@ TRINE_INLINE float32x4_t AddHalfProducts(float32x4_t to, uint16x8_t a, uint16x8_
   }
   return to;
 }
-// ... and as upper halves, above those of `low`.
+// Four floats: their upper bits the first or the last four of `high`, their lower ones those of
+// `low`.
 template <int kHalf>
 TRINE_INLINE float32x4_t InterleaveHalf(uint16x8_t low, uint16x8_t high) {
   float32x4_t x;

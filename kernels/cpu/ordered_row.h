@@ -1,5 +1,5 @@
-// A row of halves, f16 or bf16, by one column of floats (decode), with its instructions in an order
-// of our own (ordered.h). The numbers are those of dot_float.cc.
+// A row of halves, f16 or bf16, by a column of floats, with its instructions in an order of our own
+// (ordered.h). The numbers are those of dot_float.cc.
 
 #ifndef TRINE_KERNELS_CPU_ORDERED_ROW_H_
 #define TRINE_KERNELS_CPU_ORDERED_ROW_H_
@@ -37,8 +37,9 @@ struct RowSums {
   float32x4_t of[8];
 };
 
-// kValues weights of a row. The units are eight of them each.
-template <quant::Type kType, int kValues>
+// kValues weights of a row. The units are eight of them each. kAsks: whether it asks ahead, which
+// is for weights that are in no cache yet.
+template <quant::Type kType, int kValues, bool kAsks>
 struct OrderedRow {
   using Do = RowDo;
   static constexpr int kUnits = kValues / 8;
@@ -52,7 +53,7 @@ struct OrderedRow {
   // least time.
   static constexpr TimedList<Do> TimesOf(int unit) {
     TimedList<Do> list;
-    if (unit % 4 == 0) list.Add(Do::kAskAhead, 0, -24);  // a line of 64 bytes
+    if (kAsks && unit % 4 == 0) list.Add(Do::kAskAhead, 0, -24);  // a line of 64 bytes
     list.Add(Do::kWeights, 0, -24);
     for (int half = 0; half < 2; ++half) {
       const double widen = 3 * half;
@@ -66,8 +67,7 @@ struct OrderedRow {
   }
   static constexpr auto kOrder = Order<Do, kUnits>::Of(TimesOf);
 
-  // Whether each instruction comes after those that it needs. Sums of a class are in the order of
-  // the units, which all have the same times.
+  // Whether each instruction comes after those that it needs, and a class's terms in their order.
   static constexpr bool IsInOrder() {
     bool done[kUnits][static_cast<int>(Do::kAdd) + 1][2] = {};
     for (int i = 0; i < kOrder.count; ++i) {
@@ -82,7 +82,8 @@ struct OrderedRow {
       } else if (entry.what == Do::kTerm) {
         right = is_done(Do::kWiden, half) && is_done(Do::kActivations, half);
       } else if (entry.what == Do::kAdd) {
-        right = is_done(Do::kTerm, half);
+        constexpr int kAdd = static_cast<int>(Do::kAdd);
+        right = is_done(Do::kTerm, half) && (entry.unit < 4 || done[entry.unit - 4][kAdd][half]);
       }
       if (!right) return false;
       done[entry.unit][static_cast<int>(entry.what)][half] = true;
@@ -131,10 +132,10 @@ struct OrderedRow {
 };
 
 // The terms of kValues weights, a multiple of 32.
-template <quant::Type kType, int kValues>
-TRINE_INLINE RowSums AddTerms(const uint16_t* w, const float* x, RowSums sums) {
+template <quant::Type kType, int kValues, bool kAsks>
+TRINE_INLINE RowSums AddRowTerms(const uint16_t* w, const float* x, RowSums sums) {
   constexpr uint16_t kOneAsHalf = 0x3c00;
-  using Row = OrderedRow<kType, kValues>;
+  using Row = OrderedRow<kType, kValues, kAsks>;
   static_assert(Row::IsInOrder() && kValues % 32 == 0);
   Row row;
   row.from = w;

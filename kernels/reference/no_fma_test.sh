@@ -4,7 +4,8 @@
 
 command -v objdump > /dev/null || { echo "skipped: no objdump"; exit 77; }
 
-# fmlal is of halves: no compiler makes it of floats, and kernels/cpu/ordered_row.h converts by it.
+# Not fmlal, which kernels/cpu/ordered_row.h converts by: a product of two halves is exact in a float,
+# so that it rounds where a multiplication and an addition do.
 fused='[[:space:]](vfn?m(add|sub)[0-9a-z]*|fn?m(add|sub|ad|sb|la|ls)([0-9a-km-z][0-9a-z]*)?)[[:space:]]'
 for library in "$@"; do
   # A cross-built library that this objdump cannot read is no proof of anything.
