@@ -58,6 +58,19 @@ struct Topology {
 // From /sys/devices/system of any root. What is missing stays zero and is noted.
 Topology ReadTopology(const FileRoot& root, Notes* notes);
 
+// What one core has of the caches that hold data, in bytes: its part of those that cores share. 0:
+// not known.
+struct CoreCaches {
+  uint64_t first_level = 0;
+  uint64_t second_level = 0;
+
+  bool operator==(const CoreCaches&) const = default;
+};
+
+// Of the first online core under /sys/devices/system of any root: a few small files, where a whole
+// topology is many.
+CoreCaches ReadCoreCaches(const FileRoot& root);
+
 // From hwloc, for the running machine. No value in a build without hwloc or when hwloc fails.
 std::optional<Topology> HwlocTopology(Notes* notes);
 

@@ -63,6 +63,15 @@ std::optional<std::vector<int>> ReadPeers(const FileRoot& root, const std::strin
   return peers;
 }
 
+// The threads of a processor's core, itself among them.
+std::optional<std::vector<int>> ReadSiblings(const FileRoot& root, int cpu,
+                                             const std::vector<int>& online) {
+  const std::string folder = std::string(kCpuFolder) + "/cpu" + std::to_string(cpu) + "/topology";
+  auto siblings = ReadPeers(root, folder + "/core_cpus_list", cpu, online);
+  if (!siblings) siblings = ReadPeers(root, folder + "/thread_siblings_list", cpu, online);
+  return siblings;
+}
+
 struct CoreCount {
   std::set<uint64_t> packages;
   std::map<std::tuple<bool, uint64_t, uint64_t>, std::vector<int>> threads_of_core;
@@ -73,8 +82,7 @@ void CountCore(const FileRoot& root, int cpu, const std::vector<int>& online, Co
   const std::string folder = std::string(kCpuFolder) + "/cpu" + std::to_string(cpu) + "/topology";
   // The kernel writes -1 where firmware names no package: one package then.
   const uint64_t package = root.ReadU64(folder + "/physical_package_id").value_or(0);
-  auto siblings = ReadPeers(root, folder + "/core_cpus_list", cpu, online);
-  if (!siblings) siblings = ReadPeers(root, folder + "/thread_siblings_list", cpu, online);
+  const auto siblings = ReadSiblings(root, cpu, online);
 
   // A core is named by its first online thread: core_id repeats between dies and clusters.
   std::tuple<bool, uint64_t, uint64_t> core(false, package, static_cast<uint64_t>(cpu));
@@ -187,6 +195,27 @@ Topology ReadTopology(const FileRoot& root, Notes* notes) {
   if (topology.caches.empty()) AddNote(notes, "topology: sysfs describes no caches");
   topology.numa_nodes = ReadNodes(root, topology.cpus);
   return topology;
+}
+
+CoreCaches ReadCoreCaches(const FileRoot& root) {
+  CoreCaches core;
+  const std::vector<int> online = OnlineCpus(root);
+  if (online.empty()) return core;
+  const int cpu = online.front();
+  const std::string folder = std::string(kCpuFolder) + "/cpu" + std::to_string(cpu);
+  const auto siblings = ReadSiblings(root, cpu, online);
+  const uint64_t threads = siblings ? siblings->size() : 1;
+  for (const std::string& name : root.List(folder + "/cache")) {
+    CacheInfo cache;
+    const std::string index = folder + "/cache/" + name;
+    if (!NumberAfter(name, "index") || !ReadCacheShape(root, index, &cache)) continue;
+    if (cache.type == CacheType::kInstruction) continue;
+    const auto sharing = ReadPeers(root, index + "/shared_cpu_list", cpu, online);
+    const uint64_t cores = sharing ? std::max<uint64_t>(1, sharing->size() / threads) : 1;
+    if (cache.level == 1) core.first_level = cache.size_bytes / cores;
+    if (cache.level == 2) core.second_level = cache.size_bytes / cores;
+  }
+  return core;
 }
 
 }  // namespace trine::detect

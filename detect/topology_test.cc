@@ -68,6 +68,21 @@ TEST(TopologySysfs, OfflineWithoutAList) {
   EXPECT_THAT(Read(fake).cpus, ElementsAre(0, 2));
 }
 
+TEST(TopologySysfs, CachesOfACoreAreItsPart) {
+  FakeRoot fake;
+  fake.Cores({{0, 4}, {1, 5}, {2, 6}, {3, 7}});
+  fake.Cache(0, 0, 1, "Data", "48K", "0,4").Cache(0, 1, 1, "Instruction", "64K", "0,4");
+  fake.Cache(0, 2, 2, "Unified", "4M", "0-1,4-5").Cache(0, 3, 3, "Unified", "32M", "0-7");
+  EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), (CoreCaches{48u << 10, 2u << 20}));
+}
+
+TEST(TopologySysfs, CachesOfACoreThatNothingIsKnownOf) {
+  FakeRoot fake;
+  EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), CoreCaches{});
+  fake.Cores({{0}}).Cache(0, 0, 1, "Data", "many", "0").Cache(0, 1, 2, "Unified", "1M", "?");
+  EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), (CoreCaches{0, 1u << 20}));
+}
+
 TEST(TopologySysfs, SharedCacheIsOneInstance) {
   FakeRoot fake;
   fake.Cores({{0}, {1}, {2}, {3}});

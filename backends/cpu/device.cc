@@ -16,6 +16,7 @@ struct Facts {
   std::string name;
   std::string driver;
   std::vector<detect::SimdFeature> features;
+  cpu_kernels::Caches caches;
 };
 
 const Facts& CpuFacts() {
@@ -24,7 +25,8 @@ const Facts& CpuFacts() {
     utsname kernel{};
     uname(&kernel);
     return Facts{cpu.model.empty() ? cpu.arch + " processor" : cpu.model,
-                 std::string(kernel.sysname) + " " + kernel.release, cpu.features};
+                 std::string(kernel.sysname) + " " + kernel.release, cpu.features,
+                 CachesOf(detect::ReadCoreCaches(detect::FileRoot("")))};
   }();
   return facts;
 }
@@ -38,7 +40,7 @@ void SetText(char (&field)[N], const std::string& text) {
 
 trine_backend MakeBackend(const trine_host* host) {
   trine_backend backend{host, ChooseKernels(CpuFacts().features, std::getenv("TRINE_CPU_ISA")),
-                        false};
+                        false, CpuFacts().caches};
   if (backend.choice.level == nullptr) return backend;
   const std::string failure = SelfTestFailure(*backend.choice.level);
   backend.exact = failure.empty();

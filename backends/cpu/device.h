@@ -3,13 +3,15 @@
 #define TRINE_BACKENDS_CPU_DEVICE_H_
 
 #include "backends/cpu/kernel_choice.h"
+#include "kernels/cpu/caches.h"
 #include "trine/backend_sdk.h"
 
 // The ABI's opaque handles, as this plugin has them.
 struct trine_backend {
   const trine_host* host;
   trine::cpu::KernelChoice choice;
-  bool exact;  // the kernels passed their self-test
+  bool exact;                         // the kernels passed their self-test
+  trine::cpu_kernels::Caches caches;  // of a core
 
   uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
 };

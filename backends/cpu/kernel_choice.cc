@@ -50,6 +50,13 @@ KernelChoice ChooseKernels(const std::vector<detect::SimdFeature>& features, con
   return {level, ""};
 }
 
+cpu_kernels::Caches CachesOf(const detect::CoreCaches& detected) {
+  cpu_kernels::Caches caches;
+  if (detected.first_level != 0) caches.first_level = static_cast<int64_t>(detected.first_level);
+  if (detected.second_level != 0) caches.second_level = static_cast<int64_t>(detected.second_level);
+  return caches;
+}
+
 std::string SelfTestFailure(const Level& level) {
   static std::mutex mutex;
   static std::map<const cpu_kernels::KernelTable*, std::string> failures;

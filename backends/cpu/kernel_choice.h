@@ -1,5 +1,5 @@
 // Which level of kernels/cpu the device runs: the best the processor has, or the one that
-// TRINE_CPU_ISA names.
+// TRINE_CPU_ISA names; and with what caches.
 #ifndef TRINE_BACKENDS_CPU_KERNEL_CHOICE_H_
 #define TRINE_BACKENDS_CPU_KERNEL_CHOICE_H_
 
@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "detect/cpu.h"
+#include "detect/topology.h"
+#include "kernels/cpu/caches.h"
 #include "kernels/cpu/levels.h"
 
 namespace trine::cpu {
@@ -18,6 +20,9 @@ struct KernelChoice {
 
 // `wanted`: a level's name, or null or "" for the best.
 KernelChoice ChooseKernels(const std::vector<detect::SimdFeature>& features, const char* wanted);
+
+// What the kernels are to reckon with. A size that was not found is the kernels' own guess.
+cpu_kernels::Caches CachesOf(const detect::CoreCaches& detected);
 
 // "" when the level's kernels passed their self-test, else the operation that did not. Tried once
 // per process and level.

@@ -72,5 +72,14 @@ TEST(SelfTestFailureTest, TheReferenceHasNone) {
   EXPECT_EQ(SelfTestFailure(*cpu_kernels::FindLevel("reference")), "");
 }
 
+TEST(CachesOf, WhatIsNotKnownIsGuessed) {
+  const cpu_kernels::Caches guess;
+  EXPECT_EQ(CachesOf({}).first_level, guess.first_level);
+  EXPECT_EQ(CachesOf({}).second_level, guess.second_level);
+  EXPECT_EQ(CachesOf({48 << 10, 0}).first_level, 48 << 10);
+  EXPECT_EQ(CachesOf({48 << 10, 0}).second_level, guess.second_level);
+  EXPECT_EQ(CachesOf({0, 2 << 20}).second_level, 2 << 20);
+}
+
 }  // namespace
 }  // namespace trine::cpu

@@ -68,7 +68,7 @@ void RunLayerNorm(const OpCall& c, Share share) {
 
 void RunMatmul(const OpCall& c, Share share) {
   c.kernels->matmul(*c.in[0], *c.in[1], c.chunks, c.in[2], *c.out[0],
-                    share.Of(c.out[0]->dims[0], kFeatureMultiple));
+                    share.Of(c.out[0]->dims[0], kFeatureMultiple), c.caches);
 }
 
 void RunRope(const OpCall& c, Share share) {
@@ -117,7 +117,7 @@ void RunMoeRoute(const OpCall& c, Share share) {
 
 void RunMoeMatmul(const OpCall& c, Share share) {
   c.kernels->moe_matmul(*c.in[0], *c.in[1], c.chunks, *c.in[2], c.in[3], *c.out[0],
-                        share.Of(c.out[0]->dims[0], kFeatureMultiple));
+                        share.Of(c.out[0]->dims[0], kFeatureMultiple), c.caches);
 }
 
 void RunMoeCombine(const OpCall& c, Share share) {

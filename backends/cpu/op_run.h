@@ -33,6 +33,7 @@ struct OpCall {
 
   const sdk::Op* op = nullptr;
   const cpu_kernels::KernelTable* kernels = nullptr;
+  cpu_kernels::Caches caches;
   const reference::View* in[kMaxInputs] = {};  // null: absent
   const reference::View* out[kMaxOutputs] = {};
   cpu_kernels::ActivationChunk* chunks = nullptr;  // in[1] quantised, for quantised weights

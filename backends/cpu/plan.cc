@@ -88,6 +88,7 @@ BoundCall BindCall(trine_plan& plan, const Call& call, Split split, std::byte* a
   }
   bound.call.op = &op;
   bound.call.kernels = plan.device->backend->choice.level->table;
+  bound.call.caches = plan.device->backend->caches;
   for (size_t i = 0; i < op.in.size(); ++i) {
     if (op.HasInput(i)) bound.call.in[i] = &plan.views[op.in[i]];
   }

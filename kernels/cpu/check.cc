@@ -292,6 +292,13 @@ void CheckActivations(const KernelTable& table, CheckReport* report) {
 
 // --- Matmul
 
+// Those of some processor, or ones that are smaller or larger than any has.
+Caches SomeCaches(Random* random) {
+  constexpr Caches kSome[] = {
+      {}, {1 << 10, 4 << 10}, {48 << 10, 2 << 20}, {64 << 10, 48 << 10}, {1 << 20, 64 << 20}};
+  return kSome[random->Next() % std::size(kSome)];
+}
+
 struct MatmulCase {
   Type type;
   int64_t k, n;
@@ -323,7 +330,7 @@ void CheckMatmul(const KernelTable& table, const MatmulCase& c, bool flush, Chec
         Quantized(table, columns, ActivationReader::kMatmul, quant::IsQuantized(c.type));
     RunSplit(c.n, &random, [&](Range features) {
       table.matmul(weights, columns, chunks.empty() ? nullptr : chunks.data(), bias_view,
-                   got.view(), features);
+                   got.view(), features, SomeCaches(&random));
     });
     report->Expect(want.bytes() == got.bytes(), [&] {
       return std::string(table.level) + ": matmul " + layout +
@@ -446,7 +453,7 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
     Tensor got(Type::kF32, {kN, kUsed, tokens});
     RunSplit(kN, &random, [&](Range features) {
       table.moe_matmul(weights, x.view(), chunks.empty() ? nullptr : chunks.data(), ids.view(),
-                       bias_view, got.view(), features);
+                       bias_view, got.view(), features, SomeCaches(&random));
     });
     report->Expect(want.bytes() == got.bytes(), [&] {
       return std::string(table.level) + ": moe_matmul " + layout +

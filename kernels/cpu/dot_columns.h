@@ -19,14 +19,14 @@ struct WeightRows {
   const float* bias;  // by row, or null
 };
 
-// As many columns as are multiplied with a tile of weights before the next is unpacked: their
-// activations stay in a second-level cache.
+// The most columns that are multiplied with a tile of weights before the next is unpacked.
 constexpr int kMaxColumns = 64;
 
 struct Columns {
   int count = 0;
-  bool paired = false;                         // as paired_columns.h has them
-  int64_t step = 1;                            // from a column's chunk to its next
+  bool paired = false;  // as paired_columns.h has them
+  int64_t step = 1;     // from a column's chunk to its next
+  Caches caches;
   const ActivationChunk* chunks[kMaxColumns];  // for quantised weights
   const float* x[kMaxColumns];                 // for the others
   float* y[kMaxColumns];

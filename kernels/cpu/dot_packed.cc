@@ -32,7 +32,7 @@ constexpr int TileMinColumns() {
 #elif defined(__AVX2__)
   constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
   const bool unpacks_fast = kPlanes.high_bits == 0 && kPlanes.table == nullptr;
-  return unpacks_fast ? kNever : 32;
+  return unpacks_fast ? kNever : 16;
 #else
   return 8;
 #endif
@@ -40,9 +40,6 @@ constexpr int TileMinColumns() {
 
 // Columns that meet a group of rows in registers together.
 constexpr int kTogether = 4;
-// Weights that all columns meet, some after the others, while they are in a second-level cache.
-constexpr int64_t kBytesInTurn = 128 << 10;
-
 // Columns [first, first + kColumns).
 template <Type kType, int kColumns>
 TRINE_FEW_SPILLS void DotTogether(const WeightRows& weights, const Columns& columns, int first,
@@ -89,8 +86,9 @@ void DotInParts(const WeightRows& weights, const Columns& columns, Range rows) {
 template <Type kType>
 void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   if (columns.count <= kTogether) return DotInParts<kType>(weights, columns, rows);
-  const int64_t groups = weights.stride < kBytesInTurn ? kBytesInTurn / weights.stride : 1;
-  const int64_t in_turn = groups * kTileRows;
+  // Weights that all columns meet, some after the others, while they are in a second-level cache.
+  const int64_t bytes = columns.caches.second_level / 8;
+  const int64_t in_turn = (weights.stride < bytes ? bytes / weights.stride : 1) * kTileRows;
   for (int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
     end = (begin / in_turn + 1) * in_turn;
     if (end > rows.end) end = rows.end;

@@ -1,5 +1,6 @@
 #include "kernels/cpu/host_features.h"
 
+#include <cstdio>
 #include <string_view>
 
 #if defined(__x86_64__)
@@ -81,5 +82,28 @@ bool HostHas(const char* feature) {
 bool HostHas(const char*) { return false; }
 
 #endif
+
+Caches HostCaches() {
+  Caches caches;
+  for (int index = 0; index < 8; ++index) {
+    const auto read = [&](const char* name, char(&text)[16]) {
+      char path[96];
+      std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
+                    name);
+      std::FILE* const file = std::fopen(path, "r");
+      if (file == nullptr) return false;
+      const bool there = std::fgets(text, sizeof(text), file) != nullptr;
+      std::fclose(file);
+      return there;
+    };
+    char level[16], type[16], size[16];
+    long long kilobytes = 0;
+    if (!read("level", level) || !read("type", type) || !read("size", size)) continue;
+    if (type[0] == 'I' || std::sscanf(size, "%lldK", &kilobytes) != 1 || kilobytes <= 0) continue;
+    if (level[0] == '1') caches.first_level = kilobytes << 10;
+    if (level[0] == '2') caches.second_level = kilobytes << 10;
+  }
+  return caches;
+}
 
 }  // namespace trine::cpu_kernels

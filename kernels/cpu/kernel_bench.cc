@@ -71,6 +71,7 @@ View Packed(const KernelTable& table, const View& plain, std::vector<std::byte>*
 
 void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Shape shape,
                int64_t columns, bool packed) {
+  static const Caches caches = HostCaches();
   quant::Random random(1);
   std::vector<std::byte> w_bytes, x_bytes, y_bytes;
   View w = MakeView(type, shape.k, shape.n, &w_bytes);
@@ -90,7 +91,7 @@ void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Sha
       table.quantize_activations(x, ActivationReader::kMatmul, chunks.data(),
                                  {0, columns * ActivationChunks(shape.k)});
     }
-    table.matmul(w, x, quantized ? chunks.data() : nullptr, nullptr, y, {0, shape.n});
+    table.matmul(w, x, quantized ? chunks.data() : nullptr, nullptr, y, {0, shape.n}, caches);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(w_bytes.size()));

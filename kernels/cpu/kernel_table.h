@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/activations.h"
 #include "kernels/cpu/attention_pieces.h"
+#include "kernels/cpu/caches.h"
 #include "kernels/cpu/packed.h"
 #include "kernels/reference/ops.h"
 
@@ -55,9 +56,9 @@ struct KernelTable {
   // As the reference's, with `chunks` the rows of x, quantised for this reader, where w is
   // quantised (x's values are then not read), and null where it is not.
   void (*matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
-                 const View& dst, Range features);
+                 const View& dst, Range features, const Caches& caches);
   void (*moe_matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
-                     const View* bias, const View& dst, Range features);
+                     const View* bias, const View& dst, Range features, const Caches& caches);
 
   // Attention in two steps: some of its pieces, then, when all are done, some rows of dst. Equal to
   // `attention`, which needs no partial results.

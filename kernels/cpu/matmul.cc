@@ -1,6 +1,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/amx.h"
+#include "kernels/cpu/chunk_tile.h"
 #include "kernels/cpu/dot_columns.h"
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/paired_columns.h"
@@ -8,22 +9,36 @@
 #include "kernels/cpu/rows.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
+namespace {
+
+// As many columns as stay in half of a second-level cache with what a tile of weights meets of
+// them; a multiple of what is multiplied at a time.
+int64_t ColumnsInReach(const Caches& caches) {
+  constexpr int64_t kMultiple = 8, kBytes = kTileChunks * sizeof(ActivationChunk);
+  const int64_t columns = caches.second_level / 2 / kBytes / kMultiple * kMultiple;
+  return columns < kMultiple ? kMultiple : columns > kMaxColumns ? kMaxColumns : columns;
+}
+static_assert(kMaxColumns % 8 == 0);
+
+}  // namespace
 
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
-            const View& dst, Range features) {
+            const View& dst, Range features, const Caches& caches) {
   const WeightRows weights = {w.type,   w.data,    w.strides[1],
                               w.packed, w.dims[0], bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
 #if TRINE_HAS_AMX
   if (chunks != nullptr && m >= kInterleavedRows) {
-    return MultiplyRecords(weights, {m, chunks, dst.data, dst.strides[1]}, features);
+    return MultiplyRecords(weights, {m, chunks, dst.data, dst.strides[1]}, features, caches);
   }
 #endif
   Columns columns;
   columns.paired = LieInPairs(m);
   columns.step = ActivationStep(m);
-  for (int64_t first = 0; first < m; first += kMaxColumns) {
-    columns.count = static_cast<int>(m - first < kMaxColumns ? m - first : kMaxColumns);
+  columns.caches = caches;
+  const int64_t in_reach = ColumnsInReach(caches);
+  for (int64_t first = 0; first < m; first += in_reach) {
+    columns.count = static_cast<int>(m - first < in_reach ? m - first : in_reach);
     for (int c = 0; c < columns.count; ++c) {
       columns.chunks[c] = chunks ? chunks + FirstChunkOf(first + c, m, weights.k) : nullptr;
       columns.x[c] = FloatsAt(x, first + c, 0, 0);
@@ -32,8 +47,6 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
     DotColumns(weights, columns, features);
   }
 }
-
-static_assert(kMaxColumns % 2 == 0);  // no pair is torn
 
 void DotColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   if (weights.packed) return DotPackedColumns(weights, columns, rows);

@@ -32,9 +32,9 @@ void Pack(const PlainRows& rows, std::byte* group);
 void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk* chunks,
                          Range range);
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
-            const View& dst, Range features);
+            const View& dst, Range features, const Caches& caches);
 void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
-               const View* bias, const View& dst, Range features);
+               const View* bias, const View& dst, Range features, const Caches& caches);
 void AttendPieces(const reference::AttentionInputs& inputs,
                   const reference::AttentionParams& params, const AttentionPieces& pieces,
                   Range range);

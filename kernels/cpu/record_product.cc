@@ -19,15 +19,10 @@ static_assert(kTileColumns == kInterleavedRows);
 // before the next ones: what they read of these stays in a first-level cache.
 constexpr int kMostTiles = 4;
 constexpr int kMostGroups = 4;
-// What they read at a time. As much again is left to the sums of each pair, the products and what
-// is on its way.
-constexpr int64_t kSegmentBytes = 24 << 10;
+// Records of a class at a time at the least.
+constexpr int64_t kLeastRecords = 4;
 // Expanded weights, and with the rest (sums and products) less than a kernel's stack may be.
 constexpr int64_t kWeightBytes = 171 << 10;
-// Activations that expanded weights meet before the next are expanded: three quarters of a
-// second-level cache, so that 512 columns of 2,048 values meet them once. (Reckoned: no difference
-// to half of it was measured with rows of 896 and 4,864.)
-constexpr int64_t kActivationBytes = 3 << 19;
 
 // A pair of row tile and column group has up to three sums that wait to be joined.
 constexpr int kWaiting = 3;
@@ -40,10 +35,16 @@ struct Plan {
   int64_t k, chunks, records;
   int64_t tiles = kMostTiles;
   int64_t passes = 1;
-  int64_t segment_records;  // of a class, at most, to kSegmentBytes
-  int64_t block_groups;     // column groups to kActivationBytes
+  // Records of a class that are read at a time, at most: half of a first-level cache. As much again
+  // is left to the sums of each pair, the products and what is on its way.
+  int64_t segment_records;
+  // Column groups that expanded weights meet before the next are expanded: three quarters of a
+  // second-level cache, which of 2 MB are 512 columns of 2,048 values. (Reckoned: no difference to
+  // half of it was measured with rows of 896 and 4,864.)
+  int64_t block_groups;
 
-  explicit Plan(int64_t k) : k(k), chunks(ActivationChunks(k)), records(RecordCount(k)) {
+  Plan(int64_t k, const Caches& caches)
+      : k(k), chunks(ActivationChunks(k)), records(RecordCount(k)) {
     constexpr int64_t kRecordBytes = sizeof(WeightRecord<kTraits>);
     constexpr bool kMinimums = kTraits.minimums != Minimums::kNone;
     while (tiles > 1 && tiles * records * kRecordBytes > kWeightBytes) tiles /= 2;
@@ -53,8 +54,9 @@ struct Plan {
     }
     const int64_t read =
         kMinimums ? sizeof(ActivationRecord) + sizeof(ActivationSums) : sizeof(ActivationRecord);
-    segment_records = kSegmentBytes / (tiles * kRecordBytes + kMostGroups * read);
-    block_groups = kActivationBytes / (records * read) / kMostGroups * kMostGroups;
+    segment_records = caches.first_level / 2 / (tiles * kRecordBytes + kMostGroups * read);
+    if (segment_records < kLeastRecords) segment_records = kLeastRecords;
+    block_groups = caches.second_level / 4 * 3 / (records * read) / kMostGroups * kMostGroups;
     if (block_groups < kMostGroups) block_groups = kMostGroups;
   }
 
@@ -89,7 +91,7 @@ struct alignas(4096) Room {
     } passes;
   } sums;
   alignas(64) std::byte weights[kWeightBytes];
-  // Those of rows of up to kSegmentBytes to a class are run in one go, more in several.
+  // Those of rows of up to Plan::segment_records to a class are run in one go, more in several.
   Segment<kTraits>
       segments[kMostTiles * kMostGroups * quant::kSuperGroups + RecordStream<kTraits>::kBehind];
 
@@ -215,10 +217,10 @@ int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 template <FormatTraits kTraits>
 void Multiply(const WeightRows& weights, ExpandFunction expand, const RecordColumns& columns,
-              Range rows) {
+              Range rows, const Caches& caches) {
   // With what its alignment takes, and something for frames.
   static_assert(sizeof(Room<kTraits>) + alignof(Room<kTraits>) < 254 << 10);
-  const Plan<kTraits> plan(weights.k);
+  const Plan<kTraits> plan(weights.k, caches);
   Room<kTraits> room;
   // Groups of packed rows begin at multiples of a tile's.
   const int64_t first_row = weights.packed ? rows.begin / kTileRows * kTileRows : rows.begin;
@@ -246,12 +248,13 @@ void Multiply(const WeightRows& weights, ExpandFunction expand, const RecordColu
 
 }  // namespace
 
-void MultiplyRecords(const WeightRows& weights, const RecordColumns& columns, Range rows) {
+void MultiplyRecords(const WeightRows& weights, const RecordColumns& columns, Range rows,
+                     const Caches& caches) {
   if (rows.begin >= rows.end) return;
   const Expansion expansion = ExpansionOf(weights);
   const auto as = [&]<Scales kScales, Minimums kMinimums>() {
     Multiply<FormatTraits{.scales = kScales, .minimums = kMinimums}>(weights, expansion.expand,
-                                                                     columns, rows);
+                                                                     columns, rows, caches);
   };
   const bool has_minimums = expansion.traits.minimums != Minimums::kNone;
   switch (expansion.traits.scales) {

@@ -18,7 +18,8 @@ struct RecordColumns {
 };
 
 // As DotColumns, of 16 or more columns, without an upper bound.
-void MultiplyRecords(const WeightRows& weights, const RecordColumns& columns, Range rows);
+void MultiplyRecords(const WeightRows& weights, const RecordColumns& columns, Range rows,
+                     const Caches& caches);
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL
 

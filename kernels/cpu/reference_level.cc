@@ -12,12 +12,12 @@ void Pack(const PlainRows&, std::byte*) {}
 void QuantizeActivations(const View&, ActivationReader, ActivationChunk*, Range) {}
 
 void Matmul(const View& w, const View& x, const ActivationChunk*, const View* bias, const View& dst,
-            Range features) {
+            Range features, const Caches&) {
   reference::Matmul(w, x, bias, dst, features);
 }
 
 void MoeMatmul(const View& w, const View& x, const ActivationChunk*, const View& ids,
-               const View* bias, const View& dst, Range features) {
+               const View* bias, const View& dst, Range features, const Caches&) {
   reference::MoeMatmul(w, x, ids, bias, dst, features);
 }
 

@@ -125,7 +125,7 @@ class Products {
     bias_.Floats(Fill::kUniform, random);
     View x = x_, y = y_;
     x.dims[1] = y.dims[1] = kDistinct;
-    kReferenceLevel.matmul(plain, x, nullptr, &bias_.view(), y, {0, n});
+    kReferenceLevel.matmul(plain, x, nullptr, &bias_.view(), y, {0, n}, {});
     for (int64_t c = kDistinct; c < kColumns; ++c) {
       std::copy_n(reference::F32Row(y_, c % kDistinct), n, reference::F32Row(y_, c));
     }
@@ -150,7 +150,7 @@ class Products {
                                   {0, columns * ActivationChunks(k)});
     }
     for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
-      table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features);
+      table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features, {});
     }
     return std::equal(expected_.begin(), expected_.begin() + columns * y.strides[1],
                       y_.bytes().begin());
