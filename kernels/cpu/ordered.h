@@ -32,7 +32,8 @@ typedef uint32_t FourBytes __attribute__((aligned(1), may_alias));
 template <typename T>
 TRINE_INLINE void ShowRead(const void* from) {
 #if defined(__SANITIZE_ADDRESS__)
-  T seen = *static_cast<const T*>(from);
+  T seen;  // copied: as an argument of a template T has no alignment of its own
+  __builtin_memcpy(&seen, from, sizeof(seen));
   asm volatile("" : : "w"(seen));
 #else
   (void)from;
