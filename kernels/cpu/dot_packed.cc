@@ -40,6 +40,7 @@ constexpr int TileMinColumns() {
 
 // Columns that meet a group of rows in registers together.
 constexpr int kTogether = 4;
+
 // Columns [first, first + kColumns).
 template <Type kType, int kColumns>
 TRINE_FEW_SPILLS void DotTogether(const WeightRows& weights, const Columns& columns, int first,
