@@ -41,6 +41,15 @@ uint32_t ProcessorsHere() {
   return std::thread::hardware_concurrency();  // 0: not known
 }
 
+// The processor that the calling thread is on, which may be another the next moment; -1: not known.
+int ProcessorNow() {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
 void Bind(std::thread& thread, int cpu) {
 #if defined(__linux__)
   if (cpu < 0 || cpu >= CPU_SETSIZE) return;
@@ -69,7 +78,10 @@ void Name(std::thread& thread, uint32_t worker) {
 
 struct ThreadTeam::State {
   std::vector<std::thread> threads;
-  uint32_t workers = 1;     // fixed before the first Run
+  uint32_t workers = 1;  // fixed before the first Run
+  // The processor that each worker was on when it last began to wait, -1 before. Written when it is
+  // another, so that reading it mostly costs nothing.
+  std::vector<std::atomic<int>> places;
   Patience in_run = kNone;  // likewise
   Patience between_runs = kNone;
 
@@ -91,13 +103,30 @@ struct ThreadTeam::State {
   alignas(kApart) WaitWord round;
   std::atomic<bool> threw{false};  // beside `round`, since who waits reads both
 
-  // The team whose worker this thread is at the moment.
+  // The team whose worker this thread is at the moment, and which of them.
   static thread_local State* inside;
+  static thread_local uint32_t self;
+
+  // How long this worker may spin, `usual` at the most. When other work has driven two workers onto
+  // one processor, the one that is waited for can't run while the other keeps it, and a scheduler
+  // may leave them there for minutes.
+  Patience PatienceOf(uint32_t worker, Patience usual) {
+    const int here = usual == kNone ? -1 : ProcessorNow();
+    if (here < 0) return usual;
+    if (places[worker].load(std::memory_order_relaxed) != here) {
+      places[worker].store(here, std::memory_order_relaxed);
+    }
+    for (size_t w = 0; w < places.size(); ++w) {
+      if (w != worker && places[w].load(std::memory_order_relaxed) == here) return kNone;
+    }
+    return usual;
+  }
 
   // One worker's share. A worker that throws will not come to the barriers that are left, so
   // nobody waits at them any more.
   void Share(uint32_t worker) {
     inside = this;
+    self = worker;
     try {
       fn(arg, worker, workers);
     } catch (...) {
@@ -110,7 +139,7 @@ struct ThreadTeam::State {
   void Work(uint32_t worker) {
     uint32_t seen = 0, done = 0;
     for (;;) {
-      generation.WaitWhile(seen, between_runs);
+      generation.WaitWhile(seen, PatienceOf(worker, between_runs));
       seen = generation.Load();
       // A run published before the stop is still owed to the Run that waits for it.
       if (const uint32_t now = run.load(std::memory_order_acquire); now != done) {
@@ -123,7 +152,9 @@ struct ThreadTeam::State {
   }
 
   void WaitAllDone() {
-    for (uint32_t left; (left = running.Load()) != 0;) running.WaitWhile(left, in_run);
+    for (uint32_t left; (left = running.Load()) != 0;) {
+      running.WaitWhile(left, PatienceOf(0, in_run));
+    }
   }
 
   void Barrier() {
@@ -134,12 +165,13 @@ struct ThreadTeam::State {
       arrived.store(0, std::memory_order_relaxed);
       round.Add(1);
     } else {
-      round.WaitWhile(mine, in_run);
+      round.WaitWhile(mine, PatienceOf(self, in_run));
     }
   }
 };
 
 thread_local ThreadTeam::State* ThreadTeam::State::inside = nullptr;
+thread_local uint32_t ThreadTeam::State::self = 0;
 
 ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shared<State>()) {
   const uint32_t wanted = options.workers == 0 ? 1 : options.workers;
@@ -148,6 +180,8 @@ ThreadTeam::ThreadTeam(const ThreadTeamOptions& options) : state_(std::make_shar
     state_->in_run = kInRun;
     state_->between_runs = kBetweenRuns;
   }
+  state_->places = std::vector<std::atomic<int>>(wanted);
+  for (std::atomic<int>& place : state_->places) place.store(-1, std::memory_order_relaxed);
   for (uint32_t w = 1; w < wanted; ++w) {
     try {
       state_->threads.emplace_back([state = state_, w] { state->Work(w); });

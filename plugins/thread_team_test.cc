@@ -1,7 +1,11 @@
 #include "plugins/thread_team.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <thread>
 #include <vector>
 
@@ -70,6 +74,43 @@ TEST(ThreadTeamTest, BarriersOfAnOversubscribedTeamDoNotCrawl) {
 }
 
 // Idle for longer than anybody spins: the workers sleep, and must be woken.
+#if defined(__linux__)
+
+// What the calling thread has had of its processor.
+std::chrono::nanoseconds ThreadTime() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// There are processors enough, but other work has driven the team onto one of them: who waits there
+// keeps those from running that it waits for. Spinning at each barrier would take 50 us of it.
+TEST(ThreadTeamTest, WorkersOnOneProcessorDoNotSpin) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  constexpr int kBarriers = 2000;
+  struct Times {
+    int cpu = sched_getcpu();
+    std::chrono::nanoseconds of[2];
+  } times;
+  ThreadTeam team({2, {}, 2});
+  const auto work = [](void* arg, uint32_t worker, uint32_t) {
+    auto* t = static_cast<Times*>(arg);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(t->cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    const std::chrono::nanoseconds begin = ThreadTime();
+    for (int i = 0; i < kBarriers; ++i) ThreadTeam::Barrier();
+    t->of[worker] = ThreadTime() - begin;
+  };
+  ASSERT_TRUE(team.Run(work, &times).ok());
+  sched_setaffinity(0, sizeof(before), &before);
+  EXPECT_LT(times.of[0] + times.of[1], kBarriers * std::chrono::microseconds(25));
+}
+
+#endif
+
 TEST(ThreadTeamTest, WakesWorkersThatSleep) {
   ThreadTeam team({3, {}});
   std::atomic<int> ran{0};
