@@ -67,8 +67,9 @@ struct CoreCaches {
   bool operator==(const CoreCaches&) const = default;
 };
 
-// Of the first online core under /sys/devices/system of any root: a few small files, where a whole
-// topology is many.
+// Of the first or the last online core under /sys/devices/system of any root, what is larger: a few
+// small files, where a whole topology is many. Of large cores and small ones it is the large that
+// most of the work is done by.
 CoreCaches ReadCoreCaches(const FileRoot& root);
 
 // From hwloc, for the running machine. No value in a build without hwloc or when hwloc fails.

@@ -197,25 +197,39 @@ Topology ReadTopology(const FileRoot& root, Notes* notes) {
   return topology;
 }
 
-CoreCaches ReadCoreCaches(const FileRoot& root) {
-  CoreCaches core;
-  const std::vector<int> online = OnlineCpus(root);
-  if (online.empty()) return core;
-  const int cpu = online.front();
+namespace {
+
+CoreCaches CachesOfCore(const FileRoot& root, int cpu, const std::vector<int>& online) {
   const std::string folder = std::string(kCpuFolder) + "/cpu" + std::to_string(cpu);
-  const auto siblings = ReadSiblings(root, cpu, online);
-  const uint64_t threads = siblings ? siblings->size() : 1;
+  std::map<int, std::pair<uint64_t, uint64_t>> found;  // bytes and threads, by level
   for (const std::string& name : root.List(folder + "/cache")) {
     CacheInfo cache;
     const std::string index = folder + "/cache/" + name;
     if (!NumberAfter(name, "index") || !ReadCacheShape(root, index, &cache)) continue;
     if (cache.type == CacheType::kInstruction) continue;
     const auto sharing = ReadPeers(root, index + "/shared_cpu_list", cpu, online);
-    const uint64_t cores = sharing ? std::max<uint64_t>(1, sharing->size() / threads) : 1;
-    if (cache.level == 1) core.first_level = cache.size_bytes / cores;
-    if (cache.level == 2) core.second_level = cache.size_bytes / cores;
+    found[cache.level] = {cache.size_bytes, sharing ? sharing->size() : 0};
   }
-  return core;
+  // Where a core's threads are not named, they are those that have its first level.
+  const auto siblings = ReadSiblings(root, cpu, online);
+  const uint64_t threads = std::max<uint64_t>(1, siblings ? siblings->size() : found[1].second);
+  const auto part = [&](int level) {
+    const auto [bytes, sharing] = found[level];
+    return bytes / std::max<uint64_t>(1, sharing / threads);
+  };
+  return {part(1), part(2)};
+}
+
+}  // namespace
+
+CoreCaches ReadCoreCaches(const FileRoot& root) {
+  const std::vector<int> online = OnlineCpus(root);
+  if (online.empty()) return {};
+  // Where cores are of several kinds, those of a kind are numbered in a row.
+  const CoreCaches first = CachesOfCore(root, online.front(), online);
+  const CoreCaches last = CachesOfCore(root, online.back(), online);
+  return {std::max(first.first_level, last.first_level),
+          std::max(first.second_level, last.second_level)};
 }
 
 }  // namespace trine::detect

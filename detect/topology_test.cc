@@ -76,6 +76,30 @@ TEST(TopologySysfs, CachesOfACoreAreItsPart) {
   EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), (CoreCaches{48u << 10, 2u << 20}));
 }
 
+TEST(TopologySysfs, CachesOfACoreAreThoseOfALargeOne) {
+  for (const bool large_first : {false, true}) {
+    FakeRoot fake;
+    fake.Cores({{0}, {1}, {2}, {3}});
+    for (int cpu = 0; cpu < 4; ++cpu) {
+      const bool large = (cpu < 2) == large_first;
+      const std::string cpus = cpu < 2 ? "0-1" : "2-3";
+      fake.Cache(cpu, 0, 1, "Data", large ? "64K" : "32K", std::to_string(cpu));
+      fake.Cache(cpu, 1, 2, "Unified", large ? "1M" : "256K", cpus);
+    }
+    EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), (CoreCaches{64u << 10, 512u << 10}));
+  }
+}
+
+TEST(TopologySysfs, CachesOfACoreWhoseThreadsAreNotNamed) {
+  FakeRoot fake;
+  for (int cpu = 0; cpu < 4; ++cpu) {
+    fake.Folder("/sys/devices/system/cpu/cpu" + std::to_string(cpu));
+    fake.Cache(cpu, 0, 1, "Data", "48K", cpu < 2 ? "0-1" : "2-3");
+    fake.Cache(cpu, 1, 2, "Unified", "4M", "0-3");
+  }
+  EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), (CoreCaches{48u << 10, 2u << 20}));
+}
+
 TEST(TopologySysfs, CachesOfACoreThatNothingIsKnownOf) {
   FakeRoot fake;
   EXPECT_EQ(ReadCoreCaches(FileRoot(fake.path())), CoreCaches{});

@@ -40,7 +40,7 @@ void SetText(char (&field)[N], const std::string& text) {
 
 trine_backend MakeBackend(const trine_host* host) {
   trine_backend backend{host, ChooseKernels(CpuFacts().features, std::getenv("TRINE_CPU_ISA")),
-                        false, CpuFacts().caches};
+                        false, CpuFacts().caches, std::make_unique<WayTrials>()};
   if (backend.choice.level == nullptr) return backend;
   const std::string failure = SelfTestFailure(*backend.choice.level);
   backend.exact = failure.empty();

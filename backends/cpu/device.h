@@ -2,8 +2,11 @@
 #ifndef TRINE_BACKENDS_CPU_DEVICE_H_
 #define TRINE_BACKENDS_CPU_DEVICE_H_
 
+#include <memory>
+
 #include "backends/cpu/kernel_choice.h"
-#include "kernels/cpu/caches.h"
+#include "backends/cpu/way_trials.h"
+#include "kernels/cpu/tuning.h"
 #include "trine/backend_sdk.h"
 
 // The ABI's opaque handles, as this plugin has them.
@@ -12,6 +15,7 @@ struct trine_backend {
   trine::cpu::KernelChoice choice;
   bool exact;                         // the kernels passed their self-test
   trine::cpu_kernels::Caches caches;  // of a core
+  std::unique_ptr<trine::cpu::WayTrials> ways;
 
   uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
 };

@@ -8,8 +8,8 @@
 
 #include "detect/cpu.h"
 #include "detect/topology.h"
-#include "kernels/cpu/caches.h"
 #include "kernels/cpu/levels.h"
+#include "kernels/cpu/tuning.h"
 
 namespace trine::cpu {
 

@@ -1,6 +1,7 @@
 #include "backends/cpu/op_run.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "backends/cpu/attention_run.h"
 
@@ -67,8 +68,26 @@ void RunLayerNorm(const OpCall& c, Share share) {
 }
 
 void RunMatmul(const OpCall& c, Share share) {
-  c.kernels->matmul(*c.in[0], *c.in[1], c.chunks, c.in[2], *c.out[0],
-                    share.Of(c.out[0]->dims[0], kFeatureMultiple), c.caches);
+  const Range features = share.Of(c.out[0]->dims[0], kFeatureMultiple);
+  if (features.begin >= features.end) return;
+  const auto run = [&](cpu_kernels::Way way) {
+    c.kernels->matmul(*c.in[0], *c.in[1], c.chunks, c.in[2], *c.out[0], features, {c.caches, way});
+  };
+  const int64_t columns = c.in[1]->dims[1];
+  if (c.ways == nullptr || !c.kernels->matmul_has_ways(*c.in[0], columns)) {
+    return run(cpu_kernels::Way::kUsual);
+  }
+  WayTrial& trial = c.ways->For(columns);
+  if (!*c.is_warm) return run(trial.chosen());
+  const WayTrial::Turn turn = trial.Next();
+  if (!turn.timed()) return run(turn.way);
+  const auto begin = std::chrono::steady_clock::now();
+  run(turn.way);
+  const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin;
+  // Parts are of about the same size, but for the last.
+  constexpr int64_t kFraction = 1024;
+  trial.Tell(turn,
+             static_cast<uint64_t>(passed.count() * kFraction / (features.end - features.begin)));
 }
 
 void RunRope(const OpCall& c, Share share) {
@@ -117,7 +136,7 @@ void RunMoeRoute(const OpCall& c, Share share) {
 
 void RunMoeMatmul(const OpCall& c, Share share) {
   c.kernels->moe_matmul(*c.in[0], *c.in[1], c.chunks, *c.in[2], c.in[3], *c.out[0],
-                        share.Of(c.out[0]->dims[0], kFeatureMultiple), c.caches);
+                        share.Of(c.out[0]->dims[0], kFeatureMultiple), {c.caches});
 }
 
 void RunMoeCombine(const OpCall& c, Share share) {

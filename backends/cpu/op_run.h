@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/cpu/way_trials.h"
 #include "kernels/cpu/kernel_table.h"
 #include "trine/backend_sdk.h"
 
@@ -34,6 +35,8 @@ struct OpCall {
   const sdk::Op* op = nullptr;
   const cpu_kernels::KernelTable* kernels = nullptr;
   cpu_kernels::Caches caches;
+  ShapeTrials* ways = nullptr;    // for a matmul; null: it goes the usual way
+  const bool* is_warm = nullptr;  // whether it has been run, so that times mean something
   const reference::View* in[kMaxInputs] = {};  // null: absent
   const reference::View* out[kMaxOutputs] = {};
   cpu_kernels::ActivationChunk* chunks = nullptr;  // in[1] quantised, for quantised weights

@@ -24,6 +24,7 @@ struct trine_plan {
   std::vector<uint32_t> dimensions;        // parameters that are some tensor's dimension
   std::vector<int64_t> resolved;           // parameters the views are of; empty: of none yet
   std::vector<uint32_t> alternates;        // that they are of, by slot
+  bool is_warm = false;                    // it has been run
   std::optional<trine::cpu::TeamRun> run;  // points into what is above
 };
 
@@ -89,6 +90,11 @@ BoundCall BindCall(trine_plan& plan, const Call& call, Split split, std::byte* a
   bound.call.op = &op;
   bound.call.kernels = plan.device->backend->choice.level->table;
   bound.call.caches = plan.device->backend->caches;
+  if (op.kind == TRINE_OP_MATMUL) {
+    const reference::View& w = plan.views[op.in[0]];
+    bound.call.ways = &plan.device->backend->ways->Of({w.type, w.packed, w.dims[0], w.dims[1]});
+    bound.call.is_warm = &plan.is_warm;
+  }
   for (size_t i = 0; i < op.in.size(); ++i) {
     if (op.HasInput(i)) bound.call.in[i] = &plan.views[op.in[i]];
   }
@@ -243,6 +249,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error*
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
       ResolveRun(plan, args);
       const trine_status ran = plan->run->Run();
+      plan->is_warm = true;
       return ran == TRINE_OK ? ran : Fail(own, ran, "the host's thread team did not run the plan");
     });
   });

@@ -56,7 +56,7 @@ static constexpr int64_t FirstChunkOf(int64_t row, int64_t rows, int64_t k) {
   return row / step * step * ActivationChunks(k) + row % step;
 }
 
-// How many chunks there is room to be for.
+// How many chunks of memory rows take.
 static constexpr int64_t ActivationChunksOf(int64_t rows, int64_t k) {
   const int64_t step = ActivationStep(rows);
   return (rows + step - 1) / step * step * ActivationChunks(k);

@@ -46,7 +46,6 @@ class Tensor {
 
   const View& view() const { return view_; }
   const std::vector<std::byte>& bytes() const { return bytes_; }
-  void SetBytes(const std::vector<std::byte>& bytes) { bytes_ = bytes; }
   float* Row(int64_t r) const { return reference::F32Row(view_, r); }
 
   void FillRows(Fill fill, Random* random) {
@@ -292,11 +291,13 @@ void CheckActivations(const KernelTable& table, CheckReport* report) {
 
 // --- Matmul
 
-// Those of some processor, or ones that are smaller or larger than any has.
-Caches SomeCaches(Random* random) {
+// Caches of some processor, or ones that are smaller or larger than any has; any way.
+Tuning SomeTuning(Random* random) {
   constexpr Caches kSome[] = {
-      {}, {1 << 10, 4 << 10}, {48 << 10, 2 << 20}, {64 << 10, 48 << 10}, {1 << 20, 64 << 20}};
-  return kSome[random->Next() % std::size(kSome)];
+      {},     {1 << 10, 4 << 10}, {32 << 10, 256 << 10}, {48 << 10, 2 << 20}, {64 << 10, 48 << 10},
+      {0, 0}, {-1, -1},           {1 << 20, 64 << 20}};
+  constexpr Way kWays[] = {Way::kUsual, Way::kDirect, Way::kTiles};
+  return {kSome[random->Next() % std::size(kSome)], kWays[random->Next() % std::size(kWays)]};
 }
 
 struct MatmulCase {
@@ -316,7 +317,6 @@ void CheckMatmul(const KernelTable& table, const MatmulCase& c, bool flush, Chec
   bias.FillRows(Fill::kWide, &random);
   const View* bias_view = c.bias ? &bias.view() : nullptr;
   Tensor all(Type::kF32, {c.n, max_m});
-  const std::vector<std::byte> blank = all.bytes();
   reference::Matmul(w.view(), x.view(), bias_view, all.view(), {0, c.n});
 
   std::optional<quant::ScopedFlushToZero> flushed;
@@ -330,7 +330,7 @@ void CheckMatmul(const KernelTable& table, const MatmulCase& c, bool flush, Chec
         Quantized(table, columns, ActivationReader::kMatmul, quant::IsQuantized(c.type));
     RunSplit(c.n, &random, [&](Range features) {
       table.matmul(weights, columns, chunks.empty() ? nullptr : chunks.data(), bias_view,
-                   got.view(), features, SomeCaches(&random));
+                   got.view(), features, SomeTuning(&random));
     });
     report->Expect(want.bytes() == got.bytes(), [&] {
       return std::string(table.level) + ": matmul " + layout +
@@ -453,7 +453,7 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
     Tensor got(Type::kF32, {kN, kUsed, tokens});
     RunSplit(kN, &random, [&](Range features) {
       table.moe_matmul(weights, x.view(), chunks.empty() ? nullptr : chunks.data(), ids.view(),
-                       bias_view, got.view(), features, SomeCaches(&random));
+                       bias_view, got.view(), features, SomeTuning(&random));
     });
     report->Expect(want.bytes() == got.bytes(), [&] {
       return std::string(table.level) + ": moe_matmul " + layout +

@@ -22,15 +22,27 @@ struct WeightRows {
 // The most columns that are multiplied with a tile of weights before the next is unpacked.
 constexpr int kMaxColumns = 64;
 
+// As many of them as stay in half of a second-level cache with what a tile of weights meets of
+// them, at least 32.
+int ColumnsInReach(const Caches& caches);
+
 struct Columns {
   int count = 0;
   bool paired = false;  // as paired_columns.h has them
   int64_t step = 1;     // from a column's chunk to its next
-  Caches caches;
+  Tuning tuning;
   const ActivationChunk* chunks[kMaxColumns];  // for quantised weights
   const float* x[kMaxColumns];                 // for the others
   float* y[kMaxColumns];
 };
+
+// Whether the weights are put into tiles for them: as the product was told, or from `usual` columns
+// on. What lies in pairs meets nothing else, and a single column none.
+inline bool GoByTiles(const Columns& columns, int usual) {
+  if (columns.paired || columns.count == 1) return columns.paired;
+  const Way way = columns.tuning.way;
+  return way == Way::kUsual ? columns.count >= usual : way == Way::kTiles;
+}
 
 // y[c][r] = canon(dot(row r, column c)), or canon(canon(dot) + bias[r]), for r in `rows`.
 void DotColumns(const WeightRows& weights, const Columns& columns, Range rows);

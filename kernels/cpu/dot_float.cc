@@ -23,7 +23,8 @@ namespace {
 using quant::Type;
 
 constexpr int kClasses = 32;
-// From so many columns on converting into a tile pays (docs/cpu-kernels.md#how-many-columns).
+// From so many columns on converting into a tile paid, where it was measured
+// (docs/cpu-kernels.md#how-many-columns).
 template <Type kType>
 constexpr int TileMinColumns() {
   constexpr bool kHalves = kType != Type::kF32;
@@ -99,8 +100,9 @@ struct Padded {
   }
 };
 
-// Rows [row, row + kRows) by one column.
-template <Type kType, int kRows>
+// Rows [row, row + kRows) by one column. kAsks: whether it asks ahead, which is for weights that
+// are in no cache yet.
+template <Type kType, int kRows, bool kAsks>
 TRINE_INLINE void DotSome(const WeightRows& weights, int64_t row, const float* x, float* y) {
   using Stored = typename Element<kType>::Stored;
   const std::byte* const bytes = weights.data + row * weights.stride;
@@ -115,7 +117,7 @@ TRINE_INLINE void DotSome(const WeightRows& weights, int64_t row, const float* x
   for (; i + kClasses <= k; i += kClasses) {
     const F32x32 a = Load<32>(x + i);
     for (int r = 0; r < kRows; ++r) {
-      if constexpr (kPrefetchBytes != 0) {
+      if constexpr (kAsks && kPrefetchBytes != 0) {
         constexpr uintptr_t kStepBytes = kClasses * sizeof(Stored);
         // Of the last rows it is beyond the weights, where asking does no harm.
         const auto ahead = reinterpret_cast<uintptr_t>(bytes) +
@@ -174,6 +176,7 @@ TRINE_INLINE void DotFourInOrder(const WeightRows& weights, int64_t row, Range r
 
 template <Type kType>
 void DotRowsInOrder(const WeightRows& weights, const Columns& columns, Range rows) {
+  const SmallHalvesCount counts;
   int64_t row = rows.begin;
   for (; row + 4 <= rows.end; row += 4) {
     DotFourInOrder<kType, true>(weights, row, rows, columns.x[0], columns.y[0]);
@@ -191,6 +194,15 @@ void DotRowsInOrder(const WeightRows& weights, const Columns& columns, Range row
 
 #endif
 
+// The same by all columns.
+template <Type kType, int kRows>
+TRINE_INLINE void DotSomeByAll(const WeightRows& weights, const Columns& columns, int64_t row) {
+  DotSome<kType, kRows, true>(weights, row, columns.x[0], columns.y[0]);
+  for (int c = 1; c < columns.count; ++c) {
+    DotSome<kType, kRows, false>(weights, row, columns.x[c], columns.y[c]);
+  }
+}
+
 template <Type kType>
 void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
 #if defined(__ARM_FEATURE_FP16_FML)
@@ -198,15 +210,9 @@ void DotRows(const WeightRows& weights, const Columns& columns, Range rows) {
 #endif
   int64_t row = rows.begin;
   for (; row + kRowsAtOnce <= rows.end; row += kRowsAtOnce) {
-    for (int c = 0; c < columns.count; ++c) {
-      DotSome<kType, kRowsAtOnce>(weights, row, columns.x[c], columns.y[c]);
-    }
+    DotSomeByAll<kType, kRowsAtOnce>(weights, columns, row);
   }
-  for (; row < rows.end; ++row) {
-    for (int c = 0; c < columns.count; ++c) {
-      DotSome<kType, 1>(weights, row, columns.x[c], columns.y[c]);
-    }
-  }
+  for (; row < rows.end; ++row) DotSomeByAll<kType, 1>(weights, columns, row);
 }
 
 // By class, step and row.
@@ -302,7 +308,7 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
 
 template <Type kType>
 void DotColumnsOf(const WeightRows& weights, const Columns& columns, Range rows) {
-  if (columns.count < TileMinColumns<kType>()) return DotRows<kType>(weights, columns, rows);
+  if (!GoByTiles(columns, TileMinColumns<kType>())) return DotRows<kType>(weights, columns, rows);
   for (int64_t first = rows.begin; first < rows.end; first += kTileRows) {
     const int64_t left = rows.end - first;
     DotTile<kType>(weights, columns, first, static_cast<int>(left < kTileRows ? left : kTileRows));

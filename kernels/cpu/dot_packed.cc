@@ -19,8 +19,9 @@ namespace {
 
 constexpr int kNever = kMaxColumns + 1;
 
-// From so many columns on, unpacking a tile for all of them is faster than unpacking a group of
-// rows in registers for a few columns at a time (docs/cpu-kernels.md#how-many-columns).
+// From so many columns on, unpacking a tile for all of them was faster than unpacking a group of
+// rows in registers for a few columns at a time, where it was measured
+// (docs/cpu-kernels.md#how-many-columns).
 template <Type kType>
 constexpr int TileMinColumns() {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
@@ -88,7 +89,7 @@ template <Type kType>
 void DotFewColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   if (columns.count <= kTogether) return DotInParts<kType>(weights, columns, rows);
   // Weights that all columns meet, some after the others, while they are in a second-level cache.
-  const int64_t bytes = columns.caches.second_level / 8;
+  const int64_t bytes = columns.tuning.caches.second_level / 8;
   const int64_t in_turn = (weights.stride < bytes ? bytes / weights.stride : 1) * kTileRows;
   for (int64_t begin = rows.begin, end; begin < rows.end; begin = end) {
     end = (begin / in_turn + 1) * in_turn;
@@ -183,10 +184,8 @@ void DotManyColumns(const WeightRows& weights, const Columns& columns, Range row
 
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
-  if constexpr (TileMinColumns<kType>() <= kMaxColumns) {
-    if (columns.paired || columns.count >= TileMinColumns<kType>()) {
-      return DotManyColumns<kType>(weights, columns, rows);
-    }
+  if (GoByTiles(columns, TileMinColumns<kType>())) {
+    return DotManyColumns<kType>(weights, columns, rows);
   }
   if (columns.count > 1) return DotFewColumns<kType>(weights, columns, rows);
   DotOneColumn<kType>(weights, columns, rows);

@@ -97,11 +97,14 @@ Caches HostCaches() {
       return there;
     };
     char level[16], type[16], size[16];
-    long long kilobytes = 0;
+    long long amount = 0;
+    char unit = 0;
     if (!read("level", level) || !read("type", type) || !read("size", size)) continue;
-    if (type[0] == 'I' || std::sscanf(size, "%lldK", &kilobytes) != 1 || kilobytes <= 0) continue;
-    if (level[0] == '1') caches.first_level = kilobytes << 10;
-    if (level[0] == '2') caches.second_level = kilobytes << 10;
+    if (type[0] == 'I' || std::sscanf(size, "%lld%c", &amount, &unit) != 2) continue;
+    if (amount <= 0 || (unit != 'K' && unit != 'M')) continue;
+    const int64_t bytes = amount << (unit == 'K' ? 10 : 20);
+    if (level[0] == '1') caches.first_level = bytes;
+    if (level[0] == '2') caches.second_level = bytes;
   }
   return caches;
 }

@@ -4,7 +4,7 @@
 #ifndef TRINE_KERNELS_CPU_HOST_FEATURES_H_
 #define TRINE_KERNELS_CPU_HOST_FEATURES_H_
 
-#include "kernels/cpu/caches.h"
+#include "kernels/cpu/tuning.h"
 
 namespace trine::cpu_kernels {
 

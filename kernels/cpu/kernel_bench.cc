@@ -70,7 +70,7 @@ View Packed(const KernelTable& table, const View& plain, std::vector<std::byte>*
 }
 
 void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Shape shape,
-               int64_t columns, bool packed) {
+               int64_t columns, bool packed, Way way) {
   static const Caches caches = HostCaches();
   quant::Random random(1);
   std::vector<std::byte> w_bytes, x_bytes, y_bytes;
@@ -91,7 +91,8 @@ void RunMatmul(benchmark::State& state, const KernelTable& table, Type type, Sha
       table.quantize_activations(x, ActivationReader::kMatmul, chunks.data(),
                                  {0, columns * ActivationChunks(shape.k)});
     }
-    table.matmul(w, x, quantized ? chunks.data() : nullptr, nullptr, y, {0, shape.n}, caches);
+    table.matmul(w, x, quantized ? chunks.data() : nullptr, nullptr, y, {0, shape.n},
+                 {caches, way});
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(w_bytes.size()));
@@ -108,7 +109,9 @@ void RunPack(benchmark::State& state, const KernelTable& table, Type type, Shape
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(plain_bytes.size()));
 }
 
-// decode/LEVEL/TYPE/SHAPE, with "packed/" in front of the type for the level's own order.
+// decode/LEVEL/TYPE/SHAPE, with "packed/" in front of the type for the level's own order, and
+// behind the shape "/direct" or "/tiles" where a product can go both ways: without either it goes
+// the usual.
 void Register(const Level& level) {
   const bool is_reference = level.table == &kReferenceLevel;
   for (const Shape& shape : kShapes) {
@@ -129,9 +132,17 @@ void Register(const Level& level) {
         for (const bool packed : {false, true}) {
           if (packed && !packs) continue;
           const std::string name = kind.name + of + (packed ? "packed/" : "") + what;
-          add(name, [=, &level, columns = kind.columns](benchmark::State& state) {
-            RunMatmul(state, *level.table, type, sized, columns, packed);
-          });
+          const auto add_way = [&](const char* suffix, Way way) {
+            add(name + suffix, [=, &level, columns = kind.columns](benchmark::State& state) {
+              RunMatmul(state, *level.table, type, sized, columns, packed, way);
+            });
+          };
+          add_way("", Way::kUsual);
+          View w;
+          w.type = type;
+          if (!level.table->matmul_has_ways(w, kind.columns)) continue;
+          add_way("/direct", Way::kDirect);
+          add_way("/tiles", Way::kTiles);
         }
       }
       if (packs) {

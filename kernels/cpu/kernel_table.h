@@ -11,8 +11,8 @@
 
 #include "kernels/cpu/activations.h"
 #include "kernels/cpu/attention_pieces.h"
-#include "kernels/cpu/caches.h"
 #include "kernels/cpu/packed.h"
+#include "kernels/cpu/tuning.h"
 #include "kernels/reference/ops.h"
 
 namespace trine::cpu_kernels {
@@ -56,9 +56,13 @@ struct KernelTable {
   // As the reference's, with `chunks` the rows of x, quantised for this reader, where w is
   // quantised (x's values are then not read), and null where it is not.
   void (*matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
-                 const View& dst, Range features, const Caches& caches);
+                 const View& dst, Range features, const Tuning& tuning);
   void (*moe_matmul)(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
-                     const View* bias, const View& dst, Range features, const Caches& caches);
+                     const View* bias, const View& dst, Range features, const Tuning& tuning);
+
+  // Whether a matmul of so many columns, more than one, can go either Way; else it goes the only
+  // one there is, whatever it is told.
+  bool (*matmul_has_ways)(const View& w, int64_t columns);
 
   // Attention in two steps: some of its pieces, then, when all are done, some rows of dst. Equal to
   // `attention`, which needs no partial results.

@@ -11,32 +11,37 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-// As many columns as stay in half of a second-level cache with what a tile of weights meets of
-// them; a multiple of what is multiplied at a time.
-int64_t ColumnsInReach(const Caches& caches) {
-  constexpr int64_t kMultiple = 8, kBytes = kTileChunks * sizeof(ActivationChunk);
-  const int64_t columns = caches.second_level / 2 / kBytes / kMultiple * kMultiple;
-  return columns < kMultiple ? kMultiple : columns > kMaxColumns ? kMaxColumns : columns;
-}
-static_assert(kMaxColumns % 8 == 0);
+// Columns that are multiplied at a time; no pair is torn.
+constexpr int kColumnMultiple = 8;
+static_assert(kColumnMultiple % kCellColumns == 0 && kMaxColumns % kColumnMultiple == 0);
+// With fewer in reach, tiles would not pay that do with many columns.
+constexpr int kLeastInReach = 32;
 
 }  // namespace
 
+int ColumnsInReach(const Caches& caches) {
+  constexpr int64_t kBytes = kTileChunks * sizeof(ActivationChunk);
+  const int64_t columns = caches.second_level / 2 / kBytes / kColumnMultiple * kColumnMultiple;
+  return static_cast<int>(columns < kLeastInReach ? kLeastInReach
+                          : columns > kMaxColumns ? kMaxColumns
+                                                  : columns);
+}
+
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
-            const View& dst, Range features, const Caches& caches) {
+            const View& dst, Range features, const Tuning& tuning) {
   const WeightRows weights = {w.type,   w.data,    w.strides[1],
                               w.packed, w.dims[0], bias ? FloatsAt(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
 #if TRINE_HAS_AMX
   if (chunks != nullptr && m >= kInterleavedRows) {
-    return MultiplyRecords(weights, {m, chunks, dst.data, dst.strides[1]}, features, caches);
+    return MultiplyRecords(weights, {m, chunks, dst.data, dst.strides[1]}, features, tuning.caches);
   }
 #endif
   Columns columns;
-  columns.paired = LieInPairs(m);
+  columns.paired = chunks != nullptr && LieInPairs(m);
   columns.step = ActivationStep(m);
-  columns.caches = caches;
-  const int64_t in_reach = ColumnsInReach(caches);
+  columns.tuning = tuning;
+  const int in_reach = ColumnsInReach(tuning.caches);
   for (int64_t first = 0; first < m; first += in_reach) {
     columns.count = static_cast<int>(m - first < in_reach ? m - first : in_reach);
     for (int c = 0; c < columns.count; ++c) {
@@ -46,6 +51,12 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
     }
     DotColumns(weights, columns, features);
   }
+}
+
+bool MatmulHasWays(const View& w, int64_t columns) {
+  if (columns <= 1) return false;
+  const bool goes_one_way = LieInPairs(columns) || (TRINE_HAS_AMX && columns >= kInterleavedRows);
+  return !goes_one_way || !quant::IsQuantized(w.type);
 }
 
 void DotColumns(const WeightRows& weights, const Columns& columns, Range rows) {

@@ -40,7 +40,7 @@ TEST(SelfTest, NamesTheOperationThatDiffers) {
   EXPECT_EQ(RunSelfTest(table), "glu");
   table.matmul = [](const View& w, const View& x, const ActivationChunk*, const View*,
                     const View& dst, Range features,
-                    const Caches&) { reference::Matmul(w, x, nullptr, dst, features); };
+                    const Tuning&) { reference::Matmul(w, x, nullptr, dst, features); };
   EXPECT_EQ(RunSelfTest(table), "matmul of f32");
 }
 
@@ -64,7 +64,7 @@ TEST(SelfTest, NamesThePackedProductThatDiffers) {
   EXPECT_EQ(RunSelfTest(table), "gather_rows of packed f32");
   // Wrong with many columns alone.
   table.matmul = [](const View& w, const View& x, const ActivationChunk*, const View* bias,
-                    const View& dst, Range features, const Caches&) {
+                    const View& dst, Range features, const Tuning&) {
     const bool wrong = w.packed && x.dims[1] > 16;
     reference::Matmul(w, x, wrong ? nullptr : bias, dst, features);
   };

@@ -17,7 +17,7 @@ void Zero(const View& dst, int64_t slot, int64_t token, Range features) {
 // The slots that chose an expert are its columns, so that its weights are read once for all of
 // them.
 void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
-               const View* bias, const View& dst, Range features, const Caches& caches) {
+               const View* bias, const View& dst, Range features, const Tuning& tuning) {
   const int64_t n_used = dst.dims[1], tokens = dst.dims[2], n_experts = w.dims[2];
   const int64_t x_slots = x.dims[1];
   const auto id = [&](int64_t slot, int64_t token) -> int64_t {
@@ -30,7 +30,8 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
     }
   }
   Columns columns;
-  columns.caches = caches;
+  columns.tuning = tuning;
+  const int in_reach = ColumnsInReach(tuning.caches);
   columns.step = ActivationStep(x_slots * x.dims[2]);
   for (int64_t expert = 0; expert < n_experts; ++expert) {
     const WeightRows weights = {w.type,       BytesAt(w, 0, expert, 0),
@@ -47,7 +48,7 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
                  : nullptr;
       columns.x[c] = FloatsAt(x, x_slot, token, 0);
       columns.y[c] = FloatsAt(dst, slot, token, 0);
-      if (columns.count == kMaxColumns) {
+      if (columns.count == in_reach) {
         DotColumns(weights, columns, features);
         columns.count = 0;
       }

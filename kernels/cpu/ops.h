@@ -32,9 +32,10 @@ void Pack(const PlainRows& rows, std::byte* group);
 void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk* chunks,
                          Range range);
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
-            const View& dst, Range features, const Caches& caches);
+            const View& dst, Range features, const Tuning& tuning);
 void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, const View& ids,
-               const View* bias, const View& dst, Range features, const Caches& caches);
+               const View* bias, const View& dst, Range features, const Tuning& tuning);
+bool MatmulHasWays(const View& w, int64_t columns);
 void AttendPieces(const reference::AttentionInputs& inputs,
                   const reference::AttentionParams& params, const AttentionPieces& pieces,
                   Range range);

@@ -29,9 +29,16 @@ typedef uint8_t EightBytes __attribute__((vector_size(8), aligned(1), may_alias)
 typedef uint32_t FourBytes __attribute__((aligned(1), may_alias));
 
 // AddressSanitizer does not see what an instruction of ours reads, so that it is shown.
+#if defined(__SANITIZE_ADDRESS__)
+#define TRINE_SHOWS_READS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TRINE_SHOWS_READS 1
+#endif
+#endif
 template <typename T>
 TRINE_INLINE void ShowRead(const void* from) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(TRINE_SHOWS_READS)
   T seen;  // copied: as an argument of a template T has no alignment of its own
   __builtin_memcpy(&seen, from, sizeof(seen));
   asm volatile("" : : "w"(seen));
@@ -122,8 +129,7 @@ TRINE_INLINE int32x4_t AddDots(int32x4_t to, uint8x16_t w, int8x16_t a) {
   asm volatile("sdot %0.4s, %1.16b, %2.4b[%3]" : "+w"(to) : "w"(w), "w"(a), "i"(kFour));
   return to;
 }
-// The first or the last four of eight halves, as floats. (So can each of these be chosen for
-// either.)
+// The first or the last four of eight halves, as floats.
 template <int kHalf>
 TRINE_INLINE float32x4_t HalfToFloats(uint16x8_t halves) {
   float32x4_t x;

@@ -32,6 +32,27 @@ constexpr bool IsLoad(RowDo what) { return what <= RowDo::kClear; }
 // with a page, 20.2 with two or more.
 constexpr int kAskAheadBytes = 8192;
 
+// While it lives, halves below the normal ones count. A program may have asked for them to be taken
+// for zero (FPCR.FZ16), which products of halves do then, and conversions never.
+class SmallHalvesCount {
+ public:
+  SmallHalvesCount() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    if ((saved_ & kFlush) != 0) Set(saved_ & ~kFlush);
+  }
+  ~SmallHalvesCount() {
+    if ((saved_ & kFlush) != 0) Set(saved_);
+  }
+  SmallHalvesCount(const SmallHalvesCount&) = delete;
+  SmallHalvesCount& operator=(const SmallHalvesCount&) = delete;
+
+ private:
+  static constexpr uint64_t kFlush = 1 << 19;
+  static void Set(uint64_t value) { asm volatile("msr fpcr, %0" : : "r"(value) : "memory"); }
+
+  uint64_t saved_;
+};
+
 // The 32 partial sums of a row.
 struct RowSums {
   float32x4_t of[8];

@@ -19,7 +19,7 @@ static_assert(kTileColumns == kInterleavedRows);
 // before the next ones: what they read of these stays in a first-level cache.
 constexpr int kMostTiles = 4;
 constexpr int kMostGroups = 4;
-// Records of a class at a time at the least.
+// Of each class at a time, at the least.
 constexpr int64_t kLeastRecords = 4;
 // Expanded weights, and with the rest (sums and products) less than a kernel's stack may be.
 constexpr int64_t kWeightBytes = 171 << 10;

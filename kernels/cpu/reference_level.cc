@@ -12,14 +12,16 @@ void Pack(const PlainRows&, std::byte*) {}
 void QuantizeActivations(const View&, ActivationReader, ActivationChunk*, Range) {}
 
 void Matmul(const View& w, const View& x, const ActivationChunk*, const View* bias, const View& dst,
-            Range features, const Caches&) {
+            Range features, const Tuning&) {
   reference::Matmul(w, x, bias, dst, features);
 }
 
 void MoeMatmul(const View& w, const View& x, const ActivationChunk*, const View& ids,
-               const View* bias, const View& dst, Range features, const Caches&) {
+               const View* bias, const View& dst, Range features, const Tuning&) {
   reference::MoeMatmul(w, x, ids, bias, dst, features);
 }
+
+bool MatmulHasWays(const View&, int64_t) { return false; }
 
 // The reference has no partial results: the second step does it all.
 void AttendPieces(const reference::AttentionInputs&, const reference::AttentionParams&,
@@ -57,6 +59,7 @@ constinit const KernelTable kReferenceLevel = {
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,
+    .matmul_has_ways = MatmulHasWays,
     .attend_pieces = AttendPieces,
     .join_pieces = JoinPieces,
 };

@@ -37,6 +37,7 @@ constinit const KernelTable kTable = {
     .quantize_activations = QuantizeActivations,
     .matmul = Matmul,
     .moe_matmul = MoeMatmul,
+    .matmul_has_ways = MatmulHasWays,
     .attend_pieces = AttendPieces,
     .join_pieces = JoinPieces,
 };

@@ -72,7 +72,7 @@ class ScopedFlushToZero {
   static uint64_t Get() { return _mm_getcsr(); }
   static void Set(uint64_t value) { _mm_setcsr(static_cast<uint32_t>(value)); }
 #elif defined(__aarch64__)
-  static constexpr uint64_t kFlush = 1ull << 24;  // FZ
+  static constexpr uint64_t kFlush = 1ull << 24 | 1ull << 19;  // FZ, FZ16
   static uint64_t Get() {
     uint64_t value;
     asm volatile("mrs %0, fpcr" : "=r"(value));
