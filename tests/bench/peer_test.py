@@ -165,6 +165,8 @@ class PeerTest(unittest.TestCase):
         trine = self.fake("trine", speed=1)
         tell = ("--only", "decode tales", "--trine", trine)
         self.expect_one_sentence(self.run_peer(*tell, "--peer", "/no/such/bench"), "can't be run")
+        self.expect_one_sentence(self.run_peer(*tell, "--peer", trine, "--peer", self.path("work")),
+                                 "can't be run")
         broken = self.fake("broken", fail=True)
         self.expect_one_sentence(self.run_peer(*tell, "--peer", broken),
                                  "failed with exit code 3: out of luck")
@@ -177,6 +179,23 @@ class PeerTest(unittest.TestCase):
                                  "took more than 5 seconds")
         self.expect_one_sentence(self.run_peer("--only", "nothing", "--peer", trine),
                                  "no row has such a name")
+
+    def test_files_are_looked_at_before_anything_is_measured(self):
+        trine, marked = self.path("trine"), self.path("measured")
+        with open(trine, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n: > {marked}\nexit 1\n")
+        os.chmod(trine, 0o755)
+        for arguments, part in [
+                (("--json", "/no/such/folder/out.json"), "--json: /no/such/folder/out.json: No such"),
+                (("--json", self.path("")), "--json: "),
+                (("--work", trine), "--work: "),
+                (("--peer", "/no/such/bench"), "/no/such/bench can't be run"),
+                (("--trine", "/no/such/trine"), "/no/such/trine can't be run")]:
+            done = self.run_peer("--only", "decode tales", "--trine", trine, "--peer", trine,
+                                 *arguments)
+            self.expect_one_sentence(done, part)
+            self.assertNotIn("1 of 1", done.stderr)
+            self.assertFalse(os.path.exists(marked), arguments)
 
     GARBAGE = [
         ("[1]", "no list of results"),

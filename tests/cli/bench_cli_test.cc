@@ -150,6 +150,25 @@ TEST_F(BenchCliTest, JsonIsWholeWhenALaterSetupFails) {
   EXPECT_EQ(results.size(), 1u);
 }
 
+// Signalled while it waits for its second test, and before its first.
+TEST_F(BenchCliTest, JsonIsWholeWhenItIsInterrupted) {
+  for (const char* signal : {"TERM", "HUP"}) {
+    for (const bool after_result : {true, false}) {
+      const std::string out = (folder_ / "out.json").string();
+      const Output output = Shell(
+          "( '" TRINE_PROGRAM "' bench -m " + model_ + " -p 3,5 -n 0 -t 1 -r 1 -o json --delay " +
+          (after_result ? "2" : "60") + " > " + out + " & pid=$!; " +
+          (after_result ? "while ! grep -q '}' " + out + " && kill -0 $pid; do sleep 0.05; done"
+                        : "sleep 1") +
+          "; kill -" + signal + " $pid; wait $pid; code=$?; cat " + out + "; exit $code )");
+      EXPECT_EQ(output.code, 130) << output.errors;
+      const Json results = Json::parse(output.text, nullptr, false);
+      ASSERT_TRUE(results.is_array()) << output.text;
+      EXPECT_EQ(results.size(), after_result ? 1u : 0u) << output.text;
+    }
+  }
+}
+
 TEST_F(BenchCliTest, RefusesInOneLine) {
   ExpectRefused("-t 0", "--threads: 0 is not in range 1 to 1024", 2);
   ExpectRefused("-t 1,x", "'x' is neither a whole number nor a range", 2);

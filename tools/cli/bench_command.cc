@@ -1,6 +1,10 @@
 // trine bench: how fast a model reads prompts and writes tokens here.
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <map>
@@ -19,6 +23,7 @@
 #include "tools/cli/copy_bandwidth.h"
 #include "tools/cli/engine_arguments.h"
 #include "tools/cli/read_bandwidth.h"
+#include "tools/cli/signals.h"
 
 namespace trine {
 namespace {
@@ -51,10 +56,61 @@ std::string TimeNow() {
   return text;
 }
 
-void Print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
+// Prints a report as it comes. Whenever it is interrupted, which a test may be for minutes, what
+// has been printed is a whole document.
+class ReportPrinter {
+ public:
+  explicit ReportPrinter(BenchReport* report)
+      : report_(report), signals_({SIGINT, SIGTERM, SIGHUP}, OnInterrupt) {
+    SetEnd();
+  }
+
+  void Add(const BenchSubject& subject, const BenchResult& result) {
+    ClaimEnd();
+    Print(report_->Add(subject, result));
+    SetEnd();
+  }
+  void End() {
+    ClaimEnd();
+    Print(report_->End());
+  }
+
+ private:
+  static void Print(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  static void OnInterrupt(int) {
+    interrupted_ = 1;
+    if (const std::string* const end = end_.exchange(nullptr)) Finish(*end);
+  }
+  [[noreturn]] static void Finish(const std::string& end) {
+    for (size_t at = 0; at < end.size();) {
+      const ssize_t written = write(STDOUT_FILENO, end.data() + at, end.size() - at);
+      if (written <= 0) break;
+      at += static_cast<size_t>(written);
+    }
+    _exit(kInterrupted);
+  }
+
+  // Whoever takes the end away is the one to print. A signal that comes while we do waits for us.
+  void ClaimEnd() {
+    while (end_.exchange(nullptr) == nullptr) pause();  // a handler has it, on another thread
+  }
+  void SetEnd() {
+    text_ = report_->End();
+    end_.store(&text_);
+    if (interrupted_ != 0 && end_.exchange(nullptr) != nullptr) Finish(text_);
+  }
+
+  static inline volatile std::sig_atomic_t interrupted_ = 0;
+  static inline std::atomic<const std::string*> end_{nullptr};
+
+  BenchReport* report_;
+  std::string text_;
+  ScopedSignals signals_;
+};
 
 // Of a device's memory, for the limit: more than caches hold. As much again is written.
 constexpr uint64_t kCopiedBytes = uint64_t{1} << 28;
@@ -66,7 +122,7 @@ class BenchSetupRun {
       : arguments_(arguments), plan_(plan), setup_(std::move(setup)) {}
 
   // Prints every result as soon as it is there.
-  absl::Status Run(BenchReport* report) {
+  absl::Status Run(ReportPrinter* printer) {
     if (absl::Status s = Load(); !s.ok()) return s;
     const BenchSubject subject = DescribeSubject(*engine_);
     BenchRunner runner(engine_.get());
@@ -74,7 +130,7 @@ class BenchSetupRun {
       std::this_thread::sleep_for(std::chrono::seconds(arguments_.delay_s));
       auto result = RunTest(&runner, test);
       if (!result.ok()) return result.status();
-      Print(report->Add(subject, *result));
+      printer->Add(subject, *result);
     }
     return absl::OkStatus();
   }
@@ -174,13 +230,14 @@ int Bench(const BenchArguments& arguments) {
     return RunBranchingBench(engine);
   }
   BenchReport report(kFormats.at(arguments.format), *plan);
+  ReportPrinter printer(&report);
   absl::Status status;
   for (const BenchSetup& setup : plan->setups) {
-    status = BenchSetupRun(arguments, *plan, setup).Run(&report);
+    status = BenchSetupRun(arguments, *plan, setup).Run(&printer);
     if (!status.ok()) break;
   }
   // After a failure too: results before it were printed, and JSON without its end can't be read.
-  Print(report.End());
+  printer.End();
   return status.ok() ? 0 : Complain(status);
 }
 

@@ -142,7 +142,7 @@ int Calibrate(const CalibrateArguments& a) {
     progress.Clear();
     if (interrupt.raised()) {
       std::fprintf(stderr, "trine: calibration was cancelled; nothing was kept\n");
-      return 130;
+      return kInterrupted;
     }
     if (!costs.ok()) {  // the others are worth measuring all the same
       Complain(

@@ -26,8 +26,6 @@
 namespace trine {
 namespace {
 
-constexpr int kInterrupted = 130;
-
 constexpr char kHelp[] =
     "/reset           begin anew; the system message stays\n"
     "/regen           the last answer once more\n"

@@ -339,7 +339,7 @@ std::string IsSplit(const std::string& text) {
 
 int Complain(const absl::Status& status) {
   std::fprintf(stderr, "trine: %s\n", Printable(std::string(status.message())).c_str());
-  return 1;
+  return absl::IsCancelled(status) ? kInterrupted : 1;
 }
 
 int ComplainOfArguments(const absl::Status& status) {

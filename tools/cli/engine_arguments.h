@@ -85,7 +85,7 @@ std::string NotEmpty(const std::string& text);
 // The same: refuses what is no tensor split of any model.
 std::string IsSplit(const std::string& text);
 
-// "trine: message" on stderr; returns the exit code of a failure.
+// "trine: message" on stderr; returns the exit code of a failure, or of what was cancelled.
 int Complain(const absl::Status& status);
 // The same for what the command line itself got wrong.
 int ComplainOfArguments(const absl::Status& status);

@@ -36,8 +36,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kInterrupted = 130;
-
 struct GenerateArguments {
   EngineArguments engine;
   SamplingArguments sampling;

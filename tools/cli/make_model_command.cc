@@ -29,7 +29,6 @@
 namespace trine {
 namespace {
 
-constexpr int kInterrupted = 130;
 constexpr uint32_t kMaxThreads = 256;
 constexpr int64_t kMaxLayers = 512;
 constexpr int64_t kMaxVocabulary = int64_t{1} << 22;
@@ -149,8 +148,6 @@ int Make(const MakeModelArguments& a) {
   const auto start = std::chrono::steady_clock::now();
   if (!a.dry_run) {
     const absl::Status status = MakeWithProgress(*shape, *options, a.out);
-    if (absl::IsCancelled(status)) Complain(status);
-    if (absl::IsCancelled(status)) return kInterrupted;
     if (!status.ok()) return Complain(status);
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

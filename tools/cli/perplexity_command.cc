@@ -18,8 +18,6 @@
 namespace trine {
 namespace {
 
-constexpr int kInterrupted = 130;
-
 // With a trace, Ctrl-C waits for the end of a context, so that it can be written; twice is meant.
 volatile std::sig_atomic_t interrupted = 0;
 void OnInterrupt(int) {

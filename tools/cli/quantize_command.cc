@@ -30,7 +30,6 @@ using quantize::Plan;
 using quantize::PlannedTensor;
 using quantize::QuantizeResult;
 
-constexpr int kInterrupted = 130;
 constexpr int64_t kMaxThreads = 1024;
 
 struct QuantizeArguments {
@@ -198,10 +197,7 @@ int Quantize(QuantizeArguments a) {
     auto done = quantize::Quantize(**file, *plan, a.out, run);
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     progress.Clear();
-    if (!done.ok()) {
-      Complain(done.status());
-      return absl::IsCancelled(done.status()) ? kInterrupted : 1;
-    }
+    if (!done.ok()) return Complain(done.status());
     result = *std::move(done);
     PrintWarnings(result.warnings);
   }

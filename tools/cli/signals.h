@@ -10,6 +10,9 @@
 
 namespace trine {
 
+// The exit code of a command that was interrupted.
+inline constexpr int kInterrupted = 130;
+
 // A handler for some signals, and in the end whatever they had before. A signal that is ignored
 // stays ignored: under nohup a hang-up means nothing.
 class ScopedSignals {
