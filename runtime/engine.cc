@@ -98,8 +98,9 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   }
   const size_t processors = engine->devices_->inventory().machine.cpu.usable_cpus.size();
   if (processors != 0 && engine->threads() > processors) {
-    log(TRINE_LOG_WARNING, absl::StrCat(engine->threads(), " threads share ", processors,
-                                        " processors: fewer are faster"));
+    log(TRINE_LOG_WARNING,
+        absl::StrCat(engine->threads(), " threads share ", processors,
+                     processors == 1 ? " processor" : " processors", ": fewer are faster"));
   }
   if (options.lock_memory) {
     const absl::Status locked = engine->model_->LockWeights();

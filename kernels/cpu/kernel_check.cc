@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "kernels/cpu/check.h"
 #include "kernels/cpu/float_check.h"
@@ -79,5 +80,11 @@ int RunAll() {
 }  // namespace trine::cpu_kernels
 
 int main(int argc, char** argv) {
+  if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h")) {
+    std::printf(
+        "trine-kernel-check [LEVEL...]: compares the kernels of all levels that can be run "
+        "here, or of those named, with the scalar reference\n");
+    return 0;
+  }
   return argc > 1 ? trine::cpu_kernels::RunNamed(argc - 1, argv + 1) : trine::cpu_kernels::RunAll();
 }

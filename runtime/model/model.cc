@@ -289,7 +289,7 @@ absl::Status Model::PlaceWeights(const HostServices& host, const LoadOptions& op
     if (!cached && !absl::IsNotFound(s)) {
       keep_cache = !IsFaultOfCache(s);
       warn(absl::StrCat("pack cache ", options.pack_cache, ": ", s.message(), "; it is not used",
-                        keep_cache ? "" : " and will be written anew"));
+                        keep_cache ? "" : " and will be written anew if it can be"));
     }
   }
   if (!cached) {
