@@ -33,7 +33,7 @@ constexpr int TileMinColumns() {
 #elif defined(__AVX2__)
   constexpr PackedTraits kPlanes = Packed<kType>::kPlanes;
   const bool unpacks_fast = kPlanes.high_bits == 0 && kPlanes.table == nullptr;
-  return unpacks_fast ? kNever : 16;
+  return unpacks_fast ? kNever : 32;
 #else
   return 8;
 #endif
