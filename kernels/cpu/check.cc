@@ -409,7 +409,8 @@ void CheckMatmuls(const KernelTable& table, CheckReport* report) {
     }
     const int64_t k = quant::Traits(type).block_values == 1 ? 70 : 256;
     for (const int64_t n : {1, 2, 7, 8, 9, 15, 16, 17, 33, 64, 131}) {
-      CheckMatmul(table, {type, k, n, Values::kOutlier, n % 2 == 0, {1, 4, 6, 33}}, false, report);
+      CheckMatmul(table, {type, k, n, Values::kOutlier, n % 2 == 0, {1, 4, 6, 33, 38}}, false,
+                  report);
     }
     // More columns than one pass takes.
     CheckMatmul(table, {type, k, 9, Values::kUniform, true, {63, 64, 65, 68, 131}}, false, report);

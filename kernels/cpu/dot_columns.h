@@ -37,9 +37,9 @@ struct Columns {
 };
 
 // Whether the weights are put into tiles for them: as the product was told, or from `usual` columns
-// on. What lies in pairs meets nothing else, and a single column none.
+// on. A single column meets none.
 inline bool GoByTiles(const Columns& columns, int usual) {
-  if (columns.paired || columns.count == 1) return columns.paired;
+  if (columns.count == 1) return false;
   const Way way = columns.tuning.way;
   return way == Way::kUsual ? columns.count >= usual : way == Way::kTiles;
 }

@@ -9,6 +9,7 @@
 #include "kernels/cpu/finish.h"
 #include "kernels/cpu/packed_dot.h"
 #include "kernels/cpu/packed_format.h"
+#include "kernels/cpu/paired_columns.h"
 #include "kernels/cpu/with_packed.h"
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 #include "kernels/cpu/ordered_column.h"
@@ -42,14 +43,31 @@ constexpr int TileMinColumns() {
 // Columns that meet a group of rows in registers together.
 constexpr int kTogether = 4;
 
+// The values of column c, out of its pair.
+TRINE_INLINE void Unpair(const Columns& columns, int c, int64_t chunks, int8_t* q) {
+  const ActivationChunk* const first = columns.chunks[c & ~1];
+  const ActivationChunk* const second = columns.chunks[c | 1];
+  for (int64_t t = 0; t < chunks; ++t) {
+    LoadFromPair(first[t * columns.step].q, second[t * columns.step].q, c & 1,
+                 q + t * quant::kSuperValues);
+  }
+}
+
 // Columns [first, first + kColumns).
 template <Type kType, int kColumns>
 TRINE_FEW_SPILLS void DotTogether(const WeightRows& weights, const Columns& columns, int first,
                                   Range rows) {
   PackedColumn<kType> prepared[kColumns];
+  alignas(64) int8_t unpaired[kPairs ? kColumns : 1][kPairs ? kMaxUnpairedValues : 1];
+  const int64_t chunks = ActivationChunks(weights.k);
   for (int c = 0; c < kColumns; ++c) {
-    PackedColumn<kType>::Set(columns.chunks[first + c], columns.step, ActivationChunks(weights.k),
-                             &prepared[c]);
+    PackedColumn<kType>::Set(columns.chunks[first + c], columns.step, chunks, &prepared[c]);
+    if constexpr (kPairs) {
+      if (!columns.paired || ((first + c) | 1) >= columns.count) continue;  // it has no partner
+      Unpair(columns, first + c, chunks, unpaired[c]);
+      prepared[c].q = unpaired[c];
+      prepared[c].q_step = quant::kSuperValues;
+    }
   }
   const int64_t blocks = weights.k / quant::kGroupValues;
   for (int64_t g = rows.begin / kTileRows; g * kTileRows < rows.end; ++g) {
@@ -184,7 +202,8 @@ void DotManyColumns(const WeightRows& weights, const Columns& columns, Range row
 
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
-  if (GoByTiles(columns, TileMinColumns<kType>())) {
+  const bool too_long = columns.paired && weights.k > kMaxUnpairedValues;
+  if (too_long || GoByTiles(columns, TileMinColumns<kType>())) {
     return DotManyColumns<kType>(weights, columns, rows);
   }
   if (columns.count > 1) return DotFewColumns<kType>(weights, columns, rows);

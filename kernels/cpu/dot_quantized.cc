@@ -48,7 +48,8 @@ void DotTile(const WeightRows& weights, const Columns& columns, int64_t first, i
 
 template <Type kType>
 void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
-  if (!GoByTiles(columns, kTileMinColumns)) return DotRows<kType>(weights, columns, rows);
+  if (!columns.paired && !GoByTiles(columns, kTileMinColumns))
+    return DotRows<kType>(weights, columns, rows);
   for (int64_t first = rows.begin; first < rows.end; first += kTileRows) {
     const int64_t left = rows.end - first;
     DotTile<kType>(weights, columns, first, static_cast<int>(left < kTileRows ? left : kTileRows));

@@ -140,6 +140,8 @@ void Register(const Level& level) {
           add_way("", Way::kUsual);
           View w;
           w.type = type;
+          w.packed = packed;
+          w.dims[0] = shape.k;
           if (!level.table->matmul_has_ways(w, kind.columns)) continue;
           add_way("/direct", Way::kDirect);
           add_way("/tiles", Way::kTiles);

@@ -55,8 +55,9 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
 
 bool MatmulHasWays(const View& w, int64_t columns) {
   if (columns <= 1) return false;
-  const bool goes_one_way = LieInPairs(columns) || (TRINE_HAS_AMX && columns >= kInterleavedRows);
-  return !goes_one_way || !quant::IsQuantized(w.type);
+  if (!quant::IsQuantized(w.type)) return true;
+  if (TRINE_HAS_AMX && columns >= kInterleavedRows) return false;
+  return !LieInPairs(columns) || (w.packed && w.dims[0] <= kMaxUnpairedValues);
 }
 
 void DotColumns(const WeightRows& weights, const Columns& columns, Range rows) {

@@ -30,13 +30,17 @@ struct PackedColumn {
   using Dots = SliceDots<Packed<kType>::kInPairs>;
 
   const ActivationChunk* x;
-  int64_t step;  // from a chunk of x to its next
+  int64_t step;     // from a chunk of x to its next
+  const int8_t* q;  // the values of its chunks, in x or elsewhere
+  int64_t q_step;   // likewise
   int32_t start[kOffset == 0 ? 1 : kMaxPackedValues / quant::kSuperValues][kStarts][kSumClasses];
 
   TRINE_INLINE void Set(const ActivationChunk* x, int64_t step, int64_t chunks,
                         PackedColumn* column) {
     column->x = x;
     column->step = step;
+    column->q = x->q;
+    column->q_step = step * int64_t{sizeof(ActivationChunk)};
     if constexpr (kOffset != 0) {
       for (int64_t t = 0; t < chunks; ++t) {
         for (int h = 0; h < kStarts; ++h) {
@@ -67,7 +71,7 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   LoadHalf<kType, 0>(block, w);
   for (int c = 0; c < kColumns; ++c) {
     dots[c] = Column::Start(columns[c], t, 0, j);
-    const int8_t* a = columns[c].x[t * columns[c].step].q + quant::kGroupValues * j;
+    const int8_t* a = columns[c].q + t * columns[c].q_step + quant::kGroupValues * j;
     Dots::template Add<kSigned>(w, a, &dots[c]);
     if constexpr (Column::kHalves) {
       if constexpr (Column::kScalesIntegers) {
@@ -80,7 +84,7 @@ TRINE_INLINE void PackedDots(const uint8_t* block, const BlockScales& s,
   }
   LoadHalf<kType, 1>(block, w);
   for (int c = 0; c < kColumns; ++c) {
-    const int8_t* a = columns[c].x[t * columns[c].step].q + quant::kGroupValues * j + 16;
+    const int8_t* a = columns[c].q + t * columns[c].q_step + quant::kGroupValues * j + 16;
     Dots::template Add<kSigned>(w, a, &dots[c]);
     const SliceInts last = Dots::Sums(dots[c]);
     if constexpr (Column::kScalesIntegers) {

@@ -28,6 +28,19 @@ TRINE_INLINE void StoreToPair(const int8_t* q, int which, int8_t* first, int8_t*
   }
 }
 
+// The values of one chunk out of those of its pair.
+TRINE_INLINE void LoadFromPair(const int8_t* first, const int8_t* second, int which, int8_t* q) {
+  constexpr int kHalf = quant::kSuperValues / 2;
+  for (int i = 0; i < kHalf; i += 8) __builtin_memcpy(q + i, first + 2 * i + 8 * which, 8);
+  for (int i = 0; i < kHalf; i += 8) {
+    __builtin_memcpy(q + kHalf + i, second + 2 * i + 8 * which, 8);
+  }
+}
+
+// So long are rows at the most that are taken out of pairs, for a product that wants them one by
+// one.
+constexpr int64_t kMaxUnpairedValues = 8192;
+
 // Block j of a pair.
 TRINE_INLINE const int8_t* BlockOfPair(const int8_t* first, const int8_t* second, int j) {
   const int8_t* q = j < kPairedBlocks ? first : second;
