@@ -78,12 +78,12 @@ void Name(std::thread& thread, uint32_t worker) {
 
 struct ThreadTeam::State {
   std::vector<std::thread> threads;
-  uint32_t workers = 1;  // fixed before the first Run
+  uint32_t workers = 1;     // fixed before the first Run
+  Patience in_run = kNone;  // likewise
+  Patience between_runs = kNone;
   // The processor that each worker was on when it last began to wait, -1 before. Written when it is
   // another, so that reading it mostly costs nothing.
   std::vector<std::atomic<int>> places;
-  Patience in_run = kNone;  // likewise
-  Patience between_runs = kNone;
 
   std::mutex mutex;
   std::condition_variable turn;

@@ -84,10 +84,10 @@ void RunMatmul(const OpCall& c, Share share) {
   const auto begin = std::chrono::steady_clock::now();
   run(turn.way);
   const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin;
-  // Parts are of about the same size, but for the last.
-  constexpr int64_t kFraction = 1024;
-  trial.Tell(turn,
-             static_cast<uint64_t>(passed.count() * kFraction / (features.end - features.begin)));
+  // For each value that was computed: parts differ in size, and passes in their columns.
+  constexpr int64_t kFraction = 1 << 20;
+  const int64_t values = (features.end - features.begin) * columns;
+  trial.Tell(turn, static_cast<uint64_t>(passed.count() * kFraction / values));
 }
 
 void RunRope(const OpCall& c, Share share) {

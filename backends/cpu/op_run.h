@@ -36,7 +36,7 @@ struct OpCall {
   const cpu_kernels::KernelTable* kernels = nullptr;
   cpu_kernels::Caches caches;
   ShapeTrials* ways = nullptr;    // for a matmul; null: it goes the usual way
-  const bool* is_warm = nullptr;  // whether it has been run, so that times mean something
+  const bool* is_warm = nullptr;  // whether its plan has been run: times mean something then
   const reference::View* in[kMaxInputs] = {};  // null: absent
   const reference::View* out[kMaxOutputs] = {};
   cpu_kernels::ActivationChunk* chunks = nullptr;  // in[1] quantised, for quantised weights

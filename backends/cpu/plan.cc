@@ -249,7 +249,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error*
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
       ResolveRun(plan, args);
       const trine_status ran = plan->run->Run();
-      plan->is_warm = true;
+      plan->is_warm = plan->is_warm || ran == TRINE_OK;
       return ran == TRINE_OK ? ran : Fail(own, ran, "the host's thread team did not run the plan");
     });
   });

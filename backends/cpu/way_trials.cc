@@ -1,14 +1,15 @@
 #include "backends/cpu/way_trials.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace trine::cpu {
 namespace {
 
 using cpu_kernels::Way;
 
-// One way, the other, the other, the one: two workers that take turns both try both.
-Way WayOf(uint32_t turn) { return ((turn >> 1 ^ turn) & 1) == 0 ? Way::kDirect : Way::kTiles; }
+// In an order without a period, so that 2, 3, 4 or 8 workers who take turns each try both.
+Way WayOf(uint32_t turn) { return std::popcount(turn) % 2 == 0 ? Way::kDirect : Way::kTiles; }
 
 }  // namespace
 
@@ -39,12 +40,13 @@ void WayTrial::Choose() {
       tiles[n_tiles++] = time;
     }
   }
-  // Some are longer for what else the machine did, or shorter for what lay in a cache by chance.
-  const auto median = [](std::array<uint64_t, kSamples>& times) {
-    std::nth_element(times.begin(), times.begin() + kSamples / 2, times.end());
-    return times[kSamples / 2];
+  // Many may be longer, for what else the machine did or for having been on a slow core; a few are
+  // shorter, for what lay in a cache by chance.
+  const auto quarter = [](std::array<uint64_t, kSamples>& times) {
+    std::nth_element(times.begin(), times.begin() + kSamples / 4, times.end());
+    return times[kSamples / 4];
   };
-  chosen_.store(median(tiles) < median(direct) ? Way::kTiles : Way::kDirect,
+  chosen_.store(quarter(tiles) < quarter(direct) ? Way::kTiles : Way::kDirect,
                 std::memory_order_relaxed);
 }
 

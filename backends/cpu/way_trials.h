@@ -19,7 +19,7 @@ namespace trine::cpu {
 // Of products of one kind. Any thread may call anything at any time.
 class WayTrial {
  public:
-  // Of each way, an odd number.
+  // Of each way.
   static constexpr uint32_t kSamples = 9;
 
   struct Turn {

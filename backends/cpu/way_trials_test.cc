@@ -42,20 +42,30 @@ TEST(WayTrialTest, KeepsTheFasterWay) {
 TEST(WayTrialTest, SomeTimesThatAreFarOffDoNotCount) {
   WayTrial trial;
   TakeAllTurns(&trial, [](Way way, uint32_t before) -> uint64_t {
-    const bool off = before < WayTrial::kSamples / 2;
-    if (way == Way::kDirect) return off ? 1 : 200;
-    return off ? 1'000'000 : 100;
+    if (way == Way::kDirect) return before < WayTrial::kSamples / 4 ? 1 : 200;
+    return before < WayTrial::kSamples / 2 ? 1'000'000 : 100;
   });
   EXPECT_EQ(trial.chosen(), Way::kTiles);
 }
 
 TEST(WayTrialTest, WorkersWhoTakeTurnsTryBothWays) {
-  WayTrial trial;
-  std::map<Way, int> seen[2];
-  for (int i = 0; i < 16; ++i) ++seen[i % 2][trial.Next().way];
-  for (auto& worker : seen) {
-    EXPECT_EQ(worker[Way::kDirect], 4);
-    EXPECT_EQ(worker[Way::kTiles], 4);
+  for (const uint32_t workers : {2u, 3u, 4u, 8u}) {
+    WayTrial trial;
+    std::vector<std::map<Way, int>> seen(workers);
+    for (uint32_t i = 0; i < 2 * WayTrial::kSamples; ++i) ++seen[i % workers][trial.Next().way];
+    for (const auto& worker : seen) EXPECT_EQ(worker.size(), 2u) << workers;
+  }
+}
+
+// Half of the workers, or a bit more of them, are on small cores.
+TEST(WayTrialTest, SlowCoresDoNotDecide) {
+  for (const Way faster : {Way::kDirect, Way::kTiles}) {
+    WayTrial trial;
+    TakeAllTurns(&trial, [&](Way way, uint32_t before) {
+      const bool is_slow = way == faster ? before % 3 != 0 : before % 3 == 0;
+      return (way == faster ? 100u : 120u) * (is_slow ? 2 : 1);
+    });
+    EXPECT_EQ(trial.chosen(), faster);
   }
 }
 

@@ -71,6 +71,20 @@ TEST(SelfTest, NamesThePackedProductThatDiffers) {
   EXPECT_EQ(RunSelfTest(table), "matmul of packed f32");
 }
 
+TEST(SelfTest, TriesBothWays) {
+  static Way wrong;
+  KernelTable table = kReferenceLevel;
+  table.matmul_has_ways = [](const View&, int64_t columns) { return columns > 1; };
+  table.matmul = [](const View& w, const View& x, const ActivationChunk*, const View* bias,
+                    const View& dst, Range features, const Tuning& tuning) {
+    reference::Matmul(w, x, tuning.way == wrong ? nullptr : bias, dst, features);
+  };
+  for (const Way way : {Way::kDirect, Way::kTiles}) {
+    wrong = way;
+    EXPECT_EQ(RunSelfTest(table), "matmul of f32");
+  }
+}
+
 std::vector<const char*> OwnLevels() {
   std::vector<const char*> names;
   for (const Level& level : Levels()) {

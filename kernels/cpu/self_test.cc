@@ -132,7 +132,7 @@ class Products {
     expected_ = y_.bytes();
   }
 
-  // Columns for each way a level may take: one, a few, more than a tile of it holds.
+  // Columns for each kind of product a level may have: one, a few, more than a tile of it holds.
   bool AreEqual(const View& w) { return AreEqual(w, 1) && AreEqual(w, 5) && AreEqual(w, kColumns); }
 
  private:
@@ -141,7 +141,6 @@ class Products {
   bool AreEqual(const View& w, int64_t columns) {
     View x = x_, y = y_;
     x.dims[1] = y.dims[1] = columns;
-    y_.Clear();
     const int64_t k = w.dims[0], n = w.dims[1];
     std::vector<ActivationChunk> chunks;
     if (quant::IsQuantized(w.type)) {
@@ -149,11 +148,17 @@ class Products {
       table_.quantize_activations(x, ActivationReader::kMatmul, chunks.data(),
                                   {0, columns * ActivationChunks(k)});
     }
-    for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
-      table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features, {});
-    }
-    return std::equal(expected_.begin(), expected_.begin() + columns * y.strides[1],
-                      y_.bytes().begin());
+    const auto is_equal = [&](Way way) {
+      y_.Clear();
+      for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
+        table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features,
+                      {{}, way});
+      }
+      return std::equal(expected_.begin(), expected_.begin() + columns * y.strides[1],
+                        y_.bytes().begin());
+    };
+    if (!table_.matmul_has_ways(w, columns)) return is_equal(Way::kUsual);
+    return is_equal(Way::kDirect) && is_equal(Way::kTiles);
   }
 
   const KernelTable& table_;

@@ -82,7 +82,7 @@ class ReportPrinter {
   }
 
   static void OnInterrupt(int) {
-    interrupted_ = 1;
+    interrupted_ = true;
     if (const std::string* const end = end_.exchange(nullptr)) Finish(*end);
   }
   [[noreturn]] static void Finish(const std::string& end) {
@@ -101,10 +101,10 @@ class ReportPrinter {
   void SetEnd() {
     text_ = report_->End();
     end_.store(&text_);
-    if (interrupted_ != 0 && end_.exchange(nullptr) != nullptr) Finish(text_);
+    if (interrupted_ && end_.exchange(nullptr) != nullptr) Finish(text_);
   }
 
-  static inline volatile std::sig_atomic_t interrupted_ = 0;
+  static inline std::atomic<bool> interrupted_{false};
   static inline std::atomic<const std::string*> end_{nullptr};
 
   BenchReport* report_;

@@ -1,0 +1,145 @@
+#include "backends/cpu/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+namespace trine::cpu {
+namespace {
+
+using cpu_kernels::Way;
+
+constexpr int64_t kK = 32, kFeatures = 16, kColumns = 4;
+
+std::map<Way, uint32_t> seen;
+
+// A plan of one matmul, run by kernels that note which way they are told to go.
+class PlanWaysTest : public testing::Test {
+ protected:
+  PlanWaysTest() {
+    seen.clear();
+    table_.matmul = [](const auto&, const auto&, const auto*, const auto*, const auto&,
+                       cpu_kernels::Range,
+                       const cpu_kernels::Tuning& tuning) { ++seen[tuning.way]; };
+    table_.matmul_has_ways = [](const cpu_kernels::View&, int64_t) { return true; };
+    host_.struct_size = sizeof(host_);
+    host_.worker_count = 1;
+    host_.profiling = &profiling_;
+    host_.parallel_run = [](void* self, trine_worker_fn fn, void* arg) -> trine_status {
+      if (static_cast<PlanWaysTest*>(self)->team_fails_) return TRINE_ABORTED;
+      fn(arg, 0, 1);
+      return TRINE_OK;
+    };
+    host_.self = this;
+    memory_.resize(3 * kSlotBytes + Memory::kAlignment);
+    buffer_.data = memory_.data();
+    buffer_.bytes = memory_.size();
+
+    AddTensor(TRINE_ROLE_CONSTANT, {kK, kFeatures});
+    AddTensor(TRINE_ROLE_IO, {kK, kColumns});
+    AddTensor(TRINE_ROLE_IO, {kFeatures, kColumns});
+    op_.kind = TRINE_OP_MATMUL;
+    op_.n_in = 2;
+    op_.n_out = 1;
+    op_.in = in_;
+    op_.out = out_;
+  }
+
+  void AddTensor(uint32_t role, std::vector<int64_t> dims) {
+    const auto slot = static_cast<uint32_t>(slots_.size());
+    slots_.push_back({role, 1, kSlotBytes});
+    trine_tensor t{};
+    t.dtype = TRINE_DTYPE_F32;
+    t.rank = 2;
+    t.slot = slot;
+    std::copy(dims.begin(), dims.end(), t.dims);
+    tensors_.push_back(t);
+    bindings_.push_back({slot, 0, {&buffer_, slot * kSlotBytes, kSlotBytes}});
+  }
+
+  trine_plan* MakePlan() {
+    trine_graph graph{};
+    graph.struct_size = sizeof(graph);
+    graph.numerics = TRINE_NUMERICS_EXACT;
+    graph.n_slots = static_cast<uint32_t>(slots_.size());
+    graph.slot_stride = sizeof(trine_slot);
+    graph.n_tensors = static_cast<uint32_t>(tensors_.size());
+    graph.tensor_stride = sizeof(trine_tensor);
+    graph.n_ops = 1;
+    graph.op_stride = sizeof(trine_op);
+    graph.param_stride = sizeof(trine_param);
+    graph.slots = slots_.data();
+    graph.tensors = tensors_.data();
+    graph.ops = &op_;
+    trine_plan_desc desc{};
+    desc.struct_size = sizeof(desc);
+    desc.n_bindings = static_cast<uint32_t>(bindings_.size());
+    desc.binding_stride = sizeof(trine_binding);
+    desc.graph = &graph;
+    desc.bindings = bindings_.data();
+    trine_plan* plan = nullptr;
+    trine_error err{};
+    EXPECT_EQ(PlanCreate(&device_, &desc, &plan, &err), TRINE_OK) << err.message;
+    return plan;
+  }
+
+  trine_status Run(trine_plan* plan) {
+    trine_run_args args{};
+    args.struct_size = sizeof(args);
+    trine_error err{};
+    return PlanRun(plan, &args, &err);
+  }
+
+  static constexpr uint64_t kSlotBytes = 4096;
+
+  cpu_kernels::KernelTable table_ = cpu_kernels::kReferenceLevel;
+  cpu_kernels::Level level_ = {"noting", {}, &table_, false};
+  uint32_t profiling_ = 0;
+  bool team_fails_ = false;
+  trine_host host_{};
+  trine_backend backend_{&host_, {&level_, ""}, true, {}, std::make_unique<WayTrials>()};
+  trine_device device_{&backend_};
+  std::vector<std::byte> memory_;
+  trine_buffer buffer_;
+  std::vector<trine_slot> slots_;
+  std::vector<trine_tensor> tensors_;
+  std::vector<trine_binding> bindings_;
+  trine_op op_{};
+  uint32_t in_[2] = {0, 1}, out_[1] = {2};
+};
+
+TEST_F(PlanWaysTest, FromItsSecondRunOnAPlanTriesBothWays) {
+  trine_plan* const plan = MakePlan();
+  ASSERT_NE(plan, nullptr);
+  EXPECT_EQ(Run(plan), TRINE_OK);
+  EXPECT_EQ(seen, (std::map<Way, uint32_t>{{Way::kUsual, 1}}));
+  for (uint32_t i = 0; i < 2 * WayTrial::kSamples; ++i) EXPECT_EQ(Run(plan), TRINE_OK);
+  EXPECT_EQ(seen[Way::kDirect], WayTrial::kSamples);
+  EXPECT_EQ(seen[Way::kTiles], WayTrial::kSamples);
+  WayTrial& trial = backend_.ways->Of({quant::Type::kF32, false, kK, kFeatures}).For(kColumns);
+  EXPECT_NE(trial.chosen(), Way::kUsual);
+  PlanDestroy(plan);
+
+  // What has been found out holds for the next plan, from its first run on.
+  seen.clear();
+  trine_plan* const next = MakePlan();
+  ASSERT_NE(next, nullptr);
+  EXPECT_EQ(Run(next), TRINE_OK);
+  EXPECT_EQ(seen, (std::map<Way, uint32_t>{{trial.chosen(), 1}}));
+  PlanDestroy(next);
+}
+
+TEST_F(PlanWaysTest, ARunThatFailedIsNoFirstRun) {
+  trine_plan* const plan = MakePlan();
+  ASSERT_NE(plan, nullptr);
+  team_fails_ = true;
+  EXPECT_EQ(Run(plan), TRINE_ABORTED);
+  team_fails_ = false;
+  EXPECT_EQ(Run(plan), TRINE_OK);
+  EXPECT_EQ(seen, (std::map<Way, uint32_t>{{Way::kUsual, 1}}));
+  PlanDestroy(plan);
+}
+
+}  // namespace
+}  // namespace trine::cpu
