@@ -1,15 +1,18 @@
 #include "backends/cpu/way_trials.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace trine::cpu {
 namespace {
 
 using cpu_kernels::Way;
 
-// In an order without a period, so that 2, 3, 4 or 8 workers who take turns each try both.
-Way WayOf(uint32_t turn) { return std::popcount(turn) % 2 == 0 ? Way::kDirect : Way::kTiles; }
+// In turns, and after half of them the other way round, so that workers who take turns each try
+// both: 2, 3, 4, 5, 6 or 8 of them.
+Way WayOf(uint32_t turn) {
+  const uint32_t swapped = turn > WayTrial::kSamples ? 1 : 0;
+  return (turn + swapped) % 2 == 0 ? Way::kDirect : Way::kTiles;
+}
 
 }  // namespace
 

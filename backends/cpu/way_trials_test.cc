@@ -49,7 +49,7 @@ TEST(WayTrialTest, SomeTimesThatAreFarOffDoNotCount) {
 }
 
 TEST(WayTrialTest, WorkersWhoTakeTurnsTryBothWays) {
-  for (const uint32_t workers : {2u, 3u, 4u, 8u}) {
+  for (const uint32_t workers : {2u, 3u, 4u, 5u, 6u, 8u}) {
     WayTrial trial;
     std::vector<std::map<Way, int>> seen(workers);
     for (uint32_t i = 0; i < 2 * WayTrial::kSamples; ++i) ++seen[i % workers][trial.Next().way];
