@@ -35,7 +35,7 @@ class WayTrial {
   // What the turn took, in any unit that is the same for all of a kind.
   void Tell(const Turn& turn, uint64_t time);
 
-  // Without another turn: kUsual until all have been told.
+  // kUsual until all turns have been told.
   cpu_kernels::Way chosen() const { return chosen_.load(std::memory_order_relaxed); }
 
  private:
