@@ -57,7 +57,7 @@ TEST(WayTrialTest, WorkersWhoTakeTurnsTryBothWays) {
   }
 }
 
-// Half of the workers, or a bit more of them, are on small cores.
+// Half of the parts are on small cores, and more of those that go the faster way.
 TEST(WayTrialTest, SlowCoresDoNotDecide) {
   for (const Way faster : {Way::kDirect, Way::kTiles}) {
     WayTrial trial;

@@ -152,7 +152,7 @@ TEST_F(BenchCliTest, JsonIsWholeWhenALaterSetupFails) {
   EXPECT_EQ(results.size(), 1u);
 }
 
-// Signalled in its second test, and in its first, each of which would take minutes.
+// Signalled in its second test, and in its first, each of which would take much longer than this.
 TEST_F(BenchCliTest, JsonIsWholeWhenItIsInterrupted) {
   struct Signal {
     const char* name;

@@ -1,9 +1,13 @@
-#include "backends/cpu/plan.h"
-
+// What plans of the CPU backend have to do with trials of ways (backends/cpu/way_trials.h).
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
+
+#include "backends/cpu/plan.h"
+#include "tests/abi/graph_builder.h"
 
 namespace trine::cpu {
 namespace {
@@ -32,52 +36,27 @@ class PlanWaysTest : public testing::Test {
       return TRINE_OK;
     };
     host_.self = this;
-    memory_.resize(3 * kSlotBytes + Memory::kAlignment);
-    buffer_.data = memory_.data();
-    buffer_.bytes = memory_.size();
-
-    AddTensor(TRINE_ROLE_CONSTANT, {kK, kFeatures});
-    AddTensor(TRINE_ROLE_IO, {kK, kColumns});
-    AddTensor(TRINE_ROLE_IO, {kFeatures, kColumns});
-    op_.kind = TRINE_OP_MATMUL;
-    op_.n_in = 2;
-    op_.n_out = 1;
-    op_.in = in_;
-    op_.out = out_;
+    AddTensor({kK, kFeatures}, TRINE_ROLE_CONSTANT);
+    AddTensor({kK, kColumns}, TRINE_ROLE_IO);
+    AddTensor({kFeatures, kColumns}, TRINE_ROLE_IO);
+    graph_.Op(TRINE_OP_MATMUL, {0, 1}, {2});
+    buffer_.data = memory_;
+    buffer_.bytes = sizeof(memory_);
   }
 
-  void AddTensor(uint32_t role, std::vector<int64_t> dims) {
-    const auto slot = static_cast<uint32_t>(slots_.size());
-    slots_.push_back({role, 1, kSlotBytes});
-    trine_tensor t{};
-    t.dtype = TRINE_DTYPE_F32;
-    t.rank = 2;
-    t.slot = slot;
-    std::copy(dims.begin(), dims.end(), t.dims);
-    tensors_.push_back(t);
+  void AddTensor(std::vector<int64_t> dims, uint32_t role) {
+    const uint32_t slot = graph_.Tensor(TRINE_DTYPE_F32, std::move(dims), role, kSlotBytes);
     bindings_.push_back({slot, 0, {&buffer_, slot * kSlotBytes, kSlotBytes}});
   }
 
   trine_plan* MakePlan() {
-    trine_graph graph{};
-    graph.struct_size = sizeof(graph);
-    graph.numerics = TRINE_NUMERICS_EXACT;
-    graph.n_slots = static_cast<uint32_t>(slots_.size());
-    graph.slot_stride = sizeof(trine_slot);
-    graph.n_tensors = static_cast<uint32_t>(tensors_.size());
-    graph.tensor_stride = sizeof(trine_tensor);
-    graph.n_ops = 1;
-    graph.op_stride = sizeof(trine_op);
-    graph.param_stride = sizeof(trine_param);
-    graph.slots = slots_.data();
-    graph.tensors = tensors_.data();
-    graph.ops = &op_;
+    const trine_graph graph = graph_.Abi();
     trine_plan_desc desc{};
     desc.struct_size = sizeof(desc);
-    desc.n_bindings = static_cast<uint32_t>(bindings_.size());
-    desc.binding_stride = sizeof(trine_binding);
     desc.graph = &graph;
     desc.bindings = bindings_.data();
+    desc.n_bindings = static_cast<uint32_t>(bindings_.size());
+    desc.binding_stride = sizeof(trine_binding);
     trine_plan* plan = nullptr;
     trine_error err{};
     EXPECT_EQ(PlanCreate(&device_, &desc, &plan, &err), TRINE_OK) << err.message;
@@ -100,13 +79,10 @@ class PlanWaysTest : public testing::Test {
   trine_host host_{};
   trine_backend backend_{&host_, {&level_, ""}, true, {}, std::make_unique<WayTrials>()};
   trine_device device_{&backend_};
-  std::vector<std::byte> memory_;
+  alignas(64) std::byte memory_[3 * kSlotBytes] = {};
   trine_buffer buffer_;
-  std::vector<trine_slot> slots_;
-  std::vector<trine_tensor> tensors_;
+  sdk::GraphBuilder graph_;
   std::vector<trine_binding> bindings_;
-  trine_op op_{};
-  uint32_t in_[2] = {0, 1}, out_[1] = {2};
 };
 
 TEST_F(PlanWaysTest, FromItsSecondRunOnAPlanTriesBothWays) {
