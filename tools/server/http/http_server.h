@@ -53,7 +53,8 @@ class HttpServer {
   uint16_t port() const;
   std::string address() const;  // as in a URL: "127.0.0.1:8080", "[::1]:8080"
 
-  // New connections are refused by the system, idle ones close, the others do after their answer.
+  // New connections are refused by the system when it returns; idle ones close soon, the others
+  // after their answer.
   void StopAccepting();
   // Waits until whatever was asked for is answered and sent. False: not within that time.
   bool Drain(std::chrono::milliseconds limit);

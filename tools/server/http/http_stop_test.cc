@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -97,8 +98,8 @@ TEST(HttpStopTest, LeavesNoThreadAndNoDescriptor) {
     for (int i = 0; i < 5; ++i) held.push_back(test.Held());
   }
   EXPECT_EQ(CountIn("/proc/self/fd"), descriptors);
-  // A thread that was joined may be listed a moment longer.
-  EXPECT_TRUE(Soon([&] { return CountIn("/proc/self/task") == threads; }));
+  // A thread that was joined may be listed a moment longer: here, and in the count before.
+  EXPECT_TRUE(Soon([&] { return CountIn("/proc/self/task") <= threads; }));
 }
 
 TEST(HttpStopTest, MayStopWhileEverythingHappens) {
@@ -143,9 +144,11 @@ TEST(HttpStopTest, DrainsWhatIsUnderWay) {
   ASSERT_TRUE(first != nullptr && second != nullptr);
   second->BeginStream(200, {});
   RawClient half(test.port());
-  half.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhel");
+  const uint64_t before = test.server->counters().bytes_in;
+  const std::string part = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhel";
+  half.Send(part);
+  EXPECT_TRUE(Soon([&] { return test.server->counters().bytes_in == before + part.size(); }));
   EXPECT_TRUE(Soon([&] { return test.server->counters().open == 5; }));
-  std::this_thread::sleep_for(milliseconds(50));  // so that its bytes are there
 
   test.server->StopAccepting();
   EXPECT_TRUE(idle.Closes());
@@ -167,6 +170,28 @@ TEST(HttpStopTest, DrainsWhatIsUnderWay) {
   EXPECT_EQ(answer.Header("Connection"), "close");
   EXPECT_TRUE(streamed.Read().complete);
   EXPECT_TRUE(streamed.Closes());
+}
+
+TEST(HttpStopTest, RefusesNewClientsAtOnceHoweverBusyItsThreadsAre) {
+  std::promise<void> entered, leave;
+  HttpServerOptions options;
+  options.threads = 1;
+  auto server = HttpServer::Start(options, [&](std::shared_ptr<Exchange> exchange) {
+    entered.set_value();
+    leave.get_future().wait();
+    exchange->Send(200, {}, "done");
+  });
+  ASSERT_TRUE(server.ok()) << server.status();
+  RawClient busy((*server)->port());
+  busy.Send(Get("/"));
+  entered.get_future().wait();
+  (*server)->StopAccepting();
+  EXPECT_FALSE(RawClient((*server)->port()).connected());
+  (*server)->StopAccepting();
+  leave.set_value();
+  EXPECT_EQ(busy.Read().body, "done");
+  EXPECT_TRUE(busy.Closes());
+  EXPECT_EQ((*server)->counters().accept_errors, 0);
 }
 
 TEST(HttpStopTest, ListensOnWhatItIsTold) {

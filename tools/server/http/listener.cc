@@ -1,5 +1,7 @@
 #include "tools/server/http/listener.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
@@ -112,8 +114,10 @@ void Listener::Start() {
 }
 
 void Listener::Close() {
+  if (closed_.exchange(true)) return;
+  // The descriptor is let go on the strand, which may be busy. Until then nobody else does.
+  shutdown(acceptor_.native_handle(), SHUT_RDWR);
   boost::asio::post(acceptor_.get_executor(), [self = shared_from_this()] {
-    self->closed_ = true;
     Error ignored;
     self->acceptor_.close(ignored);
     self->pause_.cancel();

@@ -3,6 +3,7 @@
 #ifndef TRINE_TOOLS_SERVER_HTTP_LISTENER_H_
 #define TRINE_TOOLS_SERVER_HTTP_LISTENER_H_
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -27,6 +28,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   Listener(boost::asio::io_context* io, ServerContext* server);
 
   void Start();
+  // When it returns the system refuses whoever connects. From any thread, any number of times.
   void Close();
   const Tcp::endpoint& endpoint() const { return endpoint_; }
 
@@ -41,7 +43,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   Tcp::acceptor acceptor_;  // on a strand
   boost::asio::steady_timer pause_;
   Tcp::endpoint endpoint_;
-  bool closed_ = false;
+  std::atomic<bool> closed_ = false;
 };
 
 }  // namespace trine::server
