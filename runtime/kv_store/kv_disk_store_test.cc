@@ -258,7 +258,7 @@ class FileLimit {
 
 TEST_F(KvDiskStoreTest, AFullDiskIsToldOfOnceAndTriedAgainLater) {
   KvDiskOptions options;
-  options.pause = std::chrono::milliseconds(50);
+  options.pause = std::chrono::milliseconds(500);
   auto store = Open(options);
   PutAll(store.get(), {blocks_[0]});
   {
@@ -266,7 +266,7 @@ TEST_F(KvDiskStoreTest, AFullDiskIsToldOfOnceAndTriedAgainLater) {
     EXPECT_TRUE(absl::IsResourceExhausted(store->Put(blocks_[1], PayloadOf(blocks_[1]))));
     EXPECT_TRUE(absl::IsFailedPrecondition(store->Put(blocks_[1], PayloadOf(blocks_[1]))));
     EXPECT_TRUE(Finds(store.get(), blocks_[0]));
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    std::this_thread::sleep_for(options.pause);
     EXPECT_TRUE(absl::IsResourceExhausted(store->Put(blocks_[1], PayloadOf(blocks_[1]))));
   }
   ASSERT_EQ(log_.size(), 1u);
@@ -274,7 +274,7 @@ TEST_F(KvDiskStoreTest, AFullDiskIsToldOfOnceAndTriedAgainLater) {
   EXPECT_EQ(store->counters().blocks, 1u);
   EXPECT_EQ(store->counters().errors, 2u);
   EXPECT_TRUE(fs::is_empty(path_ + "/temporary"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  std::this_thread::sleep_for(options.pause);
   PutAll(store.get(), blocks_);
   for (const KvBlock& block : blocks_) EXPECT_TRUE(Finds(store.get(), block));
 }
