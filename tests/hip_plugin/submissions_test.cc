@@ -1,8 +1,5 @@
 #include "backends/hip/submissions.h"
 
-#include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -48,7 +45,7 @@ TEST_F(HipSubmissionsTest, GoInTheOrderOfTheirTimelines) {
   Add({{&a, 2}}, {{&b, 1}}, 3);  // of what comes later, and of the host
   Add({{&a, 1}}, {{&a, 2}}, 2);
   Add({}, {{&b, 7}}, 9);
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(Reach(b, 7), TRINE_OK);
   uint64_t value = 0;
   EXPECT_EQ(a.Query(&value, nullptr), TRINE_OK);
   EXPECT_EQ(value, 0u);
