@@ -1,6 +1,5 @@
 #include "backends/hip/submissions.h"
 
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/hip/gpu/emulated_runtime.h"
