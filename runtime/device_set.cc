@@ -36,6 +36,18 @@ absl::Status FewerDevices(const ProbeResult& probed, uint32_t now) {
   return absl::UnavailableError(text);
 }
 
+bool BindsWorkers(const detect::CpuInfo& cpu, const LogSink& log) {
+  const char* asked = std::getenv("TRINE_PIN");
+  const std::string_view pin = asked != nullptr ? asked : "";
+  if (pin == "0" || pin == "1") return pin == "1";
+  if (!pin.empty() && log) {
+    log(TRINE_LOG_WARNING,
+        absl::StrCat("TRINE_PIN=", asked, " is neither 0 nor 1: it is not used"));
+  }
+  // Bound workers can't make way for what else runs: worth it where memory is nearer to some.
+  return cpu.topology.numa_nodes.size() > 1;
+}
+
 }  // namespace
 
 uint32_t DefaultThreads(const detect::CpuInfo& cpu) {
@@ -50,11 +62,7 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::
   const detect::CpuInfo& cpu = inventory_.machine.cpu;
   team.workers = threads != 0 ? threads : DefaultThreads(cpu);
   team.processors = UsableProcessors(cpu);
-  // Bound workers can't make way for what else runs: worth it where memory is nearer to some.
-  const char* pin = std::getenv("TRINE_PIN");
-  const bool bind =
-      pin != nullptr ? std::string_view(pin) != "0" : cpu.topology.numa_nodes.size() > 1;
-  if (bind) team.cpus = WorkerCpus(cpu, team.workers);
+  if (BindsWorkers(cpu, log)) team.cpus = WorkerCpus(cpu, team.workers);
   if (!faults.faults.empty()) {
     faults_ = std::make_unique<fault::Injector>(std::move(faults));
     std::vector<fault::DeviceNames> all;

@@ -2,13 +2,21 @@
 
 #include <sys/resource.h>
 
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace trine {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 // The CPU backend, which has one device, as if it had shown so many when it was probed.
@@ -55,6 +63,22 @@ TEST(DeviceSetTest, ALimitToMemoryIsNamedBesideIt) {
   const std::string text = OpenLast();
   setrlimit(RLIMIT_AS, &old);
   EXPECT_THAT(text, HasSubstr("limited to 268435456 MiB (ulimit -v)"));
+}
+
+TEST(DeviceSetTest, WhatPinsNothingIsSaid) {
+  for (const auto& [value, is_said] :
+       {std::pair{"0", false}, {"1", false}, {"", false}, {"yes", true}, {"01", true}}) {
+    std::vector<std::string> log;
+    setenv("TRINE_PIN", value, 1);
+    const DeviceSet devices(Probed(1), 1,
+                            [&](uint32_t, const std::string& text) { log.push_back(text); });
+    unsetenv("TRINE_PIN");
+    if (is_said) {
+      EXPECT_THAT(log, ElementsAre(HasSubstr(absl::StrCat("TRINE_PIN=", value, " is neither"))));
+    } else {
+      EXPECT_THAT(log, IsEmpty());
+    }
+  }
 }
 
 }  // namespace

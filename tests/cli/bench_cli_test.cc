@@ -197,6 +197,8 @@ TEST_F(BenchCliTest, RefusesInOneLine) {
   ExpectRefused("--delay -1", "--delay", 2);
   ExpectRefused("-m /no/such/model.gguf", "there is no such file", 1);
   ExpectRefused("-ts nowhere:1", "nowhere", 1);
+  ExpectRefused("-p 8,1 -n 4,90000000 -ctk f32 -ctv f32",
+                "the longest test takes a context of 90000000: cpu has", 1);
 }
 
 }  // namespace

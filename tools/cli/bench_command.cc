@@ -148,6 +148,11 @@ class BenchSetupRun {
     a.dispatch = setup_.dispatch;
     const Clock::time_point begin = Clock::now();
     auto engine = LoadEngine(a);
+    // Its context is not asked for by name.
+    if (absl::IsResourceExhausted(engine.status())) {
+      return absl::ResourceExhaustedError(absl::StrCat("the longest test takes a context of ",
+                                                       a.context, ": ", engine.status().message()));
+    }
     if (!engine.ok()) return engine.status();
     load_ns_ = static_cast<uint64_t>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
