@@ -41,6 +41,11 @@ __asm__(
     ".size trine_fiber_switch, . - trine_fiber_switch\n"
     ".popsection\n");
 #elif defined(__aarch64__)
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+#define TRINE_GO_ON "  ret\n"  // a jump may not lead behind a call there
+#else
+#define TRINE_GO_ON "  br x30\n"
+#endif
 __asm__(
     ".pushsection .text\n"
     ".globl trine_fiber_switch\n"
@@ -59,8 +64,7 @@ __asm__(
     "  ldp x25, x26, [sp, #48]\n  ldp x27, x28, [sp, #64]\n  ldp x29, x30, [sp, #80]\n"
     "  ldp d8, d9, [sp, #96]\n  ldp d10, d11, [sp, #112]\n"
     "  ldp d12, d13, [sp, #128]\n  ldp d14, d15, [sp, #144]\n"
-    "  add sp, sp, #160\n"
-    "  br x30\n"
+    "  add sp, sp, #160\n" TRINE_GO_ON
     ".size trine_fiber_switch, . - trine_fiber_switch\n"
     ".popsection\n");
 #else
