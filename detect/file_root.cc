@@ -14,10 +14,10 @@ namespace fs = std::filesystem;
 
 // The kernel's own limit on links in one path.
 constexpr int kMaxLinks = 40;
-// No folder we list comes near this; a made-up one may.
+// The most entries that List returns. No real folder comes near this; a made-up one may.
 constexpr size_t kMaxEntries = 65536;
 
-// Puts the components of `path` on the stack, so that the first one is taken off first.
+// Pushes the components of `path` so that the first one is popped first.
 void PushComponents(std::string_view path, std::vector<std::string>* stack) {
   const auto parts = Split(path, '/');
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) stack->emplace_back(*part);
@@ -43,14 +43,14 @@ std::string FileRoot::HostPath(std::string_view inside) const {
 std::optional<std::string> FileRoot::Resolve(std::string_view path) const {
   std::vector<std::string> pending;
   PushComponents(path, &pending);
-  std::string done;  // Resolved so far, "" for the root itself.
+  std::string done;  // The path resolved so far; "" for the root itself.
   int links = 0;
   while (!pending.empty()) {
     const std::string name = std::move(pending.back());
     pending.pop_back();
     if (name == ".") continue;
     if (name == "..") {
-      // As in the kernel, the parent of the root is the root.
+      // The parent of the root is the root, as in the kernel.
       done.erase(done.empty() ? 0 : done.rfind('/'));
       continue;
     }
@@ -72,7 +72,7 @@ std::optional<std::string> FileRoot::Resolve(std::string_view path) const {
 }
 
 std::optional<std::string> FileRoot::Read(std::string_view path, size_t limit) const {
-  // The running kernel follows its own links; ours are followed by hand to stay inside the root.
+  // The kernel follows the links of the running machine; those of a fake root must stay inside it.
   const std::optional<std::string> inside =
       is_host_ ? std::optional<std::string>(path) : Resolve(path);
   if (!inside) return std::nullopt;
@@ -82,7 +82,7 @@ std::optional<std::string> FileRoot::Read(std::string_view path, size_t limit) c
   std::ifstream file(host_path, std::ios::binary);
   if (!file) return std::nullopt;
 
-  // Files of /proc and /sys lie about their size, so they are read until they end.
+  // Files of /proc and /sys report a wrong size, so they are read to their end.
   std::string text;
   char block[4096];
   while (text.size() <= limit) {

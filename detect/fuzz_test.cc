@@ -1,5 +1,5 @@
-// Damages one file of a valid machine at a time, with a fixed seed, and asks that detection still
-// answers with something a report can print.
+// Damages one file of a valid machine at a time, with a fixed seed, and checks that detection still
+// returns something that a report can print.
 
 #include <gtest/gtest.h>
 
@@ -64,13 +64,13 @@ std::string Mutate(std::string text, std::mt19937* random) {
         break;
       }
       break;
-    case 3:  // A number grown beyond all types.
+    case 3:  // A number that fits in no type.
       text.insert(pick(text.size() + 1), "99999999999999999999");
       break;
     case 4:  // A separator, a sign or a NUL in the middle.
       text.insert(pick(text.size() + 1), 1, "-,:\n \0x"[pick(7)]);
       break;
-    default:  // Something else altogether.
+    default:  // Random bytes instead of the file.
       text.assign(pick(64), '\0');
       for (char& c : text) c = static_cast<char>(pick(256));
   }
@@ -83,7 +83,7 @@ TEST(Fuzz, DamagedFilesAreSurvived) {
   for (const char* name : {"apu-and-dgpu", "arm-mali", "cgroup-v1", "cgroup-v2"}) {
     FakeRoot fake;
     FindScenario(name)->build(&fake);
-    // One core is as good as four here, and four times as fast to read two thousand times.
+    // A machine with one core tests as much as one with four, and is read in a quarter of the time.
     for (const char* cpu : {"1", "2", "3", "5", "6", "7"}) {
       fake.Remove(std::string("/sys/devices/system/cpu/cpu") + cpu);
     }

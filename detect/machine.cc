@@ -4,14 +4,14 @@
 #include <string>
 
 #include "detect/file_root.h"
-#include "detect/platform.h"
+#include "detect/platform/platform.h"
 #include "detect/text.h"
 
 namespace trine::detect {
 namespace {
 
-// Runs one stage. Nothing below throws on purpose, but the standard library may (out of memory, a
-// file system that vanishes); that costs this stage's answer and no more.
+// Runs one step of detection. Nothing below throws on purpose, but the standard library may (out of
+// memory, a file system that vanishes); an exception costs the answer of this step only.
 template <typename Stage>
 void Guarded(const char* what, Notes* notes, Stage stage) noexcept {
   try {
@@ -23,7 +23,7 @@ void Guarded(const char* what, Notes* notes, Stage stage) noexcept {
       AddNote(notes, std::string(what) + ": detection stopped");
     }
   } catch (...) {
-    // No memory even for the note; the defaults stand.
+    // There is no memory even for the note; the defaults stand.
   }
 }
 

@@ -1,53 +1,50 @@
-// DetectMachine: everything the runtime knows about the machine before it loads a backend.
+// DetectMachine finds out everything that the runtime knows about the machine before it loads a
+// backend.
 //
-// Detection never fails. What cannot be read stays at "unknown" (zero, empty) and is explained in
-// Machine::notes; a machine about which nothing is known is a cpu-only one. The functions keep no
-// state, so any number of threads may call them.
-
-#ifndef TRINE_DETECT_MACHINE_H_
-#define TRINE_DETECT_MACHINE_H_
+// Detection never fails. A fact that can't be read stays "unknown" (zero, empty) and is explained
+// in Machine::notes. If nothing is known about a machine, its tier is cpu-only. The functions keep
+// no state, so any number of threads may call them.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "detect/cpu.h"
-#include "detect/gpu.h"
+#include "detect/cpu/cpu.h"
+#include "detect/file_root.h"
+#include "detect/gpu/gpu.h"
 #include "detect/memory.h"
-#include "detect/notes.h"
 
 namespace trine::detect {
 
-// Which kinds of processor there are to share a model between.
+// The kinds of processor that a model can be shared between.
 enum class ComputeTier { kCpuOnly, kCpuIgpu, kCpuDgpu, kCpuIgpuDgpu };
 
 struct DetectOptions {
-  // "" or "/": the running machine. Else a folder with proc/ and sys/ of the machine to describe;
-  // nothing outside it is looked at, CPUID included.
+  // "" or "/": the running machine. Otherwise a folder with the proc/ and sys/ of the machine to
+  // describe; nothing outside it is read and CPUID is not executed.
   std::string root;
 };
 
 struct Machine {
   CpuInfo cpu;
   MemoryInfo memory;
-  std::vector<GpuInfo> gpus;  // All display devices found, counted or not.
+  std::vector<GpuInfo> gpus;  // All display devices, even those that do not count for the tier.
   ComputeTier tier = ComputeTier::kCpuOnly;
   Notes notes;
 };
 
-// On the running machine this asks for permission to use AMX, where the processor has it; the
-// process keeps the permission.
+// Describes a machine. On the running machine this requests permission to use AMX, if the processor
+// has it; the process keeps the permission.
 Machine DetectMachine(const DetectOptions& options = {}) noexcept;
 
-// Only what the running processor is and can do, as Machine::cpu has it: no file is read for each
-// core. Asks for AMX likewise.
+// Returns only the ProcessorInfo part of Machine::cpu, for the running machine. Reads fewer files
+// than DetectMachine: none for each core. Requests permission to use AMX as DetectMachine does.
 ProcessorInfo DetectProcessor() noexcept;
 
-// "cpu-only", "cpu+igpu", "cpu+dgpu", "cpu+igpu+dgpu".
+// Returns "cpu-only", "cpu+igpu", "cpu+dgpu" or "cpu+igpu+dgpu".
 const char* ComputeTierName(ComputeTier tier);
 
-// By the GPUs that count.
+// Returns the tier of a machine with these GPUs. Only GPUs that count matter.
 ComputeTier SummariseTier(const std::vector<GpuInfo>& gpus);
 
 }  // namespace trine::detect
-
-#endif  // TRINE_DETECT_MACHINE_H_

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "detect/cgroup.h"
 #include "detect/testing/fake_root.h"
 #include "detect/testing/scenarios.h"
 

@@ -15,7 +15,7 @@ bool IsBlank(char c) {
 std::optional<uint64_t> ParseInBase(std::string_view text, int base) {
   uint64_t value = 0;
   const char* end = text.data() + text.size();
-  // from_chars takes no sign and no blanks for unsigned types, and reports overflow.
+  // from_chars accepts no sign and no blanks for unsigned types, and reports overflow.
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
@@ -80,7 +80,7 @@ std::optional<std::vector<int>> ParseCpuList(std::string_view text) {
     const auto last = dash == std::string_view::npos ? first : ParseU64(piece.substr(dash + 1));
     if (!first || !last || *first > *last || *last >= kMaxCpus) return std::nullopt;
     for (uint64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
-    // Overlapping ranges in a hostile file must not add up to more than there can be.
+    // Overlapping ranges in a hostile file must not add up to more than kMaxCpus numbers.
     if (cpus.size() > static_cast<size_t>(kMaxCpus)) return std::nullopt;
   }
   std::sort(cpus.begin(), cpus.end());

@@ -26,8 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr size_t kStderrTail = 4096;
 constexpr size_t kMaxLine = 1 << 20;
-// Where the child's ends of the pipes are parked before they are moved to their final numbers:
-// above all of those, so that no dup2 overwrites a descriptor still needed.
+// The lowest descriptor for the child's ends of the pipes. It lies above the numbers that the child
+// uses, so that no dup2 overwrites a descriptor still needed.
 constexpr int kParked = kReportFd + 1;
 
 class Fd {
@@ -66,13 +66,13 @@ struct Pipe {
   }
 };
 
-// Collects a pipe's bytes; whole lines go to the callback, or just the tail is kept.
+// Reads a pipe. Passes whole lines to the callback, or keeps the last bytes if there is none.
 class Reader {
  public:
   Reader(int fd, std::function<void(std::string_view)> on_line)
       : fd_(fd), on_line_(std::move(on_line)) {}
 
-  // False at end of file. True when some bytes were read.
+  // Reads the available bytes. Returns false at end of file or after an error.
   bool Read() {
     char buffer[4096];
     const ssize_t n = read(fd_, buffer, sizeof(buffer));
@@ -111,8 +111,8 @@ int Spawn(const ChildOptions& options, int report_fd, int stderr_fd, pid_t* pid)
   posix_spawn_file_actions_adddup2(&actions, stderr_fd, 2);
   posix_spawn_file_actions_adddup2(&actions, report_fd, kReportFd);
 
-  // Its own process group, so that what it starts is stopped with it; default signals, whatever
-  // the host ignores or blocks.
+  // The child gets its own process group, so that the processes it starts can be killed with it,
+  // and default signals, whatever the host ignores or blocks.
   posix_spawnattr_t attr;
   posix_spawnattr_init(&attr);
   sigset_t none, all;
@@ -140,8 +140,8 @@ bool HasEnded(pid_t pid) {
          info.si_pid != 0;
 }
 
-// Reads both pipes until the report's end is closed, the child has ended (what it forked may hold
-// the pipe open), or the time is up; false means the latter.
+// Reads both pipes until the child closes the report pipe or ends; a process that the child forked
+// may hold the pipe open. Returns false if the time was up first.
 bool Follow(pid_t pid, const ChildOptions& options, Reader* report, Reader* errors) {
   const Clock::time_point deadline = Clock::now() + options.timeout;
   Clock::time_point idle_since = Clock::now();
@@ -158,7 +158,7 @@ bool Follow(pid_t pid, const ChildOptions& options, Reader* report, Reader* erro
       return false;
     }
     if (fds[0].revents == 0 && fds[1].revents == 0 && HasEnded(pid)) {
-      pollfd rest{report->fd(), POLLIN, 0};  // said between the poll and the end
+      pollfd rest{report->fd(), POLLIN, 0};  // reported between poll and the child's end
       while (poll(&rest, 1, 0) > 0 && report->Read()) {
       }
       return true;
@@ -171,8 +171,8 @@ bool Follow(pid_t pid, const ChildOptions& options, Reader* report, Reader* erro
   }
 }
 
-// Waits for the child's end within `patience`, then kills its whole group. The group is killed
-// before the child is reaped: until then its number can't be anybody else's.
+// Waits up to `patience` for the child to end, then kills its process group. Kills before it reaps
+// the child, because until then the system can't reuse the group's number.
 void Reap(pid_t pid, std::chrono::milliseconds patience, ChildResult* result) {
   const Clock::time_point deadline = Clock::now() + patience;
   auto pause = std::chrono::microseconds(200);
@@ -252,7 +252,7 @@ ChildResult RunChild(const ChildOptions& options) {
       report.read.get(), options.on_line ? options.on_line : [](auto) {});
   Reader error_reader(errors.read.get(), nullptr);
   const bool in_time = Follow(pid, options, &report_reader, &error_reader);
-  // Its pipe closed, a sound child ends at once; one that hangs in an exit handler is hanging too.
+  // A sound child ends at once when its pipe is closed. Kills one that hangs in an exit handler.
   Reap(pid, std::chrono::milliseconds(in_time ? 2000 : 0), &result);
   pollfd left{errors.read.get(), POLLIN, 0};
   while (poll(&left, 1, 0) > 0 && error_reader.Read()) {

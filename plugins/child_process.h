@@ -1,8 +1,7 @@
-// Runs a helper program to its end, under a time limit, without fork: the host may be anybody's
-// program with any number of threads. The child reports in lines on a pipe of its own
-// (kReportFd), so that whatever a plugin or driver prints does not mix with the report.
-#ifndef TRINE_PLUGINS_CHILD_PROCESS_H_
-#define TRINE_PLUGINS_CHILD_PROCESS_H_
+// Runs a helper program to its end, under a time limit. Does not fork, because the host may be any
+// program with any number of threads. The child reports in lines on a pipe of its own (kReportFd),
+// so that whatever a plugin or driver prints does not mix with the report.
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -14,36 +13,38 @@ namespace trine {
 
 inline constexpr int kReportFd = 3;
 
+// The program to run, and its limits.
 struct ChildOptions {
   std::vector<std::string> argv;  // argv[0] is the program's path
   std::chrono::milliseconds timeout{10000};
-  // No line for this long also counts as a hang; 0 = no such limit.
+  // The longest time without a byte of the report, after which the child is killed; 0: no limit.
   std::chrono::milliseconds idle_timeout{0};
-  // Called on the calling thread for each whole line of the report.
+  // Called on RunChild's thread for each whole line of the report; may be null.
   std::function<void(std::string_view line)> on_line;
 };
 
+// How a child ended. kUnknown: it ended, but the system did not say how.
 struct ChildResult {
   enum class End { kExited, kSignalled, kTimedOut, kNotStarted, kUnknown };
   End end = End::kNotStarted;
   int code = 0;             // exit code or signal number
-  std::string error;        // kNotStarted: why
-  std::string stderr_tail;  // the last few kilobytes, for a person
+  std::string error;        // kNotStarted: the reason
+  std::string stderr_tail;  // the last 4 KiB of stderr, for a person
 
-  // kUnknown: the host ignores SIGCHLD, so the system told nobody how the child ended; what it
-  // reported is all there is to go by.
+  // kUnknown is taken as success: the host ignores SIGCHLD, so the system discarded the exit
+  // status, and the child's report is all that the caller has.
   bool Ok() const { return (end == End::kExited && code == 0) || end == End::kUnknown; }
 };
 
-// For the child: dies with the parent that started it, leaves no core file.
+// Makes this process end when the parent that started it ends, and leave no core file. The child
+// calls it.
 void FollowParent();
 
-// Blocks. Safe to call from several threads at once.
+// Blocks until the program has ended or was killed. Safe to call from several threads at once.
 ChildResult RunChild(const ChildOptions& options);
 
-// "exited with code 3", "crashed with SIGSEGV (segmentation fault)", "did not answer within 10 s".
+// Returns text such as "exited with code 3", "crashed with SIGSEGV (segmentation fault)" or "did
+// not answer within 10 s".
 std::string DescribeEnd(const ChildResult& result, const ChildOptions& options);
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_CHILD_PROCESS_H_

@@ -73,13 +73,13 @@ TEST(ChildProcessTest, TalkingKeepsAChildAlive) {
   EXPECT_EQ(ran.lines.size(), 6u);
 }
 
-// What a child starts must not outlive it, nor hold its pipe open beyond the time limit.
+// Processes that a child starts must not outlive it, nor hold its pipe open beyond the time limit.
 TEST(ChildProcessTest, GrandchildrenGoWithIt) {
   const Ran ran = Shell("sleep 60 & echo $! >&3; exec 3>&-; sleep 60", milliseconds(1500));
   ASSERT_EQ(ran.lines.size(), 1u);
   const pid_t grandchild = static_cast<pid_t>(std::stoi(ran.lines[0]));
   for (int i = 0; i < 200 && kill(grandchild, 0) == 0; ++i) {
-    // Reparented, it is a zombie until whoever inherits it looks: not running is what counts.
+    // The grandchild is a zombie until its new parent reaps it. It is enough that it does not run.
     std::this_thread::sleep_for(milliseconds(10));
     char state = 0;
     if (FILE* f = std::fopen(("/proc/" + ran.lines[0] + "/stat").c_str(), "r")) {
@@ -108,8 +108,8 @@ TEST(ChildProcessTest, MissingProgramIsAnAnswer) {
   EXPECT_EQ(RunChild({}).end, ChildResult::End::kNotStarted);
 }
 
-// A host that ignores SIGCHLD has its children reaped by the system: how they ended is lost, what
-// they said is not.
+// If a host ignores SIGCHLD, the system reaps its children. Then the exit status is lost, but the
+// report is not.
 TEST(ChildProcessTest, HostMayIgnoreSigchld) {
   const auto before = signal(SIGCHLD, SIG_IGN);
   const Ran ran = Shell("echo one >&3; exit 3");

@@ -1,18 +1,21 @@
-// A device's facts as text for people and reports.
-#ifndef TRINE_PLUGINS_DEVICE_TEXT_H_
-#define TRINE_PLUGINS_DEVICE_TEXT_H_
+// Formats a device's facts as text for people and reports, and as JSON for the probe's report and
+// `trine detect --json`.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include "nlohmann/json_fwd.hpp"
+#include "trine/backend.h"
+
 namespace trine {
 
-// "cpu", "igpu", "dgpu", "other".
+// Returns "cpu", "igpu", "dgpu" or "other".
 const char* TierName(uint32_t tier);
 
-// A text field of a plugin's struct: up to its first NUL, or its end when a plugin forgot it; what
-// is not printable ASCII becomes "?".
+// Returns a text field of a plugin's struct, up to its first NUL, or to the end of the field if the
+// plugin forgot the NUL. Replaces each character that is not printable ASCII with "?".
 std::string FieldText(const char* field, size_t capacity);
 
 template <size_t N>
@@ -20,6 +23,10 @@ std::string FieldText(const char (&field)[N]) {
   return FieldText(field, N);
 }
 
-}  // namespace trine
+nlohmann::ordered_json DeviceInfoToJson(const trine_device_info& info);
 
-#endif  // TRINE_PLUGINS_DEVICE_TEXT_H_
+// Sets *info from the JSON of DeviceInfoToJson. Returns false if a member is missing or of the
+// wrong kind.
+bool DeviceInfoFromJson(const nlohmann::ordered_json& json, trine_device_info* info);
+
+}  // namespace trine

@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -23,7 +22,7 @@ constexpr uint16_t kThisMachine = EM_AARCH64;
 #elif defined(__riscv)
 constexpr uint16_t kThisMachine = EM_RISCV;
 #else
-constexpr uint16_t kThisMachine = EM_NONE;  // unknown: not compared
+constexpr uint16_t kThisMachine = EM_NONE;  // unknown machine: e_machine is not compared
 #endif
 
 std::string MachineName(uint16_t machine) {
@@ -43,15 +42,15 @@ std::string MachineName(uint16_t machine) {
   }
 }
 
-// A regular file, every access checked. Read, not mapped: a file that shrinks meanwhile is a short
-// read here and would be a SIGBUS there.
+// A regular file; every access is checked. It is read and not mapped, because a file that shrinks
+// in between then gives a short read, where a mapping would give SIGBUS.
 class File {
  public:
   ~File() {
     if (fd_ >= 0) close(fd_);
   }
   absl::Status Open(const std::string& path) {
-    // Non-blocking, or a pipe of that name would keep us for ever.
+    // Non-blocking, because opening a named pipe would wait for ever otherwise.
     fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd_ < 0) {
       if (errno == EACCES) return absl::PermissionDeniedError("no permission to read the file");
@@ -69,8 +68,8 @@ class File {
     return absl::OkStatus();
   }
 
-  // The bytes of a range that must lie within the file; nothing when it does not, or is too large
-  // to be what we look for.
+  // Returns the bytes of a range. Returns nullopt if the range is not within the file, is larger
+  // than any section worth reading, or can't be read.
   std::optional<std::string> Bytes(uint64_t offset, uint64_t bytes) const {
     if (offset > size_ || bytes > size_ - offset || bytes > kMaxSection) return std::nullopt;
     std::string data(bytes, '\0');
@@ -90,7 +89,7 @@ class File {
   uint64_t size_ = 0;
 };
 
-// Element i of a section's bytes; the caller has checked i.
+// Returns element i of a section's bytes. REQUIRES: the section has an element i.
 template <class T>
 T Element(const std::string& bytes, uint64_t i) {
   T value;
@@ -98,7 +97,7 @@ T Element(const std::string& bytes, uint64_t i) {
   return value;
 }
 
-// The NUL-terminated string at `offset` of a string section.
+// Returns the NUL-terminated string at `offset` of a string section; nullopt when it has no end.
 std::optional<absl::string_view> Text(const std::string& strings, uint64_t offset) {
   if (offset >= strings.size()) return std::nullopt;
   const size_t end = strings.find('\0', offset);
@@ -135,7 +134,7 @@ absl::Status ReadSymbols(const std::string& symbols, const std::string& strings,
   return absl::OkStatus();
 }
 
-// Notes of others are passed over; so is one that does not end where it says.
+// Reads Trine's notes and skips other owners'. Stops at a note that is longer than the section.
 void ReadNotes(const std::string& notes, ElfFacts* facts) {
   constexpr absl::string_view kOwner("Trine", 6);
   constexpr uint32_t kHardware = 1;

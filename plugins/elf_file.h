@@ -1,7 +1,6 @@
-// What a shared object's file says of itself, read without loading it: loading runs its
-// constructors, and a file built with a sanitizer ends a process that was not.
-#ifndef TRINE_PLUGINS_ELF_FILE_H_
-#define TRINE_PLUGINS_ELF_FILE_H_
+// Reads facts about a shared object from its file without loading it. Loading would run its
+// constructors, and an object built with a sanitizer ends a process that was built without one.
+#pragma once
 
 #include <optional>
 #include <string>
@@ -11,17 +10,16 @@
 
 namespace trine {
 
+// The facts of a shared object that decide whether it may be loaded as a plugin.
 struct ElfFacts {
-  std::vector<std::string> needed;  // libraries it asks for
-  bool exports_query = false;       // has the plugin's one symbol
+  std::vector<std::string> needed;  // libraries that the loader must find
+  bool exports_query = false;       // exports trine_plugin_query
   bool wants_asan = false;
   bool wants_tsan = false;
-  std::optional<std::string> hardware;  // as it says in TRINE_PLUGIN_HARDWARE
+  std::optional<std::string> hardware;  // the text of TRINE_PLUGIN_HARDWARE; nullopt: not declared
 };
 
-// Errors are sentences for a person: no permission, not a shared object, another machine's.
+// Reads the file. Errors are sentences for a person: no permission, not a shared object, ...
 absl::StatusOr<ElfFacts> InspectElf(const std::string& path);
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_ELF_FILE_H_

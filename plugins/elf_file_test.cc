@@ -26,7 +26,7 @@ std::string ReadFile(const std::string& path) {
 
 class ElfFileTest : public ::testing::Test {
  protected:
-  // A file of these bytes; its path.
+  // Writes a file of these bytes and returns its path.
   std::string Make(const std::string& bytes) {
     const std::string path = ::testing::TempDir() + "elf_file_test." + std::to_string(getpid());
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -62,7 +62,7 @@ TEST_F(ElfFileTest, ReadsWhatHardwareAPluginNeeds) {
   EXPECT_EQ(silent->hardware, std::nullopt);
 }
 
-// A note that claims to be longer than its section, by any of its sizes, is passed over.
+// A note that claims to be longer than its section, by any of its sizes, is skipped.
 TEST_F(ElfFileTest, NotesThatDoNotEndSayNothing) {
   const std::string whole = ReadFile(TRINE_HARDWARE_PLUGIN);
   const size_t name = whole.find(std::string("Trine\0", 6));
@@ -76,7 +76,7 @@ TEST_F(ElfFileTest, NotesThatDoNotEndSayNothing) {
       EXPECT_EQ(facts->hardware, std::nullopt) << size;
     }
   }
-  // Nor does a text without an end.
+  // A text without a NUL is skipped too.
   std::string bytes = whole;
   const size_t end = bytes.find('\0', name + 8);
   bytes[end] = 'x';
@@ -109,7 +109,7 @@ TEST_F(ElfFileTest, PermissionIsSaidToBeMissing) {
   const std::string path = Make(ReadFile(TRINE_CPU_PLUGIN));
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   std::string refusal;
-  if (geteuid() == 0) {  // root reads everything: look as somebody else
+  if (geteuid() == 0) {  // root can read everything: act as another user
     ASSERT_EQ(seteuid(65534), 0);
     refusal = Refusal(path);
     ASSERT_EQ(seteuid(0), 0);
@@ -120,7 +120,7 @@ TEST_F(ElfFileTest, PermissionIsSaidToBeMissing) {
   chmod(path.c_str(), 0600);
 }
 
-// Truncated at any length, or with any byte changed, the file is an answer and never a crash.
+// A file truncated at any length, or with any byte changed, gives an answer and never a crash.
 TEST_F(ElfFileTest, DamagedFilesAreSurvived) {
   const std::string whole = ReadFile(TRINE_HARDWARE_PLUGIN);
   std::mt19937 random(7);

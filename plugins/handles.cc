@@ -1,28 +1,58 @@
 #include "plugins/handles.h"
 
 #include <algorithm>
+#include <type_traits>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 namespace trine {
 namespace {
 
-// A call that gives a handle: OK with none is a breach of the ABI.
+absl::Status GaveNothing(const std::string& what) {
+  return absl::InternalError(what + ": succeeded but gave nothing");
+}
+
+// Makes a call that returns a handle. OK without a handle is a breach of the ABI: INTERNAL.
 template <class Handle, class Call>
 absl::StatusOr<Handle*> Obtain(const std::string& what, Call call) {
   Handle* handle = nullptr;
   absl::Status status = CallPlugin(what, [&](trine_error* err) { return call(&handle, err); });
   if (!status.ok()) return status;
-  if (handle == nullptr) return absl::InternalError(what + ": succeeded but gave nothing");
+  if (handle == nullptr) return GaveNothing(what);
   return handle;
 }
 
-template <class Handle, class Call>
-absl::StatusOr<Handle*> Obtain(const Device& device, const char* name, Call call) {
-  const CallClock::Call under_way(&device.calls());
-  auto handle = Obtain<Handle>(device.Name(name), call);
-  if (!handle.ok()) return OnDevice(device.label(), handle.status());
-  return handle;
+// Makes an object of the device, by the function of the table that takes `argument`.
+template <class Thing, class Handle, class Argument>
+absl::StatusOr<Thing> Make(std::shared_ptr<Device> device, const char* name,
+                           trine_status (*trine_plugin::*make)(trine_device*, Argument, Handle**,
+                                                               trine_error*),
+                           std::type_identity_t<Argument> argument) {
+  Handle* handle = nullptr;
+  absl::Status status = device->Call(name, make, device->handle(), argument, &handle);
+  if (!status.ok()) return status;
+  if (handle == nullptr) return OnDevice(device->label(), GaveNothing(device->Name(name)));
+  return Thing(std::move(device), handle);
+}
+
+constexpr char kKey[] = "trine/device";
+
+// Returns whether the code means a failure of the device. Returns false for refusals and for
+// mistakes of the caller.
+bool IsFault(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kUnimplemented:
+      return false;
+    default:
+      return true;
+  }
 }
 
 }  // namespace
@@ -77,11 +107,10 @@ absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint3
                                                  const int64_t* params) const {
   trine_op_support support{};
   support.struct_size = sizeof(support);
-  absl::Status status = Call("op_query", [&](trine_error* err) {
-    return table().op_query(handle_, &graph, op, params, &support, err);
-  });
+  absl::Status status =
+      Call("op_query", &trine_plugin::op_query, handle_, &graph, op, params, &support);
   if (!status.ok()) return status;
-  // Exact by another contract is not exact here.
+  // The plugin follows another version of the contract, so its EXACT is only FAST here.
   if (support.support == TRINE_SUPPORT_EXACT &&
       table().numerics_version != TRINE_NUMERICS_VERSION) {
     support.support = TRINE_SUPPORT_FAST;
@@ -92,11 +121,9 @@ absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint3
 absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) const {
   trine_plan_info info{};
   info.struct_size = sizeof(info);
-  absl::Status status = Call("plan_query", [&](trine_error* err) {
-    return table().plan_query(handle_, &graph, &info, err);
-  });
+  absl::Status status = Call("plan_query", &trine_plugin::plan_query, handle_, &graph, &info);
   if (!status.ok()) return status;
-  // Far beyond any memory, and far below where sums would wrap.
+  // More memory than any machine has, and low enough that sums of sizes do not wrap.
   constexpr uint64_t kMostBytes = uint64_t{1} << 50;
   if (info.scratch_bytes > kMostBytes) {
     return OnDevice(label_, absl::InternalError(absl::StrCat(Name("plan_query"), ": asks for ",
@@ -107,20 +134,19 @@ absl::StatusOr<trine_plan_info> Device::QueryPlan(const trine_graph& graph) cons
 }
 
 absl::Status Device::Copy(const trine_copy_args& args) const {
-  return Call("copy_run", [&](trine_error* err) { return table().copy_run(handle_, &args, err); });
+  return Call("copy_run", &trine_plugin::copy_run, handle_, &args);
 }
 
 absl::StatusOr<std::vector<PackedLayout>> Device::ListLayouts(const trine_graph& graph,
                                                               uint32_t tensor) const {
-  constexpr uint32_t kCapacity = 16;  // nobody tries more than the best few
+  constexpr uint32_t kCapacity = 16;  // callers try only the first few layouts
   if (table().layout_list == nullptr || table().layout_convert == nullptr) {
     return std::vector<PackedLayout>();
   }
   std::vector<trine_layout_info> infos(kCapacity);
   trine_layout_list list{sizeof(list), sizeof(trine_layout_info), kCapacity, 0, infos.data()};
-  absl::Status status = Call("layout_list", [&](trine_error* err) {
-    return table().layout_list(handle_, &graph, tensor, &list, err);
-  });
+  absl::Status status =
+      Call("layout_list", &trine_plugin::layout_list, handle_, &graph, tensor, &list);
   if (!status.ok()) return status;
   std::vector<PackedLayout> layouts;
   for (uint32_t i = 0; i < std::min(list.count, kCapacity); ++i) {
@@ -144,19 +170,13 @@ absl::Status Device::Pack(const PackedLayout& layout, uint64_t begin, uint64_t e
                                        layout.RowEnd(end - 1),
                                        plain,
                                        packed};
-  return Call("layout_convert",
-              [&](trine_error* err) { return table().layout_convert(handle_, &args, err); });
+  return Call("layout_convert", &trine_plugin::layout_convert, handle_, &args);
 }
 
 absl::StatusOr<Buffer> Buffer::Allocate(std::shared_ptr<Device> device, uint64_t bytes,
                                         uint32_t memory) {
   const trine_buffer_desc desc{sizeof(trine_buffer_desc), memory, bytes};
-  auto handle =
-      Obtain<trine_buffer>(*device, "buffer_alloc", [&](trine_buffer** out, trine_error* err) {
-        return device->table().buffer_alloc(device->handle(), &desc, out, err);
-      });
-  if (!handle.ok()) return handle.status();
-  return Buffer(std::move(device), *handle);
+  return Make<Buffer>(std::move(device), "buffer_alloc", &trine_plugin::buffer_alloc, &desc);
 }
 
 absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device,
@@ -164,24 +184,15 @@ absl::StatusOr<Buffer> Buffer::Import(std::shared_ptr<Device> device,
   if (device->table().buffer_import == nullptr) {
     return absl::UnimplementedError(device->Name("the plugin does not import host memory"));
   }
-  auto handle =
-      Obtain<trine_buffer>(*device, "buffer_import", [&](trine_buffer** out, trine_error* err) {
-        return device->table().buffer_import(device->handle(), &desc, out, err);
-      });
-  if (!handle.ok()) return handle.status();
-  return Buffer(std::move(device), *handle);
+  return Make<Buffer>(std::move(device), "buffer_import", &trine_plugin::buffer_import, &desc);
 }
 
 absl::Status Buffer::Write(uint64_t offset, const void* data, uint64_t bytes) const {
-  return device().Call("buffer_write", [&](trine_error* err) {
-    return device().table().buffer_write(handle(), offset, data, bytes, err);
-  });
+  return Call("buffer_write", &trine_plugin::buffer_write, offset, data, bytes);
 }
 
 absl::Status Buffer::Read(uint64_t offset, void* data, uint64_t bytes) const {
-  return device().Call("buffer_read", [&](trine_error* err) {
-    return device().table().buffer_read(handle(), offset, data, bytes, err);
-  });
+  return Call("buffer_read", &trine_plugin::buffer_read, offset, data, bytes);
 }
 
 void* Buffer::host_ptr() const {
@@ -191,56 +202,50 @@ void* Buffer::host_ptr() const {
 }
 
 absl::StatusOr<Plan> Plan::Create(std::shared_ptr<Device> device, const trine_plan_desc& desc) {
-  auto handle = Obtain<trine_plan>(*device, "plan_create", [&](trine_plan** out, trine_error* err) {
-    return device->table().plan_create(device->handle(), &desc, out, err);
-  });
-  if (!handle.ok()) return handle.status();
-  return Plan(std::move(device), *handle);
+  return Make<Plan>(std::move(device), "plan_create", &trine_plugin::plan_create, &desc);
 }
 
 absl::Status Plan::Run(const trine_run_args& args) const {
-  return device().Call("plan_run", [&](trine_error* err) {
-    return device().table().plan_run(handle(), &args, err);
-  });
+  return Call("plan_run", &trine_plugin::plan_run, &args);
 }
 
 absl::StatusOr<TimelineHandle> TimelineHandle::Create(std::shared_ptr<Device> device,
                                                       uint64_t initial) {
-  auto handle = Obtain<trine_timeline>(
-      *device, "timeline_create", [&](trine_timeline** out, trine_error* err) {
-        return device->table().timeline_create(device->handle(), initial, out, err);
-      });
-  if (!handle.ok()) return handle.status();
-  return TimelineHandle(std::move(device), *handle);
+  return Make<TimelineHandle>(std::move(device), "timeline_create", &trine_plugin::timeline_create,
+                              initial);
 }
 
 absl::Status TimelineHandle::Signal(uint64_t value) const {
-  return device().Call("timeline_signal", [&](trine_error* err) {
-    return device().table().timeline_signal(handle(), value, err);
-  });
+  return Call("timeline_signal", &trine_plugin::timeline_signal, value);
 }
 
 absl::Status TimelineHandle::SetFailed(const absl::Status& failure) const {
   const std::string message(failure.message());
-  return device().Call("timeline_fail", [&](trine_error* err) {
-    return device().table().timeline_fail(handle(), static_cast<trine_status>(failure.code()),
-                                          message.c_str(), err);
-  });
+  return Call("timeline_fail", &trine_plugin::timeline_fail,
+              static_cast<trine_status>(failure.code()), message.c_str());
 }
 
 absl::Status TimelineHandle::Wait(uint64_t value, uint64_t timeout_ns) const {
-  return device().Call("timeline_wait", [&](trine_error* err) {
-    return device().table().timeline_wait(handle(), value, timeout_ns, err);
-  });
+  return Call("timeline_wait", &trine_plugin::timeline_wait, value, timeout_ns);
 }
 
 absl::StatusOr<uint64_t> TimelineHandle::Value() const {
   uint64_t value = 0;
-  absl::Status status = device().Call("timeline_query", [&](trine_error* err) {
-    return device().table().timeline_query(handle(), &value, err);
-  });
+  absl::Status status = Call("timeline_query", &trine_plugin::timeline_query, &value);
   if (!status.ok()) return status;
   return value;
+}
+
+absl::Status OnDevice(const std::string& device, absl::Status status) {
+  if (status.ok() || device.empty() || status.GetPayload(kKey).has_value()) return status;
+  status.SetPayload(kKey, absl::Cord(device));
+  return status;
+}
+
+std::string FaultyDevice(const absl::Status& status) {
+  if (!IsFault(status.code())) return "";
+  const auto device = status.GetPayload(kKey);
+  return device.has_value() ? std::string(*device) : "";
 }
 
 }  // namespace trine

@@ -1,5 +1,4 @@
-// The RAII handles over a real plugin: a graph is planned and run through them, and everything goes
-// back in whatever order it is dropped.
+// Tests the RAII handles on a real plugin: plans and runs a graph, and frees all in any order.
 #include "plugins/handles.h"
 
 #include <memory>
@@ -23,10 +22,10 @@ class HandlesTest : public ::testing::Test {
     ASSERT_TRUE(backend.ok()) << backend.status();
     auto device = Device::Open(*backend, 0);
     ASSERT_TRUE(device.ok()) << device.status();
-    device_ = *device;  // the library and the backend live through it alone
+    device_ = *device;  // keeps the library and the backend alive
   }
 
-  // y = x + x over 16 numbers, x and y in one buffer.
+  // Returns a plan for y = x + x over 16 numbers, x and y in one buffer.
   absl::StatusOr<Plan> DoublingPlan(const Buffer& buffer) {
     const trine_slot slot{TRINE_ROLE_IO, 1, 128};
     const trine_tensor tensors[] = {
@@ -90,10 +89,10 @@ TEST_F(HandlesTest, RunsAPlan) {
   ASSERT_TRUE(buffer->Read(64, y.data(), 64).ok());
   EXPECT_THAT(y, Each(3.0f));
   EXPECT_NE(buffer->host_ptr(), nullptr);
-  device_.reset();  // the buffer, the plan and the timeline still hold on to it
+  device_.reset();  // the buffer, the plan and the timeline still keep it alive
 }
 
-// The CPU backend tells the host what took how long, while it is asked to.
+// The CPU backend reports the times of its ops while the host asks for them.
 TEST_F(HandlesTest, TimesOpsWhileTheHostWantsIt) {
   auto buffer = Buffer::Allocate(device_, 128, TRINE_MEMORY_IO);
   ASSERT_TRUE(buffer.ok()) << buffer.status();

@@ -58,7 +58,7 @@ trine_status HostServices::ParallelRun(void* self, trine_worker_fn fn, void* arg
   for (;;) {
     const std::shared_ptr<ThreadTeam> team = services->team();
     const absl::Status status = team->Run(fn, arg);
-    // Abandoned before our turn came: fn has not run, and there is a new team.
+    // The team was abandoned before it ran fn. Runs fn on the new team.
     if (status.code() == absl::StatusCode::kAborted && team != services->team()) continue;
     return static_cast<trine_status>(status.code());
   }
@@ -71,7 +71,7 @@ void HostServices::OpDone(void* self, const char* name, uint64_t nanoseconds) {
   if (name == nullptr) return;
   std::lock_guard<std::mutex> lock(services->op_times_mutex_);
   auto found = services->op_times_.find(std::string_view(name));
-  // Copied: the text is the plugin's, and may go with it before the times are asked for.
+  // Copies the name: the text belongs to the plugin, which may be closed before StopOpTimes.
   if (found == services->op_times_.end()) {
     found = services->op_times_.emplace(name, OpTime{name, 0, 0}).first;
   }

@@ -1,7 +1,6 @@
-// The host's side of trine_host: a log, the thread team and a record of where time goes. One per
-// process is the intent; every backend opened with it must be closed before it goes.
-#ifndef TRINE_PLUGINS_HOST_SERVICES_H_
-#define TRINE_PLUGINS_HOST_SERVICES_H_
+// Implements trine_host: a log, the thread team and a record of how long ops take. Meant to exist
+// once per process. Close every backend that was opened with it before destroying it.
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -17,16 +16,17 @@
 
 namespace trine {
 
-// Called from any thread, also from several at once.
+// Receives log messages, from any thread and from several at once.
 using LogSink = std::function<void(uint32_t level, const std::string& message)>;
 
-// What devices' runs have spent on one kind of work, as the threads saw it that led them.
+// The time that runs spent on one kind of work, as seen by the threads that called plan_run.
 struct OpTime {
   std::string name;  // "matmul q4_0", "attention", "wait", ...
   uint64_t calls = 0;
   uint64_t ns = 0;
 };
 
+// Owns the thread team and the trine_host table that plugins call.
 class HostServices {
  public:
   HostServices(const ThreadTeamOptions& team, LogSink log);
@@ -35,19 +35,20 @@ class HostServices {
 
   const trine_host* table() const { return &table_; }
 
-  // From any thread; nothing after Silence.
+  // Logs a message; does nothing after Silence. Callable from any thread.
   void Say(uint32_t level, const std::string& message) const;
-  // Nothing is logged from here on; what is being said comes to its end first. For who goes while
-  // backends stay. Not from within the sink.
+  // Stops all logging. Returns when the messages that are being logged are done. Call it if the
+  // sink is destroyed before the backends are. Must not be called from within the sink.
   void Silence();
 
-  // Leaves the team behind, with whatever hangs in it, and makes a new one: for a watchdog that has
-  // given up on a device. Other devices' runs that were waiting for their turn go on with the new
-  // team. From any thread.
+  // Abandons the team, with any call that hangs in it, and makes a new team. A watchdog calls it
+  // when it gives up a device. Runs of other devices that wait for their turn use the new team.
+  // Callable from any thread.
   void ReplaceTeam();
 
-  // Between the two, runs that begin are timed, of all backends that know how. Starting again
-  // begins anew. Stop gives what was longest first; without a start, nothing. From any thread.
+  // StartOpTimes makes backends time the runs that begin later, if they can, and drops earlier
+  // times. StopOpTimes returns the times, the longest first; it returns none if there was no start.
+  // Callable from any thread.
   void StartOpTimes();
   std::vector<OpTime> StopOpTimes();
 
@@ -61,14 +62,12 @@ class HostServices {
   ThreadTeamOptions options_;
   mutable std::mutex mutex_;
   std::shared_ptr<ThreadTeam> team_;     // guarded by mutex_
-  mutable std::shared_mutex log_mutex_;  // shared while the sink is called
+  mutable std::shared_mutex log_mutex_;  // held shared while the sink is called
   LogSink log_;                          // guarded by log_mutex_
-  uint32_t profiling_ = 0;  // plugins read it while it changes: by std::atomic_ref here
+  uint32_t profiling_ = 0;  // accessed through std::atomic_ref: plugins read it at any time
   std::mutex op_times_mutex_;
   std::map<std::string, OpTime, std::less<>> op_times_;  // by name; guarded by op_times_mutex_
   trine_host table_;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_HOST_SERVICES_H_

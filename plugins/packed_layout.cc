@@ -36,12 +36,12 @@ absl::StatusOr<PackedLayout> PackedLayout::Create(const trine_tensor& tensor,
   p.matrices_ = static_cast<uint64_t>(dims[2] * dims[3]);
   p.matrix_rows_ = static_cast<uint64_t>(dims[1]);
   p.matrix_groups_ = (p.matrix_rows_ - 1) / info.group_rows + 1;
-  // Divided, not multiplied: the plugin's numbers may be anything.
+  // Divides rather than multiplies, because the plugin's numbers may be anything and must not wrap.
   if (info.packed_bytes / info.group_bytes < p.groups()) {
     return wrong(p.groups(), " groups of ", info.group_bytes, " bytes do not fit in ",
                  info.packed_bytes);
   }
-  // f32 for one bit a weight would be 32 times; beyond that it is no number anybody meant.
+  // f32 for weights of one bit would take 32 times the bytes. A number far above that is an error.
   const uint64_t plain_bytes = p.row_bytes_ * p.matrix_rows_ * p.matrices_;
   if (info.packed_bytes / 64 > plain_bytes + (uint64_t{1} << 20)) {
     return wrong(info.packed_bytes, " bytes for a tensor of ", plain_bytes);

@@ -1,7 +1,6 @@
-// A weight in a layout of a device's own: where its groups lie, by the rules of
-// docs/plugin-abi.md, "Layouts". What a plugin says is held against those rules first.
-#ifndef TRINE_PLUGINS_PACKED_LAYOUT_H_
-#define TRINE_PLUGINS_PACKED_LAYOUT_H_
+// Describes a packed weight: where its groups lie, by the rules of docs/plugin-abi.md, "Layouts".
+// Checks the plugin's numbers against those rules.
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +12,8 @@ namespace trine {
 
 class PackedLayout {
  public:
-  // `buffer_alignment`: how the device's buffers start. INTERNAL, with the number that can't be.
+  // Checks `info`. Returns INTERNAL, naming the impossible number, if it breaks the rules.
+  // `buffer_alignment` is the alignment of the device's buffers.
   static absl::StatusOr<PackedLayout> Create(const trine_tensor& tensor,
                                              const trine_layout_info& info,
                                              uint64_t buffer_alignment);
@@ -23,8 +23,9 @@ class PackedLayout {
   uint64_t group_rows() const { return info_.group_rows; }
   uint64_t group_bytes() const { return info_.group_bytes; }
   uint64_t groups() const { return matrices_ * matrix_groups_; }
-  uint64_t row_bytes() const { return row_bytes_; }  // of the plain tensor
-  // Rows of a group, counted over all matrices. The last group of a matrix may have fewer.
+  uint64_t row_bytes() const { return row_bytes_; }  // bytes of a row of the plain tensor
+  // RowBegin returns the first row of a group; RowEnd returns the row after its last one. Rows are
+  // counted over all matrices. The last group of a matrix may have fewer rows.
   uint64_t RowBegin(uint64_t group) const {
     return group / matrix_groups_ * matrix_rows_ + group % matrix_groups_ * info_.group_rows;
   }
@@ -32,7 +33,7 @@ class PackedLayout {
     const uint64_t within = (group % matrix_groups_ + 1) * info_.group_rows;
     return group / matrix_groups_ * matrix_rows_ + std::min(matrix_rows_, within);
   }
-  // The plain tensor, all dimensions known, as layout_convert wants it.
+  // Returns the plain tensor with all dimensions known, as layout_convert expects it.
   const trine_tensor& tensor() const { return tensor_; }
 
  private:
@@ -44,5 +45,3 @@ class PackedLayout {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_PACKED_LAYOUT_H_

@@ -1,17 +1,16 @@
-#include "plugins/plugin_table.h"
-
 #include <cstring>
 #include <stdexcept>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "plugins/library.h"
 
 namespace trine {
 namespace {
 
 using ::testing::HasSubstr;
 
-// A table whose functions exist and are never called here.
+// Returns a valid table, whose functions must not be called.
 trine_plugin SoundTable() {
   trine_plugin t{};
   t.struct_size = sizeof(t);
@@ -43,7 +42,7 @@ TEST(PluginTableTest, AdoptsASoundTable) {
 
 TEST(PluginTableTest, OlderTableReadsAsShorter) {
   trine_plugin table = SoundTable();
-  table.struct_size = TRINE_PLUGIN_REQUIRED_SIZE;  // the bytes behind it are none of ours
+  table.struct_size = TRINE_PLUGIN_REQUIRED_SIZE;  // the host must not read beyond this size
   const auto adopted = AdoptTable(&table);
   ASSERT_TRUE(adopted.ok()) << adopted.status();
   EXPECT_EQ(adopted->buffer_host_ptr, nullptr);
@@ -64,7 +63,7 @@ TEST(PluginTableTest, NewerTableIsCutToOurSize) {
   EXPECT_NE(adopted->layout_convert, nullptr);
 }
 
-// Plugins from before 1.0 have no table for this host; what they have for their own says their age.
+// Plugins from before 1.0 have no table for this host. Their own table tells their version.
 TEST(PluginTableTest, RefusesPluginsFromBeforeOneByTheirVersion) {
   const trine_plugin_query_fn older = [](uint32_t host) -> const trine_plugin* {
     static trine_plugin table;

@@ -1,7 +1,7 @@
-// Probing: a plugin is first loaded, opened and asked for its devices in a child process with a
-// time limit, so that one that crashes or hangs, or whose driver does, is a finding and not an end.
-#ifndef TRINE_PLUGINS_PROBE_H_
-#define TRINE_PLUGINS_PROBE_H_
+// Probes plugins: loads and opens a plugin and asks for its devices. Does so in a child process
+// with a time limit, because a plugin or a driver may crash or hang. Then the result says so, and
+// this process continues.
+#pragma once
 
 #include <chrono>
 #include <string>
@@ -13,11 +13,12 @@
 namespace trine {
 
 struct ProbeOptions {
-  std::string program;  // trine-probe
-  // Without a sign of life; ten times as long in all.
+  std::string program;  // the path of trine-probe
+  // The longest time without a report from the child. A whole probe may take ten times that.
   std::chrono::milliseconds timeout{30000};
 };
 
+// The descriptions of a plugin and its devices, or why the plugin can't be used.
 struct ProbeResult {
   absl::Status status;  // why the plugin can't be used
   std::string name;
@@ -25,17 +26,15 @@ struct ProbeResult {
   uint32_t abi_version = 0;
   uint32_t numerics_version = 0;
   std::vector<trine_device_info> devices;
-  std::vector<std::string> log;    // warnings and errors the plugin gave
-  std::vector<std::string> notes;  // what else it wants known, such as why it sees no device
+  std::vector<std::string> log;    // the plugin's warnings and errors
+  std::vector<std::string> notes;  // its messages of level INFO, such as why it sees no device
   double seconds = 0;
 };
 
-// Blocks within the time limits. May be called from several threads at once.
+// Probes a plugin; blocks within the time limits. May be called from several threads at once.
 ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options);
 
-// The child's side: `trine-probe probe PATH`. Reports on kReportFd; returns the exit code.
+// Implements `trine-probe probe PATH` in the child. Reports on kReportFd; returns the exit code.
 int ProbeMain(const std::string& path);
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_PROBE_H_

@@ -1,9 +1,9 @@
-// trine-probe: loads plugins so that the program which wants to know about them need not. Not meant
-// to be called by hand; `trine detect` and `trine plugin check` are.
+// trine-probe: loads plugins in place of the program that wants to know about them. Not meant to be
+// called by hand; `trine detect` and `trine plugin check` are.
 #include <cstdio>
 #include <cstring>
 
-#include "plugins/conformance/check_main.h"
+#include "plugins/conformance/check.h"
 #include "plugins/probe.h"
 
 int main(int argc, char** argv) {

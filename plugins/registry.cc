@@ -19,7 +19,7 @@
 namespace trine {
 namespace {
 
-// The time limit and the order a person may have set in the environment; nonsense is noted.
+// Reads the settings in the environment. Adds a note for each value that is not valid.
 void ReadEnvironment(RegistryOptions* options, std::vector<std::string>* notes) {
   if (const char* text = std::getenv("TRINE_PROBE_TIMEOUT_MS"); text != nullptr) {
     int64_t ms = 0;
@@ -51,7 +51,8 @@ bool IsThere(const std::string& what) {
                         : access(what.c_str(), F_OK) == 0;
 }
 
-// "", or why there is no hardware for the plugin here.
+// Returns why this machine has no hardware for the plugin. Returns "" if it has, or if the file
+// does not say.
 std::string HardwareMissing(const std::string& path) {
   const auto facts = InspectElf(path);
   if (!facts.ok() || !facts->hardware) return "";
@@ -82,7 +83,7 @@ void ProbeAll(const RegistryOptions& options, Registry* registry) {
   }
   std::vector<std::thread> threads;
   for (PluginFinding& plugin : registry->plugins) {
-    if (!plugin.probe.status.ok()) continue;  // it is known already
+    if (!plugin.probe.status.ok()) continue;  // rejected without a probe
     const auto run = [&plugin, &probe] { plugin.probe = probe(plugin.path); };
     try {
       threads.emplace_back(run);
@@ -93,7 +94,7 @@ void ProbeAll(const RegistryOptions& options, Registry* registry) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// The first plugin of a name serves; later ones are shadowed.
+// Accepts or rejects each plugin. Of several plugins of one name, accepts the first.
 void Judge(Registry* registry) {
   for (size_t i = 0; i < registry->plugins.size(); ++i) {
     PluginFinding& plugin = registry->plugins[i];
@@ -145,7 +146,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
     if (at != backend_order.end()) return static_cast<int>(at - backend_order.begin());
     return static_cast<int>(backend_order.size()) + DefaultRank(name, device.info.tier);
   };
-  // Best rank first, so that a chip's owner is decided before those who also see it.
+  // Best rank first, so that a chip's owner is decided before its other devices are judged.
   std::vector<DeviceFinding*> order;
   for (DeviceFinding& device : registry->devices) order.push_back(&device);
   std::stable_sort(order.begin(), order.end(), [&](const DeviceFinding* a, const DeviceFinding* b) {
@@ -161,8 +162,8 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
     }
     const auto owner = std::find_if(order.begin(), order.begin() + static_cast<ptrdiff_t>(i),
                                     [&](const DeviceFinding* other) {
-                                      // One plugin's own devices are never one chip: a partitioned
-                                      // GPU has several of one PCI id.
+                                      // Devices of one plugin are never the same chip: a
+                                      // partitioned GPU has several with one PCI id.
                                       return other->used && other->plugin != device.plugin &&
                                              SameChip(other->info, device.info);
                                     });
@@ -215,7 +216,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;
     for (uint32_t i = 0; i < infos.size(); ++i) {
       DeviceFinding device{p, i, infos[i], false, false, ""};
-      // Exact by another contract is not exact here.
+      // The plugin follows another version of the contract, so its EXACT is only FAST here.
       if (registry.plugins[p].probe.numerics_version != TRINE_NUMERICS_VERSION) {
         device.info.numerics = TRINE_NUMERICS_FAST;
       }

@@ -1,7 +1,6 @@
-// All plugins of this machine and all devices they see, each with the reason why it is or isn't
-// used. Discovery loads nothing into this process; opening a backend does.
-#ifndef TRINE_PLUGINS_REGISTRY_H_
-#define TRINE_PLUGINS_REGISTRY_H_
+// Lists all plugins of this machine and all devices they see, each with the reason why it is used
+// or not. Discovery loads nothing into this process; opening a backend does.
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -14,56 +13,58 @@
 
 namespace trine {
 
+// A file that may be a plugin, and whether the host uses it.
 struct PluginFinding {
   std::string path;
   std::string found_by;
   bool accepted = false;
-  std::string reason;  // a sentence either way
+  std::string reason;  // a sentence, also when accepted
   ProbeResult probe;
 };
 
+// A device of an accepted plugin, and whether the host uses it.
 struct DeviceFinding {
   size_t plugin = 0;   // index into Registry::plugins
-  uint32_t index = 0;  // the plugin's own number of it
+  uint32_t index = 0;  // the device's index in the plugin
   trine_device_info info{};
   bool used = false;
-  bool on_request = false;  // not used by itself, but where somebody names it
-  std::string reason;       // a sentence either way
+  bool on_request = false;  // not used, except where the user names the device
+  std::string reason;       // a sentence, also when used
 };
 
 struct RegistryOptions {
   SearchOptions search;
-  // A GPU that is tested for the first time compiles its shaders meanwhile. TRINE_PROBE_TIMEOUT_MS
-  // overrides it.
+  // The longest time without a report from a probe. Long, because a GPU compiles its shaders when
+  // it is tested for the first time. TRINE_PROBE_TIMEOUT_MS overrides it.
   std::chrono::milliseconds probe_timeout{30000};
-  // Plugin names, most wanted first, for chips several plugins see. TRINE_BACKEND_ORDER overrides
-  // it. Plugins not named follow in the order of DefaultRank.
+  // Plugin names, preferred first, for chips that several plugins see. TRINE_BACKEND_ORDER
+  // overrides it. Plugins not named follow in the order of DefaultRank.
   std::vector<std::string> backend_order;
-  // Nobody asks for software devices: plugins that could have no others here, as their files say
-  // (TRINE_PLUGIN_HARDWARE), are not probed, unless the file itself was named.
+  // True if the user asked for no device but the CPU. Then plugins are not probed if their files
+  // say that their hardware is not here (TRINE_PLUGIN_HARDWARE), except for files that the user
+  // named.
   bool hardware_alone = false;
-  // How a plugin is probed; tests put their own here. Null: ProbePlugin in a child process.
+  // Probes a plugin; set by tests. Null: ProbePlugin in a child process.
   std::function<ProbeResult(const std::string& path)> probe;
 };
 
 struct Registry {
   std::vector<PluginFinding> plugins;   // in search order
-  std::vector<DeviceFinding> devices;   // of accepted plugins, in that order
-  std::vector<SearchedFolder> folders;  // looked into
-  std::vector<std::string> notes;       // what else a person should know
+  std::vector<DeviceFinding> devices;   // the devices of accepted plugins, in the same order
+  std::vector<SearchedFolder> folders;  // the folders that were searched
+  std::vector<std::string> notes;       // other sentences for a person
 };
 
-// Never fails: what goes wrong is a finding. Plugins are probed in parallel.
+// Finds and probes all plugins, in parallel. Never fails: a failure is a finding.
 Registry DiscoverPlugins(const RegistryOptions& options);
 
-// The rank of a plugin for a chip of the tier, lower first: HIP before Vulkan on a discrete GPU,
-// Vulkan before HIP on an integrated one, other plugins after ours in the order they were found.
+// Returns the rank of a plugin for a chip of the tier; the lowest rank owns the chip. HIP comes
+// before Vulkan on a discrete GPU, Vulkan before HIP on an integrated one. Other plugins come after
+// both, in the order in which they were found.
 int DefaultRank(const std::string& plugin_name, uint32_t tier);
 
-// Gives every chip one owner: devices with the same PCI id or UUID are one chip. Pure; fills
-// `used`, `on_request` and `reason` of each device.
+// Gives every chip one owner. Devices of two plugins with the same PCI id or UUID are one chip.
+// Sets `used`, `on_request` and `reason` of each device, and changes nothing else.
 void AssignOwners(const std::vector<std::string>& backend_order, Registry* registry);
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_REGISTRY_H_

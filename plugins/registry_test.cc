@@ -113,7 +113,7 @@ TEST_F(RegistryTest, ChipsWithoutIdentityAreAllKept) {
   EXPECT_TRUE(registry.devices[0].used && registry.devices[1].used);
 }
 
-// The owner is unusable, so the one who can use the chip gets it.
+// The owner is unusable, so the other plugin gets the chip.
 TEST_F(RegistryTest, UnusableDeviceOwnsNothing) {
   trine_device_info broken =
       Chip(TRINE_TIER_DGPU, "gfx1036", "0000:03:00.0", TRINE_DEVICE_UNUSABLE);
@@ -178,7 +178,7 @@ TEST_F(RegistryTest, NonsenseInTheEnvironmentIsNoted) {
   unsetenv("TRINE_PLUGIN_PATH");
 }
 
-// With the file of a plugin that says what it needs, in a folder, as plugins lie.
+// Has a folder with the file of a plugin that declares TRINE_PLUGIN_HARDWARE.
 class HardwareTest : public RegistryTest {
  protected:
   HardwareTest() {
@@ -199,7 +199,7 @@ class HardwareTest : public RegistryTest {
 };
 
 TEST_F(HardwareTest, WithoutItThePluginIsNotProbed) {
-  probes_.clear();  // who asks for it throws
+  probes_.clear();  // any probe would throw
   const Registry registry = Discover();
   ASSERT_EQ(registry.plugins.size(), 1u);
   EXPECT_FALSE(registry.plugins[0].accepted);

@@ -24,17 +24,16 @@ constexpr absl::string_view kPrefix = "libtrine-backend-";
 constexpr absl::string_view kSuffix = ".so";
 constexpr char kBesideProgram[] = "beside the program";
 
-// The folder of the running program.
+// Returns the folder of the running program, or "" if it is not known.
 fs::path ProgramFolder() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   return error ? fs::path() : program.parent_path();
 }
 
-// The folder of the shared object this code was linked into, libtrine.so in a program that embeds
-// it; empty when that is the program itself. A name that is not absolute is not trusted: for the
-// program the loader says what the caller wrote as argv[0], and resolving that would be looking
-// into the current folder.
+// Returns the folder of the shared object that this code was linked into: libtrine.so in a program
+// that embeds it. Returns "" for a name that is not absolute: for code in the program itself, the
+// loader gives the caller's argv[0], and resolving that would look into the current folder.
 fs::path LibraryFolder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&FindPlugins), &info) == 0 ||
@@ -46,7 +45,7 @@ fs::path LibraryFolder() {
   return error ? fs::path() : resolved.parent_path();
 }
 
-// Both folders, without doubles, with the words that say which.
+// Returns the program's and the library's folder, each once.
 std::vector<SearchedFolder> OwnFolders() {
   std::vector<SearchedFolder> folders;
   const fs::path program = ProgramFolder(), library = LibraryFolder();
@@ -78,7 +77,7 @@ std::vector<std::string> PluginFiles(const std::string& folder, std::string* pro
 
 class Search {
  public:
-  // A file or a folder that a person or the environment named.
+  // Adds a file or a folder that a person or the environment named.
   void Named(const std::string& path, const std::string& found_by) {
     if (path.empty()) return;
     if (IsDirectory(path)) return Folder({path, found_by, true, ""});
@@ -107,7 +106,7 @@ class Search {
   }
 
   SearchResult result_;
-  std::map<std::string, size_t> seen_;  // and which candidate it is
+  std::map<std::string, size_t> seen_;  // canonical path -> index of the candidate
 };
 
 }  // namespace
@@ -118,7 +117,7 @@ SearchResult FindPlugins(const SearchOptions& options) {
   const char* environment = options.use_environment ? std::getenv("TRINE_PLUGIN_PATH") : nullptr;
   if (environment != nullptr) {
     for (absl::string_view part : absl::StrSplit(environment, ':')) {
-      // An empty or relative part would mean the current folder.
+      // An empty or relative path would depend on the current folder.
       if (!absl::StartsWith(part, "/")) continue;
       search.Named(std::string(part), "TRINE_PLUGIN_PATH");
     }
@@ -126,8 +125,8 @@ SearchResult FindPlugins(const SearchOptions& options) {
   if (options.use_default_folders) {
     const std::vector<SearchedFolder> own = OwnFolders();
     for (const SearchedFolder& folder : own) search.Folder(folder);
-    // Installed, a program in PREFIX/bin has its plugins in PREFIX/lib/trine/plugins, and
-    // libtrine.so in PREFIX/lib right beside them; TRINE_LIBDIR is lib, or lib/<triplet> on Debian.
+    // An installed program in PREFIX/bin has its plugins in PREFIX/lib/trine/plugins, and
+    // libtrine.so is in PREFIX/lib. TRINE_LIBDIR is lib, or lib/<triplet> on Debian.
     std::set<std::string> done;
     for (const SearchedFolder& folder : own) {
       const fs::path base(folder.path);

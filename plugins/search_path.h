@@ -1,7 +1,6 @@
-// Where plugins, and the program that probes them, are looked for. Never the current folder: what
-// lies in a folder someone happens to stand in must not become code that runs.
-#ifndef TRINE_PLUGINS_SEARCH_PATH_H_
-#define TRINE_PLUGINS_SEARCH_PATH_H_
+// Finds plugins and the program that probes them. Never looks into the current folder: a file in
+// the folder that a user happens to be in must not become code that runs.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -9,35 +8,34 @@
 namespace trine {
 
 struct SearchOptions {
-  std::vector<std::string> explicit_paths;  // files or folders the user named, first of all
-  bool use_environment = true;              // TRINE_PLUGIN_PATH, colon-separated folders or files
-  bool use_default_folders = true;          // beside the program and libtrine.so, installed folder
+  std::vector<std::string> explicit_paths;  // files or folders that the user named; come first
+  bool use_environment = true;      // read TRINE_PLUGIN_PATH, colon-separated folders or files
+  bool use_default_folders = true;  // the program's folder, libtrine.so's, the installed one
 };
 
 struct Candidate {
   std::string path;
   std::string found_by;  // "named by the user", "TRINE_PLUGIN_PATH", "beside the program", ...
-  bool named = false;    // the file itself was named: it is reported even when it is not there
+  bool named = false;    // the user named the file: it is reported even if it does not exist
 };
 
 struct SearchedFolder {
   std::string path;
   std::string found_by;
   bool exists = false;
-  std::string error;  // why it could not be looked into, though it is there
+  std::string error;  // why an existing folder could not be searched
 };
 
 struct SearchResult {
   std::vector<Candidate> candidates;    // in order of precedence, each file once
-  std::vector<SearchedFolder> folders;  // all that were looked into, or would have been
+  std::vector<SearchedFolder> folders;  // all folders of the search, also those that do not exist
 };
 
+// Lists the files of plugins in these places, and loads none of them.
 SearchResult FindPlugins(const SearchOptions& options);
 
-// The path of trine-probe, or "" with the places looked at in `looked_at`. TRINE_PROBE names
-// another one, by an absolute path.
+// Returns the path of trine-probe. If there is none, returns "" and sets `looked_at`, which may be
+// null, to the paths that it tried. TRINE_PROBE names another program, by an absolute path.
 std::string FindProbeProgram(std::vector<std::string>* looked_at);
 
 }  // namespace trine
-
-#endif  // TRINE_PLUGINS_SEARCH_PATH_H_

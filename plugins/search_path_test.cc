@@ -108,7 +108,7 @@ TEST_F(SearchPathTest, FolderThatCannotBeReadSaysSo) {
   SearchOptions options;
   options.use_default_folders = false;
   options.explicit_paths = {closed.string()};
-  const bool root = geteuid() == 0;  // root reads everything: look as somebody else
+  const bool root = geteuid() == 0;  // root can read everything: act as another user
   ASSERT_EQ(root ? seteuid(65534) : 0, 0);
   const SearchResult result = FindPlugins(options);
   ASSERT_EQ(root ? seteuid(0) : 0, 0);

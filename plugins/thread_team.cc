@@ -18,18 +18,18 @@
 namespace trine {
 namespace {
 
-// What several threads write lies this far apart: processors fetch lines in pairs.
+// The distance in bytes between variables that different threads write. Two cache lines, because
+// processors fetch lines in pairs.
 constexpr size_t kApart = 128;
 
-// How long a waiter keeps its processor before it sleeps. A sleeper costs the one it waits for a
-// system call, and some time until it runs again; one that spins costs whoever else could run, and
-// that may be the one it waits for.
+// How long a waiter spins before it sleeps. A sleeper costs its waker a system call and is slow to
+// run again. A spinning thread takes a processor from others, perhaps from the one it waits for.
 using Patience = std::chrono::microseconds;
-// At barriers: the others are at work, and need us soon.
+// At barriers: the other workers are about to arrive.
 constexpr Patience kInRun{50};
 // Between runs: long enough for the host to sample a token, and asleep within a millisecond.
 constexpr Patience kBetweenRuns{500};
-// With more threads than processors.
+// The spinning time of a team with more threads than processors.
 constexpr Patience kNone{0};
 
 uint32_t ProcessorsHere() {
@@ -41,7 +41,7 @@ uint32_t ProcessorsHere() {
   return std::thread::hardware_concurrency();  // 0: not known
 }
 
-// The processor that the calling thread is on, which may be another the next moment; -1: not known.
+// Returns the processor that the calling thread was on a moment ago; -1: not known.
 int ProcessorNow() {
 #if defined(__linux__)
   return sched_getcpu();
@@ -56,14 +56,15 @@ void Bind(std::thread& thread, int cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(cpu, &set);
-  pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);  // refused: runs unbound
+  // If the system refuses, the thread runs unbound.
+  pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
 #else
   (void)thread;
   (void)cpu;
 #endif
 }
 
-// Else they have that of the thread that happened to load the model.
+// Names the thread, which would otherwise have the name of the thread that loaded the model.
 void Name(std::thread& thread, uint32_t worker) {
 #if defined(__linux__)
   const std::string name = "trine-cpu-" + std::to_string(worker % 100000);
@@ -79,10 +80,10 @@ void Name(std::thread& thread, uint32_t worker) {
 struct ThreadTeam::State {
   std::vector<std::thread> threads;
   uint32_t workers = 1;     // fixed before the first Run
-  Patience in_run = kNone;  // likewise
+  Patience in_run = kNone;  // this one and the next: fixed before the first Run
   Patience between_runs = kNone;
-  // The processor that each worker was on when it last began to wait, -1 before. Written when it is
-  // another, so that reading it mostly costs nothing.
+  // The processor that each worker was on when it last began to wait; -1 before that. Written only
+  // when it changes, so that reading it mostly hits the cache.
   std::vector<std::atomic<int>> places;
 
   std::mutex mutex;
@@ -90,26 +91,27 @@ struct ThreadTeam::State {
   bool busy = false;       // guarded by mutex: one Run at a time
   bool abandoned = false;  // guarded by mutex
 
-  // A run, published under mutex: fn and arg, then `run`, then `generation`, which workers watch.
+  // The run, published under `mutex` in this order: `fn` and `arg`, `run`, `generation`. Workers
+  // wait for `generation` to change.
   trine_worker_fn fn = nullptr;
   void* arg = nullptr;
   std::atomic<uint32_t> run{0};
   std::atomic<bool> stop{false};
   alignas(kApart) WaitWord generation;
-  alignas(kApart) WaitWord running;  // workers but the caller, not done with the run
+  alignas(kApart) WaitWord running;  // workers still in the run, the caller not counted
 
-  // A barrier that any number of rounds can use: the last to arrive opens the next round.
+  // A reusable barrier: the last worker to arrive opens the next round.
   alignas(kApart) std::atomic<uint32_t> arrived{0};
   alignas(kApart) WaitWord round;
-  std::atomic<bool> threw{false};  // beside `round`, since who waits reads both
+  std::atomic<bool> threw{false};  // next to `round` in memory, because waiters read both
 
-  // The team whose worker this thread is at the moment, and which of them.
+  // The team and the worker number that the calling thread has in a run; null outside of one.
   static thread_local State* inside;
   static thread_local uint32_t self;
 
-  // How long this worker may spin, `usual` at the most. When other work has driven two workers onto
-  // one processor, the one that is waited for can't run while the other keeps it, and a scheduler
-  // may leave them there for minutes.
+  // Returns how long the worker may spin, at most `usual`. Returns 0 when other work has driven two
+  // workers onto one processor: a spinning worker would keep the other from running, and a
+  // scheduler may leave both there for minutes.
   Patience PatienceOf(uint32_t worker, Patience usual) {
     const int here = usual == kNone ? -1 : ProcessorNow();
     if (here < 0) return usual;
@@ -122,8 +124,8 @@ struct ThreadTeam::State {
     return usual;
   }
 
-  // One worker's share. A worker that throws will not come to the barriers that are left, so
-  // nobody waits at them any more.
+  // Runs one worker's part. A worker that throws never reaches the remaining barriers, so it
+  // releases all who wait at them.
   void Share(uint32_t worker) {
     inside = this;
     self = worker;
@@ -141,11 +143,11 @@ struct ThreadTeam::State {
     for (;;) {
       generation.WaitWhile(seen, PatienceOf(worker, between_runs));
       seen = generation.Load();
-      // A run published before the stop is still owed to the Run that waits for it.
+      // Runs even when `stop` is set: the Run that published this waits for it.
       if (const uint32_t now = run.load(std::memory_order_acquire); now != done) {
         done = now;
         Share(worker);
-        running.Add(UINT32_MAX);  // one less
+        running.Add(UINT32_MAX);  // subtracts 1
       }
       if (stop.load(std::memory_order_acquire)) return;
     }
@@ -159,7 +161,7 @@ struct ThreadTeam::State {
 
   void Barrier() {
     const uint32_t mine = round.Load();
-    // After `round`: whoever throws later than this opens the round we wait in.
+    // Read after `round`: a worker that throws later than this opens the round `mine`.
     if (threw.load(std::memory_order_acquire)) return;
     if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == workers) {
       arrived.store(0, std::memory_order_relaxed);
@@ -206,7 +208,7 @@ ThreadTeam::~ThreadTeam() {
 uint32_t ThreadTeam::workers() const { return state_->workers; }
 
 absl::Status ThreadTeam::Run(trine_worker_fn fn, void* arg) {
-  // Held by value: an abandoned team's object may be gone before its last Run returns.
+  // Keeps the state: an abandoned team's object may be destroyed before its last Run returns.
   const std::shared_ptr<State> state = state_;
   if (State::inside != nullptr) {
     return absl::FailedPreconditionError("parallel_run was called from inside parallel_run");
@@ -246,8 +248,8 @@ void ThreadTeam::Abandon() {
   }
   state_->turn.notify_all();
   state_->stop.store(true, std::memory_order_release);
-  state_->generation.Add(
-      1);  // idle workers go home; a hung one keeps its own reference to the state
+  // Idle workers end; a hung worker keeps its own reference to the state.
+  state_->generation.Add(1);
   for (std::thread& thread : state_->threads) thread.detach();
 }
 

@@ -59,8 +59,8 @@ TEST(ThreadTeamTest, BarrierSeparatesPhases) {
   EXPECT_EQ(phases.arrived, 50 * static_cast<int>(kWorkers));
 }
 
-// More threads than processors: nobody spins while those waited for have nowhere to run. Ten times
-// this would still be seconds if they did.
+// The team has more threads than processors. Workers that spun would keep the processors from those
+// they wait for, and this would take seconds.
 TEST(ThreadTeamTest, BarriersOfAnOversubscribedTeamDoNotCrawl) {
   constexpr uint32_t kWorkers = 16;
   ThreadTeam team({.workers = kWorkers, .cpus = {}, .processors = 1});
@@ -75,15 +75,15 @@ TEST(ThreadTeamTest, BarriersOfAnOversubscribedTeamDoNotCrawl) {
 
 #if defined(__linux__)
 
-// What the calling thread has had of its processor.
+// Returns the processor time that the calling thread has used.
 std::chrono::nanoseconds ThreadTime() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// There are processors enough, but other work has driven the team onto one of them: who waits there
-// keeps those from running that it waits for. Spinning at each barrier would take 50 us of it.
+// There are enough processors, but other work has driven the team onto one of them, where a
+// spinning worker keeps the others from running. Spinning would take 50 us at each barrier.
 TEST(ThreadTeamTest, WorkersOnOneProcessorDoNotSpin) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -111,7 +111,7 @@ TEST(ThreadTeamTest, WorkersOnOneProcessorDoNotSpin) {
 
 #endif
 
-// Idle for longer than anybody spins: the workers sleep, and must be woken.
+// The team is idle for longer than workers spin: they sleep and must be woken.
 TEST(ThreadTeamTest, WakesWorkersThatSleep) {
   ThreadTeam team({3, {}});
   std::atomic<int> ran{0};
@@ -181,15 +181,15 @@ TEST(ThreadTeamTest, BindsWorkers) {
   EXPECT_EQ(where.cpu, 0);
 }
 
-// A throwing worker is the plugin's fault; neither its fellows at a barrier nor the next run may
-// suffer from it.
+// A throwing worker is the plugin's fault. Neither the other workers at a barrier nor the next run
+// may suffer from it.
 TEST(ThreadTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
   for (uint32_t workers : {1u, 3u}) {
     for (uint32_t culprit = 0; culprit < workers; ++culprit) {
       ThreadTeam team({workers, {}});
       const auto toss = [](void* arg, uint32_t worker, uint32_t) {
         if (worker == *static_cast<uint32_t*>(arg)) {
-          std::this_thread::sleep_for(std::chrono::milliseconds(3));  // the others are asleep there
+          std::this_thread::sleep_for(std::chrono::milliseconds(3));  // the others sleep by then
           throw 42;
         }
         ThreadTeam::Barrier();
@@ -207,7 +207,7 @@ TEST(ThreadTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
   }
 }
 
-// A worker that never comes back must not keep the process, or a new team, from going on.
+// A worker that never returns must not stop the process or a new team.
 TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
   static std::atomic<bool> release{false};
   static std::atomic<bool> hung{false};
@@ -238,7 +238,7 @@ TEST(HostServicesTest, AddsUpOpTimesBetweenStartAndStop) {
   host.StartOpTimes();
   EXPECT_NE(*table.profiling, 0u);
   table.op_done(table.self, "attention", 5);
-  table.op_done(table.self, std::string("matmul q4_0").c_str(), 4);  // copied
+  table.op_done(table.self, std::string("matmul q4_0").c_str(), 4);  // the name is copied
   table.op_done(table.self, "matmul q4_0", 3);
   const std::vector<OpTime> times = host.StopOpTimes();
   EXPECT_EQ(*table.profiling, 0u);
@@ -251,8 +251,8 @@ TEST(HostServicesTest, AddsUpOpTimesBetweenStartAndStop) {
   EXPECT_TRUE(host.StopOpTimes().empty()) << "begins anew";
 }
 
-// Through the host's table: one device's plan hangs, the host gives up on it, and another device's
-// plan, which was waiting for the team, runs on the new one.
+// One device's plan hangs and the host gives up on it. Another device's plan, which was waiting for
+// the team, runs on the new one.
 TEST(HostServicesTest, ReplacesAHungTeam) {
   static std::atomic<bool> release{false};
   static std::atomic<bool> hung{false};

@@ -5,6 +5,12 @@ unset CDPATH
 set +o noclobber
 trine_root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 
+# Seconds of one core that builds take, measured (docs/testing.md): the program of a first build, the
+# whole command, and the command with the suite.
+trine_first_seconds=420
+trine_command_seconds=900
+trine_suite_seconds=1500
+
 # package: what is lost without it. The first list is needed, the second is not.
 trine_required_packages=(
   "cmake: nothing can be configured"
@@ -145,27 +151,42 @@ trine_check_ccache() {
     [ -w "$folder" ] || export CCACHE_DISABLE=1
 }
 
-# Runs ninja with its output in a log, and says now and then how far it is.
-trine_ninja() {  # log, arguments
-  local log=$1 pid
-  shift
+# Prints "212 of 640 steps, about 3 min left" from ninja's log. The estimate begins with what a build
+# is known to take and ends with the speed of this one, because the first steps are the longest.
+trine_progress() {  # log, seconds since the build began, seconds that it is expected to take or 0
+  local step
+  step=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1 | tr -d '[]')
+  [ -n "$step" ] || return 0
+  trine_say "$(awk -v step="$step" -v spent="$2" -v expected="$3" 'BEGIN {
+    split(step, n, "/"); part = n[1] / n[2]; total = spent / part
+    if (expected > 0) total = sqrt(part) * total + (1 - sqrt(part)) * expected
+    left = total - spent
+    printf "trine: %d of %d steps, %s left", n[1], n[2], \
+           left < 45 ? "less than a minute" : sprintf("about %d min", left / 60 + 0.5) }')"
+}
+
+# Runs ninja with its output in a log, and prints the progress every 20 seconds.
+trine_ninja() {  # log, seconds that the build is expected to take or 0, arguments
+  local log=$1 expected=$2 pid waited=0
+  shift 2
   ninja "$@" >"$log" 2>&1 9>&- &
   pid=$!
   trap 'kill $pid 2>/dev/null' INT TERM
-  local waited=0
   while kill -0 "$pid" 2>/dev/null; do
     sleep 0.2
     waited=$((waited + 1))
-    [ $((waited % 150)) != 0 ] || trine_say "trine: $(grep -oE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 1) built"
+    [ $((waited % 100)) != 0 ] || trine_progress "$log" $((waited / 5)) "$expected"
   done
   trap - INT TERM
   wait "$pid"
 }
 
-# Configures (once) and builds a preset; further arguments are targets. Quiet unless it fails.
-trine_build() {
-  local preset=$1 dir="$trine_root/build/$1" log
-  shift
+# Configures (once) and builds a preset. Quiet unless it fails. `seconds` of one core are what the
+# build is expected to take; 0 after the first time. Further arguments are targets.
+trine_build() {  # preset seconds targets...
+  local preset=$1 dir="$trine_root/build/$1" expected log
+  expected=$(($2 / $(nproc)))
+  shift 2
   mkdir -p "$dir" 2>/dev/null || true
   if [ ! -w "$dir" ]; then
     trine_say "trine: build/$preset can't be written by $(id -un): using it as it is"
@@ -187,9 +208,14 @@ trine_build() {
   fi
   # -n tells whether there is anything to do, so that silence means "nothing changed".
   if ! ninja -C "$dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then
-    trine_say "trine: building build/$preset (log: build/$preset/trine-build.log)"
+    if [ "$expected" -gt 0 ]; then
+      trine_say "trine: building build/$preset for the first time: about $(((expected + 59) / 60)) min" \
+                "on $(nproc) cores, seconds from then on (log: build/$preset/trine-build.log)"
+    else
+      trine_say "trine: building build/$preset (log: build/$preset/trine-build.log)"
+    fi
   fi
-  if ! trine_ninja "$log" -C "$dir" "$@"; then
+  if ! trine_ninja "$log" "$expected" -C "$dir" "$@"; then
     tail -n 60 "$log" >&2
     trine_say "trine: the build of build/$preset failed"
     return 1

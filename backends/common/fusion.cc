@@ -14,7 +14,7 @@ bool IsNorm(const sdk::Op& op) {
   return op.kind == TRINE_OP_RMS_NORM || op.kind == TRINE_OP_LAYER_NORM;
 }
 
-// Ops that may quantise what they write.
+// Returns whether the op may quantise what it writes.
 bool MayQuantize(const sdk::Op& op) {
   return IsNorm(op) || op.kind == TRINE_OP_GLU || op.kind == TRINE_OP_ATTENTION;
 }
@@ -27,14 +27,14 @@ bool IsPacked(const trine_tensor& t) {
   return std::all_of(t.strides, t.strides + t.rank, [](int64_t stride) { return stride == 0; });
 }
 
-// The dimensions from `first` on, but for those of 1, which change no order.
+// Returns the dimensions beginning with `first`, without dimensions of 1, which change no order.
 std::vector<int64_t> Outer(const trine_tensor& t, uint32_t first) {
   std::vector<int64_t> dims(t.dims + first, t.dims + t.rank);
   dims.erase(std::remove(dims.begin(), dims.end(), 1), dims.end());
   return dims;
 }
 
-// Whether a product that reads x finds its columns in what the first `inner` dimensions of t make.
+// Returns whether the first `inner` dimensions of t make the columns of x that a product reads.
 bool SameColumns(const trine_tensor& t, uint32_t inner, const trine_tensor& x) {
   if (inner == 1 && sdk::SameView(t, x)) return true;
   if (t.slot != x.slot || t.offset != x.offset || t.dtype != x.dtype || t.rank < inner ||
@@ -64,10 +64,10 @@ class Grouper {
   }
 
  private:
-  // What lies in the scratch of products.
+  // The quantised activations in the scratch of products.
   struct Held {
     uint32_t tensor;
-    uint32_t inner;  // its dimensions that make a column
+    uint32_t inner;  // number of leading dimensions that make a column
   };
 
   const trine_tensor& In(uint32_t op, size_t i) const {
@@ -80,7 +80,7 @@ class Grouper {
   bool Meet(const trine_tensor& a, const trine_tensor& b) const {
     return a.slot == b.slot && sdk::Overlap(a, b, max_);
   }
-  // Whether an op by values may write `to` while others read `from`: each value by itself.
+  // Returns whether an op that computes each value by itself may write `to` while `from` is read.
   bool ApartOrInPlace(const trine_tensor& to, const trine_tensor& from) const {
     return !Meet(to, from) || sdk::SameView(to, from);
   }
@@ -104,10 +104,10 @@ class Grouper {
 
   const trine_tensor& HeldTensor() const { return graph_.tensors[held_->tensor]; }
 
-  // How many dimensions of what an op writes make a column of a product.
+  // Returns how many leading dimensions of the op's output make a column of a product.
   uint32_t InnerDims(const sdk::Op& op) const { return op.kind == TRINE_OP_ATTENTION ? 2 : 1; }
 
-  // Notes what is in the scratch after a group.
+  // Updates held_ to what the scratch holds after a group.
   void Follow(const OpGroup& group) {
     const uint32_t last = group.first + group.count - 1;
     const sdk::Op& op = graph_.ops[last];
@@ -122,16 +122,17 @@ class Grouper {
     }
   }
 
-  // Whether an op that does not quantise ends what was quantised of t.
+  // Returns whether an op that does not quantise invalidates the quantised copy of t.
   bool Ends(const sdk::Op& op, const trine_tensor& t) const {
-    // Lists of experts may lie where the activations were.
+    // The lists of experts may overwrite the quantised activations.
     if (op.kind == TRINE_OP_MOE_MATMUL && !IsQuantizedProduct(graph_, op)) return true;
     return std::any_of(op.out.begin(), op.out.end(),
                        [&](uint32_t out) { return Meet(graph_.tensors[out], t); });
   }
 
-  // Whether what the group's last op writes is quantised at once, and whether that is all. Each
-  // that reads it must be a product that finds it in the scratch; what may end it on the way does.
+  // Decides whether the group quantises the output of its last op, and whether it writes the floats
+  // as well. A reader needs no floats if it is a product that finds the quantised values in the
+  // scratch. Any op in between that may invalidate them is assumed to do so.
   void DecideQuantizing(OpGroup* group) const {
     const uint32_t last = group->first + group->count - 1;
     const sdk::Op& op = graph_.ops[last];
@@ -173,7 +174,7 @@ class Grouper {
            ApartOrInPlace(y, b);
   }
 
-  // Ropes and stores from the group's first op on, as many as go together.
+  // Groups as many ropes and stores as can run together, beginning with the group's first op.
   void JoinRotations(OpGroup* group) const {
     const uint32_t i = group->first;
     if (KindAt(i) == TRINE_OP_KV_STORE && CanStore(i, i + 1, In(i, 0)) &&
@@ -187,7 +188,7 @@ class Grouper {
       if (!CanStore(i + 2, i + 3, Out(of_k)) || !AreApart({i, i + 1, i + 2, i + 3}, of_k)) continue;
       group->kind = Kind::kRotateStore;
       group->count = 4;
-      // The store reads it; is there anybody else?
+      // The store reads the rotated k. Its floats are written only if another op reads them too.
       const sdk::LaterUses uses = sdk::UsesAfter(graph_, of_k, graph_.ops[of_k].out[0]);
       group->writes =
           uses.outlives || std::any_of(uses.reads.begin(), uses.reads.end(),
@@ -199,7 +200,7 @@ class Grouper {
     group->count = 2;
   }
 
-  // Two ropes by the same table.
+  // Returns whether ops i and i + 1 are ropes with the same table.
   bool CanRotate(uint32_t i) const {
     if (KindAt(i) != TRINE_OP_ROPE || KindAt(i + 1) != TRINE_OP_ROPE) return false;
     const trine_tensor &a = In(i, 0), &b = In(i + 1, 0);
@@ -209,7 +210,7 @@ class Grouper {
                graph_.ops[i + 1].Attr<trine_rope_attr>().mode;
   }
 
-  // Two stores at the same slots, the first of them of x.
+  // Returns whether ops k and v are stores to the same KV slots, the first of them of x.
   bool CanStore(uint32_t k, uint32_t v, const trine_tensor& x) const {
     if (KindAt(k) != TRINE_OP_KV_STORE || KindAt(v) != TRINE_OP_KV_STORE) return false;
     const trine_tensor &keys = Out(k), &values = Out(v);
@@ -220,14 +221,14 @@ class Grouper {
            keys.dims[1] == values.dims[1] && keys.dims[3] == values.dims[3];
   }
 
-  // Sizes that are constants of a shader.
+  // Returns whether the sizes that are constants of a shader are known.
   static bool HeadsAreKnown(const trine_tensor& t) {
     return t.rank == 3 && t.dims[0] > 0 && t.dims[1] > 0;
   }
   static bool CacheIsKnown(const trine_tensor& t) { return t.rank == 4 && t.dims[1] > 0; }
 
-  // Whether no op reads or writes what another one writes, but for the store of what `of_k`
-  // rotates.
+  // Returns whether no op touches a tensor that another one writes, except for the store of the k
+  // that `of_k` rotates.
   bool AreApart(const std::vector<uint32_t>& ops, std::optional<uint32_t> of_k) const {
     for (const uint32_t a : ops) {
       for (const uint32_t b : ops) {

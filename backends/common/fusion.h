@@ -1,8 +1,7 @@
-// Which ops of a graph run as one, and where activations are quantised: from the graph alone, once
-// for a plan. Ops that stand next to each other are put together where one run does what they do; a
-// dispatch and its barrier cost more than most of them.
-#ifndef TRINE_BACKENDS_COMMON_FUSION_H_
-#define TRINE_BACKENDS_COMMON_FUSION_H_
+// Decides which ops of a graph a GPU does in one launch, and where activations are quantised. A
+// launch and its barrier cost more than most ops, so adjacent ops form a group if one launch can do
+// them all. The decision depends on the graph alone and is made once for a plan.
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -11,40 +10,42 @@
 
 namespace trine::backends {
 
+// Adjacent ops that the GPU does in one launch.
 struct OpGroup {
   enum class Kind {
-    kAlone,       // one op
-    kNorm,        // (add,) rms_norm or layer_norm; a norm is never kAlone
-    kGlu,         // glu that quantises
-    kAttention,   // attention that quantises
+    kAlone,       // a single op, unless it is one of the following
+    kNorm,        // rms_norm or layer_norm, with or without an add before it
+    kGlu,         // a glu that also quantises its result
+    kAttention,   // an attention that also quantises its result
     kRotate,      // rope of q, rope of k
     kStore,       // kv_store of k, kv_store of v
-    kRotateStore  // rope, rope, kv_store of what one of them rotated, kv_store
+    kRotateStore  // rope of q and of k in any order, kv_store of the rotated k, kv_store of v
   };
   Kind kind = Kind::kAlone;
-  uint32_t first = 0, count = 1;  // ops
-  // A product: its activations must be quantised before it; false where they are already, or where
-  // its weights are floats. Others: what the last op writes is quantised along.
+  uint32_t first = 0, count = 1;  // ops [first, first + count)
+  // In a product: true if its activations must be quantised before it runs; false if an earlier
+  // group has done that, or if the weights are floats. In other groups: true if the group also
+  // quantises the output of its last op.
   bool quantizes = false;
-  // Whether what is quantised along, or a k that is stored, is also written as the graph has it:
-  // somebody else reads it. Attention writes it anyway, and needs the room.
+  // False if no op reads the group's result as floats, so that the group need not write them to the
+  // graph's tensor. The result is the last op's output, or in kRotateStore the rotated k. Attention
+  // may write the floats nevertheless, because it uses the tensor as working memory.
   bool writes = true;
 
   bool operator==(const OpGroup&) const = default;
 };
 
-// An op by itself, which quantises what it needs.
+// Returns a group of this op alone. Sets `quantizes` for a product of quantised weights.
 OpGroup AloneAt(const sdk::Graph& graph, uint32_t op);
 
-// All ops of a graph that keep their rules, in order.
+// Divides all ops of a checked graph into groups, in order. If `fuse` is false, each op is a group;
+// products of the same activations still quantise them only once.
 std::vector<OpGroup> GroupOps(const sdk::Graph& graph, bool fuse);
 
-// A product of quantised weights.
+// Returns whether the op is a product of quantised weights.
 bool IsQuantizedProduct(const sdk::Graph& graph, const sdk::Op& op);
 
-// What a group is called where times are told: a constant.
+// Returns the group's name for time reports. The string is a constant.
 const char* GroupName(const sdk::Graph& graph, const OpGroup& group);
 
 }  // namespace trine::backends
-
-#endif  // TRINE_BACKENDS_COMMON_FUSION_H_

@@ -1,5 +1,7 @@
 #include "backends/common/op_attributes.h"
 
+#include <algorithm>
+
 namespace trine::backends {
 
 reference::ActivationKind ActivationOf(const sdk::Op& op) {
@@ -50,6 +52,16 @@ reference::MoeRouteParams RouteParamsOf(const sdk::Op& op) {
   params.normalize = (attr.flags & TRINE_MOE_NORMALIZE) != 0;
   params.scale = attr.scale;
   return params;
+}
+
+int64_t PositionsSeen(const sdk::Graph& graph, int64_t in_table, const int64_t* params) {
+  int64_t positions = in_table;
+  for (size_t i = 0; i < graph.params.size(); ++i) {
+    if (graph.params[i].kind == TRINE_PARAM_KV_POSITIONS) {
+      positions = std::min(positions, params[i]);
+    }
+  }
+  return WholeChunks(positions);
 }
 
 std::string WhyNotAttributes(const sdk::Op& op) {

@@ -1,7 +1,7 @@
-// The attributes of ops, as the kernels' parameters.
-#ifndef TRINE_BACKENDS_COMMON_OP_ATTRIBUTES_H_
-#define TRINE_BACKENDS_COMMON_OP_ATTRIBUTES_H_
+// Converts the attributes of ops into the kernels' parameters.
+#pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "kernels/reference/ops.h"
@@ -15,9 +15,16 @@ reference::GluParams GluParamsOf(const sdk::Op& op);
 reference::RopeMode RopeModeOf(const sdk::Op& op);
 reference::MoeRouteParams RouteParamsOf(const sdk::Op& op);
 
-// "" or which attribute of an op is one that only a newer host knows.
+// Rounds up to whole chunks.
+inline int64_t WholeChunks(int64_t positions) {
+  return (positions + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK * TRINE_KV_CHUNK;
+}
+
+// Returns how many positions attention may see in a run, rounded up to whole chunks. `in_table` is
+// the number of positions in its block table.
+int64_t PositionsSeen(const sdk::Graph& graph, int64_t in_table, const int64_t* params);
+
+// Returns "" if all attributes of the op are known, else which one only a newer host knows.
 std::string WhyNotAttributes(const sdk::Op& op);
 
 }  // namespace trine::backends
-
-#endif  // TRINE_BACKENDS_COMMON_OP_ATTRIBUTES_H_

@@ -13,22 +13,20 @@ using sdk::KnownDim;
 
 quant::Type TypeOf(const trine_tensor& t) { return static_cast<quant::Type>(t.dtype); }
 
-// The layout as it would be for a tensor; layout 0 where it is not for it.
+// Describes the layout for a tensor. Returns layout 0 if the tensor can't have it.
 trine_layout_info DescribeAs(uint64_t id, const trine_tensor& t) {
   trine_layout_info info{};
-  if (t.rank > TRINE_MAX_RANK) return info;
-  const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
-  const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
   uint64_t row_bytes = 0;
-  if (!known || !dense || t.rank < 2 || sdk::FindDtype(t.dtype) == nullptr ||
-      !HasPackedLayout(TypeOf(t)) || !PackedRowBytes(TypeOf(t), t.dims[0], &row_bytes)) {
+  if (!IsDense(t) || !HasPackedLayout(TypeOf(t)) ||
+      !PackedRowBytes(TypeOf(t), t.dims[0], &row_bytes)) {
     return info;
   }
   info.layout = id;
   info.group_rows = 1;
   info.group_bytes = row_bytes;
   info.alignment = quant::kPackedAlignment;
-  // The graph's own sizes are bounded, and a packed row is hardly larger than a plain one.
+  // Can't overflow: a graph's sizes are bounded, and a packed row is hardly larger than a plain
+  // one.
   info.packed_bytes = row_bytes * KnownDim(t, 1) * KnownDim(t, 2) * KnownDim(t, 3);
   return info;
 }
@@ -39,25 +37,24 @@ uint64_t PackedRowBytesOf(const trine_tensor& t) { return DescribeAs(1, t).group
 
 trine_layout_info PackedLayout::Describe(const trine_tensor& t) const { return DescribeAs(id_, t); }
 
-bool PackedLayout::TakesPacked(uint32_t op_kind) const {
-  return op_kind == TRINE_OP_MATMUL || op_kind == TRINE_OP_MOE_MATMUL ||
-         (gathers_ && op_kind == TRINE_OP_GATHER_ROWS);
+bool IsDense(const trine_tensor& t) {
+  return t.rank >= 2 && t.rank <= TRINE_MAX_RANK && sdk::FindDtype(t.dtype) != nullptr &&
+         std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; }) &&
+         std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
 }
 
-std::string PackedLayout::WhyNotIn(const sdk::Graph& graph, size_t index) const {
+std::string WhyNotPacked(const sdk::Graph& graph, size_t index, const char* backend,
+                         const DescribeLayout& describe, bool takes, const char* otherwise) {
   const sdk::Op& op = graph.ops[index];
   for (const auto* list : {&op.in, &op.out}) {
     for (const uint32_t& id : *list) {
       if (id == TRINE_NONE || graph.tensors[id].layout == TRINE_LAYOUT_PLAIN) continue;
       const trine_tensor& t = graph.tensors[id];
-      const trine_layout_info info = Describe(t);
+      const trine_layout_info info = describe(t);
       if (info.layout != t.layout || info.layout == 0) {
-        return std::string("the ") + backend_ + " backend has no such layout for the tensor";
+        return std::string("the ") + backend + " backend has no such layout for the tensor";
       }
-      if (&id != op.in.data() || !TakesPacked(op.kind)) {
-        return gathers_ ? "only weights of products and tables are read in a packed layout"
-                        : "only weights of products are read in a packed layout";
-      }
+      if (&id != op.in.data() || !takes) return otherwise;
       const trine_slot& slot = graph.slots[t.slot];
       if (slot.role != TRINE_ROLE_CONSTANT || t.offset > slot.bytes ||
           slot.bytes - t.offset < info.packed_bytes) {
@@ -69,8 +66,18 @@ std::string PackedLayout::WhyNotIn(const sdk::Graph& graph, size_t index) const 
   return "";
 }
 
-trine_status PackedLayout::List(const trine_graph* given, uint32_t tensor, trine_layout_list* out,
-                                trine_error* err) const {
+std::string PackedLayout::WhyNotIn(const sdk::Graph& graph, size_t index) const {
+  const uint32_t kind = graph.ops[index].kind;
+  const bool takes = kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL ||
+                     (gathers_ && kind == TRINE_OP_GATHER_ROWS);
+  return WhyNotPacked(
+      graph, index, backend_, [&](const trine_tensor& t) { return Describe(t); }, takes,
+      gathers_ ? "only weights of products and tables are read in a packed layout"
+               : "only weights of products are read in a packed layout");
+}
+
+trine_status ListLayout(const trine_graph* given, uint32_t tensor, const DescribeLayout& describe,
+                        trine_layout_list* out, trine_error* err) {
   return sdk::Guard(err, [&]() -> trine_status {
     sdk::Graph graph;
     const trine_status status = sdk::CopyGraph(given, &graph, err);
@@ -80,13 +87,19 @@ trine_status PackedLayout::List(const trine_graph* given, uint32_t tensor, trine
     }
     const trine_tensor& t = graph.tensors[tensor];
     trine_layout_info info{};
-    if (graph.slots[t.slot].role == TRINE_ROLE_CONSTANT) info = Describe(t);
+    if (graph.slots[t.slot].role == TRINE_ROLE_CONSTANT) info = describe(t);
     out->count = info.layout == 0 ? 0 : 1;
     if (out->count == 1 && out->capacity > 0) {
       std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
     }
     return TRINE_OK;
   });
+}
+
+trine_status PackedLayout::List(const trine_graph* graph, uint32_t tensor, trine_layout_list* out,
+                                trine_error* err) const {
+  return ListLayout(
+      graph, tensor, [&](const trine_tensor& t) { return Describe(t); }, out, err);
 }
 
 trine_status PackedLayout::Convert(const trine_layout_convert_args* given, trine_error* err) const {

@@ -1,7 +1,6 @@
-// What a device must do before it may call itself exact: small graphs that use each of its kernels,
-// run as plans, against the reference.
-#ifndef TRINE_BACKENDS_COMMON_SELF_TEST_H_
-#define TRINE_BACKENDS_COMMON_SELF_TEST_H_
+// The self-test that a device must pass before it may call itself exact. It runs small graphs that
+// use each of the device's kernels as plans, and compares the results with the reference.
+#pragma once
 
 #include <functional>
 #include <string>
@@ -11,15 +10,13 @@
 namespace trine::backends {
 
 struct SelfTestResult {
-  bool done = true;     // else a graph could not be run, which says nothing of its bits
-  std::string failure;  // "" when every bit was equal, else the ops that differed, or why not run
+  bool done = true;     // false: a graph could not be run, which says nothing about exactness
+  std::string failure;  // "" if every bit was equal, else the ops that differed or could not run
 };
 
-// `table` has the calls for buffers, plans and layouts; the rest of it may be absent. `begins` is
-// told what is next: a driver that compiles may take long, and who waits wants a sign of life.
+// `table` must have the calls for buffers, plans and layouts. Calls `begins` with each graph's name
+// before the graph runs, because a driver that compiles may take long and must not seem to hang.
 SelfTestResult RunSelfTest(const trine_plugin& table, trine_device* device,
                            const std::function<void(const std::string& name)>& begins);
 
 }  // namespace trine::backends
-
-#endif  // TRINE_BACKENDS_COMMON_SELF_TEST_H_

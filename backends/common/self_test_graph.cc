@@ -62,7 +62,7 @@ trine_graph TestGraph::Abi(const std::vector<trine_slot>& slots,
                            const std::vector<trine_tensor>& tensors) const {
   trine_graph graph{};
   graph.struct_size = sizeof(graph);
-  graph.numerics = TRINE_NUMERICS_FAST;  // whether it is exact is what is being found out
+  graph.numerics = TRINE_NUMERICS_FAST;  // the self-test finds out whether it is exact
   graph.n_slots = static_cast<uint32_t>(slots.size());
   graph.slot_stride = sizeof(trine_slot);
   graph.slots = slots.data();

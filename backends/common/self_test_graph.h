@@ -1,7 +1,6 @@
-// Small graphs of ops over tensors in host memory, with what the reference makes of them: what a
-// device's self-test consists of. No driver is asked.
-#ifndef TRINE_BACKENDS_COMMON_SELF_TEST_GRAPH_H_
-#define TRINE_BACKENDS_COMMON_SELF_TEST_GRAPH_H_
+// The graphs of a device's self-test. A graph is a few ops over tensors in host memory, each with
+// the function of the reference that computes the same. Calls no driver.
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +18,7 @@
 
 namespace trine::backends {
 
-// A dense tensor.
+// A tensor of a test, without gaps.
 struct TestTensor {
   TestTensor(quant::Type type, std::initializer_list<int64_t> dims)
       : rank(static_cast<uint32_t>(dims.size())) {
@@ -27,7 +26,7 @@ struct TestTensor {
     bytes.resize(static_cast<size_t>(view.strides[3] * view.dims[3]));
     view.data = bytes.data();
   }
-  // The memory of `other` in another shape.
+  // Makes a tensor that shares the memory of `other`, in another shape.
   TestTensor(TestTensor* other, std::initializer_list<int64_t> dims)
       : rank(static_cast<uint32_t>(dims.size())), base(other) {
     Shape(other->view.type, dims);
@@ -52,12 +51,12 @@ struct TestTensor {
     return *this;
   }
 
-  // The device gets it in its own layout.
+  // Sets whether the device gets the tensor in its own layout.
   TestTensor& Packed(bool yes) {
     packed = yes;
     return *this;
   }
-  // Nobody but the graph's own ops reads it.
+  // Marks a tensor that only the graph's own ops read.
   TestTensor& Temp() {
     temp = true;
     return *this;
@@ -65,7 +64,7 @@ struct TestTensor {
 
   reference::View view;
   uint32_t rank;
-  std::vector<std::byte> bytes;  // empty where the memory is another's
+  std::vector<std::byte> bytes;  // empty if the tensor shares the memory of `base`
   TestTensor* base = nullptr;
   bool packed = false, temp = false;
 
@@ -85,13 +84,13 @@ struct NoAttr {
   uint32_t struct_size;
 };
 
-// Tensors outlive it. Each has a slot, or that of the one whose memory it has; what ops write is
-// compared, but for what is Temp.
+// A graph over tensors that must outlive it. Each tensor has a slot, or shares the slot of its
+// `base`. The self-test compares all tensors that the ops write, except those marked Temp.
 class TestGraph {
  public:
   explicit TestGraph(std::string name) : name_(std::move(name)) {}
 
-  // Null where an input is left out. `reference` does the same to the tensors here.
+  // Adds an op. A null input is absent. `reference` must do the same to the tensors here.
   template <class Attr>
   TestGraph& Op(uint32_t kind, const std::vector<TestTensor*>& in,
                 const std::vector<TestTensor*>& out, Attr attr, std::function<void()> reference) {
@@ -111,7 +110,8 @@ class TestGraph {
 
   void RunReference() const;
 
-  // Over these slots and tensors, which are its own but for what is packed.
+  // Returns the graph for the ABI. `slots` and `tensors` must outlive the result. They may differ
+  // from the graph's own only in which tensors are packed.
   trine_graph Abi(const std::vector<trine_slot>& slots,
                   const std::vector<trine_tensor>& tensors) const;
   std::vector<trine_slot> PlainSlots() const;
@@ -131,12 +131,17 @@ class TestGraph {
 
   std::string name_;
   std::vector<Slot> slots_;
-  std::vector<TestTensor*> known_;  // by number
+  std::vector<TestTensor*> known_;  // tensors by number
   std::vector<trine_tensor> tensors_;
-  std::deque<Step> steps_;  // ops point into it
+  std::deque<Step> steps_;  // a deque, because ops_ points into its elements
   std::vector<trine_op> ops_;
 };
 
-}  // namespace trine::backends
+// A function that receives a graph. The graph's tensors live only until the call returns.
+using TakeGraph = std::function<void(const TestGraph&)>;
 
-#endif  // TRINE_BACKENDS_COMMON_SELF_TEST_GRAPH_H_
+// Calls `take` with each graph of the self-test, always the same ones. They use every exact shader
+// that the device's ops may use, and every kind of group; self_test_cases_test.cc checks that.
+void AddSelfTestCases(const TakeGraph& take);
+
+}  // namespace trine::backends

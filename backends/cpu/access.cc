@@ -11,7 +11,7 @@ bool SameDims(const trine_tensor& a, const trine_tensor& b) {
   return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
 }
 
-// Tensors whose last dimension alone may be a parameter: where their parts lie is then known.
+// Returns whether all dimensions but the last are constants, so that it is known where parts lie.
 bool InnerDimsKnown(const trine_tensor& t) {
   return t.rank >= 2 && t.rank <= 3 &&
          std::all_of(t.dims, t.dims + t.rank - 1, [](int64_t dim) { return dim > 0; });
@@ -49,7 +49,7 @@ std::optional<Pattern> ColumnPattern(const trine_tensor& t, const sdk::Dims& str
 bool Agree(const Pattern& a, const Pattern& b, Split split) {
   if (a.dims != b.dims || a.strides != b.strides || a.stride != b.stride) return false;
   if (split == Split::kColumns) return a.offset == b.offset && a.bytes == b.bytes;
-  // Together no longer than the way to the next part: no part reaches into another's.
+  // If both together fit between one part and the next, no part reaches into another.
   const uint64_t begin = std::min(a.offset, b.offset);
   const uint64_t end = std::max(a.offset + static_cast<uint64_t>(a.bytes),
                                 b.offset + static_cast<uint64_t>(b.bytes));
@@ -93,7 +93,7 @@ bool IsColumnOp(const sdk::Graph& graph, const sdk::Op& op) {
   }
 }
 
-// Whether the split divides the input, or every part may read all of it.
+// Returns whether the split divides the input. If not, every part may read all of it.
 bool InputIsSplit(const sdk::Graph& graph, const sdk::Op& op, size_t input) {
   switch (op.kind) {
     case TRINE_OP_MATMUL:
@@ -168,13 +168,13 @@ std::optional<Accesses> AccessesOf(const sdk::Graph& graph, const sdk::Op& op, S
     if (is_split && split != Split::kShares && !accesses.back().pattern) return std::nullopt;
   }
   for (uint32_t t : op.out) {
-    // A cache is written by head, but its parts lie elsewhere than those of what is stored.
+    // A cache's heads lie at other offsets than the stored tensor's, so it has no pattern.
     const bool is_split = op.kind != TRINE_OP_KV_STORE;
     accesses.push_back(AccessTo(graph, t, is_split ? split : Split::kShares, by_heads, max_params));
     accesses.back().writes = true;
     if (is_split && split != Split::kShares && !accesses.back().pattern) return std::nullopt;
   }
-  // Parts are counted by the outermost index, which all must have in common.
+  // Parts are counted by the outermost index, so all tensors must have the same one.
   const auto other_parts = [&](const Access& a) {
     return a.pattern && a.pattern->dims[0] != accesses.back().pattern->dims[0];
   };

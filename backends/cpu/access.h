@@ -1,7 +1,6 @@
-// Which bytes a call of a plan touches, and how a split of its work divides them: what decides
-// whether two calls need a barrier between them.
-#ifndef TRINE_BACKENDS_CPU_ACCESS_H_
-#define TRINE_BACKENDS_CPU_ACCESS_H_
+// Finds the bytes that a call of a plan touches, and how a split of its work divides them. They
+// decide whether two calls need a barrier between them.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -14,54 +13,53 @@ namespace trine::cpu {
 
 // How a call's work is cut into parts.
 enum class Split {
-  kShares,   // as the op itself cuts it: nothing is known of who touches what
-  kRows,     // by the outermost index of its tensors: tokens
-  kColumns,  // by values of the innermost rows, or by heads: features, of all tokens
+  kShares,   // as the op itself cuts it: it is not known which part touches which bytes
+  kRows,     // by the outermost index of its tensors (tokens)
+  kColumns,  // by values of the innermost rows (features) or by heads; each part has all tokens
 };
 
-// The bytes that belong to each part. Calls whose patterns agree touch the same bytes in the same
-// part.
+// The bytes that belong to each part of a split. If the patterns of two calls agree, each part
+// touches the same bytes in both calls.
 struct Pattern {
   uint64_t offset = 0;
-  int64_t bytes = 0;   // kRows: of one part; kColumns: of all parts, at one index outside
-  int64_t stride = 0;  // kRows: from part to part
-  // Dimensions as the graph has them, parameters and all. kRows: how many parts there are, alone;
-  // kColumns: what lies outside, with its strides.
+  int64_t bytes = 0;   // kRows: bytes of one part; kColumns: of all parts, at one outer index
+  int64_t stride = 0;  // kRows: bytes from one part to the next
+  // Dimensions as the graph has them, which may be parameters. kRows: dims[0] is the number of
+  // parts, the rest is unused; kColumns: the outer dimensions, with their strides.
   std::array<int64_t, 2> dims{};
   std::array<int64_t, 2> strides{};
 };
 
-// A run of bytes of a slot, or of a space behind the last slot: from the first to the last that is
-// touched, whatever lies in between.
+// A range of bytes of a slot, or of a space after the last slot. It goes from the first to the last
+// byte that is touched, gaps included.
 struct Access {
   uint32_t space = 0;
   uint64_t begin = 0, end = 0;
   bool writes = false;
-  std::optional<Pattern> pattern;  // none: any part may touch any of it
+  std::optional<Pattern> pattern;  // nullopt: any part may touch any byte
 };
 using Accesses = std::vector<Access>;
 
-// Whether one writes what the other touches.
+// Returns whether the two share bytes and at least one of them writes them.
 bool Meet(const Access& a, const Access& b);
 bool Meet(const Accesses& a, const Accesses& b);
 
-// Whether wherever they meet, the same part touches the same bytes; both are of one split.
+// Returns whether, under `split`, no part of one call shares bytes with another part of the other
+// call (unless both only read them).
 bool MeetInParts(const Accesses& a, const Accesses& b, Split split);
 
-// An op's accesses under a split. Weights are left out: nobody writes them. Nothing when the op
-// can't be split so. `activations`: an access that stands for input 1, which the op then does not
-// read; or null.
+// Returns an op's accesses under a split, or nullopt if the op can't be split that way. Leaves out
+// weights, which are never written. `activations`, if not null, replaces the access to input 1,
+// which the op then does not read.
 std::optional<Accesses> AccessesOf(const sdk::Graph& graph, const sdk::Op& op, Split split,
                                    const std::vector<int64_t>& max_params,
                                    const Access* activations);
 
-// The access to a whole tensor, with its pattern under the split where it has one.
+// Returns the access to a whole tensor, with its pattern under the split if it has one.
 Access AccessTo(const sdk::Graph& graph, uint32_t tensor, Split split, bool by_heads,
                 const std::vector<int64_t>& max_params);
 
-// Ops on [d, heads, tokens] that kColumns splits by heads.
+// Returns whether kColumns splits the op, on [d, heads, tokens], by heads.
 bool SplitsByHeads(const sdk::Graph& graph, const sdk::Op& op);
 
 }  // namespace trine::cpu
-
-#endif  // TRINE_BACKENDS_CPU_ACCESS_H_

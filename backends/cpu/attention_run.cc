@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/common/op_attributes.h"
+
 namespace trine::cpu {
 namespace {
 
@@ -10,11 +12,12 @@ using reference::AttentionInputs;
 using reference::AttentionParams;
 using reference::Range;
 
-// Partial results of one token are always worth their memory, those of more only up to this.
+// The most floats of partial results: for several tokens, and for one token, where more memory
+// pays.
 constexpr int64_t kMostFloats = int64_t{1} << 20;
 constexpr int64_t kMostFloatsOfAToken = int64_t{1} << 24;
 
-// Into how many chunks each token's positions are cut; 0: the work is shared out by rows.
+// Returns into how many chunks each token's positions are cut, or 0 if the work is divided by rows.
 int64_t ChunksToCut(const AttentionInputs& inputs, const AttentionParams& params,
                     const AttentionRoom* room, uint32_t workers) {
   if (room == nullptr || workers == 1 || inputs.kv_lengths.dims[0] == 0) return 0;
@@ -28,8 +31,8 @@ int64_t ChunksToCut(const AttentionInputs& inputs, const AttentionParams& params
           room->partial_floats) {
     return 0;
   }
-  // The chunks that the busiest worker goes through. Joining costs something too: an eighth more or
-  // less is not worth it.
+  // Compares the chunks that the busiest worker goes through. Joining has a cost too, so pieces
+  // must gain more than an eighth.
   const int64_t by_rows = (pairs + workers - 1) / workers * chunks;
   const int64_t by_pieces = (pairs * chunks + workers - 1) / workers;
   return by_rows * 8 > by_pieces * 9 ? chunks : 0;
@@ -64,7 +67,7 @@ AttentionNeed NeedOfAttention(const sdk::Graph& graph, const sdk::Op& op,
     return sdk::ResolveDims(graph.tensors[op.in[i]], params.data());
   };
   const sdk::Dims q = dims(0), k = dims(1), v = dims(2), block_table = dims(3);
-  // The sizes of a graph stay far from overflowing, but their products need not.
+  // A graph's sizes are far from overflowing, but products of sizes may overflow.
   constexpr int64_t kMostPositions = int64_t{1} << 31, kMostHeads = int64_t{1} << 16;
   if (k[1] == 0 || block_table[0] > kMostPositions / k[1] || q[1] > kMostHeads ||
       v[0] > kMostHeads) {
@@ -81,13 +84,11 @@ AttentionNeed NeedOfAttention(const sdk::Graph& graph, const sdk::Op& op,
 }
 
 void RunAttention(const OpCall& c, Share share) {
-  const auto attr = c.op->Attr<trine_attention_attr>();
   const AttentionInputs inputs{*c.in[0], *c.in[1], *c.in[2], *c.in[3], *c.in[4], *c.in[5], c.in[6]};
-  const AttentionParams params{attr.scale, attr.softcap, attr.window,
-                               (attr.flags & TRINE_ATTENTION_CAUSAL) != 0};
+  const AttentionParams params = backends::AttentionParamsOf(*c.op);
   const int64_t chunks = ChunksToCut(inputs, params, c.room, share.workers);
   if (chunks != 0) return RunPieces(c, inputs, params, chunks, share);
-  // Heads that read the same keys and values stay together while there is work for everybody.
+  // Keeps heads that read the same keys and values together, as long as every worker gets some.
   const int64_t rows = Rows(*c.out[0]), group = inputs.q.dims[1] / inputs.k.dims[2];
   const int64_t multiple = rows / group >= share.workers ? group : 1;
   c.kernels->attention(inputs, params, *c.out[0], share.Of(rows, multiple));

@@ -1,10 +1,10 @@
-// A worker's share of attention: rows while there are enough of them, else pieces of one token, kv
-// head and chunk of positions (kernels/cpu/attention_pieces.h).
+// Runs a worker's share of attention. Divides the work by rows if there are enough of them, else
+// into pieces of one token, one kv head and one chunk of positions
+// (kernels/cpu/levels/kernel_table.h).
 //
 // Pieces need no barrier before they are joined: a counter per token and kv head says how many are
-// done, and who does the last one joins them all. Which worker that is changes no bit.
-#ifndef TRINE_BACKENDS_CPU_ATTENTION_RUN_H_
-#define TRINE_BACKENDS_CPU_ATTENTION_RUN_H_
+// done, and the worker that does the last one joins them all. Which worker that is changes no bit.
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -15,25 +15,24 @@
 
 namespace trine::cpu {
 
-// What a plan's attention ops need to be cut into pieces; they take turns with it.
+// The memory for cutting attention into pieces. The attention ops of a plan use it one by one.
 struct AttentionRoom {
   float* partials = nullptr;  // in the plan's scratch
   int64_t partial_floats = 0;
-  // Pieces done, by token and kv head. Zero between two ops: who joins sets it back.
+  // Pieces done, by token and kv head. All are zero between two ops: the join resets them.
   std::vector<std::atomic<uint32_t>> done;
 };
 
-// The room that an op of a graph asks for at the parameters' maxima: none where it has nothing to
-// gain, and not all it could use where that would be much memory.
+// The memory that an op asks for, at the parameters' maxima. It is 0 if pieces would gain nothing,
+// and less than the op could use if that would be too much memory.
 struct AttentionNeed {
   int64_t partial_floats = 0;
-  int64_t pairs = 0;  // of tokens and kv heads
+  int64_t pairs = 0;  // pairs of a token and a kv head
 };
 AttentionNeed NeedOfAttention(const sdk::Graph& graph, const sdk::Op& op,
                               const std::vector<int64_t>& params);
 
+// Runs a share of attention. Shares write to disjoint memory, or to the room's partial results.
 void RunAttention(const OpCall& call, Share share);
 
 }  // namespace trine::cpu
-
-#endif  // TRINE_BACKENDS_CPU_ATTENTION_RUN_H_

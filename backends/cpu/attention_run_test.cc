@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cpu/levels.h"
+#include "kernels/cpu/levels/levels.h"
 #include "kernels/reference/test_tensor.h"
 
 namespace trine::cpu {
@@ -18,7 +18,7 @@ using reference::Tensor;
 
 constexpr int64_t kHeads = 6, kKvHeads = 2, kWidth = 64, kPositions = 16;
 
-// Two sequences of one token each, and everything that attention reads.
+// Two sequences of one token each, and all inputs of attention for them.
 class AttentionRunTest : public testing::Test {
  protected:
   AttentionRunTest() {
@@ -65,7 +65,7 @@ class AttentionRunTest : public testing::Test {
     call_.room = &room_;
   }
 
-  // Whether the shares of so many workers, each a thread, give what the reference gives.
+  // Checks that the shares of `workers` threads give what the reference gives.
   testing::AssertionResult RunsWith(uint32_t workers) {
     std::memset(dst_.view().data, 0xff, dst_.bytes().size());
     std::vector<std::thread> threads;
@@ -108,7 +108,7 @@ TEST_F(AttentionRunTest, GivesTheSameBitsForAnyNumberOfWorkers) {
 
 TEST_F(AttentionRunTest, IsCutIntoPiecesOnlyWhereThatHelps) {
   MakeRoom(4);
-  EXPECT_TRUE(RunsWith(4));  // a pair of token and kv head for each
+  EXPECT_TRUE(RunsWith(4));  // one pair of token and kv head for each worker
   EXPECT_FALSE(PartialsWereWritten());
   EXPECT_TRUE(RunsWith(3));
   EXPECT_TRUE(PartialsWereWritten());

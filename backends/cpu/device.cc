@@ -4,14 +4,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <string>
 
 #include "detect/machine.h"
+#include "kernels/cpu/levels/self_test.h"
 
 namespace trine::cpu {
 namespace {
 
-// What does not change while the process lives.
+// Facts that don't change while the process lives.
 struct Facts {
   std::string name;
   std::string driver;
@@ -34,6 +37,27 @@ const Facts& CpuFacts() {
 template <size_t N>
 void SetText(char (&field)[N], const std::string& text) {
   std::snprintf(field, N, "%s", text.c_str());
+}
+
+using cpu_kernels::Level;
+
+// Returns "" if the level may run, else the first feature that is missing.
+std::string Lacking(const Level& level, const std::vector<detect::SimdFeature>& features) {
+  for (const char* feature : level.required) {
+    if (!detect::Usable(features, feature)) return feature;
+  }
+  return "";
+}
+
+std::string Names(const std::vector<detect::SimdFeature>* that_run) {
+  std::string names;
+  for (const Level& level : cpu_kernels::Levels()) {
+    if (level.table == nullptr) continue;
+    if (that_run != nullptr && !Lacking(level, *that_run).empty()) continue;
+    if (!names.empty()) names += ", ";
+    names += level.name;
+  }
+  return names;
 }
 
 }  // namespace
@@ -64,7 +88,7 @@ trine_device_info DescribeDevice(const trine_backend& backend) {
   info.memory_free = memory.available_bytes;
   info.buffer_alignment = Memory::kAlignment;
   info.import_alignment = Memory::kAlignment;
-  // It reads whatever the process reads.
+  // The device can read all memory that the process can read.
   info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
   SetText(info.name, CpuFacts().name);
   SetText(info.driver, CpuFacts().driver);
@@ -77,6 +101,42 @@ trine_device_info DescribeDevice(const trine_backend& backend) {
     SetText(info.reason, backend.choice.reason);
   }
   return info;
+}
+
+KernelChoice ChooseKernels(const std::vector<detect::SimdFeature>& features, const char* wanted) {
+  if (wanted == nullptr || *wanted == '\0') {
+    const auto usable = [&](const char* feature) { return detect::Usable(features, feature); };
+    const Level* best = cpu_kernels::BestLevel(usable);
+    // The reference runs even where no level can.
+    return {best != nullptr ? best : cpu_kernels::FindLevel("reference"), ""};
+  }
+  const std::string asked = std::string("TRINE_CPU_ISA=") + wanted;
+  const Level* level = cpu_kernels::FindLevel(wanted);
+  if (level == nullptr || level->table == nullptr) {
+    return {nullptr, asked + ": this build has no such level; it has " + Names(nullptr)};
+  }
+  const std::string lacking = Lacking(*level, features);
+  if (!lacking.empty()) {
+    return {nullptr,
+            asked + ": " + lacking + " can't be used here; levels that can: " + Names(&features)};
+  }
+  return {level, ""};
+}
+
+cpu_kernels::Caches CachesOf(const detect::CoreCaches& detected) {
+  cpu_kernels::Caches caches;
+  if (detected.first_level != 0) caches.first_level = static_cast<int64_t>(detected.first_level);
+  if (detected.second_level != 0) caches.second_level = static_cast<int64_t>(detected.second_level);
+  return caches;
+}
+
+std::string SelfTestFailure(const Level& level) {
+  static std::mutex mutex;
+  static std::map<const cpu_kernels::KernelTable*, std::string> failures;
+  std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = failures.try_emplace(level.table);
+  if (is_new) entry->second = cpu_kernels::RunSelfTest(*level.table);
+  return entry->second;
 }
 
 }  // namespace trine::cpu

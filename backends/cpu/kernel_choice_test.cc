@@ -1,8 +1,7 @@
-#include "backends/cpu/kernel_choice.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backends/cpu/device.h"
 #include "trine/backend.h"
 
 namespace trine::cpu {
@@ -10,7 +9,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// All features any level requires, but `lacking`.
+// Returns all features that any level requires, except `lacking`.
 std::vector<detect::SimdFeature> AllFeaturesBut(const std::string& lacking) {
   std::vector<detect::SimdFeature> features;
   for (const cpu_kernels::Level& level : cpu_kernels::Levels()) {

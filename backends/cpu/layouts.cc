@@ -1,7 +1,8 @@
-#include "backends/cpu/layouts.h"
-
+// Offers a layout of the ABI: the order in which the kernels read their weights best.
 #include <algorithm>
-#include <cstring>
+
+#include "backends/common/packed_layout.h"
+#include "backends/cpu/device.h"
 
 namespace trine::cpu {
 namespace {
@@ -13,16 +14,10 @@ using sdk::KnownDim;
 
 uint64_t LayoutOf(const KernelTable& kernels) { return sdk::OwnLayout("cpu", kernels.packing); }
 
-// The layout as it would be for a tensor; no rows where it is not for it.
+// Describes the layout for a tensor. Returns layout 0 if the tensor can't have it.
 trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
   trine_layout_info info{};
-  if (t.rank > TRINE_MAX_RANK) return info;
-  const bool known = std::all_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim > 0; });
-  const bool dense = std::all_of(t.strides, t.strides + t.rank, [](int64_t s) { return s == 0; });
-  if (kernels.packing == 0 || !known || !dense || t.rank < 2 ||
-      sdk::FindDtype(t.dtype) == nullptr) {
-    return info;
-  }
+  if (kernels.packing == 0 || !backends::IsDense(t)) return info;
   const PackedShape shape = kernels.packed_shape(static_cast<quant::Type>(t.dtype), t.dims[0]);
   if (shape.group_rows == 0) return info;
   info.layout = LayoutOf(kernels);
@@ -30,7 +25,7 @@ trine_layout_info Describe(const KernelTable& kernels, const trine_tensor& t) {
   info.group_bytes = static_cast<uint64_t>(shape.group_bytes);
   info.alignment = cpu_kernels::kPackedAlignment;
   const uint64_t groups = (KnownDim(t, 1) + info.group_rows - 1) / info.group_rows;
-  // The graph's own sizes are bounded, and a group is hardly larger than its rows.
+  // Can't overflow: a graph's sizes are bounded, and a group is hardly larger than its rows.
   info.packed_bytes = groups * KnownDim(t, 2) * KnownDim(t, 3) * info.group_bytes;
   return info;
 }
@@ -58,7 +53,7 @@ void PackRows(const KernelTable& kernels, const trine_layout_convert_args& args,
   }
 }
 
-// A range begins where a group does and ends where one does.
+// Returns whether `row` lies inside a group. Ranges of rows must begin and end between groups.
 bool CutsAGroup(const trine_tensor& t, const trine_layout_info& info, uint64_t row) {
   return row % KnownDim(t, 1) % info.group_rows != 0;
 }
@@ -66,32 +61,15 @@ bool CutsAGroup(const trine_tensor& t, const trine_layout_info& info, uint64_t r
 }  // namespace
 
 std::string WhyNotInLayout(const KernelTable& kernels, const sdk::Graph& graph, size_t index) {
-  const sdk::Op& op = graph.ops[index];
-  for (const auto* list : {&op.in, &op.out}) {
-    for (const uint32_t& id : *list) {
-      if (id == TRINE_NONE || graph.tensors[id].layout == TRINE_LAYOUT_PLAIN) continue;
-      const trine_tensor& t = graph.tensors[id];
-      const trine_layout_info info = Describe(kernels, t);
-      if (info.layout != t.layout || info.layout == 0) {
-        return "the cpu backend has no such layout for the tensor";
-      }
-      if (&id != op.in.data() || !TakesPackedWeights(op.kind)) {
-        return "only weights of products and gathers are read in a packed layout";
-      }
-      const trine_slot& slot = graph.slots[t.slot];
-      if (slot.role != TRINE_ROLE_CONSTANT || t.offset > slot.bytes ||
-          slot.bytes - t.offset < info.packed_bytes) {
-        return "a packed tensor does not fit its slot";
-      }
-      if (t.offset % info.alignment != 0) return "a packed tensor is not aligned";
-    }
-  }
-  return "";
+  return backends::WhyNotPacked(
+      graph, index, "cpu", [&](const trine_tensor& t) { return Describe(kernels, t); },
+      TakesPackedWeights(graph.ops[index].kind),
+      "only weights of products and gathers are read in a packed layout");
 }
 
 void SetPacked(const KernelTable& kernels, reference::View* view) {
   const PackedShape shape = kernels.packed_shape(view->type, view->dims[0]);
-  if (shape.group_rows == 0) return;  // no op reads it, or the graph would have been refused
+  if (shape.group_rows == 0) return;  // no op reads it; otherwise the graph would have been refused
   view->packed = true;
   view->strides[1] = shape.group_bytes;
   view->strides[2] = (view->dims[1] + shape.group_rows - 1) / shape.group_rows * shape.group_bytes;
@@ -100,24 +78,9 @@ void SetPacked(const KernelTable& kernels, reference::View* view) {
 
 trine_status LayoutList(trine_device* device, const trine_graph* given, uint32_t tensor,
                         trine_layout_list* out, trine_error* err) {
-  return sdk::Guard(err, [&]() -> trine_status {
-    sdk::Graph graph;
-    const trine_status status = sdk::CopyGraph(given, &graph, err);
-    if (status != TRINE_OK) return status;
-    if (tensor >= graph.tensors.size()) {
-      return Fail(err, TRINE_INVALID_ARGUMENT, "the graph has no such tensor");
-    }
-    const trine_tensor& t = graph.tensors[tensor];
-    trine_layout_info info{};
-    if (graph.slots[t.slot].role == TRINE_ROLE_CONSTANT) {
-      info = Describe(*device->backend->choice.level->table, t);
-    }
-    out->count = info.layout == 0 ? 0 : 1;
-    if (out->count == 1 && out->capacity > 0) {
-      std::memcpy(out->infos, &info, std::min<size_t>(out->stride, sizeof(info)));
-    }
-    return TRINE_OK;
-  });
+  const KernelTable& kernels = *device->backend->choice.level->table;
+  return backends::ListLayout(
+      given, tensor, [&](const trine_tensor& t) { return Describe(kernels, t); }, out, err);
 }
 
 trine_status LayoutConvert(trine_device* device, const trine_layout_convert_args* given,

@@ -3,49 +3,16 @@
 #include <algorithm>
 #include <chrono>
 
+#include "backends/common/op_attributes.h"
 #include "backends/cpu/attention_run.h"
 
 namespace trine::cpu {
 namespace {
 
+using cpu_kernels::KernelTable;
 using reference::Range;
 using reference::Rows;
 using reference::View;
-
-reference::ActivationKind ActivationOf(uint32_t activation) {
-  switch (activation) {
-    case TRINE_ACT_GELU:
-      return reference::ActivationKind::kGelu;
-    case TRINE_ACT_RELU:
-      return reference::ActivationKind::kRelu;
-    case TRINE_ACT_TANH:
-      return reference::ActivationKind::kTanh;
-    default:
-      return reference::ActivationKind::kSilu;
-  }
-}
-
-reference::GluParams GluOf(const trine_glu_attr& attr) {
-  switch (attr.activation) {
-    case TRINE_ACT_GELU:
-      return {reference::GluKind::kGelu, attr.alpha, attr.limit};
-    case TRINE_ACT_SWIGLU_CLAMPED:
-      return {reference::GluKind::kClampedSwiglu, attr.alpha, attr.limit};
-    default:
-      return {reference::GluKind::kSilu, attr.alpha, attr.limit};
-  }
-}
-
-reference::MoeRouteParams RouteOf(const trine_moe_route_attr& attr) {
-  reference::MoeRouteParams params;
-  params.scoring = attr.scoring == TRINE_MOE_SIGMOID ? reference::MoeScoring::kSigmoid
-                   : attr.scoring == TRINE_MOE_SOFTMAX_SELECTED
-                       ? reference::MoeScoring::kSelectedSoftmax
-                       : reference::MoeScoring::kSoftmax;
-  params.normalize = (attr.flags & TRINE_MOE_NORMALIZE) != 0;
-  params.scale = attr.scale;
-  return params;
-}
 
 Range RowsOf(const View& dst, Share share) { return share.Of(Rows(dst)); }
 
@@ -53,8 +20,17 @@ void RunCopy(const OpCall& c, Share share) {
   c.kernels->copy(*c.in[0], *c.out[0], RowsOf(*c.out[0], share));
 }
 
-void RunGatherRows(const OpCall& c, Share share) {
-  c.kernels->gather_rows(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
+// Runs a kernel of two inputs and one output.
+template <auto kKernel>
+void RunPair(const OpCall& c, Share share) {
+  (c.kernels->*kKernel)(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
+}
+
+// Runs a kernel whose attribute is one number.
+template <auto kKernel>
+void RunScaled(const OpCall& c, Share share) {
+  const float scale = c.op->Attr<trine_scale_attr>().scale;
+  (c.kernels->*kKernel)(*c.in[0], scale, *c.out[0], RowsOf(*c.out[0], share));
 }
 
 void RunRmsNorm(const OpCall& c, Share share) {
@@ -84,17 +60,15 @@ void RunMatmul(const OpCall& c, Share share) {
   const auto begin = std::chrono::steady_clock::now();
   run(turn.way);
   const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin;
-  // For each value that was computed: parts differ in size, and passes in their columns.
+  // Measures the time per computed value, because parts and passes differ in size.
   constexpr int64_t kFraction = 1 << 20;
   const int64_t values = (features.end - features.begin) * columns;
   trial.Tell(turn, static_cast<uint64_t>(passed.count() * kFraction / values));
 }
 
 void RunRope(const OpCall& c, Share share) {
-  const auto mode = c.op->Attr<trine_rope_attr>().mode == TRINE_ROPE_INTERLEAVED
-                        ? reference::RopeMode::kInterleaved
-                        : reference::RopeMode::kHalves;
-  c.kernels->rope(*c.in[0], *c.in[1], mode, *c.out[0], RowsOf(*c.out[0], share));
+  c.kernels->rope(*c.in[0], *c.in[1], backends::RopeModeOf(*c.op), *c.out[0],
+                  RowsOf(*c.out[0], share));
 }
 
 void RunKvStore(const OpCall& c, Share share) {
@@ -102,36 +76,18 @@ void RunKvStore(const OpCall& c, Share share) {
 }
 
 void RunGlu(const OpCall& c, Share share) {
-  c.kernels->glu(*c.in[0], *c.in[1], GluOf(c.op->Attr<trine_glu_attr>()), *c.out[0],
+  c.kernels->glu(*c.in[0], *c.in[1], backends::GluParamsOf(*c.op), *c.out[0],
                  RowsOf(*c.out[0], share));
 }
 
 void RunActivation(const OpCall& c, Share share) {
-  const auto kind = ActivationOf(c.op->Attr<trine_activation_attr>().activation);
-  c.kernels->activation(*c.in[0], kind, *c.out[0], RowsOf(*c.out[0], share));
-}
-
-void RunAdd(const OpCall& c, Share share) {
-  c.kernels->add(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
-}
-
-void RunMul(const OpCall& c, Share share) {
-  c.kernels->mul(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
-}
-
-void RunScale(const OpCall& c, Share share) {
-  const float scale = c.op->Attr<trine_scale_attr>().scale;
-  c.kernels->scale(*c.in[0], scale, *c.out[0], RowsOf(*c.out[0], share));
-}
-
-void RunSoftcap(const OpCall& c, Share share) {
-  const float cap = c.op->Attr<trine_scale_attr>().scale;
-  c.kernels->softcap(*c.in[0], cap, *c.out[0], RowsOf(*c.out[0], share));
+  c.kernels->activation(*c.in[0], backends::ActivationOf(*c.op), *c.out[0],
+                        RowsOf(*c.out[0], share));
 }
 
 void RunMoeRoute(const OpCall& c, Share share) {
-  c.kernels->moe_route(*c.in[0], c.in[1], RouteOf(c.op->Attr<trine_moe_route_attr>()), *c.out[0],
-                       *c.out[1], share.Of(c.out[0]->dims[1]));
+  c.kernels->moe_route(*c.in[0], c.in[1], backends::RouteParamsOf(*c.op), *c.out[0], *c.out[1],
+                       share.Of(c.out[0]->dims[1]));
 }
 
 void RunMoeMatmul(const OpCall& c, Share share) {
@@ -139,12 +95,45 @@ void RunMoeMatmul(const OpCall& c, Share share) {
                         share.Of(c.out[0]->dims[0], kFeatureMultiple), {c.caches});
 }
 
-void RunMoeCombine(const OpCall& c, Share share) {
-  c.kernels->moe_combine(*c.in[0], *c.in[1], *c.out[0], RowsOf(*c.out[0], share));
-}
-
 void RunTopK(const OpCall& c, Share share) {
   c.kernels->top_k(*c.in[0], *c.out[0], *c.out[1], RowsOf(*c.in[0], share));
+}
+
+constexpr int64_t kValueBytes = 4;
+
+View Narrow(const View& view, int dim, Range range) {
+  View narrow = view;
+  narrow.data += range.begin * (dim == 0 ? kValueBytes : view.strides[dim]);
+  narrow.dims[dim] = range.end - range.begin;
+  return narrow;
+}
+
+// Runs the op on a share's features, in every row.
+void RunFeatures(const OpCall& c, Share share) {
+  const Range range = share.Of(c.out[0]->dims[0], kFeatureMultiple);
+  if (range.begin >= range.end) return;
+  OpCall part = c;
+  const View a = Narrow(*c.in[0], 0, range), y = Narrow(*c.out[0], 0, range);
+  View b;
+  part.in[0] = &a;
+  part.out[0] = &y;
+  if (c.in[1] != nullptr) {
+    b = Narrow(*c.in[1], 0, range);
+    part.in[1] = &b;
+  }
+  FindOpFunction(c.op->kind)(part, Share{});
+}
+
+// Runs the op on a share's heads, for every token. Inputs after the first have no heads.
+void RunHeads(const OpCall& c, Share share) {
+  const Range range = share.Of(c.in[0]->dims[1]);
+  if (range.begin >= range.end) return;
+  OpCall part = c;
+  const int dst_heads = c.op->kind == TRINE_OP_KV_STORE ? 2 : 1;  // a cache's dim 1 is positions
+  const View x = Narrow(*c.in[0], 1, range), y = Narrow(*c.out[0], dst_heads, range);
+  part.in[0] = &x;
+  part.out[0] = &y;
+  FindOpFunction(c.op->kind)(part, Share{});
 }
 
 }  // namespace
@@ -188,7 +177,7 @@ OpFunction FindOpFunction(uint32_t kind) {
   };
   static constexpr Row kRows[] = {
       {TRINE_OP_COPY, RunCopy},
-      {TRINE_OP_GATHER_ROWS, RunGatherRows},
+      {TRINE_OP_GATHER_ROWS, RunPair<&KernelTable::gather_rows>},
       {TRINE_OP_RMS_NORM, RunRmsNorm},
       {TRINE_OP_LAYER_NORM, RunLayerNorm},
       {TRINE_OP_MATMUL, RunMatmul},
@@ -197,13 +186,13 @@ OpFunction FindOpFunction(uint32_t kind) {
       {TRINE_OP_ATTENTION, RunAttention},
       {TRINE_OP_GLU, RunGlu},
       {TRINE_OP_ACTIVATION, RunActivation},
-      {TRINE_OP_ADD, RunAdd},
-      {TRINE_OP_MUL, RunMul},
-      {TRINE_OP_SCALE, RunScale},
-      {TRINE_OP_SOFTCAP, RunSoftcap},
+      {TRINE_OP_ADD, RunPair<&KernelTable::add>},
+      {TRINE_OP_MUL, RunPair<&KernelTable::mul>},
+      {TRINE_OP_SCALE, RunScaled<&KernelTable::scale>},
+      {TRINE_OP_SOFTCAP, RunScaled<&KernelTable::softcap>},
       {TRINE_OP_MOE_ROUTE, RunMoeRoute},
       {TRINE_OP_MOE_MATMUL, RunMoeMatmul},
-      {TRINE_OP_MOE_COMBINE, RunMoeCombine},
+      {TRINE_OP_MOE_COMBINE, RunPair<&KernelTable::moe_combine>},
       {TRINE_OP_TOP_K, RunTopK},
   };
   for (const Row& row : kRows) {
@@ -218,6 +207,12 @@ void QuantizeShare(const OpCall& call, Share share) {
   const auto reader = call.op->kind == TRINE_OP_MATMUL ? cpu_kernels::ActivationReader::kMatmul
                                                        : cpu_kernels::ActivationReader::kMoeMatmul;
   call.kernels->quantize_activations(x, reader, call.chunks, share.Of(chunks));
+}
+
+OpFunction FindColumnFunction(uint32_t kind, bool by_heads) {
+  if (by_heads) return RunHeads;
+  const bool has_own = kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL;
+  return has_own ? FindOpFunction(kind) : RunFeatures;
 }
 
 }  // namespace trine::cpu

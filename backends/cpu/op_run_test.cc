@@ -5,7 +5,7 @@
 #include <chrono>
 #include <map>
 
-#include "kernels/cpu/levels.h"
+#include "kernels/cpu/levels/levels.h"
 
 namespace trine::cpu {
 namespace {
@@ -46,7 +46,7 @@ TEST(OpFunctionTest, EveryOpOfTheAbiHasOne) {
   EXPECT_EQ(FindOpFunction(TRINE_OP_TOP_K + 1), nullptr);
 }
 
-// A matmul of kernels that only note which way they are told to go, one of which takes its time.
+// A matmul whose kernel only counts how often it goes each way. One of the ways is slow.
 class MatmulWaysTest : public testing::Test {
  protected:
   static constexpr int64_t kColumns = 4;
@@ -114,7 +114,7 @@ TEST_F(MatmulWaysTest, BothAreTriedAndTheFasterOneIsKept) {
   }
 }
 
-// The first run of a plan meets weights that nobody has read yet.
+// In the first run of a plan the weights have never been read.
 TEST_F(MatmulWaysTest, AFirstRunIsNotTimed) {
   is_warm_ = false;
   Run(2 * WayTrial::kSamples);
@@ -131,7 +131,7 @@ TEST_F(MatmulWaysTest, WithOneWayNothingIsTried) {
 }
 
 TEST_F(MatmulWaysTest, AShareOfNothingIsNoTurn) {
-  y_.dims[0] = 16;  // for one worker alone
+  y_.dims[0] = 16;  // enough for one worker only
   Run(2 * WayTrial::kSamples);
   EXPECT_NE(Chosen(), Way::kUsual);
   EXPECT_EQ(seen[Way::kDirect] + seen[Way::kTiles], 2 * WayTrial::kSamples);

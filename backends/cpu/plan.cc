@@ -1,5 +1,3 @@
-#include "backends/cpu/plan.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -8,8 +6,7 @@
 #include <vector>
 
 #include "backends/cpu/attention_run.h"
-#include "backends/cpu/layouts.h"
-#include "backends/cpu/op_columns.h"
+#include "backends/cpu/device.h"
 #include "backends/cpu/op_run.h"
 #include "backends/cpu/schedule.h"
 #include "backends/cpu/team_run.h"
@@ -19,13 +16,13 @@ struct trine_plan {
   trine::sdk::Graph graph;
   trine::sdk::PlanStorage storage;
   std::vector<trine::reference::View> views;  // by tensor
-  std::vector<uint32_t> changing;             // tensors that a run's parameters or alternates move
+  std::vector<uint32_t> changing;  // tensors whose views depend on a run's parameters or alternates
   trine::cpu::AttentionRoom attention_room;
-  std::vector<uint32_t> dimensions;        // parameters that are some tensor's dimension
-  std::vector<int64_t> resolved;           // parameters the views are of; empty: of none yet
-  std::vector<uint32_t> alternates;        // that they are of, by slot
-  bool is_warm = false;                    // it has been run
-  std::optional<trine::cpu::TeamRun> run;  // points into what is above
+  std::vector<uint32_t> dimensions;        // parameters that are a dimension of some tensor
+  std::vector<int64_t> resolved;           // the parameters that the views are for; empty: none yet
+  std::vector<uint32_t> alternates;        // the alternates that the views are for, by slot
+  bool is_warm = false;                    // whether the plan has been run
+  std::optional<trine::cpu::TeamRun> run;  // points into the members above
 };
 
 namespace trine::cpu {
@@ -49,7 +46,8 @@ bool Changes(const sdk::Graph& graph, const trine_tensor& t) {
          std::any_of(t.dims, t.dims + t.rank, [](int64_t dim) { return dim < 0; });
 }
 
-// A graph may hold tensors of types only a newer host knows, for ops it asks elsewhere about.
+// Returns false for types that only a newer host knows. A graph of such a host may hold tensors of
+// these types for ops that other backends run.
 bool IsKnown(const trine_tensor& t) { return sdk::FindDtype(t.dtype) != nullptr; }
 
 void ResolveViews(trine_plan* plan) {
@@ -172,7 +170,7 @@ void ResolveRun(trine_plan* plan, const trine_run_args& args) {
     same_alternates = same_alternates && plan->alternates[slot] == alternate(slot);
     plan->alternates[slot] = alternate(slot);
   }
-  // From one token to the next no dimension changes.
+  // Usually nothing is to be done: no dimension changes from one token to the next.
   const bool same = same_alternates && !plan->resolved.empty() &&
                     std::all_of(plan->dimensions.begin(), plan->dimensions.end(),
                                 [&](uint32_t p) { return plan->resolved[p] == args.params[p]; });
@@ -183,11 +181,7 @@ void ResolveRun(trine_plan* plan, const trine_run_args& args) {
   plan->resolved.assign(args.params, args.params + args.n_params);
 }
 
-}  // namespace
-
-namespace {
-
-// What a device refuses, for the SDK.
+// Returns the function by which the SDK asks why the device refuses an op.
 auto RefusalOf(const trine_device& device) {
   const cpu_kernels::KernelTable& kernels = *device.backend->choice.level->table;
   return [&kernels](const sdk::Graph& graph, size_t op) {

@@ -1,7 +1,5 @@
 // The CPU backend's entry points: one device, synchronous, every op and type, exact.
 #include "backends/cpu/device.h"
-#include "backends/cpu/layouts.h"
-#include "backends/cpu/plan.h"
 
 namespace trine::cpu {
 namespace {

@@ -7,27 +7,27 @@
 #include <utility>
 
 #include "backends/cpu/op_run.h"
-#include "kernels/cpu/activations.h"
+#include "kernels/cpu/levels/activations.h"
 #include "kernels/quant/block_types.h"
 
 namespace trine::cpu {
 namespace {
 
-// Two places for quantised activations, used in turn: the next can be filled while the one before
-// is still read.
+// How many places there are for quantised activations. With two, one is filled while the other is
+// read.
 constexpr uint32_t kPlaces = 2;
 constexpr uint64_t kPlaceAlignment = 64;
 constexpr int64_t kMostRows = int64_t{1} << 32;
 constexpr uint64_t kMostScratch = uint64_t{1} << 46;
 
-// Larger parts save a barrier but are harder to share out evenly: so many per worker there must be.
+// The fewest parts per worker. Larger parts save a barrier but are harder to share out evenly.
 constexpr int64_t kPartsPerWorker = 4;
 
 bool IsMatrixProduct(const sdk::Op& op) {
   return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
 }
 
-// False when the size is out of all bounds.
+// Returns false if the size is beyond all bounds.
 bool ActivationBytes(const sdk::Graph& graph, uint32_t tensor, const std::vector<int64_t>& params,
                      uint64_t* bytes) {
   const sdk::Dims dims = sdk::ResolveDims(graph.tensors[tensor], params.data());
@@ -82,21 +82,21 @@ class Scheduler {
   }
 
  private:
-  // All that one split of a call means.
+  // One way of splitting a call.
   struct Cut {
     Split split = Split::kShares;
     Accesses accesses;
     int64_t unit = 0;    // kColumns
     int64_t values = 0;  // kColumns
     uint32_t row_tensor = 0;
-    int64_t rows_dim = 0;  // kRows: the dimension as the graph has it
+    int64_t rows_dim = 0;  // kRows: number of rows, as the graph has it
   };
-  // A tensor quantised.
+  // A quantised copy of a tensor.
   struct Copy {
     uint32_t tensor = 0;
-    bool for_experts = false;  // where that makes a difference
+    bool for_experts = false;  // in the order for experts, if that is another order
   };
-  // A chain of the step that is being made, with what its calls touch.
+  // The memory that the calls of a chain of the last step touch.
   struct OpenChain {
     Accesses accesses;
     int64_t rows_dim = 0;
@@ -107,7 +107,7 @@ class Scheduler {
            quant::IsQuantized(static_cast<quant::Type>(graph_.tensors[op.in[0]].dtype));
   }
 
-  // What the attention op that asks for most needs, for all of them in turn.
+  // Returns the bytes for the attention op that needs the most. All attention ops share them.
   uint64_t PartialBytes(AttentionNeed* most) const {
     for (const sdk::Op& op : graph_.ops) {
       const AttentionNeed need = NeedOfAttention(graph_, op, params_);
@@ -117,7 +117,7 @@ class Scheduler {
     return static_cast<uint64_t>(most->partial_floats) * sizeof(float);
   }
 
-  // Behind the last place, shared by all attention ops.
+  // The space after the last place, which all attention ops share.
   Access Partials() const {
     return {static_cast<uint32_t>(graph_.slots.size()) + kPlaces, 0, 1, true, std::nullopt};
   }
@@ -142,7 +142,7 @@ class Scheduler {
       if (accesses && op.kind == TRINE_OP_ATTENTION) accesses->push_back(Partials());
       if (accesses) cuts.push_back(CutOf(op, split, *std::move(accesses)));
     }
-    // By itself an op goes by rows, unless its rows are long, or many for each token.
+    // A call alone is split by rows, unless its rows are long, or many for each token.
     const bool wide = IsMatrixProduct(op) || op.kind == TRINE_OP_GLU ||
                       op.kind == TRINE_OP_ACTIVATION || SplitsByHeads(graph_, op);
     if (!wide && cuts.front().split == Split::kColumns) {
@@ -152,7 +152,7 @@ class Scheduler {
     Add(call, std::move(cuts));
     Step& step = steps_.back();
     step.big |= IsMatrixProduct(op) || op.kind == TRINE_OP_ATTENTION;
-    // What was quantised from memory that changes is no copy of it any more.
+    // Drops copies of memory that the op changes.
     for (std::optional<Copy>& held : held_) {
       if (held && Meet(touched, {AccessTo(graph_, held->tensor, Split::kShares, false, params_)})) {
         held.reset();
@@ -177,7 +177,7 @@ class Scheduler {
     return cut;
   }
 
-  // The place that holds the op's activations, after a call that puts them there if need be.
+  // Returns the place that holds the op's activations. Adds a call that puts them there if needed.
   uint32_t FindOrQuantize(uint32_t index) {
     const uint32_t x = graph_.ops[index].in[1];
     const bool for_experts = experts_apart_ && graph_.ops[index].kind == TRINE_OP_MOE_MATMUL;
@@ -204,8 +204,8 @@ class Scheduler {
     cut.accesses = {AccessTo(graph_, x, Split::kRows, false, params_), Place(place, true)};
     if (!cut.accesses[0].pattern) return std::nullopt;
     const trine_tensor& t = graph_.tensors[x];
-    // Rows that lie interleaved are described as if they did not: of rows as long and as many, each
-    // has its own bytes either way.
+    // Describes interleaved rows as if they followed each other. This changes no answer for rows of
+    // the same length and number, because each row has its own bytes either way.
     Pattern pattern;
     pattern.bytes = cpu_kernels::ActivationChunks(t.dims[0]) *
                     static_cast<int64_t>(sizeof(cpu_kernels::ActivationChunk)) *
@@ -218,7 +218,7 @@ class Scheduler {
     return cut;
   }
 
-  // `cuts`: the splits the call can have, the one it has by itself first.
+  // `cuts` holds the splits that the call can have, beginning with its split if it is alone.
   void Add(const Call& call, std::vector<Cut> cuts) {
     std::vector<size_t> met;
     for (size_t i = 0; i < open_.size(); ++i) {
@@ -237,8 +237,8 @@ class Scheduler {
     open_.push_back({std::move(cut.accesses), cut.rows_dim});
   }
 
-  // Makes one chain of those the call meets and puts it at the end, if in each part it then touches
-  // what they touch in that part alone.
+  // Joins the chains `met` and the call into one chain at the place of the first one. Returns false
+  // if their splits differ, or if a part of the call shares memory with another part of the chains.
   bool Join(const Call& call, const Cut& cut, const std::vector<size_t>& met) {
     std::vector<Chain>& chains = steps_.back().chains;
     int64_t unit = cut.unit;
@@ -260,7 +260,8 @@ class Scheduler {
     return true;
   }
 
-  // The later chain's calls behind those of the former; the two do not touch each other.
+  // Appends the later chain's calls to the earlier chain's. The two do not touch each other's
+  // memory.
   void MergeIntoFormer(size_t former, size_t later) {
     std::vector<Chain>& chains = steps_.back().chains;
     Append(chains[later].calls, &chains[former].calls);
@@ -270,7 +271,8 @@ class Scheduler {
     open_.erase(open_.begin() + static_cast<ptrdiff_t>(later));
   }
 
-  // Whether there is still enough to share out when the parts of a chain become larger.
+  // Returns whether the work still has enough parts to share out if the parts of a chain become
+  // larger.
   bool CanBeCoarser(size_t index, int64_t unit) const {
     const std::vector<Chain>& chains = steps_.back().chains;
     if (chains[index].values % unit != 0) return false;
@@ -298,9 +300,9 @@ class Scheduler {
   const std::vector<int64_t> params_;
   uint64_t place_bytes_ = 0;
   uint32_t next_place_ = 0;
-  std::array<std::optional<Copy>, kPlaces> held_;  // what the places hold
+  std::array<std::optional<Copy>, kPlaces> held_;  // the copies in the places
   std::vector<Step> steps_;
-  std::vector<OpenChain> open_;  // of the last step
+  std::vector<OpenChain> open_;  // the chains of the last step
 };
 
 }  // namespace

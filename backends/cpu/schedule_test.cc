@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A graph whose slots hold one f32 matrix [k, tokens] each, unless said otherwise.
+// Makes graphs whose slots hold one f32 matrix [k, tokens] each, unless said otherwise.
 class GraphMaker {
  public:
   static constexpr int64_t kK = 256, kTokens = 8;
@@ -58,7 +58,7 @@ class GraphMaker {
   sdk::Graph graph_;
 };
 
-// One line per step: chains side by side, the calls of a chain one after the other.
+// Prints one line per step. " / " separates chains, " > " the calls of a chain.
 std::vector<std::string> Text(const Schedule& schedule) {
   std::vector<std::string> text;
   for (const Step& step : schedule.steps) {
@@ -87,11 +87,11 @@ TEST(ScheduleTest, RowsFollowRowsWithoutABarrier) {
   GraphMaker g;
   g.Op(TRINE_OP_SCALE, {g.Activations(0)}, {g.Activations(1)});
   g.Op(TRINE_OP_SCALE, {g.Activations(1)}, {g.Activations(2)});
-  g.Op(TRINE_OP_RMS_NORM, {g.Activations(2)}, {g.Activations(0)});  // what op 0 read
+  g.Op(TRINE_OP_RMS_NORM, {g.Activations(2)}, {g.Activations(0)});  // overwrites what op 0 read
   EXPECT_THAT(Text(g.Make()), ElementsAre("op 0 > op 1 > op 2"));
 }
 
-// Rows of the same slot that lie elsewhere: row 1 of one is row 0 of the other.
+// Makes two views of one slot, shifted: row 1 of the first view is row 0 of the second.
 TEST(ScheduleTest, RowsThatAreNotTheSameNeedOne) {
   const uint64_t row = GraphMaker::kK * sizeof(float);
   GraphMaker g;
@@ -147,7 +147,7 @@ TEST(ScheduleTest, MatmulsOfOneInputShareItsQuantisation) {
   for (const Chain& chain : schedule.steps[1].chains) EXPECT_EQ(chain.calls[0].activations, 0u);
   EXPECT_FALSE(schedule.steps[0].big);
   EXPECT_TRUE(schedule.steps[1].big);
-  // Two places of eight rows of one chunk.
+  // Two places, each with eight rows of one chunk.
   EXPECT_EQ(schedule.scratch_bytes, 2u * 8 * 384);
 }
 
@@ -173,7 +173,7 @@ TEST(ScheduleTest, FeaturesFollowFeaturesWithoutABarrier) {
   g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});
   g.Op(TRINE_OP_ACTIVATION, {g.Activations(1)}, {g.Activations(2)});
   g.Op(TRINE_OP_SCALE, {g.Activations(2)}, {g.Activations(2)});
-  g.Op(TRINE_OP_RMS_NORM, {g.Activations(2)}, {g.Activations(3)});  // of all features
+  g.Op(TRINE_OP_RMS_NORM, {g.Activations(2)}, {g.Activations(3)});  // reads all features
   EXPECT_THAT(Text(g.Make()), ElementsAre("quantize 0", "op 0 > op 1 > op 2", "op 3"));
 }
 
@@ -183,7 +183,7 @@ TEST(ScheduleTest, AnInputThatChangedIsQuantisedAgain) {
   g.Op(TRINE_OP_ADD, {g.Activations(0), g.Activations(2)}, {g.Activations(0)});
   g.Op(TRINE_OP_MATMUL, {g.Weights(11), g.Activations(0)}, {g.Activations(3)});
   const Schedule schedule = g.Make();
-  // The first product reads the copy, not what it was made from: the sum need not wait for it.
+  // The first product reads the copy, not its source: the sum need not wait for it.
   EXPECT_THAT(Text(schedule), ElementsAre("quantize 0", "op 0 / op 1 > quantize 2", "op 2"));
   EXPECT_NE(schedule.steps[1].chains[1].calls[1].activations,
             schedule.steps[0].chains[0].calls[0].activations);
@@ -198,7 +198,7 @@ TEST(ScheduleTest, AMatmulIntoItsOwnInputsSlotDoesNotKeepTheCopy) {
               ElementsAre("quantize 0", "op 0", "quantize 1", "op 1", "quantize 2", "op 2"));
 }
 
-// Two places are used in turn: the third copy goes where the first was, once nobody reads that.
+// Two places are used in turn: the third copy replaces the first once all its readers are done.
 TEST(ScheduleTest, APlaceIsNotOverwrittenWhileItIsRead) {
   GraphMaker g;
   for (uint32_t i = 0; i < 3; ++i) {
@@ -220,7 +220,7 @@ TEST(ScheduleTest, FloatWeightsNeedNoQuantisation) {
   EXPECT_EQ(schedule.steps[0].chains[0].calls[0].activations, kNoActivations);
 }
 
-// The residual add writes where the product's activations lay: whoever reads those themselves must
+// The residual add overwrites the product's activations. If the product reads them itself, it must
 // be done before.
 TEST(ScheduleTest, ActivationsThatAreReadAsTheyAreStayUntilAllAreDone) {
   GraphMaker g;
@@ -233,7 +233,7 @@ TEST(ScheduleTest, ActivationsThatAreReadAsTheyAreStayUntilAllAreDone) {
   EXPECT_EQ(reading.scratch_bytes, 0u);
 }
 
-// Attention of `tokens` over 64 blocks of 64 positions.
+// Adds attention of `tokens` tokens over 64 blocks of 64 positions.
 void AddAttention(GraphMaker* maker, uint32_t q_slot, uint32_t out_slot) {
   const uint32_t cache = maker->Tensor(6, {64, 64, 2, 100}, TRINE_DTYPE_F16);
   const uint32_t in[] = {maker->Tensor(q_slot, {64, 4, -1}),
@@ -271,8 +271,8 @@ TEST(ScheduleTest, RefusesActivationsOfAbsurdSize) {
   EXPECT_THAT(MakeSchedule(g.graph(), {2}, &schedule), HasSubstr("too large"));
 }
 
-// A layer as llama has it: 8 heads of 32, 4 of keys and values. Slots of temporaries are used again
-// as a host would.
+// Makes a layer as llama has it: 8 heads of 32, 4 of keys and values. Slots of temporaries are
+// reused as a host would reuse them.
 GraphMaker LlamaLayer() {
   constexpr int64_t kHead = 32, kHeads = 8, kKvHeads = 4, kFfn = 512;
   enum : uint32_t { kX, kH, kQ, kK, kV, kY, kGate, kUp, kRope, kSlots, kMeta, kKeys, kValues };
@@ -312,8 +312,8 @@ GraphMaker LlamaLayer() {
 }
 
 TEST(ScheduleTest, ALayerHasNineBarriers) {
-  // Sixteen where every op that reads what another wrote waits for all of it. The ninth stands
-  // before the next layer.
+  // There would be sixteen if every op that reads what another wrote waited for all of it. The
+  // ninth is the one before the next layer.
   EXPECT_THAT(Text(LlamaLayer().Make()),
               ElementsAre("op 0 > quantize 1",                               //
                           "op 1 > op 4 / op 2 > op 5 > op 6 / op 3 > op 7",  //
@@ -322,7 +322,7 @@ TEST(ScheduleTest, ALayerHasNineBarriers) {
                           "op 12 > op 13 > op 14", "quantize 15", "op 15 > op 16"));
 }
 
-// Sixteen heads in all are too few to share out whole among eight workers.
+// Sixteen heads are too few to share out whole among eight workers.
 TEST(ScheduleTest, ManyWorkersDoNotShareWholeHeads) {
   EXPECT_THAT(Text(LlamaLayer().Make(8)),
               ElementsAre("op 0 > quantize 1", "op 1 / op 2 / op 3", "op 4 / op 5 > op 6 / op 7",

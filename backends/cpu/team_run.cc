@@ -10,14 +10,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using reference::Range;
 
-// Portions of a big step for each worker: small enough that all end at about the same time,
-// whatever else the machine does, and large enough that taking one costs nothing beside it.
+// How many portions of a big step each worker gets: enough that all workers end at about the same
+// time even if the machine does other work, and few enough that taking one costs next to nothing.
 constexpr int64_t kPortionsPerWorker = 8;
 constexpr uint64_t kLeastPortionBytes = 128 * 1024;
-// Rows that go through a chain together: they stay in the first-level cache.
+// The number of rows that go through a chain together, so that they stay in the first-level cache.
 constexpr int64_t kRowsAtATime = 4;
 
-// What waiting at barriers is called where times are told.
+// The name that time reports give to waiting at barriers.
 constexpr const char* kWaitName = "wait";
 
 // Worker 0's stopwatch.
@@ -53,7 +53,7 @@ void RunParts(BoundChain& chain, Range range, int64_t parts, Laps* laps) {
   }
 }
 
-// Parts [begin, end) of a step, those of its chains being counted one chain after the other.
+// Runs parts [begin, end) of a step. Parts are numbered through all chains of the step in order.
 void RunParts(BoundStep& step, Range range, uint32_t workers, Laps* laps) {
   int64_t first = 0;
   for (BoundChain& chain : step.chains) {
@@ -75,7 +75,7 @@ int64_t PortionOf(const BoundStep& step, int64_t parts, uint32_t workers) {
   uint64_t bytes = 0;
   for (const BoundChain& chain : step.chains) bytes += chain.weight_bytes;
   const uint64_t part_bytes = bytes / static_cast<uint64_t>(std::max<int64_t>(parts, 1)) + 1;
-  // Without weights it is attention, which has cut itself into portions already.
+  // A step without weights is attention, which has cut itself into portions already.
   const int64_t least = bytes == 0 ? 1 : static_cast<int64_t>(kLeastPortionBytes / part_bytes);
   return std::max({int64_t{1}, least, parts / (kPortionsPerWorker * workers)});
 }
@@ -99,7 +99,8 @@ int64_t BoundChain::Parts(uint32_t workers) const {
     case Split::kShares:
       break;
   }
-  // Late tokens of a prompt see more than early ones: with many of them, smaller shares.
+  // Late tokens of a prompt see more positions than early ones. So the work for many tokens is cut
+  // into smaller shares.
   const OpCall& call = calls.front().call;
   const bool uneven = call.op->kind == TRINE_OP_ATTENTION &&
                       call.out[0]->dims[2] >= 4 * kPortionsPerWorker * workers;
@@ -126,7 +127,7 @@ void TeamRun::Work(void* self, uint32_t worker, uint32_t workers) {
       run.cursors_.ForEachPortion(++turn, worker, parts, PortionOf(step, parts, workers),
                                   [&](Range portion) { RunParts(step, portion, workers, laps); });
     } else {
-      // One part alone, such as a single token's rows, is for the first worker.
+      // If there is only one part (a single token's rows), the first worker takes it.
       const auto end_of = [&](int64_t w) { return (parts * w + workers - 1) / workers; };
       RunParts(step, {end_of(worker), end_of(int64_t{worker} + 1)}, workers, laps);
     }

@@ -7,8 +7,8 @@ namespace {
 
 using cpu_kernels::Way;
 
-// In turns, and after half of them the other way round, so that workers who take turns each try
-// both: 2, 3, 4, 5, 6 or 8 of them.
+// Alternates the ways, and swaps them after half of the turns, so that each of 2, 3, 4, 5, 6 or 8
+// workers that take turns tries both.
 Way WayOf(uint32_t turn) {
   const uint32_t swapped = turn > WayTrial::kSamples ? 1 : 0;
   return (turn + swapped) % 2 == 0 ? Way::kDirect : Way::kTiles;
@@ -19,7 +19,7 @@ Way WayOf(uint32_t turn) {
 WayTrial::Turn WayTrial::Next() {
   const Way way = chosen();
   if (way != Way::kUsual) return {way};
-  // Counting goes no further than it must: nothing is chosen yet for as long as turns are out.
+  // Does not count beyond the last turn: nothing is chosen until all turns have been reported.
   if (begun_.load(std::memory_order_relaxed) >= 2 * kSamples) return {};
   const uint32_t turn = begun_.fetch_add(1, std::memory_order_relaxed);
   if (turn >= 2 * kSamples) return {};
@@ -28,7 +28,7 @@ WayTrial::Turn WayTrial::Next() {
 
 void WayTrial::Tell(const Turn& turn, uint64_t time) {
   times_[turn.number].store(time, std::memory_order_relaxed);
-  // The last to tell sees what all have told.
+  // The thread that reports last sees the times of all.
   if (told_.fetch_add(1, std::memory_order_acq_rel) + 1 == 2 * kSamples) Choose();
 }
 
@@ -43,8 +43,8 @@ void WayTrial::Choose() {
       tiles[n_tiles++] = time;
     }
   }
-  // Many may be longer, for what else the machine did or for having been on a slow core; a few are
-  // shorter, for what lay in a cache by chance.
+  // Many times are too long, because of other work on the machine or a slow core. A few are too
+  // short, because the data was in a cache by chance. The lower quartile avoids both.
   const auto quarter = [](std::array<uint64_t, kSamples>& times) {
     std::nth_element(times.begin(), times.begin() + kSamples / 4, times.end());
     return times[kSamples / 4];

@@ -1,8 +1,8 @@
-// Which way products of several columns go (kernels/cpu/tuning.h), found out on a model's own: the
-// first ones of a kind go both ways in turns, whoever runs them, and are timed; the faster way is
-// kept. Results are the same either way.
-#ifndef TRINE_BACKENDS_CPU_WAY_TRIALS_H_
-#define TRINE_BACKENDS_CPU_WAY_TRIALS_H_
+// Finds out for a model's own products of several columns which of two ways is faster (Way in
+// kernels/cpu/levels/kernel_table.h). The first products of a kind go both ways in turns, on
+// whatever thread, and are timed. Later products go the faster way. Results are the same either
+// way.
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -11,15 +11,15 @@
 #include <map>
 #include <mutex>
 
-#include "kernels/cpu/tuning.h"
+#include "kernels/cpu/levels/kernel_table.h"
 #include "kernels/quant/block_types.h"
 
 namespace trine::cpu {
 
-// Of products of one kind. Any thread may call anything at any time.
+// Times products of one kind and chooses their way. Any thread may call anything at any time.
 class WayTrial {
  public:
-  // Of each way.
+  // The number of timed turns for each way.
   static constexpr uint32_t kSamples = 9;
 
   struct Turn {
@@ -29,13 +29,14 @@ class WayTrial {
     bool timed() const { return number < 2 * kSamples; }
   };
 
-  // How the next product, or a part of one, is to go. If it is timed, Tell must follow.
+  // Returns the way of the next product, or of a part of one. If the turn is timed, call Tell after
+  // the product.
   Turn Next();
 
-  // What the turn took, in any unit that is the same for all of a kind.
+  // Reports how long the turn took, in any unit that is the same for all products of a kind.
   void Tell(const Turn& turn, uint64_t time);
 
-  // kUsual until all turns have been told.
+  // Returns kUsual until all turns have been reported.
   cpu_kernels::Way chosen() const { return chosen_.load(std::memory_order_relaxed); }
 
  private:
@@ -47,17 +48,18 @@ class WayTrial {
   std::array<std::atomic<uint64_t>, 2 * kSamples> times_{};  // by turn
 };
 
-// Of products with weights of one shape, by their number of columns.
+// Holds the trials for weights of one shape: one trial for each range of column counts.
 class ShapeTrials {
  public:
   // `columns`: at least 2.
   WayTrial& For(int64_t columns);
 
  private:
-  // Each number of columns up to 16; up to 32; up to 64; more.
+  // A trial for each number of columns up to 16, one for 17 to 32, one for 33 to 64, one for more.
   std::array<WayTrial, 18> trials_;
 };
 
+// Holds the trials of all shapes that the process has multiplied.
 class WayTrials {
  public:
   struct Shape {
@@ -68,7 +70,7 @@ class WayTrials {
     auto operator<=>(const Shape&) const = default;
   };
 
-  // Stays where it is for as long as this does.
+  // Returns the trials of a shape, which live as long as this object. Any thread may call.
   ShapeTrials& Of(const Shape& shape);
 
  private:
@@ -77,5 +79,3 @@ class WayTrials {
 };
 
 }  // namespace trine::cpu
-
-#endif  // TRINE_BACKENDS_CPU_WAY_TRIALS_H_

@@ -11,7 +11,7 @@ namespace {
 
 using cpu_kernels::Way;
 
-// All turns, each of which takes as long as `time` says of its way and how often that came before.
+// Takes all turns. `time` gives a turn's time from its way and how often that way came before.
 template <typename Time>
 void TakeAllTurns(WayTrial* trial, Time time) {
   std::map<Way, uint32_t> seen;
@@ -57,7 +57,7 @@ TEST(WayTrialTest, WorkersWhoTakeTurnsTryBothWays) {
   }
 }
 
-// Half of the parts are on small cores, and more of those that go the faster way.
+// Half of the parts run on slow cores, and the faster way gets more of those.
 TEST(WayTrialTest, SlowCoresDoNotDecide) {
   for (const Way faster : {Way::kDirect, Way::kTiles}) {
     WayTrial trial;

@@ -1,5 +1,3 @@
-#include "backends/cpu/work_cursors.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,6 +6,8 @@
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "backends/cpu/team_run.h"
 
 namespace trine::cpu {
 namespace {
@@ -25,7 +25,7 @@ TEST(WorkCursorsTest, OneWorkerTakesAllInOrder) {
   }
 }
 
-// Who comes alone does everybody's work, its own share first.
+// A worker that comes alone does all the work, its own share first.
 TEST(WorkCursorsTest, HelpsThoseWhoAreBehind) {
   WorkCursors cursors(3);
   std::vector<int64_t> begins;
@@ -36,7 +36,7 @@ TEST(WorkCursorsTest, HelpsThoseWhoAreBehind) {
   }
 }
 
-// Threads that dawdle at random, many turns, sizes below and above the number of workers.
+// Threads that dawdle at random, over many turns, with sizes below and above the number of workers.
 TEST(WorkCursorsTest, EveryUnitIsWorkedOnceWhoeverIsLate) {
   constexpr uint32_t kWorkers = 4;
   constexpr int64_t kMost = 50;

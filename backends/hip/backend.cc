@@ -2,26 +2,18 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "backends/common/self_test.h"
-#include "backends/common/text_field.h"
-#include "backends/hip/arch.h"
-#include "backends/hip/buffers.h"
-#include "backends/hip/layouts.h"
+#include "backends/hip/found_devices.h"
 #include "backends/hip/op_launches.h"
-#include "backends/hip/plan.h"
 
 namespace trine::hip {
 namespace {
 
+using backends::Log;
 using backends::SetText;
-
-void Log(const trine_backend& backend, int level, const std::string& message) {
-  backend.host->log(backend.host->self, level, message.c_str());
-}
 
 absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, uint32_t index) {
   const FoundDevice& found = backend->found.devices[index];
@@ -38,23 +30,8 @@ absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, ui
   return device;
 }
 
-// What the self-test calls.
-trine_plugin TestedCalls() {
-  trine_plugin table{};
-  table.buffer_alloc = BufferAlloc;
-  table.buffer_free = BufferFree;
-  table.buffer_write = BufferWrite;
-  table.buffer_read = BufferRead;
-  table.plan_query = PlanQuery;
-  table.plan_create = PlanCreate;
-  table.plan_run = PlanRun;
-  table.plan_destroy = PlanDestroy;
-  table.layout_list = LayoutList;
-  table.layout_convert = LayoutConvert;
-  return table;
-}
-
-// By importing a little. Pages of a file are never refused: they are read by the host.
+// Tries to import a little memory. Pages of a file are always accepted, because the host reads
+// them.
 trine_backend::Imports TryImports(GpuDevice* gpu) {
   const std::unique_ptr<void, decltype(&std::free)> page(
       std::aligned_alloc(kImportAlignment, kImportAlignment), &std::free);
@@ -69,8 +46,8 @@ trine_backend::Imports TryImports(GpuDevice* gpu) {
   return imports;
 }
 
-// "" or why the device is not exact: its self-test, once. A test that could not be run says nothing
-// of its bits, and is run again when it is next asked for.
+// Returns "" or why the device is not exact. Runs the self-test once. A test that could not be run
+// says nothing about exactness, and is run again at the next call.
 std::string WhyNotExact(trine_backend* backend, uint32_t index) {
   const std::lock_guard<std::mutex> lock(backend->mutex);
   std::optional<std::string>& verdict = backend->verdicts[index];
@@ -80,17 +57,17 @@ std::string WhyNotExact(trine_backend* backend, uint32_t index) {
   if (!device.ok()) return std::string(device.status().message());
   backend->imports[index] = TryImports((*device)->gpu.get());
   const backends::SelfTestResult result =
-      backends::RunSelfTest(TestedCalls(), device->get(), [&](const std::string& test) {
-        Log(*backend, TRINE_LOG_DEBUG, absl::StrCat("hip: testing ", test));
+      backends::RunSelfTest(Table(), device->get(), [&](const std::string& test) {
+        Log(*backend->host, TRINE_LOG_DEBUG, absl::StrCat("hip: testing ", test));
       });
   if (!result.done) {
-    Log(*backend, TRINE_LOG_WARNING,
+    Log(*backend->host, TRINE_LOG_WARNING,
         absl::StrCat("hip: ", name, " could not be tested: ", result.failure));
     return result.failure;
   }
   verdict = result.failure;
   if (!result.failure.empty()) {
-    Log(*backend, TRINE_LOG_WARNING,
+    Log(*backend->host, TRINE_LOG_WARNING,
         absl::StrCat("hip: ", name, " fails its self-test (", result.failure,
                      "); it offers fast numerics only"));
   }
@@ -115,12 +92,11 @@ namespace trine::hip {
 trine_status Submit(trine_device* device, const trine_sync& sync,
                     const std::function<absl::Status()>& run, std::function<absl::Status()> start,
                     trine_error* err) {
-  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
   if (sync.n_signals == 0) {
-    return sdk::SubmitSynchronously(sync, timeline_of, err,
+    return sdk::SubmitSynchronously(sync, backends::TimelineOf, err,
                                     [&](trine_error* own) { return Answer(own, run()); });
   }
-  const trine_status status = sdk::CheckSync(sync, timeline_of, err);
+  const trine_status status = sdk::CheckSync(sync, backends::TimelineOf, err);
   if (status != TRINE_OK) return status;
   const auto points = [&](const trine_point* from, uint32_t count) {
     std::vector<SyncPoint> list;
@@ -150,14 +126,19 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
   backend->found = FindDevices(DeviceChoiceFromEnvironment());
   backend->verdicts.resize(backend->found.devices.size());
   backend->imports.resize(backend->found.devices.size());
-  backend->peers = std::make_unique<PeerLinks>([made = backend.get()](const std::string& sentence,
-                                                                      bool through_host) {
-    Log(*made, through_host ? TRINE_LOG_WARNING : TRINE_LOG_INFO, absl::StrCat("hip: ", sentence));
-  });
+  backend->peers = std::make_unique<PeerLinks>(
+      [made = backend.get()](const std::string& sentence, bool through_host) {
+        Log(*made->host, through_host ? TRINE_LOG_WARNING : TRINE_LOG_INFO,
+            absl::StrCat("hip: ", sentence));
+      });
   if (!backend->found.none.empty()) {
-    Log(*backend, TRINE_LOG_INFO, absl::StrCat("hip: ", backend->found.none));
+    Log(*backend->host, TRINE_LOG_INFO, absl::StrCat("hip: ", backend->found.none));
   }
   return backend;
+}
+
+uint32_t CountDevices(const trine_backend& backend) {
+  return static_cast<uint32_t>(backend.found.devices.size());
 }
 
 trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
@@ -178,10 +159,10 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
   std::string own =
       absl::StrCat("hip-", found.pci_id.empty() ? std::to_string(found.index) : found.pci_id);
   if (found.integrated) {
-    own = "system";  // RAM, which others count, too
+    own = "system";  // RAM, which other devices count, too
     info.flags |= TRINE_DEVICE_UNIFIED_MEMORY;
   } else {
-    info.import_alignment = kImportAlignment;  // for streams over a bus, where there is one
+    info.import_alignment = kImportAlignment;  // weights can be streamed over the bus
   }
   SetText(info.memory_pool, own);
   SetText(info.bandwidth_domain, own);
@@ -206,6 +187,54 @@ absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend,
   auto device = OpenOne(backend, index);
   if (device.ok()) (*device)->exact = exact;
   return device;
+}
+
+trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor,
+                        trine_layout_list* out, trine_error* err) {
+  return kPackedLayout.List(graph, tensor, out, err);
+}
+
+trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* args, trine_error* err) {
+  return kPackedLayout.Convert(args, err);
+}
+
+const trine_plugin& Table() {
+  using Calls = backends::OpenCalls<MakeBackend, CountDevices, DescribeDevice, MakeDevice>;
+  static constexpr trine_plugin kTable = {
+      .struct_size = sizeof(trine_plugin),
+      .abi_version = TRINE_ABI_VERSION,
+      .numerics_version = TRINE_NUMERICS_VERSION,
+      .sanitizer = TRINE_SANITIZER_HERE,
+      .name = kPluginName,
+      .version = TRINE_VERSION,
+      .open = Calls::Open,
+      .close = [](trine_backend* backend) { delete backend; },
+      .device_count = Calls::DeviceCount,
+      .device_info = Calls::DeviceInfo,
+      .device_open = Calls::DeviceOpen,
+      .device_close = [](trine_device* device) { delete device; },
+      .buffer_alloc = BufferAlloc,
+      .buffer_free = BufferFree,
+      .buffer_write = BufferWrite,
+      .buffer_read = BufferRead,
+      .copy_run = BufferCopy,
+      .op_query = OpQuery,
+      .plan_query = PlanQuery,
+      .plan_create = PlanCreate,
+      .plan_run = PlanRun,
+      .plan_destroy = PlanDestroy,
+      .timeline_create = backends::Timelines::Create,
+      .timeline_destroy = backends::Timelines::Destroy,
+      .timeline_signal = backends::Timelines::Signal,
+      .timeline_fail = backends::Timelines::SetFailed,
+      .timeline_wait = backends::Timelines::Wait,
+      .timeline_query = backends::Timelines::Query,
+      .buffer_host_ptr = BufferHostPtr,
+      .buffer_import = BufferImport,
+      .layout_list = LayoutList,
+      .layout_convert = LayoutConvert,
+  };
+  return kTable;
 }
 
 }  // namespace trine::hip

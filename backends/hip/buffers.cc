@@ -1,23 +1,23 @@
-#include "backends/hip/buffers.h"
-
+// The functions of the plugin's table for memory and copies.
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "backends/hip/handles.h"
+#include "backends/hip/backend.h"
 
 namespace trine::hip {
 namespace {
 
-// One end of a copy that host memory or a buffer has room for.
+// Returns whether the end of a copy is host memory, or a buffer with room for the bytes.
 bool IsEnd(const trine_copy_end& end, uint64_t bytes) {
   if (end.buffer != nullptr) return end.buffer->InRange(end.offset, bytes);
   return end.host != nullptr || bytes == 0;
 }
 
-// A buffer of another device's, of the same backend, may be at one end if the other is ours.
+// Returns whether the device can do the copy. One end may be in a buffer of another device of the
+// same backend, if the other end is in a buffer of this device.
 bool IsOurs(const trine_device* device, const trine_copy& copy) {
   const trine_device* from = copy.src.buffer != nullptr ? copy.src.buffer->device : nullptr;
   const trine_device* to = copy.dst.buffer != nullptr ? copy.dst.buffer->device : nullptr;
@@ -27,7 +27,6 @@ bool IsOurs(const trine_device* device, const trine_copy& copy) {
   return fits(from, to) && fits(to, from);
 }
 
-// Memory of the host's.
 bool IsOfHost(const trine_copy_end& end) {
   return end.buffer == nullptr || end.buffer->memory.of_host();
 }
@@ -54,8 +53,8 @@ absl::Status CopyOut(GpuDevice& gpu, std::byte* to, const std::byte* from, uint6
                 : gpu.Read(to, from, bytes);
 }
 
-// What the device was given before may still be under way: its stream keeps the order, and what
-// does not go there waits. Submissions count on that.
+// Waits for the device's earlier work. Submissions relies on work being done in order: the stream
+// keeps its order, but a copy that does not go through the stream must wait.
 absl::Status AwaitOwnWork(trine_device* device) {
   const InUse in_use(*device->gpu);
   return device->gpu->Synchronize();
@@ -86,7 +85,7 @@ absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   if (&target != device->gpu.get()) {
     if (absl::Status status = AwaitOwnWork(device); !status.ok()) return status;
   }
-  // Between devices: whoever is asked answers for itself alone.
+  // Only the loss of `device` itself may be reported as UNAVAILABLE.
   const absl::Status status = device->backend->peers->Copy(target, to, source, from, copy.bytes);
   if (status.ok() || &target == device->gpu.get()) return status;
   if (absl::Status own = source.Health(); !own.ok()) return own;

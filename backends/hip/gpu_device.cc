@@ -10,7 +10,8 @@
 namespace trine::hip {
 namespace {
 
-// Large enough that a copy's start does not count, small enough to keep two of them pinned.
+// The size of a stage: large enough that starting a copy costs little in comparison, small enough
+// to keep two of them pinned.
 constexpr uint64_t kStageBytes = 8 << 20;
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 48;
@@ -92,7 +93,7 @@ absl::Status GpuDevice::Check(gpuError error, absl::string_view what) {
 absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes, bool of_host) {
   const InUse in_use(*this);
   void* data = nullptr;
-  // Kernels read whole words, also where a tensor ends within one.
+  // Kernels read whole words, even at the end of a tensor that ends within a word.
   if (bytes > kMostBytes) return absl::ResourceExhaustedError("no device has so much memory");
   const uint64_t whole = (bytes + 15) / 16 * 16;
   const absl::Status status = Check(of_host ? gpuHostMalloc(&data, whole) : gpuMalloc(&data, whole),
@@ -109,7 +110,7 @@ absl::StatusOr<GpuMemory> GpuDevice::Import(void* data, uint64_t bytes, bool rea
   const gpuError error = gpuHostRegister(data, bytes);
   if (error == gpuSuccess) return GpuMemory(this, place, bytes, MemoryKind::kRegistered);
   (void)gpuGetLastError();
-  // What can't be pinned says nothing of the device, unless that was lost before.
+  // A failure to pin says nothing about the device, unless the device was lost before.
   const std::string why = absl::StrCat("memory could not be pinned: ", gpuGetErrorString(error));
   if (absl::Status status = Synchronize(); !status.ok()) return status;
   if (error == gpuErrorMemoryAllocation) return absl::ResourceExhaustedError(why);
@@ -189,6 +190,21 @@ absl::Status GpuDevice::CopyPinned(std::byte* to, const std::byte* from, uint64_
 
 absl::Status GpuDevice::Synchronize() {
   return Check(gpuStreamSynchronize(stream_), "the device's work failed");
+}
+
+absl::Status GpuStatus(gpuError error, absl::string_view what) {
+  if (error == gpuSuccess) return absl::OkStatus();
+  std::string message = absl::StrCat(what, ": ", gpuGetErrorString(error));
+#if defined(TRINE_GPU_HOST)
+  if (const std::string why = emulator::LastFailure(); !why.empty()) {
+    absl::StrAppend(&message, " (", why, ")");
+  }
+#endif
+  if (error == gpuErrorMemoryAllocation) {
+    (void)gpuGetLastError();  // clears the error, else the next call reports it too
+    return absl::ResourceExhaustedError(message);
+  }
+  return absl::UnavailableError(message);
 }
 
 }  // namespace trine::hip

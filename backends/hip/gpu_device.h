@@ -1,22 +1,25 @@
-// An open device: its stream, its memory, bytes to and from it. Remembers that it is lost.
-#ifndef TRINE_BACKENDS_HIP_GPU_DEVICE_H_
-#define TRINE_BACKENDS_HIP_GPU_DEVICE_H_
+// An open device: its stream, its memory, and copies to and from it. Remembers if it was lost.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "backends/hip/gpu_status.h"
+#include "absl/strings/string_view.h"
 #include "kernels/hip/gpu/runtime.h"
 
 namespace trine::hip {
 
-// All calls of a runtime go to the thread's current device: calls are made with one of these alive.
-// One thread at a time uses a device.
+// Returns OK, RESOURCE_EXHAUSTED if memory ran out, and UNAVAILABLE for all other errors. An error
+// of submitted work may show in any later call, so other errors can't be told from a lost device.
+// `what` names the call in the message.
+absl::Status GpuStatus(gpuError error, absl::string_view what);
+
+// Makes a device the calling thread's current device, to which all calls of a runtime go, and keeps
+// other threads from using it. Make calls of the runtime only while such an object is alive.
 class GpuDevice;
 class [[nodiscard]] InUse {
  public:
@@ -28,12 +31,12 @@ class [[nodiscard]] InUse {
 
 enum class MemoryKind {
   kDevice,
-  kPinned,      // the host's, made by the runtime: kernels read and write it, too
-  kRegistered,  // the same of memory that somebody else keeps
-  kPageable     // somebody else's, for copies alone
+  kPinned,      // host memory that the runtime allocated: kernels can read and write it
+  kRegistered,  // the caller's memory, pinned: kernels can read and write it
+  kPageable     // the caller's memory, for copies only
 };
 
-// Memory of a device's, or of the host's. Given back when it goes, also by a device that is lost.
+// Owns memory of a device or of the host. Gives it back when destroyed, even if the device is lost.
 class GpuMemory {
  public:
   GpuMemory() = default;
@@ -55,43 +58,46 @@ class GpuMemory {
   MemoryKind kind_ = MemoryKind::kDevice;
 };
 
+// An open device. Calls marked "within InUse" need an InUse of this device; calls that allocate or
+// copy take one themselves.
 class GpuDevice {
  public:
-  // UNAVAILABLE or RESOURCE_EXHAUSTED.
+  // Returns UNAVAILABLE or RESOURCE_EXHAUSTED if the device can't be opened.
   static absl::StatusOr<std::unique_ptr<GpuDevice>> Open(int index);
   ~GpuDevice();
 
   int index() const { return index_; }
   gpuStream stream() const { return stream_; }
 
-  // OK, or why it is lost. Any thread.
+  // Returns OK, or why the device is lost. Any thread may call.
   absl::Status Health() const;
 
-  // The status of a call, which is remembered when it means that the device is lost.
+  // Converts the result of a call to a status. Remembers it if it means that the device is lost.
   absl::Status Check(gpuError error, absl::string_view what);
 
   absl::StatusOr<GpuMemory> Allocate(uint64_t bytes, bool of_host);
-  // Memory that somebody keeps until this is gone. What may be written is pinned where it is, or
-  // refused with UNIMPLEMENTED or RESOURCE_EXHAUSTED; pages of a file (`read_only`) are left alone.
+  // Imports memory, which the caller keeps until the result is destroyed. Pins writable memory, or
+  // returns UNIMPLEMENTED or RESOURCE_EXHAUSTED. Does not pin the pages of a file (`read_only`).
   absl::StatusOr<GpuMemory> Import(void* data, uint64_t bytes, bool read_only);
 
-  // All wait until the bytes are there. Memory of the host's may be any.
+  // Copy, and wait until the bytes are there. Host memory need not be pinned.
   absl::Status Write(std::byte* to, const void* from, uint64_t bytes);
   absl::Status Read(void* to, const std::byte* from, uint64_t bytes);
   absl::Status Copy(std::byte* to, const std::byte* from, uint64_t bytes);
-  // To or from memory of the host's that is pinned: straight.
+  // Copies to or from pinned host memory, without a stage in between.
   absl::Status CopyPinned(std::byte* to, const std::byte* from, uint64_t bytes, gpuMemcpyKind kind);
 
-  // Within InUse: until all that was submitted is done.
+  // Within InUse: waits until all submitted work is done.
   absl::Status Synchronize();
-  // Within InUse: puts a copy from memory that is not pinned on a stream, through pinned pieces. It
-  // has been read when this returns, and is there when the stream has come so far.
+  // Within InUse: puts a copy from memory that is not pinned on a stream, through pinned stages.
+  // The source has been read when this returns; the bytes arrive in the stream's order.
   absl::Status StartWrite(std::byte* to, const void* from, uint64_t bytes, gpuStream stream);
 
  private:
   friend class InUse;
 
-  // Two pieces of pinned memory: the host fills one while the device empties the other.
+  // A piece of pinned memory. The host fills one of the two stages while the device empties the
+  // other.
   struct Stage {
     std::byte* memory = nullptr;
     gpuEvent done = nullptr;
@@ -105,13 +111,11 @@ class GpuDevice {
   const int index_;
   gpuStream stream_ = nullptr;
   Stage stages_[2];
-  size_t turn_ = 0;   // whose turn it is to be filled
-  std::mutex mutex_;  // of the stream and the stages
+  size_t turn_ = 0;   // modulo 2: the stage to fill next
+  std::mutex mutex_;  // guards the stream and the stages
 
   mutable std::mutex health_mutex_;
   absl::Status lost_;
 };
 
 }  // namespace trine::hip
-
-#endif  // TRINE_BACKENDS_HIP_GPU_DEVICE_H_

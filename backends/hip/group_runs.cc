@@ -5,8 +5,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/hip/gemv.h"
-#include "kernels/hip/gemv_glu.h"
+#include "kernels/hip/gemv/gemv.h"
 
 namespace trine::hip {
 namespace {
@@ -18,7 +17,7 @@ class Joiner {
   Joiner(const sdk::Graph& graph, const std::vector<OpGroup>& groups, const int64_t* params)
       : graph_(graph), groups_(groups), params_(params), max_(graph.MaxParams()) {}
 
-  // `added`: the first op of the group has been done.
+  // `added` is true if the run before has already done the first op of the group.
   GroupRun RunAt(uint32_t first, bool added) const {
     GroupRun run;
     run.first = first;
@@ -53,7 +52,7 @@ class Joiner {
   const trine_tensor& In(uint32_t group, size_t i) const { return In(OpOf(group), i); }
   const trine_tensor& Out(uint32_t group) const { return Out(OpOf(group)); }
 
-  // Columns at the run's parameters.
+  // Returns the number of columns at the run's parameters.
   int64_t ColumnsOf(const trine_tensor& t) const {
     const sdk::Dims dims = sdk::ResolveDims(t, params_);
     return dims[1] * dims[2] * dims[3];
@@ -77,17 +76,18 @@ class Joiner {
     return true;
   }
 
-  // Whether an op neither reads nor writes a tensor.
+  // Returns whether the op neither reads nor writes the tensor.
   bool AreApart(const trine_tensor& t, const sdk::Op& op) const {
     return !sdk::Overlap(t, Out(op), max_) && !Reads(op, t);
   }
-  // A product of quantised weights reads no x, but what was quantised of it.
+  // Returns whether the op reads t. A product of quantised weights reads only the quantised copy of
+  // x.
   bool Reads(const sdk::Op& op, const trine_tensor& t) const {
     const bool quantized = backends::IsQuantizedProduct(graph_, op);
     for (size_t i = 0; i < op.in.size(); ++i) {
       if (!op.HasInput(i) || (quantized && i == 1)) continue;
       const trine_tensor& in = In(op, i);
-      // Of what is packed only its plugin knows the size.
+      // Only its plugin knows the size of a packed tensor.
       if (in.layout == TRINE_LAYOUT_PLAIN ? sdk::Overlap(t, in, max_) : in.slot == t.slot) {
         return true;
       }
@@ -95,7 +95,7 @@ class Joiner {
     return false;
   }
 
-  // Whether nothing but input `input` of op `reader` reads what `op` writes.
+  // Returns whether only input `input` of op `reader` reads what `op` writes.
   bool IsReadBy(uint32_t op, uint32_t reader, size_t input) const {
     const sdk::Op& writer = graph_.ops[op];
     const sdk::LaterUses uses = sdk::UsesAfter(graph_, op, writer.out[0]);
@@ -103,8 +103,8 @@ class Joiner {
            uses.reads.size() == 1 && uses.reads[0].op == reader && uses.reads[0].input == input;
   }
 
-  // Whether the group behind two products is the glu of what they write, and all that becomes of
-  // that is quantised.
+  // Returns whether the group after two products is the glu of their results, and only the
+  // quantised values of the glu are used.
   bool IsGluOf(uint32_t gate) const {
     const uint32_t glu = gate + 2;
     if (glu >= groups_.size() || groups_[glu].kind != Kind::kGlu || groups_[glu].writes) {
@@ -116,8 +116,9 @@ class Joiner {
            IsReadBy(groups_[gate + 1].first, groups_[glu].first, 1);
   }
 
-  // Whether a norm, its sum made already, is of one column and what two products and their glu are
-  // made of. What these write is quantised, and nothing that it reads.
+  // Returns whether the group is a norm of one column that two products and their glu read, and its
+  // sum is already computed. The run writes only quantised values, so it overwrites nothing that
+  // the norm reads.
   bool IsNormOfGlu(uint32_t group, bool added) const {
     const OpGroup& norm = groups_[group];
     const sdk::Op& op = LastOf(group);
@@ -127,8 +128,8 @@ class Joiner {
            Joins(group + 1, group + 2) && IsGluOf(group + 1);
   }
 
-  // Whether what a product writes is read by the add behind it alone, whose sum the product reads
-  // nothing of. The other addend may be in the sum's place, value for value.
+  // Returns whether the next op is an add, nothing else reads what the product writes, and the
+  // product does not read the sum. The other addend may have the sum's place, value for value.
   bool IsAddedTo(uint32_t product) const {
     if (product + 1 >= groups_.size()) return false;
     const uint32_t at = groups_[product + 1].first;
@@ -150,8 +151,8 @@ class Joiner {
     return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
   }
 
-  // Whether the rotated and stored rows of one token are read by the attention behind them, of the
-  // caches that they are stored in, and nobody else reads what is rotated.
+  // Returns whether the next group is attention that reads, for one token, the caches to which this
+  // group stores, and nothing else reads the values that this group rotates.
   bool IsAttendedAlong(uint32_t group) const {
     const OpGroup& before = groups_[group];
     if (before.kind != Kind::kRotateStore || before.writes || group + 1 >= groups_.size()) {
@@ -170,7 +171,7 @@ class Joiner {
     }
     const bool first_is_q = IsReadBy(before.first, at, 0);
     if (!first_is_q && !IsReadBy(before.first + 1, at, 0)) return false;
-    // Blocks write y while others still read the rows, unless it is only quantised.
+    // Blocks write y while others still read the rows, unless y is only quantised.
     if (!groups_[group + 1].quantizes || groups_[group + 1].writes) {
       for (uint32_t op = before.first; op < at; ++op) {
         if (Reads(graph_.ops[op], Out(attention))) return false;
@@ -185,7 +186,7 @@ class Joiner {
   const std::vector<int64_t> max_;
 };
 
-// Of a name there is one copy, for ever.
+// Returns the one copy of a name, which is never freed.
 const char* Kept(const std::string& name) {
   static std::mutex mutex;
   static auto& names = *new std::set<std::string>;
@@ -199,14 +200,14 @@ std::vector<GroupRun> JoinGroups(const sdk::Graph& graph, const std::vector<OpGr
                                  const int64_t* params, bool join) {
   const Joiner joiner(graph, groups, params);
   std::vector<GroupRun> runs;
-  uint32_t held = 0;  // where what was last quantised is
+  uint32_t held = 0;  // the place of the values that were quantised last
   bool added = false;
   for (uint32_t i = 0; i < groups.size(); i += runs.back().count) {
     GroupRun run;
     run.first = i;
     if (join) run = joiner.RunAt(i, added);
     added = run.adds;
-    // The place of few columns is the glu's alone.
+    // Only the glu writes the second place, which has room for few columns.
     if (groups[i].quantizes || (run.attends && groups[i + 1].quantizes)) held = 0;
     run.from = held;
     if (run.glu) held = 1 - held;

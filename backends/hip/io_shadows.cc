@@ -8,7 +8,7 @@
 namespace trine::hip {
 namespace {
 
-// Whether an op that writes the tensor writes all bytes between its first and its last.
+// Returns whether the op writes all bytes between the tensor's first and its last.
 bool IsWhole(const sdk::Op& op, const trine_tensor& t, const std::vector<int64_t>& params) {
   if (op.kind == TRINE_OP_KV_STORE) return false;
   const sdk::Dims dims = sdk::ResolveDims(t, params.data());
@@ -56,7 +56,7 @@ IoShadows::Transfers IoShadows::At(const std::vector<int64_t>& params) const {
       const trine_tensor& t = graph_.tensors[tensor];
       const sdk::ByteRange range = sdk::RangeOf(t, params);
       if (!OffsetOf(t.slot).has_value() || range.begin == range.end) continue;
-      // What lies between its rows goes out along with them, as it was.
+      // Bytes between the rows are copied out along with them, so they must be copied in first.
       if (IsWhole(op, t, params)) {
         written.push_back(tensor);
       } else {

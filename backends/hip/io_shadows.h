@@ -1,8 +1,8 @@
-// What a plan reads and writes in memory that the host sees (IO slots) is kept in the device's own
-// while it runs: kernels would wait for the bus at each read. A run begins by bringing in what its
-// ops read, and ends by taking out what they wrote. Pure.
-#ifndef TRINE_BACKENDS_HIP_IO_SHADOWS_H_
-#define TRINE_BACKENDS_HIP_IO_SHADOWS_H_
+// Finds room for copies of a plan's IO slots in the device's own memory. IO slots lie in memory
+// that the host sees, where kernels would wait for the bus at each read. So a run begins by copying
+// in the bytes that its ops read, and ends by copying out those that they wrote. Computes offsets
+// and ranges only.
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -14,17 +14,18 @@ namespace trine::hip {
 
 class IoShadows {
  public:
-  // The graph outlives it.
+  // The graph must outlive this object.
   explicit IoShadows(const sdk::Graph& graph);
 
-  // Of all shadows, one behind the other.
+  // Returns the bytes of all shadows together.
   uint64_t bytes() const { return bytes_; }
-  // Where a slot's begins; nothing for a slot that is no IO.
+  // Returns where a slot's shadow begins, or nullopt if the slot is not IO.
   std::optional<uint64_t> OffsetOf(uint32_t slot) const { return offsets_[slot]; }
 
   struct Transfers {
-    std::vector<sdk::ByteRange> in, out;  // none is empty
+    std::vector<sdk::ByteRange> in, out;  // no range is empty
   };
+  // Returns the ranges to copy at the start and at the end of a run with these parameters.
   Transfers At(const std::vector<int64_t>& params) const;
 
  private:
@@ -34,5 +35,3 @@ class IoShadows {
 };
 
 }  // namespace trine::hip
-
-#endif  // TRINE_BACKENDS_HIP_IO_SHADOWS_H_

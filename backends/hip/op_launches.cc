@@ -2,35 +2,27 @@
 
 #include <algorithm>
 #include <optional>
-#include <utility>
 
 #include "backends/common/op_attributes.h"
-#include "backends/hip/layouts.h"
-#include "kernels/hip/activations.h"
-#include "kernels/hip/attention.h"
-#include "kernels/hip/column_norm.h"
-#include "kernels/hip/elementwise.h"
-#include "kernels/hip/gather.h"
-#include "kernels/hip/gemm.h"
-#include "kernels/hip/gemv.h"
-#include "kernels/hip/gemv_glu.h"
-#include "kernels/hip/kv_store.h"
-#include "kernels/hip/moe.h"
-#include "kernels/hip/norm.h"
-#include "kernels/hip/rope.h"
+#include "kernels/hip/attention/attention.h"
+#include "kernels/hip/gemm/gemm.h"
+#include "kernels/hip/gemv/gemv.h"
+#include "kernels/hip/ops/column_norm.h"
+#include "kernels/hip/ops/ops.h"
 
 namespace trine::hip {
 namespace {
 
 using Kind = OpGroup::Kind;
 
-// As kGemvColumns, of experts, whose columns mostly have weights of their own.
+// The limit for products with experts, in place of kGemvColumns: their columns mostly have
+// different weights.
 constexpr int64_t kGemvExpertColumns = 32;
 
-// Something that is there where no device is asked.
+// An address for tensors of which only the shape matters. It is never accessed.
 std::byte* const kNowhere = reinterpret_cast<std::byte*>(kAlignment);
 
-uint64_t RoundUp(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t RoundUpScratch(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
 bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
 
@@ -62,19 +54,13 @@ Tensor MakeTensor(const sdk::Graph& graph, uint32_t index, std::byte* place,
   return tensor;
 }
 
-// Positions that attention may see, by whole chunks.
+// Returns the positions that attention may see, rounded up to whole chunks.
 int64_t PositionsOf(const sdk::Graph& graph, const AttentionTensors& tensors,
                     const int64_t* params) {
-  int64_t positions = tensors.block_table.dims[0] * tensors.k.dims[1];
-  for (size_t i = 0; i < graph.params.size(); ++i) {
-    if (graph.params[i].kind == TRINE_PARAM_KV_POSITIONS) {
-      positions = std::min(positions, params[i]);
-    }
-  }
-  return (positions + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK * TRINE_KV_CHUNK;
+  return backends::PositionsSeen(graph, tensors.block_table.dims[0] * tensors.k.dims[1], params);
 }
 
-// The tensors of one op at some parameters, wherever they are.
+// The tensors of one op for some parameters, without their places.
 class Shapes {
  public:
   Shapes(const sdk::Graph& graph, const sdk::Op& op, const int64_t* params)
@@ -91,7 +77,7 @@ class Shapes {
   const int64_t* params_;
 };
 
-// `tensors` has In(i) and Out(i) of the op.
+// `tensors` provides In(i) and Out(i) of the op.
 template <class Tensors>
 Product ProductOf(const Tensors& tensors, bool experts) {
   Product product;
@@ -117,10 +103,11 @@ AttentionTensors AttentionOf(const Tensors& tensors) {
   return a;
 }
 
-// What is quantised, and lists of experts behind it.
+// Returns the bytes of the quantised activations. Lists of experts come after them.
 uint64_t QuantizedPart(const Product& product) {
-  return IsQuantized(product.w) ? RoundUp(QuantizedBytes(product.w.dims[0] / 32, product.x.rows()))
-                                : 0;
+  return IsQuantized(product.w)
+             ? RoundUpScratch(QuantizedBytes(product.w.dims[0] / 32, product.x.rows()))
+             : 0;
 }
 
 }  // namespace
@@ -132,19 +119,21 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
     const Shapes shapes(graph, op, max.data());
     if (IsProduct(op.kind)) {
       const Product product = ProductOf(shapes, op.kind == TRINE_OP_MOE_MATMUL);
-      // Fewer columns may go another way than the most.
-      const uint64_t own = RoundUp(GemmScratchBytes(product, shape));
+      // Takes the most of all ways, because a run with fewer columns may go another way than the
+      // largest.
+      const uint64_t own = RoundUpScratch(GemmScratchBytes(product, shape));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
       if (IsQuantized(product.w)) {
         const int64_t columns = std::min(product.columns(), kGemvColumns);
-        scratch.second_bytes = std::max(scratch.second_bytes,
-                                        RoundUp(QuantizedBytes(product.w.dims[0] / 32, columns)));
+        scratch.second_bytes = std::max(
+            scratch.second_bytes, RoundUpScratch(QuantizedBytes(product.w.dims[0] / 32, columns)));
       }
     } else if (op.kind == TRINE_OP_ATTENTION) {
       const AttentionTensors tensors = AttentionOf(shapes);
       const int64_t positions = PositionsOf(graph, tensors, max.data());
-      scratch.attention_bytes = std::max(scratch.attention_bytes,
-                                         RoundUp(AttentionScratchBytes(tensors, positions, shape)));
+      scratch.attention_bytes =
+          std::max(scratch.attention_bytes,
+                   RoundUpScratch(AttentionScratchBytes(tensors, positions, shape)));
     }
   }
   return scratch;
@@ -181,7 +170,7 @@ OpLaunches::OpLaunches(const DeviceShape& shape, const sdk::Graph& graph,
 
 Tensor OpLaunches::TensorAt(uint32_t index) const {
   Tensor tensor = MakeTensor(graph_, index, places_[index], params_);
-  // What a run brings in is there before any kernel that may begin early (Work::inputs).
+  // A run's inputs are in place before any kernel that may begin early (Work::inputs).
   const uint32_t slot = graph_.tensors[index].slot;
   tensor.constant |= graph_.slots[slot].role == TRINE_ROLE_IO && !written_[slot];
   return tensor;
@@ -336,7 +325,7 @@ RotateStore OpLaunches::MakeRotateStore(const OpGroup& group) const {
   const bool rotates = group.kind != Kind::kStore, stores = group.kind != Kind::kRotate;
   RotateStore work;
   if (rotates) {
-    // Which of two ropes rotates what is stored.
+    // Finds out which of the two ropes rotates the k that is stored.
     const bool first_is_k = stores && !sdk::SameView(graph_.tensors[OpAt(group, 1).out[0]],
                                                      graph_.tensors[OpAt(group, 2).in[0]]);
     const sdk::Op& q = OpAt(group, first_is_k ? 1 : 0);
@@ -367,7 +356,7 @@ void OpLaunches::AddRotateStore(const OpGroup& group, std::vector<Launch>* launc
     launches->push_back(RotateStoreLaunch(work));
     return;
   }
-  // First all that is rotated, then what is stored of it.
+  // Rotates everything first, then stores it.
   RotateStore rotated = work, stored = work;
   rotated.key_cache = rotated.v = rotated.value_cache = rotated.slots = {};
   stored.table = stored.q = stored.rotated_q = stored.rotated_k = {};

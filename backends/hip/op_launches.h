@@ -1,6 +1,6 @@
-// Groups of ops as launches of kernels, at a run's dimensions and places. No device is asked.
-#ifndef TRINE_BACKENDS_HIP_OP_LAUNCHES_H_
-#define TRINE_BACKENDS_HIP_OP_LAUNCHES_H_
+// Turns groups of ops into launches of kernels, for the dimensions and addresses of a run. Calls no
+// driver.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -9,21 +9,26 @@
 #include <vector>
 
 #include "backends/common/fusion.h"
+#include "backends/common/packed_layout.h"
+#include "backends/hip/found_devices.h"
 #include "backends/hip/group_runs.h"
-#include "kernels/hip/attention.h"
+#include "kernels/hip/attention/attention.h"
 #include "kernels/hip/gpu/launch.h"
-#include "kernels/hip/norm.h"
-#include "kernels/hip/product.h"
-#include "kernels/hip/rotate_store.h"
+#include "kernels/hip/ops/ops.h"
+#include "kernels/hip/weights/product.h"
 #include "trine/backend_sdk.h"
 
 namespace trine::hip {
 
-// What tensors and the host's spans begin at multiples of.
+// Tensors and the host's spans begin at multiples of this.
 inline constexpr uint64_t kAlignment = 256;
 
-// Memory that launches need besides the graph's own: a part for products, one for attention, and
-// the second place of quantised activations (GroupRun). Each is used by one op after the other.
+// The layout of packed weights. The low half of its id is the version of packed_rows.h.
+inline constexpr backends::PackedLayout kPackedLayout(kPluginName, sdk::OwnLayout(kPluginName, 1),
+                                                      /*gathers=*/true);
+
+// The memory that launches need in addition to the graph's own: for products, for attention, and
+// for the second place of quantised activations (GroupRun). The ops of a graph use it in turn.
 struct LaunchScratch {
   uint64_t product_bytes = 0;
   uint64_t attention_bytes = 0;
@@ -32,20 +37,22 @@ struct LaunchScratch {
   uint64_t Bytes() const { return product_bytes + attention_bytes + second_bytes; }
 };
 
-// What the ops of a graph need at the most.
+// Returns the most that the ops of a graph need.
 LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph);
 
-// "" or why an op that keeps its rules can't run.
+// Returns "" or why an op, which has passed sdk::CheckOp, can't run.
 std::string WhyNotOp(const DeviceShape& shape, const sdk::Graph& graph, size_t index);
 
+// Makes the launches of a run.
 class OpLaunches {
  public:
-  // Places are by tensor, null where a tensor's slot is empty. What is given outlives this.
+  // places[t] is where tensor t begins; null: its slot is empty. All arguments must outlive this
+  // object.
   OpLaunches(const DeviceShape& shape, const sdk::Graph& graph, const LaunchScratch& sizes,
              std::byte* scratch, const std::vector<std::byte*>& places, const int64_t* params);
 
-  // Appends those of a run of groups, one after the other and in order: what one has quantised
-  // others find.
+  // Appends the launches of a run of groups. Runs must be added in order, because a run may use the
+  // activations that an earlier one quantised.
   void Add(std::span<const OpGroup> groups, const GroupRun& run,
            std::vector<Launch>* launches) const;
 
@@ -53,13 +60,13 @@ class OpLaunches {
   const sdk::Op& OpAt(const OpGroup& group, uint32_t i) const {
     return graph_.ops[group.first + i];
   }
-  // An absent optional input has no data.
+  // Returns a tensor without data for an absent optional input.
   Tensor In(const sdk::Op& op, size_t i) const;
   Tensor Out(const sdk::Op& op, size_t i) const { return TensorAt(op.out[i]); }
   Tensor TensorAt(uint32_t index) const;
   QuantizedColumns Quantized(int64_t values, int64_t columns, uint32_t place = 0) const;
 
-  // The tensors of one op, where they are.
+  // The tensors of one op, at their places.
   struct Placed {
     const OpLaunches& launches;
     const sdk::Op& op;
@@ -73,7 +80,7 @@ class OpLaunches {
                    std::vector<Launch>* launches) const;
   Product MakeProduct(const OpGroup& group, uint32_t place) const;
   AttentionTensors MakeAttention(const OpGroup& group) const;
-  // `before`: null, or what is done along.
+  // `before` is the rotation and the stores that the same launch does before attention, or null.
   void AddAttention(const OpGroup& group, const RotateStore* before,
                     std::vector<Launch>* launches) const;
   void AddAttended(std::span<const OpGroup> groups, std::vector<Launch>* launches) const;
@@ -89,9 +96,7 @@ class OpLaunches {
   std::byte* scratch_;
   const std::vector<std::byte*>& places_;
   const int64_t* params_;
-  std::vector<bool> written_;  // by slot: an op writes something there
+  std::vector<bool> written_;  // for each slot: whether an op writes there
 };
 
 }  // namespace trine::hip
-
-#endif  // TRINE_BACKENDS_HIP_OP_LAUNCHES_H_

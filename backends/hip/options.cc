@@ -1,6 +1,5 @@
 #include "backends/hip/options.h"
 
-#include <map>
 #include <utility>
 #include <vector>
 

@@ -1,13 +1,12 @@
-// What plugin options and TRINE_HIP_TUNING say: "key=value;key=value".
-#ifndef TRINE_BACKENDS_HIP_OPTIONS_H_
-#define TRINE_BACKENDS_HIP_OPTIONS_H_
+// Parses plugin options and TRINE_HIP_TUNING: "key=value;key=value".
+#pragma once
 
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "kernels/hip/gpu/runtime.h"
-#include "kernels/hip/product.h"
+#include "kernels/hip/weights/product.h"
 #if defined(TRINE_GPU_HOST)
 #include "kernels/hip/gpu/emulator.h"
 #endif
@@ -15,24 +14,23 @@
 namespace trine::hip {
 
 struct Options {
-  bool graphs = true;  // "graphs=0": kernels are started one by one
-  bool fuse = true;    // "fuse=0": each op runs by itself
-  bool early = true;   // "pdl=0": no kernel begins before those before it have ended
-  // "stage=1000000": of weights that are streamed, the most that is brought in at once.
+  bool graphs = true;  // "graphs=0": starts kernels one by one
+  bool fuse = true;    // "fuse=0": runs each op by itself
+  bool early = true;   // "pdl=0": no kernel begins before the previous one has ended
+  // "stage=1000000": the most bytes of streamed weights that are brought in at a time.
   uint64_t stage_bytes = uint64_t{16} << 20;
-  std::optional<MatrixUnit> unit;  // "unit=dot4": else the device's own; the emulator has all
+  std::optional<MatrixUnit> unit;  // "unit=dot4"; nullopt: the device's own unit
 #if defined(TRINE_GPU_HOST)
-  // "wave=64", "order=reverse", "seed=7"; "memory=1000000", "devices=2", "integrated=1", "code=0",
-  // "crash=1", "register=0", "pace=newest", "peers=lying"; "fail=start:12": the twelfth start
-  // fails, and all from then on; "fail=start:12:1": of the second device.
+  // The emulator's: "wave=64", "order=reverse", "seed=7", "memory=1000000", "devices=2",
+  // "integrated=1", "code=0", "crash=1", "register=0", "pace=newest", "peers=lying";
+  // "fail=start:12" makes start 12 and all later ones fail, "fail=start:12:1" on the second device
+  // only.
   emulator::Settings emulator;
   emulator::DeviceSettings device;
 #endif
 };
 
-// INVALID_ARGUMENT for what is no "key=value;key=value", and for a name or a value that is none.
+// Returns INVALID_ARGUMENT if `text` has another form, an unknown name or an invalid value.
 absl::StatusOr<Options> ParseOptions(const std::string& text);
 
 }  // namespace trine::hip
-
-#endif  // TRINE_BACKENDS_HIP_OPTIONS_H_

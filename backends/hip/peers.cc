@@ -1,7 +1,6 @@
 #include "backends/hip/peers.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +10,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// More than fits one transaction of any kind, and no round number.
+// The bytes of a trial: more than any single transaction moves, and not a round number.
 constexpr uint64_t kTestBytes = (4 << 20) + 68;
 constexpr uint32_t kRounds = 2;
 
@@ -36,7 +35,7 @@ absl::Status SynchronizeAlone(GpuDevice& device) {
   return device.Synchronize();
 }
 
-// Whose fault an error between two devices was, they must say themselves.
+// Finds out which of the two devices is lost by synchronizing each.
 absl::Status AfterFailure(GpuDevice& target, GpuDevice& source, gpuError error) {
   const absl::Status ours = SynchronizeAlone(target);
   if (!ours.ok()) return ours;
@@ -69,7 +68,7 @@ absl::Status CopyThroughHost(GpuDevice& target, std::byte* to, GpuDevice& source
   return absl::OkStatus();
 }
 
-// "" or why the pair has no access to each other's memory.
+// Returns "" or why the pair has no access to each other's memory.
 std::string WhyNoAccess(GpuDevice& target, GpuDevice& source) {
   int can = 0;
   gpuError error = gpuDeviceCanAccessPeer(&can, target.index(), source.index());
@@ -83,7 +82,7 @@ std::string WhyNoAccess(GpuDevice& target, GpuDevice& source) {
   return absl::StrCat("access was refused: ", gpuGetErrorString(error));
 }
 
-// What copies directly are worth: "" if they are right, or what is wrong; a status where that could
+// Tries direct copies. Returns "" if they work, else what is wrong with them. Fails if that could
 // not be found out.
 absl::StatusOr<std::string> TryPair(GpuDevice& target, GpuDevice& source) {
   if (std::string why = WhyNoAccess(target, source); !why.empty()) return why;
@@ -131,7 +130,7 @@ bool PeerLinks::IsDirect(GpuDevice& target, GpuDevice& source) {
   const auto why = TryPair(target, source);
   const std::string pair =
       absl::StrCat("copies from device ", source.index(), " to device ", target.index(), " go ");
-  if (!why.ok()) {  // tried again when it is next asked for, and told once
+  if (!why.ok()) {  // tried again at the next copy, but reported once
     if (untried_.insert(key).second) {
       tell_(
           absl::StrCat(pair, "through the host: they could not be tried: ", why.status().message()),

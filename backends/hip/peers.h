@@ -1,8 +1,8 @@
-// Copies from one device of a backend to another. A pair of devices that says it can copy directly
-// is tried first: bytes that went that way are read back through the host and compared. Some pairs
-// bring wrong bytes and no error; these, and those without access, go through the host.
-#ifndef TRINE_BACKENDS_HIP_PEERS_H_
-#define TRINE_BACKENDS_HIP_PEERS_H_
+// Copies from one device of a backend to another. Some pairs of devices deliver wrong bytes and no
+// error, so a pair that claims to copy directly is tried first: bytes that went that way are read
+// back through the host and compared. Pairs that fail this, and pairs without access, copy through
+// the host.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -18,19 +18,19 @@
 
 namespace trine::hip {
 
-// Another device's failure, as one that is not lost has to tell it: ABORTED in place of
+// Converts the failure of another device. A device that is not lost must report ABORTED instead of
 // UNAVAILABLE.
 absl::Status NotOurs(const absl::Status& status);
 
-// All calls from any thread.
+// Knows which pairs copy directly. Any thread may call it.
 class PeerLinks {
  public:
-  // `tell` is given a sentence about each pair, once, and whether it goes through the host.
+  // Receives, once for each pair, a sentence and whether the pair copies through the host.
   using Tell = std::function<void(const std::string& sentence, bool through_host)>;
   explicit PeerLinks(Tell tell) : tell_(std::move(tell)) {}
 
-  // Waits until the bytes are there. UNAVAILABLE when `target` is lost; ABORTED when `source` is,
-  // which is no fault of the target's.
+  // Copies and waits until the bytes are there. Returns UNAVAILABLE if `target` is lost, ABORTED if
+  // `source` is lost, because that is no fault of the target.
   absl::Status Copy(GpuDevice& target, std::byte* to, GpuDevice& source, const std::byte* from,
                     uint64_t bytes);
 
@@ -39,10 +39,8 @@ class PeerLinks {
 
   const Tell tell_;
   std::mutex mutex_;
-  std::map<std::pair<int, int>, bool> direct_;  // by source and target, once they were tried
-  std::set<std::pair<int, int>> untried_;  // those that could not be, and of which that was told
+  std::map<std::pair<int, int>, bool> direct_;  // pairs (source, target) that were tried
+  std::set<std::pair<int, int>> untried_;       // pairs that were reported because the trial failed
 };
 
 }  // namespace trine::hip
-
-#endif  // TRINE_BACKENDS_HIP_PEERS_H_

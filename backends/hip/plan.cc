@@ -1,7 +1,5 @@
-#include "backends/hip/plan.h"
-
-#include <algorithm>
-#include <list>
+// Plans on the device: captured for the parameters of a run, replayed as long as they stay the
+// same.
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,23 +9,25 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "backends/hip/handles.h"
+#include "backends/hip/backend.h"
 #include "backends/hip/io_shadows.h"
 #include "backends/hip/op_launches.h"
 #include "backends/hip/recording.h"
 #include "backends/hip/weight_windows.h"
-#include "kernels/hip/transfer.h"
+#include "kernels/hip/ops/ops.h"
 
 namespace trine::hip {
 namespace {
+
+using backends::RunKey;
 
 std::byte* PlaceOfSpan(const trine_span& span) {
   if (span.buffer == nullptr || !span.buffer->InRange(span.offset, span.bytes)) return nullptr;
   return span.buffer->memory.data() + span.offset;
 }
 
-// "" or what the device can't do with a span that is in range. What is `written` must be memory
-// that kernels see.
+// Returns "" or why the device can't use a span. The span is in range. Kernels must be able to
+// reach a span that is `written`.
 std::string WhyNotSpan(const trine_device& device, const trine_span& span, bool written) {
   if (span.buffer == nullptr) return "";
   if (span.buffer->device != &device) return "is in a buffer of another device";
@@ -36,22 +36,7 @@ std::string WhyNotSpan(const trine_device& device, const trine_span& span, bool 
   return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", kAlignment);
 }
 
-trine_status CheckSpans(const trine_device& device, const sdk::Graph& graph,
-                        const trine_plan_desc& desc, trine_error* err) {
-  for (uint32_t i = 0; i < desc.n_bindings; ++i) {
-    const trine_binding b = sdk::At(desc.bindings, desc.binding_stride, i);
-    const bool constant = graph.slots[b.slot].role == TRINE_ROLE_CONSTANT;
-    const std::string why = WhyNotSpan(device, b.span, /*written=*/!constant);
-    if (!why.empty()) {
-      return Fail(err, TRINE_INVALID_ARGUMENT,
-                  absl::StrCat("what slot ", b.slot, " is bound to ", why));
-    }
-  }
-  const std::string why = WhyNotSpan(device, desc.scratch, /*written=*/true);
-  return why.empty() ? TRINE_OK : Fail(err, TRINE_INVALID_ARGUMENT, "the scratch " + why);
-}
-
-// Where the constants of a plan lie, by slot.
+// Returns for each slot where its constants lie.
 std::vector<ConstantPlace> ConstantPlaces(const sdk::Graph& graph, const trine_plan_desc& desc) {
   std::vector<ConstantPlace> places(graph.slots.size(), ConstantPlace::kDevice);
   for (uint32_t i = 0; i < desc.n_bindings; ++i) {
@@ -64,22 +49,6 @@ std::vector<ConstantPlace> ConstantPlaces(const sdk::Graph& graph, const trine_p
   return places;
 }
 
-// What a recording was made for. Attention depends on the number of positions only by chunks.
-struct RunKey {
-  std::vector<int64_t> params;
-  std::vector<uint32_t> alternates;
-
-  bool operator==(const RunKey&) const = default;
-};
-
-struct KeptRecording {
-  RunKey key;
-  std::unique_ptr<Recording> recording;
-};
-
-// A prompt's passes and a few sizes of batches.
-constexpr size_t kKeptRecordings = 48;
-
 }  // namespace
 }  // namespace trine::hip
 
@@ -88,15 +57,15 @@ struct trine_plan {
   trine::sdk::Graph graph;
   trine::sdk::PlanPlaces<std::byte*> places;
   std::vector<trine::hip::ConstantPlace> constants;  // by slot
-  trine::hip::WindowedGraph windowed;                // the graph as it is run
-  std::shared_ptr<trine::hip::WeightStages> stages;  // where weights are streamed, else null
-  std::vector<trine::hip::OpGroup> groups;           // of the windowed graph's ops
+  trine::hip::WindowedGraph windowed;                // the graph that is run
+  std::shared_ptr<trine::hip::WeightStages> stages;  // null: no weights are streamed
+  std::vector<trine::hip::OpGroup> groups;           // groups of the windowed graph's ops
   trine::hip::LaunchScratch scratch;
   std::optional<trine::hip::IoShadows> shadows;
-  std::byte* scratch_place = nullptr;  // behind the TEMP slots
+  std::byte* scratch_place = nullptr;  // after the TEMP slots
 
-  std::mutex mutex;  // of the recordings: the device's thread makes some
-  std::list<trine::hip::KeptRecording> recordings;  // the newest first
+  std::mutex mutex;  // guards the recordings: the device's thread makes some
+  trine::backends::KeptRecordings<trine::hip::Recording> recordings;
 };
 
 namespace trine::hip {
@@ -112,21 +81,7 @@ uint64_t OwnScratchOffset(const sdk::Graph& graph) {
   return (sdk::LayOutScratch(graph, nullptr) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-RunKey KeyOf(const trine_plan& plan, const trine_run_args& args) {
-  RunKey key;
-  key.params.assign(args.params, args.params + args.n_params);
-  for (size_t i = 0; i < key.params.size(); ++i) {
-    if (plan.graph.params[i].kind != TRINE_PARAM_KV_POSITIONS) continue;
-    const int64_t chunks = (key.params[i] + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK;
-    key.params[i] = chunks * TRINE_KV_CHUNK;
-  }
-  if (args.n_alternates != 0) {
-    key.alternates.assign(args.alternates, args.alternates + args.n_alternates);
-  }
-  return key;
-}
-
-// Copies small pieces by one kernel, at the beginning of `launches`; the others are `copies`.
+// Copies small pieces with one kernel, which is added to `launches`. Adds other copies to `copies`.
 void AddPieces(const std::vector<Piece>& pieces, std::vector<Launch>* launches,
                std::vector<Work::Copy>* copies) {
   std::vector<Piece> small;
@@ -142,8 +97,8 @@ void AddPieces(const std::vector<Piece>& pieces, std::vector<Launch>* launches,
   launches->back().label = "copy";
 }
 
-// Puts what a group reads into the stage whose turn it is: `places` of its tensors are there then.
-// `bound_to` finds the bytes of a slot.
+// Returns the copies that bring the weights of a group into the stage of `turn`, and sets the
+// `places` of the tensors to the stage. `bound_to` returns the address of a slot's bytes.
 template <class BoundTo>
 std::vector<WeightStages::Copy> StageInputs(const trine_plan& plan, const OpGroup& group,
                                             size_t turn, BoundTo bound_to,
@@ -167,9 +122,8 @@ std::vector<WeightStages::Copy> StageInputs(const trine_plan& plan, const OpGrou
 
 Work WorkOf(const trine_plan& plan, const RunKey& key) {
   const sdk::Graph& graph = plan.windowed.graph;
-  const uint32_t* alternates = key.alternates.empty() ? nullptr : key.alternates.data();
   std::byte* shadows = plan.scratch_place + plan.scratch.Bytes();
-  // A tensor's place for the kernels, and the one that it is bound to.
+  // The address at which kernels find a slot's bytes, and the address that the slot is bound to.
   const auto shadow_of = [&](uint32_t slot, uint64_t offset) {
     return shadows + *plan.shadows->OffsetOf(slot) + offset;
   };
@@ -177,7 +131,7 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
     trine_tensor t{};
     t.slot = slot;
     t.offset = offset;
-    return plan.places.PlaceOf(plan.graph, t, alternates);
+    return plan.places.PlaceOf(plan.graph, t, key.Alternates());
   };
   std::vector<std::byte*> places;
   for (const trine_tensor& t : graph.tensors) {
@@ -198,7 +152,7 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
   work.inputs = work.launches.size();
   const OpLaunches maker(plan.device->shape, graph, plan.scratch, plan.scratch_place, places,
                          key.params.data());
-  // Products whose weights come one after the other are not joined.
+  // Products are not joined if their weights come one after the other.
   const bool join = plan.device->backend->options.fuse && plan.stages == nullptr;
   for (const GroupRun& run : JoinGroups(graph, plan.groups, key.params.data(), join)) {
     Work::Feed feed;
@@ -215,13 +169,13 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
   return work;
 }
 
-// Makes of the graph what is run, with its weights where the bindings have them.
+// Makes the graph that is run, with the weights where the bindings have them.
 absl::Status PrepareRuns(trine_plan* plan) {
   trine_device* device = plan->device;
   plan->windowed = WindowWeights(plan->graph, plan->constants, device->WindowBytes());
   plan->groups = backends::GroupOps(plan->windowed.graph, device->backend->options.fuse);
   plan->scratch = ScratchOf(device->shape, plan->windowed.graph);
-  // The scratch was promised for the graph as it was given.
+  // PlanQuery promised the scratch for the graph as given.
   if (plan->scratch.Bytes() > ScratchOf(device->shape, plan->graph).Bytes()) {
     return absl::InternalError("windows of weights need more scratch than the whole");
   }
@@ -234,33 +188,20 @@ absl::Status PrepareRuns(trine_plan* plan) {
 
 absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
   const std::lock_guard<std::mutex> lock(plan->mutex);
-  auto& kept = plan->recordings;
-  const auto found =
-      std::find_if(kept.begin(), kept.end(), [&](const KeptRecording& k) { return k.key == key; });
-  if (found != kept.end()) {
-    kept.splice(kept.begin(), kept, found);
-    return kept.front().recording.get();
-  }
+  if (Recording* kept = plan->recordings.Find(key)) return kept;
   Work work = WorkOf(*plan, key);
-  if (kept.size() == kKeptRecordings) {
-    // The oldest one's graph is given the new launches.
-    KeptRecording reused = std::move(kept.back());
-    kept.pop_back();
-    if (absl::Status status = reused.recording->Replace(std::move(work)); !status.ok()) {
-      return status;
-    }
-    reused.key = key;
-    kept.push_front(std::move(reused));
-  } else {
-    auto recording = Recording::Create(plan->device->gpu.get(), std::move(work),
-                                       plan->device->backend->options.graphs);
-    if (!recording.ok()) return recording.status();
-    kept.push_front({key, *std::move(recording)});
+  // If there is no room, reuses the least recently used recording: its graph gets the new launches.
+  if (auto reused = plan->recordings.MakeRoom()) {
+    if (absl::Status status = reused->Replace(std::move(work)); !status.ok()) return status;
+    return plan->recordings.Add(key, std::move(reused));
   }
-  return kept.front().recording.get();
+  auto recording = Recording::Create(plan->device->gpu.get(), std::move(work),
+                                     plan->device->backend->options.graphs);
+  if (!recording.ok()) return recording.status();
+  return plan->recordings.Add(key, *std::move(recording));
 }
 
-// With `timed` the host is told how long each part takes.
+// If `timed` is set, reports to the host how long each part takes.
 absl::Status Run(trine_plan* plan, const RunKey& key, bool timed) {
   if (absl::Status status = plan->device->gpu->Health(); !status.ok()) return status;
   const auto recording = RecordingFor(plan, key);
@@ -316,7 +257,10 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     status = sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
-    if (status == TRINE_OK) status = CheckSpans(*device, plan->graph, desc, err);
+    const auto why_not = [&](const trine_span& span, bool written) {
+      return WhyNotSpan(*device, span, written);
+    };
+    if (status == TRINE_OK) status = backends::CheckSpans(plan->graph, desc, why_not, err);
     if (status != TRINE_OK) return status;
     plan->constants = ConstantPlaces(plan->graph, desc);
     if (absl::Status made = PrepareRuns(plan.get()); !made.ok()) return Fail(err, made);
@@ -340,11 +284,10 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error*
   return sdk::Guard(err, [&]() -> trine_status {
     const trine_status status = sdk::CheckRun(plan->graph, args, err);
     if (status != TRINE_OK) return status;
-    const RunKey key = KeyOf(*plan, args);
-    // Times are told inside this call, by this thread: such a run is waited for.
+    const RunKey key(plan->graph, args);
+    // Times are reported inside this call, by this thread, so a timed run is waited for.
     if (sdk::WantsOpTimes(*plan->device->backend->host)) {
-      const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
-      return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
+      return sdk::SubmitSynchronously(args.sync, backends::TimelineOf, err, [&](trine_error* own) {
         return Answer(own, Run(plan, key, /*timed=*/true));
       });
     }

@@ -5,7 +5,7 @@
 namespace trine::hip {
 namespace {
 
-// Where times are told: kernels that stand until their weights have come.
+// The name that time reports give to waiting for weights.
 constexpr const char* kFeedName = "weights";
 
 absl::Status NoMark(const char*) { return absl::OkStatus(); }
@@ -45,8 +45,8 @@ absl::Status Recording::StartLaunches(bool early, const Mark& done) {
   const std::vector<Launch>& launches = work_.launches;
   absl::Status status;
   size_t turn = 0;
-  // The first one waits for all that was before, and the one behind the inputs for these: whatever
-  // begins later finds them.
+  // The first launch waits for all earlier work, and the first one after the inputs waits for the
+  // inputs, so that any launch that begins early finds them.
   bool may_begin = false;
   for (size_t i = 0; i < launches.size() && status.ok(); ++i) {
     const Work::Feed* feed = turn < work_.feeds.size() ? &work_.feeds[turn] : nullptr;
@@ -75,7 +75,7 @@ absl::Status Recording::StartAll(bool early, const Mark& done) {
   if (status.ok()) status = done(nullptr);
   if (status.ok()) status = StartLaunches(early, done);
   if (status.ok()) status = StartCopies(work_.out, gpuMemcpyDeviceToHost);
-  // The caller may give memory back that copies still read.
+  // The caller may free memory that copies still read.
   if (!status.ok() && !work_.feeds.empty()) work_.stages->Abandon();
   return status;
 }
@@ -86,7 +86,7 @@ absl::Status Recording::Capture() {
   if (!status.ok()) return status;
   status = StartAll(CanStartEarly(), NoMark);
   gpuGraph graph = nullptr;
-  // A capture is ended even when a start in it failed.
+  // A capture must be ended even if a start in it failed.
   status.Update(gpu_->Check(gpuStreamEndCapture(gpu_->stream(), &graph), "a graph was not made"));
   if (status.ok() && (graph_ == nullptr || !gpuGraphExecTryUpdate(graph_, graph))) {
     if (graph_ != nullptr) (void)gpuGraphExecDestroy(graph_);
@@ -122,7 +122,7 @@ absl::Status Recording::Run() {
 
 absl::Status Recording::RunTimed(const std::function<void(const char* label, uint64_t ns)>& done) {
   const InUse in_use(*gpu_);
-  std::vector<std::pair<const char*, gpuEvent>> marks;  // the first stands before all parts
+  std::vector<std::pair<const char*, gpuEvent>> marks;  // the first mark is before all parts
   const auto mark = [&](const char* label) {
     marks.emplace_back(label, nullptr);
     gpuEvent& event = marks.back().second;
@@ -142,6 +142,72 @@ absl::Status Recording::RunTimed(const std::function<void(const char* label, uin
     if (event != nullptr) (void)gpuEventDestroy(event);
   }
   return status;
+}
+
+absl::StatusOr<std::shared_ptr<WeightStages>> WeightStages::Create(GpuDevice* gpu, uint64_t bytes) {
+  std::shared_ptr<WeightStages> stages(new WeightStages(gpu));
+  if (absl::Status status = stages->Prepare(bytes); !status.ok()) return status;
+  return stages;
+}
+
+absl::Status WeightStages::Prepare(uint64_t bytes) {
+  for (GpuMemory& memory : memory_) {
+    auto allocated = gpu_->Allocate(bytes, /*of_host=*/false);
+    if (!allocated.ok()) return allocated.status();
+    memory = *std::move(allocated);
+  }
+  const InUse in_use(*gpu_);
+  absl::Status status = gpu_->Check(gpuStreamCreate(&copies_), "a stream could not be made");
+  for (gpuEvent* event : {&begun_, &filled_[0], &filled_[1], &released_[0], &released_[1]}) {
+    if (!status.ok()) return status;
+    status = gpu_->Check(gpuEventCreateUntimed(event), "an event could not be made");
+  }
+  return status;
+}
+
+WeightStages::~WeightStages() {
+  const InUse in_use(*gpu_);
+  if (copies_ != nullptr) (void)gpuStreamSynchronize(copies_);
+  for (const gpuEvent event : {begun_, filled_[0], filled_[1], released_[0], released_[1]}) {
+    if (event != nullptr) (void)gpuEventDestroy(event);
+  }
+  if (copies_ != nullptr) (void)gpuStreamDestroy(copies_);
+}
+
+absl::Status WeightStages::Begin() {
+  const absl::Status status =
+      gpu_->Check(gpuEventRecord(begun_, gpu_->stream()), "an event was not recorded");
+  if (!status.ok()) return status;
+  return gpu_->Check(gpuStreamWait(copies_, begun_), "a stream does not wait");
+}
+
+absl::Status WeightStages::Fill(size_t turn, const std::vector<Copy>& copies) {
+  absl::Status status;
+  if (turn >= 2) {
+    status = gpu_->Check(gpuStreamWait(copies_, released_[turn % 2]), "a stream does not wait");
+  }
+  for (const Copy& copy : copies) {
+    if (!status.ok()) return status;
+    status = copy.pinned ? gpu_->Check(gpuMemcpyAsync(copy.to, copy.from, copy.bytes,
+                                                      gpuMemcpyHostToDevice, copies_),
+                                       "weights could not be brought in")
+                         : gpu_->StartWrite(copy.to, copy.from, copy.bytes, copies_);
+  }
+  const gpuEvent filled = filled_[turn % 2];
+  if (status.ok()) status = gpu_->Check(gpuEventRecord(filled, copies_), "weights did not come");
+  if (!status.ok()) return status;
+  return gpu_->Check(gpuStreamWait(gpu_->stream(), filled), "a stream does not wait");
+}
+
+absl::Status WeightStages::Release(size_t turn) {
+  return gpu_->Check(gpuEventRecord(released_[turn % 2], gpu_->stream()),
+                     "an event was not recorded");
+}
+
+void WeightStages::Abandon() {
+  // Remembers a loss that shows only here. The caller already has an error to report.
+  (void)gpu_->Check(gpuStreamSynchronize(copies_), "copies of weights failed");
+  (void)gpu_->Synchronize();
 }
 
 }  // namespace trine::hip

@@ -7,9 +7,9 @@
 namespace trine::hip {
 namespace {
 
-// Between two looks at what others may have signalled, while nothing runs here.
+// The time between two looks at timelines that others signal, while nothing runs on the device.
 constexpr std::chrono::microseconds kLook{100};
-// Of work under way: enough to keep the device busy, few enough for signals not to be late.
+// The most submissions on the stream: enough to keep it busy, few enough for timely signals.
 constexpr size_t kMostRunning = 32;
 
 }  // namespace
@@ -85,7 +85,8 @@ absl::StatusOr<gpuEvent> Submissions::TakeEvent() {
   return event;
 }
 
-// Starts the first that is ready, or settles one whose waits have failed. False: there is none.
+// Starts the first submission that is ready, or settles one whose waits have failed. Returns false
+// if there is neither.
 bool Submissions::StartOne() {
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
     trine_status why = TRINE_OK;
@@ -121,7 +122,7 @@ bool Submissions::StartOne() {
 void Submissions::FinishOldest() {
   Submission submission = std::move(running_.front());
   running_.pop_front();
-  // Not InUse: another thread may use the device meanwhile.
+  // Not InUse: another thread may use the device while this one waits.
   (void)gpuSetDevice(gpu_->index());
   const absl::Status status =
       gpu_->Check(gpuEventSynchronize(submission.done), "the device's work failed");

@@ -1,10 +1,9 @@
-// Work with signals: submitted here, it goes on while the caller does. One thread for each device.
+// Runs work that has signals while the caller continues. Each device has one thread for that.
 //
-// The thread starts whatever has its waits reached, in the order it came; what only waits for work
-// that the same stream already has need not wait at all, as a stream keeps its order. Behind each
-// start stands an event of a ring; when it has passed, the submission's signals are set.
-#ifndef TRINE_BACKENDS_HIP_SUBMISSIONS_H_
-#define TRINE_BACKENDS_HIP_SUBMISSIONS_H_
+// The thread starts submissions whose waits are reached, in the order of arrival. A wait for work
+// that is already on the stream is taken as reached, because a stream keeps its order. After each
+// start the thread records an event; when the event has passed, it sets the submission's signals.
+#pragma once
 
 #include <condition_variable>
 #include <deque>
@@ -20,7 +19,7 @@
 
 namespace trine::hip {
 
-// A point whose timeline the submission's owner keeps.
+// A point of a timeline. The caller of Add keeps the timeline alive.
 struct SyncPoint {
   sdk::Timeline* timeline = nullptr;
   uint64_t value = 0;
@@ -28,12 +27,13 @@ struct SyncPoint {
 
 class Submissions {
  public:
-  // The device outlives it.
+  // The device must outlive this object.
   explicit Submissions(GpuDevice* gpu) : gpu_(gpu) {}
-  // All that was submitted is settled first; what still waits then fails with CANCELLED.
+  // Finishes all work that runs or can be started. Submissions that still wait then fail with
+  // CANCELLED.
   ~Submissions();
 
-  // `start` puts work on the device's stream, or does it.
+  // Submits work: `start` puts it on the device's stream, or does it. Any thread may call.
   void Add(std::vector<SyncPoint> waits, std::vector<SyncPoint> signals,
            std::function<absl::Status()> start);
 
@@ -41,7 +41,7 @@ class Submissions {
   struct Submission {
     std::vector<SyncPoint> waits, signals;
     std::function<absl::Status()> start;
-    gpuEvent done = nullptr;  // of the ring, once it is started
+    gpuEvent done = nullptr;  // an event of the ring, once started
   };
   enum class Readiness { kNot, kReady, kFailed };
 
@@ -59,16 +59,14 @@ class Submissions {
   GpuDevice* gpu_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Submission> arrived_;  // under the mutex
-  bool ending_ = false;             // likewise
+  std::deque<Submission> arrived_;  // guarded by mutex_
+  bool ending_ = false;             // guarded by mutex_
   std::thread thread_;
 
-  // The thread's own.
+  // The members below belong to the thread.
   std::deque<Submission> waiting_;
   std::deque<Submission> running_;  // in the stream's order
-  std::vector<gpuEvent> ring_;      // events that nothing uses
+  std::vector<gpuEvent> ring_;      // unused events
 };
 
 }  // namespace trine::hip
-
-#endif  // TRINE_BACKENDS_HIP_SUBMISSIONS_H_

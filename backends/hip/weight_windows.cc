@@ -8,12 +8,12 @@
 namespace trine::hip {
 namespace {
 
-// Of a window that has many rows: whole tiles of a product.
+// Windows have a multiple of this many rows if they have more: whole tiles of a product.
 constexpr uint64_t kWholeRows = 128;
 
 uint64_t RoundUp(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
-bool IsProduct(const sdk::Op& op) {
+bool IsProductOp(const sdk::Op& op) {
   return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
 }
 
@@ -40,7 +40,7 @@ Matrices MatricesOf(const trine_tensor& t, const std::vector<int64_t>& max) {
   return m;
 }
 
-// The whole tensor as it lies, whatever is between its rows.
+// Returns the whole tensor as it lies, with any gaps between its rows.
 StagedTensor WholeOf(const trine_tensor& t, const std::vector<int64_t>& max) {
   if (t.layout == TRINE_LAYOUT_PLAIN) {
     const sdk::ByteRange range = sdk::RangeOf(t, max);
@@ -78,7 +78,7 @@ class Windows {
     const uint64_t bytes = WholeOf(t, max_).Bytes();
     if (bytes == 0) return false;
     return place == ConstantPlace::kPageable ||
-           (IsProduct(op) && input == 0 && bytes > kReadInPlace);
+           (IsProductOp(op) && input == 0 && bytes > kReadInPlace);
   }
 
   uint32_t NewTensor(const trine_tensor& t, std::optional<StagedTensor> staged) {
@@ -88,7 +88,7 @@ class Windows {
   }
 
   void Add(const sdk::Op& op) {
-    if (IsProduct(op) && IsStaged(op, 0) && AddInWindows(op)) return;
+    if (IsProductOp(op) && IsStaged(op, 0) && AddInWindows(op)) return;
     sdk::Op whole = op;
     for (size_t i = 0; i < op.in.size(); ++i) {
       if (!IsStaged(op, i)) continue;
@@ -98,14 +98,14 @@ class Windows {
     out_.graph.ops.push_back(std::move(whole));
   }
 
-  // How many rows of the weights a window has; 0: all of them.
+  // Returns how many rows of the weights a window has; 0: all of them.
   uint64_t WindowRows(const sdk::Op& op) const {
     const trine_tensor& w = graph_.tensors[op.in[0]];
     const trine_tensor& y = graph_.tensors[op.out[0]];
     const Matrices m = MatricesOf(w, max_);
-    // Strides of y that depend on a parameter can't be those of a part of it.
+    // A part of y can't keep strides that depend on a parameter.
     const bool known = HasKnownDims(w) && y.dims[0] >= 0 && (y.rank < 3 || y.dims[1] >= 0);
-    // Rows and matrices that overlap are nobody's weights.
+    // Tensors with overlapping rows or matrices are no weights.
     const bool apart = m.stride >= m.row_bytes && m.matrix_stride >= m.stride * m.rows;
     if (!known || !apart || m.stride * m.rows * m.count <= window_bytes_) return 0;
     uint64_t most = std::max<uint64_t>(1, window_bytes_ / (m.stride * m.count));
@@ -115,7 +115,7 @@ class Windows {
     return std::min(most, RoundUp(even, std::min(most, kWholeRows)));
   }
 
-  // Values [first, first + count) of each row of a vector or of what a product writes.
+  // Returns values [first, first + count) of each row of a vector or of a product's output.
   trine_tensor PartOf(const trine_tensor& t, uint64_t first, uint64_t count) const {
     const sdk::Dims strides = sdk::ResolveStrides(t, sdk::ResolveDims(t, max_.data()));
     trine_tensor part = t;
@@ -136,7 +136,7 @@ class Windows {
       sdk::Op window = op;
       StagedTensor staged;
       for (uint64_t i = 0; i < m.count; ++i) {
-        // All matrices but the last with what lies behind their last rows: the next begins there.
+        // Each matrix but the last includes the gap after its last row: the next one begins there.
         const uint64_t bytes =
             i + 1 < m.count ? count * m.stride : (count - 1) * m.stride + m.row_bytes;
         staged.pieces.push_back({w.offset + i * m.matrix_stride + first * m.stride, bytes});

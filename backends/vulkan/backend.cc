@@ -2,35 +2,27 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "backends/common/self_test.h"
-#include "backends/common/text_field.h"
-#include "backends/vulkan/buffers.h"
-#include "backends/vulkan/layouts.h"
-#include "backends/vulkan/plan.h"
-#include "backends/vulkan/validation_log.h"
+#include "backends/vulkan/device/messages.h"
 
 namespace trine::vulkan {
 namespace {
 
+using backends::Log;
 using backends::SetText;
 
 FindVulkan find_vulkan = LoadVulkan;
-
-void Log(const trine_backend& backend, int level, const std::string& message) {
-  backend.host->log(backend.host->self, level, message.c_str());
-}
 
 uint32_t TierOf(const DeviceCaps& caps) {
   switch (caps.kind) {
     case DeviceKind::kDiscrete:
       return TRINE_TIER_DGPU;
     case DeviceKind::kIntegrated:
-    case DeviceKind::kCpu:  // stands in for one in tests
+    case DeviceKind::kCpu:  // stands in for an integrated GPU in tests
       return TRINE_TIER_IGPU;
     default:
       return TRINE_TIER_OTHER;
@@ -54,10 +46,11 @@ absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, ui
   return device;
 }
 
-// In all, of one backend: what stands in the way may pass, but each takes opening the device.
+// The most import trials of a device. A trial is repeated because an obstacle may pass, but each
+// trial opens the device.
 constexpr int kMostImportTrials = 3;
 
-// A device that is opened when it is first needed, to find something out by running it.
+// Opens a device to run tests on, when it is first needed.
 class Subject {
  public:
   Subject(trine_backend* backend, uint32_t index) : backend_(backend), index_(index) {}
@@ -77,23 +70,7 @@ class Subject {
   std::unique_ptr<trine_device> device_;
 };
 
-// What the self-test calls.
-trine_plugin TestedCalls() {
-  trine_plugin table{};
-  table.buffer_alloc = BufferAlloc;
-  table.buffer_free = BufferFree;
-  table.buffer_write = BufferWrite;
-  table.buffer_read = BufferRead;
-  table.plan_query = PlanQuery;
-  table.plan_create = PlanCreate;
-  table.plan_run = PlanRun;
-  table.plan_destroy = PlanDestroy;
-  table.layout_list = LayoutList;
-  table.layout_convert = LayoutConvert;
-  return table;
-}
-
-// Nothing where it could not be run, which says nothing of its bits.
+// Runs the self-test. Returns nullopt if it could not be run, which says nothing about exactness.
 std::optional<Verdict> TestNumerics(const trine_backend& backend, Subject* subject,
                                     std::string* why) {
   const auto device = subject->Get();
@@ -102,8 +79,8 @@ std::optional<Verdict> TestNumerics(const trine_backend& backend, Subject* subje
     return std::nullopt;
   }
   const backends::SelfTestResult result =
-      backends::RunSelfTest(TestedCalls(), *device, [&](const std::string& name) {
-        Log(backend, TRINE_LOG_DEBUG, absl::StrCat("vulkan: testing ", name));
+      backends::RunSelfTest(Table(), *device, [&](const std::string& name) {
+        Log(*backend.host, TRINE_LOG_DEBUG, absl::StrCat("vulkan: testing ", name));
       });
   if (!result.done) {
     *why = result.failure;
@@ -112,7 +89,7 @@ std::optional<Verdict> TestNumerics(const trine_backend& backend, Subject* subje
   return Verdict{result.failure, {}};
 }
 
-// Whether something may still be found out about them.
+// Returns whether another trial may find out more about imports.
 bool MayTryImports(const trine_backend& backend, const DeviceCaps& caps,
                    const trine_backend::Known& known) {
   return !known.verdict->imports.settled() && known.import_trials < kMostImportTrials &&
@@ -136,15 +113,15 @@ Verdict Judge(trine_backend* backend, uint32_t index) {
     if (!known.verdict.has_value()) {
       std::string why;
       known.verdict = TestNumerics(*backend, &subject, &why);
-      if (!known.verdict.has_value()) {  // it may be asked again
-        Log(*backend, TRINE_LOG_WARNING,
+      if (!known.verdict.has_value()) {  // a later call may test again
+        Log(*backend->host, TRINE_LOG_WARNING,
             absl::StrCat("vulkan: ", caps.name, " could not be tested: ", why));
         return Verdict{why, {}};
       }
       is_new = true;
     }
     if (!known.verdict->failure.empty()) {
-      Log(*backend, TRINE_LOG_WARNING,
+      Log(*backend->host, TRINE_LOG_WARNING,
           absl::StrCat("vulkan: ", caps.name, " fails its self-test (", known.verdict->failure,
                        "); it offers fast numerics only"));
     }
@@ -174,20 +151,20 @@ absl::StatusOr<std::unique_ptr<trine_backend>> MakeBackend(const trine_host* hos
   backend->options = *std::move(parsed);
   const auto global = find_vulkan();
   if (!global.ok()) {
-    Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", global.status().message()));
+    Log(*backend->host, TRINE_LOG_INFO, absl::StrCat("vulkan: ", global.status().message()));
     return backend;
   }
   InstanceOptions instance_options = InstanceOptionsFromEnvironment();
   if (instance_options.validate) instance_options.on_message = ValidationLogFromEnvironment();
   auto instance = Instance::Create(*global, instance_options);
   if (!instance.ok()) {
-    Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", instance.status().message()));
+    Log(*backend->host, TRINE_LOG_INFO, absl::StrCat("vulkan: ", instance.status().message()));
     return backend;
   }
   backend->instance = *std::move(instance);
   backend->known.resize(backend->instance->devices().size());
   const std::string none = backend->instance->NoDeviceReason();
-  if (!none.empty()) Log(*backend, TRINE_LOG_INFO, absl::StrCat("vulkan: ", none));
+  if (!none.empty()) Log(*backend->host, TRINE_LOG_INFO, absl::StrCat("vulkan: ", none));
   return backend;
 }
 
@@ -238,6 +215,54 @@ absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend,
   (*device)->exact = verdict.failure.empty();
   (*device)->imports = std::move(verdict.imports);
   return device;
+}
+
+trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor,
+                        trine_layout_list* out, trine_error* err) {
+  return kPackedLayout.List(graph, tensor, out, err);
+}
+
+trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* args, trine_error* err) {
+  return kPackedLayout.Convert(args, err);
+}
+
+const trine_plugin& Table() {
+  using Calls = backends::OpenCalls<MakeBackend, CountDevices, DescribeDevice, MakeDevice>;
+  static constexpr trine_plugin kTable = {
+      .struct_size = sizeof(trine_plugin),
+      .abi_version = TRINE_ABI_VERSION,
+      .numerics_version = TRINE_NUMERICS_VERSION,
+      .sanitizer = TRINE_SANITIZER_HERE,
+      .name = "vulkan",
+      .version = TRINE_VERSION,
+      .open = Calls::Open,
+      .close = [](trine_backend* backend) { delete backend; },
+      .device_count = Calls::DeviceCount,
+      .device_info = Calls::DeviceInfo,
+      .device_open = Calls::DeviceOpen,
+      .device_close = [](trine_device* device) { delete device; },
+      .buffer_alloc = BufferAlloc,
+      .buffer_free = BufferFree,
+      .buffer_write = BufferWrite,
+      .buffer_read = BufferRead,
+      .copy_run = BufferCopy,
+      .op_query = OpQuery,
+      .plan_query = PlanQuery,
+      .plan_create = PlanCreate,
+      .plan_run = PlanRun,
+      .plan_destroy = PlanDestroy,
+      .timeline_create = backends::Timelines::Create,
+      .timeline_destroy = backends::Timelines::Destroy,
+      .timeline_signal = backends::Timelines::Signal,
+      .timeline_fail = backends::Timelines::SetFailed,
+      .timeline_wait = backends::Timelines::Wait,
+      .timeline_query = backends::Timelines::Query,
+      .buffer_host_ptr = BufferHostPtr,
+      .buffer_import = BufferImport,
+      .layout_list = LayoutList,
+      .layout_convert = LayoutConvert,
+  };
+  return kTable;
 }
 
 }  // namespace trine::vulkan

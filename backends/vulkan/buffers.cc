@@ -1,12 +1,11 @@
-#include "backends/vulkan/buffers.h"
-
+// The functions of the plugin's table for memory and copies.
 #include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "backends/vulkan/handles.h"
-#include "backends/vulkan/recorder.h"
+#include "backends/vulkan/backend.h"
+#include "backends/vulkan/exec/recorder.h"
 
 namespace trine::vulkan {
 namespace {
@@ -15,22 +14,21 @@ bool IsMemoryKind(uint32_t memory) {
   return memory >= TRINE_MEMORY_WEIGHTS && memory <= TRINE_MEMORY_IO;
 }
 
-// What IO holds goes both ways; memory for reading back is one that the device writes as well.
+// IO memory is used in both directions; memory for reading back serves for both.
 MemoryUse UseOf(uint32_t memory) {
   return memory == TRINE_MEMORY_IO ? MemoryUse::kReadback : MemoryUse::kDevice;
 }
 
 std::unique_ptr<trine_buffer> MakeBuffer(trine_device* device, Allocation allocation,
-                                         uint64_t bytes, uint32_t memory) {
+                                         uint64_t bytes) {
   auto buffer = std::make_unique<trine_buffer>();
   buffer->device = device;
   buffer->allocation = std::move(allocation);
   buffer->bytes = bytes;
-  buffer->memory = memory;
   return buffer;
 }
 
-// One end of a copy that host memory or a buffer has room for.
+// Returns whether an end of a copy is host memory, or a buffer with room for the bytes.
 bool IsEnd(const trine_device* device, const trine_copy_end& end, uint64_t bytes) {
   if (end.buffer != nullptr) {
     return end.buffer->device == device && end.buffer->InRange(end.offset, bytes);
@@ -56,7 +54,7 @@ absl::Status CopyOne(OpenDevice& open, const trine_copy& copy) {
                              copy.bytes);
 }
 
-// The copies inside the device are one submission; the others are the host's.
+// Runs copies within the device as one submission, and the others on the host.
 absl::Status RunCopies(OpenDevice& open, const trine_copy_args& args) {
   if (absl::Status status = open.device->Health(); !status.ok()) return status;
   Recorder recorder(*open.device, *open.pipelines, open.tuning);
@@ -89,7 +87,7 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
     return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
   }
   return sdk::Guard(err, [&]() -> trine_status {
-    // Shaders read words: the last one of a tensor is whole.
+    // Shaders read words, so the last word of a tensor must be whole.
     constexpr uint64_t kWord = 16;
     if (desc.bytes > UINT64_MAX - kWord) {
       return Fail(err, TRINE_RESOURCE_EXHAUSTED, "no device has as many bytes");
@@ -102,7 +100,7 @@ trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, t
       allocation = open.memory->Allocate(bytes, UseOf(desc.memory));
     }
     if (!allocation.ok()) return Fail(err, allocation.status());
-    *out = MakeBuffer(device, *std::move(allocation), desc.bytes, desc.memory).release();
+    *out = MakeBuffer(device, *std::move(allocation), desc.bytes).release();
     return TRINE_OK;
   });
 }
@@ -118,7 +116,7 @@ trine_status BufferImport(trine_device* device, const trine_import_desc* given, 
   }
   return sdk::Guard(err, [&]() -> trine_status {
     const bool read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
-    // What failed when it was tried may look as if it worked, and be read wrong.
+    // An import that failed its trial may seem to work but give wrong bytes.
     const KindTrial& kind = device->imports.Of(read_only);
     if (kind.outcome == KindTrial::kRefused) {
       const char* what = read_only ? "mapped files are not imported: " : "memory is not imported: ";
@@ -126,7 +124,7 @@ trine_status BufferImport(trine_device* device, const trine_import_desc* given, 
     }
     auto allocation = device->open->Import(desc.host_ptr, desc.bytes, read_only);
     if (!allocation.ok()) return Fail(err, allocation.status());
-    auto buffer = MakeBuffer(device, *std::move(allocation), desc.bytes, desc.memory);
+    auto buffer = MakeBuffer(device, *std::move(allocation), desc.bytes);
     buffer->read_only = read_only;
     *out = buffer.release();
     return TRINE_OK;
@@ -143,9 +141,8 @@ trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src,
   if (buffer->read_only) return Fail(err, TRINE_INVALID_ARGUMENT, "the buffer is read-only");
   if (bytes == 0) return TRINE_OK;
   return sdk::Guard(err, [&]() -> trine_status {
-    const absl::Status status =
-        buffer->device->open->transfer->Write(buffer->allocation, offset, src, bytes);
-    return status.ok() ? TRINE_OK : Fail(err, status);
+    return Answer(err,
+                  buffer->device->open->transfer->Write(buffer->allocation, offset, src, bytes));
   });
 }
 
@@ -156,14 +153,13 @@ trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst, uint64
   }
   if (bytes == 0) return TRINE_OK;
   return sdk::Guard(err, [&]() -> trine_status {
-    const absl::Status status =
-        buffer->device->open->transfer->Read(buffer->allocation, offset, dst, bytes);
-    return status.ok() ? TRINE_OK : Fail(err, status);
+    return Answer(err,
+                  buffer->device->open->transfer->Read(buffer->allocation, offset, dst, bytes));
   });
 }
 
 void* BufferHostPtr(trine_buffer* buffer) {
-  // Memory that the host reads slowly is better read through BufferRead.
+  // The host is slow at reading uncached memory, so callers should use BufferRead for it.
   return buffer->allocation.host_cached() ? buffer->allocation.host() : nullptr;
 }
 
@@ -182,13 +178,10 @@ trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trin
                   "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");
     }
   }
-  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
   return sdk::Guard(err, [&] {
-    return sdk::SubmitSynchronously(args.sync, timeline_of, err,
-                                    [&](trine_error* own) -> trine_status {
-                                      const absl::Status status = RunCopies(*device->open, args);
-                                      return status.ok() ? TRINE_OK : Fail(own, status);
-                                    });
+    return sdk::SubmitSynchronously(args.sync, backends::TimelineOf, err, [&](trine_error* own) {
+      return Answer(own, RunCopies(*device->open, args));
+    });
   });
 }
 

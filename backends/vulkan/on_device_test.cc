@@ -1,5 +1,5 @@
-// Everything together on a real driver, with validation and synchronisation validation on and not a
-// word from either. TRINE_VULKAN_VALIDATE=0 goes without, on machines that lack the layers.
+// Tests all parts together on a real driver. Validation and synchronisation validation must report
+// nothing. TRINE_VULKAN_VALIDATE=0 turns them off, for machines without the layers.
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,14 +11,15 @@
 #include <random>
 #include <vector>
 
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/recorder.h"
+#include "backends/vulkan/exec/queue.h"
+#include "backends/vulkan/exec/recorder.h"
+#include "backends/vulkan/exec/transfer.h"
 #include "backends/vulkan/testing/hooks.h"
-#include "backends/vulkan/transfer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/quant/scalar.h"
-#include "kernels/vulkan/shaders.h"
+#include "kernels/vulkan/runs/dispatch.h"
+#include "kernels/vulkan/spirv/shaders.h"
 
 namespace trine::vulkan {
 namespace {
@@ -33,7 +34,7 @@ bool Validating() {
   return value == nullptr || std::strcmp(value, "0") != 0;
 }
 
-// Floats of every exponent, with the ones that are none.
+// Returns floats of every exponent, NaNs and infinities included.
 std::vector<float> AnyFloats(size_t n, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> floats(n);
@@ -139,9 +140,9 @@ class OnDeviceTest : public ::testing::Test {
     Dispatch dispatch;
     dispatch.shader = &shaders::add_f32;
     dispatch.constants = {tuning_.elementwise_workgroup};
-    dispatch.push = PushBytes(n);
+    dispatch.push = std::as_bytes(std::span(&n, 1));
     dispatch.buffers = {Read(a), Read(b), Write(y)};
-    dispatch.groups = {GroupsFor(n, tuning_.elementwise_workgroup), 1, 1};
+    dispatch.groups = {CappedGroups(n, tuning_.elementwise_workgroup), 1, 1};
     dispatch.subgroup_size = subgroup_size;
     return recorder.Add(dispatch);
   }
@@ -218,7 +219,7 @@ TEST_F(OnDeviceTest, ReplaysWithWhatTheHostHasWritten) {
   }
 }
 
-// y += x, many times, each in a submission of its own and all under way at once.
+// Runs y += x many times, each in its own submission and all in flight at once.
 TEST_F(OnDeviceTest, OverlappingRunsKeepTheirOrder) {
   const uint32_t n = 1000;
   const std::vector<float> x(n, 1.0f);
@@ -238,28 +239,6 @@ TEST_F(OnDeviceTest, OverlappingRunsKeepTheirOrder) {
   ASSERT_TRUE(queue_->Wait(point, kTimeoutNs).ok());
   EXPECT_EQ(*queue_->Reached(), 100u);
   EXPECT_EQ(Get(dy), std::vector<float>(n, 101.0f));
-}
-
-TEST_F(OnDeviceTest, TakesWorkgroupsFromABuffer) {
-  const uint32_t n = 4096, size = tuning_.elementwise_workgroup;
-  const std::vector<float> a = AnyFloats(n, 6), zero(n);
-  const Allocation da = Place(a), dy = Place(zero);
-  const Allocation groups = Place({0, 0, 0});
-  Dispatch dispatch;
-  dispatch.shader = &shaders::add_f32;
-  dispatch.constants = {size};
-  dispatch.push = PushBytes(n);
-  dispatch.buffers = {Read(da.range()), Read(da.range()), Write(dy.range())};
-  dispatch.groups_from = groups.range();
-  Recorder recorder = Record();
-  ASSERT_TRUE(recorder.Add(dispatch).ok());
-  const Recording& recording = Finish(recorder);
-  const uint32_t counts[] = {2, 1, 1};
-  ASSERT_TRUE(transfer_->Write(groups, 0, counts, sizeof(counts)).ok());
-  Run(recording);
-  std::vector<float> want = Sum(a, a);
-  std::fill(want.begin() + 2 * size, want.end(), 0.0f);
-  EXPECT_EQ(Bits(Get(dy)), Bits(want));
 }
 
 TEST_F(OnDeviceTest, TheSubgroupSizeChangesNothing) {
@@ -290,7 +269,7 @@ TEST_F(OnDeviceTest, StagedCopiesArriveWhole) {
   EXPECT_EQ(Bits(back), Bits(a));
 }
 
-// Anonymous memory and a mapped file; a driver may refuse either, and must say so.
+// Imports anonymous memory and a mapped file. A driver may refuse either, but must say so.
 TEST_F(OnDeviceTest, WorksOnMemoryOfTheHost) {
   const uint64_t bytes = 1 << 16;
   const uint32_t n = bytes / sizeof(float);
@@ -385,7 +364,7 @@ VKAPI_ATTR void VKAPI_CALL NoBarrier(VkCommandBuffer, VkPipelineStageFlags, VkPi
                                      const VkBufferMemoryBarrier*, uint32_t,
                                      const VkImageMemoryBarrier*) {}
 
-// The control: silence means something only if a missing barrier is told.
+// Checks that the layers report a missing barrier. Without this, their silence means nothing.
 TEST_F(OnDeviceTest, TheLayersAreAwake) {
   if (!Validating()) GTEST_SKIP() << "TRINE_VULKAN_VALIDATE=0";
   Close();
@@ -411,7 +390,7 @@ TEST_F(OnDeviceTest, TheLayersAreAwake) {
   said_.clear();
 }
 
-// The variable at another value for as long as this lives.
+// Sets an environment variable for as long as this object lives.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const char* value) : name_(name) {

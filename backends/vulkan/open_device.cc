@@ -5,8 +5,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "backends/vulkan/pipeline_cache_file.h"
-#include "backends/vulkan/product_tuning.h"
+#include "backends/vulkan/device/tuning.h"
+#include "backends/vulkan/exec/pipelines.h"
 
 namespace trine::vulkan {
 namespace {
@@ -61,7 +61,7 @@ absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text) {
 }
 
 uint64_t ImportAlignment(const DeviceCaps& caps, const DeviceOptions& options) {
-  // A discrete GPU would read the host's memory through the bus at every run.
+  // A discrete GPU would read the host's memory through the bus in every run.
   const bool may = caps.unified_memory && options.import != ImportLimit::kNone;
   return may ? caps.import_alignment : 0;
 }
@@ -124,7 +124,7 @@ absl::Status OpenDevice::RunAndWait(const Recording& recording, std::chrono::mil
   if (!point.ok()) return point.status();
   const absl::Status status = queue->Wait(*point, Nanoseconds(timeout));
   if (status.ok() || absl::IsUnavailable(status)) return status;
-  // The work may still be under way, and what it uses is not to be freed.
+  // The work may still be in flight, so its memory must not be freed.
   if (!absl::IsDeadlineExceeded(status)) return device->Abandon(std::string(status.message()));
   return device->Abandon(
       absl::StrCat("the device has not finished its work in ", timeout.count(), " ms"));

@@ -1,6 +1,6 @@
-// A device with everything that its plans and buffers need, and how it is to be used.
-#ifndef TRINE_BACKENDS_VULKAN_OPEN_DEVICE_H_
-#define TRINE_BACKENDS_VULKAN_OPEN_DEVICE_H_
+// Opens a device with all objects that its plans and buffers need, and parses the options for its
+// use.
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -8,44 +8,44 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "backends/vulkan/memory.h"
-#include "backends/vulkan/pipelines.h"
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/transfer.h"
-#include "backends/vulkan/tuning.h"
-#include "kernels/vulkan/products.h"
+#include "backends/vulkan/device/tuning.h"
+#include "backends/vulkan/exec/pipelines.h"
+#include "backends/vulkan/exec/queue.h"
+#include "backends/vulkan/exec/transfer.h"
+#include "backends/vulkan/memory/memory.h"
+#include "kernels/vulkan/runs/products.h"
 
 namespace trine::vulkan {
 
-// Which of the host's memory is used in place, where the driver would take it.
-enum class ImportLimit { kAll, kMemory, kNone };  // kMemory: no mapped files
+// The memory of the host that is used in place, if the driver accepts it.
+enum class ImportLimit { kAll, kMemory, kNone };  // kMemory: all but mapped files
 
-// What plugin options and TRINE_VULKAN_TUNING say: "timeout_ms=500;int_dot=0".
+// The plugin options and TRINE_VULKAN_TUNING, parsed: "timeout_ms=500;int_dot=0".
 struct DeviceOptions {
-  // Work that takes longer than this will never end: the device is given up.
+  // Work that takes longer is taken as endless, and the device is abandoned.
   std::chrono::milliseconds timeout{600'000};
   ImportLimit import = ImportLimit::kAll;                   // "import=all", "memory" or "none"
   std::vector<std::pair<std::string, std::string>> tuning;  // for OverrideTuning
 };
 
-// How kernels use a device that is used so.
+// How kernels use a device under given options.
 struct ChosenTuning {
   Tuning ops;
   ProductTuning products;
 };
-// INVALID_ARGUMENT for a tuning that the device does not have.
+// Returns INVALID_ARGUMENT for a tuning that the device does not have.
 absl::StatusOr<ChosenTuning> TuningFor(const DeviceCaps& caps, const DeviceOptions& options);
 
-// INVALID_ARGUMENT for what is no "key=value;key=value", for a name that is none and for a value
-// that can't be. Whether a device can be tuned that way is seen when it is opened.
+// Parses "key=value;key=value". Returns INVALID_ARGUMENT for another form, an unknown name or an
+// impossible value. Does not check that a device can have the tuning: TuningFor does.
 absl::StatusOr<DeviceOptions> ParseDeviceOptions(const std::string& text);
 
-// Of what a device that is used so may import; 0: nothing.
+// Returns the alignment of memory that the device may import under `options`; 0: it imports none.
 uint64_t ImportAlignment(const DeviceCaps& caps, const DeviceOptions& options);
 
 class OpenDevice {
  public:
-  // `instance` outlives it.
+  // `instance` must outlive the device.
   static absl::StatusOr<std::unique_ptr<OpenDevice>> Create(const Instance& instance,
                                                             const FoundDevice& found,
                                                             const DeviceOptions& options);
@@ -53,14 +53,14 @@ class OpenDevice {
 
   const DeviceCaps& caps() const { return device->caps(); }
 
-  // Of what may be imported; 0: nothing may.
+  // Returns the alignment of memory that may be imported; 0: none may.
   uint64_t ImportAlignment() const;
-  // Memory::Import, where there is an alignment and within the options; else UNIMPLEMENTED.
-  // `read_only`: its pages can't be written.
+  // Imports memory as Memory::Import does. `read_only` means that its pages can't be written.
+  // Returns UNIMPLEMENTED if the options forbid it, or if the device has its own memory.
   absl::StatusOr<Allocation> Import(void* host, uint64_t bytes, bool read_only);
 
-  // Submits and waits. UNAVAILABLE when the device is lost, or given up because the time is over:
-  // the options' unless another is given.
+  // Submits a recording and waits for it, at most for `timeout` or else the options' timeout.
+  // Returns UNAVAILABLE if the device is lost, or was abandoned because the time was over.
   absl::Status RunAndWait(const Recording& recording) {
     return RunAndWait(recording, options.timeout);
   }
@@ -69,7 +69,7 @@ class OpenDevice {
   DeviceOptions options;
   Tuning tuning;
   ProductTuning products;
-  // In the order in which they need each other.
+  // Each of these depends on the ones before it.
   std::unique_ptr<Device> device;
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Pipelines> pipelines;
@@ -78,5 +78,3 @@ class OpenDevice {
 };
 
 }  // namespace trine::vulkan
-
-#endif  // TRINE_BACKENDS_VULKAN_OPEN_DEVICE_H_

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "backends/vulkan/recorder.h"
+#include "backends/vulkan/exec/recorder.h"
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "backends/vulkan/testing/fake_driver.h"
 #include "gmock/gmock.h"
@@ -128,7 +128,7 @@ TEST_F(OpenDeviceTest, WorkBeyondItsTimeCostsTheDevice) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("has not finished its work in 20 ms"));
   driver_.hangs = false;
   EXPECT_TRUE(absl::IsUnavailable((*open)->RunAndWait(**recording))) << "for good";
-  // What the work may still use is left alone.
+  // Objects that the work may still use must not be destroyed.
   const int live = driver_.live;
   recording->reset();
   memory->Reset();

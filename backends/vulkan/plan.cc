@@ -1,7 +1,6 @@
-#include "backends/vulkan/plan.h"
-
+// Plans on the device: recorded for the parameters of a run, replayed as long as they stay the
+// same.
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,13 +8,15 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "backends/vulkan/handles.h"
-#include "backends/vulkan/recorder.h"
+#include "backends/vulkan/backend.h"
+#include "backends/vulkan/exec/recorder.h"
 
 namespace trine::vulkan {
 namespace {
 
-// Bytes of a buffer's.
+using backends::RunKey;
+
+// A position in a buffer.
 struct Place {
   const trine_buffer* buffer = nullptr;
   uint64_t offset = 0;
@@ -29,49 +30,16 @@ Place PlaceOfSpan(const trine_span& span) {
   return {span.buffer, span.offset};
 }
 
-// "" or what the device can't do with a span that is in range.
-std::string WhyNotSpan(const trine_device& device, const trine_span& span) {
+// Returns why the device can't use a span that is in range, or "" if it can.
+std::string WhyNotSpan(const trine_device& device, const trine_span& span, bool written) {
   if (span.buffer == nullptr) return "";
   if (span.buffer->device != &device) return "is in a buffer of another device";
   const uint64_t alignment = BufferAlignment(*device.choices.caps);
-  if (span.offset % alignment == 0) return "";
-  return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", alignment);
-}
-
-trine_status CheckSpans(const trine_device& device, const sdk::Graph& graph,
-                        const trine_plan_desc& desc, trine_error* err) {
-  for (uint32_t i = 0; i < desc.n_bindings; ++i) {
-    const trine_binding b = sdk::At(desc.bindings, desc.binding_stride, i);
-    std::string why = WhyNotSpan(device, b.span);
-    if (why.empty() && b.span.buffer->read_only &&
-        graph.slots[b.slot].role != TRINE_ROLE_CONSTANT) {
-      why = "can't be written";
-    }
-    if (!why.empty()) {
-      return Fail(err, TRINE_INVALID_ARGUMENT,
-                  absl::StrCat("what slot ", b.slot, " is bound to ", why));
-    }
+  if (span.offset % alignment != 0) {
+    return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", alignment);
   }
-  const std::string why = WhyNotSpan(device, desc.scratch);
-  return why.empty() ? TRINE_OK : Fail(err, TRINE_INVALID_ARGUMENT, "the scratch " + why);
+  return written && span.buffer->read_only ? "can't be written" : "";
 }
-
-// What a recording was made for. Attention depends on the number of positions only by chunks.
-struct RunKey {
-  std::vector<int64_t> params;
-  std::vector<uint32_t> alternates;
-  bool timed = false;
-
-  bool operator==(const RunKey&) const = default;
-};
-
-struct KeptRecording {
-  RunKey key;
-  std::unique_ptr<Recording> recording;
-};
-
-// A prompt's passes and a few sizes of batches; a recording is small.
-constexpr size_t kKeptRecordings = 48;
 
 }  // namespace
 }  // namespace trine::vulkan
@@ -80,10 +48,10 @@ struct trine_plan {
   trine_device* device = nullptr;
   trine::sdk::Graph graph;
   trine::sdk::PlanPlaces<trine::vulkan::Place> places;
-  std::vector<trine::vulkan::OpGroup> groups;  // of the graph's ops
+  std::vector<trine::vulkan::OpGroup> groups;  // the graph's ops
   trine::vulkan::RunScratch scratch;
-  trine::vulkan::Place scratch_place;                  // behind the TEMP slots
-  std::list<trine::vulkan::KeptRecording> recordings;  // the newest first
+  trine::vulkan::Place scratch_place;  // after the TEMP slots
+  trine::backends::KeptRecordings<trine::vulkan::Recording> recordings;
 };
 
 namespace trine::vulkan {
@@ -94,28 +62,13 @@ auto RefusalOf(const trine_device& device) {
       [&device](const sdk::Graph& graph, size_t op) { return WhyNotOp(device.choices, graph, op); };
 }
 
-// The scratch holds the TEMP slots, then what the runs need.
+// Returns where the runs' own scratch begins, which is after the TEMP slots.
 uint64_t OwnScratchOffset(const trine_device& device, const sdk::Graph& graph) {
   const uint64_t alignment = BindingAlignment(*device.choices.caps);
-  return (sdk::LayOutScratch(graph, nullptr) + alignment - 1) / alignment * alignment;
+  return RoundUp(sdk::LayOutScratch(graph, nullptr), alignment);
 }
 
-RunKey KeyOf(const trine_plan& plan, const trine_run_args& args, bool timed) {
-  RunKey key;
-  key.params.assign(args.params, args.params + args.n_params);
-  for (size_t i = 0; i < key.params.size(); ++i) {
-    if (plan.graph.params[i].kind != TRINE_PARAM_KV_POSITIONS) continue;
-    const int64_t chunks = (key.params[i] + TRINE_KV_CHUNK - 1) / TRINE_KV_CHUNK;
-    key.params[i] = chunks * TRINE_KV_CHUNK;
-  }
-  if (args.n_alternates != 0) {
-    key.alternates.assign(args.alternates, args.alternates + args.n_alternates);
-  }
-  key.timed = timed;
-  return key;
-}
-
-// A binding of an operand: from the last place before the tensor's begin where one can be.
+// Returns the binding of an operand. It begins at the last possible start at or before the tensor.
 Binding BindingOf(const OpRun::Operand& operand, Place place, uint64_t alignment, bool reads,
                   bool writes) {
   const Allocation& allocation = place.buffer->allocation;
@@ -131,11 +84,10 @@ absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const 
   const trine_device& device = *plan.device;
   OpenDevice& open = *device.open;
   const uint64_t alignment = BindingAlignment(*device.choices.caps);
-  const uint32_t* alternates = key.alternates.empty() ? nullptr : key.alternates.data();
   std::vector<Place> places;
   Misalignment misaligned;
   for (const trine_tensor& t : plan.graph.tensors) {
-    const Place place = plan.places.PlaceOf(plan.graph, t, alternates);
+    const Place place = plan.places.PlaceOf(plan.graph, t, key.Alternates());
     places.push_back(place);
     misaligned.push_back(static_cast<uint32_t>(place.offset % alignment));
   }
@@ -172,26 +124,19 @@ absl::StatusOr<std::unique_ptr<Recording>> Record(const trine_plan& plan, const 
 }
 
 absl::StatusOr<const Recording*> RecordingFor(trine_plan* plan, RunKey key) {
-  auto& kept = plan->recordings;
-  const auto found =
-      std::find_if(kept.begin(), kept.end(), [&](const KeptRecording& k) { return k.key == key; });
-  if (found != kept.end()) {
-    kept.splice(kept.begin(), kept, found);
-    return kept.front().recording.get();
-  }
+  if (const Recording* kept = plan->recordings.Find(key)) return kept;
   auto recording = Record(*plan, key);
   if (!recording.ok()) return recording.status();
-  if (kept.size() == kKeptRecordings) kept.pop_back();
-  kept.push_front({std::move(key), *std::move(recording)});
-  return kept.front().recording.get();
+  plan->recordings.MakeRoom();
+  return plan->recordings.Add(std::move(key), *std::move(recording));
 }
 
 absl::Status Run(trine_plan* plan, const trine_run_args& args) {
   if (absl::Status status = plan->device->open->device->Health(); !status.ok()) return status;
   const trine_host& host = *plan->device->backend->host;
-  // A device without timestamps has no times to tell.
+  // A device without timestamps can't measure ops.
   const bool timed = sdk::WantsOpTimes(host) && plan->device->choices.caps->timestamp_bits != 0;
-  const auto recording = RecordingFor(plan, KeyOf(*plan, args, timed));
+  const auto recording = RecordingFor(plan, RunKey(plan->graph, args, timed));
   if (!recording.ok()) return recording.status();
   const absl::Status status = plan->device->open->RunAndWait(**recording);
   if (!status.ok() || !timed) return status;
@@ -241,7 +186,10 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
     status = sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
     if (status != TRINE_OK) return status;
     status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
-    if (status == TRINE_OK) status = CheckSpans(*device, plan->graph, desc, err);
+    const auto why_not = [&](const trine_span& span, bool written) {
+      return WhyNotSpan(*device, span, written);
+    };
+    if (status == TRINE_OK) status = backends::CheckSpans(plan->graph, desc, why_not, err);
     if (status != TRINE_OK) return status;
     plan->groups = backends::GroupOps(plan->graph, device->choices.tuning.fuse);
     plan->scratch = ScratchOf(device->choices, plan->graph);
@@ -260,15 +208,11 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
 
 trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error* err) {
   const trine_run_args args = sdk::ReadIn(given);
-  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
   return sdk::Guard(err, [&]() -> trine_status {
     const trine_status status = sdk::CheckRun(plan->graph, args, err);
     if (status != TRINE_OK) return status;
-    return sdk::SubmitSynchronously(args.sync, timeline_of, err,
-                                    [&](trine_error* own) -> trine_status {
-                                      const absl::Status ran = Run(plan, args);
-                                      return ran.ok() ? TRINE_OK : Fail(own, ran);
-                                    });
+    return sdk::SubmitSynchronously(args.sync, backends::TimelineOf, err,
+                                    [&](trine_error* own) { return Answer(own, Run(plan, args)); });
   });
 }
 

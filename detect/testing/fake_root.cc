@@ -30,7 +30,7 @@ std::string MakeTemporary() {
   return pattern;
 }
 
-// "../../" once for every folder from the root to the one that holds `path`.
+// Returns "../" once for every folder from the root to the one that holds `path`.
 std::string UpFrom(std::string_view path) {
   std::string up;
   const auto slashes = std::count(path.begin(), path.end(), '/');

@@ -1,11 +1,8 @@
-// FakeRoot: builds the /proc and /sys of a made-up machine in a folder, for tests.
+// Builds the /proc and /sys of a made-up machine in a folder, for tests.
 //
-// Everything is laid out as the kernel does it, relative links included, so that code which works
-// on a fake root works on a capture. Failures to write are fatal to the test program. Not
-// thread-safe; one test owns one root.
-
-#ifndef TRINE_DETECT_TESTING_FAKE_ROOT_H_
-#define TRINE_DETECT_TESTING_FAKE_ROOT_H_
+// The layout is the kernel's, relative links included, so that code that works on a fake root works
+// on a capture. A failure to write ends the test program. Not thread-safe; one test owns one root.
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -21,21 +18,21 @@ struct FakePci {
   uint32_t vendor = 0;
   uint32_t device = 0;
   uint32_t pci_class = 0x030000;
-  std::string driver = {};  // "" leaves it unbound.
-  // Bridges from the root port down: (address, device id); their vendor is that of the GPU.
+  std::string driver = {};  // "": no driver is bound.
+  // The (address, device id) of each bridge, from the root port down. Its vendor is the GPU's.
   std::vector<std::pair<std::string, uint32_t>> bridges = {};
-  std::optional<uint64_t> vram = {};  // With driver amdgpu.
+  std::optional<uint64_t> vram = {};  // Written only if the driver is amdgpu.
   std::optional<uint64_t> gtt = {};
-  uint64_t bar = 0;      // Size of a prefetchable window.
+  uint64_t bar = 0;      // The size of a prefetchable window.
   int render_node = -1;  // 128 makes drm/renderD128.
   int numa_node = -1;
 };
 
 class FakeRoot {
  public:
-  // A new folder under the system's temporary one, removed with this object.
+  // Makes a new folder under the system's temporary one and removes it with this object.
   FakeRoot();
-  // An existing or new folder, kept.
+  // Uses an existing folder or makes a new one, and keeps it.
   explicit FakeRoot(std::string folder);
   ~FakeRoot();
   FakeRoot(const FakeRoot&) = delete;
@@ -49,24 +46,24 @@ class FakeRoot {
   FakeRoot& Link(std::string_view path, std::string_view target);
   FakeRoot& Remove(std::string_view path);
 
-  // /proc/cpuinfo with `count` alike processors.
+  // Writes a /proc/cpuinfo of `count` equal processors.
   FakeRoot& X86Cpuinfo(int count, std::string_view vendor, std::string_view model,
                        std::string_view flags);
   FakeRoot& ArmCpuinfo(const std::vector<std::pair<uint32_t, uint32_t>>& implementer_and_part,
                        std::string_view features);
 
-  // sysfs topology: cores[i] is the list of threads of core i, all in one package with one node.
+  // Adds a sysfs topology: cores[i] lists the threads of core i, all in one package with one node.
   FakeRoot& Cores(const std::vector<std::vector<int>>& cores, int package = 0);
-  // One cache of one processor, as cpuN/cache/indexI.
+  // Adds one cache of one processor, as cpuN/cache/indexI.
   FakeRoot& Cache(int cpu, int index, int level, std::string_view type, std::string_view size,
                   std::string_view shared_list);
   FakeRoot& Node(int id, std::string_view cpulist, uint64_t kibibytes);
 
   FakeRoot& Meminfo(uint64_t total_kib, uint64_t available_kib);
   FakeRoot& Pci(const FakePci& device);
-  // A node of AMD's compute driver.
+  // Adds a node of AMD's compute driver.
   FakeRoot& Kfd(int node, uint32_t domain, uint32_t location_id, uint32_t gfx_target_version);
-  // A GPU of a system on a chip, with its devfreq entry; `compatible` is NUL-separated.
+  // Adds a GPU of a system on a chip with its devfreq entry; `compatible` is NUL-separated.
   FakeRoot& Devfreq(std::string_view name, std::string_view compatible, std::string_view driver);
 
  private:
@@ -77,5 +74,3 @@ class FakeRoot {
 };
 
 }  // namespace trine::detect::testing
-
-#endif  // TRINE_DETECT_TESTING_FAKE_ROOT_H_

@@ -1,5 +1,5 @@
-// make-fake-root NAME DIR   writes a made-up machine into DIR
-// make-fake-root --list     prints "NAME TIER" for each
+//   make-fake-root NAME DIR   writes a made-up machine into DIR
+//   make-fake-root --list     prints "NAME TIER" for each machine
 
 #include <cstdio>
 #include <string_view>

@@ -189,7 +189,7 @@ void CgroupV1(FakeRoot* root) {
 
 void Nothing(FakeRoot*) {}
 
-// Folders where files are expected: what cannot be read even by the administrator.
+// Makes folders where files are expected, which not even the administrator can read.
 void Unreadable(FakeRoot* root) {
   for (const char* path :
        {"/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/proc/self/cgroup",
@@ -228,7 +228,7 @@ void Garbage(FakeRoot* root) {
 }  // namespace
 
 const std::vector<Scenario>& Scenarios() {
-  // Never destroyed: a program may still walk it while it exits.
+  // Never destroyed, because a program may still read it while it exits.
   static const auto& scenarios = *new std::vector<Scenario>{
       {"laptop-intel-igpu", "cpu+igpu", LaptopIntelIgpu},
       {"laptop-hybrid-arc", "cpu+igpu+dgpu", LaptopHybridArc},

@@ -1,7 +1,5 @@
-// The made-up machines that detection is tested on, each with the tier it must be given.
-
-#ifndef TRINE_DETECT_TESTING_SCENARIOS_H_
-#define TRINE_DETECT_TESTING_SCENARIOS_H_
+// Lists the made-up machines that detection is tested on, each with its expected tier.
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -18,9 +16,7 @@ struct Scenario {
 
 const std::vector<Scenario>& Scenarios();
 
-// Null when there is none of that name.
+// Returns the scenario of that name, or null if there is none.
 const Scenario* FindScenario(std::string_view name);
 
 }  // namespace trine::detect::testing
-
-#endif  // TRINE_DETECT_TESTING_SCENARIOS_H_

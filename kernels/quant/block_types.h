@@ -1,11 +1,9 @@
 // The element types of tensors, and the block layouts of the quantised ones.
 //
 // The layouts are those of GGUF files, little-endian, without padding. A row starts at a multiple
-// of its block's alignment (at most 4 bytes), which GGUF guarantees. The numbers of `Type` are
-// shared with plugins and stored KV blocks: they never change.
-
-#ifndef TRINE_KERNELS_QUANT_BLOCK_TYPES_H_
-#define TRINE_KERNELS_QUANT_BLOCK_TYPES_H_
+// of its block's alignment (at most 4 bytes), which GGUF guarantees. Plugins and stored KV blocks
+// use the numbers of `Type` too: they never change.
+#pragma once
 
 #include <cstdint>
 
@@ -42,23 +40,24 @@ inline constexpr Type kAllTypes[] = {
     Type::kIQ4_NL, Type::kIQ4_XS, Type::kTQ1_0, Type::kTQ2_0, Type::kMXFP4,
 };
 
+// The name and the sizes of a type.
 struct TypeTraits {
   const char* name;      // "q4_0"
   int32_t block_values;  // 1, 32 or 256
-  int32_t block_bytes;   // 0 for a number that is no type
+  int32_t block_bytes;   // 0 for a number that stands for no type
 };
 
 TypeTraits Traits(Type type);
 
-// True for the types whose dot product is integer work: all but f32, f16, bf16 and i32.
+// Returns whether the type has an integer dot product: true for all but f32, f16, bf16 and i32.
 bool IsQuantized(Type type);
 
-// The size of a row. False when the row is no whole number of blocks or its size does not fit.
+// Computes the size of a row. Returns false if it is no whole number of blocks, or does not fit.
 bool RowBytes(Type type, int64_t values, uint64_t* bytes);
 
-// Values that share one quantised activation block, whatever the weight's own block size.
+// The number of values that share one quantised activation block, whatever the weight's block size.
 inline constexpr int kGroupValues = 32;
-// Values in a block of the K types, IQ4_XS, TQ1_0 and TQ2_0.
+// The number of values in a block of the K types, IQ4_XS, TQ1_0 and TQ2_0.
 inline constexpr int kSuperValues = 256;
 inline constexpr int kSuperGroups = kSuperValues / kGroupValues;
 
@@ -87,7 +86,7 @@ struct BlockQ8_0 {  // d * q
   uint16_t d;
   int8_t q[32];
 };
-// Not a file format: a block of the KV cache, quantised as an activation is.
+// A block of the KV cache, quantised like an activation. Not a file format.
 struct BlockQ8_KV {  // d * q
   float d;
   int8_t q[32];
@@ -117,7 +116,7 @@ struct BlockQ4_K {  // d * scale * q - dmin * min, scale and min per 32 values
   uint8_t scales[12];  // 8 scales and 8 mins of 6 bits
   uint8_t q[128];
 };
-struct BlockQ5_K {  // as Q4_K with a fifth bit
+struct BlockQ5_K {  // like Q4_K, with a fifth bit
   uint16_t d, dmin;
   uint8_t scales[12];
   uint8_t fifth_bits[32];
@@ -162,18 +161,64 @@ static_assert(sizeof(BlockIQ4_XS) == 136);
 static_assert(sizeof(BlockTQ1_0) == 54);
 static_assert(sizeof(BlockTQ2_0) == 66);
 
-// The values a nibble stands for.
+// The values that a nibble stands for.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
 inline constexpr int8_t kMxfp4Values[16] = {0, 1,  2,  3,  4,  6,  8,  12,  // E2M1, doubled
                                             0, -1, -2, -3, -4, -6, -8, -12};
 
-// MXFP4 stores scales of 2^-128 to 2^127. Clamped to these exponents, a scale times the least
-// activation scale (2^-57, 24 bits) has no bit below 2^-126, so no partial sum can be denormal, and
-// no sum can overflow. Weights that small or large occur in no model.
+// MXFP4 stores scales of 2^-128 to 2^127. They are clamped to these exponents. Then a scale times
+// the least activation scale (2^-57, 24 bits) has no bit below 2^-126, so no partial sum can be
+// denormal, and no sum can overflow. No model has weights so small or so large.
 inline constexpr int kMxfp4MinExponent = -46;
 inline constexpr int kMxfp4MaxExponent = 50;
 
-}  // namespace trine::quant
+// A quantised type and its block.
+template <Type kTypeOf, class BlockOf>
+struct Blocks {
+  static constexpr Type kType = kTypeOf;
+  using Block = BlockOf;
+};
 
-#endif  // TRINE_KERNELS_QUANT_BLOCK_TYPES_H_
+// Calls call(Blocks<...>()) for a quantised type. Returns false for other types.
+template <class Call>
+static bool WithBlocks(Type type, Call call) {
+  switch (type) {
+    case Type::kQ4_0:
+      return call(Blocks<Type::kQ4_0, BlockQ4_0>()), true;
+    case Type::kQ4_1:
+      return call(Blocks<Type::kQ4_1, BlockQ4_1>()), true;
+    case Type::kQ5_0:
+      return call(Blocks<Type::kQ5_0, BlockQ5_0>()), true;
+    case Type::kQ5_1:
+      return call(Blocks<Type::kQ5_1, BlockQ5_1>()), true;
+    case Type::kQ8_0:
+      return call(Blocks<Type::kQ8_0, BlockQ8_0>()), true;
+    case Type::kQ8_KV:
+      return call(Blocks<Type::kQ8_KV, BlockQ8_KV>()), true;
+    case Type::kQ2_K:
+      return call(Blocks<Type::kQ2_K, BlockQ2_K>()), true;
+    case Type::kQ3_K:
+      return call(Blocks<Type::kQ3_K, BlockQ3_K>()), true;
+    case Type::kQ4_K:
+      return call(Blocks<Type::kQ4_K, BlockQ4_K>()), true;
+    case Type::kQ5_K:
+      return call(Blocks<Type::kQ5_K, BlockQ5_K>()), true;
+    case Type::kQ6_K:
+      return call(Blocks<Type::kQ6_K, BlockQ6_K>()), true;
+    case Type::kIQ4_NL:
+      return call(Blocks<Type::kIQ4_NL, BlockIQ4_NL>()), true;
+    case Type::kIQ4_XS:
+      return call(Blocks<Type::kIQ4_XS, BlockIQ4_XS>()), true;
+    case Type::kTQ1_0:
+      return call(Blocks<Type::kTQ1_0, BlockTQ1_0>()), true;
+    case Type::kTQ2_0:
+      return call(Blocks<Type::kTQ2_0, BlockTQ2_0>()), true;
+    case Type::kMXFP4:
+      return call(Blocks<Type::kMXFP4, BlockMXFP4>()), true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace trine::quant

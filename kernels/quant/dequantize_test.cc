@@ -79,7 +79,8 @@ TEST(DequantizeTest, AFloatRowMayEndAnywhere) {
   EXPECT_EQ(out[36], 2.0f);
 }
 
-// Pinned from values that equal those of the formats' first implementation bit for bit.
+// The hashes were taken when the values equalled those of the formats' first implementation bit for
+// bit.
 TEST(DequantizeTest, RandomRowsKeepTheirBits) {
   const std::map<Type, uint64_t> expected = {
       {Type::kF32, 0x2dce90b169563c0c},    {Type::kF16, 0xa816ef3cfbb50527},

@@ -1,5 +1,3 @@
-#include "kernels/quant/dot.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "kernels/quant/activation.h"
 #include "kernels/quant/dequantize.h"
 #include "kernels/quant/test_util.h"
 
@@ -79,6 +78,48 @@ TEST(DotTest, TermsEqualTheDecodedDotProduct) {
       }
       EXPECT_NEAR(BlockTerm(group, activation), expected, 4e-7 * magnitude) << Traits(type).name;
     }
+  }
+}
+
+// Returns 32 times the product of the largest scale, weight and activation magnitudes.
+constexpr int32_t BoundOf(int32_t scale, int32_t q) { return 32 * scale * q * 127; }
+
+// Returns the largest abs(I) of the type; 0 for types that are not quantised.
+int32_t LargestIntegerDot(Type type) {
+  switch (type) {
+    case Type::kQ4_0:
+      return BoundOf(1, 8);
+    case Type::kQ4_1:
+      return BoundOf(1, 15);
+    case Type::kQ5_0:
+      return BoundOf(1, 16);
+    case Type::kQ5_1:
+      return BoundOf(1, 31);
+    case Type::kQ8_0:
+    case Type::kQ8_KV:
+      return BoundOf(1, 128);
+    case Type::kQ2_K:
+      return BoundOf(15, 3);
+    case Type::kQ3_K:
+      return BoundOf(32, 4);
+    case Type::kQ4_K:
+      return BoundOf(63, 15);
+    case Type::kQ5_K:
+      return BoundOf(63, 31);
+    case Type::kQ6_K:
+      return BoundOf(128, 32);
+    case Type::kIQ4_NL:
+      return BoundOf(1, 127);
+    case Type::kIQ4_XS:
+      return BoundOf(32, 127);
+    case Type::kTQ1_0:
+      return BoundOf(1, 1);
+    case Type::kTQ2_0:
+      return BoundOf(1, 2);
+    case Type::kMXFP4:
+      return BoundOf(1, 12);
+    default:
+      return 0;
   }
 }
 

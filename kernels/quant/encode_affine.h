@@ -1,7 +1,5 @@
-// Fits x ~ scale * q - min with q from 0 to High: the core of the formats that have minimums.
-
-#ifndef TRINE_KERNELS_QUANT_ENCODE_AFFINE_H_
-#define TRINE_KERNELS_QUANT_ENCODE_AFFINE_H_
+// Fits x ~ scale * q - min with q from 0 to High, for the formats that have minimums.
+#pragma once
 
 #include <algorithm>
 
@@ -9,14 +7,15 @@
 
 namespace trine::quant {
 
-// Which minimums a format can store.
+// The minimums that a format can store.
 enum class Minimum { kAny, kNotNegative };
 
+// A scale and a minimum for a block, with measures of their fit.
 struct AffineFit {
   float scale = 0.0f;
   float min = 0.0f;
-  double gain = 0.0;       // how much of the sum of w*x*x it explains
-  float curvature = 0.0f;  // sum of w*q*q: what a change of the scale costs
+  double gain = 0.0;       // the part of the sum of w*x*x that the fit explains
+  float curvature = 0.0f;  // sum of w*q*q: the cost of a change of the scale
 };
 
 template <int High>
@@ -27,7 +26,7 @@ static inline float NearestAbove(float x, float min, float inverse) {
   return RoundToFloat(x);
 }
 
-// Weighted squared error when `scale` and `min` are what is stored.
+// Returns the weighted squared error with `scale` and `min` as they are stored.
 template <int High, int N>
 [[gnu::noinline]] static float AffineErrorAt(const float* x, const float* w, float scale,
                                              float min) {
@@ -40,11 +39,12 @@ template <int High, int N>
   return Sum<N>(terms);
 }
 
-// The least squares are differences of sums that may be nearly equal. Binary32 does where weights
-// and values keep the sums apart; binary64, in which every product below is exact, does always.
+// Least squares are differences of sums that may be nearly equal. Binary32 is enough if weights and
+// values keep the sums apart. Binary64 is always enough, because every product below is exact in
+// it.
 
-// True when binary32 would leave little but noise: one value counts for nearly everything, or all
-// of them are nearly the same. Without importance no weight is 257 times another.
+// Returns whether binary32 would leave mostly noise: one value has nearly all the weight, or all
+// values are nearly the same. Without importance no weight is 257 times another.
 template <int N>
 static bool NeedsBinary64(const float* x, const float* w) {
   float low = x[0], high = x[0], lightest = w[0], heaviest = w[0];
@@ -57,7 +57,7 @@ static bool NeedsBinary64(const float* x, const float* w) {
   return heaviest > 512.0f * lightest || 2.0f * (high - low) < Largest<N>(x);
 }
 
-// The sums over a block that do not change with q.
+// Sums over a block that do not depend on q.
 template <class Real>
 struct AffineSums {
   Real w = 0;
@@ -77,10 +77,10 @@ static AffineSums<Real> SumsOf(const float* x, const float* w) {
   return sums;
 }
 
-// A determinant a * b - c * c this much smaller than a * b is rounding.
+// A determinant a * b - c * c that is below this fraction of a * b is rounding error.
 inline constexpr float kLeastDeterminant = 0x1p-48f;
 
-// The best scale and minimum for the q that 1 / inverse and `min` give.
+// Returns the best scale and minimum for the q that a scale of 1 / inverse and `min` give.
 template <class Real, int High, int N>
 [[gnu::noinline]] static AffineFit RefitAffine(const float* x, const float* w,
                                                const AffineSums<Real>& sums, Minimum minimum,
@@ -101,7 +101,7 @@ template <class Real, int High, int N>
     best_scale = (sums.w * qx - q * sums.wx) / determinant;
     best_min = (q * qx - qq * sums.wx) / determinant;
   } else {
-    best_min = -sums.wx / sums.w;  // one level for all
+    best_min = -sums.wx / sums.w;  // one level for all values
   }
   if (minimum == Minimum::kNotNegative && best_min < 0) {
     best_min = 0;
@@ -111,13 +111,13 @@ template <class Real, int High, int N>
   AffineFit fit;
   fit.scale = static_cast<float>(best_scale);
   fit.min = static_cast<float>(best_min);
-  // Equals the explained part where scale and min solve the equations, as they do above.
+  // This is the explained part, because scale and min solve the equations above.
   fit.gain = best_scale * qx - best_min * sums.wx;
   fit.curvature = static_cast<float>(qq);
   return fit;
 }
 
-// How many levels the range is stretched over to begin with, beside High itself.
+// The search tries a range of High + s steps for each s of these.
 inline constexpr float kStretches[] = {-0.8f, -0.6f, -0.4f, -0.2f, 0.0f, 0.2f, 0.4f, 0.6f, 0.8f};
 
 template <class Real, int High, int N>
@@ -156,5 +156,3 @@ static AffineFit FitAffine(const float* x, const float* w, Minimum minimum) {
 }
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_ENCODE_AFFINE_H_

@@ -1,11 +1,12 @@
-// The formats whose levels are no integers: IQ4_NL and IQ4_XS with 16 levels of their own, MXFP4
-// with four-bit floats and a power of two as scale.
+// Encodes the formats whose levels are not consecutive integers: IQ4_NL and IQ4_XS with a table of
+// 16 levels, MXFP4 with four-bit floats and a power of two as scale.
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <utility>
 
-#include "kernels/quant/encode_blocks.h"
+#include "kernels/quant/encode.h"
+#include "kernels/quant/encode_scale.h"
 #include "kernels/quant/encode_super.h"
 
 namespace trine::quant {
@@ -13,8 +14,8 @@ namespace {
 
 constexpr int kValues = kGroupValues;
 
-// The level next to x, for levels in ascending order: starts at the least and takes a step for each
-// midpoint x is above. Written out, without branches, so that vectors do it.
+// Returns the level nearest to x, for ascending levels: starts at the least and takes a step for
+// each midpoint that x is above. Written without branches, so that it is vectorised.
 template <class Grid, size_t... I>
 float NearestOf(float x, std::index_sequence<I...>) {
   constexpr auto& kLevels = Grid::kLevels;
@@ -30,13 +31,13 @@ constexpr std::array<float, 16> Iq4Levels() {
 
 struct Iq4Grid {
   static constexpr auto kLevels = Iq4Levels();
-  // Both ends, the levels beside them, and what clips the largest value.
+  // Both ends, the levels next to them, and levels beyond that clip the largest value.
   static constexpr std::array<float, 10> kStarts = {-104, -117, -127, -134, -142,
                                                     89,   103,  113,  120,  128};
   static float Nearest(float x) { return NearestOf<Iq4Grid>(x, std::make_index_sequence<15>()); }
 };
 
-// Magnitudes of MXFP4: the first eight codes.
+// The magnitudes of MXFP4, which are the first eight codes.
 struct Mxfp4Grid {
   static constexpr std::array<float, 8> kLevels = {0, 1, 2, 3, 4, 6, 8, 12};
   static float Nearest(float x) {
@@ -45,10 +46,10 @@ struct Mxfp4Grid {
   }
 };
 
-// The code of every level a nibble can stand for, by level + 128.
+// Returns the code of every level that a nibble can stand for, by level + 128.
 constexpr std::array<uint8_t, 256> CodesOf(const int8_t (&values)[16]) {
   std::array<uint8_t, 256> codes{};
-  for (int code = 15; code >= 0; --code) {  // of equal levels the first code
+  for (int code = 15; code >= 0; --code) {  // backwards: equal levels get the lowest code
     codes[static_cast<size_t>(values[code] + 128)] = static_cast<uint8_t>(code);
   }
   return codes;
@@ -96,12 +97,12 @@ void EncodeBlock(const float* x, const float* importance, BlockIQ4_XS* block) {
   }
 }
 
-// Powers of two are few: all that could be the best are tried.
+// Tries all powers of two that could be the best, because there are few.
 void EncodeBlock(const float* x, const float* importance, BlockMXFP4* block) {
   Samples<kValues> samples;
   Normalize(x, importance, &samples);
-  // A normalised largest value of 1 to 4 is 12 or 8 steps of 2^-4 to 2^-1; 2^0 stands for values
-  // near the least exponent, where the steps below are not to be had.
+  // A normalised largest value of 1 to 4 is 12 or 8 steps of 2^-4 to 2^-1. 2^0 is for values near
+  // the least exponent, where smaller steps do not exist.
   const int unit_exponent = static_cast<int>(Bits(samples.unit) >> 23) - 127;
   int best = kMxfp4MinExponent;
   float least = 0.0f;

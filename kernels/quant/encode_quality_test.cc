@@ -1,4 +1,4 @@
-// How good the fits are: against bounds, against plain rounding, and with importance.
+// Tests how good the fits are: against bounds, against plain rounding, and with importance.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kValues = 256 * 64;
 
-// Relative root mean square error of normally distributed values: two percent above what the
-// encoders reach.
+// Bounds of the relative root mean square error of normally distributed values: two percent above
+// the encoders' own.
 TEST(EncodeQualityTest, ErrorOfNormalValues) {
   const std::map<Type, double> bounds = {
       {Type::kF16, 0.00022},  {Type::kBF16, 0.0017},   {Type::kQ8_0, 0.0053},
@@ -34,11 +34,11 @@ TEST(EncodeQualityTest, ErrorOfNormalValues) {
   }
 }
 
-// Plain rounding: the extreme value of a part gets the extreme level, its scale is rounded to what
-// the format stores, and that is all.
+// Plain rounding: gives the extreme value of a part the extreme level and rounds its scale to what
+// the format stores.
 struct Plain {
   int part;                                                    // values that share a scale
-  std::function<std::vector<float>(const float*, int)> round;  // a part, decoded
+  std::function<std::vector<float>(const float*, int)> round;  // returns the part, decoded
 };
 
 float HalfOf(float x) { return F16ToF32(F32ToF16Saturated(x)); }
@@ -79,7 +79,8 @@ const std::map<Type, Plain>& PlainRoundings() {
   const auto affine = [](int part, int high, bool below_zero) {
     return Plain{part, [=](const float* x, int n) { return PlainAffine(x, n, high, below_zero); }};
   };
-  // The K types get f16 scales for every part here, better than the few bits they store.
+  // Here plain K types get f16 scales for every part, which is better than the few bits that they
+  // store.
   static const std::map<Type, Plain> plain = {
       {Type::kQ8_0, scaled(32, -127, 127)}, {Type::kQ4_0, scaled(32, -8, 7)},
       {Type::kQ5_0, scaled(32, -16, 15)},   {Type::kQ4_1, affine(32, 15, false)},
@@ -120,7 +121,7 @@ TEST(EncodeQualityTest, NeverWorseThanPlainRounding) {
   }
 }
 
-// What the encoders weigh an error with when nothing is known of the columns.
+// Returns the weights of errors that the encoders use without importance.
 std::vector<float> OwnWeights(const std::vector<float>& x) {
   float mean = 0.0f;
   for (float value : x) mean += std::abs(value) / static_cast<float>(x.size());
@@ -129,7 +130,7 @@ std::vector<float> OwnWeights(const std::vector<float>& x) {
   return weights;
 }
 
-// Block by block, where the plain rounding is one the encoder could have chosen.
+// Compares block by block, for types whose plain rounding the encoder could have chosen.
 TEST(EncodeQualityTest, NoBlockIsWorseThanPlainRounding) {
   for (const std::vector<float>& row : Rows()) {
     for (Type type : {Type::kQ8_0, Type::kQ4_0, Type::kQ5_0, Type::kQ4_1, Type::kQ5_1}) {
@@ -146,7 +147,7 @@ TEST(EncodeQualityTest, NoBlockIsWorseThanPlainRounding) {
   }
 }
 
-// Errors are moved to where they matter less.
+// Importance moves errors to where they matter less.
 TEST(EncodeQualityTest, ImportanceLowersTheErrorThatCounts) {
   const std::vector<float> row = GaussianRow(kValues, 31);
   Random random(32);
@@ -165,7 +166,7 @@ TEST(EncodeQualityTest, ImportanceLowersTheErrorThatCounts) {
 constexpr Type kTypesWithMinimums[] = {Type::kQ4_1, Type::kQ5_1, Type::kQ2_K, Type::kQ4_K,
                                        Type::kQ5_K};
 
-// A column that counts for nearly everything gets its value, and the others are hardly worse off.
+// A column that has nearly all the importance is stored well, and the others get hardly worse.
 TEST(EncodeQualityTest, AColumnThatDominatesItsBlock) {
   const std::vector<float> row = GaussianRow(kValues, 35);
   for (size_t block : {32u, 256u}) {
@@ -189,7 +190,7 @@ TEST(EncodeQualityTest, AColumnThatDominatesItsBlock) {
   }
 }
 
-// Values far from zero and close to each other: within half a step of the levels from zero up.
+// Values far from zero and close to each other: errors within half a step of levels from zero up.
 TEST(EncodeQualityTest, NearlyConstantRows) {
   for (Type type : kTypesWithMinimums) {
     const int levels = type == Type::kQ2_K                          ? 3
@@ -209,7 +210,7 @@ TEST(EncodeQualityTest, NearlyConstantRows) {
   }
 }
 
-// Only the proportion of the weights counts; no weight at all is the same weight for all.
+// Only the proportions of the importances matter. If all are 0, they are taken as equal.
 TEST(EncodeQualityTest, ImportanceIsRelative) {
   const std::vector<float> row = GaussianRow(1024, 33);
   Random random(34);

@@ -1,26 +1,95 @@
-// Fits x ~ scale * level, levels being those of a grid: the core of every format without minimums,
-// and of the way all K formats store the scales themselves.
+// Fits x ~ scale * level, where the levels are those of a grid. Every format without minimums uses
+// it, and all K formats use it for the scales that they store.
 //
-// A grid has kStarts, the levels on which the value of the largest magnitude is put to begin with,
-// and Nearest, the level next to a number.
-
-#ifndef TRINE_KERNELS_QUANT_ENCODE_SCALE_H_
-#define TRINE_KERNELS_QUANT_ENCODE_SCALE_H_
+// A grid has kStarts and Nearest. kStarts are the levels on which the search puts the value of the
+// largest magnitude at first; Nearest returns the level nearest to a number. The input of a fit is
+// the values of a block, scaled to about 1, and the weights of their errors.
+#pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/quant/encode_samples.h"
+#include "kernels/quant/block_types.h"
+#include "kernels/quant/scalar.h"
 
 namespace trine::quant {
 
-// Half to even; |x| < 2^22.
+// Every type stores smaller blocks as zeros, which keeps the factors of Normalize within binary32.
+inline constexpr float kLeastEncoded = 0x1p-60f;
+
+static inline float PowerOfTwo(int exponent) {
+  return FromBits(static_cast<uint32_t>(exponent + 127) << 23);
+}
+
+// Adds pairwise, so that the order is fixed and the compiler can vectorise. Overwrites `terms`.
+template <int N, class Real>
+static inline Real Sum(Real* terms) {
+  if constexpr (N == 1) {
+    return terms[0];
+  } else {
+    static_assert(N % 2 == 0);
+    for (int i = 0; i < N / 2; ++i) terms[i] += terms[i + N / 2];
+    return Sum<N / 2>(terms);
+  }
+}
+
+template <int N>
+static inline float Largest(const float* x) {
+  float largest = 0.0f;
+  for (int i = 0; i < N; ++i) largest = std::max(largest, Abs(x[i]));
+  return largest;
+}
+
+// A block of N values: x[i] = original * unit, exactly. The largest magnitude is in [1, 2), or
+// below 4 if no unit is small enough. Squares and sums stay within binary32.
+template <int N>
+struct Samples {
+  float x[N];
+  float w[N];  // the weight of each value's squared error; not set if `zero`
+  float unit;
+  bool zero;  // the block is stored as zeros, without a fit
+};
+
+// Returns the power of two that brings `largest` into [1, 2), or as near as binary32 can.
+static inline float UnitFor(float largest) {
+  const int exponent = static_cast<int>(Bits(largest) >> 23) - 127;
+  return PowerOfTwo(std::clamp(-exponent, -126, 126));
+}
+
+// Sets the weight of each value's error: the importance of its column times the sum of the value's
+// own magnitude and the mean one. Large weights affect a model's results more than their share of
+// the
+// squared error suggests; weighting them more improves perplexity.
+template <int N>
+static void SetWeights(const float* importance, Samples<N>* samples) {
+  float magnitude[N];
+  for (int i = 0; i < N; ++i) magnitude[i] = Abs(samples->x[i]);
+  std::copy_n(magnitude, N, samples->w);
+  const float mean = Sum<N>(magnitude) / static_cast<float>(N);
+  for (int i = 0; i < N; ++i) samples->w[i] += mean;
+  const float heaviest = importance != nullptr ? Largest<N>(importance) : 0.0f;
+  if (heaviest < kLeastEncoded) return;
+  const float unit = UnitFor(heaviest);
+  for (int i = 0; i < N; ++i) samples->w[i] *= std::max(importance[i] * unit, 0x1p-30f);
+}
+
+template <int N>
+static void Normalize(const float* x, const float* importance, Samples<N>* samples) {
+  const float largest = Largest<N>(x);
+  samples->zero = largest < kLeastEncoded;
+  samples->unit = samples->zero ? 1.0f : UnitFor(largest);
+  for (int i = 0; i < N; ++i) samples->x[i] = x[i] * samples->unit;
+  if (!samples->zero) SetWeights(importance, samples);
+}
+
+// Rounds half to even. REQUIRES: |x| < 2^22.
 static inline float RoundToFloat(float x) { return (x + 12582912.0f) - 12582912.0f; }
 
-// The integers from kLow to kHigh. Starts at `Inside` steps of 1 / PerUnit within both ends and
-// `Outside` steps beyond: a largest value that is clipped may leave the others better off.
+// The integers from kLow to kHigh. Its starts lie up to `Inside` steps of 1 / PerUnit within both
+// ends and up to `Outside` steps beyond them, because clipping the largest value may improve the
+// others.
 template <int Low, int High, int PerUnit, int Inside, int Outside>
 struct IntegerGrid {
   static constexpr int kLow = Low;
@@ -46,20 +115,20 @@ struct IntegerGrid {
   }
 };
 
-// Level of every value for a scale of 1 / inverse.
+// Computes the level of every value for a scale of 1 / inverse.
 template <class Grid, int N>
 static inline void Levels(const float* x, float inverse, float* level) {
   for (int i = 0; i < N; ++i) level[i] = Grid::Nearest(x[i] * inverse);
 }
 
-// 0 for a scale whose inverse would be infinite: every value then gets the level 0.
+// Returns 0 for a scale whose inverse would be infinite, so that every value gets the level 0.
 static inline float InverseOrZero(float scale) {
   return Abs(scale) < 0x1p-125f ? 0.0f : 1.0f / scale;
 }
 
-// Weighted squared error when `scale` is what is stored. This and the other functions over a part's
-// values are kept apart from their callers: inside a caller's loop GCC unrolls theirs before it
-// could make vectors of them.
+// Returns the weighted squared error with `scale` as it is stored. GCC unrolls such a loop before
+// it could vectorise it if the function is inlined into a caller's loop. So this function and the
+// others over a part's values are not inlined.
 template <class Grid, int N>
 [[gnu::noinline]] static float ErrorAt(const float* x, const float* w, float scale) {
   const float inverse = InverseOrZero(scale);
@@ -71,13 +140,14 @@ template <class Grid, int N>
   return Sum<N>(terms);
 }
 
+// A scale for a block, with measures of its fit.
 struct ScaleFit {
   float scale = 0.0f;
-  float gain = 0.0f;       // how much of the sum of w*x*x it explains
-  float curvature = 0.0f;  // sum of w*level*level: what a change of the scale costs
+  float gain = 0.0f;       // the part of the sum of w*x*x that the fit explains
+  float curvature = 0.0f;  // sum of w*level*level: the cost of a change of the scale
 };
 
-// The best scale for the levels that 1 / inverse gives.
+// Returns the best scale for the levels that a scale of 1 / inverse gives.
 template <class Grid, int N>
 [[gnu::noinline]] static ScaleFit RefitScale(const float* x, const float* w, float inverse) {
   float xq[N], qq[N];
@@ -99,7 +169,7 @@ template <class Grid, int N>
 
 inline constexpr int kRefinements = 2;
 
-// The best scale found. x is normalised, or smaller.
+// Returns the best scale found. REQUIRES: x is normalised, or smaller.
 template <class Grid, int N>
 static ScaleFit FitScale(const float* x, const float* w) {
   int at = 0;
@@ -121,13 +191,13 @@ static ScaleFit FitScale(const float* x, const float* w) {
   return best;
 }
 
-// An f16 and its value in normalised terms.
+// An f16 and its value times the samples' unit.
 struct HalfScale {
   uint16_t bits = 0;
   float value = 0.0f;
 };
 
-// A zero is stored without a sign, so that no result depends on what compilers make of -0.
+// Stores a zero without a sign, so that no result depends on how compilers treat -0.
 static inline HalfScale FromHalf(uint16_t bits, float unit) {
   if ((bits & 0x7fffu) == 0) bits = 0;
   return {bits, F16ToF32(bits) * unit};
@@ -137,8 +207,8 @@ static inline HalfScale ToHalf(float value, float unit) {
   return FromHalf(F32ToF16Saturated(value / unit), unit);
 }
 
-// `half` and the f16 numbers next to it: rounding the best scale need not give the best f16, least
-// of all among denormal ones, which are far apart.
+// Returns `half` and the f16 numbers next to it. The best scale, rounded, need not be the best f16,
+// least of all among denormals, which are far apart.
 static inline std::array<HalfScale, 3> Neighbours(HalfScale half, float unit) {
   const uint16_t sign = half.bits & 0x8000u;
   const int magnitude = half.bits & 0x7fff;
@@ -151,7 +221,7 @@ static inline std::array<HalfScale, 3> Neighbours(HalfScale half, float unit) {
   return result;
 }
 
-// The f16 near `scale` with the least error.
+// Returns the f16 near `scale` with the least error.
 template <class Grid, int N>
 static HalfScale BestHalf(const float* x, const float* w, float scale, float unit) {
   HalfScale best;
@@ -171,5 +241,3 @@ static HalfScale FitHalfScale(const float* x, const float* w, float unit) {
 }
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_ENCODE_SCALE_H_

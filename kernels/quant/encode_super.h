@@ -1,7 +1,6 @@
-// Fits the blocks of 256 values without minimums: a f16 for all, an integer scale for each part.
-
-#ifndef TRINE_KERNELS_QUANT_ENCODE_SUPER_H_
-#define TRINE_KERNELS_QUANT_ENCODE_SUPER_H_
+// Fits blocks of 256 values without minimums. A block has an f16 scale, and each part of it has an
+// integer scale.
+#pragma once
 
 #include <algorithm>
 
@@ -18,8 +17,8 @@ struct SuperScales {
   float Scale(int part) const { return d.value * static_cast<float>(scale[part]); }
 };
 
-// For every part the integer scale next to wanted / d with the least error. Returns the sum of the
-// errors.
+// Chooses for each part the integer scale near wanted / d with the least error. Returns the total
+// error.
 template <class Grid, class ScaleGrid, int Parts>
 static float ChooseScales(const Samples<kSuperValues>& samples, const float* wanted,
                           SuperScales<Parts>* fit) {
@@ -42,7 +41,7 @@ static float ChooseScales(const Samples<kSuperValues>& samples, const float* wan
   return total;
 }
 
-// The best d for the integer scales chosen and the levels they give.
+// Returns the best d for the chosen integer scales and the levels that they give.
 template <class Grid, int Parts>
 static float RefitSuperScale(const Samples<kSuperValues>& samples, const SuperScales<Parts>& fit) {
   constexpr int kSize = kSuperValues / Parts;
@@ -82,5 +81,3 @@ static SuperScales<Parts> FitSuperScales(const Samples<kSuperValues>& samples) {
 }
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_ENCODE_SUPER_H_

@@ -1,10 +1,9 @@
-// TQ1_0 and TQ2_0: -d, 0 and d for 256 values.
+// Encodes TQ1_0 and TQ2_0: -d, 0 and d for 256 values.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/quant/encode.h"
-#include "kernels/quant/encode_blocks.h"
 #include "kernels/quant/encode_scale.h"
 
 namespace trine::quant {
@@ -12,8 +11,8 @@ namespace {
 
 using TernaryGrid = IntegerGrid<-1, 1, 1, 0, 0>;
 
-// Whatever d is, the values that do not become zero are the largest ones. So each number of them is
-// tried, with the mean of their magnitudes as d: the best of all fits.
+// Returns the best d. Whatever d is, the values that do not become zero are the largest ones, so it
+// tries every number of them, with the mean of their magnitudes as d.
 float FitTernary(const Samples<kSuperValues>& samples) {
   int order[kSuperValues];
   for (int i = 0; i < kSuperValues; ++i) order[i] = i;
@@ -31,7 +30,7 @@ float FitTernary(const Samples<kSuperValues>& samples) {
   return best;
 }
 
-// Digits 0 to 2.
+// Writes digits 0 to 2 to `q`. Returns d.
 uint16_t EncodeTernary(const float* x, const float* importance, uint8_t* q) {
   Samples<kSuperValues> samples;
   Normalize(x, importance, &samples);
@@ -48,7 +47,7 @@ uint16_t EncodeTernary(const float* x, const float* importance, uint8_t* q) {
   return d.bits;
 }
 
-// Base-3 digits, the first the most significant, as a fraction of 256 rounded up.
+// Packs base-3 digits, the first the most significant, as a fraction of 256, rounded up.
 uint8_t PackDigits(const uint8_t* q, int digits, int stride) {
   int number = 0;
   for (int i = 0; i < 5; ++i) number = 3 * number + (i < digits ? q[i * stride] : 0);

@@ -58,7 +58,7 @@ TEST(EncodeTest, ZerosStayZeros) {
 }
 
 TEST(EncodeTest, AConstantIsKept) {
-  // f16 and bf16 hold it to a part in 2^8; MXFP4 has no level nearer than an eighth.
+  // f16 and bf16 keep the value to a part in 2^8; MXFP4 has no level nearer than an eighth.
   for (Type type : kWeightTypes) {
     for (float constant : {0.7f, -0.7f, 0.011f, -1000.0f}) {
       const std::vector<float> row(256, constant);
@@ -79,7 +79,7 @@ void ExpectNoSignedZero(const std::vector<std::byte>& bytes, uint16_t Block::*se
   EXPECT_NE(block.*second, 0x8000u);
 }
 
-// -0 would be the same number, but compilers differ in when they make one.
+// -0 would be the same number, but compilers differ in when they produce it.
 TEST(EncodeTest, AZeroMinimumHasNoSign) {
   for (float zero : {0.0f, -0.0f}) {
     std::vector<float> row(256, zero);
@@ -92,7 +92,7 @@ TEST(EncodeTest, AZeroMinimumHasNoSign) {
   }
 }
 
-// One value among zeros, wherever it stands.
+// Encodes one value among zeros, at every position.
 TEST(EncodeTest, ASingleValueStaysWhereItIs) {
   for (Type type : kWeightTypes) {
     for (size_t at = 0; at < 256; ++at) {
@@ -121,14 +121,14 @@ TEST(EncodeTest, HugeAndTinyRowsAreFinite) {
       EXPECT_TRUE(RowIsFinite(type, bytes.data(), 512)) << Traits(type).name << " " << size;
       const std::vector<float> out = Decoded(type, bytes, 512);
       for (size_t i = 0; i < 512; ++i) {
-        // Nothing grows much beyond its block: MXFP4 may round up from 7 to 8.
+        // No value grows much beyond its block: MXFP4 may round up from 7 to 8.
         ASSERT_LE(std::abs(out[i]) * 0.87f, size) << Traits(type).name;
       }
     }
   }
 }
 
-// What is too large for the scale becomes the largest there is, with its sign.
+// A value that is too large for the scale becomes the largest one, with its sign.
 TEST(EncodeTest, LargeValuesSaturate) {
   std::vector<float> row(256, 1e9f);
   row[1] = -1e9f;
@@ -157,13 +157,13 @@ TEST(EncodeTest, TernaryRowsAreKeptWhole) {
 
   row[17] = 0.25f;
   EXPECT_FALSE(IsTernary(row.data(), 1024));
-  const std::vector<float> third(256, 1.0f / 3.0f);  // no f16
+  const std::vector<float> third(256, 1.0f / 3.0f);  // not an f16
   EXPECT_FALSE(IsTernary(third.data(), 256));
   const std::vector<float> zeros(256, 0.0f);
   EXPECT_TRUE(IsTernary(zeros.data(), 256));
 }
 
-// The best d is a mean of the largest magnitudes: here of the two ones, not of everything.
+// The best d is a mean of the largest magnitudes: here of the two ones, not of all values.
 TEST(EncodeTest, TernaryFitIsTheBest) {
   std::vector<float> row(256, 0.01f);
   row[0] = 1.0f;
@@ -174,7 +174,7 @@ TEST(EncodeTest, TernaryFitIsTheBest) {
   EXPECT_EQ(out[1], 0.0f);
 }
 
-// Blocks with full ranges come back as they were, bit for bit, where one f16 scales them.
+// Blocks with full ranges round-trip bit for bit, where one f16 scales them.
 TEST(EncodeTest, WhatWasDecodedIsEncodedAgainAsItWas) {
   for (Type type : {Type::kF32, Type::kF16, Type::kBF16, Type::kQ8_0, Type::kQ4_0, Type::kIQ4_NL,
                     Type::kTQ1_0, Type::kTQ2_0, Type::kMXFP4}) {
@@ -183,8 +183,8 @@ TEST(EncodeTest, WhatWasDecodedIsEncodedAgainAsItWas) {
   }
 }
 
-// Where scales are stored in two steps several blocks mean nearly the same: then the second
-// encoding may choose another one, and adds little error.
+// If scales are stored in two steps, several blocks mean nearly the same values. The second
+// encoding may choose another block, and must add little error.
 TEST(EncodeTest, EncodingTwiceAddsLittle) {
   for (Type type : kWeightTypes) {
     const std::vector<float> row = GaussianRow(8192, 6);

@@ -1,7 +1,5 @@
-// Inputs and measures that tests of the encoders share.
-
-#ifndef TRINE_KERNELS_QUANT_ENCODE_TEST_UTIL_H_
-#define TRINE_KERNELS_QUANT_ENCODE_TEST_UTIL_H_
+// Inputs and measures for tests of the encoders.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +11,7 @@
 
 namespace trine::quant {
 
-// About normal, standard deviation 0.02: a sum of twelve uniform numbers.
+// Returns nearly normal values of standard deviation 0.02: sums of twelve uniform numbers.
 inline std::vector<float> GaussianRow(int64_t values, uint64_t seed) {
   Random random(seed);
   std::vector<float> row(static_cast<size_t>(values));
@@ -25,7 +23,7 @@ inline std::vector<float> GaussianRow(int64_t values, uint64_t seed) {
   return row;
 }
 
-// Empty when the encoder refuses.
+// Returns an empty vector when the encoder refuses.
 inline std::vector<std::byte> Encoded(Type type, const std::vector<float>& row,
                                       const float* importance = nullptr) {
   uint64_t bytes = 0;
@@ -48,7 +46,7 @@ inline std::vector<float> RoundTrip(Type type, const std::vector<float>& row,
   return bytes.empty() ? std::vector<float>() : Decoded(type, bytes, row.size());
 }
 
-// Sum of squared differences, each times its weight.
+// Returns the sum of squared differences, each times its weight.
 inline double SquaredError(const std::vector<float>& a, const std::vector<float>& b,
                            const std::vector<float>& weights = {}) {
   double sum = 0;
@@ -60,5 +58,3 @@ inline double SquaredError(const std::vector<float>& a, const std::vector<float>
 }
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_ENCODE_TEST_UTIL_H_

@@ -1,11 +1,9 @@
-// Floats as bit patterns: f16 and bf16 conversion by integer arithmetic alone.
+// Converts f16 and bf16 as bit patterns, with integer arithmetic alone.
 //
-// No float instruction takes part, so flush-to-zero modes and missing half-precision hardware do
-// not show. Like everything inline in this folder the functions have internal linkage: a file
-// compiled for one instruction set must not lend its copy to a file compiled for another.
-
-#ifndef TRINE_KERNELS_QUANT_FLOAT_BITS_H_
-#define TRINE_KERNELS_QUANT_FLOAT_BITS_H_
+// The functions use no float instructions, so flush-to-zero modes and missing half-precision
+// hardware have no effect. Like everything inline in this folder they have internal linkage: the
+// linker must not use a copy compiled for one instruction set in code compiled for another.
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -24,7 +22,7 @@ static constexpr float FromBits(uint32_t bits) { return std::bit_cast<float>(bit
 
 inline constexpr float kF16Max = 65504.0f;
 
-// Exact for every f16, denormals, infinities and NaNs included.
+// Converts every f16 exactly, denormals, infinities and NaNs included.
 static constexpr float F16ToF32(uint16_t half) {
   const uint32_t sign = (half & 0x8000u) << 16;
   const uint32_t exponent = (half >> 10) & 0x1fu;
@@ -37,7 +35,7 @@ static constexpr float F16ToF32(uint16_t half) {
   return FromBits(sign | ((exponent + 112) << 23) | (fraction << 13));
 }
 
-// Nearest even, denormal results kept, overflow to infinity; every NaN becomes the quiet 7E00.
+// Rounds to nearest even, keeps denormals, overflows to infinity. Every NaN becomes the quiet 7E00.
 static constexpr uint16_t F32ToF16(float x) {
   const uint32_t bits = Bits(x);
   const uint32_t sign = (bits >> 16) & 0x8000u;
@@ -61,8 +59,8 @@ static constexpr uint16_t F32ToF16(float x) {
   return static_cast<uint16_t>(sign | half);
 }
 
-// As F32ToF16, with magnitudes above 65504 brought to 65504 first: an infinity in a KV cache, times
-// a probability of zero, would be a NaN.
+// Converts as F32ToF16 does, but clamps magnitudes to 65504: an infinity in a KV cache, times a
+// probability of zero, would be a NaN.
 static constexpr uint16_t F32ToF16Saturated(float x) {
   if (x > kF16Max) x = kF16Max;
   if (x < -kF16Max) x = -kF16Max;
@@ -73,7 +71,7 @@ static constexpr float Bf16ToF32(uint16_t half) {
   return FromBits(static_cast<uint32_t>(half) << 16);
 }
 
-// Nearest even; NaNs stay NaNs.
+// Rounds to nearest even; NaNs stay NaNs.
 static constexpr uint16_t F32ToBf16(float x) {
   const uint32_t bits = Bits(x);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
@@ -81,5 +79,3 @@ static constexpr uint16_t F32ToBf16(float x) {
 }
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_FLOAT_BITS_H_

@@ -1,10 +1,7 @@
-// Every quantised format of files taken apart four values at a time: the numbers of group.h as
-// bytes of words, before anything is converted. Integers alone, and constexpr, so that GPUs'
-// kernels can call it too: formats are written once. A row is read through a source, which knows
-// how wide its loads may be.
-
-#ifndef TRINE_KERNELS_QUANT_GROUP_WORDS_H_
-#define TRINE_KERNELS_QUANT_GROUP_WORDS_H_
+// Decodes every quantised file format, four values at a time. The result is the numbers of a Group
+// as bytes of words, not yet converted to floats. Uses integers alone and is constexpr, so that GPU
+// kernels can call it too. Reads a row through a source, which knows how wide its loads may be.
+#pragma once
 
 #include <cstdint>
 
@@ -12,15 +9,15 @@
 
 namespace trine::quant {
 
-// What the bytes of a nibble type stand for.
+// The table that a type's nibbles are indices of.
 enum class NibbleTable { kNone, kIq4, kMxfp4 };
 
-// What a format has of the form of group.h.
+// The parts of a Group's form that a format uses.
 struct GroupForm {
   int zero = 0;          // subtracted from every byte
-  bool scaled = false;   // integer scales
-  bool halves = false;   // of their own for each 16 values
-  bool minimum = false;  // dmin and min
+  bool scaled = false;   // has integer scales
+  bool halves = false;   // has a scale for each 16 values
+  bool minimum = false;  // has dmin and min
   NibbleTable table = NibbleTable::kNone;
 };
 
@@ -56,16 +53,16 @@ static constexpr GroupForm FormOf(Type type) {
   }
 }
 
-// Value i is byte i % 4 of word i / 4, less the format's zero; nibbles of a table are not looked
-// up.
+// 32 values. Value i is byte i % 4 of word i / 4, minus the form's `zero`, or an index into its
+// `table`.
 struct GroupWords {
   uint32_t q[8] = {};
   uint16_t d = 0, dmin = 0;   // bits of f16; MXFP4: d is the exponent e
-  int32_t scale[2] = {1, 1};  // of each half
-  int32_t min[2] = {-1, -1};  // where the format has minimums
+  int32_t scale[2] = {1, 1};  // the scale of each half
+  int32_t min[2] = {-1, -1};  // used by formats with minimums
 };
 
-// MXFP4's scale as the bits of a float: 2^clamp(e - 128, -46, 50).
+// Returns MXFP4's scale as the bits of a float: 2^clamp(e - 128, -46, 50).
 static constexpr uint32_t Mxfp4ScaleBits(uint32_t e) {
   const int exponent = static_cast<int>(e) - 128;
   const int clamped = exponent < kMxfp4MinExponent   ? kMxfp4MinExponent
@@ -81,13 +78,13 @@ struct HalfSource {
   const uint16_t* row;
 
   constexpr uint32_t Half(uint32_t at) const { return row[at]; }
-  // From an even place on in blocks whose size is a multiple of four.
+  // REQUIRES: `at` is even, in blocks whose size is a multiple of four.
   constexpr uint32_t Word(uint32_t at) const {
     return static_cast<uint32_t>(row[at]) | static_cast<uint32_t>(row[at + 1]) << 16;
   }
 };
 
-// The same of a row that begins at a multiple of four, as do all its blocks.
+// A row that begins at a multiple of four bytes, as do all its blocks.
 struct WordSource {
   const uint32_t* row;
 
@@ -97,14 +94,14 @@ struct WordSource {
   constexpr uint32_t Word(uint32_t at) const { return row[at >> 1]; }
 };
 
-// Of MXFP4, whose blocks of 17 bytes begin at any byte.
+// A row of MXFP4, whose blocks of 17 bytes begin at any byte.
 struct ByteSource {
   const uint8_t* row;
 };
 
 // ---- Pieces ------------------------------------------------------------------------------------
 
-// Sixteen bytes from a place on, as words of q from `first` on.
+// Reads the 16 bytes at `at` into four words of q, beginning with word `first`.
 template <class Source>
 static constexpr void TakeWords(const Source& source, uint32_t at, int first, uint32_t shift,
                                 uint32_t mask, GroupWords* g) {
@@ -112,7 +109,7 @@ static constexpr void TakeWords(const Source& source, uint32_t at, int first, ui
     g->q[static_cast<uint32_t>(first) + i] = (source.Word(at + 2 * i) >> shift) & mask;
   }
 }
-// The same, put above what is there.
+// Reads as TakeWords does, but adds the bits `above` the bits that are there.
 template <class Source>
 static constexpr void AddWords(const Source& source, uint32_t at, int first, uint32_t shift,
                                uint32_t mask, uint32_t above, GroupWords* g) {
@@ -121,7 +118,7 @@ static constexpr void AddWords(const Source& source, uint32_t at, int first, uin
   }
 }
 
-// Nibbles of 32 values: those of the first 16 are the low ones.
+// Splits the nibbles of 32 values: the first 16 values are the low nibbles.
 static constexpr void SetNibbles(uint32_t word, int i, GroupWords* g) {
   g->q[i] = word & 0x0f0f0f0fu;
   g->q[i + 4] = (word >> 4) & 0x0f0f0f0fu;
@@ -131,14 +128,14 @@ static constexpr void TakeNibbles(const Source& source, uint32_t at, GroupWords*
   for (int i = 0; i < 4; ++i) SetNibbles(source.Word(at + 2 * static_cast<uint32_t>(i)), i, g);
 }
 
-// Bits 0 to 3 to the low ends of four bytes.
+// Moves bits 0 to 3 to the low ends of four bytes.
 static constexpr uint32_t SpreadBits(uint32_t bits) {
   return ((bits & 15u) * 0x00204081u) & 0x01010101u;
 }
 
-// Q4_K and Q5_K: eight scales and eight minimums of six bits in three words. The first four of each
-// lie whole in the first two words; of the last four, the third word holds the low halves and the
-// spare top bits of the first two the rest.
+// Reads a scale and a minimum of Q4_K or Q5_K, which have eight each, of six bits, in three words.
+// The first four of each are in the first two words. Of the last four, the third word holds the low
+// halves, and the spare top bits of the first two words hold the rest.
 static constexpr void SetScaleAndMin(uint32_t first, uint32_t second, uint32_t third, uint32_t part,
                                      GroupWords* g) {
   const uint32_t shift = 8 * (part & 3u);
@@ -153,19 +150,18 @@ static constexpr int32_t SignedByte(uint32_t word, int index) {
   return static_cast<int8_t>(word >> (8 * index));
 }
 
-// A byte holds its base-3 digits as a fraction of 256, rounded up: multiplying by 3^digit modulo
-// 256 drops the digits before, multiplying by 3 once more carries the wanted one into bit 8. Here
-// of four bytes, `power` being 3^digit.
+// Extracts a base-3 digit of each of four bytes; `power` is 3^digit. A byte holds its digits as a
+// fraction of 256, rounded up: multiplying by 3^digit modulo 256 drops the digits before, and
+// multiplying by 3 once more carries the wanted one into bit 8.
 static constexpr uint32_t TernaryDigits(uint32_t bytes, uint32_t power) {
   const uint32_t even = (((bytes & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
   const uint32_t odd = ((((bytes >> 8) & 0x00ff00ffu) * power) & 0x00ff00ffu) * 3u;
   return ((even >> 8) & 0x00ff00ffu) | (odd & 0xff00ff00u);
 }
 
-// ---- Formats
-// -------------------------------------------------------------------------------------
+// ---- Formats -----------------------------------------------------------------------------------
 
-// Blocks of 32 values. `at` counts 16-bit words to the block.
+// Reads a block of 32 values, which begins `at` 16-bit words into the row.
 template <Type kType, class Source>
 static constexpr void TakeBlock(const Source& source, uint32_t at, GroupWords* g) {
   g->d = static_cast<uint16_t>(source.Half(at));
@@ -186,15 +182,15 @@ static constexpr void TakeBlock(const Source& source, uint32_t at, GroupWords* g
   }
 }
 
-// Part `part` of the eight of a block of 256 values.
+// Reads part `part` of the eight parts of a block of 256 values.
 //
 // Two-bit values: each run of 32 bytes holds four parts, from the low bits up. Four-bit values: two
-// parts, low halves first. Q6_K: of a half's 64 bytes of low nibbles, parts 0 and 1 are the low
-// halves of the first and the second 32, parts 2 and 3 the high halves.
+// parts, low halves first. Q6_K: in the 64 bytes of low nibbles of each half, parts 0 and 1 are the
+// low halves of the first and the second 32 bytes, parts 2 and 3 the high halves.
 template <Type kType, class Source>
 static constexpr void TakePart(const Source& source, uint32_t at, uint32_t part, GroupWords* g) {
   const uint32_t upper = part >> 2;           // half of the block
-  const uint32_t two_bits = 2 * (part & 3u);  // where two-bit values of the part are
+  const uint32_t two_bits = 2 * (part & 3u);  // the position of the part's two-bit values in a byte
   if constexpr (kType == Type::kQ2_K) {
     const uint32_t scales = source.Half(at + part);
     g->d = static_cast<uint16_t>(source.Half(at + 40));
@@ -249,8 +245,8 @@ static constexpr void TakePart(const Source& source, uint32_t at, uint32_t part,
     TakeWords(source, at + 16 * upper, 0, two_bits, 0x03030303u, g);
     TakeWords(source, at + 16 * upper + 8, 4, two_bits, 0x03030303u, g);
   } else {
-    // TQ1_0: parts 0 to 4 are five digits of 32 bytes; then come five digits of 16 bytes and, the
-    // last 16 values, four digits of 4.
+    // TQ1_0: parts 0 to 4 are the five digits of 32 bytes. Then come the five digits of 16 bytes
+    // and, for the last 16 values, the four digits of 4 bytes.
     const auto power = [](uint32_t digit) {
       return digit == 0 ? 1u : digit == 1 ? 3u : digit == 2 ? 9u : digit == 3 ? 27u : 81u;
     };
@@ -273,7 +269,7 @@ static constexpr void TakePart(const Source& source, uint32_t at, uint32_t part,
   }
 }
 
-// Values [32 * index, 32 * index + 32) of a row. Rows are shorter than 2^32 bytes.
+// Reads values [32 * index, 32 * index + 32) of a row. REQUIRES: the row is below 2^32 bytes.
 template <Type kType, class Source>
 static constexpr GroupWords TakeGroup(const Source& source, uint32_t index) {
   GroupWords g;
@@ -315,5 +311,3 @@ static constexpr GroupWords TakeGroup(const Source& source, uint32_t index) {
 }
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_GROUP_WORDS_H_

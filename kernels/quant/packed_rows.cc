@@ -8,7 +8,7 @@
 namespace trine::quant {
 namespace {
 
-// Where the parts of a packed row begin, for b blocks. Sums of the sizes of the header's list.
+// The offsets of the parts of a packed row: sums of the sizes in the header's list.
 struct Parts {
   explicit Parts(Type type, int64_t blocks)
       : top(blocks * 16),
@@ -19,7 +19,7 @@ struct Parts {
   int64_t top, scales, d;
 };
 
-// Copies between a row of a file and a packed one, the way it was made for.
+// Copies from a row of a file to a packed one, or back.
 class Mover {
  public:
   Mover(const std::byte* from, std::byte* to, bool pack) : from_(from), to_(to), pack_(pack) {}
@@ -58,14 +58,15 @@ void MoveQ4_0(int64_t blocks, const Mover& mover) {
   }
 }
 
-// Blocks of the K types go by way of their 32 numbers, each a byte of its own.
+// The 32 numbers of a block of a K type, one byte each.
 using Numbers = std::array<uint8_t, kGroupValues>;
 
-// The bits of a block's numbers in a file: runs of 32 bytes, shared with other blocks by shifts.
+// Where a file holds the bits of a block's numbers. Several blocks share a run of 32 bytes and have
+// their bits at different shifts.
 struct PlainBits {
-  int64_t low;  // four bits
+  int64_t low;  // the low four bits
   int low_shift;
-  int64_t high;  // the rest: `high_bits` of them
+  int64_t high;  // the other `high_bits` bits
   int high_shift;
   int high_bits;
 };
@@ -95,7 +96,7 @@ void ReadPlain(const PlainBits& at, const Mover& mover, Numbers* numbers) {
   }
 }
 
-// The row is zero where nothing was written yet.
+// REQUIRES: the bits to write are zero.
 void WritePlain(const PlainBits& at, const Numbers& numbers, const Mover& mover) {
   uint8_t* low = mover.to(at.low);
   for (size_t i = 0; i < kGroupValues; ++i) {
@@ -108,8 +109,8 @@ void WritePlain(const PlainBits& at, const Numbers& numbers, const Mover& mover)
   }
 }
 
-// Of a packed row the bits above the nibbles, kBits of each value, lie in 4 * kBits bytes for each
-// block. Byte t of word h has those of every fourth value from t on, of the h-th part of the block.
+// Writes the bits above the nibbles, kBits of each value, to the 4 * kBits bytes of a block. Byte t
+// of word h holds the bits of values t, t + 4, ... of the h-th part of the block.
 template <int kBits>
 void WriteTop(const Numbers& numbers, uint8_t* top) {
   constexpr size_t kPerByte = 8 / kBits;

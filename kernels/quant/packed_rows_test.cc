@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/quant/group.h"
+#include "kernels/quant/dequantize.h"
 #include "kernels/quant/test_util.h"
 
 namespace trine::quant {
@@ -38,7 +38,7 @@ TEST(PackedLayoutTest, ComesBackAsItWas) {
   }
 }
 
-// What the shaders take from a packed row, in the words of the header, against LoadGroup.
+// Reads a packed row as the shaders do, by the header's description.
 class Reader {
  public:
   Reader(Type type, int64_t blocks, const std::vector<std::byte>& packed)
@@ -116,11 +116,11 @@ TEST(PackedLayoutTest, HoldsTheValuesOfAClassTogether) {
     std::memcpy(&value, packed.data() + 2 * half, 2);
     return value;
   };
-  EXPECT_EQ(at(8 * 5 + 3), 5 + 32 * 3);           // of the whole run
-  EXPECT_EQ(at(256 + 2 * 9), 256 + 9);            // of the rest
-  EXPECT_EQ(at(256 + 2 * 9 + 1), 256 + 9 + 32);   //
-  EXPECT_EQ(at(256 + 64 + 2 * 5), 256 + 64 + 5);  //
-  EXPECT_EQ(at(256 + 64 + 2 * 6), 0);             // beyond the row
+  EXPECT_EQ(at(8 * 5 + 3), 5 + 32 * 3);  // in the whole run
+  EXPECT_EQ(at(256 + 2 * 9), 256 + 9);   // in the rest
+  EXPECT_EQ(at(256 + 2 * 9 + 1), 256 + 9 + 32);
+  EXPECT_EQ(at(256 + 64 + 2 * 5), 256 + 64 + 5);
+  EXPECT_EQ(at(256 + 64 + 2 * 6), 0);  // beyond the row
 }
 
 TEST(PackedLayoutTest, KnowsWhatItDoesNotPack) {

@@ -1,11 +1,9 @@
-// The scalar operations quantisation needs: canon, reciprocal, rounding to an integer.
+// The scalar operations that quantisation needs: canon, reciprocal, rounding to an integer.
 //
-// Only add, subtract, multiply, compare and integer instructions, each float result rounded to
-// binary32: files that include this are compiled with -ffp-contract=off. The operations that only
-// graph operations need are in kernels/reference/math.h.
-
-#ifndef TRINE_KERNELS_QUANT_SCALAR_H_
-#define TRINE_KERNELS_QUANT_SCALAR_H_
+// They use only add, subtract, multiply, compare and integer instructions, and each float result is
+// rounded to binary32: files that include this one are compiled with -ffp-contract=off. Operations
+// that only ops of graphs need are in kernels/reference/math.h.
+#pragma once
 
 #include <cstdint>
 
@@ -18,25 +16,26 @@ inline constexpr float kHuge = 0x1p+50f;
 
 static constexpr float Abs(float x) { return FromBits(Bits(x) & 0x7fffffffu); }
 
-// What a graph operation may hand on: +0, or a magnitude in [2^-50, 2^50]. The product of two such
-// values is a normal number, so no device's treatment of denormals, -0, infinity or NaN shows.
+// Returns the canonical value: +0, or a magnitude in [2^-50, 2^50]. Ops output canonical values
+// only. The product of two canonical values is a normal number or 0, so it does not matter how a
+// device treats denormals, -0, infinity and NaN.
 static constexpr float Canon(float x) {
   const float magnitude = Abs(x);
-  if (!(magnitude >= kTiny)) return 0.0f;  // also a NaN
+  if (!(magnitude >= kTiny)) return 0.0f;  // also when x is NaN
   if (magnitude > kHuge) return x < 0.0f ? -kHuge : kHuge;
   return x;
 }
 
-// The nearest integer, ties to even, for abs(x) < 2^22. Adding 1.5 * 2^23 leaves the integer in the
-// low bits of the sum; reading them as bits leaves a compiler nothing to cancel.
+// Returns the nearest integer, ties to even. REQUIRES: abs(x) < 2^22. Adding 1.5 * 2^23 leaves the
+// integer in the low bits of the sum; reading them as bits leaves a compiler nothing to cancel.
 static constexpr int32_t Round(float x) {
   return static_cast<int32_t>(Bits(x + 12582912.0f) - 0x4b400000u);
 }
 
-// 1/x, correctly rounded, for 2^-126 <= abs(x) < 2^126; +0 elsewhere.
+// Returns 1/x, correctly rounded, for 2^-126 <= abs(x) < 2^126; +0 elsewhere.
 //
 // Newton's iteration comes within two units of the quotient of 24-bit mantissas, and the exact
-// integer remainder settles the rest, so the result does not depend on the iteration.
+// integer remainder decides the rest, so the result does not depend on the iteration.
 static constexpr float Recip(float x) {
   const uint32_t sign = Bits(x) & 0x80000000u;
   const uint32_t exponent = (Bits(x) >> 23) & 0xffu;
@@ -63,6 +62,10 @@ static constexpr float Recip(float x) {
   return FromBits(sign | (((253 - exponent) << 23) + (quotient - 0x800000u)));
 }
 
-}  // namespace trine::quant
+// Returns whether Canon(x) has the bits of x. Has no branch, so that loops over it are vectorised.
+static constexpr bool IsCanonical(float x) {
+  const uint32_t bits = Bits(x), least = Bits(kTiny);
+  return (((bits & 0x7fffffffu) - least) <= Bits(kHuge) - least) | (bits == 0);
+}
 
-#endif  // TRINE_KERNELS_QUANT_SCALAR_H_
+}  // namespace trine::quant

@@ -1,8 +1,6 @@
-// What tests of exact arithmetic share: inputs that are the same on every machine, a hash of
-// outputs, weights of any type, and a way to turn denormals off.
-
-#ifndef TRINE_KERNELS_QUANT_TEST_UTIL_H_
-#define TRINE_KERNELS_QUANT_TEST_UTIL_H_
+// Helpers for tests of exact arithmetic: inputs that are the same on every machine, a hash of
+// outputs, weights of any type, and a guard that turns denormals off.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +16,8 @@
 
 namespace trine::quant {
 
-// SplitMix64. The distributions of <random> differ between standard libraries; so does the order in
-// which two calls in one expression are made, so callers make one per statement.
+// SplitMix64. The distributions of <random> differ between standard libraries. So does the order of
+// two calls in one expression: make one call per statement.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -31,9 +29,9 @@ class Random {
     return z ^ (z >> 31);
   }
   int64_t Below(int64_t n) { return static_cast<int64_t>(Next() % static_cast<uint64_t>(n)); }
-  // In [-1, 1), a multiple of 2^-23.
+  // Returns a multiple of 2^-23 in [-1, 1).
   float Uniform() { return static_cast<float>(Below(1 << 24) - (1 << 23)) * 0x1p-23f; }
-  // Either sign, any fraction, a magnitude in [2^low, 2^(high + 1)).
+  // Returns a number of either sign and any fraction, of a magnitude in [2^low, 2^(high + 1)).
   float Wide(int low, int high) {
     const uint32_t exponent = static_cast<uint32_t>(127 + low + Below(high - low + 1));
     return FromBits((static_cast<uint32_t>(Next()) & 0x807fffffu) | exponent << 23);
@@ -58,7 +56,7 @@ class Hash {
   uint64_t value_ = 0xcbf29ce484222325ull;
 };
 
-// Denormals flushed to zero, in results and operands, while it lives.
+// Flushes denormals to zero, in results and operands, while it lives.
 class ScopedFlushToZero {
  public:
   ScopedFlushToZero() : saved_(Get()) { Set(saved_ | kFlush); }
@@ -87,7 +85,7 @@ class ScopedFlushToZero {
   uint64_t saved_;
 };
 
-// How a row of canonical activations is filled.
+// The kinds of canonical activations that fill a row.
 enum class Fill { kUniform, kWide, kTiny, kZero, kOutlier };
 inline constexpr Fill kAllFills[] = {Fill::kUniform, Fill::kWide, Fill::kTiny, Fill::kZero,
                                      Fill::kOutlier};
@@ -110,7 +108,7 @@ inline float FillValue(Fill fill, Random* random) {
   return 0.0f;
 }
 
-// A finite f16 of ordinary size, or of any size.
+// Returns a finite f16 of ordinary size, or of any size if `any`.
 inline uint16_t RandomScale(bool any, Random* random) {
   if (!any) return F32ToF16(0.02f * random->Uniform());
   const int64_t magnitude = random->Below(0x7c00);
@@ -159,7 +157,8 @@ inline void SetScales(Type type, std::byte* block, bool any, Random* random) {
   }
 }
 
-// Rows of a weight type as a loader would pass them on; `any`: scales of every magnitude.
+// Returns rows of a weight type that a loader would accept, with scales of every magnitude if
+// `any`.
 inline std::vector<std::byte> RandomWeights(Type type, int64_t values, bool any, Random* random) {
   const TypeTraits traits = Traits(type);
   std::vector<std::byte> bytes(static_cast<size_t>(values / traits.block_values) *
@@ -180,7 +179,7 @@ inline std::vector<std::byte> RandomWeights(Type type, int64_t values, bool any,
   return bytes;
 }
 
-// What a matmul can have on its left.
+// The types that a matmul's weights may have.
 inline constexpr Type kWeightTypes[] = {
     Type::kF32,  Type::kF16,    Type::kBF16,   Type::kQ4_0,  Type::kQ4_1,  Type::kQ5_0,
     Type::kQ5_1, Type::kQ8_0,   Type::kQ2_K,   Type::kQ3_K,  Type::kQ4_K,  Type::kQ5_K,
@@ -188,5 +187,3 @@ inline constexpr Type kWeightTypes[] = {
 };
 
 }  // namespace trine::quant
-
-#endif  // TRINE_KERNELS_QUANT_TEST_UTIL_H_

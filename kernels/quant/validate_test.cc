@@ -19,7 +19,7 @@ TEST(ValidateTest, AcceptsEveryFiniteRow) {
   }
 }
 
-// Each place where a block can hold an infinity or NaN.
+// Tries each place where a block can hold an infinity or NaN.
 TEST(ValidateTest, NamesTheFirstBadBlock) {
   struct BadPlace {
     Type type;

@@ -1,4 +1,4 @@
-// Attention over a paged cache, one (token, head) at a time, in chunks of 256 positions.
+// Computes attention over a paged cache, one (token, head) at a time, in chunks of 256 positions.
 //
 // A chunk's softmax is taken against the chunk's own maximum; chunks are joined left to right. The
 // chunks and the classes within them belong to absolute positions, so the result depends neither on
@@ -9,7 +9,6 @@
 #include "kernels/quant/dequantize.h"
 #include "kernels/reference/math.h"
 #include "kernels/reference/ops.h"
-#include "kernels/reference/sums.h"
 
 namespace trine::reference {
 namespace {
@@ -18,13 +17,13 @@ using quant::kGroupValues;
 
 constexpr int64_t kChunk = 256;
 
-// A sequence's rows of one kv head, by position.
+// The rows of one sequence and kv head in a cache, by position.
 class CacheRows {
  public:
   CacheRows(const View& cache, const View& block_table, int64_t sequence, int64_t kv_head)
       : cache_(cache), blocks_(I32Row(block_table, sequence)), kv_head_(kv_head) {}
 
-  // Values [32 * group, 32 * group + count) at a position.
+  // Reads values [32 * group, 32 * group + count) at a position.
   void Load(int64_t position, int64_t group, int count, float* out) const {
     const int64_t block = blocks_[position / cache_.dims[1]];
     const std::byte* row = RowAt(cache_, position % cache_.dims[1], kv_head_, block);
@@ -54,15 +53,15 @@ float Dot(const float* q, const CacheRows& k, int64_t position) {
   return sums.Total();
 }
 
-// The running state of one output row: the chunks joined so far have maximum m, sum l and, in the
-// output row itself, weighted values o.
+// The state of one output row: the chunks joined so far have the maximum m and the sum l. Their
+// weighted values o are in the output row itself.
 struct Joined {
   bool empty = true;
   float m = 0.0f;
   float l = 0.0f;
 };
 
-// How the old state and the next chunk are weighted in a join.
+// The weights of the old state and of the next chunk in a join.
 struct JoinWeights {
   float old_weight;
   float new_weight;
@@ -76,8 +75,8 @@ JoinWeights Join(float chunk_m, float chunk_l, Joined* state) {
   return weights;
 }
 
-// The probabilities of positions [visible.begin, visible.end), all in one chunk, at p[t mod 256].
-// Returns the chunk's maximum score.
+// Writes the probabilities of positions [visible.begin, visible.end), all in one chunk, to p[t mod
+// 256]. Returns the chunk's maximum score.
 float Probabilities(const float* q, const CacheRows& k, const AttentionParams& params,
                     Range visible, float* p) {
   const float inverse_cap = params.softcap != 0.0f ? Recip(params.softcap) : 0.0f;
@@ -131,7 +130,7 @@ void AddChunk(const float* q, const CacheRows& k, const CacheRows& v, const Atte
   }
 }
 
-// A sink is a last chunk of one position whose value is zero.
+// Joins a sink, which is a last chunk of one position whose value is zero.
 void AddSink(float sink, int64_t width, Joined* state, float* o) {
   const JoinWeights weights = Join(sink, 1.0f, state);
   for (int64_t i = 0; i < width; ++i) o[i] = Canon(o[i] * weights.old_weight);
@@ -145,7 +144,7 @@ int64_t SequenceOfToken(const View& q_offsets, int64_t token) {
   return -1;
 }
 
-// The positions that a token of sequence s sees.
+// Returns the positions that a token of the sequence sees.
 Range Visible(const AttentionInputs& in, const AttentionParams& params, int64_t sequence,
               int64_t token) {
   const int32_t* offsets = I32Row(in.q_offsets, 0);

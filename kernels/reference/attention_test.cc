@@ -79,7 +79,7 @@ class AttentionTest : public testing::TestWithParam<Type> {
                         position % kBlockPositions);
   }
 
-  // The plain formula in double.
+  // Returns the result of the plain formula, in double.
   std::vector<double> Expected(int64_t token, int64_t head, const AttentionParams& params) const {
     const int64_t sequence = token < 5 ? 0 : 1;
     const int64_t length = sequence == 0 ? 600 : 130;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "kernels/reference/math.h"
 #include "kernels/reference/ops.h"
 
@@ -13,7 +15,7 @@ void ForEach(const View& x, const View& dst, Range rows, Function function) {
   }
 }
 
-// The row of b that meets row `index` of the destination.
+// Returns the row of b that belongs to row `index` of the destination.
 const float* BroadcastRow(const View& b, const RowIndex& index) {
   return F32Row(b, b.dims[1] == 1 ? 0 : index.i1, b.dims[2] == 1 ? 0 : index.i2,
                 b.dims[3] == 1 ? 0 : index.i3);
@@ -28,6 +30,25 @@ void ForEachPair(const View& a, const View& b, const View& dst, Range rows, Func
     float* to = F32Row(dst, r);
     for (int64_t i = 0; i < dst.dims[0]; ++i) to[i] = function(a_row[i], b_row[i * b_step]);
   }
+}
+
+float ClampedSwiglu(float gate, float up, float alpha, float limit) {
+  const float g = std::min(gate, limit);
+  const float u = std::clamp(up, -limit, limit);
+  const float activated = Canon(g * Recip(1.0f + Exp(-(alpha * g))));
+  return Canon(activated * (u + 1.0f));
+}
+
+float GluValue(float gate, float up, const GluParams& params) {
+  switch (params.kind) {
+    case GluKind::kSilu:
+      return Canon(Silu(gate) * up);
+    case GluKind::kGelu:
+      return Canon(Gelu(gate) * up);
+    case GluKind::kClampedSwiglu:
+      return ClampedSwiglu(gate, up, params.alpha, params.limit);
+  }
+  return 0.0f;
 }
 
 }  // namespace
@@ -59,6 +80,34 @@ void Activation(const View& x, ActivationKind kind, const View& dst, Range rows)
       return ForEach(x, dst, rows, Relu);
     case ActivationKind::kTanh:
       return ForEach(x, dst, rows, Tanh);
+  }
+}
+
+void Glu(const View& gate, const View& up, const GluParams& params, const View& dst, Range rows) {
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const float* gate_row = F32Row(gate, r);
+    const float* up_row = F32Row(up, r);
+    float* y = F32Row(dst, r);
+    for (int64_t i = 0; i < dst.dims[0]; ++i) y[i] = GluValue(gate_row[i], up_row[i], params);
+  }
+}
+
+void Rope(const View& x, const View& table, RopeMode mode, const View& dst, Range rows) {
+  const int64_t pairs = table.dims[0] / 2;
+  const int64_t partner = mode == RopeMode::kHalves ? pairs : 1;
+  const int64_t step = mode == RopeMode::kHalves ? 1 : 2;
+  for (int64_t r = rows.begin; r < rows.end; ++r) {
+    const float* cosine = F32Row(table, IndexOfRow(x, r).i2);
+    const float* sine = cosine + pairs;
+    const float* from = F32Row(x, r);
+    float* to = F32Row(dst, r);
+    for (int64_t i = 0; i < pairs; ++i) {
+      const float x0 = from[i * step];
+      const float x1 = from[i * step + partner];
+      to[i * step] = Canon(x0 * cosine[i] - x1 * sine[i]);
+      to[i * step + partner] = Canon(x0 * sine[i] + x1 * cosine[i]);
+    }
+    for (int64_t i = 2 * pairs; i < x.dims[0]; ++i) to[i] = from[i];
   }
 }
 

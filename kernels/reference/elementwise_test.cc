@@ -1,4 +1,4 @@
-// Copy, GatherRows, Rope and the operations that work element by element.
+// Tests Copy, GatherRows, Rope and the operations that work element by element.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The bits of every operation, pinned. Each case runs over all kinds of input, and three ways:
-// whole, with its range cut into pieces run backwards, and with denormals flushed. All give the one
+// Pins the bits of every operation. Each case runs over all kinds of input, in three ways: whole,
+// with its range cut into pieces that run backwards, and with denormals flushed. All give the same
 // hash.
 //
 // A changed hash is a changed contract: kNumericsVersion rises and docs/numerics.md says why.
@@ -35,7 +35,7 @@ class Case {
   void FillWeights(Tensor& tensor) {
     tensor.FillWeights(fill_ == Fill::kWide || fill_ == Fill::kTiny, &random_);
   }
-  // Values a learned vector has, whatever the activations are.
+  // Fills a learned vector. Its values do not depend on the kind of activations.
   void FillParameters(Tensor& tensor) { tensor.FillWith(Fill::kUniform, &random_); }
 
   void Run(int64_t rows, const std::function<void(Range)>& operation) { runner_(rows, operation); }

@@ -2,11 +2,9 @@
 // compare and integer instructions: no division, square root, fma or library call.
 //
 // docs/numerics.md is the normative text. Arguments are canonical (+0, or 2^-50 to 2^50 in
-// magnitude) unless a function says more. Files that include this are compiled with
-// -ffp-contract=off; the functions have internal linkage, so each keeps its own copy.
-
-#ifndef TRINE_KERNELS_REFERENCE_MATH_H_
-#define TRINE_KERNELS_REFERENCE_MATH_H_
+// magnitude) unless a comment allows more. Files that include this header are compiled with
+// -ffp-contract=off; the functions have internal linkage, so that each file keeps its own copy.
+#pragma once
 
 #include <cstdint>
 
@@ -15,8 +13,8 @@
 
 namespace trine::reference {
 
-// Part of the logits hash, of --version and of every stored KV block. It rises with any change that
-// can change a bit of any result.
+// The version of the contract. Every change that can change a bit of any result raises it. It is
+// part of the logits hash, of --version and of every stored KV block.
 inline constexpr uint32_t kNumericsVersion = 1;
 
 using quant::Abs;
@@ -34,17 +32,17 @@ using quant::kTiny;
 using quant::Recip;
 using quant::Round;
 
-// The square root, correctly rounded, of a normal x > 0; +0 elsewhere. As in Recip, an iteration
-// comes near and the integer remainder N - S^2 decides.
+// Returns the correctly rounded square root of a normal x > 0; +0 for any other x. As in Recip, an
+// iteration comes near and the integer remainder N - S^2 decides.
 static constexpr float Sqrt(float x) {
-  const uint32_t exponent = Bits(x) >> 23;  // with the sign on top, so negative x is refused below
+  const uint32_t exponent = Bits(x) >> 23;  // with the sign bit: negative x is refused below
   const uint32_t fraction = Bits(x) & 0x7fffffu;
   if (exponent == 0 || exponent >= 255) return 0.0f;
 
   const uint32_t odd = (exponent & 1u) ^ 1u;
   const float a = FromBits(((127 + odd) << 23) | fraction);  // x / 4^n, in [1, 4)
   const float half_a = 0.5f * a;
-  float y = FromBits(0x5f3759dfu - (Bits(a) >> 1));  // towards 1 / sqrt(a)
+  float y = FromBits(0x5f3759dfu - (Bits(a) >> 1));  // a guess of 1 / sqrt(a)
   for (int i = 0; i < 3; ++i) y = y * (1.5f - half_a * (y * y));
 
   // root ~ sqrt(N), N = mantissa * 2^(23 + odd). The remainder is small: 32 wrapping bits hold it.
@@ -68,7 +66,7 @@ static constexpr float Sqrt(float x) {
 
 static constexpr float Rsqrt(float x) { return Recip(Sqrt(x)); }
 
-// e^x for -44 <= x <= 44; 0 below, e^44 above: so 0 or a value in [2^-64, 2^64]. Within 1.17 ULP.
+// Returns e^x for -44 <= x <= 44, 0 below, e^44 above: 0 or in [2^-64, 2^64]. Within 1.17 ULP.
 static constexpr float Exp(float x) {
   if (x < -44.0f) return 0.0f;
   if (x > 44.0f) x = 44.0f;
@@ -90,8 +88,8 @@ static constexpr float Sigmoid(float x) { return Canon(Recip(1.0f + Exp(-x))); }
 
 static constexpr float Silu(float x) { return Canon(x * Recip(1.0f + Exp(-x))); }
 
-// The tanh form, x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). The argument of the polynomial is
-// clamped: beyond 16 the sigmoid is 0 or 1, and the cube of a large x would overflow.
+// Returns the tanh form, x * sigmoid(2 sqrt(2/pi) (x + 0.044715 x^3)). The argument of the
+// polynomial is clamped: beyond 16 the sigmoid is 0 or 1, and the cube of a large x would overflow.
 static constexpr float Gelu(float x) {
   const float t = x > 16.0f ? 16.0f : x < -16.0f ? -16.0f : x;
   const float cubic = 1.0f + FromBits(0x3d372713) * (t * t);
@@ -99,16 +97,36 @@ static constexpr float Gelu(float x) {
   return Canon(x * Recip(1.0f + Exp(-u)));
 }
 
-// 1 - 2 / (1 + e^2x). Accurate to 1.8e-7 absolute; near zero not relative.
+// Returns 1 - 2 / (1 + e^2x), accurate to 1.8e-7 absolute, but near zero not relative.
 static constexpr float Tanh(float x) { return Canon(1.0f - 2.0f * Recip(1.0f + Exp(x + x))); }
 
 static constexpr float Relu(float x) { return x > 0.0f ? Canon(x) : 0.0f; }
 
-// cap * tanh(x / cap), with inverse_cap = Recip(cap).
+// Returns cap * tanh(x / cap), with inverse_cap = Recip(cap).
 static constexpr float SoftcapValue(float x, float cap, float inverse_cap) {
   return Canon(cap * Tanh(Canon(x * inverse_cap)));
 }
 
-}  // namespace trine::reference
+// Float sums in the order of the contract: N partial sums, element k in class k mod N, by
+// increasing k, joined by halves. Elements that are left out (a tail, a mask) add nothing to their
+// class.
+template <int N>
+struct ClassSums {
+  static_assert(N > 0 && (N & (N - 1)) == 0);
 
-#endif  // TRINE_KERNELS_REFERENCE_MATH_H_
+  float class_sum[N] = {};
+
+  void Add(int64_t k, float term) { class_sum[k % N] += term; }
+
+  // Joins the classes in place: for n = N/2, N/4 .. 1: s[j] += s[j + n]. Returns s[0].
+  float Total() {
+    for (int n = N / 2; n > 0; n /= 2) {
+      for (int j = 0; j < n; ++j) class_sum[j] += class_sum[j + n];
+    }
+    return class_sum[0];
+  }
+};
+
+using Sums32 = ClassSums<32>;
+
+}  // namespace trine::reference

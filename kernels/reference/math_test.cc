@@ -10,7 +10,7 @@
 namespace trine::reference {
 namespace {
 
-// Distance in units of the last place of the true value.
+// Returns the distance in units of the last place of the true value.
 double UlpError(float got, double want) {
   const int exponent = std::max(std::ilogb(want), -126);
   return std::abs(static_cast<double>(got) - want) / std::ldexp(1.0, exponent - 23);
@@ -86,7 +86,7 @@ TEST(MathTest, SiluIsWithin2_9Ulp) {
   EXPECT_LT(worst, 2.9);
 }
 
-// The relative error of e^u grows with u: it holds near the origin, and absolutely elsewhere.
+// The relative error of e^u grows with u: its bound holds near the origin, the absolute one always.
 TEST(MathTest, GeluIsCloseToTheTanhForm) {
   double worst_ulp = 0.0, worst_absolute = 0.0;
   Sweep(-49, 4, 50000, [&](float x) {
@@ -142,7 +142,7 @@ uint64_t HashOf(const Golden& golden) {
   return hash.value();
 }
 
-// Any compiler, flag, processor or rounding mode that deviates changes one of these.
+// Any compiler, flag, processor or rounding mode that deviates changes one of these hashes.
 TEST(MathTest, EveryFunctionKeepsItsBits) {
   const Golden goldens[] = {
       {"canon", Canon, false, 0xafb74e8b97f11e55},

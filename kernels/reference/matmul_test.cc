@@ -12,7 +12,7 @@ namespace {
 
 class MatmulTest : public testing::TestWithParam<Type> {};
 
-// The activations a quantised weight meets.
+// Returns the activations after quantisation, as quantised weights are multiplied with them.
 std::vector<double> Quantized(const float* x, int64_t k) {
   std::vector<double> out;
   for (int64_t i = 0; i < k; i += quant::kGroupValues) {

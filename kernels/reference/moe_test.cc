@@ -1,4 +1,4 @@
-// MoeRoute, MoeCombine and TopK. MoeMatmul is tested beside Matmul.
+// Tests MoeRoute, MoeCombine and TopK. matmul_test.cc tests MoeMatmul.
 
 #include <gtest/gtest.h>
 

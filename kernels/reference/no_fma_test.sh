@@ -4,8 +4,8 @@
 
 command -v objdump > /dev/null || { echo "skipped: no objdump"; exit 77; }
 
-# Not fmlal, which kernels/cpu/ordered_row.h converts by: a product of two halves is exact in a float,
-# so that it rounds where a multiplication and an addition do.
+# fmlal is allowed: kernels/cpu/product/ordered_row.h converts halves with it. A product of two
+# halves is exact in a float, so fmlal gives the same result as a multiplication and an addition.
 fused='[[:space:]](vfn?m(add|sub)[0-9a-z]*|fn?m(add|sub|ad|sb|la|ls)([0-9a-km-z][0-9a-z]*)?)[[:space:]]'
 for library in "$@"; do
   # A cross-built library that this objdump cannot read is no proof of anything.

@@ -1,6 +1,5 @@
 #include "kernels/reference/math.h"
 #include "kernels/reference/ops.h"
-#include "kernels/reference/sums.h"
 
 namespace trine::reference {
 namespace {
@@ -45,7 +44,7 @@ void LayerNorm(const View& x, const View* weight, const View* bias, float eps, c
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const float* from = F32Row(x, r);
     float* to = F32Row(dst, r);
-    // Canon'd: the difference of two close values may be 2^-73, and its square a denormal.
+    // Canon'd, since the difference of two close values may be 2^-73, and its square a denormal.
     const float mean = Canon(Sum(from, n) * inverse_n);
     for (int64_t i = 0; i < n; ++i) to[i] = Canon(from[i] - mean);
     const float inverse_deviation = Rsqrt(SumOfSquares(to, n) * inverse_n + eps);

@@ -1,4 +1,4 @@
-// The operations of a model, in scalar code: what every backend's kernels must equal bit for bit.
+// The operations of a model, in scalar code. The kernels of every backend equal them bit for bit.
 //
 // The order of every float operation is written in docs/numerics.md; nothing here depends on the
 // compiler, the processor, the thread count or how a range is split. Float inputs are canonical,
@@ -10,8 +10,7 @@
 // Unless a comment says otherwise types are f32, and `rows` counts rows of `dst` (all dimensions
 // but the innermost).
 
-#ifndef TRINE_KERNELS_REFERENCE_OPS_H_
-#define TRINE_KERNELS_REFERENCE_OPS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -19,22 +18,25 @@
 
 namespace trine::reference {
 
-// --- Moving data: copy.cc, gather_rows.cc
+// --- Moving data: copy.cc
 
-// Same dims. The same type moves bytes; among f32, f16 and bf16 values are converted: to f16
-// saturating at +-65504, to f16 and bf16 nearest even, to f32 canon'd.
+// Copies src to dst, which has the same dims. Moves bytes if the types are equal. Otherwise
+// converts values among f32, f16 and bf16: to f16 saturating at +-65504, to f16 and bf16 rounding
+// to nearest even, to f32 with canon.
 void Copy(const View& src, const View& dst, Range rows);
 
 // dst [k, n] = rows ids [n] (i32) of table [k, rows] (any weight type), canon'd. An id outside the
 // table gives zeros.
 void GatherRows(const View& table, const View& ids, const View& dst, Range rows);
 
-// --- Element by element: elementwise.cc, glu.cc
+// --- Element by element: elementwise.cc
 
-// A dimension of 1 in b repeats.
+// dst = a + b, or a * b. A dimension of 1 in b is repeated.
 void Add(const View& a, const View& b, const View& dst, Range rows);
 void Mul(const View& a, const View& b, const View& dst, Range rows);
+// dst = x * scale.
 void Scale(const View& x, float scale, const View& dst, Range rows);
+// dst = cap * tanh(x / cap).
 void Softcap(const View& x, float cap, const View& dst, Range rows);
 
 enum class ActivationKind { kSilu, kGelu, kRelu, kTanh };
@@ -50,30 +52,31 @@ struct GluParams {
   float alpha = 1.702f;  // kClampedSwiglu only
   float limit = 7.0f;    // kClampedSwiglu only
 };
+// dst = activation(gate) * up.
 void Glu(const View& gate, const View& up, const GluParams& params, const View& dst, Range rows);
 
 // --- Norms: norm.cc
 
-// weight [n] or null.
+// Norms each row by its root mean square. weight [n] or null.
 void RmsNorm(const View& x, const View* weight, float eps, const View& dst, Range rows);
-// weight [n] or null, bias [n] or null.
+// Norms each row by its mean and its deviation. weight [n] or null, bias [n] or null.
 void LayerNorm(const View& x, const View* weight, const View* bias, float eps, const View& dst,
                Range rows);
 
 // --- Matrix products: matmul.cc
 
 // dst [n, m] = w [k, n] (any weight type) times x [k, m], plus bias [n] or null. k is a multiple of
-// the weight's block. `features` is a range of n: each call makes that part of every dst row.
+// the weight's block. `features` is a range of n: each call computes that part of every dst row.
 void Matmul(const View& w, const View& x, const View* bias, const View& dst, Range features);
 
-// --- Attention: rope.cc, kv_store.cc, attention.cc
+// --- Attention: elementwise.cc, copy.cc, attention.cc
 
 enum class RopeMode {
   kInterleaved,  // pairs (2i, 2i + 1)
   kHalves,       // pairs (i, i + pairs)
 };
-// x and dst [head_dim, heads, tokens]; table [2 * pairs, tokens], canonical: the cosines, then the
-// sines. Values beyond 2 * pairs pass through.
+// Rotates the pairs of each head by a token's angles. x and dst [head_dim, heads, tokens]; table
+// [2 * pairs, tokens], canonical: the cosines, then the sines. Values beyond 2 * pairs are copied.
 void Rope(const View& x, const View& table, RopeMode mode, const View& dst, Range rows);
 
 // Writes src [head_dim, kv_heads, tokens] into cache [head_dim, block_positions, kv_heads,
@@ -86,7 +89,7 @@ struct AttentionInputs {
   View k;            // [head_dim, block_positions, kv_heads, n_blocks], as KvStore's cache
   View v;            // [head_dim_v, block_positions, kv_heads, n_blocks]
   View block_table;  // i32 [max_blocks, n_seqs]
-  View q_offsets;    // i32 [n_seqs + 1]: the tokens of each sequence
+  View q_offsets;    // i32 [n_seqs + 1]: sequence s has tokens [q_offsets[s], q_offsets[s + 1])
   View kv_lengths;   // i32 [n_seqs]: positions in the cache, this batch's included
   const View* sinks = nullptr;  // [heads] or null
 };
@@ -96,12 +99,13 @@ struct AttentionParams {
   int64_t window = 0;    // 0: none; else position p sees t > p - window
   bool causal = true;    // position p sees t <= p
 };
-// dst [head_dim_v, heads, tokens]. The tokens of a sequence are its last positions. Head h reads kv
-// head h / (heads / kv_heads). A token that sees nothing, or is in no sequence, gives zeros.
+// Computes attention over the cache into dst [head_dim_v, heads, tokens]. The tokens of a sequence
+// are its last positions. Head h reads kv head h / (heads / kv_heads). A token that sees nothing,
+// or is in no sequence, gives zeros.
 void Attention(const AttentionInputs& inputs, const AttentionParams& params, const View& dst,
                Range rows);
 
-// --- Mixture of experts: moe_route.cc, moe_matmul.cc, moe_combine.cc
+// --- Mixture of experts: moe.cc, matmul.cc
 
 enum class MoeScoring {
   kSoftmax,          // over all experts, then select
@@ -113,9 +117,10 @@ struct MoeRouteParams {
   bool normalize = false;  // weights of a token are divided by their sum
   float scale = 1.0f;      // applied when not 1
 };
-// logits [n_experts, tokens], selection_bias [n_experts] or null -> ids i32 [n_used, tokens] and
-// weights [n_used, tokens], in order of selection: highest first, ties to the lowest id. The bias
-// takes part in selection only. `tokens` is a range of tokens.
+// Selects the experts of each token: logits [n_experts, tokens], selection_bias [n_experts] or null
+// -> ids i32 [n_used, tokens] and weights [n_used, tokens]. They are in order of selection: highest
+// first, among equals the lowest id first. The bias takes part in selection only. `tokens` is a
+// range of tokens.
 void MoeRoute(const View& logits, const View* selection_bias, const MoeRouteParams& params,
               const View& ids, const View& weights, Range tokens);
 
@@ -128,12 +133,10 @@ void MoeMatmul(const View& w, const View& x, const View& ids, const View* bias, 
 // dst [n, tokens] = the sum over slots of x [n, n_used, tokens] times weights [n_used, tokens].
 void MoeCombine(const View& x, const View& weights, const View& dst, Range rows);
 
-// --- Selection: top_k.cc
+// --- Selection: moe.cc
 
-// logits [n, rows] -> ids i32 [k, rows] and values [k, rows], highest first, ties to the lowest id.
-// k <= n. `rows` counts rows of logits.
+// Selects the k highest values of each row: logits [n, rows] -> ids i32 [k, rows] and values
+// [k, rows], highest first, among equals the lowest id first. k <= n. `rows` counts rows of logits.
 void TopK(const View& logits, const View& ids, const View& values, Range rows);
 
 }  // namespace trine::reference
-
-#endif  // TRINE_KERNELS_REFERENCE_OPS_H_

@@ -1,7 +1,6 @@
 // A tensor that owns its memory, for tests.
 
-#ifndef TRINE_KERNELS_REFERENCE_TEST_TENSOR_H_
-#define TRINE_KERNELS_REFERENCE_TEST_TENSOR_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +20,8 @@ using quant::Type;
 
 class Tensor {
  public:
-  // Dense but for `padding` bytes after each row, so that a stride taken from a dimension shows.
+  // Makes a tensor that is dense but for `padding` bytes after each row, so that a kernel which
+  // computes strides from dimensions gives wrong results.
   Tensor(Type type, std::initializer_list<int64_t> dims, int64_t padding = 0) {
     view_.type = type;
     std::copy(dims.begin(), dims.end(), view_.dims);
@@ -62,7 +62,7 @@ class Tensor {
     return *this;
   }
 
-  // Row r as numbers, whatever the type.
+  // Returns row `row` as numbers, whatever the type.
   std::vector<float> Decode(int64_t row) const {
     std::vector<float> out(static_cast<size_t>(view_.dims[0]));
     quant::DequantizeRow(view_.type, RowAt(view_, row), view_.dims[0], out.data());
@@ -80,5 +80,3 @@ class Tensor {
 };
 
 }  // namespace trine::reference
-
-#endif  // TRINE_KERNELS_REFERENCE_TEST_TENSOR_H_

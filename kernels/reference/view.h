@@ -1,7 +1,7 @@
-// What an operation is given: strided views of memory it does not own, and a range of its work.
+// View: an operand of an operation, with strides, which does not own its memory. Range: a part of
+// an operation's work.
 
-#ifndef TRINE_KERNELS_REFERENCE_VIEW_H_
-#define TRINE_KERNELS_REFERENCE_VIEW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace trine::reference {
 
-// Up to four dimensions, innermost first; unused ones are 1. The innermost is contiguous.
-// strides[0] is not read: of a quantised type it has no meaning. strides[1..3] are in bytes, may
-// repeat a dimension (0) or be any multiple of the element's alignment.
+// A tensor of up to four dimensions, innermost first; unused dimensions are 1. The innermost one is
+// contiguous, so strides[0] is not read. strides[1..3] are in bytes: 0, which repeats a dimension,
+// or any multiple of the element's alignment.
 struct View {
   std::byte* data = nullptr;
   int64_t dims[4] = {1, 1, 1, 1};
   int64_t strides[4] = {0, 0, 0, 0};
   quant::Type type = quant::Type::kF32;
-  // The rows lie in groups, in an order of the CPU's kernels (kernels/cpu/packed.h), which alone
-  // are given such views.
+  // true: the rows lie in groups, in a layout of the CPU's kernels (kernels/cpu/levels/packed.h).
+  // Only these kernels are given packed views.
   bool packed = false;
 };
 
@@ -30,7 +30,7 @@ struct Range {
   int64_t end = 0;
 };
 
-// The number of innermost rows.
+// Returns the number of innermost rows.
 inline int64_t Rows(const View& view) { return view.dims[1] * view.dims[2] * view.dims[3]; }
 inline Range AllRows(const View& view) { return {0, Rows(view)}; }
 
@@ -52,7 +52,7 @@ inline std::byte* RowAt(const View& view, int64_t row) {
   return RowAt(view, index.i1, index.i2, index.i3);
 }
 
-// The same, as elements.
+// Return where a row begins, as a pointer to its elements.
 inline float* F32Row(const View& view, int64_t row) {
   return reinterpret_cast<float*>(RowAt(view, row));
 }
@@ -64,5 +64,3 @@ inline int32_t* I32Row(const View& view, int64_t row) {
 }
 
 }  // namespace trine::reference
-
-#endif  // TRINE_KERNELS_REFERENCE_VIEW_H_

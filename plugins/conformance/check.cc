@@ -1,5 +1,7 @@
 #include "plugins/conformance/check.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -7,18 +9,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "plugins/child_process.h"
-#include "plugins/conformance/check_main.h"
-#include "plugins/conformance/outcome_name.h"
+#include "plugins/conformance/kit.h"
 
 namespace trine::conformance {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What one child has said so far.
+// Everything that one child has reported so far.
 struct Progress {
   std::string current;  // the check in progress, or ""
-  std::string last;     // the last one that began
+  std::string last;     // the last check that began
   bool done = false;
 };
 
@@ -48,7 +49,7 @@ void Hear(std::string_view line, Progress* progress, Report* report) {
   }
 }
 
-// The line of what the child printed that says most about its end.
+// Returns the line that says most about the child's end: a sanitizer's, or the last.
 std::string TellingLine(const std::string& printed) {
   std::string last;
   for (absl::string_view line : absl::StrSplit(printed, '\n')) {
@@ -82,8 +83,9 @@ bool IsFatal(const std::string& check) {
   return absl::StartsWith(check, "load/") || check == "life-cycle/open";
 }
 
-// load/library runs whatever the filter says, and a plugin that fails before any other check has
-// failed.
+// Returns whether the filter names no check: only load/library has run, which the filter can't
+// leave out. Returns false if load/library failed, because the checks that the filter names may not
+// have been reached.
 bool FilterNamesNothing(const Report& report, const std::string& filter) {
   for (const Finding& f : report.findings) {
     if (f.outcome == Outcome::kFail || f.check != "load/library" ||
@@ -100,6 +102,43 @@ void Count(Report* report) {
        : f.outcome == Outcome::kFail ? report->failed
                                      : report->skipped);
   }
+}
+
+struct Section {
+  std::string name;
+  int passed = 0, failed = 0, skipped = 0;
+};
+
+std::vector<Section> Sections(const Report& report) {
+  std::vector<Section> sections;
+  for (const Finding& f : report.findings) {
+    const std::string name = f.check.substr(0, f.check.find('/'));
+    auto at = std::find_if(sections.begin(), sections.end(),
+                           [&](const Section& s) { return s.name == name; });
+    if (at == sections.end()) at = sections.insert(at, {name});
+    ++(f.outcome == Outcome::kPass   ? at->passed
+       : f.outcome == Outcome::kFail ? at->failed
+                                     : at->skipped);
+  }
+  return sections;
+}
+
+std::string Padded(const std::string& text, size_t width) {
+  return absl::StrCat(text, std::string(width - std::min(width, text.size()), ' '));
+}
+
+std::string Counts(int passed, int failed, int skipped) {
+  std::string text = absl::StrCat(passed, " passed");
+  if (failed != 0) absl::StrAppend(&text, ", ", failed, " FAILED");
+  if (skipped != 0) absl::StrAppend(&text, ", ", skipped, " skipped");
+  return text;
+}
+
+std::string Line(const Finding& f) {
+  char seconds[16];
+  std::snprintf(seconds, sizeof(seconds), "%8.3f s", f.seconds);
+  return absl::StrCat("  ", OutcomeName(f.outcome), "  ", Padded(f.check, 32), seconds,
+                      f.detail.empty() ? "" : "  ", f.detail, "\n");
 }
 
 }  // namespace
@@ -157,6 +196,47 @@ absl::StatusOr<Report> CheckPlugin(const std::string& helper_program, const std:
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   Count(&report);
   return report;
+}
+
+std::string FormatReport(const Report& report, bool verbose) {
+  std::string text = report.plugin_path;
+  if (!report.name.empty()) {
+    absl::StrAppend(&text, ": ", report.name, " ", report.version, ", ABI ", report.abi);
+  }
+  absl::StrAppend(&text, "\n");
+  if (verbose) {
+    for (const Finding& f : report.findings) absl::StrAppend(&text, Line(f));
+  }
+  for (const Section& s : Sections(report)) {
+    absl::StrAppend(&text, "  ", Padded(s.name, 14), Counts(s.passed, s.failed, s.skipped), "\n");
+  }
+  for (const Finding& f : report.findings) {
+    // A lack of devices is reported like a failure, because the other results mean little then.
+    const bool uncovered = f.outcome == Outcome::kSkip && absl::StartsWith(f.check, "kit/");
+    if (f.outcome != Outcome::kFail && !uncovered) continue;
+    absl::StrAppend(&text, uncovered ? "SKIPPED " : "FAILED ", f.check, "\n    ", f.detail, "\n");
+  }
+  char seconds[16];
+  std::snprintf(seconds, sizeof(seconds), "%.1f s", report.seconds);
+  absl::StrAppend(&text, report.Ok() ? "conforms: " : "does not conform: ",
+                  Counts(report.passed, report.failed, report.skipped), ", in ", seconds, "\n");
+  return text;
+}
+
+std::string FormatReportJson(const Report& report) {
+  nlohmann::json findings = nlohmann::json::array();
+  for (const Finding& f : report.findings) {
+    findings.push_back({{"check", f.check},
+                        {"outcome", OutcomeName(f.outcome)},
+                        {"detail", f.detail},
+                        {"seconds", f.seconds}});
+  }
+  const nlohmann::json root = {{"path", report.plugin_path}, {"name", report.name},
+                               {"version", report.version},  {"abi", report.abi},
+                               {"ok", report.Ok()},          {"passed", report.passed},
+                               {"failed", report.failed},    {"skipped", report.skipped},
+                               {"seconds", report.seconds},  {"findings", findings}};
+  return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace trine::conformance

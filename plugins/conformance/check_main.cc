@@ -1,23 +1,22 @@
-#include "plugins/conformance/check_main.h"
-
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/child_process.h"
-#include "plugins/conformance/observing_host.h"
-#include "plugins/conformance/outcome_name.h"
+#include "plugins/conformance/check.h"
+#include "plugins/conformance/kit.h"
+#include "plugins/conformance/session.h"
 #include "plugins/conformance/trial.h"
 #include "plugins/library.h"
 
-// Allocations that can't be are a part of the kit: a sanitizer must not end the process over one.
-// Leaks are measured by the cycles; a search at exit takes seconds and would look like a hang.
+// Sets a sanitizer's options. The kit asks for impossible allocations, over which a sanitizer must
+// not end the process. The cycles measure leaks; a search for leaks at exit takes seconds and would
+// look like a hang.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() {
   return "allocator_may_return_null=1:detect_leaks=0";
 }
@@ -28,7 +27,7 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_opt
 namespace trine::conformance {
 namespace {
 
-// Lines on the report's descriptor. Written at once: the next call may be the plugin's last.
+// Writes lines to the report's descriptor, without a buffer: the next call may crash the process.
 class ReportSink : public Sink {
  public:
   void Begin(const std::string& check) override { Send({{"event", "begin"}, {"check", check}}); }
@@ -39,7 +38,7 @@ class ReportSink : public Sink {
           {"detail", f.detail},
           {"seconds", f.seconds}});
   }
-  // From any thread.
+  // Callable from any thread.
   void Alive() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
@@ -48,7 +47,7 @@ class ReportSink : public Sink {
     Send({{"event", "alive"}});
   }
   void Send(const nlohmann::json& message) {
-    // Names and messages are the plugin's: they may be no UTF-8.
+    // Names and messages come from the plugin and may not be UTF-8.
     const std::string line =
         message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
     for (size_t sent = 0; sent < line.size();) {
@@ -96,7 +95,7 @@ bool ParseFlags(int argc, char** argv, KitOptions* options) {
   return true;
 }
 
-// Null with the failure noted.
+// Returns null if it fails, and notes the failure in the trial.
 trine_plugin_query_fn LoadQuery(Trial& trial, const std::string& path) {
   const auto query = PluginLibrary::LoadQuery(path);
   return trial.Expect(query.ok(), std::string(query.status().message())) ? *query : nullptr;

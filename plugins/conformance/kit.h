@@ -1,9 +1,8 @@
-// The conformance kit: every rule of trine/backend.h put to a plugin, check by check.
+// The conformance kit: tests a plugin against every rule of trine/backend.h, check by check.
 //
-// RunKit calls the plugin in the calling process, and a plugin under test may crash, hang or exit:
-// programs use CheckPlugin (check.h), which runs the kit in a child.
-#ifndef TRINE_PLUGINS_CONFORMANCE_KIT_H_
-#define TRINE_PLUGINS_CONFORMANCE_KIT_H_
+// RunKit calls the plugin in the calling process, where a plugin under test may crash, hang or
+// exit. So programs use CheckPlugin (check.h), which runs the kit in a child.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -14,38 +13,46 @@ namespace trine::conformance {
 
 enum class Outcome { kPass, kFail, kSkip };
 
-// The answer to one check, named "section/name".
+// The result of one check, named "section/name".
 struct Finding {
   std::string check;
   Outcome outcome = Outcome::kPass;
-  std::string detail;  // what is wrong, why it was skipped, or what is worth knowing
+  std::string detail;  // why it failed or was skipped, or a note
   double seconds = 0;
 };
 
-// Hears of each check as it begins and ends, so that a crash can be put down to the right one.
+// Receives the beginning and the end of each check, so that a crash can be ascribed to its check.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void Begin(const std::string& check) = 0;
   virtual void End(const Finding& finding) = 0;
-  // Now and then during a long check: the plugin is slow, not stuck.
+  // Called now and then during a long check, as a sign that the plugin is slow and does not hang.
   virtual void Alive() {}
 };
 
+// Returns "pass", "fail" or "skip".
+inline const char* OutcomeName(Outcome outcome) {
+  return outcome == Outcome::kPass ? "pass" : outcome == Outcome::kFail ? "fail" : "skip";
+}
+// Returns kFail for an unknown name.
+inline Outcome OutcomeOf(const std::string& name) {
+  return name == "pass" ? Outcome::kPass : name == "skip" ? Outcome::kSkip : Outcome::kFail;
+}
+
 struct KitOptions {
   int create_destroy_cycles = 1000;
-  uint32_t workers = 5;  // the largest team; results are compared with those of smaller ones
+  uint32_t workers = 5;  // the largest team; smaller ones must give the same results
   uint64_t seed = 1;
-  std::string filter;        // only checks whose names contain it; "" = all
-  std::string options;       // for the plugin's open
-  std::string resume_after;  // leaves out every check up to this one; "" = none
+  std::string filter;        // run only checks whose names contain it; "" = all
+  std::string options;       // the plugin's options, passed to its open
+  std::string resume_after;  // skip every check up to and including this one; "" = none
   bool long_run = false;     // no time limits on the cycles, more random cases
-  // A device that is not there is no failure: GPU plugins on machines without the GPU.
+  // Do not fail if there is no device. For GPU plugins on machines without the GPU.
   bool allow_no_device = false;
 };
 
+// Runs all checks on the plugin and reports them to the sink.
 void RunKit(trine_plugin_query_fn query, const KitOptions& options, Sink& sink);
 
 }  // namespace trine::conformance
-
-#endif  // TRINE_PLUGINS_CONFORMANCE_KIT_H_

@@ -69,7 +69,7 @@ bool Trial::ExpectOk(const Answer& answer, const std::string& what) {
 
 bool Trial::ExpectRefused(const Answer& answer, const std::string& what,
                           std::initializer_list<trine_status> allowed) {
-  if (answer.status == kThrew) return false;  // already noted
+  if (answer.status == kThrew) return false;  // noted already
   if (answer.Ok()) return Expect(false, absl::StrCat(what, ": accepted, must be refused"));
   if (allowed.size() != 0 &&
       std::find(allowed.begin(), allowed.end(), answer.status) == allowed.end()) {

@@ -1,7 +1,6 @@
-// One check while it runs: makes calls into the plugin, notes what is wrong. A check goes on after
-// a failure where it can; the first failure is reported in full, further ones are counted.
-#ifndef TRINE_PLUGINS_CONFORMANCE_TRIAL_H_
-#define TRINE_PLUGINS_CONFORMANCE_TRIAL_H_
+// Runs one check: makes calls into the plugin and notes failures. A check continues after a failure
+// if it can. The first failure is reported in full; further failures are counted.
+#pragma once
 
 #include <cstring>
 #include <functional>
@@ -13,12 +12,12 @@
 
 namespace trine::conformance {
 
-// No status of the ABI: the call threw.
+// The status of a call that threw an exception. The ABI has no such status.
 inline constexpr trine_status kThrew = -1;
 
 const char* StatusName(trine_status status);
 
-// What a fallible call said.
+// The result of a call that returns a status.
 struct Answer {
   trine_status status = TRINE_OK;
   std::string message;  // "" when there was none
@@ -27,19 +26,20 @@ struct Answer {
   std::string Text() const;  // "INTERNAL: the message"
 };
 
-// For calls that are part of no check.
+// Ignores everything. For calls that belong to no check.
 class QuietSink : public Sink {
  public:
   void Begin(const std::string&) override {}
   void End(const Finding&) override {}
 };
 
+// Collects the failures of one check.
 class Trial {
  public:
   explicit Trial(Sink* sink) : sink_(sink) {}
 
   void Fail(const std::string& detail);
-  // A failure that explains the others: it is the one reported.
+  // Reports this failure instead of earlier ones, because it explains them.
   void FailFirst(const std::string& cause);
   void Skip(const std::string& reason);
   void Note(const std::string& text) { note_ = text; }  // shown beside a pass
@@ -47,13 +47,14 @@ class Trial {
   bool failed() const { return failures_ != 0; }
   Finding Result(const std::string& name, double seconds) const;
 
+  // Notes the failure `otherwise` if the condition is false. Returns the condition.
   bool Expect(bool condition, const std::string& otherwise);
   bool ExpectOk(const Answer& answer, const std::string& what);
-  // A refusal: one of `allowed` (none listed: any failure), with a message.
+  // Expects one of the `allowed` statuses (any failure if none is listed), with a message.
   bool ExpectRefused(const Answer& answer, const std::string& what,
                      std::initializer_list<trine_status> allowed = {});
 
-  // Makes a fallible call, `call(trine_error*)`. An exception that comes out is a failure.
+  // Makes a call, `call(trine_error*)`, that returns a status. An exception is a failure.
   template <class F>
   Answer Call(const char* function, F call) {
     Answer answer;
@@ -81,22 +82,22 @@ class Trial {
   std::string note_;
 };
 
-// Runs checks one after the other and tells the sink. Not thread-safe.
+// Runs checks one after the other and reports to the sink. Not thread-safe.
 class Runner {
  public:
   Runner(const KitOptions& options, Sink& sink);
 
-  // `body` runs unless the name is filtered out or lies before the point to resume from.
+  // Runs the check unless the filter leaves it out or an earlier child has run it.
   void Run(const std::string& name, const std::function<void(Trial&)>& body);
-  // Whatever the filter says: for what no other check means anything without.
+  // Runs a check that the filter can't leave out, because without it no other check means anything.
   void RunUnfiltered(const std::string& name, const std::function<void(Trial&)>& body);
-  // Exceptions from functions that return nothing; they fail the check that is running.
+  // Notes an exception of a function that returns nothing. It fails the check in progress.
   void NoteThrown(const std::string& function) { thrown_.push_back(function); }
   bool failed(const std::string& name) const;
 
  private:
   void Perform(const std::string& name, const std::function<void(Trial&)>& body);
-  bool Reached(const std::string& name);  // the point to resume from lies behind
+  bool Reached(const std::string& name);  // whether the check comes after `resume_after`
 
   const KitOptions& options_;
   Sink& sink_;
@@ -106,5 +107,3 @@ class Runner {
 };
 
 }  // namespace trine::conformance
-
-#endif  // TRINE_PLUGINS_CONFORMANCE_TRIAL_H_

@@ -1,19 +1,20 @@
 // A complete Trine backend: one device, plain loops, everything done before a call returns.
 //
-// It is a program to copy. docs/add-a-backend.md takes it from a copy to a backend of your own; in
+// It is a program to copy. docs/add-a-backend.md leads from the copy to a backend of your own. In
 // short, and in the order of this file:
 //
-//   Kernels   Replace the loops by your device's. Those here keep the exactness contract
-//             (docs/numerics.md), which is a matter of order and rounding, not of cleverness.
-//   Support   Say what you run, and give a reason for the rest: the host runs that elsewhere.
+//   Kernels   Replace the loops by your device's kernels. These loops keep the exactness contract
+//             (docs/numerics.md): the order and the rounding of every step are as it defines them.
+//   Support   Say which ops you run, and why you refuse the others, which the host runs elsewhere.
 //   Device    Describe your hardware. Several devices are several indices.
 //   Plans     Translate a graph once, in plan_create; run it often, in plan_run.
 //   Table     Rename the plugin: kName, and the name in CMakeLists.txt. Its memory and timelines
-//             are the SDK's, right for a device without memory and queues of its own; one that has
-//             them writes those calls too.
+//             are the SDK's, which suit a device without its own memory and queues. A backend for
+//             other devices implements those calls too.
 //
-// Every index, size and offset that arrives is checked here, most of them by the SDK: a host's
-// mistake is an error with a sentence. No exception leaves: what can throw is wrapped in Guard.
+// Every index, size and offset that arrives is checked here, most of them by the SDK: for a host's
+// mistake a call returns an error with a sentence. No exception leaves the plugin, because Guard
+// wraps code that can throw.
 #include <unistd.h>
 
 #include <algorithm>
@@ -35,13 +36,13 @@ using sdk::View;
 
 constexpr char kName[] = "example";
 
-// The handles of the ABI are whatever a plugin makes of them.
+// A plugin defines the handles of the ABI as it likes.
 struct trine_backend {
   const trine_host* host;  // valid until close
 };
 struct trine_device {
   const trine_host* host;
-  bool exact;  // passed the self-test
+  bool exact;  // the device has passed the self-test
 };
 struct trine_buffer : sdk::HostBuffer {};
 struct trine_plan {
@@ -67,14 +68,13 @@ trine_status Make(T** out, trine_error* err, Args&&... args) {
 }
 
 // ---- Kernels ------------------------------------------------------------------------------------
-// Only +, - and *, each rounded by itself (-ffp-contract=off sees to that), and every sum in its
-// written order. Division and square root are exact on a CPU, where IEEE 754 holds; on a GPU they
-// seldom are.
+// Exactness needs +, - and * rounded one by one (-ffp-contract=off), and every sum in its written
+// order. Division and square root are exact by IEEE 754 on a CPU, and seldom on a GPU.
 
-// What an op may hand on: +0, or a magnitude of 2^-50 to 2^50.
+// Brings a result into the range that ops may exchange: +0, or a magnitude of 2^-50 to 2^50.
 float Canon(float x) {
   const float magnitude = std::fabs(x);
-  if (!(magnitude >= 0x1p-50f)) return 0.0f;  // also a NaN
+  if (!(magnitude >= 0x1p-50f)) return 0.0f;  // also when x is NaN
   return magnitude > 0x1p50f ? std::copysign(0x1p50f, x) : x;
 }
 
@@ -85,12 +85,12 @@ float Recip(float x) {
 
 float Rsqrt(float x) { return x >= 0x1p-126f ? Recip(std::sqrt(x)) : 0.0f; }
 
-// The nearest integer, ties to even, for magnitudes below 2^22.
+// Returns the nearest integer, ties to even. REQUIRES: |x| < 2^22.
 int32_t Round(float x) {
   return static_cast<int32_t>(std::bit_cast<uint32_t>(x + 12582912.0f) - 0x4b400000u);
 }
 
-// Exact. The loader has refused infinities and NaNs.
+// Converts an f16 exactly. REQUIRES: `half` is finite; the loader refuses other weights.
 float F16ToF32(uint16_t half) {
   const uint32_t exponent = half >> 10 & 31u, fraction = half & 1023u;
   const float magnitude = exponent == 0
@@ -99,7 +99,7 @@ float F16ToF32(uint16_t half) {
   return half >> 15 != 0 ? -magnitude : magnitude;
 }
 
-// A sum of n terms: N partial sums, term k in sum k mod N, joined by halves.
+// Sums n terms in N partial sums, term k in sum k mod N, and joins those by halves.
 template <int N, class Term>
 float Sum(int64_t n, Term term) {
   float sums[N] = {};
@@ -112,12 +112,12 @@ float Sum(int64_t n, Term term) {
 
 // 32 weights of a Q8_0 row, as in the file.
 struct Q8Block {
-  uint16_t d;  // an f16
+  uint16_t d;  // the scale, an f16
   int8_t q[32];
 };
 
-// One block's term of a dot product: the activations are quantised like the weights, the products
-// summed as integers. Doing that anew for every row is simple and slow; do it once per op.
+// Returns one block's term of a dot product: quantises the activations like the weights and sums
+// the products as integers. Quantising again for every row is simple and slow; do it once per op.
 float BlockTerm(const Q8Block& w, const float* x) {
   float largest = 0.0f;
   for (int i = 0; i < 32; ++i) largest = std::max(largest, std::fabs(x[i]));
@@ -129,7 +129,7 @@ float BlockTerm(const Q8Block& w, const float* x) {
   return F16ToF32(w.d) * d * static_cast<float>(sum);
 }
 
-// A row of weights times a row of activations.
+// Multiplies a row of weights with a row of activations.
 float Dot(uint32_t dtype, const std::byte* row, const float* x, int64_t k) {
   if (dtype == TRINE_DTYPE_Q8_0) {
     const auto* w = reinterpret_cast<const Q8Block*>(row);
@@ -143,14 +143,14 @@ float Dot(uint32_t dtype, const std::byte* row, const float* x, int64_t k) {
   return Sum<32>(k, [=](int64_t i) { return w[i] * x[i]; });
 }
 
-// What one worker does of n rows. Any division gives the same bits.
+// The range of n rows that one worker computes. Any division gives the same bits.
 struct Share {
   uint32_t worker, workers;
   int64_t Begin(int64_t n) const { return n * worker / workers; }
   int64_t End(int64_t n) const { return n * (worker + 1) / workers; }
 };
 
-// The weights' rows are shared out: each is read by one worker, however many tokens there are.
+// Divides the weights' rows among the workers: each is read once, however many tokens there are.
 void Matmul(const View& w, const View& x, const float* bias, const View& y, Share share) {
   for (int64_t n = share.Begin(w.dims[1]); n < share.End(w.dims[1]); ++n) {
     for (int64_t m = 0; m < x.dims[1]; ++m) {
@@ -175,7 +175,7 @@ void RmsNorm(const View& x, const float* weight, float eps, const View& y, Share
   }
 }
 
-// y = f(a, b), where a dimension of 1 in b repeats.
+// Computes y = f(a, b), where a dimension of 1 in b repeats.
 template <class Function>
 void ElementWise(const View& a, View b, const View& y, Share share, Function f) {
   const int64_t step = b.dims[0] == 1 ? 0 : 1;
@@ -198,8 +198,8 @@ void Copy(const View& x, const View& y, Share share) {
   }
 }
 
-// Only a device that has passed a test of its own may call itself exact. Arithmetic that rounds
-// once where it should twice, because a compiler was allowed to use fma, leaves 2^-24 here.
+// Returns whether the device may call itself exact, by a self-test. Arithmetic that rounds once
+// where it should round twice, because the compiler was allowed to use fma, leaves 2^-24 here.
 bool SelfTest() {
   volatile float near_one = 1.0f + 0x1p-12f;
   float w[33] = {-(1.0f + 0x1p-11f)}, x[33] = {1.0f};
@@ -209,8 +209,8 @@ bool SelfTest() {
 
 // ---- Support ------------------------------------------------------------------------------------
 
-// Why the op can't run here; "" when it can. Its shapes, types and counts keep the op's rules: the
-// SDK has seen to that.
+// Returns why the op can't run here, or "" if it can. The SDK has checked that its shapes, types
+// and counts keep the op's rules.
 std::string Refusal(const sdk::Graph& graph, size_t index) {
   const sdk::Op& op = graph.ops[index];
   for (const auto* list : {&op.in, &op.out}) {
@@ -284,7 +284,7 @@ trine_status DeviceOpen(trine_backend* backend, uint32_t index, trine_device** o
 
 // ---- Plans --------------------------------------------------------------------------------------
 
-// The memory a run needs is the host's, and known before any is allocated.
+// The host allocates the memory of a run, so it asks for the size first.
 trine_status PlanQuery(trine_device* device, const trine_graph* graph, trine_plan_info* out,
                        trine_error* err) {
   return sdk::AnswerPlanQuery(graph, SupportOf(*device), Refusal, out, err);
@@ -306,7 +306,7 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_p
 struct Run {
   const trine_plan* plan;
   const int64_t* params;
-  const uint32_t* alternates;  // null: the first everywhere
+  const uint32_t* alternates;  // null: alternate 0 everywhere
 };
 
 void RunOp(const Run& run, const sdk::Op& op, Share share) {
@@ -314,7 +314,7 @@ void RunOp(const Run& run, const sdk::Op& op, Share share) {
   const auto view = [&](uint32_t tensor) {
     return plan.storage.ViewOf(plan.graph, tensor, run.params, run.alternates);
   };
-  const auto vector = [&](size_t input) {  // an optional one
+  const auto vector = [&](size_t input) {  // null when it is absent
     return op.HasInput(input) ? view(op.in[input]).RowAs<const float>(0) : nullptr;
   };
   const View x = view(op.in[0]), y = view(op.out[0]);
@@ -336,7 +336,7 @@ void RunOp(const Run& run, const sdk::Op& op, Share share) {
   }
 }
 
-// Every worker of the host's team runs this: all ops, a part of each.
+// Runs on every worker of the host's team: all ops, and a part of each.
 void RunOps(void* arg, uint32_t worker, uint32_t workers) {
   const Run& run = *static_cast<const Run*>(arg);
   const trine_host* host = run.plan->host;

@@ -1,6 +1,6 @@
-// Devices that are only said to be lost, or hung, and really have work under way: nothing is taken
-// from it while it runs, and what the host has given up goes back. Over a plugin of the test's own,
-// which runs submissions on threads and counts what is out.
+// Tests devices that were declared lost, or hung, while they really have work in flight. Nothing
+// that the work uses is freed while it runs, and handles that the host has given up are freed
+// later. Uses its own plugin, which runs submissions on threads and counts its handles.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -16,11 +16,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::atomic<int> g_live{0};      // handles out
-std::atomic<int> g_breaches{0};  // things taken back while work used them
+std::atomic<int> g_live{0};      // handles that exist
+std::atomic<int> g_breaches{0};  // handles freed while work used them
 std::atomic<int> g_ran{0};       // submissions that ran to their end
 
-// Counts itself, and whether it goes while in use.
+// A handle that counts itself, and whether it is freed while in use.
 struct Counted {
   std::atomic<int> users{0};
   Counted() { ++g_live; }
@@ -54,7 +54,7 @@ trine_status Make(Handle** out, Args... args) {
 
 sdk::Timeline& TimelineOf(trine_timeline* t) { return *As<FakeTimeline>(t); }
 
-// Runs on a thread of its own whenever there is something to signal.
+// Runs the submission; if it has signals, on its own thread.
 trine_status Submit(FakeDevice* device, const trine_sync& sync, std::vector<Counted*> used,
                     trine_error* err) {
   std::vector<trine_point> waits, signals;
@@ -77,7 +77,7 @@ trine_status Submit(FakeDevice* device, const trine_sync& sync, std::vector<Coun
       std::this_thread::sleep_for(milliseconds(50));
       ++g_ran;
     }
-    // Used until here; whoever awaits the last signal may take the timelines, too.
+    // Does not use the handles after this: the last signal lets the host free the timelines too.
     for (Counted* c : used) --c->users;
     for (const trine_point& p : signals) {
       sdk::Settle(TimelineOf(p.timeline), p.value, status, why != nullptr ? why->message : "");
@@ -181,7 +181,7 @@ class AbandonedTest : public ::testing::Test {
     return buffer;
   }
 
-  // Signals `signal` of the timeline unless it is 0, after `wait`, likewise.
+  // Runs the plan after point `wait` of the timeline, and signals point `signal`; 0: none.
   trine_status Run(uint64_t wait, uint64_t signal, uint32_t n_params = 0) {
     const trine_point waits[] = {{timeline_, wait}}, signals[] = {{timeline_, signal}};
     trine_run_args args{};
@@ -215,7 +215,7 @@ class AbandonedTest : public ::testing::Test {
 
 TEST_F(AbandonedTest, WorkOfALostDeviceIsAwaitedBeforeItsMemoryGoes) {
   Open("dgpu:lost@run=2");
-  ASSERT_EQ(Run(0, 1), TRINE_OK);  // under way
+  ASSERT_EQ(Run(0, 1), TRINE_OK);  // in flight
   EXPECT_EQ(Run(0, 0), TRINE_UNAVAILABLE);
   EXPECT_EQ(table().timeline_wait(timeline_, 1, UINT64_MAX, nullptr), TRINE_UNAVAILABLE);
   CloseAll();
@@ -224,7 +224,7 @@ TEST_F(AbandonedTest, WorkOfALostDeviceIsAwaitedBeforeItsMemoryGoes) {
 
 TEST_F(AbandonedTest, WorkThatWaitsForTheHostEndsWithTheDevice) {
   Open("dgpu:lost@run=2");
-  ASSERT_EQ(Run(5, 6), TRINE_OK);  // nobody will signal 5
+  ASSERT_EQ(Run(5, 6), TRINE_OK);  // 5 is never signalled
   EXPECT_EQ(Run(0, 0), TRINE_UNAVAILABLE);
   CloseAll();
   EXPECT_EQ(g_ran.load(), 0);
@@ -235,7 +235,7 @@ TEST_F(AbandonedTest, WorkBeforeARunThatHangsIsAwaited) {
   ASSERT_EQ(Run(0, 1), TRINE_OK);
   ASSERT_EQ(Run(0, 2), TRINE_OK);
   EXPECT_EQ(table().timeline_wait(timeline_, 2, 1'000'000, nullptr), TRINE_DEADLINE_EXCEEDED);
-  CloseAll();  // the host has given it up
+  CloseAll();  // as a host that gives up the device
   EXPECT_EQ(g_ran.load(), 1);
 }
 
@@ -253,7 +253,7 @@ TEST_F(AbandonedTest, ManyRunsShareFences) {
     ASSERT_EQ(Run(0, i), TRINE_OK);
     ASSERT_EQ(table().timeline_wait(timeline_, i, UINT64_MAX, nullptr), TRINE_OK);
   }
-  // The backend's four, and fences for as much as was ever under way, or nearly done.
+  // Five handles from Open, and at most three fences: runs that are done, or nearly, share them.
   EXPECT_LE(g_live.load(), 5 + 3);
   CloseAll();
   EXPECT_EQ(g_ran.load(), 8);
@@ -268,7 +268,7 @@ TEST_F(AbandonedTest, WhatTheHostGaveUpGoesBackWithTheInjector) {
   std::this_thread::sleep_for(milliseconds(20));
   injector_->Release();
   run.join();
-  injector_.reset();  // no call has given anything back
+  injector_.reset();  // frees all handles, since no call has
   wait.join();
   EXPECT_EQ(hung, TRINE_UNAVAILABLE);
   EXPECT_EQ(waited, TRINE_UNAVAILABLE);
@@ -299,7 +299,7 @@ TEST_F(AbandonedTest, ACopyFromALostPeerIsAborted) {
   args.sync.signals = &signal;
   EXPECT_EQ(table().copy_run(device_, &args, nullptr), TRINE_OK);
   EXPECT_EQ(table().timeline_wait(timeline_, 1, UINT64_MAX, nullptr), TRINE_ABORTED);
-  EXPECT_EQ(Run(0, 0), TRINE_OK);  // this device goes on
+  EXPECT_EQ(Run(0, 0), TRINE_OK);  // this device still works
   table().buffer_free(theirs);
   table().device_close(peer);
   CloseAll();

@@ -7,7 +7,7 @@
 namespace trine::fault {
 namespace {
 
-// SplitMix64: one well-mixed number of a seed and a count.
+// SplitMix64: mixes the bits of a seed or a count.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -21,7 +21,7 @@ uint64_t HashOf(const std::string& text) {
   return hash;
 }
 
-// Calls at which a kind may strike at random: where drivers are known to fail in that way.
+// Returns whether the kind may strike at random here: only where drivers are known to fail so.
 bool Eligible(Kind kind, Moment moment) {
   switch (kind) {
     case Kind::kOom:
@@ -55,7 +55,7 @@ DeviceFaults::DeviceFaults(const DeviceNames& names, const std::vector<Fault>& f
   });
 }
 
-// `bits`: what is left of the draw, for whoever has more to decide.
+// Returns whether the fault strikes this call. Sets `bits`, random, for a fault at random moments.
 bool DeviceFaults::Due(size_t index, Moment moment, uint64_t* bits) {
   const Fault& fault = faults_[index];
   if (fault.moment != Moment::kRandom) {
@@ -65,7 +65,7 @@ bool DeviceFaults::Due(size_t index, Moment moment, uint64_t* bits) {
     return now && count >= fault.first && count <= fault.last;
   }
   if (!Eligible(fault.kind, moment)) return false;
-  // By device and by fault: two of the same seed do not strike together.
+  // Draws by device and by fault, so that two faults of one seed do not strike together.
   const uint64_t drawn = Mix(fault.seed ^ Mix(HashOf(name_) + index) ^ Mix(draws_[index]++));
   *bits = Mix(drawn);
   return static_cast<double>(drawn >> 11) * 0x1p-53 < fault.rate;

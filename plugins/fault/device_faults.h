@@ -1,7 +1,6 @@
-// The faults of one device: counts its calls and says which of them go wrong. Outlives the times
-// the device is opened: counts go on when it is opened again. Thread-safe.
-#ifndef TRINE_PLUGINS_FAULT_DEVICE_FAULTS_H_
-#define TRINE_PLUGINS_FAULT_DEVICE_FAULTS_H_
+// Counts the calls of one device and decides which of them go wrong. Lives longer than an open
+// device: the counts continue when the device is opened again. Thread-safe.
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -15,29 +14,29 @@
 
 namespace trine::fault {
 
-// What becomes of one call.
+// The fault that strikes one call, if any.
 struct Strike {
-  std::chrono::milliseconds slow{0};  // first it takes so much longer,
-  const Fault* fault = nullptr;       // then this happens, unless it is null
-  Kind kind = Kind::kLost;            // chaos has decided by now
+  std::chrono::milliseconds slow{0};  // added to the call's time, before the fault
+  const Fault* fault = nullptr;       // null: the call succeeds
+  Kind kind = Kind::kLost;            // the fault's kind; for kChaos, the kind drawn
 };
 
 class DeviceFaults {
  public:
-  // Those of `faults` that concern the device.
+  // Keeps the faults that concern the device.
   DeviceFaults(const DeviceNames& names, const std::vector<Fault>& faults);
 
   const std::string& name() const { return name_; }
-  bool empty() const { return faults_.empty(); }
-  // Some run's outputs may have to be overwritten.
+  // Returns whether a fault may overwrite the outputs of runs.
   bool spoils_outputs() const { return spoils_outputs_; }
 
-  // One more call. `decode`: a run in which every sequence has one token.
+  // Counts a call and decides about it. `decode` is true for a run in which every sequence has one
+  // token.
   Strike Count(Moment moment, bool decode = false);
 
-  // From now on it can't be opened, until it is back.
+  // Makes TryOpen fail until the fault's `back` lets the device be opened again.
   void SetGone(const Fault& fault);
-  // An attempt to open it; the sentence why it fails, or nothing.
+  // Counts an attempt to open the device. Returns why it must fail, or nullopt if it may succeed.
   std::optional<std::string> TryOpen();
 
  private:
@@ -54,12 +53,10 @@ class DeviceFaults {
   std::vector<Fault> faults_;
   bool spoils_outputs_ = false;
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards the members below
   std::array<uint64_t, kMoments> counts_{};
-  std::vector<uint64_t> draws_;  // by fault
+  std::vector<uint64_t> draws_;  // the number of draws, by fault
   std::optional<Gone> gone_;
 };
 
 }  // namespace trine::fault
-
-#endif  // TRINE_PLUGINS_FAULT_DEVICE_FAULTS_H_

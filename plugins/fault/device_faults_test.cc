@@ -19,7 +19,7 @@ std::vector<Fault> Parse(const std::string& text) {
 
 const DeviceNames kCpu{"cpu", "CPU"};
 
-// Which of the first `n` calls are struck.
+// Returns which of the first `n` calls are struck.
 std::vector<int> Struck(DeviceFaults& faults, Moment moment, int n, bool decode = false) {
   std::vector<int> struck;
   for (int i = 1; i <= n; ++i) {

@@ -37,7 +37,7 @@ constexpr Named<Junk> kJunk[] = {
     {"bits", Junk::kBits}, {"status", Junk::kStatus}, {"size", Junk::kSize}};
 
 constexpr std::chrono::milliseconds kDriverTimeout{2000};
-constexpr std::chrono::milliseconds kChaosTimeout{100};  // there may be many
+constexpr std::chrono::milliseconds kChaosTimeout{100};  // short, because there may be many
 constexpr uint64_t kMaxMilliseconds = 24 * 3600 * 1000;
 
 absl::Status Wrong(absl::string_view part, absl::string_view why) {
@@ -54,6 +54,13 @@ absl::StatusOr<T> Find(const Named<T> (&table)[N], absl::string_view name, absl:
   return Wrong(name, absl::StrCat("no ", what, "; there are: ", known));
 }
 
+// Takes over a value that could be read.
+template <class T>
+absl::Status Set(const absl::StatusOr<T>& value, T* out) {
+  if (value.ok()) *out = *value;
+  return value.status();
+}
+
 absl::StatusOr<uint64_t> Number(absl::string_view text, absl::string_view part) {
   uint64_t value = 0;
   const bool digits = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -61,7 +68,7 @@ absl::StatusOr<uint64_t> Number(absl::string_view text, absl::string_view part) 
   return value;
 }
 
-// "250", "250ms", "3s".
+// Reads a time: "250" and "250ms" are milliseconds, "3s" seconds.
 absl::StatusOr<std::chrono::milliseconds> Time(absl::string_view text, absl::string_view part) {
   uint64_t unit = 1;
   if (!absl::ConsumeSuffix(&text, "ms") && absl::ConsumeSuffix(&text, "s")) unit = 1000;
@@ -71,7 +78,7 @@ absl::StatusOr<std::chrono::milliseconds> Time(absl::string_view text, absl::str
   return std::chrono::milliseconds(*value * unit);
 }
 
-// "5", "5+", "5-9" of a moment; without any, every time.
+// Reads which calls of a moment are meant: "5", "5+" or "5-9".
 absl::Status Which(absl::string_view text, absl::string_view part, Fault* fault) {
   fault->last = Fault::kAlways;
   const bool open_end = absl::ConsumeSuffix(&text, "+");
@@ -102,21 +109,13 @@ absl::Status ReadKind(absl::string_view text, Fault* fault) {
   const bool valued = absl::StrContains(text, "=");
   switch (*kind) {
     case Kind::kTimeout:
-    case Kind::kSlow: {
+    case Kind::kSlow:
       fault->time = kDriverTimeout;
       if (!valued && *kind == Kind::kTimeout) return absl::OkStatus();
-      const auto time = Time(parts.second, text);
-      if (!time.ok()) return time.status();
-      fault->time = *time;
-      return absl::OkStatus();
-    }
-    case Kind::kGarbage: {
+      return Set(Time(parts.second, text), &fault->time);
+    case Kind::kGarbage:
       if (!valued) return absl::OkStatus();
-      const auto junk = Find(kJunk, parts.second, "kind of garbage");
-      if (!junk.ok()) return junk.status();
-      fault->junk = *junk;
-      return absl::OkStatus();
-    }
+      return Set(Find(kJunk, parts.second, "kind of garbage"), &fault->junk);
     case Kind::kChaos:
       fault->time = kChaosTimeout;
       [[fallthrough]];
@@ -148,25 +147,16 @@ absl::Status ReadOption(absl::string_view text, Fault* fault, bool* rated) {
     }
     return absl::OkStatus();
   }
-  if (absl::ConsumePrefix(&value, "seed=")) {
-    const auto seed = Number(value, text);
-    if (seed.ok()) fault->seed = *seed;
-    return seed.status();
-  }
+  if (absl::ConsumePrefix(&value, "seed=")) return Set(Number(value, text), &fault->seed);
   if (absl::ConsumePrefix(&value, "back=")) {
-    const auto time = Time(value, text);
-    if (!time.ok()) return time.status();
     fault->back = Fault::Back::kAfter;
-    fault->back_after = *time;
-    return absl::OkStatus();
+    return Set(Time(value, text), &fault->back_after);
   }
   if (absl::ConsumePrefix(&value, "back@open=")) {
-    const auto open = Number(value, text);
-    if (!open.ok()) return open.status();
-    if (*open == 0) return Wrong(text, "attempts are counted from 1");
     fault->back = Fault::Back::kOpen;
-    fault->back_open = *open;
-    return absl::OkStatus();
+    const absl::Status status = Set(Number(value, text), &fault->back_open);
+    if (!status.ok() || fault->back_open != 0) return status;
+    return Wrong(text, "attempts are counted from 1");
   }
   if (text == "in=team") {
     fault->in_team = true;
@@ -177,7 +167,7 @@ absl::Status ReadOption(absl::string_view text, Fault* fault, bool* rated) {
 
 bool IsValues(const Fault& f) { return f.junk != Junk::kStatus && f.junk != Junk::kSize; }
 
-// What reads well one by one and makes no sense together.
+// Refuses combinations of parts that are valid one by one and make no sense together.
 absl::Status Check(const Fault& f, bool rated) {
   const bool random = f.moment == Moment::kRandom;
   const bool runs = f.moment == Moment::kRun || f.moment == Moment::kToken || random;

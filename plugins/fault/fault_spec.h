@@ -1,7 +1,6 @@
-// What is to go wrong, on which device and when: the text of TRINE_FAULT, read and checked. Its
-// grammar, with examples, is in docs/faults.md.
-#ifndef TRINE_PLUGINS_FAULT_FAULT_SPEC_H_
-#define TRINE_PLUGINS_FAULT_FAULT_SPEC_H_
+// Reads and checks the text of TRINE_FAULT: which faults to inject, on which devices and when.
+// docs/faults.md has its grammar, with examples.
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -14,8 +13,9 @@ namespace trine::fault {
 
 enum class Kind { kOom, kLost, kHang, kTimeout, kGarbage, kSlow, kChaos };
 
-// Calls of a device are counted by what they do. kLoad is the first allocation or import, kToken a
-// run in which every sequence has one token; kRandom is any call at which the kind makes sense.
+// The calls of a device, counted by their purpose. kLoad counts allocations and imports together,
+// kToken the runs in which every sequence has one token. kRandom is any call at which the kind
+// makes sense.
 enum class Moment {
   kOpen,
   kLoad,
@@ -34,48 +34,49 @@ enum class Moment {
   kRandom
 };
 
-// What garbage is put where: values into a run's outputs, or another answer to the call itself.
+// The kinds of garbage: kStatus and kSize replace the answer of a call, the others fill the outputs
+// of a run.
 enum class Junk { kNan, kInf, kHuge, kTiny, kBits, kStatus, kSize };
 
+// One fault: what happens (kind), to which device, at which of its calls (moment).
 struct Fault {
   static constexpr uint64_t kAlways = UINT64_MAX;
 
-  std::string text;    // as it was written, for messages
+  std::string text;    // the fault as it was written, for messages
   std::string device;  // "dgpu", "ROCm0", "*"
   Kind kind = Kind::kLost;
   Moment moment = Moment::kRun;
-  uint64_t first = 1, last = kAlways;  // which calls of the moment
-  double rate = 0;                     // of kRandom
+  uint64_t first = 1, last = kAlways;  // the calls of the moment, counted from 1
+  double rate = 0;                     // kRandom: the probability per call
   uint64_t seed = 1;
   Junk junk = Junk::kNan;
-  std::chrono::milliseconds time{0};  // of kTimeout and kSlow
-  bool in_team = false;               // kHang, kTimeout: inside the host's thread team
+  std::chrono::milliseconds time{0};  // kTimeout, kSlow: how long the call takes
+  bool in_team = false;               // kHang, kTimeout: hang inside the host's thread team
 
-  // When a device that was lost, or hung, can be opened again.
+  // When a lost or hung device can be opened again.
   enum class Back { kNever, kAfter, kOpen };
   Back back = Back::kNever;
   std::chrono::milliseconds back_after{0};
-  uint64_t back_open = 0;  // the how-manieth attempt succeeds
+  uint64_t back_open = 0;  // kOpen: the attempt that succeeds, counted from 1
 };
 
 struct FaultSpec {
   std::vector<Fault> faults;
 
-  // INVALID_ARGUMENT names the part that can't be read. "" is no fault.
+  // Returns INVALID_ARGUMENT, naming the part that can't be read. An empty text gives no faults.
   static absl::StatusOr<FaultSpec> Parse(const std::string& text);
 };
 
 std::string KindName(Kind kind);  // "lost"
 
-// What a device is called: "dgpu0" and "ROCm0".
+// The two names of a device, such as "dgpu0" and "ROCm0".
 struct DeviceNames {
   std::string tier_name;
   std::string backend_name;
 };
 
-// As names are understood elsewhere: "dgpu" is dgpu0. "*" and "any" are every device.
+// Returns whether the fault names the device. As elsewhere, "dgpu" means dgpu0. "*" and "any" name
+// every device.
 bool Concerns(const Fault& fault, const DeviceNames& names);
 
 }  // namespace trine::fault
-
-#endif  // TRINE_PLUGINS_FAULT_FAULT_SPEC_H_

@@ -72,7 +72,7 @@ TEST(FaultSpecTest, ReadsValuesAndOptions) {
 
 TEST(FaultSpecTest, ReadsSeveral) {
   const auto spec = FaultSpec::Parse(" dgpu:lost@run=1 ; cpu : oom@alloc=2 , ;;");
-  EXPECT_FALSE(spec.ok());  // an empty option
+  EXPECT_FALSE(spec.ok());  // the option is empty
   const auto good = FaultSpec::Parse(" dgpu:lost@run=1 , back=0 ; cpu : oom@alloc=2 ;;");
   ASSERT_TRUE(good.ok()) << good.status();
   ASSERT_EQ(good->faults.size(), 2u);
@@ -80,7 +80,7 @@ TEST(FaultSpecTest, ReadsSeveral) {
   EXPECT_TRUE(FaultSpec::Parse("")->faults.empty());
 }
 
-// The sentence names the part, and the fault it stands in.
+// The error names the part and the fault that contains it.
 TEST(FaultSpecTest, RefusesByName) {
   EXPECT_THAT(Refusal("dgpu"), HasSubstr("'dgpu': a fault is written DEVICE:KIND@MOMENT"));
   EXPECT_THAT(Refusal(":lost@run=1"), HasSubstr("DEVICE:KIND@MOMENT"));

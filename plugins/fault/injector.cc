@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/fault/faulty_handles.h"
-#include "plugins/fault/table.h"
 
 namespace trine::fault {
 
@@ -93,7 +92,7 @@ std::unique_ptr<FaultyDevice> Injector::TakeDevice(FaultyDevice* device) {
 void Injector::Lose(FaultyDevice* lost, const Fault& fault) {
   lost->faults->SetGone(fault);
   const std::string why = absl::StrCat("injected fault '", fault.text, "': the device is lost");
-  lost->Fail(why);  // it may not be open yet
+  lost->Fail(why);  // `backends_` does not hold a device that is being opened
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& backend : backends_) {
     for (const auto& device : backend->devices) {
@@ -117,7 +116,7 @@ void Injector::RunAlarms() {
     if (next == alarms_.end()) {
       alarms_changed_.wait(lock);
     } else if (std::chrono::steady_clock::now() < next->at) {
-      const auto at = next->at;  // the alarms may change meanwhile
+      const auto at = next->at;  // copied, because the alarms may change while this waits
       alarms_changed_.wait_until(lock, at);
     } else {
       next->device->Fail("injected timeout: the device is lost");

@@ -1,33 +1,65 @@
-// Stands between the host and a backend and makes what FaultSpec says go wrong. What is not struck
-// reaches the plugin as it was called, and the ABI's promises hold on both sides: a device that is
-// only said to be lost has its work awaited before its memory goes back.
+// Stands between the host and a backend and injects the faults of a FaultSpec. Passes every other
+// call to the plugin unchanged. Keeps the ABI's promises on both sides: awaits the work of a device
+// that it declared lost before it frees the device's memory.
 //
-// Outlives the backends it wraps. Handles that are still open when it goes, those of devices the
-// host has given up, go back to the plugin then; no call on them may follow.
-#ifndef TRINE_PLUGINS_FAULT_INJECTOR_H_
-#define TRINE_PLUGINS_FAULT_INJECTOR_H_
+// Must outlive the backends it wraps. Handles of devices that the host has given up may still be
+// open then: the destructor gives them back to the plugin. No call may use them after that.
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "plugins/fault/device_faults.h"
 #include "plugins/fault/fault_spec.h"
-#include "plugins/fault/hung_calls.h"
 #include "plugins/handles.h"
 #include "trine/backend.h"
 
 namespace trine::fault {
 
+// Blocks calls that are to hang, until all are released. Thread-safe.
+class HungCalls {
+ public:
+  // Blocks until Release, or for at most `limit` if there is one. Returns whether Release was
+  // called.
+  bool Hang(std::optional<std::chrono::milliseconds> limit) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++inside_;
+    if (limit) {
+      changed_.wait_for(lock, *limit, [&] { return released_; });
+    } else {
+      changed_.wait(lock, [&] { return released_; });
+    }
+    --inside_;
+    changed_.notify_all();
+    return released_;
+  }
+
+  // Makes all calls of Hang return, and all later ones at once. Returns when those in flight have.
+  void Release() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    released_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return inside_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+  bool released_ = false;
+};
+
 struct FaultyBackend;
 struct FaultyDevice;
 
-// Thread-safe.
+// Injects the faults. Thread-safe.
 class Injector {
  public:
   explicit Injector(FaultSpec spec);
@@ -35,28 +67,28 @@ class Injector {
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 
-  // Some fault is one of this device's.
+  // Returns whether any fault names the device.
   bool Concerns(const DeviceNames& names) const;
-  // What faults are written for devices that are none of these, as written.
+  // Returns the faults, as written, that name none of these devices.
   std::vector<std::string> Unmatched(const std::vector<DeviceNames>& all) const;
 
-  // `devices`: what the backend's devices are called, by index. `host` and `backend` are what the
-  // backend was opened with and what that gave; from here on it is closed through the wrapper.
+  // Wraps `backend`, which was opened with `host`, and takes it over: it must be closed through the
+  // result. `devices` has the names of the backend's devices, by index.
   OpenedBackend Wrap(const trine_plugin& table, const trine_host* host, trine_backend* backend,
                      const std::vector<DeviceNames>& devices);
 
-  // Lets go of every call that hangs, and fails what was waited for; from now on nothing hangs.
-  // Returns when the calls have left the wrapper. Also done by the destructor.
+  // Releases every call that hangs and fails the timelines of hung devices. Nothing hangs
+  // afterwards. Returns when the calls have left the wrapper. The destructor calls it too.
   void Release();
 
-  // For the table's functions.
+  // The methods below are for the wrapper's table.
   HungCalls& hung_calls() { return hung_calls_; }
   void Close(FaultyBackend* backend);
   void AddDevice(FaultyBackend* backend, std::unique_ptr<FaultyDevice> device);
   std::unique_ptr<FaultyDevice> TakeDevice(FaultyDevice* device);
-  // The context is lost, and with it all others of the same device.
+  // Declares this context and all others of the same device lost.
   void Lose(FaultyDevice* device, const Fault& fault);
-  // The context, if it is still open, is lost after so long.
+  // Declares the context lost after `time`, unless it has been closed by then.
   void LoseAfter(FaultyDevice* device, std::chrono::milliseconds time);
 
  private:
@@ -70,7 +102,7 @@ class Injector {
   const FaultSpec spec_;
   HungCalls hung_calls_;
 
-  std::mutex mutex_;  // guards all below; taken before a device's own
+  std::mutex mutex_;  // guards the members below; taken before a device's mutex
   std::condition_variable alarms_changed_;
   std::map<std::string, std::unique_ptr<DeviceFaults>> faults_;  // by tier name
   std::vector<std::unique_ptr<FaultyBackend>> backends_;
@@ -80,5 +112,3 @@ class Injector {
 };
 
 }  // namespace trine::fault
-
-#endif  // TRINE_PLUGINS_FAULT_INJECTOR_H_

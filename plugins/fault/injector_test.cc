@@ -1,4 +1,4 @@
-// Faults put into real plugins: the right status at the right call, and nothing else changed.
+// Injects faults into real plugins: the right call must fail with the right status, and no other.
 #include "plugins/fault/injector.h"
 
 #include <bit>
@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Plugins, InjectorTest,
                                       : "Example";
                          });
 
-// Calls of one moment, on a device that is open and has a plan.
+// Makes calls of one moment, on a device that is open and has a plan.
 struct Caller {
   const char* moment;
   std::function<absl::Status(Rig&, const std::shared_ptr<Device>&, DoublingPlan&)> call;
@@ -99,7 +99,7 @@ std::vector<Caller> Callers() {
   };
 }
 
-// How many calls of each moment Rig and MustPlan have made when a test's own begin.
+// Returns how many calls of the moment Rig and MustPlan make before a test's own.
 int CallsBefore(const std::string& moment) {
   if (moment == "alloc" || moment == "write") return 3;
   return moment == "open" || moment == "plan" ? 1 : 0;
@@ -133,7 +133,7 @@ TEST_P(InjectorTest, AnUnstruckPlanRunsAsEver) {
   EXPECT_NE(plan->buffers[0].host_ptr(), nullptr);
   EXPECT_EQ(device->table().buffer_import != nullptr, Imports());
   EXPECT_EQ(rig.log(), "");
-  device.reset();  // the plan and the timeline still hold on to it
+  device.reset();  // the plan and the timeline still keep it alive
 }
 
 TEST_P(InjectorTest, OutOfMemoryAtEveryMoment) {
@@ -151,6 +151,16 @@ TEST_P(InjectorTest, AStatusThatIsNoneAtEveryMoment) {
     EXPECT_THAT(FourCalls(GetParam(), caller, "garbage=status"),
                 ::testing::ElementsAre(kOk, absl::StatusCode::kUnknown, kOk, kOk));
   }
+}
+
+// Calls that make something know of a loss, too: memory that the device writes stays untouched.
+TEST_P(InjectorTest, ADeviceLostAtAnAllocationIsRememberedAsLost) {
+  Rig rig(GetParam(), "*:lost@alloc=2");
+  const auto device = rig.MustOpen();
+  ASSERT_TRUE(Buffer::Allocate(device, 64, TRINE_MEMORY_IO).ok());
+  EXPECT_FALSE(device->was_lost());
+  EXPECT_TRUE(absl::IsUnavailable(Buffer::Allocate(device, 64, TRINE_MEMORY_IO).status()));
+  EXPECT_TRUE(device->was_lost());
 }
 
 TEST_P(InjectorTest, LostAtEveryMomentForGood) {
@@ -209,9 +219,9 @@ TEST_P(InjectorTest, ALossTravelsAlongTimelines) {
   ASSERT_TRUE(RunPlan(*plan, {1, 1, 0, nullptr, &first}).ok());
   auto waiter = std::async(std::launch::async, [&] { return other->Wait(1, kForever); });
   EXPECT_TRUE(
-      RunPlan(*plan, {1, 1, 0, nullptr, &second}).ok());  // taken: the signals say how it ends
+      RunPlan(*plan, {1, 1, 0, nullptr, &second}).ok());  // accepted: the signals tell how it ends
   EXPECT_EQ(waiter.get().code(), kLost);
-  EXPECT_TRUE(timeline->Wait(1, 0).ok());  // was reached before
+  EXPECT_TRUE(timeline->Wait(1, 0).ok());  // reached before the loss
   const absl::Status failed = timeline->Wait(2, kForever);
   EXPECT_EQ(failed.code(), kLost);
   EXPECT_THAT(std::string(failed.message()), HasSubstr("cpu:lost@run=2"));
@@ -238,7 +248,7 @@ TEST_P(InjectorTest, ADeviceComesBackWhenItIsOpenedAgain) {
     if (round == 0) {
       EXPECT_EQ(rig.Open().status().code(), kLost);
     }
-    auto again = rig.MustOpen();  // beside the lost context, which stays lost
+    auto again = rig.MustOpen();  // a second context; the lost one stays lost
     EXPECT_TRUE(Buffer::Allocate(again, 64, TRINE_MEMORY_IO).ok());
     EXPECT_EQ(Buffer::Allocate(device, 64, TRINE_MEMORY_IO).status().code(), kLost);
   }
@@ -273,7 +283,7 @@ TEST_P(InjectorTest, ARunWithoutSignalsHangsUntilItIsLetGo) {
   EXPECT_TRUE(RunPlan(*plan).ok());
   auto run = std::async(std::launch::async, [&] { return RunPlan(*plan); });
   EXPECT_EQ(run.wait_for(milliseconds(100)), std::future_status::timeout);
-  // What is always allowed still works beside it.
+  // Calls that are always allowed still work while the run hangs.
   EXPECT_THAT(Values(*plan, 0), Each(1.5f));
   rig.injector().Release();
   EXPECT_EQ(run.get().code(), kLost);
@@ -287,7 +297,7 @@ TEST_P(InjectorTest, SignalsOfAHungRunNeverCome) {
   auto timeline = TimelineHandle::Create(device, 0);
   const trine_point first{timeline->handle(), 1}, second{timeline->handle(), 2};
   ASSERT_TRUE(RunPlan(*plan, {1, 1, 0, nullptr, &first}).ok());
-  ASSERT_TRUE(RunPlan(*plan, {1, 1, 0, nullptr, &second}).ok());  // queued behind it
+  ASSERT_TRUE(RunPlan(*plan, {1, 1, 0, nullptr, &second}).ok());  // waits for the hung run
   EXPECT_EQ(timeline->Wait(1, 20'000'000).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(timeline->Wait(2, 0).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_TRUE(Buffer::Allocate(device, 64, TRINE_MEMORY_IO).ok());
@@ -306,7 +316,7 @@ TEST_P(InjectorTest, TheDriversOwnLimitEndsWhatHangs) {
   const trine_point signal{timeline->handle(), 1};
   ASSERT_TRUE(RunPlan(*plan, {1, 1, 0, nullptr, &signal}).ok());
   EXPECT_EQ(timeline->Wait(1, 0).code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(RunPlan(*plan).code(), kLost);  // waits behind it, and is lost with it
+  EXPECT_EQ(RunPlan(*plan).code(), kLost);  // waits for the hung run, and is lost with it
   EXPECT_EQ(timeline->Wait(1, kForever).code(), kLost);
   EXPECT_TRUE(rig.Open().ok());
 }
@@ -326,7 +336,7 @@ TEST_P(InjectorTest, AHangInsideTheTeamTakesTheTeamAlong) {
     };
     auto turn = std::async(std::launch::async, use_team);
     EXPECT_EQ(turn.wait_for(milliseconds(50)), std::future_status::timeout);
-    rig.host().ReplaceTeam();  // what a watchdog does
+    rig.host().ReplaceTeam();  // as a watchdog does
     EXPECT_EQ(turn.get(), TRINE_OK);
     rig.injector().Release();
     EXPECT_EQ(run.get().code(), kLost);
@@ -366,7 +376,7 @@ TEST_P(InjectorTest, GarbageFillsTheOutputsOfOneRun) {
     ASSERT_TRUE(RunPlan(*plan, {3, 1, 1}).ok());
     const std::vector<float> y = Values(*plan, 2);
     for (int i = 0; i < 48; ++i) EXPECT_TRUE(kind.is(y[static_cast<size_t>(i)])) << y[i];
-    for (size_t i = 48; i < 64; ++i) EXPECT_EQ(y[i], 3.0f);  // a row of the run before
+    for (size_t i = 48; i < 64; ++i) EXPECT_EQ(y[i], 3.0f);  // a row of the first run
     EXPECT_THAT(Values(*plan, 0), Each(1.5f));
     EXPECT_THAT(Values(*plan, 1), Each(1.5f));  // the other alternate
     ASSERT_TRUE(RunPlan(*plan, {4, 1, 1}).ok());
@@ -388,7 +398,7 @@ TEST_P(InjectorTest, GarbageIsThereWhenTheSignalComes) {
   ASSERT_TRUE(done->Wait(1, kForever).ok());
   EXPECT_TRUE(std::isnan(Values(*plan, 1)[0]));
   EXPECT_TRUE(run.get().ok());
-  // A failed wait is passed on as it is.
+  // A failed wait fails the signals with its own status.
   const trine_point wait_2{inputs->handle(), 2}, signal_2{done->handle(), 2};
   ASSERT_TRUE(inputs->SetFailed(absl::DataLossError("spilt")).ok());
   EXPECT_TRUE(RunPlan(*plan, {1, 1, 0, &wait_2, &signal_2}).ok());
@@ -411,7 +421,7 @@ TEST(InjectorLayoutTest, AbsurdLayouts) {
   Rig rig(TRINE_CPU_PLUGIN, "cpu:garbage=size@layout=2");
   const auto device = rig.MustOpen();
   if (device->table().layout_list == nullptr) GTEST_SKIP() << "the backend has no layouts";
-  Doubling doubling;  // any graph: its tensors are asked for by number
+  Doubling doubling;  // any graph will do
   const auto before = device->ListLayouts(doubling.graph, 0);
   EXPECT_EQ(device->ListLayouts(doubling.graph, 0).status().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(device->ListLayouts(doubling.graph, 0).status().code(), before.status().code());
@@ -428,7 +438,7 @@ TEST_P(InjectorTest, SlownessIsTheWorksOwn) {
   auto run = std::async(std::launch::async, [&] { return RunPlan(*plan, {4, 1, 0, &wait}); });
   std::this_thread::sleep_for(milliseconds(30));
   const auto begin = steady_clock::now();
-  ASSERT_TRUE(timeline->Signal(1).ok());  // the time begins here, not at the submission
+  ASSERT_TRUE(timeline->Signal(1).ok());  // the extra time begins here, not at the submission
   EXPECT_TRUE(run.get().ok());
   EXPECT_GE(steady_clock::now() - begin, milliseconds(60));
   EXPECT_THAT(Values(*plan, 1), Each(3.0f));
@@ -467,7 +477,7 @@ TEST_P(InjectorTest, SeedsReproduceWholeSchedules) {
   EXPECT_THAT(schedule("7"), HasSubstr("x"));
 }
 
-// What may run together does, while the device is lost under it.
+// Makes all calls that may run together, while the device is lost.
 TEST_P(InjectorTest, ConcurrentCallsAreSafe) {
   Rig rig(GetParam(), "cpu:lost@run=40;cpu:garbage=bits@run=10-30;cpu:slow=1@read=5");
   const auto device = rig.MustOpen();

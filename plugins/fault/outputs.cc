@@ -1,13 +1,14 @@
-#include "plugins/fault/outputs.h"
-
+// Finds the outputs of a plan and overwrites them with garbage.
 #include <algorithm>
 #include <random>
 #include <set>
 
+#include "plugins/fault/faulty_handles.h"
+
 namespace trine::fault {
 namespace {
 
-// Four bytes at a time: every type of a value that leaves a plan divides them.
+// Writes four bytes at a time, which hold a whole number of values of every output type.
 class Filler {
  public:
   Filler(Junk junk, uint64_t seed) : junk_(junk), random_(seed) {}
@@ -40,7 +41,7 @@ class Filler {
 PlanOutputs PlanOutputs::Of(const trine_plan_desc& desc) {
   PlanOutputs outputs;
   sdk::Graph graph;
-  // A graph the plugin takes and the SDK does not has ops this host can't have sent.
+  // If the plugin accepts a graph that the SDK refuses, its ops can't come from this host.
   if (sdk::CopyGraph(desc.graph, &graph, nullptr) != TRINE_OK) return outputs;
   std::set<uint32_t> tensors;
   for (const sdk::Op& op : graph.ops) {

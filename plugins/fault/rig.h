@@ -1,6 +1,5 @@
-// What the wrapper's tests share: a real plugin behind an injector, and a small plan on it.
-#ifndef TRINE_PLUGINS_FAULT_RIG_H_
-#define TRINE_PLUGINS_FAULT_RIG_H_
+// Helpers of the wrapper's tests: a real plugin behind an injector, and a small plan on it.
+#pragma once
 
 #include <memory>
 #include <string>
@@ -44,13 +43,14 @@ struct Doubling {
   Doubling(const Doubling&) = delete;
 };
 
-// The plan with its memory: x at 0, y at 1 and 2.
+// The plan with its memory: buffers[0] is x, buffers[1] and [2] are y.
 struct DoublingPlan {
   Doubling doubling;
   std::vector<Buffer> buffers;
   Plan plan;
 };
 
+// Opens a plugin behind an injector with the given faults, and keeps the host's log.
 class Rig {
  public:
   Rig(const std::string& plugin, const std::string& faults, uint32_t workers = 2)
@@ -100,7 +100,7 @@ class Rig {
   std::shared_ptr<Backend> backend_;
 };
 
-// A plan on three buffers of the device's; `plan` alone may fail.
+// Makes a plan on three buffers of the device. Returns the status of plan_create when that fails.
 inline absl::StatusOr<Plan> PlanOn(const std::shared_ptr<Device>& device, const Doubling& doubling,
                                    const std::vector<Buffer>& buffers) {
   const trine_binding bindings[] = {{0, 0, buffers[0].Span(0, Doubling::kBytes)},
@@ -163,5 +163,3 @@ inline std::vector<float> Values(const DoublingPlan& made, size_t buffer) {
 }
 
 }  // namespace trine::fault
-
-#endif  // TRINE_PLUGINS_FAULT_RIG_H_

@@ -1,18 +1,16 @@
-#include "plugins/fault/submission.h"
-
+// Submissions through the wrapper: plan_run and copy_run of its table.
 #include <algorithm>
 #include <chrono>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "plugins/fault/fate.h"
-#include "plugins/fault/translate.h"
+#include "plugins/fault/faulty_handles.h"
 #include "trine/sdk/status.h"
 
 namespace trine::fault {
 namespace {
 
-// One submission's waits and signals as the plugin knows them.
+// The waits and signals of a submission, with the plugin's own timelines.
 class Sync {
  public:
   Sync(const trine_plugin& real, const trine_sync& given)
@@ -26,7 +24,7 @@ class Sync {
   }
 
   const trine_sync& get() const { return sync_; }
-  // An array that can't be read is the plugin's to refuse, whatever is due.
+  // Returns false for an array that can't be read. Then the plugin refuses the call.
   bool readable() const { return readable_; }
   bool signals() const { return sync_.n_signals != 0; }
 
@@ -36,7 +34,7 @@ class Sync {
     ++sync_.n_signals;
   }
 
-  // Blocks until the work may begin; or what has failed, with its sentence.
+  // Blocks until all waits are reached. Returns the status and reason of a wait that failed.
   trine_status Await(trine_error* err) const {
     for (uint32_t i = 0; i < sync_.n_waits; ++i) {
       const trine_point p = sdk::At(sync_.waits, sync_.point_stride, i);
@@ -47,7 +45,7 @@ class Sync {
     return TRINE_OK;
   }
 
-  // The work has ended so.
+  // Signals the signals, or fails them when `status` is not OK.
   void Settle(trine_status status, const char* message) const {
     for (uint32_t i = 0; i < sync_.n_signals; ++i) {
       const trine_point p = sdk::At(sync_.signals, sync_.point_stride, i);
@@ -73,7 +71,7 @@ class Sync {
   bool readable_;
 };
 
-// The status of work that was not run because a wait had failed.
+// Ends a submission that was not run because a wait failed. Returns the status of the call.
 trine_status WaitFailed(const Sync& sync, trine_status status, const trine_error& why,
                         trine_error* err) {
   if (!sync.signals()) {
@@ -83,7 +81,7 @@ trine_status WaitFailed(const Sync& sync, trine_status status, const trine_error
   return TRINE_OK;
 }
 
-// A hang. With signals they just never come; else the call does not return.
+// Hangs. With signals the call returns and its signals never come; without, it does not return.
 trine_status Hang(FaultyDevice& device, const Strike& strike, const Sync& sync, trine_error* err) {
   if (sync.signals() && !strike.fault->in_team) {
     device.faults->SetGone(*strike.fault);
@@ -95,10 +93,10 @@ trine_status Hang(FaultyDevice& device, const Strike& strike, const Sync& sync, 
   return sync.signals() ? TRINE_OK : CheckLost(device, err);
 }
 
-// Behind a run that hangs everything does.
+// Hangs a submission that waits in the queue for a run that hangs.
 trine_status HangBehind(FaultyDevice& device, const Sync& sync, trine_error* err) {
   if (sync.signals()) return TRINE_OK;
-  // A driver's own limit may end the one before.
+  // Checks again after this time, because a driver's own limit may end the run that hangs.
   constexpr std::chrono::milliseconds kLook{10};
   while (!device.lost.load() && !device.injector().hung_calls().Hang(kLook)) {
   }
@@ -106,7 +104,8 @@ trine_status HangBehind(FaultyDevice& device, const Sync& sync, trine_error* err
   return CheckLost(device, err);
 }
 
-// What is due at a submission. True: it has ended, with *status.
+// Carries out the fault that is due at a submission. Returns true if the fault ended it, and sets
+// *status.
 bool Struck(FaultyDevice& device, const Strike& strike, const Sync& sync, trine_error* err,
             trine_status* status) {
   if (strike.fault == nullptr) {
@@ -122,7 +121,7 @@ bool Struck(FaultyDevice& device, const Strike& strike, const Sync& sync, trine_
       return true;
     case Kind::kLost:
       device.injector().Lose(&device, *strike.fault);
-      // With signals the call was taken, and they have failed.
+      // With signals the call succeeds, and the signals have failed.
       *status = sync.signals() ? TRINE_OK : CheckLost(device, err);
       return true;
     case Kind::kHang:
@@ -137,7 +136,7 @@ bool Struck(FaultyDevice& device, const Strike& strike, const Sync& sync, trine_
   }
 }
 
-// Hands the submission on, with a fence where it may be under way when the call has returned.
+// Passes the submission to the plugin, with a fence when it may outlast the call.
 template <class Run>
 trine_status HandOn(FaultyDevice& device, Sync* sync, trine_error* err, Run run) {
   if (!device.async || !sync->signals() || !sync->readable()) return run(sync->get());
@@ -149,12 +148,13 @@ trine_status HandOn(FaultyDevice& device, Sync* sync, trine_error* err, Run run)
   return status;
 }
 
-// Does what is due before the plugin is asked. True: the call has ended, with *status.
+// Carries out the faults that are due before the plugin is called. Returns true if one ended the
+// call, and sets *status.
 bool MeetSubmission(FaultyDevice& device, const Strike& strike, const Sync& sync, trine_error* err,
                     trine_status* status) {
   if (!sync.readable()) return false;
   if (strike.slow.count() != 0) {
-    // The time is the work's own: it begins when its inputs are there.
+    // The work takes longer, not the wait, so the extra time begins when the inputs are there.
     trine_error why{};
     const trine_status waited = sync.Await(&why);
     if (waited != TRINE_OK) {
@@ -172,7 +172,7 @@ bool IsDecode(const FaultyPlan& plan, const trine_run_args& args) {
          args.params[plan.tokens_param] == args.params[plan.sequences_param];
 }
 
-// A run whose outputs are spoiled before anybody is told that they are there.
+// Runs the plan and spoils its outputs before the signals are reached.
 trine_status RunAndSpoil(const FaultyPlan& plan, const trine_run_args& given, const Sync& sync,
                          const Fault& fault, trine_error* err) {
   const trine_plugin& real = plan.device->real();

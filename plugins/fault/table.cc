@@ -1,5 +1,4 @@
-#include "plugins/fault/table.h"
-
+// The wrapper's function table.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -7,10 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "plugins/fault/fate.h"
 #include "plugins/fault/faulty_handles.h"
-#include "plugins/fault/submission.h"
-#include "plugins/fault/translate.h"
 #include "trine/sdk/status.h"
 
 namespace trine::fault {
@@ -19,7 +15,8 @@ namespace {
 using sdk::Fail;
 using sdk::Guard;
 
-// More than any device has, and no overflow when a few of them are added up.
+// More memory than any device has, and small enough that a sum of a few such sizes does not
+// overflow.
 constexpr uint64_t kAbsurdBytes = uint64_t{1} << 60;
 
 // ---- Backend and device -------------------------------------------------------------------------
@@ -43,7 +40,7 @@ trine_status DeviceOpen(trine_backend* handle, uint32_t index, trine_device** ou
                         trine_error* err) {
   return Guard(err, [&]() -> trine_status {
     FaultyBackend& backend = *Of(handle);
-    if (index >= backend.faults.size()) {  // nobody's, or of a number that is none
+    if (index >= backend.faults.size()) {  // the wrapper has no names for it, or it does not exist
       return Fail(err, TRINE_NOT_FOUND, "there is no device of that number");
     }
     auto device = std::make_unique<FaultyDevice>();
@@ -73,9 +70,9 @@ void DeviceClose(trine_device* handle) {
   taken->real().device_close(taken->handle);
 }
 
-// ---- Things a device makes ----------------------------------------------------------------------
+// ---- Objects that a device makes ---------------------------------------------------------------
 
-// Wraps what the plugin made and has the device remember it.
+// Wraps a handle that the plugin made, and registers it with the device.
 template <class Thing, class Handle>
 trine_status Keep(FaultyDevice& device, std::set<Thing*> FaultyDevice::*where,
                   std::unique_ptr<Thing> thing, Handle** out) {
@@ -94,24 +91,14 @@ std::unique_ptr<Thing> Take(std::set<Thing*> FaultyDevice::*where, Thing* thing)
   return std::unique_ptr<Thing>(thing);
 }
 
-trine_status BufferAlloc(trine_device* handle, const trine_buffer_desc* desc, trine_buffer** out,
-                         trine_error* err) {
+template <auto kMake, Moment kMoment, class Desc>
+trine_status MakeBuffer(trine_device* handle, const Desc* desc, trine_buffer** out,
+                        trine_error* err) {
   return Guard(err, [&]() -> trine_status {
     FaultyDevice& device = *Of(handle);
-    if (const trine_status s = Meet(device, Moment::kAlloc, err); s != TRINE_OK) return s;
+    if (const trine_status s = Meet(device, kMoment, err); s != TRINE_OK) return s;
     auto buffer = std::make_unique<FaultyBuffer>(FaultyBuffer{&device, nullptr});
-    const trine_status s = device.real().buffer_alloc(device.handle, desc, &buffer->handle, err);
-    return s != TRINE_OK ? s : Keep(device, &FaultyDevice::buffers, std::move(buffer), out);
-  });
-}
-
-trine_status BufferImport(trine_device* handle, const trine_import_desc* desc, trine_buffer** out,
-                          trine_error* err) {
-  return Guard(err, [&]() -> trine_status {
-    FaultyDevice& device = *Of(handle);
-    if (const trine_status s = Meet(device, Moment::kImport, err); s != TRINE_OK) return s;
-    auto buffer = std::make_unique<FaultyBuffer>(FaultyBuffer{&device, nullptr});
-    const trine_status s = device.real().buffer_import(device.handle, desc, &buffer->handle, err);
+    const trine_status s = (device.real().*kMake)(device.handle, desc, &buffer->handle, err);
     return s != TRINE_OK ? s : Keep(device, &FaultyDevice::buffers, std::move(buffer), out);
   });
 }
@@ -127,18 +114,12 @@ void* BufferHostPtr(trine_buffer* handle) {
   return Of(handle)->device->real().buffer_host_ptr(Of(handle)->handle);
 }
 
-trine_status BufferWrite(trine_buffer* handle, uint64_t offset, const void* src, uint64_t bytes,
-                         trine_error* err) {
+template <auto kTransfer, Moment kMoment, class Data>
+trine_status Transfer(trine_buffer* handle, uint64_t offset, Data* data, uint64_t bytes,
+                      trine_error* err) {
   FaultyDevice& device = *Of(handle)->device;
-  if (const trine_status s = Meet(device, Moment::kWrite, err); s != TRINE_OK) return s;
-  return device.real().buffer_write(Of(handle)->handle, offset, src, bytes, err);
-}
-
-trine_status BufferRead(trine_buffer* handle, uint64_t offset, void* dst, uint64_t bytes,
-                        trine_error* err) {
-  FaultyDevice& device = *Of(handle)->device;
-  if (const trine_status s = Meet(device, Moment::kRead, err); s != TRINE_OK) return s;
-  return device.real().buffer_read(Of(handle)->handle, offset, dst, bytes, err);
+  if (const trine_status s = Meet(device, kMoment, err); s != TRINE_OK) return s;
+  return (device.real().*kTransfer)(Of(handle)->handle, offset, data, bytes, err);
 }
 
 // ---- Asking and planning ------------------------------------------------------------------------
@@ -221,7 +202,7 @@ void PlanDestroy(trine_plan* handle) {
 }
 
 // ---- Timelines ----------------------------------------------------------------------------------
-// They live on when their device is lost: the plugin's own have been failed, and say so.
+// Timelines stay usable when their device is lost: the plugin's own timelines report the failure.
 
 trine_status TimelineCreate(trine_device* handle, uint64_t initial, trine_timeline** out,
                             trine_error* err) {
@@ -241,13 +222,9 @@ void TimelineDestroy(trine_timeline* handle) {
   timeline->device->real().timeline_destroy(timeline->handle);
 }
 
-trine_status TimelineSignal(trine_timeline* handle, uint64_t value, trine_error* err) {
-  return Of(handle)->device->real().timeline_signal(Of(handle)->handle, value, err);
-}
-
-trine_status TimelineFail(trine_timeline* handle, trine_status status, const char* message,
-                          trine_error* err) {
-  return Of(handle)->device->real().timeline_fail(Of(handle)->handle, status, message, err);
+template <auto kFunction, class... Args>
+trine_status PassOn(trine_timeline* handle, Args... args) {
+  return (Of(handle)->device->real().*kFunction)(Of(handle)->handle, args...);
 }
 
 trine_status TimelineWait(trine_timeline* handle, uint64_t value, uint64_t timeout_ns,
@@ -260,10 +237,6 @@ trine_status TimelineWait(trine_timeline* handle, uint64_t value, uint64_t timeo
   return status;
 }
 
-trine_status TimelineQuery(trine_timeline* handle, uint64_t* value, trine_error* err) {
-  return Of(handle)->device->real().timeline_query(Of(handle)->handle, value, err);
-}
-
 }  // namespace
 
 trine_plugin WrapTable(const trine_plugin& real) {
@@ -274,10 +247,10 @@ trine_plugin WrapTable(const trine_plugin& real) {
   table.device_info = DeviceInfo;
   table.device_open = DeviceOpen;
   table.device_close = DeviceClose;
-  table.buffer_alloc = BufferAlloc;
+  table.buffer_alloc = MakeBuffer<&trine_plugin::buffer_alloc, Moment::kAlloc>;
   table.buffer_free = BufferFree;
-  table.buffer_write = BufferWrite;
-  table.buffer_read = BufferRead;
+  table.buffer_write = Transfer<&trine_plugin::buffer_write, Moment::kWrite>;
+  table.buffer_read = Transfer<&trine_plugin::buffer_read, Moment::kRead>;
   table.copy_run = CopyRun;
   table.op_query = OpQuery;
   table.plan_query = PlanQuery;
@@ -286,12 +259,14 @@ trine_plugin WrapTable(const trine_plugin& real) {
   table.plan_destroy = PlanDestroy;
   table.timeline_create = TimelineCreate;
   table.timeline_destroy = TimelineDestroy;
-  table.timeline_signal = TimelineSignal;
-  table.timeline_fail = TimelineFail;
+  table.timeline_signal = PassOn<&trine_plugin::timeline_signal>;
+  table.timeline_fail = PassOn<&trine_plugin::timeline_fail>;
   table.timeline_wait = TimelineWait;
-  table.timeline_query = TimelineQuery;
+  table.timeline_query = PassOn<&trine_plugin::timeline_query>;
   if (real.buffer_host_ptr != nullptr) table.buffer_host_ptr = BufferHostPtr;
-  if (real.buffer_import != nullptr) table.buffer_import = BufferImport;
+  if (real.buffer_import != nullptr) {
+    table.buffer_import = MakeBuffer<&trine_plugin::buffer_import, Moment::kImport>;
+  }
   if (real.layout_list != nullptr) table.layout_list = LayoutList;
   if (real.layout_convert != nullptr) table.layout_convert = LayoutConvert;
   return table;

@@ -12,7 +12,7 @@ namespace {
 TEST(BlockBudgetTest, TakesTheFirstThatFit) {
   BlockBudget budget(10);
   const std::vector<int64_t> sizes = {4, 5, 2, 1};
-  // 2 does not fit behind 4 and 5, and the 1 behind it is not taken before its turn.
+  // 2 does not fit after 4 and 5, and the 1 after it is not taken before its turn.
   EXPECT_EQ(budget.Take(sizes), 2u);
   const std::vector<int64_t> one = {1};
   EXPECT_EQ(budget.Take(one), 1u);

@@ -9,17 +9,17 @@
 namespace trine {
 namespace {
 
-constexpr double kMaxScale = 32760.0;  // within 16 bits, as others have it
+constexpr double kMaxScale = 32760.0;  // fits in 16 bits, as elsewhere
 
-// x * x * ..., n factors, from the left.
+// Returns x * x * ... with n factors, from the left.
 double Power(double x, int32_t n) {
   double y = x;
   for (int32_t i = 1; i < n; ++i) y = y * x;
   return y;
 }
 
-// The n-th root of t >= 1 by Newton's iteration from above, until it falls no more. No library's
-// pow: those differ.
+// Returns the n-th root of t >= 1 by Newton's iteration from above, until it stops falling. Uses no
+// library's pow, because those differ.
 double Root(double t, int32_t n) {
   const auto degree = static_cast<double>(n);
   double x = 1.0 + (t - 1.0) / degree;
@@ -36,7 +36,7 @@ double LargestMagnitude(std::span<const double> v) {
   return largest;
 }
 
-// What `v` is divided by; 0 for a vector of zeros.
+// Returns what `v` is divided by; 0 for a vector of zeros.
 double Norm(std::span<const double> v, int32_t normalize) {
   double sum = 0;
   if (normalize == kNormalizeNone) return 1;
@@ -49,7 +49,7 @@ double Norm(std::span<const double> v, int32_t normalize) {
     for (const double x : v) sum = sum + x * x;
     return std::sqrt(sum);
   }
-  // Relative to the largest, so that no power leaves the range.
+  // Relative to the largest magnitude, so that no power overflows.
   const double largest = LargestMagnitude(v);
   if (largest == 0) return 0;
   for (const double x : v) sum = sum + Power(std::abs(x) / largest, normalize);
@@ -67,17 +67,8 @@ absl::StatusOr<Pooling> ParsePooling(const std::string& name) {
 }
 
 const char* PoolingName(Pooling pooling) {
-  switch (pooling) {
-    case Pooling::kNone:
-      return "none";
-    case Pooling::kMean:
-      return "mean";
-    case Pooling::kCls:
-      return "cls";
-    case Pooling::kLast:
-      return "last";
-  }
-  return "none";
+  static constexpr const char* kNames[] = {"none", "mean", "cls", "last"};
+  return kNames[static_cast<size_t>(pooling)];
 }
 
 absl::Status CheckNormalize(int32_t normalize) {
@@ -126,7 +117,7 @@ double CosineSimilarity(std::span<const float> a, std::span<const float> b) {
     bb = bb + y * y;
   }
   const double length = std::sqrt(aa) * std::sqrt(bb);
-  // Rounding may carry it past 1, where no angle has such a cosine.
+  // Rounding may push it past 1, which is no cosine.
   return length > 0 ? std::clamp(dot / length, -1.0, 1.0) : 0;
 }
 

@@ -1,8 +1,7 @@
-// From the rows a model gives for a text to the text's vector: pooling, then scaling to a length.
-// Binary64 in a written order (docs/numerics.md, "Embeddings"), so that the vector is a function of
-// the rows alone.
-#ifndef TRINE_RUNTIME_EMBEDDING_POOLING_H_
-#define TRINE_RUNTIME_EMBEDDING_POOLING_H_
+// Turns the rows that a model gives for a text into the text's vector: pools the rows, then scales
+// the result. Computes in binary64 and in an order that docs/numerics.md ("Embeddings") defines, so
+// that the vector depends on the rows only.
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -14,19 +13,20 @@
 
 namespace trine {
 
-// Numbered as GGUF's ARCH.pooling_type.
+// The way to pool rows. The numbers are those of GGUF's ARCH.pooling_type.
 enum class Pooling {
   kNone = 0,  // every token keeps its vector
   kMean = 1,
-  kCls = 2,   // the first token's
-  kLast = 3,  // the last token's
+  kCls = 2,   // the row of the first token
+  kLast = 3,  // the row of the last token
 };
 
-// none, mean, cls, last. INVALID_ARGUMENT lists them.
+// Parses none, mean, cls or last. Returns INVALID_ARGUMENT, which lists these names, for any other.
 absl::StatusOr<Pooling> ParsePooling(const std::string& name);
 const char* PoolingName(Pooling pooling);
 
-// What a vector is divided by; any p from 1 on is its p-norm.
+// Values of `normalize`, which chooses the number that a vector is divided by. A value p from 1 to
+// kLargestNorm chooses the p-norm.
 inline constexpr int32_t kNormalizeNone = -1;
 inline constexpr int32_t kNormalizeMax = 0;  // the largest magnitude becomes 32760
 inline constexpr int32_t kNormalizeEuclidean = 2;
@@ -34,16 +34,16 @@ inline constexpr int32_t kLargestNorm = 32;
 
 absl::Status CheckNormalize(int32_t normalize);
 
-// One text's. Allocates only when it is made.
+// Pools the rows of one text. Allocates only in the constructor.
 class Pooler {
  public:
-  // `rows` is how many there will be, of `width` values each.
+  // `rows` is the number of rows that the text has, with `width` values each.
   Pooler(Pooling pooling, int32_t normalize, int64_t width, int64_t rows);
 
-  // The rows by increasing position: all of them, or for kLast the last one at least.
+  // Adds the next row. Rows come by increasing position; for kLast only the last one is needed.
   void Add(std::span<const float> row);
 
-  // After the last row: the vector, or for kNone the vectors behind one another.
+  // Call it after the last row. Returns the vector or, for kNone, all vectors one after another.
   std::vector<float> Finish();
 
  private:
@@ -56,9 +56,8 @@ class Pooler {
   std::vector<float> out_;
 };
 
-// Of the angle between two vectors of one length; 0 where one of them is 0.
+// Returns the cosine of the angle between two vectors of the same length. Returns 0 if one of them
+// has only zeros.
 double CosineSimilarity(std::span<const float> a, std::span<const float> b);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_EMBEDDING_POOLING_H_

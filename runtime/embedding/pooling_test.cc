@@ -34,7 +34,7 @@ TEST(PoolingTest, DividesByTheNormAskedFor) {
               ElementsAre(1.0f / 3.0f, 2.0f / 3.0f, -2.0f / 3.0f));
   EXPECT_THAT(Pool(Pooling::kCls, 1), ElementsAre(0.2f, 0.4f, -0.4f));
   EXPECT_THAT(Pool(Pooling::kCls, kNormalizeMax), ElementsAre(16380, 32760, -32760));
-  // Rows are scaled each on its own where each is a vector.
+  // Without pooling, each row is scaled on its own.
   EXPECT_THAT(Pool(Pooling::kNone, kNormalizeEuclidean, {{3, 4}, {0, -5}}),
               ElementsAre(0.6f, 0.8f, 0, -1));
 }
@@ -70,7 +70,7 @@ TEST(PoolingTest, ZeroStaysZero) {
   }
 }
 
-// The sum is that of binary64 by increasing position: one of binary32 would lose the ones.
+// Sums are in binary64 by increasing position; binary32 would lose the ones.
 TEST(PoolingTest, TheMeanIsSummedInBinary64) {
   EXPECT_THAT(Pool(Pooling::kMean, kNormalizeNone, {{0x1p30f}, {1}, {1}, {-0x1p30f}}),
               ElementsAre(0.5f));
@@ -78,7 +78,7 @@ TEST(PoolingTest, TheMeanIsSummedInBinary64) {
               ElementsAre(0.0f));
 }
 
-// Bits that any machine must give; a fused multiply-add or another order gives others.
+// Bits that every machine must give; a fused multiply-add or another order gives others.
 TEST(PoolingTest, TheBitsArePinned) {
   std::vector<std::vector<float>> rows(5);
   uint32_t state = 1;

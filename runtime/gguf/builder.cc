@@ -1,28 +1,72 @@
 #include "runtime/gguf/builder.h"
 
-#include <algorithm>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/gguf/encode.h"
 #include "runtime/gguf/quoted.h"
 
 namespace trine::gguf {
 namespace {
 
+// Appends a number as type `type`. The reader has widened it to `T`.
 template <class T>
-constexpr ValueType TypeOf() {
-  if constexpr (std::is_same_v<T, bool>) return ValueType::kBool;
-  if constexpr (std::is_same_v<T, float>) return ValueType::kFloat32;
-  if constexpr (std::is_same_v<T, double>) return ValueType::kFloat64;
-  constexpr bool is_signed = std::is_signed_v<T>;
-  if constexpr (sizeof(T) == 1) return is_signed ? ValueType::kInt8 : ValueType::kUint8;
-  if constexpr (sizeof(T) == 2) return is_signed ? ValueType::kInt16 : ValueType::kUint16;
-  if constexpr (sizeof(T) == 4) return is_signed ? ValueType::kInt32 : ValueType::kUint32;
-  return is_signed ? ValueType::kInt64 : ValueType::kUint64;
+bool AppendAs(ValueType type, T number, std::string* out) {
+  if (type == ValueType::kBool && std::is_integral_v<T>) {
+    AppendNumber(static_cast<uint8_t>(number != 0), out);
+    return true;
+  }
+  bool same_kind = false;
+  WithNumberType(type, [&]<class As>(As) {
+    same_kind = std::is_floating_point_v<As> == std::is_floating_point_v<T>;
+    if (same_kind) AppendNumber(static_cast<As>(number), out);
+  });
+  return same_kind;
+}
+
+// Appends a value without its type. Returns false if the value does not match its type.
+bool AppendValue(const Value& value, std::string* out);
+
+bool AppendArray(const Array& array, std::string* out) {
+  const auto type = static_cast<ValueType>(array.element_type);
+  AppendType(type, out);
+  AppendNumber<uint64_t>(array.size, out);
+  for (const int64_t number : array.integers) {
+    if (!AppendAs(type, number, out)) return false;
+  }
+  for (const double number : array.floats) {
+    if (!AppendAs(type, number, out)) return false;
+  }
+  for (const std::string_view text : array.strings) {
+    if (type != ValueType::kString) return false;
+    AppendString(text, out);
+  }
+  for (const Value& nested : array.nested) {
+    if (type != ValueType::kArray || !AppendValue(nested, out)) return false;
+  }
+  return array.size ==
+         array.integers.size() + array.floats.size() + array.strings.size() + array.nested.size();
+}
+
+bool AppendValue(const Value& value, std::string* out) {
+  const auto type = static_cast<ValueType>(value.type);
+  if (const auto* flag = std::get_if<bool>(&value.value)) {
+    return type == ValueType::kBool && AppendAs(type, *flag ? 1 : 0, out);
+  }
+  if (const auto* number = std::get_if<int64_t>(&value.value)) {
+    return type != ValueType::kBool && AppendAs(type, *number, out);
+  }
+  if (const auto* number = std::get_if<uint64_t>(&value.value)) {
+    return type == ValueType::kUint64 && AppendAs(type, *number, out);
+  }
+  if (const auto* number = std::get_if<double>(&value.value)) return AppendAs(type, *number, out);
+  if (const auto* text = std::get_if<std::string_view>(&value.value)) {
+    AppendString(*text, out);
+    return type == ValueType::kString;
+  }
+  const auto* array = std::get_if<Array>(&value.value);
+  return array != nullptr && type == ValueType::kArray && AppendArray(*array, out);
 }
 
 std::string ArrayHead(ValueType element_type, size_t size) {
@@ -35,31 +79,12 @@ std::string ArrayHead(ValueType element_type, size_t size) {
 
 template <class T>
 std::string EncodeArray(absl::Span<const T> numbers) {
-  std::string value = ArrayHead(TypeOf<T>(), numbers.size());
+  std::string value = ArrayHead(ValueTypeOf<T>(), numbers.size());
   for (const T number : numbers) AppendNumber(number, &value);
   return value;
 }
 
 }  // namespace
-
-template <class T>
-void Builder::SetScalar(std::string_view key, T number) {
-  std::string value;
-  AppendType(TypeOf<T>(), &value);
-  AppendNumber(number, &value);
-  Put(key, std::move(value));
-}
-template void Builder::SetScalar(std::string_view, uint8_t);
-template void Builder::SetScalar(std::string_view, int8_t);
-template void Builder::SetScalar(std::string_view, uint16_t);
-template void Builder::SetScalar(std::string_view, int16_t);
-template void Builder::SetScalar(std::string_view, uint32_t);
-template void Builder::SetScalar(std::string_view, int32_t);
-template void Builder::SetScalar(std::string_view, uint64_t);
-template void Builder::SetScalar(std::string_view, int64_t);
-template void Builder::SetScalar(std::string_view, float);
-template void Builder::SetScalar(std::string_view, double);
-template void Builder::SetScalar(std::string_view, bool);
 
 void Builder::SetString(std::string_view key, std::string_view text) {
   std::string value;
@@ -102,11 +127,7 @@ void Builder::SetValue(std::string_view key, const Value& value) {
 
 void Builder::CopyMetadata(const Metadata& metadata) {
   for (const Metadata::Entry& entry : metadata.entries()) {
-    if (entry.key == kSplitNumberKey || entry.key == kSplitCountKey ||
-        entry.key == kSplitTensorsKey) {
-      continue;
-    }
-    SetValue(entry.key, entry.value);
+    if (!IsSplitKey(entry.key)) SetValue(entry.key, entry.value);
   }
 }
 
@@ -158,7 +179,7 @@ void Builder::AddTensor(std::string_view name, quant::Type type, absl::Span<cons
     if (dim <= 0) return fail(absl::StrCat("has a dimension of length ", dim));
     if (__builtin_mul_overflow(values, dim, &values)) return fail("has more than 2^63 values");
   }
-  uint64_t bytes = 0;  // whole rows are whole blocks, so all values are one long row
+  uint64_t bytes = 0;  // rows are whole blocks, so all values count as one row
   if (!quant::RowBytes(type, values, &bytes)) {
     return fail("has a size that does not fit in 64 bits");
   }

@@ -1,12 +1,14 @@
-// What a GGUF file to be written holds: metadata, and the tensors' names, types and shapes. Their
-// data goes through Writer, or through ToBytes for a file in memory. One thread at a time.
-#ifndef TRINE_RUNTIME_GGUF_BUILDER_H_
-#define TRINE_RUNTIME_GGUF_BUILDER_H_
+// Collects the contents of a GGUF file: metadata, and the tensors' names, types and shapes. Does
+// not take the tensors' data: Writer writes it to a file, and ToBytes to memory. One thread at a
+// time.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -20,6 +22,22 @@
 
 namespace trine::gguf {
 
+// Appends a number as the file has it: its bytes in memory.
+template <class T>
+void AppendNumber(T number, std::string* out) {
+  static_assert(std::is_arithmetic_v<T>);
+  out->append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+inline void AppendString(std::string_view text, std::string* out) {
+  AppendNumber<uint64_t>(text.size(), out);
+  out->append(text);
+}
+
+inline void AppendType(ValueType type, std::string* out) {
+  AppendNumber(static_cast<uint32_t>(type), out);
+}
+
 class Builder {
  public:
   struct Tensor {
@@ -30,10 +48,11 @@ class Builder {
   };
   struct Pair {
     std::string key;
-    std::string value;  // as the file has it, type first
+    std::string value;  // the value's bytes as in the file, type first
   };
 
-  // Setting a key again replaces its value where it stands. 'general.alignment' sets the alignment.
+  // Set the value of a key. A key that is set again keeps its place among the keys. The key
+  // general.alignment sets the file's alignment.
   void SetUint8(std::string_view key, uint8_t value) { SetScalar(key, value); }
   void SetInt8(std::string_view key, int8_t value) { SetScalar(key, value); }
   void SetUint16(std::string_view key, uint16_t value) { SetScalar(key, value); }
@@ -53,25 +72,31 @@ class Builder {
   void SetFloat32s(std::string_view key, absl::Span<const float> values);
   void SetBools(std::string_view key, absl::Span<const bool> values);
 
-  // A value as another file has it, of the same type.
+  // Copies a value of another file, with its type.
   void SetValue(std::string_view key, const Value& value);
-  // All values of another file, but what it says of its own split.
+  // Copies all values of another file, except those about its split.
   void CopyMetadata(const Metadata& metadata);
   void Remove(std::string_view key);
 
-  // `dims` innermost first. Data is written in the order of these calls.
+  // Adds a tensor. `dims` has the innermost dimension first. Data is written in the order of these
+  // calls.
   void AddTensor(std::string_view name, quant::Type type, absl::Span<const int64_t> dims);
 
   const std::vector<Pair>& pairs() const { return pairs_; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
-  // The first thing that was set or added and can not be in a file.
+  // Returns the first error of all calls that set a value or added a tensor.
   const absl::Status& status() const { return status_; }
   absl::StatusOr<uint32_t> Alignment() const;
 
  private:
   template <class T>
-  void SetScalar(std::string_view key, T value);
+  void SetScalar(std::string_view key, T number) {
+    std::string value;
+    AppendType(ValueTypeOf<T>(), &value);
+    AppendNumber(number, &value);
+    Put(key, std::move(value));
+  }
   void Put(std::string_view key, std::string value);
   void Fail(const std::string& message);
 
@@ -83,5 +108,3 @@ class Builder {
 };
 
 }  // namespace trine::gguf
-
-#endif  // TRINE_RUNTIME_GGUF_BUILDER_H_

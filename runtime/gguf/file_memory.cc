@@ -21,7 +21,7 @@ uint64_t Nanoseconds(const timespec& t) {
   return static_cast<uint64_t>(t.tv_sec) * 1000000000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// A regular file that is not empty, open for reading.
+// A non-empty regular file, open for reading.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -32,7 +32,7 @@ class Descriptor {
   }
 
   absl::Status Open(const std::string& path) {
-    // Non-blocking, or a pipe of that name would keep us for ever.
+    // Non-blocking, because opening a pipe would wait for ever.
     fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd_ < 0) {
       if (errno == ENOENT || errno == ENOTDIR) return absl::NotFoundError("there is no such file");
@@ -107,7 +107,7 @@ absl::StatusOr<FileMemory> FileMemory::Allocate(uint64_t bytes) {
 }
 
 absl::StatusOr<FileMemory> FileMemory::Read(const std::string& path) {
-  // One call of read(2) moves at most 2 GiB.
+  // One call of read(2) reads at most 2 GiB.
   constexpr uint64_t kMaxChunk = 1u << 30;
   Descriptor file;
   const absl::Status status = file.Open(path);

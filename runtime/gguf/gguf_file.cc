@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
-#include "runtime/gguf/split_name.h"
 
 namespace trine::gguf {
 namespace {
@@ -15,7 +14,7 @@ absl::Status About(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
-// NOT_FOUND is kept for files.
+// NOT_FOUND is for missing files only, so a missing key becomes INVALID_ARGUMENT.
 absl::Status Invalid(const absl::Status& status) {
   return absl::InvalidArgumentError(status.message());
 }
@@ -33,7 +32,7 @@ absl::StatusOr<LoadedPart> LoadPart(const std::string& path, bool use_mmap) {
   return LoadedPart{std::move(*memory), std::move(*contents)};
 }
 
-// What a part says of the whole.
+// The statements of a part about the whole file.
 struct SplitFacts {
   int64_t number = 0;
   int64_t count = 1;
@@ -58,7 +57,7 @@ std::string PartText(int64_t number, int64_t count) {
   return absl::StrCat("part ", number + 1, " of ", count);
 }
 
-// `found` is what the part at place `number` says, `whole` what the part the user named says.
+// `found`: what the part with index `number` says. `whole`: what the part that the user named says.
 absl::Status CheckPart(const SplitFacts& found, int64_t number, const SplitFacts& whole) {
   if (found.number != number || found.count != whole.count) {
     return absl::InvalidArgumentError(
@@ -82,8 +81,7 @@ absl::StatusOr<std::shared_ptr<const File>> File::Open(const std::string& path,
                                                        const OpenOptions& options) {
   std::shared_ptr<File> file(new File);
   file->mapped_ = options.use_mmap;
-  const absl::Status status = file->LoadParts(path, options.use_mmap);
-  if (!status.ok()) return status;
+  if (absl::Status s = file->LoadParts(path, options.use_mmap); !s.ok()) return s;
   return file;
 }
 

@@ -1,8 +1,7 @@
-// A GGUF file (or the parts of a split one), opened for reading: metadata and tensors, every
-// offset, size and count checked against the file. Views into it live as long as it does.
-// Immutable once open; any thread may read.
-#ifndef TRINE_RUNTIME_GGUF_GGUF_FILE_H_
-#define TRINE_RUNTIME_GGUF_GGUF_FILE_H_
+// A GGUF file that is open for reading: its metadata and tensors. A split file is opened with all
+// its parts. Every offset, size and count is checked against the file. Views into the file are
+// valid as long as the File exists. Immutable, so any thread may read.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +17,11 @@
 #include "runtime/gguf/file_memory.h"
 #include "runtime/gguf/metadata.h"
 #include "runtime/gguf/part_reader.h"
-#include "runtime/gguf/tensor_info.h"
 
 namespace trine::gguf {
 
-// One file's memory: page-aligned, `mapped_bytes` a multiple of the page size and readable as a
-// whole. Read-only.
+// The memory of one file on disk. It is read-only and page-aligned, and can be read up to
+// `mapped_bytes`, a multiple of the page size.
 struct Part {
   std::string path;
   const std::byte* data = nullptr;
@@ -33,40 +31,41 @@ struct Part {
 };
 
 struct OpenOptions {
-  // Else the file is read into memory. A mapped file must stay as it is while it is open: when
-  // another process cuts it short, touching what is gone raises SIGBUS, and when one overwrites it
-  // in place, the weights change. Replacing the file by renaming a new one over it is safe.
+  // true: the file is mapped; false: it is read into memory. A mapped file must not change while it
+  // is open: if another process truncates it, touching the missing part raises SIGBUS, and if a
+  // process overwrites it in place, the weights change. Renaming a new file over it is safe.
   bool use_mmap = true;
 };
 
 class File {
  public:
-  // `path` is a file, or any part `-0000K-of-0000N.gguf` of a split one. The message of an error
-  // begins with the path of the part it is about.
+  // Opens a file. `path` is a whole file, or any part (NAME-00002-of-00005.gguf) of a split file.
+  // Errors begin with the path of the part that they are about.
   static absl::StatusOr<std::shared_ptr<const File>> Open(const std::string& path,
                                                           const OpenOptions& options = {});
-  // A copy of a file's bytes; not split. `name` stands for the path in messages.
+  // Reads a copy of `bytes` as a file, which must not be split. `name` stands for the path in
+  // messages.
   static absl::StatusOr<std::shared_ptr<const File>> FromMemory(absl::Span<const std::byte> bytes,
                                                                 std::string name = "model");
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  // Of a split file: the first part's.
+  // Returns the metadata. A split file has the metadata of its first part.
   const Metadata& metadata() const { return metadata_; }
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
-  const TensorInfo* FindTensor(std::string_view name) const;  // null when there is none
+  const TensorInfo* FindTensor(std::string_view name) const;  // null: there is no such tensor
   const std::vector<Part>& parts() const { return parts_; }
-  bool mapped() const { return mapped_; }                  // false: read into memory
-  uint32_t version() const { return version_; }            // of the format: 2 or 3
-  uint64_t tensor_bytes() const { return tensor_bytes_; }  // of all tensors
+  bool mapped() const { return mapped_; }                  // false: the file was read into memory
+  uint32_t version() const { return version_; }            // the format's version: 2 or 3
+  uint64_t tensor_bytes() const { return tensor_bytes_; }  // the sum of all tensors' bytes
 
-  // Keeps the file's memory from being swapped out. Says how much the system would allow.
+  // Keeps the file's memory from being swapped out. An error says how much the system allows.
   absl::Status Lock() const;
 
-  // Bytes [begin, end) of a tensor are not read again by their owner: whole pages of them go back
-  // to the system. Of a mapped file they are read anew by who touches them after all; of one read
-  // into memory they are gone, and read as zeros. From any thread.
+  // Gives back to the system the pages that lie wholly within bytes [begin, end) of a tensor,
+  // because nobody needs them any more. If such a page is read again, a mapped file reads it from
+  // the disk; in a file that was read into memory it reads as zeros. Any thread may call it.
   void Release(const TensorInfo& tensor, uint64_t begin, uint64_t end) const;
 
  private:
@@ -79,7 +78,7 @@ class File {
   Metadata metadata_;
   std::vector<TensorInfo> tensors_;
   std::vector<Part> parts_;
-  std::vector<FileMemory> memory_;  // of parts_, in their order
+  std::vector<FileMemory> memory_;  // owns the memory of parts_, in the same order
   absl::flat_hash_map<absl::string_view, uint32_t> tensor_index_;
   bool mapped_ = false;
   uint32_t version_ = 0;
@@ -87,5 +86,3 @@ class File {
 };
 
 }  // namespace trine::gguf
-
-#endif  // TRINE_RUNTIME_GGUF_GGUF_FILE_H_

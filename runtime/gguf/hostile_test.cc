@@ -1,4 +1,4 @@
-// Files as they should not be: cut, damaged, or made to mislead. Each gets an answer of one line.
+// Invalid files: truncated, damaged, or made to mislead. Each gives an error of one line.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Reads from a heap block of exactly this size, so that a sanitizer sees a byte too far.
+// Reads from a heap block of exactly this size, so that a sanitizer detects an access past its end.
 absl::StatusOr<PartContents> ReadExactly(const std::vector<std::byte>& bytes) {
   return ReadPart(bytes.data(), bytes.size());
 }
@@ -38,7 +38,7 @@ void ExpectOneLine(const absl::Status& status) {
   for (const unsigned char c : message) ASSERT_TRUE(c >= 0x20 && c != 0x7f) << message;
 }
 
-// What every accepted file promises.
+// Checks what every accepted file guarantees.
 void ExpectSound(const PartContents& part, const Bytes& bytes) {
   const std::byte* begin = bytes.data();
   const std::byte* end = begin + bytes.size();
@@ -108,11 +108,11 @@ TEST(HostileTest, EveryHeaderByteDamaged) {
         ++refused;
         ExpectOneLine(part.status());
       }
-      // Names of tensors are held against each other by File alone.
+      // Only File checks the names of tensors for duplicates.
       EXPECT_LE(File::FromMemory(damaged).ok(), part.ok());
     }
   }
-  EXPECT_GT(accepted, 500u);  // text and numbers that mean something else now
+  EXPECT_GT(accepted, 500u);  // changed texts and numbers are still valid
   EXPECT_GT(refused, 2000u);
 }
 
@@ -148,7 +148,7 @@ std::string Tensor(std::string_view name, const std::vector<uint64_t>& dims, uin
   return tensor + Numbers(type, offset);
 }
 
-// One file of `tensors` and plenty of data.
+// Returns a file with `tensors` and plenty of data.
 Bytes WithTensors(uint64_t count, const std::string& tensors) {
   std::string text = Head(count, 0) + tensors;
   text.resize((text.size() + 31) / 32 * 32 + 4096);
@@ -200,7 +200,7 @@ TEST(HostileTest, Keys) {
               HasSubstr("ends inside the value of the metadata key 'k'"));
   EXPECT_THAT(Error(ToBytes(Head(0, 2) + Key("k", kU32, Numbers(7u)) + Key("k", kBool, "\x01"))),
               HasSubstr("'k' occurs twice"));
-  // What a terminal would obey does not come through.
+  // Control characters of terminals are escaped.
   EXPECT_THAT(one(Key("\x1b[2J\n", 13, padding)), HasSubstr("'\\x1b[2J\\n'"));
 }
 

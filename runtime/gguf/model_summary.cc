@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/quoted.h"
@@ -12,22 +11,9 @@
 namespace trine::gguf {
 namespace {
 
-// No model comes near; what is computed from them stays below 2^63.
+// Limits far above any model's, so that sizes computed from them stay below 2^63.
 constexpr int64_t kMaxLength = int64_t{1} << 20;
 constexpr int64_t kMaxLayers = 1 << 16;
-
-// The N of "blk.N.attn_q.weight".
-std::optional<int64_t> LayerOf(std::string_view name) {
-  if (!name.starts_with("blk.")) return std::nullopt;
-  name.remove_prefix(4);
-  const size_t dot = name.find('.');
-  int64_t layer = 0;
-  if (dot == std::string_view::npos ||
-      !absl::SimpleAtoi(absl::string_view(name.data(), dot), &layer) || layer < 0) {
-    return std::nullopt;
-  }
-  return layer;
-}
 
 TensorSum* PlaceOf(std::string_view name, ModelSummary* summary) {
   if (const std::optional<int64_t> layer = LayerOf(name)) return &summary->layers[*layer];
@@ -37,7 +23,7 @@ TensorSum* PlaceOf(std::string_view name, ModelSummary* summary) {
   return name.starts_with("output") ? &summary->output : &summary->other;
 }
 
-// Reads keys of the form ARCH.name.
+// Reads keys of the form ARCH.name. Keeps the first error.
 class ShapeReader {
  public:
   ShapeReader(const Metadata& metadata, std::string_view architecture)
@@ -50,7 +36,7 @@ class ShapeReader {
     return Take(metadata_.IntegerOr(prefix_ + name, 1, kMaxLength, fallback));
   }
 
-  // One number for all layers, or an array with one for each.
+  // Reads one number for all layers, or an array with one for each.
   std::vector<int64_t> PerLayer(const char* name, int64_t min, int64_t layers) {
     const std::string key = prefix_ + name;
     const Value* value = metadata_.Find(key);
@@ -105,6 +91,18 @@ void TensorSum::Add(const TensorInfo& tensor) {
 
 double TensorSum::BitsPerWeight() const {
   return parameters == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(parameters);
+}
+
+std::optional<int64_t> LayerOf(std::string_view name) {
+  if (!name.starts_with("blk.")) return std::nullopt;
+  name.remove_prefix(4);
+  const size_t dot = name.find('.');
+  int64_t layer = 0;
+  if (dot == std::string_view::npos ||
+      !absl::SimpleAtoi(absl::string_view(name.data(), dot), &layer) || layer < 0) {
+    return std::nullopt;
+  }
+  return layer;
 }
 
 ModelSummary Summarize(const File& file) {
@@ -166,8 +164,8 @@ std::optional<uint64_t> KvBytes(const ModelShape& shape, quant::Type type, int64
 
 uint64_t ScratchBytes(const ModelShape& shape, int64_t n_tokens) {
   const int64_t heads = Largest(shape.heads), kv_heads = Largest(shape.kv_heads);
-  // At its widest a layer holds its input, the normed input, and either what attention works on
-  // (q before and after rope, k, v, the result) or the feed-forward's three.
+  // At its widest, a layer holds its input, the normed input, and either the tensors of attention
+  // (q before and after rope, k, v, the result) or the three of the feed-forward.
   const int64_t attention = 2 * heads * shape.key_length + 2 * kv_heads * shape.key_length +
                             kv_heads * shape.value_length + heads * shape.value_length;
   const int64_t widest = 2 * shape.width + std::max(attention, 3 * shape.feed_forward);

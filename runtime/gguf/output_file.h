@@ -1,6 +1,5 @@
-// A file that appears under its name only when it is complete.
-#ifndef TRINE_RUNTIME_GGUF_OUTPUT_FILE_H_
-#define TRINE_RUNTIME_GGUF_OUTPUT_FILE_H_
+// Writes a file that appears under its name only when it is complete.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,19 +13,21 @@ namespace trine::gguf {
 
 class OutputFile {
  public:
-  // A temporary file in the folder of `path`. Messages name `path`.
+  // Creates a temporary file in the folder of `path`. Messages name `path`.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
-  ~OutputFile();  // removes the temporary file when it was not published
+  ~OutputFile();  // removes the temporary file unless it was published
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // All of a file in one go.
+  // Writes and publishes a whole file.
   static absl::Status Write(const std::string& path, const std::string& text);
 
   absl::Status Append(const void* data, uint64_t bytes);
   absl::Status AppendZeros(uint64_t bytes);
-  absl::Status Close();    // on the disk when it returns
-  absl::Status Publish();  // closed before; replaces what has the name
+  // Closes the temporary file. All data is on the disk when it returns.
+  absl::Status Close();
+  // Gives the file its name and replaces a file that has this name. REQUIRES: Close was called.
+  absl::Status Publish();
 
  private:
   OutputFile(std::string path, std::string temporary, int fd)
@@ -38,6 +39,8 @@ class OutputFile {
   int fd_;
 };
 
-}  // namespace trine::gguf
+// Returns RESOURCE_EXHAUSTED if the disk of `path` has no room for a file of `bytes`. Returns OK if
+// that can't be found out.
+absl::Status CheckDiskSpace(const std::string& path, uint64_t bytes);
 
-#endif  // TRINE_RUNTIME_GGUF_OUTPUT_FILE_H_
+}  // namespace trine::gguf

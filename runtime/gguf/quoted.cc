@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMaxQuoted = 80;
 
-// The length of the printable character at the front of `text`; 0 when its first byte is to be
+// Returns the length of the printable character at the front of `text`; 0: its first byte must be
 // escaped.
 size_t PrintableLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
@@ -23,7 +23,7 @@ size_t PrintableLength(std::string_view text) {
   }
   static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
   if (code < kLeast[length] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return 0;
-  // C1 controls, and the marks that reorder or break a line.
+  // C1 controls, and characters that reorder text or break a line.
   if (code < 0xa0 || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)) {
     return 0;
   }
@@ -54,7 +54,7 @@ std::string Printable(std::string_view text) {
 std::string_view Cut(std::string_view text, size_t bytes) {
   if (text.size() <= bytes) return text;
   size_t end = bytes;
-  // A character has at most three bytes that continue it; more are no character.
+  // A character has at most three continuation bytes; more of them are not one character.
   while (end > 0 && bytes - end < 4 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, bytes - end < 4 ? end : bytes);
 }

@@ -1,6 +1,5 @@
-// Text from a file, made fit for a message.
-#ifndef TRINE_RUNTIME_GGUF_QUOTED_H_
-#define TRINE_RUNTIME_GGUF_QUOTED_H_
+// Makes text from a file safe for a message.
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -8,16 +7,14 @@
 
 namespace trine::gguf {
 
-// 'text' in quotes, cut at a length a line can hold. What a terminal could obey, or is not UTF-8,
-// becomes \xNN, \n or \t.
+// Returns the text in quotes, cut to fit on a line. Writes what a terminal could obey, and what is
+// not UTF-8, as \xNN, \n or \t.
 std::string Quoted(std::string_view text);
 
-// The same without quotes and limit.
+// Returns the text as Quoted writes it, but without quotes and without a limit.
 std::string Printable(std::string_view text);
 
-// At most `bytes` of the front of `text`, not ending inside a UTF-8 character.
+// Returns at most the first `bytes` of `text`, without cutting a UTF-8 character.
 std::string_view Cut(std::string_view text, size_t bytes);
 
 }  // namespace trine::gguf
-
-#endif  // TRINE_RUNTIME_GGUF_QUOTED_H_

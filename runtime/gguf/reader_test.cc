@@ -1,4 +1,4 @@
-// Files as they should be: what was put in comes out, by every way of opening.
+// Valid files: what was written is read, by every way of opening.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -6,8 +6,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/gguf/format.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/gguf/split_name.h"
 #include "runtime/gguf/test_file.h"
 
 namespace trine::gguf {
@@ -143,7 +143,7 @@ TEST(ReaderTest, ReadsAVocabularyWithoutTensors) {
   Bytes bytes = Build(builder);
   const FilePtr padded = File::FromMemory(bytes).value();
   EXPECT_THAT(padded->tensors(), IsEmpty());
-  // The data section is not there, so neither need its padding be.
+  // There is no data section, so its padding is not needed either.
   bytes.resize(kHeaderBytes + builder.pairs()[0].value.size() + 8 + builder.pairs()[0].key.size());
   const absl::StatusOr<FilePtr> exact = File::FromMemory(bytes);
   ASSERT_TRUE(exact.ok()) << exact.status();
@@ -313,7 +313,7 @@ TEST(ReaderTest, LocksOrSaysWhatIsAllowed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be locked in memory"));
 }
 
-// Real files, where they are at hand.
+// Real files, if they are available.
 class SharedFilesTest : public ::testing::Test {
  protected:
   static std::string Folder() {

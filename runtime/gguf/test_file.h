@@ -1,7 +1,6 @@
-// What the tests of this folder share: a small model with a value and a tensor of every type, and a
-// folder that goes when the test does.
-#ifndef TRINE_RUNTIME_GGUF_TEST_FILE_H_
-#define TRINE_RUNTIME_GGUF_TEST_FILE_H_
+// Helpers of this folder's tests: a small model with a value and a tensor of every type, and a
+// folder that is removed at the end of the test.
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -16,7 +15,6 @@
 
 #include "kernels/quant/block_types.h"
 #include "runtime/gguf/builder.h"
-#include "runtime/gguf/encode.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/writer.h"
 
@@ -91,7 +89,7 @@ inline void SetEveryValueType(Builder* builder) {
   builder->SetInt32s("test.none", {});
 }
 
-// Name of a SmallModel tensor.
+// Returns the name of a SmallModel tensor.
 inline std::string TensorOf(quant::Type type) {
   return std::string("t.") + quant::Traits(type).name;
 }
@@ -107,7 +105,7 @@ inline Builder SmallModel() {
   return builder;
 }
 
-// Bytes that differ from tensor to tensor and from place to place.
+// Returns bytes that differ from tensor to tensor and from place to place.
 inline std::vector<Bytes> DataFor(const Builder& builder) {
   std::vector<Bytes> all;
   uint32_t state = 1;
@@ -131,5 +129,3 @@ inline Bytes Build(const Builder& builder, uint32_t version = 3) {
 }
 
 }  // namespace trine::gguf
-
-#endif  // TRINE_RUNTIME_GGUF_TEST_FILE_H_

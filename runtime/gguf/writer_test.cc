@@ -85,7 +85,7 @@ TEST(WriterTest, SplitsAtTensorsAndCopiesWhole) {
     EXPECT_LE(bytes, 4000u);
   }
 
-  // Back into one file: the same as if it had never been split.
+  // Merging the parts gives the same as if the file had never been split.
   Builder merged;
   merged.CopyMetadata(split->metadata());
   std::vector<absl::Span<const std::byte>> data;

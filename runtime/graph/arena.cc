@@ -38,17 +38,17 @@ const Arena::Chunk* Arena::Find(uint64_t offset) const {
 
 absl::StatusOr<uint64_t> Arena::FindRoom(uint64_t bytes) {
   const uint64_t from = top();
-  size_t first_free = 0;  // of the chunks
+  size_t first_free = 0;  // index of a chunk
   for (const Chunk& chunk : chunks_) {
     const uint64_t begin = std::max(from, chunk.begin);
     const uint64_t end = chunk.begin + chunk.bytes;
     if (begin < end && end - begin >= bytes) return begin;
     if (chunk.begin < from) ++first_free;
   }
-  // Those behind the last block hold nothing, and are too small: a larger one takes their place.
+  // The chunks after the last block are unused and too small: a larger one replaces them.
   const uint64_t begin = first_free < chunks_.size() ? chunks_[first_free].begin : this->bytes();
   const uint64_t size = RoundUp(std::max(bytes, chunk_bytes_), kPage);
-  chunks_.reserve(chunks_.size() + 1);  // or it fails here, where nothing is lost
+  chunks_.reserve(chunks_.size() + 1);  // fails here, if at all, where nothing is lost
   void* memory =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, /*fd=*/-1, 0);
   if (memory == MAP_FAILED) {
@@ -70,13 +70,6 @@ absl::StatusOr<Handle> Arena::Advance(uint64_t bytes) {
 
 void Arena::Regress(size_t time) {
   if (time < blocks_.size()) blocks_.resize(time);
-}
-
-size_t Arena::TimeOf(const Handle& handle) const {
-  const auto behind =
-      std::upper_bound(blocks_.begin(), blocks_.end(), handle.offset,
-                       [](uint64_t at, const Handle& block) { return at < block.offset; });
-  return static_cast<size_t>(behind - blocks_.begin()) - 1;
 }
 
 std::byte* Arena::At(const Handle& handle) const {

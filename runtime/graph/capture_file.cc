@@ -19,28 +19,11 @@ constexpr uint32_t kByteOrder = 0x01020304;
 constexpr uint32_t kEnd = 0, kPass = 1;
 constexpr uint32_t kMaxText = 1 << 12;
 constexpr uint32_t kMaxTaps = 1 << 20;
-constexpr uint64_t kMaxTokens = 1 << 20;  // of a pass
+constexpr uint64_t kMaxTokens = 1 << 20;  // tokens of a pass
 constexpr uint64_t kMaxPositions = uint64_t{1} << 31;
-constexpr uint64_t kMaxSize = uint64_t{1} << 36;  // of a tap, per token or row
+constexpr uint64_t kMaxSize = uint64_t{1} << 36;  // bytes of a tap, for each token or row
 
-class Writer {
- public:
-  template <class T>
-  Writer& Number(T value) {
-    return Bytes(&value, sizeof(value));
-  }
-  Writer& Text(const std::string& text) {
-    return Number(static_cast<uint32_t>(text.size())).Bytes(text.data(), text.size());
-  }
-  Writer& Bytes(const void* data, size_t n) {
-    const auto* from = static_cast<const std::byte*>(data);
-    bytes.insert(bytes.end(), from, from + n);
-    return *this;
-  }
-  std::vector<std::byte> bytes;
-};
-
-// Text that is too long for the format loses its beginning.
+// Cuts the beginning of a text that is too long for the format.
 std::string Short(const std::string& text) {
   return text.size() <= kMaxText ? text : text.substr(text.size() - kMaxText);
 }
@@ -57,17 +40,17 @@ class Reader {
     return (cursor_.Read(numbers) && ...);
   }
   bool Text(std::string* text) {
-    uint32_t length = 0;
-    if (!cursor_.Read(&length) || length > kMaxText || length > cursor_.remaining()) return false;
-    text->assign(reinterpret_cast<const char*>(data_) + cursor_.position(), length);
-    return cursor_.Skip(length);
+    std::string_view view;
+    if (!cursor_.ReadString<uint32_t>(&view, kMaxText)) return false;
+    text->assign(view);
+    return true;
   }
   bool Take(uint64_t bytes, std::span<const std::byte>* part) {
     if (bytes > cursor_.remaining()) return false;
     *part = {data_ + cursor_.position(), static_cast<size_t>(bytes)};
     return cursor_.Skip(bytes);
   }
-  // From the last call to here, with what came before.
+  // Hashes what was read since the last call, with the hash so far as the seed.
   uint64_t HashOfPart() {
     hash_ = Hash64(data_ + part_, cursor_.position() - part_, hash_);
     part_ = cursor_.position();
@@ -86,8 +69,8 @@ class Reader {
 };
 
 absl::Status ReadTap(const CaptureHead& head, Reader* in, CapturedTap* tap) {
-  if (!in->Numbers(&tap->op, &tap->output, &tap->kind, &tap->dtype, &tap->layer, &tap->fixed,
-                   &tap->per_token, &tap->per_row) ||
+  if (!in->Numbers(&tap->op, &tap->output, &tap->kind, &tap->dtype, &tap->layer, &tap->bytes.fixed,
+                   &tap->bytes.per_token, &tap->bytes.per_row) ||
       !in->Text(&tap->name)) {
     return in->Ends("the list of values");
   }
@@ -95,7 +78,7 @@ absl::Status ReadTap(const CaptureHead& head, Reader* in, CapturedTap* tap) {
   if (tap->layer < -1 || tap->layer > static_cast<int64_t>(head.n_layers)) {
     return Invalid("has a value of layer ", tap->layer, " of ", head.n_layers);
   }
-  if (std::max({tap->fixed, tap->per_token, tap->per_row}) > kMaxSize) {
+  if (std::max({tap->bytes.fixed, tap->bytes.per_token, tap->bytes.per_row}) > kMaxSize) {
     return Invalid("has a value too large to be one: ", tap->name);
   }
   return absl::OkStatus();
@@ -168,7 +151,7 @@ absl::Status ReadPass(const CaptureHead& head, Reader* in, CapturedPass* pass) {
     pass->hashes.push_back(hash);
     if (!head.values) continue;
     std::span<const std::byte> bytes;
-    if (!in->Take(tap.Bytes(pass->sizes()), &bytes)) return in->Ends("the values of a pass");
+    if (!in->Take(tap.bytes.At(pass->sizes()), &bytes)) return in->Ends("the values of a pass");
     if (Hash64(bytes.data(), bytes.size(), 0) != hash) return Invalid("has damaged values");
     pass->values.push_back(bytes);
   }
@@ -188,65 +171,11 @@ std::vector<CapturedTap> DescribeTaps(const PassGraph& graph) {
     tap.kind = graph.whole().graph.op(value.op).kind;
     tap.dtype = value.tensor.dtype;
     tap.layer = graph.LayerOfOp(value.op);
-    tap.fixed = graph.Bytes(v, {0, 0});
-    tap.per_token = graph.Bytes(v, {1, 0}) - tap.fixed;
-    tap.per_row = graph.Bytes(v, {0, 1}) - tap.fixed;
+    tap.bytes = graph.PlaceOf(v).bytes;
     tap.name = Short(value.name);
     taps.push_back(std::move(tap));
   }
   return taps;
-}
-
-absl::StatusOr<std::unique_ptr<CaptureWriter>> CaptureWriter::Create(const std::string& path) {
-  auto out = gguf::OutputFile::Create(path);
-  if (!out.ok()) return out.status();
-  std::unique_ptr<CaptureWriter> writer(new CaptureWriter());
-  writer->out_ = *std::move(out);
-  return writer;
-}
-
-absl::Status CaptureWriter::Put(const std::vector<std::byte>& bytes) {
-  hash_ = Hash64(bytes.data(), bytes.size(), hash_);
-  return out_->Append(bytes.data(), bytes.size());
-}
-
-absl::Status CaptureWriter::Begin(const CaptureHead& head) {
-  values_ = head.values;
-  Writer w;
-  w.Bytes(kMagic.data(), kMagic.size()).Number(kVersion).Number(kByteOrder);
-  w.Number(head.numerics).Number(static_cast<uint32_t>(head.level));
-  w.Number(uint32_t{head.values}).Number(head.kv_type_k).Number(head.kv_type_v);
-  w.Number(uint32_t{0}).Number(head.context).Number(head.max_tokens).Number(head.n_layers);
-  w.Number(head.model_id).Text(Short(head.program)).Text(Short(head.model));
-  w.Number(static_cast<uint32_t>(head.taps.size()));
-  for (const CapturedTap& tap : head.taps) {
-    w.Number(tap.op).Number(tap.output).Number(tap.kind).Number(tap.dtype).Number(tap.layer);
-    w.Number(tap.fixed).Number(tap.per_token).Number(tap.per_row).Text(tap.name);
-  }
-  return Put(w.bytes);
-}
-
-absl::Status CaptureWriter::Add(const CapturedPass& pass) {
-  Writer w;
-  w.Number(kPass).Number(static_cast<uint32_t>(pass.tokens.size()));
-  w.Number(static_cast<uint32_t>(pass.rows.size())).Number(uint32_t{0}).Number(pass.position);
-  w.Bytes(pass.tokens.data(), pass.tokens.size() * sizeof(int32_t));
-  w.Bytes(pass.rows.data(), pass.rows.size() * sizeof(int32_t));
-  for (size_t i = 0; i < pass.hashes.size(); ++i) {
-    w.Number(pass.hashes[i]);
-    if (values_) w.Bytes(pass.values[i].data(), pass.values[i].size());
-  }
-  ++passes_;
-  return Put(w.bytes);
-}
-
-absl::Status CaptureWriter::Finish() {
-  Writer w;
-  w.Number(kEnd).Number(uint32_t{0}).Number(passes_).Number(hash_);
-  absl::Status s = out_->Append(w.bytes.data(), w.bytes.size());
-  if (s.ok()) s = out_->Close();
-  if (s.ok()) s = out_->Publish();
-  return s;
 }
 
 absl::StatusOr<std::unique_ptr<CaptureFile>> CaptureFile::Open(const std::string& path) {
@@ -283,6 +212,102 @@ absl::StatusOr<std::unique_ptr<CaptureFile>> CaptureFile::Parse(std::span<const 
   if (hash != in.hash()) return Invalid("is damaged");
   if (in.remaining() != 0) return Invalid("goes on behind its end");
   return file;
+}
+
+absl::StatusOr<std::unique_ptr<CaptureRecorder>> CaptureRecorder::Create(
+    const CaptureOptions& options) {
+  auto out = gguf::OutputFile::Create(options.path);
+  if (!out.ok()) return out.status();
+  std::unique_ptr<CaptureRecorder> recorder(new CaptureRecorder(options));
+  recorder->out_ = *std::move(out);
+  return recorder;
+}
+
+absl::Status CaptureRecorder::Write(const std::vector<std::byte>& bytes) {
+  hash_ = Hash64(bytes.data(), bytes.size(), hash_);
+  return out_->Append(bytes.data(), bytes.size());
+}
+
+absl::Status CaptureRecorder::WriteHead(const Model& model) {
+  const auto graph = PassGraph::Create(model);
+  if (!graph.ok()) return graph.status();
+  const std::vector<CapturedTap> taps = DescribeTaps(**graph);
+  const SegmentLimits& limits = model.limits();
+  gguf::ByteWriter w;
+  w.Bytes(kMagic.data(), kMagic.size()).Number(kVersion).Number(kByteOrder);
+  w.Number(uint32_t{TRINE_NUMERICS_VERSION}).Number(static_cast<uint32_t>(model.taps()));
+  w.Number(uint32_t{options_.values});
+  w.Number(uint32_t{limits.kv_type_k}).Number(uint32_t{limits.kv_type_v}).Number(uint32_t{0});
+  w.Number(static_cast<uint64_t>(limits.max_context));
+  w.Number(static_cast<uint64_t>(limits.max_tokens));
+  w.Number(static_cast<uint64_t>(model.config().n_layers));
+  w.Number(options_.model_id).Text(Short(options_.program)).Text(Short(options_.model));
+  w.Number(static_cast<uint32_t>(taps.size()));
+  for (const CapturedTap& tap : taps) {
+    w.Number(tap.op).Number(tap.output).Number(tap.kind).Number(tap.dtype).Number(tap.layer);
+    w.Number(tap.bytes.fixed).Number(tap.bytes.per_token).Number(tap.bytes.per_row).Text(tap.name);
+  }
+  begun_ = true;
+  return Write(w.bytes);
+}
+
+absl::Status CaptureRecorder::Ran(const Model& model, size_t stage, const Pass& pass) {
+  if (pass.kv_lengths.size() != 1) {
+    return absl::FailedPreconditionError("a capture is of one sequence, and a pass has several");
+  }
+  // The values belong to the stage until this returns, so they are read without holding the lock.
+  Recorded here;
+  std::vector<std::byte> bytes;
+  for (size_t i = 0; i < model.StageTaps(stage).size(); ++i) {
+    bytes.resize(model.TapBytes(stage, i, pass));
+    if (absl::Status s = model.ReadTap(stage, i, pass, bytes.data()); !s.ok()) return s;
+    here.hashes.push_back(Hash64(bytes.data(), bytes.size(), 0));
+    if (options_.values) here.values.push_back(std::exchange(bytes, {}));
+  }
+  std::lock_guard lock(mutex_);
+  Recorded& all = under_way_[&pass];
+  if (stage == 0) all = {};  // a pass that failed may have had this address
+  all.hashes.insert(all.hashes.end(), here.hashes.begin(), here.hashes.end());
+  for (auto& values : here.values) all.values.push_back(std::move(values));
+  if (stage + 1 < model.stage_count()) return absl::OkStatus();
+  const Recorded whole = std::move(all);
+  under_way_.erase(&pass);
+  if (!begun_) {
+    if (absl::Status s = WriteHead(model); !s.ok()) return s;
+  }
+  return WritePass(pass, whole);
+}
+
+absl::Status CaptureRecorder::WritePass(const Pass& pass, const Recorded& recorded) {
+  const auto n_tokens = static_cast<int64_t>(pass.tokens.size());
+  gguf::ByteWriter w;
+  w.Number(kPass).Number(static_cast<uint32_t>(n_tokens));
+  w.Number(static_cast<uint32_t>(pass.output_rows.size())).Number(uint32_t{0});
+  w.Number(int64_t{pass.kv_lengths[0] - n_tokens});
+  w.Bytes(pass.tokens.data(), pass.tokens.size() * sizeof(int32_t));
+  w.Bytes(pass.output_rows.data(), pass.output_rows.size() * sizeof(int32_t));
+  for (size_t i = 0; i < recorded.hashes.size(); ++i) {
+    w.Number(recorded.hashes[i]);
+    if (options_.values) w.Bytes(recorded.values[i].data(), recorded.values[i].size());
+  }
+  ++passes_;
+  return Write(w.bytes);
+}
+
+absl::Status CaptureRecorder::Finish() {
+  std::lock_guard lock(mutex_);
+  if (!begun_) return absl::FailedPreconditionError("there was no pass to capture");
+  gguf::ByteWriter w;
+  w.Number(kEnd).Number(uint32_t{0}).Number(passes_).Number(hash_);
+  absl::Status s = out_->Append(w.bytes.data(), w.bytes.size());
+  if (s.ok()) s = out_->Close();
+  if (s.ok()) s = out_->Publish();
+  return s;
+}
+
+uint64_t CaptureRecorder::passes() const {
+  std::lock_guard lock(mutex_);
+  return passes_;
 }
 
 }  // namespace trine

@@ -11,7 +11,7 @@ namespace {
 
 std::span<const std::byte> BytesOf(const auto& values) { return std::as_bytes(std::span(values)); }
 
-// What a pass has for one of its inputs.
+// Returns a pass's bytes for one of its inputs.
 std::span<const std::byte> InputBytes(const Pass& pass, TensorId SegmentIo::*input) {
   if (input == &SegmentIo::tokens) return BytesOf(pass.tokens);
   if (input == &SegmentIo::rope) return BytesOf(pass.rope_rows);
@@ -111,7 +111,7 @@ absl::Status ExecutionGraph::RunModel() {
     if (absl::Status s = model_->Run(stage, &pass_, /*keep=*/false, &run); !s.ok()) return s;
     for (size_t i = 0; i < model_->StageTaps(stage).size(); ++i, ++tap) {
       const size_t value = shape_->taps()[tap];
-      if (shape_->values()[value].is_cache()) continue;  // they are where they are
+      if (shape_->values()[value].is_cache()) continue;  // it stays in the cache
       absl::Status s = model_->ReadTap(stage, i, pass_, arena_.At(HandleOf(t, value)));
       if (!s.ok()) return s;
     }
@@ -246,7 +246,8 @@ absl::Status ExecutionGraph::RunPiece(size_t pass, size_t begin, size_t end) {
   return absl::OkStatus();
 }
 
-// A node has stored other rows than before: whoever looks at them later, in this pass or another.
+// Marks the nodes that read the changed rows as dirty: later nodes of this pass that read the
+// cache, and all nodes of later passes that do.
 void ExecutionGraph::CacheChanged(size_t pass, size_t node, size_t cache) {
   for (const size_t n : attending_[cache]) {
     if (n > node) SetDirty(pass, n, true);
@@ -343,7 +344,7 @@ absl::Status ExecutionGraph::RegressTo(int64_t position) {
   size_t t = passes_.size();
   while (t > 0 && passes_[t - 1].end() > position) --t;
   if (t == passes_.size()) return absl::OkStatus();
-  passes_[t].position = position;  // of what takes its place
+  passes_[t].position = position;  // where the next pass begins
   Regress(t);
   return absl::OkStatus();
 }

@@ -1,19 +1,19 @@
-// A model's forward passes as they were, to be looked at, run again in part, changed, and taken
-// back.
+// Keeps a model's forward passes, so that they can be inspected, run again in part, changed and
+// undone.
 //
-// Time is counted in passes: pass t is the t-th prompt chunk or token step of one sequence. Each
-// has the nodes of the PassGraph, and a block of the arena with the values that they read and
-// wrote; node n of pass t is number t * nodes_per_pass() + n of the graph. Values of keys and
-// values lie in the model's caches, in the rows of the pass's positions, and are valid as long as
-// the pass is there. Weights are the model's; the graph has no copy of any.
+// Time is counted in passes: pass t is the t-th piece of the prompt or generated token of one
+// sequence. Each pass has the nodes of the PassGraph, and a block of the arena with the values that
+// these nodes read and wrote. Node n of pass t has the number t * nodes_per_pass() + n in the
+// graph. Keys and values are in the model's caches, in the rows of the pass's positions, and are
+// valid as long as the pass exists. The graph has no copy of the model's weights.
 //
-// What depends on what is known from the ops: a node depends on the nodes of its own pass whose
-// values it reads, and through the caches on all that were stored there before, in this pass and in
-// earlier ones. A value that is changed makes what reads it dirty, and nothing else.
+// Dependencies follow from the ops. A node depends on the nodes of its own pass whose values it
+// reads. If it reads a cache, it also depends on all nodes that stored something there before, in
+// this pass and in earlier passes. Changing a value makes the nodes that read it dirty, and no
+// other nodes.
 //
-// Not thread-safe, and nobody else runs the model meanwhile.
-#ifndef TRINE_RUNTIME_GRAPH_EXECUTION_GRAPH_H_
-#define TRINE_RUNTIME_GRAPH_EXECUTION_GRAPH_H_
+// Not thread-safe. Nothing else may run the model while the graph exists.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -26,14 +26,13 @@
 #include "runtime/graph/arena.h"
 #include "runtime/graph/pass_graph.h"
 #include "runtime/graph/window.h"
-#include "runtime/model/kv_blocks.h"
-#include "runtime/model/model.h"
+#include "runtime/model/run/kv_blocks.h"
+#include "runtime/model/run/model.h"
 
 namespace trine {
 
-// A pass of the graph.
 struct GraphPass {
-  int64_t position = 0;  // of its first token
+  int64_t position = 0;  // the position of the pass's first token
   PassSizes sizes;
 
   int64_t end() const { return position + sizes.tokens; }
@@ -41,8 +40,8 @@ struct GraphPass {
 
 class ExecutionGraph {
  public:
-  // Of a model with taps, for itself alone. `plan_bytes`: what plans of windows may take before old
-  // ones are let go of.
+  // The model must have taps and be used by this graph alone. `plan_bytes` is the most memory that
+  // plans of windows may take; the least recently used plans are dropped.
   static absl::StatusOr<std::unique_ptr<ExecutionGraph>> Create(std::shared_ptr<Model> model,
                                                                 uint64_t plan_bytes = uint64_t{1}
                                                                                       << 30);
@@ -51,50 +50,56 @@ class ExecutionGraph {
   const Arena& arena() const { return arena_; }
   size_t passes() const { return passes_.size(); }
   const GraphPass& pass(size_t t) const { return passes_[t]; }
-  int64_t positions() const { return positions_; }  // that the next pass stands behind
+  int64_t positions() const { return positions_; }  // the position of the next pass
   size_t nodes_per_pass() const { return shape_->nodes().size(); }
   uint64_t NodeAt(size_t pass, size_t node) const { return pass * nodes_per_pass() + node; }
 
-  // Runs a pass over these tokens, with the model's own plans, and keeps what its taps hold.
-  // `rows`: indices of tokens whose output is wanted, at least one. INVALID_ARGUMENT, OUT_OF_RANGE:
-  // tokens that can't be, too many of them.
+  // Adds a pass over these tokens: runs it with the model's own plans, and keeps the values of its
+  // taps. `rows` has the indices of the tokens whose output is wanted, at least one. Returns
+  // INVALID_ARGUMENT for tokens outside of the vocabulary and rows outside of the pass,
+  // OUT_OF_RANGE for too many tokens.
   absl::Status Capture(std::span<const int32_t> tokens, std::span<const int32_t> rows);
-  // The same pass with nothing run yet: all its nodes are dirty.
+  // Adds a pass over these tokens without running it. All its nodes are dirty.
   absl::Status Append(std::span<const int32_t> tokens, std::span<const int32_t> rows);
 
-  // Runs nodes [begin, end) again, from what the arena and the caches hold: consecutive nodes of a
-  // pass on one device as one plan. What a dirty one changes makes what reads that dirty.
-  // OUT_OF_RANGE for nodes that are not there.
+  // Runs nodes [begin, end) again, from the contents of the arena and the caches. Runs consecutive
+  // nodes of a pass on one device as one plan. If the value of a dirty node changes, the nodes that
+  // read it become dirty. Returns OUT_OF_RANGE for nodes that don't exist.
   absl::Status ExecuteWindow(uint64_t begin, uint64_t end);
-  // Runs dirty nodes in their order until there are none. One that gives the bits it gave before
-  // leaves what reads it as it is; but what it stored in a cache counts as changed.
+  // Runs dirty nodes in order until there are none. A node that produces the same bits as before
+  // does not make its readers dirty; but if it stores something in a cache, that is always taken to
+  // have changed.
   absl::Status ExecuteDirty();
   bool IsDirty(uint64_t node) const;
 
-  // Gives a value other bytes, as many: the tokens of a pass, or what a node wrote.
+  // Replaces a value, such as the tokens of a pass or a value that a node wrote, by `bytes`, whose
+  // number must be the same.
   absl::Status Write(size_t pass, size_t value, std::span<const std::byte> bytes);
-  // A value of a pass, packed; of a cache the rows of the pass's tokens, each with all heads.
+  // Returns a value of a pass, without gaps. For a value in a cache, returns the cache rows of the
+  // pass's tokens, each with all heads.
   absl::StatusOr<std::vector<std::byte>> ReadBack(size_t pass, size_t value) const;
-  // The same as its tensor is bound now: of the last pass.
+  // Returns a value of the last pass.
   absl::StatusOr<std::vector<std::byte>> ReadBack(size_t value) const;
-  // Where it lies in the arena; no bytes for those that lie in caches.
+  // Returns the place of a value in the arena: 0 bytes for a value in a cache.
   Handle HandleOf(size_t pass, size_t value) const;
 
-  // Forgets passes t and later: their nodes and values are gone, positions and bindings are those
-  // that pass t - 1 left. Takes no longer the more there are.
+  // Drops passes t and later with their nodes and values: goes back to the state after pass t - 1.
+  // Takes the same time for any number of passes.
   void Regress(size_t t);
-  // To the first `position` positions. A pass that has positions on both sides goes, and its keys
-  // and values before `position` stay. INVALID_ARGUMENT for more than there are.
+  // Keeps the first `position` positions and drops all passes that go beyond them. If a dropped
+  // pass begins before `position`, its keys and values before `position` are kept. Returns
+  // INVALID_ARGUMENT if there are fewer positions.
   absl::Status RegressTo(int64_t position);
 
-  // Overwrites what nodes [begin, end) have written, in the arena and in the caches, without
-  // anybody knowing: what is not computed again can't pass for right. For tests.
+  // Overwrites the values that nodes [begin, end) have written, in the arena and in the caches, and
+  // makes nothing dirty. For tests: a value that is not computed again can't be right by chance.
   absl::Status Poison(uint64_t begin, uint64_t end);
 
-  // The plan that runs nodes [begin, end) of a pass, of one stage; until the next call. For whoever
-  // wants to compare: after ExecuteWindow it holds that one's inputs.
+  // Returns the plan that runs nodes [begin, end) of a pass, which must be of one stage. Valid
+  // until the next call. After ExecuteWindow of these nodes it still has the inputs, so that it can
+  // be run for a comparison.
   absl::StatusOr<Window*> PlanOf(size_t begin, size_t end) { return windows_->Get(begin, end); }
-  uint64_t runs() const { return runs_; }  // of nodes, by Execute..., so far
+  uint64_t runs() const { return runs_; }  // the number of nodes that Execute... have run so far
   size_t plans() const { return windows_->size(); }
   Model& model() { return *model_; }
 
@@ -103,11 +108,11 @@ class ExecutionGraph {
                  uint64_t plan_bytes);
 
   absl::Status CheckPass(std::span<const int32_t> tokens, std::span<const int32_t> rows) const;
-  // Adds a pass whose inputs are there and whose nodes are clean.
+  // Adds a pass with its inputs set and all nodes clean.
   absl::Status Begin(std::span<const int32_t> tokens, std::span<const int32_t> rows);
   absl::Status RunModel();
   absl::Status RunPiece(size_t pass, size_t begin, size_t end);
-  // Takes a value over from a window; whether it has changed.
+  // Copies a value from a window to the arena. Returns whether the value has changed.
   absl::StatusOr<bool> Take(const Window::Port& port, const PassSizes& sizes, std::byte* block,
                             const Segment& segment);
   std::vector<int32_t> SlotsOf(size_t pass) const;
@@ -117,7 +122,7 @@ class ExecutionGraph {
   }
   void SetDirty(size_t pass, size_t node, bool dirty);
   void CacheChanged(size_t pass, size_t node, size_t cache);
-  template <class Function>  // (pass, begin, end) of nodes that can go together
+  template <class Function>  // calls f(pass, begin, end) for nodes that can run as one plan
   absl::Status EachPiece(uint64_t begin, uint64_t end, Function f);
 
   std::shared_ptr<Model> model_;
@@ -128,16 +133,14 @@ class ExecutionGraph {
   Arena arena_;
   std::vector<GraphPass> passes_;
   int64_t positions_ = 0;
-  const size_t words_;                          // of a pass's dirty bits
-  std::vector<uint64_t> dirty_;                 // by pass, then node
-  std::vector<std::vector<size_t>> attending_;  // by cache: the nodes that read it
-  Pass pass_;                                   // the model's, used again and again
+  const size_t words_;                          // words of dirty bits for each pass
+  std::vector<uint64_t> dirty_;                 // dirty bits by pass, then by node
+  std::vector<std::vector<size_t>> attending_;  // by cache: the nodes that read the cache
+  Pass pass_;                                   // reused for every run of the model
   std::vector<int64_t> params_;
   std::vector<std::byte> staging_;
-  uint64_t changes_ = 1;  // of values in the arena that were there before
+  uint64_t changes_ = 1;  // counts changes to values in the arena
   uint64_t runs_ = 0;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_GRAPH_EXECUTION_GRAPH_H_

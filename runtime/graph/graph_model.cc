@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/device_fault.h"
+#include "plugins/handles.h"
 
 namespace trine {
 

@@ -132,8 +132,8 @@ std::string PassGraph::OpName(size_t op) const {
   return name;
 }
 
-// What each op reads is what was written last there before it: by a node, or nobody, if it is an
-// input. What lies between the ops of one node is its own affair.
+// Connects each read to the value that was last written to its slot, by a node or as an input.
+// Slots that only the ops of one node use stay within it.
 absl::Status PassGraph::Connect() {
   seen_slots_.assign(whole_.graph.slots().size(), false);
   std::vector<size_t> slot_values(seen_slots_.size(), kNobody);
@@ -145,7 +145,7 @@ absl::Status PassGraph::Connect() {
   for (size_t n = 0; n < nodes_.size(); ++n) {
     std::vector<bool> inside(seen_slots_.size(), false);
     for (size_t op = nodes_[n].begin; op < nodes_[n].end; ++op) {
-      if (absl::Status s = ConnectOp(n, op, &slot_values, &inside); !s.ok()) return s;
+      if (absl::Status s = ConnectOp(n, op, slot_values, &inside); !s.ok()) return s;
     }
   }
   for (size_t n = 0; n < nodes_.size(); ++n) {
@@ -154,7 +154,7 @@ absl::Status PassGraph::Connect() {
   return absl::OkStatus();
 }
 
-absl::Status PassGraph::ConnectOp(size_t n, size_t index, std::vector<size_t>* slot_values,
+absl::Status PassGraph::ConnectOp(size_t n, size_t index, const std::vector<size_t>& slot_values,
                                   std::vector<bool>* inside) {
   const OpGraph& graph = whole_.graph;
   const trine_op& op = graph.op(index);
@@ -170,7 +170,7 @@ absl::Status PassGraph::ConnectOp(size_t n, size_t index, std::vector<size_t>* s
       }
       continue;
     }
-    const size_t value = (*slot_values)[slot];
+    const size_t value = slot_values[slot];
     if (value == kNobody) {
       return absl::InternalError(
           absl::StrCat(OpName(index), " reads what a layer before it keeps to itself"));
@@ -205,7 +205,7 @@ std::pair<size_t, size_t> PassGraph::NodesOfLayer(int64_t layer) const {
   return {static_cast<size_t>(first - nodes_.begin()), static_cast<size_t>(last - nodes_.begin())};
 }
 
-// One dimension at most is a parameter, and of sequences there is one.
+// At most one dimension is a parameter, and there is one sequence.
 PassBytes PassGraph::BytesOf(const GraphValue& value) const {
   PassBytes size;
   if (value.is_cache()) {

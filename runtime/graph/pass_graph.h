@@ -1,10 +1,9 @@
-// What a forward pass of a model is made of: nodes in the order in which they run, the values they
-// read and write, and which node's value each of them reads. A node is an op, or a layer, as the
-// model's taps are (TapLevel); before the first layer stands the embedding, behind the last one the
-// head. The same for every pass: only sizes differ, by the pass's tokens and rows. Does not change
-// once made.
-#ifndef TRINE_RUNTIME_GRAPH_PASS_GRAPH_H_
-#define TRINE_RUNTIME_GRAPH_PASS_GRAPH_H_
+// Describes a forward pass of a model: its nodes in the order in which they run, the values that
+// they read and write, and which node writes each value. A node is an op or a layer, depending on
+// the model's taps (TapLevel). The embedding precedes the first layer, and the head follows the
+// last. The graph is the same for every pass; only sizes depend on the pass's tokens and rows.
+// Immutable once made.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,28 +13,29 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/model/graph_taps.h"
-#include "runtime/model/model.h"
-#include "runtime/model/segment_graph.h"
+#include "runtime/model/arch/graph_taps.h"
+#include "runtime/model/arch/segment_graph.h"
+#include "runtime/model/run/model.h"
 
 namespace trine {
 
-// Sizes of one pass: of one sequence.
+// The sizes of one pass of one sequence.
 struct PassSizes {
   int64_t tokens = 0;
-  int64_t rows = 0;  // of output
+  int64_t rows = 0;  // rows of output
 };
 
-// A number of bytes, as a pass's sizes give it.
+// A number of bytes that depends on a pass's sizes.
 struct PassBytes {
   uint64_t fixed = 0, per_token = 0, per_row = 0;
   uint64_t At(const PassSizes& s) const {
     return fixed + per_token * static_cast<uint64_t>(s.tokens) +
            per_row * static_cast<uint64_t>(s.rows);
   }
+  bool operator==(const PassBytes&) const = default;
 };
 
-// Where a value lies in a pass's block.
+// The place of a value in a pass's block.
 struct ValuePlace {
   PassBytes offset, bytes;
 };
@@ -44,36 +44,36 @@ struct GraphValue {
   static constexpr size_t kInput = static_cast<size_t>(-1);
   static constexpr size_t kNoCache = static_cast<size_t>(-1);
 
-  std::string name;      // "tokens", or the op's name
-  size_t node = kInput;  // that writes it
-  size_t op = 0;         // likewise
-  uint32_t output = 0;   // of the op
-  TensorId SegmentIo::*input = nullptr;
-  trine_tensor tensor{};        // as the whole graph has it
-  size_t cache = kNoCache;      // of rows of a cache: its number in the model
-  std::vector<size_t> readers;  // nodes of the same pass
+  std::string name;                      // "tokens", or the op's name
+  size_t node = kInput;                  // the node that writes it
+  size_t op = 0;                         // the op that writes it
+  uint32_t output = 0;                   // which of the op's outputs it is
+  TensorId SegmentIo::*input = nullptr;  // the input of a segment that it is; null: an op's output
+  trine_tensor tensor{};                 // the tensor in the graph of the whole model
+  size_t cache = kNoCache;      // the model's cache, by number, that has the value in its rows
+  std::vector<size_t> readers;  // nodes of the same pass that read it
 
   bool is_cache() const { return cache != kNoCache; }
 };
 
 struct GraphNode {
-  size_t begin = 0, end = 0;   // ops
-  int64_t layer = -1;          // -1: before the first; as many as the model has: behind the last
-  size_t stage = 0;            // of the model
-  std::vector<size_t> reads;   // values, of its own pass; those of caches not among them
-  std::vector<size_t> writes;  // values
-  std::vector<size_t> stores, attends;  // caches, by their numbers
+  size_t begin = 0, end = 0;   // the node's ops: [begin, end)
+  int64_t layer = -1;          // -1: before the first layer; the number of layers: after the last
+  size_t stage = 0;            // the model's stage
+  std::vector<size_t> reads;   // values of its own pass that it reads, except values in caches
+  std::vector<size_t> writes;  // values that it writes
+  std::vector<size_t> stores, attends;  // numbers of the caches that it writes and reads
 };
 
 struct GraphCache {
   size_t stage = 0;
-  size_t number = 0;  // in the stage
+  size_t number = 0;  // the cache's number in the stage
   trine_tensor tensor{};
 };
 
 class PassGraph {
  public:
-  // Of a model with taps.
+  // REQUIRES: the model has taps.
   static absl::StatusOr<std::unique_ptr<PassGraph>> Create(const Model& model);
 
   TapLevel level() const { return level_; }
@@ -81,18 +81,21 @@ class PassGraph {
   const std::vector<GraphValue>& values() const { return values_; }
   const std::vector<GraphNode>& nodes() const { return nodes_; }
   const std::vector<GraphCache>& caches() const { return caches_; }
-  // Values that nodes write, in the order of the model's taps.
+  // The values that nodes write, in the order of the model's taps.
   const std::vector<size_t>& taps() const { return taps_; }
-  size_t InputOf(TensorId SegmentIo::*input) const;                    // kInput where there is none
-  const std::vector<bool>& seen_slots() const { return seen_slots_; }  // that values lie in
-  // The nodes of a layer: [first, second). -1 and n_layers as in GraphNode.
+  // Returns the value that is this input of a segment, or kInput if there is none.
+  size_t InputOf(TensorId SegmentIo::*input) const;
+  // Returns, for each slot of the whole graph, whether it holds a value of values().
+  const std::vector<bool>& seen_slots() const { return seen_slots_; }
+  // Returns the nodes of a layer: [first, second). -1 and n_layers are as in GraphNode.
   std::pair<size_t, size_t> NodesOfLayer(int64_t layer) const;
 
-  // "matmul blk.3.attn_q.weight".
+  // Returns a name such as "matmul blk.3.attn_q.weight".
   std::string OpName(size_t op) const;
   int64_t LayerOfOp(size_t op) const;
 
-  // Where a pass's values lie in its block, one behind the other; of caches they take nothing.
+  // Returns the place of a value in a pass's block, in which values follow each other. Values in
+  // caches take no room.
   const ValuePlace& PlaceOf(size_t value) const { return places_[value]; }
   uint64_t Bytes(size_t value, const PassSizes& sizes) const {
     return places_[value].bytes.At(sizes);
@@ -105,7 +108,7 @@ class PassGraph {
   void AddNodes();
   void AddTaps();
   absl::Status Connect();
-  absl::Status ConnectOp(size_t node, size_t op, std::vector<size_t>* slot_values,
+  absl::Status ConnectOp(size_t node, size_t op, const std::vector<size_t>& slot_values,
                          std::vector<bool>* inside);
   void PlaceValues();
   PassBytes BytesOf(const GraphValue& value) const;
@@ -123,5 +126,3 @@ class PassGraph {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_GRAPH_PASS_GRAPH_H_

@@ -1,8 +1,6 @@
 #include "runtime/graph/replay.h"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -17,7 +15,7 @@
 namespace trine {
 namespace {
 
-// Bits of a float as a number that counts up with its value: neighbours are one apart.
+// Maps a float's bits to a number that grows with its value: neighbours differ by one.
 int64_t Ordered(uint32_t bits, int width) {
   const int64_t sign = int64_t{1} << (width - 1);
   const int64_t magnitude = static_cast<int64_t>(bits) & (sign - 1);
@@ -48,7 +46,7 @@ Element ElementAt(uint32_t dtype, const std::byte* at) {
                             : std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
     return {value, Ordered(bits, 16)};
   }
-  return {static_cast<double>(static_cast<uint8_t>(*at)), std::nullopt};  // of blocks: a byte
+  return {static_cast<double>(static_cast<uint8_t>(*at)), std::nullopt};  // a byte of a block
 }
 
 uint64_t ElementBytes(uint32_t dtype) {
@@ -92,7 +90,7 @@ class Replayer {
   }
 
  private:
-  // Which value of the graph each of the capture's is.
+  // Finds the graph's value for each tap of the capture.
   absl::Status MatchTaps() {
     const PassGraph& shape = graph_.shape();
     const std::vector<CapturedTap> own = DescribeTaps(shape);

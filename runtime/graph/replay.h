@@ -1,7 +1,6 @@
-// Runs a capture again, on whatever devices the model is now, and looks for the first value that is
-// another: what the author of a backend wants to know. Not thread-safe.
-#ifndef TRINE_RUNTIME_GRAPH_REPLAY_H_
-#define TRINE_RUNTIME_GRAPH_REPLAY_H_
+// Runs the passes of a capture again, on the devices that the model is placed on, and finds the
+// first value that differs. For authors of backends. Not thread-safe.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -16,41 +15,41 @@
 namespace trine {
 
 struct ReplayOptions {
-  bool ops = false;  // each op as a plan of its own, where the graph has taps at every op; else
-                     // whole layers, as they are run together
-  std::function<void(size_t done, size_t total)> progress;  // passes
+  // true: runs each op as a separate plan, if the graph has taps at every op. false: runs each
+  // layer as one plan.
+  bool ops = false;
+  std::function<void(size_t done, size_t total)> progress;  // called with numbers of passes
 };
 
-// Where a value was another. All before it, in the pass and in the passes before, were the same, so
-// that its op, or its layer, had the captured inputs.
+// The first value that differs. All values before it, in its pass and in earlier ones, were equal,
+// so its op or layer had the captured inputs.
 struct ReplayDifference {
   size_t pass = 0;
-  int64_t position = 0;  // of the pass's first token
+  int64_t position = 0;  // the position of the pass's first token
   CapturedTap tap;
   std::string part;    // "layer 3", "the head"
-  std::string device;  // that gave it
-  // Where the capture has values, the first one that differs; else kUnknown.
+  std::string device;  // the device that produced the value
   static constexpr uint64_t kUnknown = static_cast<uint64_t>(-1);
+  // The first element that differs (kUnknown: the capture has no values), how many elements differ,
+  // and how many there are.
   uint64_t element = kUnknown, differing = 0, elements = 0;
-  double captured = 0, found = 0;
-  uint64_t ulps = 0;  // between the two, of f32, f16 and bf16
+  double captured = 0, found = 0;  // the first differing element in both
+  uint64_t ulps = 0;               // the distance of these two, for f32, f16 and bf16
 };
 
 struct ReplayResult {
   size_t passes = 0;
-  uint64_t values = 0;  // compared
-  uint64_t ops = 0;     // run
-  std::optional<ReplayDifference> difference;
+  uint64_t values = 0;                         // how many values were compared
+  uint64_t ops = 0;                            // how many ops were run
+  std::optional<ReplayDifference> difference;  // nullopt: all values are equal
 };
 
-// The graph is empty, of the capture's model, and with taps at least as fine as the capture's.
-// INVALID_ARGUMENT for a capture of another model.
+// Replays a capture. `graph` must be empty, be of the capture's model, and have a tap for every tap
+// of the capture. Returns INVALID_ARGUMENT for a capture of another model.
 absl::StatusOr<ReplayResult> Replay(const CaptureFile& capture, const ReplayOptions& options,
                                     ExecutionGraph* graph);
 
-// Several lines for a person.
+// Describes a difference in several lines for people to read.
 std::string Describe(const ReplayDifference& difference);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_GRAPH_REPLAY_H_

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <set>
 
-#include "runtime/model/piece_graph.h"
+#include "runtime/model/split/piece_graph.h"
 
 namespace trine {
 
@@ -36,10 +36,10 @@ absl::Status GraphInputs::Bind(size_t number, size_t pass, const PassSizes& size
   const std::byte* const from = block + input.place.offset.At(sizes);
   const uint64_t bytes = input.place.bytes.At(sizes);
   if (void* host = input.buffer.host_ptr()) {
-    // What stays as it is need not leave the caches of the threads that read it.
+    // Unchanged bytes need not leave the caches of the threads that read them.
     if (std::memcmp(host, from, bytes) != 0) std::memcpy(host, from, bytes);
   } else {
-    input.pass = kNoPass;  // unless it is written
+    input.pass = kNoPass;  // in case Write fails
     if (absl::Status s = input.buffer.Write(0, from, bytes); !s.ok()) return s;
   }
   input.pass = pass;
@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
                                                        size_t end, GraphInputs* inputs,
                                                        Model* model) {
   const auto& nodes = graph.nodes();
-  WeightSlices slices;  // of no use: ops are whole
+  WeightSlices slices;  // stays empty: ops are whole
   PieceGraph piece(graph.whole(), graph.seen_slots(), &slices);
   for (size_t op = nodes[begin].begin; op < nodes[end - 1].end; ++op) piece.AddOp(op);
   const auto tensor_of = [&, io = piece.io()](size_t value) {

@@ -14,65 +14,66 @@
 namespace trine {
 namespace {
 
-using Json = nlohmann::json;
+using ExampleJson = nlohmann::json;
 
-absl::Status Wrong(int64_t line, std::string_view what) {
+absl::Status WrongExample(int64_t line, std::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("line ", line, ": ", absl::string_view(what.data(), what.size())));
 }
 
-absl::Status CheckMembers(const Json& json, int64_t line) {
+absl::Status CheckMembers(const ExampleJson& json, int64_t line) {
   static const std::set<std::string> known = {"prompt", "label", "group", "branches", "best"};
   for (const auto& [name, value] : json.items()) {
     if (!known.contains(name)) {
-      return Wrong(line, absl::StrCat(gguf::Quoted(name), " is no member of an example"));
+      return WrongExample(line, absl::StrCat(gguf::Quoted(name), " is no member of an example"));
     }
   }
   for (const char* name : {"prompt", "label", "group"}) {
     if (json.contains(name) && !json[name].is_string()) {
-      return Wrong(line, absl::StrCat("\"", name, "\" is no text"));
+      return WrongExample(line, absl::StrCat("\"", name, "\" is no text"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status ReadLabel(const Json& json, Example* example) {
-  if (!json.contains("prompt")) return Wrong(example->line, "\"prompt\" is missing");
-  if (!json.contains("label")) return Wrong(example->line, "\"label\" is missing");
-  if (json.contains("best")) return Wrong(example->line, "\"best\" is without \"branches\"");
+absl::Status ReadLabel(const ExampleJson& json, Example* example) {
+  if (!json.contains("prompt")) return WrongExample(example->line, "\"prompt\" is missing");
+  if (!json.contains("label")) return WrongExample(example->line, "\"label\" is missing");
+  if (json.contains("best")) return WrongExample(example->line, "\"best\" is without \"branches\"");
   example->texts = {json["prompt"].get<std::string>()};
   example->label = json["label"].get<std::string>();
-  if (example->label.empty()) return Wrong(example->line, "\"label\" is empty");
+  if (example->label.empty()) return WrongExample(example->line, "\"label\" is empty");
   return absl::OkStatus();
 }
 
-absl::Status ReadBranches(const Json& json, Example* example) {
-  const Json& branches = json["branches"];
+absl::Status ReadBranches(const ExampleJson& json, Example* example) {
+  const ExampleJson& branches = json["branches"];
   if (json.contains("label")) {
-    return Wrong(example->line, "\"label\" beside \"branches\": it is \"best\" there");
+    return WrongExample(example->line, "\"label\" beside \"branches\": it is \"best\" there");
   }
   if (!branches.is_array() || branches.size() < 2 || branches.size() > kMostBranches) {
-    return Wrong(example->line,
-                 absl::StrCat("\"branches\" is no list of 2 to ", kMostBranches, " texts"));
+    return WrongExample(example->line,
+                        absl::StrCat("\"branches\" is no list of 2 to ", kMostBranches, " texts"));
   }
   const std::string prompt = json.contains("prompt") ? json["prompt"].get<std::string>() : "";
-  for (const Json& branch : branches) {
-    if (!branch.is_string()) return Wrong(example->line, "\"branches\" has one that is no text");
+  for (const ExampleJson& branch : branches) {
+    if (!branch.is_string())
+      return WrongExample(example->line, "\"branches\" has one that is no text");
     example->texts.push_back(prompt + branch.get<std::string>());
   }
-  if (!json.contains("best")) return Wrong(example->line, "\"best\" is missing");
-  const Json& best = json["best"];
+  if (!json.contains("best")) return WrongExample(example->line, "\"best\" is missing");
+  const ExampleJson& best = json["best"];
   if (!best.is_number_unsigned() || best.get<uint64_t>() >= branches.size()) {
-    return Wrong(example->line,
-                 absl::StrCat("\"best\" is no number from 0 to ", branches.size() - 1));
+    return WrongExample(example->line,
+                        absl::StrCat("\"best\" is no number from 0 to ", branches.size() - 1));
   }
   example->best = best.get<size_t>();
   return absl::OkStatus();
 }
 
 absl::StatusOr<Example> ParseExample(std::string_view text, int64_t line, HeadKind* kind) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return Wrong(line, "it is no JSON object");
+  const ExampleJson json = ExampleJson::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return WrongExample(line, "it is no JSON object");
   if (absl::Status s = CheckMembers(json, line); !s.ok()) return s;
   Example example;
   example.line = line;
@@ -81,7 +82,7 @@ absl::StatusOr<Example> ParseExample(std::string_view text, int64_t line, HeadKi
       *kind == HeadKind::kBranch ? ReadBranches(json, &example) : ReadLabel(json, &example);
   if (!s.ok()) return s;
   for (const std::string& t : example.texts) {
-    if (t.empty()) return Wrong(line, "a text is empty");
+    if (t.empty()) return WrongExample(line, "a text is empty");
   }
   if (json.contains("group")) example.group = json["group"].get<std::string>();
   return example;
@@ -102,7 +103,7 @@ absl::StatusOr<HeadData> ParseHeadData(std::string_view text) {
     auto example = ParseExample(one, line, &kind);
     if (!example.ok()) return example.status();
     if (data.examples.empty()) data.kind = kind;
-    if (kind != data.kind) return Wrong(line, "it is of another kind than those before it");
+    if (kind != data.kind) return WrongExample(line, "it is of another kind than those before it");
     data.examples.push_back(*std::move(example));
   }
   if (data.examples.empty()) return absl::InvalidArgumentError("there are no examples");
@@ -114,8 +115,8 @@ absl::StatusOr<std::vector<std::string>> TwoLabels(const HeadData& data) {
   for (const Example& example : data.examples) {
     labels.insert(example.label);
     if (labels.size() > 2) {
-      return Wrong(example.line,
-                   absl::StrCat(gguf::Quoted(example.label), " is a third label: there are two"));
+      return WrongExample(example.line, absl::StrCat(gguf::Quoted(example.label),
+                                                     " is a third label: there are two"));
     }
   }
   if (labels.size() < 2) {
@@ -127,7 +128,7 @@ absl::StatusOr<std::vector<std::string>> TwoLabels(const HeadData& data) {
 }
 
 Division Divide(const HeadData& data, double hold_out, uint64_t seed) {
-  // By what comes of their names; names that hash alike, by the names.
+  // Orders groups by the hashes of their names, and by the names where hashes are equal.
   std::map<std::pair<uint64_t, std::string>, std::vector<size_t>> groups;
   for (size_t i = 0; i < data.examples.size(); ++i) {
     const Example& example = data.examples[i];

@@ -1,14 +1,12 @@
 #include "runtime/head/head_file.h"
 
-#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <system_error>
-#include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -44,79 +42,66 @@ Json TrainingJson(const TrainingSummary& t) {
           {"loss", t.loss}};
 }
 
-// Reads members; the first that is wrong stays the error.
+// Reads members. Keeps the first error.
 class Reader {
  public:
   Reader(const Json& json, absl::Status* status) : json_(json), status_(status) {}
 
   std::string Text(const char* name) {
-    const Json* json = Find(name);
-    json = Member(name, json != nullptr && json->is_string(), "is no text");
-    return json != nullptr ? json->get<std::string>() : "";
+    return Get<std::string>(name, &Json::is_string, "is no text");
   }
   int64_t Integer(const char* name) {
-    const Json* json = Find(name);
-    bool fits = json != nullptr && json->is_number_integer();
-    if (fits && json->is_number_unsigned()) {
-      fits = json->get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
-    }
-    json = Member(name, fits, "is no whole number");
-    return json != nullptr ? json->get<int64_t>() : 0;
+    const auto fits = [](const Json& json) {
+      constexpr auto kMost = uint64_t{std::numeric_limits<int64_t>::max()};
+      return json.is_number_integer() &&
+             !(json.is_number_unsigned() && json.get<uint64_t>() > kMost);
+    };
+    return Get<int64_t>(name, fits, "is no whole number");
   }
   uint64_t Unsigned(const char* name) {
-    const Json* json = Find(name);
-    json = Member(name, json != nullptr && json->is_number_unsigned(), "is no whole number");
-    return json != nullptr ? json->get<uint64_t>() : 0;
+    return Get<uint64_t>(name, &Json::is_number_unsigned, "is no whole number");
   }
-  double Number(const char* name) {
-    const Json* json = Find(name);
-    json = Member(name, json != nullptr && json->is_number(), "is no number");
-    return json != nullptr ? json->get<double>() : 0;
-  }
+  double Number(const char* name) { return Get<double>(name, &Json::is_number, "is no number"); }
   std::vector<double> Numbers(const char* name) {
-    std::vector<double> values;
-    const Json* list = List(name);
-    if (list == nullptr) return values;
-    for (const Json& json : *list) {
-      if (Member(name, json.is_number(), "has something that is no number") == nullptr) return {};
-      values.push_back(json.get<double>());
-    }
-    return values;
+    return List<double>(name, &Json::is_number, "has something that is no number");
   }
   std::vector<std::string> Texts(const char* name) {
-    std::vector<std::string> values;
-    const Json* list = List(name);
-    if (list == nullptr) return values;
-    for (const Json& json : *list) {
-      if (Member(name, json.is_string(), "has something that is no text") == nullptr) return {};
-      values.push_back(json.get<std::string>());
-    }
-    return values;
+    return List<std::string>(name, &Json::is_string, "has something that is no text");
   }
-  // An empty one where it is not there, so that what is missing is said of its members too.
+  // Returns an empty object if there is none, so that its members are reported as missing, too.
   Json Object(const char* name) {
-    const Json* json = Find(name);
-    json = Member(name, json != nullptr && json->is_object(), "is no object");
+    const Json* json = Member(name, &Json::is_object, "is no object");
     return json != nullptr ? *json : Json::object();
   }
 
  private:
-  const Json* Find(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() ? &*found : nullptr;
+  template <class T, class Is>
+  T Get(const char* name, Is is, const char* wrong) {
+    const Json* json = Member(name, is, wrong);
+    return json != nullptr ? json->template get<T>() : T();
   }
-  const Json* List(const char* name) {
-    const Json* json = Find(name);
-    return Member(name, json != nullptr && json->is_array(), "is no list");
-  }
-  const Json* Member(const char* name, bool good, const char* wrong) {
-    const Json* json = Find(name);
-    if (json != nullptr && good) return json;
-    if (status_->ok()) {
-      *status_ = absl::InvalidArgumentError(
-          absl::StrCat("\"", name, "\" ", json == nullptr ? "is missing" : wrong));
+  template <class T, class Is>
+  std::vector<T> List(const char* name, Is is, const char* wrong) {
+    const Json* list = Member(name, &Json::is_array, "is no list");
+    std::vector<T> values;
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      if (!std::invoke(is, (*list)[i])) {
+        Fail(name, wrong);
+        return {};
+      }
+      values.push_back((*list)[i].template get<T>());
     }
+    return values;
+  }
+  template <class Is>
+  const Json* Member(const char* name, Is is, const char* wrong) {
+    const auto found = json_.find(name);
+    if (found != json_.end() && std::invoke(is, *found)) return &*found;
+    Fail(name, found == json_.end() ? "is missing" : wrong);
     return nullptr;
+  }
+  void Fail(const char* name, const char* what) {
+    if (status_->ok()) *status_ = absl::InvalidArgumentError(absl::StrCat("\"", name, "\" ", what));
   }
 
   const Json& json_;
@@ -133,7 +118,7 @@ uint64_t ParseHash(const std::string& text, absl::Status* status) {
   return hash;
 }
 
-// The value among the choices whose name is the text.
+// Returns the choice with that name.
 template <typename Value, typename NameOf>
 Value Named(const char* member, const std::string& text, std::initializer_list<Value> choices,
             NameOf name_of, absl::Status* status) {
@@ -186,7 +171,7 @@ absl::StatusOr<std::string> FormatHead(const Head& head) {
                      {"mean", head.linear.mean},
                      {"scale", head.linear.scale},
                      {"weights", head.linear.weights}};
-  std::string text = "{";  // a line for each member
+  std::string text = "{";  // one member per line
   for (const auto& [name, value] : json.items()) {
     absl::StrAppend(&text, text.size() > 1 ? "," : "", "\n  \"", name, "\": ", value.dump());
   }

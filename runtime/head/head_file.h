@@ -1,7 +1,6 @@
-// A head as a file: JSON, written in one step, every member checked when it is read. Pure but for
-// the file; any thread.
-#ifndef TRINE_RUNTIME_HEAD_HEAD_FILE_H_
-#define TRINE_RUNTIME_HEAD_HEAD_FILE_H_
+// Writes a head to a JSON file and reads it. The file appears only when it is complete. Reading
+// checks every member. Any thread may call.
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -12,19 +11,17 @@
 
 namespace trine {
 
-// "tales.head.json" for "tales.gguf".
+// Returns "tales.head.json" for "tales.gguf".
 std::string HeadPathFor(const std::string& model_path);
 
-// The same head always gives the same bytes; numbers read back as they were.
+// Returns the JSON of a head. Equal heads give equal bytes, and ParseHead reads the same numbers.
 absl::StatusOr<std::string> FormatHead(const Head& head);
-// INVALID_ARGUMENT, saying which member is wrong.
+// Returns INVALID_ARGUMENT, naming the member, if a member is wrong.
 absl::StatusOr<Head> ParseHead(std::string_view text);
 
-// Messages begin with the path. NOT_FOUND where there is none, INVALID_ARGUMENT for one that is no
-// head.
+// Errors of these functions begin with the path. ReadHead returns NOT_FOUND if there is no file,
+// and INVALID_ARGUMENT if the file is not a head.
 absl::StatusOr<Head> ReadHead(const std::string& path);
 absl::Status WriteHead(const std::string& path, const Head& head);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_HEAD_HEAD_FILE_H_

@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 std::string TestText() { return *FormatHead(TestHead()); }
 
-// The message of a head in which the member at the JSON pointer is another.
+// Returns the error for a head with another value at the JSON pointer.
 std::string Refusal(const std::string& pointer, const ordered_json& value) {
   ordered_json json = ordered_json::parse(TestText());
   json[ordered_json::json_pointer(pointer)] = value;
@@ -121,7 +121,8 @@ TEST(HeadFileTest, WhatIsNoHeadIsRefused) {
   EXPECT_THAT(message("{\"trine_head\": 1e999}"), HasSubstr("not JSON"));
 }
 
-// Cut anywhere, any byte another: refused with a reason or a head that keeps all promises.
+// Truncated anywhere or with any byte changed, a file is refused with a reason or gives a valid
+// head.
 TEST(HeadFileTest, DamagedFilesAreRefusedOrSound) {
   const std::string text = TestText();
   for (size_t n = 0; n + 2 < text.size(); ++n) {
@@ -145,7 +146,7 @@ TEST(HeadFileTest, DamagedFilesAreRefusedOrSound) {
     EXPECT_TRUE(CheckHead(*head).ok());
     EXPECT_TRUE(std::isfinite(head->linear.LogOdds(row)));
   }
-  EXPECT_GT(read, 100);  // a digit of a number is another number
+  EXPECT_GT(read, 100);  // a changed digit is still a number
 }
 
 TEST(HeadFileTest, SaysWhichModelItIsFor) {
@@ -185,7 +186,7 @@ TEST(HeadFileTest, FilesAppearWhole) {
   Head wrong = TestHead();
   wrong.linear.bias = std::numeric_limits<double>::infinity();
   EXPECT_FALSE(WriteHead(path, wrong).ok());
-  EXPECT_TRUE(ReadHead(path).ok());  // as it was
+  EXPECT_TRUE(ReadHead(path).ok());  // unchanged
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
   EXPECT_THAT(std::string(ReadHead(folder.string()).status().message()), HasSubstr("no file"));
   std::ofstream(path) << "{}";

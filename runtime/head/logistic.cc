@@ -6,16 +6,17 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/model/exact_double.h"
+#include "runtime/model/arch/exact_double.h"
 
 namespace trine {
 namespace {
 
-constexpr double kMostLogOdds = 690;  // exact_double::Exp goes to 700
+constexpr double kMostLogOdds = 690;  // exact_double::Exp accepts up to 700
 constexpr int kMostHalvings = 40;
 constexpr int64_t kMostConjugate = 500;
 
-// Four sums side by side, of every fourth product each: the additions of one wait for each other.
+// Adds every fourth product into one of four sums, because the additions of one sum wait for each
+// other.
 double Dot(std::span<const double> a, std::span<const double> b) {
   double sums[4] = {0, 0, 0, 0};
   size_t i = 0;
@@ -26,7 +27,7 @@ double Dot(std::span<const double> a, std::span<const double> b) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// The function and its derivatives. A point has a value for each weight, then one for the bias.
+// The function to minimise and its derivatives. A point has a value for each weight, then the bias.
 class Objective {
  public:
   Objective(std::span<const double> rows, size_t width, std::span<const uint8_t> positive,
@@ -35,7 +36,7 @@ class Objective {
 
   size_t size() const { return width_ + 1; }
 
-  // Sets the margins and the slopes at the point; returns the value there.
+  // Returns the function's value at the point, and keeps the log-odds of all rows there.
   double Evaluate(const std::vector<double>& point) {
     const double n = static_cast<double>(positive_.size());
     double loss = 0;
@@ -47,7 +48,7 @@ class Objective {
     return loss / n + 0.5 * options_.l2 * Dot(Weights(point), Weights(point));
   }
 
-  // At the point evaluated last.
+  // Returns the gradient. `point` must be the one evaluated last.
   std::vector<double> Gradient(const std::vector<double>& point) {
     const double n = static_cast<double>(positive_.size());
     curvature_.resize(positive_.size());
@@ -61,7 +62,7 @@ class Objective {
     return gradient;
   }
 
-  // The second derivative, at the point of the last gradient, times a direction.
+  // Returns the second derivative, at the point of the last gradient, times a direction.
   std::vector<double> Curve(const std::vector<double>& direction) const {
     std::vector<double> result(size(), 0.0);
     for (size_t i = 0; i < positive_.size(); ++i) {
@@ -94,7 +95,7 @@ class Objective {
   std::vector<double> curvature_;
 };
 
-// Where Newton's method goes from here, as far as conjugate gradients say it in time.
+// Returns Newton's step, as far as conjugate gradients get within their limit.
 std::vector<double> Direction(const Objective& objective, const std::vector<double>& gradient) {
   std::vector<double> step(gradient.size(), 0.0), residual(gradient.size());
   for (size_t i = 0; i < gradient.size(); ++i) residual[i] = -gradient[i];
@@ -105,16 +106,14 @@ std::vector<double> Direction(const Objective& objective, const std::vector<doub
   for (int64_t k = 0; k < kMostConjugate && std::sqrt(squares) > enough; ++k) {
     const std::vector<double> curved = objective.Curve(search);
     const double along = Dot(search, curved);
-    if (!(along > 0)) break;  // flat, as far as binary64 can tell
+    if (!(along > 0)) break;  // flat within binary64's precision
     const double far = squares / along;
     for (size_t i = 0; i < step.size(); ++i) {
       step[i] += far * search[i];
       residual[i] -= far * curved[i];
     }
     const double next = Dot(residual, residual);
-    for (size_t i = 0; i < step.size(); ++i) {
-      search[i] = residual[i] + (next / squares) * search[i];
-    }
+    for (size_t i = 0; i < step.size(); ++i) search[i] = residual[i] + (next / squares) * search[i];
     squares = next;
   }
   return step;
@@ -174,7 +173,7 @@ absl::StatusOr<LogisticFit> FitLogistic(std::span<const double> rows, size_t wid
       loss = objective.Evaluate(next);
       down = loss <= fit.loss + 1e-4 * factor * slope;
     }
-    if (!down) {  // binary64 sees no way down from here: this is the bottom
+    if (!down) {  // at the minimum, within binary64's precision
       objective.Evaluate(point);
       break;
     }

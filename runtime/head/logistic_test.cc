@@ -109,7 +109,7 @@ TEST(LogisticTest, GivesTheSameBitsEachTime) {
   const LogisticFit first = Fit(rows, 20, positive), second = Fit(rows, 20, positive);
   EXPECT_EQ(first.weights, second.weights);
   EXPECT_EQ(first.bias, second.bias);
-  // Pinned: another compiler, processor or libm must come to the same.
+  // Pinned: every compiler, processor and libm must give the same.
   EXPECT_EQ(first.weights[0], kPinnedWeight) << std::hexfloat << first.weights[0];
 }
 

@@ -1,6 +1,5 @@
-// A head and examples with made-up rows, for tests.
-#ifndef TRINE_RUNTIME_HEAD_TEST_HEAD_H_
-#define TRINE_RUNTIME_HEAD_TEST_HEAD_H_
+// Makes a head, and examples with made-up rows, for tests.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace trine {
 
-// Numbers from -1 to 1 that look random, the same everywhere.
+// Gives numbers from -1 to 1 that look random and are the same everywhere.
 class Noise {
  public:
   explicit Noise(uint64_t seed) : state_(seed * 2 + 1) {}
@@ -48,8 +47,8 @@ inline Head TestHead() {
   return head;
 }
 
-// `n` pairs of twins; rows are noise, but for the first value, which says the label, times
-// `signal`.
+// Makes `n` groups of two examples, one with each label. Rows are noise, but `signal` is subtracted
+// from a row's first value for label A and added to it for label B.
 inline HeadData TestExamples(int n, size_t width, double signal, uint64_t seed = 1) {
   HeadData data;
   Noise noise(seed);
@@ -69,5 +68,3 @@ inline HeadData TestExamples(int n, size_t width, double signal, uint64_t seed =
 }
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_HEAD_TEST_HEAD_H_

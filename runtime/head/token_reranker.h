@@ -1,11 +1,11 @@
-// Candidates for the next token, weighed anew by what a head says of the text with each of them.
+// Changes the logits of candidates for the next token by a head's ratings of the text with each
+// candidate.
 //
-// The caller asks which candidates to try, evaluates the sequence with each of them behind it,
-// gives the log-odds a head has for each one's row, and samples from the row of logits as it is
-// then. In defined arithmetic (docs/numerics.md, "Heads"): the same on every machine. After Create
-// and the first step nothing is allocated. One thread at a time.
-#ifndef TRINE_RUNTIME_HEAD_TOKEN_RERANKER_H_
-#define TRINE_RUNTIME_HEAD_TOKEN_RERANKER_H_
+// The caller gets the candidates, evaluates the sequence followed by each of them, passes the
+// head's log-odds for each row, and samples from the changed row of logits. The results are the
+// same on every machine, because docs/numerics.md ("Heads") defines the arithmetic. Allocates
+// nothing after Create and the first step. One thread at a time.
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -17,33 +17,36 @@
 namespace trine {
 
 struct RerankOptions {
-  int32_t top = 8;      // candidates of a step
-  double weight = 1.0;  // what log-odds are multiplied by; 0: nothing changes
-  double limit = 10.0;  // of log-odds either way: a head that is too sure forbids nothing
-  // Tokens that are no candidates are forbidden, unless the weight is 0. False: they keep their
-  // logits.
+  int32_t top = 8;      // the number of candidates for a token
+  double weight = 1.0;  // log-odds are multiplied by this; 0: logits do not change
+  // Log-odds are limited to -limit ... limit, so that an overconfident head can't forbid a token.
+  double limit = 10.0;
+  // true: tokens that are not candidates are forbidden, unless the weight is 0. false: they keep
+  // their logits.
   bool only_top = true;
 
   static constexpr int32_t kMostTop = 64;
-  static constexpr double kMostWeight = 1e6;  // either way, and of the limit
+  static constexpr double kMostWeight = 1e6;  // the largest magnitude of weight and limit
 };
 
-// INVALID_ARGUMENT names what is out of its range.
+// Returns INVALID_ARGUMENT, naming the option, if an option is out of range.
 absl::Status CheckRerankOptions(const RerankOptions& options);
 
 class TokenReranker {
  public:
   static absl::StatusOr<TokenReranker> Create(const RerankOptions& options);
 
-  // The tokens with the highest logits, highest first, of equal ones the lowest id first; fewer
-  // than `top` where fewer are allowed. Bit i % 32 of allowed[i / 32] allows token i; an empty span
-  // allows all. No NaN and no -inf is a candidate. Until the next call.
+  // Returns the tokens with the highest logits, the highest first. Among equal logits the lowest id
+  // comes first. Returns fewer than `top` if fewer are allowed. Bit i % 32 of allowed[i / 32]
+  // allows token i; an empty span allows all. A token whose logit is NaN or -inf is never a
+  // candidate. Valid until the next call.
   std::span<const int32_t> Candidates(std::span<const float> logits,
                                       std::span<const uint32_t> allowed = {});
 
-  // Adds weight * log_odds[k], within the limit, to the logit of candidates[k]. Sum and product in
-  // binary64, the result rounded once. INVALID_ARGUMENT, with the logits as they were, for sizes
-  // that differ, for log-odds that are NaN, and for a candidate outside the row or named twice.
+  // Adds weight * log_odds[k] to the logit of candidates[k], with log_odds[k] limited. Computes in
+  // binary64 and rounds the result once. Returns INVALID_ARGUMENT, and leaves the logits as they
+  // are, for sizes that differ, for log-odds that are NaN, and for a candidate that is outside the
+  // row or occurs twice.
   absl::Status Apply(std::span<const int32_t> candidates, std::span<const double> log_odds,
                      std::span<float> logits);
 
@@ -61,5 +64,3 @@ class TokenReranker {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_HEAD_TOKEN_RERANKER_H_

@@ -63,7 +63,7 @@ TEST(TokenRerankerTest, WithoutWeightTheOrderStays) {
   EXPECT_EQ(logits, before);
   ASSERT_TRUE(reranker.Apply(std::vector{2}, std::vector{1.0}, logits).ok());
   EXPECT_EQ(logits, before) << "what is no candidate stays allowed";
-  ASSERT_TRUE(reranker.Apply({}, {}, logits).ok());  // no candidates: nothing is known
+  ASSERT_TRUE(reranker.Apply({}, {}, logits).ok());  // no candidates: nothing changes
   EXPECT_EQ(logits, before);
 }
 

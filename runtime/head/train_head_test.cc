@@ -29,7 +29,7 @@ std::string Refusal(const HeadData& data, const TrainOptions& options = {}) {
   return std::string(trained.status().message());
 }
 
-// As TestExamples, with rows of both branches: the better one's first value is higher.
+// Like TestExamples, with rows of both branches: the better one has the higher first value.
 HeadData BranchData(int n, size_t width, double signal) {
   HeadData data;
   data.kind = HeadKind::kBranch;
@@ -70,7 +70,7 @@ TEST(TrainHeadTest, LearnsWhatIsThere) {
   EXPECT_EQ(trained.head.training.examples, 160);
 }
 
-// Labels that have nothing to do with the rows are learnt by heart, and no more.
+// Labels that are independent of the rows are memorised, and nothing is learnt.
 TEST(TrainHeadTest, FindsNothingWhereNothingIs) {
   const TrainedHead trained = Train(TestExamples(500, 100, 0));
   EXPECT_GT(trained.trained.Accuracy(), 0.55);
@@ -114,7 +114,7 @@ TEST(TrainHeadTest, BranchesAreComparedWithoutRegardToTheirOrder) {
   EXPECT_EQ(trained.held_out->correct, trained.held_out->examples);
   EXPECT_EQ(trained.held_out->swaps, 12);
   EXPECT_EQ(trained.held_out->swaps_followed, 12);
-  // Of three, the middle one twice: as probable both times, and all of them 1.
+  // Of three branches two are the same: they are equally probable, and all add up to 1.
   const auto& rows = data.examples[0].rows;
   const std::vector<double> p =
       AnswerProbabilities(trained.head, std::vector{rows[0], rows[1], rows[1]});
@@ -160,7 +160,7 @@ TEST(HeadReportTest, DataThatIsNotTheHeadsIsRefused) {
   EXPECT_THAT(std::string(CheckData(head, BranchData(1, 3, 1)).message()), HasSubstr("kind"));
 }
 
-// A head that always says B is right in half of the cases and never goes with the branch.
+// A head that always says B is right in half of the cases and never follows the branch.
 TEST(HeadReportTest, APreferenceForOneAnswerShows) {
   Head head = TestHead();
   head.linear.weights = {0, 0, 0};

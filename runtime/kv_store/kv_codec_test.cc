@@ -32,7 +32,7 @@ KvLayout Layout(Type type_k, Type type_v, uint32_t head_dim_k = 64, uint32_t hea
   return layout;
 }
 
-// Canonical values of a cache of float types, with some zeros.
+// Returns a block of canonical float values, with some zeros.
 Bytes RandomBlock(const KvLayout& layout, uint32_t seed) {
   Bytes block(*layout.BlockBytes());
   std::mt19937 random(seed);
@@ -97,11 +97,11 @@ TEST(KvCodecTest, RawIsAsItWas) {
   }
 }
 
-// Half a step of the form's grid, for the largest value of each 32; mxfp4's steps differ.
+// Allows half a step of the form's grid for the largest of each 32 values; mxfp4's steps differ.
 TEST(KvCodecTest, LossyFormsStayNear) {
   struct Bound {
     KvForm form;
-    float step;  // over the largest magnitude of a group
+    float step;  // relative to the largest magnitude of a group
     uint64_t bytes;
   };
   for (const Bound& bound : {Bound{KvForm::kQ8_0, 0.0045f, 34}, Bound{KvForm::kQ4_0, 0.16f, 18},
@@ -112,7 +112,8 @@ TEST(KvCodecTest, LossyFormsStayNear) {
       const RoundTrip r = ThereAndBack(layout, bound.form, block);
       EXPECT_FALSE(r.exact);
       EXPECT_EQ(r.form, bound.form);
-      const float step = bound.step + (type == Type::kBF16 ? 0x1p-8f : 0.0f);  // its own rounding
+      // Adds bf16's own rounding.
+      const float step = bound.step + (type == Type::kBF16 ? 0x1p-8f : 0.0f);
       const std::vector<float> was = Floats(type, block), is = Floats(type, r.block);
       for (size_t g = 0; g < was.size(); g += 32) {
         float most = 0;
@@ -169,7 +170,7 @@ TEST(KvCodecTest, TheSameEveryTimeAndOnEveryThread) {
 }
 
 TEST(KvCodecTest, RowsThatAFormCanNotHoldStayAsTheyAre) {
-  // No multiple of 32 in K: V alone is held.
+  // K has rows of 80 values, which is not a multiple of 32, so only V is lossy.
   const KvLayout odd = Layout(Type::kF16, Type::kF16, 80, 96);
   const Bytes block = RandomBlock(odd, 5);
   const RoundTrip r = ThereAndBack(odd, KvForm::kQ4_0, block);
@@ -177,7 +178,7 @@ TEST(KvCodecTest, RowsThatAFormCanNotHoldStayAsTheyAre) {
   const size_t k = 2 * 64 * 80 * 2;
   EXPECT_EQ(std::memcmp(r.block.data(), block.data(), k), 0);
   EXPECT_NE(std::memcmp(r.block.data() + k, block.data() + k, 2 * 64 * 96 * 2), 0);
-  // Neither: nothing is lost, and the form is raw.
+  // Neither K nor V can be held: nothing is lost, and the form is raw.
   for (const KvLayout& layout :
        {Layout(Type::kF16, Type::kF16, 80, 80), Layout(Type::kQ8_KV, Type::kQ8_KV)}) {
     const Bytes whole = RandomBlock(layout, 6);

@@ -1,4 +1,4 @@
-// Files that are not what was written: whatever is wrong with one, it is never used.
+// Damaged and foreign files: whatever is wrong with one, it is never used.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,7 +30,8 @@ class KvDamageTest : public testing::Test {
     const std::string hex = ToHex(block.key);
     return path_ + "/blocks-1/" + hex.substr(0, 2) + "/" + hex;
   }
-  // In the place of block 1, by a store that knows of it, or by one that opens the folder.
+  // Writes `bytes` in the place of block 1. Expects a store that knows the block, or with `reopen`
+  // one that opens the folder, to refuse and remove it.
   void ExpectRefused(const Bytes& bytes, bool reopen, const std::string& what) {
     gguf::WriteWhole(PathOf(blocks_[1]), bytes);
     fs::permissions(PathOf(blocks_[1]), fs::perms::owner_read | fs::perms::owner_write);
@@ -67,7 +68,7 @@ TEST_F(KvDamageTest, AFlippedBitAnywhere) {
     changed[at] ^= std::byte{0x80};
     ExpectRefused(changed, false, "byte " + std::to_string(at));
   }
-  // Those beside it are as they were.
+  // The other blocks are unchanged.
   EXPECT_TRUE(IsPayloadOf(blocks_[0], **store_->Get(blocks_[0])));
   EXPECT_TRUE(IsPayloadOf(blocks_[2], **store_->Get(blocks_[2])));
   ASSERT_TRUE(store_->Put(blocks_[1], PayloadOf(blocks_[1])).ok());
@@ -130,7 +131,7 @@ TEST_F(KvDamageTest, RandomBytes) {
   for (int i = 0; i < 300; ++i) {
     Bytes bytes(random() % (2 * file_.size()));
     for (std::byte& b : bytes) b = static_cast<std::byte>(random());
-    // Beginning as files do, or with some of a right one.
+    // Keeps the magic and version, or some more of a valid file.
     const size_t kept = i % 3 == 0 ? 0 : i % 3 == 1 ? 12 : random() % file_.size();
     std::copy_n(file_.begin(), std::min(kept, bytes.size()), bytes.begin());
     ExpectRefused(bytes, i % 10 == 0, "random " + std::to_string(i));

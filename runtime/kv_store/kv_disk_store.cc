@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -15,7 +14,7 @@ namespace {
 constexpr auto kBlock = KvFolder::Kind::kBlock;
 constexpr uint64_t kScansPerStore = 16;
 constexpr uint64_t kLeastBlocksPerScan = 64;
-constexpr size_t kMostTouched = 1 << 16;  // times that are remembered
+constexpr size_t kMostTouched = 1 << 16;  // entries in touched_
 
 StoreItem ItemOf(const KvBlock& block, uint64_t file_bytes) {
   return {block.key, block.parent, block.first_position, block.space->block_bytes(), file_bytes};
@@ -49,7 +48,7 @@ absl::StatusOr<KvFileHead> KvDiskStore::ReadHead(const Hash256& key, uint64_t* u
   const auto file = folder_->OpenFile(kBlock, key);
   if (!file.ok()) return file.status();
   std::vector<std::byte> data(std::min(file->bytes, kKvFileMostHeadBytes));
-  // What blocks of 64 tokens have; more only where there is more.
+  // Reads as much as a block of 64 tokens needs, and more only if the head is longer.
   const size_t usual = std::min<uint64_t>(data.size(), KvFileHeadBytes(64));
   if (absl::Status s = file->Read(0, {data.data(), usual}); !s.ok()) return s;
   auto head = ParseKvFileHead({data.data(), usual}, file->bytes);
@@ -63,7 +62,7 @@ absl::StatusOr<KvFileHead> KvDiskStore::ReadHead(const Hash256& key, uint64_t* u
   return head;
 }
 
-// The least recently used first.
+// Returns the readable blocks, the least recently used first.
 std::vector<StoreItem> KvDiskStore::ReadHeads(const std::vector<Hash256>& keys) {
   std::vector<std::pair<uint64_t, StoreItem>> found;
   for (const Hash256& key : keys) {
@@ -114,12 +113,12 @@ void KvDiskStore::RemoveFiles(const std::vector<Hash256>& keys) {
   for (const Hash256& key : keys) folder_->Remove(kBlock, key);
 }
 
-// A file that can't be used: what it is called, and whether it stays, goes by what is wrong.
+// Handles a file that can't be used. The error decides how it is counted and if it is removed.
 void KvDiskStore::FoundFault(const Hash256& key, const absl::Status& why) {
   bool remove = false, tell = false;
   {
     std::lock_guard lock(mutex_);
-    if (index_.Has(key)) index_.Erase(key);  // one that is on its way stays promised
+    if (index_.Has(key)) index_.Erase(key);  // a block being written stays promised
     if (absl::IsInvalidArgument(why) || absl::IsDataLoss(why)) {
       ++counters_.damaged;
       remove = tell = true;
@@ -146,7 +145,7 @@ bool KvDiskStore::Contains(const Hash256& key) {
 absl::StatusOr<std::shared_ptr<const KvPayload>> KvDiskStore::Read(const KvBlock& block) {
   const auto file = folder_->OpenFile(kBlock, block.key);
   if (!file.ok()) return file.status();
-  // What the head of such a block has. Another one is refused all the same.
+  // Reads the head that such a block has. A file with a longer head is refused.
   std::vector<std::byte> data(
       std::min<uint64_t>(file->bytes, KvFileHeadBytes(block.tokens.size())));
   if (absl::Status s = file->Read(0, data); !s.ok()) return s;
@@ -159,7 +158,7 @@ absl::StatusOr<std::shared_ptr<const KvPayload>> KvDiskStore::Read(const KvBlock
     return absl::DataLossError("is damaged");
   }
   std::lock_guard lock(mutex_);
-  index_.Arrived(ItemOf(block, file->bytes));  // another process may have brought it
+  index_.Arrived(ItemOf(block, file->bytes));  // another process may have written it
   ++counters_.hits;
   return payload;
 }
@@ -226,7 +225,7 @@ absl::Status KvDiskStore::Put(const KvBlock& block, std::shared_ptr<const KvPayl
   RemoveFiles(gone);
   if (answer == StoreIndex::Answer::kDeclined) return absl::OkStatus();
   if (answer == StoreIndex::Answer::kThere) {
-    // Others may have made room of it.
+    // Another process may have removed the file to make room.
     if (folder_->Exists(kBlock, block.key)) {
       Used(block.key);
       return absl::OkStatus();

@@ -1,19 +1,20 @@
-// KV blocks in a folder, a file for each (KvFolder, kv_file.h; docs/kv.md): found again after a
-// restart, shared by processes that use the same folder. Any thread may call anything.
+// Keeps KV blocks in a folder, each in a file (KvFolder, kv_file.h; docs/kv.md). Blocks are found
+// again after a restart, and processes that use the same folder share them. Any thread may call any
+// method.
 //
-// The folder is the truth; the index (StoreIndex) is what this process knows of it, and decides
-// what goes when there is no room. It is made from the files' heads when the store is opened, and
-// again whenever this process has written a sixteenth of max_bytes, for what others have done
-// meanwhile. Blocks that others have written are found in any case.
+// The index (StoreIndex) has the blocks that this process knows to be in the folder, and decides
+// which blocks are removed when there is no room. It is built from the heads of the files when the
+// store is opened. Other processes change the folder, too, so the index is updated each time this
+// process has written a sixteenth of max_bytes (and at least 64 blocks). Get looks into the folder,
+// so it finds blocks that the index does not have yet.
 //
-// A file is used when every byte of it has been checked: head, tokens and all, and the payload
-// against its hash. One that is damaged is counted, told of and removed. A block that was put is
-// there when the process is killed; a power cut may take it, or damage it, unless `sync` is set.
+// A file is used only after every byte has been checked: the head, the tokens, and the payload
+// against its hash. A damaged file is counted, logged and removed. A block that was put survives
+// the death of the process; a power cut may lose or damage it, unless `sync` is set.
 //
-// When the disk can't be written to, Put says so once, through `log` too, and writes nothing for a
-// while; then it tries again. Get goes on.
-#ifndef TRINE_RUNTIME_KV_STORE_KV_DISK_STORE_H_
-#define TRINE_RUNTIME_KV_STORE_KV_DISK_STORE_H_
+// If the disk can't be written to, Put fails, logs that once, and writes nothing for a while; then
+// it tries again. Get continues to work.
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -35,28 +36,30 @@
 namespace trine {
 
 struct KvDiskOptions {
-  uint64_t max_bytes = uint64_t{16} << 30;                    // of files, by their size
-  bool sync = false;                                          // fsync before a file has its name
-  std::function<void(const std::string&)> log;                // what is wrong; from any thread
-  std::chrono::milliseconds pause = std::chrono::minutes(1);  // after a failed write
-  std::chrono::milliseconds touch_every = std::chrono::minutes(1);  // at most, a file's time
+  uint64_t max_bytes = uint64_t{16} << 30;      // the most bytes of all files together
+  bool sync = false;                            // true: fsync a file before it gets its name
+  std::function<void(const std::string&)> log;  // called with problems, on any thread
+  std::chrono::milliseconds pause = std::chrono::minutes(1);  // no write so long after a failed one
+  // The least time between two updates of a file's time.
+  std::chrono::milliseconds touch_every = std::chrono::minutes(1);
 };
 
 class KvDiskStore : public KvStore {
  public:
-  // Makes the folder, removes what killed processes have left half written, reads all heads.
-  // FAILED_PRECONDITION where others may write to it.
+  // Makes the folder if it is missing, removes unfinished files of killed processes, and reads all
+  // heads. Returns FAILED_PRECONDITION if other users may write to the folder.
   static absl::StatusOr<std::unique_ptr<KvDiskStore>> Open(const std::string& path,
                                                            const KvDiskOptions& options);
 
   bool Contains(const Hash256& key) override;
   absl::StatusOr<std::shared_ptr<const KvPayload>> Get(const KvBlock& block) override;
-  // Also FAILED_PRECONDITION, quickly: it pauses after a failed write.
+  // Also returns FAILED_PRECONDITION, at once, during the pause after a failed write.
   absl::Status Put(const KvBlock& block, std::shared_ptr<const KvPayload> payload) override;
   void Touch(const Hash256& key) override;
   KvStoreCounters counters() const override;
 
-  // The folder as it is now. By itself as said above; by hand where nothing is written.
+  // Updates the index from the folder. Put also does this now and then, so only a process that
+  // writes nothing has to call it.
   void Rescan();
 
   const KvFolder& folder() const { return *folder_; }
@@ -79,16 +82,14 @@ class KvDiskStore : public KvStore {
   const std::unique_ptr<KvFolder> folder_;
   const KvDiskOptions options_;
   std::atomic<bool> scanning_ = false;
-  mutable std::mutex mutex_;  // guards what follows; never held while a file is touched
+  mutable std::mutex mutex_;  // guards all members after it; never held during file access
   StoreIndex index_;
-  absl::flat_hash_map<Hash256, Clock::time_point> touched_;  // when its file's time was set
+  absl::flat_hash_map<Hash256, Clock::time_point> touched_;  // when a file's time was last set
   KvStoreCounters counters_;
-  uint64_t written_ = 0;  // bytes since the last scan
-  bool failing_ = false;  // the last write did
+  uint64_t written_ = 0;  // bytes written since the last scan
+  bool failing_ = false;  // the last write failed
   Clock::time_point paused_until_;
   bool read_error_told_ = false, refused_told_ = false;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_KV_STORE_KV_DISK_STORE_H_

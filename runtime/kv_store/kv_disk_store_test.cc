@@ -137,11 +137,11 @@ TEST_F(KvDiskStoreTest, AFileThatOthersMayHaveWrittenIsLeftAlone) {
   }
   EXPECT_EQ(store->counters().refused, 2u);
   EXPECT_EQ(store->counters().damaged, 0u);
-  ASSERT_EQ(log_.size(), 1u);  // told of once
+  ASSERT_EQ(log_.size(), 1u);  // logged once
   EXPECT_THAT(log_[0], HasSubstr("can be written by others"));
   store = Open();
   EXPECT_EQ(store->counters().blocks, 6u);
-  // What is put in its place is ours.
+  // Put replaces the file by one of ours.
   ASSERT_TRUE(store->Put(blocks_[0], PayloadOf(blocks_[0])).ok());
   EXPECT_TRUE(Finds(store.get(), blocks_[0]));
   EXPECT_EQ(ModeOf(PathOf(blocks_[0])), 0600u);
@@ -151,7 +151,7 @@ TEST_F(KvDiskStoreTest, StaysWithinItsBoundAndKeepsParents) {
   KvDiskOptions options;
   options.max_bytes = 5 * file_bytes_;
   auto store = Open(options);
-  PutAll(store.get(), blocks_);  // those behind the fifth have no room
+  PutAll(store.get(), blocks_);  // blocks after the fifth have no room
   EXPECT_EQ(store->counters().declined, 3u);
   EXPECT_EQ(BytesOnDisk(), 5 * file_bytes_);
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(Finds(store.get(), blocks_[i]), i < 5);
@@ -174,7 +174,7 @@ TEST_F(KvDiskStoreTest, OpenedWithLessRoomItGivesUpTheOldest) {
     }
   }
   {
-    auto store = Open();  // to use one is to make it young again, for later processes too
+    auto store = Open();  // using a block makes it young again, for later processes too
     EXPECT_TRUE(Finds(store.get(), FirstKvBlock(space_, texts[0])));
     store->Touch(FirstKvBlock(space_, texts[1]).key);
   }
@@ -196,7 +196,7 @@ TEST_F(KvDiskStoreTest, TwoProcessesShareIt) {
     EXPECT_TRUE(Finds(b.get(), block));
   }
   EXPECT_EQ(b->counters().blocks, 8u);
-  // One makes room of it: the other finds out, and can put it again.
+  // One process removes a file: the other notices and can put it again.
   fs::remove(PathOf(blocks_[7]));
   EXPECT_TRUE(a->Contains(blocks_[7].key));
   EXPECT_FALSE(Finds(a.get(), blocks_[7]));
@@ -238,7 +238,7 @@ TEST_F(KvDiskStoreTest, LeftoversOfTheDeadGoThoseOfTheLivingStay) {
   EXPECT_FALSE(fs::exists(living));
 }
 
-// A limit on the size of files stands for a full disk.
+// Simulates a full disk by a limit on the size of files.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
@@ -287,7 +287,7 @@ TEST_F(KvDiskStoreTest, AFolderThatCanNotBeWrittenCanBeRead) {
   EXPECT_FALSE(store->Put(blocks_[1], PayloadOf(blocks_[1])).ok());
   EXPECT_TRUE(Finds(store.get(), blocks_[0]));
   EXPECT_FALSE(Finds(store.get(), blocks_[1]));
-  if (geteuid() == 0) return;  // who may write everywhere
+  if (geteuid() == 0) return;  // root may write everywhere
   chmod(path_.c_str(), 0500);
   store = Open();
   EXPECT_TRUE(absl::IsPermissionDenied(store->Put(blocks_[2], PayloadOf(blocks_[2]))));
@@ -332,7 +332,7 @@ TEST_F(KvDiskStoreTest, ManyThreadsAndTwoStores) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto* store : {&a, &b}) {
-    (**store)->Rescan();  // what it has found of the other's may be beyond its bound until then
+    (**store)->Rescan();  // until then, blocks found of the other store may exceed the bound
     EXPECT_LE((**store)->counters().bytes, options.max_bytes);
     EXPECT_EQ((**store)->counters().damaged, 0u);
     EXPECT_EQ((**store)->counters().errors, 0u);

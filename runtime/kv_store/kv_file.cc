@@ -14,41 +14,27 @@ namespace {
 constexpr std::string_view kMagic = "TRINEKVB";
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kHashAt = 32;       // of the head's own hash
-constexpr uint64_t kFixedBytes = 208;  // before the tokens
+constexpr uint64_t kHashAt = 32;       // offset of the head's own hash
+constexpr uint64_t kFixedBytes = 208;  // bytes of the head before the tokens
 constexpr uint32_t kMaxTokens = 1 << 12;
 
 static_assert(kKvFileMostHeadBytes >= kFixedBytes + 4 * kMaxTokens);
-
-class Writer {
- public:
-  template <class T>
-  void Number(T value) {
-    Bytes(&value, sizeof(value));
-  }
-  void Hash(const Hash256& hash) { Bytes(hash.bytes.data(), hash.bytes.size()); }
-  void Bytes(const void* data, size_t n) {
-    const auto* from = static_cast<const std::byte*>(data);
-    bytes.insert(bytes.end(), from, from + n);
-  }
-  std::vector<std::byte> bytes;
-};
 
 uint64_t HeadHash(const std::byte* head, uint64_t bytes) {
   constexpr uint64_t kBehind = kHashAt + sizeof(uint64_t);
   return Hash64(head + kBehind, bytes - kBehind, Hash64(head, kHashAt, 0));
 }
 
-bool ReadHash(gguf::Cursor* cursor, const std::byte* data, Hash256* hash) {
-  const uint64_t at = cursor->position();
-  if (!cursor->Skip(hash->bytes.size())) return false;
-  std::memcpy(hash->bytes.data(), data + at, hash->bytes.size());
+bool ReadHash(gguf::Cursor* cursor, Hash256* hash) {
+  std::string_view bytes;
+  if (!cursor->ReadBytes(hash->bytes.size(), &bytes)) return false;
+  std::memcpy(hash->bytes.data(), bytes.data(), bytes.size());
   return true;
 }
 
 absl::Status Invalid(auto... what) { return absl::InvalidArgumentError(absl::StrCat(what...)); }
 
-// What stands before the head's hash: when it is OK, all of the head is there to be hashed.
+// Checks the fields before the head's hash, then the hash. OK: `data` holds the whole head.
 absl::Status CheckBeginning(std::span<const std::byte> data, uint64_t file_bytes,
                             uint64_t* head_bytes) {
   gguf::Cursor cursor(data.data(), data.size());
@@ -63,9 +49,7 @@ absl::Status CheckBeginning(std::span<const std::byte> data, uint64_t file_bytes
   }
   if (version != kVersion) return Invalid("is of version ", version, ", not ", kVersion);
   if (order != kByteOrder) return Invalid("has another byte order");
-  if (said_bytes != file_bytes) {
-    return Invalid("has ", file_bytes, " bytes, and says ", said_bytes);
-  }
+  if (said_bytes != file_bytes) return Invalid("has ", file_bytes, " bytes, and says ", said_bytes);
   if (*head_bytes < kFixedBytes || *head_bytes > data.size()) {
     return Invalid("has a head of ", *head_bytes, " bytes in a file of ", file_bytes);
   }
@@ -80,24 +64,18 @@ uint64_t KvFileHeadBytes(size_t tokens) { return kFixedBytes + tokens * sizeof(i
 std::vector<std::byte> EncodeKvFileHead(const KvBlock& block, const KvPayload& payload) {
   const KvSpace& space = *block.space;
   const uint64_t head_bytes = KvFileHeadBytes(block.tokens.size());
-  Writer w;
+  gguf::ByteWriter w;
   w.bytes.reserve(head_bytes);
   w.Bytes(kMagic.data(), kMagic.size());
-  w.Number(kVersion);
-  w.Number(kByteOrder);
-  w.Number(head_bytes);
-  w.Number(head_bytes + payload.size);
-  w.Number(uint64_t{0});  // the hash
-  w.Number(Hash64(payload.data.get(), payload.size, 0));
-  w.Number(space.block_bytes());
-  w.Number(block.first_position);
-  w.Number(space.numerics_version());
+  w.Number(kVersion).Number(kByteOrder).Number(head_bytes).Number(head_bytes + payload.size);
+  w.Number(uint64_t{0});  // the head's hash, set below
+  w.Number(Hash64(payload.data.get(), payload.size, 0)).Number(space.block_bytes());
+  w.Number(block.first_position).Number(space.numerics_version());
   w.Number(static_cast<uint32_t>(payload.form));
   for (const Hash256* hash : {&space.model(), &space.id(), &block.parent, &block.key}) {
-    w.Hash(*hash);
+    w.Bytes(hash->bytes.data(), hash->bytes.size());
   }
-  w.Number(static_cast<uint32_t>(block.tokens.size()));
-  w.Number(uint32_t{0});
+  w.Number(static_cast<uint32_t>(block.tokens.size())).Number(uint32_t{0});
   w.Bytes(block.tokens.data(), block.tokens.size_bytes());
   const uint64_t hash = HeadHash(w.bytes.data(), w.bytes.size());
   std::memcpy(w.bytes.data() + kHashAt, &hash, sizeof(hash));
@@ -116,7 +94,7 @@ absl::StatusOr<KvFileHead> ParseKvFileHead(std::span<const std::byte> data, uint
               cursor.Read(&head.first_position) && cursor.Read(&head.numerics_version) &&
               cursor.Read(&form);
   for (Hash256* hash : {&head.model, &head.space, &head.parent, &head.key}) {
-    read = read && ReadHash(&cursor, data.data(), hash);
+    read = read && ReadHash(&cursor, hash);
   }
   if (!read || !cursor.Read(&n_tokens) || !cursor.Read(&zero)) return cursor.Ends("the head");
   if (!IsKvForm(form)) return Invalid("is in the form ", form, ", which is none");

@@ -28,7 +28,7 @@ class KvFileTest : public testing::Test {
   std::string Error(const std::vector<std::byte>& head, uint64_t file_bytes) const {
     return std::string(ParseKvFileHead(head, file_bytes).status().message());
   }
-  // Changed under a right hash, so that what lies behind it is reached.
+  // Changes a field and fixes the hash, so that the checks after the hash are reached.
   template <class T>
   std::string ErrorWith(size_t at, T value) const {
     std::vector<std::byte> head = head_;
@@ -59,7 +59,7 @@ TEST_F(KvFileTest, AnyFlippedBitIsNoticed) {
 
 TEST_F(KvFileTest, CutAnywhereItIsRefused) {
   for (size_t n = 0; n < head_.size(); ++n) {
-    // A block of its own, whose end a sanitizer knows.
+    // Its own allocation, so that a sanitizer notices reads beyond its end.
     const std::vector<std::byte> cut(head_.begin(), head_.begin() + static_cast<ptrdiff_t>(n));
     EXPECT_FALSE(ParseKvFileHead(cut, n).ok()) << n;
     EXPECT_FALSE(ParseKvFileHead(cut, file_bytes_).ok()) << n;
@@ -69,7 +69,7 @@ TEST_F(KvFileTest, CutAnywhereItIsRefused) {
 }
 
 TEST_F(KvFileTest, NumbersThatDoNotFitAreRefusedUnderARightHash) {
-  EXPECT_EQ(ErrorWith(40, uint64_t{1}), "");  // of the payload: not looked at here
+  EXPECT_EQ(ErrorWith(40, uint64_t{1}), "");  // the payload's hash, not checked here
   EXPECT_THAT(ErrorWith(0, uint64_t{1}), HasSubstr("no KV block"));
   EXPECT_THAT(ErrorWith(8, uint32_t{2}), HasSubstr("version 2"));
   EXPECT_THAT(ErrorWith(12, uint32_t{0x04030201}), HasSubstr("byte order"));
@@ -79,7 +79,7 @@ TEST_F(KvFileTest, NumbersThatDoNotFitAreRefusedUnderARightHash) {
   EXPECT_THAT(ErrorWith(48, uint64_t{100}), HasSubstr("for a block of 100"));
   EXPECT_THAT(ErrorWith(56, uint64_t{0}), HasSubstr("not its own"));
   EXPECT_THAT(ErrorWith(68, uint32_t{3}), HasSubstr("form 3"));
-  EXPECT_EQ(ErrorWith(68, uint32_t{20}), "");  // not larger than the block
+  EXPECT_EQ(ErrorWith(68, uint32_t{20}), "");  // q8_0, and not larger than the block
   EXPECT_THAT(ErrorWith(104, uint8_t{1}), HasSubstr("not its own"));
   EXPECT_THAT(ErrorWith(136, uint8_t{1}), HasSubstr("not its own"));
   EXPECT_THAT(ErrorWith(168, uint8_t{1}), HasSubstr("not its own"));
@@ -124,7 +124,7 @@ TEST_F(KvFileTest, RandomBytesAreNoHead) {
     }
     const auto head = ParseKvFileHead(data, file_bytes_);
     if (!head.ok() || data == head_) continue;
-    // Only what the key does not stand for can have changed.
+    // Only fields that the key does not cover can have changed.
     EXPECT_TRUE(behind_hash);
     EXPECT_EQ(head->key, KvBlockKey(head->space, head->parent, head->first_position, head->tokens));
   }

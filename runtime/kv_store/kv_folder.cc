@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <random>
@@ -45,7 +44,7 @@ absl::Status Error(const std::string& what, int error) {
   }
 }
 
-// Empty, or why it is not ours alone.
+// Returns why other users may have written the file, or "".
 std::string NotOurs(const struct stat& st) {
   if (st.st_uid != geteuid()) {
     return absl::StrCat("belongs to another user (", st.st_uid, ", not ", geteuid(), ")");
@@ -54,7 +53,7 @@ std::string NotOurs(const struct stat& st) {
   return "";
 }
 
-// A folder that is ours alone, made where it is missing. Not ok() where it can't be made.
+// Opens a folder that is ours alone, and makes it if needed. Returns not ok() if it can't be made.
 absl::StatusOr<KvDescriptor> OpenFolder(int at, const char* name, const std::string& shown,
                                         int flags) {
   bool made = mkdirat(at, name, 0700) == 0;
@@ -73,7 +72,7 @@ absl::StatusOr<KvDescriptor> OpenFolder(int at, const char* name, const std::str
   return fd;
 }
 
-// "ab/abcd..." for blocks.
+// Returns "ab/abcd..." for a block, and "abcd..." for a model.
 std::string NameOf(KvFolder::Kind kind, const Hash256& key) {
   std::string hex = ToHex(key);
   return kind == KvFolder::Kind::kBlock ? absl::StrCat(hex.substr(0, 2), "/", hex) : hex;
@@ -102,7 +101,7 @@ absl::Status WriteAll(int fd, std::span<const std::byte> first, std::span<const 
   return absl::OkStatus();
 }
 
-// Names of a folder, without those that begin with a dot.
+// Calls `each` with every name in a folder, except those that begin with a dot.
 absl::Status ListNames(int folder, const char* name, const std::function<void(const char*)>& each) {
   const int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return Error("cannot be listed", errno);
@@ -116,15 +115,12 @@ absl::Status ListNames(int folder, const char* name, const std::function<void(co
   while (true) {
     errno = 0;
     const dirent* entry = readdir(list);
-    if (entry == nullptr) {
-      return errno == 0 ? absl::OkStatus() : Error("cannot be listed", errno);
-    }
+    if (entry == nullptr) return errno == 0 ? absl::OkStatus() : Error("cannot be listed", errno);
     if (entry->d_name[0] != '.') each(entry->d_name);
   }
 }
 
-// Nobody holds the lock that a writer takes: it is gone. Where locks are not to be had, it is so
-// when the file is old.
+// Returns whether the writer is gone: its lock is free or, without locks, the file is old.
 bool IsAbandoned(int fd) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return true;
   if (errno == EWOULDBLOCK) return false;
@@ -171,7 +167,7 @@ absl::StatusOr<std::unique_ptr<KvFolder>> KvFolder::Open(const std::string& path
   return folder;
 }
 
-// Removed when it goes, unless it has another name by then.
+// Removes the file when destroyed, unless it was renamed.
 struct KvFolder::Temporary {
   Temporary(int the_folder, std::string the_name, KvDescriptor the_fd)
       : folder(the_folder), name(std::move(the_name)), fd(std::move(the_fd)) {}
@@ -194,7 +190,7 @@ absl::StatusOr<KvFolder::Temporary> KvFolder::MakeTemporary() const {
                            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!fd.ok() && errno == EEXIST) continue;
     if (!fd.ok()) return Error("a temporary file cannot be made", errno);
-    // Who cleans up may have been faster, in which case the file has no name any more.
+    // RemoveTemporaries may have been faster than the lock; the file then has no name.
     struct stat st {};
     if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
     if (fstat(fd.get(), &st) != 0 || st.st_nlink == 0) continue;
@@ -229,7 +225,7 @@ absl::Status KvFolder::Write(Kind kind, const Hash256& key, std::span<const std:
 absl::StatusOr<KvOpenFile> KvFolder::OpenFile(Kind kind, const Hash256& key) const {
   if (FolderOf(kind) < 0) return absl::NotFoundError("there is no such file");
   KvOpenFile file;
-  // Non-blocking, or a pipe of that name would keep us for ever.
+  // O_NONBLOCK, because opening a pipe of that name would block for ever.
   file.fd = KvDescriptor(openat(FolderOf(kind), NameOf(kind, key).c_str(),
                                 O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!file.fd.ok()) {
@@ -270,7 +266,7 @@ absl::Status KvFolder::ListBlocks(const std::function<void(const Hash256&)>& eac
     if (std::strlen(name) == 2) folders.push_back(name);
   });
   for (const std::string& folder : folders) {
-    // One that can't be listed was removed meanwhile, or is something else of such a name.
+    // A folder that can't be listed was removed in the meantime, or is not a folder.
     const absl::Status ignored = ListNames(blocks_.get(), folder.c_str(), [&](const char* name) {
       const auto key = FromHex(name);
       if (key && folder == std::string_view(name, 2)) each(*key);

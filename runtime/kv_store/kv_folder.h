@@ -1,21 +1,21 @@
-// A folder of block files, for one user alone: who may use it, and files that appear whole.
+// A folder of block files that belongs to one user. Readers only ever see whole files.
 //
-//   DIR/blocks-1/ab/abcd...     a block, named by its key, in one of 256 folders by its first byte
-//   DIR/models-1/abcd...        a model's hash, named by what its files look like (model_hash.h)
-//   DIR/temporary/PID-N-RANDOM  a file that is being written, locked (flock) by who writes it
+//   DIR/blocks-1/ab/abcd...     a block, named by its key; 256 folders, one for each first byte
+//   DIR/models-1/abcd...        a model's hash, named by the stamps of its files (model_hash.h)
+//   DIR/temporary/PID-N-RANDOM  a file that is being written, locked (flock) by its writer
 //
-// The numbers are those of the formats: another version has folders of its own. A file is written
-// as a temporary one and renamed, so whoever looks sees all of it or nothing; several processes may
-// do so at once, since equal names hold the same. Whoever opens a file has it until he closes it,
-// even if another removes it meanwhile. Folders are made with mode 0700, files with 0600.
+// The number after a folder's name is a format version, so each version has its own folders. A file
+// is written under a temporary name and renamed, so readers see all of the file or nothing. Several
+// processes may write the same name at once, because equal names have equal contents. An open file
+// stays readable until it is closed, even if another process removes it. Folders are made with mode
+// 0700, files with mode 0600.
 //
-// Nothing that others may have written is used: DIR and the folders in it have to belong to the
-// user of this process, and nobody else may be allowed to write to them; the same goes for every
-// file that is opened. Symbolic links below DIR are not followed.
+// Nothing that other users may have written is used: DIR, the folders in DIR, and every file that
+// is opened must belong to the user of this process, and other users must not be allowed to write
+// to them. Symbolic links below DIR are not followed.
 //
-// Any thread may call anything.
-#ifndef TRINE_RUNTIME_KV_STORE_KV_FOLDER_H_
-#define TRINE_RUNTIME_KV_STORE_KV_FOLDER_H_
+// Any thread may call any method.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +30,7 @@
 
 namespace trine {
 
-// Owns what open(2) gave.
+// Owns a file descriptor and closes it.
 class KvDescriptor {
  public:
   explicit KvDescriptor(int fd = -1) : fd_(fd) {}
@@ -49,9 +49,10 @@ class KvDescriptor {
 struct KvOpenFile {
   KvDescriptor fd;
   uint64_t bytes = 0;
-  uint64_t used_ns = 0;  // its time of modification: when it was last used
+  uint64_t used_ns = 0;  // the time of last use, which is kept as the modification time
 
-  // All of `out` from byte `at` on. DATA_LOSS where the file ends before.
+  // Fills `out` with the file's bytes from byte `at` on. Returns DATA_LOSS if the file is too
+  // short.
   absl::Status Read(uint64_t at, std::span<std::byte> out) const;
 };
 
@@ -59,24 +60,26 @@ class KvFolder {
  public:
   enum class Kind { kBlock, kModel };
 
-  // Makes what is missing. FAILED_PRECONDITION where it is not the user's alone. One that can't be
-  // written is no error: writing to it will be.
+  // Opens the folder and makes missing folders. Returns FAILED_PRECONDITION if other users may
+  // write to one of them. It is no error if this process can't write to a folder; Write then fails.
   static absl::StatusOr<std::unique_ptr<KvFolder>> Open(const std::string& path);
 
-  // NOT_FOUND; PERMISSION_DENIED where others may have written it; UNAVAILABLE.
+  // Opens a file. Returns NOT_FOUND if there is no file, PERMISSION_DENIED if other users may have
+  // written it, and UNAVAILABLE for other failures.
   absl::StatusOr<KvOpenFile> OpenFile(Kind kind, const Hash256& key) const;
-  // Both parts, one after the other. `sync`: they are on the disk before the file has its name.
-  // RESOURCE_EXHAUSTED where there is no room, PERMISSION_DENIED, UNAVAILABLE.
+  // Writes a file of `first`, then `second`. If `sync` is true, both are on the disk before the
+  // file gets its name. Returns RESOURCE_EXHAUSTED if there is no room, PERMISSION_DENIED, or
+  // UNAVAILABLE.
   absl::Status Write(Kind kind, const Hash256& key, std::span<const std::byte> first,
                      std::span<const std::byte> second, bool sync) const;
   bool Exists(Kind kind, const Hash256& key) const;
   void Remove(Kind kind, const Hash256& key) const;
-  // It was used now.
+  // Sets a file's time of last use to the current time.
   void Touch(Kind kind, const Hash256& key) const;
 
-  // Every block's name, in no order. Files of other names are passed over.
+  // Calls `each` with the key of every block, in no order. Skips files with other names.
   absl::Status ListBlocks(const std::function<void(const Hash256&)>& each) const;
-  // Removes temporary files whose writers are gone; says how many.
+  // Removes temporary files whose writers have ended. Returns how many it removed.
   int RemoveTemporaries() const;
 
   const std::string& path() const { return path_; }
@@ -89,9 +92,7 @@ class KvFolder {
   int FolderOf(Kind kind) const { return kind == Kind::kBlock ? blocks_.get() : models_.get(); }
 
   std::string path_;
-  KvDescriptor blocks_, models_, temporary_;  // any may be missing where nothing can be written
+  KvDescriptor blocks_, models_, temporary_;  // -1: the folder is missing and can't be written to
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_KV_STORE_KV_FOLDER_H_

@@ -1,7 +1,6 @@
-// KV blocks in memory, for those that a device's pool has no room for. Payloads are held, not
-// copied, and belong to whoever holds them. Any thread may call anything.
-#ifndef TRINE_RUNTIME_KV_STORE_KV_HOST_STORE_H_
-#define TRINE_RUNTIME_KV_STORE_KV_HOST_STORE_H_
+// Keeps KV blocks in memory, for which a device's pool has no room. Shares payloads with its
+// callers instead of copying them. Any thread may call any method.
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -18,9 +17,9 @@
 namespace trine {
 
 struct KvHostOptions {
-  uint64_t max_bytes = uint64_t{1} << 30;  // of payloads and tokens
-  // Told of every block that has to make room, on the thread that needs it and without a lock: a
-  // disk may take it.
+  uint64_t max_bytes = uint64_t{1} << 30;  // the most bytes of all payloads and tokens
+  // Called for every evicted block, on the thread that needs the room. No lock is held, so it may
+  // write to a disk.
   std::function<void(const KvBlock&, const std::shared_ptr<const KvPayload>&)> evicted;
 };
 
@@ -48,13 +47,12 @@ class KvHostStore : public KvStore {
   void TellEvicted(const std::vector<std::pair<Hash256, Stored>>& gone) const;
 
   const KvHostOptions options_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards all members after it
   StoreIndex index_;
   absl::flat_hash_map<Hash256, Stored> stored_;
-  absl::flat_hash_map<Hash256, std::weak_ptr<const KvSpace>> spaces_;  // of what is stored, by id
+  // Spaces of stored blocks, by id.
+  absl::flat_hash_map<Hash256, std::weak_ptr<const KvSpace>> spaces_;
   KvStoreCounters counters_;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_KV_STORE_KV_HOST_STORE_H_

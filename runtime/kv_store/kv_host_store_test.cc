@@ -61,7 +61,7 @@ TEST(KvHostStoreTest, WhatGoesIsHandedOn) {
   std::vector<int32_t> a = RandomTokens(128, 1), b = RandomTokens(128, 2);
   std::vector<KvBlock> ours;
   {
-    const KvSpace gone = SmallSpace();  // the store keeps what it needs
+    const KvSpace gone = SmallSpace();  // the store keeps its own copy
     for (const KvBlock& block : KvBlocksOf(gone, a))
       ASSERT_TRUE(store.Put(block, PayloadOf(block)).ok());
     for (const KvBlock& block : KvBlocksOf(gone, b))
@@ -102,7 +102,8 @@ TEST(KvHostStoreTest, ManyThreads) {
   for (uint32_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (uint32_t i = 0; i < 100; ++i) {
-        // Each twice in a row: four of twenty blocks, which even threads in turns find again.
+        // Uses each text twice in a row: its four of twenty blocks are found again despite the
+        // others.
         const std::vector<int32_t> tokens = RandomTokens(256, (t + i / 2) % 13);
         for (const KvBlock& block : KvBlocksOf(space, tokens)) {
           const auto got = store.Get(block);

@@ -1,5 +1,5 @@
-// A process that writes blocks is killed at any moment: those that it was told are stored are
-// there, and right, and nothing else than right ones is ever found.
+// Kills a process that writes blocks, at any moment. All blocks that Put has acknowledged must be
+// there and intact, and no damaged block is ever found.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -24,12 +24,12 @@ extern char** environ;
 namespace trine {
 namespace {
 
-// How many blocks each thread of a writer was told are stored.
+// The number of blocks that Put acknowledged to each thread of a writer.
 struct Progress {
   size_t stored[2] = {0, 0};
 };
 
-// Kills it `after` its first block is stored.
+// Starts a writer and kills it `after` its first block is stored.
 Progress RunAndKill(const std::string& folder, uint32_t seed, std::chrono::microseconds after) {
   int ends[2];
   EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
@@ -67,7 +67,7 @@ TEST(KvKillTest, WhatWasStoredIsThere) {
   for (int round = 0; round < rounds; ++round) {
     gguf::TempFolder temp;
     const std::string folder = temp.File("store");
-    // Several deaths in one folder.
+    // Kills several writers in one folder.
     for (uint32_t death = 0; death < 3; ++death) {
       const uint32_t seed = static_cast<uint32_t>(round) * 3 + death;
       const Progress progress =

@@ -1,5 +1,6 @@
-// Writes blocks into a store as fast as it can until it is killed, with two threads, and a byte to
-// its output for each one that Put has returned OK for: the thread's number. kv_kill_test runs it.
+// Writes blocks into a store with two threads, as fast as it can, until it is killed. For each
+// block for which Put has returned OK it writes a byte to its output: the number of the thread.
+// kv_kill_test runs it.
 //
 //   kv-kill-writer FOLDER SEED
 

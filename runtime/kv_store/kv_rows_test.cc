@@ -1,5 +1,3 @@
-#include "runtime/kv_store/kv_rows.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 #include "kernels/quant/dequantize.h"
 #include "kernels/quant/float_bits.h"
 #include "kernels/quant/scalar.h"
+#include "runtime/kv_store/kv_codec.h"
 
 namespace trine {
 namespace {
@@ -54,7 +53,7 @@ TEST(KvRowsTest, WhatIsNotFiniteIsSeenAnywhere) {
   }
 }
 
-// Any bytes at all, scales that no encoder writes too.
+// Decodes random bytes, including scales that no encoder writes.
 TEST(KvRowsTest, DecodesAsTheKernelsDo) {
   std::mt19937 random(1);
   for (const KvForm form : {KvForm::kQ8_0, KvForm::kQ4_0, KvForm::kMxfp4}) {

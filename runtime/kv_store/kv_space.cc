@@ -2,12 +2,12 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/kv_store/sha256.h"
+#include "runtime/kv_store/hash256.h"
 
 namespace trine {
 namespace {
 
-// No model is near them; products of all stay within 64 bits.
+// No model comes near these limits, and the product of all fits in 64 bits.
 constexpr uint32_t kMaxLayers = 1 << 14;
 constexpr uint32_t kMaxHeads = 1 << 14;
 constexpr uint32_t kMaxHeadDim = 1 << 14;
@@ -96,6 +96,26 @@ std::vector<KvBlock> KvBlocksOf(const KvSpace& space, std::span<const int32_t> t
     blocks.push_back(blocks.empty() ? FirstKvBlock(space, own) : NextKvBlock(blocks.back(), own));
   }
   return blocks;
+}
+
+absl::Status CheckKvBlock(const KvBlock& block, const KvPayload& payload) {
+  const KvSpace& space = *block.space;
+  if (block.tokens.size() != space.layout().positions) {
+    return absl::InvalidArgumentError(absl::StrCat("a block of ", block.tokens.size(),
+                                                   " tokens where blocks have ",
+                                                   space.layout().positions));
+  }
+  if (payload.form == KvForm::kRaw ? payload.size != space.block_bytes()
+                                   : payload.size == 0 || payload.size > space.block_bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat(payload.size, " bytes of ",
+                                                   KvFormName(payload.form), " for a block of ",
+                                                   space.block_bytes()));
+  }
+  if (payload.form != KvForm::kRaw && payload.form != space.form()) {
+    return absl::InvalidArgumentError(absl::StrCat("a block in the form ", KvFormName(payload.form),
+                                                   " in a space of ", KvFormName(space.form())));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace trine

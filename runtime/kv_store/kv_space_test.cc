@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kv_store/hash256.h"
 #include "runtime/kv_store/kv_test_util.h"
-#include "runtime/kv_store/sha256.h"
 
 namespace trine {
 namespace {
@@ -25,7 +25,7 @@ TEST(Hash256Test, HexThereAndBack) {
   EXPECT_EQ(FromHex("A" + hex.substr(1)), std::nullopt);
 }
 
-// Of eight zeros, the length of an empty purpose, and "abc".
+// The input is eight zero bytes (the length of the empty purpose) and "abc".
 TEST(Sha256Test, IsSha256) {
   Sha256 hash("");
   hash.Bytes("abc", 3);
@@ -33,7 +33,7 @@ TEST(Sha256Test, IsSha256) {
             "f3652e4ce938bb9965f62c3ca4d8f69301a6c85b1e86eac67e291152d3c0e3dd");
 }
 
-// Written into files: they may never change.
+// Files contain these hashes, so they may never change.
 TEST(KvSpaceTest, KeysAreWhatTheyAlwaysWere) {
   const KvSpace space = SmallSpace();
   const std::vector<int32_t> tokens = RandomTokens(128, 1);

@@ -1,5 +1,5 @@
-// What coding, storing and finding blocks take: blocks of 8 MiB, as a Llama 8B has them, in a
-// folder of the system's temporary one or the one given. A tool, never a test.
+// Measures coding, storing and finding blocks of 8 MiB, the size that a Llama 8B has. Uses the
+// given folder, or one in the system's temporary folder. A tool, never a test.
 //
 //   kv-store-bench [FOLDER]
 
@@ -35,7 +35,7 @@ class Timer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// What others take of the processor does not count.
+// Measures the time of this thread on the processor, without that of others.
 class WorkTimer {
  public:
   double Seconds() const { return Now() - start_; }
@@ -131,7 +131,7 @@ void Run(const std::string& folder) {
     }
     PutAndGet(sync ? "disk, synced" : "disk", disk->get(), blocks, payload);
   }
-  // Small ones, to see what a file costs to be known.
+  // Small blocks, to measure the cost of a file.
   KvSpaceFields small;
   small.layout.layers = small.layout.kv_heads = 1;
   small.layout.head_dim_k = small.layout.head_dim_v = 1;

@@ -1,7 +1,6 @@
-// What the tests of this folder share: a small space, texts of random tokens, payloads that tell
-// whose they are.
-#ifndef TRINE_RUNTIME_KV_STORE_KV_TEST_UTIL_H_
-#define TRINE_RUNTIME_KV_STORE_KV_TEST_UTIL_H_
+// Helpers of this folder's tests: a small space, random tokens, and payloads that follow from their
+// block's key.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/kv_store/kv_form.h"
 #include "runtime/kv_store/kv_space.h"
 
 namespace trine {
@@ -26,7 +24,7 @@ inline KvSpaceFields SmallFields() {
   return fields;
 }
 
-// Blocks of 16 KiB.
+// Returns a space with blocks of 16 KiB.
 inline KvSpace SmallSpace(const std::string& owner = "", KvForm form = KvForm::kRaw) {
   KvSpaceFields fields = SmallFields();
   fields.owner = owner;
@@ -41,7 +39,7 @@ inline std::vector<int32_t> RandomTokens(size_t n, uint32_t seed) {
   return tokens;
 }
 
-// Bytes that follow from the block's key.
+// Returns random bytes that follow from the block's key.
 inline std::shared_ptr<const KvPayload> PayloadOf(const KvBlock& block) {
   auto payload = std::make_shared<KvPayload>(KvForm::kRaw, block.space->block_bytes());
   uint64_t state = 0;
@@ -61,5 +59,3 @@ inline bool IsPayloadOf(const KvBlock& block, const KvPayload& payload) {
 }
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_KV_STORE_KV_TEST_UTIL_H_

@@ -11,14 +11,14 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/kv_store/sha256.h"
+#include "runtime/kv_store/hash256.h"
 #include "runtime/pack_cache/hash64.h"
 
 namespace trine {
 namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
-constexpr std::chrono::seconds kSettled{2};  // coarse clocks of file systems
+constexpr std::chrono::seconds kSettled{2};  // file systems have coarse clocks
 constexpr auto kModel = KvFolder::Kind::kModel;
 
 void HashValue(const gguf::Value& value, Sha256* hash);
@@ -80,7 +80,7 @@ void HashPieces(const gguf::File& file, int threads, std::vector<Piece>* pieces)
   for (std::thread& other : others) other.join();
 }
 
-// What the hash is remembered by; none where that would not be safe.
+// Returns the name for the remembered hash, or nothing if remembering would not be safe.
 std::optional<Hash256> StampsOf(const gguf::File& file) {
   const auto now = std::chrono::system_clock::now().time_since_epoch() - kSettled;
   const auto settled =
@@ -96,7 +96,7 @@ std::optional<Hash256> StampsOf(const gguf::File& file) {
   return hash.Finish();
 }
 
-// The stamps' hash, the model's, and a Hash64 of both: 72 bytes.
+// The contents of a file in models-1, 72 bytes. `check` is a Hash64 of the other fields.
 struct Remembered {
   Hash256 stamps, model;
   uint64_t check = 0;
@@ -149,7 +149,7 @@ Hash256 HashModelOnce(const gguf::File& file, int threads, const KvFolder& folde
   if (const auto known = Recall(folder, *stamps)) return *known;
   Remembered found = {*stamps, HashModel(file, threads)};
   found.check = found.Check();
-  // Where it can't be written it is found again the next time.
+  // If it can't be written, the next call computes the hash again.
   const absl::Status ignored =
       folder.Write(kModel, *stamps, std::as_bytes(std::span(&found, 1)), {}, true);
   return found.model;

@@ -1,12 +1,11 @@
-// What a model is, whatever its files are called and wherever they lie: SHA-256 over its metadata
-// (but for what says how it is split into files), and name, type, dimensions and bytes of every
-// tensor. Two models of one hash are the same for all that is known: it holds against malice, too.
-// The order of tensors in the files does not count, nor their version of the format.
+// Identifies a model by a SHA-256 over its metadata and over the name, type, dimensions and bytes
+// of every tensor. Models with equal hashes are equal, even if someone tries to forge a model. The
+// hash does not depend on the files' names and places, on how the model is split into files, on the
+// order of tensors, or on the version of the file format.
 //
-// All of the file is read: at 1 to 2 GB/s for each thread where the processor has instructions for
-// it, a quarter of that elsewhere. Bytes are hashed in pieces of a MiB, whose hashes are hashed.
-#ifndef TRINE_RUNTIME_KV_STORE_MODEL_HASH_H_
-#define TRINE_RUNTIME_KV_STORE_MODEL_HASH_H_
+// Hashing reads the whole file: 1 to 2 GB/s per thread if the processor has instructions for
+// SHA-256, a quarter of that otherwise. Each MiB is hashed by itself, and the hashes are hashed.
+#pragma once
 
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/kv_store/hash256.h"
@@ -14,14 +13,13 @@
 
 namespace trine {
 
-// `threads` at once, the calling one among them.
+// Hashes a model with `threads` threads, the calling thread included.
 Hash256 HashModel(const gguf::File& file, int threads);
 
-// The same, remembered in `folder` by the stamps of the model's files (gguf::FileStamp). Not where
-// they have changed within the last seconds, or were never files. What is in the folder is as much
-// to be trusted as the blocks in it.
+// Returns HashModel's hash and keeps it in `folder`, so that the model is hashed only once. The
+// stamps of the model's files (gguf::FileStamp) identify the hash. Does not keep it if a file
+// changed within the last seconds, or if the model was not read from files. A hash from the folder
+// is as trustworthy as the blocks in the folder.
 Hash256 HashModelOnce(const gguf::File& file, int threads, const KvFolder& folder);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_KV_STORE_MODEL_HASH_H_

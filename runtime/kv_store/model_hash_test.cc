@@ -20,7 +20,7 @@ Builder LargeModel() {
   Builder builder;
   builder.SetString("general.architecture", "llama");
   builder.SetUint32("llama.block_count", 2);
-  builder.AddTensor("big", quant::Type::kF32, {1024, 700});  // several pieces
+  builder.AddTensor("big", quant::Type::kF32, {1024, 700});  // several pieces of a MiB
   builder.AddTensor("small", quant::Type::kF16, {3});
   return builder;
 }
@@ -49,7 +49,7 @@ TEST(ModelHashTest, ChangesWithAnyValueAndAnyWeight) {
   more.SetUint32("more", 3);
   EXPECT_NE(HashOf(gguf::Build(more)), hash);
   Builder split = LargeModel();
-  split.SetUint16("split.no", 0);  // says how it is split, nothing else
+  split.SetUint16("split.no", 0);  // part of how it is split, so not hashed
   EXPECT_EQ(HashOf(gguf::Build(split)), hash);
   const auto file = gguf::File::FromMemory(bytes);
   for (const gguf::TensorInfo& tensor : (*file)->tensors()) {
@@ -81,7 +81,7 @@ class ModelHashOnceTest : public testing::Test {
     }
     return names;
   }
-  // Two seconds after its last change.
+  // Opens the model and hashes it with the folder's memory.
   Hash256 Once() const {
     const auto file = gguf::File::Open(path_);
     EXPECT_TRUE(file.ok()) << file.status();
@@ -102,23 +102,23 @@ TEST_F(ModelHashOnceTest, IsRememberedWhenTheFileHasSettled) {
   EXPECT_EQ(Once(), hash);
   ASSERT_EQ(Remembered().size(), 1u);
 
-  // What is remembered is used: it says so itself.
+  // An intact remembered hash is used.
   const std::string name = Remembered()[0];
   Bytes kept = gguf::ReadWhole(name);
   ASSERT_EQ(kept.size(), 72u);
   EXPECT_EQ(Once(), hash);
-  // Damaged in any byte it is not.
+  // One that is damaged in any byte is not used.
   for (size_t i = 0; i < kept.size(); ++i) {
     Bytes changed = kept;
     changed[i] ^= std::byte{4};
     gguf::WriteWhole(name, changed);
     EXPECT_EQ(Once(), hash) << i;
-    EXPECT_EQ(gguf::ReadWhole(name), kept) << i;  // and written anew
+    EXPECT_EQ(gguf::ReadWhole(name), kept) << i;  // and is replaced
   }
   gguf::WriteWhole(name, Bytes(kept.begin(), kept.begin() + 71));
   EXPECT_EQ(Once(), hash);
 
-  // The file itself, changed with its size and time kept.
+  // The model changes, but keeps its size and modification time.
   Bytes model = gguf::ReadWhole(path_);
   model[model.size() - 64] ^= std::byte{1};
   gguf::WriteWhole(path_, model);

@@ -5,7 +5,7 @@
 namespace trine {
 namespace {
 
-constexpr size_t kMostDeclined = 4096;  // are remembered
+constexpr size_t kMostDeclined = 4096;  // most entries in declined_
 
 }  // namespace
 
@@ -71,7 +71,7 @@ StoreIndex::Answer StoreIndex::Promise(const StoreItem& item, std::vector<Hash25
   };
   const bool fits = item.bytes <= max_bytes_ && bytes_ <= max_bytes_ - item.bytes;
   if (!fits && (item.bytes > max_bytes_ || declined_.contains(item.parent))) return decline();
-  Insert(item);  // before room is made: its parent stays
+  Insert(item);  // first, so that its parent is no leaf and stays
   while (bytes_ > max_bytes_) {
     if (GiveUpOne(gone)) continue;
     Remove(entries_.find(item.key));

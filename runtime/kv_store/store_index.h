@@ -1,20 +1,20 @@
-// What a store holds, and what goes when it is full: GreedyDual-Size, leaves first.
+// Lists the blocks of a store and decides which blocks are removed when it is full. The method is
+// GreedyDual-Size, with leaves first.
 //
-// A block is worth what it saves: the work of computing it again, which grows with the positions
-// before it, over the bytes it takes, times how often it was used (up to 8 times). Its rank is that
-// plus the age, which is the rank of the last block that went: so blocks that are not used fall
-// behind, the cheaper the sooner. Among equals the least recently used is first. A block with
-// others behind it in the store stays, whatever its rank: without it they would be of no use.
+// The worth of a block is the work of computing it again, which grows with the positions before it,
+// divided by the block's bytes, times the number of its uses (up to 8). When a block is used, its
+// rank becomes its worth plus the age of the index; the age is the rank of the last block that was
+// removed. The block with the lowest rank is removed first, so blocks that are not used are removed
+// in the end, and sooner if they are cheap. Among equal ranks the least recently used block is
+// removed first. A block that has children in the store stays, whatever its rank, because its
+// children are useless without it.
 //
-// A new block always finds room, as long as there is a block that may go. Where only those before
-// it are left it is declined; so are those behind one that was declined, as long as there is no
-// room without giving up others.
+// A new block gets room if another block may be removed. It is declined if only its ancestors are
+// left. It is also declined if its parent was declined and other blocks would have to be removed.
 //
-// Not thread-safe: the store that owns it has a lock.
-#ifndef TRINE_RUNTIME_KV_STORE_STORE_INDEX_H_
-#define TRINE_RUNTIME_KV_STORE_STORE_INDEX_H_
+// Not thread-safe: the store that owns the index has a lock.
+#pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <tuple>
@@ -29,8 +29,8 @@ namespace trine {
 struct StoreItem {
   Hash256 key, parent;
   uint64_t first_position = 0;
-  uint64_t block_bytes = 0;  // as it is on a device: stands for the work per token
-  uint64_t bytes = 0;        // that it takes in the store
+  uint64_t block_bytes = 0;  // the size on a device; stands for the work per token
+  uint64_t bytes = 0;        // the size in the store
 };
 
 class StoreIndex {
@@ -38,40 +38,41 @@ class StoreIndex {
   explicit StoreIndex(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
   enum class Answer {
-    kThere,     // and counts as used
-    kPromised,  // somebody else is about to bring it
-    kRoom,      // made, if need be: the caller brings it
-    kDeclined,
+    kThere,     // the block is in the store, and counts as used
+    kPromised,  // another caller is about to bring the block
+    kRoom,      // there is room; the caller must bring the block
+    kDeclined,  // there is no room
   };
-  // Makes room for a block that the caller is about to bring. Those that have to go are out of the
-  // index already, and are appended to `gone`.
+  // Makes room for a block that the caller is about to bring. Removes blocks from the index for
+  // that and appends their keys to `gone`.
   Answer Promise(const StoreItem& item, std::vector<Hash256>* gone);
-  // It is there; also where it was never promised, or was by another.
+  // Records that the block is in the store. Neither this caller nor another one need have called
+  // Promise.
   void Arrived(const StoreItem& item);
-  // It will not come. Nothing, where another has brought it.
+  // Withdraws a promise. Does nothing if another caller has brought the block.
   void Broken(const Hash256& key);
 
-  // Those that were there before the index was, the least recently used first: they rank as if they
-  // had come one by one while a store of blocks of their mean worth was replaced once. Where the
-  // index has blocks already they rank as new ones. May leave more than max_bytes.
+  // Adds blocks that the store held before, the least recently used first. If the index has other
+  // blocks, the added blocks rank as new. If the index is empty, its age rises from 0 to the added
+  // blocks' mean worth, so that recently used blocks rank higher. May exceed max_bytes.
   void Load(const std::vector<StoreItem>& items);
-  // Gives up blocks until there are no more than max_bytes.
+  // Removes blocks until there are at most max_bytes. Appends their keys to `gone`.
   void Trim(std::vector<Hash256>* gone);
 
-  bool Has(const Hash256& key) const;  // and it is not only promised
-  bool Use(const Hash256& key);        // false: it is not there
+  bool Has(const Hash256& key) const;  // false for a block that is only promised
+  bool Use(const Hash256& key);        // returns false if the block is not in the store
   void Erase(const Hash256& key);
-  std::vector<Hash256> Keys() const;  // of what Has
+  std::vector<Hash256> Keys() const;  // the keys of all blocks that Has finds
 
-  uint64_t blocks() const { return entries_.size(); }  // promised ones too
+  uint64_t blocks() const { return entries_.size(); }  // including promised blocks
   uint64_t bytes() const { return bytes_; }
 
-  // At this many positions attention is as much work as all else.
+  // Worth assumes that with this many positions, attention is as much work as all other ops.
   static constexpr double kAttentionPositions = 16384;
   static constexpr uint32_t kMostUses = 8;
 
  private:
-  using Order = std::tuple<double, uint64_t, Hash256>;  // rank, when it was used, key
+  using Order = std::tuple<double, uint64_t, Hash256>;  // rank, used_at, key
   struct Entry {
     StoreItem item;
     double rank = 0;
@@ -91,14 +92,12 @@ class StoreIndex {
 
   const uint64_t max_bytes_;
   absl::flat_hash_map<Hash256, Entry> entries_;
-  absl::flat_hash_map<Hash256, uint32_t> children_;  // how many, of keys that are not here too
-  std::set<Order> leaves_;                           // that are there and have none behind them
-  absl::flat_hash_set<Hash256> declined_;            // lately
+  absl::flat_hash_map<Hash256, uint32_t> children_;  // how many children; also of absent blocks
+  std::set<Order> leaves_;                           // present blocks without children
+  absl::flat_hash_set<Hash256> declined_;            // blocks that were declined recently
   uint64_t bytes_ = 0;
   uint64_t clock_ = 0;
   double age_ = 0;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_KV_STORE_STORE_INDEX_H_

@@ -49,14 +49,15 @@ TEST(StoreIndexTest, NoParentBeforeItsChildren) {
   Bring(&index, Item(2, 1, 1));
   Bring(&index, Item(3, 2, 2));
   Bring(&index, Item(9, 0, 0));
-  for (int i = 0; i < 20; ++i) index.Use(Key(3));  // however much less the others were used
+  for (int i = 0; i < 20; ++i) index.Use(Key(3));  // children stay in use, parents don't
   EXPECT_THAT(Bring(&index, Item(10, 0)), ElementsAre(Key(9)));
   index.Erase(Key(10));
   EXPECT_THAT(Bring(&index, Item(4, 3, 3)), IsEmpty());
   std::vector<Hash256> gone;
   EXPECT_EQ(index.Promise(Item(5, 4, 4), &gone),
-            StoreIndex::Answer::kDeclined);  // all are before it
-  EXPECT_EQ(index.Promise(Item(6, 5, 5), &gone), StoreIndex::Answer::kDeclined);  // and it too
+            StoreIndex::Answer::kDeclined);  // all others are its ancestors
+  // Its parent was declined.
+  EXPECT_EQ(index.Promise(Item(6, 5, 5), &gone), StoreIndex::Answer::kDeclined);
   EXPECT_THAT(gone, IsEmpty());
   EXPECT_THAT(Bring(&index, Item(11, 0)), ElementsAre(Key(4)));
 }
@@ -72,7 +73,7 @@ TEST(StoreIndexTest, DeepAndSmallOnesAreWorthMore) {
   StoreIndex index(30);
   Bring(&index, Item(1, 100, 1000));  // 64000 positions: five times the work
   Bring(&index, Item(2, 200, 0));
-  Bring(&index, Item(3, 300, 0, 4));  // in less than half the bytes
+  Bring(&index, Item(3, 300, 0, 4));  // less than half the bytes
   EXPECT_THAT(Bring(&index, Item(4, 400, 0)), ElementsAre(Key(2)));
   EXPECT_THAT(Bring(&index, Item(5, 500, 0)), ElementsAre(Key(4)));
 }
@@ -89,7 +90,7 @@ TEST(StoreIndexTest, WhatIsPromisedIsNeitherThereNorGivenUp) {
   index.Broken(Key(1));
   EXPECT_EQ(index.bytes(), 10u);
   index.Arrived(Item(2, 0));
-  index.Broken(Key(2));  // by another who failed to bring it
+  index.Broken(Key(2));  // another caller failed to bring it
   EXPECT_TRUE(index.Has(Key(2)));
   EXPECT_EQ(index.Promise(Item(2, 0), &gone), StoreIndex::Answer::kThere);
   EXPECT_EQ(index.Promise(Item(4, 0, 0, 21), &gone), StoreIndex::Answer::kDeclined);
@@ -104,18 +105,18 @@ TEST(StoreIndexTest, WhatWasThereBeforeGoesByItsAge) {
   EXPECT_THAT(gone, ElementsAre(Key(1)));
   EXPECT_THAT(Bring(&index, Item(6, 0)), ElementsAre(Key(2)));
   EXPECT_THAT(Bring(&index, Item(7, 0)), ElementsAre(Key(3)));
-  index.Load({Item(8, 0)});  // by another process, now
+  index.Load({Item(8, 0)});  // another process has added it
   gone.clear();
   index.Trim(&gone);
   EXPECT_THAT(gone, ElementsAre(Key(4)));
 }
 
-// The policy as one would write it down: everything looked through each time.
+// The policy in its plainest form: searches everything each time.
 class Model {
  public:
   explicit Model(uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // False: declined.
+  // Returns false if the block is declined.
   bool Put(const StoreItem& item, std::vector<Hash256>* gone) {
     if (blocks_.contains(item.key)) {
       Use(item.key);
@@ -192,7 +193,7 @@ class Model {
 TEST(StoreIndexTest, DoesWhatTheModelDoes) {
   for (uint32_t seed = 0; seed < 30; ++seed) {
     std::mt19937 random(seed);
-    // A random forest: the parent of block n is one before it, or none.
+    // A random forest: the parent of block n is an earlier block, or none.
     std::vector<StoreItem> items = {{}};
     std::vector<uint64_t> depth = {0};
     for (uint64_t n = 1; n <= 150; ++n) {

@@ -1,18 +1,153 @@
 #include "runtime/make_model/make_model.h"
 
-#include <memory>
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/gguf/file_type.h"
+#include "runtime/gguf/builder.h"
+#include "runtime/gguf/format.h"
+#include "runtime/gguf/part_reader.h"
 #include "runtime/gguf/writer.h"
-#include "runtime/make_model/metadata.h"
-#include "runtime/make_model/tensor_types.h"
+#include "runtime/make_model/model_shape.h"
+#include "runtime/make_model/tensor_list.h"
 #include "runtime/make_model/vocabulary.h"
 #include "runtime/make_model/weights.h"
+#include "runtime/quantize/mix.h"
 
 namespace trine {
 namespace {
+
+// Sets the types that quantising the model would give: the types of `mix` or, if `pure` is true,
+// its base type for all matrices. If `mix` is null, the shape's own types stay. Replaces a type by
+// the next type that fits if rows are not whole blocks of it. Returns the name of the file's type.
+std::string ChooseTypes(const ModelShape& shape, const quantize::Mix* mix, bool pure,
+                        std::vector<TensorSpec>* tensors);
+
+using quant::Type;
+
+gguf::TensorInfo InfoOf(const TensorSpec& tensor) {
+  gguf::TensorInfo info;
+  info.name = tensor.name;
+  info.rank = static_cast<uint32_t>(tensor.dims.size());
+  std::copy(tensor.dims.begin(), tensor.dims.end(), info.dims);
+  return info;
+}
+
+quantize::ModelFacts FactsOf(const ModelShape& shape) {
+  return {.layers = shape.layers,
+          .experts = std::max<int64_t>(shape.experts, 1),
+          .shares_heads = shape.heads / shape.kv_heads >= 4,
+          .tied_output = shape.tied};
+}
+
+// Files with a single K type have the name of its smallest mix.
+std::string FileTypeOf(Type type) {
+  const std::string name = gguf::TensorTypeName(type);
+  const bool has_mixes = type == Type::kQ3_K || type == Type::kQ4_K || type == Type::kQ5_K;
+  return has_mixes ? name + "_S" : name;
+}
+
+std::string ChooseTypes(const ModelShape& shape, const quantize::Mix* mix, bool pure,
+                        std::vector<TensorSpec>* tensors) {
+  const quantize::ModelFacts facts = FactsOf(shape);
+  for (TensorSpec& tensor : *tensors) {
+    const gguf::TensorInfo info = InfoOf(tensor);
+    if (quantize::RoleOf(info) == quantize::Role::kKept) continue;
+    if (mix != nullptr) tensor.type = pure ? mix->base : quantize::MixedType(*mix, info, facts);
+    tensor.type = quantize::FittingType(tensor.type, tensor.dims[0]);
+  }
+  if (mix != nullptr) return mix->name;
+  return FileTypeOf(shape.experts > 0 ? shape.expert_type : shape.type);
+}
+
+// Sets the keys that converters write for the architecture.
+void SetMetadata(const ModelShape& shape, gguf::Builder* builder);
+
+// Sets keys of the form ARCH.name.
+class Keys {
+ public:
+  Keys(const char* architecture, gguf::Builder* builder)
+      : architecture_(architecture), builder_(*builder) {}
+
+  void Integer(const char* name, int64_t value) {
+    builder_.SetUint32(Key(name), static_cast<uint32_t>(value));
+  }
+  void Float(const char* name, double value) {
+    builder_.SetFloat32(Key(name), static_cast<float>(value));
+  }
+  void String(const char* name, const char* value) { builder_.SetString(Key(name), value); }
+  // 0: the model does not have the feature, so its file does not have the key.
+  void IntegerIfAny(const char* name, int64_t value) {
+    if (value != 0) Integer(name, value);
+  }
+  void FloatIfAny(const char* name, double value) {
+    if (value != 0) Float(name, value);
+  }
+
+ private:
+  std::string Key(const char* name) const { return absl::StrCat(architecture_, ".", name); }
+
+  const char* const architecture_;
+  gguf::Builder& builder_;
+};
+
+void SetRope(const ModelShape& shape, Keys* keys) {
+  const RopeShape& rope = shape.rope;
+  keys->Integer("rope.dimension_count", rope.dims > 0 ? rope.dims : shape.head_dim);
+  keys->Float("rope.freq_base", rope.base);
+  keys->FloatIfAny("rope.freq_base_swa", rope.window_base);
+  switch (rope.scaling) {
+    case RopeScaling::kNone:
+    case RopeScaling::kLlama3:  // needs no key: the file has the factors
+      return;
+    case RopeScaling::kLinear:
+      keys->String("rope.scaling.type", "linear");
+      keys->Float("rope.scaling.factor", rope.factor);
+      return;
+    case RopeScaling::kYarn:
+      keys->String("rope.scaling.type", "yarn");
+      keys->Float("rope.scaling.factor", rope.factor);
+      keys->Integer("rope.scaling.original_context_length", rope.original_context);
+      return;
+    case RopeScaling::kLongRope:  // files of Phi 3 have no key for the type
+      keys->Integer("rope.scaling.original_context_length", rope.original_context);
+      keys->Float("rope.scaling.attn_factor", rope.attention_factor);
+      return;
+  }
+}
+
+void SetMetadata(const ModelShape& shape, gguf::Builder* builder) {
+  builder->SetString("general.architecture", shape.architecture);
+  builder->SetString("general.type", "model");
+  builder->SetString("general.name", absl::StrCat("random ", shape.name));
+  Keys keys(shape.architecture, builder);
+  keys.Integer("vocab_size", shape.vocab);
+  keys.Integer("context_length", shape.ctx);
+  keys.Integer("embedding_length", shape.embd);
+  keys.Integer("block_count", shape.layers);
+  keys.Integer("feed_forward_length", shape.ff);
+  keys.Integer("attention.head_count", shape.heads);
+  keys.Integer("attention.head_count_kv", shape.kv_heads);
+  keys.Integer("attention.key_length", shape.head_dim);
+  keys.Integer("attention.value_length", shape.head_dim);
+  keys.Float(FindFamily(shape.architecture)->layer_norm ? "attention.layer_norm_epsilon"
+                                                        : "attention.layer_norm_rms_epsilon",
+             shape.norm_eps);
+  SetRope(shape, &keys);
+  keys.IntegerIfAny("attention.sliding_window", shape.window);
+  keys.FloatIfAny("attention.scale", shape.attention_scale);
+  keys.FloatIfAny("attn_logit_softcapping", shape.attention_softcap);
+  keys.FloatIfAny("final_logit_softcapping", shape.final_softcap);
+  keys.FloatIfAny("embedding_scale", shape.embedding_scale);
+  keys.FloatIfAny("residual_scale", shape.residual_scale);
+  keys.FloatIfAny("logit_scale", shape.logit_scale);
+  keys.IntegerIfAny("expert_count", shape.experts);
+  keys.IntegerIfAny("expert_used_count", shape.experts_used);
+  keys.IntegerIfAny("expert_feed_forward_length", shape.expert_ff);
+  keys.IntegerIfAny("expert_shared_feed_forward_length", shape.shared_ff);
+}
 
 constexpr uint64_t kMaxBytesInMemory = 1u << 30;
 

@@ -1,7 +1,7 @@
-// Models with random weights: real shapes for benchmarks, tiny ones for tests, loadable by whatever
-// reads GGUF. The same shape, seed and type give the same bytes on every machine.
-#ifndef TRINE_RUNTIME_MAKE_MODEL_MAKE_MODEL_H_
-#define TRINE_RUNTIME_MAKE_MODEL_MAKE_MODEL_H_
+// Makes models with random weights: models of real shapes for benchmarks, and tiny models for
+// tests. Any reader of GGUF can load them. The same shape, seed and types give the same bytes on
+// every machine.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -21,34 +21,35 @@ namespace trine {
 struct MakeModelOptions {
   uint64_t seed = 1;
   const quantize::Mix* mix = nullptr;  // null: the shape's own types
-  bool pure = false;                   // the mix's base type for all matrices
+  bool pure = false;                   // true: all matrices get the mix's base type
   uint32_t threads = 1;
-  uint64_t max_part_bytes = 0;  // as gguf::WriterOptions has it
+  uint64_t max_part_bytes = 0;  // as in gguf::WriterOptions
 };
 
-// Called now and then with how much is done, 0 to 1; false ends the making with CANCELLED.
+// Called now and then with the fraction that is done. If it returns false, MakeModel returns
+// CANCELLED.
 using MakeModelProgress = std::function<bool(double fraction)>;
 
-// All of a file but the data.
+// The contents of a model's file, except the tensors' data.
 struct ModelPlan {
   gguf::Builder builder;
-  std::vector<TensorSpec> tensors;  // the builder's, in its order
+  std::vector<TensorSpec> tensors;  // in the builder's order
   uint64_t parameters = 0;
-  uint64_t bytes = 0;  // of tensor data
+  uint64_t bytes = 0;  // the size of the tensors' data
 
   double BitsPerWeight() const;
 };
 absl::StatusOr<ModelPlan> PlanModel(const ModelShape& shape, const MakeModelOptions& options);
 
-// Data is made and written in pieces: memory does not grow with the model. Nothing is left behind
-// by a failure. RESOURCE_EXHAUSTED when the disk has too little room, before anything is written.
+// Writes the model to `path`. Makes the data in pieces, so memory does not grow with the model. A
+// failure leaves no file. Returns RESOURCE_EXHAUSTED, before anything is written, if the disk has
+// too little room.
 absl::Status MakeModel(const ModelShape& shape, const MakeModelOptions& options,
                        const std::string& path, const MakeModelProgress& progress = nullptr);
 
-// The whole file in memory, for tests; INVALID_ARGUMENT above a gigabyte.
+// Returns the bytes of the whole file, for tests. Returns INVALID_ARGUMENT if they are more than a
+// gigabyte.
 absl::StatusOr<std::vector<std::byte>> MakeModelBytes(const ModelShape& shape,
                                                       const MakeModelOptions& options = {});
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_MAKE_MODEL_MAKE_MODEL_H_

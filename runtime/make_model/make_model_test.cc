@@ -1,4 +1,4 @@
-// Whole files: the same bytes however they are made, readable, and nothing left of a failure.
+// Whole files: the same bytes however they are made, readable, and nothing left after a failure.
 #include "runtime/make_model/make_model.h"
 
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/quant/test_util.h"
-#include "runtime/gguf/file_type.h"
+#include "runtime/gguf/format.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/make_model/presets.h"
 
@@ -65,8 +65,8 @@ class MakeModelFileTest : public ::testing::Test {
   fs::path folder_;
 };
 
-// Golden logits belong to these bytes: a change here makes them worthless. Those of quantised
-// models change with the encoders, too.
+// Golden logits depend on these bytes and become worthless when they change. Bytes of quantised
+// models also change with the encoders.
 TEST(MakeModelTest, BytesArePinned) {
   const struct {
     const char* name;
@@ -96,8 +96,8 @@ MakeModelOptions As(const char* mix, bool pure = false) {
 
 TEST(MakeModelTest, ThreadsDoNotShow) {
   ModelShape shape = Small();
-  shape.vocab = 30000;                       // work enough for all threads to be at it at once
-  for (const char* mix : {"F32", "Q8_0"}) {  // drawn, and from a pool
+  shape.vocab = 30000;                       // enough work for all threads at once
+  for (const char* mix : {"F32", "Q8_0"}) {  // random, and from a pool
     MakeModelOptions options = As(mix);
     const std::vector<std::byte> one = Bytes(shape, options);
     options.threads = 8;
@@ -127,7 +127,7 @@ TEST(MakeModelTest, TypesAreThoseOfTheMix) {
   EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "blk.0.attn_v.weight"), Type::kQ6_K);
   EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M"), "output.weight"), Type::kQ6_K);
   EXPECT_EQ(type_of("llama-3.1-8b", As("Q4_K_M", true), "output.weight"), Type::kQ4_K);
-  // A tied embedding makes the logits; rows of 896 are no blocks of 256.
+  // A tied embedding gives the logits; rows of 896 are not whole blocks of 256.
   EXPECT_EQ(type_of("qwen3-4b", As("Q4_K_M"), "token_embd.weight"), Type::kQ6_K);
   EXPECT_EQ(type_of("qwen2.5-0.5b", As("Q4_K_M"), "blk.0.attn_q.weight"), Type::kQ5_0);
   for (const char* name : {"blk.0.ffn_gate_inp.weight", "blk.0.ffn_up_exps.bias",

@@ -1,19 +1,18 @@
 #include "runtime/make_model/model_shape.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/make_model/family.h"
 #include "runtime/make_model/vocabulary.h"
 
 namespace trine {
 namespace {
 
-constexpr int64_t kMaxLayers = 512;  // what other engines read, too
+constexpr int64_t kMaxLayers = 512;  // that other engines read as well
 constexpr int64_t kMaxExperts = 512;
 constexpr int64_t kMaxWidth = 1 << 20;
 constexpr int64_t kMaxHeads = 4096;
 constexpr int64_t kMaxContext = int64_t{1} << 30;
 
-// Keeps the first thing that is wrong.
+// Keeps the first error.
 class Checker {
  public:
   explicit Checker(const ModelShape& shape) : shape_(shape) {}
@@ -40,7 +39,7 @@ void CheckSizes(const ModelShape& s, Checker* check) {
   check->Range("the number of key-value heads", s.kv_heads, 1, s.heads);
   check->Range("the length of a head", s.head_dim, 2, kMaxWidth);
   check->Range("the width of the feed-forward network", s.ff, 1, kMaxWidth);
-  check->Range("the vocabulary", s.vocab, MinVocabulary(), MaxVocabulary());
+  check->Range("the vocabulary", s.vocab, kMinVocabulary, kMaxVocabulary);
   check->Range("the context", s.ctx, 1, kMaxContext);
   check->Range("the window", s.window, 0, kMaxContext);
   check->Range("the number of experts", s.experts, 0, kMaxExperts);
@@ -79,6 +78,47 @@ void CheckFamily(const ModelShape& s, const Family& family, Checker* check) {
                  absl::StrCat(s.architecture, " needs an output matrix of its own"));
 }
 
+constexpr Family kFamilies[] = {
+    {.architecture = "llama"},
+    {.architecture = "qwen2", .qkv_bias = true, .square = true},
+    {.architecture = "qwen2moe",
+     .qkv_bias = true,
+     .shared_expert_gate = true,
+     .square = true,
+     .never_ties = true},
+    {.architecture = "qwen3", .qk_norm = QkNorm::kHead},
+    {.architecture = "qwen3moe", .qk_norm = QkNorm::kHead},
+    {.architecture = "gemma2", .post_norms = true, .scales_embedding = true, .must_tie = true},
+    {.architecture = "gemma3",
+     .post_norms = true,
+     .qk_norm = QkNorm::kHead,
+     .scales_embedding = true},
+    {.architecture = "phi3", .fused = true, .square = true},
+    {.architecture = "olmo2",
+     .pre_norms = false,
+     .post_norms = true,
+     .qk_norm = QkNorm::kFull,
+     .square = true,
+     .never_ties = true},
+    {.architecture = "granite"},
+    {.architecture = "granitemoe"},
+    {.architecture = "smollm3"},
+    {.architecture = "starcoder2",
+     .layer_norm = true,
+     .qkv_bias = true,
+     .attention_output_bias = true,
+     .gated = false,
+     .ff_bias = true,
+     .square = true},
+    {.architecture = "gpt-oss",
+     .qkv_bias = true,
+     .attention_output_bias = true,
+     .ff_bias = true,
+     .sinks = true,
+     .never_ties = true,
+     .ff_norm = "post_attention_norm"},
+};
+
 }  // namespace
 
 absl::Status CheckShape(const ModelShape& shape) {
@@ -92,6 +132,13 @@ absl::Status CheckShape(const ModelShape& shape) {
   if (check.status().ok()) CheckRope(shape, &check);
   if (check.status().ok()) CheckFamily(shape, *family, &check);
   return check.status();
+}
+
+const Family* FindFamily(std::string_view architecture) {
+  for (const Family& family : kFamilies) {
+    if (architecture == family.architecture) return &family;
+  }
+  return nullptr;
 }
 
 }  // namespace trine

@@ -1,7 +1,7 @@
-// What a model to be made looks like: its family, its sizes, and the numbers its file states. What
-// follows from the family alone is in family.h. A zero means that the model has no such thing.
-#ifndef TRINE_RUNTIME_MAKE_MODEL_MODEL_SHAPE_H_
-#define TRINE_RUNTIME_MAKE_MODEL_MODEL_SHAPE_H_
+// Describes a model that make_model.h is to make: its family, its sizes, and the numbers in its
+// file. A number that is 0 stands for a feature that the model does not have, unless its comment
+// says otherwise.
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -13,16 +13,16 @@ namespace trine {
 
 enum class RopeScaling {
   kNone,
-  kLinear,    // positions divided by `factor`
-  kYarn,      // `factor`, `original_context`
-  kLlama3,    // `factor`, `original_context`; the file has a factor per pair in rope_freqs
-  kLongRope,  // `original_context`, `attention_factor`; short and long factors in the file
+  kLinear,    // divides positions by `factor`
+  kYarn,      // uses `factor` and `original_context`
+  kLlama3,    // uses both, too; rope_freqs.weight in the file has a divisor for each pair
+  kLongRope,  // uses `original_context`, `attention_factor`; the file has short and long factors
 };
 
 struct RopeShape {
-  int64_t dims = 0;  // rotated of each head; 0: all
+  int64_t dims = 0;  // rotated values of each head; 0: all
   double base = 10000;
-  double window_base = 0;  // of the layers with a window, where it is another
+  double window_base = 0;  // the base in layers with a window; 0: they use `base`
   RopeScaling scaling = RopeScaling::kNone;
   double factor = 0;
   int64_t original_context = 0;
@@ -35,11 +35,11 @@ struct VocabularyShape {
   VocabularyKind kind = VocabularyKind::kByteLevelBpe;
   std::string_view pre = "gpt-2";  // how text is split before byte-level BPE
   bool add_bos = false;
-  bool add_space_prefix = true;  // SentencePiece alone
+  bool add_space_prefix = true;  // for SentencePiece only
 };
 
 struct ModelShape {
-  const char* name = "";  // these two are in static storage
+  const char* name = "";  // points to static storage, like `architecture`
   const char* architecture = "";
   int64_t layers = 0;
   int64_t embd = 0;
@@ -50,14 +50,14 @@ struct ModelShape {
   int64_t vocab = 0;
   int64_t ctx = 0;
   double norm_eps = 1e-5;
-  bool tied = false;  // token_embd is the output matrix too
+  bool tied = false;  // token_embd is also the output matrix
 
   int64_t experts = 0;
   int64_t experts_used = 0;
   int64_t expert_ff = 0;  // 0: experts are `ff` wide
-  int64_t shared_ff = 0;  // of the expert that every token passes
+  int64_t shared_ff = 0;  // the width of the shared expert, which every token uses
 
-  int64_t window = 0;  // positions a layer sees, in the layers of the family that have a window
+  int64_t window = 0;  // positions that a layer with a window sees
   RopeShape rope = {};
 
   double attention_softcap = 0;
@@ -68,16 +68,47 @@ struct ModelShape {
   double logit_scale = 0;      // logits are divided by it
 
   VocabularyShape vocabulary = {};
-  quant::Type type = quant::Type::kQ4_0;         // of the matrices, unless told otherwise
-  quant::Type expert_type = quant::Type::kQ4_0;  // of the experts' matrices
-  // How wide the values inside the feed-forward network spread: a family that clamps them is
-  // tested only when some reach the clamp.
+  // The types of the matrices, and of the experts' matrices. MakeModelOptions::mix overrides both.
+  quant::Type type = quant::Type::kQ4_0;
+  quant::Type expert_type = quant::Type::kQ4_0;
+  // The spread of the values inside the feed-forward network. Families that clamp these values need
+  // a larger one, so that some values reach the clamp and tests cover it.
   double ff_spread = 1;
 };
 
-// INVALID_ARGUMENT names the size that no reader of such files would take.
+// Returns INVALID_ARGUMENT, naming the first wrong size, if no reader would accept a file of this
+// shape.
 absl::Status CheckShape(const ModelShape& shape);
 
-}  // namespace trine
+// The way in which queries and keys are normed.
+enum class QkNorm {
+  kNone,
+  kHead,  // each head by itself, with one weight per value of a head
+  kFull,  // all heads of a token together
+};
 
-#endif  // TRINE_RUNTIME_MAKE_MODEL_MODEL_SHAPE_H_
+// The tensors of an architecture in a GGUF file, where they differ from Llama's.
+struct Family {
+  const char* architecture;
+  bool pre_norms = true;    // norms before attention and before the feed-forward network
+  bool post_norms = false;  // norms after each, before the result is added to the residual
+  bool layer_norm = false;  // true: layer norm with a bias; false: RMS norm
+  bool qkv_bias = false;
+  bool attention_output_bias = false;
+  QkNorm qk_norm = QkNorm::kNone;
+  bool fused = false;  // q, k and v are one matrix, gate and up are one
+  bool gated = true;   // the feed-forward network has a gate matrix
+  bool ff_bias = false;
+  bool scales_embedding = false;     // multiplies embeddings by the root of the width
+  bool sinks = false;                // each head has a logit in the softmax that has no value
+  bool shared_expert_gate = false;   // a vector gives the shared expert's weight for each token
+  bool square = false;               // heads * head_dim must be the width
+  bool must_tie = false;             // readers don't know output.weight
+  bool never_ties = false;           // readers require output.weight
+  const char* ff_norm = "ffn_norm";  // the name of the norm before the feed-forward network
+};
+
+// Returns null for an unknown architecture.
+const Family* FindFamily(std::string_view architecture);
+
+}  // namespace trine

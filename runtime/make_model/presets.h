@@ -1,7 +1,6 @@
-// Shapes by name: published models at their real sizes, and tiny ones that have every special case
-// of their family in a file of a megabyte.
-#ifndef TRINE_RUNTIME_MAKE_MODEL_PRESETS_H_
-#define TRINE_RUNTIME_MAKE_MODEL_PRESETS_H_
+// Finds shapes by name: published models with their real sizes, and tiny models that cover every
+// special case of their family in a file of a megabyte.
+#pragma once
 
 #include <string_view>
 
@@ -14,16 +13,14 @@ namespace trine {
 absl::Span<const ModelShape> PublishedPresets();
 absl::Span<const ModelShape> TinyPresets();  // named tiny-ARCHITECTURE or tiny-ARCHITECTURE-WHAT
 
-// Shorter names that go with a family.
+// A shorter name of a published preset.
 struct PresetAlias {
   std::string_view alias;
-  std::string_view name;  // of a published preset
+  std::string_view name;  // the preset's name
 };
 absl::Span<const PresetAlias> PresetAliases();
 
-// By name or alias. NOT_FOUND lists what there is.
+// Finds a shape by its name or alias. Returns NOT_FOUND, which lists the names, if there is none.
 absl::StatusOr<ModelShape> FindPreset(std::string_view name);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_MAKE_MODEL_PRESETS_H_

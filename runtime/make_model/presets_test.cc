@@ -1,4 +1,4 @@
-// What presets are held to: published sizes, readable vocabularies, values of sane spread.
+// What presets must meet: published sizes, readable vocabularies, sensible spreads of values.
 #include "runtime/make_model/presets.h"
 
 #include <cmath>
@@ -11,9 +11,8 @@
 #include "kernels/quant/dequantize.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/make_model/make_model.h"
-#include "runtime/make_model/random_values.h"
-#include "runtime/make_model/rope_factors.h"
-#include "runtime/tokenizer/detokenizer.h"
+#include "runtime/make_model/tensor_list.h"
+#include "runtime/make_model/weights.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 namespace trine {
@@ -109,7 +108,7 @@ TEST(PresetsTest, TinyFilesAreSmallAndTheirVocabulariesWriteAnyText) {
   }
 }
 
-// Of a large quantised tensor, put together from blocks, and of a small one in F32.
+// Checks a large quantised tensor, made from a pool of blocks, and a small one in F32.
 TEST(PresetsTest, ValuesAreSpreadAsListed) {
   ModelShape shape = *FindPreset("tales-27m");
   shape.layers = 1;
@@ -131,7 +130,7 @@ TEST(PresetsTest, ValuesAreSpreadAsListed) {
         squares += (x - double{spec.middle}) * (x - double{spec.middle});
       }
       const double deviation = std::sqrt(squares / static_cast<double>(n));
-      const double slack = 6 / std::sqrt(static_cast<double>(n));  // of what chance may do
+      const double slack = 6 / std::sqrt(static_cast<double>(n));  // what chance may cause
       EXPECT_NEAR(deviation / spec.spread, 1, slack + 0.02) << spec.name;
       EXPECT_NEAR((sum / static_cast<double>(n) - spec.middle) / spec.spread, 0, slack + 0.005)
           << spec.name;
@@ -152,7 +151,7 @@ TEST(RandomValuesTest, AreAsGoodAsIndependent) {
     with_other += x * other_seed.Normal(static_cast<uint64_t>(i));
   }
   EXPECT_NEAR(square / kCount, 1, 0.02);
-  EXPECT_NEAR(fourth / kCount, 2.7, 0.1);  // of four uniform numbers; a Gaussian has 3
+  EXPECT_NEAR(fourth / kCount, 2.7, 0.1);  // four uniform numbers; a Gaussian has 3
   EXPECT_NEAR(with_next / kCount, 0, 0.02);
   EXPECT_NEAR(with_b / kCount, 0, 0.02);
   EXPECT_NEAR(with_other / kCount, 0, 0.02);
@@ -175,7 +174,7 @@ TEST(RopeFactorsTest, Llama3FollowsTheFormula) {
 TEST(RopeFactorsTest, LongRopeHasTwoSets) {
   const std::vector<RopeFactors> factors = MakeRopeFactors(*FindPreset("tiny-phi3-long"));
   ASSERT_EQ(factors.size(), 2u);
-  EXPECT_EQ(factors[0].values.size(), 8u);  // of 16 values turned
+  EXPECT_EQ(factors[0].values.size(), 8u);  // 16 values are rotated
   EXPECT_NE(factors[0].values, factors[1].values);
   EXPECT_TRUE(MakeRopeFactors(*FindPreset("tiny-llama")).empty());
 }

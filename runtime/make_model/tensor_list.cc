@@ -1,32 +1,67 @@
 #include "runtime/make_model/tensor_list.h"
 
 #include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/make_model/family.h"
-#include "runtime/make_model/rope_factors.h"
+#include "runtime/make_model/model_shape.h"
 
 namespace trine {
 namespace {
 
+constexpr double kTwoPi = 6.283185307179586;
+
+// Waves that turn less than once in the original context are stretched by the whole factor, those
+// that turn more than four times not at all, the others by a value in between.
+std::vector<float> Llama3Factors(const RopeShape& rope, int64_t pairs) {
+  constexpr double kLowTurns = 1, kHighTurns = 4;
+  // base^(1 / pairs), by square roots, which every processor rounds alike. CheckShape ensures that
+  // pairs is a power of two.
+  double step = rope.base;
+  for (int64_t n = pairs; n > 1; n /= 2) step = std::sqrt(step);
+  std::vector<float> factors;
+  double wave = kTwoPi;
+  for (int64_t i = 0; i < pairs; ++i, wave *= step) {
+    const double turns = static_cast<double>(rope.original_context) / wave;
+    double factor = 1;
+    if (turns < kLowTurns) {
+      factor = rope.factor;
+    } else if (turns <= kHighTurns) {
+      const double smooth = (turns - kLowTurns) / (kHighTurns - kLowTurns);
+      factor = 1 / ((1 - smooth) / rope.factor + smooth);
+    }
+    factors.push_back(static_cast<float>(factor));
+  }
+  return factors;
+}
+
+// Rises from 1 for the shortest wave to almost `last` for the longest.
+std::vector<float> Ramp(int64_t pairs, double last) {
+  std::vector<float> factors;
+  for (int64_t i = 0; i < pairs; ++i) {
+    const double part = static_cast<double>(i) / static_cast<double>(pairs);
+    factors.push_back(static_cast<float>(1 + (last - 1) * part * part));
+  }
+  return factors;
+}
+
 using quant::Type;
 
-constexpr double kLogitSpread = 3;        // as large as in trained models
-constexpr double kAttentionSpread = 1.5;  // of q and k: heads that prefer some tokens
-constexpr double kRouterSpread = 2;       // experts that are clearly better than others
+constexpr double kLogitSpread = 3;        // as in trained models
+constexpr double kAttentionSpread = 1.5;  // for q and k: heads prefer some tokens
+constexpr double kRouterSpread = 2;       // some experts are clearly better than others
 constexpr double kVectorSpread = 0.2;     // of norms around one, and of biases
 
 double Root(int64_t n) { return std::sqrt(static_cast<double>(n)); }
 
 double OneIfNone(double scale) { return scale > 0 ? scale : 1; }
 
-// How the values of the tensors outside of the layers, and of those that add to the residual, are
-// spread.
+// The spreads of the tensors outside of the layers, and of those that add to the residual.
 struct Spreads {
   double embedding = 1;
   double residual = 1;
-  double output_norm = 1;  // the middle of its values
+  double output_norm = 1;  // the mean of its values
   double output = 1;
 };
 
@@ -40,8 +75,8 @@ Spreads SpreadsOf(const ModelShape& shape, const Family& family) {
   spreads.embedding = 1 / embedding_scale;
   spreads.output = logits / Root(shape.embd);
   if (shape.tied) {
-    // A token's own embedding must be a small part of what comes out of the layers, or the model
-    // would do nothing but repeat it; the last norm then makes up for the small matrix.
+    // A token's own embedding must be a small part of the layers' output, or the model would only
+    // repeat the token. The last norm makes up for the small matrix.
     spreads.embedding *= (family.post_norms ? added : 1) / Root(shape.embd);
     spreads.output_norm = spreads.output / spreads.embedding;
   }
@@ -137,7 +172,7 @@ class Lister {
     if (family_.ff_bias) Bias(Name(absl::StrCat(part, ".bias")), {out, shape_.experts});
   }
 
-  // `spread`: of what it gives for inputs of unit size.
+  // `spread`: of the outputs for inputs of unit size.
   void Linear(const std::string& part, int64_t in, int64_t out, double spread, bool bias) {
     Add(Name(absl::StrCat(part, ".weight")), {in, out}, shape_.type, spread / Root(in));
     if (bias) Bias(Name(absl::StrCat(part, ".bias")), {out});
@@ -177,6 +212,23 @@ class Lister {
 };
 
 }  // namespace
+
+std::vector<RopeFactors> MakeRopeFactors(const ModelShape& shape) {
+  const RopeShape& rope = shape.rope;
+  const int64_t pairs = (rope.dims > 0 ? rope.dims : shape.head_dim) / 2;
+  switch (rope.scaling) {
+    case RopeScaling::kLlama3:
+      return {{"rope_freqs.weight", Llama3Factors(rope, pairs)}};
+    case RopeScaling::kLongRope: {
+      const double stretch =
+          2 * static_cast<double>(shape.ctx) / static_cast<double>(rope.original_context);
+      return {{"rope_factors_long.weight", Ramp(pairs, stretch)},
+              {"rope_factors_short.weight", Ramp(pairs, 2.8)}};
+    }
+    default:
+      return {};
+  }
+}
 
 int64_t TensorSpec::rows() const {
   int64_t rows = 1;

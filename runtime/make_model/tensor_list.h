@@ -1,7 +1,6 @@
-// The tensors of a model: names, shapes and types as readers of GGUF files expect them, and how
-// their values are spread.
-#ifndef TRINE_RUNTIME_MAKE_MODEL_TENSOR_LIST_H_
-#define TRINE_RUNTIME_MAKE_MODEL_TENSOR_LIST_H_
+// Lists the tensors of a model: with the names, shapes and types that readers of GGUF files expect,
+// and with the distribution of their values.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -12,25 +11,35 @@
 
 namespace trine {
 
+// The factors by which long-context models stretch the waves of their rotary embeddings.
+struct RopeFactors {
+  std::string name;  // the name of the tensor that has the factors
+  std::vector<float> values;
+};
+
+// Returns the tensors of factors that the shape needs: none for most kinds of scaling. Computes
+// Llama 3's factors as its authors published them. LongRoPE's authors found factors for each model
+// by search; returns ramps that look like them.
+std::vector<RopeFactors> MakeRopeFactors(const ModelShape& shape);
+
 struct TensorSpec {
   std::string name;
   std::vector<int64_t> dims;  // innermost first
   quant::Type type = quant::Type::kF32;
   float middle = 0;
   float spread = 0;           // the standard deviation
-  std::vector<float> values;  // given instead of drawn; or empty
+  std::vector<float> values;  // the values; empty: random values
 
   int64_t rows() const;
 };
 
-// Matrices have the shape's types, whether or not their rows are whole blocks of it; norms, biases
-// and routers are F32, as everywhere.
+// Returns the tensors of a model. Matrices have the shape's types, even if their rows are not whole
+// blocks of these types. Norms, biases and routers are F32, as in every model file.
 //
-// Values are spread so that activations keep about unit size through any number of layers and
-// logits differ by some units: weights of one over the root of a row's length, what is added to the
-// residual less by the root of how often that happens.
+// Chooses spreads such that activations keep a size of about 1 through any number of layers, and
+// logits differ by a few units. The spread of a matrix is 1 / sqrt(length of a row). If its result
+// is added to the residual, the spread is also divided by the square root of the number of these
+// additions.
 std::vector<TensorSpec> ListTensors(const ModelShape& shape);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_MAKE_MODEL_TENSOR_LIST_H_

@@ -7,18 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/tokenizer_data.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {
 
 constexpr std::string_view kLetters = "etaoinshrdlcumwfgypbvkjxqz";
 constexpr int64_t kBytes = 256;
-// <unk>, <s>, </s>, the bytes, a space and the letters, three markers: what SentencePiece needs at
-// least, which is more than byte-level BPE does.
-constexpr int64_t kMinVocabulary = 3 + kBytes + 27 + 3;
-constexpr int64_t kMaxVocabulary = 1 << 20;
 
 constexpr std::string_view kTextEnd = "<|endoftext|>";
 constexpr std::string_view kTurnStart = "<|im_start|>";
@@ -30,11 +26,11 @@ constexpr std::string_view kChatTemplate =
 
 struct Word {
   std::string text;
-  size_t left_bytes = 0;  // it is the merger of this much and one letter; 0: a single symbol
+  size_t left_bytes = 0;  // the merge of that many bytes and a letter; 0: a single symbol
 };
 
-// A space and the letters, then each word so far with each letter behind it: no text comes twice,
-// and both halves of a word come before it.
+// Returns a space and the letters, then each word so far followed by each letter. No text comes
+// twice, and both halves of a word come before it.
 std::vector<Word> MakeWords(std::string_view space, size_t count) {
   std::vector<Word> words;
   words.push_back({std::string(space)});
@@ -75,7 +71,7 @@ class VocabularyMaker {
     std::string space;
     AppendAlphabet(" ", &space);
     std::vector<std::string> merges;
-    const size_t symbols = 1 + kLetters.size();  // which are bytes, and there already
+    const size_t symbols = 1 + kLetters.size();  // are bytes, which exist already
     const size_t count = symbols + static_cast<size_t>(shape_.vocab) - kBytes - 3;
     const std::vector<Word> words = MakeWords(space, count);
     for (size_t i = symbols; i < words.size(); ++i) {
@@ -105,7 +101,7 @@ class VocabularyMaker {
     std::vector<float> scores(tokens_.size(), 0.0f);
     const size_t count = static_cast<size_t>(shape_.vocab) - tokens_.size() - 3;
     for (const Word& word : MakeWords("\u2581", count)) {
-      scores.push_back(-static_cast<float>(tokens_.size()));  // the earlier, the more frequent
+      scores.push_back(-static_cast<float>(tokens_.size()));  // earlier words are more frequent
       Add(word.text, TokenType::kNormal);
     }
     const uint32_t text_end = Add(kTextEnd, TokenType::kControl);
@@ -149,9 +145,6 @@ class VocabularyMaker {
 };
 
 }  // namespace
-
-int64_t MinVocabulary() { return kMinVocabulary; }
-int64_t MaxVocabulary() { return kMaxVocabulary; }
 
 void SetVocabulary(const ModelShape& shape, gguf::Builder* builder) {
   VocabularyMaker(shape, builder).Make();

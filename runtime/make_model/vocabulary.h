@@ -1,7 +1,6 @@
-// A made-up vocabulary of any size: every byte, words of letters in the order of their frequency in
-// English, and the markers of a chat. Any text can be written with it.
-#ifndef TRINE_RUNTIME_MAKE_MODEL_VOCABULARY_H_
-#define TRINE_RUNTIME_MAKE_MODEL_VOCABULARY_H_
+// Makes up a vocabulary of any size: every byte, words of letters in the order of their frequency
+// in English, and the markers of a chat. It can express any text.
+#pragma once
 
 #include <cstdint>
 
@@ -10,12 +9,13 @@
 
 namespace trine {
 
-int64_t MinVocabulary();
-int64_t MaxVocabulary();
+// The fewest tokens: <unk>, <s>, </s>, the bytes, a space and the letters, and three markers.
+// SentencePiece needs them all, byte-level BPE fewer.
+inline constexpr int64_t kMinVocabulary = 3 + 256 + 27 + 3;
+inline constexpr int64_t kMaxVocabulary = 1 << 20;
 
-// Sets what tokenizers read: tokens, types, merges or scores, special tokens, the chat template.
+// Sets the keys that tokenizers read: tokens, types, merges or scores, special tokens, and the chat
+// template.
 void SetVocabulary(const ModelShape& shape, gguf::Builder* builder);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_MAKE_MODEL_VOCABULARY_H_

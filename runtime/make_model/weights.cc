@@ -6,14 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/quant/encode.h"
-#include "runtime/make_model/random_values.h"
 
 namespace trine {
 namespace {
 
 constexpr uint64_t kPieceBytes = 16u << 20;
 
-// Of the tensor from whose blocks a larger one is put together.
+// The size of the pool, a tensor whose blocks make up a larger one.
 constexpr int64_t kPoolRowValues = 4096;
 constexpr int64_t kPoolRows = 32;
 

@@ -1,15 +1,15 @@
-// The data of a model's tensors, made in pieces of bounded size by several threads. The bytes
-// depend on the tensor and the seed alone.
+// Makes the data of a model's tensors, in pieces of bounded size and with several threads. The
+// bytes depend on the tensor and the seed only.
 //
-// Encoding with the least error takes up to microseconds a value, too long for models of billions.
-// So only some thousand blocks of a large quantised tensor are encoded, and each block of it is
-// one of those, picked at random.
-#ifndef TRINE_RUNTIME_MAKE_MODEL_WEIGHTS_H_
-#define TRINE_RUNTIME_MAKE_MODEL_WEIGHTS_H_
+// Encoding with the least error takes up to microseconds per value, too long for billions of
+// values. So only some thousand blocks are encoded for a large quantised tensor, and each of the
+// tensor's blocks is a random choice among them.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,20 +19,52 @@
 
 namespace trine {
 
+// A stream of random numbers. Number i depends on the seed, the stream's name and i only, so any
+// thread can make any part of a tensor, and every machine makes the same numbers.
+class RandomValues {
+ public:
+  RandomValues(uint64_t seed, std::string_view name) : key_(Mix(seed)) {
+    for (const char c : name) key_ = Mix(key_ ^ static_cast<unsigned char>(c));
+  }
+
+  // Returns 64 random bits. SplitMix64 steps by a constant, so it can be entered at any step.
+  uint64_t Bits(uint64_t index) const { return Mix(key_ + (index + 1) * 0x9e3779b97f4a7c15ull); }
+
+  // Returns a number with mean 0, deviation 1 and magnitude below 3.5: the sum of four uniform
+  // numbers. That is close enough to a bell curve for a model's weights, and needs no logarithm.
+  float Normal(uint64_t index) const {
+    const uint64_t bits = Bits(index);
+    const int32_t sum = static_cast<int32_t>((bits & 0xffff) + (bits >> 16 & 0xffff) +
+                                             (bits >> 32 & 0xffff) + (bits >> 48));
+    constexpr float kUnit = 2.642916e-5f;  // root of 3, divided by 2^16
+    return static_cast<float>(sum - 2 * 0xffff) * kUnit;
+  }
+
+ private:
+  static uint64_t Mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+
+  uint64_t key_;
+};
+
 class WeightMaker {
  public:
-  // Called with the next bytes of a tensor; a status that is not OK ends the making.
+  // Called with the next bytes of a tensor. If it returns an error, Make returns the error.
   using Sink = std::function<absl::Status(absl::Span<const std::byte> data)>;
 
-  // `workers` threads, the caller's among them.
+  // `workers` is the number of threads, the caller's included.
   WeightMaker(uint64_t seed, uint32_t workers);
 
-  // INTERNAL names a tensor whose values its type can not hold.
+  // Makes the data of a tensor. Returns INTERNAL, naming the tensor, if the tensor's type can't
+  // represent its values.
   absl::Status Make(const TensorSpec& tensor, const Sink& sink);
 
  private:
   struct Piece;
-  // From blocks of the pool, or drawn where that is empty.
+  // Makes a tensor from random blocks of the pool, or encodes its values if the pool is empty.
   absl::Status MakeFrom(absl::Span<const std::byte> pool, const TensorSpec& tensor,
                         const Sink& sink);
   static void FillShare(void* piece, uint32_t worker, uint32_t workers);
@@ -40,9 +72,7 @@ class WeightMaker {
   const uint64_t seed_;
   ThreadTeam team_;
   std::vector<std::byte> buffer_;
-  std::vector<std::vector<float>> rows_;  // one per worker
+  std::vector<std::vector<float>> rows_;  // a buffer for each worker
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_MAKE_MODEL_WEIGHTS_H_

@@ -15,7 +15,7 @@ std::vector<std::byte> Counting(size_t n) {
   return bytes;
 }
 
-// Written into files: it may never change.
+// Must never change, because it is written into files.
 TEST(Hash64Test, IsWhatItAlwaysWas) {
   const std::vector<std::byte> bytes = Counting(100);
   EXPECT_EQ(Hash64(bytes.data(), 0, 0), 0xca6e313f06ee3d42);

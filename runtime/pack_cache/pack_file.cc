@@ -15,31 +15,14 @@ namespace {
 constexpr std::string_view kMagic = "TRINEPCK";
 constexpr uint32_t kVersion = 2;
 constexpr uint32_t kByteOrder = 0x01020304;
-constexpr uint64_t kHashAt = 32;  // of the head's own hash
+constexpr uint64_t kHashAt = 32;  // where the head's own hash is
 constexpr uint32_t kMaxFiles = 1 << 16;
 constexpr uint32_t kMaxEntries = 1 << 20;
 constexpr uint32_t kMaxText = 1 << 16;
 
 uint64_t RoundUp(uint64_t n) { return (n + kPackAlignment - 1) / kPackAlignment * kPackAlignment; }
 
-class Writer {
- public:
-  template <class T>
-  void Number(T value) {
-    Bytes(&value, sizeof(value));
-  }
-  void Text(const std::string& text) {
-    Number(static_cast<uint32_t>(text.size()));
-    Bytes(text.data(), text.size());
-  }
-  void Bytes(const void* data, size_t n) {
-    const auto* from = static_cast<const std::byte*>(data);
-    bytes.insert(bytes.end(), from, from + n);
-  }
-  std::vector<std::byte> bytes;
-};
-
-// The members of an entry that are numbers, in the file's order.
+// Calls f for the numbers of an entry, in the file's order.
 template <class Entry, class Function>
 void EachNumber(Entry& e, Function f) {
   for (auto* member : {&e.layout, &e.type, &e.dims[0], &e.dims[1], &e.dims[2], &e.dims[3],
@@ -49,27 +32,24 @@ void EachNumber(Entry& e, Function f) {
   }
 }
 
-void WriteHead(const PackTable& table, uint64_t head_bytes, uint64_t file_bytes, Writer* w) {
+void WriteHead(const PackTable& table, uint64_t head_bytes, uint64_t file_bytes,
+               gguf::ByteWriter* w) {
   w->Bytes(kMagic.data(), kMagic.size());
-  w->Number(kVersion);
-  w->Number(kByteOrder);
-  w->Number(head_bytes);
-  w->Number(file_bytes);
-  w->Number(uint64_t{0});  // the hash
+  w->Number(kVersion).Number(kByteOrder).Number(head_bytes).Number(file_bytes);
+  w->Number(uint64_t{0});  // the hash, set later
   w->Number(static_cast<uint32_t>(table.model.size()));
   w->Number(static_cast<uint32_t>(table.entries.size()));
   for (const gguf::FileStamp& s : table.model) {
     for (const uint64_t n : {s.bytes, s.modified_ns, s.changed_ns, s.device, s.inode}) w->Number(n);
   }
   for (const PackEntry& e : table.entries) {
-    w->Text(e.device);
-    w->Text(e.name);
+    w->Text(e.device).Text(e.name);
     EachNumber(e, [&](uint64_t n) { w->Number(n); });
   }
 }
 
 uint64_t HeadBytes(const PackTable& table) {
-  Writer w;
+  gguf::ByteWriter w;
   WriteHead(table, 0, 0, &w);
   return w.bytes.size();
 }
@@ -79,14 +59,14 @@ uint64_t HeadHash(const std::byte* head, uint64_t bytes) {
   return Hash64(head + kBehind, bytes - kBehind, Hash64(head, kHashAt, 0));
 }
 
-bool ReadText(gguf::Cursor* cursor, const std::byte* data, std::string* text) {
-  uint32_t length = 0;
-  if (!cursor->Read(&length) || length > kMaxText || length > cursor->remaining()) return false;
-  text->assign(reinterpret_cast<const char*>(data) + cursor->position(), length);
-  return cursor->Skip(length);
+bool ReadText(gguf::Cursor* cursor, std::string* text) {
+  std::string_view view;
+  if (!cursor->ReadString<uint32_t>(&view, kMaxText)) return false;
+  text->assign(view);
+  return true;
 }
 
-// Every reader after this may multiply and add an entry's numbers.
+// Ensures that every later reader may multiply and add an entry's numbers.
 absl::Status CheckEntry(const PackEntry& e, uint64_t from, uint64_t file_bytes) {
   const auto wrong = [&](const char* what) {
     return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(e.name), ": ", what));
@@ -109,13 +89,13 @@ uint64_t PlacePackEntries(PackTable* table) {
     e.offset = RoundUp(end);
     end = e.offset + e.packed_bytes;
   }
-  return RoundUp(end);  // mapped whole, pages alone
+  return RoundUp(end);  // whole pages, because it is mapped
 }
 
 std::vector<std::byte> EncodePackHead(const PackTable& table) {
   uint64_t end = HeadBytes(table);
   if (!table.entries.empty()) end = table.entries.back().offset + table.entries.back().packed_bytes;
-  Writer w;
+  gguf::ByteWriter w;
   WriteHead(table, HeadBytes(table), RoundUp(end), &w);
   const uint64_t hash = HeadHash(w.bytes.data(), w.bytes.size());
   std::memcpy(w.bytes.data() + kHashAt, &hash, sizeof(hash));
@@ -161,7 +141,7 @@ absl::StatusOr<PackTable> ParsePackHead(const std::byte* data, uint64_t bytes) {
   uint64_t from = head_bytes;
   for (uint32_t i = 0; i < n_entries; ++i) {
     PackEntry e;
-    bool read = ReadText(&table_cursor, data, &e.device) && ReadText(&table_cursor, data, &e.name);
+    bool read = ReadText(&table_cursor, &e.device) && ReadText(&table_cursor, &e.name);
     EachNumber(e, [&](uint64_t& n) { read = read && table_cursor.Read(&n); });
     if (!read) return table_cursor.Ends("the table of tensors");
     if (absl::Status s = CheckEntry(e, from, bytes); !s.ok()) return s;

@@ -50,7 +50,7 @@ absl::StatusOr<PackTable> Parse(const std::vector<std::byte>& file) {
   return ParsePackHead(file.data(), file.size());
 }
 
-// The head's hash as it should be after a change, so that what lies behind it is reached.
+// Corrects the head's hash after a change, so that the checks after it are reached.
 void Rehash(std::vector<std::byte>* file) {
   uint64_t head_bytes = 0;
   std::memcpy(&head_bytes, file->data() + 16, 8);
@@ -78,7 +78,7 @@ TEST(PackFileTest, EmptyIsAFileToo) {
 TEST(PackFileTest, CutAnywhereItIsRefused) {
   const std::vector<std::byte> file = File(Table());
   for (size_t n = 0; n < file.size(); n += n < 700 ? 1 : 97) {
-    // A block of its own, whose end a sanitizer knows.
+    // A block of its own, so that a sanitizer knows its end.
     const std::vector<std::byte> cut(file.begin(), file.begin() + static_cast<ptrdiff_t>(n));
     const auto read = Parse(cut);
     EXPECT_FALSE(read.ok()) << n;
@@ -141,7 +141,7 @@ TEST(PackFileTest, HugeCountsCostNothing) {
     std::memset(changed.data() + at, 0xff, 4);
     Rehash(&changed);
     EXPECT_FALSE(Parse(changed).ok());
-    const uint32_t many = 60000;  // within what a file may have, but not in this one
+    const uint32_t many = 60000;  // allowed, but more than this file has
     std::memcpy(changed.data() + at, &many, 4);
     Rehash(&changed);
     EXPECT_FALSE(Parse(changed).ok());

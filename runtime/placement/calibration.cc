@@ -62,14 +62,14 @@ Json ToJson(const DeviceCosts& c) {
           {"reuse", CurveJson(c.reuse)}};
 }
 
-// Reads what ToJson wrote; `ok` says whether all of it was there and made sense.
+// Reads the JSON of ToJson. `ok` says whether all values were there and made sense.
 class Reader {
  public:
   explicit Reader(const Json& json) : json_(json) {}
 
   bool ok() const { return ok_; }
   double Number(const char* name) { return Number(Member(name)); }
-  // Two numbers in a list.
+  // Reads a list of two numbers.
   void Pair(const char* name, double* first, double* second) {
     const Json& json = Member(name);
     ok_ = ok_ && json.is_array() && json.size() == 2;
@@ -142,11 +142,11 @@ bool FromJson(const Json& json, DeviceCosts* c) {
 }
 
 void MakeFolder(const std::string& path) {
-  std::error_code ignored;  // creating the file says what is wrong
+  std::error_code ignored;  // creating the file reports what is wrong
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
 }
 
-// Held until it goes out of scope.
+// Holds a lock until it goes out of scope.
 class FileLock {
  public:
   explicit FileLock(const std::string& path)
@@ -202,7 +202,7 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
   const auto damaged = [&](const char* what) {
     return absl::DataLossError(absl::StrCat(path, ": ", what));
   };
-  // Others may put folders or pipes where ours would be.
+  // There may be a folder or a pipe at this path.
   if (!std::filesystem::is_regular_file(status)) return damaged("it is no file");
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -214,7 +214,7 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
       !json["devices"].is_object()) {
     return damaged("it is no calibration");
   }
-  // What another version wrote counts as absent, as does an entry that makes no sense.
+  // Ignores a file of another version, and entries that make no sense.
   if (json[kVersionKey] != kVersion) return calibration;
   for (const auto& [key, value] : json["devices"].items()) {
     DeviceCosts costs;
@@ -251,7 +251,7 @@ absl::Status Calibration::CheckWritable(const std::string& path) {
   MakeFolder(path);
   const FileLock lock(path + ".lock");
   if (lock.error() != 0) return NoLock(path, lock.error());
-  return gguf::OutputFile::Create(path).status();  // gone again, since nothing is published
+  return gguf::OutputFile::Create(path).status();  // removed again, since nothing is published
 }
 
 const DeviceCosts* Calibration::Find(const std::string& key) const {
@@ -263,7 +263,7 @@ std::string CalibrationKey(const Inventory& inventory, const InventoryDevice& de
                            uint32_t threads) {
   const DeviceFinding& found = inventory.registry.devices[device.registry_device];
   const PluginFinding& plugin = inventory.registry.plugins[found.plugin];
-  struct stat file {};  // a plugin that was built anew has another time or size
+  struct stat file {};  // a rebuilt plugin has another time or size
   stat(plugin.path.c_str(), &file);
   std::string key = absl::StrCat(plugin.probe.name, " ", plugin.probe.version, " ", file.st_size,
                                  ".", file.st_mtime, "; ", FieldText(found.info.name), "; ",

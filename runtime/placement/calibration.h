@@ -1,6 +1,5 @@
-// What devices were measured to cost, kept in a file of the user's between runs.
-#ifndef TRINE_RUNTIME_PLACEMENT_CALIBRATION_H_
-#define TRINE_RUNTIME_PLACEMENT_CALIBRATION_H_
+// Keeps measured costs of devices in a file of the user's between runs.
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -8,33 +7,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "dispatch/device_costs.h"
-#include "dispatch/inventory.h"
+#include "dispatch/cost/device_costs.h"
+#include "dispatch/devices/inventory.h"
 
 namespace trine {
 
 class Calibration {
  public:
-  // TRINE_CALIBRATION where it is set ("off": none, ""), else trine/calibration.json in the user's
-  // cache folder; "" where there is none.
+  // Returns the value of TRINE_CALIBRATION if it is set ("off" gives ""). Otherwise returns
+  // trine/calibration.json in the user's cache folder, or "" if there is no such folder.
   static std::string DefaultPath();
 
-  // Empty where there is no file, or no path. DATA_LOSS, naming it, where there is something else.
+  // Reads the file. Returns an empty calibration if there is no file or no path, and DATA_LOSS,
+  // naming the path, if the file is no calibration.
   static absl::StatusOr<Calibration> Read(const std::string& path);
-  // Replaces the file in one step, and makes its folder.
+  // Replaces the file in one step. Makes its folder if there is none.
   absl::Status Write(const std::string& path) const;
-  // Writes these entries and whatever else the file has by then: somebody else may have added to it
-  // meanwhile. A file that is damaged, or another version's, is replaced. Others who do the same
-  // wait for each other, by a lock beside the file.
+  // Adds these entries to the entries that the file has by then, since other processes may have
+  // added some. Replaces a file that is damaged or of another version. Concurrent calls wait for
+  // each other by a lock next to the file.
   absl::Status AddTo(const std::string& path) const;
-  // Whether the file could be written, without touching it.
+  // Checks whether the file could be written, without touching it.
   static absl::Status CheckWritable(const std::string& path);
 
-  // Null: it was not measured, or not this build of its plugin, or under another driver.
+  // Returns the costs for a CalibrationKey; null if the device was not measured with this build of
+  // its plugin and this driver.
   const DeviceCosts* Find(const std::string& key) const;
   void Set(const std::string& key, DeviceCosts costs) { devices_[key] = std::move(costs); }
   size_t size() const { return devices_.size(); }
-  // Entries of the file that were passed over.
+  // Returns the number of the file's entries that were skipped because they make no sense.
   size_t senseless() const { return senseless_; }
 
  private:
@@ -42,11 +43,9 @@ class Calibration {
   size_t senseless_ = 0;
 };
 
-// Everything a measurement stands and falls with: the chip, its driver, the plugin and its build,
-// and for the CPU the threads that work for it.
+// Returns a text that names everything that a measurement depends on: the chip, its driver, the
+// plugin and its build, and for the CPU the number of threads.
 std::string CalibrationKey(const Inventory& inventory, const InventoryDevice& device,
                            uint32_t threads);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_PLACEMENT_CALIBRATION_H_

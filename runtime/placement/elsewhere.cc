@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/model/memory_check.h"
-#include "runtime/model/tensor_places.h"
+#include "runtime/model/arch/read_model.h"
+#include "runtime/model/split/tensor_places.h"
+#include "runtime/model/weights/memory_check.h"
 
 namespace trine {
 namespace {
@@ -32,7 +33,7 @@ absl::StatusOr<TensorPlaces> OpenPlaces(const ModelPlaces& places, DeviceSet* de
   return opened;
 }
 
-// Adds up one range's, a tensor once for each device.
+// Adds up the moved weights of one range, each tensor once for each device.
 class Counter {
  public:
   explicit Counter(size_t range) : range_(range) {}
@@ -83,7 +84,7 @@ size_t IndexOf(const PlanProblem& problem, const std::string& name) {
   return i;
 }
 
-// What is too much where the weights are now.
+// Recomputes which devices and pools have too little memory.
 void CheckAgain(Placement* placement) {
   placement->violations.clear();
   const auto check = [&](const char* what, const MemoryUse& use) {
@@ -138,7 +139,7 @@ void CountMoved(const std::vector<MovedWeights>& moved, const PlanProblem& probl
     const size_t to = IndexOf(problem, one.device);
     if (one.range >= placement->segments.size() || to == problem.devices.size()) continue;
     PlacementSegment& segment = placement->segments[one.range];
-    // Packed for its device it may have had another size.
+    // The weight may have had another size when it was packed for its device.
     const uint64_t less = std::min(one.bytes, segment.weight_bytes);
     segment.weight_bytes -= less;
     use(segment.range.device, 0, less);

@@ -1,46 +1,43 @@
-// Weights that are on other devices than their layers: rows of matrices, and tensors placed by
-// name.
-#ifndef TRINE_RUNTIME_PLACEMENT_ELSEWHERE_H_
-#define TRINE_RUNTIME_PLACEMENT_ELSEWHERE_H_
+// Finds weights that are on other devices than their layers: rows of matrices, and tensors placed
+// by name.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "dispatch/placement.h"
-#include "dispatch/planner_problem.h"
-#include "runtime/device_set.h"
+#include "dispatch/planner/placement.h"
+#include "dispatch/planner/problem.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/model/model_config.h"
-#include "runtime/model/segment_graph.h"
-#include "runtime/model_places.h"
+#include "runtime/model/arch/model_config.h"
+#include "runtime/model/arch/segment_graph.h"
+#include "runtime/placement/device_set.h"
+#include "runtime/placement/layer_ranges.h"
 
 namespace trine {
 
-// What of one range's matrices is on one other device. Bytes are those of the file.
+// The matrices of a range of layers that are on a device other than the range's own. Bytes are
+// counted as in the file.
 struct MovedWeights {
-  size_t range = 0;    // of ModelPlaces::ranges
-  std::string device;  // of its tier
-  int whole = 0;       // matrices that are there altogether
-  int parts = 0;       // matrices of which some rows are
+  size_t range = 0;    // index in ModelPlaces::ranges
+  std::string device;  // its tier name
+  int whole = 0;       // the number of whole matrices there
+  int parts = 0;       // the number of matrices with some rows there
   uint64_t bytes = 0;
 };
 
-// Opens the devices.
+// Returns the moved weights of a model in these places. Opens the devices.
 absl::StatusOr<std::vector<MovedWeights>> FindMovedWeights(const gguf::File& file,
                                                            const ModelConfig& config,
                                                            const SegmentLimits& limits,
                                                            const ModelPlaces& places,
                                                            DeviceSet* devices);
 
-// Counts the bytes where they are. The placement's segments are the places' ranges; its times are
-// left as they are for whole layers.
+// Moves the bytes of moved weights to their devices in `placement`. Leaves the times as predicted
+// for whole layers. REQUIRES: the placement's segments are the places' ranges.
 void CountMoved(const std::vector<MovedWeights>& moved, const PlanProblem& problem,
                 Placement* placement);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_PLACEMENT_ELSEWHERE_H_

@@ -3,12 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch/guessed_costs.h"
+#include "dispatch/cost/device_costs.h"
 
 namespace trine {
 namespace {
 
-// What was not measured is guessed, as much slower or faster as the guesses are for what was.
+// Adds guesses for costs that were not measured, scaled by the ratio of measured to guessed costs
+// of a weight type that was measured.
 DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
   const DeviceCosts known = measured;
   for (const auto& [type, curve] : guessed.matmul) {

@@ -1,21 +1,20 @@
-// What a device costs, as far as it is known: measured, and guessed where it was not.
-#ifndef TRINE_RUNTIME_PLACEMENT_KNOWN_COSTS_H_
-#define TRINE_RUNTIME_PLACEMENT_KNOWN_COSTS_H_
+// Finds the costs of a device: measured costs, and guesses for what was not measured.
+#pragma once
 
 #include <cstdint>
 
-#include "dispatch/device_costs.h"
-#include "dispatch/inventory.h"
+#include "dispatch/cost/device_costs.h"
+#include "dispatch/devices/inventory.h"
 #include "runtime/placement/calibration.h"
 
 namespace trine {
 
+// Returns the measured costs of the device, with guesses in place of missing measurements.
 KnownCosts FindCosts(const Calibration& calibration, const Inventory& inventory,
                      const InventoryDevice& device, uint32_t threads);
 
-// The same where what a token reads stays in caches from one to the next: few tokens pay less.
+// Returns the costs with lower times for passes of few tokens, if the bytes that a token reads are
+// so few that they stay in caches for the next token.
 KnownCosts WithReuse(KnownCosts known, double bytes_per_token);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_PLACEMENT_KNOWN_COSTS_H_

@@ -9,11 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "dispatch/find_device.h"
-#include "runtime/layer_ranges.h"
+#include "dispatch/devices/inventory.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/known_costs.h"
-#include "runtime/split_mode.h"
+#include "runtime/placement/layer_ranges.h"
+#include "runtime/placement/split_mode.h"
 
 namespace trine {
 namespace {
@@ -31,19 +31,13 @@ bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// "dgpu:2G,igpu:512M", resolved.
-absl::StatusOr<std::map<std::string, uint64_t>> ParseLimits(const std::string& text,
-                                                            bool allow_degraded,
-                                                            const DeviceSet& devices) {
+// Returns the limits by tier name. Ignores limits of absent devices if the user allows that.
+absl::StatusOr<std::map<std::string, uint64_t>> ResolveLimits(const PlacementRequest& request,
+                                                              const DeviceSet& devices) {
   std::map<std::string, uint64_t> limits;
-  if (text.empty()) return limits;
-  const auto shares = ParseDeviceMemory(text);
-  if (!shares.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("device memory: ", shares.status().message()));
-  }
-  for (const SplitShare& share : *shares) {
+  for (const SplitShare& share : request.memory_limits) {
     auto name = devices.Resolve(share.device);
-    if (!name.ok() && allow_degraded) continue;  // there is nothing to be limited
+    if (!name.ok() && request.allow_degraded) continue;
     if (!name.ok()) return name.status();
     const auto bytes = static_cast<uint64_t>(std::min(share.amount, 1e18));
     if (!limits.emplace(*name, bytes).second) {
@@ -59,8 +53,9 @@ bool NoneIsUsable(const std::vector<CandidateDevice>& candidates) {
                       [](const CandidateDevice& c) { return c.left_out.empty(); });
 }
 
-// A file that was read into memory is there already and gone from what is free, while weights of
-// the CPU's are counted where they are placed: they are read where the file is, or take its place.
+// A file that was read into memory is already missing from the free memory. Its weights on the CPU
+// are counted again where they are placed, although they use or replace the file's memory. Adds the
+// file's bytes to the free memory, so that they are counted once.
 void CountFileOnce(uint64_t file_bytes, PlanProblem* plan) {
   for (const PlanDevice& device : plan->devices) {
     if (device.tier != "cpu") continue;
@@ -70,7 +65,7 @@ void CountFileOnce(uint64_t file_bytes, PlanProblem* plan) {
   }
 }
 
-// "CPU", "iGPU1": as people write tiers.
+// Returns a tier name as people write it: "CPU", "iGPU1".
 std::string Titled(const std::string& name) {
   if (name == "cpu") return "CPU";
   if (name.rfind("igpu", 0) == 0) return absl::StrCat("iGPU", name.substr(4));
@@ -80,9 +75,11 @@ std::string Titled(const std::string& name) {
 
 }  // namespace
 
-Placer::Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> file,
-               const ModelConfig& config, const SegmentLimits& limits, DeviceSet* devices)
-    : options_(options),
+Placer::Placer(PlacementRequest request, PlacerOptions options,
+               std::shared_ptr<const gguf::File> file, const ModelConfig& config,
+               const SegmentLimits& limits, DeviceSet* devices)
+    : request_(std::move(request)),
+      options_(std::move(options)),
       file_(std::move(file)),
       config_(config),
       limits_(limits),
@@ -90,7 +87,7 @@ Placer::Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> f
 
 std::vector<std::string> Placer::Named() const {
   std::vector<std::string> names;
-  for (const std::string& name : options_.devices) {
+  for (const std::string& name : request_.devices) {
     if (auto known = devices_->Resolve(name); known.ok()) names.push_back(*std::move(known));
   }
   return names;
@@ -101,8 +98,8 @@ void Placer::Warn(const std::string& message) const {
 }
 
 absl::StatusOr<ModelPlaces> Placer::Choose() {
-  return ChoosePlaces(options_, *file_, config_, *devices_, [&] {
-    return searches() ? Plan({}) : ChooseRanges(options_, *file_, config_, *devices_);
+  return ChoosePlaces(request_, options_.log, *file_, config_, *devices_, [&] {
+    return searches() ? Plan({}) : ChooseRanges(request_, options_.log, *file_, config_, *devices_);
   });
 }
 
@@ -110,11 +107,11 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
     const std::vector<std::string>& lost, bool warn) const {
   const Inventory& inventory = devices_->inventory();
   std::vector<std::string> named;
-  for (const std::string& name : options_.devices) {
+  for (const std::string& name : request_.devices) {
     auto known = devices_->Resolve(name);
     if (known.ok()) {
       named.push_back(*std::move(known));
-    } else if (options_.allow_degraded) {
+    } else if (request_.allow_degraded) {
       if (warn) Warn(absl::StrCat(known.status().message(), ": going on without it"));
     } else {
       return known.status();
@@ -132,14 +129,14 @@ absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
       why = std::string(failed->why.message());
     } else if (Contains(lost, device.tier_name)) {
       why = "it is lost";
-    } else if (!options_.devices.empty() && !asked) {
+    } else if (!request_.devices.empty() && !asked) {
       why = "it was not asked for";
     } else if (!device.used && !asked) {
       why = "it is used only where it is asked for by name";
     }
     candidates.push_back({device.tier_name, std::move(why)});
   }
-  // Whatever was asked for and is not there any more, or never was, the CPU is.
+  // The CPU is used if all devices that the user named are absent.
   if (NoneIsUsable(candidates)) {
     for (CandidateDevice& c : candidates) {
       if (c.name == "cpu" && !Contains(lost, "cpu") && !HasFailed("cpu")) c.left_out.clear();
@@ -153,50 +150,50 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   auto candidates = Candidates(lost, /*warn=*/false);
   if (!candidates.ok()) return candidates.status();
   options.candidates = *std::move(candidates);
-  auto limits = ParseLimits(options_.device_memory, options_.allow_degraded, *devices_);
+  auto limits = ResolveLimits(request_, *devices_);
   if (!limits.ok()) return limits.status();
   options.memory_limits = *std::move(limits);
   options.pack = options_.pack;
   options.file_mapped = file_->mapped();
-  // With many requests in flight the one that would help has work of its own.
-  options.dispatch = options_.dispatch.on && options_.optimize == Optimize::kLatency;
-  options.rule.from_tokens = options_.dispatch.from_tokens;
+  // With many requests in flight a helper has work of its own.
+  options.dispatch = request_.dispatch.on && request_.optimize == Optimize::kLatency;
+  options.rule.from_tokens = request_.dispatch.from_tokens;
   return options;
 }
 
 std::string Placer::CalibrationPath() const {
-  const bool ask = options_.calibration.empty() && options_.plugins.search.use_environment;
-  return ask ? Calibration::DefaultPath() : options_.calibration;
+  const bool ask = request_.calibration.empty() && options_.use_environment;
+  return ask ? Calibration::DefaultPath() : request_.calibration;
 }
 
 DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
                                       const std::vector<std::string>& lost) const {
   DispatchChoice choice;
-  if (!options_.dispatch.on || !places.rows.empty()) return choice;
-  const char* log =
-      options_.plugins.search.use_environment ? std::getenv("TRINE_DISPATCH") : nullptr;
+  if (!request_.dispatch.on || !places.rows.empty()) return choice;
+  const char* log = options_.use_environment ? std::getenv("TRINE_DISPATCH") : nullptr;
   choice.log = log != nullptr && std::strcmp(log, "log") == 0;
   if (log != nullptr && *log != '\0' && !choice.log) {
     Warn(absl::StrCat("TRINE_DISPATCH is '", log, "': only 'log' means something"));
   }
   std::set<std::string> names;
   for (const LayerRange& range : places.ranges) names.insert(range.device);
-  // Whoever names devices means those; the planner may have left out one that can still help.
+  // If the user placed the layers, only devices with layers may help. The planner may have left out
+  // a device that can help.
   if (searches()) {
     const auto candidates = Candidates(lost, /*warn=*/false);
     for (size_t i = 0; candidates.ok() && i < candidates->size(); ++i) {
       if ((*candidates)[i].left_out.empty()) names.insert((*candidates)[i].name);
     }
   }
-  // With many requests in flight whoever would help has work of its own.
+  // With many requests in flight a helper has work of its own.
   const bool busy =
-      options_.optimize == Optimize::kThroughput && options_.dispatch.from_tokens == 0;
+      request_.optimize == Optimize::kThroughput && request_.dispatch.from_tokens == 0;
   if (names.size() < 2 || busy) return choice;
-  auto limits = ParseLimits(options_.device_memory, options_.allow_degraded, *devices_);
+  auto limits = ResolveLimits(request_, *devices_);
   if (limits.ok()) choice.limits = *std::move(limits);
-  choice.rule.from_tokens = options_.dispatch.from_tokens;
+  choice.rule.from_tokens = request_.dispatch.from_tokens;
   auto calibration = Calibration::Read(CalibrationPath());
-  if (!calibration.ok()) calibration = Calibration();  // the planner has said so
+  if (!calibration.ok()) calibration = Calibration();  // the planner has reported it
   const uint32_t threads = devices_->host().table()->worker_count;
   for (const InventoryDevice& device : devices_->inventory().devices) {
     if (names.count(device.tier_name) == 0) continue;
@@ -256,15 +253,15 @@ absl::StatusOr<PlacementProblem> Placer::ProblemOfThoseThatAnswer(
 absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& lost, bool explain) {
   PlacementReport report;
   report.searched = true;
-  report.options.strategy = options_.strategy;
-  report.options.optimize = options_.optimize;
+  report.options.strategy = request_.strategy;
+  report.options.optimize = request_.optimize;
   report.options.explain = explain;
   ProblemOptions options;
   auto problem = ProblemOfThoseThatAnswer(lost, &options);
   if (!problem.ok()) return problem.status();
   auto placement = FindPlacement(problem->plan, report.options);
   if (absl::IsResourceExhausted(placement.status()) && file_->mapped()) {
-    // What is too much for the memory can still be read where it is, again for each token.
+    // A model that is too large for the memory can still be read from the file for each token.
     const std::string why(placement.status().message());
     options.cpu_from_file = true;
     auto again = Problem(options);
@@ -291,14 +288,14 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
     if (c.left_out.empty()) usable.push_back(c.name);
   }
   if (usable.empty()) {
-    // Says which devices there are, and what is the matter with them.
+    // Its error says which devices there are, and what is wrong with them.
     auto cpu = devices_->Resolve("cpu");
     if (!cpu.ok()) return cpu.status();
     return absl::UnavailableError("no device is left");
   }
-  // With one there is nothing to choose: whether the model fits is seen when it is loaded. But for
-  // limits of its own; and where others are lost, the CPU may have to help.
-  const bool bounded = !options_.device_memory.empty() || (!lost.empty() && usable[0] != "cpu");
+  // With one device there is nothing to choose, and loading shows whether the model fits. That does
+  // not hold with memory limits, or after a loss, when the CPU may have to help.
+  const bool bounded = !request_.memory_limits.empty() || (!lost.empty() && usable[0] != "cpu");
   if (usable.size() == 1 && !bounded) {
     return std::vector<LayerRange>{{usable[0], 0, static_cast<int>(config_.n_layers), true, true}};
   }
@@ -309,14 +306,15 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
 
 absl::StatusOr<PlacementReport> Placer::Explain() {
   absl::StatusOr<PlacementReport> found = PlacementReport();
-  const auto places = ChoosePlaces(options_, *file_, config_, *devices_,
-                                   [&]() -> absl::StatusOr<std::vector<LayerRange>> {
-                                     if (!searches())
-                                       return ChooseRanges(options_, *file_, config_, *devices_);
-                                     found = Search({}, /*explain=*/true);
-                                     if (!found.ok()) return found.status();
-                                     return RangesOf(found->problem.plan, found->placement);
-                                   });
+  const auto places =
+      ChoosePlaces(request_, options_.log, *file_, config_, *devices_,
+                   [&]() -> absl::StatusOr<std::vector<LayerRange>> {
+                     if (!searches())
+                       return ChooseRanges(request_, options_.log, *file_, config_, *devices_);
+                     found = Search({}, /*explain=*/true);
+                     if (!found.ok()) return found.status();
+                     return RangesOf(found->problem.plan, found->placement);
+                   });
   if (!places.ok()) return places.status();
   if (!searches()) found = Evaluate(*places);
   if (!found.ok()) return found.status();
@@ -334,11 +332,11 @@ absl::Status Placer::AddMoved(const ModelPlaces& places, PlacementReport* report
   return absl::OkStatus();
 }
 
-// As they were asked for.
+// Predicts the times of the places that the user asked for.
 absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
   auto options = Describe({});
   if (!options.ok()) return options.status();
-  // What a split names is used, whatever the planner would make of it.
+  // Devices that a split names are used, even if the planner would leave them out.
   std::set<std::string> named;
   for (const LayerRange& range : places.ranges) named.insert(range.device);
   for (const DeviceShare& share : places.rows) named.insert(share.device);

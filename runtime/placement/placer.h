@@ -1,7 +1,6 @@
-// Decides which layers of a model go on which device: as they were asked for, or as the planner
-// finds best. Not thread-safe.
-#ifndef TRINE_RUNTIME_PLACEMENT_PLACER_H_
-#define TRINE_RUNTIME_PLACEMENT_PLACER_H_
+// Decides which layers of a model go on which device: as the user asked, or as the planner finds
+// best. Not thread-safe.
+#pragma once
 
 #include <map>
 #include <memory>
@@ -10,70 +9,75 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "dispatch/device_costs.h"
-#include "dispatch/placement.h"
-#include "dispatch/planner.h"
-#include "dispatch/size_rule.h"
-#include "dispatch/split_spec.h"
-#include "runtime/device_set.h"
-#include "runtime/engine_options.h"
+#include "dispatch/cost/device_costs.h"
+#include "dispatch/cost/size_rule.h"
+#include "dispatch/devices/split_spec.h"
+#include "dispatch/planner/placement.h"
+#include "dispatch/planner/planner.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/model/model_config.h"
-#include "runtime/model/segment_graph.h"
-#include "runtime/model_places.h"
+#include "runtime/model/arch/model_config.h"
+#include "runtime/model/arch/segment_graph.h"
+#include "runtime/placement/device_set.h"
 #include "runtime/placement/elsewhere.h"
+#include "runtime/placement/layer_ranges.h"
+#include "runtime/placement/placement_request.h"
 #include "runtime/placement/problem.h"
 
 namespace trine {
 
-// A placement, with what it was found among.
+// A placement and the problem that it solves.
 struct PlacementReport {
   PlacementProblem problem;
   PlanOptions options;
   Placement placement;
-  bool searched = false;  // else it was asked for
-  // Rows, and tensors by name, that are not with their layers: where there are any, the times are
-  // not those of this placement, and nobody knows them.
+  bool searched = false;  // true: the planner chose it; false: the user asked for it
+  // The weights that are on another device than their layers. If there are any, the predicted times
+  // do not hold for this placement.
   std::vector<MovedWeights> moved;
   bool rows = false;  // the devices share rows of every matrix
 
-  bool predicted() const { return moved.empty(); }
+  bool predicted() const { return moved.empty(); }  // whether the predicted times hold
 };
 
-// Who may help whom with large passes, and what is known of their costs.
+// The devices that may help with large passes, and their known costs.
 struct DispatchChoice {
   SizeRule rule;
   std::map<std::string, KnownCosts> costs;  // by tier name
   std::vector<std::string> helpers;         // tier names
-  std::map<std::string, uint64_t> limits;   // of memory, likewise
-  bool log = false;                         // decisions are to be said
+  std::map<std::string, uint64_t> limits;   // by tier name: the most bytes of memory to use
+  bool log = false;                         // logs each decision
+};
+
+// The options of a Placer that are not part of the user's request.
+struct PlacerOptions {
+  bool pack = true;             // weights are packed into the devices' own layouts
+  bool use_environment = true;  // looks at TRINE_DISPATCH and the default calibration file
+  LogSink log;                  // null: warnings are dropped
 };
 
 class Placer {
  public:
-  // `devices` outlives it.
-  Placer(const EngineOptions& options, std::shared_ptr<const gguf::File> file,
+  // `devices` must outlive the placer.
+  Placer(PlacementRequest request, PlacerOptions options, std::shared_ptr<const gguf::File> file,
          const ModelConfig& config, const SegmentLimits& limits, DeviceSet* devices);
 
+  // Returns where the parts of the model go.
   absl::StatusOr<ModelPlaces> Choose();
-  // Whether it is the planner that decides.
-  bool searches() const {
-    return options_.split_mode == SplitMode::kLayer && options_.tensor_split.empty() &&
-           options_.gpu_layers < 0;
-  }
-  // What it decides on when devices have failed.
+  // Returns whether the planner decides where layers go; false: the user has decided.
+  bool searches() const { return request_.planned(); }
+  // Returns the layers of each device as the planner chooses them without the devices in `lost`.
   absl::StatusOr<std::vector<LayerRange>> ChooseWithout(const std::vector<std::string>& lost) {
     return Plan(lost);
   }
-  // For a model in these places.
+  // Returns the devices that may help a model in these places with large passes.
   DispatchChoice ChooseDispatch(const ModelPlaces& places,
                                 const std::vector<std::string>& lost) const;
-  // The devices that may be used because somebody named them, as tiers.
+  // Returns the tier names of devices that the user named.
   std::vector<std::string> Named() const;
-  // Devices that have failed while places were chosen, which those are without; since the last time
-  // this was asked.
+  // Returns the devices that have failed since the last TakeFailures while places were chosen. No
+  // chosen place is on one of them.
   std::vector<DeviceFailure> TakeFailures() { return std::exchange(failed_, {}); }
-  // What Choose would do, with predictions and reasons.
+  // Returns what Choose would return, with predictions and reasons.
   absl::StatusOr<PlacementReport> Explain();
 
  private:
@@ -81,7 +85,8 @@ class Placer {
                                                           bool warn) const;
   absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
   absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
-  // Asks again without those that fail, as the others may have counted on them.
+  // Describes the planner's problem. If a device fails while it is described, begins again without
+  // it, because the times of other devices may have counted on its help.
   absl::StatusOr<PlacementProblem> ProblemOfThoseThatAnswer(const std::vector<std::string>& lost,
                                                             ProblemOptions* options);
   std::string CalibrationPath() const;
@@ -92,7 +97,8 @@ class Placer {
   absl::Status AddMoved(const ModelPlaces& places, PlacementReport* report);
   void Warn(const std::string& message) const;
 
-  const EngineOptions options_;
+  const PlacementRequest request_;
+  const PlacerOptions options_;
   const std::shared_ptr<const gguf::File> file_;
   const ModelConfig config_;
   const SegmentLimits limits_;
@@ -100,11 +106,9 @@ class Placer {
   std::vector<DeviceFailure> failed_;
 };
 
-// "CPU(4L) + iGPU(12L) + dGPU(16L)".
+// Returns a text such as "CPU(4L) + iGPU(12L) + dGPU(16L)".
 std::string PlacementText(const std::vector<LayerRange>& ranges);
-// "32L over CPU + dGPU": of devices that share all rows.
+// Returns a text such as "32L over CPU + dGPU", for devices that share rows of every matrix.
 std::string RowsText(const std::vector<std::string>& devices, int layers);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_PLACEMENT_PLACER_H_

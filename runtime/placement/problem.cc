@@ -8,12 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "dispatch/cost_model.h"
-#include "dispatch/segment.h"
-#include "plugins/device_fault.h"
-#include "runtime/model/decode_bytes.h"
-#include "runtime/model/detour_plan.h"
-#include "runtime/model/layout_choice.h"
+#include "dispatch/cost/cost_model.h"
+#include "dispatch/exec/segment.h"
+#include "plugins/handles.h"
+#include "runtime/model/arch/read_model.h"
+#include "runtime/model/run/decode_bytes.h"
+#include "runtime/model/run/route_plan.h"
+#include "runtime/model/weights/packed_weights.h"
 #include "runtime/placement/known_costs.h"
 
 namespace trine {
@@ -21,7 +22,7 @@ namespace {
 
 int64_t Nanoseconds(double ns) { return static_cast<int64_t>(std::llround(std::min(ns, 1e15))); }
 
-// Units of the planner as parts of the model.
+// Returns the span of layers that a unit of the planner stands for.
 LayerSpan SpanOf(int unit, int layers) {
   if (unit == 0) return {0, 0, true, false};
   if (unit == layers + 1) return {layers, layers, false, true};
@@ -57,16 +58,16 @@ Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request)
   return passes;
 }
 
-// As opposed to a device that can't do what it was asked for.
+// Returns whether the device has failed, and not only refused something that it can't do.
 bool IsGone(const absl::Status& status) {
   return !FaultyDevice(status).empty() && !absl::IsResourceExhausted(status);
 }
 
-// Another device that may take some of a device's work off it.
+// A helper and its costs.
 struct Helper {
   std::string name;
   KnownCosts costs;
-  DetourKind kind;
+  RouteKind kind;
 };
 
 class DeviceDescriber {
@@ -102,7 +103,7 @@ class DeviceDescriber {
       if (can_run) CountHelp(known, helpers, graph->graph, &out->prefill, helper);
     }
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
-    // The logits of a row, on their way to the sampler.
+    // Adds the transfer of one row of logits to the sampler.
     const int64_t width = limits_.embeddings ? config_.n_embd : config_.n_vocab;
     const double row = static_cast<double>(width) * sizeof(float);
     for (PassTimes* times : {&out->decode, &out->prefill}) {
@@ -115,8 +116,8 @@ class DeviceDescriber {
   }
 
  private:
-  // Weights in the file's own pages count too: they can be dropped, but then each token reads them
-  // from the disk.
+  // Weights in the file's own pages count, too: the system can drop them, but then each token reads
+  // them from the disk.
   static uint64_t BytesOf(const WeightUse& use) {
     return use.packed ? use.packed->packed_bytes() : use.info->bytes;
   }
@@ -134,8 +135,8 @@ class DeviceDescriber {
     out->kv_bytes.push_back(kv);
   }
 
-  // What the embedding and the head have in common is there once, where they are together: then
-  // they may have another layout than each by itself.
+  // Counts a weight that embedding and head share once if both are on one device. Its layout may
+  // then differ from the layout for each of them alone.
   absl::Status CountTied(const Device& device, PlanDevice* out) const {
     auto both = BuildSegmentGraph(file_, config_, limits_, {0, 0, true, true});
     if (!both.ok()) return both.status();
@@ -153,7 +154,7 @@ class DeviceDescriber {
     const PredictedTime time = PredictGraph(costs, graph, pass, tokens);
     const bool known = can_run && !time.unknown;
     times->unit_ns.push_back(known ? Nanoseconds(time.ns) : kCannotRun);
-    // In bytes until the domain's bandwidth is known.
+    // Holds bytes until the domain's bandwidth is known.
     times->domain_ns.push_back(known ? Nanoseconds(time.weight_bytes) : 0);
   }
 
@@ -176,7 +177,7 @@ class DeviceDescriber {
   const Passes& passes_;
 };
 
-// Far below where sums would wrap.
+// Returns whether the numbers are far below where sums would overflow.
 bool MakesSense(const PlanDevice& device) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 50;
   constexpr int64_t kMostNs = int64_t{1} << 45;
@@ -191,7 +192,7 @@ bool MakesSense(const PlanDevice& device) {
          times(device.decode) && times(device.prefill);
 }
 
-// A device that is named for its reason alone.
+// Makes a device unable to run anything. It is listed only to show the reason why it is left out.
 void RunNothing(size_t units, PlanDevice* device) {
   device->fixed_bytes = device->tied_bytes = 0;
   device->weight_bytes.assign(units, 0);
@@ -210,7 +211,7 @@ size_t IndexOf(const std::string& name, std::vector<std::string>* names) {
   return names->size() - 1;
 }
 
-// A candidate, with what is known of it.
+// A candidate and its known costs.
 struct Found {
   const InventoryDevice* device = nullptr;
   KnownCosts known;
@@ -232,7 +233,8 @@ absl::StatusOr<Found> Find(const CandidateDevice& candidate, const Calibration& 
                nullptr};
 }
 
-// What describing a device needs, for a thread that may be left behind with it.
+// The inputs for the description of a device. The thread that describes it owns them, because the
+// thread may be abandoned.
 struct DescribeInputs {
   std::shared_ptr<const gguf::File> file;
   ModelConfig config;
@@ -246,7 +248,7 @@ struct Described {
   std::string helper;
 };
 
-// Asks the device, which may not come back.
+// Describes a device on a watched thread, since the device may hang.
 absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> inputs,
                                           const Found& found, std::vector<Helper> helpers,
                                           PlanDevice begun, DeviceSet* devices) {
@@ -269,7 +271,7 @@ absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> 
   return described;
 }
 
-// Who may take some of its work off a device that is given layers.
+// Returns the devices that may help a device that is given layers.
 std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
                               const ProblemOptions& options) {
   std::vector<Helper> helpers;
@@ -284,7 +286,7 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
   return helpers;
 }
 
-// From bytes to the time that they keep the domain busy.
+// Converts bytes to the time that they keep the domain busy.
 void SpreadDomains(const std::vector<Found>& all, PlanProblem* plan) {
   std::vector<double> bandwidth(plan->devices.size(), 0);  // by domain
   for (size_t i = 0; i < plan->devices.size(); ++i) {
@@ -309,7 +311,8 @@ void AddTransfers(const std::vector<Found>& all, double row_bytes, double prefil
     plan->decode_transfer_ns.emplace_back();
     plan->prefill_transfer_ns.emplace_back();
     for (const Found& to : all) {
-      // Rounded apart: the search is shorter where transfers are sums.
+      // Rounds both parts separately: the search is shorter if the times of transfers are exact
+      // sums.
       const auto move = [&](double bytes) {
         return Nanoseconds(from.known.costs.out.Of(bytes)) +
                Nanoseconds(to.known.costs.in.Of(bytes));

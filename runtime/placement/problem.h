@@ -1,7 +1,6 @@
-// The planner's problem for one model on this machine's devices: bytes by the graphs of the layers,
-// times by what each device is known to cost.
-#ifndef TRINE_RUNTIME_PLACEMENT_PROBLEM_H_
-#define TRINE_RUNTIME_PLACEMENT_PROBLEM_H_
+// Describes the planner's problem for one model on this machine's devices: bytes from the graphs of
+// the layers, times from the known costs of each device.
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -10,52 +9,56 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "dispatch/planner_problem.h"
-#include "dispatch/size_rule.h"
-#include "runtime/device_set.h"
+#include "dispatch/cost/size_rule.h"
+#include "dispatch/planner/problem.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/model/model_config.h"
-#include "runtime/model/segment_graph.h"
+#include "runtime/model/arch/model_config.h"
+#include "runtime/model/arch/segment_graph.h"
 #include "runtime/placement/calibration.h"
+#include "runtime/placement/device_set.h"
 
 namespace trine {
 
-// A device that may get layers, or is named for saying why it does not.
+// A device that may get layers, or is listed with the reason why it may not.
 struct CandidateDevice {
-  std::string name;      // of its tier
-  std::string left_out;  // why it must not be used; "": it may be
+  std::string name;      // its tier name
+  std::string left_out;  // why it may not be used; "": it may
 };
 
+// The choices that go into the problem, apart from the model.
 struct ProblemOptions {
   std::vector<CandidateDevice> candidates;
   std::map<std::string, uint64_t> memory_limits;  // by tier name
   NominalRequest request;
   bool pack = true;
   bool file_mapped = true;
-  // Counts nothing for weights that the CPU reads in the file's own pages: such a model runs, but
-  // from the disk.
+  // true: counts no bytes for weights that the CPU reads in the file's own pages. A model that fits
+  // only so may have to be read from the disk again and again.
   bool cpu_from_file = false;
-  // Whether devices may help each other with large passes, and when.
+  // true: devices may help each other with large passes, as `rule` says.
   bool dispatch = false;
   SizeRule rule;
 };
 
-// A device that failed when it was asked, and how.
+// A device that failed while it was described, and its error.
 struct DeviceFailure {
-  std::string name;  // of its tier
+  std::string name;  // its tier name
   absl::Status why;
 };
 
+// The planner's problem, and how it came about.
 struct PlacementProblem {
   PlanProblem plan;
   std::vector<bool> measured;  // by device: its times come from a calibration
   std::vector<std::string>
-      helpers;  // by device: with whose help prefill is predicted; "": nobody's
-  // Left out, though what is said of the others may still count on their help.
+      helpers;  // by device: the helper that prefill is predicted with; "": none
+  // The devices that failed. They get no layers, but predictions for other devices may count on
+  // their help.
   std::vector<DeviceFailure> failed;
 };
 
-// Opens the candidates. One that can't be opened is left out, with the reason.
+// Describes the problem. Opens the candidates; leaves out a device that can't be opened, with the
+// reason.
 absl::StatusOr<PlacementProblem> DescribeProblem(std::shared_ptr<const gguf::File> file,
                                                  const ModelConfig& config,
                                                  const SegmentLimits& limits,
@@ -63,5 +66,3 @@ absl::StatusOr<PlacementProblem> DescribeProblem(std::shared_ptr<const gguf::Fil
                                                  const ProblemOptions& options, DeviceSet* devices);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_PLACEMENT_PROBLEM_H_

@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -23,13 +22,9 @@ constexpr char kChunksKey[] = "imatrix.chunk_count";
 constexpr absl::string_view kSums = ".in_sum2";
 constexpr absl::string_view kCounts = ".counts";
 
-// Of the headless format, which has 32-bit lengths. `length` bytes.
-bool ReadText(gguf::Cursor* cursor, absl::Span<const std::byte> bytes, int32_t length,
-              std::string_view* text) {
-  if (length < 0 || static_cast<uint64_t>(length) > cursor->remaining()) return false;
-  const auto* start = reinterpret_cast<const char*>(bytes.data() + cursor->position());
-  *text = std::string_view(start, static_cast<size_t>(length));
-  return cursor->Skip(static_cast<uint64_t>(length));
+// Reads a text of the format without a header, which has 32-bit lengths.
+bool ReadText(gguf::Cursor* cursor, std::string_view* text) {
+  return cursor->ReadString<uint32_t>(text, std::numeric_limits<int32_t>::max());
 }
 
 }  // namespace
@@ -79,7 +74,7 @@ absl::Status ImportanceMatrix::Add(std::string_view tensor, std::vector<float> w
   return absl::OkStatus();
 }
 
-// Sums of squares, and how many were summed up, for each expert.
+// The file has sums of squares, and for each expert the number of summands.
 absl::Status ImportanceMatrix::ReadGguf(const gguf::File& file) {
   for (const gguf::TensorInfo& sums : file.tensors()) {
     absl::string_view tensor(sums.name.data(), sums.name.size());
@@ -96,11 +91,10 @@ absl::Status ImportanceMatrix::ReadGguf(const gguf::File& file) {
     const auto* count = reinterpret_cast<const float*>(counts->data);
     std::vector<float> weights(columns * static_cast<size_t>(sums.Rows()));
     for (size_t i = 0; i < weights.size(); ++i) {
-      // An expert that was never used: nothing is known of its columns.
+      // An expert that was never used: nothing is known about its columns.
       weights[i] = count[i / columns] > 0.0f ? sum[i] / count[i / columns] : 1.0f;
     }
-    const absl::Status status = Add({tensor.data(), tensor.size()}, std::move(weights));
-    if (!status.ok()) return status;
+    if (absl::Status s = Add({tensor.data(), tensor.size()}, std::move(weights)); !s.ok()) return s;
   }
   chunks_ =
       file.metadata().IntegerOr(kChunksKey, 0, std::numeric_limits<int32_t>::max(), 0).value_or(0);
@@ -111,8 +105,8 @@ absl::Status ImportanceMatrix::ReadGguf(const gguf::File& file) {
   return absl::OkStatus();
 }
 
-// A count of tensors, and of each: its name, how often it was measured, and that many means summed.
-// Then, perhaps, the number of chunks and the name of the text.
+// The file has the number of tensors, and for each its name, the number of measurements, and the
+// sum of that many means. The number of chunks and the name of the text may follow.
 absl::Status ImportanceMatrix::ReadHeadless(absl::Span<const std::byte> bytes) {
   gguf::Cursor cursor(bytes.data(), bytes.size());
   int32_t tensors = 0;
@@ -120,10 +114,9 @@ absl::Status ImportanceMatrix::ReadHeadless(absl::Span<const std::byte> bytes) {
     return absl::InvalidArgumentError("is no importance matrix");
   }
   for (int32_t i = 0; i < tensors; ++i) {
-    int32_t length = 0, calls = 0, values = 0;
+    int32_t calls = 0, values = 0;
     std::string_view tensor;
-    const bool head = cursor.Read(&length) && ReadText(&cursor, bytes, length, &tensor) &&
-                      cursor.Read(&calls) && cursor.Read(&values);
+    const bool head = ReadText(&cursor, &tensor) && cursor.Read(&calls) && cursor.Read(&values);
     if (!head || values < 1 || calls < 0 ||
         static_cast<uint64_t>(values) > cursor.remaining() / sizeof(float)) {
       return absl::InvalidArgumentError(
@@ -132,13 +125,12 @@ absl::Status ImportanceMatrix::ReadHeadless(absl::Span<const std::byte> bytes) {
     }
     std::vector<float> weights(static_cast<size_t>(values));
     for (float& weight : weights) cursor.Read(&weight);
-    const absl::Status status = Add(tensor, std::move(weights));
-    if (!status.ok()) return status;
+    if (const absl::Status s = Add(tensor, std::move(weights)); !s.ok()) return s;
   }
-  int32_t chunks = 0, length = 0;
+  int32_t chunks = 0;
   std::string_view dataset;
   if (cursor.Read(&chunks)) chunks_ = std::max(chunks, 0);
-  if (cursor.Read(&length) && ReadText(&cursor, bytes, length, &dataset)) dataset_ = dataset;
+  if (ReadText(&cursor, &dataset)) dataset_ = dataset;
   return absl::OkStatus();
 }
 

@@ -1,8 +1,7 @@
-// An importance matrix: how much each column of each matrix matters, measured as the mean square of
-// what the column is multiplied with while a model reads text. Read from a GGUF file, or from the
-// older format without a head, both as llama.cpp's imatrix tool writes them.
-#ifndef TRINE_RUNTIME_QUANTIZE_IMPORTANCE_H_
-#define TRINE_RUNTIME_QUANTIZE_IMPORTANCE_H_
+// An importance matrix says how much each column of each matrix matters: the mean square of the
+// values that the column was multiplied by while a model read a text. It is read from a GGUF file
+// or from the older format without a header. llama.cpp's imatrix tool writes both.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -22,13 +21,13 @@ class ImportanceMatrix {
  public:
   static absl::StatusOr<ImportanceMatrix> Read(const std::string& path);
 
-  // Of a tensor: one weight for each column, of a tensor with experts for each column of each
-  // expert. Empty when there are none.
+  // Returns a tensor's weights, one for each column, or for each column of each expert. Returns an
+  // empty span if the matrix does not have the tensor.
   absl::Span<const float> Find(std::string_view tensor) const;
 
   size_t tensors() const { return weights_.size(); }
-  int64_t chunks() const { return chunks_; }  // of text it was measured on; 0: not known
-  const std::string& dataset() const { return dataset_; }
+  int64_t chunks() const { return chunks_; }               // pieces of text read; 0: unknown
+  const std::string& dataset() const { return dataset_; }  // the name of the text
 
  private:
   absl::Status ReadGguf(const gguf::File& file);
@@ -41,5 +40,3 @@ class ImportanceMatrix {
 };
 
 }  // namespace trine::quantize
-
-#endif  // TRINE_RUNTIME_QUANTIZE_IMPORTANCE_H_

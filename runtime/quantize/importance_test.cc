@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "runtime/gguf/encode.h"
+#include "runtime/gguf/builder.h"
 #include "runtime/gguf/test_file.h"
 #include "runtime/quantize/test_model.h"
 

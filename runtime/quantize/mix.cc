@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "kernels/quant/encode.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/model_summary.h"
@@ -15,6 +18,29 @@
 
 namespace trine::quantize {
 namespace {
+
+// Parts of names of matrices that are kept all the same: they are small, or read by value rather
+// than multiplied, or their rounding would change which weights are used at all, as in the routers
+// of experts.
+constexpr absl::string_view kKeptParts[] = {
+    "_norm.weight", "ffn_gate_inp", "altup",      "laurel",     "per_layer_model_proj",
+    "ssm_conv1d",   "shortconv",    "time_mix_",  "attn_rel_b", "position_embd",
+    "token_types",  "patch_embd",   "attn_sinks", "rope_freqs", "tid2eid",
+};
+
+struct RolePart {
+  absl::string_view part;
+  Role role;
+};
+constexpr RolePart kRoleParts[] = {
+    {"attn_qkv.", Role::kAttentionV},     {"attn_kv_b.", Role::kAttentionV},
+    {"attn_v.", Role::kAttentionV},       {"attn_k.", Role::kAttentionK},
+    {"attn_q.", Role::kAttentionQ},       {"attn_output.", Role::kAttentionOutput},
+    {"ffn_down", Role::kFeedForwardDown}, {"ffn_up", Role::kFeedForwardUp},
+    {"ffn_gate", Role::kFeedForwardUp},
+};
+
+bool IsNumeric(quant::Type type) { return type != quant::Type::kI32; }
 
 using quant::Type;
 
@@ -59,7 +85,7 @@ enum class Where {
   kFirstFourLayers,
   kFirstSixteenth,
   kFirstEighth,
-  kSomeLayers,  // the first and last eighth, and every third between
+  kSomeLayers,  // the first and last eighth, and every third in between
   kSharedHeads,
 };
 
@@ -70,8 +96,9 @@ struct Rule {
   Type type;
 };
 
-// The first that applies counts. Errors in attention values and in what a feed-forward layer hands
-// on go straight into the residual stream, the ones of the first layers through all that follow.
+// The first rule that applies decides. Attention values and feed-forward outputs get more bits,
+// because their errors go straight into the residual; so do first layers, because their errors go
+// through all later layers.
 constexpr Rule kRules[] = {
     {"TQ1_0", Role::kTokenEmbedding, Where::kEverywhere, Type::kQ4_K},
     {"TQ2_0", Role::kTokenEmbedding, Where::kEverywhere, Type::kQ4_K},
@@ -106,20 +133,11 @@ bool Applies(Where where, int64_t layer, const ModelFacts& facts) {
   if (where == Where::kSharedHeads) return facts.shares_heads;
   if (layer < 0) return false;
   const int64_t eighth = facts.layers / 8;
-  switch (where) {
-    case Where::kFirstTwoLayers:
-      return layer < 2;
-    case Where::kFirstFourLayers:
-      return layer < 4;
-    case Where::kFirstSixteenth:
-      return layer < facts.layers / 16;
-    case Where::kFirstEighth:
-      return layer < eighth;
-    case Where::kSomeLayers:
-      return layer < eighth || layer >= 7 * facts.layers / 8 || (layer - eighth) % 3 == 2;
-    default:
-      return false;
-  }
+  if (where == Where::kFirstTwoLayers) return layer < 2;
+  if (where == Where::kFirstFourLayers) return layer < 4;
+  if (where == Where::kFirstSixteenth) return layer < facts.layers / 16;
+  if (where == Where::kFirstEighth) return layer < eighth;
+  return layer < eighth || layer >= 7 * facts.layers / 8 || (layer - eighth) % 3 == 2;
 }
 
 double BitsOf(Type type) {
@@ -129,7 +147,15 @@ double BitsOf(Type type) {
 
 Type Larger(Type a, Type b) { return BitsOf(a) >= BitsOf(b) ? a : b; }
 
-// Beside eight experts or more the attention is a small part of the file.
+// Pairs of a type and the next larger type with smaller blocks, which replaces it if a row is not a
+// whole number of the type's blocks.
+constexpr std::pair<Type, Type> kSmallerBlocks[] = {
+    {Type::kIQ4_XS, Type::kIQ4_NL}, {Type::kTQ1_0, Type::kQ4_0}, {Type::kTQ2_0, Type::kQ4_0},
+    {Type::kQ2_K, Type::kQ4_0},     {Type::kQ3_K, Type::kQ4_0},  {Type::kQ4_K, Type::kQ5_0},
+    {Type::kQ5_K, Type::kQ5_1},     {Type::kQ6_K, Type::kQ8_0},
+};
+
+// With eight experts or more, attention is a small part of the file.
 constexpr int64_t kManyExperts = 8;
 
 Type BesideExperts(Type type, Role role) {
@@ -139,6 +165,24 @@ Type BesideExperts(Type type, Role role) {
 }
 
 }  // namespace
+
+Role RoleOf(const gguf::TensorInfo& tensor) {
+  const absl::string_view name(tensor.name.data(), tensor.name.size());
+  if (tensor.rank < 2 || !IsNumeric(tensor.type) || !absl::EndsWith(name, ".weight")) {
+    return Role::kKept;
+  }
+  for (const absl::string_view part : kKeptParts) {
+    if (absl::StrContains(name, part)) return Role::kKept;
+  }
+  if (name == "output.weight") return Role::kOutput;
+  if (name == "token_embd.weight" || name == "per_layer_token_embd.weight") {
+    return Role::kTokenEmbedding;
+  }
+  for (const RolePart& row : kRoleParts) {
+    if (absl::StrContains(name, row.part)) return row.role;
+  }
+  return Role::kOther;
+}
 
 absl::Span<const Mix> AllMixes() { return kMixes; }
 
@@ -172,7 +216,7 @@ absl::StatusOr<Type> FindTensorType(std::string_view name) {
 ModelFacts FactsOf(const gguf::File& file) {
   ModelFacts facts;
   for (const gguf::TensorInfo& tensor : file.tensors()) {
-    facts.layers = std::max(facts.layers, LayerOf(tensor) + 1);
+    facts.layers = std::max(facts.layers, gguf::LayerOf(tensor.name).value_or(-1) + 1);
     if (RoleOf(tensor) != Role::kKept) facts.experts = std::max(facts.experts, tensor.dims[2]);
   }
   facts.tied_output = file.FindTensor("output.weight") == nullptr;
@@ -190,15 +234,16 @@ Type MixedType(const Mix& mix, const gguf::TensorInfo& tensor, const ModelFacts&
   const Role role = RoleOf(tensor);
   if (!quant::IsQuantized(mix.base)) return mix.base;
   const bool output = role == Role::kOutput || (role == Role::kTokenEmbedding && facts.tied_output);
-  if (mix.base == Type::kMXFP4) return HasExperts(tensor) ? mix.base : Type::kQ8_0;
+  if (mix.base == Type::kMXFP4) return tensor.dims[2] > 1 ? mix.base : Type::kQ8_0;
   if (output) {
     const bool whole = tensor.dims[0] % quant::kSuperValues == 0;
     return mix.base == Type::kQ8_0 || !whole ? Type::kQ8_0 : Type::kQ6_K;
   }
+  const int64_t layer = gguf::LayerOf(tensor.name).value_or(-1);
   Type type = mix.base;
   for (const Rule& rule : kRules) {
     if (rule.role != role || absl::string_view(rule.mix) != mix.name) continue;
-    if (!Applies(rule.where, LayerOf(tensor), facts)) continue;
+    if (!Applies(rule.where, layer, facts)) continue;
     type = rule.type;
     break;
   }
@@ -208,30 +253,10 @@ Type MixedType(const Mix& mix, const gguf::TensorInfo& tensor, const ModelFacts&
 Type FittingType(Type type, int64_t values) {
   const auto fits = [values](Type t) { return values % quant::Traits(t).block_values == 0; };
   if (fits(type)) return type;
-  Type smaller_blocks = Type::kF16;
-  switch (type) {
-    case Type::kIQ4_XS:
-      smaller_blocks = Type::kIQ4_NL;
-      break;
-    case Type::kTQ1_0:
-    case Type::kTQ2_0:
-    case Type::kQ2_K:
-    case Type::kQ3_K:
-      smaller_blocks = Type::kQ4_0;
-      break;
-    case Type::kQ4_K:
-      smaller_blocks = Type::kQ5_0;
-      break;
-    case Type::kQ5_K:
-      smaller_blocks = Type::kQ5_1;
-      break;
-    case Type::kQ6_K:
-      smaller_blocks = Type::kQ8_0;
-      break;
-    default:
-      break;
+  for (const auto& [large, small] : kSmallerBlocks) {
+    if (type == large && fits(small)) return small;
   }
-  return fits(smaller_blocks) ? smaller_blocks : Type::kF16;
+  return Type::kF16;
 }
 
 }  // namespace trine::quantize

@@ -1,6 +1,6 @@
-// The named mixes: which type the tensors of a model mostly get, and which of them get another.
-#ifndef TRINE_RUNTIME_QUANTIZE_MIX_H_
-#define TRINE_RUNTIME_QUANTIZE_MIX_H_
+// Mixes. A mix has a name and says which type most tensors of a model get, and which types the
+// other tensors get.
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -9,42 +9,56 @@
 #include "absl/types/span.h"
 #include "kernels/quant/block_types.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/quantize/tensor_role.h"
+#include "runtime/gguf/part_reader.h"
 
 namespace trine::quantize {
+
+// The role of a tensor in a model. It determines how many bits the tensor gets.
+enum class Role {
+  kKept,            // is never quantised: norms, biases, routers, everything small
+  kOutput,          // gives the logits
+  kTokenEmbedding,  // is read row by row
+  kAttentionQ,
+  kAttentionK,
+  kAttentionV,  // also a tensor of q, k and v together
+  kAttentionOutput,
+  kFeedForwardUp,  // also the gate
+  kFeedForwardDown,
+  kOther,  // any other matrix
+};
+
+Role RoleOf(const gguf::TensorInfo& tensor);
 
 struct Mix {
   const char* name;  // also the name of the file type
   quant::Type base;
-  const char* about;  // for --help
-  bool copy = false;  // every tensor stays what it is
+  const char* about;  // the description for --help
+  bool copy = false;  // true: every tensor keeps its type
 };
 
-// In order of size, from the smallest.
+// Returns all mixes, sorted by size, the smallest first.
 absl::Span<const Mix> AllMixes();
 
-// "q4_k_m", "Q4_K" (which is Q4_K_M), ... The error lists the names.
+// Finds a mix by name, such as "q4_k_m", or "Q4_K" for Q4_K_M. The error lists the names.
 absl::StatusOr<const Mix*> FindMix(std::string_view name);
 
-// "q6_k" as a type that tensors of a file can be encoded in. The error lists the names.
+// Finds a type that tensors can be encoded in, such as "q6_k". The error lists the names.
 absl::StatusOr<quant::Type> FindTensorType(std::string_view name);
 
-// What the rules of the mixes ask about a model.
+// The facts about a model that the rules of the mixes need.
 struct ModelFacts {
   int64_t layers = 0;
-  int64_t experts = 1;        // of the largest mixture
-  bool shares_heads = false;  // four or more query heads to one of keys and values
-  bool tied_output = false;   // the token embedding makes the logits too
+  int64_t experts = 1;        // the most experts that a layer has
+  bool shares_heads = false;  // four or more query heads share a head of keys and values
+  bool tied_output = false;   // the token embedding is also the output matrix
 };
 
 ModelFacts FactsOf(const gguf::File& file);
 
-// The type a mix gives to a tensor that is quantised, its shape aside.
+// Returns the type that a mix gives to a tensor that is quantised. Ignores the tensor's shape.
 quant::Type MixedType(const Mix& mix, const gguf::TensorInfo& tensor, const ModelFacts& facts);
 
-// `type`, or the next larger one whose blocks make up a row of `values`.
+// Returns `type`, or the next larger type whose blocks divide a row of `values`.
 quant::Type FittingType(quant::Type type, int64_t values);
 
 }  // namespace trine::quantize
-
-#endif  // TRINE_RUNTIME_QUANTIZE_MIX_H_

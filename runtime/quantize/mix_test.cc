@@ -3,13 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/quant/encode.h"
-#include "runtime/gguf/file_type.h"
+#include "runtime/gguf/format.h"
+#include "runtime/gguf/model_summary.h"
 #include "runtime/quantize/test_model.h"
 
 namespace trine::quantize {
@@ -80,10 +82,10 @@ TEST(MixTest, RolesGoByName) {
   gguf::TensorInfo integers = Matrix("blk.3.attn_v.weight");
   integers.type = Type::kI32;
   EXPECT_EQ(RoleOf(integers), Role::kKept);
-  EXPECT_EQ(LayerOf(Matrix("blk.12.attn_v.weight")), 12);
-  EXPECT_EQ(LayerOf(Matrix("output.weight")), -1);
-  EXPECT_EQ(LayerOf(Matrix("blk.-1.attn_v.weight")), -1);
-  EXPECT_EQ(LayerOf(Matrix("blk.99999999999999999999.attn_v.weight")), -1);
+  EXPECT_EQ(gguf::LayerOf("blk.12.attn_v.weight"), 12);
+  EXPECT_EQ(gguf::LayerOf("output.weight"), std::nullopt);
+  EXPECT_EQ(gguf::LayerOf("blk.-1.attn_v.weight"), std::nullopt);
+  EXPECT_EQ(gguf::LayerOf("blk.99999999999999999999.attn_v.weight"), std::nullopt);
 }
 
 TEST(MixTest, Q4KMGivesMoreBitsToSomeLayers) {

@@ -11,8 +11,7 @@
 namespace trine::quantize {
 namespace {
 
-// Threads must not end by throwing, and where there is no memory for a piece the caller wants to
-// know, not to die.
+// Threads must not end by throwing, and a lack of memory must be reported, not end the program.
 absl::Status Guarded(const OrderedJob& work, int64_t job, size_t slot) {
   try {
     return work(job, slot);
@@ -35,12 +34,12 @@ class OrderedWork {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  // How many threads there are.
+  // Returns the number of threads started.
   size_t Start(uint32_t threads) {
     try {
       for (uint32_t i = 0; i < threads; ++i) threads_.emplace_back([this] { Work(); });
     } catch (const std::exception&) {
-      // As many as the system allows.
+      // Goes on with as many threads as the system allows.
     }
     return threads_.size();
   }
@@ -53,7 +52,7 @@ class OrderedWork {
     return result.status;
   }
 
-  // The job's slot is free again.
+  // Frees the job's slot.
   void Release(int64_t job) {
     {
       std::lock_guard lock(mutex_);
@@ -91,9 +90,9 @@ class OrderedWork {
   const OrderedJob& produce_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Result> results_;  // of the jobs in the slots
-  int64_t next_ = 0;             // the first job nobody has begun
-  int64_t released_ = 0;         // the first job whose slot is still needed
+  std::vector<Result> results_;  // by slot
+  int64_t next_ = 0;             // the first job that has not begun
+  int64_t released_ = 0;         // the first job that still needs its slot
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

@@ -1,7 +1,6 @@
-// Numbered jobs, done by several threads and handed on in order by one: the result does not depend
-// on how many threads there are or how they are scheduled.
-#ifndef TRINE_RUNTIME_QUANTIZE_ORDERED_WORK_H_
-#define TRINE_RUNTIME_QUANTIZE_ORDERED_WORK_H_
+// Does numbered jobs on several threads and passes their results on in order, on one thread. So the
+// outcome does not depend on the number of threads or on their scheduling.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -11,20 +10,18 @@
 
 namespace trine::quantize {
 
-// A job works in one of a fixed number of slots, the caller's buffers, so that memory stays bounded
-// however far the threads could run ahead.
+// A job uses one of a fixed number of slots. A slot stands for a buffer of the caller, so memory
+// is bounded, however far the threads could run ahead.
 using OrderedJob = std::function<absl::Status(int64_t job, size_t slot)>;
 
 inline size_t SlotsFor(uint32_t threads) { return 2 * static_cast<size_t>(threads) + 2; }
 
-// Calls produce(job, slot) for jobs 0 to `jobs` - 1 on up to `threads` threads, and consume(job,
-// slot) for each, in order, on the calling thread, while others are still produced. `slot` is below
-// SlotsFor(threads). Returns the first error, in the order of the jobs; nothing after it is
-// consumed, and no thread is left when it returns. A job that runs out of memory (std::bad_alloc)
-// is RESOURCE_EXHAUSTED. Where the system refuses threads the caller does the work.
+// Calls produce(job, slot) for jobs 0 to `jobs` - 1 on up to `threads` threads. At the same time
+// calls consume(job, slot) on the calling thread for each finished job, in order. `slot` is below
+// SlotsFor(threads). Returns the first error in the order of the jobs; consumes nothing after it,
+// and ends all threads. A job that runs out of memory (std::bad_alloc) gives RESOURCE_EXHAUSTED. If
+// the system refuses threads, the calling thread does the work.
 absl::Status RunInOrder(int64_t jobs, uint32_t threads, const OrderedJob& produce,
                         const OrderedJob& consume);
 
 }  // namespace trine::quantize
-
-#endif  // TRINE_RUNTIME_QUANTIZE_ORDERED_WORK_H_

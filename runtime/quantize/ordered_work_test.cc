@@ -61,7 +61,7 @@ TEST(OrderedWorkTest, AConsumerThatFailsEndsTheWork) {
         return job == 5 ? absl::CancelledError("enough") : absl::OkStatus();
       });
   EXPECT_TRUE(absl::IsCancelled(status));
-  EXPECT_LE(produced, 5 + 1 + static_cast<int64_t>(SlotsFor(3)));  // nobody ran further ahead
+  EXPECT_LE(produced, 5 + 1 + static_cast<int64_t>(SlotsFor(3)));  // no thread ran further ahead
 }
 
 TEST(OrderedWorkTest, RunningOutOfMemoryIsAnError) {

@@ -6,11 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/gguf/file_type.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
+#include "runtime/quantize/mix.h"
 #include "runtime/quantize/tensor_pattern.h"
-#include "runtime/quantize/tensor_role.h"
 
 namespace trine::quantize {
 namespace {
@@ -33,7 +32,7 @@ absl::StatusOr<std::vector<Override>> Compile(const std::vector<TypeOverride>& o
   return compiled;
 }
 
-// What a file's metadata says of the importance matrix it was quantised with.
+// The keys that describe the importance matrix of a quantised file.
 constexpr char kImportanceFileKey[] = "quantize.imatrix.file";
 constexpr char kImportanceDatasetKey[] = "quantize.imatrix.dataset";
 constexpr char kImportanceEntriesKey[] = "quantize.imatrix.entries_count";
@@ -46,8 +45,7 @@ class Planner {
 
   absl::StatusOr<Plan> Make() {
     for (const gguf::TensorInfo& tensor : file_.tensors()) {
-      const absl::Status status = Add(tensor);
-      if (!status.ok()) return status;
+      if (absl::Status s = Add(tensor); !s.ok()) return s;
     }
     for (const Override& one : overrides_) {
       if (one.used) continue;
@@ -117,7 +115,7 @@ class Planner {
     const auto columns = static_cast<size_t>(tensor.dims[0]);
     const auto matrices = static_cast<size_t>(tensor.dims[2] * tensor.dims[3]);
     if (weights.empty()) {
-      // The embedding is looked up, not multiplied with: nobody measures it.
+      // The embedding is looked up, not multiplied, so its importance is never measured.
       if (RoleOf(tensor) != Role::kTokenEmbedding) ++without_importance_;
     } else if (weights.size() == columns || weights.size() == columns * matrices) {
       planned->importance = weights;
@@ -134,8 +132,8 @@ class Planner {
     gguf::Builder& builder = plan_.builder;
     builder.CopyMetadata(file_.metadata());
     const auto file_type = gguf::FileTypeNumber(options_.mix->name);
-    if (!file_type) return;  // a copy is of the type it was
-    // The importance that counts is the one used now.
+    if (!file_type) return;  // a copy keeps its file type
+    // Drops the description of the matrix that the source was quantised with.
     for (const char* key :
          {kImportanceFileKey, kImportanceDatasetKey, kImportanceEntriesKey, kImportanceChunksKey}) {
       builder.Remove(key);
@@ -143,7 +141,7 @@ class Planner {
     builder.SetUint32(gguf::kFileTypeKey, *file_type);
     builder.SetUint32(gguf::kQuantizationVersionKey, gguf::kQuantizationVersion);
     if (options_.importance == nullptr) return;
-    // Without the folder: the same matrix gives the same bytes wherever it lies.
+    // Without the folder, so that the same matrix gives the same bytes wherever it is.
     const std::string name = std::filesystem::path(options_.importance_path).filename().string();
     builder.SetString(kImportanceFileKey, name);
     builder.SetString(kImportanceDatasetKey, options_.importance->dataset());

@@ -1,7 +1,6 @@
-// What a file becomes: for each of its tensors the type it is stored in, with sizes and warnings,
-// before anything is computed or written.
-#ifndef TRINE_RUNTIME_QUANTIZE_PLAN_H_
-#define TRINE_RUNTIME_QUANTIZE_PLAN_H_
+// Plans the quantisation of a file, before anything is computed or written: the type of each tensor
+// in the new file, with sizes and warnings.
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -19,38 +18,39 @@
 namespace trine::quantize {
 
 struct TypeOverride {
-  std::string pattern;  // a regular expression, found anywhere in a tensor's name
+  std::string pattern;  // a regular expression that matches anywhere in a tensor's name
   quant::Type type;
 };
 
 struct PlanOptions {
   const Mix* mix = nullptr;
-  bool pure = false;              // the mix's base type for every matrix
-  bool allow_requantize = false;  // also from a type that has lost bits already
-  bool leave_output = false;      // the tensor that makes the logits stays what it is
+  bool pure = false;              // true: every matrix gets the mix's base type
+  bool allow_requantize = false;  // true: allows tensors whose types have lost bits already
+  bool leave_output = false;      // true: the output matrix keeps its type
   std::optional<quant::Type> output_type;
   std::optional<quant::Type> embedding_type;
-  std::vector<TypeOverride> overrides;  // the first that matches counts, before all of the above
-  const ImportanceMatrix* importance = nullptr;  // outlives the plan
-  std::string importance_path;                   // its name goes to the metadata
+  std::vector<TypeOverride> overrides;  // the first that matches decides, before the options above
+  const ImportanceMatrix* importance = nullptr;  // must outlive the plan
+  std::string importance_path;                   // its file name goes into the metadata
 };
 
 struct PlannedTensor {
-  const gguf::TensorInfo* source = nullptr;  // the file outlives the plan
+  const gguf::TensorInfo* source = nullptr;  // the file must outlive the plan
   quant::Type type = quant::Type::kF32;
-  quant::Type wanted = quant::Type::kF32;  // another than `type` where rows are no whole blocks
+  // The type that the options ask for. Differs from `type` if rows are not whole blocks of it.
+  quant::Type wanted = quant::Type::kF32;
   uint64_t bytes = 0;
-  absl::Span<const float> importance;  // per column, or per column of each expert
+  absl::Span<const float> importance;  // one for each column, or for each column of each expert
 
   bool copied() const { return type == source->type; }
 };
 
 struct Plan {
-  gguf::Builder builder;               // metadata and tensors of the new file
+  gguf::Builder builder;               // the metadata and tensors of the new file
   std::vector<PlannedTensor> tensors;  // in the order of the file
   std::vector<std::string> warnings;
-  uint64_t source_bytes = 0;  // of all tensors
-  uint64_t bytes = 0;
+  uint64_t source_bytes = 0;  // the bytes of all tensors in the old file
+  uint64_t bytes = 0;         // the bytes of all tensors in the new file
   uint64_t parameters = 0;
 
   double BitsPerWeight() const;
@@ -59,5 +59,3 @@ struct Plan {
 absl::StatusOr<Plan> MakePlan(const gguf::File& file, const PlanOptions& options);
 
 }  // namespace trine::quantize
-
-#endif  // TRINE_RUNTIME_QUANTIZE_PLAN_H_

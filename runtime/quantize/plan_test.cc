@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
-#include "runtime/gguf/file_type.h"
+#include "runtime/gguf/format.h"
 #include "runtime/gguf/writer.h"
 #include "runtime/quantize/test_model.h"
 
@@ -68,7 +68,7 @@ TEST(PlanTest, TypesAndSizes) {
   EXPECT_EQ(plan->parameters, 8u * 256 + 256 + 4 * 256 + 512 + 4 * 96 + 8 * 256);
 }
 
-// The file a plan describes, its tensors zeros.
+// Returns the file that a plan describes, with tensors of zeros.
 std::shared_ptr<const gguf::File> FileOf(const Plan& plan) {
   std::vector<std::vector<std::byte>> zeros;
   for (const auto& tensor : plan.builder.tensors()) zeros.emplace_back(tensor.bytes);
@@ -106,7 +106,7 @@ TEST(PlanTest, ACopyChangesNothing) {
   EXPECT_EQ(plan->builder.pairs().size(), 3u);
 }
 
-// The tensors are fitted anew, without the importance the source had.
+// The tensors are encoded again, without the importance that the source had.
 TEST(PlanTest, TheImportanceOfTheSourceIsNotThatOfTheResult) {
   TestModel model = SmallModel(Type::kQ8_0);
   model.builder().SetString("quantize.imatrix.file", "old.gguf");
@@ -133,7 +133,7 @@ TEST(PlanTest, QuantisingTwiceMustBeAllowed) {
   ExpectError(MakePlan(*file, options).status(), "'token_embd.weight' is Q8_0");
   options.allow_requantize = true;
   EXPECT_TRUE(MakePlan(*file, options).ok());
-  // The same type is a copy, and back to floats nothing more is lost.
+  // The same type is a copy, and going back to floats loses nothing more.
   EXPECT_TRUE(MakePlan(*file, Options("Q8_0")).ok());
   const auto floats = MakePlan(*file, Options("F16"));
   ASSERT_TRUE(floats.ok()) << floats.status();
@@ -153,7 +153,7 @@ TEST(PlanTest, OptionsChangeTheMix) {
   options.leave_output = true;
   EXPECT_EQ(TypesOf(*MakePlan(*file, options))["output.weight"], Type::kF32);
   options.overrides = {{"attn_[qk]", Type::kBF16}, {"attn", Type::kQ2_K}, {"^out", Type::kQ3_K}};
-  options.overrides.erase(options.overrides.begin() + 1);  // it would never get a turn
+  options.overrides.erase(options.overrides.begin() + 1);  // it would never match first
   EXPECT_EQ(TypesOf(*MakePlan(*file, options))["blk.0.attn_q.weight"], Type::kBF16);
   EXPECT_EQ(TypesOf(*MakePlan(*file, options))["output.weight"], Type::kQ3_K);
 }
@@ -186,7 +186,7 @@ TEST(PlanTest, ExpressionsThatAreNoGood) {
   EXPECT_FALSE(plan.ok());
 }
 
-// One tensor of 256 columns in two matrices, with importances of different lengths.
+// A tensor of 256 columns in two matrices, with importances of different lengths.
 class PlanImportanceTest : public testing::Test {
  protected:
   absl::StatusOr<Plan> PlanWith(const std::string& tensor, size_t values) {
@@ -216,7 +216,7 @@ TEST_F(PlanImportanceTest, GoesToItsTensor) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->tensors[0].importance.size(), values);
     EXPECT_TRUE(plan->warnings.empty());
-    // The folder, which differs from machine to machine, does not show.
+    // The folder, which differs from machine to machine, is not written.
     EXPECT_EQ(*FileOf(*plan)->metadata().String("quantize.imatrix.file"), "imatrix");
   }
 }

@@ -9,7 +9,6 @@
 
 #include "absl/strings/match.h"
 #include "kernels/quant/dequantize.h"
-#include "runtime/quantize/tensor_encoder.h"
 #include "runtime/quantize/test_model.h"
 
 namespace trine::quantize {
@@ -53,7 +52,7 @@ class QuantizeTest : public testing::Test {
   const ImportanceMatrix* importance_ = nullptr;
 };
 
-// Rows of 96 values that no piece ends with, over several pieces.
+// Rows of 96 values, over several pieces, none of which ends where a row does.
 TestModel LongModel() {
   TestModel model;
   model.Add("blk.0.attn_norm.weight", {96})

@@ -1,6 +1,5 @@
-// A regular expression over tensor names, as --tensor-type takes it.
-#ifndef TRINE_RUNTIME_QUANTIZE_TENSOR_PATTERN_H_
-#define TRINE_RUNTIME_QUANTIZE_TENSOR_PATTERN_H_
+// A regular expression that is matched with tensor names, for --tensor-type.
+#pragma once
 
 #include <memory>
 #include <string>
@@ -17,8 +16,8 @@ class TensorPattern {
   TensorPattern(TensorPattern&&) noexcept;
   TensorPattern& operator=(TensorPattern&&) noexcept;
 
-  // Whether it is found anywhere in the name. An expression that would try for too long on this
-  // name is an error.
+  // Returns whether the expression matches anywhere in the name. Returns an error if the match
+  // would take too long.
   absl::StatusOr<bool> Matches(std::string_view name) const;
 
   const std::string& text() const { return text_; }
@@ -32,5 +31,3 @@ class TensorPattern {
 };
 
 }  // namespace trine::quantize
-
-#endif  // TRINE_RUNTIME_QUANTIZE_TENSOR_PATTERN_H_

@@ -1,6 +1,5 @@
-// Model files made up for the tests of this folder.
-#ifndef TRINE_RUNTIME_QUANTIZE_TEST_MODEL_H_
-#define TRINE_RUNTIME_QUANTIZE_TEST_MODEL_H_
+// Model files for the tests of this folder.
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -31,7 +30,7 @@ class TestModel {
   gguf::Builder& builder() { return builder_; }
   const gguf::Builder& builder() const { return builder_; }
 
-  // Random values, encoded in `type`.
+  // Adds random values, encoded in `type`.
   TestModel& Add(const std::string& name, std::vector<int64_t> dims,
                  quant::Type type = quant::Type::kF32) {
     int64_t values = 1;
@@ -48,7 +47,7 @@ class TestModel {
     EXPECT_TRUE(quant::RowBytes(type, static_cast<int64_t>(values.size()), &bytes));
     std::vector<std::byte> data(bytes);
     if (type == quant::Type::kF32) {
-      std::memcpy(data.data(), values.data(), bytes);  // also what no encoder takes
+      std::memcpy(data.data(), values.data(), bytes);  // also values that no encoder takes
     } else {
       EXPECT_TRUE(quant::EncodeRow(type, values.data(), static_cast<int64_t>(values.size()),
                                    nullptr, data.data()));
@@ -77,5 +76,3 @@ class TestModel {
 };
 
 }  // namespace trine::quantize
-
-#endif  // TRINE_RUNTIME_QUANTIZE_TEST_MODEL_H_

@@ -1,4 +1,4 @@
-// Counts every allocation of the process, so it is a program of its own.
+// Counts every allocation of the process, so it needs a program of its own.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 std::atomic<int64_t> allocations{0};
 }  // namespace
 
-// Not inlined: GCC would see a pointer from new given to free.
+// Not inlined, so that GCC does not see a pointer from new passed to free.
 [[gnu::noinline]] void* operator new(size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* const memory = std::malloc(bytes)) return memory;
@@ -40,7 +40,7 @@ std::vector<SamplerOptions> Chains() {
   chains[4].mirostat = 2;
   chains[5].top_k = 5000;
   chains[5].temp = 0.0f;
-  // Without penalties logits stay where they are, with them they are copied.
+  // Without penalties logits are used in place, with penalties they are copied.
   const size_t n = chains.size();
   for (size_t i = 0; i < n; ++i) {
     chains.push_back(chains[i]);
@@ -49,8 +49,8 @@ std::vector<SamplerOptions> Chains() {
   return chains;
 }
 
-// From the very first token, whatever comes: peaked rows first, then flat ones that need far more
-// room.
+// Nothing is allocated even for the first token: peaked rows come first, then flat ones that need
+// far more room.
 TEST(AllocationTest, SamplingAllocatesNothing) {
   quant::Random random(71);
   std::vector<std::vector<float>> rows;
@@ -64,7 +64,7 @@ TEST(AllocationTest, SamplingAllocatesNothing) {
   for (const SamplerOptions& options : Chains()) {
     absl::StatusOr<Sampler> created = Sampler::Create(options, kVocab);
     ASSERT_TRUE(created.ok());
-    Sampler sampler = *created;  // a copy is as well prepared as the original
+    Sampler sampler = *created;  // a copy has reserved as much as the original
     const int64_t before = allocations.load();
     for (int round = 0; round < 10; ++round) {
       for (const std::vector<float>& row : rows) {

@@ -1,19 +1,52 @@
 #include "runtime/sampling/candidates.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
+#include "kernels/quant/scalar.h"
 #include "runtime/sampling/philox.h"
 
 namespace trine {
 namespace {
 
-// How much weight a share p < 1 of the whole is.
+constexpr int kDigitBits = 11;
+constexpr uint32_t kDigits = 1u << kDigitBits;
+
+// Below this many a comparison sort is faster than the passes over 2048 digits.
+constexpr size_t kRadixMinimum = 2048;
+
+// Returns a key that ascends where floats descend.
+uint32_t DescendingKey(float x) {
+  const uint32_t bits = quant::Bits(x);
+  return bits & 0x80000000u ? bits : ~bits & 0x7fffffffu;
+}
+
+// Sorts by ascending key, of `bits` bits, keeping the order of equal ones.
+template <typename Key>
+void RadixSort(int bits, Key key, std::vector<TokenCandidate>* list,
+               std::vector<TokenCandidate>* spare) {
+  spare->resize(list->size());
+  for (int shift = 0; shift < bits; shift += kDigitBits) {
+    std::array<uint32_t, kDigits> place{};
+    for (const TokenCandidate& candidate : *list)
+      ++place[(key(candidate) >> shift) & (kDigits - 1)];
+    uint32_t before = 0;
+    for (uint32_t& count : place) before += std::exchange(count, before);
+    for (const TokenCandidate& candidate : *list) {
+      (*spare)[place[(key(candidate) >> shift) & (kDigits - 1)]++] = candidate;
+    }
+    list->swap(*spare);
+  }
+}
+
+// Returns the weight of a share p < 1 of the whole.
 uint64_t ShareOf(uint64_t total, float p) {
   return static_cast<uint64_t>(static_cast<double>(p) * static_cast<double>(total));
 }
 
-// The bucket in which the running sum reaches `need`, and the sum before it.
+// Returns the bucket in which the running sum reaches `need`, and the sum before it.
 std::pair<int, uint64_t> FindBucket(const WeightHistogram& histogram, uint64_t need) {
   uint64_t before = 0;
   int bucket = 0;
@@ -24,6 +57,38 @@ std::pair<int, uint64_t> FindBucket(const WeightHistogram& histogram, uint64_t n
 }
 
 }  // namespace
+
+void SortCandidates(std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare) {
+  if (list->size() < kRadixMinimum) {
+    std::sort(list->begin(), list->end(), RanksBefore);
+    return;
+  }
+  const auto by_token = [](const TokenCandidate& a, const TokenCandidate& b) {
+    return a.token < b.token;
+  };
+  if (!std::is_sorted(list->begin(), list->end(), by_token)) {
+    RadixSort(
+        22, [](const TokenCandidate& c) { return static_cast<uint32_t>(c.token); }, list, spare);
+  }
+  RadixSort(
+      32, [](const TokenCandidate& c) { return DescendingKey(c.logit); }, list, spare);
+}
+
+void SortByDistance(float max, float center, std::vector<TokenCandidate>* list,
+                    std::vector<TokenCandidate>* spare) {
+  const RowRanks ranks = {max, center};
+  if (list->size() < kRadixMinimum) {
+    std::sort(list->begin(), list->end(), [&](const TokenCandidate& a, const TokenCandidate& b) {
+      const float distance_a = ranks.Distance(a.logit), distance_b = ranks.Distance(b.logit);
+      return distance_a < distance_b || (distance_a == distance_b && RanksBefore(a, b));
+    });
+    return;
+  }
+  SortCandidates(list, spare);
+  RadixSort(
+      32, [&](const TokenCandidate& c) { return quant::Bits(ranks.Distance(c.logit)); }, list,
+      spare);
+}
 
 Candidates::Candidates(int32_t vocab_size)
     : vocab_size_(vocab_size), histogram_(std::make_unique<WeightHistogram>()) {
@@ -56,7 +121,8 @@ void Candidates::Load(std::span<const float> logits, std::span<const uint32_t> a
   if (!allowed.empty()) trine::RemoveFromRow(allowed, own_row_);
 }
 
-// One pass over the caller's logits tells whether they can stay where they are, and their peaks.
+// Returns the row with canonical values. One pass over the caller's logits finds whether they can
+// stay in place, and their peaks.
 std::span<const float> Candidates::Row() {
   const std::span<const float> row(row_, own_row_.size());
   if (std::exchange(is_looked_at_, true)) return row;
@@ -104,7 +170,7 @@ void Candidates::Scale(float factor) {
   }
   for (TokenCandidate& candidate : list_) candidate.logit = quant::Canon(candidate.logit * factor);
   n_weights_ = 0;
-  // Logits that differed may be equal now, and the lower token then comes first.
+  // Scaling may make different logits equal, and then the lower token comes first.
   if (!std::is_sorted(list_.begin(), list_.end(), RanksBefore)) SortCandidates(&list_, &spare_);
 }
 
@@ -172,8 +238,8 @@ void Candidates::KeepTypical(float p, int64_t min_keep) {
       sums.with_gap += e > 0.0f ? FixedPoint(e * gap) : 0;
     }
   }
-  // A candidate's surprise is its gap plus the logarithm of the sum; so is the mean surprise, the
-  // entropy, with the mean gap. Their difference needs no logarithm.
+  // A candidate's surprise is its gap plus the logarithm of the sum. The mean surprise, the
+  // entropy, is the mean gap plus the same logarithm, so their difference needs no logarithm.
   const auto mean_gap =
       static_cast<float>(static_cast<double>(sums.with_gap) / static_cast<double>(sums.total));
   const uint64_t need = ShareOf(sums.total, p);

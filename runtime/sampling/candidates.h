@@ -1,18 +1,18 @@
-// Candidates: the tokens still in the running, and the ways to thin them out and to draw one.
+// Candidates: the tokens that may still be chosen. Truncates them, and draws one of them.
 //
-// Candidates are in order of descending logit, equal ones by lowest token. That order is never made
-// for a whole vocabulary unless it has to be: candidates start as a *row*, indexed by token, where
-// the passes are linear and branch-free; the first truncation leaves a short sorted *list*. Which
-// of the two it is shows in speed alone.
+// Candidates are ordered by descending logit; among equal logits the lowest token comes first. To
+// avoid sorting a whole vocabulary, candidates start as a *row*, indexed by token, over which
+// passes are linear and branch-free. The first truncation leaves a short sorted *list*. Row and
+// list give the same results and differ only in speed.
 //
-// A candidate's weight is the integer floor(2^40 e^(x - max)). Sums of integers are exact, so they
-// may run over the row, the list or a histogram and agree. docs/numerics.md is the normative text.
+// A candidate with logit x has the weight floor(2^40 e^(x - max)), an integer. Sums of integers are
+// exact, so sums over the row, the list or a histogram agree. docs/numerics.md is the normative
+// text.
 //
-// Memory is reserved when it is made, about 28 bytes per token, of which pages never used stay
-// untouched; a copy reserves its own and copies no content. One thread at a time.
+// The constructor reserves all memory, about 28 bytes per token; pages that are never used stay
+// untouched. A copy reserves its own memory and copies no content. One thread at a time.
 
-#ifndef TRINE_RUNTIME_SAMPLING_CANDIDATES_H_
-#define TRINE_RUNTIME_SAMPLING_CANDIDATES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -20,10 +20,18 @@
 #include <span>
 #include <vector>
 
-#include "runtime/sampling/candidate_order.h"
 #include "runtime/sampling/row_passes.h"
 
 namespace trine {
+
+// Sorts *list into the order of candidates, in linear time. *spare is working memory; the call
+// allocates unless *spare has the capacity of *list.
+void SortCandidates(std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare);
+
+// Sorts *list by ascending abs((max - logit) - center). Equal distances stay in the order of
+// candidates.
+void SortByDistance(float max, float center, std::vector<TokenCandidate>* list,
+                    std::vector<TokenCandidate>* spare);
 
 class Candidates {
  public:
@@ -33,13 +41,13 @@ class Candidates {
   Candidates(Candidates&&) = default;
   Candidates& operator=(Candidates&&) = default;
 
-  // A row again: every allowed token with its logit, made canonical (a NaN becomes -2^50). The
-  // caller keeps the logits as they are until the next Load, or until it asks for nothing more:
-  // they are copied only where something about them has to change.
+  // Starts again with a row that has every allowed token and its logit, made canonical (a NaN
+  // becomes -2^50). Copies the logits only if one of them has to change, so the caller must keep
+  // them unchanged until the next Load or the last use. `allowed` is as in Sampler::Sample.
   void Load(std::span<const float> logits, std::span<const uint32_t> allowed);
 
   bool is_row() const { return is_row_; }
-  // The logit of a token, to read or to change; null when it is no candidate. Rows only.
+  // Returns a token's logit, to read or to change, or null if the token is no candidate. Rows only.
   float* RowLogit(int32_t token);
   void RemoveFromRow(int32_t token);
 
@@ -52,40 +60,41 @@ class Candidates {
     n_weights_ = 0;
   }
 
-  // Each logit times a factor >= 0, canonical.
+  // Multiplies each logit by a factor >= 0 and makes it canonical.
   void Scale(float factor);
 
-  // The truncations. Each leaves at least the first min_keep candidates, if there were as many.
+  // The truncations. All but KeepFirst keep at least the first min_keep candidates.
   void KeepFirst(int64_t n);
-  // The shortest beginning whose weight is at least p of the whole.
+  // Keeps as few first candidates as have together at least the fraction p of the total weight.
   void KeepTopP(float p, int64_t min_keep);
-  // As KeepTopP, but in order of the distance between a candidate's surprise and the mean surprise.
+  // Does what KeepTopP does, with candidates ordered by how far their surprise is from the mean
+  // surprise, the nearest first.
   void KeepTypical(float p, int64_t min_keep);
-  // What is at most `gap` below the best logit.
+  // Keeps the candidates whose logits are at most `gap` below the best logit.
   void KeepWithin(float gap, int64_t min_keep);
 
-  // All candidates in order, which makes a row a list. Valid until the next call.
+  // Turns a row into a list and returns all candidates in order. Valid until the next call.
   std::span<const TokenCandidate> Ordered();
 
-  // The best candidate, -1 when there is none.
+  // Returns the best candidate, or -1 if there is none.
   int32_t First();
-  // The best logit. There is at least one candidate.
+  // Returns the best logit, or kRemoved if there is no candidate.
   float Max();
-  uint64_t TotalWeight();
+  uint64_t TotalWeight();  // the sum of all candidates' weights
 
   struct Drawn {
     int32_t token;
-    float gap;        // below the best logit
-    uint64_t weight;  // of all candidates
+    float gap;        // how far the token's logit is below the best
+    uint64_t weight;  // the sum of the weights of all candidates
   };
-  // The candidate at which the running sum of weights first exceeds random * total / 2^64.
+  // Returns the candidate at which the running sum of weights first exceeds random * total / 2^64.
   Drawn Draw(uint64_t random);
 
  private:
   std::span<const float> Row();
-  float* OwnRow();  // to be changed
+  float* OwnRow();  // returns the row for changes, in this object's memory
   std::span<const float> Peaks();
-  void EnsureWeights();  // of the list
+  void EnsureWeights();  // fills weights_
   void Truncate(size_t n);
   void MakeList();
   void CutTypical(float max, float mean_gap, uint64_t need, int64_t min_keep);
@@ -93,17 +102,15 @@ class Candidates {
   int32_t vocab_size_;
   bool is_row_ = true;
   const float* row_ = nullptr;  // by token; kRemoved where the token is no candidate
-  bool is_looked_at_ = true;    // else it is the caller's, and may not be canonical
+  bool is_looked_at_ = true;    // false: row_ is the caller's, and may not be canonical
   std::vector<float> own_row_;
-  bool has_peaks_ = false, has_max_ = false;  // of the row
+  bool has_peaks_ = false, has_max_ = false;  // true: peaks_, or max_, is up to date with the row
   std::vector<float> peaks_;
   float max_ = 0.0f;
   std::vector<TokenCandidate> list_, spare_;
-  std::vector<uint64_t> weights_;  // of the first n_weights_ of list_
+  std::vector<uint64_t> weights_;  // the weights of the first n_weights_ candidates of list_
   size_t n_weights_ = 0;
   std::unique_ptr<WeightHistogram> histogram_;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_CANDIDATES_H_

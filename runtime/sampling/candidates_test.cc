@@ -21,7 +21,7 @@ std::vector<TokenCandidate> ListOf(const OracleSampler& oracle) {
   return list;
 }
 
-// Sizes around the blocks of the passes, the tiles of peaks and the bound from which lists are
+// Sizes around the blocks of the passes, the tiles of peaks and the size from which lists are
 // sorted by digits.
 constexpr int32_t kSizes[] = {1, 2, 31, 32, 33, 100, 256, 271, 1000, 5003};
 
@@ -71,7 +71,7 @@ void ApplyTo(Candidates& candidates, const Case& c) {
   }
 }
 
-// From a row and from a list alike, each truncation keeps what its definition keeps.
+// Each truncation keeps what its definition says, both from a row and from a list.
 TEST(CandidatesTest, TruncationsEqualTheirDefinition) {
   quant::Random random(11);
   for (const int32_t n : kSizes) {
@@ -97,7 +97,7 @@ TEST(CandidatesTest, TruncationsEqualTheirDefinition) {
   }
 }
 
-// Without the contract's functions at all: libm in binary64, on rows whose cuts are no close call.
+// Uses libm in binary64, not the contract's functions, on rows whose cuts are no close call.
 TEST(CandidatesTest, TopPAndTypicalAgreeWithBinary64) {
   quant::Random random(12);
   for (int round = 0; round < 200; ++round) {
@@ -156,7 +156,7 @@ TEST(CandidatesTest, RowAndListDrawTheSame) {
   }
 }
 
-// Of two equal candidates the first has the lower half of the random numbers, to the last one.
+// Of two equal candidates the first gets exactly the lower half of the random numbers.
 TEST(CandidatesTest, TheDrawSplitsExactly) {
   const std::vector<float> row = {-3.0f, 2.0f, 2.0f};
   constexpr uint64_t kHalf = uint64_t{1} << 63;
@@ -177,7 +177,7 @@ TEST(CandidatesTest, TheDrawSplitsExactly) {
 
 TEST(CandidatesTest, ScalingThatMakesTiesPutsTheLowerTokenFirst) {
   Candidates candidates(3);
-  // Neighbouring floats, which a factor of 1e-40 makes equal: canonical zero.
+  // Different floats that a factor of 2^-60 makes equal: canonical zero.
   const std::vector<float> row = {1.0f, 2.0f, 1.5f};
   candidates.Load(row, {});
   EXPECT_EQ(candidates.Ordered()[0].token, 1);
@@ -189,8 +189,7 @@ TEST(CandidatesTest, ScalingThatMakesTiesPutsTheLowerTokenFirst) {
   EXPECT_EQ(ListOf(candidates), want);
 }
 
-// Where the best stand, and how many are as good, in all lanes of a tile and in what is left of
-// one.
+// Equal best logits at random places: in all lanes of a tile and in the last, partial tile.
 TEST(CandidatesTest, EqualOnesAreFoundByLowestToken) {
   constexpr int32_t kTokens = 1000;
   Candidates candidates(kTokens);
@@ -213,7 +212,7 @@ TEST(CandidatesTest, EqualOnesAreFoundByLowestToken) {
   }
 }
 
-// Logits are read where they are, and what is changed is a copy.
+// Logits are read in place; changes go to a copy.
 TEST(CandidatesTest, TheCallersLogitsStayAsTheyAre) {
   const std::vector<float> row = {1.0f, 4.0f, 3.0f, 2.0f};
   const std::vector<float> before = row;
@@ -229,10 +228,10 @@ TEST(CandidatesTest, TheCallersLogitsStayAsTheyAre) {
   const std::vector<TokenCandidate> changed = {{10.0f, 0}, {6.0f, 2}, {4.0f, 3}};
   EXPECT_EQ(ListOf(candidates), changed);
   EXPECT_EQ(row, before);
-  candidates.Load(row, {});  // nothing is left of the changes
+  candidates.Load(row, {});  // forgets the changes
   const std::vector<TokenCandidate> again = {{4.0f, 1}, {3.0f, 2}, {2.0f, 3}, {1.0f, 0}};
   EXPECT_EQ(ListOf(candidates), again);
-  candidates.Load(std::span(row).first(2), {});  // a vocabulary that is larger than the row
+  candidates.Load(std::span(row).first(2), {});  // the row is shorter than the vocabulary
   const std::vector<TokenCandidate> fewer = {{4.0f, 1}, {1.0f, 0}};
   EXPECT_EQ(ListOf(candidates), fewer);
 }

@@ -1,11 +1,11 @@
 // The natural logarithm of the contract: a fixed sequence of binary64 add, multiply and divide.
 //
 // Only the host computes logarithms, a few per token, so they are binary64, whose operations are
-// correctly rounded on every processor. docs/numerics.md is the normative text. Internal linkage,
-// as for everything exact; include it in files compiled with -ffp-contract=off.
+// correctly rounded on every processor. docs/numerics.md is the normative text. Include this header
+// only in files that are compiled with -ffp-contract=off; the function has internal linkage, so
+// that no other file's copy is used instead.
 
-#ifndef TRINE_RUNTIME_SAMPLING_EXACT_LOG_H_
-#define TRINE_RUNTIME_SAMPLING_EXACT_LOG_H_
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace trine {
 
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
-// log(x) for a normal x > 0.
+// Returns log(x). REQUIRES: x is normal and > 0.
 static inline double ExactLog(double x) {
   // x = 2^n f with f in [sqrt(1/2), sqrt(2)); log f = 2 atanh(z), z = (f - 1) / (f + 1).
   const uint64_t bits = std::bit_cast<uint64_t>(x);
@@ -38,5 +38,3 @@ static inline double ExactLog(double x) {
 }
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_EXACT_LOG_H_

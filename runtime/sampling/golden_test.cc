@@ -77,8 +77,8 @@ TEST(SamplerGoldenTest, OutcomesAreTheSameEverywhere) {
   }
 }
 
-// A few tokens in the open, for whoever implements the text in another language: vocabulary 8,
-// logits i * 0.5, the default chain, seed 42.
+// A few tokens written out, for implementations of docs/numerics.md in other languages: vocabulary
+// 8, logits i * 0.5, the default chain, seed 42.
 TEST(SamplerGoldenTest, FirstTokensOfSeed42) {
   SamplerOptions options;
   options.seed = 42;

@@ -8,7 +8,6 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -24,7 +23,7 @@ constexpr char kThreadsVariable[] = "TRINE_CPU_LANE_THREADS";
 // Measured with trine-sampler-bench: docs/sampling.md.
 constexpr int64_t kPoolMinimumTokens = 128'000;
 
-// Whether this thread is running a task, of any lane: a lane that waited for itself would hang.
+// True while this thread runs a task of any lane. A lane that waited for itself would hang.
 thread_local bool inside_task = false;
 
 int UsableProcessors() {
@@ -49,19 +48,19 @@ void NameThread(std::thread& thread, int index) {
 struct Lane::State {
   std::vector<std::thread> threads;
 
-  std::mutex turn;  // held by the Run under way
+  std::mutex turn;  // held by the active Run
 
-  // All below is guarded by mutex, but for `next`.
+  // `mutex` guards all fields below except `next`.
   std::mutex mutex;
   std::condition_variable wake, done;
   const absl::FunctionRef<void(int)>* task = nullptr;
   int n = 0;
   int places = 0;  // threads that may still join the run
-  int joined = 0;  // threads in it
+  int joined = 0;  // threads in the run
   bool stop = false;
-  std::atomic<int> next{0};  // the first task nobody has taken
+  std::atomic<int> next{0};  // the first task that is not taken
 
-  // Takes tasks until there are none. `count` is fixed for as long as anybody is in the run.
+  // Takes tasks until there are none. `count` does not change while a thread is in the run.
   void TakeTasks(const absl::FunctionRef<void(int)>& run_task, int count) {
     inside_task = true;
     for (int i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) run_task(i);
@@ -144,7 +143,7 @@ void Lane::Run(int n, absl::FunctionRef<void(int)> task) {
   for (int i = 0; i < helpers; ++i) state_->wake.notify_one();
   state_->TakeTasks(task, n);
   std::unique_lock<std::mutex> lock(state_->mutex);
-  state_->places = 0;  // whoever has not woken by now comes too late
+  state_->places = 0;  // a thread that has not woken yet comes too late
   state_->done.wait(lock, [this] { return state_->joined == 0; });
 }
 

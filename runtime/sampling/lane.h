@@ -1,12 +1,11 @@
-// Lane: a small pool of threads for the CPU's work between two tokens (sampling, detokenising) of
-// several sequences at once. The threads are called trine-lane-0, trine-lane-1, ... and sleep in
-// between; they are not the pinned team that runs kernels.
+// A small pool of threads for the CPU's work between two tokens: sampling and detokenising, for
+// several sequences at once. The threads are called trine-lane-0, trine-lane-1, ... and sleep while
+// there is no such work. They are not the pinned team that runs kernels.
 //
-// One lane per engine, handed to whoever needs it. Run may be called by any thread; calls take
-// turns. A task may call Run: it then runs inline.
+// An engine has one lane. Any thread may call Run; calls take turns. A task that calls Run does all
+// the work on its own thread.
 
-#ifndef TRINE_RUNTIME_SAMPLING_LANE_H_
-#define TRINE_RUNTIME_SAMPLING_LANE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -18,31 +17,34 @@ namespace trine {
 
 inline constexpr int kMaxLaneThreads = 256;
 
-// TRINE_CPU_LANE_THREADS, or without it the processors this process may use less two, at least 1.
-// INVALID_ARGUMENT when the variable is not a number from 1 to kMaxLaneThreads.
+// Returns the value of TRINE_CPU_LANE_THREADS. If it is not set, returns the number of processors
+// that this process may use, minus two, but at least 1. Returns INVALID_ARGUMENT if the variable is
+// no number from 1 to kMaxLaneThreads.
 absl::StatusOr<int> LaneThreadsFromEnvironment();
 
 class Lane {
  public:
-  // `threads` from 1 to kMaxLaneThreads, beside the thread that calls Run.
+  // REQUIRES: 1 <= threads <= kMaxLaneThreads. The thread that calls Run is not counted.
   static absl::StatusOr<std::unique_ptr<Lane>> Create(int threads);
-  ~Lane();  // joins; no Run may be under way
+  ~Lane();  // joins the threads; no Run may be active
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // May be less than asked for when the system refuses threads.
+  // Returns the number of threads. It is less than requested if the system refused some.
   int threads() const;
 
-  // Calls task(0) .. task(n - 1), each once, in any order, on the pool and on the calling thread;
-  // returns when all are done. What the tasks wrote is then visible. Allocates nothing. A task must
-  // not throw.
+  // Calls task(0) .. task(n - 1), each once, in any order, on the pool and on the calling thread.
+  // Returns when all are done and their writes are visible. Allocates nothing. Tasks must not
+  // throw.
   void Run(int n, absl::FunctionRef<void(int)> task);
 
-  // The same, on the calling thread alone unless the pool pays: waking threads costs more than a
-  // little work saves. `tokens_each` is the size of one task, in vocabulary entries to look at.
+  // Does what Run does, but on the calling thread alone if there is little work: waking threads
+  // would cost more than it saves. `tokens_each` is the number of vocabulary entries that one task
+  // looks at.
   void RunSampling(int n, int32_t tokens_each, absl::FunctionRef<void(int)> task);
 
-  // Whether RunSampling would use the pool. The bound is measured: docs/sampling.md.
+  // Returns whether RunSampling would use the pool. docs/sampling.md has the measurements behind
+  // this bound.
   static bool PoolPays(int n, int32_t tokens_each);
 
  private:
@@ -52,5 +54,3 @@ class Lane {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_LANE_H_

@@ -46,7 +46,7 @@ TEST(LaneTest, SeveralThreadsWorkAtOnce) {
   std::mutex mutex;
   std::set<std::thread::id> seen;
   std::atomic<int> arrived{0};
-  // Each task waits for all four: without three helpers it would give up after ten seconds.
+  // Each task waits for all four. Without three helpers it would give up after ten seconds.
   lane->Run(4, [&](int) {
     arrived.fetch_add(1);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);

@@ -1,9 +1,8 @@
 // The sampler's random numbers: Philox 4x32 with ten rounds, a published counter-based generator
-// (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011). Draw n of a seed is a
-// function of both, so a sequence is forked or rolled back by a number.
+// (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011). A draw depends only on the
+// seed and the number of the draw, so a sampler is rolled back by setting that number.
 
-#ifndef TRINE_RUNTIME_SAMPLING_PHILOX_H_
-#define TRINE_RUNTIME_SAMPLING_PHILOX_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -22,7 +21,7 @@ inline std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-// 64 random bits: draw number n of a seed.
+// Returns 64 random bits: draw number n of a seed.
 inline uint64_t RandomDraw(uint64_t seed, uint64_t n) {
   const std::array<uint32_t, 4> words =
       Philox4x32({static_cast<uint32_t>(n), static_cast<uint32_t>(n >> 32), 0, 0},
@@ -30,7 +29,7 @@ inline uint64_t RandomDraw(uint64_t seed, uint64_t n) {
   return uint64_t{words[1]} << 32 | words[0];
 }
 
-// floor(random * n / 2^64): a number below n.
+// Returns floor(random * n / 2^64), a number below n.
 inline uint64_t ScaleRandom(uint64_t random, uint64_t n) {
   const uint64_t random_low = random & 0xffffffffu, random_high = random >> 32;
   const uint64_t n_low = n & 0xffffffffu, n_high = n >> 32;
@@ -41,5 +40,3 @@ inline uint64_t ScaleRandom(uint64_t random, uint64_t n) {
 }
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_PHILOX_H_

@@ -5,16 +5,16 @@
 #include <cstring>
 #include <functional>
 
-#include "kernels/quant/canonical.h"
+#include "kernels/quant/scalar.h"
 
 namespace trine {
 namespace {
 
-// Passes work on blocks of this many tokens: results of the vector part wait on the stack for the
-// scalar part, and a block in which nothing is of interest costs a compare per token.
+// Passes work on blocks of this many tokens. Results of the vector part wait on the stack for the
+// scalar part, and a block without anything of interest costs one compare per token.
 constexpr size_t kBlock = 32;
 
-// Calls block(first, count) for the whole row; all but the last have count kBlock.
+// Calls block(first, count) for all blocks of the row. All but the last have count kBlock.
 template <typename Block>
 void ForEachBlock(size_t n, Block block) {
   size_t first = 0;
@@ -22,7 +22,7 @@ void ForEachBlock(size_t n, Block block) {
   if (first < n) block(first, n - first);
 }
 
-// Appends the tokens whose logit satisfies `wanted`, which is asked for the removed ones too.
+// Collects the tokens whose logit satisfies `wanted`, which is also called for removed tokens.
 template <typename Wanted>
 void Collect(std::span<const float> row, Wanted wanted, std::vector<TokenCandidate>* list) {
   list->clear();
@@ -39,8 +39,8 @@ void Collect(std::span<const float> row, Wanted wanted, std::vector<TokenCandida
   });
 }
 
-// to[i] = value(from[i]) where that is canonical, as nearly all are, else odd(from[i]). Asking once
-// per block is much cheaper than making every value canonical.
+// Sets to[i] = value(from[i]) in blocks where all of these are canonical, as in nearly all,
+// otherwise odd(from[i]). One check per block is much cheaper than making every value canonical.
 template <typename Value, typename Odd>
 void Transform(std::span<const float> from, float* to, Value value, Odd odd) {
   ForEachBlock(from.size(), [&](size_t first, size_t count) {
@@ -58,8 +58,8 @@ void Transform(std::span<const float> from, float* to, Value value, Odd odd) {
   });
 }
 
-// What SSE2 and NEON have registers for. Loops over arrays that stand for accumulators are left to
-// no compiler's luck: GCC 12 keeps them in memory at -O3.
+// The vectors that fit registers of SSE2 and NEON. Loops over arrays don't work as accumulators:
+// GCC 12 keeps them in memory at -O3.
 using FloatVector = float __attribute__((vector_size(16)));
 using BitsVector = uint32_t __attribute__((vector_size(16)));
 constexpr size_t kVectorLanes = 4, kVectors = kPeakLanes / kVectorLanes;
@@ -72,7 +72,7 @@ FloatVector LoadVector(const float* x) {
 
 FloatVector Greater(FloatVector a, FloatVector b) { return a > b ? a : b; }
 
-// All bits of a lane whose value is not canonical, as quant::IsCanonical has it.
+// Sets all bits of each lane whose value is not canonical, as quant::IsCanonical defines it.
 BitsVector IsOdd(FloatVector x) {
   const auto bits = reinterpret_cast<BitsVector>(x);
   const uint32_t least = quant::Bits(quant::kTiny), range = quant::Bits(quant::kHuge) - least;
@@ -93,7 +93,7 @@ struct Peaks {
   void Store(float* to) const { std::memcpy(to, most, sizeof(most)); }
 };
 
-// Returns whether all values are canonical, if that is asked for.
+// Fills the peaks. With kChecks returns whether all values are canonical.
 template <bool kChecks>
 bool FillAndCheck(std::span<const float> row, float* to) {
   BitsVector odd = {};
@@ -104,7 +104,7 @@ bool FillAndCheck(std::span<const float> row, float* to) {
     for (; left >= kPeakLanes; left -= kPeakLanes, x += kPeakLanes) {
       most.Add(x);
       if constexpr (kChecks) {
-        BitsVector some = {};  // apart from `odd`, which each step would wait for four times
+        BitsVector some = {};  // not `odd` itself, on which each step would wait four times
         for (size_t i = 0; i < kPeakLanes; i += kVectorLanes) some |= IsOdd(LoadVector(x + i));
         odd |= some;
       }
@@ -120,12 +120,13 @@ bool FillAndCheck(std::span<const float> row, float* to) {
   return (odd[0] | odd[1] | odd[2] | odd[3]) == 0;
 }
 
-// A value that at least n of these reach, and few more wherever they lie: the n-th best of what is
-// best in each of some parts. kRemoved where parts would be too small, or too many.
+// Returns a bar that at least n of the values reach, and few more wherever they lie: divides the
+// values into parts and takes the n-th best of the parts' maxima. Returns kRemoved if the parts
+// would be too small or too many.
 float BarFor(std::span<const float> values, size_t n) {
   constexpr size_t kMostParts = 512;
   const size_t parts = std::min((4 * n + kPeakLanes - 1) / kPeakLanes * kPeakLanes, kMostParts);
-  const size_t steps = values.size() / parts;  // what is left over raises no bar
+  const size_t steps = values.size() / parts;  // values left over are ignored
   if (parts < 2 * n || steps < 2) return kRemoved;
   float best[kMostParts];
   const float* x = values.data();
@@ -138,7 +139,7 @@ float BarFor(std::span<const float> values, size_t n) {
   return best[n - 1];
 }
 
-// Where the values of a peak begin; each of the others is kPeakLanes after the one before it.
+// Returns the first token of a peak. The others follow at distances of kPeakLanes.
 size_t FirstOfPeak(size_t peak) { return peak / kPeakLanes * kPeakTile + peak % kPeakLanes; }
 
 // Calls at(token) for the tokens of a peak, in ascending order.
@@ -208,7 +209,7 @@ int32_t FindMax(std::span<const float> row, std::span<const float> peaks, float 
         if (row[token] == max) found = std::min(found, token);
       });
     }
-    break;  // a later tile has later tokens only
+    break;  // later tiles have only later tokens
   }
   return found < row.size() ? static_cast<int32_t>(found) : -1;
 }
@@ -253,8 +254,8 @@ uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, Weight
   return total;
 }
 
-// The n best peaks belong to n candidates, so the n-th of them is a bar that no other of the n best
-// is below. Only what has a peak that reaches it is looked at: little more than n, unless many are
+// The n best peaks belong to n candidates, so the n best candidates are not below the n-th best
+// peak, the bar. Only tokens whose peak reaches it are read: few more than n, unless many are
 // equal.
 void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64_t n,
                  std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare) {
@@ -274,7 +275,7 @@ void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64
   const float least = BarFor(peaks, keep);
   Collect(
       peaks, [least](float x) { return (x >= least) & (x != kRemoved); }, spare);
-  // All peaks that equal the last of the best stay: their candidates may have lower tokens.
+  // Keeps all peaks that equal the last of the best: their candidates may have lower tokens.
   float bar = kRemoved;
   if (spare->size() > keep) {
     const auto nth = spare->begin() + static_cast<std::ptrdiff_t>(keep) - 1;

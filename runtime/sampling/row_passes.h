@@ -1,10 +1,11 @@
-// Linear passes over a row of logits, one value per token of the vocabulary: the only part of the
-// sampler whose cost grows with it. Written so that compilers turn them into vector code.
+// Linear passes over a row of logits, which has one value per token of the vocabulary. Only this
+// part of the sampler costs more for a larger vocabulary, so its loops are written such that
+// compilers vectorise them.
 //
-// Pure functions. Rows hold canonical values, or kRemoved for a token that is no candidate.
+// Pure functions. A row holds a canonical value for each candidate, and kRemoved for every other
+// token.
 
-#ifndef TRINE_RUNTIME_SAMPLING_ROW_PASSES_H_
-#define TRINE_RUNTIME_SAMPLING_ROW_PASSES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,29 +15,42 @@
 
 #include "kernels/quant/scalar.h"
 #include "kernels/reference/math.h"
-#include "runtime/sampling/candidate_order.h"
 
 namespace trine {
 
-// Below every canonical value. It is compared, never computed with.
+struct TokenCandidate {
+  float logit;  // canonical
+  int32_t token;
+
+  bool operator==(const TokenCandidate&) const = default;
+};
+
+// Orders candidates by descending logit; among equal logits the lowest token comes first. The order
+// is total, so there is only one sorted order.
+inline bool RanksBefore(const TokenCandidate& a, const TokenCandidate& b) {
+  return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
+}
+
+// Is below every canonical value. It is only compared, never used in a computation.
 inline constexpr float kRemoved = -std::numeric_limits<float>::infinity();
 
-// The weight of e^0. With it a vocabulary of 2^22 tokens sums to 2^62 at most.
+// The weight of e^0, which is the largest. So the weights of 2^22 tokens sum to 2^62 at most.
 inline constexpr uint64_t kUnitWeight = uint64_t{1} << 40;
 
+// Returns the canonical value of a logit; a NaN becomes -2^50.
 static inline float Sanitised(float x) { return x != x ? -quant::kHuge : quant::Canon(x); }
 
-// floor(2^40 x) for x in [0, 1]. Through a signed integer, for which processors have an
-// instruction.
+// Returns floor(2^40 x) for x in [0, 1]. Goes through a signed integer, because processors have an
+// instruction for that.
 static inline uint64_t FixedPoint(float x) {
   return static_cast<uint64_t>(static_cast<int64_t>(x * 0x1p+40f));
 }
 
-// Of a candidate that is `gap` >= 0 below the best.
+// Returns the weight of a candidate whose logit is `gap` >= 0 below the best.
 static inline uint64_t WeightOfGap(float gap) { return FixedPoint(reference::Exp(-gap)); }
 
-// What candidates are ranked by: how far their gap below the best is from `center`. With center 0
-// that is the order of candidates.
+// Ranks candidates by how far their gap below the best logit is from `center`. If center is 0, this
+// is the order of candidates.
 struct RowRanks {
   float max;
   float center;
@@ -44,8 +58,9 @@ struct RowRanks {
   float Distance(float logit) const { return quant::Abs((max - logit) - center); }
 };
 
-// Weights by distance, in steps of 1/32. The last bucket takes the rest, whose gap is beyond any
-// weight but for typical sampling, where it is as good as any other.
+// A histogram of weights by RowRanks::Distance has this many buckets, each 1/32 wide. The last
+// bucket takes all larger distances. If center is 0, its candidates have no weight; in typical
+// sampling they may have some.
 inline constexpr int kBuckets = 1024;
 inline constexpr float kBucketsPerUnit = 32.0f;
 
@@ -54,43 +69,50 @@ struct WeightHistogram {
 };
 
 struct RowWeights {
-  uint64_t total;     // sum of the weights
-  uint64_t with_gap;  // sum of floor(2^40 (e^-gap * gap))
+  uint64_t total;     // the sum of the weights
+  uint64_t with_gap;  // the sum of floor(2^40 (e^-gap * gap))
 };
 
+// Copies logits to a row and makes them canonical.
 void LoadRow(std::span<const float> logits, std::span<float> row);
+// Removes the tokens that are not allowed. Bit i % 32 of allowed[i / 32] allows token i.
 void RemoveFromRow(std::span<const uint32_t> allowed, std::span<float> row);
+// Multiplies all logits by `factor` and makes the results canonical.
 void ScaleRow(float factor, std::span<float> row);
 
-// The peaks of a row: for tile after tile of 256 tokens, the greatest of those that are 16 apart.
-// With them nearly all of the row need not be looked at again.
+// The peaks of a row are its local maxima, which save reading most of the row again. Each tile of
+// 256 tokens has 16 peaks: peak i is the maximum of the tile's tokens i, i + 16, i + 32, ...
 inline constexpr size_t kPeakLanes = 16, kPeakTile = 256;
 
 constexpr size_t PeaksOf(size_t tokens) {
   return (tokens + kPeakTile - 1) / kPeakTile * kPeakLanes;
 }
 
+// Computes the peaks of a row.
 void FillPeaks(std::span<const float> row, std::span<float> peaks);
-// The same of any values. Returns whether all are canonical; only then are the peaks of use.
+// Computes the peaks of a row that may have values that are not canonical. Returns whether all
+// values are canonical; if not, the peaks are useless.
 bool FillPeaksOfAny(std::span<const float> row, std::span<float> peaks);
-// kRemoved for a row without candidates.
+// Returns the best logit, or kRemoved if the row has no candidates.
 float MaxOfPeaks(std::span<const float> peaks);
-// The first token whose logit is that maximum; -1: none.
+// Returns the first token with the logit `max`, or -1 if there is none.
 int32_t FindMax(std::span<const float> row, std::span<const float> peaks, float max);
 RowWeights SumRow(std::span<const float> row, float max);
-// Returns the total.
+// Sums the weights of the candidates in each bucket. Returns the total weight.
 uint64_t FillHistogram(std::span<const float> row, const RowRanks& ranks, WeightHistogram* out);
 
-// These replace *list, by candidates in ascending order of token; SelectFirst in any order, and
-// with *spare as working memory.
+// The next four functions replace *list by some candidates of the row. All but SelectFirst put them
+// in ascending order of token.
+
+// Takes the first n candidates, in any order. *spare is working memory.
 void SelectFirst(std::span<const float> row, std::span<const float> peaks, int64_t n,
                  std::vector<TokenCandidate>* list, std::vector<TokenCandidate>* spare);
 void CollectAll(std::span<const float> row, std::vector<TokenCandidate>* list);
+// Takes the candidates whose logits are at most `gap` below `max`.
 void CollectWithin(std::span<const float> row, float max, float gap,
                    std::vector<TokenCandidate>* list);
+// Takes the candidates in buckets `first` to `last` of the histogram.
 void CollectBuckets(std::span<const float> row, const RowRanks& ranks, int first, int last,
                     std::vector<TokenCandidate>* list);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_ROW_PASSES_H_

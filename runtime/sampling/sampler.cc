@@ -1,15 +1,17 @@
 #include "runtime/sampling/sampler.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "kernels/reference/math.h"
 #include "runtime/sampling/exact_log.h"
 #include "runtime/sampling/philox.h"
+#include "runtime/sampling/row_passes.h"
 
 namespace trine {
 namespace {
 
-// Below this a temperature counts as 0: it would carry ordinary logits past the canonical range.
+// Lower temperatures count as 0: they would carry ordinary logits past the canonical range.
 constexpr float kLeastTemperature = 0x1p-20f;
 
 bool HasPenalties(const SamplerOptions& o) {
@@ -24,7 +26,7 @@ SamplerState FirstState(const SamplerOptions& options) {
   return state;
 }
 
-// Scalar parameters enter arithmetic in canonical form, as everywhere.
+// Makes scalar parameters canonical, as all arithmetic requires.
 SamplerOptions Canonical(SamplerOptions options) {
   for (float* value : {&options.temp, &options.top_p, &options.min_p, &options.typical_p,
                        &options.repeat_penalty, &options.frequency_penalty,
@@ -55,8 +57,9 @@ bool IsActive(SamplerStage stage, const SamplerOptions& o) {
   return false;
 }
 
-// The stages that can change the outcome. A temperature of 0 takes the first candidate, so nothing
-// after it matters, nor do truncations right before it, which never drop the first.
+// Returns the stages that can change the outcome. A temperature of 0 takes the first candidate:
+// nothing after it matters, nor truncations right before it that can't drop the first (all but
+// typical_p).
 std::vector<SamplerStage> EffectiveStages(const SamplerOptions& options) {
   std::vector<SamplerStage> stages;
   for (const SamplerStage stage : options.stages) {
@@ -74,10 +77,48 @@ std::vector<SamplerStage> EffectiveStages(const SamplerOptions& options) {
   return stages;
 }
 
-// The logarithm of a sum of weights.
+// Returns the logarithm of a sum of weights.
 double LogOfWeight(uint64_t weight) { return ExactLog(static_cast<double>(weight) * 0x1p-40); }
 
 }  // namespace
+
+LogSoftmax::LogSoftmax(std::span<const float> logits) {
+  if (logits.empty()) return;
+  max = kRemoved;
+  for (const float x : logits) max = std::max(max, Sanitised(x));
+  uint64_t total = 0;
+  for (const float x : logits) total += WeightOfGap(max - Sanitised(x));
+  log_sum = ExactLog(static_cast<double>(total) * 0x1p-40);
+}
+
+double LogSoftmax::Of(float logit) const {
+  return (static_cast<double>(Sanitised(logit)) - static_cast<double>(max)) - log_sum;
+}
+
+void TopLogprobs(std::span<const float> logits, const LogSoftmax& softmax, int32_t n,
+                 std::vector<TokenLogprob>* top) {
+  top->clear();
+  if (n <= 0) return;
+  const size_t keep = std::min(static_cast<size_t>(n), logits.size());
+  // A heap whose front is the last in order. It compares logits, because different logits may have
+  // equal log-probabilities.
+  const auto before = [&](const TokenLogprob& a, const TokenLogprob& b) {
+    return RanksBefore({Sanitised(logits[static_cast<size_t>(a.token)]), a.token},
+                       {Sanitised(logits[static_cast<size_t>(b.token)]), b.token});
+  };
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const TokenLogprob entry = {static_cast<int32_t>(i), softmax.Of(logits[i])};
+    if (top->size() == keep) {
+      if (!before(entry, top->front())) continue;
+      std::pop_heap(top->begin(), top->end(), before);
+      top->back() = entry;
+    } else {
+      top->push_back(entry);
+    }
+    std::push_heap(top->begin(), top->end(), before);
+  }
+  std::sort_heap(top->begin(), top->end(), before);
+}
 
 absl::StatusOr<Sampler> Sampler::Create(const SamplerOptions& options, int32_t vocab_size) {
   if (absl::Status status = Validate(options, vocab_size); !status.ok()) return status;
@@ -175,8 +216,8 @@ void Sampler::ApplyPenalties() {
   });
 }
 
-// Keeps the candidates whose surprise is at most mu, draws, and moves mu so that the surprise comes
-// to tau on average.
+// Keeps the candidates whose surprise is at most mu, draws one, and moves mu so that the mean
+// surprise approaches tau.
 int32_t Sampler::DrawMirostat(uint64_t random) {
   if (candidates_.Max() == kRemoved) return kNoToken;
   const double log_sum = LogOfWeight(candidates_.TotalWeight());

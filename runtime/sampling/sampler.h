@@ -1,16 +1,15 @@
 // Sampler: chooses the next token of one sequence from a row of logits.
 //
-// The choice is a function of the options, the tokens accepted and the number of tokens sampled so
-// far, in defined arithmetic (docs/numerics.md, "Sampling"): the same on every machine. Copying a
-// sampler forks it; SamplerState is all that changes from token to token, so storing and restoring
-// it rolls a sequence back. After Create nothing is allocated, but for a penalty window over the
-// whole sequence (repeat_last_n = -1), which doubles when it is full, and logprobs in a result
-// whose vector has no room yet.
+// Chooses the same token on every machine: the choice depends only on the arguments of Sample, the
+// options and the state, and docs/numerics.md ("Sampling") defines the arithmetic. A copy of a
+// sampler starts in the same state and shares nothing with the original. Only SamplerState changes
+// from token to token, so storing it and restoring it later rolls a sequence back.
+//
+// Allocates nothing after Create, with two exceptions: a penalty window over the whole sequence
+// (repeat_last_n = -1) doubles when it is full, and SampleResult::top grows to its size once.
 //
 // Not thread-safe: one thread at a time per sampler. Different samplers share nothing.
-
-#ifndef TRINE_RUNTIME_SAMPLING_SAMPLER_H_
-#define TRINE_RUNTIME_SAMPLING_SAMPLER_H_
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -18,49 +17,73 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/base/token.h"
 #include "runtime/sampling/candidates.h"
-#include "runtime/sampling/logprobs.h"
 #include "runtime/sampling/sampler_options.h"
 #include "runtime/sampling/token_window.h"
-#include "runtime/token.h"
 
 namespace trine {
 
+// A token and its log-probability in the model's own distribution: the softmax of the whole row of
+// logits, before bias, penalties and temperature.
+struct TokenLogprob {
+  int32_t token = 0;
+  double logprob = 0.0;
+};
+
+// Computes log-probabilities. The constructor computes the values that all tokens of a row share;
+// Of returns the log-probability of a token from its logit. Any thread may use it.
+struct LogSoftmax {
+  float max = 0.0f;
+  double log_sum = 0.0;  // log of the sum of e^(x - max)
+
+  explicit LogSoftmax(std::span<const float> logits);
+  double Of(float logit) const;
+};
+
+// Sets *top to the `n` most probable tokens, the highest logit first. Among equal logits the lowest
+// id comes first.
+void TopLogprobs(std::span<const float> logits, const LogSoftmax& softmax, int32_t n,
+                 std::vector<TokenLogprob>* top);
+
 struct SamplerState {
-  uint64_t draws = 0;  // tokens sampled: the number of the next draw
-  double mirostat_mu = 0.0;
-  TokenWindow window;
+  uint64_t draws = 0;        // tokens sampled so far; also the index of the next random number
+  double mirostat_mu = 0.0;  // mirostat drops tokens with more bits of surprise than this
+  TokenWindow window;        // the last accepted tokens, which penalties count
 };
 
 struct SampleResult {
   int32_t token = kNoToken;
-  double logprob = 0.0;           // of the token in the model's own distribution, before any stage
-  std::vector<TokenLogprob> top;  // the model's best, in order
+  double logprob = 0.0;           // the log-probability of `token`; 0 if there is no token
+  std::vector<TokenLogprob> top;  // the most probable tokens, as TopLogprobs orders them
 };
 
 class Sampler {
  public:
   static absl::StatusOr<Sampler> Create(const SamplerOptions& options, int32_t vocab_size);
 
-  // `logits` is a row of vocab_size values. Bit i % 32 of allowed[i / 32] allows token i; an empty
-  // span allows all. The token is not accepted: a caller may want another one. kNoToken when no
-  // token is allowed.
+  // Draws a token, or returns kNoToken if every token is forbidden or banned. The caller calls
+  // Accept for the token that it takes, which may be another one. `logits` is a row of vocab_size
+  // values. Bit i % 32 of allowed[i / 32] allows token i; an empty span allows all.
   int32_t Sample(std::span<const float> logits, std::span<const uint32_t> allowed = {});
 
-  // The same token, and the log-probabilities of it and of the `n_top` best. Reuses result->top.
+  // Draws a token as Sample does. Sets *result to the token, its log-probability, and the `n_top`
+  // most probable tokens. Reuses the memory of result->top.
   void SampleWithLogprobs(std::span<const float> logits, std::span<const uint32_t> allowed,
                           int32_t n_top, SampleResult* result);
 
-  // The log-probabilities alone, of result->token, which was chosen from whatever row.
+  // Sets result->logprob and result->top for the token that result already has. That token may have
+  // been drawn from another row, such as one that a head has changed (runtime/engine/rerank.h).
   void AddLogprobs(std::span<const float> logits, int32_t n_top, SampleResult* result) const;
 
-  // The token is part of the sequence now: prompt tokens and sampled ones alike.
+  // Counts `token`, which comes from the prompt or from Sample, as the next one of the sequence, so
+  // that penalties apply to it.
   void Accept(int32_t token);
 
-  // As after Create.
+  // Returns to the state after Create.
   void Reset();
 
-  // For a fork that shall go another way than its origin. The count of draws goes on.
+  // Replaces the seed, so that a fork draws other tokens than its origin. Keeps the count of draws.
   void Reseed(uint64_t seed) { options_.seed = seed; }
 
   const SamplerState& state() const { return state_; }
@@ -77,12 +100,10 @@ class Sampler {
   int32_t DrawMirostat(uint64_t random);
 
   SamplerOptions options_;            // canonical
-  std::vector<SamplerStage> stages_;  // those of options_ that have an effect
+  std::vector<SamplerStage> stages_;  // the stages of options_ that have an effect
   int32_t vocab_size_;
   SamplerState state_;
   Candidates candidates_;
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_SAMPLER_H_

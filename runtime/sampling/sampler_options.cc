@@ -1,9 +1,8 @@
 #include "runtime/sampling/sampler_options.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <utility>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -14,36 +13,23 @@ namespace {
 
 constexpr int32_t kMaxWindow = 1 << 20;
 
-struct StageName {
+struct StageNames {
   SamplerStage stage;
-  const char* name;
+  const char* names[6];  // is printed with the first one
 };
 
-// The first name of a stage is the one it is printed with.
-constexpr std::array<StageName, 18> kStageNames = {{
-    {SamplerStage::kPenalties, "penalties"},
-    {SamplerStage::kTopK, "top_k"},
-    {SamplerStage::kTypicalP, "typ_p"},
-    {SamplerStage::kTopP, "top_p"},
-    {SamplerStage::kMinP, "min_p"},
-    {SamplerStage::kTemperature, "temperature"},
-    {SamplerStage::kTopK, "top-k"},
-    {SamplerStage::kTopK, "topk"},
-    {SamplerStage::kTypicalP, "typical_p"},
-    {SamplerStage::kTypicalP, "typical-p"},
-    {SamplerStage::kTypicalP, "typ-p"},
-    {SamplerStage::kTypicalP, "typical"},
-    {SamplerStage::kTypicalP, "typ"},
-    {SamplerStage::kTopP, "top-p"},
-    {SamplerStage::kTopP, "topp"},
-    {SamplerStage::kMinP, "min-p"},
-    {SamplerStage::kMinP, "minp"},
-    {SamplerStage::kTemperature, "temp"},
-}};
+constexpr StageNames kStages[] = {
+    {SamplerStage::kPenalties, {"penalties"}},
+    {SamplerStage::kTopK, {"top_k", "top-k", "topk"}},
+    {SamplerStage::kTypicalP, {"typ_p", "typical_p", "typical-p", "typ-p", "typical", "typ"}},
+    {SamplerStage::kTopP, {"top_p", "top-p", "topp"}},
+    {SamplerStage::kMinP, {"min_p", "min-p", "minp"}},
+    {SamplerStage::kTemperature, {"temperature", "temp"}},
+};
 
 const char* NameOf(SamplerStage stage) {
-  for (const StageName& entry : kStageNames) {
-    if (entry.stage == stage) return entry.name;
+  for (const StageNames& entry : kStages) {
+    if (entry.stage == stage) return entry.names[0];
   }
   return nullptr;
 }
@@ -146,9 +132,12 @@ absl::StatusOr<std::vector<SamplerStage>> ParseStageOrder(std::string_view text)
   if (absl::StripAsciiWhitespace(view).empty()) return stages;
   for (absl::string_view part : absl::StrSplit(view, ';')) {
     const std::string name = absl::AsciiStrToLower(absl::StripAsciiWhitespace(part));
-    const auto entry = std::find_if(kStageNames.begin(), kStageNames.end(),
-                                    [&](const StageName& known) { return name == known.name; });
-    if (entry == kStageNames.end()) {
+    const auto has_name = [&](const StageNames& stage) {
+      return std::ranges::any_of(
+          stage.names, [&](const char* known) { return known != nullptr && name == known; });
+    };
+    const auto* const entry = std::ranges::find_if(kStages, has_name);
+    if (entry == std::end(kStages)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the sampler's stage order has '", name,
                        "': expected penalties, top_k, typ_p, top_p, min_p or temperature, "

@@ -1,9 +1,8 @@
-// SamplerOptions: what a user may ask of the sampler, with llama.cpp's names and defaults.
+// SamplerOptions: the user's options of the sampler, with llama.cpp's names and defaults.
 //
-// A plain value. docs/sampling.md explains each option, docs/numerics.md defines its arithmetic.
+// Plain values. docs/sampling.md explains each option, docs/numerics.md defines its arithmetic.
 
-#ifndef TRINE_RUNTIME_SAMPLING_SAMPLER_OPTIONS_H_
-#define TRINE_RUNTIME_SAMPLING_SAMPLER_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -23,13 +22,13 @@ struct LogitBias {
 };
 
 struct SamplerOptions {
-  uint64_t seed = 0;            // taken as it is; who wants a random one draws it
+  uint64_t seed = 0;            // 0 is a seed like any other: a random seed is the caller's job
   float temp = 0.8f;            // 0: greedy
   int32_t top_k = 40;           // 0: off
   float top_p = 0.95f;          // 1: off
   float min_p = 0.05f;          // 0: off
   float typical_p = 1.0f;       // 1: off
-  int32_t repeat_last_n = 64;   // 0: no penalties, -1: over the whole sequence
+  int32_t repeat_last_n = 64;   // penalties count this many last tokens; 0: none, -1: all
   float repeat_penalty = 1.0f;  // 1: off
   float frequency_penalty = 0.0f;
   float presence_penalty = 0.0f;
@@ -43,18 +42,17 @@ struct SamplerOptions {
                                       SamplerStage::kMinP,      SamplerStage::kTemperature};
 };
 
-// The most tokens a vocabulary may have: up to here no sum of weights overflows.
+// The most tokens that a vocabulary may have, so that no sum of weights overflows.
 inline constexpr int32_t kMaxVocabSize = 1 << 22;
 
-// INVALID_ARGUMENT with a sentence that names the option, its value and what is expected.
+// Returns INVALID_ARGUMENT, naming the option, its value and what is expected, if an option is out
+// of range.
 absl::Status Validate(const SamplerOptions& options, int32_t vocab_size);
 
-// From names separated by ';', as in "penalties;top_k;temperature". "" is no stage at all.
+// Parses names separated by ';', as in "penalties;top_k;temperature". "" means no stages.
 absl::StatusOr<std::vector<SamplerStage>> ParseStageOrder(std::string_view text);
 
-// The inverse.
+// Returns the text that ParseStageOrder reads.
 std::string StageOrderText(const std::vector<SamplerStage>& stages);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_SAMPLER_OPTIONS_H_

@@ -23,7 +23,7 @@ float Pick(std::initializer_list<float> values, quant::Random* random) {
   return values.begin()[random->Below(static_cast<int64_t>(values.size()))];
 }
 
-// Every option at its edges and in the middle, stages in any order, some left out.
+// Returns options at their edges and in the middle, with stages in any order and some left out.
 SamplerOptions RandomOptions(int32_t vocab, quant::Random* random) {
   SamplerOptions o;
   o.seed = random->Next();
@@ -84,7 +84,7 @@ TEST(SamplerTest, EqualsItsDefinitionWithDenormalsFlushed) {
   ExpectEqualsOracle(500);
 }
 
-// Draws follow the distribution that binary64 and libm compute.
+// Expects draws to follow the distribution `want`, which binary64 and libm compute.
 void ExpectChiSquare(const SamplerOptions& options, const std::vector<float>& row,
                      const std::vector<double>& want) {
   Sampler sampler = Make(options, static_cast<int32_t>(row.size()));
@@ -103,7 +103,7 @@ void ExpectChiSquare(const SamplerOptions& options, const std::vector<float>& ro
     ++classes;
     chi_square += (seen[i] - expected) * (seen[i] - expected) / expected;
   }
-  // The mean is classes - 1, the standard deviation sqrt(2 (classes - 1)): four of them.
+  // The mean is classes - 1, the standard deviation sqrt(2 (classes - 1)). Allows four deviations.
   EXPECT_LT(chi_square, classes - 1 + 4.0 * std::sqrt(2.0 * (classes - 1)));
   EXPECT_GT(chi_square, 0.0);
 }
@@ -123,7 +123,7 @@ TEST(SamplerTest, DrawsFollowTheDistribution) {
   for (const float x : row) want.push_back(std::exp(double{x} / 2.0));
   ExpectChiSquare(options, row, want);
 
-  // min_p of e^-1.5 keeps what is within 1.5 of the best; top_k 3 of those: tokens 5, 1, 3.
+  // min_p of e^-1.5 keeps candidates within 1.5 of the best; top_k 3 of those: tokens 5, 1, 3.
   options = {};
   options.seed = 5;
   options.temp = 1.0f;
@@ -145,7 +145,7 @@ TEST(SamplerTest, GreedyTakesTheBestAndTheLowestOfEqualOnes) {
   EXPECT_EQ(sampler.Sample(row, allowed), 3);
   const std::vector<uint32_t> none = {0};
   EXPECT_EQ(sampler.Sample(row, none), kNoToken);
-  EXPECT_EQ(sampler.state().draws, 3u);  // each token has its draw, used or not
+  EXPECT_EQ(sampler.state().draws, 3u);  // each token takes a draw, used or not
 }
 
 TEST(SamplerTest, GreedyAfterTypicalTakesTheBestThatIsLeft) {
@@ -153,7 +153,7 @@ TEST(SamplerTest, GreedyAfterTypicalTakesTheBestThatIsLeft) {
   options.temp = 0.0f;
   options.typical_p = 0.01f;
   Sampler sampler = Make(options, 100);
-  // One likely token among many: its surprise is far from the mean, so typical sampling drops it.
+  // A likely token among many: its surprise is far from the mean, so typical sampling drops it.
   std::vector<float> row(100, 1.0f);
   row[7] = 4.0f;
   EXPECT_EQ(sampler.Sample(row), 0);
@@ -184,7 +184,7 @@ TEST(SamplerTest, BiasBansAndForces) {
   options.logit_bias = {{2, -kInf}, {2, kInf}};
   options.temp = 0.0f;
   sampler = Make(options, 5);
-  EXPECT_EQ(sampler.Sample(row), 3);  // banned stays banned
+  EXPECT_EQ(sampler.Sample(row), 3);  // a banned token stays banned
 }
 
 TEST(SamplerTest, PenaltiesReachAsFarAsTheWindow) {

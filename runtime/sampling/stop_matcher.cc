@@ -42,7 +42,7 @@ bool StopMatcher::Advance(char byte) {
     while (length > 0 && stop[length] != byte) length = border_[s][length - 1];
     if (stop[length] == byte) ++length;
     if (length < stop.size()) continue;
-    // Of two equal stop strings the first is named.
+    // Names the first of equal stop strings.
     if (!stopped() || stop.size() > stops_[static_cast<size_t>(stop_index_)].size()) {
       stop_index_ = static_cast<int32_t>(s);
     }

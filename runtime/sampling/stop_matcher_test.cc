@@ -14,7 +14,7 @@ StopMatcher Make(std::vector<std::string> stops) {
   return *std::move(matcher);
 }
 
-// The rule, spelled out: the first end wins, of equal ends the longest, of equal ones the first.
+// The rule: the first end wins, of equal ends the longest stop string, of equal ones the first.
 struct Outcome {
   std::string shown;
   int32_t stop = -1;
@@ -34,7 +34,7 @@ Outcome Expected(const std::vector<std::string>& stops, const std::string& text)
   return {text, -1};
 }
 
-// The longest end of the text that begins a stop string.
+// Returns the length of the longest end of the text that begins a stop string.
 size_t ExpectedHeld(const std::vector<std::string>& stops, const std::string& text) {
   size_t held = 0;
   for (const std::string& stop : stops) {
@@ -64,7 +64,7 @@ TEST(StopMatcherTest, EqualsItsRuleHoweverTheTextIsCut) {
       shown += matcher.Push(std::string_view(text).substr(at, n));
       at = std::min(at + n, text.size());
       if (matcher.stopped()) break;
-      // No more is held back than has to be.
+      // No more text is held back than necessary.
       const std::string so_far = text.substr(0, at);
       ASSERT_EQ(matcher.held_bytes(), ExpectedHeld(stops, so_far)) << so_far;
       ASSERT_EQ(shown.size() + matcher.held_bytes(), at);

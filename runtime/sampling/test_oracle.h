@@ -1,12 +1,10 @@
-// The sampler as docs/numerics.md defines it and nothing more: every candidate in one list, sorted
-// anew whenever order matters. Slow, short, and the judge of the fast one: tokens must be equal.
+// The sampler exactly as docs/numerics.md defines it: keeps all candidates in one list and sorts it
+// again whenever the order matters. Slow and short; the fast sampler must choose the same tokens.
 
-#ifndef TRINE_RUNTIME_SAMPLING_TEST_ORACLE_H_
-#define TRINE_RUNTIME_SAMPLING_TEST_ORACLE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <span>
 #include <vector>
@@ -144,7 +142,7 @@ class OracleSampler {
     Sort();
   }
 
-  // Cuts list_, in whatever order it is, where the running sum reaches the share.
+  // Cuts list_, in its present order, after the entry at which the running sum reaches the share.
   void CutAtShare(float p, float max, int64_t min_keep) {
     uint64_t total = 0, sum = 0;
     for (const Entry& e : list_) total += Weight(e.logit, max);
@@ -201,7 +199,7 @@ class OracleSampler {
   std::vector<Entry> list_;
 };
 
-// Shapes of a row of logits that a sampler meets, or should survive.
+// Kinds of logit rows that a sampler gets, and kinds that it must survive.
 enum class RowShape { kModel, kFlat, kTied, kPeaked, kWide, kCanonEnds };
 inline constexpr RowShape kRowShapes[] = {RowShape::kModel,  RowShape::kFlat, RowShape::kTied,
                                           RowShape::kPeaked, RowShape::kWide, RowShape::kCanonEnds};
@@ -210,7 +208,7 @@ inline std::vector<float> RandomRow(RowShape shape, int32_t n, quant::Random* ra
   std::vector<float> row(static_cast<size_t>(n));
   const float base = 8.0f * random->Uniform();
   for (float& x : row) {
-    // Three uniform numbers make a bell of deviation 1.
+    // The sum of three uniform numbers is bell-shaped with deviation 1.
     float sum = random->Uniform();
     sum += random->Uniform();
     sum += random->Uniform();
@@ -239,5 +237,3 @@ inline std::vector<float> RandomRow(RowShape shape, int32_t n, quant::Random* ra
 }
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_SAMPLING_TEST_ORACLE_H_

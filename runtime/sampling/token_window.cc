@@ -1,13 +1,12 @@
 #include "runtime/sampling/token_window.h"
 
-#include <algorithm>
 #include <bit>
 #include <utility>
 
 namespace trine {
 namespace {
 
-constexpr size_t kFirstTable = 64;  // of an unlimited window
+constexpr size_t kFirstTable = 64;  // size of the first table of an unlimited window
 
 size_t Hash(int32_t token) {
   return static_cast<size_t>((static_cast<uint32_t>(token) * 0x9e3779b1u) >> 7);
@@ -18,7 +17,7 @@ size_t Hash(int32_t token) {
 TokenWindow::TokenWindow(int32_t length) : length_(length) {
   if (length > 0) {
     recent_.assign(static_cast<size_t>(length), kEmpty);
-    // While a token enters, the one it replaces is still there.
+    // One more, because a token enters before the one that it replaces leaves.
     table_.resize(std::bit_ceil(2 * (static_cast<size_t>(length) + 1)));
   } else if (length < 0) {
     table_.resize(kFirstTable);
@@ -65,7 +64,7 @@ void TokenWindow::Decrement(int32_t token) {
   if (--table_[slot].count == 0) Erase(slot);
 }
 
-// Moves later entries of the run up, so that no search ends early at the hole.
+// Closes the hole with later entries of the run, so that no search ends early at it.
 void TokenWindow::Erase(size_t hole) {
   const size_t mask = table_.size() - 1;
   for (size_t slot = (hole + 1) & mask; table_[slot].token != kEmpty; slot = (slot + 1) & mask) {

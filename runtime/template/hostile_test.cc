@@ -3,7 +3,7 @@
 
 #include "gtest/gtest.h"
 #include "runtime/template/test_util.h"
-#include "runtime/template/words.h"
+#include "runtime/template/values/budget.h"
 
 namespace trine::jinja {
 namespace {
@@ -14,14 +14,14 @@ std::string Times(const std::string& text, int n) {
   return out;
 }
 
-// "a0, a1, a2, ..."
+// Returns "a, a0, a1, ...".
 std::string Many(const std::string& name, int n) {
   std::string out = name;
   for (int i = 0; i < n; ++i) out += ", " + name + std::to_string(i);
   return out;
 }
 
-// A sanitizer makes each step many times as long, and finds nothing more in the later ones.
+// Lower under a sanitizer, because steps take many times as long and later steps find nothing new.
 Limits DefaultLimits() {
   Limits limits;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -31,7 +31,7 @@ Limits DefaultLimits() {
   return limits;
 }
 
-// Ends with RESOURCE_EXHAUSTED, whatever it does; the whole test has a time limit.
+// Expects RESOURCE_EXHAUSTED. The whole test has a time limit.
 void ExpectExhausted(const std::string& source, const Limits& limits = DefaultLimits()) {
   RenderOptions options;
   options.limits = limits;
@@ -66,7 +66,7 @@ TEST(Hostile, ValuesNestedTooDeep) {
       "{% set ns = namespace(l={}) %}{% for i in range(1000) %}{% set ns.l = {'a': ns.l} %}{% "
       "endfor %}");
   ExpectExhausted("{% set ns = namespace() %}{% set ns.ns = ns %}{{ ns | tojson }}");
-  // A chain of namespaces is as long as one likes, but is never walked.
+  // A chain of namespaces has no limit, but is never walked.
   EXPECT_EQ(Rendered("{% set top = namespace() %}{% set ns = namespace(p=top) %}"
                      "{% for i in range(20000) %}{% set q = namespace() %}{% set ns.p.n = q %}"
                      "{% set ns.p = q %}{% endfor %}ok"),
@@ -123,7 +123,7 @@ TEST(Hostile, RunsForEver) {
   ExpectExhausted(
       "{% set x = ('a' * 2000000) %}{% set y = x ~ 'b' %}{{ (x * 10).split(y) | length }}" + loop +
       "{% if (x * 2).find(y) %}{% endif %}{% endfor %}");
-  // Lists of lists that are the same list: 2^100 items, if one walks them.
+  // Lists that hold the same list twice: 2^100 items for code that walks them.
   const std::string doubled =
       "{% set ns = namespace(a=[1], b=[1]) %}{% for i in range(100) %}"
       "{% set ns.a = [ns.a, ns.a] %}{% set ns.b = [ns.b, ns.b] %}{% endfor %}";
@@ -145,7 +145,7 @@ TEST(Hostile, EveryByteGoneOverCounts) {
   ExpectExhausted(text +
                   "{% set ns = namespace(l=[x ~ 'y']) %}{% for i in range(6) %}"
                   "{% set ns.l = ns.l + ns.l %}{% endfor %}{{ (x ~ 'z').startswith(ns.l) }}");
-  // Names are hashed wherever they are looked up.
+  // Each lookup hashes the name.
   ExpectExhausted("{{ " + Times("a", 100000) + " }}");
   ExpectExhausted(text +
                   "{% macro m() %}{{ kwargs.a }}{% endmacro %}{% set d = {x: 1} %}"

@@ -1,14 +1,14 @@
-// Which characters of the result came from outside the template.
+// Tests which characters of the result are marked as foreign.
 #include <string>
 
 #include "gtest/gtest.h"
 #include "runtime/template/test_util.h"
-#include "runtime/template/text.h"
+#include "runtime/template/values/text.h"
 
 namespace trine::jinja {
 namespace {
 
-// Foreign stretches in [brackets]; neither texts nor templates here have brackets of their own.
+// Puts foreign bytes in [brackets]. The texts and templates of these tests have no other brackets.
 std::string Bracketed(const Text& text) {
   std::string out;
   bool inside = false;

@@ -1,12 +1,11 @@
 #include "runtime/template/template.h"
 
 #include "absl/status/status.h"
-#include "runtime/template/globals.h"
-#include "runtime/template/interpreter.h"
-#include "runtime/template/lexer.h"
-#include "runtime/template/parser.h"
-#include "runtime/template/source.h"
-#include "runtime/template/words.h"
+#include "runtime/template/eval/builtins.h"
+#include "runtime/template/eval/interpreter.h"
+#include "runtime/template/parse/lexer.h"
+#include "runtime/template/parse/parser.h"
+#include "runtime/template/values/budget.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace trine::jinja {

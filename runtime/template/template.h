@@ -1,13 +1,13 @@
-// Chat templates: the part of Jinja they are written in. docs/chat.md says which part that is.
+// Parses and renders chat templates, which are written in a part of Jinja (docs/chat.md says
+// which).
 //
 //   auto parsed = Template::Parse(source);
 //   auto text = parsed->Render({{"messages", messages}, {"add_generation_prompt",
 //   Value::Bool(true)}});
 //
 // A template is parsed once and rendered any number of times, by any number of threads at once.
-// Nothing a template says makes it run or grow without bounds; see Limits.
-#ifndef TRINE_RUNTIME_TEMPLATE_TEMPLATE_H_
-#define TRINE_RUNTIME_TEMPLATE_TEMPLATE_H_
+// Limits bounds the time and the memory of a rendering.
+#pragma once
 
 #include <ctime>
 #include <memory>
@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/template/ast.h"
-#include "runtime/template/budget.h"
-#include "runtime/template/text.h"
-#include "runtime/template/value.h"
+#include "runtime/template/parse/ast.h"
+#include "runtime/template/values/budget.h"
+#include "runtime/template/values/text.h"
+#include "runtime/template/values/value.h"
 
 namespace trine::jinja {
 
@@ -28,18 +28,20 @@ using Variables = std::vector<std::pair<std::string, Value>>;
 
 struct RenderOptions {
   Limits limits;
-  std::optional<std::tm> now;  // what strftime_now() tells; else the local time
+  std::optional<std::tm> now;  // for strftime_now(); unset: the local time
 };
 
 class Template {
  public:
   static constexpr size_t kMaxSourceBytes = 4 << 20;
 
-  // INVALID_ARGUMENT with line and column where it can't be read.
+  // Fails with INVALID_ARGUMENT, with line and column, if the source is malformed, and with
+  // RESOURCE_EXHAUSTED if it is too long or nested too deep.
   static absl::StatusOr<Template> Parse(std::string source);
 
-  // INVALID_ARGUMENT with line and column where the template does what makes no sense, or with the
-  // text of its raise_exception() alone; RESOURCE_EXHAUSTED beyond a limit.
+  // Fails with INVALID_ARGUMENT, with line and column, if the template does something invalid. If
+  // the template calls raise_exception(), the message is the template's text alone. Fails with
+  // RESOURCE_EXHAUSTED if a limit is exceeded.
   absl::StatusOr<Text> Render(const Variables& variables, const RenderOptions& options = {}) const;
 
   const std::string& source() const { return *source_; }
@@ -53,5 +55,3 @@ class Template {
 };
 
 }  // namespace trine::jinja
-
-#endif  // TRINE_RUNTIME_TEMPLATE_TEMPLATE_H_

@@ -1,5 +1,5 @@
-// What templates do beyond what tests/template compares with @huggingface/jinja: where Trine
-// follows Jinja2 instead, what it has besides, and what it says where something is wrong.
+// Tests features that tests/template does not compare with @huggingface/jinja: those in which Trine
+// follows Jinja2 instead, its own additions, and its error messages.
 #include "runtime/template/template.h"
 
 #include <string>

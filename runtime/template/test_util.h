@@ -1,17 +1,16 @@
-// What the tests of templates share.
-#ifndef TRINE_RUNTIME_TEMPLATE_TEST_UTIL_H_
-#define TRINE_RUNTIME_TEMPLATE_TEST_UTIL_H_
+// Helpers for the tests of templates.
+#pragma once
 
 #include <string>
 #include <string_view>
 
 #include "gtest/gtest.h"
-#include "runtime/template/json_value.h"
 #include "runtime/template/template.h"
+#include "runtime/template/values/print.h"
 
 namespace trine::jinja {
 
-// {"name": value, ...} as variables.
+// Converts {"name": value, ...} to variables.
 inline Variables FromJson(std::string_view json) {
   const auto object = ParseJson(json, "the test's variables");
   EXPECT_TRUE(object.ok()) << object.status();
@@ -29,12 +28,10 @@ inline absl::StatusOr<Text> RenderText(std::string_view source, std::string_view
   return parsed->Render(FromJson(json), options);
 }
 
-// The text, or "error: " and the message.
+// Returns the rendered text, or "error: " and the message.
 inline std::string Rendered(std::string_view source, std::string_view json = "{}") {
   const auto text = RenderText(source, json);
   return text.ok() ? text->bytes() : "error: " + std::string(text.status().message());
 }
 
 }  // namespace trine::jinja
-
-#endif  // TRINE_RUNTIME_TEMPLATE_TEST_UTIL_H_

@@ -1,16 +1,15 @@
-#include "runtime/tokenizer/detokenizer.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <string>
 
 #include "runtime/tokenizer/test_vocabulary.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 namespace trine {
 namespace {
 
-// The same text in one go.
+// Returns the text that a Detokenizer should give, converted in one go.
 std::string Sanitized(std::string_view bytes) {
   std::string text;
   if (AppendValidUtf8(bytes, &text) < bytes.size()) text += kReplacementCharacter;
@@ -37,7 +36,7 @@ TEST(DetokenizerTest, ReplacesWhatCanBecomeNoCharacter) {
   EXPECT_EQ(detokenizer.Push(0xE2), "");
   EXPECT_EQ(detokenizer.Push(0x82), "");
   EXPECT_EQ(detokenizer.Flush(), "\uFFFD");
-  EXPECT_EQ(detokenizer.Push(0xAC), "\uFFFD");  // as new
+  EXPECT_EQ(detokenizer.Push(0xAC), "\uFFFD");  // starts anew
 }
 
 TEST(DetokenizerTest, PiecesJoinedAreTheWholeHoweverTokensAreCut) {
@@ -67,7 +66,7 @@ TEST(DetokenizerTest, PiecesJoinedAreTheWholeHoweverTokensAreCut) {
   }
 }
 
-// Text that is UTF-8 is never touched, wherever it is cut into tokens.
+// Valid UTF-8 is unchanged, wherever it is cut into tokens.
 TEST(DetokenizerTest, EverySplitOfATextGivesTheText) {
   const std::string text = "a\u00E4\u20AC\U0001F600z";
   const auto alone = TestVocabulary::ByteLevel().Create();
@@ -103,7 +102,7 @@ TEST(DetokenizerTest, TheEncodersSpaceGoesOnlyAtTheStartOfAText) {
   EXPECT_EQ(tokenizer->Decode({1, word}, SpecialText::kShow), "<s>word");
 
   Detokenizer user_first(tokenizer, {.at_start = true});
-  EXPECT_EQ(user_first.Push(user), " u");  // its space is its own
+  EXPECT_EQ(user_first.Push(user), " u");  // the space is part of the token
 }
 
 TEST(DetokenizerTest, UnknownIdsContributeNothing) {

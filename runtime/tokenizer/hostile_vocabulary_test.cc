@@ -1,4 +1,4 @@
-// Vocabularies no honest file has: refused in a sentence, or used as documented, never a crash.
+// Vocabularies that no honest file has: refused in a sentence or used as documented, no crash.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <random>
 #include <string>
 
-#include "runtime/tokenizer/detokenizer.h"
 #include "runtime/tokenizer/test_vocabulary.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 namespace trine {
 namespace {
@@ -66,7 +66,7 @@ TEST(HostileVocabularyTest, RefusesAnUnknownPreTokenizerByNameWithTheKnownOnes) 
               testing::AllOf(HasSubstr("'superbpe\\x1b[2J'"), HasSubstr("gpt-2, llama-bpe")));
 }
 
-// Encodes and decodes all sorts of text; any result will do that is made of the vocabulary's ids.
+// Encodes and decodes all sorts of text. Accepts any result made of the vocabulary's ids.
 void Exercise(const Tokenizer& tokenizer, std::mt19937* random) {
   for (int round = 0; round < 8; ++round) {
     std::string text = round % 2 == 0 ? RandomBytes(random, 60) : RandomUnicode(random, 60);

@@ -1,7 +1,6 @@
-// Merges neighbouring symbols, the best pair first and of equals the leftmost, until no pair is
-// left that the vocabulary knows: the heart of both kinds of encoder. n symbols take O(n log n).
-#ifndef TRINE_RUNTIME_TOKENIZER_PAIR_MERGER_H_
-#define TRINE_RUNTIME_TOKENIZER_PAIR_MERGER_H_
+// Merges neighbouring symbols until no pair has a merge. The cheapest pair is merged first; among
+// equal costs the leftmost pair. Both kinds of encoder use it. n symbols take O(n log n).
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -10,29 +9,28 @@
 
 namespace trine {
 
-// A stretch of the text. `id` is the encoder's.
+// A stretch of the text. The encoder defines `id`.
 struct Symbol {
   uint32_t begin = 0;
   uint32_t bytes = 0;
   int32_t id = -1;
 };
 
-// What two symbols become; the lowest cost is merged first. Without default values: most of an
-// array of them is never used.
+// The result of merging two symbols. The merge of lowest cost is done first. Members have no
+// default values, because most of an array of PairMerge is never used.
 struct PairMerge {
   double cost;
-  int32_t id;  // of the two together; kNoMergeId when they stay apart
+  int32_t id;  // the merged symbol's id; kNoMergeId: there is no merge
 };
 inline constexpr int32_t kNoMergeId = -1;
 inline constexpr PairMerge kNoMerge = {0, kNoMergeId};
 
-// Keeps its memory from word to word. One thread at a time.
+// Keeps its memory between words. One thread at a time.
 class PairMerger {
  public:
   std::vector<Symbol>& symbols() { return symbols_; }
 
-  // `find(left, right)` gives the PairMerge of two neighbours in symbols(), which are replaced by
-  // what remains of them.
+  // Merges symbols() in place. `find(left, right)` returns the PairMerge of two neighbours.
   template <class Find>
   void Merge(const Find& find) {
     if (symbols_.size() <= kScanLimit) {
@@ -42,7 +40,7 @@ class PairMerger {
     }
   }
 
-  // Up to this many symbols it is quicker to look at all pairs than to keep them in order.
+  // Up to this many symbols, scanning all pairs is faster than a heap.
   static constexpr size_t kScanLimit = 40;
 
  private:
@@ -50,7 +48,8 @@ class PairMerger {
     double cost;
     int32_t id;
     uint32_t left;  // index into symbols_
-    // As they were: a pair that has changed since is out of date.
+    // The symbols' sizes when the candidate was added. If a size has changed, so has the pair, and
+    // the candidate is skipped.
     uint32_t left_bytes;
     uint32_t right_bytes;
   };
@@ -61,7 +60,7 @@ class PairMerger {
     const size_t n = symbols_.size();
     if (n < 2) return;
     PairMerge pairs[kScanLimit];
-    size_t count = n - 1;  // of pairs
+    size_t count = n - 1;  // pairs
     for (size_t i = 0; i < count; ++i) pairs[i] = find(symbols_[i], symbols_[i + 1]);
     while (count > 0) {
       size_t best = count;
@@ -143,5 +142,3 @@ class PairMerger {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_TOKENIZER_PAIR_MERGER_H_

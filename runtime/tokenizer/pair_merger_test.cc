@@ -12,8 +12,8 @@ namespace {
 
 using Rules = std::map<std::pair<int32_t, int32_t>, PairMerge>;
 
-// The rule in its plainest form: of all pairs the cheapest, of equals the leftmost, again and
-// again.
+// The rule in its plainest form: merges the cheapest of all pairs, of equals the leftmost, again
+// and again.
 std::vector<int32_t> MergeOneByOne(std::vector<int32_t> ids, const Rules& rules) {
   while (true) {
     size_t best = ids.size();
@@ -51,7 +51,7 @@ std::vector<int32_t> MergeWithMerger(const std::vector<int32_t>& ids, const Rule
   return merged;
 }
 
-// Short words are scanned, long ones use the heap: the lengths are on both sides of the limit.
+// Short words are scanned, long ones use the heap; the lengths are on both sides of the limit.
 TEST(PairMergerTest, MergesAsThePlainRuleDoes) {
   std::mt19937 random(7);
   PairMerger merger;

@@ -105,7 +105,7 @@ double CpuSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// A rule that looks at every rest of a run again would need many seconds for one text.
+// A rule that reads the rest of a run again from each position would take many seconds per text.
 TEST(PreTokenizerTest, LongRunsTakeTimeInProportion) {
   constexpr size_t kBytes = 100'000;
   std::vector<std::string> texts;
@@ -118,7 +118,7 @@ TEST(PreTokenizerTest, LongRunsTakeTimeInProportion) {
   std::set<const std::string_view*> done;
   for (const std::string& name : AllNames()) {
     if (!done.insert(FindPreTokenizerRule(name)->patterns.data()).second) continue;
-    // Machine code skips some of what the interpreter would do again.
+    // Machine code skips some work that the interpreter would repeat.
     for (const bool jit : {true, false}) {
       const auto pre_tokenizer = Create(name, jit);
       ASSERT_NE(pre_tokenizer, nullptr);

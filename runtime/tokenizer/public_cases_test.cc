@@ -1,4 +1,5 @@
-// Public test cases for vocabularies of known models, where the shared folder is there.
+// Public test cases for vocabularies of known models, if the shared folder exists.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -62,13 +63,27 @@ std::shared_ptr<const Tokenizer> Load(const std::filesystem::path& path) {
   return tokenizer.ok() ? *std::move(tokenizer) : nullptr;
 }
 
+// Checks that a vocabulary of a kind that is not known yet is refused by the name of the kind.
+void ExpectRefused(const std::filesystem::path& path, const std::string& kind) {
+  const auto file = gguf::File::Open(path.string());
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::Status status = ReadTokenizerData((*file)->metadata()).status();
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("'" + kind + "'"));
+}
+
 TEST(PublicCasesTest, AllMatch) {
   const std::filesystem::path folder = SharedFolder() / "tokenizers";
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no folder " << folder;
   int vocabularies = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".gguf") continue;
-    SCOPED_TRACE(entry.path().filename().string());
+    const std::string name = entry.path().filename().string();
+    SCOPED_TRACE(name);
+    if (name.find("-bert-") != std::string::npos) {
+      ExpectRefused(entry.path(), "bert");
+      continue;
+    }
     const auto tokenizer = Load(entry.path());
     ASSERT_NE(tokenizer, nullptr);
     const auto texts = ReadTexts(entry.path().string() + ".inp");

@@ -1,4 +1,4 @@
-// The vocabulary that comes with the project.
+// Tests the vocabulary of the model that comes with the project.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <string>
 
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/tokenizer/detokenizer.h"
 #include "runtime/tokenizer/test_vocabulary.h"
+#include "runtime/tokenizer/tokenizer.h"
 
 namespace trine {
 namespace {
@@ -26,7 +26,7 @@ class ShippedModelTest : public testing::Test {
     ASSERT_TRUE(data.ok()) << data.status();
     auto tokenizer = Tokenizer::Create(*data);
     ASSERT_TRUE(tokenizer.ok()) << tokenizer.status();
-    // The file goes here: the tokenizer must not need it.
+    // The file is closed here: the tokenizer must not need it.
     tokenizer_ = *std::move(tokenizer);
   }
   static void TearDownTestSuite() { tokenizer_.reset(); }
@@ -46,7 +46,7 @@ TEST_F(ShippedModelTest, IsWhatItSays) {
   EXPECT_TRUE(tokenizer_->IsEndOfGeneration(tokenizer_->eos()));
 }
 
-// Ids of another engine with this file.
+// The ids that another engine gives with this file.
 TEST_F(ShippedModelTest, GivesTheKnownIds) {
   const auto ids = tokenizer_->Encode(kKnownText, {.add_special = false});
   ASSERT_TRUE(ids.ok()) << ids.status();

@@ -1,11 +1,10 @@
-#include "runtime/tokenizer/special_splitter.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <string>
 
+#include "runtime/tokenizer/special_tokens.h"
 #include "runtime/tokenizer/test_vocabulary.h"
 
 namespace trine {
@@ -16,7 +15,7 @@ struct Case {
   bool strips_right = false;
 };
 
-// "text" for text, "#id" for a token.
+// Returns "text" for a text and "#id" for a token.
 std::vector<std::string> Describe(const std::vector<Fragment>& fragments) {
   std::vector<std::string> out;
   for (const Fragment& fragment : fragments) {
@@ -50,9 +49,9 @@ TEST(SpecialSplitterTest, CutsTokensOutOfText) {
 
 TEST(SpecialSplitterTest, TheLongestTokenGoesFirstWhereverItStands) {
   EXPECT_EQ(Split({{"<|"}, {"<|im|>"}, {"im"}}, "<|im|><|im"), (Strings{"#1", "#0", "#2"}));
-  // Not the leftmost.
+  // The leftmost token does not win.
   EXPECT_EQ(Split({{"abc"}, {"bcde"}}, "abcde"), (Strings{"a", "#1"}));
-  // Of equally long ones the lower id.
+  // Of equally long tokens the one with the lower id.
   EXPECT_EQ(Split({{"aab"}, {"aba"}}, "aaba"), (Strings{"#0", "a"}));
   EXPECT_EQ(Split({{"aba"}, {"aab"}}, "aaba"), (Strings{"a", "#0"}));
 }
@@ -60,7 +59,7 @@ TEST(SpecialSplitterTest, TheLongestTokenGoesFirstWhereverItStands) {
 TEST(SpecialSplitterTest, StrippingTokensTakeTheWhiteSpaceAfterThem) {
   EXPECT_EQ(Split({{"<u>", true}}, "<u> \n\t a <u>  "), (Strings{"#0", "a ", "#0"}));
   EXPECT_EQ(Split({{"<u>", false}}, "<u> a"), (Strings{"#0", " a"}));
-  // What is taken is gone for shorter tokens.
+  // White space that a token takes can't be found by shorter tokens.
   EXPECT_EQ(Split({{"<u>", true}, {"  "}}, "<u>  a  b"), (Strings{"#0", "a", "#1", "b"}));
 }
 
@@ -68,7 +67,7 @@ TEST(SpecialSplitterTest, EmptyAndRepeatedTextsDoNoHarm) {
   EXPECT_EQ(Split({{""}, {"x"}, {"x"}, {""}}, "axb"), (Strings{"a", "#1", "b"}));
 }
 
-// Each token in its turn over all that is still text.
+// Searches for each token in turn in all that is still text.
 Strings SplitOneByOne(const std::vector<Case>& specials, const std::string& text) {
   std::vector<int> order;
   for (int i = 0; i < static_cast<int>(specials.size()); ++i) order.push_back(i);

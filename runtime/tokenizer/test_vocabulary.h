@@ -1,6 +1,5 @@
-// Small vocabularies for tests, written as plain bytes and owned by the builder.
-#ifndef TRINE_RUNTIME_TOKENIZER_TEST_VOCABULARY_H_
-#define TRINE_RUNTIME_TOKENIZER_TEST_VOCABULARY_H_
+// Builds small vocabularies for tests. Texts are given as plain bytes; the builder owns them.
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -12,15 +11,15 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "runtime/tokenizer/utf8.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 
 class TestVocabulary {
  public:
-  // 256 tokens, id = byte; merges add theirs from 256 on.
+  // Returns 256 tokens with id = byte. Merges add tokens from 256 on.
   static TestVocabulary ByteLevel(std::string_view pre_tokenizer = "gpt-2") {
     TestVocabulary vocabulary;
     vocabulary.data_.model = TokenizerModel::kByteLevelBpe;
@@ -31,7 +30,7 @@ class TestVocabulary {
     }
     return vocabulary;
   }
-  // <unk> <s> </s> and 256 byte tokens: 0 to 258.
+  // Returns <unk> <s> </s> and 256 byte tokens: ids 0 to 258.
   static TestVocabulary SentencePiece() {
     TestVocabulary vocabulary;
     vocabulary.data_.model = TokenizerModel::kSentencePiece;
@@ -54,7 +53,7 @@ class TestVocabulary {
     return text;
   }
 
-  // All return the id.
+  // These return the new id.
   int32_t Add(std::string_view text, TokenType type) {
     data_.tokens.push_back(Own(std::string(text)));
     data_.types.push_back(type);
@@ -80,7 +79,7 @@ class TestVocabulary {
 
  private:
   TokenizerData data_;
-  std::deque<std::string> strings_;  // views into them stay valid
+  std::deque<std::string> strings_;  // views into its strings stay valid
 };
 
 inline std::string RandomBytes(std::mt19937* random, size_t count) {
@@ -90,7 +89,7 @@ inline std::string RandomBytes(std::mt19937* random, size_t count) {
 }
 
 inline std::string RandomUnicode(std::mt19937* random, size_t characters) {
-  // Half of it ASCII, with what pre-tokenizers look for more often than chance would have it.
+  // Half of it is ASCII, in which the characters that pre-tokenizers look for are frequent.
   static constexpr char kFavourites[] = "  \t\r\n'sSllreVE aZ09.,!<|>";
   std::string text;
   for (size_t i = 0; i < characters; ++i) {
@@ -123,5 +122,3 @@ inline std::string RandomText(std::mt19937* random, std::string_view letters, si
 }
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_TOKENIZER_TEST_VOCABULARY_H_

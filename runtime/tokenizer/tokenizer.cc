@@ -4,20 +4,19 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/tokenizer/bpe_encoder.h"
-#include "runtime/tokenizer/special_splitter.h"
+#include "runtime/tokenizer/encoders.h"
 #include "runtime/tokenizer/special_tokens.h"
-#include "runtime/tokenizer/spm_encoder.h"
-#include "runtime/tokenizer/tokenizer_check.h"
+#include "runtime/tokenizer/tokenizer_data.h"
+#include "runtime/tokenizer/utf8.h"
 #include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {
 
-// Offsets are 32 bits wide, and SentencePiece's text grows threefold where it is all spaces.
+// Offsets have 32 bits, and SentencePiece triples the length of text that is all spaces.
 constexpr size_t kMaxTextBytes = (size_t{1} << 30) - 1;
 
-// Phi-3's exceptions.
+// Returns false for Phi-3's exceptions.
 bool StripsRight(std::string_view text) {
   return text != "<unk>" && text != "<s>" && text != "<|endoftext|>";
 }
@@ -86,7 +85,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3 + 2);
   if (options.add_special && add_bos_) ids.push_back(bos_);
-  // At the start, and after a special token, text begins anew.
+  // Text counts as a beginning at the start, and again after each special token.
   bool at_start = options.at_start;
   const SpecialSplitter& splitter = options.parse_special ? *all_special_ : *user_defined_;
   for (const Fragment& fragment : splitter.Split(text)) {
@@ -96,8 +95,7 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
       continue;
     }
     if (bpe_ != nullptr) {
-      absl::Status status = bpe_->Encode(fragment.text, &ids);
-      if (!status.ok()) return status;
+      if (absl::Status s = bpe_->Encode(fragment.text, &ids); !s.ok()) return s;
     } else {
       spm_->Encode(fragment.text, add_space_prefix_ && at_start, &ids);
     }
@@ -116,7 +114,7 @@ std::string_view Tokenizer::TokenBytes(int32_t id, SpecialText special) const {
 
 std::string_view Tokenizer::NextBytes(int32_t id, SpecialText special, bool* strip_space) const {
   std::string_view bytes = TokenBytes(id, special);
-  // A special token has no space of the encoder's before it, whatever it is shown as.
+  // The encoder puts no space before a special token, even if the token is shown as text.
   if (*strip_space && !TokenBytes(id).empty()) {
     *strip_space = false;
     if (bytes.front() == ' ' && Type(id) != TokenType::kUserDefined) bytes.remove_prefix(1);
@@ -148,5 +146,31 @@ bool Tokenizer::IsEndOfGeneration(int32_t id) const {
 const std::vector<int32_t>& Tokenizer::end_of_generation() const { return end_of_generation_; }
 
 int32_t Tokenizer::vocab_size() const { return vocabulary_->size(); }
+
+Detokenizer::Detokenizer(std::shared_ptr<const Tokenizer> tokenizer,
+                         const DetokenizerOptions& options)
+    : tokenizer_(std::move(tokenizer)),
+      options_(options),
+      strip_space_(options.at_start && tokenizer_->adds_space_prefix()) {}
+
+void Detokenizer::Push(int32_t id, std::string* text) {
+  const std::string_view bytes = tokenizer_->NextBytes(id, options_.special, &strip_space_);
+  held_.append(bytes);
+  held_.erase(0, AppendValidUtf8(held_, text));
+}
+
+std::string Detokenizer::Push(int32_t id) {
+  std::string text;
+  Push(id, &text);
+  return text;
+}
+
+std::string Detokenizer::Flush() {
+  std::string text;
+  if (!held_.empty()) text = kReplacementCharacter;
+  held_.clear();
+  strip_space_ = options_.at_start && tokenizer_->adds_space_prefix();
+  return text;
+}
 
 }  // namespace trine

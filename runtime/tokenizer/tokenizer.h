@@ -1,7 +1,6 @@
-// Text to token ids and back, as the model's file says. Immutable and self-contained once created
-// (it keeps no view into the data); any thread may call, several at once.
-#ifndef TRINE_RUNTIME_TOKENIZER_TOKENIZER_H_
-#define TRINE_RUNTIME_TOKENIZER_TOKENIZER_H_
+// Converts text to token ids and back, as the model's file says. Immutable, and keeps no view into
+// the data that it was made from; several threads may call it at once.
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -22,54 +21,56 @@ class SpmEncoder;
 class Vocabulary;
 
 struct EncodeOptions {
-  // Begin and end with the tokens the file asks for (BOS, EOS).
+  // true: adds the tokens that the file asks for at the beginning and the end (BOS, EOS).
   bool add_special = true;
-  // Text such as <|im_end|> becomes that control token. Never for text that isn't trusted: without
-  // it no text whatever gives a control token.
+  // true: text such as <|im_end|> becomes the control token of this name. Must be false for
+  // untrusted text: then no text becomes a control token.
   bool parse_special = false;
-  // The text begins one. False for text that goes on from other text: no space is put before it.
+  // true: the text begins a sequence. false: it continues other text and gets no space prefix.
   bool at_start = true;
 };
 
 enum class SpecialText {
-  kHide,  // control and unknown tokens contribute nothing
-  kShow,  // they contribute their text
+  kHide,  // control and unknown tokens give no text
+  kShow,  // control and unknown tokens give their text
 };
 
 class Tokenizer {
  public:
-  // INVALID_ARGUMENT when the data contradicts itself, UNIMPLEMENTED for an unknown pre-tokenizer.
+  // Returns INVALID_ARGUMENT if the data contradicts itself, and UNIMPLEMENTED for an unknown
+  // pre-tokenizer.
   static absl::StatusOr<std::shared_ptr<const Tokenizer>> Create(const TokenizerData& data);
   ~Tokenizer();
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Any bytes are text, NUL and invalid UTF-8 too (docs/tokenizer.md says what becomes of them). An
-  // error only for text of 1 GiB and more.
+  // Encodes any bytes, including NUL and invalid UTF-8 (docs/tokenizer.md says how). Fails only for
+  // text of 1 GiB or more.
   absl::StatusOr<std::vector<int32_t>> Encode(std::string_view text,
                                               const EncodeOptions& options = {}) const;
 
-  // The bytes the tokens stand for, whether they are UTF-8 or not; without the space the encoder
-  // put before the text. Detokenizer gives text that is always UTF-8, and gives it token by token.
+  // Returns the bytes of the tokens without the space that the encoder put before the text. The
+  // bytes need not be UTF-8. Detokenizer gives text token by token, and always as UTF-8.
   std::string Decode(absl::Span<const int32_t> ids, SpecialText special = SpecialText::kHide) const;
 
-  // The bytes one token contributes; nothing for an id that isn't in the vocabulary.
+  // Returns the bytes of one token, or "" for an id that isn't in the vocabulary.
   std::string_view TokenBytes(int32_t id, SpecialText special = SpecialText::kHide) const;
 
-  // The token as the vocabulary writes it; nothing for an id that isn't in it.
+  // Returns the token as the vocabulary writes it, or "" for an id that isn't in the vocabulary.
   std::string_view TokenText(int32_t id) const;
   TokenType Type(int32_t id) const;  // kUndefined for an id that isn't in the vocabulary
-  // The lowest id with this text, as the vocabulary writes it; kNoToken when there is none.
+  // Returns the lowest id with this text, as the vocabulary writes it, or kNoToken.
   int32_t FindToken(std::string_view text) const;
 
-  // Generation ends with this token: EOS, end of turn, end of message and tokens known for it.
+  // Returns whether generation ends with this token: EOS, end of turn, end of message, and other
+  // tokens known for it.
   bool IsEndOfGeneration(int32_t id) const;
   const std::vector<int32_t>& end_of_generation() const;  // ascending
 
   int32_t vocab_size() const;
   TokenizerModel model() const { return model_; }
   const std::string& pre_tokenizer() const { return pre_tokenizer_; }
-  // kNoToken where the file has none.
+  // These are kNoToken if the file does not name such a token.
   int32_t bos() const { return bos_; }
   int32_t eos() const { return eos_; }
   int32_t eot() const { return eot_; }
@@ -78,15 +79,14 @@ class Tokenizer {
   int32_t pad() const { return pad_; }
   int32_t sep() const { return sep_; }
   bool adds_bos() const { return add_bos_; }
-  bool adds_eos() const { return add_eos_; }
   bool adds_space_prefix() const { return add_space_prefix_; }
 
  private:
   friend class Detokenizer;
   Tokenizer();
 
-  // TokenBytes, without the encoder's space when `*strip_space`, which the first token of text
-  // clears.
+  // Returns TokenBytes, without the encoder's space if `*strip_space`. The first token with text
+  // clears `*strip_space`.
   std::string_view NextBytes(int32_t id, SpecialText special, bool* strip_space) const;
 
   TokenizerModel model_ = TokenizerModel::kByteLevelBpe;
@@ -96,12 +96,43 @@ class Tokenizer {
   bool add_bos_ = false, add_eos_ = false, add_space_prefix_ = false;
   std::unique_ptr<const Vocabulary> vocabulary_;
   std::vector<int32_t> end_of_generation_;
-  std::unique_ptr<const SpecialSplitter> user_defined_;  // looked for in any text
-  std::unique_ptr<const SpecialSplitter> all_special_;   // looked for where parsing is allowed
-  std::unique_ptr<const BpeEncoder> bpe_;                // one of the two
+  std::unique_ptr<const SpecialSplitter> user_defined_;  // found in any text
+  std::unique_ptr<const SpecialSplitter> all_special_;   // found if parse_special
+  std::unique_ptr<const BpeEncoder> bpe_;                // either bpe_ or spm_ is set
   std::unique_ptr<const SpmEncoder> spm_;
 };
 
-}  // namespace trine
+struct DetokenizerOptions {
+  SpecialText special = SpecialText::kHide;
+  // true: the ids begin a text, so the space that a SentencePiece encoder put before the text is
+  // removed. false: the ids continue a prompt, so " a" after "Once upon" keeps its space.
+  bool at_start = false;
+};
 
-#endif  // TRINE_RUNTIME_TOKENIZER_TOKENIZER_H_
+// Converts token ids to text, one at a time, for streaming. The output is always whole UTF-8
+// characters. As in browsers, each longest run of bytes that begins a character but does not
+// complete it becomes one U+FFFD. One thread at a time. Keeps the tokenizer alive.
+class Detokenizer {
+ public:
+  explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer,
+                       const DetokenizerOptions& options = {});
+
+  // Returns the text that this token completes, often "". An unknown id contributes nothing.
+  std::string Push(int32_t id);
+  // Appends the text that this token completes to *text. Allocates nothing if *text has room.
+  void Push(int32_t id, std::string* text);
+
+  // Ends the sequence and starts a new one. Returns U+FFFD if a character is incomplete, else "".
+  std::string Flush();
+
+  // The number of bytes held back until their character is complete: 0 to 3.
+  size_t held_bytes() const { return held_.size(); }
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  DetokenizerOptions options_;
+  bool strip_space_;
+  std::string held_;
+};
+
+}  // namespace trine

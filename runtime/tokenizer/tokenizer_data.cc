@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/quoted.h"
-#include "runtime/tokenizer/pre_tokenizer_rules.h"
+#include "runtime/tokenizer/pre_tokenizer.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {
@@ -79,9 +83,9 @@ absl::Status ReadStrings(const gguf::Metadata& metadata, const std::string& key,
   return absl::OkStatus();
 }
 
-// `required`: an id outside the vocabulary is an error. Files with such ids for tokens that no text
-// needs, padding above all, are common; there the token is taken not to exist. Most converters
-// write -1, as a 32-bit number of either sign, for none.
+// Reads the id of a special token. An id outside the vocabulary is an error if `required`.
+// Otherwise the token counts as missing: many files have such ids for tokens that no text needs,
+// padding above all. Most converters write -1 for none, as a 32-bit number of either sign.
 absl::Status ReadId(const gguf::Metadata& metadata, std::string_view name, bool required,
                     size_t vocab_size, int32_t* id) {
   const std::string key = Key(name);
@@ -101,7 +105,7 @@ absl::Status ReadId(const gguf::Metadata& metadata, std::string_view name, bool 
 
 absl::Status ReadIds(const gguf::Metadata& metadata, TokenizerData* data) {
   if (data->model == TokenizerModel::kSentencePiece) {
-    // What SentencePiece gives them; old files leave them out.
+    // SentencePiece's own ids; old files leave them out.
     if (data->tokens.size() > 0) data->unk = 0;
     if (data->tokens.size() > 1) data->bos = 1;
     if (data->tokens.size() > 2) data->eos = 2;
@@ -148,8 +152,8 @@ absl::Status ReadFlags(const gguf::Metadata& metadata, TokenizerData* data) {
   return absl::OkStatus();
 }
 
-// GGUF has no key for what Phi-3's tokenizer.json says of its special tokens; the name is all there
-// is to know the model by.
+// GGUF has no key for what Phi-3's tokenizer.json says of its special tokens, so the model can only
+// be recognised by its name.
 bool IsPhi3(const gguf::Metadata& metadata) {
   const auto value = metadata.StringOr("general.name", "");
   if (!value.ok()) return false;
@@ -157,6 +161,75 @@ bool IsPhi3(const gguf::Metadata& metadata) {
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return name.find("phi-3") != name.npos || name.find("phi3") != name.npos;
+}
+
+// Far above any model's numbers. They keep ids and merged symbols within 32 bits.
+constexpr size_t kMaxTokens = size_t{1} << 27;
+constexpr size_t kMaxMerges = size_t{1} << 28;
+
+absl::Status CheckCounts(const TokenizerData& data) {
+  const size_t n = data.tokens.size();
+  if (n == 0) return absl::InvalidArgumentError("the tokenizer has no tokens");
+  if (n > kMaxTokens) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tokenizer has ", n, " tokens, more than the ", kMaxTokens, " allowed"));
+  }
+  if (data.merges.size() > kMaxMerges) {
+    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", data.merges.size(),
+                                                   " merges, more than the ", kMaxMerges,
+                                                   " allowed"));
+  }
+  if (!data.types.empty() && data.types.size() != n) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tokenizer has ", n, " tokens but ", data.types.size(), " token types"));
+  }
+  if (!data.scores.empty() && data.scores.size() != n) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tokenizer has ", n, " tokens but ", data.scores.size(), " scores"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckIds(const TokenizerData& data) {
+  const struct {
+    const char* name;
+    int32_t id;
+  } ids[] = {{"bos", data.bos}, {"eos", data.eos}, {"eot", data.eot}, {"eom", data.eom},
+             {"unk", data.unk}, {"sep", data.sep}, {"pad", data.pad}};
+  for (const auto& [name, id] : ids) {
+    if (id != kNoToken && (id < 0 || static_cast<size_t>(id) >= data.tokens.size())) {
+      return absl::InvalidArgumentError(absl::StrCat("the tokenizer's ", name, " token is ", id,
+                                                     ", but the vocabulary has ",
+                                                     data.tokens.size(), " tokens"));
+    }
+  }
+  if (data.add_bos && data.bos == kNoToken) {
+    return absl::InvalidArgumentError("the tokenizer asks for a BOS token but has none");
+  }
+  if (data.add_eos && data.eos == kNoToken) {
+    return absl::InvalidArgumentError("the tokenizer asks for an EOS token but has none");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckTokens(const TokenizerData& data) {
+  for (size_t id = 0; id < data.types.size(); ++id) {
+    if (data.types[id] < TokenType::kUndefined || data.types[id] > TokenType::kByte) {
+      return absl::InvalidArgumentError(absl::StrCat("token ", id, " has the unknown type ",
+                                                     static_cast<int32_t>(data.types[id])));
+    }
+    if (data.types[id] == TokenType::kByte && ParseByteToken(data.tokens[id]) < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("token ", id, " is of type byte but its text is ",
+                       gguf::Quoted(data.tokens[id]), ", expected <0x00> to <0xFF>"));
+    }
+  }
+  for (size_t id = 0; id < data.scores.size(); ++id) {
+    if (std::isnan(data.scores[id])) {
+      return absl::InvalidArgumentError(absl::StrCat("the score of token ", id, " is no number"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -177,6 +250,13 @@ absl::StatusOr<TokenizerData> ReadTokenizerData(const gguf::Metadata& metadata) 
   if (!status.ok()) return status;
   data.special_strips_right = IsPhi3(metadata);
   return data;
+}
+
+absl::Status CheckTokenizerData(const TokenizerData& data) {
+  absl::Status status = CheckCounts(data);
+  if (status.ok()) status = CheckIds(data);
+  if (status.ok()) status = CheckTokens(data);
+  return status;
 }
 
 }  // namespace trine

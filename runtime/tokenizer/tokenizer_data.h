@@ -1,21 +1,21 @@
-// What a model file says about its tokenizer, as plain data: read from GGUF by ReadTokenizerData,
-// or filled in by hand. Nothing is checked here but that the file's keys have the right types;
-// Tokenizer::Create holds the data to its rules.
-#ifndef TRINE_RUNTIME_TOKENIZER_TOKENIZER_DATA_H_
-#define TRINE_RUNTIME_TOKENIZER_TOKENIZER_DATA_H_
+// A model file's data about its tokenizer. ReadTokenizerData reads it from a GGUF file and checks
+// only that the keys have the right types; Tokenizer::Create checks the data. Tests fill it in by
+// hand.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/base/token.h"
 #include "runtime/gguf/metadata.h"
-#include "runtime/token.h"
 
 namespace trine {
 
-// GGUF's numbers.
+// The type of a token. The numbers are those of GGUF.
 enum class TokenType : int32_t {
   kUndefined = 0,
   kNormal = 1,
@@ -33,14 +33,14 @@ enum class TokenizerModel {
 
 struct TokenizerData {
   TokenizerModel model = TokenizerModel::kByteLevelBpe;
-  // Names the rule by which byte-level BPE cuts text into words; empty: the default one.
+  // The name of the rule by which byte-level BPE cuts text into words; "": the default rule.
   std::string pre_tokenizer = {};
 
-  // The views must outlive Tokenizer::Create, no longer.
+  // The views need to live only until Tokenizer::Create returns.
   std::vector<std::string_view> tokens = {};
   std::vector<TokenType> types = {};          // empty: the file has none
-  std::vector<float> scores = {};             // SentencePiece; empty: all 0
-  std::vector<std::string_view> merges = {};  // byte-level BPE: "left right", best first
+  std::vector<float> scores = {};             // for SentencePiece; empty: all scores are 0
+  std::vector<std::string_view> merges = {};  // for byte-level BPE: "left right", the best first
 
   int32_t bos = kNoToken;
   int32_t eos = kNoToken;
@@ -52,15 +52,20 @@ struct TokenizerData {
 
   bool add_bos = false;
   bool add_eos = false;
-  bool add_space_prefix = false;  // SentencePiece: a space before text at the start of a sequence
-  // White space after a special token belongs to it (Phi-3).
+  bool add_space_prefix = false;  // SentencePiece puts a space before text that begins a sequence
+  // true: white space after a special token belongs to the token (Phi-3).
   bool special_strips_right = false;
 };
 
-// INVALID_ARGUMENT or NOT_FOUND naming the key; UNIMPLEMENTED, with those that are known, for
-// another kind of tokenizer. The views are into the file's memory.
+// Reads the data. The views are into the file's memory. Returns INVALID_ARGUMENT or NOT_FOUND,
+// naming the key, if a key is wrong or missing. Returns UNIMPLEMENTED, which lists the known kinds,
+// for an unknown kind of tokenizer.
 absl::StatusOr<TokenizerData> ReadTokenizerData(const gguf::Metadata& metadata);
 
-}  // namespace trine
+// Returns INVALID_ARGUMENT, saying what was found and what was expected, for counts that differ,
+// ids outside the vocabulary, scores that are not numbers, and byte tokens that name no byte.
+// Allows texts that are empty, repeated or not UTF-8: encoding uses the first of equal texts,
+// decoding all of them.
+absl::Status CheckTokenizerData(const TokenizerData& data);
 
-#endif  // TRINE_RUNTIME_TOKENIZER_TOKENIZER_DATA_H_
+}  // namespace trine

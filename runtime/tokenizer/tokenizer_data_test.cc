@@ -39,7 +39,7 @@ gguf::Builder Spm() {
   return builder;
 }
 
-// Kept alive beside the views it holds.
+// The data with the file, which its views need.
 struct Result {
   std::shared_ptr<const gguf::File> file;
   absl::StatusOr<TokenizerData> data;

@@ -193,7 +193,7 @@ TEST(SpmTest, AgreesWithThePlainRuleOnRandomScores) {
     for (const std::string& letter : letters) add(letter);
     for (int i = 0; i < 25; ++i) {
       std::string text;
-      // Half of the rounds have no space after something else: words are encoded one by one there.
+      // In half of the rounds no space follows another character, so words are encoded one by one.
       for (size_t n = 2 + random() % 4; n > 0; --n) {
         const bool inside = !text.empty() && text.compare(text.size() - 1, 1, "\x81") != 0;
         text += letters[random() % (round % 2 == 0 && inside ? 2 : 3)];
@@ -231,7 +231,7 @@ TEST(TokenizerTest, SpecialTokensAreParsedOnlyWhereAllowed) {
   TestVocabulary vocabulary = TestVocabulary::ByteLevel("llama-bpe");
   const int32_t end = vocabulary.Add("<|im_end|>", TokenType::kControl);
   const int32_t user = vocabulary.Add("<think>", TokenType::kUserDefined);
-  // A control token whose text is a word, or a merge's result, is no way round.
+  // Text can't become a control token that reads like a word or like the result of a merge.
   vocabulary.Add("word", TokenType::kControl);
   vocabulary.data().merges.push_back("x y");
   vocabulary.Add("xy", TokenType::kControl);
@@ -322,7 +322,7 @@ TEST(TokenizerTest, TokensContributeTheirBytes) {
   TestVocabulary vocabulary = TestVocabulary::ByteLevel();
   const int32_t control = vocabulary.Add("<c>", TokenType::kControl);
   const int32_t user = vocabulary.Add("\u00F8 x", TokenType::kUserDefined);
-  const int32_t odd = vocabulary.Add("\u4E2D", TokenType::kNormal);  // not of the alphabet
+  const int32_t odd = vocabulary.Add("\u4E2D", TokenType::kNormal);  // not in the alphabet
   const int32_t unused = vocabulary.Add("[PAD1]", TokenType::kUnused);
   const int32_t byte = vocabulary.Add("<0x0a>", TokenType::kByte);
   const auto tokenizer = vocabulary.Create();
@@ -344,8 +344,8 @@ TEST(TokenizerTest, TokensContributeTheirBytes) {
   EXPECT_EQ(tokenizer->FindToken(" "), kNoToken);
 }
 
-// The byte 0xF8 is written as the letter of that number; a user-defined token of that letter is the
-// letter itself and must not stand for the byte.
+// The byte 0xF8 is written as the letter U+00F8. A user-defined token of that letter is the letter
+// itself and must not stand for the byte.
 TEST(TokenizerTest, AUserDefinedTokenIsNoByte) {
   TestVocabulary vocabulary = TestVocabulary::ByteLevel();
   vocabulary.data().types[0xF8] = TokenType::kUserDefined;

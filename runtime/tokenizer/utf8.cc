@@ -1,11 +1,13 @@
 #include "runtime/tokenizer/utf8.h"
 
+#include <cstdio>
+
 #include "absl/strings/str_format.h"
 
 namespace trine {
 namespace {
 
-// What may follow a lead byte: its length and the range of the second byte. Length 0: not a lead.
+// The length of a character by its lead byte (0: not a lead), and the range of the second byte.
 struct Lead {
   uint8_t bytes;
   uint8_t low;
@@ -91,6 +93,25 @@ size_t AppendValidUtf8(std::string_view text, std::string* out) {
     at += step.bytes;
   }
   return at;
+}
+
+std::string Printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Step step = NextUtf8(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    if (step.kind == Utf8Step::Kind::kCharacter && first >= 0x20 && first != 0x7f) {
+      out.append(text.substr(0, step.bytes));
+    } else {
+      for (const char byte : text.substr(0, step.bytes)) {
+        char escaped[5];
+        std::snprintf(escaped, sizeof(escaped), "\\x%02x", static_cast<unsigned char>(byte));
+        out += escaped;
+      }
+    }
+    text.remove_prefix(step.bytes);
+  }
+  return out;
 }
 
 }  // namespace trine

@@ -1,7 +1,6 @@
-// UTF-8 as strict as Unicode 15 (table 3-7): no overlong forms, no surrogates, nothing above
-// U+10FFFF. Pure functions; any thread.
-#ifndef TRINE_RUNTIME_TOKENIZER_UTF8_H_
-#define TRINE_RUNTIME_TOKENIZER_UTF8_H_
+// Strict UTF-8 as in Unicode 15 (table 3-7): no overlong forms, no surrogates, nothing above
+// U+10FFFF. Pure functions; any thread may call them.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -17,30 +16,32 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+
 struct Utf8Step {
   enum class Kind {
     kCharacter,   // a whole character
-    kInvalid,     // can't become one, whatever follows
-    kIncomplete,  // the text ends inside one
+    kInvalid,     // bytes that can't become a character, whatever follows
+    kIncomplete,  // the text ends inside a character
   };
   Kind kind = Kind::kInvalid;
-  // Of the character, or of the longest beginning of one: what one U+FFFD stands for. At least 1.
+  // How many bytes the character has. If it is no whole character, how many bytes one U+FFFD stands
+  // for: the longest beginning of a character, or 1.
   size_t bytes = 1;
-  uint32_t code_point = 0;  // of a character
+  uint32_t code_point = 0;  // if kCharacter
 };
 
-// What `text`, which is not empty, begins with.
+// Reads the first character of `text`. REQUIRES: `text` is not empty.
 Utf8Step NextUtf8(std::string_view text);
 
-// The first byte that belongs to no character; text.size() when all is well.
+// Returns the offset of the first byte that belongs to no character, or text.size().
 size_t FindInvalidUtf8(std::string_view text);
 
-// INVALID_ARGUMENT naming `what`, the byte and its place. For callers that refuse such text.
+// Returns INVALID_ARGUMENT, naming `what`, the wrong byte and its place, if `text` is not UTF-8.
 absl::Status ValidateUtf8(std::string_view text, std::string_view what);
 
 void AppendUtf8(uint32_t code_point, std::string* out);
 
-// Appends `text` with U+FFFD in the place of what isn't UTF-8, but for an incomplete character at
-// its very end, which is left out. Returns how many bytes of `text` were used.
+// Appends `text` to *out, with U+FFFD in place of invalid UTF-8. Leaves out an incomplete character
+// at the end. Returns how many bytes of `text` were used.
 size_t AppendValidUtf8(std::string_view text, std::string* out);
 
-}  // namespace trine
+// Returns the text with control characters and invalid UTF-8 written as \xNN.
+std::string Printable(std::string_view text);
 
-#endif  // TRINE_RUNTIME_TOKENIZER_UTF8_H_
+}  // namespace trine

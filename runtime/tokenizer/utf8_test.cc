@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {

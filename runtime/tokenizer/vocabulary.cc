@@ -3,10 +3,23 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/tokenizer/utf8.h"
 
 namespace trine {
 namespace {
+
+constexpr int kAlphabetEnd = 0x100 + 68;  // 188 bytes print, 68 don't
+
+constexpr std::array<int16_t, kAlphabetEnd> MakeByteOf() {
+  std::array<int16_t, kAlphabetEnd> byte_of{};
+  for (int16_t& byte : byte_of) byte = -1;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    byte_of[kByteAlphabet[byte]] = static_cast<int16_t>(byte);
+  }
+  return byte_of;
+}
+constexpr std::array<int16_t, kAlphabetEnd> kByteOf = MakeByteOf();
+static_assert(kByteAlphabet[' '] == 0x120 && kByteAlphabet[0xAD] == kAlphabetEnd - 1);
 
 std::string WithSpaces(std::string_view text) {
   std::string out;
@@ -32,6 +45,23 @@ int32_t FindIn(const absl::flat_hash_map<std::string_view, int32_t>& map, std::s
 }
 
 }  // namespace
+
+void AppendAlphabet(std::string_view bytes, std::string* out) {
+  for (const char byte : bytes) AppendUtf8(kByteAlphabet[static_cast<uint8_t>(byte)], out);
+}
+
+bool AppendAlphabetBytes(std::string_view text, std::string* out) {
+  while (!text.empty()) {
+    const Utf8Step step = NextUtf8(text);
+    if (step.kind != Utf8Step::Kind::kCharacter || step.code_point >= kAlphabetEnd ||
+        kByteOf[step.code_point] < 0) {
+      return false;
+    }
+    out->push_back(static_cast<char>(kByteOf[step.code_point]));
+    text.remove_prefix(step.bytes);
+  }
+  return true;
+}
 
 int ParseByteToken(std::string_view text) {
   if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') return -1;
@@ -62,7 +92,7 @@ Vocabulary::Vocabulary(const TokenizerData& data, std::vector<TokenType> types)
   }
 }
 
-// Adds what the next token stands for. True when text may be encoded to it.
+// Adds the bytes of the next token. Returns whether text may be encoded to it.
 bool Vocabulary::AddBytes(TokenizerModel model, TokenType type, std::string_view text) {
   switch (type) {
     case TokenType::kUnknown:
@@ -88,7 +118,7 @@ bool Vocabulary::AddBytes(TokenizerModel model, TokenType type, std::string_view
     bytes = text;
     readable = false;
   }
-  // A user-defined token is found in the text as it is, before any encoding.
+  // A user-defined token is searched for in the plain text, before any encoding.
   if (type == TokenType::kUserDefined) {
     readable = readable && bytes == text;
     bytes = text;

@@ -1,11 +1,9 @@
-// The tokens of a vocabulary: their texts, types and the bytes they stand for, and the way back
-// from a text to its id. Owns copies of all texts. Immutable; any thread.
-#ifndef TRINE_RUNTIME_TOKENIZER_VOCABULARY_H_
-#define TRINE_RUNTIME_TOKENIZER_VOCABULARY_H_
+// The tokens of a vocabulary: their texts, types and bytes, and the ids of texts. Owns copies of
+// all texts. Immutable; any thread may use it.
+#pragma once
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +13,33 @@
 
 namespace trine {
 
-// U+2581, by which SentencePiece writes a space.
+// The alphabet of byte-level BPE vocabularies: one printable character for each of the 256 bytes (a
+// space is U+0120, a newline U+010A). Returns the code point of each byte: the byte itself if it
+// prints, otherwise the next unused one, beginning with U+0100.
+constexpr std::array<uint16_t, 256> MakeByteAlphabet() {
+  std::array<uint16_t, 256> alphabet{};
+  uint16_t next = 0x100;
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    const bool prints =
+        (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xFF && byte != 0xAD);
+    alphabet[byte] = prints ? static_cast<uint16_t>(byte) : next++;
+  }
+  return alphabet;
+}
+inline constexpr std::array<uint16_t, 256> kByteAlphabet = MakeByteAlphabet();
+
+// Appends `bytes` as characters of the alphabet.
+void AppendAlphabet(std::string_view bytes, std::string* out);
+
+// Appends the bytes of `text`. Stops and returns false at a character outside of the alphabet.
+bool AppendAlphabetBytes(std::string_view text, std::string* out);
+
+// U+2581, which SentencePiece writes for a space.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 class Vocabulary {
  public:
-  // `data` has passed CheckTokenizerData; `types` are its types as corrected by ResolveTypes.
+  // REQUIRES: `data` has passed CheckTokenizerData; `types` come from ResolveTypes.
   Vocabulary(const TokenizerData& data, std::vector<TokenType> types);
   Vocabulary(const Vocabulary&) = delete;
   Vocabulary& operator=(const Vocabulary&) = delete;
@@ -29,21 +48,21 @@ class Vocabulary {
   bool Has(int32_t id) const { return id >= 0 && id < size(); }
   std::string_view Text(int32_t id) const { return texts_.Get(id); }
   TokenType Type(int32_t id) const { return types_[id]; }
-  // What the token stands for; nothing for control, unknown and unused ones.
+  // Returns the bytes that the token stands for; "" for control, unknown and unused tokens.
   std::string_view Bytes(int32_t id) const { return bytes_.Get(id); }
 
-  // The lowest id with this text, of any type.
+  // Returns the lowest id with this text, of any type, or kNoToken.
   int32_t Find(std::string_view text) const;
-  // The lowest id that text may be encoded to: its bytes are the text's, and it is neither special
-  // nor a byte token. A text of the encoder's kind: byte alphabet or space marks.
+  // Returns the lowest id of a token with this text that is neither special nor a byte token: the
+  // encoder may use only these. `text` is in the encoder's form (byte alphabet or space marks).
   int32_t FindPiece(std::string_view text) const;
-  // The token of type byte for this byte.
+  // Returns the token of type kByte that stands for this byte, or kNoToken.
   int32_t ByteToken(uint8_t byte) const { return byte_tokens_[byte]; }
 
   size_t longest_piece_bytes() const { return longest_piece_bytes_; }
 
  private:
-  // Strings end to end.
+  // A list of strings, stored end to end.
   class Strings {
    public:
     void Add(std::string_view text) {
@@ -70,15 +89,13 @@ class Vocabulary {
   Strings bytes_;
   std::vector<TokenType> types_;
   std::array<int32_t, 256> byte_tokens_;
-  // Keyed by views into texts_. Most texts are in `pieces_`; the rest are few.
+  // Keys are views into texts_. Most texts are in `pieces_`; few are in `others_`.
   absl::flat_hash_map<std::string_view, int32_t> pieces_;
   absl::flat_hash_map<std::string_view, int32_t> others_;
   size_t longest_piece_bytes_ = 0;
 };
 
-// The byte that a text such as <0x0A> names; -1 for any other text.
+// Returns the byte that a text such as <0x0A> names, or -1 for any other text.
 int ParseByteToken(std::string_view text);
 
 }  // namespace trine
-
-#endif  // TRINE_RUNTIME_TOKENIZER_VOCABULARY_H_

@@ -1,6 +1,5 @@
-// Graphs for tests of the SDK: vectors that own what a trine_graph points to.
-#ifndef TRINE_TESTS_ABI_GRAPH_BUILDER_H_
-#define TRINE_TESTS_ABI_GRAPH_BUILDER_H_
+// Builds graphs for tests of the SDK, with vectors that own what a trine_graph points to.
+#pragma once
 
 #include <deque>
 #include <string>
@@ -17,7 +16,7 @@ class GraphBuilder {
   std::vector<trine_op> ops;
   std::vector<trine_param> params;
 
-  // The dimension that stands for the new parameter.
+  // Adds a parameter and returns the dimension that stands for it.
   int64_t Param(int64_t min, int64_t max) {
     params.push_back({TRINE_PARAM_TOKENS, 0, min, max});
     return -static_cast<int64_t>(params.size());
@@ -28,7 +27,7 @@ class GraphBuilder {
     return static_cast<uint32_t>(slots.size() - 1);
   }
 
-  // A packed tensor in a slot of its own, large enough for most tests.
+  // Adds a packed tensor in a slot of its own that is large enough for most tests.
   uint32_t Tensor(uint32_t dtype, std::vector<int64_t> dims, uint32_t role = TRINE_ROLE_IO,
                   uint64_t slot_bytes = 1 << 20) {
     trine_tensor t{};
@@ -85,7 +84,7 @@ class GraphBuilder {
     return g;
   }
 
-  // "" when the SDK takes the graph, else its sentence.
+  // Returns "" when the SDK accepts the graph, else its message.
   std::string Refusal(Graph* out) const {
     const trine_graph abi = Abi();
     trine_error err{};
@@ -104,5 +103,3 @@ class GraphBuilder {
 };
 
 }  // namespace trine::sdk
-
-#endif  // TRINE_TESTS_ABI_GRAPH_BUILDER_H_

@@ -23,7 +23,7 @@ std::string WithoutComments(const std::string& text) {
 
 bool IsIdentifier(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The name a member declaration gives: of `void (*f)(int a)` f, of `char name[64]` name.
+// Returns the name in a member declaration: f in `void (*f)(int a)`, name in `char name[64]`.
 std::string MemberName(const std::string& declaration) {
   std::smatch match;
   if (std::regex_search(declaration, match, std::regex(R"(\(\s*\*\s*(\w+)\s*\))"))) return match[1];
@@ -55,7 +55,7 @@ void ForEachMatch(const std::string& text, const char* pattern, Visit visit) {
 HeaderText ParseHeader(const std::string& text, const std::vector<std::string>& skip) {
   const std::string code = WithoutComments(text);
   HeaderText header;
-  // A macro without a value, as an include guard, has only blanks behind its name.
+  // A macro without a value, like an include guard, has only blanks behind its name.
   ForEachMatch(code, R"(#define[ \t]+(\w+)[ \t]+[^ \t\n])", [&](const std::smatch& match) {
     const std::string name = match[1];
     const bool known = std::find(skip.begin(), skip.end(), name) != skip.end();

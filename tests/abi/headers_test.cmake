@@ -1,4 +1,4 @@
-# Compiles the ABI header and every SDK header by itself, with each compiler there is.
+# Compiles the ABI header and every SDK header by itself, with each installed compiler.
 #
 #   cmake -DINCLUDE_DIR=<plugins/include> -DCOMPILERS=<paths> -P headers_test.cmake
 
@@ -17,7 +17,7 @@ function(check compiler)
 endfunction()
 
 foreach(compiler IN LISTS COMPILERS)
-  # -Wpadded: padding the compiler puts in would be bytes nobody writes.
+  # -Wpadded: padding by the compiler would be bytes that are never written.
   check("${compiler}" -x c -std=c11 ${warnings} -Wpadded "${abi_header}")
   foreach(standard c++17 c++20)
     check("${compiler}" -x c++ -std=${standard} ${warnings} -Wpadded "${abi_header}")
@@ -33,8 +33,8 @@ if(NOT includes STREQUAL "#include <stddef.h>;#include <stdint.h>")
   message(SEND_ERROR "backend.h may include stddef.h and stdint.h alone, but has: ${includes}")
 endif()
 
-# An SDK header stands on the ABI, the standard library and other SDK headers; host_memory.h also
-# on mmap.
+# An SDK header includes only the ABI, the standard library and other SDK headers; host_memory.h
+# also mmap's header.
 foreach(header IN LISTS sdk_headers)
   file(STRINGS "${header}" includes REGEX "^#include")
   foreach(line IN LISTS includes)

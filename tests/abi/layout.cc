@@ -8,7 +8,7 @@
 namespace trine::abi {
 namespace {
 
-// "struct NAME SIZE" as name and size; false for other lines.
+// Splits "struct NAME SIZE" into name and size; returns false for other lines.
 bool ParseStruct(const std::string& line, std::string* name, size_t* size) {
   std::istringstream stream(line);
   std::string kind;
@@ -76,7 +76,7 @@ std::vector<std::string> BrokenPromises(const std::vector<std::string>& older,
   for (const std::string& line : Compare(older, now).lost) {
     const bool version = line.rfind("const TRINE_ABI_MINOR ", 0) == 0 ||
                          line.rfind("const TRINE_ABI_VERSION ", 0) == 0;
-    // Nobody says how long an error is.
+    // trine_error has no struct_size, so it must not grow.
     const bool grown =
         ParseStruct(line, &name, &size) && name != "trine_error" && sizes[name] >= size;
     if (!version && !grown) broken.push_back(line);

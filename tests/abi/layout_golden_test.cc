@@ -1,9 +1,9 @@
-// The layout of trine/backend.h against the golden file of its version, and against those of all
-// earlier ones from 1.0 on, which stay in this folder for ever, as does the major.
+// Compares the layout of trine/backend.h with the golden file of its version, and with those of all
+// earlier versions from 1.0 on, which stay in this folder for ever, as does the major.
 //
 // After a change that only appends (an enumerator, a struct) run this test with
-// TRINE_UPDATE_GOLDEN=1: the new lines go to the end of the file. A struct that grows, like
-// anything else that changes a line, needs a new TRINE_ABI_MINOR, and with it gets a new file.
+// TRINE_UPDATE_GOLDEN=1: the new lines go to the end of the file. A struct that grows, and anything
+// else that changes a line, needs a new TRINE_ABI_MINOR, and with it a new file.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -82,7 +82,7 @@ TEST(LayoutTest, NoMinorChangesTheMajorOrTheError) {
               ElementsAre("const TRINE_ABI_MAJOR 1", "struct trine_error 256"));
 }
 
-// A holder's later members move, or the member itself is longer: either shows.
+// A holder's later members move, or the member itself gets longer: either is found.
 TEST(LayoutTest, AnEmbeddedStructDoesNotGrow) {
   EXPECT_THAT(BrokenPromises({"struct inner 8", "struct outer 16", "member outer.inner 8 8"},
                              {"struct inner 16", "struct outer 24", "member outer.inner 8 16"}),

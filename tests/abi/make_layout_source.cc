@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   std::ostringstream text;
   text << in.rdbuf();
   std::ofstream out(argv[2]);
-  // Not layout: an attribute, how this file is compiled, and a version that changes by itself.
+  // Skip what is not layout: an attribute, how this file is compiled, and the version.
   out << trine::abi::LayoutSource(trine::abi::ParseHeader(
       text.str(), {"TRINE_EXPORT", "TRINE_SANITIZER_HERE", "TRINE_NUMERICS_VERSION"}));
   if (!in || !out.flush()) {

@@ -148,7 +148,7 @@ TEST(CopyGraphTest, RefusesBadSlots) {
   EXPECT_THAT(b.Refusal(), HasSubstr("alternates"));
 }
 
-// Were such sizes let through, the scratch's size would wrap to a small one.
+// If such sizes were accepted, the size of the scratch would wrap to a small one.
 TEST(CopyGraphTest, RefusesSlotsWhoseSumWraps) {
   GraphBuilder b = Good();
   b.slots[1].role = TRINE_ROLE_TEMP;
@@ -261,7 +261,7 @@ TEST(CopyGraphTest, RefusesMisalignedViews) {
   EXPECT_EQ(b.Refusal(), "");
 }
 
-// Every refusal here must come without an overflow on the way: run under UBSan.
+// Every refusal must come without an overflow: run under UBSan.
 TEST(CopyGraphTest, SurvivesDimensionsThatOverflow) {
   const int64_t kHostile[] = {kMax,     kMax - 1,         kMax / 2,
                               kMax / 4, int64_t{1} << 46, int64_t{1} << 32};
@@ -329,7 +329,7 @@ TEST(ResolveTest, PackedStridesFollowTheRun) {
   t.rank = 4;
   const Dims dims = {5, 7, 3, 2};
   EXPECT_THAT(ResolveStrides(t, dims), ElementsAre(4, 20, 140, 420));
-  t.strides[1] = 64;  // rows padded: what lies outside of them follows
+  t.strides[1] = 64;  // padded rows, with data between them
   EXPECT_THAT(ResolveStrides(t, dims), ElementsAre(4, 64, 448, 1344));
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 class MemoryUseTest : public ::testing::Test {
  protected:
-  // A temporary, by itself or over another one's memory.
+  // Adds a temporary of its own, or over the memory of another.
   uint32_t Temp(std::vector<int64_t> dims) {
     return builder_.Tensor(TRINE_DTYPE_F32, std::move(dims), TRINE_ROLE_TEMP);
   }

@@ -11,14 +11,14 @@ namespace {
 
 using testing::HasSubstr;
 
-// What CheckOp says of the last op. The graph itself must hold together.
+// Returns the message of CheckOp for the last op. The graph itself must be valid.
 std::string Check(const GraphBuilder& b) {
   Graph graph;
   const std::string refusal = b.Refusal(&graph);
   return refusal.empty() ? CheckOp(graph, graph.ops.size() - 1) : "graph: " + refusal;
 }
 
-// One good op of each kind. Tests break one thing in a copy.
+// Makes one good op of each kind. Tests break one thing in a copy.
 constexpr int64_t kTokens = -1;  // the first parameter
 
 struct Example {
@@ -151,8 +151,8 @@ TEST_P(EveryOpTest, RefusesAnyOperandWithOneRowMore) {
   for (size_t i = 0; i < example_.Op().n_in + example_.Op().n_out; ++i) {
     Example e = Make(GetParam());
     trine_tensor& t = i < e.Op().n_in ? e.In(i) : e.Out(i - e.Op().n_in);
-    // A bound the rules leave open: rows of a table, blocks of a cache or table, q_offsets,
-    // experts.
+    // Skip dimensions that the rules leave open: rows of a table, blocks of a cache or table,
+    // q_offsets, experts.
     if (t.rank == 1 && GetParam() == TRINE_OP_ATTENTION && i == 4) continue;
     size_t last = t.rank - 1;
     if ((GetParam() == TRINE_OP_GATHER_ROWS && i == 0) ||
@@ -189,7 +189,7 @@ TEST(CheckOpTest, RefusesKindsItDoesNotKnow) {
   }
 }
 
-// A newer host's types and roles take away the ops that use them, and no others.
+// Types and roles of a newer host make only the ops that use them fail.
 TEST(CheckOpTest, RefusesOnlyTheOpsThatUseWhatItDoesNotKnow) {
   GraphBuilder b;
   const uint32_t x = b.F32({8}), strange = b.F32({8}), y = b.F32({8});

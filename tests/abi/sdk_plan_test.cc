@@ -4,7 +4,7 @@
 #include "tests/abi/graph_builder.h"
 #include "trine/sdk/plan.h"
 
-// The handle is the plugin's: here a piece of memory.
+// The handle belongs to the plugin: here it is a piece of memory.
 struct trine_buffer {
   std::vector<std::byte> memory;
 };
@@ -74,7 +74,7 @@ class PlanStorageTest : public testing::Test {
 TEST_F(PlanStorageTest, ResolvesTensorsToPointers) {
   ASSERT_EQ(Refusal(), "");
   const int64_t params[] = {3};
-  const uint32_t alternates[] = {7, 1, 7};  // only an io slot's is looked at
+  const uint32_t alternates[] = {7, 1, 7};  // only those of io slots count
   const std::byte* base = buffer_.memory.data();
   EXPECT_EQ(storage_.ViewOf(graph_, 0, params, alternates).data, base);
   EXPECT_EQ(storage_.ViewOf(graph_, 1, params, nullptr).data, base + 128);

@@ -44,7 +44,7 @@ struct Frame {
 
 trine_op_support Answer() {
   trine_op_support answer{};
-  answer.struct_size = 12345;  // never what the caller is told
+  answer.struct_size = 12345;  // must not reach the caller
   answer.support = TRINE_SUPPORT_NO;
   std::memset(answer.reason, 'r', sizeof(answer.reason) - 1);
   return answer;

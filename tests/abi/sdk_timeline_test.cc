@@ -43,7 +43,7 @@ TEST(TimelineTest, AFailureIsKeptWithTheValue) {
   EXPECT_EQ(t.SetFailed(TRINE_DEADLINE_EXCEEDED, "", &err), TRINE_INVALID_ARGUMENT);
   EXPECT_EQ(t.Wait(4, 0, &err), TRINE_DEADLINE_EXCEEDED);
   EXPECT_EQ(t.SetFailed(TRINE_UNAVAILABLE, "the device is gone", &err), TRINE_OK);
-  EXPECT_EQ(t.SetFailed(TRINE_INTERNAL, "later", &err), TRINE_OK);  // the first one stays
+  EXPECT_EQ(t.SetFailed(TRINE_INTERNAL, "later", &err), TRINE_OK);  // the first failure stays
   EXPECT_EQ(t.Wait(3, 0, &err), TRINE_OK);                          // was reached before
   EXPECT_EQ(t.Wait(4, kForever, &err), TRINE_UNAVAILABLE);
   EXPECT_STREQ(err.message, "the device is gone");
@@ -53,7 +53,7 @@ TEST(TimelineTest, AFailureIsKeptWithTheValue) {
   EXPECT_EQ(value, 3u);
 }
 
-// Else whoever waits for the point would take it for one that is still to come.
+// Otherwise a waiter would take the point for one not yet reached.
 TEST(TimelineTest, WorkThatEndsWithADeadlineFailsItsPoint) {
   Timeline t(0);
   Settle(t, 1, TRINE_DEADLINE_EXCEEDED, "the driver took too long");
@@ -149,7 +149,7 @@ TEST_F(SubmitTest, AFailedWaitFailsTheSignalsAndRunsNothing) {
   EXPECT_STREQ(err_.message, "gone");
 }
 
-// The failure is somebody else's: the caller must not take it for this device's loss.
+// The failure is another device's: the caller must not take it for the loss of this one.
 TEST_F(SubmitTest, AFailedWaitWithoutSignalsIsAborted) {
   a_.SetFailed(TRINE_UNAVAILABLE, "gone", nullptr);
   EXPECT_EQ(Submit({{&a_, 1}}, {}), TRINE_ABORTED);

@@ -1,4 +1,4 @@
-// What plans of the CPU backend have to do with trials of ways (backends/cpu/way_trials.h).
+// Tests how plans of the CPU backend use trials of ways (backends/cpu/way_trials.h).
 #include <gtest/gtest.h>
 
 #include <map>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cpu/plan.h"
+#include "backends/cpu/device.h"
 #include "tests/abi/graph_builder.h"
 
 namespace trine::cpu {
@@ -18,7 +18,7 @@ constexpr int64_t kK = 32, kFeatures = 16, kColumns = 4;
 
 std::map<Way, uint32_t> seen;
 
-// A plan of one matmul, run by kernels that note which way they are told to go.
+// A plan of one matmul, run by kernels that note which way they are told to take.
 class PlanWaysTest : public testing::Test {
  protected:
   PlanWaysTest() {
@@ -97,7 +97,7 @@ TEST_F(PlanWaysTest, FromItsSecondRunOnAPlanTriesBothWays) {
   EXPECT_NE(trial.chosen(), Way::kUsual);
   PlanDestroy(plan);
 
-  // What has been found out holds for the next plan, from its first run on.
+  // The result of the trials holds for the next plan, from its first run on.
   seen.clear();
   trine_plan* const next = MakePlan();
   ASSERT_NE(next, nullptr);

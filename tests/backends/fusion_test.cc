@@ -64,8 +64,8 @@ class FusionTest : public ::testing::Test {
     EXPECT_EQ(next, graph_.ops.size());
     return groups;
   }
-  // Names of the groups; '!' where what is quantised is also written, '?' before a product that
-  // quantises by itself.
+  // Returns the names of the groups; '!' where a quantised value is also written, '?' before a
+  // product that quantises by itself.
   std::vector<std::string> Names(bool fuse = true) {
     std::vector<std::string> names;
     for (const OpGroup& group : Groups(fuse)) {
@@ -131,7 +131,7 @@ TEST_F(FusionTest, OtherActivationsBetweenMeanFloatsToQuantiseAnew) {
               ElementsAre("rms_norm+quantize!", "matmul q8_0", "?matmul q8_0", "?matmul q8_0"));
 }
 
-// As a shared expert does: it reads the norm after other experts' activations were quantised.
+// Like a shared expert, which reads the norm after other experts' activations were quantised.
 TEST_F(FusionTest, OtherOpsThatQuantiseBetweenMeanFloatsToQuantiseAnew) {
   const uint32_t x = Temp({kWidth, m_}), y = Temp({kWidth, m_}), g = Temp({kWidth, m_});
   Norm(x, y);
@@ -237,7 +237,7 @@ TEST_F(AttentionFusionTest, QuantisesTheHeadsOfAToken) {
   EXPECT_THAT(Names(), ElementsAre("attention+quantize", "matmul q8_0", "attention", "matmul f16"));
 }
 
-// A token's heads are quantised as one column: they must lie together, and the tokens too.
+// A token's heads are quantised as one column: heads and tokens must be contiguous.
 TEST_F(AttentionFusionTest, HeadsThatLieApartAreNotQuantised) {
   const uint32_t all = Temp({1024, m_});
   Attend(Over(all, {64, 4, m_}, 0, {0, 512, 4096}));

@@ -1,11 +1,11 @@
-"""Stands in for trine or for llama-bench: prints the JSON of a run with the speed it is told.
+"""A fake trine or llama-bench: prints the JSON of a run with a given speed.
 
     fake_bench.py SETTINGS ARGUMENT...
 
 SETTINGS is JSON: "speed" (tokens per second, by attention kind for a peer), "share" of the read
 bandwidth, "sleep" seconds, "asleep" (a file that gets the process id then), "sleep_threads" (a peer
-sleeps with so many threads alone), "stubborn" (SIGTERM is ignored), "tidy" (make-model sleeps too,
-and removes its file at SIGTERM), "fail", "log" (a file that every call is appended to), "text"
+sleeps only with so many threads), "stubborn" (ignores SIGTERM), "tidy" (make-model sleeps too, and
+removes its file at SIGTERM), "fail", "log" (a file to which every call is appended), "text"
 (printed in place of results), "name".
 """
 import json

@@ -1,4 +1,4 @@
-"""tools/bench_peer with programs that only pretend: which rows, which numbers, which verdicts.
+"""Tests the rows, numbers and verdicts of tools/bench_peer with fake programs.
 
     peer_test.py SOURCE_DIR
 """
@@ -29,7 +29,7 @@ class PeerTest(unittest.TestCase):
         return os.path.join(self.folder.name, name)
 
     def fake(self, name, **settings):
-        """A program that behaves as fake_bench.py does with the settings."""
+        """Makes a program that runs fake_bench.py with the settings."""
         settings.update(name=name, log=self.log)
         words = [sys.executable, FAKE, json.dumps(settings)]
         with open(self.path(name), "w", encoding="utf-8") as file:
@@ -239,7 +239,7 @@ class PeerTest(unittest.TestCase):
         peer = self.fake("peer", speed={"0": 1, "1": 1})
         for key in good:
             for value in (None, "1", 0, []):
-                # Made before: the row is all there is to say.
+                # Make the model's file before, so that only the row is printed.
                 os.makedirs(self.path("work"), exist_ok=True)
                 open(self.path("work/llama-3.2-1b-Q8_0.gguf"), "w", encoding="utf-8").close()
                 odd = self.fake("odd", text=json.dumps([{**good, key: value}]))
@@ -283,8 +283,8 @@ class PeerTest(unittest.TestCase):
         self.assertIn("there is no npm", done.stderr.splitlines()[-1])
 
     def interrupt(self, number, trine, peer, only, ignored=(), more=(), reader=True):
-        """What is printed, if somebody reads it, when the signal comes while one of the programs is
-        asleep."""
+        """Returns the output, if `reader`, when the signal comes while one of the programs
+        sleeps."""
         def ignore():
             for one in ignored:
                 signal.signal(one, signal.SIG_IGN)

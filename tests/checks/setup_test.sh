@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# tools/setup.sh under the options its callers set, with a stand-in for dpkg-query and apt-get: on a
-# machine that has never heard of a package, on one where it can't be had, and where all is there.
+# Runs tools/setup.sh with the options of its callers and fake dpkg-query and apt-get: with an
+# unknown package, with one that can't be installed, and with everything installed.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir "$scratch/bin" "$scratch/installed"
 
-# Tells of the packages it knows, and fails if asked for one that it does not: as the real one does.
+# Reports the packages that it knows, and fails for an unknown one, as the real dpkg-query does.
 cat >"$scratch/bin/dpkg-query" <<'SCRIPT'
 #!/usr/bin/env bash
 status=0
@@ -17,7 +17,7 @@ for name in "$@"; do
 done
 exit $status
 SCRIPT
-# Installs all but "unheard", and nothing at all if that is among what it is asked for.
+# Installs everything but "unheard"; if that is among the packages, it installs nothing.
 cat >"$scratch/bin/apt-get" <<'SCRIPT'
 #!/usr/bin/env bash
 echo "$*" >>"$SCRATCH/apt.log"

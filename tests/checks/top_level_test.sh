@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The top level holds what docs/design.md says and nothing else, and every page it points to exists.
+# Checks that the top level holds exactly what docs/design.md says, and that its pages exist.
 set -euo pipefail
 cd "$1"
 expected=".ci .clang-format .clang-tidy .gitignore CHANGELOG.md CMakeLists.txt CMakePresets.json
-LICENSE README.md SECURITY.md backends detect dispatch docs kernels plugins runtime tests tools"
-# Files git ignores (builds, editors' folders) are nobody's business; without git, known ones aren't.
+CONTRIBUTING.md LICENSE README.md SECURITY.md backends detect dispatch docs kernels plugins runtime tests tools"
+# Leave out what git ignores (builds, editors' folders); without git, known folders of that kind.
 if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   found=$(git ls-files --cached --others --exclude-standard | cut -d/ -f1 | sort -u)
 else
@@ -16,6 +16,6 @@ failed=0
 while IFS=: read -r page link; do
   target=$(dirname "$page")/${link%%#*}
   [ -e "$target" ] || { echo "$page: the link to $link leads nowhere"; failed=1; }
-done < <(grep -oHE '\]\([^)# ][^) ]*\)' README.md SECURITY.md CHANGELOG.md docs/*.md |
+done < <(grep -oHE '\]\([^)# ][^) ]*\)' README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md |
          sed -E 's/\]\(//; s/\)$//' | grep -vE ':[a-z]+://')
 exit $failed

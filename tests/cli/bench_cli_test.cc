@@ -1,4 +1,4 @@
-// trine bench, as a user meets it: shapes of what it prints and what it refuses, no speeds.
+// Tests trine bench from outside: the forms of its output and what it refuses, not speeds.
 #include <signal.h>
 
 #include <algorithm>
@@ -91,7 +91,7 @@ TEST_F(BenchCliTest, ATokenDeeperDownReadsMoreOfTheCache) {
   const Json results = BenchJson("-p 0 -n 2 -d 0,10 -t 1 -r 1 --no-bandwidth --no-warmup");
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0]["weight_bytes_per_token"], results[1]["weight_bytes_per_token"]);
-  // Of 1.5 positions in the mean, and of 11.5.
+  // At 1.5 positions on average, and at 11.5.
   EXPECT_DOUBLE_EQ(results[1]["kv_bytes_per_token"].get<double>() / 11.5,
                    results[0]["kv_bytes_per_token"].get<double>() / 1.5);
   EXPECT_TRUE(results[0]["machine_read_bytes_per_second"].is_null());
@@ -152,14 +152,14 @@ TEST_F(BenchCliTest, JsonIsWholeWhenALaterSetupFails) {
   EXPECT_EQ(results.size(), 1u);
 }
 
-// Signalled in its second test, and in its first, each of which would take much longer than this.
+// Signals arrive in its second test, and in its first; each would take much longer than this.
 TEST_F(BenchCliTest, JsonIsWholeWhenItIsInterrupted) {
   struct Signal {
     const char* name;
     int number;
   };
   for (const Signal signal : {Signal{"TERM", SIGTERM}, {"HUP", SIGHUP}}) {
-    // Under nohup, what is run would have a hang-up ignored from here.
+    // Under nohup, the program would inherit an ignored hang-up.
     struct sigaction usual {
     }, before{};
     usual.sa_handler = SIG_DFL;

@@ -23,7 +23,7 @@ using ::testing::Not;
 
 class ChatCliTest : public CliFixture {
  protected:
-  // Lines as printf writes them.
+  // `lines` are in the form of printf.
   Output Chat(const std::string& lines, const std::string& arguments = "") {
     return Shell("printf '" + lines + "' | '" TRINE_PROGRAM "' chat -n 12 --temp 0 " + arguments);
   }
@@ -159,7 +159,7 @@ TEST_F(ChatCliTest, TakesATemplateAndItsVariables) {
               HasSubstr("nosuch: it can"));
 }
 
-// The program on a terminal of its own.
+// Runs the program on a pseudo-terminal.
 class Terminal {
  public:
   explicit Terminal(std::vector<std::string> arguments) {
@@ -182,7 +182,7 @@ class Terminal {
   void Type(const std::string& keys) {
     ASSERT_EQ(write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
-  // Until `text` has been shown since the last call; false after a minute without it.
+  // Waits until `text` has been shown since the last call. Returns false after a minute.
   bool Wait(const std::string& text) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (true) {
@@ -201,7 +201,7 @@ class Terminal {
       shown_.append(bytes, static_cast<size_t>(n));
     }
   }
-  // Faster than anybody types. What is shown meanwhile is read, so that nobody waits for the other;
+  // Types faster than a person. Reads what is shown meanwhile, so that neither side blocks. Returns
   // false when a minute was not enough.
   bool Paste(std::string keys) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -223,7 +223,7 @@ class Terminal {
   }
   int ExitCode() {
     int status = 0;
-    // What it still writes must not hold it up.
+    // Read what the program still writes, so that it can end.
     char bytes[4096];
     while (read(master_, bytes, sizeof(bytes)) > 0) {
     }
@@ -232,7 +232,7 @@ class Terminal {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
   const std::string& shown() const { return shown_; }
-  // What was shown before the text that the last Wait found.
+  // Returns what was shown before the text that the last Wait found.
   const std::string& before() const { return before_; }
 
  private:
@@ -288,7 +288,7 @@ TEST_F(ChatCliTest, ALongLineCanBePasted) {
   ASSERT_TRUE(terminal.Wait("\n"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   ASSERT_TRUE(terminal.Wait("> "));
-  // Of the line out of the history, the part around the cursor is shown.
+  // For the line from the history, the part around the cursor is shown.
   terminal.Type("\x10");
   ASSERT_TRUE(terminal.Wait("End."));
   EXPECT_LT(terminal.before().size(), 200u);

@@ -1,6 +1,5 @@
-// Runs the trine command and keeps what it printed.
-#ifndef TRINE_TESTS_CLI_CLI_FIXTURE_H_
-#define TRINE_TESTS_CLI_CLI_FIXTURE_H_
+// Runs the trine command and keeps its output.
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +17,7 @@ namespace trine {
 namespace fs = std::filesystem;
 
 struct Output {
-  int code = -1;  // 128 + signal when it was ended by one
+  int code = -1;  // 128 + signal if a signal ended it
   std::string text;
   std::string errors;
 };
@@ -52,14 +51,14 @@ class CliFixture : public ::testing::Test {
     return Shell(environment + " '" TRINE_PROGRAM "' " + arguments);
   }
 
-  // Runs the command, which writes the file `out`, and sends it the signal once it has begun to.
+  // Runs the command, and sends it the signal once it has begun to write the file `out`.
   Output SignalWhileWriting(const std::string& signal, const std::string& arguments,
                             const std::string& out) {
     return Shell("( '" TRINE_PROGRAM "' " + arguments + " & pid=$!; while [ -z \"$(ls " + out +
                  ".tmp-* 2>/dev/null)\" ] && kill -0 $pid; do sleep 0.02; done; kill -" + signal +
                  " $pid; wait $pid )");
   }
-  // Unfinished files.
+  // Counts unfinished files.
   int Leftovers() const {
     int count = 0;
     for (const auto& entry : fs::directory_iterator(folder_)) {
@@ -72,5 +71,3 @@ class CliFixture : public ::testing::Test {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_CLI_CLI_FIXTURE_H_

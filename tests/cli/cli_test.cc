@@ -1,5 +1,5 @@
-// The trine command as a user meets it: what it prints, what it exits with, and that nothing a
-// machine or a plugin does takes it down.
+// Tests the trine command from outside: its output, its exit codes, and that neither a machine nor
+// a plugin can make it crash.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -133,8 +133,8 @@ TEST_F(CliTest, BadFilesAreFindings) {
   EXPECT_EQ(PluginOf(report, "backend-cpu")["used"], true) << "the rest goes on";
 }
 
-// Every plugin that is broken on purpose is looked at in one go: each is a finding with a reason,
-// the sound ones are used, and the program lives.
+// Looks at every broken plugin at once: each is a finding with a reason, sound ones are used, and
+// the program survives.
 TEST_F(CliTest, BrokenPluginsTakeNothingDown) {
   const json report = DetectJson("--plugin " BROKEN_PLUGINS, "TRINE_PROBE_TIMEOUT_MS=3000");
   const auto reason = [&](const std::string& name) {
@@ -163,8 +163,8 @@ TEST_F(CliTest, MissingProbeIsSaidWithItsPlaces) {
   EXPECT_FALSE(report["problems"].empty());
 }
 
-// Neither plugins nor the probe may come from the folder one happens to stand in, also when the
-// program was found on the PATH and something of its name lies there.
+// Plugins and the probe must not come from the current folder, even if the program was found on the
+// PATH and a file of its name is there.
 TEST_F(CliTest, CurrentFolderIsNotSearched) {
   fs::copy_file(TRINE_CPU_PLUGIN, folder_ / "libtrine-backend-here.so");
   std::ofstream(folder_ / "trine") << "#!/bin/sh\n";

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Completions, tried in the shell they are for.
+# Tests completions in the shell that they are for.
 #
 #   completion_test.sh TRINE bash|zsh|fish
 #
-# Exits with 77, skipped, where the shell is not installed.
+# Exits with 77 (skipped) if the shell is not installed.
 set -euo pipefail
 trine=$1 shell=$2
 command -v "$shell" >/dev/null || { echo "skipped: $shell is not installed"; exit 77; }
@@ -16,7 +16,7 @@ mkdir "$work/place" "$work/place/folder"
 touch "$work/place/small.gguf" "$work/place/notes.txt" "$work/place/backend.so"
 cd "$work/place"
 
-# offered LINE: what the shell offers where the line ends, one to a line.
+# offered LINE: prints what the shell offers at the end of the line, one per line.
 offered_bash() {
   bash --norc -c '
     source "$1"
@@ -30,8 +30,8 @@ offered_bash() {
 offered_fish() {
   HOME=$work fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$script" "$1" | cut -f1
 }
-# zsh completes only at a terminal. At one, a key writes all that is offered into the line, and a
-# function that stands in for trine tells what it was given when the line is run.
+# zsh completes only at a terminal. There, a key writes all offers into the line, and a function in
+# place of trine prints its arguments when the line is run.
 cat >"$work/.zshrc" <<'ZSH'
 PS1= fpath=($ZDOTDIR $fpath)
 autoload -Uz compinit && compinit -D -u
@@ -90,7 +90,7 @@ offers 'trine generate -m ' small.gguf
 offers 'trine generate -f ' notes.txt small.gguf
 offers 'trine plugin check b' backend.so
 offers 'trine completion ' bash zsh fish
-# A value is no command, though it may look like one.
+# A value is not a command, though it may look like one.
 offers 'trine generate -p plugin --tem' --temp
 if [ "$shell" = fish ]; then  # offers every file, but those that fit first
   [ "$(offered_fish 'trine generate -m ' | head -n 1)" = small.gguf ] ||
@@ -106,7 +106,7 @@ if [ "$shell" = bash ]; then
   offers 'trine generate -m f' folder
   offers 'trine detect --root ' folder
   withholds 'trine detect --root ' notes.txt
-  # Whatever --help shows.
+  # Check every command that --help shows.
   for command in $("$trine" --help | sed -n '/^Subcommands:/,$s/^  \([a-z-]*\) .*/\1/p'); do
     options=$("$trine" "$command" --help | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr , '\n')
     offers "trine $command -" $options

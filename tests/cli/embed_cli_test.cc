@@ -1,4 +1,4 @@
-// `trine embed`, and what `trine generate` does at the end of its context, as a user meets them.
+// Tests `trine embed`, and what `trine generate` does at the end of its context, from outside.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -48,7 +48,7 @@ TEST_F(EmbedCliTest, EachLineIsAText) {
     EXPECT_NEAR(squares, 1.0, 1e-5);
   }
   EXPECT_GT(list["usage"]["prompt_tokens"].get<int>(), 8);
-  // Alone, cut otherwise, in passes of another size: the same digits.
+  // Alone, split differently, in passes of another size: the same digits.
   const json alone = Json("embed -p 'A dog barked.' --embd-output-format array");
   EXPECT_EQ(alone[0], list["data"][1]["embedding"]);
   const json cut = Json("embed -p 'Once.##A dog barked.' --separator '##' -np 1 -ub 3 -t 1");
@@ -138,7 +138,7 @@ TEST_F(EmbedCliTest, LogprobsComeWithTheJson) {
     const json& one = result["logprobs"][i];
     EXPECT_EQ(one["token"], result["tokens"][i]);
     ASSERT_EQ(one["top"].size(), 2u);
-    // Greedily chosen, it is the likeliest.
+    // A greedily chosen token is the likeliest.
     EXPECT_EQ(one["top"][0]["token"], one["token"]);
     EXPECT_EQ(one["top"][0]["logprob"], one["logprob"]);
     EXPECT_GE(one["top"][0]["logprob"].get<double>(), one["top"][1]["logprob"].get<double>());

@@ -1,4 +1,4 @@
-// TRINE_FAULT as a user meets it.
+// Tests TRINE_FAULT from outside.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ TEST_F(FaultCliTest, ADeviceThatIsNotThereIsAWarning) {
   EXPECT_THAT(output.errors, HasSubstr("fault 'ROCm7:lost@run=1': there is no such device"));
 }
 
-// Before the device's time is up it is the user's to end, by the second interrupt.
+// Before the device's timeout, the user can end the program with a second interrupt.
 TEST_F(FaultCliTest, AHangCanBeInterrupted) {
   const std::string errors = (folder_ / "hang").string();
   const pid_t child = fork();

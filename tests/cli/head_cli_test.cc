@@ -1,4 +1,4 @@
-// `trine head` as a user meets it.
+// Tests `trine head` from outside.
 #include <string>
 #include <vector>
 
@@ -62,7 +62,7 @@ TEST_F(HeadCliTest, TrainsTestsAndChooses) {
   EXPECT_EQ(trained["held_out"]["majority"], 0.5);
   EXPECT_GT(trained["cost"]["token_ms"].get<double>(), 0);
   EXPECT_GT(trained["cost"]["prompt_ms"].get<double>(), 0);
-  // Two threads, passes of another size: the same file.
+  // Two threads and passes of another size give the same file.
   const Output text = Trine(base + "-o " + Path("b.json") + " --hold-out 0.25 --seed 3 -t 2 -ub 9");
   EXPECT_EQ(text.code, 0) << text.errors;
   EXPECT_THAT(text.text, HasSubstr("held out: "));

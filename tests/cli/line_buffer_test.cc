@@ -1,4 +1,4 @@
-#include "tools/cli/line_buffer.h"
+#include "tools/cli/terminal/line_buffer.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-// trine make-model, as a user meets it.
+// Tests trine make-model from outside.
 #include <algorithm>
 #include <string>
 
@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 class MakeModelCliTest : public CliFixture {
  protected:
   std::string Path(const std::string& name) { return (folder_ / name).string(); }
-  // One clear line, the exit code of a failure, and no file.
+  // Expects one clear line, the exit code of a failure, and no file.
   void ExpectRefused(const std::string& arguments, const std::string& part, int code) {
     const Output output = Trine("make-model " + arguments + " " + Path("refused.gguf"));
     EXPECT_EQ(output.code, code) << arguments << "\n" << output.errors;

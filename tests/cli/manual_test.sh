@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every command has a manual page, every option that --help shows stands in it, every variable the
-# program reads is in the first one, and the formatter has nothing to say against any.
+# Checks that every command has a manual page, that it names every option of --help, that the first
+# page names every variable the program reads, and that the formatter has no warnings.
 #
 #   manual_test.sh TRINE SOURCE_DIR
 set -euo pipefail
@@ -49,7 +49,7 @@ cmp -s "$work/pages/trine-plugin-check.1" <("$trine" man trine plugin check) ||
   complain "trine man trine plugin check is not trine-plugin-check(1)"
 "$trine" man --write /dev/null/x 2>/dev/null && complain "a folder that can't be made is no error"
 
-# Variables of the tests are no business of users.
+# Leave out variables of tests, which don't concern users.
 for variable in $(cd "$source_dir" && grep -rhoE --include='*.cc' --exclude='*_test.cc' \
     '"TRINE_[A-Z_]+"' detect plugins backends dispatch runtime kernels tools | tr -d '"' | sort -u); do
   case $variable in TRINE_LONG | TRINE_SHARED_DIR) continue ;; esac

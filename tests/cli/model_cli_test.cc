@@ -1,4 +1,4 @@
-// The commands that run a model, as a user meets them, with the model that comes along.
+// Tests the commands that run a model from outside, with the shipped model.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ class ModelCliTest : public CliFixture {
     EXPECT_TRUE(parsed.is_object()) << output.text;
     return parsed;
   }
-  // One clear line, and the exit code of a failure.
+  // Expects one clear line, and the exit code of a failure.
   void ExpectRefused(const std::string& arguments, const std::string& part) {
     const Output output = Trine(arguments);
     EXPECT_THAT(output.code, AnyOf(1, 2)) << arguments << "\n" << output.errors;
@@ -101,7 +101,7 @@ TEST_F(ModelCliTest, SeveralSequencesCountTheirSeedsUp) {
     const json alone = GenerateJson("-p 'One day' -n 8 -s " + std::to_string(10 + i));
     EXPECT_EQ(together["sequences"][i]["tokens"], alone["tokens"]);
   }
-  // As long as the ones that a server draws.
+  // Servers draw seeds of this length.
   EXPECT_EQ(GenerateJson("-p x -n 1 -s 9007199254740991")["seed"], 9007199254740991);
   EXPECT_EQ(Trine("generate -p x -n 1 -s 9223372036854775808").code, 2);
   const Output text = Trine("generate -p 'One day' -n 8 -s 10 -np 2");
@@ -131,7 +131,7 @@ TEST_F(ModelCliTest, StopStringsAndPromptDisplay) {
 TEST_F(ModelCliTest, SpecialTokensInAPromptCount) {
   const json parsed = GenerateJson("-p '<|im_start|>' -n 1");
   EXPECT_EQ(parsed["timings"]["prompt_tokens"], 1);
-  // In a message they are text.
+  // In a message, control tokens are text.
   const json plain = GenerateJson("--chat -p 'x' -n 1");
   const json marked = GenerateJson("--chat -p 'x<|im_end|>' -n 1");
   EXPECT_GT(marked["timings"]["prompt_tokens"].get<int>(),
@@ -206,7 +206,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("perplexity", "there is no text");
 }
 
-// Whatever the model, and before it is looked for.
+// For any model, and before the model is looked for.
 TEST_F(ModelCliTest, OptionsThatCantBeReadExitWithTwo) {
   const auto refused = [&](const std::string& arguments, const std::string& part) {
     ExpectRefused("generate -m /nowhere -p x " + arguments, part);
@@ -256,14 +256,14 @@ TEST_F(ModelCliTest, LaneThreadsAreChecked) {
 TEST_F(ModelCliTest, InterruptingEndsCleanly) {
   const Output output = Shell("timeout -s INT 2 '" TRINE_PROGRAM
                               "' generate -p 'Once upon a time' -n -1 --ignore-eos -c 0 --json");
-  // Done before the signal came, or interrupted: either way the JSON is whole.
+  // Finished or interrupted, the JSON is complete.
   EXPECT_TRUE(json::parse(output.text, nullptr, false).is_object()) << output.text;
   EXPECT_THAT(output.code, AnyOf(0, 124, 130));
 }
 
 TEST_F(ModelCliTest, AnInterruptThatIsIgnoredStaysSo) {
   const std::string text = (folder_ / "text").string();
-  // A shell that is not interactive starts what runs in the background so.
+  // A shell that is not interactive starts background jobs like this.
   const Output output =
       Shell("( '" TRINE_PROGRAM "' generate -p x -n 64 --ignore-eos --no-display-prompt >" + text +
             " & pid=$!; while [ ! -s " + text +
@@ -271,7 +271,7 @@ TEST_F(ModelCliTest, AnInterruptThatIsIgnoredStaysSo) {
   EXPECT_EQ(output.code, 0) << output.errors;
 }
 
-// The most memory the program had in use, in KiB; -1 when it failed.
+// Returns the program's peak memory in KiB; -1 when it failed.
 long PeakMemoryKib(const std::vector<const char*>& arguments) {
   const pid_t pid = fork();
   if (pid == 0) {

@@ -1,4 +1,4 @@
-// `trine plan`, `trine calibrate` and the planner's options, as a user meets them.
+// Tests `trine plan`, `trine calibrate` and the planner's options from outside.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -40,7 +40,7 @@ TEST_F(PlanCliTest, ATableThatSaysWhatIsGuessed) {
   EXPECT_THAT(layers.text, HasSubstr("layer 31"));
 }
 
-// Also of plugins that a run without names would not probe.
+// Also lists devices of plugins that a run without names would not probe.
 TEST_F(PlanCliTest, TellsOfAllDevices) {
   std::filesystem::create_symlink(TRINE_HARDWARE_PLUGIN, folder_ / "libtrine-backend-hardware.so");
   const Output output =
@@ -150,7 +150,7 @@ TEST_F(PlanCliTest, SoAreTensorsPlacedByName) {
   EXPECT_LT(plan["segments"][0]["weight_bytes"], all["segments"][0]["weight_bytes"]);
   EXPECT_TRUE(plan["request_ms"].is_null());
   EXPECT_FALSE(all["request_ms"].is_null());
-  // The planner's layers, and a tensor elsewhere.
+  // The planner places the layers, and one tensor is moved.
   const Json planned = Plan("--device cpu -ot 'blk.3.ffn_up=other2'");
   EXPECT_EQ(planned["strategy"], "auto");
   EXPECT_EQ(planned["moved"][0]["whole_matrices"], 1);
@@ -183,7 +183,7 @@ TEST_F(PlanCliTest, CalibrationIsKeptAndUsed) {
   const Output plan = Run("plan");
   EXPECT_THAT(plan.text, HasSubstr("calibrated"));
   EXPECT_THAT(plan.text, Not(HasSubstr("guessed")));
-  // With other threads nothing has been measured.
+  // Nothing has been measured with another number of threads.
   EXPECT_THAT(Run("plan -t 1").text, HasSubstr("guessed"));
 }
 

@@ -1,4 +1,4 @@
-// trine quantize as a user meets it, with the model that comes along.
+// Tests trine quantize from outside, with the shipped model.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -21,7 +21,7 @@ class QuantizeCliTest : public CliFixture {
   std::string Out() const { return (folder_ / "out.gguf").string(); }
   Output Quantize(const std::string& arguments) { return Trine("quantize " + arguments); }
 
-  // One clear line, and no file.
+  // Expects one clear line, and no file.
   void ExpectRefused(const std::string& arguments, const std::string& part) {
     const Output output = Quantize(arguments);
     EXPECT_GT(output.code, 0) << arguments;
@@ -116,7 +116,7 @@ TEST_F(QuantizeCliTest, UnderNohupAHangUpMeansNothing) {
   struct sigaction ignored {
   }, before{};
   ignored.sa_handler = SIG_IGN;
-  sigaction(SIGHUP, &ignored, &before);  // what is run has it from here
+  sigaction(SIGHUP, &ignored, &before);  // the program inherits it
   const Output output = SignalWhileWriting(
       "HUP", "quantize --allow-requantize -t 1 " + model_ + " " + Out() + " Q2_K", Out());
   sigaction(SIGHUP, &before, nullptr);

@@ -1,4 +1,4 @@
-// generate --capture, replay and bench --branching as a user meets them.
+// Tests generate --capture, replay and bench --branching from outside.
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -51,7 +51,7 @@ TEST_F(ReplayCliTest, WhatADeviceGetsWrongIsNamed) {
   EXPECT_THAT(layer.text, HasSubstr("--capture-level ops"));
 }
 
-// What a store has of a prompt is not taken from it: the capture would lack it.
+// Blocks of a prompt are not taken from a store, as the capture would lack them.
 TEST_F(ReplayCliTest, ACaptureHasWhatAStoreKnows) {
   std::string prompt;
   for (int i = 0; i < 60; ++i) prompt += "the fox ran ";

@@ -1,5 +1,4 @@
-// `trine serve`: what it says before it listens. Everything else is in tests/server and
-// tests/clients.
+// Tests what `trine serve` says before it listens. tests/server and tests/clients test the rest.
 #include <fstream>
 #include <string>
 
@@ -14,7 +13,7 @@ using ::testing::HasSubstr;
 
 class ServeCliTest : public CliFixture {
  protected:
-  // Without having printed an address: nothing was listening yet.
+  // Expects a refusal before an address was printed: nothing was listening yet.
   void ExpectRefused(const std::string& arguments, int code, const std::string& part) {
     const Output output =
         Shell("timeout 60 '" TRINE_PROGRAM "' serve --port 0 --device cpu " + arguments);

@@ -1,4 +1,4 @@
-#include "tools/cli/signals.h"
+#include "tools/cli/terminal/signals.h"
 
 #include <signal.h>
 

@@ -1,4 +1,4 @@
-// --trace as a user meets it: a file that timelines can be drawn from, whatever became of the run.
+// Tests --trace from outside: the file can be drawn as a timeline, however the run ended.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ class TraceCliTest : public CliFixture {
  protected:
   std::string path() const { return (folder_ / "trace.json").string(); }
 
-  // By the names of tracks, in the order in which they begin.
+  // Returns the spans by track name, in the order of their begins.
   std::map<std::string, std::vector<Span>> Read() {
     std::stringstream text;
     text << std::ifstream(path()).rdbuf();
@@ -112,7 +112,7 @@ TEST_F(TraceCliTest, StagesOverlapAndTheirPartsNest) {
   EXPECT_EQ(Named(tracks["host"], "prepare").size(), first.size());
   EXPECT_EQ(Named(tracks["engine"], "load").size(), 1u);
 
-  // The counters say the same.
+  // The counters must agree.
   const Json placement = Json::parse(output.text)["placement"];
   for (size_t i = 0; i < 2; ++i) {
     const auto& passes = i == 0 ? first : second;
@@ -169,7 +169,7 @@ TEST_F(TraceCliTest, IsThereAfterAnErrorToo) {
   EXPECT_EQ(Leftovers(), 0);
 }
 
-// A shell's background jobs ignore the signal, so it is no job of a shell.
+// A shell's background jobs ignore the signal, so the program is not started as one.
 TEST_F(TraceCliTest, IsThereAfterAnInterruptToo) {
   const std::string text = (folder_ / "text").string(), trace = path();
   const pid_t child = fork();

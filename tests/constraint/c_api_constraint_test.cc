@@ -71,7 +71,7 @@ TEST_F(CApiConstraintTest, RefusesInOneLine) {
   EXPECT_THAT(WhyNot("root ::= \"a\"", "{}"), HasSubstr("both given"));
 }
 
-// A caller that was built before constraints asks for none, whatever lies behind its struct.
+// A caller built before constraints asks for none, whatever bytes follow its struct.
 TEST_F(CApiConstraintTest, OlderCallersHaveNone) {
   trine_session_options options = Options("root ::= \"a\"", nullptr);
   options.struct_size = offsetof(trine_session_options, grammar);

@@ -1,6 +1,6 @@
-// Answers of the shipped model under random schemas, hot enough to be nonsense: a line of JSON
-// each,
-// {"schema": ..., "text": ..., "complete": ...}. Also bare "{}", where all is up to the model.
+// Generates answers of the shipped model under random schemas, hot enough to be nonsense. Prints a
+// line of JSON for each: {"schema": ..., "text": ..., "complete": ...}. One schema is a bare "{}",
+// where everything is up to the model.
 //
 //   constrained-answers COUNT
 #include <algorithm>
@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "runtime/engine.h"
-#include "runtime/generate.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/generate.h"
 #include "tests/constraint/random_schema.h"
 
 namespace trine {
 namespace {
 
 constexpr int64_t kTogether = 16;
-constexpr int64_t kSpareTokens = 24;  // beyond what the shortest answer takes
+constexpr int64_t kSpareTokens = 24;  // beyond those of the shortest answer
 constexpr int64_t kMaxTokens = 100;
 
 int Fail(const std::string& what) {

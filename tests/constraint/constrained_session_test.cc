@@ -1,12 +1,12 @@
-// Sessions with a constraint: where answers begin and end, limits, going back.
+// Tests sessions with a constraint: where answers begin and end, limits, truncation.
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
-#include "runtime/generate.h"
-#include "runtime/set_tokens.h"
+#include "runtime/engine/generate.h"
+#include "runtime/engine/set_tokens.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -74,7 +74,7 @@ TEST_F(ConstrainedSessionTest, EndsWhereTheGrammarEnds) {
     EXPECT_THAT(g.text, AnyOf("yes", "no"));
     EXPECT_EQ(g.finish, FinishReason::kEndOfText);
     EXPECT_TRUE(g.complete);
-    // Another answer after another prompt, and after none.
+    // Another answer after another prompt, and after no prompt.
     if (turn == 0) {
       ASSERT_TRUE(session->AppendText(" And now? ", {}).ok());
     }
@@ -101,7 +101,7 @@ TEST_F(ConstrainedSessionTest, SaysThatItWasCut) {
   const Generation g = Run(session.get(), 2);
   EXPECT_EQ(g.finish, FinishReason::kLength);
   EXPECT_FALSE(g.complete);
-  // It is the same answer that goes on.
+  // The same answer goes on.
   const Generation rest = Run(session.get(), 40);
   EXPECT_TRUE(rest.complete);
   EXPECT_TRUE(nlohmann::json::accept(g.text + rest.text)) << g.text << rest.text;
@@ -131,7 +131,7 @@ TEST_F(ConstrainedSessionTest, GoesBack) {
     EXPECT_TRUE(again.complete);
     EXPECT_TRUE(nlohmann::json::accept(text + again.text)) << text << again.text;
   }
-  // Into the prompt: the answer begins there.
+  // Truncate into the prompt: the answer begins there.
   session->Truncate(prompt - 1);
   const Generation other = Run(session.get(), 30);
   EXPECT_TRUE(nlohmann::json::accept(other.text)) << other.text;
@@ -141,7 +141,7 @@ TEST_F(ConstrainedSessionTest, SetTokensBeginsAnAnswerWhereverTheyEnd) {
   const auto session = Open(Schema(kList));
   const int64_t prompt = session->sequence().size();
   Run(session.get(), 30);
-  // Inside the answer, at its end, at the end of the prompt: nothing need be appended.
+  // Truncate inside the answer, at its end, and at the end of the prompt: nothing need be appended.
   const std::vector<int32_t> all = session->sequence().tokens();
   for (const int64_t kept : {session->sequence().size(), prompt + 3, prompt}) {
     ASSERT_TRUE(SetTokens(session.get(), std::span(all).first(static_cast<size_t>(kept))).ok());

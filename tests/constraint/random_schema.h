@@ -1,7 +1,6 @@
-// JSON Schemas made at random from the keywords that constraints support. Every one of them can be
-// satisfied, and in not too many tokens.
-#ifndef TRINE_TESTS_CONSTRAINT_RANDOM_SCHEMA_H_
-#define TRINE_TESTS_CONSTRAINT_RANDOM_SCHEMA_H_
+// Makes random JSON Schemas from the keywords that constraints support. Each can be satisfied in
+// not too many tokens.
+#pragma once
 
 #include <random>
 
@@ -12,5 +11,3 @@ namespace trine {
 nlohmann::ordered_json RandomSchema(std::mt19937* random);
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_CONSTRAINT_RANDOM_SCHEMA_H_

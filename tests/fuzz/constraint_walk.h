@@ -1,7 +1,6 @@
-// A walk along what a constraint allows, for fuzz targets: it must never come to a dead end, and
-// what it wrote must be a text of the grammar.
-#ifndef TRINE_TESTS_FUZZ_CONSTRAINT_WALK_H_
-#define TRINE_TESTS_FUZZ_CONSTRAINT_WALK_H_
+// Walks along what a constraint allows, for fuzz targets. A walk must never come to a dead end, and
+// must write a text of the grammar.
+#pragma once
 
 #include <cstdint>
 #include <cstdlib>
@@ -12,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/constraint/constraint.h"
-#include "runtime/tokenizer/byte_alphabet.h"
+#include "runtime/constraint/mask/constraint.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 
@@ -22,7 +21,7 @@ inline void Require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Every byte by its number, some pairs of them, and an end.
+// Makes a vocabulary of every byte by its number, some pairs of bytes, and an end.
 inline ConstraintVocabulary FuzzVocabulary() {
   std::vector<std::string> texts;
   const auto add = [&](std::string_view bytes) { AppendAlphabet(bytes, &texts.emplace_back()); };
@@ -44,7 +43,7 @@ inline ConstraintVocabulary FuzzVocabulary() {
   return ConstraintVocabulary::Of(*std::move(tokenizer));
 }
 
-// What was written, "" when it takes too long to finish.
+// Returns the text that the walk wrote; "" if it would take too long to finish.
 inline std::string Walk(const std::shared_ptr<const Constraint>& constraint, uint32_t seed) {
   constexpr int64_t kMost = 300;
   std::mt19937 random(seed);
@@ -63,7 +62,7 @@ inline std::string Walk(const std::shared_ptr<const Constraint>& constraint, uin
     Require(!choices.empty());
     const int32_t token = choices[random() % choices.size()];
     const absl::Status status = state.Accept(token);
-    if (absl::IsResourceExhausted(status)) return "";  // too many readings to be followed
+    if (absl::IsResourceExhausted(status)) return "";  // too many readings to follow
     Require(status.ok());
     text += tokenizer.TokenBytes(token);
   }
@@ -75,5 +74,3 @@ inline std::string Walk(const std::shared_ptr<const Constraint>& constraint, uin
 }
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_FUZZ_CONSTRAINT_WALK_H_

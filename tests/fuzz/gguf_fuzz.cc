@@ -1,5 +1,5 @@
-// Any bytes as a GGUF file: refused with a sentence, or read, every part of it within the bytes,
-// and the same again after being written.
+// Reads any bytes as a GGUF file. They are refused with a message, or read with every part within
+// the bytes, and are the same after being written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ void Require(bool holds) {
   if (!holds) std::abort();
 }
 
-// Reads every byte a view promises, for the sanitizer to judge.
+// Reads every byte of a view, for the sanitizer to check.
 class Toucher {
  public:
   void Touch(const std::byte* data, uint64_t bytes) {
@@ -43,7 +43,7 @@ class Toucher {
   volatile uint64_t sum_ = 0;
 };
 
-// Straight from the caller's block, whose end the sanitizer knows to the byte.
+// Reads the caller's block in place: the sanitizer knows its end to the byte.
 void ReadInPlace(const std::byte* data, size_t size) {
   const absl::StatusOr<PartContents> part = ReadPart(data, size);
   if (!part.ok()) {
@@ -68,11 +68,11 @@ void ReadInPlace(const std::byte* data, size_t size) {
   }
 }
 
-// Compared by their bytes in the file: a NaN is not equal to itself.
+// Compares bytes of the file, as a NaN is not equal to itself.
 void WriteAndReadAgain(const File& file) {
   Builder builder;
   for (const Metadata::Entry& entry : file.metadata().entries()) {
-    // Files may give their alignment any integer type; the writer insists on uint32.
+    // Files may give their alignment any integer type; the writer requires uint32.
     if (entry.key != kAlignmentKey) builder.SetValue(entry.key, entry.value);
   }
   std::vector<absl::Span<const std::byte>> data;

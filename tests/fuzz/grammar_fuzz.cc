@@ -1,4 +1,4 @@
-// GBNF grammars: refused with one line, or walked along without a dead end.
+// Parses any bytes as a GBNF grammar: it is refused with one line, or walked without a dead end.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Any text as a head and as data to train one with: refused with a sentence, or read; a head that
-// was read is the same when it has been written and read again.
+// Reads any text as a head and as training data. It is refused with a message, or read; a head is
+// the same after being written and read again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

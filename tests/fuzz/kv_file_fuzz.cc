@@ -1,5 +1,6 @@
-// Any bytes as a file of a KV block: refused with a sentence, or read, with all numbers within the
-// file. The head's hash and the key are also made right, so that what lies behind them is reached.
+// Reads any bytes as a file of a KV block. They are refused with a message, or read with all
+// numbers within the file. The head's hash and the key are also corrected, to get past their
+// checks.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +23,7 @@ void Require(bool holds) {
 }
 
 void Read(const std::vector<std::byte>& file) {
-  // All of it, and as much as a store reads of a long one.
+  // Read all of it, and as much as a store reads of a long file.
   for (const size_t seen : {file.size(), std::min<size_t>(file.size(), kKvFileMostHeadBytes)}) {
     const auto head = ParseKvFileHead(std::span(file).first(seen), file.size());
     if (!head.ok()) {
@@ -40,7 +41,7 @@ Hash256 HashAt(const std::vector<std::byte>& file, size_t at) {
   return hash;
 }
 
-// As whoever wrote it would have: sizes, key, hash.
+// Corrects sizes, key and hash, as the writer would have written them.
 void Mend(std::vector<std::byte>* file) {
   const uint64_t size = file->size();
   uint64_t head_bytes = 0, position = 0;

@@ -1,6 +1,6 @@
-// Any bytes as a pack cache: refused with a sentence, or read, all of its data within the bytes,
-// and the same again after being written. The head's hash is also made right, so that what lies
-// behind it is reached.
+// Reads any bytes as a pack cache. They are refused with a message, or read with all data within
+// the bytes, and are the same after being written and read again. The head's hash is also
+// corrected, to reach the code behind its check.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ void Require(bool holds) {
 void Read(const std::vector<std::byte>& file) {
   const absl::StatusOr<PackTable> table = ParsePackHead(file.data(), file.size());
   if (!table.ok()) return Require(!table.status().message().empty());
-  volatile uint64_t sum = 0;  // the bytes are to be read
+  volatile uint64_t sum = 0;  // makes sure that the bytes are read
   for (const PackEntry& e : table->entries) {
     Require(e.offset <= file.size() && e.packed_bytes <= file.size() - e.offset);
     Require(e.groups * e.group_bytes <= e.packed_bytes);

@@ -1,5 +1,5 @@
-// Runs a fuzz target over the files of a folder, each once: what was found stays found, with any
-// compiler.
+// Runs a fuzz target once over each file of a folder, with any compiler, so that bugs found once
+// stay found.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

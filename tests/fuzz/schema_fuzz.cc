@@ -1,4 +1,4 @@
-// JSON Schemas: refused with one line, or walked along to JSON without a dead end.
+// Parses any bytes as a JSON Schema: it is refused with one line, or walked without a dead end.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,13 +1,13 @@
-// Any bytes as a template, rendered with a conversation that has something of everything: it is
-// refused with a sentence, or gives valid UTF-8 within the limits, and the same each time.
+// Renders any bytes as a template, with a conversation that has something of everything. The
+// template is refused with a message, or gives valid UTF-8 within the limits, the same each time.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "runtime/template/json_value.h"
 #include "runtime/template/template.h"
+#include "runtime/template/values/print.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace trine::jinja {

@@ -1,5 +1,6 @@
-// Any bytes as text for small vocabularies of both kinds, as a vocabulary, or as a model file: text
-// comes back as it was, vocabularies are refused with a sentence or give ids that exist.
+// Takes any bytes as text for small vocabularies of both kinds, as a vocabulary, or as a model
+// file. Text must come back as it was; vocabularies are refused with a message or give ids that
+// exist.
 //
 // The first byte chooses; see LLVMFuzzerTestOneInput.
 #include <cstddef>
@@ -15,11 +16,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/tokenizer/byte_alphabet.h"
-#include "runtime/tokenizer/detokenizer.h"
-#include "runtime/tokenizer/pre_tokenizer_rules.h"
+#include "runtime/tokenizer/pre_tokenizer.h"
 #include "runtime/tokenizer/tokenizer.h"
 #include "runtime/tokenizer/utf8.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {
@@ -34,7 +34,7 @@ std::string Alphabet(std::string_view bytes) {
   return text;
 }
 
-// Text in, ids that exist out, and whole characters back, however they are handed in.
+// Encodes text to ids that must exist, and decodes them to whole characters, in pieces of any size.
 std::vector<int32_t> Exercise(const std::shared_ptr<const Tokenizer>& tokenizer,
                               std::string_view text, const EncodeOptions& options) {
   const auto ids = tokenizer->Encode(text, options);
@@ -121,8 +121,8 @@ void EncodeText(std::string_view text, uint8_t which) {
   if (bpe == nullptr) bpe = MakeBpe(name);
   for (const auto& tokenizer : {bpe, spm}) {
     const std::vector<int32_t> ids = Exercise(tokenizer, text, {});
-    // SentencePiece has no other way to write a space mark than the one for a space, and puts a
-    // space after a token found in the text.
+    // SentencePiece can't tell a space mark in the text from a space, and adds a space after a
+    // token found in the text.
     const bool has_mark = tokenizer == spm && text.find("\u2581") != text.npos;
     Require(has_mark || tokenizer->Decode(ids) == text);
     for (size_t i = tokenizer->adds_bos() ? 1 : 0; i < ids.size(); ++i) {

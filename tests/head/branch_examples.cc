@@ -14,7 +14,7 @@ struct Question {
   std::string group;
 };
 
-// Verbs and subjects go round at different paces, so that each meets each.
+// Verbs and subjects change at different paces, so that every pair occurs.
 std::vector<Question> Questions(const BranchWords& words, BranchFamily family, int pairs) {
   std::vector<Question> questions;
   size_t n = 0;

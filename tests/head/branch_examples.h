@@ -1,9 +1,8 @@
-// Questions about branches that the shipped model was taught: which of two brings one nearer to a
-// goal. Goals, what lies elsewhere and who goes are other words in what is trained with than in
-// what is held out. Each question comes with its twin, the branches the other way round, in one
-// group: as many answers are A as B.
-#ifndef TRINE_TESTS_HEAD_BRANCH_EXAMPLES_H_
-#define TRINE_TESTS_HEAD_BRANCH_EXAMPLES_H_
+// Questions about branches that a head of the shipped model learns: which of two branches brings
+// the subject nearer to a goal. Training and held-out data use different words for goals, other
+// places and subjects. Each question comes with its twin, with the branches swapped, in one group:
+// as many answers are A as B.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -31,18 +30,16 @@ struct BranchWords {
 };
 
 BranchWords TrainingWords();
-BranchWords HeldOutWords();  // goals and subjects of its own; the same verbs
-// The held-out ones with verbs of their own too.
+BranchWords HeldOutWords();  // its own goals and subjects; the same verbs
+// The held-out words, with verbs of their own too.
 BranchWords HeldOutVerbs();
 
-// `pairs` questions for each goal, and their twins: {"prompt": ..., "label": "A" or "B"}.
+// Makes `pairs` questions for each goal, and their twins: {"prompt": ..., "label": "A" or "B"}.
 HeadData LabelExamples(const BranchWords& words, BranchFamily family, int pairs);
-// The same questions with a text for each branch.
+// Makes the same questions with a text for each branch.
 HeadData BranchExamples(const BranchWords& words, BranchFamily family, int pairs);
 
-// As lines of JSON.
+// Returns the examples as lines of JSON.
 std::string ToJsonLines(const HeadData& data);
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_HEAD_BRANCH_EXAMPLES_H_

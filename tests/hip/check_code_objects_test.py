@@ -1,4 +1,4 @@
-"""tools/check_code_objects refuses what it must, each for its reason, and nothing else.
+"""Tests that tools/check_code_objects refuses exactly what it must, with the right reason.
 
     check_code_objects_test.py SOURCE_DIR [HIPCC]
 """
@@ -181,7 +181,7 @@ class NvidiaTest(CheckTest):
 
 
 class FusedTest(unittest.TestCase):
-    """What llvm-objdump prints, with fusions that are the compiler's own and others."""
+    """Tests output of llvm-objdump with fusions that the compiler adds itself, and others."""
 
     def find(self, *lines):
         return [name for _, name in fused.in_disassembly("\n".join(["0000 <Kernel>:", *lines]))]
@@ -220,7 +220,7 @@ class FusedTest(unittest.TestCase):
 
 @unittest.skipUnless(HIPCC, "no hipcc")
 class CompiledTest(CheckTest):
-    """The same of a compiler's making."""
+    """Tests code that a compiler made."""
 
     def test_refused(self):
         path = os.path.join(self.folder, "refused.o")

@@ -1,4 +1,4 @@
-"""Object files with device code that no compiler would make, for the check to refuse."""
+"""Makes object files with device code that no compiler would make, for the check to refuse."""
 import struct
 
 
@@ -14,7 +14,7 @@ def msgpack(value):
 
 
 def elf(sections):
-    """Of (name, bytes)."""
+    """sections: (name, bytes) pairs."""
     names, content, headers = b"\0", b"", [bytes(64)]
     for name, data in [*sections, (".shstrtab", None)]:
         at = len(names)
@@ -29,7 +29,7 @@ def elf(sections):
 
 
 def kernel(name, wave=64, **more):
-    """`more`: vgpr_spill_count=1 and the like."""
+    """more: further facts, such as vgpr_spill_count=1."""
     return {".name": name, ".wavefront_size": wave, ".vgpr_count": 10, ".sgpr_count": 20,
             **{f".{key}": value for key, value in more.items()}}
 
@@ -41,7 +41,7 @@ def code_object(*kernels, clang=19):
 
 
 def bundle(codes):
-    """Of {target: bytes}; the host's entry, which is empty, comes first."""
+    """codes: {target: bytes}. The host's empty entry comes first."""
     entries = [("host-x86_64-unknown-linux", b"")]
     entries += [(f"hipv4-amdgcn-amd-amdhsa--{target}", code) for target, code in codes.items()]
     head = b"__CLANG_OFFLOAD_BUNDLE__" + struct.pack("<Q", len(entries))
@@ -54,13 +54,13 @@ def bundle(codes):
 
 
 def host_object(*sources, registered=()):
-    """Of bundles, and the names that the host's side registers."""
+    """sources: bundles. registered: the names that the host's side registers."""
     strings = b"\0".join(name.encode() for name in registered) + b"\0"
     return elf([(".hip_fatbin", b"".join(sources)), (".rodata.str1.1", strings)])
 
 
 def fat_binary(*entries):
-    """NVIDIA's: of (kind, number, flags, bytes)."""
+    """Makes NVIDIA's form. entries: (kind, number, flags, bytes)."""
     content = b""
     for kind, number, flags, data in entries:
         content += struct.pack("<HHIQ", kind, 257, 64, len(data)) + bytes(12)

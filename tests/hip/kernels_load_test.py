@@ -1,4 +1,4 @@
-"""A shared object with all kernels loads, with a GPU or without one, and can be asked for devices.
+"""Tests that a shared object with all kernels loads and lists devices, with or without a GPU.
 
     kernels_load_test.py MODULE
 """

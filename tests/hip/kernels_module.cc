@@ -1,4 +1,4 @@
-// What a plugin does first, in a shared object with all kernels in it.
+// Does what a plugin does first, in a shared object with all kernels.
 #include "kernels/hip/gpu/runtime.h"
 
 extern "C" __attribute__((visibility("default"))) int HipDeviceCount(int* count) {

@@ -1,5 +1,4 @@
-#include "backends/hip/arch.h"
-
+#include "backends/hip/found_devices.h"
 #include "gtest/gtest.h"
 
 namespace trine::hip {

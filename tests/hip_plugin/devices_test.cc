@@ -1,4 +1,4 @@
-// Several devices: each for itself, one that is lost while others go on, and copies between them.
+// Tests several devices: each by itself, one lost while others go on, and copies between them.
 #include "tests/hip_plugin/plugin_fixture.h"
 
 namespace trine::hip {
@@ -66,7 +66,7 @@ TEST_F(HipDevicesTest, OneIsLostAndOthersGoOn) {
     EXPECT_EQ(Read(a.get(), 64), content);
   }
   EXPECT_NE(Device(backend.get(), 2), nullptr) << "one that was not open yet";
-  // What needs the lost one fails, and costs the other nothing.
+  // Copies with the lost device fail, and the other device is unharmed.
   for (const auto& [from, to] : {std::pair(a.get(), b.get()), std::pair(b.get(), a.get())}) {
     EXPECT_EQ(Copy(first.get(), from, to, 64), TRINE_ABORTED);
     EXPECT_THAT(err_.message, HasSubstr("the other device is lost"));
@@ -120,7 +120,7 @@ TEST_F(HipDevicesTest, SayWhyAPairGoesThroughTheHost) {
   }
 }
 
-// The bytes of a pair that lies never go that way: neither at first nor later.
+// A pair that copied wrongly in its test is never used for direct copies.
 TEST_F(HipDevicesTest, APairThatFailedItsTestIsNotUsed) {
   const auto backend = Backend("devices=2;peers=lying");
   const auto first = Device(backend.get(), 0), second = Device(backend.get(), 1);
@@ -147,7 +147,7 @@ TEST_F(HipDevicesTest, APairIsTriedOnceAndLeavesNothingBehind) {
   EXPECT_EQ(MemoryOf(1).available, free[1]);
 }
 
-// A source that fails while bytes are under way is not the target's end.
+// A source that fails during a copy does not make the target lost.
 TEST_F(HipDevicesTest, AFaultBetweenDevicesIsLaidWhereItBelongs) {
   for (const uint32_t failing : {0u, 1u}) {
     const auto backend = Backend("devices=2");
@@ -185,7 +185,7 @@ TEST_F(HipDevicesTest, OneEndOfACopyIsTheDevicesOwn) {
 
 // ---- Which devices count -----------------------------------------------------------------------
 
-// What a run writes, by copies that only wait for its point: over any stream and by the host.
+// Copies that only wait for a run's point see what it wrote, over any stream and by the host.
 TEST_F(HipDevicesTest, CopiesComeBehindTheRunTheyWaitFor) {
   constexpr int64_t kValues = 1 << 16;
   const Bytes content = Noise(kValues * 4, 11);
@@ -261,7 +261,7 @@ TEST_F(HipDevicesTest, OnesWithoutCodeAreRefusedBeforeTheyAreUsed) {
   EXPECT_EQ(emulator::PeakBytes(0), 0u) << "nothing was run on it";
 }
 
-// The emulator gives a count along with its error, as some runtimes do.
+// The emulator returns a count along with its error, as some runtimes do.
 TEST_F(HipDevicesTest, ACountWithAnErrorIsNoDevice) {
   const auto backend = Backend("devices=0");
   EXPECT_TRUE(backend->found.devices.empty());

@@ -43,7 +43,7 @@ class GroupRunsTest : public ::testing::Test {
 
   void Add(uint32_t a, uint32_t b, uint32_t sum) { builder_.Op(TRINE_OP_ADD, {a, b}, {sum}); }
 
-  // Names of the runs, each with where it finds and where it puts what is quantised.
+  // Returns the names of the runs, each with where it reads and writes quantised values.
   std::vector<std::string> Runs(int64_t columns = 1, bool join = true) {
     sdk::Graph graph;
     EXPECT_EQ(builder_.Refusal(&graph), "");
@@ -73,7 +73,7 @@ TEST_F(GroupRunsTest, ProductsOfOneX) {
               ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0+matmul q8_0 00"));
   EXPECT_THAT(Runs(8),
               ElementsAre("rms_norm+quantize 00", "matmul q8_0+matmul q8_0+matmul q8_0 00"));
-  // Tiles' are by themselves, and so is everything without joining.
+  // Products by tiles are not joined; with `join` off nothing is.
   EXPECT_THAT(Runs(9), ElementsAre("rms_norm+quantize 00", "matmul q8_0 00", "matmul q8_0 00",
                                    "matmul q8_0 00"));
   EXPECT_THAT(Runs(1, false),
@@ -184,7 +184,7 @@ TEST_F(GroupRunsTest, AnAddIsThePreviousProducts) {
   EXPECT_THAT(Runs(), ElementsAre("matmul q8_0+add 00",
                                   "rms_norm+quantize+matmul q8_0+matmul q8_0+glu+quantize 01",
                                   "matmul q8_0+add 11", "nothing 11", "glu 11"));
-  // Of several columns, too, but the norm is apart.
+  // With several columns too, but without the norm.
   EXPECT_THAT(Runs(8), ElementsAre("matmul q8_0+add 00", "rms_norm+quantize 00",
                                    "matmul q8_0+matmul q8_0+glu+quantize 01", "matmul q8_0+add 11",
                                    "nothing 11", "glu 11"));
@@ -207,7 +207,7 @@ TEST_F(GroupRunsTest, AddsThatStayApart) {
                                   "matmul q8_0 00", "add 00", "matmul f16 00", "add 00", "glu 00"));
 }
 
-// What goes before the attention of one token, and that.
+// The ops before the attention of one token, and the attention.
 class AttendedTest : public GroupRunsTest {
  protected:
   static constexpr int64_t kHeads = 4, kHead = 64;

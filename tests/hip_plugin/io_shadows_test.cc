@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// As "slot: begin to end".
+// Formats ranges as "slot: begin to end".
 std::vector<std::string> Text(const std::vector<sdk::ByteRange>& ranges) {
   std::vector<std::string> text;
   for (const sdk::ByteRange& r : ranges) {

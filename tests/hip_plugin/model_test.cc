@@ -1,5 +1,5 @@
-// Models through the HIP plugin, whose kernels the emulator runs: the CPU's bits and the CPU's
-// text, on a split over three tiers too, and what becomes of a device that fails.
+// Runs models through the HIP plugin on the emulator: the CPU's bits and the CPU's text, also with
+// a split over three tiers, and what happens when a device fails.
 #include <ostream>
 
 #include "gmock/gmock.h"
@@ -57,15 +57,15 @@ TEST_F(HipModelTest, ThreeTiersAreTheCpu) {
 }
 #endif
 
-// The self-test takes some of the calls, loading the model and its run the others: wherever it
-// happens, the answer is a sentence and the process lives.
+// Some of the calls belong to the self-test, others to loading and running the model. Wherever a
+// fault happens, there must be a message, and the process must survive.
 TEST_F(HipModelTest, ADeviceThatFailsIsASentence) {
   for (const char* call : {"start", "copy", "synchronize", "malloc", "host-malloc", "capture"}) {
     for (const char* from : {":1", ":40", ":60"}) {
       const std::string fault = std::string("fail=") + call + from;
       const Output output =
           Trine(std::string(kJob) + "cpu:31,dgpu:1", "TRINE_HIP_TUNING='" + fault + "'");
-      // A call may never come to be made so often.
+      // A call may not be made that often.
       if (output.code == 0 && fault.back() == '0') continue;
       EXPECT_EQ(output.code, 1) << fault << "\n" << output.text << output.errors;
       EXPECT_THAT(output.errors, ::testing::HasSubstr("trine: ")) << fault;
@@ -77,7 +77,7 @@ TEST_F(HipModelTest, TwoDevicesAreTheCpu) {
   EXPECT_EQ(Generate("cpu:8,dgpu0:12,dgpu1:12", "devices=2;pace=newest"), Generate("cpu:32"));
 }
 
-// In the child that tries it: the program itself goes on, and says so.
+// The child process that tries the plugin ends; the program itself goes on, and reports it.
 TEST_F(HipModelTest, ARuntimeThatEndsItsProcessIsAFinding) {
   const Output output = Trine("detect --plugin '" TRINE_HIP_PLUGIN "'", "TRINE_HIP_TUNING=crash=1");
   EXPECT_EQ(output.code, 0) << output.errors;

@@ -1,5 +1,5 @@
-// The CPU and the emulated GPU at work at the same time, each with real layers: less time than they
-// take one after the other, and the trace shows it.
+// Runs the CPU and the emulated GPU at the same time, each with real layers: that takes less time
+// than one after the other, and the trace shows it.
 #include <sched.h>
 #include <time.h>
 
@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -22,11 +22,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
-// What the stages took, on their own clocks and together.
+// The times of the stages, each by itself and together.
 struct Times {
   double gpu_ms = 0, cpu_ms = 0, wall_ms = 0;
-  double processor_ms = 0;  // of all threads: what no other program's work makes longer
-  double both_ms = 0;       // in which, by the trace, both ran
+  double processor_ms = 0;  // CPU time of all threads, independent of other programs
+  double both_ms = 0;       // time in which both ran, by the trace
   double share() const { return wall_ms / (gpu_ms + cpu_ms); }
 };
 
@@ -49,7 +49,7 @@ class HipOverlapTest : public testing::Test {
     double begin, end;
   };
 
-  // The runs of plans on the track of a device, in milliseconds.
+  // Returns the runs of plans on a device's track, in milliseconds.
   std::vector<Span> Runs(const std::string& device) const {
     const auto json = nlohmann::json::parse(std::ifstream(trace_.path()), nullptr, false);
     EXPECT_FALSE(json.is_discarded());
@@ -66,14 +66,14 @@ class HipOverlapTest : public testing::Test {
     return spans;
   }
 
-  // Four sequences over one layer there and all others here.
+  // Runs four sequences with one layer on the GPU and all others on the CPU.
   Times Run(int64_t layers) {
     TinyModelSpec spec;
     spec.n_layers = layers;
     const TempFile file(MakeTinyModel(spec).ToBytes());
     EngineOptions options = TestOptions(file.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_HIP_PLUGIN};
-    options.tensor_split = absl::StrCat("dgpu:1,cpu:", layers - 1);
+    options.placement.split = SplitOf(absl::StrCat("dgpu:1,cpu:", layers - 1));
     options.threads = 1;
     options.context = 64;
     options.max_sequences = 4;
@@ -126,7 +126,7 @@ class HipOverlapTest : public testing::Test {
 
 TEST_F(HipOverlapTest, FourSequencesTakeLessThanTheStagesOneAfterTheOther) {
   if (Processors() < 2) GTEST_SKIP() << "one processor: nothing runs beside anything else";
-  // So many layers here that both take about as long, found by trying: it depends on the machine.
+  // Find by trying how many layers on the CPU take about as long as the GPU's.
   int64_t layers = 65;
   Times best;
   for (int i = 0; i < 8; ++i) {

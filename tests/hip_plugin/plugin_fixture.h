@@ -1,7 +1,6 @@
-// The plugin's calls over the emulator, without a library in between: backends by their options,
-// plans whose constants lie where a test wants them.
-#ifndef TRINE_TESTS_HIP_PLUGIN_PLUGIN_FIXTURE_H_
-#define TRINE_TESTS_HIP_PLUGIN_PLUGIN_FIXTURE_H_
+// Calls the plugin over the emulator, without a library in between: backends with given options,
+// and plans whose constants are where a test wants them.
+#pragma once
 
 #include <cstdlib>
 #include <cstring>
@@ -11,9 +10,6 @@
 #include <vector>
 
 #include "backends/hip/backend.h"
-#include "backends/hip/buffers.h"
-#include "backends/hip/layouts.h"
-#include "backends/hip/plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/hip/gpu/emulated_runtime.h"
@@ -46,7 +42,7 @@ class PluginFixture : public ::testing::Test {
   }
   ~PluginFixture() override { emulator::Reset({}); }
 
-  // Its devices count as exact untested: the self-test is another test's.
+  // Opens a backend whose devices count as exact untested: another test covers the self-test.
   std::unique_ptr<trine_backend> Backend(const std::string& options) {
     auto backend = MakeBackend(&host_, options);
     EXPECT_TRUE(backend.ok()) << backend.status();
@@ -94,7 +90,7 @@ class PluginFixture : public ::testing::Test {
   trine_error err_{};
 };
 
-// A plan with its memory. What fails is in `status`, with its sentence.
+// A plan with its memory. A failure is kept in `status` with its message.
 class BoundPlan {
  public:
   BoundPlan(trine_device* device, const sdk::GraphBuilder& builder,
@@ -127,7 +123,7 @@ class BoundPlan {
     status = BufferWrite(buffers_.at(slot).get(), 0, bytes.data(), bytes.size(), &error);
   }
   trine_buffer* buffer(uint32_t slot) { return buffers_.at(slot).get(); }
-  // The memory of a constant, where a host has it.
+  // Returns the memory of a constant that the host can see.
   std::byte* HostMemory(uint32_t slot) { return buffers_.at(slot)->memory.data(); }
 
   trine_status status = TRINE_OK;
@@ -203,5 +199,3 @@ class BoundPlan {
 };
 
 }  // namespace trine::hip
-
-#endif  // TRINE_TESTS_HIP_PLUGIN_PLUGIN_FIXTURE_H_

@@ -1,4 +1,4 @@
-// Runs of kernels as a device keeps them, and a device that is lost.
+// Tests recorded runs of kernels, and a device that is lost.
 #include "backends/hip/recording.h"
 
 #include <cstring>
@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/hip/gpu/emulated_runtime.h"
-#include "kernels/hip/transfer.h"
+#include "kernels/hip/ops/ops.h"
 
 namespace trine::hip {
 namespace {
@@ -25,7 +25,7 @@ class HipRecordingTest : public ::testing::Test {
   }
   ~HipRecordingTest() override { emulator::Reset({}); }
 
-  // What the host has, to the device and back, to its other half; by a copy and by a kernel.
+  // Moves the host's first half to the device and back to its second half, by copy and by kernel.
   Work MakeWork(uint64_t bytes) {
     Work work;
     work.in.push_back({device_.data(), host_.data(), bytes});
@@ -35,7 +35,7 @@ class HipRecordingTest : public ::testing::Test {
     work.out.push_back({host_.data() + 512, device_.data() + 512, bytes});
     return work;
   }
-  // How many bytes of the host's second half are as they must be after a run.
+  // Counts the bytes of the host's second half that are right after a run.
   size_t Arrived() {
     size_t n = 0;
     while (n < 512 && host_.data()[512 + n] == host_.data()[n]) ++n;
@@ -87,7 +87,7 @@ TEST_F(HipRecordingTest, ALostDeviceStaysLost) {
     const absl::Status status = recording->Run();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("a fault that was asked for"));
-    emulator::Reset({});  // even if its runtime had a change of mind
+    emulator::Reset({});  // even if its runtime works again
     EXPECT_TRUE(absl::IsUnavailable(gpu_->Health()));
     std::swap(gpu, gpu_);
   }

@@ -1,5 +1,5 @@
-// Weights that stay in the host's memory: the bits of weights that don't, two stages by turns, and
-// no more of the device's memory than those.
+// Tests weights that stay in the host's memory: the same bits as weights on the device, two stages
+// in turns, and no more device memory than those.
 #include <set>
 
 #include "tests/hip_plugin/plugin_fixture.h"
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 constexpr uint64_t kStage = 64 << 10;
 const char kOptions[] = "stage=65536";
 
-// Floats of small numbers, so that no sum of them is far from any other.
+// Makes small floats, so that no sum of them is far from any other.
 Bytes Floats(size_t n, uint32_t seed) {
   Bytes bytes(4 * n);
   for (size_t i = 0; i < n; ++i) {
@@ -28,8 +28,8 @@ Bytes Floats(size_t n, uint32_t seed) {
   return bytes;
 }
 
-// A block of a model: norm, two products and their glu, a third product, the sum; then experts. In
-// all weights the scales are f16 numbers that are finite.
+// A block of a model: norm, two products and their glu, a third product, the sum; then experts. The
+// scales of all weights are finite f16 numbers.
 class HipStreamingTest : public PluginFixture {
  protected:
   static constexpr int64_t kWide = 512, kHidden = 768, kExperts = 4;
@@ -51,7 +51,7 @@ class HipStreamingTest : public PluginFixture {
     b_.Op(TRINE_OP_MATMUL, {down, h}, {d});
     y_ = Output({kWide, m});
     b_.Op(TRINE_OP_ADD, {x_, d}, {y_});
-    // Experts, whose windows are rows of all of them.
+    // Windows of experts are rows of all experts.
     const uint32_t router = Constant(TRINE_DTYPE_F32, {kWide, kExperts}, 7);
     const uint32_t experts = Constant(TRINE_DTYPE_Q8_0, {kWide, 96, kExperts}, 8);
     const uint32_t biases = Constant(TRINE_DTYPE_F32, {96, kExperts}, 9);
@@ -77,7 +77,7 @@ class HipStreamingTest : public PluginFixture {
     const uint32_t t = b_.Tensor(dtype, std::move(dims), TRINE_ROLE_CONSTANT, bytes);
     Bytes content =
         dtype == TRINE_DTYPE_F32 ? Floats(static_cast<size_t>(values), seed) : Noise(bytes, seed);
-    // The scale stands first in a block of these types: 2^-10 or so.
+    // The scale is first in a block of these types: about 2^-10.
     const size_t block = sdk::FindDtype(dtype)->block_bytes;
     for (size_t i = 0; dtype != TRINE_DTYPE_F32 && i < bytes; i += block) {
       content[i + 1] = static_cast<std::byte>(0x14);
@@ -100,7 +100,7 @@ class HipStreamingTest : public PluginFixture {
     return t;
   }
 
-  // The bytes of both outputs that a run of m columns has written.
+  // Returns the bytes of both outputs after a run of m columns.
   Bytes Outputs(BoundPlan& plan, int64_t m) const {
     Bytes y = plan.Read(b_.tensors[y_].slot), z = plan.Read(b_.tensors[z_].slot);
     y.resize(static_cast<size_t>(4 * kWide * m));
@@ -183,7 +183,7 @@ TEST_F(HipStreamingTest, PackedWeightsToo) {
   }
 }
 
-// What lies in the memory when a run begins is what counts.
+// A run uses what is in the memory when it begins.
 TEST_F(HipStreamingTest, ReadsWeightsAtEachRun) {
   const auto backend = Backend(kOptions);
   const auto device = Device(backend.get());
@@ -201,11 +201,11 @@ TEST_F(HipStreamingTest, ReadsWeightsAtEachRun) {
   }
 }
 
-// Copies to the stages, and kernels between them, in the order in which they were done.
+// Copies to the stages and kernels between them, in the order in which they were done.
 struct Turns {
-  std::vector<const void*> filled;  // by copy that fills another stage than the one before
+  std::vector<const void*> filled;  // by copy that fills another stage than the copy before
   std::set<const void*> stages;
-  size_t ahead = 0;  // copies that came before the kernel that reads the copy before
+  size_t ahead = 0;  // copies done before the kernel that reads the copy before
 };
 Turns TurnsOf(const std::vector<Done>& trace, uint64_t stage_bytes) {
   Turns turns;
@@ -244,8 +244,8 @@ TEST_F(HipStreamingTest, FillsOneStageWhileTheOtherIsRead) {
     for (size_t i = 1; i < turns.filled.size(); ++i) {
       EXPECT_NE(turns.filled[i], turns.filled[i - 1]) << "turn " << i;
     }
-    // The stream of copies goes first where it may: always one turn ahead of the kernels. (Of the
-    // experts that can't be told: a product that is read in place stands before them.)
+    // The stream of copies goes first where it may: always one turn ahead of the kernels. (For the
+    // experts that can't be told: a product that is read in place comes before them.)
     EXPECT_GE(turns.ahead + 5, turns.filled.size());
     for (const Done& done : trace) {
       EXPECT_TRUE(!done.kernel.empty() || done.pinned) << "a copy from memory that is not pinned";
@@ -311,7 +311,7 @@ TEST_F(HipStreamingTest, WithoutRoomForStagesAPlanIsRefusedAndNothingIsLost) {
   EXPECT_EQ(plan.Run({1}), TRINE_OK) << plan.error.message;
 }
 
-// A table that no product reads is brought in whole: into stages of the plan's own, if it must.
+// A table that no product reads is brought in whole, if necessary into stages of the plan's own.
 TEST_F(HipStreamingTest, WhatHasNoWindowsGetsLargerStages) {
   sdk::GraphBuilder b;
   std::map<uint32_t, Bytes> contents;
@@ -347,8 +347,8 @@ TEST_F(HipStreamingTest, RunsWithSignals) {
     const auto backend = Backend(std::string(kOptions) + ";pace=" + pace);
     const auto device = Device(backend.get());
     for (const Keep keep : kHostKeeps) {
-      // One behind the other, in the same stages: the second must not come before the first is
-      // done with them.
+      // Both plans use the same stages: the second must not begin before the first is done with
+      // them.
       BoundPlan first(device.get(), b_, contents_, keep), second(device.get(), b_, contents_, keep);
       trine_timeline timeline(0);
       const trine_point points[] = {{&timeline, 1}, {&timeline, 2}};
@@ -375,7 +375,7 @@ TEST_F(HipStreamingTest, TellsHowLongKernelsWaitForWeights) {
   EXPECT_EQ(Outputs(plan, 1), timed);
 }
 
-// Whatever call fails, and whenever, there is a status, and later calls have one as well.
+// Whichever call fails, and whenever, it returns a status, and so do later calls.
 TEST_F(HipStreamingTest, AFaultAtAnyCallIsAStatus) {
   for (const Call call : {Call::kMalloc, Call::kCopy, Call::kStart, Call::kSynchronize,
                           Call::kStream, Call::kEvent, Call::kHostMalloc}) {

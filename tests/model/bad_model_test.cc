@@ -1,4 +1,4 @@
-// Files that are sound GGUF and no sound model: each gets one clear line.
+// Loads files that are valid GGUF but not valid models: each gets one clear message.
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -34,7 +34,7 @@ size_t IndexOf(const TinyModel& model, const std::string& name) {
   return 0;
 }
 
-// The same file without a tensor, or with it in another shape or type.
+// Returns the file without a tensor, or with the tensor in another shape or type.
 TinyModel Change(const TinyModel& from, const std::string& name, const gguf::Builder::Tensor* to) {
   const TempFile file(from.ToBytes());
   const auto opened = gguf::File::Open(file.path());
@@ -75,7 +75,7 @@ TEST(BadModelTest, AnUnknownArchitectureIsNamedWithTheKnownOnes) {
 TEST(BadModelTest, EveryMissingTensorIsNamed) {
   const TinyModel model = Tiny("qwen3");
   for (const auto& tensor : model.builder.tensors()) {
-    if (tensor.name == "output.weight") continue;  // without it the embedding serves
+    if (tensor.name == "output.weight") continue;  // without it the embedding is used
     EXPECT_THAT(LoadError(Change(model, tensor.name, nullptr)), HasSubstr(tensor.name));
   }
 }

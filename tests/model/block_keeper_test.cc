@@ -1,4 +1,4 @@
-// Blocks that are kept beyond the caches: whoever finds them goes on as if it had read them.
+// Tests kept KV blocks: a sequence that finds them goes on as if it had evaluated their tokens.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -119,7 +119,7 @@ TEST_F(BlockKeeperTest, ARestartFindsWhatWasRead) {
   const Answer first = Ask(prompt, "", 80);
   EXPECT_EQ(first, alone);
   EXPECT_EQ(first.cached, 0);
-  Load(OnDisk());  // which ends the one before it
+  Load(OnDisk());  // ends the engine before it
   const Answer second = Ask(prompt, "", 80);
   EXPECT_EQ(second, alone);
   EXPECT_EQ(second.cached, 256);
@@ -165,7 +165,7 @@ TEST_F(BlockKeeperTest, AnotherSpaceOrModelOrTypeFindsNothing) {
   EXPECT_EQ(Ask(prompt, "alice").cached, 0);
 }
 
-// Whatever device has the layers, a block is the same.
+// A block is the same on any device.
 TEST_F(BlockKeeperTest, BlocksDoNotKnowHowTheModelIsSplit) {
   const Tokens prompt = Some(260, 4);
   const Answer alone = AskAlone(prompt);
@@ -173,8 +173,8 @@ TEST_F(BlockKeeperTest, BlocksDoNotKnowHowTheModelIsSplit) {
   for (const std::string& split : splits) {
     EngineOptions options = OnDisk();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split;
-    if (split.empty()) options.devices = {"cpu"};
+    options.placement.split = SplitOf(split);
+    if (split.empty()) options.placement.devices = {"cpu"};
     Load(options);
     const Answer answer = Ask(prompt);
     EXPECT_EQ(answer, alone) << split;
@@ -220,13 +220,13 @@ TEST_F(BlockKeeperTest, WhatLeavesTheCacheComesBackFromMemory) {
   EXPECT_GT(engine_->keeper_counters()->found_blocks, 0u);
 }
 
-// A device goes: what was kept need not be computed again.
+// A device is lost: blocks that were kept are not computed again.
 TEST_F(BlockKeeperTest, AfterALossBlocksAreFetched) {
   const Tokens prompt = Some(400, 7);
   const Answer alone = AskAlone(prompt, 30);
   EngineOptions options = Options();
   options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-  options.tensor_split = "other0:1,cpu:2,other1:1";
+  options.placement.split = SplitOf("other0:1,cpu:2,other1:1");
   options.faults = "other1:lost@token=12";
   options.readmission.first = std::chrono::hours(1);
   options.kv_host_bytes = uint64_t{64} << 20;
@@ -260,7 +260,7 @@ TEST_F(BlockKeeperTest, FewerBitsHaveToBeAllowed) {
   }
   EXPECT_LT(worst, 0.5);
   EXPECT_EQ(Ask(prompt, std::nullopt), alone) << "a session that shares nothing is exact";
-  // Nor does anybody who wants the bits find them.
+  // Another engine that needs the exact bits does not find them either.
   Load(OnDisk());
   const Answer exact = Ask(prompt);
   EXPECT_EQ(exact.cached, 0);
@@ -269,7 +269,7 @@ TEST_F(BlockKeeperTest, FewerBitsHaveToBeAllowed) {
 
 TEST_F(BlockKeeperTest, ManyAtOnce) {
   EngineOptions options = OnDisk();
-  options.kv_host_bytes = uint64_t{1} << 20;  // little: blocks come and go
+  options.kv_host_bytes = uint64_t{1} << 20;  // so little that blocks come and go
   options.max_sequences = 4;
   std::vector<Answer> expected;
   for (uint32_t i = 0; i < 3; ++i) expected.push_back(AskAlone(Some(200 + 60 * i, 20 + i), 10));
@@ -288,7 +288,7 @@ TEST_F(BlockKeeperTest, ManyAtOnce) {
   }
 }
 
-// Whatever is asked for later is in memory then: the disk is not asked again.
+// Later requests find the blocks in memory: the disk is not read again.
 TEST_F(BlockKeeperTest, WhatIsPrefetchedNeedsNoDisk) {
   const Tokens prompt = Some(300, 11);
   const Answer alone = AskAlone(prompt);
@@ -306,7 +306,7 @@ TEST_F(BlockKeeperTest, WhatIsPrefetchedNeedsNoDisk) {
   EXPECT_GT(count().bytes, 0u);
   const uint64_t hits = engine_->keeper_counters()->disk.hits;
   EXPECT_EQ(hits, 4u);
-  // Another that expects the same takes no more.
+  // A second prefetch of the same tokens takes no more memory.
   auto same = engine_->Prefetch("", prompt);
   const Tokens longer = [&] {
     Tokens tokens = prompt;
@@ -329,7 +329,7 @@ TEST_F(BlockKeeperTest, WhatIsPrefetchedNeedsNoDisk) {
   same.reset();
   more.reset();
   EXPECT_TRUE(Becomes([&] { return count().bytes == 0; }));
-  // Nobody's but who may have it, and nothing of what there is not.
+  // Another space finds nothing, and absent blocks stay absent.
   Load(options);
   auto bobs = engine_->Prefetch("bob", prompt);
   auto others = engine_->Prefetch("", Some(300, 12));
@@ -349,7 +349,7 @@ TEST_F(BlockKeeperTest, WhatIsPrefetchedIsBounded) {
   engine_->FlushBlocks();
   const KvStoreCounters disk = engine_->keeper_counters()->disk;
   EngineOptions options = OnDisk();
-  options.kv_prefetch_bytes = disk.bytes / disk.blocks * 3;  // two, with what their heads take
+  options.kv_prefetch_bytes = disk.bytes / disk.blocks * 3;  // room for two, with their heads
   Load(options);
   const auto count = [&] { return engine_->keeper_counters()->prefetch; };
   auto one = engine_->Prefetch("", first);
@@ -360,7 +360,7 @@ TEST_F(BlockKeeperTest, WhatIsPrefetchedIsBounded) {
   const uint64_t room = count().blocks;
   EXPECT_LT(room, 4u);
   EXPECT_LE(count().bytes, options.kv_prefetch_bytes);
-  // Who leaves makes room for the next, and is asked for nothing more.
+  // A prefetch that is dropped makes room for the next.
   one.reset();
   EXPECT_EQ(count().cut, 1u);
   EXPECT_TRUE(Becomes([&] { return count().blocks == 2 * room; }));
@@ -368,13 +368,13 @@ TEST_F(BlockKeeperTest, WhatIsPrefetchedIsBounded) {
   EXPECT_EQ(count().used, room);
   two.reset();
   EXPECT_EQ(count().bytes, 0u);
-  // The engine does not wait for what nobody wants.
+  // The engine does not wait for a prefetch that is not needed any more.
   auto three = engine_->Prefetch("", first);
   three.reset();
   engine_.reset();
 }
 
-// A session that goes on with other tokens while blocks are looked for.
+// A session goes on with other tokens while its blocks are looked for.
 TEST_F(BlockKeeperTest, BlocksOfTokensThatWereTakenBackAreNotUsed) {
   const Tokens first = Some(200, 9), second = Some(200, 10);
   Load(OnDisk());

@@ -1,4 +1,4 @@
-// Checkpoints, going back to them, and forks: whatever way a session came to its tokens, all about
+// Tests checkpoints, regressions and forks: however a session came to its tokens, everything about
 // it is as if it had read them afresh, to the bit.
 #include <algorithm>
 #include <chrono>
@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/constraint/constraint.h"
-#include "runtime/generate.h"
+#include "runtime/constraint/mask/constraint.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -47,7 +47,7 @@ class BranchingTest : public testing::Test {
     ASSERT_NE(engine_, nullptr);
   }
   void SetUp() override { Load(Options()); }
-  // Whatever was done, blocks are given back.
+  // All blocks must be given back.
   void TearDown() override {
     if (engine_ == nullptr) return;
     const PrefixCacheCounters c = engine_->prefix_counters();
@@ -76,7 +76,7 @@ class BranchingTest : public testing::Test {
     }
     return tokens;
   }
-  // So many tokens more, one at a time.
+  // Generates `count` tokens, one at a time.
   static Tokens Go(Session* session, int count) {
     Tokens tokens;
     for (int i = 0; i < count; ++i) {
@@ -90,7 +90,7 @@ class BranchingTest : public testing::Test {
   static std::vector<float> Row(const Session& session) {
     return {session.logits().begin(), session.logits().end()};
   }
-  // Of the same tokens in a session that has read nothing but them.
+  // Returns the row of the same tokens in a fresh session.
   std::vector<float> FreshRow(const Tokens& tokens) {
     auto session = Open(Sampling(/*hash=*/false));
     EXPECT_TRUE(session->Append(tokens).ok());
@@ -110,7 +110,7 @@ class BranchingTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-// Whether the checkpoint is in the middle of a block, at its end or at the very beginning.
+// The checkpoint is in the middle of a block, at its end or at the very beginning.
 TEST_F(BranchingTest, GoesBackAndGoesOnAsBefore) {
   for (size_t prompt : {size_t{1}, size_t{30}, size_t{63}, size_t{64}, size_t{65}, size_t{150}}) {
     auto session = Open(Sampling());
@@ -217,7 +217,7 @@ TEST_F(BranchingTest, AForkOutlivesItsOrigin) {
   auto fork = session->Fork();
   ASSERT_TRUE(fork.ok());
   session.reset();
-  auto noise = Open(Sampling(/*hash=*/false));  // takes what is free now
+  auto noise = Open(Sampling(/*hash=*/false));  // takes the blocks that are free
   ASSERT_TRUE(noise->Append(Some(200, 8)).ok());
   ASSERT_TRUE(noise->Evaluate().ok());
   Go(fork->get(), 30);
@@ -225,7 +225,7 @@ TEST_F(BranchingTest, AForkOutlivesItsOrigin) {
   EXPECT_EQ(Row(**fork), FreshRow(TokensOf(**fork)));
 }
 
-// All branches of a search in passes that they share.
+// All branches of a search share passes.
 TEST_F(BranchingTest, BranchesAreEvaluatedInOneBatch) {
   auto session = Open(Sampling());
   ASSERT_TRUE(session->Append(Some(130, 9)).ok());
@@ -266,7 +266,7 @@ TEST_F(BranchingTest, TheGrammarsStateComesBack) {
   EXPECT_THAT(Go(fork->get(), 10), ElementsAreArray(first));
 }
 
-// A block that is in the tree for others, gone back into the middle of.
+// Regresses into the middle of a block that is shared through the prefix cache.
 TEST_F(BranchingTest, WhatOthersShareIsNotWrittenTo) {
   SessionOptions options = Sampling(/*hash=*/false);
   options.prefix_space = "all";
@@ -301,7 +301,7 @@ TEST_F(BranchingTest, AFullCacheIsAnErrorAndNothingIsLost) {
   ASSERT_TRUE(fork.ok());
   ASSERT_TRUE((*fork)->Append(Some(1, 14)).ok());
   EXPECT_EQ((*fork)->Evaluate().code(), absl::StatusCode::kResourceExhausted);
-  session.reset();  // and there is room: the fork alone holds them
+  session.reset();  // then there is room: only the fork holds blocks
   EXPECT_TRUE((*fork)->Evaluate().ok());
   const std::vector<float> row = Row(**fork);
   const Tokens tokens = TokensOf(**fork);
@@ -309,8 +309,8 @@ TEST_F(BranchingTest, AFullCacheIsAnErrorAndNothingIsLost) {
   EXPECT_EQ(row, FreshRow(tokens));
 }
 
-// Checkpoints, ways back, forks and appended tokens as they come; each leaf against a session that
-// reads the same tokens afresh.
+// Makes checkpoints, regressions, forks and appends at random. Compares each leaf with a session
+// that reads the same tokens afresh.
 void BranchingTest::GoRandomWays(int steps, uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
@@ -397,7 +397,7 @@ class SplitBranchingTest : public BranchingTest {
   EngineOptions Split(const std::string& faults = "") {
     EngineOptions options = Options();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = "other0:1,cpu:2,other1:1";
+    options.placement.split = SplitOf("other0:1,cpu:2,other1:1");
     options.faults = faults;
     options.readmission.first = std::chrono::hours(1);
     return options;
@@ -409,17 +409,17 @@ TEST_F(SplitBranchingTest, RandomWaysEqualFreshRuns) {
   GoRandomWays(std::getenv("TRINE_LONG") != nullptr ? 4000 : 600, 7);
 }
 
-// Rows of a matmul shared between devices: blocks of a layer are on one of them.
+// Devices share rows of a matmul; the blocks of a layer are on one of them.
 TEST_F(SplitBranchingTest, InRowModeToo) {
   EngineOptions options = Split();
-  options.tensor_split = "cpu:2,other0:2";
-  options.split_mode = SplitMode::kRow;
+  options.placement.split = SplitOf("cpu:2,other0:2");
+  options.placement.mode = SplitMode::kRow;
   Load(options);
   GoRandomWays(300, 8);
 }
 
-// A device that goes while branches are open: points from before it are still good, and so are the
-// logits that they keep.
+// A device is lost while branches are open: checkpoints from before are still good, and so are
+// their logits.
 TEST_F(SplitBranchingTest, BranchesOutliveADevice) {
   const Tokens prompt = Some(100, 20);
   std::vector<Tokens> expected;

@@ -1,4 +1,4 @@
-// Devices in the C API: what they do, what becomes of them, and how they are taken in again.
+// Tests devices in the C API: their counters, their loss, and their readmission.
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -74,7 +74,7 @@ TEST_F(CApiDevicesTest, SegmentsCount) {
     EXPECT_LT(s.busy_ratio, 1.0);
     EXPECT_GT(s.bytes_in, 0u);
   }
-  EXPECT_EQ(segments[0].bytes_out, 0u);  // the next one reads it where it is
+  EXPECT_EQ(segments[0].bytes_out, 0u);  // the next segment reads it in place
   EXPECT_GT(segments[1].bytes_out, 0u);
   EXPECT_EQ(segments[0].tokens, segments[1].tokens);
   EXPECT_THAT(engine->lost_devices(), IsEmpty());
@@ -220,7 +220,7 @@ TEST_F(CApiDevicesTest, WordsThatMeanNothingAreRefused) {
   EXPECT_TRUE(api::Engine::Open(degraded).ok());
 }
 
-// A caller that knows less of a struct gets what it knows, and nothing is written behind that.
+// A caller with a shorter struct gets only the members it knows, and nothing behind is written.
 TEST_F(CApiDevicesTest, OlderStructsStayAsLongAsTheyAre) {
   auto engine = api::Engine::Open(Options(nullptr));
   ASSERT_TRUE(engine.ok()) << engine.status().message();

@@ -1,4 +1,4 @@
-// Embeddings through libtrine.so: the C call and the C++ header over it.
+// Tests embeddings through libtrine.so: the C call, and the C++ header over it.
 #include <cmath>
 #include <memory>
 #include <string>
@@ -34,7 +34,7 @@ class CApiEmbedTest : public testing::Test {
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return engine.ok() ? std::make_unique<api::Engine>(std::move(*engine)) : nullptr;
   }
-  // Two texts, with the options and room that are given.
+  // Embeds two texts with the given options and room.
   int32_t Embed(const trine_embed_options* options, size_t capacity) {
     const int32_t* texts[] = {a_, b_};
     const size_t lengths[] = {3, 2};

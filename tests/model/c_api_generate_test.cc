@@ -1,5 +1,5 @@
-// What a generation can be asked for through libtrine.so: tokens with their log-probabilities, and
-// a context that shifts.
+// Tests what a generation can be asked for through libtrine.so: tokens with their
+// log-probabilities, and a context that shifts.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -162,7 +162,7 @@ TEST_F(CApiGenerateTest, GoesBackAndForks) {
 }
 
 TEST_F(CApiGenerateTest, OlderCallersAreTakenAsTheyAre) {
-  // A program that knows nothing of what lies behind `user`, and has something else there.
+  // A program built before the members behind `user` has something else there.
   trine_generate_options options{};
   options.struct_size = offsetof(trine_generate_options, on_token);
   options.max_tokens = 2;

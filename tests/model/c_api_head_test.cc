@@ -1,4 +1,4 @@
-// Heads through libtrine.so: choosing, log-odds, reranking, and what is refused.
+// Tests heads through libtrine.so: choosing, log-odds, reranking, and refusals.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -10,9 +10,10 @@
 #include "gtest/gtest.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/head/head_file.h"
-#include "runtime/head/head_report.h"
 #include "runtime/head/test_head.h"
-#include "runtime/model/model_config.h"
+#include "runtime/head/train_head.h"
+#include "runtime/model/arch/model_config.h"
+#include "runtime/model/arch/read_model.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 #include "trine/trine.hpp"
@@ -71,7 +72,7 @@ class CApiHeadTest : public testing::Test {
     EXPECT_TRUE(head.ok()) << head.status().message();
     return std::move(*head);
   }
-  // The last rows of texts, by the call for embeddings.
+  // Returns the last rows of texts, with the call for embeddings.
   std::vector<std::vector<float>> Rows(const std::vector<std::string>& texts) {
     std::vector<std::vector<int32_t>> tokens;
     for (const std::string& text : texts) {
@@ -184,7 +185,7 @@ TEST_F(CApiHeadTest, RerankedTextIsAsTheLogOddsSay) {
   EXPECT_EQ(result.rerank_candidates, 4 * 12);
   EXPECT_GT(result.rerank_ms, 0);
   EXPECT_NE(got, plain);
-  // Each token by hand: four texts, their log-odds, and the best sum.
+  // Compute each token by hand: four texts, their log-odds, and the best sum.
   for (size_t n = 3; n < got.size(); ++n) {
     const std::vector<int32_t> before(got.begin(), got.begin() + static_cast<ptrdiff_t>(n));
     auto session = engine_->OpenSession();
@@ -230,7 +231,7 @@ TEST_F(CApiHeadTest, WhatCannotBeIsSaid) {
   EXPECT_EQ(trine_head_open(engine_->get(), nullptr, &none, nullptr), kInvalidArgument);
   trine_head_close(nullptr);
 
-  // It chooses on an engine for embeddings, where no session can be.
+  // A head can choose on an engine for embeddings, which has no sessions.
   const auto embeds = Open(TRINE_ENGINE_EMBEDDINGS, 0);
   EXPECT_TRUE(MustOpen(*embeds, *branch_file_).Choose({"a", "b"}).ok());
 

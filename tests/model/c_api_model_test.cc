@@ -1,5 +1,5 @@
-// libtrine as a host program meets it, through the C header alone: what it is for, and everything a
-// host can do wrong. No call here may end the process.
+// Tests libtrine as a host program uses it, through the C header alone: its purpose, and everything
+// a host can do wrong. No call may end the process.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -79,7 +79,7 @@ TEST_F(CApiModelTest, DescribesTheEngine) {
   EXPECT_EQ(info.context, 256);
   EXPECT_GT(info.weight_bytes, 0u);
   EXPECT_GT(info.kv_bytes, 0u);
-  // An older caller, whose struct ends early.
+  // An older caller's struct ends early.
   trine_engine_info older{};
   older.struct_size = offsetof(trine_engine_info, n_layers);
   older.n_layers = 77;
@@ -210,7 +210,7 @@ TEST_F(CApiModelTest, TokenizesBothWays) {
   EXPECT_EQ(trine_token_is_end(engine_, tokens[1]), 1);
   EXPECT_EQ(trine_token_is_end(engine_, tokens[0]), 0);
   EXPECT_EQ(trine_token_is_end(engine_, -5), 0);
-  // Not asked for, the mark is text.
+  // Without the flag, the mark is plain text.
   EXPECT_EQ(trine_tokenize(engine_, "the<|end|>", 10, 0, tokens, 8, &count, nullptr), 0);
   EXPECT_EQ(count, 8u);
   trine_failure why = Failure();
@@ -332,7 +332,7 @@ TEST_F(CApiModelTest, BadRequestsLoseNothing) {
   EXPECT_EQ(trine_generate(session, &options, nullptr, &why), kInvalidArgument);
   options.struct_size = 1;
   EXPECT_EQ(trine_generate(session, &options, nullptr, &why), kInvalidArgument);
-  // Bytes that are no UTF-8, and a NUL, are text too.
+  // Bytes that are not UTF-8, and a NUL, are text, too.
   EXPECT_EQ(trine_session_append_text(session, "\xff\xfe\0\x80", 4, 0, &why), 0);
   options.struct_size = sizeof(options);
   options.max_tokens = 4;
@@ -366,7 +366,7 @@ TEST_F(CApiModelTest, DamagedFilesLeaveTheHostAlive) {
     std::vector<std::byte> damaged = whole;
     for (int j = 0; j < 4; ++j) {
       state = state * 6364136223846793005ull + 1442695040888963407ull;
-      // Most of the damage to the header, where it can do something.
+      // Damage mostly the header, where it has effects.
       const size_t range = j < 3 ? std::min<size_t>(damaged.size(), 12000) : damaged.size();
       damaged[(state >> 20) % range] = static_cast<std::byte>(state >> 56);
     }

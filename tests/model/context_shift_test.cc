@@ -1,10 +1,10 @@
-// The context shift: after it the session is what a fresh one would be with the same tokens, bit
-// for bit, and whatever else was going on goes on.
+// Tests the context shift: after it the session equals a fresh one with the same tokens, bit for
+// bit, and everything else goes on.
 #include <algorithm>
 #include <memory>
 
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
 #include "tests/model/engine_test_util.h"
@@ -70,7 +70,7 @@ class ContextShiftTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status;
     return result;
   }
-  // Logits and hash are those of a session that has read these tokens and nothing else.
+  // Expects logits and hash of a session that has read these tokens and nothing else.
   void ExpectLikeFresh(Session* session) {
     SessionOptions options = Greedy();
     options.logits_hash = session->keeps_logits_hash();
@@ -89,8 +89,8 @@ class ContextShiftTest : public testing::Test {
   std::unique_ptr<Engine> engine_;
 };
 
-// Every token is the one a fresh session would choose for the tokens there are, also with penalties
-// over all of them.
+// Every token is what a fresh session with the same tokens would choose, also with penalties over
+// all of them.
 TEST_F(ContextShiftTest, EveryTokenIsAFunctionOfTheTokensBeforeIt) {
   for (const int64_t keep : {0, 3, -1}) {
     SessionOptions options = Greedy();
@@ -141,7 +141,7 @@ TEST_F(ContextShiftTest, LogitsAndHashAreThoseOfAFreshSession) {
   check("a quantised cache");
   Load("llama", [](EngineOptions* o) { o->batch_tokens = 5, o->threads = 3; });
   check("passes of 5");
-  Load("llama", [](EngineOptions* o) { o->tensor_split = "cpu:2,cpu:1"; });
+  Load("llama", [](EngineOptions* o) { o->placement.split = SplitOf("cpu:2,cpu:1"); });
   check("a split");
 }
 
@@ -156,7 +156,7 @@ TEST_F(ContextShiftTest, ByHandItIsTheSame) {
     for (int64_t i = 0; i < 2 * kContext; ++i) {
       ASSERT_TRUE(steps->Evaluate().ok());
       auto token = steps->Sample();
-      if (absl::IsOutOfRange(token.status())) {  // and nothing was drawn
+      if (absl::IsOutOfRange(token.status())) {  // no token was drawn
         ASSERT_TRUE(steps->Erase(1, 1 + (kContext - 1) / 2).ok());
         ASSERT_TRUE(steps->Evaluate().ok());
         token = steps->Sample();
@@ -207,7 +207,7 @@ TEST_F(ContextShiftTest, WhatCanNotBeKeptIsRefusedAtOnce) {
               HasSubstr("keeps 47 tokens needs a context of 49 at least: it holds 48"));
   EXPECT_EQ(Generate(session.get(), Shifting(5, -2), &g).code(),
             absl::StatusCode::kInvalidArgument);
-  // More than there is, is all there is; one less leaves room to move.
+  // Keeping more than all tokens keeps all of them; one less leaves room to shift.
   EXPECT_FALSE(Generate(session.get(), Shifting(5, 1000), &g).ok());
   EXPECT_EQ(Run(session.get(), Shifting(5, kContext - 2)).tokens.size(), 5u);
   session->Truncate(4);
@@ -230,7 +230,7 @@ TEST_F(ContextShiftTest, TheBosStays) {
 }
 
 TEST_F(ContextShiftTest, AStopStringIsSeenAcrossTheShift) {
-  // Where the text stands when the first shift is due.
+  // Find where the text is when the first shift is due.
   size_t at = 0;
   const auto session = Open(Random());
   GenerateOptions options = Shifting(100);
@@ -251,7 +251,7 @@ TEST_F(ContextShiftTest, AStopStringIsSeenAcrossTheShift) {
   EXPECT_EQ(g.text, text.substr(0, text.find(stopping.stop[0])));
 }
 
-// The other session's token arrives while the first one's rest is still to be read.
+// The other session's token arrives while the rest of the first one is still to be read.
 TEST_F(ContextShiftTest, ACancelWhileTheRestIsReadAgainIsHeeded) {
   const auto whole = Open(Random(), "the");
   const std::vector<int32_t> want = Run(whole.get(), Shifting(100)).tokens;
@@ -275,7 +275,7 @@ TEST_F(ContextShiftTest, ACancelWhileTheRestIsReadAgainIsHeeded) {
 }
 
 TEST_F(ContextShiftTest, BlocksThatTheRestNeedsStayItsOwn) {
-  // Two blocks of cache for all. A full sequence has both; erasing half leaves it one.
+  // The cache has two blocks for all. A full sequence has both; erasing half of it leaves one.
   Load("llama", [](EngineOptions* o) { o->context = 128, o->max_sequences = 1; });
   const auto full = Open(Greedy(), ""), other = Open(Greedy(), "");
   ASSERT_TRUE(full->Append(std::vector<int32_t>(128, 65)).ok());
@@ -286,7 +286,7 @@ TEST_F(ContextShiftTest, BlocksThatTheRestNeedsStayItsOwn) {
   other->Truncate(60);
   EXPECT_TRUE(other->Evaluate().ok());
   EXPECT_TRUE(full->Evaluate().ok());
-  // Growing on needs the block that the other has now; when that one goes, nothing is lost.
+  // It needs the block that the other session has. When that session ends, nothing is lost.
   Generation g;
   EXPECT_EQ(Generate(full.get(), Shifting(40), &g).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(g.tokens.size(), 1u);
@@ -319,10 +319,10 @@ TEST_F(ContextShiftTest, EraseTakesOutWhatItIsTold) {
   const std::vector<float> logits(sequence->logits().begin(), sequence->logits().end());
   EXPECT_EQ(logits, AllLogits(engine_.get(), {10, 11, 14, 15}).back());
 
-  // At the end it is Truncate: the last one that stays is read again.
+  // At the end, Erase is Truncate: the last token that stays is evaluated again.
   ASSERT_TRUE(sequence->Erase(3, 4).ok());
   EXPECT_EQ(sequence->evaluated(), 2);
-  // Of what is still pending, too.
+  // Erase tokens that are still pending, too.
   ASSERT_TRUE(sequence->Append(std::vector<int32_t>{20, 21}).ok());
   ASSERT_TRUE(sequence->Erase(3, 4).ok());
   EXPECT_THAT(sequence->tokens(), ElementsAre(10, 11, 14, 21));

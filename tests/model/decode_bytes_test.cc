@@ -1,5 +1,5 @@
-// How much a decoded token has to read, against sums made by hand.
-#include "runtime/model/decode_bytes.h"
+// Compares the bytes that a decoded token reads with sums made by hand.
+#include "runtime/model/run/decode_bytes.h"
 
 #include <memory>
 #include <string>
@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/model/arch/read_model.h"
 #include "tests/model/tiny_model.h"
 
 namespace trine {

@@ -1,6 +1,6 @@
-// Embeddings: the rows are the model's, the vectors what the contract makes of them, and both the
-// same however the texts are run.
-#include "runtime/embed.h"
+// Tests embeddings: the rows are the model's, the vectors what the contract makes of them, and both
+// are the same however the texts are run.
+#include "runtime/engine/embed.h"
 
 #include <atomic>
 #include <bit>
@@ -11,8 +11,8 @@
 
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
-#include "runtime/generate.h"
-#include "runtime/perplexity.h"
+#include "runtime/engine/generate.h"
+#include "runtime/engine/perplexity.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Texts of several lengths, a block of the cache and more, none like another.
+// Makes different texts of several lengths, up to more than a block of the cache.
 std::vector<std::vector<int32_t>> SomeTexts(size_t n, int64_t n_vocab) {
   std::vector<std::vector<int32_t>> texts(n);
   uint32_t state = 99;
@@ -132,7 +132,7 @@ TEST(EmbedTest, NothingAboutTheRunShows) {
     expect_same("alone", [](EngineOptions* o) { o->max_sequences = 1; });
     expect_same("all at once", [](EngineOptions* o) { o->max_sequences = 32; });
     expect_same("3 threads", [](EngineOptions* o) { o->threads = 3; });
-    expect_same("a split", [](EngineOptions* o) { o->tensor_split = "cpu:1,cpu:2"; });
+    expect_same("a split", [](EngineOptions* o) { o->placement.split = SplitOf("cpu:1,cpu:2"); });
     expect_same("a short context", [](EngineOptions* o) { o->context = 150; });
   }
 }
@@ -151,7 +151,7 @@ TEST(EmbedTest, ThreadsShareTheCacheAndGetTheirOwnVectors) {
   for (const auto& mine : got) EXPECT_EQ(mine, want);
 }
 
-// On an engine that generates too, with all it may be placed on.
+// An engine that also generates gives the same vectors, on any placement.
 TEST(EmbedTest, VectorsBesideGenerationAreTheSame) {
   const TempFile file(MakeTinyModel(*TinyModelByName("llama-q8")).ToBytes());
   const auto texts = SomeTexts(11, TinyVocabularySize());
@@ -169,8 +169,8 @@ TEST(EmbedTest, VectorsBesideGenerationAreTheSame) {
   for (const Placement& p :
        {Placement{"cpu:100%", SplitMode::kLayer}, Placement{"cpu:1,other0:2", SplitMode::kLayer},
         Placement{"other1:3,cpu:2,other0:4", SplitMode::kRow}}) {
-    options.tensor_split = p.split;
-    options.split_mode = p.mode;
+    options.placement.split = SplitOf(p.split);
+    options.placement.mode = p.mode;
     const auto both = MustLoad(options);
     ASSERT_NE(both, nullptr);
     for (const Pooling pooling : {Pooling::kMean, Pooling::kLast}) {
@@ -206,7 +206,7 @@ TEST(EmbedTest, WhoeverIsNotWantedAnyMoreEndsBetweenPasses) {
   }
 }
 
-// Of the shipped model, on every machine. It changes with the numerics version and never otherwise.
+// The shipped model's vectors, on every machine. They change only with the numerics version.
 TEST(EmbedTest, TheShippedModelsVectorsArePinned) {
   const auto engine = MustLoad(EmbedEngine(ShippedModel()));
   ASSERT_NE(engine, nullptr);
@@ -221,7 +221,7 @@ TEST(EmbedTest, TheShippedModelsVectorsArePinned) {
   }
 }
 
-// llama.cpp's vectors of the same tokens. It rounds elsewhere: close, not equal.
+// Compares with llama.cpp's vectors of the same tokens, which rounds elsewhere: close, not equal.
 TEST(EmbedTest, TheVectorsAreCloseToThoseOfLlamaCpp) {
   const auto cases =
       nlohmann::json::parse(std::ifstream(TRINE_GOLDEN_FOLDER "/embeddings.json"), nullptr, false);
@@ -321,7 +321,7 @@ TEST(EmbedTest, TheCallerCanEndIt) {
   };
   EXPECT_EQ(Embed(engine.get(), spans, options).status().code(), absl::StatusCode::kCancelled);
   EXPECT_LT(seen, 7);
-  // What it had taken of the cache is there again, and already while the callback runs.
+  // Blocks of the cache are given back, already while the callback runs.
   options.on_progress = [&](int64_t, int64_t) {
     return EmbedAll(engine.get(), {std::vector<int32_t>(256, 3)}).size() == 1;
   };

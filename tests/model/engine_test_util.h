@@ -1,7 +1,6 @@
-// What tests that run models share: where the models are, engines with the backend just built, and
+// Helpers of tests that run models: the models' paths, engines with the backend of this build, and
 // the logits of a sequence.
-#ifndef TRINE_TESTS_MODEL_ENGINE_TEST_UTIL_H_
-#define TRINE_TESTS_MODEL_ENGINE_TEST_UTIL_H_
+#pragma once
 
 #include <cstdlib>
 #include <filesystem>
@@ -10,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/engine.h"
-#include "runtime/logits_hash.h"
+#include "runtime/base/logits_hash.h"
+#include "runtime/engine/engine.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 
@@ -20,7 +19,7 @@ namespace trine {
 // The model that comes with the project.
 inline std::string ShippedModel() { return TRINE_SHIPPED_MODEL; }
 
-// A folder of models and golden data outside the project; "" where it is absent.
+// Returns a folder of models and golden data outside the project; "" if it is absent.
 inline std::string SharedFolder() {
   const char* named = std::getenv("TRINE_SHARED_DIR");
   const std::string folder = named != nullptr ? named : TRINE_SHARED_FOLDER;
@@ -36,13 +35,31 @@ inline EngineOptions TestOptions(const std::string& model) {
   return options;
 }
 
+// Parse what users write. A wrong text fails the test.
+inline std::vector<SplitShare> SplitOf(const std::string& text) {
+  if (text.empty()) return {};
+  auto split = ParseSplit(text);
+  EXPECT_TRUE(split.ok()) << split.status();
+  return split.value_or(std::vector<SplitShare>());
+}
+inline std::vector<SplitShare> LimitsOf(const std::string& text) {
+  auto limits = ParseDeviceMemory(text);
+  EXPECT_TRUE(limits.ok()) << limits.status();
+  return limits.value_or(std::vector<SplitShare>());
+}
+inline std::vector<TensorOverride> OverridesOf(const std::string& text) {
+  auto overrides = ParseOverrides(text);
+  EXPECT_TRUE(overrides.ok()) << overrides.status();
+  return overrides.value_or(std::vector<TensorOverride>());
+}
+
 inline std::unique_ptr<Engine> MustLoad(const EngineOptions& options) {
   auto engine = Engine::Load(options);
   EXPECT_TRUE(engine.ok()) << engine.status();
   return engine.ok() ? *std::move(engine) : nullptr;
 }
 
-// Rows of logits of every position.
+// Returns the logits of every position.
 inline std::vector<std::vector<float>> AllLogits(Engine* engine,
                                                  const std::vector<int32_t>& tokens) {
   std::vector<std::vector<float>> rows;
@@ -66,5 +83,3 @@ inline std::string HashOf(Engine* engine, const std::vector<int32_t>& tokens) {
 }
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_MODEL_ENGINE_TEST_UTIL_H_

@@ -1,16 +1,16 @@
-// The promise: the same bits however a model is run. Each case hashes the logits of every position
-// and must give the one hash that is written here, on every machine.
+// Tests the promise of the same bits however a model is run. Each case hashes the logits of every
+// position and must give the one hash that is written here, on every machine.
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
 namespace {
 
-// 700 tokens that make the shipped model work: every part of its vocabulary, nothing repeated.
+// Returns 700 tokens that exercise the shipped model: every part of its vocabulary, no repetition.
 std::vector<int32_t> LongPrompt() {
   std::vector<int32_t> tokens;
   uint32_t state = 12345;
@@ -21,14 +21,13 @@ std::vector<int32_t> LongPrompt() {
   return tokens;
 }
 
-// Of LongPrompt with an f16 cache. It changes with the numerics version and never otherwise.
+// The hash of LongPrompt with an f16 cache. It changes only with the numerics version.
 constexpr char kShippedHash[] = "1-757492e183518ad6";
 
 class ExactnessTest : public testing::Test {
  protected:
   void TearDown() override { unsetenv("TRINE_CPU_ISA"); }
-  // Watched by ThreadSanitizer, 700 tokens take minutes; what it is to watch is in the tests that
-  // do not ask for this.
+  // 700 tokens take minutes with ThreadSanitizer, which is meant for the other tests.
   static bool TooSlowHere() {
 #if defined(__SANITIZE_THREAD__)
     return true;
@@ -64,7 +63,7 @@ TEST_F(ExactnessTest, TheSplitDoesNotShow) {
   if (TooSlowHere()) GTEST_SKIP() << "too slow under ThreadSanitizer";
   for (const char* split : {"cpu:32", "cpu:1,cpu:31", "cpu:4,cpu:12,cpu:16"}) {
     EngineOptions options = TestOptions(ShippedModel());
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     EXPECT_EQ(Hash(options), kShippedHash) << split;
   }
 }
@@ -86,7 +85,7 @@ TEST_F(ExactnessTest, TheInstructionSetDoesNotShow) {
       std::printf("  %s: the same\n", level);
       continue;
     }
-    // The one good reason is that this machine, or a build for it, has no such level.
+    // The only valid reason is that this machine, or the build, has no such level.
     const std::string why(engine.status().message());
     EXPECT_TRUE(why.find("no such level") != std::string::npos ||
                 why.find("can't be used here") != std::string::npos)
@@ -103,7 +102,7 @@ TEST_F(ExactnessTest, CompanyInThePassDoesNotShow) {
   options.context = 1024;
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
-  // Four others of several lengths, before and behind ours in the batch.
+  // Four other sequences of several lengths, before and behind this one in the batch.
   std::vector<std::unique_ptr<Sequence>> sequences;
   std::vector<Sequence*> pointers;
   LogitsHash hash;

@@ -1,6 +1,6 @@
-// The execution graph: what is captured is what the model does, what is run again gives the same
-// bits where it was poisoned before, what is changed shows in what depends on it and nowhere else,
-// and what is taken back has never been.
+// Tests the execution graph. A capture has what the model computes. A replay gives the same bits
+// even after the values were overwritten. A change shows in what depends on it and nowhere else. A
+// regression leaves no trace.
 #include "runtime/graph/execution_graph.h"
 
 #include <chrono>
@@ -52,7 +52,7 @@ class ExecutionGraphTest : public testing::TestWithParam<Case> {
     EngineOptions options = TestOptions(path);
     if (!split.empty()) {
       options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-      options.tensor_split = split;
+      options.placement.split = SplitOf(split);
     }
     options.threads = 2;
     options.batch_tokens = 32;
@@ -79,7 +79,7 @@ class ExecutionGraphTest : public testing::TestWithParam<Case> {
     return tokens;
   }
 
-  // In chunks, with every row of output.
+  // Captures the tokens in chunks, with every row of output.
   static void Capture(ExecutionGraph* graph, const Tokens& tokens, size_t chunk) {
     for (size_t at = 0; at < tokens.size(); at += chunk) {
       const size_t n = std::min(chunk, tokens.size() - at);
@@ -123,7 +123,7 @@ class ExecutionGraphTest : public testing::TestWithParam<Case> {
   TempFile file_;
 };
 
-// Of passes of 1 to 32 tokens.
+// For passes of 1 to 32 tokens.
 TEST_P(ExecutionGraphTest, WhatIsCapturedIsWhatTheModelDoes) {
   std::mt19937 random(1);
   const Tokens tokens = RandomTokens(&random, 75);
@@ -148,7 +148,7 @@ TEST_P(ExecutionGraphTest, PoisonedWindowsAreRestored) {
   const Values before = All(g);
   const auto replay = [&](uint64_t begin, uint64_t end) {
     ASSERT_TRUE(g.Poison(begin, end).ok());
-    ASSERT_NE(All(g), before);  // or nothing would be shown
+    ASSERT_NE(All(g), before);  // otherwise nothing would be tested
     const absl::Status status = g.ExecuteWindow(begin, end);
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_EQ(All(g), before) << begin << " to " << end;
@@ -169,7 +169,7 @@ TEST_P(ExecutionGraphTest, PoisonedWindowsAreRestored) {
   for (uint64_t n = 0; n < nodes; ++n) EXPECT_FALSE(g.IsDirty(n));
 }
 
-// Where there is room for one plan at a time: another one's inputs are nobody's to rely on.
+// There is room for one plan at a time, so no plan can rely on inputs that another has left.
 TEST_P(ExecutionGraphTest, PlansThatGoAndComeAgainAreTheSame) {
   std::mt19937 random(9);
   Subject s = Load(Options(file_.path(), GetParam().level, GetParam().split), /*plan_bytes=*/1);
@@ -190,7 +190,7 @@ TEST_P(ExecutionGraphTest, PlansThatGoAndComeAgainAreTheSame) {
   EXPECT_LE(g.plans(), 2u);
 }
 
-// Plans that have run hold the inputs of their last pass, which may become another one's.
+// Plans hold the inputs of their last pass, which must not be used for another pass.
 TEST_P(ExecutionGraphTest, InputsThatPlansHoldAreNotTakenForOthers) {
   std::mt19937 random(10);
   const Tokens tokens = RandomTokens(&random, 18), other = RandomTokens(&random, 6);
@@ -207,14 +207,14 @@ TEST_P(ExecutionGraphTest, InputsThatPlansHoldAreNotTakenForOthers) {
     EXPECT_NE(All(*s.graph), All(*fresh.graph));
     return s;
   };
-  // Others are written in their place.
+  // Other inputs are written in their place.
   Subject written = after_replay();
   ASSERT_NE(written.graph, nullptr);
   const size_t value = written.graph->shape().InputOf(&SegmentIo::tokens);
   ASSERT_TRUE(written.graph->Write(2, value, std::as_bytes(std::span(other))).ok());
   ASSERT_TRUE(written.graph->ExecuteDirty().ok());
   EXPECT_EQ(All(*written.graph), All(*fresh.graph));
-  // Their pass is taken back, and another has its number.
+  // Their pass is regressed, and another pass has its number.
   Subject regressed = after_replay();
   ASSERT_NE(regressed.graph, nullptr);
   regressed.graph->Regress(2);
@@ -235,7 +235,7 @@ TEST_P(ExecutionGraphTest, AReplayThatDoesNothingIsSeen) {
   EXPECT_NE(All(*s.graph), before);
 }
 
-// A token of an earlier pass becomes another: all that follows is what a run with it gives.
+// Changes a token of an earlier pass: everything after it must equal a run with the new token.
 TEST_P(ExecutionGraphTest, AChangedPrefixPropagates) {
   std::mt19937 random(4);
   const Tokens tokens = RandomTokens(&random, 30);
@@ -255,14 +255,14 @@ TEST_P(ExecutionGraphTest, AChangedPrefixPropagates) {
     const absl::Status status = s.graph->ExecuteDirty();
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(All(*s.graph), All(*fresh.graph)) << at;
-    // Passes before it were not run.
+    // Earlier passes were not run.
     const size_t later = s.graph->passes() - at / 6;
     EXPECT_LE(s.graph->runs() - runs, later * s.graph->nodes_per_pass());
   }
 }
 
-// What is written in the middle of a layer's way reaches the layers behind it, and those of later
-// passes from there on; what does not depend on it is not run.
+// A value written in the middle of a layer reaches the layers behind it, and those of later passes;
+// what does not depend on it is not run.
 TEST_P(ExecutionGraphTest, WhatDoesNotDependOnAChangeIsNotRun) {
   std::mt19937 random(5);
   Subject s = Load();
@@ -273,7 +273,7 @@ TEST_P(ExecutionGraphTest, WhatDoesNotDependOnAChangeIsNotRun) {
   const PassGraph& shape = g.shape();
   const auto [head, end] = shape.NodesOfLayer(4);
   const size_t fourth = shape.NodesOfLayer(2).second;
-  // What layer 2 hands on in the last pass: layer 3 and the head run again there, and nothing else.
+  // Change what layer 2 hands on in the last pass: only layer 3 and the head run again there.
   const size_t value = shape.nodes()[fourth - 1].writes.back();
   auto bytes = *g.ReadBack(2, value);
   bytes[5] ^= std::byte{1};
@@ -293,12 +293,12 @@ TEST_P(ExecutionGraphTest, WhatDoesNotDependOnAChangeIsNotRun) {
     EXPECT_EQ(after.at(key), was) << t << " " << shape.values()[v].name;
   }
   EXPECT_NE(after, before);
-  // And back: nothing has been lost on the way.
+  // Change it back: nothing has been lost.
   bytes[5] ^= std::byte{1};
   ASSERT_TRUE(g.Write(2, value, bytes).ok());
   ASSERT_TRUE(g.ExecuteDirty().ok());
   EXPECT_EQ(All(g), before);
-  // A change to what was there already is none.
+  // Writing the same value is not a change.
   const uint64_t quiet = g.runs();
   ASSERT_TRUE(g.Write(2, value, bytes).ok());
   ASSERT_TRUE(g.ExecuteDirty().ok());
@@ -314,7 +314,7 @@ TEST_P(ExecutionGraphTest, WhatIsTakenBackHasNeverBeen) {
   s.graph->Regress(3);
   EXPECT_EQ(s.graph->passes(), 3u);
   EXPECT_EQ(s.graph->positions(), 30);
-  EXPECT_EQ(*s.graph->ReadBack(0), *s.graph->ReadBack(2, 0));  // bound to what is left
+  EXPECT_EQ(*s.graph->ReadBack(0), *s.graph->ReadBack(2, 0));  // bound to the tokens that are left
   EXPECT_FALSE(s.graph->ReadBack(3, 0).ok());
   Capture(s.graph.get(), other, 8);
   Subject fresh = Load();
@@ -322,7 +322,7 @@ TEST_P(ExecutionGraphTest, WhatIsTakenBackHasNeverBeen) {
   Capture(fresh.graph.get(), Tokens(tokens.begin(), tokens.begin() + 30), 10);
   Capture(fresh.graph.get(), other, 8);
   EXPECT_EQ(All(*s.graph), All(*fresh.graph));
-  // Into the middle of a pass: what is before it stays.
+  // Regress into the middle of a pass: what is before it stays.
   ASSERT_TRUE(s.graph->RegressTo(25).ok());
   EXPECT_EQ(s.graph->passes(), 2u);
   Capture(s.graph.get(), Tokens(tokens.begin() + 25, tokens.begin() + 35), 10);
@@ -388,7 +388,7 @@ std::vector<Case> Cases() {
 INSTANTIATE_TEST_SUITE_P(Levels, ExecutionGraphTest, testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
-// Every family's layers can be cut, whatever is in them.
+// The layers of every family can be cut.
 TEST(ExecutionGraphFamiliesTest, AllAreRestored) {
   for (const char* family : {"llama3", "llama-odd", "qwen2", "qwen3-tied"}) {
     for (const TapLevel level : {TapLevel::kLayers, TapLevel::kOps}) {

@@ -1,6 +1,5 @@
-// Every family, in the tiny models `trine make-model` writes: the same bits however it is run, and
-// one clear line for whatever is wrong with the file. That the bits are also the right ones is
-// golden_test's affair.
+// Tests every family in the tiny models that `trine make-model` writes: the same bits however it is
+// run, and one clear message for anything wrong with the file. golden_test checks the bits.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -10,7 +9,8 @@
 #include "runtime/gguf/writer.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
-#include "runtime/model/segment_graph.h"
+#include "runtime/model/arch/read_model.h"
+#include "runtime/model/arch/segment_graph.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -28,7 +28,7 @@ std::vector<int32_t> Prompt(int64_t n_vocab) {
   return tokens;
 }
 
-// A tiny model as tensors that can be taken away or changed.
+// A tiny model as tensors that can be removed or changed.
 class Parts {
  public:
   explicit Parts(const ModelShape& shape) : bytes_(*MakeModelBytes(shape)) {
@@ -39,7 +39,7 @@ class Parts {
   gguf::Builder& metadata() { return builder_; }
   const std::vector<gguf::TensorInfo>& tensors() const { return file_->tensors(); }
 
-  // The file without the tensor of this name, or with it of other dimensions and all zeros.
+  // Returns the file without the named tensor, or with it in other dimensions and all zeros.
   std::vector<std::byte> Without(std::string_view name) const { return Write(name, {}); }
   std::vector<std::byte> WithShape(std::string_view name, std::vector<int64_t> dims) const {
     return Write(name, dims);
@@ -68,7 +68,7 @@ class Parts {
   gguf::Builder builder_;
 };
 
-// What is wrong with the file, as far as its description goes: no device is asked.
+// Returns what is wrong with the file, as far as its metadata shows it: no device is used.
 std::string LoadError(const std::vector<std::byte>& bytes) {
   const auto check = [&]() -> absl::Status {
     const auto file = gguf::File::FromMemory(bytes);
@@ -117,8 +117,8 @@ TEST_P(FamilyTest, GivesTheSameBitsHoweverItIsRun) {
     EXPECT_EQ(Hash(options), expected) << batch << " tokens a pass";
   }
   options = TestOptions(file.path());
-  options.tensor_split = "cpu:1,cpu:" + std::to_string(shape_.layers - 1);
-  EXPECT_EQ(Hash(options), expected) << options.tensor_split;
+  options.placement.split = SplitOf("cpu:1,cpu:" + std::to_string(shape_.layers - 1));
+  EXPECT_EQ(Hash(options), expected);
 }
 
 TEST_P(FamilyTest, GivesTheSameBitsAtEveryLevel) {
@@ -129,7 +129,7 @@ TEST_P(FamilyTest, GivesTheSameBitsAtEveryLevel) {
        {"reference", "baseline", "avx2", "avxvnni", "avx512", "amx", "dotprod", "i8mm"}) {
     setenv("TRINE_CPU_ISA", level, 1);
     const auto engine = Engine::Load(TestOptions(file.path()));
-    if (!engine.ok()) continue;  // not on this machine; exactness_test looks at the reasons
+    if (!engine.ok()) continue;  // this machine lacks the level; exactness_test checks reasons
     ++levels;
     EXPECT_EQ(HashOf(engine->get(), Prompt(shape_.vocab)), hashes.value(GetParam(), "")) << level;
   }
@@ -140,13 +140,13 @@ TEST_P(FamilyTest, EveryMissingTensorIsNamed) {
   const Parts parts(shape_);
   for (const gguf::TensorInfo& t : parts.tensors()) {
     const std::string error = LoadError(parts.Without(t.name));
-    // Without an output matrix the embedding serves, without a bias or factors there is none, and
-    // which of two sets of factors counts is the context's affair.
+    // Optional tensors: without an output matrix the embedding is used, biases and factors may be
+    // absent, and the context decides which of two sets of factors counts.
     const bool optional = t.name == "output.weight" || t.name == "rope_freqs.weight" ||
                           t.name == "rope_factors_short.weight" ||
                           t.name.find(".bias") != std::string_view::npos;
     if (optional && error == "loaded") continue;
-    // A fused matrix that is not there is taken for one that was never fused.
+    // A missing fused matrix is taken for one that was never fused.
     std::string expected(t.name);
     if (const size_t at = expected.find("attn_qkv"); at != expected.npos) {
       expected.replace(at, 8, "attn_q");
@@ -167,8 +167,8 @@ TEST_P(FamilyTest, EveryWrongShapeIsNamed) {
   }
 }
 
-// Keys are taken away and given values of another type or no sense: a file that still loads is
-// sound, and any other says in one line which key it was.
+// Removes keys, and gives them values of another type or without sense. A file that still loads is
+// sound; any other names the key in one line.
 TEST_P(FamilyTest, EveryBadKeyIsNamed) {
   const std::string prefix = std::string(shape_.architecture) + ".";
   std::vector<std::string> keys;
@@ -178,15 +178,15 @@ TEST_P(FamilyTest, EveryBadKeyIsNamed) {
   }
   ASSERT_GT(keys.size(), 8u);
   for (const std::string& key : keys) {
-    if (key == prefix + "vocab_size") continue;  // the embedding's rows say it
+    if (key == prefix + "vocab_size") continue;  // the embedding's rows give it
     Parts parts(shape_);
     parts.metadata().SetString(key, "a text");
     // The type of a rope scaling is a text, and this one is no known one.
     EXPECT_THAT(LoadError(parts.AsIs()), HasSubstr(key)) << "as a text";
     parts.metadata().SetFloat32(key, -1e30f);
     EXPECT_THAT(LoadError(parts.AsIs()), HasSubstr(key)) << "as -1e30";
-    // What is too large for a size may do for a float. A size that was changed may be told by a
-    // tensor that no longer fits, or by another key that no longer does.
+    // A number that is too large for a size may be right for a float. A changed size may show in a
+    // tensor or in another key that does not fit.
     const auto is_named =
         testing::AnyOf(testing::Eq("loaded"), HasSubstr(key), HasSubstr("the model's numbers say"),
                        HasSubstr("must be"), HasSubstr(prefix),

@@ -1,9 +1,9 @@
-// Faults under a whole engine: without one nothing changes; with one there is an error that says
-// what happened, whenever it comes, and nothing worse.
+// Injects faults below a whole engine: without a fault nothing changes; with one there is an error
+// that says what happened, and nothing worse.
 #include <mutex>
 
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -29,7 +29,7 @@ class FaultTest : public testing::Test {
     return options;
   }
 
-  // What was generated until it ended, and how that was.
+  // What was generated, and how it ended.
   struct Outcome {
     absl::Status status;
     std::vector<int32_t> tokens;
@@ -112,8 +112,8 @@ TEST_F(FaultTest, EveryMomentOfLoadingAndRunning) {
       const std::string faults = std::string("cpu:") + kind + "@" + moment;
       SCOPED_TRACE(faults);
       const Outcome outcome = Generate(faults, 4);
-      // What the CPU tier never does, or goes on without, is no failure; whatever strikes and is
-      // not survived is said.
+      // A fault in something that the CPU tier never does, or can do without, causes no failure.
+      // Any other is reported.
       if (outcome.status.ok()) {
         EXPECT_EQ(outcome.tokens.size(), 4u);
       } else {
@@ -133,7 +133,7 @@ TEST_F(FaultTest, EveryMomentOfLoadingAndRunning) {
 TEST_F(FaultTest, GarbageIsSurvivedByTheSampler) {
   for (const char* junk : {"nan", "inf", "huge", "tiny", "bits"}) {
     SCOPED_TRACE(junk);
-    Generate(std::string("cpu:garbage=") + junk + "@run=2+");  // no crash: it may say anything
+    Generate(std::string("cpu:garbage=") + junk + "@run=2+");  // any answer is right but a crash
   }
   EXPECT_FALSE(Generate("cpu:garbage=size@query").status.ok());
 }

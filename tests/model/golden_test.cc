@@ -1,6 +1,6 @@
-// Closeness to llama.cpp's logits: on the shared models, and on the tiny ones whose logits are kept
-// beside this test. Two code paths of llama.cpp differ from each other by about as much as is
-// allowed here; equality is asked of ourselves alone (exactness_test).
+// Compares logits with llama.cpp's: for the shared models, and for the tiny ones whose logits are
+// kept beside this test. Two code paths of llama.cpp differ by about as much as is allowed here;
+// exactness_test requires equality among this project's own paths.
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "runtime/engine/perplexity.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
-#include "runtime/perplexity.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -58,8 +58,9 @@ TopTwo TopOf(const std::vector<float>& row) {
 struct Closeness {
   double mean_difference = 0;
   double largest_difference = 0;
-  int wrong_top = 0;           // rows whose best token differs though the reference is sure
-  int first_unlike_step = -1;  // of the greedy continuation, before the reference is unsure
+  int wrong_top = 0;  // rows whose best token differs though the reference is sure
+  // First difference of the greedy continuation, before the reference is unsure.
+  int first_unlike_step = -1;
 };
 
 Closeness Compare(const Golden& golden, const std::vector<std::vector<float>>& ours, float sure) {
@@ -134,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Tales, SharedGoldenTest,
                            return name;
                          });
 
-// llama.cpp's perplexities: the same text, contexts and scored half.
+// Compares with llama.cpp's perplexities of the same text, contexts and scored half.
 TEST(SharedPerplexityTest, IsClose) {
   const std::string shared = SharedFolder();
   if (shared.empty()) GTEST_SKIP() << "the shared folder is absent";
@@ -180,9 +181,9 @@ INSTANTIATE_TEST_SUITE_P(Families, TinyGoldenTest,
                            return name;
                          });
 
-// Every family `trine make-model` knows a tiny model of. A preset without golden logits fails. With
-// quantised weights and experts the prompt is one on which no two experts nearly tie: there two
-// engines that round elsewhere may both be right and yet far apart.
+// Returns every family of which `trine make-model` has a tiny model. A preset without golden logits
+// fails. With quantised weights and experts the prompt avoids near ties of two experts: there two
+// engines that round differently may both be right and yet far apart.
 std::vector<std::string> TinyPresetNames() {
   std::vector<std::string> names;
   for (const ModelShape& shape : TinyPresets()) names.push_back(shape.name);

@@ -1,9 +1,9 @@
-// Log-probabilities of generated tokens: those of the row each was sampled from.
+// Tests log-probabilities of generated tokens: they come from the row that each was sampled from.
 #include <cmath>
 #include <memory>
 
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -48,7 +48,7 @@ TEST_F(LogprobsTest, AreThoseOfTheRowTheTokenCameFrom) {
   ASSERT_EQ(g.logprobs.size(), 12u);
   const auto rows = AllLogits(engine_.get(), session->sequence().tokens());
   for (size_t i = 0; i < 12; ++i) {
-    // An ordinary softmax of the row, in the library's arithmetic.
+    // Compare with an ordinary softmax of the row.
     const std::vector<float>& row = rows[prompt - 1 + i];
     double max = -1e30, sum = 0;
     for (const float x : row) max = std::max(max, static_cast<double>(x));
@@ -109,7 +109,7 @@ TEST_F(LogprobsTest, TheCallerCanEndItAtAToken) {
   EXPECT_EQ(g.tokens.size(), 5u);
 }
 
-// The end-of-text token is none of the answer's, and nobody is told of it.
+// The end-of-text token is not part of the answer, and is not reported.
 TEST_F(LogprobsTest, TheEndOfTextIsNotTold) {
   SessionOptions session_options;
   const int32_t eos = engine_->tokenizer()->eos();
@@ -136,7 +136,7 @@ TEST_F(LogprobsTest, AbsurdCountsAreRefused) {
     options.logprobs = n;
     EXPECT_EQ(Generate(session.get(), options, &g).code(), absl::StatusCode::kInvalidArgument);
   }
-  // More than the vocabulary has is all of it.
+  // Asking for more than the vocabulary gives all of it.
   GenerateOptions options;
   options.max_tokens = 1;
   options.logprobs = kMaxLogprobs;

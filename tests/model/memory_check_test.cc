@@ -1,12 +1,12 @@
-// What a model takes, counted as it is placed.
-#include "runtime/model/memory_check.h"
+// Tests how the memory of a model is counted for its placement.
+#include "runtime/model/weights/memory_check.h"
 
 #include <stdlib.h>
 
 #include <optional>
 
 #include "gmock/gmock.h"
-#include "runtime/model/layout_choice.h"
+#include "runtime/model/weights/packed_weights.h"
 #include "tests/model/shared_weights.h"
 
 namespace trine {
@@ -18,12 +18,12 @@ class MemoryCheckTest : public SharedWeightsTest {
  protected:
   ~MemoryCheckTest() override { unsetenv("TRINE_FIXTURE_PACKING"); }
 
-  // A device that gets copies of its weights and has so many bytes free.
+  // Makes a device that gets copies of its weights and has `free` bytes free.
   std::shared_ptr<Device> WithFree(uint64_t free) {
     setenv("TRINE_FIXTURE_PACKING", ("no-import,free:" + std::to_string(free)).c_str(), 1);
     return Open(TRINE_PACKING_PLUGIN);
   }
-  // One that multiplies with the weight.
+  // Makes a graph that multiplies with the weight.
   static SegmentGraph Graph(const gguf::TensorInfo& weight) {
     SegmentGraph g;
     const auto type = static_cast<uint32_t>(weight.type);
@@ -42,7 +42,7 @@ class MemoryCheckTest : public SharedWeightsTest {
     EXPECT_TRUE(needs.ok()) << needs.status();
     return needs.ok() ? needs->scratch_bytes + needs->io_bytes : 0;
   }
-  // A segment for each weight, in turn on the devices.
+  // Checks one segment for each weight, over the devices in turn.
   static absl::Status Check(const std::vector<std::shared_ptr<Device>>& devices,
                             const std::vector<const gguf::TensorInfo*>& weights,
                             uint64_t border_bytes = 0) {
@@ -89,7 +89,7 @@ TEST_F(MemoryCheckTest, EachDeviceHasItsOwn) {
       absl::IsResourceExhausted(Check({WithFree(each), WithFree(each - 1)}, {weight, weight})));
 }
 
-// What a driver imports it holds on to, so that such weights need room, unlike the CPU's own.
+// A driver holds on to what it imports, so such weights need room, unlike the CPU's own.
 TEST_F(MemoryCheckTest, WeightsInAFileCountWhereADriverHoldsThem) {
   const auto* weight = weights_[0];
   const uint64_t all = weight->bytes + SegmentBytes();
@@ -122,8 +122,8 @@ TEST_F(MemoryCheckTest, TheSumHasAllOfADevicesSegments) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("at least"));
 }
 
-// Pieces of one segment on a device: one scratch, one memory for all that is between them, and each
-// cache once, whichever of them uses it.
+// Pieces of one segment on a device have one scratch, one memory for what is between them, and each
+// cache once, even if several use it.
 TEST_F(MemoryCheckTest, PiecesOfASegmentShareWhatTheyRunIn) {
   constexpr int64_t kCache = 1 << 20;
   constexpr uint64_t kIo = 12345;
@@ -149,7 +149,7 @@ TEST_F(MemoryCheckTest, PiecesOfASegmentShareWhatTheyRunIn) {
   EXPECT_TRUE(absl::IsResourceExhausted(check(all - 1)));
 }
 
-// The device refuses the graph whatever its weights' layout: the layout is not to blame.
+// The device refuses the graph with any layout of its weights: the layout is not to blame.
 TEST_F(MemoryCheckTest, ARefusalThatLayoutsDidNotCauseIsSaidOnce) {
   const auto device = WithFree(0);
   std::vector<SegmentGraph> graphs;

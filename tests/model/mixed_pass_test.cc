@@ -1,4 +1,4 @@
-// Prompts that are read while others decode: in pieces that hold nobody up.
+// Tests prompts that are read while other sequences decode: in pieces that hold up none of them.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -31,7 +31,7 @@ class MixedPassTest : public testing::Test {
   EngineOptions Options(int64_t mixed_tokens) {
     EngineOptions options = TestOptions(file_.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split_;
+    options.placement.split = SplitOf(split_);
     options.context = 256;
     options.max_sequences = 4;
     options.batch_tokens = 128;
@@ -63,7 +63,7 @@ class MixedPassTest : public testing::Test {
     EXPECT_TRUE(Generate(session.get(), options, &result).ok());
     return result.tokens;
   }
-  // In the first segment, in order.
+  // Returns the passes of the first segment, in order.
   std::vector<SeenPass> Passes(Engine* engine) {
     EXPECT_TRUE(engine->WriteTrace().ok());
     std::ifstream in(trace_.path());
@@ -85,7 +85,7 @@ class MixedPassTest : public testing::Test {
     Tokens stream, prompt;
     std::vector<SeenPass> passes;
   };
-  // One decodes from the first pass on while another reads its prompt.
+  // One sequence decodes from the first pass on while another reads its prompt.
   Outcome Together(int64_t mixed_tokens) {
     const auto engine = MustLoad(Options(mixed_tokens));
     const auto a = Open(engine.get(), Text(1, 3)), b = Open(engine.get(), Text(kPrompt, 5));
@@ -146,7 +146,7 @@ TEST_F(MixedPassTest, OverSeveralDevices) {
   for (const SeenPass& pass : outcome.passes) EXPECT_LE(pass.tokens, kLimit);
 }
 
-// Each on a thread of its own: the one that decodes comes back while the next pass is formed.
+// Each has a thread of its own: the decoding one comes back while the next pass is formed.
 TEST_F(MixedPassTest, FromSeveralThreads) {
   const auto engine = MustLoad(Options(kLimit));
   std::vector<Tokens> prompts, answers, got(4);

@@ -1,5 +1,5 @@
-// Where packed weights lie: small ones of a device together, each where the device wants it.
-#include "runtime/model/packed_weights.h"
+// Tests where packed weights are: a device's small ones together, each at the device's alignment.
+#include "runtime/model/weights/packed_weights.h"
 
 #include <deque>
 #include <set>
@@ -38,7 +38,7 @@ class PackedWeightsTest : public SharedWeightsTest {
     for (const PackedWeight& weight : weights.items()) buffers.insert(weight.span.buffer);
     return buffers;
   }
-  // That each lies in its buffer by itself, and is written and read there.
+  // Checks that weights don't overlap in their buffers, and are written and read there.
   static void ExpectApart(const PackedWeights& weights) {
     char mark = 'a';
     for (const PackedWeight& weight : weights.items()) {

@@ -1,5 +1,5 @@
-// Weights in a device's own layouts: the same bits as plain ones, one copy of them in memory, and a
-// cache that is used when it is whole and made anew when it is not.
+// Tests weights in a device's own layouts: the same bits as plain ones, one copy in memory, and a
+// cache that is used when it is complete and rewritten when it is not.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ class PackingTest : public testing::Test {
     std::filesystem::remove_all(folder_, ignored);
   }
 
-  // How the fixture behaves from now on: see packing_backend.cc.
+  // Sets how the fixture behaves from here on: see packing_backend.cc.
   static void Fixture(const char* words) { setenv("TRINE_FIXTURE_PACKING", words, 1); }
 
   std::string Make(const char* preset, uint64_t max_part_bytes = 0) {
@@ -76,7 +76,7 @@ class PackingTest : public testing::Test {
     return options;
   }
 
-  // The hash of the prompt's logits; how much was packed is in packed_, what was said in warnings_.
+  // Returns the hash of the prompt's logits. Sets packed_ (bytes) and warnings_.
   std::string Run(const EngineOptions& options) {
     warnings_.clear();
     auto engine = Engine::Load(options);
@@ -115,14 +115,14 @@ TEST_F(PackingTest, PackedWeightsDoNotShow) {
   }
 }
 
-// What one segment leaves for the next is not copied where devices import the memory between them,
-// and the same bits where they don't.
+// The output of a segment is not copied if devices import the border's memory; the bits are the
+// same if they don't.
 TEST_F(PackingTest, BordersAreImportedOrCopied) {
   const std::string model = Make("tiny-llama");
   Fixture("");
   const std::string whole = Plain(model);
   EngineOptions options = Options(model);
-  options.tensor_split = "cpu:1,other0:1,cpu:1";
+  options.placement.split = SplitOf("cpu:1,other0:1,cpu:1");
   const auto hidden_bytes = static_cast<uint64_t>(Prompt().size() * sizeof(float));
   for (const char* mode :
        {"", "hidden", "coarse", "no-import", "hidden,no-import", "no-memory", "no-memory,told"}) {
@@ -146,14 +146,14 @@ TEST_F(PackingTest, BordersAreImportedOrCopied) {
 TEST_F(PackingTest, ADeviceWithoutLayersIsNamed) {
   EngineOptions options = Options(Make("tiny-llama"));
   for (const char* split : {"other0:0,cpu:3", "cpu:100%,other0:0%"}) {
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     Run(options);
     EXPECT_EQ(warnings_, "tensor split: other0 gets no layer\n") << split;
   }
-  options.tensor_split = "other0:1K,cpu:3";
+  options.placement.split = SplitOf("other0:1K,cpu:3");
   Run(options);
   EXPECT_THAT(warnings_, HasSubstr("other0 gets no layer: layer 0 has "));
-  options.tensor_split = "cpu:0,other0:1,cpu:2";
+  options.placement.split = SplitOf("cpu:0,other0:1,cpu:2");
   Run(options);
   EXPECT_THAT(warnings_, IsEmpty());
 }
@@ -168,7 +168,7 @@ TEST_F(PackingTest, NeitherThreadsNorSplitsShow) {
   }
   for (const char* split : {"cpu:1,cpu:2", "cpu:2,other0:1", "other0:1,cpu:1,other0:1"}) {
     EngineOptions options = Options(model);
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     for (const bool mapped : {true, false}) {
       options.use_mmap = mapped;
       EXPECT_EQ(Run(options), plain) << split;
@@ -327,7 +327,7 @@ class PackCacheTest : public PackingTest {
     options.pack_cache = true;
     return options;
   }
-  // Loads and compares; whether the cache was written anew.
+  // Loads and compares. Returns whether the cache was written anew.
   bool Writes(const EngineOptions& options) {
     const ino_t before = Inode();
     EXPECT_EQ(Run(options), plain_);
@@ -342,7 +342,7 @@ class PackCacheTest : public PackingTest {
     std::ifstream in(cache_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  // A file of its own, as a renamed one is: the old one may still be mapped.
+  // Writes a new file, as renaming does: the old one may still be mapped.
   void Put(const std::string& bytes) {
     std::filesystem::remove(cache_);
     std::ofstream(cache_, std::ios::binary) << bytes;
@@ -421,7 +421,7 @@ TEST_F(PackCacheTest, DamageAnywhereIsNoticedAndMended) {
 
 TEST_F(PackCacheTest, AnotherModelOfTheSameNameIsNoticed) {
   ASSERT_TRUE(Writes(Cached()));
-  // The same bytes with another time: looked at in full, and found to be the same.
+  // The same bytes with another time: compared in full, and found equal.
   std::filesystem::last_write_time(
       model_, std::filesystem::last_write_time(model_) + std::chrono::seconds(10));
   EXPECT_FALSE(Writes(Cached()));
@@ -504,7 +504,7 @@ TEST_F(PackCacheTest, WhereNothingCanBeWrittenItGoesOn) {
 
 TEST_F(PackCacheTest, ASplitOverDevicesAndASplitFileHaveOneToo) {
   EngineOptions options = Cached();
-  options.tensor_split = "cpu:1,other0:2";
+  options.placement.split = SplitOf("cpu:1,other0:2");
   EXPECT_TRUE(Writes(options));
   EXPECT_FALSE(Writes(options));
   EXPECT_THAT(warnings_, IsEmpty());
@@ -542,7 +542,7 @@ TEST_F(PackingTest, WhatIsReadPlainTooIsLockedToo) {
     return StatusBytes("VmLck");
   };
   const uint64_t packed_alone = locked("");
-  if (!warnings_.empty()) {  // the system does not allow it: all or nothing
+  if (!warnings_.empty()) {  // not allowed here: nothing may be locked
     EXPECT_EQ(packed_alone, 0u);
     return;
   }
@@ -610,7 +610,7 @@ TEST_F(PackingTest, ThePeakIsNearOneCopy) {
   };
   for (const bool mapped : {true, false}) {
     for (const bool cache : {false, true}) expect_peak("same", mapped, cache, 1.3);
-    // In an arena. A large page of it is there whole as soon as one worker has begun it.
+    // In an arena. A large page counts as a whole as soon as one worker has begun it.
     expect_peak("no-files,none", mapped, false, 1.6);
   }
 }

@@ -1,6 +1,6 @@
-// pipeline-bench [STAGE_MS [STAGES SEQUENCES]]: what share of their ideal throughput the scheduler
-// gets out of stages of a known time; without more, for several numbers of stages and sequences. A
-// tool, never a test.
+// pipeline-bench [STAGE_MS [STAGES SEQUENCES]]: measures which share of the ideal throughput the
+// scheduler reaches with stages of a known time. By default, for several numbers of stages and
+// sequences. A tool, not a test.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

@@ -8,7 +8,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Passes have found their groups by then.
+// After so many tokens passes have settled into their groups.
 constexpr int64_t kFirstTokens = 6;
 
 EngineOptions Options(const PipelineLoad& load, const std::string& model) {
@@ -29,7 +29,7 @@ EngineOptions Options(const PipelineLoad& load, const std::string& model) {
   options.threads = 1;
   options.max_sequences = load.sequences;
   for (int64_t i = 0; i < load.stages; ++i) {
-    absl::StrAppend(&options.tensor_split, i == 0 ? "" : ",", "other", i, ":1");
+    options.placement.split.push_back({absl::StrCat("other", i), SplitShare::Unit::kLayers, 1});
   }
   return options;
 }
@@ -82,7 +82,8 @@ absl::StatusOr<PipelineThroughput> MeasurePipeline(const PipelineLoad& load) {
   spec.n_layers = load.stages;
   const TempFile file(MakeTinyModel(spec).ToBytes());
   setenv("TRINE_FIXTURE_SEVERAL", absl::StrCat(load.stage_time.count()).c_str(), 1);
-  const absl::Cleanup unset = [] { unsetenv("TRINE_FIXTURE_SEVERAL"); };  // when the engine is gone
+  // Runs after the engine is gone.
+  const absl::Cleanup unset = [] { unsetenv("TRINE_FIXTURE_SEVERAL"); };
   const auto engine = Engine::Load(Options(load, file.path()));
   if (!engine.ok()) return engine.status();
   const auto times = TokenTimes(load, engine->get());

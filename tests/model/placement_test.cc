@@ -1,5 +1,5 @@
-// Models placed by the planner: where they go by what devices cost and hold, what is said about it,
-// and the same bits wherever that is.
+// Tests models placed by the planner: where costs and memory put them, what is reported, and the
+// same bits everywhere.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -12,11 +12,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "dispatch/guessed_costs.h"
-#include "dispatch/measure_device.h"
-#include "runtime/generate.h"
-#include "runtime/machine_report.h"
-#include "runtime/model_setup.h"
+#include "dispatch/cost/device_costs.h"
+#include "dispatch/cost/measure_device.h"
+#include "runtime/base/machine_report.h"
+#include "runtime/engine/generate.h"
+#include "runtime/engine/model_setup.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/placer.h"
 #include "tests/model/engine_test_util.h"
@@ -46,12 +46,12 @@ class PlacementTest : public testing::Test {
     EngineOptions options = TestOptions(file_.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
     options.threads = 1;
-    options.calibration = calibration_;
+    options.placement.calibration = calibration_;
     options.log = [this](uint32_t, const std::string& message) { said_ += message + "\n"; };
     return options;
   }
 
-  // Every device at so many times the guess for a CPU.
+  // Gives every device a multiple of the guessed costs of a CPU.
   void Calibrate(const std::vector<double>& factors) {
     MachineOptions machine;
     machine.registry = Options().plugins;
@@ -104,17 +104,17 @@ TEST_F(PlacementTest, GoesWhereItIsFastest) {
 TEST_F(PlacementTest, KeepsToTheDevicesThatAreNamed) {
   Calibrate({1, 1, 0.01, 1, 1});
   EngineOptions options = Options();
-  options.devices = {"cpu", "other2"};
+  options.placement.devices = {"cpu", "other2"};
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(Where(*engine), "CPU(6L)");
-  options.devices = {"other3"};
+  options.placement.devices = {"other3"};
   const auto one = MustLoad(options);
   ASSERT_NE(one, nullptr);
   EXPECT_EQ(Where(*one), "other3(6L)");
-  options.devices = {"other3", "dgpu"};
+  options.placement.devices = {"other3", "dgpu"};
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kNotFound);
-  options.allow_degraded = true;
+  options.placement.allow_degraded = true;
   const auto degraded = MustLoad(options);
   ASSERT_NE(degraded, nullptr);
   EXPECT_EQ(Where(*degraded), "other3(6L)");
@@ -123,9 +123,9 @@ TEST_F(PlacementTest, KeepsToTheDevicesThatAreNamed) {
 
 TEST_F(PlacementTest, ADegradedSplitGivesTheCpuWhatNobodyElseIsThereFor) {
   EngineOptions options = Options();
-  options.tensor_split = "other0:2,dgpu:4";
+  options.placement.split = SplitOf("other0:2,dgpu:4");
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kNotFound);
-  options.allow_degraded = true;
+  options.placement.allow_degraded = true;
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(Where(*engine), "other0(2L) + CPU(4L)");
@@ -135,18 +135,18 @@ TEST_F(PlacementTest, ADegradedSplitGivesTheCpuWhatNobodyElseIsThereFor) {
 TEST_F(PlacementTest, HoldsNoMoreThanItMay) {
   Calibrate({1, 1, 0.01, 1, 1});
   EngineOptions options = Options();
-  options.devices = {"cpu", "other1"};
+  options.placement.devices = {"cpu", "other1"};
   auto setup = PrepareModel(options);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto whole = setup->placer->Explain();
   ASSERT_TRUE(whole.ok()) << whole.status();
-  // Room for about half of what the whole model takes there, scratch not included.
+  // Leave room for about half of what the whole model takes there, without scratch.
   const Placement& placement = whole->placement;
   ASSERT_EQ(placement.segments.size(), 1u);
   const size_t device = placement.segments[0].range.device;
   const uint64_t scratch = whole->problem.plan.devices[device].fixed_bytes;
   const uint64_t half = scratch + (placement.devices[device].used_bytes - scratch) / 2;
-  options.device_memory = absl::StrCat("other1:", half / 1024, "K");
+  options.placement.memory_limits = LimitsOf(absl::StrCat("other1:", half / 1024, "K"));
   auto limited = PrepareModel(options);
   ASSERT_TRUE(limited.ok()) << limited.status();
   const auto report = limited->placer->Explain();
@@ -163,11 +163,11 @@ TEST_F(PlacementTest, HoldsNoMoreThanItMay) {
   EXPECT_EQ(HashOf(engine.get(), kPrompt), HashOf(alone.get(), kPrompt));
 }
 
-// A matrix that both ends share is there once, packed as it will be.
+// A matrix that both ends share is counted once, in its packed layout.
 TEST_F(PlacementTest, PlansTheBytesThatLoadingTakes) {
   EngineOptions options = Options();
   options.model_path = ShippedModel();
-  options.devices = {"other0"};
+  options.placement.devices = {"other0"};
   auto setup = PrepareModel(options);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto report = setup->placer->Explain();
@@ -193,13 +193,13 @@ TEST_F(PlacementTest, PlansTheBytesThatLoadingTakes) {
 TEST_F(PlacementTest, BadLimitsAreRefused) {
   for (const char* text : {"other1", "other1:3", "3,1", "other1:50%", "other1:2Q", "dgpu7:2G"}) {
     EngineOptions options = Options();
-    options.device_memory = text;
-    const absl::Status status = Engine::Load(options).status();
-    EXPECT_FALSE(status.ok()) << text;
+    const auto limits = ParseDeviceMemory(text);
+    if (limits.ok()) options.placement.memory_limits = *limits;
+    EXPECT_FALSE(limits.ok() && Engine::Load(options).ok()) << text;
   }
 }
 
-// Whatever devices cost and hold, and whatever is asked for, the bits are those of the CPU alone.
+// For any costs, memory and options, the bits are those of the CPU alone.
 TEST_F(PlacementTest, AnyPlacementGivesTheSameBits) {
   std::mt19937 random(11);
   const auto alone = MustLoad(TestOptions(file_.path()));
@@ -214,11 +214,12 @@ TEST_F(PlacementTest, AnyPlacementGivesTheSameBits) {
     Calibrate(factors);
     EngineOptions options = Options();
     options.batch_tokens = 16;  // scratch is small then
-    options.strategy = static_cast<Strategy>(random() % 3);
-    options.optimize = static_cast<Optimize>(random() % 2);
+    options.placement.strategy = static_cast<Strategy>(random() % 3);
+    options.placement.optimize = static_cast<Optimize>(random() % 2);
     for (size_t i = 1; i < kDevices.size(); ++i) {
-      absl::StrAppend(&options.device_memory, i == 1 ? "" : ",", kDevices[i], ":",
-                      300 + random() % 1500, "K");
+      options.placement.memory_limits.push_back(
+          {kDevices[i], SplitShare::Unit::kBytes,
+           1024 * static_cast<double>(300 + random() % 1500)});
     }
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
@@ -250,7 +251,7 @@ TEST_F(PlacementTest, ADeviceThatMakesNoSenseIsLeftOut) {
   for (const char* fault : {"other0:garbage=size@query", "other0:lost@open"}) {
     said_.clear();
     EngineOptions options = Options();
-    options.devices = {"cpu", "other0"};
+    options.placement.devices = {"cpu", "other0"};
     options.faults = fault;
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr) << fault;
@@ -259,7 +260,7 @@ TEST_F(PlacementTest, ADeviceThatMakesNoSenseIsLeftOut) {
   }
 }
 
-// A type that was not measured is guessed: it is no reason to do without the device.
+// The cost of a type that was not measured is guessed: the device is still used.
 TEST_F(PlacementTest, WhatWasNotMeasuredIsGuessed) {
   MachineOptions machine;
   machine.registry = Options().plugins;
@@ -278,22 +279,22 @@ TEST_F(PlacementTest, WhatWasNotMeasuredIsGuessed) {
 
 TEST_F(PlacementTest, LimitsThatNothingWouldKeepAreRefused) {
   EngineOptions options = Options();
-  options.device_memory = "other0:1G";
-  options.tensor_split = "other0:6";
+  options.placement.memory_limits = LimitsOf("other0:1G");
+  options.placement.split = SplitOf("other0:6");
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
-  options.tensor_split.clear();
-  options.split_mode = SplitMode::kNone;
+  options.placement.split.clear();
+  options.placement.mode = SplitMode::kNone;
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
-  // One device has its limit, too.
-  options.split_mode = SplitMode::kLayer;
-  options.devices = {"other0"};
-  options.device_memory = "other0:64K";
+  // A single device has its limit, too.
+  options.placement.mode = SplitMode::kLayer;
+  options.placement.devices = {"other0"};
+  options.placement.memory_limits = LimitsOf("other0:64K");
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(PlacementTest, ExplainsWhatWasAskedForToo) {
   EngineOptions options = Options();
-  options.tensor_split = "other0:4,cpu:2";
+  options.placement.split = SplitOf("other0:4,cpu:2");
   auto setup = PrepareModel(options);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto report = setup->placer->Explain();
@@ -314,7 +315,7 @@ TEST_F(PlacementTest, CalibrationFilesAreReadOrRefused) {
                            "{\"trine_calibration\":1,\"devices\":[]}"}) {
     std::ofstream(calibration_) << text;
     EXPECT_EQ(Calibration::Read(calibration_).status().code(), absl::StatusCode::kDataLoss) << text;
-    // It costs nothing but the guess.
+    // Only the measured costs are lost.
     EXPECT_NE(MustLoad(Options()), nullptr);
   }
   std::ofstream(calibration_) << R"({"trine_calibration":1,"devices":{"a":{"run_ns":-1},"b":7}})";
@@ -325,7 +326,7 @@ TEST_F(PlacementTest, CalibrationFilesAreReadOrRefused) {
   EXPECT_FALSE(Calibration().Write("/proc/trine/calibration.json").ok());
 }
 
-// As two that measure at once do: each begins with the same file, and adds what it has found.
+// Two processes that measure at once begin with the same file, and each adds its results.
 TEST_F(PlacementTest, CalibrationsAddUp) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -348,12 +349,12 @@ TEST_F(PlacementTest, CalibrationsAddUp) {
   EXPECT_FALSE(Calibration::CheckWritable("/proc/trine/calibration.json").ok());
 }
 
-// A file in memory is counted once, and weights that are read where the file is are counted too.
+// A file in memory is counted once, and weights that are read in the file are counted, too.
 TEST_F(PlacementTest, WeightsOfTheCpuAreCountedOnceHoweverTheyAreRead) {
   const auto plan = [&](bool pack, bool use_mmap) {
     EngineOptions options = Options();
     options.model_path = ShippedModel();
-    options.devices = {"cpu"};
+    options.placement.devices = {"cpu"};
     options.pack = pack;
     options.use_mmap = use_mmap;
     auto setup = PrepareModel(options);

@@ -1,4 +1,4 @@
-// Which plugins an engine has probed: those that may have what it could use.
+// Tests which plugins an engine probes: those that may have what it could use.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -25,7 +25,7 @@ class PluginProbingTest : public testing::Test {
     unsetenv("TRINE_FIXTURE_HARDWARE");
     std::filesystem::remove_all(folder_);
   }
-  // Of the plugin that wants hardware which is not there.
+  // Returns true when the plugin for absent hardware was probed.
   bool IsProbed() {
     const auto engine = MustLoad(options_);
     if (engine == nullptr) return false;
@@ -42,31 +42,31 @@ class PluginProbingTest : public testing::Test {
 };
 
 TEST_F(PluginProbingTest, WithoutHardwareOnlyWhereDevicesAreNamed) {
-  options_.devices.clear();
+  options_.placement.devices.clear();
   EXPECT_FALSE(IsProbed());
-  options_.devices = {"cpu"};
+  options_.placement.devices = {"cpu"};
   EXPECT_FALSE(IsProbed());
-  options_.tensor_split = "cpu:100%";
+  options_.placement.split = SplitOf("cpu:100%");
   EXPECT_TRUE(IsProbed());
 }
 
 TEST_F(PluginProbingTest, WhoeverLimitsOrMovesSomethingNamesDevices) {
-  options_.devices = {"cpu"};
-  options_.device_memory = "cpu:4G";
+  options_.placement.devices = {"cpu"};
+  options_.placement.memory_limits = LimitsOf("cpu:4G");
   EXPECT_TRUE(IsProbed());
-  options_.device_memory = "";
+  options_.placement.memory_limits = {};
   options_.faults = "cpu:slow=1@run=1000";
   EXPECT_TRUE(IsProbed());
 }
 
 TEST_F(PluginProbingTest, WhereThereMayBeHardware) {
-  options_.devices = {"cpu"};
+  options_.placement.devices = {"cpu"};
   setenv("TRINE_FIXTURE_HARDWARE", "1", 1);
   EXPECT_TRUE(IsProbed());
 }
 
 TEST_F(PluginProbingTest, WhoWantsToBeToldOfAllDevicesIs) {
-  options_.devices = {"cpu"};
+  options_.placement.devices = {"cpu"};
   options_.explain = true;
   EXPECT_TRUE(IsProbed());
 }

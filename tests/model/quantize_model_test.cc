@@ -1,4 +1,4 @@
-// Models quantised here, and run: against the model they were made from, and against files that
+// Runs models quantised here: compares them with the model they were made from, and with files that
 // llama.cpp made of it.
 #include <unistd.h>
 
@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime/perplexity.h"
+#include "runtime/engine/perplexity.h"
 #include "runtime/quantize/quantize.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
 namespace {
 
-// A quantised file that goes with the test.
+// A quantised file that is removed after the test.
 class QuantizedModel {
  public:
   QuantizedModel(const std::string& source, const char* mix, bool allow_requantize) {
@@ -54,7 +54,7 @@ constexpr char kText[] =
     "Once upon a time there was a king who had three sons. The eldest was proud, the second was "
     "idle, and the youngest was kind to every living thing he met upon the road.";
 
-// From the model that comes along: the mix's own loss, and not more, shows in the logits.
+// Quantises the shipped model: only the mix's own loss shows in the logits.
 TEST(QuantizedModelTest, RunsLikeTheModelItWasMadeFrom) {
   const auto original = MustLoad(TestOptions(ShippedModel()));
   ASSERT_NE(original, nullptr);
@@ -107,8 +107,8 @@ constexpr Peer kPeers[] = {
     {"Q6_K", "", 0.004},
 };
 
-// Not worse by more than half a percent than the same mix of llama.cpp's. The noise of so little
-// text is about as much.
+// At most half a percent worse than the same mix of llama.cpp. The noise of so little text is about
+// as much.
 TEST(QuantizedModelTest, PerplexityIsThatOfThePeer) {
   const std::string shared = SharedFolder();
   if (shared.empty()) GTEST_SKIP() << "the shared folder is absent";

@@ -1,5 +1,5 @@
-// Devices that were lost and come back: the model goes to where it was asked for, and the text is
-// that of an undisturbed run.
+// Tests devices that were lost and come back: the model returns to the placement that was asked
+// for, and the text is that of an undisturbed run.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -34,12 +34,12 @@ class ReadmitTest : public testing::Test {
     return MakeTinyModel(spec).ToBytes();
   }
 
-  // Devices are taken in again when the test says so, and not before.
+  // Loads an engine that readmits devices only when the test says so.
   std::unique_ptr<Engine> Load(const std::string& faults) {
     EngineOptions options = TestOptions(path_);
     options.use_mmap = use_mmap_;
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split_;
+    options.placement.split = SplitOf(split_);
     options.threads = 1;
     options.context = 256;
     options.max_sequences = 3;
@@ -70,7 +70,7 @@ class ReadmitTest : public testing::Test {
     return result.text;
   }
 
-  // Tokens and logits of what is said in two halves.
+  // Returns tokens and logits of an answer in two halves.
   static std::string Told(const Session& session) {
     return absl::StrCat(session.logits_hash().Text(), " ", session.sequence().size());
   }
@@ -94,7 +94,7 @@ class ReadmitTest : public testing::Test {
   std::string split_ = "other0:2,cpu:2,other1:2";
   ReadmissionOptions readmission_{.automatic = false};
   bool use_mmap_ = true;
-  // Slow machines, and sanitizers, take their time.
+  // Generous, for slow machines and sanitizers.
   std::chrono::milliseconds stage_limit_ = std::chrono::seconds(30);
   TempFile file_;
   std::string path_;
@@ -120,8 +120,8 @@ TEST_F(ReadmitTest, ADeviceThatIsBackIsUsedAgain) {
   EXPECT_GE(engine->segments()[2].tokens, 9u + 6 + 5);  // all of them again
 }
 
-// Passes that landed while their owners were away belong to the placement they were made for: they
-// are brought home later, and nothing of them is used for passes of the next one, which has more
+// Passes that finish while their owners are away belong to the placement they were made for. They
+// are collected later, and nothing of them is used for passes of the next placement, which has more
 // stages here.
 TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
   auto engine = Load("other1:lost@token=3,back=0");
@@ -144,7 +144,7 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
     }
     EXPECT_TRUE(engine->EvaluateSome(both).ok());
   };
-  // Until one of them is away: on a busy machine both may have come home by the time this looks.
+  // Wait until one of them is away: on a busy machine both may have come back before this looks.
   const auto one_is_away = [&] { return (both[0]->pending() == 0) != (both[1]->pending() == 0); };
   setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
   for (int i = 0; i < 10 || (i < 1000 && !one_is_away()); ++i) step();
@@ -153,7 +153,7 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
   ASSERT_TRUE(engine->Readmit("other1").ok());
   ASSERT_EQ(Places(*engine), kAsked);
   ASSERT_TRUE(one_is_away());
-  // One that is home goes on, and while its pass is under way the other one comes for what it has.
+  // The one that is back goes on, and while its pass is in flight the other comes for its result.
   const bool first_is_home = both[0]->pending() == 0;
   Sequence* const home = both[first_is_home ? 0 : 1];
   Sequence* const away = both[first_is_home ? 1 : 0];
@@ -165,7 +165,7 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
   EXPECT_TRUE(engine->Evaluate(std::span(&away, 1)).ok());
   slow.join();
   unsetenv("TRINE_FIXTURE_SEVERAL");
-  // From here on a pass has one token, and each is counted where the model is now.
+  // From here on a pass has one token, and each is counted on the current placement.
   const auto before = engine->segments();
   Say(sessions[1].get(), 1);
   const auto read = engine->segments();
@@ -224,7 +224,7 @@ TEST_F(ReadmitTest, OneThatFailsAgainIsLostAgain) {
   EXPECT_EQ(Told(*session), undisturbed);
 }
 
-// Nor is a model that works given up for one that can't be loaded.
+// A working model is not given up for one that can't be loaded.
 TEST_F(ReadmitTest, NotWhenTheFileIsGone) {
   use_mmap_ = false;
   TempFile copy(Model());
@@ -258,7 +258,7 @@ TEST_F(ReadmitTest, SizesThatCannotBeAreAsGoodAsALoss) {
   EXPECT_EQ(Told(*session), undisturbed);
 }
 
-// The call hangs for longer than a stage may take, and comes back with the device lost.
+// The call hangs for longer than a stage may take, and returns with the device lost.
 TEST_F(ReadmitTest, NotWhileAPassHangsInIt) {
   stage_limit_ = std::chrono::milliseconds(200);
   const std::string undisturbed = Undisturbed();
@@ -296,7 +296,7 @@ TEST_F(ReadmitTest, TheLastOneTakesUpWhereItEnded) {
   ASSERT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("no device is left"));
   EXPECT_THAT(engine->segments(), IsEmpty());
-  EXPECT_TRUE(absl::IsUnavailable(engine->Readmit("other1")));  // its second time, by the faults
+  EXPECT_TRUE(absl::IsUnavailable(engine->Readmit("other1")));  // its second loss, by the faults
   status = engine->Readmit("other1");
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(Places(*engine), "other1:0-6 ");
@@ -320,7 +320,7 @@ TEST_F(ReadmitTest, ByItselfWhenARequestBeginsAndNotBefore) {
   EXPECT_EQ(Told(*session), undisturbed);
 }
 
-// What did not fit would not fit again.
+// A model that did not fit would not fit again.
 TEST_F(ReadmitTest, NotByItselfForWantOfMemory) {
   readmission_ = {.automatic = true, .first = std::chrono::milliseconds(0)};
   auto engine = Load("other1:oom@plan=1");
@@ -342,7 +342,7 @@ TEST_F(ReadmitTest, NotByItselfBeforeItsTime) {
   Say(session.get(), 6);
   Say(session.get(), 6);
   EXPECT_EQ(Places(*engine), kWithout);
-  EXPECT_TRUE(engine->Readmit("").ok());  // who asks need not wait
+  EXPECT_TRUE(engine->Readmit("").ok());  // the caller need not wait
   EXPECT_EQ(Places(*engine), kAsked);
 }
 
@@ -362,7 +362,7 @@ TEST_F(ReadmitTest, AttemptsThatFailComeLessOften) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2 + 4 + 8));
 }
 
-// Others keep it at work without a pause: they make way all the same.
+// Others keep the engine busy without a pause, and still make way.
 TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
   setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
   auto engine = Load("other1:lost@run=5,back=0");
@@ -391,7 +391,7 @@ TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
   EXPECT_EQ(Places(*engine), kAsked);
 }
 
-// Threads generate while a device goes and comes, and others ask how it is.
+// Threads generate while a device is lost and readmitted, and others read its state.
 TEST_F(ReadmitTest, NobodyNoticesADeviceThatComesAndGoes) {
   const std::string undisturbed = Undisturbed();
   std::string faults;

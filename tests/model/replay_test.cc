@@ -1,5 +1,5 @@
-// Captures of sessions and their replay: the same on any split, at either level; a device that
-// gives something else is named with the op that did; files that are no captures are refused.
+// Tests captures of sessions and their replay: the same on any split, at either level; a wrong
+// result names the device and the op; files that are not captures are refused.
 #include "runtime/graph/replay.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
-#include "runtime/graph/capture_recorder.h"
+#include "runtime/engine/generate.h"
+#include "runtime/graph/capture_file.h"
 #include "runtime/graph/graph_model.h"
-#include "runtime/pack_cache/model_id.h"
+#include "runtime/pack_cache/hash64.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -43,14 +43,14 @@ class ReplayTest : public testing::Test {
     EngineOptions options = TestOptions(file_.path());
     if (!split.empty()) {
       options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-      options.tensor_split = split;
+      options.placement.split = SplitOf(split);
     }
     options.threads = 2;
     options.batch_tokens = 32;
     return options;
   }
 
-  // A prompt of two passes and some tokens; its text.
+  // Records a prompt of two passes and some tokens. Returns the text.
   std::string Record(EngineOptions options, TapLevel level, bool values,
                      bool context_shift = false) {
     CaptureOptions to;
@@ -125,7 +125,7 @@ TEST_F(ReplayTest, TheSameWhereverAndHoweverItIsRun) {
     for (const std::string split : {"", "other2:2,cpu:1,other0:1"}) {
       SCOPED_TRACE(absl::StrCat(static_cast<int>(level), " ", split));
       Record(Options(split), level, /*values=*/level == TapLevel::kOps);
-      // Two passes of the prompt, or more over several stages, and one for each token but the last.
+      // Two passes of the prompt, or more with several stages, and one for each token but the last.
       const auto capture = CaptureFile::Open(capture_);
       ASSERT_TRUE(capture.ok()) << capture.status();
       const size_t passes = (*capture)->passes().size();
@@ -138,7 +138,7 @@ TEST_F(ReplayTest, TheSameWhereverAndHoweverItIsRun) {
   }
 }
 
-// What a session says does not change when somebody looks.
+// A capture does not change what a session says.
 TEST_F(ReplayTest, ACaptureChangesNothing) {
   const std::string layers = Record(Options(), TapLevel::kLayers, false);
   const std::string ops = Record(Options(), TapLevel::kOps, true);
@@ -157,7 +157,7 @@ TEST_F(ReplayTest, ACaptureChangesNothing) {
   EXPECT_EQ(result.text, layers);
 }
 
-// Tokens that are read again elsewhere: the replay goes back, too.
+// Tokens are evaluated again at other positions: the replay regresses, too.
 TEST_F(ReplayTest, AContextShiftIsReplayed) {
   EngineOptions options = Options();
   options.context = 64;
@@ -167,7 +167,7 @@ TEST_F(ReplayTest, AContextShiftIsReplayed) {
   ExpectIdentical(Options(), false, (*capture)->passes().size());
 }
 
-// A device that is lost in mid-answer: what was read is read again by the others, and recorded.
+// A device is lost in mid-answer: the others evaluate the tokens again, and that is recorded.
 TEST_F(ReplayTest, ALossInMidCaptureIsReplayed) {
   EngineOptions options = Options("cpu:2,other0:2");
   options.faults = "other0:lost@token=5";
@@ -177,7 +177,7 @@ TEST_F(ReplayTest, ALossInMidCaptureIsReplayed) {
   ExpectIdentical(Options(), false, (*capture)->passes().size());
 }
 
-// Runs on a device are counted from the first: with one plan for each op, run k is op k - 1.
+// Runs on a device count from 1: with one plan for each op, run k is op k - 1.
 TEST_F(ReplayTest, TheFirstOpThatIsWrongIsNamed) {
   Record(Options(), TapLevel::kOps, true);
   const auto capture = CaptureFile::Open(capture_);
@@ -252,14 +252,14 @@ TEST_F(ReplayTest, SeveralSequencesAreNotCaptured) {
 
 TEST_F(ReplayTest, RowsOfSeveralDevicesAreRefused) {
   EngineOptions options = Options("cpu:1,other0:1");
-  options.split_mode = SplitMode::kRow;
+  options.placement.mode = SplitMode::kRow;
   options.taps = TapLevel::kLayers;
   const auto engine = Engine::Load(options);
   ASSERT_FALSE(engine.ok());
   EXPECT_THAT(std::string(engine.status().message()), HasSubstr("whole layers"));
 }
 
-// Cut anywhere, changed anywhere: refused, or the same; never anything worse.
+// A file that is cut or changed anywhere is refused or the same, and never worse.
 TEST_F(ReplayTest, DamagedFilesAreRefused) {
   for (const bool values : {false, true}) {
     Record(Options(), TapLevel::kLayers, values);

@@ -1,6 +1,6 @@
-// Reranking while text is generated, held against the same arithmetic on sequences that are read
-// one by one from their beginning.
-#include "runtime/rerank.h"
+// Tests reranking during generation against the same arithmetic on sequences that are read one by
+// one from their beginning.
+#include "runtime/engine/rerank.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "gmock/gmock.h"
-#include "runtime/constraint/constraint.h"
-#include "runtime/generate.h"
-#include "runtime/head/model_identity.h"
+#include "runtime/constraint/mask/constraint.h"
+#include "runtime/engine/generate.h"
+#include "runtime/head/head.h"
 #include "runtime/head/test_head.h"
 #include "tests/model/engine_test_util.h"
 
@@ -51,7 +51,7 @@ class RerankTest : public testing::Test {
   EngineOptions Split(const std::string& split = "other0:1,cpu:2,other1:1") {
     EngineOptions options = Options();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     options.readmission.first = std::chrono::hours(1);
     return options;
   }
@@ -61,13 +61,13 @@ class RerankTest : public testing::Test {
     free_ = engine_->prefix_counters().free_blocks;
   }
   void SetUp() override { Load(Options()); }
-  // Whatever was done, nothing is held any more.
+  // Nothing may be held at the end.
   void TearDown() override {
     if (engine_ == nullptr) return;
     EXPECT_EQ(engine_->prefix_counters().free_blocks, free_);
   }
 
-  // A direction that means nothing, but is known.
+  // Makes a head with a known direction that means nothing.
   Head MakeHead(HeadKind kind = HeadKind::kLabel, double bias = 0.3) const {
     Head head = TestHead();
     head.kind = kind;
@@ -130,7 +130,7 @@ class RerankTest : public testing::Test {
     }
     return tokens;
   }
-  // Of the last token, in a sequence that has read nothing else.
+  // Returns the row of the last token, in a sequence that has read nothing else.
   std::vector<float> FreshRow(const Tokens& tokens, bool hidden) {
     const auto sequence = engine_->NewSequence();
     sequence->set_hidden(hidden);
@@ -141,7 +141,7 @@ class RerankTest : public testing::Test {
   }
   std::string FreshHash(const Tokens& tokens) { return HashOf(engine_.get(), tokens); }
 
-  // What greedy sampling chooses, written out.
+  // Computes by hand what greedy sampling chooses.
   Tokens ByHand(Tokens tokens, const Head& head, const RerankOptions& options, int count) {
     Tokens chosen;
     for (int i = 0; i < count; ++i) {
@@ -204,7 +204,7 @@ TEST_F(RerankTest, WithoutWeightItIsPlainGeneration) {
       EXPECT_EQ(got.reranked_tokens, 70);
       EXPECT_EQ(got.rerank_candidates, 8 * 70);
       EXPECT_EQ(expected.reranked_tokens, 0);
-      // The session stands where it would have stood.
+      // The session is where it would have been without reranking.
       EXPECT_EQ(reranked->logits_hash().Text(), plain->logits_hash().Text());
       EXPECT_EQ(reranked->sequence().pending(), plain->sequence().pending());
       EXPECT_EQ(Go(reranked.get(), nullptr, 20).tokens, Go(plain.get(), nullptr, 20).tokens);
@@ -228,7 +228,7 @@ TEST_F(RerankTest, ChoosesAsTheArithmeticSays) {
   }
 }
 
-// Its log-odds have no zero: however far from it they are, candidates are told apart.
+// Its log-odds have no zero: candidates are compared however far from zero they are.
 TEST_F(RerankTest, AHeadForBranchesComparesCandidates) {
   const Tokens prompt = Some(50, 2);
   const RerankOptions options = {.top = 6, .weight = 1};
@@ -245,7 +245,7 @@ TEST_F(RerankTest, IsTheSameWhereverItRuns) {
   EngineOptions two = Options(), rows = Split("cpu:2,other0:2"), roomy = Options(),
                 narrow = Options();
   two.threads = 2;
-  rows.split_mode = SplitMode::kRow;
+  rows.placement.mode = SplitMode::kRow;
   roomy.max_sequences = 6;
   narrow.branches = 5;
   narrow.batch_tokens = 3;
@@ -280,7 +280,7 @@ TEST_F(RerankTest, SessionsTogetherAreAsAlone) {
     if (split) {
       const EngineOptions places = Split();
       options.plugins = places.plugins;
-      options.tensor_split = places.tensor_split;
+      options.placement.split = places.placement.split;
     }
     Load(options);
     const auto rerank = Make({.top = 8, .weight = 0.8});
@@ -323,7 +323,7 @@ TEST_F(RerankTest, LogprobsAreTheModels) {
   EXPECT_TRUE(other) << "the head changed nothing";
 }
 
-// Others may have taken what candidates need: then they go on when it is given back.
+// Other sessions may have the blocks that candidates need: it goes on when they give them back.
 TEST_F(RerankTest, AFullCacheIsAnErrorAndNothingIsLost) {
   const auto rerank = Make({.top = 8, .weight = 0.8});
   const Tokens prompt = Some(60, 16), expected = TokensOf(Greedy(), prompt, rerank, 20);
@@ -355,7 +355,7 @@ TEST_F(RerankTest, GoesOnUntilTheContextIsFull) {
   EXPECT_EQ(session->logits_hash().Text(), FreshHash(session->sequence().tokens()));
   session.reset();
 
-  // Shifts, against one that begins with what each of them leaves.
+  // Compare shifts with a session that begins with what each shift leaves.
   session = Open(Greedy(), Some(100, 7));
   GenerateOptions options;
   options.max_tokens = 156 + 140;
@@ -457,14 +457,14 @@ TEST_F(RerankTest, CanBeCancelledAtAnyMoment) {
       ASSERT_TRUE(status.ok()) << status;
       cancelled += result.finish == FinishReason::kCancelled;
       EXPECT_EQ(result.tokens, Tokens(expected.begin(), expected.begin() + result.n_tokens));
-      // It goes on as if nothing had been.
+      // It goes on as if nothing had happened.
       const int64_t more = std::min<int64_t>(200 - result.n_tokens, 5);
       EXPECT_EQ(
           Go(session.get(), rerank, more).tokens,
           Tokens(expected.begin() + result.n_tokens, expected.begin() + result.n_tokens + more));
     }
     EXPECT_GT(cancelled, 0);
-    // By whoever is told of a token.
+    // Cancelled by the callback that receives a token.
     auto session = Open(Greedy(), prompt);
     GenerateOptions told = options;
     int seen = 0;
@@ -479,7 +479,7 @@ TEST_F(RerankTest, CanBeCancelledAtAnyMoment) {
   }
 }
 
-// All forks would have to read the text again, each in blocks of its own, which are not there.
+// Every fork would have to read the text again in blocks of its own, which don't exist.
 TEST_F(RerankTest, OutlivesADevice) {
   const Tokens prompt = Some(100, 12);
   const Tokens expected = TokensOf(Sampling(), prompt, Make({.top = 8, .weight = 0.8}), 60);

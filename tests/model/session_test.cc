@@ -1,10 +1,10 @@
-// Sessions from the outside: what generation does at its edges.
+// Tests sessions from outside: what generation does at its edges.
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -125,7 +125,7 @@ TEST_F(SessionTest, StopsAtAStringThatSpansTokens) {
   const auto session = Open();
   ASSERT_TRUE(session->AppendText("the", {}).ok());
   const Generation all = Run(session.get(), Tokens(40));
-  // Whatever the model says, some stretch of it is the stop string.
+  // Whatever the model says, part of it is the stop string.
   const size_t at = all.text.size() / 2;
   ASSERT_GT(at, 4u);
   SessionOptions options = Greedy();
@@ -215,8 +215,8 @@ TEST_F(SessionTest, OneCancelledPromptLeavesTheOthersRead) {
   EXPECT_FALSE(b->logits().empty());
 }
 
-// Token by token, a character of several tokens and a stop string across them come out as in one
-// go.
+// In rounds of one token, a character of several tokens and a stop string across them come out as
+// in one round.
 TEST_F(SessionTest, RoundsThatFollowEachOtherShowTheSameText) {
   SessionOptions options = Greedy();
   options.sampler.temp = 1;
@@ -252,7 +252,7 @@ TEST_F(SessionTest, RoundsThatFollowEachOtherShowTheSameText) {
 }
 
 TEST_F(SessionTest, ALongPromptAndShortOnesShareTheWay) {
-  // More askers than a pass has places: all are served, the cancelled one at once.
+  // More sequences than a pass has places: all are served, the cancelled one at once.
   EngineOptions engine_options = TestOptions(file_->path());
   engine_options.max_sequences = 2;
   engine_options.batch_tokens = 8;
@@ -293,7 +293,7 @@ TEST_F(SessionTest, ACancelledEvaluationKeepsWhatIsDone) {
 }
 
 TEST_F(SessionTest, MoreSessionsThanTheCacheHoldsIsAnErrorThatPasses) {
-  // Room for two full sequences; the third finds no blocks until one goes.
+  // There is room for two full sequences; the third finds no blocks until one ends.
   std::vector<std::unique_ptr<Session>> sessions;
   for (int i = 0; i < 3; ++i) {
     sessions.push_back(Open());
@@ -336,7 +336,7 @@ TEST_F(SessionTest, TheHashCoversEveryPositionOnce) {
   Run(session.get(), Tokens(6));
   EXPECT_EQ(session->logits_hash().rows(), prompt + 5);  // the last token was not read
   const std::string before = session->logits_hash().Text();
-  // Rows that are forgotten and computed again give the same hash; other tokens give another.
+  // Rows that are computed again give the same hash; other tokens give another.
   const std::vector<int32_t> tokens = session->sequence().tokens();
   session->Truncate(2);
   ASSERT_TRUE(
@@ -385,9 +385,9 @@ TEST_F(SessionTest, AbsurdEngineOptionsAreRefused) {
   EXPECT_THAT(refused([](auto* o) { o->batch_tokens = 0; }), HasSubstr("batch size is 0"));
   EXPECT_THAT(refused([](auto* o) { o->threads = 100000; }), HasSubstr("threads"));
   EXPECT_THAT(refused([](auto* o) { o->max_sequences = -1; }), HasSubstr("sequences"));
-  EXPECT_THAT(refused([](auto* o) { o->tensor_split = "cpu:2"; }),
+  EXPECT_THAT(refused([](auto* o) { o->placement.split = SplitOf("cpu:2"); }),
               HasSubstr("the numbers must add up to 3"));
-  EXPECT_THAT(refused([](auto* o) { o->tensor_split = "igpu:3"; }),
+  EXPECT_THAT(refused([](auto* o) { o->placement.split = SplitOf("igpu:3"); }),
               HasSubstr("no device is called 'igpu'; there are: cpu"));
   EXPECT_THAT(refused([](auto* o) { o->model_path = ""; }), HasSubstr("no model file"));
   EXPECT_THAT(refused([](auto* o) { o->model_path = "/nonexistent.gguf"; }),

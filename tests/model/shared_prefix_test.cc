@@ -1,4 +1,4 @@
-// Sessions that share KV blocks: everything is as if each had read its own, to the bit.
+// Tests sessions that share KV blocks: everything is as if each had read its own, to the bit.
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -43,7 +43,7 @@ class SharedPrefixTest : public testing::Test {
     ASSERT_NE(engine_, nullptr);
   }
   void SetUp() override { Load(Options()); }
-  // All that is not free is the tree's, once no session is open.
+  // With no session open, all blocks that are not free belong to the prefix cache.
   void TearDown() override {
     if (engine_ == nullptr) return;
     const PrefixCacheCounters c = engine_->prefix_counters();
@@ -66,7 +66,7 @@ class SharedPrefixTest : public testing::Test {
     for (int64_t i = 0; i < n; ++i) tokens.push_back(static_cast<int32_t>(random() % 256));
     return tokens;
   }
-  // As many tokens of one text as asked for, then those of another.
+  // Returns `common` tokens of one text, then `own` tokens of another.
   static Tokens Prompt(int64_t common, int64_t own, uint32_t seed) {
     Tokens tokens = Text(common, 1);
     const Tokens rest = Text(own, 100 + seed);
@@ -160,7 +160,7 @@ TEST_F(SharedPrefixTest, WhoWantsAllRowsReadsAllTokens) {
   ASSERT_TRUE(session->Evaluate().ok());
   EXPECT_EQ(session->sequence().cached_tokens(), 0);
   EXPECT_EQ(session->logits_hash().Text(), HashOf(engine_.get(), tokens));
-  // Its blocks are shared all the same: tokens read again are not told of again.
+  // Its blocks are shared all the same: rows of tokens read again are not reported again.
   session->Truncate(101);
   ASSERT_TRUE(session->Append(Text(9, 5)).ok());
   ASSERT_TRUE(session->Evaluate().ok());
@@ -172,7 +172,7 @@ TEST_F(SharedPrefixTest, SeveralAtOnce) {
   std::vector<std::vector<float>> alone;
   for (uint32_t i = 0; i < 4; ++i) prompts.push_back(Prompt(150, 10 + 20 * i, i));
   for (const Tokens& prompt : prompts) alone.push_back(LogitsAlone(prompt));
-  for (int round = 0; round < 2; ++round) {  // nobody has read it; somebody has
+  for (int round = 0; round < 2; ++round) {  // first without the block, then with it
     std::vector<std::unique_ptr<Session>> sessions;
     std::vector<Session*> pointers;
     int64_t cached = 0;
@@ -191,7 +191,7 @@ TEST_F(SharedPrefixTest, SeveralAtOnce) {
     } else {
       EXPECT_EQ(cached, (2 + 2 + 3 + 3) * kBlock);
     }
-    // Held once: what they have in common, and what each has of its own.
+    // Common blocks are held once, besides what each sequence has of its own.
     const PrefixCacheCounters c = engine_->prefix_counters();
     EXPECT_EQ(c.total_blocks - c.free_blocks, 2 + 1 + 1 + 2 + 2);
   }
@@ -208,11 +208,11 @@ TEST_F(SharedPrefixTest, TruncationIntoSharedBlocks) {
     for (const int32_t token : Text(30, 7)) changed.push_back(token);
     ASSERT_TRUE(second->Append(Text(30, 7)).ok());
     EXPECT_EQ(Go(second.get(), 3).tokens, AnswerAlone(changed, 3));
-    second->Truncate(n);  // and again, into what it has written
+    second->Truncate(n);  // again, into what it has written itself
     ASSERT_TRUE(second->Evaluate().ok());
     EXPECT_EQ(Logits(*second), LogitsAlone(Tokens(tokens.begin(), tokens.begin() + n)));
   }
-  // The others have what they had.
+  // The other sessions are unchanged.
   EXPECT_EQ(Logits(*Read("a", tokens)), LogitsAlone(tokens));
   EXPECT_EQ(Go(first.get(), 10).tokens, AnswerAlone(tokens, 10));
 }
@@ -258,7 +258,7 @@ TEST_F(SharedPrefixTest, WhatIsKeptTakesNobodysRoom) {
   EXPECT_EQ(engine_->prefix_counters().free_blocks, 0);
 }
 
-// Threads with texts that begin alike, in a cache that is too small to keep them all.
+// Threads with texts of a common beginning, in a cache that is too small to keep them all.
 TEST_F(SharedPrefixTest, FromSeveralThreads) {
   const int rounds = std::getenv("TRINE_LONG") != nullptr ? 100 : 12;
   std::vector<Tokens> prompts, answers;
@@ -288,15 +288,15 @@ TEST_F(SharedPrefixTest, FromSeveralThreads) {
   EXPECT_GT(engine_->prefix_counters().hit_tokens, 0u);
 }
 
-// Over several devices, one of which goes while blocks are shared.
+// Several devices, one of which is lost while blocks are shared.
 class SharedPrefixLossTest : public SharedPrefixTest {
  protected:
   EngineOptions Split(const std::string& faults) {
     EngineOptions options = Options();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = "other0:1,cpu:2,other1:1";
+    options.placement.split = SplitOf("other0:1,cpu:2,other1:1");
     options.faults = faults;
-    options.readmission.first = std::chrono::hours(1);  // when the test asks for it
+    options.readmission.first = std::chrono::hours(1);  // only when the test asks for it
     const bool hangs = faults.find("hang") != std::string::npos;
     options.stage_limit = std::chrono::milliseconds(hangs ? 3'000 : 30'000);
     return options;
@@ -329,14 +329,14 @@ TEST_F(SharedPrefixLossTest, TheTextGoesOn) {
     EXPECT_EQ(got, answers);
     ASSERT_FALSE(engine_->segments().empty());
     EXPECT_GT(engine_->segments()[0].placement, 1u);
-    // What was kept is of the devices there are now.
+    // Blocks that were kept belong to the current devices.
     EXPECT_EQ(Logits(*Read("a", prompts[1])), LogitsAlone(prompts[1]));
     EXPECT_GT(engine_->prefix_counters().hit_tokens, 0u);
     TearDown();
   }
 }
 
-// Full contexts, all of them shared, and nobody has a block to spare: each lets go and reads again.
+// All contexts are full and shared, and no block is free: each sequence drops its blocks and reads.
 TEST_F(SharedPrefixLossTest, ThereIsRoomToReplay) {
   Tokens prompt = Text(250, 3);
   const Tokens answer = AnswerAlone(prompt, 6);
@@ -344,7 +344,7 @@ TEST_F(SharedPrefixLossTest, ThereIsRoomToReplay) {
   std::vector<std::unique_ptr<Session>> sessions;
   for (int i = 0; i < 4; ++i) sessions.push_back(Read("a", prompt));
   EXPECT_EQ(engine_->prefix_counters().free_blocks, 16 - 3 - 4);
-  // Idle sessions hold what they shared; the model is placed anew below them.
+  // Idle sessions hold shared blocks while the model is placed anew.
   std::vector<Session*> pointers;
   std::vector<GenerateOptions> options(4);
   for (size_t i = 0; i < 4; ++i) options[i].max_tokens = 6;

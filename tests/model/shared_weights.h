@@ -1,6 +1,5 @@
-// A small model's file, devices of plugins, and products of its weights on them.
-#ifndef TRINE_TESTS_MODEL_SHARED_WEIGHTS_H_
-#define TRINE_TESTS_MODEL_SHARED_WEIGHTS_H_
+// Test fixture: a small model's file, devices of plugins, and products of the weights on them.
+#pragma once
 
 #include <unistd.h>
 
@@ -9,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "dispatch/segment.h"
+#include "dispatch/exec/segment.h"
 #include "gtest/gtest.h"
 #include "plugins/handles.h"
 #include "plugins/host_services.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
-#include "runtime/model/weight_store.h"
+#include "runtime/model/weights/weight_store.h"
 
 namespace trine {
 
@@ -28,7 +27,7 @@ class SharedWeightsTest : public ::testing::Test {
   void SetUp() override {
     auto shape = FindPreset("tiny-llama");
     ASSERT_TRUE(shape.ok());
-    shape->ff = 1024;  // so that weights have pages of their own
+    shape->ff = 1024;  // gives weights pages of their own
     ASSERT_TRUE(MakeModel(*shape, {}, path_).ok());
     auto file = gguf::File::Open(path_, open_);
     ASSERT_TRUE(file.ok()) << file.status();
@@ -53,7 +52,7 @@ class SharedWeightsTest : public ::testing::Test {
     return device.ok() ? *device : nullptr;
   }
 
-  // All weights, wanted by all devices.
+  // Makes a store with all weights for all devices.
   std::unique_ptr<WeightStore> Store(const std::vector<std::shared_ptr<Device>>& devices) {
     auto store = std::make_unique<WeightStore>(file_);
     for (const auto& device : devices) {
@@ -65,7 +64,7 @@ class SharedWeightsTest : public ::testing::Test {
     return store;
   }
 
-  // The bits of each weight times the same columns, on the device.
+  // Returns the products of each weight with the same columns on the device.
   std::vector<std::vector<float>> Products(WeightStore& store,
                                            const std::shared_ptr<Device>& device) {
     std::vector<std::vector<float>> all;
@@ -85,7 +84,7 @@ class SharedWeightsTest : public ::testing::Test {
   }
 
   HostServices host_;
-  gguf::OpenOptions open_;  // of the file, before SetUp
+  gguf::OpenOptions open_;  // used by SetUp to open the file
   std::shared_ptr<const gguf::File> file_;
   std::vector<const gguf::TensorInfo*> weights_;
 
@@ -123,5 +122,3 @@ class SharedWeightsTest : public ::testing::Test {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_MODEL_SHARED_WEIGHTS_H_

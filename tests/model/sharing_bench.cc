@@ -1,6 +1,6 @@
-// sharing-bench [MODEL]: the time to the first token with and without a beginning that another
-// session has read, and what a stream of tokens feels of a long prompt beside it, with and without
-// a limit for mixed passes. A tool, never a test.
+// sharing-bench [MODEL]: measures the time to the first token with and without a prefix that
+// another session has read, and how a long prompt disturbs a stream of tokens, with and without a
+// limit for mixed passes. A tool, not a test.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 
 namespace trine {
 namespace {
@@ -50,13 +50,13 @@ class Bench {
     engine_ = *std::move(engine);
   }
 
-  // Time to the first token, in ms.
+  // Returns the time to the first token in ms.
   double FirstToken(const Tokens& prompt, std::optional<std::string> space, int64_t* cached) {
     const auto session = Open(std::move(space), prompt);
     return Go(session.get(), 1, nullptr, cached).front();
   }
 
-  // Decodes one stream, alone or beside a prompt; the times between its tokens meanwhile, and how
+  // Decodes one stream, alone or beside a prompt. Returns the times between its tokens, and how
   // long the prompt took.
   std::vector<double> Beside(int64_t prompt_tokens, double* prompt_ms) {
     const auto stream = Open(std::nullopt, Text(8, 1));
@@ -104,7 +104,7 @@ class Bench {
     if (absl::Status s = (*session)->Append(prompt); !s.ok()) Fail(s);
     return *std::move(session);
   }
-  // The times from token to token.
+  // Returns the times from token to token.
   static std::vector<double> Go(Session* session, int64_t n, const std::atomic<bool>* enough,
                                 int64_t* cached) {
     std::vector<double> gaps;

@@ -1,6 +1,6 @@
-// Rows of matrices shared between devices, and single tensors elsewhere: the same bits as on the
-// CPU alone, also when a device is lost; and a clear line for what can't be.
-#include "runtime/split_mode.h"
+// Tests rows of matrices shared between devices, and single tensors elsewhere: the same bits as on
+// the CPU alone, also when a device is lost; and a clear message for what is impossible.
+#include "runtime/placement/split_mode.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
 #include "tests/model/engine_test_util.h"
@@ -33,7 +33,7 @@ EngineOptions Options(const std::string& path) {
   return options;
 }
 
-// Some of the devices with shares of any size, in any order.
+// Returns shares of any size for some of the devices, in any order.
 std::string RandomShares(std::mt19937* random) {
   std::vector<std::string> devices = kDevices;
   std::shuffle(devices.begin(), devices.end(), *random);
@@ -45,7 +45,7 @@ std::string RandomShares(std::mt19937* random) {
   return split;
 }
 
-// One to three expressions, of which some find one tensor and some many.
+// Returns one to three expressions, some for one tensor and some for many.
 std::string RandomOverrides(const gguf::File& file, std::mt19937* random) {
   std::vector<std::string> names;
   for (const gguf::TensorInfo& t : file.tensors()) {
@@ -80,19 +80,20 @@ TEST_P(SplitModeFamilyTest, NeitherRowsNorSingleTensorsShow) {
   for (int round = 0; round < rounds; ++round) {
     EngineOptions options = Options(file.path());
     const uint32_t kind = random() % 3;
+    std::string split, overrides;
     if (kind != 1) {
-      options.split_mode = SplitMode::kRow;
-      options.tensor_split = RandomShares(&random);
+      options.placement.mode = SplitMode::kRow;
+      split = RandomShares(&random);
     } else if (random() % 2 == 0 && shape.layers > 1) {
-      options.tensor_split = absl::StrCat("other3:1,cpu:", shape.layers - 1);
+      split = absl::StrCat("other3:1,cpu:", shape.layers - 1);
     }
-    if (kind != 0) options.override_tensors = {RandomOverrides(alone->file(), &random)};
+    if (kind != 0) overrides = RandomOverrides(alone->file(), &random);
+    options.placement.split = SplitOf(split);
+    if (kind != 0) options.placement.overrides = OverridesOf(overrides);
     options.batch_tokens = 1 + static_cast<int64_t>(random() % 90);
     options.pack = random() % 3 != 0;
     options.use_mmap = random() % 3 != 0;
-    SCOPED_TRACE(absl::StrCat(options.tensor_split, " ",
-                              options.override_tensors.empty() ? "" : options.override_tensors[0],
-                              " ", options.batch_tokens, " tokens a pass"));
+    SCOPED_TRACE(absl::StrCat(split, " ", overrides, " ", options.batch_tokens, " tokens a pass"));
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
     ASSERT_EQ(HashOf(engine.get(), tokens), expected);
@@ -129,8 +130,8 @@ class SplitModeTest : public testing::Test {
 
   EngineOptions RowOptions(const std::string& split, const std::string& faults = "") {
     EngineOptions options = Options(file_.path());
-    options.split_mode = SplitMode::kRow;
-    options.tensor_split = split;
+    options.placement.mode = SplitMode::kRow;
+    options.placement.split = SplitOf(split);
     options.faults = faults;
     options.context = 128;
     options.max_sequences = 3;
@@ -213,7 +214,7 @@ TEST_F(SplitModeTest, ADeviceLostInRowModeDoesNotShow) {
 
 TEST_F(SplitModeTest, ADeviceThatHangsInAStepIsTheOneThatIsLeftBehind) {
   const Outcome alone = Generate(Options(file_.path()));
-  for (const char* device : {"other0", "other1"}) {  // the main one, and one that helps
+  for (const char* device : {"other0", "other1"}) {  // the main device, and one that helps
     const Outcome outcome =
         Generate(RowOptions("other0:3,cpu:2,other1:2", absl::StrCat(device, ":hang@token=3")));
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -221,7 +222,7 @@ TEST_F(SplitModeTest, ADeviceThatHangsInAStepIsTheOneThatIsLeftBehind) {
     ASSERT_EQ(outcome.lost.size(), 1u);
     EXPECT_EQ(outcome.lost[0].name, device);
   }
-  // In the team both may seem to hang; whoever is taken for it, the text is the same.
+  // Both devices of the team may seem to hang. Whichever is blamed, the text is the same.
   const Outcome outcome = Generate(RowOptions("other0:3,cpu:2", "cpu:hang@token=3,in=team"));
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
@@ -234,13 +235,13 @@ TEST_F(SplitModeTest, RowsAreSharedUntilOneDeviceIsLeft) {
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
   EXPECT_EQ(outcome.lost.size(), 2u);
-  // Without the CPU and the main device the last one of those that share has all of it.
+  // Without the CPU and the main device, the last of the devices that share has everything.
   outcome =
       Generate(RowOptions("other0:3,cpu:2,other1:2", "cpu:lost@token=2;other0:lost@token=30"));
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
   EXPECT_EQ(outcome.lost.size(), 2u);
-  // Where none of them is left the CPU takes all of it, and fails too.
+  // With none of them left the CPU takes everything, and fails, too.
   outcome = Generate(RowOptions("other0:1,other1:1", faults + ";cpu:lost@run=2"));
   EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
   EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("no device is left"));
@@ -249,8 +250,9 @@ TEST_F(SplitModeTest, RowsAreSharedUntilOneDeviceIsLeft) {
 TEST_F(SplitModeTest, ALostDeviceGivesItsTensorsBack) {
   const Outcome alone = Generate(Options(file_.path()));
   EngineOptions options = RowOptions("", "other1:lost@token=4");
-  options.split_mode = SplitMode::kLayer;
-  options.override_tensors = {"ffn_(up|down)=other1", "blk\\.[0-3]{1,2}\\.attn_q=other0"};
+  options.placement.mode = SplitMode::kLayer;
+  options.placement.overrides =
+      OverridesOf("ffn_(up|down)=other1,blk\\.[0-3]{1,2}\\.attn_q=other0");
   const Outcome outcome = Generate(options);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
@@ -259,7 +261,7 @@ TEST_F(SplitModeTest, ALostDeviceGivesItsTensorsBack) {
   EXPECT_THAT(log_, HasSubstr("): tensors that were placed there go back to their layers"));
 }
 
-// Devices work at the same time: a run of each takes long, and they take it together.
+// Devices work at the same time: their runs take long, and overlap.
 TEST_F(SplitModeTest, PiecesOfAStepRunAtTheSameTime) {
   setenv("TRINE_FIXTURE_SEVERAL", "3000", 1);
   const auto time = [&](const std::string& split) {
@@ -269,8 +271,8 @@ TEST_F(SplitModeTest, PiecesOfAStepRunAtTheSameTime) {
     HashOf(engine.get(), {1, 2, 3});
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  // The main device has about as many steps to itself as it shares; with rows on three others the
-  // steps that are shared take no longer than with rows on one.
+  // The main device has about as many steps alone as it shares. With rows on three others the
+  // shared steps take no longer than with rows on one.
   double least = 1e9;  // of a few: the machine may be busy
   for (int i = 0; i < 6 && least >= 1.6; ++i) {
     const double two = time("other0:9,other1:1");
@@ -289,15 +291,15 @@ TEST_F(SplitModeTest, WhereThingsAre) {
   const std::vector<DeviceWeights> weights = engine->model()->weights();
   ASSERT_EQ(weights.size(), 2u);
   for (const DeviceWeights& w : weights) EXPECT_GT(w.packed_bytes, 0u) << w.device_name;
-  // Matrices are shared one to three, where they are cut.
+  // Matrices that are cut are shared one to three.
   const double share = static_cast<double>(weights[1].packed_bytes) /
                        static_cast<double>(weights[0].packed_bytes + weights[1].packed_bytes);
   EXPECT_NEAR(share, 0.25, 0.06);
-  options.split_mode = SplitMode::kNone;
+  options.placement.mode = SplitMode::kNone;
   engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(engine->model()->StageDevices(0), ElementsAre("cpu"));
-  options.tensor_split = "";
+  options.placement.split = {};
   engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(engine->model()->places()[0].device_name, "cpu");
@@ -323,9 +325,11 @@ TEST_F(SplitModeTest, PackedSlicesAreKeptInTheCacheToo) {
 
 TEST_F(SplitModeTest, WhatCannotBeIsSaid) {
   EngineOptions options = RowOptions("");
-  options.split_mode = SplitMode::kLayer;
+  options.placement.mode = SplitMode::kLayer;
   const auto with = [&](const std::string& text) {
-    options.override_tensors = {text};
+    const auto overrides = ParseOverrides(text);
+    if (!overrides.ok()) return std::string(overrides.status().message());
+    options.placement.overrides = *overrides;
     return Refusal(options);
   };
   EXPECT_THAT(with("ffn_up=dgpu"), HasSubstr("dgpu"));
@@ -340,7 +344,7 @@ TEST_F(SplitModeTest, WhatCannotBeIsSaid) {
   EXPECT_THAT(Refusal(RowOptions("cpu:1G,other0:3")), HasSubstr("all of one kind"));
   EXPECT_THAT(Refusal(RowOptions("cpu:0,other0:0")), HasSubstr("the shares are all 0"));
   options = RowOptions("");
-  options.gpu_layers = 2;
+  options.placement.gpu_layers = 2;
   EXPECT_THAT(Refusal(options), HasSubstr("goes with the split mode layer"));
 }
 

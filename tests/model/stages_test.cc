@@ -1,5 +1,5 @@
-// Several devices at once: the same bits whatever is where and however passes overlap; no token
-// lost, doubled or out of order; cancelled at any moment.
+// Tests several devices at once: the same bits for any placement and overlap of passes; no token
+// lost, doubled or out of order; cancelling at any moment.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 #include "tests/model/pipeline_throughput.h"
 
@@ -36,12 +36,12 @@ class StagesTest : public testing::Test {
   EngineOptions Options(const std::string& split) const {
     EngineOptions options = TestOptions(file_.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     options.threads = 1;
     return options;
   }
 
-  // Layers cut at random over some of the devices, in any order.
+  // Returns a random split of the layers over some of the devices, in any order.
   static std::string RandomSplit(std::mt19937* random) {
     std::vector<std::string> devices = {"cpu", "other0", "other1", "other2", "other3"};
     std::shuffle(devices.begin(), devices.end(), *random);
@@ -63,7 +63,7 @@ class StagesTest : public testing::Test {
     return tokens;
   }
 
-  // Several sessions at once; each one's text and hash.
+  // Runs several sessions at once. Returns the text and hash of each.
   static std::vector<std::string> Together(Engine* engine,
                                            const std::vector<std::vector<int32_t>>& prompts,
                                            const std::vector<int64_t>& lengths,
@@ -97,8 +97,8 @@ class StagesTest : public testing::Test {
   TempFile file_;
 };
 
-// Random splits, orders, chunk sizes and mixes of sequences, each against the CPU alone with the
-// same sequences one after the other.
+// Random splits, orders, chunk sizes and mixes of sequences, each compared with the same sequences
+// one after the other on the CPU alone.
 TEST_F(StagesTest, NeitherSplitNorOverlapShows) {
   std::mt19937 random(42);
   const auto alone = MustLoad(Options("cpu:100%"));
@@ -119,13 +119,13 @@ TEST_F(StagesTest, NeitherSplitNorOverlapShows) {
     const std::vector<std::string> said = Together(engine.get(), prompts, lengths);
     for (size_t i = 0; i < sequences; ++i) {
       ASSERT_EQ(said[i], Together(alone.get(), {prompts[i]}, {lengths[i]}, 7 + i)[0])
-          << "round " << round << ", sequence " << i << ", " << options.tensor_split << ", "
-          << options.batch_tokens << " tokens a pass";
+          << "round " << round << ", sequence " << i << ", " << options.batch_tokens
+          << " tokens a pass";
     }
   }
 }
 
-// Threads with sequences of their own, some of which are cancelled in mid-pass, share the stages.
+// Threads with sequences of their own share the stages; some are cancelled in mid-pass.
 TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
   std::mt19937 random(7);
   setenv("TRINE_FIXTURE_SEVERAL", "300", 1);
@@ -151,7 +151,7 @@ TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
         const absl::Status status = engine->Evaluate(one);
         EXPECT_TRUE(status.ok() || absl::IsCancelled(status)) << status;
         canceller.join();
-        // What was read so far holds: it goes on from there.
+        // What was evaluated so far is kept: it goes on from there.
         sequence->ClearCancel();
         if (i % 4 == 0) {
           EXPECT_TRUE(engine->Evaluate(one).ok());
@@ -165,7 +165,7 @@ TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
   }
 }
 
-// What a callback throws is told to its own caller, and nobody waits for ever.
+// An exception of a callback reaches its own caller, and no other caller waits for ever.
 TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
   std::mt19937 random(11);
   for (const char* split : {"cpu:100%", "other0:3,cpu:1,other1:3"}) {
@@ -182,7 +182,7 @@ TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
       Sequence* const one[] = {sequence.get()};
       absl::Status status = engine->Evaluate(one);
       EXPECT_EQ(status, absl::InternalError("enough of that"));
-      // An observer that throws has not taken its rows; it gets them again, in their places.
+      // An observer that throws gets the same rows again.
       sequence->set_progress(nullptr);
       sequence->Truncate(0);
       EXPECT_TRUE(sequence->Append(prompt).ok());
@@ -190,7 +190,7 @@ TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
       bool thrown = false;
       sequence->set_row_observer([&](int64_t position, std::span<const float> row) {
         if (position == 3 && !std::exchange(thrown, true)) throw std::runtime_error("not this");
-        hash.Add(position, row);  // one that it has is passed over
+        hash.Add(position, row);  // rows that it has are ignored
       });
       status = engine->Evaluate(one);
       EXPECT_EQ(status, absl::InternalError("not this"));
@@ -203,7 +203,7 @@ TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
   }
 }
 
-// More sequences than a pass takes, all in one call: each has its turn.
+// More sequences than a pass takes, all in one call: each gets its turn.
 TEST_F(StagesTest, NobodyStarvesInACall) {
   std::mt19937 random(12);
   EngineOptions options = Options("cpu:100%");
@@ -229,9 +229,8 @@ TEST_F(StagesTest, NobodyStarvesInACall) {
   for (int count : turns) EXPECT_GE(count, 8) << "of 60 shares";
 }
 
-// Eight sequences over three stages of the same known time, in one call and each by a thread of its
-// own. The stages sleep, so what is missing is the scheduler's own; a machine that is busy with
-// something else may spoil a try.
+// Eight sequences over three stages of the same known time, in one call and each on a thread of its
+// own. The stages sleep, so any loss is the scheduler's; a busy machine may spoil a try.
 TEST_F(StagesTest, StagesOfAKnownTimeGiveNineTenthsOfTheirIdeal) {
   PipelineLoad load;
   load.cpu_plugin = TRINE_CPU_PLUGIN;
@@ -255,8 +254,8 @@ TEST_F(StagesTest, StagesOfAKnownTimeGiveNineTenthsOfTheirIdeal) {
   }
 }
 
-// With more sequences than stages all stages work at the same time, most of the time: their busy
-// times together are well more than the time that passes, on a loaded machine too.
+// With more sequences than stages, all stages work at the same time most of the time: their busy
+// times add up to well more than the elapsed time, even on a loaded machine.
 TEST_F(StagesTest, AllStagesAreAtWorkAtOnce) {
   std::mt19937 random(9);
   setenv("TRINE_FIXTURE_SEVERAL", "4000", 1);

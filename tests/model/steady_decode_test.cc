@@ -1,5 +1,5 @@
-// What the host does between two tokens, once it goes on and on: it allocates nothing, and what a
-// pass needs besides its tokens is made while the devices are at the pass before.
+// Tests what the host does between two tokens in steady state: it allocates nothing, and prepares
+// the next pass while devices run the one before.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "dispatch/trace.h"
-#include "runtime/generate.h"
+#include "dispatch/exec/trace.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -26,7 +26,7 @@ std::atomic<uint64_t> allocations{0};
 }
 
 #if TRINE_COUNTS_ALLOCATIONS
-// In the place of the C library's, also for plugins: whoever allocates is counted.
+// Replaces the C library's functions, also for plugins: every allocation is counted.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);
@@ -61,7 +61,7 @@ namespace trine {
 namespace {
 
 constexpr int64_t kLayers = 6;
-// Tokens of an answer between which nothing is allocated. Tables that double are not due there.
+// Tokens of an answer between which nothing is allocated. No table is due to double there.
 constexpr int64_t kFrom = 140, kUntil = 250;
 
 class SteadyDecodeTest : public testing::Test {
@@ -78,14 +78,14 @@ class SteadyDecodeTest : public testing::Test {
   EngineOptions Options(const std::string& split) const {
     EngineOptions options = TestOptions(file_.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     options.threads = 1;
     options.max_sequences = 4;
     return options;
   }
 
   struct Run {
-    uint64_t allocated = 0;  // while each had between kFrom and kUntil tokens
+    uint64_t allocated = 0;  // while each sequence had kFrom to kUntil tokens
     std::vector<std::string> hashes;
   };
   static SessionOptions Sampling() {
@@ -153,7 +153,7 @@ TEST_F(SteadyDecodeTest, NothingIsAllocated) {
   }
 }
 
-// The counter itself: what allocates is seen.
+// Tests the counter itself.
 TEST_F(SteadyDecodeTest, AllocationsAreCounted) {
   if (!TRINE_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations are the sanitizer's";
   const uint64_t before = allocations;
@@ -161,8 +161,8 @@ TEST_F(SteadyDecodeTest, AllocationsAreCounted) {
   EXPECT_EQ(allocations - before, 2U) << *text;
 }
 
-// Passes that were made ahead are what they would have been. A device takes long enough for the
-// host to have time.
+// Passes made ahead equal passes made in time. The device takes long enough for the host to have
+// time.
 TEST_F(SteadyDecodeTest, PassesAheadHaveTheSameBits) {
   setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
   SessionOptions options = Sampling();
@@ -170,7 +170,7 @@ TEST_F(SteadyDecodeTest, PassesAheadHaveTheSameBits) {
   const auto alone = MustLoad(Options("cpu:100%"));
   ASSERT_NE(alone, nullptr);
   const Run expected = Generate(alone.get(), 4, options);
-  EXPECT_EQ(alone->host_times().passes_ahead, 0U);  // nobody has time to
+  EXPECT_EQ(alone->host_times().passes_ahead, 0U);  // there is no time to
   for (const char* split : {"other0:100%", "cpu:3,other0:3", "other0:2,cpu:2,other1:2"}) {
     const auto engine = MustLoad(Options(split));
     ASSERT_NE(engine, nullptr);
@@ -181,7 +181,7 @@ TEST_F(SteadyDecodeTest, PassesAheadHaveTheSameBits) {
   }
 }
 
-// Forks, ways back and answers that end make other passes than were foreseen.
+// Forks, regressions and answers that end lead to other passes than those made ahead.
 TEST_F(SteadyDecodeTest, WhatComesOtherwiseIsNotAffected) {
   const auto alone = MustLoad(Options("cpu:100%"));
   const auto split = MustLoad(Options("cpu:3,other0:3"));
@@ -220,7 +220,7 @@ TEST_F(SteadyDecodeTest, WhatComesOtherwiseIsNotAffected) {
   EXPECT_GT(split->host_times().passes_ahead, 0U);
 }
 
-// The overlap, as the trace has it: a pass is made ahead while a stage is in the pass before it.
+// The trace shows the overlap: a pass is made ahead while a stage runs the pass before it.
 TEST_F(SteadyDecodeTest, TheTraceShowsTheOverlap) {
   setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
   EngineOptions options = Options("other0:100%");
@@ -243,7 +243,7 @@ TEST_F(SteadyDecodeTest, TheTraceShowsTheOverlap) {
     within += event.begin < pass->second.end ? 1 : 0;
     EXPECT_EQ(event.arg("sequences"), pass->second.arg("sequences"));
   }
-  // Where the machine is busy with others, one may come late.
+  // On a busy machine a pass may be late.
   EXPECT_GT(within, ahead.size() / 2);
 }
 

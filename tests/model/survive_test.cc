@@ -1,5 +1,5 @@
-// Devices that fail while a model is loaded and while it runs: the text is that of an undisturbed
-// run, or no device is left.
+// Tests devices that fail while a model is loaded and while it runs: the text is that of an
+// undisturbed run, or no device is left.
 #include <cstdlib>
 #include <mutex>
 #include <random>
@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
+#include "runtime/engine/generate.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -36,16 +36,16 @@ class SurviveTest : public testing::Test {
   EngineOptions Options(const std::string& faults) {
     EngineOptions options = TestOptions(file_.path());
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.tensor_split = split_;
-    options.split_mode = mode_;
-    options.devices = devices_;
+    options.placement.split = SplitOf(split_);
+    options.placement.mode = mode_;
+    options.placement.devices = devices_;
     options.threads = 2;
     options.context = 128;
     options.max_sequences = 4;
     options.batch_tokens = 48;
     options.faults = faults;
     options.use_mmap = use_mmap_;
-    // Short where somebody has to wait for it; else a busy machine has all the time.
+    // The limit is short for tests that have to wait for it, and generous for all others.
     const bool waits = absl::StrContains(faults, "hang") || absl::StrContains(faults, "slow");
     options.stage_limit = std::chrono::milliseconds(waits ? 250 : 30'000);
     options.log = [this](uint32_t, const std::string& line) {
@@ -61,8 +61,8 @@ class SurviveTest : public testing::Test {
     std::vector<LostDevice> lost;
   };
 
-  // Sequences of several lengths at once, twice: what is lost in the first round is lost in the
-  // second.
+  // Runs sequences of several lengths at once, in two rounds: a device lost in the first is lost in
+  // the second.
   Outcome Generate(const std::string& faults, size_t n_sequences, int64_t n_tokens = 12) {
     Outcome outcome;
     {
@@ -100,7 +100,7 @@ class SurviveTest : public testing::Test {
     return outcome;
   }
 
-  // The same as without a fault, or else what it is allowed to be.
+  // Expects the same as without a fault, or else one of the allowed outcomes.
   void Expect(const Outcome& outcome, const Outcome& undisturbed) {
     if (outcome.status.ok()) {
       EXPECT_EQ(outcome.texts, undisturbed.texts);
@@ -109,7 +109,7 @@ class SurviveTest : public testing::Test {
     }
     EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
     EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("no device is left"));
-    for (size_t i = 0; i < outcome.texts.size(); ++i) {  // what was said before is right
+    for (size_t i = 0; i < outcome.texts.size(); ++i) {  // what was generated before is right
       EXPECT_EQ(undisturbed.texts[i].rfind(outcome.texts[i], 0), 0u) << outcome.texts[i];
     }
   }
@@ -156,7 +156,7 @@ TEST_F(SurviveTest, WhatIsLostWhileLoadingIsSaidToo) {
   EXPECT_EQ(outcome.lost[0].name, "other2");
 }
 
-// The memory of a file that was read, and not mapped, is given back once its weights are packed.
+// Memory of a file that was read, not mapped, is freed once its weights are packed.
 TEST_F(SurviveTest, AFileThatWasReadIsReadAgain) {
   use_mmap_ = false;
   const Outcome undisturbed = Generate("", 2);
@@ -209,7 +209,7 @@ TEST_F(SurviveTest, ADeviceThatHangsWhileTheModelIsLoadedIsLeftBehind) {
     EXPECT_EQ(outcome.lost[0].name, "other1");
     EXPECT_THAT(outcome.lost[0].reason, HasSubstr("other1 has not come back from "));
   }
-  // All of them, until the CPU is left.
+  // All other devices hang, until only the CPU is left.
   const Outcome outcome = Generate("other0:hang@plan=1;other1:hang@alloc=1;other2:hang@open=1", 2);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   Expect(outcome, undisturbed);
@@ -218,8 +218,8 @@ TEST_F(SurviveTest, ADeviceThatHangsWhileTheModelIsLoadedIsLeftBehind) {
 
 TEST_F(SurviveTest, ADeviceThatHangsWhileItIsAskedIsPlannedWithout) {
   EngineOptions options = Options("other1:hang@query=1");
-  options.tensor_split = "";
-  options.devices = {"cpu", "other1"};
+  options.placement.split = {};
+  options.placement.devices = {"cpu", "other1"};
   const auto engine = Engine::Load(options);
   ASSERT_TRUE(engine.ok()) << engine.status();
   ASSERT_EQ((*engine)->model()->places().size(), 1u);
@@ -227,7 +227,7 @@ TEST_F(SurviveTest, ADeviceThatHangsWhileItIsAskedIsPlannedWithout) {
   EXPECT_THAT(log_, HasSubstr("other1 is not used: other1 has not come back from a call"));
 }
 
-// Its turn comes when the engine has gone on without it, or has gone.
+// The device returns when the engine has gone on without it, or is gone.
 TEST_F(SurviveTest, ADeviceThatComesBackTooLateFindsNobody) {
   const Outcome undisturbed = Generate("", 2);
   for (const char* moment : {"open=1", "load", "alloc=3", "query=1", "layout=1", "plan=1", "run=2",
@@ -239,7 +239,7 @@ TEST_F(SurviveTest, ADeviceThatComesBackTooLateFindsNobody) {
     Expect(outcome, undisturbed);
     const bool at_the_end = faults.ends_with("free=1") || faults.ends_with("shutdown");
     EXPECT_EQ(outcome.lost.size(), at_the_end ? 0u : 1u);
-    // Gone at once.
+    // The engine ends at once.
     EXPECT_TRUE(Engine::Load(Options(faults)).ok());
   }
 }
@@ -250,7 +250,7 @@ TEST_F(SurviveTest, DevicesThatFailWhileTheyAreAskedArePlannedWithout) {
   for (const char* fault : {"hang@query=1", "lost@query=1", "lost@open", "hang@open",
                             "garbage=size@query", "garbage=status@query", "slow=600@query"}) {
     SCOPED_TRACE(fault);
-    // One, with another to go to; all that were asked for: then the CPU is there.
+    // One is lost, with another to go to; then all that were asked for: the CPU takes over.
     devices_ = {"cpu", "other1"};
     Outcome outcome = Generate(absl::StrCat("other1:", fault), 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -272,8 +272,8 @@ TEST_F(SurviveTest, DevicesThatFailWhileTheyAreAskedArePlannedWithout) {
 
 TEST_F(SurviveTest, OneThatFailedWhileItWasAskedIsTakenInAgain) {
   EngineOptions options = Options("other1:lost@query=1,back=0;other2:lost@open=1,back=0");
-  options.tensor_split = "";
-  options.devices = {"other1", "other2"};
+  options.placement.split = {};
+  options.placement.devices = {"other1", "other2"};
   const auto engine = Engine::Load(options);
   ASSERT_TRUE(engine.ok()) << engine.status();
   ASSERT_EQ((*engine)->lost_devices().size(), 2u);
@@ -313,7 +313,7 @@ TEST_F(SurviveTest, OneAfterTheOtherUntilNoneIsLeft) {
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.lost.size(), 3u);
   Expect(outcome, undisturbed);
-  // The CPU takes all of their layers, and then fails too.
+  // The CPU takes all of their layers, and then fails, too.
   outcome = Generate(faults + ";cpu:lost@token=30", 2, 20);
   EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
   for (const char* device : {"other0: ", "other1: ", "other2: ", "cpu: "}) {
@@ -322,7 +322,7 @@ TEST_F(SurviveTest, OneAfterTheOtherUntilNoneIsLeft) {
   Expect(outcome, undisturbed);
 }
 
-// Up to three faults of any kind at any moment on any device, of four: one is left.
+// Up to three faults of any kind, at any moment, on any of four devices: one device is left.
 TEST_F(SurviveTest, RandomSchedules) {
   const int count = std::getenv("TRINE_LONG") != nullptr ? 200 : 20;
   const Outcome one = Generate("", 1), four = Generate("", 4);
@@ -349,7 +349,7 @@ TEST_F(SurviveTest, RandomSchedules) {
                       pick({"cpu", "other0", "other1", "other2"}), ":", kind, "@", moment, "=",
                       1 + random() % most, option);
     }
-    // Where the layers are makes no difference to the text.
+    // The placement makes no difference to the text.
     const std::string way = pick({"split", "split", "split", "rows", "plan"});
     split_ = way == "plan" ? "" : kSplit;
     mode_ = way == "rows" ? SplitMode::kRow : SplitMode::kLayer;

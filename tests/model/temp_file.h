@@ -1,6 +1,5 @@
-// A model file that goes with the test.
-#ifndef TRINE_TESTS_MODEL_TEMP_FILE_H_
-#define TRINE_TESTS_MODEL_TEMP_FILE_H_
+// A model file that is removed after the test.
+#pragma once
 
 #include <unistd.h>
 
@@ -33,5 +32,3 @@ class TempFile {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_MODEL_TEMP_FILE_H_

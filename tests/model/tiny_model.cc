@@ -14,7 +14,7 @@ namespace {
 using quant::Random;
 using quant::Type;
 
-// The letter byte-level BPE writes for a byte.
+// Returns the letter that byte-level BPE writes for a byte.
 std::string ByteLetter(int byte) {
   const bool printable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) ||
                          (byte >= 0xae && byte <= 0xff);
@@ -61,7 +61,7 @@ void AddVocabulary(gguf::Builder* b) {
   b->SetBool("tokenizer.ggml.add_bos_token", false);
 }
 
-// Rows of about unit output for inputs of about unit size.
+// Makes rows that give about unit output for inputs of about unit size.
 std::vector<std::byte> RandomMatrix(Type type, int64_t k, int64_t rows, Random* random) {
   const float scale = 1.7f / std::sqrt(static_cast<float>(k));
   uint64_t row_bytes = 0;
@@ -167,7 +167,7 @@ class Maker {
     model_.data.push_back(std::move(bytes));
   }
 
-  // Short waves as they are, long ones eight times longer, as Llama 3.1 has it.
+  // Keeps short waves and makes long ones eight times longer, as Llama 3.1 does.
   void RopeFactors() {
     const int64_t pairs = spec_.head_dim / 2;
     const int64_t dims[] = {pairs};

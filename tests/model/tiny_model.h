@@ -1,8 +1,6 @@
 // Small models with random weights, the same on every machine: every special case of a family in a
-// file that loads in no time. `make-tiny-model` writes them, so that other engines can be asked
-// too.
-#ifndef TRINE_TESTS_MODEL_TINY_MODEL_H_
-#define TRINE_TESTS_MODEL_TINY_MODEL_H_
+// file that loads at once. `make-tiny-model` writes them, so that other engines can run them, too.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -32,11 +30,11 @@ struct TinyModelSpec {
   uint64_t seed = 1;
 };
 
-// Named ones: "llama", "llama3" (factors), "llama-linear", "llama-odd" (head dimensions apart from
-// the width, one KV head), "qwen2", "qwen3", "qwen3-tied".
+// Returns a named spec: "llama", "llama3" (factors), "llama-linear", "llama-odd" (head dimensions
+// independent of the width, one KV head), "qwen2", "qwen3", "qwen3-tied".
 absl::StatusOr<TinyModelSpec> TinyModelByName(const std::string& name);
 
-// Metadata and tensors with their data, ready to be changed before they are written.
+// Metadata and tensors with their data, which a test may change before writing them.
 struct TinyModel {
   gguf::Builder builder;
   std::vector<std::vector<std::byte>> data;  // one per tensor
@@ -45,9 +43,7 @@ struct TinyModel {
 };
 TinyModel MakeTinyModel(const TinyModelSpec& spec);
 
-// Tokens of a tiny model's vocabulary: 256 bytes, some pairs, and two control tokens.
+// Returns the size of a tiny model's vocabulary: 256 bytes, some pairs, and two control tokens.
 int64_t TinyVocabularySize();
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_MODEL_TINY_MODEL_H_

@@ -1,4 +1,4 @@
-// Weights that devices read as the file has them: once for all where they take them so.
+// Tests weights that devices read in the layout of the file: one copy for all that can share it.
 #include <stdlib.h>
 
 #include <cstring>
@@ -11,8 +11,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// With a mapped file, whose pages come back when they are let go of by mistake, and with one that
-// was read into memory, where zeros take their place.
+// Runs with a mapped file, whose pages come back if they are released by mistake, and with a file
+// in memory, where zeros would take their place.
 class WeightStoreTest : public SharedWeightsTest, public ::testing::WithParamInterface<bool> {
  protected:
   WeightStoreTest() { open_.use_mmap = GetParam(); }
@@ -28,20 +28,20 @@ class WeightStoreTest : public SharedWeightsTest, public ::testing::WithParamInt
     ASSERT_EQ(alone->BytesOf(*cpu_).file, Bytes());
   }
 
-  // What the fixture refuses from now on.
+  // Sets what the fixture refuses from here on.
   static void Fixture(const char* mode) { setenv("TRINE_FIXTURE_PACKING", mode, 1); }
-  // The CPU again, as a device that refuses what `mode` says.
+  // Opens the CPU as a second device that refuses what `mode` says.
   std::shared_ptr<Device> Other(const char* mode) {
     Fixture(mode);
     return Open(TRINE_PACKING_PLUGIN);
   }
-  // That all devices compute the same, wherever they read.
+  // Expects that all devices compute the same, wherever they read.
   void ExpectProducts(WeightStore& store, const std::vector<std::shared_ptr<Device>>& devices) {
     for (size_t i = 0; i < devices.size(); ++i) {
       EXPECT_EQ(Products(store, devices[i]), expected_) << "device " << i;
     }
   }
-  // That the CPU and the other device, which refuses files, read in one place.
+  // Expects that the CPU and the other device, which refuses files, read the same memory.
   void ExpectSharedArena() {
     const auto store = Store({cpu_, other_});
     ExpectProducts(*store, {cpu_, other_});
@@ -61,7 +61,7 @@ class WeightStoreTest : public SharedWeightsTest, public ::testing::WithParamInt
     EXPECT_EQ(std::memcmp(data.data(), file_bytes_[0].data(), data.size()), 0);
     EXPECT_EQ(InFile(0), file_->mapped()) << "else there are two copies";
   }
-  // Whether the file still has the weight, in memory that it was read into.
+  // Returns true when a file in memory still has the weight.
   bool InFile(size_t weight) const {
     return std::memcmp(weights_[weight]->data, file_bytes_[weight].data(),
                        file_bytes_[weight].size()) == 0;
@@ -103,7 +103,7 @@ TEST_P(WeightStoreTest, SoDoesOneThatSaysSoBefore) {
 TEST_P(WeightStoreTest, WhatADeviceReadsInTheFileStaysThere) {
   const auto in_file = Other("no-memory,told");
   other_ = Other("no-files,told");
-  Fixture("");  // both were told, and are not asked again
+  Fixture("");  // device_info says what each refuses, so it is not tried
   const auto store = Store({cpu_, other_, in_file});
   ExpectProducts(*store, {cpu_, other_, in_file});
   EXPECT_EQ(store->BytesOf(*other_).arena, Bytes());

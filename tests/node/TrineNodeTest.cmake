@@ -1,6 +1,6 @@
 # trine_node_test(name PACKAGES package@version... SCRIPT file [ARGUMENTS ...] [LABELS ...])
 #
-# A test that is a Node script and uses packages of npm; see run.sh for when it is skipped.
+# Adds a test that is a Node script and uses packages of npm. run.sh says when it is skipped.
 function(trine_node_test name)
   cmake_parse_arguments(ARG "" "SCRIPT" "PACKAGES;ARGUMENTS;LABELS" ${ARGN})
   list(JOIN ARG_PACKAGES "," packages)

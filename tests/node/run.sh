@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # run.sh PACKAGE@VERSION[,PACKAGE@VERSION...] SCRIPT [ARGUMENT...]
 #
-# Runs a Node script that may require() the packages named. They are installed, with what they need,
-# under $TRINE_NODE_DIR (default: build/node) the first time; from then on no network is asked for.
-# Exits with the script's code, or with 77, which CTest takes for "skipped", where Node or a package
-# can't be had. Where CI or TRINE_REQUIRE_NODE is set that is a failure, so that nothing is skipped
-# unseen.
+# Runs a Node script that may require() the named packages. The first time, installs them with their
+# dependencies under $TRINE_NODE_DIR (default: build/node); later runs need no network. Exits with
+# the script's code, or with 77, which CTest takes for "skipped", if Node or a package is missing.
+# If CI or TRINE_REQUIRE_NODE is set that is a failure, so that nothing is skipped unseen.
 set -euo pipefail
 
 readonly oldest_node=18
@@ -37,8 +36,8 @@ base=${TRINE_NODE_DIR:-$root/build/node}
 folder="$base/${packages//[^A-Za-z0-9._@-]/_}"
 mkdir -p "$folder"
 
-# Two tests that want the same package must not install it into each other. A stamp says that an
-# installation was finished.
+# Lock, so that two tests never install the same package at once. A stamp says that an installation
+# was finished.
 exec 9>"$folder/.lock"
 flock 9
 if [ ! -f "$folder/.installed" ]; then

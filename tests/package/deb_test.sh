@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes the Debian packages, installs them into a clean root and uses them there, as someone would
-# on a machine that has never seen the project; then removes them.
+# Makes the Debian packages, installs them into a clean root, uses them there as on a machine that
+# has never seen the project, and removes them.
 #
 #   deb_test.sh BUILD_DIR WORK_DIR CXX
 #
-# The root holds what the packages' Depends name and no other library: the files and the dpkg status
-# of those packages, taken from this machine. The package of the HIP backend, where there is one, comes
-# into it without what it depends on: the plugin is a finding then, and nothing else suffers. With
-# TRINE_LONG=1 they are also installed by apt into a whole Debian system, made by mmdebstrap and kept
-# as BUILD_DIR/deb_test_base.tar.
+# The root holds only the libraries that the packages' Depends name: the files and the dpkg status
+# of those packages, taken from this machine. The package of the HIP backend, if there is one, is
+# installed without its dependencies: the plugin must then be reported, and nothing else may suffer.
+# With TRINE_LONG=1 apt also installs the packages into a whole Debian system, made by mmdebstrap
+# and kept as BUILD_DIR/deb_test_base.tar.
 #
-# Needs root, or user namespaces. Exits with 77, skipped, where something is missing.
+# Needs root, or user namespaces. Exits with 77 (skipped) if something is missing.
 set -euo pipefail
 build=$1 work=$2 cxx=$3
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -21,8 +21,8 @@ export PATH=$PATH:/usr/sbin:/sbin
 for tool in cpack dpkg-deb dpkg-shlibdeps file unshare chroot; do
   command -v "$tool" >/dev/null || skip "$tool is not installed"
 done
-# In a mount namespace of its own nothing that is mounted outlives the test, and the folder is never
-# removed while something is mounted in it.
+# Use a mount namespace, so that no mount outlives the test, and the folder is never removed while
+# something is mounted in it.
 if [ -z "${TRINE_DEB_TEST_INSIDE:-}" ]; then
   rm -rf "$work"
   mkdir -p "$work"
@@ -42,7 +42,7 @@ unset LD_LIBRARY_PATH TRINE_PLUGIN_PATH TRINE_PROBE
 version=$(sed -n 's/^set(CPACK_PACKAGE_VERSION "\(.*\)")/\1/p' "$build/CPackConfig.cmake")
 
 make_packages() {
-  # The test is in a hurry: users get the tighter compression.
+  # gzip makes the test faster; users get the tighter compression.
   cpack --config "$build/CPackConfig.cmake" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip \
     -B "$work/packages" >"$work/cpack.log" 2>&1 || { cat "$work/cpack.log"; fail "cpack"; }
   rm -rf "$work/packages/_CPack_Packages"
@@ -55,7 +55,7 @@ package_of() {  # the one that is given its name
   echo "${file[0]}"
 }
 
-# What a package must hold: a pattern of its own for each kind of file.
+# Checks a package's files: one pattern for each kind of file.
 check_contents() {
   local package pattern
   while read -r package pattern; do
@@ -93,8 +93,8 @@ libtrine-dev libtrine0.1 (= $version)
 LIST
 }
 
-# The plugin for discrete GPUs is in its own package, so that no other needs a GPU's runtime; where it
-# was not compiled there is none. The emulator is in none.
+# The plugin for discrete GPUs is in a package of its own, so that no other needs a GPU's runtime.
+# If it was not compiled there is no such package. No package has the emulator.
 hip_file=$build/bin/libtrine-backend-hip.so
 hip_package() { compgen -G "$work/packages/trine-backend-hip_*.deb" || true; }
 others() { find "$work/packages" -name '*.deb' ! -name 'trine-backend-hip_*'; }
@@ -120,7 +120,7 @@ check_hip() {
     fail "trine-backend-hip lacks its plugin"
   dpkg-deb -f "$package" Depends | grep -qF "trine-backends (= $version)" ||
     fail "trine-backend-hip does not depend on trine-backends"
-  # Stripping must leave what the GPUs run, for every target that the description names.
+  # Stripping must keep the GPU code, for every target that the description names.
   local target targets=()
   for target in $(dpkg-deb -f "$package" Description | grep -oE '^ (gfx|sm_)[0-9a-z]+$'); do
     targets+=("--target=$target")
@@ -142,15 +142,15 @@ check_hip() {
 
 lint() {
   command -v lintian >/dev/null || { echo "lintian: not installed, the packages are not linted"; return; }
-  # cpack writes the calls of ldconfig. /usr/lib/pkgconfig is where a tree configured for another
-  # prefix than /usr has its files (TrinePackage.cmake).
+  # cpack writes the calls of ldconfig. A tree configured for another prefix than /usr has its files
+  # in /usr/lib/pkgconfig (TrinePackage.cmake).
   lintian --fail-on error,warning \
     --suppress-tags maintscript-calls-ldconfig,pkg-config-unavailable-for-cross-compilation \
     "$work"/packages/*.deb >"$work/lintian.log" 2>&1 ||
     { grep -v '^N:' "$work/lintian.log"; fail "lintian"; }
 }
 
-# Installed packages that those given need, themselves included: the first of several that would do.
+# Lists the given packages and all that they need; of alternatives, the first that is installed.
 closure() {
   local seen=" " queue=("$@") name group choice
   while [ ${#queue[@]} -gt 0 ]; do
@@ -169,7 +169,7 @@ closure() {
   printf '%s\n' $seen
 }
 
-# Everything of Debian 12's that is there without being asked for and our packages have a use for.
+# The packages that are part of every Debian 12 and that ours use.
 essential=(dash libc-bin)
 
 make_bare_root() {  # folder
@@ -195,8 +195,8 @@ make_bare_root() {  # folder
   echo "a root of $(wc -w <<<"$names") packages:" $names
 }
 
-# What the kernel provides. The programs find what belongs to them by /proc/self/exe; where nothing
-# may be mounted, a link that says the same of the one program that is run stands in.
+# Provides the kernel's files. The programs find their own files by /proc/self/exe. Where nothing
+# may be mounted, a link takes its place for the one program that is run.
 give_kernel_files() {  # root
   local device
   mkdir -p "$1/proc" "$1/dev"
@@ -236,7 +236,7 @@ use_packages() {  # root
   echo "used in $root: $text"
 }
 
-# With this machine's compiler, but the package's headers, CMake files and sources.
+# Builds with this machine's compiler, but the package's headers, CMake files and sources.
 build_example() {  # root
   cp -r "$1/usr/share/doc/trine/example" "$work/example-source"
   cmake -S "$work/example-source" -B "$work/example" -DCMAKE_CXX_COMPILER="$cxx" \
@@ -247,7 +247,7 @@ build_example() {  # root
     fail "the example was built against another trine"
 }
 
-# With neither a runtime nor a GPU, the plugin is seen, has a reason, and models run as before.
+# Without a runtime or a GPU, the plugin is listed with a reason, and models run as before.
 use_hip_without_gpu() {  # root
   dpkg --root="$1" --log=/dev/null --force-depends -i "$(hip_package)" >"$work/dpkg.log" 2>&1 ||
     { cat "$work/dpkg.log"; fail "dpkg -i of the HIP backend"; }

@@ -1,6 +1,6 @@
-# Installs the build into a fresh prefix and uses it as its users do: builds the example backend
-# against the package from outside the source tree, by CMake and by pkg-config alone, then moves the
-# prefix elsewhere and runs the installed programs on the result.
+# Installs the build into a fresh prefix and uses it as users do: builds the example backend against
+# the package from outside the source tree, by CMake and by pkg-config alone, then moves the prefix
+# and runs the installed programs on the result.
 #
 #   cmake -DSOURCE_DIR= -DBUILD_DIR= -DWORK_DIR= -DBINDIR= -DDOCDIR= -DINCLUDEDIR= -DLIBDIR=
 #         -DC_COMPILER= -DCXX_COMPILER= -DNM= -DPKG_CONFIG= -DFLAGS= -DGENERATOR= -DCONFIG=
@@ -10,8 +10,8 @@
 
 cmake_minimum_required(VERSION 3.25)
 
-# run(<what it does> <command>...): a failure ends the test with all that was printed. What the
-# command wrote to its standard output is in `output`.
+# run(<what it does> <command>...) sets `output` to the command's standard output. A failure ends
+# the test with everything that was printed.
 function(run what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output
                   ERROR_VARIABLE errors)
@@ -32,7 +32,7 @@ function(expect_one_symbol library)
   message(STATUS "${library} exports trine_plugin_query alone")
 endfunction()
 
-# No text file under the prefix names a folder of this machine.
+# Checks that no text file under the prefix names a folder of this machine.
 function(expect_relocatable prefix)
   file(GLOB_RECURSE files "${prefix}/*.cmake" "${prefix}/*.pc")
   if(NOT files)
@@ -66,7 +66,7 @@ endif()
 file(REMOVE_RECURSE "${WORK_DIR}/destdir")
 expect_relocatable("${prefix}")
 
-# A copy, so that no header of the source tree can be found by accident.
+# Use a copy, so that no header of the source tree can be found by accident.
 file(GLOB example_files "${prefix}/${DOCDIR}/example/*")
 file(COPY ${example_files} DESTINATION "${outside}")
 run("configure the example" "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${outside}"
@@ -125,7 +125,7 @@ if(EXISTS "${moved}/${INCLUDEDIR}/trine/trine.h")
   run("run it" "${WORK_DIR}/embed/embed")
 endif()
 
-# The example programs, as a user builds and runs them.
+# Build and run the example programs as a user would.
 set(model "${moved}/share/trine/models/tales-27m-q8_0.gguf")
 file(COPY "${moved}/${DOCDIR}/examples" DESTINATION "${WORK_DIR}/examples-source")
 run("configure the example programs" "${CMAKE_COMMAND}" -G "${GENERATOR}"
@@ -153,7 +153,7 @@ if(NOT EXISTS "${trine}")
   message(STATUS "bin/trine: not built, the installed programs are not tried")
   return()
 endif()
-# The build tree's own libraries and plugins must not stand in for installed ones.
+# The build tree's libraries and plugins must not be used in place of installed ones.
 unset(ENV{LD_LIBRARY_PATH})
 unset(ENV{TRINE_PLUGIN_PATH})
 unset(ENV{TRINE_PROBE})

@@ -43,8 +43,6 @@ function events(now, works) {
     for (let round = Math.floor((now - 3e6) / roundUs); works(i) && (round + 1) * roundUs < now; round += 1) {
       const at = round * roundUs + i * 6000;
       found.push({ tier: i, kind: "pass", begin_us: at, end_us: at + takesUs, tokens: 4, sequences: 4 });
-      found.push({ tier: i, kind: "copy", begin_us: at, end_us: at + 3000, tokens: 4, sequences: 4 });
-      found.push({ tier: i, kind: "wait", begin_us: at + takesUs, end_us: at + roundUs, tokens: 0, sequences: 0 });
     }
   });
   return found;

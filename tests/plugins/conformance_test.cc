@@ -1,5 +1,5 @@
-// Every broken plugin is caught, for the right reason; the sound ones pass; nothing takes the test
-// down.
+// Tests the conformance kit: every broken plugin is found, for the right reason; sound ones pass;
+// nothing ends the test's process.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -46,7 +46,7 @@ Report Check(const std::string& fixture, const std::string& filter = "") {
   return Check(fixture, Filtered(filter));
 }
 
-// The finding of a check, or an empty one.
+// Returns the finding of a check, or an empty one.
 Finding Find(const Report& report, const std::string& check) {
   for (const Finding& f : report.findings) {
     if (f.check == check) return f;
@@ -54,7 +54,7 @@ Finding Find(const Report& report, const std::string& check) {
   return {};
 }
 
-// A fixture, and the finding that must be among its failures.
+// A fixture, and the failure that the kit must find.
 struct Fault {
   const char* fixture;
   const char* check;  // regular expressions
@@ -127,7 +127,7 @@ class ConformanceTest : public testing::TestWithParam<Fault> {};
 
 TEST_P(ConformanceTest, CatchesFault) {
   const Fault& fault = GetParam();
-  // Its section alone: what is wrong must show there.
+  // Run only its section: the fault must show there.
   const std::string check = fault.check;
   const Report report = Check(fault.fixture, check.substr(0, check.find('/') + 1));
   EXPECT_FALSE(report.Ok());
@@ -168,8 +168,8 @@ TEST(ConformanceKitTest, GoesOnBehindACrash) {
   const Report report = Check("exits", "submissions/");
   int crashes = 0;
   for (const Finding& f : report.findings) {
-    // Not by its code: ThreadSanitizer sleeps inside _exit, during which a thread of the kit's ends
-    // that nobody joins any more, and makes the 0 its own 66 to report that.
+    // Don't compare the exit code: ThreadSanitizer sleeps inside _exit. Meanwhile a thread of the
+    // kit ends that is never joined, and ThreadSanitizer turns the 0 into its own 66 to report it.
     crashes += std::regex_search(f.detail, std::regex(TRINE_EXIT)) ? 1 : 0;
   }
   EXPECT_EQ(crashes, 2) << FormatReport(report, true);
@@ -182,24 +182,24 @@ TEST(ConformanceKitTest, CatchesALittleLeak) {
   const Report report = Check("leaks-little", options);
   const Finding finding = Find(report, "cycles/timelines");
   EXPECT_EQ(finding.outcome, Outcome::kFail) << FormatReport(report, true);
-  // Each allocator rounds in its own way.
+  // Allocators round sizes differently.
   EXPECT_TRUE(std::regex_search(finding.detail, std::regex("leaks about [2-4][0-9] bytes of heap")))
       << finding.detail;
   EXPECT_TRUE(Check("sound", options).Ok());
 }
 
-// It grows in both of the windows that 1000 cycles end with, and no longer.
+// The cache grows in both of the windows at the end of 1000 cycles, and not after.
 TEST(ConformanceKitTest, ACacheThatFillsUpLateIsNoLeak) {
   KitOptions options = Filtered("cycles/timelines");
   options.create_destroy_cycles = 1000;
-  options.long_run = true;  // whatever a cycle takes
+  options.long_run = true;  // however long a cycle takes
   const Report report = Check("fills-up", options);
   const Finding finding = Find(report, "cycles/timelines");
   EXPECT_EQ(finding.outcome, Outcome::kPass) << FormatReport(report, true);
   EXPECT_EQ(finding.detail, "2000 cycles");
 }
 
-// The kit itself has none left then.
+// The kit itself has no descriptors left then.
 TEST(ConformanceKitTest, CatchesALeakOfAllDescriptors) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -233,7 +233,7 @@ TEST(ConformanceKitTest, NoDeviceIsAFailureUnlessAllowed) {
     EXPECT_EQ(finding.outcome, Outcome::kSkip);
     EXPECT_NE(finding.detail.find("nothing to check"), std::string::npos);
   }
-  // Whatever was asked for: no device, no answer.
+  // Fails for any check: without a device there is no result.
   EXPECT_FALSE(Check("no-device", "op/matmul").Ok());
 }
 

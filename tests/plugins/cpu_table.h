@@ -1,6 +1,5 @@
-// The table of the CPU backend, for plugins that are the CPU with something else in front of it.
-#ifndef TRINE_TESTS_PLUGINS_CPU_TABLE_H_
-#define TRINE_TESTS_PLUGINS_CPU_TABLE_H_
+// The CPU backend's table, for plugins that wrap it.
+#pragma once
 
 #include <dlfcn.h>
 
@@ -17,5 +16,3 @@ inline const trine_plugin& Cpu() {
   }();
   return *table;
 }
-
-#endif  // TRINE_TESTS_PLUGINS_CPU_TABLE_H_

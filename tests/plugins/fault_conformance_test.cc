@@ -1,5 +1,5 @@
-// The conformance kit through the fault wrapper, with faults in it that never come: whatever a
-// plugin promises, it promises through the wrapper too.
+// Runs the conformance kit through the fault wrapper, with faults that never happen: every promise
+// of a plugin must hold through the wrapper, too.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "plugins/conformance/kit.h"
+#include "plugins/fault/faulty_handles.h"
 #include "plugins/fault/injector.h"
-#include "plugins/fault/table.h"
 #include "plugins/library.h"
 
 namespace trine::conformance {
 namespace {
 
-// The ABI's entry points take no context, so what they wrap stands here.
+// The ABI's entry points take no context, so the wrapped objects are global.
 std::unique_ptr<fault::Injector> g_injector;
 trine_plugin g_real, g_table;
 
@@ -56,7 +56,7 @@ std::vector<Case> Cases() {
   std::vector<Case> cases = {{"Cpu", TRINE_CPU_PLUGIN, "", {""}},
                              {"Example", TRINE_EXAMPLE_PLUGIN, "", {""}}};
 #ifdef TRINE_ASYNC_PLUGIN
-  // Work is done as late as it may be, on two devices. Its arithmetic is the backend's own affair.
+  // Work is done as late as possible, on two devices. Arithmetic is not tested here.
   cases.push_back({"Async",
                    TRINE_ASYNC_PLUGIN,
                    "pace=random;devices=2",
@@ -70,7 +70,7 @@ class FaultConformanceTest : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Plugins, FaultConformanceTest, ::testing::ValuesIn(Cases()),
                          [](const auto& info) { return info.param.name; });
 
-// What passes, and what is skipped, is the same with the wrapper and without.
+// The same checks pass and are skipped with the wrapper and without.
 TEST_P(FaultConformanceTest, TheKitPassesThroughTheWrapper) {
   auto library = PluginLibrary::Load(GetParam().path);
   ASSERT_TRUE(library.ok()) << library.status();

@@ -1,5 +1,5 @@
-// The plugin built against the frozen header, in this program as any other plugin: what the
-// conformance kit does not try on it.
+// Uses the plugin built against the frozen header like any other plugin, and tests what the
+// conformance kit does not.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -75,7 +75,7 @@ TEST_F(FrozenPluginTest, LogsAndTellsWhatItImports) {
   EXPECT_THAT(log_, Contains(HasSubstr("frozen backend is open")));
   EXPECT_EQ(device_->info().imports,
             TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY);
-  EXPECT_TRUE(device_->ListLayouts(trine_graph{}, 0)->empty());  // it offers none
+  EXPECT_TRUE(device_->ListLayouts(trine_graph{}, 0)->empty());  // the plugin offers none
 }
 
 TEST_F(FrozenPluginTest, RunsOnImportedMemoryAndTellsTheTime) {

@@ -1,8 +1,7 @@
-// A small backend that keeps every rule: one synchronous device in host memory, add, mul, scale and
-// f32 matmul, moe_matmul and kv_store, all exact; it imports memory and files, at coarser multiples
-// than pages. The broken plugins beside it replace one function of its table.
-#ifndef TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
-#define TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_
+// A small backend that keeps every rule: one synchronous device in host memory, with add, mul,
+// scale and f32 matmul, moe_matmul and kv_store, all exact. It imports memory and files at coarser
+// multiples than pages. The broken plugins beside it replace one function of its table.
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +36,7 @@ namespace sound {
 
 namespace sdk = trine::sdk;
 
-// Where a broken plugin reaches into the arithmetic: y is a finished row of a matmul.
+// Lets a broken plugin change the arithmetic: y is a finished row of a matmul.
 using RowHook = void (*)(float* y, int64_t n, uint32_t workers);
 inline RowHook row_hook = nullptr;
 inline bool skip_barrier = false;
@@ -81,9 +80,9 @@ constexpr uint64_t OwnLayout(const char* name, uint32_t number) {
   return (uint64_t{hash != 0 ? hash : 1} << 32) + number;
 }
 
-// Of f32 matrices: groups of four rows, the last row of each first.
+// For f32 matrices: groups of four rows, the last row of each first.
 inline constexpr uint64_t kMirrored = OwnLayout(TRINE_FIXTURE_NAME, 1);
-// Of f32 caches: inside a block, the heads of a position lie together.
+// For f32 caches: inside a block, the heads of a position are together.
 inline constexpr uint64_t kSwapped = OwnLayout(TRINE_FIXTURE_NAME, 2);
 
 inline constexpr int64_t kGroupRows = 4;
@@ -91,16 +90,16 @@ inline int64_t PackedRow(uint64_t layout, int64_t row) {
   return layout == kMirrored ? row / kGroupRows * kGroupRows + kGroupRows - 1 - row % kGroupRows
                              : row;
 }
-// Rows a matrix of n takes up.
+// Returns the rows that a matrix of n rows takes.
 inline int64_t RoomFor(uint64_t layout, int64_t n) {
   return layout == kMirrored ? (n + kGroupRows - 1) / kGroupRows * kGroupRows : n;
 }
-// Of position p and head h of a block.
+// Returns the row of position p and head h in a block.
 inline int64_t RowInBlock(uint64_t layout, const sdk::Dims& cache, int64_t p, int64_t h) {
   return layout == kSwapped ? p * cache[2] + h : h * cache[1] + p;
 }
 
-// One row of y: x times the matrix at w.
+// Computes one row of y: x times the matrix at w.
 inline void MultiplyRow(const sdk::View& w, const std::byte* matrix, uint64_t layout,
                         const float* x, const float* bias, float* y) {
   for (int64_t i = 0; i < w.dims[1]; ++i) {
@@ -157,7 +156,7 @@ inline void KvStore(const Run& run, const sdk::Op& op, uint32_t worker, uint32_t
   }
 }
 
-// Row r of y as counted over b, whose dimensions of 1 repeat.
+// Returns the row of b for row r of y; dimensions of 1 repeat.
 inline const float* BroadcastRow(const sdk::View& b, const sdk::View& y, int64_t r) {
   const int64_t i1 = r % y.dims[1], i2 = r / y.dims[1] % y.dims[2], i3 = r / y.dims[1] / y.dims[2];
   const auto at = [&](int d, int64_t i) { return b.dims[d] == 1 ? 0 : i * b.strides[d]; };
@@ -304,7 +303,7 @@ inline trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst,
 }
 inline void* BufferHostPtr(trine_buffer* buffer) { return buffer->data.get(); }
 
-// The address of one end of a copy, or null.
+// Returns the address of one end of a copy, or null.
 inline std::byte* EndOf(const trine_copy_end& end, uint64_t bytes) {
   if (end.buffer != nullptr) {
     return InRange(end.buffer, end.offset, bytes) ? end.buffer->data.get() + end.offset : nullptr;
@@ -342,7 +341,7 @@ inline uint64_t RowBytes(const trine_tensor& t) {
   return static_cast<uint64_t>(sdk::ValueBytes(t.dtype, t.dims[0]));
 }
 
-// The layout the device takes for a tensor as op `op` uses it; PLAIN when there is none of its own.
+// Returns the device's layout for a tensor as `op` uses it; PLAIN when it has none.
 inline trine_layout_info LayoutFor(const sdk::Graph& graph, const sdk::Op& op, uint32_t tensor) {
   trine_layout_info info{};
   const trine_tensor& t = graph.tensors[tensor];
@@ -363,7 +362,7 @@ inline trine_layout_info LayoutFor(const sdk::Graph& graph, const sdk::Op& op, u
   return info;
 }
 
-// "" or why not.
+// Returns "" or the reason for a refusal.
 inline std::string Refusal(const sdk::Graph& graph, uint32_t index) {
   const sdk::Op& op = graph.ops[index];
   if (op.kind != TRINE_OP_ADD && op.kind != TRINE_OP_MUL && op.kind != TRINE_OP_SCALE &&
@@ -508,7 +507,7 @@ inline trine_status LayoutList(trine_device*, const trine_graph* in, uint32_t te
   });
 }
 
-// Where row `row` of the plain tensor lies in the packed one, both in rows of dims[0] values.
+// Returns where row `row` of the plain tensor is in the packed one, in rows of dims[0] values.
 inline int64_t PackedPlace(uint64_t layout, const trine_tensor& t, int64_t row) {
   if (layout == kMirrored) {
     return row / t.dims[1] * RoomFor(layout, t.dims[1]) + PackedRow(layout, row % t.dims[1]);
@@ -591,5 +590,3 @@ inline trine_plugin Table() {
     }();                                                                         \
     return &table;                                                               \
   }
-
-#endif  // TRINE_TESTS_PLUGINS_SOUND_BACKEND_H_

@@ -1,5 +1,5 @@
-// In every program of a build with ThreadSanitizer. What is not built with it itself synchronises
-// unseen: drivers, layers, and the counts of references that Abseil's library keeps of a status.
+// Linked into every program of a build with ThreadSanitizer. Code that is not built with it
+// synchronises unseen: drivers, layers, and the reference counts of a status in Abseil's library.
 extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
   return "race:libVkLayer_khronos_validation\n"
          "race:libvulkan_lvp\n"

@@ -1,7 +1,6 @@
-// What tests of the whole server share: one in their own process, with a tiny model behind real
-// sockets.
-#ifndef TRINE_TESTS_SERVER_SERVER_FIXTURE_H_
-#define TRINE_TESTS_SERVER_SERVER_FIXTURE_H_
+// Helpers of tests of the whole server: a server in the test's process, with a tiny model behind
+// real sockets.
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -39,7 +38,7 @@ struct Served {
   std::vector<std::string> keys = {};
   std::string split = "cpu:100%";
   std::string faults = {};
-  std::shared_future<void> hold = {};  // loading waits for it
+  std::shared_future<void> hold = {};  // loading waits until it is ready
   JobQueueOptions queue = {};
   std::chrono::seconds request_time{600};
   std::string alias = "tiny";
@@ -60,7 +59,7 @@ class ServerTest : public ::testing::Test {
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
     options.context = setup.context;
     options.max_sequences = setup.places;
-    options.tensor_split = setup.split;
+    options.placement.split = SplitOf(setup.split);
     options.faults = setup.faults;
     options.threads = setup.threads;
     options.hidden_rows = setup.embeddings;
@@ -135,7 +134,7 @@ class ServerTest : public ::testing::Test {
     return false;
   }
   Json Status() const { return Body(Get("/v1/status")); }
-  // One of /metrics, without labels or with all of them; -1: there is none.
+  // Returns a value of /metrics, named without labels or with all of them; -1: there is none.
   double Metric(const std::string& name) const {
     const std::string text = Get("/metrics").body;
     const size_t at = text.find(absl::StrCat("\n", name, " "));
@@ -152,7 +151,7 @@ class ServerTest : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Data frames of a stream, without what only ends it.
+// Returns the data frames of a stream, without the one that ends it.
 inline std::vector<Json> Frames(const std::string& body) {
   std::vector<Json> frames;
   for (const auto& line : absl::StrSplit(body, "\n\n")) {
@@ -165,5 +164,3 @@ inline std::vector<Json> Frames(const std::string& body) {
 }
 
 }  // namespace trine::server
-
-#endif  // TRINE_TESTS_SERVER_SERVER_FIXTURE_H_

@@ -1,4 +1,4 @@
-// Requests that wait: what is kept of their prompts on disk is in memory when their turn comes.
+// Tests requests that wait: blocks of their prompts on disk are in memory when their turn comes.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -23,16 +23,16 @@ class ServerPrefetchTest : public ServerTest {
     server_.reset();
     std::filesystem::remove_all(folder_);
   }
-  // With one place, and nothing in its cache.
+  // Starts a server with one place and an empty cache.
   void StartAgain(std::vector<std::string> keys = {}, uint64_t prefetch_bytes = 64 << 20) {
     server_.reset();
     Start({.places = 1,
-           .context = 16384,  // what takes the place has it for long
+           .context = 16384,  // long enough to keep the place taken
            .keys = std::move(keys),
            .kv_store = folder_,
            .kv_prefetch_bytes = prefetch_bytes});
   }
-  // Takes the place until it is reset.
+  // Takes the place until the client is reset.
   std::unique_ptr<RawClient> TakePlace() {
     auto client = std::make_unique<RawClient>(server_->port());
     const Json endless = {{"prompt", "on"}, {"stream", true}, {"ignore_eos", true}};
@@ -57,7 +57,7 @@ TEST_F(ServerPrefetchTest, ARequestThatWaitsIsReadyForItsTurn) {
     Json request = request_;
     if (session) request.erase("max_tokens");
     waiting.Send(Text("POST", session ? "/v1/sessions" : "/v1/completions", request.dump()));
-    // All of it is there while another has the place.
+    // Everything is prefetched while another request has the place.
     ASSERT_TRUE(Becomes([&] { return Metric("trine_kv_prefetch_done_total") == 1; }));
     EXPECT_EQ(Metric("trine_kv_prefetch_blocks_total"), 7);
     EXPECT_EQ(Metric("trine_requests_waiting"), 1);
@@ -71,7 +71,7 @@ TEST_F(ServerPrefetchTest, ARequestThatWaitsIsReadyForItsTurn) {
     busy->Reset();
     const RawAnswer answer = waiting.Read();
     ASSERT_EQ(answer.status, 200) << answer.body;
-    // And nobody has asked the disk again.
+    // The disk is not asked again.
     EXPECT_EQ(DiskHits(), hits);
     EXPECT_EQ(Metric("trine_kv_prefetch_used_blocks_total"), 7);
     EXPECT_EQ(Metric("trine_kv_store_found_blocks_total"), 7);
@@ -110,7 +110,7 @@ TEST_F(ServerPrefetchTest, WhoLeavesTheQueueLeavesNothing) {
   EXPECT_EQ(Completion(request_), text);
 }
 
-// Several that wait for the same, one that is wrong, and one of another key.
+// Several requests wait for the same blocks, one is wrong, and one has another key.
 TEST_F(ServerPrefetchTest, ManyThatWait) {
   const auto key = [](const char* name) {
     return absl::StrCat("Authorization: Bearer ", name, "\r\n");
@@ -146,7 +146,7 @@ TEST_F(ServerPrefetchTest, ManyThatWait) {
       ASSERT_EQ(answers[i].status, 200) << answers[i].body;
       EXPECT_EQ(Body(answers[i])["choices"][0]["text"], asked["choices"][0]["text"]) << bytes;
     }
-    // The first time another key finds nothing; then what it has read itself.
+    // At first another key finds nothing; later it finds what it has read itself.
     EXPECT_EQ(Body(answers[5])["usage"]["prompt_tokens_details"]["cached_tokens"], own);
     own = 448;
     EXPECT_EQ(Body(answers[3])["error"]["param"], "grammar") << answers[3].body;

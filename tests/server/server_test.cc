@@ -1,4 +1,4 @@
-// The server as its clients see it.
+// Tests the server as clients see it.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -53,12 +53,12 @@ TEST_F(ServerTest, AloneOrAmongManyTheAnswerIsTheSame) {
   const auto request = [](int i) -> Json {
     return {{"prompt", absl::StrCat("a tale of ", i, " foxes ", std::string(i % 7, 'x'))},
             {"ignore_eos", true},
-            {"max_tokens", 150 + i % 5}};  // so long that all have begun before the first is done
+            {"max_tokens", 150 + i % 5}};  // so long that all begin before the first ends
   };
   constexpr int kClients = 32;
   std::vector<std::string> alone(kClients), together(kClients);
   for (int i = 0; i < kClients; ++i) alone[i] = Completion(request(i));
-  // They were in passes with each other, unless the machine lets some begin when others are done.
+  // They shared passes, unless the machine let some begin only after others had ended.
   int64_t most = 0;
   for (int round = 1; round <= 5 && most <= 8; ++round) {
     std::vector<std::thread> threads;
@@ -102,7 +102,7 @@ TEST_F(ServerTest, ChoicesShareAPromptAndDifferBySeed) {
 
 TEST_F(ServerTest, TheTokenThatCameIsAmongTheBestThatAreTold) {
   Start({});
-  // At this temperature most are none of the best two.
+  // At this temperature most tokens are not among the best two.
   const Json request = {{"prompt", "once"}, {"max_tokens", 20}, {"temperature", 50},
                         {"seed", 3},        {"logprobs", 2},    {"ignore_eos", true},
                         {"top_k", 0},       {"top_p", 1},       {"min_p", 0}};
@@ -118,7 +118,7 @@ TEST_F(ServerTest, TheTokenThatCameIsAmongTheBestThatAreTold) {
   EXPECT_GT(others, 0);
 }
 
-// What harnesses do to score a text: its own tokens, with or without one that follows.
+// Harnesses score a text by its own tokens, with or without a token that follows.
 TEST_F(ServerTest, AnEchoTellsOfThePromptsTokens) {
   Start({});
   const Json prompt =
@@ -136,7 +136,7 @@ TEST_F(ServerTest, AnEchoTellsOfThePromptsTokens) {
   EXPECT_TRUE(told["top_logprobs"][0].is_null());
   EXPECT_EQ(scored["usage"]["completion_tokens"], 0);
   EXPECT_EQ(scored["choices"][0]["finish_reason"], "length");
-  // Each is what generating says of that token behind the same beginning.
+  // Each value equals that of generating this token after the same beginning.
   for (const size_t at : {size_t{2}, prompt.size() - 1}) {
     const Json beginning(prompt.begin(), prompt.begin() + static_cast<int>(at));
     const Json next = Body(Post("/v1/completions", {{"prompt", beginning},
@@ -145,7 +145,7 @@ TEST_F(ServerTest, AnEchoTellsOfThePromptsTokens) {
                                                     {"logit_bias", {{prompt[at].dump(), 1000}}}}));
     EXPECT_EQ(next["choices"][0]["logprobs"]["token_logprobs"][0], told["token_logprobs"][at]);
   }
-  // With a token that follows, whichever it is; several prompts and choices; streamed.
+  // With a token that follows; several prompts and choices; streamed.
   const Json one = ask({{"prompt", {prompt, prompt}}, {"max_tokens", 1}, {"n", 2}});
   ASSERT_EQ(one["choices"].size(), 4u) << one;
   for (const Json& choice : one["choices"]) {
@@ -182,7 +182,7 @@ TEST_F(ServerTest, NobodySeesWhatAnotherKeyHasRead) {
   EXPECT_EQ(Get("/metrics").status, 401);
   EXPECT_EQ(Get("/health").status, 200);
   EXPECT_EQ(Get("/").status, 200);
-  EXPECT_EQ(Get("/nothing").status, 401);  // what is not there is nobody's business either
+  EXPECT_EQ(Get("/nothing").status, 401);  // whether a path exists needs a key, too
 }
 
 TEST_F(ServerTest, WhatIsWrongIsSaidInTheApisShape) {
@@ -223,7 +223,7 @@ TEST_F(ServerTest, WhatIsSwitchedOffIsNotThere) {
 
 TEST_F(ServerTest, EveryAnswerHasAName) {
   Start({.keys = {"one"}});
-  // Refused by the HTTP server itself: too large, no HTTP, no key for a body that is still to come.
+  // Refused by the HTTP server itself: too large, not HTTP, no key for a body yet to come.
   const std::string large =
       "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer one\r\n"
       "Content-Length: 99999999\r\n\r\n";
@@ -458,8 +458,8 @@ TEST_F(ServerTest, ThreadsAreNamedForWhatTheyDo) {
     }
     return found;
   };
-  // The connections' own threads, and no others by that name. An earlier server's, joined, may be
-  // listed a moment longer.
+  // Counts the threads of connections. Joined threads of an earlier server may be listed a moment
+  // longer.
   EXPECT_TRUE(Becomes([&] { return names().count("trine-http-") == 2; }));
   for (const char* name :
        {"trine-job-", "trine-errand-", "trine-time", "trine-cpu-", "trine-stage-"}) {
@@ -471,7 +471,7 @@ TEST_F(ServerTest, TheLogHasALineForEachRequestAndNoSecrets) {
   Start({.keys = {"hunter2"}});
   Post("/v1/completions", {{"prompt", "classified"}, {"max_tokens", 3}},
        "Authorization: Bearer hunter2\r\n");
-  // What is wrong with it may quote it, to whoever sent it.
+  // The error may quote the request to its sender.
   const RawAnswer wrong = RawClient(server_->port())
                               .Ask(Text("POST", "/v1/completions", "{\"prompt\": \"classified\" o",
                                         "Authorization: Bearer hunter2\r\n"));

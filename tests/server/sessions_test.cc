@@ -1,4 +1,4 @@
-// /v1/sessions as clients see it: going on, going back, forks, limits.
+// Tests /v1/sessions as clients see it: continuing, regressing, forks, limits.
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -21,7 +21,7 @@ class SessionsTest : public ServerTest {
   static std::string At(const std::string& id, std::string_view rest = "") {
     return absl::StrCat("/v1/sessions/", id, std::string(rest));
   }
-  // A new session's name.
+  // Opens a session and returns its name.
   std::string Open(const Json& request) const {
     const RawAnswer answer = Post("/v1/sessions", request);
     EXPECT_EQ(answer.status, 200) << answer.body;
@@ -68,7 +68,7 @@ TEST_F(SessionsTest, GoesOnFromWhereItStands) {
       Completion({{"prompt", "a tale of foxes"}, {"max_tokens", 20}, {"ignore_eos", true}});
   const std::string first = Generate(id, 8);
   EXPECT_EQ(first + Generate(id, 12), whole);
-  // What goes behind it is read as it is, without a beginning of its own.
+  // Appended text is read as it is, without a beginning-of-text token.
   Json tokens = Tokens(id);
   EXPECT_EQ(tokens.size(), begun["tokens"].get<size_t>() + 20);
   const Json more = Body(Post("/tokenize", {{"content", " and hares"}, {"add_special", false}}));
@@ -78,7 +78,7 @@ TEST_F(SessionsTest, GoesOnFromWhereItStands) {
   EXPECT_EQ(Tokens(id), tokens);
   EXPECT_EQ(Generate(id, 10),
             Completion({{"prompt", tokens}, {"max_tokens", 10}, {"ignore_eos", true}}));
-  // Usage: all that stands before it, nearly all of which has been read.
+  // Usage counts everything before the answer, nearly all of which has been evaluated.
   const Json usage = Use(id, "/generate", {{"max_tokens", 2}, {"logprobs", 1}})["usage"];
   EXPECT_EQ(usage["prompt_tokens"], tokens.size() + 10);
   EXPECT_EQ(usage["prompt_tokens_details"]["cached_tokens"], tokens.size() + 9);
@@ -131,10 +131,10 @@ TEST_F(SessionsTest, GoingBackGivesTheSameAgain) {
     EXPECT_NE(Generate(id, 12), one);
     request["max_tokens"] = 17;
     EXPECT_EQ(begun + one, Completion(request));
-    // Later points go with what they were points of.
+    // Later checkpoints vanish with the tokens that they were made at.
     Use(id, "/regress", {{"t", point["t"]}});
     const Json later = Use(id, "/checkpoint")["t"];
-    EXPECT_EQ(later, point["t"].get<int>() + 1);  // what was appended took no number
+    EXPECT_EQ(later, point["t"].get<int>() + 1);  // appended tokens took no number
     EXPECT_EQ(Body(Get(At(id)))["checkpoints"].size(), 2u);
     Use(id, "/regress", {{"t", point["t"]}});
     ExpectError(Post(At(id, "/regress"), {{"t", later}}), 404, "t", "checkpoint_not_found");
@@ -288,7 +288,7 @@ TEST_F(SessionsTest, OneRequestAtATime) {
     ExpectError(Post(At(id, what), Json::object()), 409, nullptr, "session_busy");
   }
   EXPECT_EQ(Body(Get(At(id)))["busy"], true);
-  // Who leaves in mid-stream leaves it where it got to.
+  // A client that leaves in mid-stream leaves the session where it got to.
   client.Reset();
   EXPECT_TRUE(Becomes([&] { return Body(Get(At(id)))["busy"] == false; }));
   const Json tokens = Tokens(id);
@@ -298,7 +298,7 @@ TEST_F(SessionsTest, OneRequestAtATime) {
             Completion({{"prompt", tokens}, {"max_tokens", 8}, {"ignore_eos", true}}));
 }
 
-// Whoever wants a session closed does not have to find out what else is under way.
+// A client can close a session without knowing what else is under way.
 TEST_F(SessionsTest, ClosingOneEndsWhatIsUnderWay) {
   Start({.places = 1, .context = 4096});
   const std::string id = Open({{"prompt", "on and on"}, {"ignore_eos", true}});
@@ -309,7 +309,7 @@ TEST_F(SessionsTest, ClosingOneEndsWhatIsUnderWay) {
   ASSERT_TRUE(Becomes([&] { return Metric("trine_generated_tokens_total") > before + 3; }));
   waiting.Send(Text("POST", At(other, "/generate"), Json{{"max_tokens", 4}}.dump()));
   ASSERT_TRUE(Becomes([&] { return Metric("trine_requests_waiting") == 1; }));
-  // One that waits is told at once, with the place still taken.
+  // A waiting request is told at once, with the place still taken.
   EXPECT_EQ(Body(Delete(At(other)))["deleted"], true);
   ExpectError(waiting.Read(), 409, nullptr, "session_closed");
   EXPECT_EQ(Metric("trine_requests_running"), 1);
@@ -323,7 +323,7 @@ TEST_F(SessionsTest, ClosingOneEndsWhatIsUnderWay) {
   EXPECT_EQ(kv["free"].get<int>() + kv["shared"].get<int>(), kv["blocks"].get<int>());
 }
 
-// A client that leaves just as its answer ends must not end the next one's.
+// A client that leaves just as its answer ends must not end the next client's.
 TEST_F(SessionsTest, WhoLeavesLateTroublesNobody) {
   Start({});
   const std::string id = Open({{"prompt", "short"}, {"ignore_eos", true}});
@@ -342,7 +342,7 @@ TEST_F(SessionsTest, WhoLeavesLateTroublesNobody) {
 }
 
 TEST_F(SessionsTest, AFullCacheIsToldToWhoAsksAndNothingIsLost) {
-  // Two full contexts of room.
+  // There is room for two full contexts.
   Start({.places = 2, .context = 256});
   const auto open = [&](char c) {
     return Post("/v1/sessions", {{"prompt", Json(std::vector<int>(250, c))}});
@@ -357,7 +357,7 @@ TEST_F(SessionsTest, AFullCacheIsToldToWhoAsksAndNothingIsLost) {
   const std::string text = Generate(id, 4);
   EXPECT_EQ(Delete(At(Body(two)["id"])).status, 200);
   EXPECT_EQ(text, Completion({{"prompt", Json(std::vector<int>(250, 'a'))}, {"max_tokens", 4}}));
-  // An append that finds no room leaves the session as it was.
+  // An append that finds no room leaves the session unchanged.
   const std::string small = Open({{"prompt", Json(std::vector<int>(60, 'd'))}});
   const Json before = Tokens(small);
   ASSERT_EQ(open('e').status, 503);
@@ -417,7 +417,7 @@ TEST_F(SessionsTest, WhatIsWrongIsSaidWithItsField) {
   EXPECT_EQ(Delete("/v1/sessions").Header("Allow"), "GET, POST");
   for (int i = 0; i < 64; ++i) Use(id, "/checkpoint");
   ExpectError(Post(At(id, "/checkpoint"), Json::object()), 400, nullptr, "too_many_checkpoints");
-  // None of it did any harm, and none of it holds the session.
+  // None of it did any harm or blocks the session.
   EXPECT_EQ(Generate(id, 8), Completion({{"prompt", "a"}, {"max_tokens", 8}}));
 }
 
@@ -452,7 +452,7 @@ TEST_F(SessionsTest, ALostDeviceCostsNoSessionAToken) {
   EXPECT_EQ(Body(Get("/health"))["status"], "degraded");
 }
 
-// All of them are under way when it happens, one reads a prompt, and one has yet to be opened.
+// All sessions are active when the device is lost: one reads a prompt, and one is not yet open.
 TEST_F(SessionsTest, ALostDeviceUnderManySessionsCostsNoneAToken) {
   constexpr int kSessions = 5;
   const auto texts = [&] {
@@ -487,7 +487,7 @@ TEST_F(SessionsTest, ALostDeviceUnderManySessionsCostsNoneAToken) {
   };
   Start({.places = 8});
   const std::vector<std::string> calm = texts();
-  for (const int token : {5, 15, 30}) {  // passes that carry no prompt
+  for (const int token : {5, 15, 30}) {  // passes without prompt tokens
     server_.reset();
     Start({.places = 8,
            .split = "cpu:1,other0:2",

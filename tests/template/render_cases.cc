@@ -1,5 +1,5 @@
-// Renders templates as another program asks: reads [{"template": ..., "variables": {...}}, ...]
-// from standard input, writes [{"text": ...} or {"error": ...}, ...]. For parity.cjs.
+// Renders templates for parity.cjs: reads [{"template": ..., "variables": {...}}, ...] from
+// standard input and writes [{"text": ...} or {"error": ...}, ...].
 #include <cstdio>
 #include <ctime>
 #include <iostream>
@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/template/json_value.h"
-#include "runtime/template/print.h"
 #include "runtime/template/template.h"
+#include "runtime/template/values/print.h"
 
 namespace trine::jinja {
 namespace {

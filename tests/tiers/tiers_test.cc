@@ -1,5 +1,5 @@
-// CPU, Vulkan and HIP in one process, the GPUs by their software drivers: the CPU's bits whatever
-// is where, whatever is shared, whichever way passes take, and whatever fails.
+// Runs CPU, Vulkan and HIP in one process, the GPUs with software drivers: the CPU's bits for any
+// placement, split and route, and after any fault.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
-#include "runtime/generate.h"
-#include "runtime/graph/capture_recorder.h"
+#include "runtime/engine/generate.h"
+#include "runtime/graph/capture_file.h"
 #include "runtime/graph/graph_model.h"
 #include "runtime/graph/replay.h"
 #include "tests/model/engine_test_util.h"
@@ -47,7 +47,7 @@ class TiersTest : public testing::Test {
     return options;
   }
 
-  // Some of the tiers in any order, with layers or shares.
+  // Returns a split over some of the tiers in any order, by layers or by shares.
   static std::string RandomSplit(std::mt19937* random, bool rows) {
     std::vector<std::string> devices = {"cpu", "igpu", "dgpu"};
     std::shuffle(devices.begin(), devices.end(), *random);
@@ -55,7 +55,7 @@ class TiersTest : public testing::Test {
     return Split(devices, random);
   }
 
-  // All of the tiers.
+  // Returns a split by layers over all tiers.
   static std::string RandomLayers(std::mt19937* random) {
     std::vector<std::string> devices = {"cpu", "igpu", "dgpu"};
     std::shuffle(devices.begin(), devices.end(), *random);
@@ -74,7 +74,7 @@ class TiersTest : public testing::Test {
     return split;
   }
 
-  // What each says, after its hash; as far as it came.
+  // Runs all prompts together. Gives the text of each after its hash, as far as it came.
   static absl::Status Together(Engine* engine, const std::vector<std::vector<int32_t>>& prompts,
                                const std::vector<int64_t>& lengths, uint64_t seed,
                                std::vector<std::string>* said) {
@@ -111,7 +111,7 @@ class TiersTest : public testing::Test {
     return said;
   }
 
-  // One to three, each at some moment of a load, of a prompt or of an answer.
+  // Makes one to three faults, each at some moment of a load, of a prompt or of an answer.
   static std::string RandomFaults(std::mt19937* random, std::set<std::string>* devices) {
     const auto pick = [&](const std::vector<std::string>& list) {
       return list[(*random)() % list.size()];
@@ -146,7 +146,7 @@ class TiersTest : public testing::Test {
 
 TEST_F(TiersTest, AllThreeAreThere) {
   EngineOptions options = Options();
-  options.tensor_split = "cpu:1,igpu:2,dgpu:2";
+  options.placement.split = SplitOf("cpu:1,igpu:2,dgpu:2");
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   std::vector<std::string> names;
@@ -156,7 +156,7 @@ TEST_F(TiersTest, AllThreeAreThere) {
 
 TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
   EngineOptions cpu = Options();
-  cpu.tensor_split = "cpu:100%";
+  cpu.placement.split = SplitOf("cpu:100%");
   const auto alone = MustLoad(cpu);
   ASSERT_NE(alone, nullptr);
   std::mt19937 random(1);
@@ -165,10 +165,12 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
   for (int round = 0; round < rounds; ++round) {
     EngineOptions options = Options();
     const bool by_rows = random() % 4 == 0;
-    options.split_mode = by_rows ? SplitMode::kRow : SplitMode::kLayer;
-    options.tensor_split = RandomSplit(&random, by_rows);
-    if (random() % 4 == 0) options.override_tensors = {"ffn_(up|gate)=dgpu"};
-    if (random() % 2 == 0) options.dispatch.from_tokens = 1 + static_cast<int64_t>(random() % 9);
+    options.placement.mode = by_rows ? SplitMode::kRow : SplitMode::kLayer;
+    const std::string split = RandomSplit(&random, by_rows);
+    options.placement.split = SplitOf(split);
+    if (random() % 4 == 0) options.placement.overrides = OverridesOf("ffn_(up|gate)=dgpu");
+    if (random() % 2 == 0)
+      options.placement.dispatch.from_tokens = 1 + static_cast<int64_t>(random() % 9);
     options.batch_tokens = 1 + static_cast<int64_t>(random() % 40);
     options.pack = random() % 3 != 0;
     std::vector<std::vector<int32_t>> prompts(1 + random() % 4);
@@ -179,10 +181,10 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
       lengths.push_back(static_cast<int64_t>(random() % 4));
     }
     options.max_sequences = static_cast<int64_t>(prompts.size());
-    SCOPED_TRACE(absl::StrCat("round ", round, ": ", by_rows ? "rows " : "", options.tensor_split,
-                              options.override_tensors.empty() ? "" : ", ffn on dgpu", ", from ",
-                              options.dispatch.from_tokens, " tokens on, ", options.batch_tokens,
-                              " a pass", options.pack ? "" : ", not packed"));
+    SCOPED_TRACE(absl::StrCat("round ", round, ": ", by_rows ? "rows " : "", split,
+                              options.placement.overrides.empty() ? "" : ", ffn on dgpu", ", from ",
+                              options.placement.dispatch.from_tokens, " tokens on, ",
+                              options.batch_tokens, " a pass", options.pack ? "" : ", not packed"));
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);
     const std::vector<std::string> said = MustSay(engine.get(), prompts, lengths, 7);
@@ -198,11 +200,11 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
   EXPECT_GT(rows, rounds / 10);
 }
 
-// Devices that are lost, hang or talk nonsense: the CPU's text all the same, unless each device has
-// had a fault.
+// Devices are lost, hang or return garbage: the text is the CPU's, unless every device has had a
+// fault.
 TEST_F(TiersTest, FaultsDoNotShow) {
   EngineOptions cpu = Options();
-  cpu.tensor_split = "cpu:100%";
+  cpu.placement.split = SplitOf("cpu:100%");
   cpu.max_sequences = 4;
   const auto alone = MustLoad(cpu);
   ASSERT_NE(alone, nullptr);
@@ -212,8 +214,9 @@ TEST_F(TiersTest, FaultsDoNotShow) {
   for (int round = 0; round < rounds; ++round) {
     EngineOptions options = Options();
     const bool by_rows = random() % 4 == 0;
-    options.split_mode = by_rows ? SplitMode::kRow : SplitMode::kLayer;
-    options.tensor_split = by_rows ? "cpu:1,igpu:1,dgpu:1" : RandomLayers(&random);
+    options.placement.mode = by_rows ? SplitMode::kRow : SplitMode::kLayer;
+    const std::string split = by_rows ? "cpu:1,igpu:1,dgpu:1" : RandomLayers(&random);
+    options.placement.split = SplitOf(split);
     options.batch_tokens = 16;
     options.max_sequences = 4;
     options.stage_limit = std::chrono::milliseconds(1000);
@@ -225,8 +228,8 @@ TEST_F(TiersTest, FaultsDoNotShow) {
       for (int32_t& token : prompt) token = static_cast<int32_t>(random() % 256);
     }
     const std::vector<int64_t> lengths(prompts.size(), 10);
-    SCOPED_TRACE(absl::StrCat("round ", round, ": ", by_rows ? "rows " : "", options.tensor_split,
-                              ", ", options.faults));
+    SCOPED_TRACE(
+        absl::StrCat("round ", round, ": ", by_rows ? "rows " : "", split, ", ", options.faults));
     std::vector<std::string> said;
     auto engine = Engine::Load(options);
     absl::Status status = engine.status();
@@ -247,7 +250,7 @@ TEST_F(TiersTest, FaultsDoNotShow) {
   std::printf("  devices lost in %d of %d, none left in %d\n", disturbed, rounds, ended);
 }
 
-// What the CPU's ops give is what each of the others' give, one by one and put together.
+// The CPU's ops give the same as those of each other tier, one by one and fused.
 TEST_F(TiersTest, ACaptureOfTheCpuIsReplayedByEachTier) {
   const std::string path = testing::TempDir() + "/tiers_test.capture";
   CaptureOptions to;
@@ -257,7 +260,7 @@ TEST_F(TiersTest, ACaptureOfTheCpuIsReplayedByEachTier) {
   auto recorder = CaptureRecorder::Create(to);
   ASSERT_TRUE(recorder.ok()) << recorder.status();
   EngineOptions options = Options();
-  options.tensor_split = "cpu:100%";
+  options.placement.split = SplitOf("cpu:100%");
   options.taps = TapLevel::kOps;
   options.observer = [&](const auto& model, size_t stage, const Pass& pass) {
     return (*recorder)->Ran(model, stage, pass);
@@ -273,7 +276,7 @@ TEST_F(TiersTest, ACaptureOfTheCpuIsReplayedByEachTier) {
   for (const char* split : {"igpu:100%", "dgpu:100%", "dgpu:2,cpu:1,igpu:2"}) {
     for (const bool ops : {true, false}) {
       SCOPED_TRACE(absl::StrCat(split, ops ? " by ops" : " by layers"));
-      options.tensor_split = split;
+      options.placement.split = SplitOf(split);
       options.observer = nullptr;
       const auto loaded = LoadGraphModel(options);
       ASSERT_TRUE(loaded.ok()) << loaded.status();
@@ -290,9 +293,9 @@ TEST_F(TiersTest, ACaptureOfTheCpuIsReplayedByEachTier) {
   std::remove(path.c_str());
 }
 
-// A search: the beginning is read once, two ways on are tried from it, by going back, by forks that
-// share passes, and by forks of what was gone back to. Each is what a session of its own gives that
-// reads all of it on the CPU.
+// A search reads the beginning once and tries two continuations: by regressing, by forks that share
+// passes, and by forks of what was regressed to. Each must equal a session of its own that reads
+// everything on the CPU.
 TEST_F(TiersTest, ASearchEqualsDirectRuns) {
   const auto text = [](size_t n, uint32_t seed) {
     std::mt19937 random(seed);
@@ -321,7 +324,7 @@ TEST_F(TiersTest, ASearchEqualsDirectRuns) {
     return absl::StrCat(session->logits_hash().Text(), " ", result.text);
   };
   EngineOptions options = Options();
-  options.tensor_split = "cpu:100%";
+  options.placement.split = SplitOf("cpu:100%");
   std::vector<std::string> expected;
   {
     const auto alone = MustLoad(options);
@@ -335,7 +338,7 @@ TEST_F(TiersTest, ASearchEqualsDirectRuns) {
   }
   for (const char* split : {"cpu:100%", "cpu:2,igpu:2,dgpu:1", "dgpu:1,cpu:2,igpu:2"}) {
     SCOPED_TRACE(split);
-    options.tensor_split = split;
+    options.placement.split = SplitOf(split);
     options.max_sequences = 3;
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr);

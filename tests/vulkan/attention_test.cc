@@ -1,4 +1,4 @@
-#include "kernels/vulkan/attention.h"
+#include "kernels/vulkan/runs/attention.h"
 
 #include <algorithm>
 #include <memory>
@@ -74,7 +74,7 @@ TEST_F(AttentionShaderTest, KvStore) {
   }
 }
 
-// Rope of q and k and both stores as one run, against the four ops.
+// Compares one run of rope of q and k with both stores to the four ops.
 class RotateStoreTest : public AttentionShaderTest {
  protected:
   struct What {
@@ -178,7 +178,7 @@ struct Shape {
   bool sinks = false;
   Fill fill = Fill::kUniform;
   int64_t padding = 0;        // bytes after each row of the cache
-  int64_t spare_offsets = 0;  // entries of q_offsets that belong to nobody
+  int64_t spare_offsets = 0;  // entries of q_offsets that no sequence uses
   int64_t spare_tokens = 0;   // tokens that are in no sequence
 };
 
@@ -227,7 +227,7 @@ class Case {
     std::vector<Bytes> operands = operands_;
     std::vector<Bytes*> pointers;
     for (Bytes& operand : operands) pointers.push_back(&operand);
-    // Heads of whole blocks are quantised besides.
+    // Heads of whole blocks are also quantised.
     const bool quantizes = y_->view().dims[0] % 32 == 0;
     const int64_t tokens = y_->view().dims[2], heads = y_->view().dims[1];
     Bytes quantized(QuantizedBytes(y_->view().dims[0] * heads, tokens));
@@ -249,7 +249,7 @@ class Case {
  private:
   using Dims = std::initializer_list<int64_t>;
 
-  // What kv_store would have written.
+  // Fills the cache as kv_store would.
   void FillCache(const Tensor& cache, Fill fill) {
     const reference::View& view = cache.view();
     const int64_t slots = view.dims[1] * view.dims[3];
@@ -319,7 +319,7 @@ const std::vector<Shape>& Shapes() {
 class AttentionCutTest : public AttentionShaderTest,
                          public ::testing::WithParamInterface<AttentionCut> {};
 
-// Software drivers take seconds to compile each of these: the types are spread over the cuts.
+// Software drivers take seconds to compile each of these, so each cut is tested with some types.
 std::vector<Type> TypesFor(const AttentionCut& cut) {
   if (cut.workgroup == 128) return {Type::kF32, Type::kF16, Type::kBF16, Type::kQ8_KV};
   if (cut.workgroup == 256) return {Type::kF16, Type::kQ8_KV};
@@ -335,7 +335,7 @@ TEST_P(AttentionCutTest, EqualsTheReference) {
   }
 }
 
-// Widths that are no multiple of anything, and rows of halves at odd places.
+// Widths that are multiples of nothing, and rows of halves at odd offsets.
 TEST_P(AttentionCutTest, OddWidths) {
   for (const Type type : TypesFor(GetParam())) {
     if (type == Type::kQ8_KV) continue;
@@ -356,7 +356,7 @@ TEST_P(AttentionCutTest, OddWidths) {
   }
 }
 
-// What the first chunk adds is below 2^-50 and counts for nothing, though what the second has is
+// What the first chunk adds is below 2^-50 and must count for nothing, though the second chunk adds
 // not much more.
 TEST_P(AttentionCutTest, JoinsCanonicalValues) {
   constexpr int64_t kPositions = 258;

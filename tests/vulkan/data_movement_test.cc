@@ -1,8 +1,7 @@
-#include "kernels/vulkan/data_movement.h"
-
 #include <cstring>
 
 #include "kernels/reference/ops.h"
+#include "kernels/vulkan/runs/simple.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
@@ -28,7 +27,7 @@ class DataMovementShaderTest : public ShaderTest {
   }
 };
 
-// Every bit pattern a value may have, in the first rows of any type; then ordinary ones.
+// Fills the first rows with every bit pattern of the type, the rest with ordinary values.
 void FillBits(Tensor* tensor, Random* random) {
   const reference::View& view = tensor->view();
   for (int64_t r = 0; r < reference::Rows(view); ++r) {
@@ -104,7 +103,7 @@ TEST_F(DataMovementShaderTest, GatherRowsOfEveryType) {
   }
 }
 
-// Rows [0, 4), [4, 8), [8, 11) bound apart: each run gathers its own and leaves the rest alone.
+// Rows [0, 4), [4, 8), [8, 11) are bound separately: each run gathers only its own rows.
 TEST_F(DataMovementShaderTest, GatherRowsByWindows) {
   Random random(4);
   const int64_t k = 64;

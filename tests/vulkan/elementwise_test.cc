@@ -1,9 +1,8 @@
-#include "kernels/vulkan/elementwise.h"
-
 #include <algorithm>
 #include <functional>
 
 #include "kernels/reference/ops.h"
+#include "kernels/vulkan/runs/simple.h"
 #include "tests/vulkan/quantized_columns.h"
 #include "tests/vulkan/shader_runner.h"
 
@@ -34,7 +33,7 @@ class ElementwiseShaderTest : public ShaderTest {
     return Tensor(Type::kF32, {s.dims[0], s.dims[1], s.dims[2], s.dims[3]}, s.padding);
   }
 
-  // x -> y, apart and in place, for every shape and kind of values.
+  // Checks x -> y, separate and in place, for every shape and kind of values.
   void CheckUnary(const std::function<void(const Tensor&, const Tensor&)>& reference_op,
                   const std::function<KernelRun(const TensorView&, const TensorView&)>& run) {
     Random random(7);
@@ -113,7 +112,7 @@ TEST_F(ElementwiseShaderTest, Activations) {
   }
 }
 
-// Where exp, the clamps and the polynomials change over, and all between.
+// Covers the points where exp, the clamps and the polynomials change over, and all between.
 TEST_F(ElementwiseShaderTest, ActivationsOverTheirDomain) {
   using reference::ActivationKind;
   constexpr int64_t kSteps = 60'000;
@@ -215,7 +214,7 @@ TEST_F(ElementwiseShaderTest, GluAsQuantisedActivations) {
   }
 }
 
-// More workgroups than a device takes: each goes on by strides.
+// More workgroups than a device takes: each goes on in strides.
 TEST_F(ElementwiseShaderTest, MoreWorkThanWorkgroups) {
   Random random(10);
   Tensor x(Type::kF32, {3'000'001}), want(Type::kF32, {3'000'001});

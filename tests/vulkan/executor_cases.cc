@@ -4,13 +4,10 @@
 #include <initializer_list>
 
 #include "kernels/reference/test_tensor.h"
-#include "kernels/vulkan/attention.h"
-#include "kernels/vulkan/data_movement.h"
-#include "kernels/vulkan/elementwise.h"
-#include "kernels/vulkan/norm.h"
-#include "kernels/vulkan/products.h"
-#include "kernels/vulkan/selection.h"
-#include "kernels/vulkan/shaders.h"
+#include "kernels/vulkan/runs/attention.h"
+#include "kernels/vulkan/runs/products.h"
+#include "kernels/vulkan/runs/simple.h"
+#include "kernels/vulkan/spirv/shaders.h"
 
 namespace trine::vulkan {
 namespace {
@@ -22,7 +19,7 @@ using reference::Type;
 using Dims = std::initializer_list<int64_t>;
 using Operand = ExecutorCase::Operand;
 
-// A few bytes in, so that offsets count.
+// Puts the tensor behind 16 bytes, so that offsets count.
 Operand OperandFrom(const Tensor& tensor) { return {ViewOf(tensor, 16), OperandOf(tensor, 16)}; }
 
 Operand Floats(Dims dims, uint64_t seed = 1) {
@@ -42,7 +39,7 @@ Operand Weights(Type type, Dims dims) {
   return OperandFrom(tensor.FillWeights(false, &random));
 }
 
-// Activations that are quantised, to be seen as an operand rather than in scratch.
+// Makes quantised activations as an operand, not in scratch, so that they can be compared.
 Operand Quantized(int64_t k, int64_t columns) {
   return {TensorView{}, Bytes(QuantizedBytes(k, columns))};
 }
@@ -67,7 +64,7 @@ void AddElementwise(std::vector<ExecutorCase>* cases) {
   cases->push_back({"add_f32", {plain}, {a, a, y}});
 }
 
-// Alone, and with all that may go along.
+// Norms alone, and with everything that may be fused with them.
 void AddNorms(std::vector<ExecutorCase>* cases) {
   const Operand x = Floats({96, 3}), weight = Floats({96}, 2), bias = Floats({96}, 3);
   const Operand addend = Floats({96, 3}, 4), sum = Floats({96, 3}, 5), y = Floats({96, 3}, 6);
@@ -148,7 +145,7 @@ void AddAttention(std::vector<ExecutorCase>* cases) {
   }
 }
 
-// By many columns and by few, of one matrix and of experts'.
+// Products of many columns and of few, of one matrix and of experts.
 void AddProducts(bool int_dot, std::vector<ExecutorCase>* cases) {
   ProductTuning tuning;
   tuning.int_dot = int_dot;
@@ -169,7 +166,7 @@ void AddProducts(bool int_dot, std::vector<ExecutorCase>* cases) {
       const Operand ids = Ints({2, m}, {0, 1, 1, 0});
       const Product p = {w.view, false, x.view, std::nullopt, y.view, ids.view, 2};
       ProductTuning few = tuning;
-      few.gemv_columns = 4;  // as many as the experts' lists begin at
+      few.gemv_columns = 4;  // the least for which experts use lists
       ExecutorCase c = {"moe_matmul", {}, {w, x, ids, w, y}, ScratchBytes(p, few) + 16};
       if (quant::IsQuantized(type)) c.runs.push_back(QuantizeRun(p));
       if (NeedsLists(p, few)) c.runs.push_back(ListColumnsRun(p, few));

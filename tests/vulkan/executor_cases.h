@@ -1,11 +1,10 @@
-// Runs of every shader, each at least once, for tests of how kernels come to run.
-#ifndef TRINE_TESTS_VULKAN_EXECUTOR_CASES_H_
-#define TRINE_TESTS_VULKAN_EXECUTOR_CASES_H_
+// Cases that run every shader at least once, for tests of executors.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "kernels/vulkan/dispatch.h"
+#include "kernels/vulkan/runs/dispatch.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
@@ -21,9 +20,7 @@ struct ExecutorCase {
   uint64_t scratch_bytes = 0;
 };
 
-// `int_dot`: those that need integer dot products too.
+// `int_dot`: with the shaders that need integer dot products.
 std::vector<ExecutorCase> ExecutorCases(bool int_dot);
 
 }  // namespace trine::vulkan
-
-#endif  // TRINE_TESTS_VULKAN_EXECUTOR_CASES_H_

@@ -1,11 +1,11 @@
-// No driver is needed: in every build a new shader has to have a case.
+// Checks, in every build and without a driver, that every shader has a case.
 #include "tests/vulkan/executor_cases.h"
 
 #include <set>
 #include <string>
 
 #include "gtest/gtest.h"
-#include "kernels/vulkan/shaders.h"
+#include "kernels/vulkan/spirv/shaders.h"
 
 namespace trine::vulkan {
 namespace {

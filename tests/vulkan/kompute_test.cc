@@ -1,5 +1,5 @@
-// Every shader by both executors, native and Kompute: the same bits. Whether they are the right
-// ones is for the other tests to say.
+// Runs every shader with both executors, native and Kompute, and compares the bits. Other tests
+// check that they are right.
 #include <utility>
 #include <vector>
 
@@ -16,7 +16,7 @@ class KomputeTest : public ShaderTest {
     ShaderTest::SetUp();
   }
 
-  // `bytes`: the operands as they are afterwards.
+  // `bytes`: receives the operands after the run.
   absl::Status Run(const ExecutorCase& c, Executor executor, std::vector<Bytes>* bytes) {
     for (const ExecutorCase::Operand& operand : c.operands) bytes->push_back(operand.bytes);
     std::vector<Bytes*> pointers;

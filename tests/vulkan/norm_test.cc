@@ -1,6 +1,5 @@
-#include "kernels/vulkan/norm.h"
-
 #include "kernels/reference/ops.h"
+#include "kernels/vulkan/runs/simple.h"
 #include "tests/vulkan/quantized_columns.h"
 #include "tests/vulkan/shader_runner.h"
 
@@ -17,7 +16,7 @@ constexpr int64_t kWidths[] = {1, 17, 32, 255, 896, 4099};
 
 class NormShaderTest : public ShaderTest {
  protected:
-  // Operands by NormOperand; those a run does not have may be any.
+  // `operands` by NormOperand; those that a run does not have may be anything.
   void Run(const Norm& norm, const std::vector<Bytes*>& operands, uint32_t workgroup) {
     const absl::Status status = runner_->Run({NormRun(norm, workgroup)}, operands);
     ASSERT_TRUE(status.ok()) << status;
@@ -97,7 +96,7 @@ TEST_F(NormShaderTest, LayerNorm) {
   }
 }
 
-// Sum, norm and quantised norm of each kind, with what is written and what is not, and where.
+// Checks sum, norm and quantised norm of each kind, with each choice of what is written and where.
 class FusedNormTest : public NormShaderTest, public ::testing::WithParamInterface<bool> {
  protected:
   enum class Place { kApart, kSumInX, kYInAddend };

@@ -1,6 +1,6 @@
-// matmul and moe_matmul on a driver, against kernels/reference: every type, in the file's form and
-// packed, with OpSDot and without, by every form of the shaders.
-#include "kernels/vulkan/products.h"
+// Compares matmul and moe_matmul on a driver with kernels/reference: every type, in the file's
+// layout and packed, with OpSDot and without, in every form of the shaders.
+#include "kernels/vulkan/runs/products.h"
 
 #include <algorithm>
 #include <cstring>
@@ -31,22 +31,22 @@ struct Case {
   Fill fill = Fill::kWide;
   ProductTuning tuning = SmallTiles();
 
-  // Pipelines of these are compiled in a tenth of the time.
+  // Returns a tuning whose pipelines are compiled in a tenth of the time.
   static ProductTuning SmallTiles() {
     ProductTuning tuning;
     tuning.gemm_rows = tuning.gemm_columns = 2;
-    tuning.gemv_fill = 0;  // lanes and rows as a test sets them
+    tuning.gemv_fill = 0;  // tests set lanes and rows themselves
     return tuning;
   }
 };
 
-// No multiple of a chunk, of a run, or of anything else that a shader counts in.
+// Returns a width that is no multiple of anything that a shader counts in.
 int64_t OddK(Type type) {
   const int64_t block = quant::Traits(type).block_values;
   return block == 1 ? 301 : block == 32 ? 32 * 21 : 256 * 3;
 }
 
-// Rows of files begin at whole 16-bit words, at least: what a padding may be.
+// Returns the padding of rows: in files, rows begin at whole 16-bit words at least.
 int64_t RowPadding(Type type) { return type == Type::kF32 ? 4 : type == Type::kMXFP4 ? 1 : 2; }
 
 // The weights as an operand behind `offset` bytes.
@@ -113,7 +113,7 @@ class ProductsTest : public ShaderTest {
     return status.ok() ? Difference(y_bytes, want) : status.ToString();
   }
 
-  // Five experts of which w has [first, first + held); ids with some that are none.
+  // Tests five experts, of which w holds [first, first + held). Some ids are invalid.
   std::string MoeMatmul(const Case& c, int64_t slots, int64_t x_slots, int64_t first,
                         int64_t held) {
     constexpr int64_t kExperts = 5;
@@ -248,8 +248,8 @@ std::string NameOf(const ::testing::TestParamInfo<Form>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Forms, AllFormsTest, ::testing::ValuesIn(AllForms()), NameOf);
 
-// Each type and layout with OpSDot or without it, not both: what differs between the two is no part
-// of what differs between these tests. Compiling pipelines is what takes time here.
+// Tests each type and layout either with OpSDot or without: these tests don't depend on what
+// differs between the two, and compiling pipelines takes most of the time.
 std::vector<Form> SomeForms() {
   std::vector<Form> forms;
   for (const Form& form : AllForms()) {
@@ -320,7 +320,7 @@ TEST_F(ProductsTest, EveryShapeOfWork) {
         EXPECT_EQ(Matmul(c), "") << gemv.workgroup << " " << gemv.lanes << " " << n;
       }
     }
-    // The tiles of a device; another one whose join takes more shared memory than its values.
+    // The tiles of a device; and others that need more shared memory to join than for their values.
     struct Gemm {
       uint32_t rows, columns;
     };
@@ -336,7 +336,7 @@ TEST_F(ProductsTest, EveryShapeOfWork) {
   }
 }
 
-// Rows of eight lanes, each with its own sum, and rows whose terms go through shared memory.
+// Rows of eight lanes with a sum each, and rows whose terms go through shared memory.
 TEST_F(ProductsTest, SubgroupsOfEverySize) {
   const DeviceCaps& caps = runner_->device().caps();
   if (!caps.can_require_subgroup_size) GTEST_SKIP() << "the device has subgroups of one size";

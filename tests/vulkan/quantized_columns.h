@@ -1,19 +1,18 @@
-// Quantised activations as shaders leave them, against kernels/quant.
-#ifndef TRINE_TESTS_VULKAN_QUANTIZED_COLUMNS_H_
-#define TRINE_TESTS_VULKAN_QUANTIZED_COLUMNS_H_
+// Compares quantised activations of shaders with kernels/quant.
+#pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <string>
 
 #include "kernels/quant/activation.h"
-#include "kernels/vulkan/products.h"
+#include "kernels/vulkan/runs/products.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
 
-// Where the columns from `offset` on are not those of x, of which `rows` rows make a column; ""
-// where they are.
+// Returns where the columns from `offset` on differ from those of x, of which `rows` rows make a
+// column; "" where they don't.
 inline std::string WrongColumns(const Bytes& quantized, uint64_t offset, const reference::Tensor& x,
                                 int64_t rows = 1) {
   const int64_t row_blocks = x.view().dims[0] / 32, blocks = row_blocks * rows;
@@ -39,5 +38,3 @@ inline std::string WrongColumns(const Bytes& quantized, uint64_t offset, const r
 }
 
 }  // namespace trine::vulkan
-
-#endif  // TRINE_TESTS_VULKAN_QUANTIZED_COLUMNS_H_

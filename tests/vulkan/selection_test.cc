@@ -1,6 +1,5 @@
-#include "kernels/vulkan/selection.h"
-
 #include "kernels/reference/ops.h"
+#include "kernels/vulkan/runs/simple.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {
@@ -25,7 +24,7 @@ TEST_F(SelectionShaderTest, TopK) {
     for (const Fill fill : {Fill::kUniform, Fill::kZero, Fill::kWide}) {
       Tensor x(Type::kF32, {n, 3}, 4), ids(Type::kI32, {k, 3}, 8), values(Type::kF32, {k, 3});
       x.FillWith(fill, &random);
-      // Equal values, far apart and close.
+      // Make equal values, far apart and close.
       for (int64_t i = 0; i + 9 < n; i += 5) x.Row(1)[i] = x.Row(1)[i + 9];
       Bytes in = OperandOf(x, 4), got_ids = OperandOf(ids, 8), got_values = OperandOf(values);
       reference::TopK(x, ids, values, AllRows(x));

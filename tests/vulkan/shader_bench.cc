@@ -1,15 +1,12 @@
-// shader-bench: how long the ops beside the matrix products take on the first device, at the shapes
-// of a 1B model (2048 wide, 32 heads of 64, 8 kv heads), by the device's own timestamps.
+// shader-bench: measures the ops beside the matrix products on the first device, in the shapes of a
+// 1B model (2048 wide, 32 heads of 64, 8 kv heads), with the device's own timestamps.
 #include <cstdio>
 #include <numeric>
 #include <string>
 
-#include "kernels/vulkan/attention.h"
-#include "kernels/vulkan/data_movement.h"
-#include "kernels/vulkan/elementwise.h"
-#include "kernels/vulkan/norm.h"
-#include "kernels/vulkan/products.h"
-#include "kernels/vulkan/selection.h"
+#include "kernels/vulkan/runs/attention.h"
+#include "kernels/vulkan/runs/products.h"
+#include "kernels/vulkan/runs/simple.h"
 #include "tests/vulkan/shader_runner.h"
 
 namespace trine::vulkan {

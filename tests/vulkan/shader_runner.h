@@ -1,6 +1,5 @@
-// Runs shaders on a driver for tests: operands in, operands back, with the validation layers on.
-#ifndef TRINE_TESTS_VULKAN_SHADER_RUNNER_H_
-#define TRINE_TESTS_VULKAN_SHADER_RUNNER_H_
+// Runs shaders on a driver for tests, with the validation layers on.
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -8,12 +7,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "backends/vulkan/queue.h"
-#include "backends/vulkan/recorder.h"
-#include "backends/vulkan/transfer.h"
+#include "backends/vulkan/exec/queue.h"
+#include "backends/vulkan/exec/recorder.h"
+#include "backends/vulkan/exec/transfer.h"
 #include "gtest/gtest.h"
 #include "kernels/reference/test_tensor.h"
-#include "kernels/vulkan/dispatch.h"
+#include "kernels/vulkan/runs/dispatch.h"
 
 namespace trine::vulkan {
 
@@ -22,20 +21,20 @@ using Bytes = std::vector<std::byte>;
 // A device, opened once for all tests of a program.
 class ShaderRunner {
  public:
-  // Null where there is none, with the reason.
+  // Returns null and the reason if there is no device.
   static ShaderRunner* Get(std::string* why);
 
-  // Runs them in order, on copies of the operands (by number, as KernelRun::operands counts them),
-  // which come back as they are then. An operand that is another one too is the same pointer. What
-  // lies behind an operand must stay as it is.
+  // Runs them in order on copies of the operands (by number, as KernelRun::operands counts them),
+  // and copies the results back. An operand that occurs twice is the same pointer. Fails if bytes
+  // behind an operand change.
   absl::Status Run(const std::vector<KernelRun>& runs, const std::vector<Bytes*>& operands,
                    uint64_t scratch_bytes = 0);
 
-  // Nanoseconds of each run, of the second of two goes.
+  // Returns the nanoseconds of each run. Everything runs twice; the second time counts.
   std::vector<double> Times(const std::vector<KernelRun>& runs, const std::vector<Bytes*>& operands,
                             uint64_t scratch_bytes = 0);
 
-  // What the validation layers have said since the last call.
+  // Returns the messages of the validation layers since the last call.
   std::vector<std::string> TakeMessages();
 
   const Device& device() const { return *device_; }
@@ -60,8 +59,8 @@ class ShaderRunner {
   std::unique_ptr<Transfer> transfer_;
 };
 
-// Skips where there is no device, or fails where TRINE_REQUIRE_VULKAN is set; fails on any word of
-// the validation layers.
+// Skips if there is no device, or fails if TRINE_REQUIRE_VULKAN is set. Fails on any message of the
+// validation layers.
 class ShaderTest : public ::testing::Test {
  protected:
   void SetUp() override;
@@ -70,13 +69,11 @@ class ShaderTest : public ::testing::Test {
   ShaderRunner* runner_ = nullptr;
 };
 
-// A tensor as an operand: its bytes behind `offset` others, which nobody may touch.
+// Makes an operand of a tensor, behind `offset` other bytes that must not change.
 TensorView ViewOf(const reference::Tensor& tensor, uint64_t offset = 0);
 Bytes OperandOf(const reference::Tensor& tensor, uint64_t offset = 0);
 
-// Where two operands differ, in words of 32 bits; "" where they don't.
+// Returns where two operands differ, in words of 32 bits; "" where they don't.
 std::string Difference(const Bytes& got, const Bytes& want);
 
 }  // namespace trine::vulkan
-
-#endif  // TRINE_TESTS_VULKAN_SHADER_RUNNER_H_

@@ -1,5 +1,5 @@
-// The conformance kit against the plugin, with validation and synchronisation validation, which
-// must have nothing to say. TRINE_LONG=1 takes more random cases and, on other paths, all types.
+// Runs the conformance kit on the plugin, with validation and synchronisation validation, which
+// must report nothing. TRINE_LONG=1 takes more random cases and, on other paths, all types.
 #include "gmock/gmock.h"
 #include "tests/vulkan_plugin/vulkan_fixture.h"
 
@@ -31,7 +31,7 @@ TEST_F(VulkanCheckTest, OpsAreBitEqualOnOtherPaths) {
   CheckValidated("--filter op/moe_matmul" + types + " --options int_dot=0");
   CheckValidated(
       "--filter op/transformer --options 'elementwise_workgroup=32;submit_dispatches=2'");
-  // Products and attention in many dispatches each.
+  // Splits products and attention into many dispatches each.
   CheckValidated("--filter op/attention --options submit_operations=20000");
   CheckValidated("--filter op/matmul" + types + " --options submit_operations=1");
   CheckValidated("--filter op/moe_matmul" + types + " --options submit_operations=1");
@@ -44,9 +44,9 @@ TEST_F(VulkanCheckTest, KeepsTheRules) {
   }
 }
 
-// Without the layers, which keep something of every plan and instance. cycles/backends is left out:
-// lavapipe's compiler, begun anew with each instance, now and then keeps a kilobyte or two. That we
-// leave nothing there is seen over a driver that counts (plugin_test.cc, plugin_faults_test.cc).
+// Without the layers, which keep something of every plan and instance. Leaves out cycles/backends:
+// lavapipe's compiler starts anew with each instance and sometimes keeps a kilobyte or two.
+// plugin_test.cc and plugin_faults_test.cc check the plugin itself with a driver that counts.
 TEST_F(VulkanCheckTest, LeaksNothing) {
   for (const char* what : {"devices", "buffers", "timelines", "plans", "runs"}) {
     Check(std::string("--filter cycles/") + what);

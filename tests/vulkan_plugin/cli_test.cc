@@ -1,5 +1,5 @@
-// What the trine command says about a Vulkan device: where it is listed, what it gets, and why it
-// is not there.
+// Tests what the trine command says about a Vulkan device: where it is listed, what it gets, and
+// why it is missing.
 #include <algorithm>
 #include <string>
 
@@ -78,7 +78,7 @@ TEST_F(VulkanCliTest, ABenchmarkNamesChipAndDriver) {
   EXPECT_THAT(output.text, Not(HasSubstr("\n, ;")));
 }
 
-// A layer's cache is more than the device can bind, and would be with packed weights or without.
+// A layer's cache is more than the device can bind, with packed weights or without.
 TEST_F(VulkanCliTest, ARefusalIsSaidOnce) {
   const Output output = Generate("-c 2000000 -ts cpu:2,igpu:1");
   EXPECT_EQ(std::count(output.errors.begin(), output.errors.end(), '\n'), 1) << output.errors;

@@ -1,7 +1,6 @@
-#include "backends/vulkan/layouts.h"
-
 #include <cstring>
 
+#include "backends/vulkan/backend.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/quant/packed_rows.h"
@@ -177,7 +176,7 @@ TEST_F(ConvertTest, PacksAndUnpacksEveryType) {
     ASSERT_EQ(Convert(Args(w, TRINE_LAYOUT_PACK, plain.data(), packed.data())), "");
     ASSERT_EQ(Convert(Args(w, TRINE_LAYOUT_UNPACK, packed.data(), back.data())), "");
     EXPECT_EQ(back, plain) << type;
-    // By parts, as several threads would.
+    // Pack in parts, as several threads would.
     std::vector<std::byte> by_parts(info.packed_bytes);
     for (uint64_t row = 0; row < 10; row += 2) {
       trine_layout_convert_args args = Args(w, TRINE_LAYOUT_PACK, plain.data(), by_parts.data());

@@ -1,5 +1,5 @@
-// Models through the Vulkan plugin: the CPU's bits and the CPU's text, however layers are split and
-// however the device is used.
+// Runs models through the Vulkan plugin: the CPU's bits and the CPU's text, for any split and any
+// way to use the device.
 #include <algorithm>
 #include <ostream>
 
@@ -50,7 +50,7 @@ TEST_F(VulkanModelTest, NoTuningChangesABit) {
   for (const char* tuning :
        {"int_dot=0", "fuse=0", "elementwise_workgroup=32;gemv_workgroup=128;gemv_rows=1",
         "submit_dispatches=3", "subgroup_size=0",
-        // Attention is cut by tokens, and by heads of each token; none of the parts quantises.
+        // Attention is cut by tokens, and by heads of each token; no part quantises.
         "submit_operations=1000000", "submit_operations=100000"}) {
     EXPECT_EQ(Generate(model, "cpu:24,igpu:8", std::string("TRINE_VULKAN_TUNING='") + tuning + "'"),
               expected)
@@ -70,7 +70,7 @@ TEST_F(VulkanModelTest, ValidationHasNothingToSay) {
   EXPECT_TRUE(SaidNothing());
 }
 
-// The work goes on while the process ends: nothing that it uses may be taken away.
+// Work goes on while the process ends: nothing that it uses may be freed.
 TEST_F(VulkanModelTest, WorkBeyondItsTimeIsASentence) {
   const Output output = Trine("generate -m '" TRINE_SHIPPED_MODEL
                               "' -p 'There was once a king' -n 8 --temp 0 --tensor-split igpu:32",

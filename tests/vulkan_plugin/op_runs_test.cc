@@ -1,9 +1,9 @@
-#include "backends/vulkan/op_runs.h"
+#include "backends/vulkan/ops/op_runs.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "backends/vulkan/product_tuning.h"
+#include "backends/vulkan/device/tuning.h"
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,7 +16,7 @@ using sdk::GraphBuilder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Words of a product's push constants, as kernels/vulkan/products.cc writes them.
+// Words of a product's push constants, in the order of kernels/vulkan/runs/products.cc.
 enum ProductWord { kRows = 1, kColumns = 2, kWeights = 3, kBias = 7, kHasBias = 8, kResult = 9 };
 
 class OpRunsTest : public ::testing::Test {
@@ -39,8 +39,8 @@ class OpRunsTest : public ::testing::Test {
     return WhyNotOp(Choices(), graph_, op);
   }
 
-  // All runs of the graph, by op, or by group. Tensors begin as far off as `misaligned` says, or
-  // nowhere off.
+  // Returns all runs of the graph, by op or by group. `misaligned` says how far off their alignment
+  // tensors begin.
   std::vector<std::vector<OpRun>> Runs(Misalignment misaligned = {},
                                        std::vector<int64_t> params = {}, bool fuse = false) {
     Copy();
@@ -57,7 +57,7 @@ class OpRunsTest : public ::testing::Test {
     return runs;
   }
 
-  // What holds for every run: it fits its shader and the device, and stays in the scratch.
+  // Checks what holds for every run: it fits its shader and the device, and stays in the scratch.
   void Check(const OpRun& run, const RunScratch& scratch) const {
     EXPECT_EQ(run.operands.size(), run.run.shader->binding_count);
     EXPECT_EQ(run.run.push.size() * 4, run.run.shader->push_bytes);
@@ -417,7 +417,7 @@ TEST_F(OpRunsTest, WindowsOfWeightsAreCutToo) {
   EXPECT_THAT(rows, ElementsAre(64, 36, 64, 36));
 }
 
-// What is bound where, by tensor.
+// Returns the tensors of a run's bindings, in order.
 std::vector<uint32_t> Bound(const OpRun& run) {
   std::vector<uint32_t> tensors;
   for (const OpRun::Operand& operand : run.operands) tensors.push_back(operand.tensor);
@@ -486,7 +486,7 @@ class AttentionRunsTest : public OpRunsTest {
                 trine_attention_attr{0, flags, 0.125f, 0.0f, window});
   }
 
-  // Reads what Attention, the graph's first op, has made of heads of 64 values.
+  // Adds a product that reads the output of Attention, the first op, with heads of 64 values.
   void ProductOfItsTokens(int64_t rows) {
     trine_tensor t = builder_.tensors[builder_.ops[0].out[0]];
     t.rank = 2;
@@ -560,7 +560,7 @@ TEST_F(AttentionRunsTest, CachesBeyondABindingAreRefused) {
   EXPECT_EQ(WhyNot(1), sentence);
 }
 
-// Words of the push constants, as kernels/vulkan/attention.cc writes them.
+// Words of the push constants, in the order of kernels/vulkan/runs/attention.cc.
 enum AttentionWord {
   kQuery = 0,
   kKeys = 3,
@@ -613,7 +613,7 @@ TEST_F(AttentionRunsTest, LongRunsOfOneTokenAreCutByHeads) {
   }
 }
 
-// Whether it is cut by tokens or by heads, of a few tokens or of many.
+// However it is cut, by tokens or by heads, and for few or many tokens.
 TEST_F(AttentionRunsTest, PartsAreQuantisedTogether) {
   Attention(100, 64, 64);
   ProductOfItsTokens(100);
@@ -644,7 +644,7 @@ TEST_F(AttentionRunsTest, PartsAreQuantisedTogether) {
     EXPECT_EQ(last.operands[0].bytes, 8u + 4 * 256 * 100);
     EXPECT_EQ(last.operands[1].offset, 0u);
     EXPECT_EQ(last.operands[1].bytes, scratch.product_bytes);
-    // As the product's own run would have been, but for the stride of a dimension of 1.
+    // The same as the product's own run, but for the stride of a dimension of 1.
     const auto apart = Runs(misaligned);
     EXPECT_STREQ(apart[1][0].run.shader->name, "quantize_activations");
     std::vector<uint32_t> push = apart[1][0].run.push;

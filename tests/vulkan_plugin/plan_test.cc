@@ -1,6 +1,5 @@
-// Plans through the plugin's table, over a driver that only notes what it is asked for.
-#include "backends/vulkan/plan.h"
-
+// Tests plans through the plugin's table, over a driver that only records its calls.
+#include "backends/vulkan/backend.h"
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,7 +16,7 @@ using ::testing::HasSubstr;
 using testing::PlanOnDevice;
 using testing::Table;
 
-// Two devices, the first with a plan that is ready to be made.
+// Two devices, the first with a plan that is ready to be created.
 class PlanTest : public ::testing::Test {
  protected:
   explicit PlanTest(const DeviceQuery& query = testing::IntelXe1())
@@ -40,7 +39,7 @@ class PlanTest : public ::testing::Test {
     EXPECT_EQ(driver_.live, 0);
   }
 
-  // Why a plan can't be made.
+  // Returns why a plan can't be created.
   std::string Refusal(const trine_plan_desc& desc) {
     trine_plan* plan = nullptr;
     err_ = {};

@@ -1,12 +1,12 @@
-// What a driver does when things go wrong, seen through the plugin's table: each call answers with
-// a status and a sentence, nothing leaks, and what is not concerned goes on.
+// Injects driver faults below the plugin's table: each call returns a status and a message, nothing
+// leaks, and unaffected devices go on.
 #include <stdlib.h>
 
 #include <functional>
 #include <memory>
 
+#include "backends/vulkan/exec/verdicts.h"
 #include "backends/vulkan/testing/device_fixtures.h"
-#include "backends/vulkan/verdicts.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/vulkan_plugin/plugin_session.h"
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using testing::PlanOnDevice;
 using testing::Table;
 
-// All that may fail for want of memory.
+// All functions that may run out of memory.
 const char* const kAllocating[] = {
     "vkCreateDevice",
     "vkAllocateMemory",
@@ -57,7 +57,7 @@ class PluginFaultsTest : public ::testing::TestWithParam<DeviceQuery (*)()> {
   }
 
   void Open(const char* options = "") {
-    ForgetVerdicts();  // every session is to test its devices
+    ForgetVerdicts();  // makes every session test its devices
     ASSERT_EQ(Table().open(host_.host(), options, &backend_, &err_), TRINE_OK) << err_.message;
     ASSERT_EQ(Table().device_count(backend_), 2u);
   }
@@ -73,13 +73,13 @@ class PluginFaultsTest : public ::testing::TestWithParam<DeviceQuery (*)()> {
     return Table().device_open(backend_, index, &devices_[index], &err_);
   }
 
-  // Everything a host does with a device, from opening it to closing it. `call` is given each call
-  // and says whether to go on.
+  // Does everything a host does with a device, from opening it to closing it. `call` receives each
+  // call and returns whether to go on.
   using Call = std::function<bool(const char* name, const std::function<trine_status()>&)>;
   void Everything(const Call& call) {
     if (!call("device_open", [&] { return OpenDevice(0); })) return;
     PlanOnDevice plan(devices_[0]);
-    // What a lost device has refused to make is not used.
+    // Objects that a lost device refused to make are not used.
     const auto run = [&](int64_t columns) {
       return plan.plan == nullptr || call("plan_run", [&] { return plan.Run(columns, &err_); });
     };
@@ -91,7 +91,7 @@ class PluginFaultsTest : public ::testing::TestWithParam<DeviceQuery (*)()> {
         call("buffer_read", [&] { return plan.Read(&err_); });
   }
 
-  // How often a session without a fault calls a function.
+  // Counts the calls of a function in a session without a fault.
   int CallsOf(const char* function) {
     Open();
     const int before = driver_.calls[function];
@@ -168,7 +168,7 @@ TEST_P(PluginFaultsTest, ADeviceLostAtAnyCallIsLostUntilItIsClosed) {
         EXPECT_EQ(Table().op_query(devices_[0], &graph, 0, nullptr, &support, &err_),
                   TRINE_UNAVAILABLE);
       }
-      // The other one works, and the lost one is there again once it is opened anew.
+      // The other device works, and the lost one does, too, after it is opened anew.
       {
         PlanOnDevice other(devices_[1]);
         EXPECT_EQ(other.MakeBuffers(&err_), TRINE_OK) << err_.message;
@@ -230,7 +230,7 @@ TEST_P(PluginFaultsTest, WorkThatNeverEndsCostsTheDevice) {
   EXPECT_EQ(plan->Read(&err_), TRINE_UNAVAILABLE);
   EXPECT_EQ(plan->CopyInside(&err_), TRINE_UNAVAILABLE);
   EXPECT_EQ(other.Run(1, &err_), TRINE_OK) << err_.message;
-  // Work that may still be under way keeps what it uses.
+  // Work that may still be running keeps what it uses.
   const int live = driver_.live, waits = driver_.calls["vkDeviceWaitIdle"];
   plan.reset();
   Table().device_close(devices_[0]);
@@ -307,7 +307,7 @@ TEST_P(ImportFaultsTest, ReadOnlyPagesAreNotWritten) {
   Table().buffer_free(buffer_);
 }
 
-// A driver may take what it then reads wrong, or what costs the device.
+// A driver may import memory and then read it wrongly, or lose the device.
 TEST_P(ImportFaultsTest, WhatFailedWhenItWasTriedIsRefused) {
   driver_.Fail("vkGetMemoryHostPointerPropertiesEXT", VK_ERROR_INVALID_EXTERNAL_HANDLE, 2);
   OpenIt();
@@ -339,7 +339,7 @@ TEST_P(ImportFaultsTest, AHangInTheTrialIsNotWaitedForLong) {
   info.struct_size = sizeof(info);
   ASSERT_EQ(Table().device_info(backend_, 0, &info, &err_), TRINE_OK);
   Close();
-  const int waits = driver_.calls["vkWaitSemaphores"];  // the last two are the trial's
+  const int waits = driver_.calls["vkWaitSemaphores"];  // the last two belong to the trial
   Open();
   driver_.Fail("vkWaitSemaphores", VK_TIMEOUT, waits - 1);
   driver_.wait_timeouts.clear();
@@ -364,7 +364,7 @@ TEST_P(NoImportTest, ADeviceWithMemoryOfItsOwnRefuses) {
   }
 }
 
-// With memory that the host sees, and with memory of its own that copies go to.
+// A device whose memory the host sees, and one with memory of its own that takes copies.
 const auto kDevices = ::testing::Values(testing::IntelXe1, testing::NvidiaDiscrete);
 const auto kNames = [](const ::testing::TestParamInfo<DeviceQuery (*)()>& info) {
   return std::string(info.index == 0 ? "Unified" : "Discrete");

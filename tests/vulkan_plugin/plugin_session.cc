@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "backends/vulkan/backend.h"
-#include "backends/vulkan/verdicts.h"
+#include "backends/vulkan/exec/verdicts.h"
 
 namespace trine::vulkan::testing {
 
@@ -20,7 +20,7 @@ FakeHost::FakeHost() {
   host_.abi_version = TRINE_ABI_VERSION;
   host_.worker_count = 1;
   host_.self = this;
-  // What is for people; signs of life are not.
+  // Keep messages for people, not signs of life.
   host_.log = [](void* self, uint32_t level, const char* message) {
     if (level > TRINE_LOG_DEBUG) static_cast<FakeHost*>(self)->logs.emplace_back(message);
   };

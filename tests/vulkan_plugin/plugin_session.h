@@ -1,7 +1,6 @@
-// The plugin as its host sees it, over a FakeDriver: its table, a host that keeps what is said to
-// it, and a device with a small plan on it.
-#ifndef TRINE_TESTS_VULKAN_PLUGIN_PLUGIN_SESSION_H_
-#define TRINE_TESTS_VULKAN_PLUGIN_PLUGIN_SESSION_H_
+// The plugin as its host sees it, over a FakeDriver: its table, a host that keeps the plugin's
+// messages, and a device with a small plan.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -14,7 +13,7 @@ namespace trine::vulkan::testing {
 
 const trine_plugin& Table();
 
-// Backends are opened over the FakeDriver there is from now on, keep no files and remember nothing
+// Opens backends over the current FakeDriver from here on. They keep no files and remember nothing
 // of earlier ones.
 void UseFakeDriver();
 
@@ -34,7 +33,7 @@ class FakeHost {
   trine_host host_{};
 };
 
-// One buffer.
+// Allocates one buffer.
 trine_status Alloc(trine_device* device, uint64_t bytes, trine_buffer** out, trine_error* err);
 
 // A plan of one op over buffers of its own: y = w x, of Q8_0 weights, for 1 to 64 columns.
@@ -45,7 +44,7 @@ class PlanOnDevice {
   PlanOnDevice(const PlanOnDevice&) = delete;
   PlanOnDevice& operator=(const PlanOnDevice&) = delete;
 
-  // Each may be called again after it has failed. In this order.
+  // Call in this order. Each may be called again after a failure.
   trine_status MakeBuffers(trine_error* err);
   trine_status Fill(trine_error* err);
   trine_status Query(trine_error* err);
@@ -55,7 +54,7 @@ class PlanOnDevice {
   trine_status CopyInside(trine_error* err);
 
   trine_graph graph() const { return builder.Abi(); }
-  // As Create makes it, to be changed.
+  // Returns the description that Create uses, for a test to change.
   trine_plan_desc Desc();
 
   sdk::GraphBuilder builder;
@@ -71,5 +70,3 @@ class PlanOnDevice {
 };
 
 }  // namespace trine::vulkan::testing
-
-#endif  // TRINE_TESTS_VULKAN_PLUGIN_PLUGIN_SESSION_H_

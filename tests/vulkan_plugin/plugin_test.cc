@@ -1,4 +1,4 @@
-// The plugin's table where there is nothing to open, and what it says of what there is.
+// Tests the plugin's table if there is nothing to open, and what it reports of devices.
 #include <stdlib.h>
 
 #include <cstdio>
@@ -253,7 +253,7 @@ TEST_F(PluginTest, SaysWhatItImports) {
 TEST_F(PluginTest, SaysWhatItsDriverDoesNotImport) {
   FakeDriver& driver = Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
-  // The second kind that is tried, then both.
+  // Fail the second kind that is tried, then both.
   driver.Fail(kPointers, VK_ERROR_INVALID_EXTERNAL_HANDLE, 2);
   EXPECT_EQ(Info(0).imports, kTried | kWritable);
   EXPECT_STREQ(Info(0).import_refusal,
@@ -278,7 +278,7 @@ TEST_F(PluginTest, ImportsNoMoreThanItIsTold) {
   EXPECT_THAT(err_.message, HasSubstr("given: some"));
 }
 
-// Memory that was short says nothing of the driver.
+// Running out of memory says nothing about the driver.
 TEST_F(PluginTest, ATrialThatLackedMemoryIsMadeAgain) {
   FakeDriver& driver = Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
@@ -300,7 +300,7 @@ TEST_F(PluginTest, ATrialIsMadeAFewTimesAtMostAndCostsNoSelfTest) {
   EXPECT_EQ(driver.calls["vkCreateDevice"], 3);
   EXPECT_EQ(driver.calls["vkCreateComputePipelines"], pipelines);
   EXPECT_THAT(host_.logs, SizeIs(1)) << "the verdict on its bits, once";
-  // As another backend of the process sees it.
+  // Another backend of the process sees the same.
   ASSERT_EQ(Open(), TRINE_OK);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Info(0).imports, 0u);
   EXPECT_EQ(driver.calls["vkCreateDevice"], 6);
@@ -323,7 +323,7 @@ TEST_F(PluginTest, ADeviceLostInATrialIsARefusalThatIsSaid) {
   FakeDriver& driver = Use({testing::IntelXe1()});
   ASSERT_EQ(Open(), TRINE_OK);
   Info(0);
-  const int waits = driver.calls["vkWaitSemaphores"];  // the last two are the trial's
+  const int waits = driver.calls["vkWaitSemaphores"];  // the last two belong to the trial
   testing::UseFakeDriver();
   ASSERT_EQ(Open(), TRINE_OK);
   driver.Fail("vkWaitSemaphores", VK_ERROR_DEVICE_LOST, waits - 1);

@@ -1,17 +1,16 @@
-// That the self-test leaves nothing out: a device is called exact for what it was seen to compute.
-#include "backends/common/self_test_cases.h"
-
+// Checks that the self-test is complete: a device is exact only for what it was seen to compute.
 #include <map>
 #include <set>
 #include <string>
 
 #include "backends/common/fusion.h"
-#include "backends/vulkan/op_runs.h"
-#include "backends/vulkan/product_tuning.h"
+#include "backends/common/self_test_graph.h"
+#include "backends/vulkan/device/tuning.h"
+#include "backends/vulkan/ops/op_runs.h"
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kernels/vulkan/shaders.h"
+#include "kernels/vulkan/spirv/shaders.h"
 
 namespace trine::vulkan {
 namespace {
@@ -28,8 +27,8 @@ const std::map<std::string, std::string> kExceptions = {
     {"add_f32", "an example; no op uses it"},
 };
 
-// What the self-test runs on a device: shaders, and groups as profiles name them, with '!' where
-// what is quantised or stored is also written.
+// What the self-test runs on a device: shaders, and groups as profiles name them, with '!' where a
+// quantised or stored value is also written.
 struct Used {
   std::set<std::string> shaders, groups;
   std::set<std::string> quantizing_attention;  // shaders that quantise what attention makes
@@ -90,7 +89,7 @@ TEST_P(SelfTestCasesTest, UseEveryExactShaderThatTheDeviceMayUse) {
     for (const Shader* shader : AllShaders()) names.insert(shader->name);
     for (const Shader* shader : AllShaders()) {
       const std::string name = shader->name;
-      // Products are by integer dot products throughout, or not at all.
+      // A device uses integer dot products for all products or for none.
       const bool of_others = int_dot ? names.contains(name + "_dot") : name.ends_with("_dot");
       const bool expected = shader->exact && !of_others && !kExceptions.contains(name);
       EXPECT_EQ(used.shaders.contains(name), expected) << name << ", int_dot=" << int_dot;
@@ -106,7 +105,7 @@ TEST_P(SelfTestCasesTest, PutOpsTogetherInEveryWay) {
                             "rope+rope+kv_store+kv_store", "rope+rope+kv_store+kv_store!"}));
 }
 
-// A shader that quantises does so under a constant, which makes it another program.
+// A shader quantises under a constant, which makes it another program.
 TEST_P(SelfTestCasesTest, QuantiseInEveryShaderOfAttention) {
   EXPECT_THAT(UsedOn(ChoicesOf(caps_)).quantizing_attention,
               ElementsAre("attention_join", "attention_rows4", "attention_rows8"));

@@ -1,4 +1,4 @@
-// The CPU and a device on a driver over the same bytes of weights, each way that drivers allow.
+// Tests the CPU and a device on a driver with the same bytes of weights, each way drivers allow.
 #include "tests/model/shared_weights.h"
 
 #include <cstdlib>

@@ -1,6 +1,5 @@
-// Runs the trine command where it finds a Vulkan device.
-#ifndef TRINE_TESTS_VULKAN_PLUGIN_VULKAN_FIXTURE_H_
-#define TRINE_TESTS_VULKAN_PLUGIN_VULKAN_FIXTURE_H_
+// Runs the trine command with a Vulkan device.
+#pragma once
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,7 +13,7 @@ namespace trine {
 
 class VulkanFixture : public CliFixture {
  protected:
-  // Without a device there is nothing to test, which is a failure where one must be there.
+  // Skips without a device, or fails if there must be one.
   void SetUp() override {
     static const bool found = FindsDevice();
     if (found) return;
@@ -22,11 +21,11 @@ class VulkanFixture : public CliFixture {
     GTEST_SKIP() << "no Vulkan device was found";
   }
 
-  // Validation on, and what it says in a file.
+  // Turns validation on, with its messages in a file.
   std::string Validated() const {
     return "TRINE_VULKAN_VALIDATE=1 TRINE_VULKAN_MESSAGES=" + Messages();
   }
-  // Whether validation was on in at least one process and had nothing to say in any.
+  // Returns success if validation was on in at least one process and found nothing in any.
   ::testing::AssertionResult SaidNothing() const {
     std::ifstream file(Messages());
     int processes = 0;
@@ -53,5 +52,3 @@ class VulkanFixture : public CliFixture {
 };
 
 }  // namespace trine
-
-#endif  // TRINE_TESTS_VULKAN_PLUGIN_VULKAN_FIXTURE_H_

@@ -1,5 +1,5 @@
-# What is looked for on the machine. A required package stops the configuration with its Debian
-# name; an optional one is left out with a line that says what is lost.
+# Looks for packages on the machine. Without a required package the configuration stops with its
+# Debian name. Without an optional one, a line says what is lost.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig)
@@ -49,8 +49,8 @@ if(NOT benchmark_FOUND)
   message(STATUS "Google Benchmark: not found (libbenchmark-dev); trine-microbench is not built")
 endif()
 
-# The Vulkan backend: headers and shader tools to build it. The loader and a driver are looked for
-# when it runs, never linked.
+# Building the Vulkan backend takes headers and shader tools. The loader and a driver are never
+# linked: they are looked for at run time.
 set(TRINE_HAVE_VULKAN OFF)
 if(NOT TRINE_CPU_ONLY AND NOT TRINE_WITH_VULKAN STREQUAL "OFF")
   find_path(TRINE_VULKAN_INCLUDE_DIR vulkan/vulkan.h)
@@ -69,7 +69,7 @@ if(NOT TRINE_CPU_ONLY AND NOT TRINE_WITH_VULKAN STREQUAL "OFF")
     set(TRINE_HAVE_VULKAN ON)
     add_library(trine_vulkan_headers INTERFACE)
     target_include_directories(trine_vulkan_headers SYSTEM INTERFACE "${TRINE_VULKAN_INCLUDE_DIR}")
-    # No prototypes: whoever calls a function by name has to go through a table.
+    # No prototypes, so that functions can be called only through a table.
     target_compile_definitions(trine_vulkan_headers INTERFACE VK_NO_PROTOTYPES)
   elseif(TRINE_WITH_VULKAN STREQUAL "ON")
     message(FATAL_ERROR "TRINE_WITH_VULKAN is ON and something is missing: apt-get install${missing}")

@@ -1,23 +1,23 @@
-# For which GPUs the kernels of kernels/hip are compiled, and by what.
+# Chooses the GPUs for which the kernels of kernels/hip are compiled, and the compiler.
 #
-#   TRINE_HIP_PLATFORM  auto, amd, nvidia, host or off. auto is amd where a GPU of AMD's and hipcc are,
-#                       else nvidia where one of NVIDIA's and nvcc are, else host in a build with tests,
-#                       else off: compiling takes minutes, which only who has the GPU should spend
-#                       unasked. host: the emulator alone.
+#   TRINE_HIP_PLATFORM  auto, amd, nvidia, host or off. auto is amd with an AMD GPU and hipcc, else
+#                       nvidia with an NVIDIA GPU and nvcc, else host in a build with tests, else off:
+#                       compiling takes minutes, which nobody without the GPU should have to spend.
+#                       host: only the emulator.
 #   TRINE_HIP_ARCHS     empty for the defaults, "all", or a list such as gfx1030;gfx1100 or sm_90
 #
-# docs/hip.md has the compilers and their targets. What others use:
+# docs/hip.md lists the compilers and their targets. For other files:
 #
-#   TRINE_GPU_PLATFORM  amd, nvidia, or empty where nothing is compiled for a device
-#   TRINE_GPU_ARCHS     what is compiled for, such as gfx90a;gfx1030 or sm_80;sm_90
+#   TRINE_GPU_PLATFORM  amd, nvidia, or empty if nothing is compiled for a device
+#   TRINE_GPU_ARCHS     the targets, such as gfx90a;gfx1030 or sm_80;sm_90
 #   TRINE_GPU_HOST      whether kernels are built for the emulator: with `host`, and with tests
 #
 #   trine_gpu_objects(NAME SOURCES a.gpu.cc ... [DEPS ...])
-#       A static library of device sources. Whoever links it is compiled by the project's compiler,
-#       with the platform's definition (kernels/hip/gpu/platform.h), the headers and the library of
-#       the vendor's runtime, and TRINE_GPU_ARCHS="gfx90a gfx1030" as a string.
+#       A static library of device sources. A target that links it is compiled by the project's
+#       compiler, with the platform's definition (kernels/hip/gpu/platform.h), the headers and the
+#       library of the vendor's runtime, and TRINE_GPU_ARCHS="gfx90a gfx1030" as a string.
 #
-# kernels/hip makes two libraries of one list of sources, and a backend is made of either:
+# kernels/hip makes two libraries from one list of sources, and a backend from either:
 #
 #   if(TRINE_GPU_PLATFORM)
 #     trine_library(trine_hip SOURCES ${sources} DEPS trine_hip_kernels ...)
@@ -28,8 +28,8 @@
 #     trine_backend(hip-host SOURCES plugin.cc DEPS trine_hip_host)
 #   endif()
 #
-# Device sources go through custom commands: CMake's own HIP language wants a layout that Debian
-# does not have, and a GPU or a list of targets before it configures.
+# Device sources are compiled by custom commands: CMake's own HIP language needs a folder layout
+# that Debian does not have, and a GPU or a list of targets before it configures.
 
 set(TRINE_HIP_PLATFORM auto CACHE STRING
     "The HIP backend's platform: auto, amd (hipcc), nvidia (nvcc), host (the emulator) or off")
@@ -51,8 +51,8 @@ if(TRINE_BUILD_TESTS OR TRINE_HIP_PLATFORM STREQUAL "host")
   set(TRINE_GPU_HOST ON)
 endif()
 
-# The first words of a device compiler's command line. Of ccache, depend mode: the preprocessor by
-# itself does not take several targets. What a wrapper calls has to be part of the key.
+# Sets `result` to the first words of a device compiler's command line. ccache needs depend mode, as
+# the preprocessor takes only one target, and the compiler behind a wrapper as part of the key.
 function(trine_gpu_launcher result version)
   set(launcher "")
   if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
@@ -62,7 +62,7 @@ function(trine_gpu_launcher result version)
   set(${result} "${launcher}" PARENT_SCOPE)
 endfunction()
 
-# Whether a command, which must succeed, does; else `why` is what it said first.
+# Runs a command. Sets `result` to whether it succeeded, and `why` to its first error or "".
 function(trine_gpu_try result why)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
   set(said "")
@@ -77,9 +77,9 @@ function(trine_gpu_try result why)
   set(${why} "${said}" PARENT_SCOPE)
 endfunction()
 
-# Each platform's file has trine_gpu_find_<platform>(why): it leaves `why` empty and sets
-# TRINE_GPU_ARCHS, TRINE_GPU_REFUSED, TRINE_GPU_COMPILE (the command up to the source) and
-# TRINE_GPU_COMPILER, and makes the target trine_gpu_platform; or it leaves a reason.
+# Each platform's file defines trine_gpu_find_<platform>(why). On success it leaves `why` empty,
+# sets TRINE_GPU_ARCHS, TRINE_GPU_REFUSED, TRINE_GPU_COMPILE (the command up to the source) and
+# TRINE_GPU_COMPILER, and makes the target trine_gpu_platform. Otherwise it sets `why`.
 include(TrineGpuAmd)
 include(TrineGpuNvidia)
 
@@ -87,7 +87,7 @@ set(candidates "")
 if(TRINE_HIP_PLATFORM MATCHES "^(amd|nvidia)$")
   set(candidates ${TRINE_HIP_PLATFORM})
 elseif(TRINE_HIP_PLATFORM STREQUAL "auto" AND NOT TRINE_SANITIZE)
-  # Sanitizers see nothing of a device; the emulator is what they are for.
+  # Sanitizers see nothing of a device, so they get the emulator.
   if(EXISTS /dev/kfd)
     list(APPEND candidates amd)
   endif()

@@ -1,7 +1,8 @@
-# AMD's GPUs: hipcc, or a plain clang++ where that knows targets which hipcc does not.
+# Compiles for AMD's GPUs with hipcc, or with a plain clang++ that knows targets which hipcc does
+# not.
 #
-# One compiler makes all objects of a build: a kernel is registered with one bundle of code, so two
-# compilers' code can't stand side by side for it.
+# One compiler makes all objects of a build: a kernel is registered with one bundle of code, so the
+# code of two compilers can't be combined.
 
 set(rocm ENV ROCM_PATH ENV HIP_PATH)
 find_program(TRINE_HIPCC hipcc HINTS ${rocm} PATHS /opt/rocm PATH_SUFFIXES bin
@@ -13,20 +14,20 @@ find_library(TRINE_HIP_LIBRARY amdhip64 HINTS ${rocm} PATHS /opt/rocm PATH_SUFFI
 mark_as_advanced(TRINE_HIPCC TRINE_HIP_CLANG TRINE_HIP_INCLUDE_DIR TRINE_HIP_LIBRARY)
 unset(rocm)
 
-# hipcc is for NVIDIA as well, by its own judgement.
+# hipcc would choose between AMD and NVIDIA by itself.
 set(TRINE_HIP_ENV "${CMAKE_COMMAND}" -E env HIP_PLATFORM=amd)
 
-# One of each family that people have: CDNA 2, RDNA 2, RDNA 3.
+# One target of each common family: CDNA 2, RDNA 2, RDNA 3.
 set(TRINE_HIP_DEFAULT_ARCHS gfx90a gfx1030 gfx1100)
 set(TRINE_HIP_ALL_ARCHS gfx906 gfx90a gfx942 gfx1030 gfx1036 gfx1100 gfx1101 gfx1102 gfx1103
     gfx1150 gfx1151 gfx1200 gfx1201)
 
-# ROCm's own headers and device libraries are left out: kernels/hip/gpu/amd_compiler.h.
+# Leaves out ROCm's own headers and device libraries: see kernels/hip/gpu/amd_compiler.h.
 set(TRINE_HIP_FLAGS -x hip -nogpuinc -nogpulib
     -include "${PROJECT_SOURCE_DIR}/kernels/hip/gpu/amd_compiler.h")
 
-# Which of `archs` the command of a compiler (ARGN) takes. Sets in the caller <prefix>_accepted,
-# <prefix>_refused ("gfx942 (why)") and <prefix>_command.
+# Finds out which of `archs` the compiler's command (ARGN) takes. Sets in the caller
+# <prefix>_accepted, <prefix>_refused ("gfx942 (why)") and <prefix>_command.
 function(trine_gpu_try_archs prefix archs)
   set(probe "${CMAKE_BINARY_DIR}/hip-probe")
   file(WRITE "${probe}/probe.hip" "__global__ void Probe(int* p) { *p = 1; }\n")
@@ -38,7 +39,7 @@ function(trine_gpu_try_archs prefix archs)
     if(works)
       list(APPEND accepted ${arch})
     else()
-      # What follows the first clause explains how targets are named.
+      # Cut the explanation of target names behind the first clause.
       string(REGEX REPLACE "^.*error: |;.*$" "" why "${why}")
       list(APPEND refused "${arch} (${why})")
     endif()
@@ -50,15 +51,15 @@ endfunction()
 
 # Sets in the caller chosen_accepted, _refused, _command, _compiler and _version.
 function(trine_gpu_choose_amd_compiler archs)
-  # Its standard error is noise where there is no GPU.
+  # Without a GPU, hipcc writes noise to standard error.
   execute_process(COMMAND ${TRINE_HIP_ENV} "${TRINE_HIPCC}" --version
                   OUTPUT_VARIABLE version ERROR_QUIET)
   trine_gpu_try_archs(hipcc "${archs}" "${TRINE_HIPCC}")
   set(chosen hipcc)
   set(compiler "${TRINE_HIPCC}")
-  # Clang 15 has half of RDNA 3's registers.
+  # Clang 15 uses only half of RDNA 3's registers.
   if(TRINE_HIP_CLANG AND (hipcc_refused OR (version MATCHES "clang version 15" AND archs MATCHES "gfx11")))
-    # As hipcc calls its own; and code objects of the version that every runtime reads.
+    # Pass the options that hipcc passes, and the code object version that every runtime reads.
     get_filename_component(root "${TRINE_HIP_INCLUDE_DIR}" DIRECTORY)
     trine_gpu_try_archs(plain "${archs}"
       "${TRINE_HIP_CLANG}" "--rocm-path=${root}" -mcode-object-version=4
@@ -75,7 +76,7 @@ function(trine_gpu_choose_amd_compiler archs)
     set(chosen_${name} "${${chosen}_${name}}" PARENT_SCOPE)
   endforeach()
   set(chosen_compiler "${compiler}" PARENT_SCOPE)
-  string(SHA256 version "${version}")  # only told from another; a cache keeps no lines
+  string(SHA256 version "${version}")  # only compared; the cache can't hold several lines
   set(chosen_version "${version}" PARENT_SCOPE)
 endfunction()
 
@@ -94,7 +95,7 @@ function(trine_gpu_find_amd why)
     set(archs ${TRINE_HIP_ALL_ARCHS})
   endif()
 
-  # Trying takes about a second for each target: once, until something has changed.
+  # Trying a target takes about a second: keep the result until something changes.
   set(key "${archs}")
   foreach(file IN ITEMS "${TRINE_HIPCC}" "${TRINE_HIP_CLANG}")
     file(TIMESTAMP "${file}" time)
@@ -118,13 +119,13 @@ function(trine_gpu_find_amd why)
     return()
   endif()
 
-  # A loop that was not unrolled is worth knowing where it costs something: then its kernel has
-  # scratch memory, which tools/check_code_objects tells.
+  # -Wno-pass-failed: a loop that was not unrolled matters only if it costs something. Its kernel
+  # then has scratch memory, which tools/check_code_objects reports.
   set(targets ${accepted})
   list(TRANSFORM targets PREPEND --offload-arch=)
   set(flags ${TRINE_HIP_FLAGS} ${targets} -std=c++20 -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
       -ffp-contract=off -Wall -Wextra -Wno-pass-failed -DTRINE_GPU_AMD=1)
-  if(TRINE_WERROR)
+  if(TRINE_WARNINGS_ARE_ERRORS)
     list(APPEND flags -Werror)
   endif()
   trine_gpu_launcher(launcher "${version}")

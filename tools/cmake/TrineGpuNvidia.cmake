@@ -1,4 +1,4 @@
-# NVIDIA's GPUs: nvcc, and the static CUDA runtime, so that the driver is all a machine needs.
+# Compiles for NVIDIA's GPUs with nvcc and the static CUDA runtime: machines need only the driver.
 
 find_program(TRINE_NVCC nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda
              PATH_SUFFIXES bin DOC "NVIDIA's compiler")
@@ -13,7 +13,7 @@ if(TRINE_NVCC)
   unset(cuda)
 endif()
 
-# The first two are asked for; of the others, what this nvcc knows.
+# The default targets are always asked for, the newer ones only if this nvcc knows them.
 set(TRINE_CUDA_DEFAULT_ARCHS sm_80 sm_90)
 set(TRINE_CUDA_NEWER_ARCHS sm_100 sm_120)
 
@@ -46,7 +46,7 @@ function(trine_gpu_find_nvidia why)
     return()
   endif()
 
-  # Of the oldest also PTX, from which a driver makes code for GPUs that are not listed.
+  # For the oldest target also embed PTX, from which drivers make code for unlisted GPUs.
   set(targets "")
   list(GET accepted 0 oldest)
   foreach(arch IN LISTS accepted)
@@ -60,7 +60,7 @@ function(trine_gpu_find_nvidia why)
   set(host_flags -fPIC -fvisibility=hidden -fvisibility-inlines-hidden -ffp-contract=off -Wall -Wextra)
   set(flags -x cu ${targets} "-ccbin=${CMAKE_CXX_COMPILER}" -std=c++20 -O3 --expt-relaxed-constexpr
       --fmad=false --no-compress -DTRINE_GPU_NVIDIA=1)
-  if(TRINE_WERROR)
+  if(TRINE_WARNINGS_ARE_ERRORS)
     list(APPEND host_flags -Werror)
     list(APPEND flags -Werror=all-warnings)
   endif()
@@ -70,7 +70,7 @@ function(trine_gpu_find_nvidia why)
   trine_gpu_launcher(launcher "${version}")
   set(command "${CMAKE_COMMAND}" -E env ${launcher} "${TRINE_NVCC}" ${flags} "-Xcompiler=${host_flags}")
 
-  # nvcc is particular about the compiler of the host's side.
+  # nvcc works only with some compilers for the host's side.
   set(probe "${CMAKE_BINARY_DIR}/hip-probe")
   file(WRITE "${probe}/probe.cu" "__global__ void Probe(int* p) { *p = 1; }\n")
   if(NOT TRINE_CUDA_PROBED STREQUAL command)

@@ -1,19 +1,19 @@
-# What `cmake --install` puts where. Nothing that is installed names an absolute path: a prefix may
-# be moved, and DESTDIR may be set.
+# Says what `cmake --install` puts where. No installed file names an absolute path, so that a prefix
+# may be moved and DESTDIR may be set.
 #
 #   bin/trine                     the command
-#   libexec/trine/trine-probe     loads a plugin nobody has tried yet, in a process of its own
+#   libexec/trine/trine-probe     loads an untried plugin, in a process of its own
 #   lib/libtrine.so               the library, with include/trine/trine.h and trine.hpp
 #   lib/trine/plugins/            the backends (installed by trine_backend)
 #   include/trine/                the backend ABI and SDK
 #   lib/cmake/trine/, lib/pkgconfig/
-#   share/trine/plugin.map        the one symbol a plugin exports
+#   share/trine/plugin.map        the one symbol that a plugin exports
 #   share/trine/models/           the model that comes with the project
 #   share/doc/trine/              LICENSE, pages, the example backend and programs
 #   share/man/man1/               a manual page for each command
 #   share/bash-completion/, share/zsh/, share/fish/     completions
 #
-# COMPONENT says which package a file is part of (TrinePackage); what names none is of the command.
+# COMPONENT says which package a file belongs to (TrinePackage); the default is the command's.
 
 include(CMakePackageConfigHelpers)
 
@@ -29,7 +29,7 @@ file(STRINGS "${PROJECT_SOURCE_DIR}/plugins/include/trine/backend.h" abi_lines
 string(REGEX REPLACE "[^0-9;]" "" abi_numbers "${abi_lines}")
 list(JOIN abi_numbers "." TRINE_ABI_VERSION)
 
-# `to`, seen from `from`: both relative to the prefix.
+# Sets `result` to the path from `from` to `to`, both relative to the prefix.
 function(trine_relative_path result from to)
   file(RELATIVE_PATH path "/prefix/${from}" "/prefix/${to}")
   string(REGEX REPLACE "/$" "" path "${path}")
@@ -59,7 +59,7 @@ configure_package_config_file(
   "${CMAKE_CURRENT_LIST_DIR}/trine-config.cmake.in" "${package_dir}/trine-config.cmake"
   INSTALL_DESTINATION "${TRINE_INSTALL_CMAKEDIR}"
   PATH_VARS TRINE_INSTALL_DATADIR TRINE_INSTALL_PLUGINDIR)
-# Below 1.0 a minor version may break what was before.
+# Below 1.0 a minor version may break compatibility.
 write_basic_package_version_file("${package_dir}/trine-config-version.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${package_dir}/trine-config.cmake" "${package_dir}/trine-config-version.cmake"
@@ -87,7 +87,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/plugins/example/CMakeLists.txt"
               "${PROJECT_SOURCE_DIR}/plugins/example/example_backend.cc"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}/example" COMPONENT development)
 
-# Pages and completions are written by the program itself, at build time.
+# The program itself writes pages and completions at build time.
 if(NOT CMAKE_CROSSCOMPILING)
   include(TrineManual)
 endif()

@@ -1,6 +1,6 @@
-# Kompute, for the executor of that name in the Vulkan backend. It is in no Debian package and is
-# never fetched: whoever wants it has installed it. Two libraries of the same version differ in what
-# they have, so a probe decides: a module, as the plugin is, that derives from kp::Memory.
+# Looks for Kompute, for the executor of that name in the Vulkan backend. No Debian package has it
+# and it is never fetched: the user has to install it. Libraries of the same version differ in what
+# they offer, so a probe decides: a module, like the plugin, that derives from kp::Memory.
 set(TRINE_HAVE_KOMPUTE OFF)
 set(without "")
 if(TRINE_WITH_KOMPUTE STREQUAL "OFF")
@@ -9,7 +9,7 @@ endif()
 if(NOT TRINE_HAVE_VULKAN)
   set(without "the Vulkan backend is not built")
 else()
-  # First: Kompute's package names fmt without looking for it, and CMake then stops.
+  # Look for fmt first: Kompute's package names fmt without looking for it, and CMake then stops.
   find_package(fmt CONFIG QUIET)
   if(fmt_FOUND)
     find_package(kompute CONFIG QUIET)

@@ -1,5 +1,5 @@
-# What a test that needs a Vulkan driver is run with: Mesa's for the CPU where it is installed, so that
-# every machine runs the same tests.
+# The environment of tests that need a Vulkan driver: Mesa's driver for the CPU if it is installed,
+# so that every machine runs the same tests.
 #
 #   trine_lavapipe_environment(RESULT)    variables, for the property ENVIRONMENT of tests
 
@@ -19,7 +19,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch
 endif()
 
 function(trine_lavapipe_environment result)
-  # Code for this processor's name, kept by whatever ran before, must not come from a cache.
+  # A cache must not return code that an earlier run made for this processor's name.
   set(environment "MESA_SHADER_CACHE_DIR=${CMAKE_BINARY_DIR}/mesa-cache")
   file(GLOB drivers /usr/share/vulkan/icd.d/lvp_icd*.json)
   if(drivers)
@@ -30,7 +30,7 @@ function(trine_lavapipe_environment result)
     list(APPEND environment "LD_PRELOAD=${TRINE_LAVAPIPE_PRELOAD}")
   endif()
   if(TRINE_SANITIZE STREQUAL "address")
-    # Drivers and layers leak; whether we do is told by the tests that count objects.
+    # Drivers and layers leak. The tests that count objects find leaks of this project.
     list(APPEND environment ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0)
   endif()
   set(${result} "${environment}" PARENT_SCOPE)

@@ -1,12 +1,12 @@
-# The manual pages and the shells' completions: the built program writes them from its own options,
-# so a new command needs nothing here.
+# Makes the manual pages and the completion scripts. The built program writes them from its own
+# options, so a new command needs no change here.
 
 set(manual_dir "${PROJECT_BINARY_DIR}/manual")
 set(TRINE_ZSH_COMPLETION_DIR "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions" CACHE STRING
     "Where zsh looks for completions, below the prefix; site-functions where it is not Debian's")
 find_program(TRINE_GZIP gzip)
 
-# A folder of its own, emptied first: the page of a command that is no more must not stay.
+# Empty the folder first, so that no page of a removed command stays.
 set(compress "")
 if(TRINE_GZIP)
   set(compress COMMAND "${TRINE_GZIP}" -9 -n -r "${manual_dir}/man")

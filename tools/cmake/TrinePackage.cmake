@@ -1,19 +1,19 @@
-# Debian packages: `cmake --build build/release --target package`, or cpack in a built tree.
+# Makes Debian packages: `cmake --build build/release --target package`, or cpack in a built tree.
 #
 #   trine               the command, its manual pages, completions and documentation
 #   trine-backends      the backend plugins and the program that tries them
-#   trine-backend-hip   the plugin for discrete GPUs, where it was compiled for devices
+#   trine-backend-hip   the plugin for discrete GPUs, if it was compiled for devices
 #   libtrineN           the library; N is its ABI
 #   libtrine-dev        headers, CMake and pkg-config files, examples
 #   trine-model-tales   the model that comes with the project
 #
-# Installed from a tree configured with -DCMAKE_INSTALL_PREFIX=/usr, libraries and plugins lie in
-# /usr/lib/<architecture>; else in /usr/lib. The programs find them in either.
+# Libraries and plugins are installed in /usr/lib/<architecture> if the tree was configured with
+# -DCMAKE_INSTALL_PREFIX=/usr, else in /usr/lib. The programs find them in either.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME trine)
 set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # would head every package's description
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # a text here would head every package's description
 set(CPACK_PACKAGE_CONTACT "The Trine maintainers <maintainers@trine.invalid>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
@@ -33,7 +33,7 @@ set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_COMPONENTS_ALL "")
 
 set(debian_dir "${PROJECT_BINARY_DIR}/debian")
-string(TIMESTAMP TRINE_PACKAGE_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)  # minds SOURCE_DATE_EPOCH
+string(TIMESTAMP TRINE_PACKAGE_DATE "%a, %d %b %Y %H:%M:%S +0000" UTC)  # uses SOURCE_DATE_EPOCH
 find_program(TRINE_GZIP gzip)
 
 # trine_package(COMPONENT NAME SUMMARY MORE [DEPENDS ...] [SECTION s] [RECOMMENDS r]
@@ -54,12 +54,12 @@ function(trine_package component name summary more)
   if(ARG_ARCHITECTURE)
     set(${prefix}_PACKAGE_ARCHITECTURE "${ARG_ARCHITECTURE}" PARENT_SCOPE)
   else()
-    # What its programs and libraries link becomes its Depends.
+    # Depends is computed from what the programs and libraries link.
     set(${prefix}_PACKAGE_SHLIBDEPS ON PARENT_SCOPE)
   endif()
   set(CPACK_COMPONENTS_ALL "${CPACK_COMPONENTS_ALL};${component}" PARENT_SCOPE)
 
-  # Each package says whose it is and what changed, in a folder of its own name.
+  # Each package has its copyright and changelog in a folder of its own name.
   set(doc_dir "${CMAKE_INSTALL_DATADIR}/doc/${name}")
   install(FILES "${PROJECT_SOURCE_DIR}/tools/cmake/debian/copyright" DESTINATION "${doc_dir}"
           COMPONENT ${component} EXCLUDE_FROM_ALL)
@@ -88,8 +88,8 @@ trine_package(backends trine-backends "backend plugins of the Trine model runtim
   "What runs a model on one kind of device, each a plugin, and the program
 that tries a plugin in a process of its own before it is let in.")
 if(TARGET trine-backend-hip)
-  # The runtime that AMD's plugin links is among its Depends where it is Debian's own; the libraries
-  # of packages from elsewhere say nothing that becomes one.
+  # Depends includes the runtime that AMD's plugin links only if it is Debian's own: libraries of
+  # other packages carry no such information.
   set(runtime "")
   if(TRINE_GPU_PLATFORM STREQUAL "amd" AND NOT TRINE_HIP_LIBRARY MATCHES "^/usr/lib/")
     set(runtime RECOMMENDS hip-runtime-amd)

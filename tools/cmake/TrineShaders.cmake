@@ -1,10 +1,10 @@
-# Compute shaders, compiled when the project is built and embedded in what links them.
+# Compiles compute shaders when the project is built, and embeds them in what links them.
 #
 #   trine_shader(TARGET NAME SOURCE file.comp [DEFINES X=1 ...] [FAST])
 #   trine_shader_list(TARGET)      after the last trine_shader of TARGET
 #
-# Each becomes `shaders::NAME` of kernels/vulkan/shaders.h; one source may give several, by DEFINES.
-# A shader is held to exact arithmetic unless it is FAST. Needs TRINE_GLSLC and TRINE_SPIRV_VAL.
+# Each shader becomes `shaders::NAME` of kernels/vulkan/spirv/shaders.h; DEFINES makes several of
+# one source. Only a FAST shader may be inexact. Needs TRINE_GLSLC and TRINE_SPIRV_VAL.
 
 function(trine_shader target name)
   cmake_parse_arguments(ARG "FAST" "SOURCE" "DEFINES" ${ARGN})
@@ -20,7 +20,7 @@ function(trine_shader target name)
   add_custom_command(OUTPUT "${code}" BYPRODUCTS "${spv}"
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${folder}"
     COMMAND "${TRINE_GLSLC}" --target-env=vulkan1.2 -O -Werror ${ARG_DEFINES}
-            -I "${PROJECT_SOURCE_DIR}/kernels/vulkan" -MD -MF "${spv}.d" -MT "${code}" -o "${spv}" "${source}"
+            -I "${PROJECT_SOURCE_DIR}/kernels/vulkan/shaders" -MD -MF "${spv}.d" -MT "${code}" -o "${spv}" "${source}"
     COMMAND "${TRINE_SPIRV_VAL}" --target-env vulkan1.2 "${spv}"
     COMMAND trine-embed-shader ${name} ${numerics} "${spv}" "${code}"
     DEPENDS "${source}" trine-embed-shader DEPFILE "${spv}.d"

@@ -1,4 +1,4 @@
-"""AMD's device code: clang's offload bundles, one for each source, of an ELF file for each target."""
+"""Reads AMD's device code: an offload bundle for each source, with an ELF file for each target."""
 import re
 import struct
 
@@ -13,7 +13,7 @@ AMDGPU_METADATA = 32
 
 
 def bundles(data, name):
-    """A list of Code for each source."""
+    """Returns a list of Code for each source."""
     if data.startswith(COMPRESSED):
         raise Unreadable(f"{name}: its device code is compressed (build without --offload-compress)")
     found, at = [], data.find(MAGIC)
@@ -31,8 +31,8 @@ def _entries(data, start, name):
         triple = data[at + 24:at + 24 + length].decode()
         at += 24 + length
         if not size:
-            continue  # the host's, which is always there and always empty
-        # hipv4-amdgcn-amd-amdhsa--gfx90a:xnack-
+            continue  # the host's entry is always there, and always empty
+        # The triple is hipv4-amdgcn-amd-amdhsa--gfx90a:xnack- or the like.
         target = triple[triple.index("gfx"):]
         yield _code(data[start + offset:start + offset + size], target, f"{name}: {target}")
 
@@ -43,7 +43,7 @@ def _code(image, target, name):
     if not described:
         raise Unreadable(f"{name}: nothing describes its kernels")
     kernels = [_kernel(k) for k in decode(described[0]).get("amdhsa.kernels", [])]
-    # The first is the kernels'; device libraries have theirs.
+    # The first version is that of the kernels; device libraries add their own.
     version = re.search(rb"clang version (\d+)", elf.section(".comment"))
     return Code(target, kernels, set(elf.symbols()), image,
                 clang=int(version.group(1)) if version else 0)
@@ -58,13 +58,13 @@ def _kernel(said):
 
 
 def wave_of(target):
-    """GCN and CDNA go in waves of 64; RDNA in waves of 32, unless told otherwise."""
+    """Returns the wave size: 64 for GCN and CDNA, 32 for RDNA unless it is told otherwise."""
     base = target.split(":")[0]
     return 64 if len(base) == 6 and base[3] in "6789" else 32
 
 
 def unit_of(target):
-    """How the instructions of a target's integer matrix unit begin; "" if it has none."""
+    """Returns the prefix of a target's integer matrix instructions; "" if it has no such unit."""
     base = target.split(":")[0]
     if base in ("gfx908", "gfx90a", "gfx940", "gfx941", "gfx942"):
         return "v_mfma_i32_16x16x"
@@ -72,5 +72,5 @@ def unit_of(target):
 
 
 def has_half_the_registers(code):
-    """Clang 15 gives RDNA 3 no more than 128 of its 256 registers."""
+    """Returns true for RDNA 3 code of Clang 15, which uses only 128 of the 256 registers."""
     return code.clang == 15 and code.target.startswith("gfx11")

@@ -1,4 +1,4 @@
-"""What must hold of device code, and what does not."""
+"""Checks device code. Each check yields a sentence for everything that is wrong."""
 import re
 import struct
 
@@ -20,7 +20,7 @@ class Input:
             raise Unreadable(f"{path}: its device code can't be read ({error})") from error
         if not any(self.sources):
             raise Unreadable(f"{path}: no device code in it")
-        # What the host's side registers by name is a string there, whatever was stripped.
+        # The names that the host's side registers are strings there, even in a stripped file.
         self.registered = elf.strings(b"_Z")
 
     def codes(self):
@@ -31,7 +31,7 @@ class Input:
 
 
 def targets(found, expected):
-    """Every source has code for what is expected, and for nothing else."""
+    """Checks that every source has code for exactly the expected targets."""
     for source in found.sources:
         have = {code.target for code in source}
         for target in sorted(set(expected) - have):
@@ -46,7 +46,7 @@ def _example(source):
 
 
 def kernels(found):
-    """The same kernels for every target, and each that the host will ask for."""
+    """Checks that all targets have the same kernels, with all that the host will ask for."""
     for target in found.targets():
         if target.startswith("compute_"):
             continue
@@ -73,10 +73,10 @@ def waves(found):
 
 
 class Memory:
-    """No kernel has scratch memory, for spilled registers or for arrays, but those that may."""
+    """Checks that only allowed kernels use scratch memory, for spilled registers or for arrays."""
 
     def __init__(self, allowed, sgprs):
-        """Patterns of names; whether scalar registers may be spilled, into lanes of vector ones."""
+        """allowed: patterns of names. sgprs: scalar registers may be spilled into vector lanes."""
         self.unused = {pattern: re.compile(pattern) for pattern in allowed}
         self.allowed = dict(self.unused)
         self.sgprs = sgprs
@@ -104,7 +104,7 @@ class Memory:
 
 
 class Disassembly:
-    """What AMD's code objects are made of, each looked into once."""
+    """Disassembles AMD's code objects, each only once."""
 
     def __init__(self, objdump):
         self.objdump = objdump
@@ -117,7 +117,7 @@ class Disassembly:
 
 
 def exactness(found, disassembly):
-    """Nothing fused. What can't be looked into fails."""
+    """Checks that nothing is fused. Code that can't be read fails the check."""
     for code in found.codes():
         if code.target.startswith("compute_"):
             if not code.text:
@@ -141,8 +141,8 @@ def exactness(found, disassembly):
 
 
 def units(found, pattern, disassembly):
-    """Kernels with such names use the matrix unit of their target, or are nothing but a trap: of a
-    target that has a unit some do, of others none."""
+    """Checks that kernels whose names match use their target's matrix unit or consist of a trap. On
+    a target with a unit at least one must use it; on other targets all must be traps."""
     for target in found.targets():
         unit = amd.unit_of(target)
         used = 0

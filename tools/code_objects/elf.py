@@ -1,9 +1,9 @@
-"""ELF files of 64 bits, little endian: as much of them as code objects need."""
+"""Reads 64-bit little-endian ELF files, as far as code objects need it."""
 import struct
 
 
 class Unreadable(Exception):
-    """A file, or device code in it, that is not as it should be."""
+    """Raised for a file, or device code in it, that can't be read."""
 
 
 class Section:
@@ -40,11 +40,11 @@ class Elf:
         return sections
 
     def section(self, name):
-        """The bytes of the sections of that name, one after the other."""
+        """Returns the bytes of all sections of that name, one after the other."""
         return b"".join(s.data for s in self.sections if s.name == name)
 
     def symbols(self):
-        """The name of every symbol, in the table's order."""
+        """Returns the name of every symbol, in the table's order."""
         strings, table = self.section(".strtab"), self.section(".symtab")
         if not table:  # stripped
             strings, table = self.section(".dynstr"), self.section(".dynsym")
@@ -55,7 +55,7 @@ class Elf:
         return found
 
     def strings(self, prefix):
-        """Of the read-only data: what is a string and begins so."""
+        """Returns the strings of the read-only data that begin with the prefix."""
         found = set()
         for section in self.sections:
             if section.name.startswith(".rodata"):
@@ -65,7 +65,7 @@ class Elf:
 
 
 def notes(data):
-    """(kind, content) of each note."""
+    """Yields (kind, content) for each note."""
     at = 0
     while at + 12 <= len(data):
         name_size, size, kind = struct.unpack_from("<III", data, at)

@@ -1,8 +1,8 @@
-"""Multiplications and additions that were fused: exact arithmetic has none.
+"""Finds fused multiplications and additions: exact arithmetic has none.
 
-In PTX that is seen plainly. AMD's code has to be disassembled, and has some that are the compiler's
-own, of no effect on a result: integers are divided by way of a float reciprocal, whose error a
-fused operation measures and integer arithmetic then corrects.
+PTX names them. AMD's code has to be disassembled. It has some that the compiler adds itself and
+that change no result: integers are divided with a float reciprocal, whose error a fused operation
+measures and integer arithmetic then corrects.
 """
 import re
 import shutil
@@ -16,18 +16,18 @@ AMD = re.compile(
     rf"[vs]_(?:dual_)?(?:pk_)?(?:fma|fmac|fmaak|fmamk|mad|mac|madak|madmk)"
     rf"(?:_mix|_mixlo|_mixhi|_legacy|_dx9_zero)*_{FLOATS}"
     rf"|v_dot2c?_(?:f32|f16|bf16)_|v_(?:s?mfma|s?wmma)_{FLOATS}_|v_div_fmas_")
-# 2^32 and its negative: 64 bits are divided as two halves.
+# 2^32 and its negative, from the division of 64-bit integers in two halves.
 HALVES = re.compile(r"0x[4c]f800000\b")
 REGISTER = re.compile(r"[vs]\d+")
 LABEL = re.compile(r"^[0-9a-f]+ <([^>]+)>:")
 
 
 class NoDisassembler(Exception):
-    """Nothing here can read the code."""
+    """Raised when no program on this machine can disassemble the code."""
 
 
 def in_ptx(text):
-    """The fused instructions of PTX, each with the kernel it is in."""
+    """Returns the fused instructions of PTX as (kernel, instruction)."""
     found, kernel = [], "?"
     for line in text.splitlines():
         entry = re.search(r"\.(?:entry|func)\b.*?([\w$]+)\s*\(", line)
@@ -40,17 +40,17 @@ def in_ptx(text):
 
 
 def in_disassembly(text):
-    """Likewise, of what llvm-objdump prints of an AMD code object."""
+    """Returns the same for an AMD code object, from the output of llvm-objdump."""
     found, kernel, truncated = [], "?", set()
     for line in text.splitlines():
         label = LABEL.match(line)
         if label:
-            # Labels inside a kernel, where there are any, begin with a dot or an L.
+            # Labels inside a kernel begin with .L or L.
             if not label.group(1).startswith((".L", "L")):
                 kernel = label.group(1)
             truncated = set()
             continue
-        # Two that are issued together stand in one line.
+        # Two instructions that are issued together are in one line.
         for instruction in line.split("//")[0].split("::"):
             words = instruction.split(None, 1)
             if len(words) != 2:
@@ -60,8 +60,8 @@ def in_disassembly(text):
             if AMD.match(name) and not HALVES.search(operands) and not truncated & set(registers):
                 found.append((kernel, name))
             if registers:
-                # A quotient of small integers is cut off before its error is measured; where a
-                # scalar takes part in that, its sign is changed by an instruction of its own.
+                # A quotient of small integers is truncated before its error is measured. For a
+                # scalar operand, an instruction of its own changes the sign.
                 if name.startswith(("v_trunc_f32", "s_trunc_f32")) or (
                         name == "s_xor_b32" and registers[-1] in truncated and
                         operands.rstrip().endswith("0x80000000")):
@@ -72,7 +72,7 @@ def in_disassembly(text):
 
 
 def bodies(text):
-    """The names of the instructions of each kernel, fillings between kernels left out."""
+    """Returns the instruction names of each kernel, without the padding between kernels."""
     found, body = {}, []
     for line in text.splitlines():
         label = LABEL.match(line)
@@ -87,7 +87,7 @@ def bodies(text):
 
 
 def find_objdump():
-    """The newest one: each reads what those before it do."""
+    """Returns the newest llvm-objdump: each reads what older ones read. None if there is none."""
     names = [f"llvm-objdump-{version}" for version in range(29, 14, -1)]
     return next(filter(None, map(shutil.which, [*names, "/opt/rocm/llvm/bin/llvm-objdump",
                                                 "llvm-objdump"])), None)

@@ -1,4 +1,4 @@
-"""MessagePack, in which AMD's code objects describe their kernels."""
+"""Decodes MessagePack, the format in which AMD's code objects describe their kernels."""
 
 
 def decode(data):
@@ -31,7 +31,7 @@ def _map(data, at, count):
 
 
 SIMPLE = {0xC0: None, 0xC2: False, 0xC3: True}
-# The first byte, the bytes of the count that follows it, and what it counts.
+# By the first byte: the size in bytes of the count that follows, and what it counts.
 COUNTED = {0xD9: (1, _text), 0xDA: (2, _text), 0xDB: (4, _text), 0xDC: (2, _list), 0xDD: (4, _list),
            0xDE: (2, _map), 0xDF: (4, _map)}
 

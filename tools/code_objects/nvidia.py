@@ -1,4 +1,4 @@
-"""NVIDIA's device code: fat binaries, one for each source, of cubins (ELF files) and PTX (text)."""
+"""Reads NVIDIA's device code: a fat binary for each source, of cubins (ELF) and PTX (text)."""
 import struct
 
 from code_objects.elf import Elf
@@ -7,13 +7,13 @@ from code_objects.kernel import Code, Kernel
 SECTION = ".nv_fatbin"
 MAGIC = struct.pack("<I", 0xBA55ED50)
 PTX, CUBIN = 1, 2
-COMPRESSED = 0x8000 | 0x2000  # by either of two methods
-# Of a cubin's .nv.info: how many registers a function has, and how large its stack frame is.
+COMPRESSED = 0x8000 | 0x2000  # one bit for each of two methods
+# Entries of a cubin's .nv.info: a function's number of registers and the size of its stack frame.
 WITH_SIZE, REGISTERS, FRAME = 4, 0x2F, 0x11
 
 
 def bundles(data, name):
-    """A list of Code for each source."""
+    """Returns a list of Code for each source."""
     found, at = [], data.find(MAGIC)
     while at >= 0:
         _, header, size = struct.unpack_from("<HHQ", data, at + 4)
@@ -37,7 +37,7 @@ def _entries(data, at, end, name):
 
 
 def _attributes(data):
-    """(attribute, symbol, value) of an .nv.info section."""
+    """Yields (attribute, symbol, value) for an .nv.info section."""
     at = 0
     while at + 4 <= len(data):
         form, attribute, size = struct.unpack_from("<BBH", data, at)
@@ -70,6 +70,6 @@ def _cubin(image, target, name):
 
 
 def may_fuse(image):
-    """Whether the assembler was left free to fuse. Older ones do not record what they were told."""
+    """Returns true if the assembler was allowed to fuse. Older ones do not record their options."""
     told = Elf(image, "cubin").section(".note.nv.tkinfo")
     return bool(told) and b"-fmad false" not in told

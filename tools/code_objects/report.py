@@ -1,11 +1,12 @@
-"""Tables of device code: a line for each target, or for each kernel."""
+"""Prints tables of device code, with a line for each target or for each kernel."""
 import re
 import shutil
 import subprocess
 
 
 def demangle(names):
-    """As the source has them, where binutils are installed; without arguments: ours have one each."""
+    """Maps names to their source form if binutils are installed. Drops the parameters: no kernel of
+    this project is overloaded."""
     names = list(names)
     if not names or not shutil.which("c++filt"):
         return dict(zip(names, names))
@@ -25,7 +26,7 @@ def readable(text):
 
 
 def _table(heads, rows):
-    """The first column to the left, the last as well; numbers to the right."""
+    """Aligns the first and the last column to the left, the numbers between to the right."""
     widths = [max(len(str(row[i])) for row in [heads, *rows]) for i in range(len(heads))]
     lines = []
     for row in [heads, *rows]:
@@ -37,7 +38,7 @@ def _table(heads, rows):
 
 
 def _spills(kernels):
-    """The most of one kernel: vector and scalar registers."""
+    """Returns the most spilled vector and scalar registers of one kernel."""
     return (f"{max(kernel.vgpr_spills for kernel in kernels)}+"
             f"{max(kernel.sgpr_spills for kernel in kernels)}")
 

@@ -1,6 +1,6 @@
-// What constrained output costs per token: documents are drawn at random along the masks of several
-// grammars and schemas, over a vocabulary put together from those of real models. The first
-// documents are cold, the others what a program in use sees. A tool, never a test.
+// Measures what constrained output costs per token. Draws random documents along the masks of
+// several grammars and schemas, over a vocabulary put together from those of real models. The first
+// documents are cold; the others show the cost in steady use. A tool, not a test.
 //
 //   trine-constraint-bench [--tokens N] VOCABULARY.gguf...
 #include <algorithm>
@@ -16,15 +16,15 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
-#include "runtime/constraint/constraint.h"
+#include "runtime/constraint/mask/constraint.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {
 
-// Of this thread alone: what else the machine does is not the constraint's doing.
+// This thread's CPU time: other work on the machine does not count.
 class Clock {
  public:
   static double Microseconds() {
@@ -67,8 +67,8 @@ constexpr Workload kWorkloads[] = {
     {"list of lines", false, "root ::= (\"- \" [^\\n]+ \"\\n\"){3,}"},
 };
 
-// `size` different tokens: every byte, those of all vocabularies, and, where they are too few,
-// pairs of them.
+// Makes a tokenizer of `size` different tokens: every byte, the tokens of all vocabularies and, if
+// those are too few, pairs of them.
 absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(
     const std::vector<std::string>& paths, size_t size) {
   absl::flat_hash_set<std::string> seen;
@@ -105,7 +105,7 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(
   return Tokenizer::Create(data);
 }
 
-// An allowed token, as likely as any other; ends only where it must.
+// Draws an allowed token, all equally likely. Draws `end` only if nothing else is allowed.
 int32_t Draw(const std::vector<uint32_t>& mask, int32_t end, std::mt19937* random) {
   std::vector<int32_t> choices;
   for (size_t word = 0; word < mask.size(); ++word) {

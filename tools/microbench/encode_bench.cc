@@ -1,4 +1,4 @@
-// What encoding a weight costs, for every type, on one thread.
+// Measures what encoding a weight costs, for every type, on one thread.
 //
 //   trine-encode-bench [--benchmark_filter=q4_k]
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace trine::quant {
 namespace {
 
-// About normal, as weights are.
+// Makes weights of about normal distribution.
 std::vector<float> MakeWeights(size_t count) {
   std::vector<float> weights(count);
   uint32_t state = 1;

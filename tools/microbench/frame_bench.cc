@@ -1,5 +1,5 @@
-// What the frame itself costs, apart from any arithmetic: a plan run across the ABI, a parallel
-// region, a barrier, detection, and probing a plugin. A tool, never a test.
+// Measures what the framework costs apart from arithmetic: running a plan across the ABI, a
+// parallel region, a barrier, detection, and probing a plugin. A tool, not a test.
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
-// What choosing a token costs: chains of the sampler over vocabularies of real models, for several
-// sequences at once, on the calling thread alone and on the CPU lane. By it the lane's bound is
-// chosen (docs/sampling.md). A tool, never a test.
+// Measures what choosing a token costs: chains of the sampler over vocabularies of real models, for
+// several sequences at once, on the calling thread alone and on the CPU lane. The lane's bound was
+// chosen with it (docs/sampling.md). A tool, not a test.
 //
 //   trine-sampler-bench --benchmark_filter=default
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace trine {
 namespace {
 
-// A bell of deviation 2.5 with a few likely tokens on top, as a model's logits are.
+// Makes logits like a model's: a bell of deviation 2.5 with a few likely tokens on top.
 std::vector<float> ModelLikeRow(int32_t vocab, uint64_t seed) {
   std::vector<float> row(static_cast<size_t>(vocab));
   for (size_t i = 0; i < row.size(); ++i) {
@@ -93,7 +93,7 @@ void BM_Sample(benchmark::State& state, const Chain& chain, Where where) {
     }
     best = std::min(best, Clock::now() - start);
   }
-  // The least time is what the work takes; the mean is what else the machine had to do.
+  // The least time is that of the work itself; the mean includes other work on the machine.
   state.counters["best_us"] = std::chrono::duration<double, std::micro>(best).count();
   state.counters["lane_threads"] = (*lane)->threads();
 }

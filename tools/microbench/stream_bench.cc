@@ -1,19 +1,19 @@
-// What it costs to keep weights in the host's memory and to stream them to a device at each run.
+// Measures what it costs to keep weights in the host's memory and to stream them to a device at
+// each run.
 //
 //   trine-stream-bench PLUGIN [--options TEXT] [--device N] [--count N] [TYPE:KxNxM ...]
 //
-// For COUNT products of weights of K values and N rows with M columns, in milliseconds: copying all
-// weights to the device, a run with weights that are there, and runs with weights in pinned memory,
-// in memory that was imported and in read-only pages. `over` is the one in pinned memory divided by
-// the longer of copying and computing: 1 where they overlap altogether. The outputs must be the
-// same bits; exits with 1 where they are not, or where something fails. A tool, never a test.
+// For COUNT products of weights of K values and N rows with M columns, prints in milliseconds:
+// copying all weights to the device, a run with weights on the device, and runs with weights in
+// pinned memory, in imported memory and in read-only pages. `over` is the run with pinned memory
+// divided by the longer of copying and computing: 1 if they overlap completely. The outputs must
+// have the same bits; exits with 1 if they don't, or if something fails. A tool, not a test.
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "dispatch/op_graph.h"
+#include "dispatch/exec/op_graph.h"
 #include "plugins/handles.h"
 #include "trine/sdk/dtype.h"
 
@@ -36,7 +36,7 @@ struct Case {
 
 enum class Keep { kDevice, kPinned, kImported, kFile };
 
-// Pages of the host's, filled once.
+// Pages of host memory, filled once.
 class Pages {
  public:
   explicit Pages(uint64_t bytes) : bytes_((bytes + 4095) / 4096 * 4096) {
@@ -57,7 +57,7 @@ class Pages {
   void* data_ = nullptr;
 };
 
-// Numbers that are small whatever the type: of 16-bit floats, which scales are, all are below 2.
+// Fills in values that are small for any type: as 16-bit floats, which scales are, all are below 2.
 void Fill(std::byte* data, uint64_t bytes, uint32_t seed) {
   for (uint64_t i = 0; i < bytes; ++i) {
     seed = seed * 1664525u + 1013904223u;
@@ -67,7 +67,7 @@ void Fill(std::byte* data, uint64_t bytes, uint32_t seed) {
 
 double BestMs(const std::function<absl::Status()>& run, absl::Status* status) {
   double best = 1e30;
-  for (int i = 0; i < 7 && status->ok(); ++i) {  // the first are warm-up
+  for (int i = 0; i < 7 && status->ok(); ++i) {  // the first two are warm-up
     const auto begin = std::chrono::steady_clock::now();
     status->Update(run());
     const std::chrono::duration<double, std::milli> ms = std::chrono::steady_clock::now() - begin;
@@ -120,7 +120,7 @@ class Bench {
   struct Made {
     Buffer x, weights, scratch;
     std::vector<Buffer> outputs;
-    Plan plan;  // gone before its buffers
+    Plan plan;  // destroyed before its buffers
   };
 
   static trine_run_args Args() {
@@ -190,7 +190,7 @@ class Bench {
     return made;
   }
 
-  // All weights, from pinned memory to the device's own.
+  // Measures copying all weights from pinned memory to the device's own.
   double CopyMs(const Made& made, absl::Status* status) const {
     const uint64_t bytes = slot_bytes_ * count_;
     const auto target = Buffer::Allocate(device_, bytes, TRINE_MEMORY_WEIGHTS);
@@ -234,7 +234,7 @@ class Bench {
   double copy_ms_ = 0.0;
 };
 
-// "q4_0:4096x14336x512".
+// Parses "q4_0:4096x14336x512".
 bool ParseCase(const std::string& text, Case* out) {
   const size_t colon = text.find(':');
   if (colon == std::string::npos) return false;

@@ -1,4 +1,4 @@
-"""A child process: what it prints, how long it takes, how it is ended."""
+"""Runs child processes: reads their output, measures them, and ends them."""
 import os
 import signal
 import subprocess
@@ -9,7 +9,7 @@ GRACE_SECONDS = 10  # between asking a process to end and killing it
 
 
 class Failure(Exception):
-    """One sentence for the user."""
+    """Raised with one sentence for the user."""
 
 
 class Finished:
@@ -26,7 +26,7 @@ def on_alarm(*_):
 
 
 def signal_group(group, number):
-    """False when nothing is left of the group."""
+    """Returns False when no process of the group is left."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
@@ -35,13 +35,13 @@ def signal_group(group, number):
 
 
 def end(process):
-    """Ends the process and all that it started in its session: asked first, so that half-made files
-    are removed."""
+    """Ends the process and all that it started in its session. Asks first, so that they can remove
+    unfinished files."""
     try:
         signal_group(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + GRACE_SECONDS
-        # What the process started may take longer than itself. poll() reaps it: a dead one still
-        # counts as one of the group.
+        # Its children may take longer than the process itself. poll() reaps the process: until then
+        # a dead one still counts as part of the group.
         while time.monotonic() < deadline:
             process.poll()
             if not signal_group(process.pid, 0):
@@ -54,7 +54,7 @@ def end(process):
 
 def start(command, errors):
     try:
-        # A session of its own: a wrapper script and its children are ended together.
+        # In a session of its own, so that a wrapper script and its children are ended together.
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=errors, start_new_session=True)
     except OSError as error:
@@ -62,13 +62,13 @@ def start(command, errors):
 
 
 def wait(process, limit):
-    """What it printed, and what it used. TimeIsUp after `limit` seconds."""
-    # An alarm interrupts whatever is waited for, also a pipe that someone else keeps open.
+    """Returns the output and the resource usage. Raises TimeIsUp after `limit` seconds."""
+    # An alarm interrupts any wait, even for a pipe that another process keeps open.
     before = signal.signal(signal.SIGALRM, on_alarm)
     signal.setitimer(signal.ITIMER_REAL, limit)
     try:
         text = process.stdout.read()
-        # wait4 tells what this one child used.
+        # wait4 reports the usage of this child alone.
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         return text, usage
@@ -78,8 +78,8 @@ def wait(process, limit):
 
 
 def run(command, limit):
-    """The command's output, wall time and peak memory. Failure when it fails or takes more than
-    `limit` seconds."""
+    """Returns the command's output, wall time and peak memory. Raises Failure when it fails or
+    takes more than `limit` seconds."""
     with tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
         process = start(command, errors)

@@ -1,4 +1,4 @@
-"""Runs the two programs, and reads what they print."""
+"""Runs the two programs and reads their output."""
 import json
 import math
 import os
@@ -7,7 +7,7 @@ from .process import Failure, run
 
 
 def read_results(command, finished):
-    """The objects that were printed."""
+    """Returns the objects that the command printed."""
     try:
         results = json.loads(finished.text)
     except (ValueError, RecursionError):
@@ -18,7 +18,7 @@ def read_results(command, finished):
 
 
 def usable(command, name, value, zero=False):
-    """The value as a number: positive, or 0 where that may be."""
+    """Returns the value as a number. It must be positive, or 0 if `zero` is true."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             value = float(value)
@@ -34,7 +34,7 @@ def number(command, result, key, zero=False):
 
 
 def numbers(command, result, key):
-    """A list of them, one at least."""
+    """Returns a list of at least one positive number."""
     values = result.get(key)
     if not isinstance(values, list) or not values:
         raise Failure(f"{' '.join(command)} printed a result without {key}")
@@ -48,13 +48,13 @@ def speed(command, result):
 
 def attention_kind(command, result):
     value = result.get("flash_attn", 0)
-    if not isinstance(value, int):  # a bool is one
+    if not isinstance(value, int):  # a bool is an int, too
         raise Failure(f"{' '.join(command)} printed a result without a usable flash_attn")
     return str(int(value))
 
 
 class Bandwidth:
-    """What decoding reads, in GB/s by repetition; what the machine can read; the share of it."""
+    """The GB/s that decoding reads, by repetition; the machine's limit; and the share of it."""
 
     def __init__(self, command, result):
         per_token = number(command, result, "bytes_per_token")
@@ -73,14 +73,14 @@ class Trine:
         return run([self.program, "--version"], self.limit).text.strip()
 
     def make_model(self, model, path):
-        # Made under another name first: a file that is there is whole.
+        # Make it under another name first, so that a file at `path` is always complete.
         unfinished = path + ".part"
         run([self.program, "make-model", "--like", model.shape, "--type", model.type, unfinished],
             self.limit)
         os.replace(unfinished, path)
 
     def bench(self, path, work, options):
-        """One process: its command, its one result, the peak memory."""
+        """Runs one process. Returns its command, its one result and its peak memory."""
         command = [self.program, "bench", "-m", path, "-p", str(work.n_prompt), "-n",
                    str(work.n_gen), "-d", str(work.depth), "-t", str(work.threads), "-o", "json",
                    *options]
@@ -91,7 +91,7 @@ class Trine:
         return command, results[0], finished.peak_mib
 
     def speed_once(self, path, work):
-        """The result, its speed, the peak memory."""
+        """Returns the result, its speed and the peak memory."""
         command, result, peak = self.bench(path, work, ("-r", "1", "--no-bandwidth"))
         return result, speed(command, result), peak
 
@@ -108,8 +108,8 @@ class Trine:
 
 
 class Peer:
-    """Something with llama-bench's options and JSON. Each way to run it is a competitor of its own:
-    what counts is the best."""
+    """A program with llama-bench's options and JSON. Each way to run it is a competitor of its own:
+    the best counts."""
 
     def __init__(self, name, command, limit):
         self.name, self.command, self.limit = name, command, limit
@@ -119,7 +119,7 @@ class Peer:
                 str(work.depth), "-t", str(work.threads), "-r", "1", "-fa", attention, "-o", "json"]
 
     def speeds_once(self, path, work):
-        """By attention kind, and the peak memory."""
+        """Returns the speeds by attention kind, and the peak memory."""
         command = self.arguments(path, work, "0,1")
         finished = run(command, self.limit)
         speeds = {}

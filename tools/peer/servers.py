@@ -1,4 +1,4 @@
-"""Servers under load, in turns: tokens a second with several clients, and the wait for the first."""
+"""Compares servers under load, in turns: tokens per second, and the wait for the first token."""
 import json
 import os
 import socket
@@ -25,7 +25,7 @@ def free_port():
 
 
 class Server:
-    """One that runs; ended when the block is left."""
+    """A server that runs inside a `with` block."""
 
     def __init__(self, name, command):
         self.name, self.command = name, command
@@ -66,7 +66,7 @@ class Server:
 
 
 class Runs:
-    """What one server gave with one number of clients, by turn."""
+    """The results of one server with one number of clients, by turn."""
 
     def __init__(self):
         self.speeds, self.first = [], []
@@ -89,7 +89,7 @@ def load(program, port, clients, turn, limit):
 
 
 def compare(trine, peer, model, threads, turns, limit, say):
-    """Rows of text, and whether all bars were met."""
+    """Returns the report's text, and whether all bars were met."""
     loader = os.path.join(os.path.dirname(trine), "trine-server-load")
     servers = [("trine", [trine, "serve", "-m", model, "-np", str(SLOTS), "-c", str(CONTEXT), "-t",
                           str(threads), "--log-level", "warning"])]
@@ -101,7 +101,7 @@ def compare(trine, peer, model, threads, turns, limit, say):
         for name, command in servers:
             say(f"bench_peer: turn {turn + 1} of {turns}: {name}")
             with Server(name, command) as server:
-                load(loader, server.port, 1, 1000 + turn, limit)  # warm
+                load(loader, server.port, 1, 1000 + turn, limit)  # warm-up
                 for clients in (1, SLOTS):
                     runs[name, clients].add(load(loader, server.port, clients, turn, limit))
     return report(runs, [name for name, _ in servers])

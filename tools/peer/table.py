@@ -1,9 +1,9 @@
-"""Medians, spreads, verdicts, and the table of them."""
+"""Computes medians, spreads and verdicts, and formats them as a table."""
 from statistics import median
 
 
 class Samples:
-    """One side's measurements of one work; the unit is the work's."""
+    """One side's measurements of one work, in the work's unit."""
 
     def __init__(self, values):
         self.values = list(values)
@@ -20,7 +20,7 @@ class Samples:
 
 
 class Row:
-    """A work with what was measured. `faster` says that more is better."""
+    """A work with its measurements."""
 
     UNITS = {"decode": ("t/s", 1), "prefill": ("t/s", 1), "bandwidth": ("GB/s", 1),
              "first token": ("ms", 0), "memory": ("MiB", 0)}
@@ -29,8 +29,8 @@ class Row:
         self.work, self.ours, self.peer, self.share = work, ours, peer, share
 
     def _quotient(self, ours, peer):
-        # Of a time, less is better: the ratio stays "how many times as good". Memory is held to a
-        # bar from above and is plainly ours over theirs.
+        # The ratio is "how many times as good", and for a time less is better. Memory has a bar
+        # from above, so its ratio is plainly ours over theirs.
         return peer / ours if self.work.kind == "first token" else ours / peer
 
     @property

@@ -1,4 +1,4 @@
-"""What is measured, and the bar each measurement is held to."""
+"""The list of works to measure, each with its bar."""
 from dataclasses import dataclass
 from typing import Optional
 
@@ -6,16 +6,16 @@ SHIPPED = "tales-27m"
 SMALL = "qwen2.5-0.5b"
 LARGE = "llama-3.2-1b"
 
-# Least speeds as multiples of the peer's, by type.
+# The least speeds as multiples of the peer's, by type.
 DECODE_BARS = {"Q4_0": 1.25, "Q8_0": 1.05, "Q4_K_M": 1.5, "F16": 0.98}
 PREFILL_BARS = {"Q4_0": 2.0, "Q8_0": 2.0, "Q4_K_M": 2.0}
-# Least shares of the machine's read bandwidth in decoding; that of Q8_0 decoding stands in for its bar.
+# The least shares of the machine's read bandwidth in decoding. Q8_0_SHARE can stand in for a bar.
 BANDWIDTH_BARS = {"Q8_0": 0.88, "Q4_0": 0.80, "Q4_K_M": 0.80}
 Q8_0_SHARE = 0.90
 SHIPPED_BAR = 3.0
 DEEP_BAR = 1.25
 FIRST_TOKEN_BAR = 1.0
-MEMORY_BAR = 1.05  # at most
+MEMORY_BAR = 1.05  # an upper bound
 DEPTH = 4096
 FIRST_TOKEN_PROMPT = 32
 
@@ -23,7 +23,7 @@ FIRST_TOKEN_PROMPT = 32
 @dataclass(frozen=True)
 class Model:
     shape: str
-    type: str  # "" for the model that comes with trine
+    type: str  # "": the model that comes with trine
 
     @property
     def name(self):
@@ -39,7 +39,7 @@ class Bar:
     value: float
     at_most: bool = False
     percent: bool = False
-    or_share: Optional[float] = None  # of the read bandwidth: enough by itself
+    or_share: Optional[float] = None  # a share of the read bandwidth that is enough by itself
 
     def text(self):
         sign = "<=" if self.at_most else ">="
@@ -73,7 +73,7 @@ class Work:
         return f"{self.kind}{length} {self.model.name}{depth}"
 
     @property
-    def label(self):  # what --only looks at
+    def label(self):  # matched by --only
         return f"{self.name} t{self.threads}"
 
 
@@ -115,6 +115,6 @@ def all_works(threads, n_gen):
     for shape in (SMALL, LARGE):
         for kind in DECODE_BARS:
             works += model_works(shape, kind, threads, 512, n_gen)
-    # Filling the context takes long: once, with the most threads.
+    # Filling the context takes long, so it is done once, with the most threads.
     works.append(decode(Model(LARGE, "Q4_0"), max(threads), n_gen, DEEP_BAR, DEPTH))
     return works

@@ -12,8 +12,8 @@ double Milliseconds(double ns) { return ns / 1e6; }
 
 Json LimitJson(uint64_t bytes) { return bytes == kNoLimit ? Json(nullptr) : Json(bytes); }
 
-// null: nobody knows.
-Json Predicted(const PlanReport& r, int64_t ns) {
+// Returns null if there is no prediction.
+Json PredictedMs(const PlanReport& r, int64_t ns) {
   return r.report.predicted() ? Json(Milliseconds(static_cast<double>(ns))) : Json(nullptr);
 }
 
@@ -36,8 +36,8 @@ Json UnitsJson(const PlanReport& r, const PlacedRange& range) {
     }
     one["weight_bytes"] = device.weight_bytes[u];
     one["kv_bytes"] = device.kv_bytes.empty() ? 0 : device.kv_bytes[u];
-    one["decode_ms"] = Predicted(r, device.decode.unit_ns[u]);
-    one["prefill_ms"] = Predicted(r, device.prefill.unit_ns[u]);
+    one["decode_ms"] = PredictedMs(r, device.decode.unit_ns[u]);
+    one["prefill_ms"] = PredictedMs(r, device.prefill.unit_ns[u]);
     units.push_back(std::move(one));
   }
   return units;
@@ -52,10 +52,10 @@ Json SegmentJson(const PlanReport& r, size_t i) {
                {"head", s.range.head},
                {"weight_bytes", s.weight_bytes},
                {"kv_bytes", s.kv_bytes},
-               {"decode_ms", Predicted(r, s.decode_ns)},
-               {"prefill_ms", Predicted(r, s.prefill_ns)},
-               {"decode_transfer_ms", Predicted(r, s.decode_transfer_ns)},
-               {"prefill_transfer_ms", Predicted(r, s.prefill_transfer_ns)},
+               {"decode_ms", PredictedMs(r, s.decode_ns)},
+               {"prefill_ms", PredictedMs(r, s.prefill_ns)},
+               {"decode_transfer_ms", PredictedMs(r, s.decode_transfer_ns)},
+               {"prefill_transfer_ms", PredictedMs(r, s.prefill_transfer_ns)},
                {"prefill_helper", r.report.problem.helpers[s.range.device]},
                {"bound", s.bound},
                {"change", s.change}};
@@ -90,10 +90,10 @@ std::string FormatPlanJson(const PlanReport& r) {
       {"prompt_tokens", r.report.options.request.prompt_tokens},
       {"written_tokens", r.report.options.request.written_tokens},
       {"prefill_tokens", problem.prefill_tokens},
-      {"decode_ms", Predicted(r, placement.decode_ns)},
-      {"prefill_ms", Predicted(r, placement.prefill_ns)},
-      {"request_ms", Predicted(r, placement.request_ns)},
-      {"cycle_ms", Predicted(r, placement.cycle_ns)},
+      {"decode_ms", PredictedMs(r, placement.decode_ns)},
+      {"prefill_ms", PredictedMs(r, placement.prefill_ns)},
+      {"request_ms", PredictedMs(r, placement.request_ns)},
+      {"cycle_ms", PredictedMs(r, placement.cycle_ns)},
       {"exact", placement.exact}};
   if (r.decode) json["measured_decode_ms"] = Milliseconds(r.decode->all_ns);
   if (r.prefill) json["measured_prefill_ms"] = Milliseconds(r.prefill->all_ns);

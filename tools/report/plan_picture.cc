@@ -58,7 +58,7 @@ class Picture {
                           x, y_, std::max(width, 0.5), height, colour, Escaped(title));
   }
 
-  // Units in model order, each as wide as the others.
+  // Draws the units in model order, all equally wide.
   void Strip() {
     const double each = (kWidth - 2 * kMargin) / problem().units();
     double x = kMargin;
@@ -80,7 +80,7 @@ class Picture {
                           Escaped(text));
   }
 
-  // One pass: segments and the ways between them, one after the other.
+  // Draws one pass: segments and the transfers between them, one after the other.
   void Bars(const std::string& what, bool decode, const std::optional<MeasuredPass>& measured) {
     const Placement& placement = r_.report.placement;
     const auto predicted = static_cast<double>(decode ? placement.decode_ns : placement.prefill_ns);
@@ -127,7 +127,7 @@ class Picture {
     y_ += kRow;
   }
 
-  // Taken, of what there is; where there is no limit, of what is taken.
+  // Draws the used part of each device's memory; without a limit, all of it is used.
   void Memory() {
     for (size_t i = 0; i < problem().devices.size(); ++i) {
       const MemoryUse& use = r_.report.placement.devices[i];

@@ -1,6 +1,5 @@
-// A placement for people, programs and the eye: what `trine plan` prints.
-#ifndef TRINE_TOOLS_REPORT_PLAN_REPORT_H_
-#define TRINE_TOOLS_REPORT_PLAN_REPORT_H_
+// Formats a placement for `trine plan`: as text, as JSON and as a picture.
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -11,29 +10,28 @@
 
 namespace trine {
 
-// What running it took, by segment and in all, in nanoseconds of one pass.
+// The measured time of one pass, of each segment and of all together.
 struct MeasuredPass {
   std::vector<double> segment_ns;
   double all_ns = 0;
 };
 
 struct PlanReport {
-  std::string model;  // its file
+  std::string model;  // the path of the model's file
   int64_t context = 0;
   PlacementReport report;
-  std::optional<MeasuredPass> decode;  // with --measure
-  std::optional<MeasuredPass> prefill;
+  std::optional<MeasuredPass> decode;   // nullopt without --measure
+  std::optional<MeasuredPass> prefill;  // nullopt without --measure
 };
 
-// "embedding + layers 0-15", "head": what a segment has.
+// Returns the contents of a segment, such as "embedding + layers 0-15" or "head".
 std::string DescribeSegment(const PlacedRange& range);
 
-// `layers`: a row for each of them, not for each segment.
+// Formats the placement as text. Writes a row for each layer if `layers` is true, and a row for
+// each segment otherwise.
 std::string FormatPlan(const PlanReport& report, bool layers);
 std::string FormatPlanJson(const PlanReport& report);
-// An SVG picture: the model as a strip of layers coloured by device, times and memory as bars.
+// Returns an SVG picture: a strip of layers coloured by device, times and memory as bars.
 std::string FormatPlanPicture(const PlanReport& report);
 
 }  // namespace trine
-
-#endif  // TRINE_TOOLS_REPORT_PLAN_REPORT_H_

@@ -17,7 +17,7 @@ std::string MeasuredText(const std::optional<MeasuredPass>& pass, size_t segment
   return TimeText(static_cast<int64_t>(pass->segment_ns[segment]));
 }
 
-// Where some weights are elsewhere nobody knows how long that takes.
+// There is no prediction when some weights are on other devices than their layers.
 std::string Predicted(const PlanReport& r, int64_t ns) {
   return r.report.predicted() ? TimeText(ns) : "not predicted";
 }
@@ -64,7 +64,7 @@ std::string UnitName(int unit, int layers) {
   return unit == layers + 1 ? "head" : absl::StrCat("layer ", unit - 1);
 }
 
-// A part's share of what its segment took, as it was predicted: only segments are measured.
+// Returns the part's predicted share of its segment's measured time: only segments are measured.
 std::string MeasuredShare(const std::optional<MeasuredPass>& pass, size_t segment, int64_t part_ns,
                           int64_t segment_ns) {
   if (!pass || segment >= pass->segment_ns.size() || segment_ns <= 0) return "-";
@@ -109,7 +109,7 @@ std::string LayerTable(const PlanReport& r) {
   return text;
 }
 
-// What is not with its layers.
+// Lists the weights that are not with their layers.
 std::string MovedTable(const PlanReport& r) {
   if (r.report.moved.empty()) return "";
   TextTable table({"of", "on", "matrices", "rows of", "weights"});

@@ -1,6 +1,5 @@
-// Columns of text for a terminal: as wide as their widest cell, the last one free to run on.
-#ifndef TRINE_TOOLS_REPORT_TEXT_TABLE_H_
-#define TRINE_TOOLS_REPORT_TEXT_TABLE_H_
+// Formats columns of text for a terminal. Each column but the last is as wide as its widest cell.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -19,9 +18,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// "23.4 GiB", "512 MiB", "17 B".
+// Formats a number of bytes, such as "23.4 GiB", "512 MiB" or "17 B".
 std::string FormatBytes(uint64_t bytes);
 
 }  // namespace trine
-
-#endif  // TRINE_TOOLS_REPORT_TEXT_TABLE_H_

@@ -13,7 +13,7 @@ constexpr VkMemoryPropertyFlags kVisible =
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
 
-// What all of them have in common.
+// The answers that all these devices have in common.
 DeviceQuery Base(const char* name, uint32_t vendor, VkPhysicalDeviceType type, VkDriverId driver,
                  const char* driver_name) {
   DeviceQuery q;

@@ -1,9 +1,8 @@
-// Devices much as their drivers describe them, for tests: the members that matter, and no more
-// exact than that. Only lavapipe's were read off a device here.
-#ifndef TRINE_BACKENDS_VULKAN_TESTING_DEVICE_FIXTURES_H_
-#define TRINE_BACKENDS_VULKAN_TESTING_DEVICE_FIXTURES_H_
+// Describes devices for tests, roughly as their drivers do. Sets only the members that matter. Only
+// lavapipe's values were read from a device.
+#pragma once
 
-#include "backends/vulkan/device_query.h"
+#include "backends/vulkan/device/device_caps.h"
 
 namespace trine::vulkan::testing {
 
@@ -11,9 +10,7 @@ DeviceQuery IntelXe1();        // Tiger Lake to Raptor Lake, integrated, Mesa
 DeviceQuery IntelXe2();        // Lunar Lake, integrated, Mesa
 DeviceQuery AmdRdna2Apu();     // Rembrandt, Mesa
 DeviceQuery AmdRdna3Apu();     // Phoenix, Mesa
-DeviceQuery NvidiaDiscrete();  // with a small window of its memory for the host
-DeviceQuery Lavapipe();        // Mesa's driver that runs on the CPU, as Debian 12 has it
+DeviceQuery NvidiaDiscrete();  // the host sees a small window of its memory
+DeviceQuery Lavapipe();        // Mesa's driver that runs on the CPU, in the version of Debian 12
 
 }  // namespace trine::vulkan::testing
-
-#endif  // TRINE_BACKENDS_VULKAN_TESTING_DEVICE_FIXTURES_H_

@@ -1,10 +1,9 @@
-// A device of a FakeDriver, opened.
-#ifndef TRINE_BACKENDS_VULKAN_TESTING_FAKE_DEVICE_H_
-#define TRINE_BACKENDS_VULKAN_TESTING_FAKE_DEVICE_H_
+// Opens a device of a FakeDriver.
+#pragma once
 
 #include <memory>
 
-#include "backends/vulkan/device.h"
+#include "backends/vulkan/device/device.h"
 #include "backends/vulkan/testing/fake_driver.h"
 
 namespace trine::vulkan::testing {
@@ -20,7 +19,7 @@ struct FakeDevice {
     device = *std::move(opened);
     fixed = driver.live;
   }
-  // Objects made since the device was opened and not destroyed.
+  // Returns how many objects were made since the device was opened and have not been destroyed.
   int live() const { return driver.live - fixed; }
 
   FakeDriver driver;
@@ -30,5 +29,3 @@ struct FakeDevice {
 };
 
 }  // namespace trine::vulkan::testing
-
-#endif  // TRINE_BACKENDS_VULKAN_TESTING_FAKE_DEVICE_H_

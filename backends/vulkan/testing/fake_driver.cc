@@ -23,7 +23,7 @@ T* InChain(Start* start, VkStructureType type) {
   return nullptr;
 }
 
-// The types of the structs in a pNext chain.
+// Adds the types of the structs in a pNext chain.
 void NoteChain(const void* start, std::set<VkStructureType>* types) {
   for (const auto* at = static_cast<const VkBaseInStructure*>(start); at != nullptr;
        at = at->pNext) {
@@ -64,7 +64,7 @@ DeviceQuery& DeviceOf(VkPhysicalDevice device) {
 #define FAIL_IF_TOLD(name) \
   if (const VkResult told = fake->Result("vk" #name); told != VK_SUCCESS) return told
 
-// Creates and destroys whatever is made from one create info.
+// Defines the functions that create and destroy an object with one create info.
 #define FAKE_OBJECT(Object, Info)                                                              \
   FAKE(Create##Object)(VkDevice, const Info*, const VkAllocationCallbacks*, Vk##Object* out) { \
     FAIL_IF_TOLD(Create##Object);                                                              \
@@ -192,9 +192,9 @@ FAKE(AllocateMemory)
   if (import != nullptr) fake->imports.push_back(import->pHostPointer);
   const bool in_place = import != nullptr && !fake->snapshots;
   if (in_place) fake->imported[*out] = static_cast<uint8_t*>(import->pHostPointer);
-  // Large ones are only counted.
+  // Large allocations are only counted.
   const bool kept = !in_place && info->allocationSize <= (uint64_t{64} << 20);
-  // Arenas are large and hardly used: calloc leaves their pages to be made when they are.
+  // Arenas are large and hardly used: calloc makes their pages only when they are touched.
   fake->memory[*out].reset(kept ? static_cast<uint8_t*>(std::calloc(info->allocationSize, 1))
                                 : nullptr);
   if (import != nullptr && kept) {
@@ -326,9 +326,6 @@ FAKE_VOID(CmdPushConstants)
 FAKE_VOID(CmdDispatch)(VkCommandBuffer, uint32_t x, uint32_t y, uint32_t z) {
   fake->commands.push_back("dispatch " + std::to_string(x) + " " + std::to_string(y) + " " +
                            std::to_string(z));
-}
-FAKE_VOID(CmdDispatchIndirect)(VkCommandBuffer, VkBuffer, VkDeviceSize offset) {
-  fake->commands.push_back("dispatch from " + std::to_string(offset));
 }
 FAKE_VOID(CmdCopyBuffer)
 (VkCommandBuffer, VkBuffer from, VkBuffer to, uint32_t, const VkBufferCopy* region) {

@@ -1,11 +1,10 @@
-// The words of HIP that clang leaves to ROCm's headers, as far as kernels and their registration
-// need them. The build includes this before all else, in device sources alone.
+// Defines the words of HIP that clang itself does not know and that kernels and their registration
+// need. The build includes this file first, in device sources only.
 //
-// ROCm's own headers and device libraries are not used there: they take most of the time that a
-// small source takes, once for each target, and a distribution's may not know all that its clang
-// does. device.h is built on what clang has by itself.
-#ifndef TRINE_KERNELS_HIP_GPU_AMD_COMPILER_H_
-#define TRINE_KERNELS_HIP_GPU_AMD_COMPILER_H_
+// Device sources do not use ROCm's headers and device libraries: these take most of a small
+// source's compile time, once for each target, and a distribution's version might be too old for
+// its clang. device.h uses what clang itself has.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,11 +18,9 @@
 #define __align__(bytes) __attribute__((aligned(bytes)))
 #define __forceinline__ inline __attribute__((always_inline))
 
-// What the host's side of a kernel calls when it is started with <<<>>>, which nobody does.
+// The function that the host side of a kernel calls for a start with <<<>>>. No one calls it.
 struct dim3 {
   uint32_t x, y, z;
 };
 extern "C" int hipLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** args,
                                size_t shared_bytes, struct ihipStream_t* stream);
-
-#endif  // TRINE_KERNELS_HIP_GPU_AMD_COMPILER_H_

@@ -1,9 +1,8 @@
-// What kernels compute with, spelled alike on all platforms.
+// The types and functions that kernels compute with, under the same names on all platforms.
 //
-// Lanes come in groups of 32, whatever the hardware's waves: a group's shuffles stay inside it, and
-// all 32 take part. No kernel may ask how wide a wave is, so that none can depend on it.
-#ifndef TRINE_KERNELS_HIP_GPU_DEVICE_H_
-#define TRINE_KERNELS_HIP_GPU_DEVICE_H_
+// Lanes come in groups of 32, however wide the hardware's waves are. Shuffles stay inside a group,
+// and all 32 lanes take part. No kernel may ask how wide a wave is, so that none can depend on it.
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace trine::hip {
 
 inline constexpr int kLanes = 32;
 
-// Whether threads of a block of 1,024 have 64 registers, and a compiler that does badly with that.
+// true: in a block of 1,024, threads have only 64 registers, too few for the compiler.
 #if defined(__gfx906__)
 inline constexpr bool kFewRegisters = true;
 #else
@@ -30,7 +29,8 @@ inline constexpr bool kFewRegisters = false;
 #endif
 
 // Four or two words that are read and written at once; aligned to their size. For AMD they are
-// clang's vectors: a struct that is copied whole stays in scratch memory, arrays around it as well.
+// clang's vectors: clang would keep a struct that is copied whole in scratch memory, and arrays of
+// such structs too.
 #if defined(TRINE_GPU_AMD)
 using Word4 = uint32_t __attribute__((ext_vector_type(4)));
 using Word2 = uint32_t __attribute__((ext_vector_type(2)));
@@ -58,7 +58,6 @@ TRINE_DEVICE uint32_t BlockZ() { return emulator::Current().block.z; }
 TRINE_DEVICE uint32_t BlockSizeX() { return emulator::Current().block_size.x; }
 TRINE_DEVICE uint32_t GridX() { return emulator::Current().grid.x; }
 TRINE_DEVICE uint32_t GridY() { return emulator::Current().grid.y; }
-TRINE_DEVICE uint32_t GridZ() { return emulator::Current().grid.z; }
 #elif defined(TRINE_GPU_AMD)
 TRINE_DEVICE uint32_t ThreadX() { return __builtin_amdgcn_workitem_id_x(); }
 TRINE_DEVICE uint32_t ThreadY() { return __builtin_amdgcn_workitem_id_y(); }
@@ -66,15 +65,12 @@ TRINE_DEVICE uint32_t BlockX() { return __builtin_amdgcn_workgroup_id_x(); }
 TRINE_DEVICE uint32_t BlockY() { return __builtin_amdgcn_workgroup_id_y(); }
 TRINE_DEVICE uint32_t BlockZ() { return __builtin_amdgcn_workgroup_id_z(); }
 TRINE_DEVICE uint32_t BlockSizeX() { return __builtin_amdgcn_workgroup_size_x(); }
-// Sizes of grids are in threads; blocks are all whole.
+// AMD counts grids in threads. All blocks are whole.
 TRINE_DEVICE uint32_t GridX() {
   return __builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x();
 }
 TRINE_DEVICE uint32_t GridY() {
   return __builtin_amdgcn_grid_size_y() / __builtin_amdgcn_workgroup_size_y();
-}
-TRINE_DEVICE uint32_t GridZ() {
-  return __builtin_amdgcn_grid_size_z() / __builtin_amdgcn_workgroup_size_z();
 }
 #else
 TRINE_DEVICE uint32_t ThreadX() { return threadIdx.x; }
@@ -85,12 +81,11 @@ TRINE_DEVICE uint32_t BlockZ() { return blockIdx.z; }
 TRINE_DEVICE uint32_t BlockSizeX() { return blockDim.x; }
 TRINE_DEVICE uint32_t GridX() { return gridDim.x; }
 TRINE_DEVICE uint32_t GridY() { return gridDim.y; }
-TRINE_DEVICE uint32_t GridZ() { return gridDim.z; }
 #endif
 
 // ---- Meeting ---------------------------------------------------------------------------------
 
-// All threads of a block.
+// Waits for all threads of the block: a barrier.
 TRINE_DEVICE void SyncBlock() {
 #if defined(TRINE_GPU_HOST)
   emulator::SyncBlock();
@@ -103,32 +98,34 @@ TRINE_DEVICE void SyncBlock() {
 #endif
 }
 
-// Kernels may begin before those that were started earlier have ended, where the runtime lets them
-// (gpuStart). So each kernel calls AwaitEarlier, in every block, before it reads what an earlier
-// one may have written, and before it writes anything.
+// Waits until earlier kernels have ended. The runtime may let a kernel begin before that
+// (gpuStart). So each kernel must call AwaitEarlier, in every block, before it reads what an
+// earlier kernel may have written, and before it writes anything.
 TRINE_DEVICE void AwaitEarlier() {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// The kernel that is started next may begin once all blocks have called this or ended. It gains
-// nothing by being late: what begins early waits in AwaitEarlier.
+// Lets the next kernel begin once all blocks have called this or ended. Calling it late gains
+// nothing: a kernel that begins early waits in AwaitEarlier.
 TRINE_DEVICE void LetNextStart() {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 
-// Both, for kernels that have nothing to do before.
+// Calls LetNextStart and AwaitEarlier, for kernels that have nothing to do before they wait.
 TRINE_DEVICE void BeginAfterEarlier() {
   LetNextStart();
   AwaitEarlier();
 }
 
-// `from` tells the emulator where lanes meet, which is in one place: no caller gives it.
+// The parameter `from` of the functions below tells the emulator the line where lanes meet, which
+// must be the same for all. No caller passes it.
 
-// The 32 lanes of a group; what they wrote to shared memory is seen by all of them.
+// Waits for the 32 lanes of the group: a barrier. Then all see what any of them wrote to shared
+// memory before.
 TRINE_DEVICE void SyncLanes([[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_HOST)
   emulator::SyncLanes(from);
@@ -141,7 +138,7 @@ TRINE_DEVICE void SyncLanes([[maybe_unused]] int from = __builtin_LINE()) {
 }
 
 #if defined(TRINE_GPU_AMD)
-// v of lane `lane` of a thread's group, which may be the upper one of its wave.
+// Returns the v of lane `lane` of the thread's group, which may be the upper group of its wave.
 template <class T>
 TRINE_DEVICE T ReadInGroup(T v, uint32_t lane) {
   static_assert(sizeof(T) == 4);
@@ -152,7 +149,7 @@ TRINE_DEVICE T ReadInGroup(T v, uint32_t lane) {
 }
 #endif
 
-// Lane i of a group gets v of lane i ^ mask. T has 4 bytes.
+// Returns, to lane i of the group, the v of lane i ^ mask. T has 4 bytes.
 template <class T>
 TRINE_DEVICE T LaneXor(T v, int mask, [[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_HOST)
@@ -165,7 +162,7 @@ TRINE_DEVICE T LaneXor(T v, int mask, [[maybe_unused]] int from = __builtin_LINE
 #endif
 }
 
-// v of lane `lane` of the group, which may differ from lane to lane.
+// Returns the v of lane `lane` of the group. Each lane may ask for a different one.
 template <class T>
 TRINE_DEVICE T LaneRead(T v, int lane, [[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_HOST)
@@ -177,7 +174,7 @@ TRINE_DEVICE T LaneRead(T v, int lane, [[maybe_unused]] int from = __builtin_LIN
 #endif
 }
 
-// The largest, or the least, v of the group: all of its lanes get it.
+// Return the largest, or the least, v of the group's lanes, to all of them.
 TRINE_DEVICE uint32_t LaneMax(uint32_t v, [[maybe_unused]] int from = __builtin_LINE()) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_max_sync(0xffffffffu, v);
@@ -193,7 +190,7 @@ TRINE_DEVICE uint32_t LaneMin(uint32_t v, int from = __builtin_LINE()) {
   return ~LaneMax(~v, from);
 }
 
-// Adds to a word of shared memory and returns what it was; in no order.
+// Adds to a word of shared memory and returns its former value. Threads add in no defined order.
 TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
 #if defined(TRINE_GPU_HOST)
   const uint32_t before = *word;
@@ -206,12 +203,12 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
 #endif
 }
 
-// Shared memory of a block: `TRINE_SHARED(Tile, tile);` declares a reference, or a variable, `tile`
-// of that struct, which has no constructor. Once in a kernel.
+// Declares a block's shared memory: `TRINE_SHARED(Tile, tile);` declares a reference, or a
+// variable, `tile` of struct Tile, which must have no constructor. Use it once in a kernel.
 #if defined(TRINE_GPU_HOST)
 #define TRINE_SHARED(type, name) \
   type& name = *static_cast<type*>(::trine::hip::emulator::SharedMemory(sizeof(type)))
-// The launch's shared_bytes of them, as an array of `type`.
+// Declares the launch's shared_bytes of dynamic shared memory as an array of `type`.
 #define TRINE_DYNAMIC_SHARED(type, name) \
   type* name = static_cast<type*>(::trine::hip::emulator::DynamicSharedMemory())
 #else
@@ -221,13 +218,14 @@ TRINE_DEVICE uint32_t AtomicAdd(uint32_t* word, uint32_t v) {
   type* name = reinterpret_cast<type*>(trine_shared_)
 #endif
 
-// In a kernel that a target has by name alone: it ends with a fault, and not without results.
+// Ends with a fault. The body of a kernel that a target can't run, but must define, because kernels
+// have the same names on all targets. Without the fault, its results would silently stay unwritten.
 TRINE_DEVICE void NeverStarted() { __builtin_trap(); }
 
 // ---- Memory ------------------------------------------------------------------------------------
 
-// What is read once, and by one block alone: it need not stay in the nearest cache. Reads of it
-// stay in order, and before what follows them: a wait, for one.
+// Loads a value that is read once, by one block only, so it need not stay in the nearest cache. The
+// compiler keeps such loads in order, and before what follows them (for example, a wait).
 template <class T>
 TRINE_DEVICE T LoadOnce(const T* at) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
@@ -252,22 +250,23 @@ TRINE_DEVICE T LoadOnce(const T* at) {
 #endif
 }
 
-// Brings what is near p into the cache that all multiprocessors share; only ever a hint.
+// Prefetches the memory near p into the cache that all multiprocessors share.
 TRINE_DEVICE void Prefetch([[maybe_unused]] const void* p) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
 #endif
 }
 
-// AMD's compilers begin all loads of a long run of code at its top, and have no registers left.
-// What is read behind this stays behind it.
+// Keeps the compiler from moving later loads before this point. AMD's compilers begin all loads of
+// a long run of code at its top, and then have no registers left.
 TRINE_DEVICE void KeepLoadsBehind() {
 #if defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
   asm volatile("" ::: "memory");
 #endif
 }
 
-// v; AMD's compilers then compute what follows from it here, and do not keep it through a loop.
+// Returns v. AMD's compilers then compute the values that depend on it at this place, instead of
+// keeping them in registers during a loop.
 TRINE_DEVICE uint32_t ComputedHere(uint32_t v) {
 #if defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
   asm volatile("" : "+v"(v));
@@ -275,8 +274,8 @@ TRINE_DEVICE uint32_t ComputedHere(uint32_t v) {
   return v;
 }
 
-// `element(i)`, a number or a pointer in an array of a kernel's arguments. A computed index makes
-// some compilers copy the arguments into memory of each thread's.
+// Returns `element(i)`, a number or a pointer in an array of a kernel's arguments. A computed index
+// makes some compilers copy the arguments into each thread's own memory.
 template <uint32_t kCount, class Element>
 TRINE_DEVICE auto PickArgument(uint32_t i, const Element& element) {
 #if defined(TRINE_GPU_NVIDIA)
@@ -291,7 +290,7 @@ TRINE_DEVICE auto PickArgument(uint32_t i, const Element& element) {
 
 // ---- Integers --------------------------------------------------------------------------------
 
-// c plus the four products of signed bytes.
+// Returns c plus the products of the four signed bytes of a and b.
 TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
 #if defined(TRINE_GPU_NVIDIA)
   return __dp4a(static_cast<int>(a), static_cast<int>(b), c);
@@ -310,7 +309,7 @@ TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
 #endif
 }
 
-// Byte i is byte n of the table's sixteen, n being byte i of `nibbles` (0 to 15).
+// Returns the table's byte n for each byte n (0 to 15) of `nibbles`.
 TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
 #if defined(TRINE_GPU_HOST)
   const uint32_t words[4] = {table.x, table.y, table.z, table.w};
@@ -323,7 +322,7 @@ TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
 #else
   const uint32_t upper = ((nibbles >> 3) & 0x01010101u) * 255u;
 #if defined(TRINE_GPU_NVIDIA)
-  // The selector has its four numbers in neighbouring nibbles.
+  // The selector wants its four numbers in neighbouring nibbles.
   const uint32_t select = __byte_perm((nibbles | nibbles >> 4) & 0x00770077u, 0, 0x4420);
   const uint32_t low = __byte_perm(table.x, table.y, select);
   const uint32_t high = __byte_perm(table.z, table.w, select);
@@ -339,7 +338,8 @@ TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
 // ---- Floats: the functions of the contract ---------------------------------------------------
 //
 // quant:: and reference:: functions are constexpr, which all platforms' compilers take for device
-// code too. Where a platform has a correctly rounded instruction, it gives the same bits.
+// code too. If a platform has a correctly rounded instruction, that is used and gives the same
+// bits.
 
 TRINE_DEVICE float Recip(float x) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
@@ -386,5 +386,3 @@ TRINE_DEVICE float HalfToFloat(uint16_t half) {
 }
 
 }  // namespace trine::hip
-
-#endif  // TRINE_KERNELS_HIP_GPU_DEVICE_H_

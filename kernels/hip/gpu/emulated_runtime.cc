@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "kernels/hip/gpu/emulated_device.h"
-#include "kernels/hip/gpu/emulated_work.h"
 #include "kernels/hip/gpu/emulator.h"
 
 namespace trine::hip::emulator {
 namespace {
 
-// Reading uninitialised memory must not pass unseen; of large allocations the beginning shows it.
+// The most bytes of an allocation that are poisoned, so that reading uninitialised memory shows.
 constexpr size_t kPoisoned = 1 << 20;
 
 gpuError RunNow(const Launch& launch, int device, uint64_t stream) {
@@ -35,7 +34,7 @@ gpuError Write(char* to, int bytes, const std::string& text) {
 int DeviceOf(gpuStream stream) { return stream != nullptr ? stream->device : CurrentDevice(); }
 uint64_t NumberOf(gpuStream stream) { return stream != nullptr ? stream->number : 0; }
 
-// As with real devices: what is not pinned is read before the call returns, and written by then.
+// As with real devices, memory that is not pinned has been read, or written, when the call returns.
 gpuError Copy(void* to, const void* from, size_t bytes, gpuMemcpyKind kind, gpuStream stream) {
   const void* host = kind == gpuMemcpyHostToDevice ? from : to;
   const bool of_host = kind != gpuMemcpyDeviceToDevice;
@@ -49,7 +48,7 @@ gpuError Copy(void* to, const void* from, size_t bytes, gpuMemcpyKind kind, gpuS
   const Done done{DeviceOf(stream), NumberOf(stream), "", to, bytes, pinned};
   const gpuError error = Submit(stream, {[=] {
                                            Trace(done);
-                                           // None of an empty vector, which may be null.
+                                           // An empty vector may have null, which memmove refuses.
                                            if (bytes != 0)
                                              std::memmove(to, kept ? kept->data() : from, bytes);
                                            return gpuSuccess;
@@ -77,7 +76,7 @@ gpuError gpuGetDeviceCount(int* count) {
     settings = TheMachine().settings;
   }
   if (settings.crashes) std::abort();
-  // With an error the count is anything, as some runtimes leave it.
+  // With an error the count is arbitrary, as some runtimes leave it.
   *count = settings.devices > 0 ? static_cast<int>(settings.devices) : 3;
   return settings.devices > 0 ? gpuSuccess : gpuErrorNoDevice;
 }
@@ -86,24 +85,6 @@ gpuError gpuSetDevice(int device) {
   const gpuError error = CheckDevice(device);
   if (error == gpuSuccess) emulator::SetCurrentDevice(device);
   return error;
-}
-
-const char* gpuGetErrorName(gpuError error) {
-  switch (error) {
-    case gpuSuccess:
-      return "gpuSuccess";
-    case gpuErrorInvalidValue:
-      return "gpuErrorInvalidValue";
-    case gpuErrorMemoryAllocation:
-      return "gpuErrorMemoryAllocation";
-    case gpuErrorNoDevice:
-      return "gpuErrorNoDevice";
-    case gpuErrorNotReady:
-      return "gpuErrorNotReady";
-    case gpuErrorLaunchFailure:
-      return "gpuErrorLaunchFailure";
-  }
-  return "unknown";
 }
 
 const char* gpuGetErrorString(gpuError error) {
@@ -141,7 +122,7 @@ gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) {
       *value = static_cast<int>(emulator::CurrentSettings().wave);
       break;
     case gpuAttribute::kMultiprocessors:
-      *value = 2;  // kernels are made for few blocks: each costs the emulator
+      *value = 2;  // launches then have few blocks, each of which costs time here
       break;
     case gpuAttribute::kL2Bytes:
       *value = 1 << 20;
@@ -192,7 +173,7 @@ gpuError gpuMalloc(void** p, size_t bytes) {
   if (bytes > m.settings.memory_bytes || d.used > m.settings.memory_bytes - bytes) {
     return gpuErrorMemoryAllocation;
   }
-  // Exactly as many as were asked for, for a sanitizer to see what is beyond.
+  // Allocates exactly what is asked for, so that a sanitizer sees accesses beyond it.
   void* memory = nullptr;
   if (posix_memalign(&memory, 256, bytes) != 0) return gpuErrorMemoryAllocation;
   std::memset(memory, 0xa5, std::min(bytes, emulator::kPoisoned));
@@ -203,7 +184,7 @@ gpuError gpuMalloc(void** p, size_t bytes) {
   return gpuSuccess;
 }
 
-// Also of a device that has failed.
+// Frees memory of a device that has failed, too.
 gpuError gpuFree(void* p) {
   if (p == nullptr) return gpuSuccess;
   emulator::FinishAll();
@@ -313,7 +294,7 @@ gpuError gpuStreamBeginCapture(gpuStream stream) {
 }
 gpuError gpuStreamEndCapture(gpuStream stream, gpuGraph* graph) {
   if (stream->capturing == nullptr) return gpuErrorInvalidValue;
-  // As with real ones: of a device that has failed there is no graph.
+  // As on real devices, a capture that has failed gives no graph.
   const gpuError error = Begin(Call::kNone, stream->device);
   std::unique_ptr<emulator::Graph> captured = std::move(stream->capturing);
   *graph = error == gpuSuccess ? captured.release() : nullptr;
@@ -331,10 +312,6 @@ gpuError gpuEventRecord(gpuEvent event, gpuStream stream) {
   const gpuError error = Begin(Call::kEvent, emulator::DeviceOf(stream));
   if (error != gpuSuccess) return error;
   return Submit(stream, {nullptr, event->passing, nullptr, 0});
-}
-gpuError gpuEventQuery(gpuEvent event) {
-  emulator::Finish(*event->passing);
-  return Begin(Call::kNone, CurrentDevice());
 }
 gpuError gpuEventSynchronize(gpuEvent event) {
   const gpuError error = Begin(Call::kSynchronize, CurrentDevice());

@@ -1,11 +1,10 @@
-// The runtime of runtime.h over the emulator: devices in the host's memory.
+// Implements runtime.h with the emulator: devices are host memory.
 //
-// Work is done when it is submitted, except under capture; or, where settings say so, as late as
-// somebody waits for it, so that what streams leave unordered shows. As with a real device, an
-// error of a kernel stays: every later call on that device fails with it until the process ends, or
+// Work is done when it is submitted, except under capture. Settings can delay it until something
+// waits for it, to show which work the streams leave unordered. As on a real device, a kernel's
+// error stays: every later call on that device fails with it until the process ends, or until
 // Reset.
-#ifndef TRINE_KERNELS_HIP_GPU_EMULATED_RUNTIME_H_
-#define TRINE_KERNELS_HIP_GPU_EMULATED_RUNTIME_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +28,7 @@ struct Stream;
 struct Event;
 struct Graph;
 
-// What a test can make fail.
+// The calls that a test can make fail.
 enum class Call {
   kNone,
   kMalloc,
@@ -39,52 +38,54 @@ enum class Call {
   kCapture,
   kInstantiate,
   kSynchronize,
-  kStream,    // making one
-  kEvent,     // making, recording, waiting on a stream
-  kRegister,  // of host memory; refused, and nothing is lost
+  kStream,    // creating a stream
+  kEvent,     // creating an event, recording it, waiting for it on a stream
+  kRegister,  // pinning host memory; the call is refused, and no device is lost
   kPeer       // a copy between devices
 };
 
-// When submitted work is done: at once, or when it is waited for; then streams go on in turn as far
-// as they can, the oldest first, the newest first, or in an order drawn by the emulator's seed.
+// The time at which submitted work is done: at once, or when something waits for it. In the second
+// case streams take turns, each as far as it can go: the oldest first, the newest first, or in a
+// random order.
 enum class Pace { kAtOnce, kOldest, kNewest, kRandom };
 
-// What copies between two devices are worth.
+// Says whether copies between two devices are right, refused, or wrong without an error.
 enum class Peers { kGood, kNone, kLying };
 
 struct DeviceSettings {
-  uint64_t memory_bytes = uint64_t{1} << 36;  // of each
+  uint64_t memory_bytes = uint64_t{1} << 36;  // of each device
   uint32_t devices = 1;
   bool integrated = false;
-  bool has_code = true;   // whether kernels were compiled for them
-  bool crashes = false;   // the first call of all ends the process
-  bool registers = true;  // host memory can be pinned where it is
+  bool has_code = true;   // kernels were compiled for the devices
+  bool crashes = false;   // gpuGetDeviceCount ends the process
+  bool registers = true;  // host memory can be pinned in place
   Pace pace = Pace::kAtOnce;
   Peers peers = Peers::kGood;
-  // The call of this kind that fails, counted from 1, and all of them from there on: allocations
-  // for want of memory, all others with an error that stays.
+  // The kind of call that fails. The first call that fails is number `failing_from`, counted from
+  // 1; later calls fail too. Allocations run out of memory, pinning is refused, and all other calls
+  // fail with an error that stays.
   Call failing = Call::kNone;
   uint64_t failing_from = 1;
   uint32_t failing_device = 0;
 };
 
-// Forgets errors and counts, too. Allocations stay valid.
+// Applies settings, and forgets errors and counts. Allocations stay valid.
 void Reset(const DeviceSettings& settings);
 
-// What the last kernel that failed did wrong; "" if none did.
+// Returns why a device was last lost (a kernel's mistake or an injected fault); "" if none was.
 std::string LastFailure();
 
-// The most bytes that a device's allocations have had at once, since Reset.
+// Returns the most bytes that a device's allocations have had at once, since Reset.
 uint64_t PeakBytes(int device);
 
-// What was done, in the order in which it was: for tests of what streams overlap.
+// A copy or kernel that was done. A trace has these in order, for tests of overlapping streams.
 struct Done {
   int device = 0;
-  uint64_t stream = 0;       // counted as they are made; 0 is the default one
+  uint64_t stream = 0;       // counted from 1 in order of creation; 0: the default one
   std::string kernel;        // its label; "" for a copy
-  const void* to = nullptr;  // of a copy
+  const void* to = nullptr;  // target of a copy
   uint64_t bytes = 0;
-  bool pinned = false;  // the host's end of it
+  bool pinned = false;  // true: the host's end of a copy is pinned
 };
 void StartTrace();
 std::vector<Done> TakeTrace();
@@ -111,7 +112,6 @@ enum class gpuAttribute {
 gpuError gpuGetDeviceCount(int* count);
 gpuError gpuSetDevice(int device);
 const char* gpuGetErrorString(gpuError error);
-const char* gpuGetErrorName(gpuError error);
 gpuError gpuGetLastError();
 gpuError gpuGetName(char* name, int bytes, int device);
 gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device);
@@ -140,7 +140,6 @@ gpuError gpuStreamEndCapture(gpuStream stream, gpuGraph* graph);
 gpuError gpuEventCreate(gpuEvent* event);
 gpuError gpuEventCreateUntimed(gpuEvent* event);
 gpuError gpuEventRecord(gpuEvent event, gpuStream stream);
-gpuError gpuEventQuery(gpuEvent event);
 gpuError gpuEventSynchronize(gpuEvent event);
 gpuError gpuEventElapsedTime(float* ms, gpuEvent from, gpuEvent to);
 gpuError gpuEventDestroy(gpuEvent event);
@@ -149,9 +148,7 @@ bool gpuGraphExecTryUpdate(gpuGraphExec exec, gpuGraph graph);
 gpuError gpuGraphLaunch(gpuGraphExec exec, gpuStream stream);
 gpuError gpuGraphExecDestroy(gpuGraphExec exec);
 gpuError gpuGraphDestroy(gpuGraph graph);
-// Kernels run one after the other, whatever `early` says.
+// Ignores `early`: kernels run one after the other.
 gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool early = false);
 inline bool gpuCanStartEarly(const void*) { return false; }
 bool gpuHasCode(const void* kernel);
-
-#endif  // TRINE_KERNELS_HIP_GPU_EMULATED_RUNTIME_H_

@@ -1,4 +1,4 @@
-// Streams that go their own ways, and several devices.
+// Tests streams that nothing orders, and several devices.
 #include "kernels/hip/gpu/emulated_runtime.h"
 
 #include "gmock/gmock.h"
@@ -27,7 +27,7 @@ class EmulatedRuntimeTest : public ::testing::Test {
   }
 };
 
-// Two streams and pinned words: `first` is copied over `middle`, and that over `last`.
+// Two streams and three pinned words: the first is copied over the second, and that over the third.
 struct TwoStreams {
   TwoStreams() {
     EXPECT_EQ(gpuStreamCreate(&one), gpuSuccess);
@@ -68,7 +68,7 @@ TEST_F(EmulatedRuntimeTest, NothingOrdersTwoStreamsButEvents) {
       s.Copy(2, 1, s.other);
       EXPECT_EQ(s.words[1], 0) << "nobody has waited";
       EXPECT_EQ(gpuStreamSynchronize(s.other), gpuSuccess);
-      // The newest goes first, and finds nothing, where it may.
+      // If nothing orders the streams, the newest may go first and finds nothing.
       EXPECT_EQ(s.words[2], ordered || pace == Pace::kOldest ? 7 : 0);
     }
   }
@@ -95,7 +95,7 @@ TEST_F(EmulatedRuntimeTest, MemoryThatIsNotPinnedIsReadAtOnce) {
   ASSERT_EQ(gpuStreamSynchronize(s.one), gpuSuccess);
   EXPECT_EQ(s.words[0], 5);
   s.Copy(1, 0, s.one);
-  s.words[0] = 9;  // pinned: read when it is its turn
+  s.words[0] = 9;  // pinned: read when the copy's turn comes
   ASSERT_EQ(gpuStreamSynchronize(s.one), gpuSuccess);
   EXPECT_EQ(s.words[1], 9);
 }

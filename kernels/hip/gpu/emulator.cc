@@ -1,7 +1,6 @@
 #include "kernels/hip/gpu/emulator.h"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -12,7 +11,7 @@
 namespace trine::hip::emulator {
 namespace {
 
-constexpr uint64_t kMaxThreads = 1024;      // of a block
+constexpr uint64_t kMaxThreads = 1024;      // in a block
 constexpr size_t kSharedBytes = 256 << 10;  // more than any device has
 constexpr unsigned char kPoison = 0xa5;
 constexpr uint32_t kGroup = 32, kWholeWave = 64;  // lanes that meet
@@ -23,14 +22,14 @@ Settings settings;
 
 enum class State { kReady, kAtBarrier, kMeeting, kDone };
 
-// Most of the emulator's time goes from one of these to the next: what that takes is in one line of
-// the cache.
+// A thread of a kernel. Most of the emulator's time goes into switching from one Thread to the
+// next, so the members for that are in one cache line.
 struct alignas(64) Thread {
   State state = State::kDone;
-  uint32_t lanes = 0;  // that meet
+  uint32_t lanes = 0;  // number of lanes that meet
   Meeting meeting = nullptr;
   void* brought = nullptr;
-  int from = 0;  // the line of the source that it meets at
+  int from = 0;  // the source line where it meets
   Fiber fiber;
   Where where;
 };
@@ -43,7 +42,7 @@ std::string Place(const Where& where) {
   return "block " + text(where.block) + ", thread " + text(where.thread);
 }
 
-// The blocks of one launch, one after the other, on one thread of the system.
+// Runs the blocks of one launch, one after the other, on one thread of the system.
 class Runner {
  public:
   std::string Run(const Launch& launch) {
@@ -80,8 +79,8 @@ class Runner {
     Park(State::kMeeting);
   }
 
-  // The struct of a kernel, once for a block: its first thread to come fills it. There is one such
-  // struct in a kernel, and on devices it has a size that is known before.
+  // Returns the kernel's shared struct, which the block's first thread to come fills with poison. A
+  // kernel has one such struct; on devices its size is known before.
   void* SharedMemory(size_t bytes) {
     if (bytes > kSharedBytes) Abandon(kTooMuchShared);
     if (has_shared_ && shared_.size() != bytes) {
@@ -104,7 +103,7 @@ class Runner {
     return random_ % below;
   }
 
-  // Blocks may come in any order.
+  // Returns the block to run as number i: blocks may come in any order.
   Dim BlockAt(uint64_t i, uint64_t blocks) const {
     if (settings_.order == Order::kReverse) i = blocks - 1 - i;
     const Dim& grid = launch_->grid;
@@ -119,12 +118,12 @@ class Runner {
     current_->fiber.Leave(false);
   }
 
-  // No more than is asked for: a sanitizer sees what is beyond.
+  // Allocates exactly what is asked for, so that a sanitizer sees accesses beyond it.
   static void Resize(size_t bytes, std::vector<unsigned char>* memory) {
     if (memory->size() != bytes) *memory = std::vector<unsigned char>(bytes);
   }
 
-  // Ends a thread where it is: there is nothing to return to it.
+  // Ends the current thread where it is: there is nothing to return to it.
   void Abandon(const char* what) {
     Wrong(what, *current_);
     current_->state = State::kDone;
@@ -162,7 +161,7 @@ class Runner {
     }
   }
 
-  // Every wave up to its threads' next barrier, or their end.
+  // Runs every wave up to its threads' next barrier, or their end.
   void RunPhase() {
     const uint32_t wave = settings_.wave, waves = (count_ + wave - 1) / wave;
     const auto turn = static_cast<uint32_t>(settings_.order == Order::kRandom ? Random(waves) : 0);
@@ -173,8 +172,8 @@ class Runner {
     }
   }
 
-  // Threads [begin, end) as far as each gets by itself; then their groups meet. False: all stand at
-  // a barrier or are done.
+  // Runs each of threads [begin, end) until it has to wait, then lets their groups meet. Returns
+  // false if all are waiting at a barrier or have ended.
   bool StepWave(uint32_t begin, uint32_t end) {
     const uint32_t n = end - begin;
     const auto turn = static_cast<uint32_t>(settings_.order == Order::kRandom ? Random(n) : 0);
@@ -220,7 +219,7 @@ class Runner {
         Wrong("lanes meet while others of their group are elsewhere", *first);
         return false;
       }
-      // Of one kind, but from two places: the branches of a condition, or rounds of a loop.
+      // Another line means another branch of a condition, or another round of a loop.
       if (t.meeting != first->meeting || t.from != first->from || t.lanes != lanes) {
         Wrong("lanes of a group stand in different meetings", t);
         return false;
@@ -237,16 +236,16 @@ class Runner {
 
   const Launch* launch_ = nullptr;
   Settings settings_;
-  std::unique_ptr<Thread[]> threads_;  // as many as a block may have
-  uint32_t count_ = 0;                 // of this block
+  std::unique_ptr<Thread[]> threads_;  // room for the largest block
+  uint32_t count_ = 0;                 // threads of this block
   Thread* current_ = nullptr;
   std::vector<unsigned char> shared_, dynamic_;
-  bool has_shared_ = false;  // this block
+  bool has_shared_ = false;  // this block has asked for shared_
   uint64_t random_ = 1;
   std::string wrong_;
 };
 
-// One for each thread of the system: kernels may run on several.
+// Returns the system thread's own runner: kernels may run on several threads.
 Runner& ThisRunner() {
   static thread_local Runner runner;
   return runner;

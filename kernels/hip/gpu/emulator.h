@@ -1,15 +1,14 @@
-// Kernels as host code: no device, no vendor's header.
+// Runs kernels as host code, without a device or a vendor's headers.
 //
-// Blocks run one after the other; the threads of a block are fibers, each of which runs until it
-// meets the others or returns. What hardware leaves undefined is found and told, with block and
-// thread: lanes of a group that stand in different meetings or none, a barrier that some threads
-// never reach. What depends on the order of threads shows under another order. Speed, registers and
-// races inside one phase between two meetings do not show.
-#ifndef TRINE_KERNELS_HIP_GPU_EMULATOR_H_
-#define TRINE_KERNELS_HIP_GPU_EMULATOR_H_
+// Runs the blocks one after the other. The threads of a block are fibers. Each runs until it has to
+// wait for others, in a barrier or in an exchange between lanes (a meeting), or until it returns.
+// Reports, with block and thread, what hardware leaves undefined: lanes of a group that wait in
+// different meetings or in none, and a barrier that some threads never reach. A result that depends
+// on the order of threads changes with Settings::order. The emulator tells nothing about speed or
+// registers, and does not find races between two meetings.
+#pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "kernels/hip/gpu/launch.h"
@@ -21,14 +20,14 @@ enum class Order { kForward, kReverse, kRandom };
 struct Settings {
   uint32_t wave = 32;  // threads that run in turn until they meet: 32 or 64
   Order order = Order::kForward;
-  uint64_t seed = 1;  // of kRandom
+  uint64_t seed = 1;  // for kRandom
 };
 
-// Of all launches from now on, in this process.
+// Applies to all later launches of the process.
 void Configure(const Settings& settings);
 Settings CurrentSettings();
 
-// Runs a launch to its end. "" or what the kernel did wrong, and where.
+// Runs a launch to its end. Returns "", or the mistake of the kernel and its place.
 std::string Run(const Launch& launch);
 
 // ---- For device.h: inside a kernel alone -----------------------------------------------------
@@ -42,13 +41,13 @@ void SyncBlock();
 void* SharedMemory(size_t bytes);
 void* DynamicSharedMemory();
 
-// A meeting of the 32 lanes of a group: all come with the same function, which is called once with
-// what each brought, in order of lanes. `from`: the line of the kernel that they meet at, the same
-// for all of them.
-using Meeting = const char* (*)(void** lanes);  // nullptr, or what is wrong
+// Makes the 32 lanes of a group meet: each waits until all have called this. All must pass the same
+// function. It is called once, with the `mine` of each lane, in the order of the lanes. `from`: the
+// line of the kernel where they meet, which must be the same for all.
+using Meeting = const char* (*)(void** lanes);  // returns null, or what is wrong
 void MeetLanes(Meeting meeting, void* mine, int from = __builtin_LINE());
 
-// Likewise of the 64 lanes of a wave, which only devices with such waves can have.
+// Makes the 64 lanes of a wave meet, as MeetLanes does. Only for devices with such waves.
 void MeetWave(Meeting meeting, void* mine, int from = __builtin_LINE());
 
 void SyncLanes(int from);
@@ -96,5 +95,3 @@ T LaneRead(T v, int lane, int from) {
 }
 
 }  // namespace trine::hip::emulator
-
-#endif  // TRINE_KERNELS_HIP_GPU_EMULATOR_H_

@@ -1,4 +1,4 @@
-// Faults planted in kernels: each is told with its place, and nothing crashes.
+// Plants faults in kernels: each is reported with its place, and nothing crashes.
 #include "kernels/hip/gpu/emulator.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class EmulatorTest : public ::testing::Test {
 
 constexpr Order kOrders[] = {Order::kForward, Order::kReverse, Order::kRandom};
 
-// Under every schedule, and then something right: what a fault leaves behind is forgotten.
+// Expects the fault under every schedule, then runs a correct kernel: no fault leaves a trace.
 void ExpectTold(const Launch& launch, const std::string& what, const std::string& where) {
   static std::vector<uint32_t> out(kThreads);
   for (const uint32_t wave : {32u, 64u}) {
@@ -203,7 +203,7 @@ TEST_F(EmulatorTest, AMissingBarrierGivesAWrongResultUnderSomeOrder) {
   EXPECT_GT(wrong, 0);
 }
 
-// Within a wave too: a group's lanes are in no step.
+// Thread t reads what another lane of its wave writes: the lanes of a group are not in step.
 TRINE_KERNEL(kThreads) NeighbourWithoutMeeting(Args args) {
   TRINE_SHARED(Words, shared);
   shared.words[ThreadX()] = ThreadX();
@@ -260,7 +260,7 @@ TEST_F(EmulatorTest, MemoryOfTheDeviceIsLimited) {
   size_t available = 0, total = 0;
   emulator::Reset(settings);
   ASSERT_EQ(gpuMemGetInfo(&available, &total), gpuSuccess);
-  settings.memory_bytes = (total - available) + 1000;  // what other tests have left does not count
+  settings.memory_bytes = (total - available) + 1000;  // other tests may have left memory behind
   emulator::Reset(settings);
   void *first = nullptr, *second = nullptr;
   ASSERT_EQ(gpuMalloc(&first, 600), gpuSuccess);
@@ -273,7 +273,7 @@ TEST_F(EmulatorTest, MemoryOfTheDeviceIsLimited) {
   EXPECT_EQ(gpuFree(first), gpuErrorInvalidValue);
   EXPECT_EQ(gpuMalloc(&first, 601), gpuErrorMemoryAllocation);
   EXPECT_EQ(gpuMalloc(&first, ~size_t{0}), gpuErrorMemoryAllocation);
-  // Want of memory does not stay.
+  // Running out of memory is not an error that stays.
   EXPECT_EQ(gpuMalloc(&first, 600), gpuSuccess);
   EXPECT_EQ(gpuFree(first), gpuSuccess);
   EXPECT_EQ(gpuFree(second), gpuSuccess);
@@ -331,7 +331,7 @@ struct Captured {
   gpuStream stream = nullptr;
   gpuGraph graph = nullptr;
 
-  // A copy of `from` to `to`, then `launch`.
+  // Captures a copy of `from` to `to`, then `launch`.
   gpuError Capture(uint32_t* to, const uint32_t* from, const Launch& launch) {
     EXPECT_EQ(gpuStreamBeginCapture(stream), gpuSuccess);
     EXPECT_EQ(gpuMemcpyAsync(to, from, 4, gpuMemcpyDeviceToDevice, stream), gpuSuccess);
@@ -359,7 +359,7 @@ TEST_F(EmulatorTest, GraphsReplayAndUpdate) {
   ASSERT_EQ(gpuGraphDestroy(captured.graph), gpuSuccess);
   ASSERT_EQ(gpuGraphLaunch(exec, captured.stream), gpuSuccess);
   EXPECT_EQ(to, 101u);
-  // Of another shape: to be made anew.
+  // A graph of another shape can't be updated.
   ASSERT_EQ(gpuStreamBeginCapture(captured.stream), gpuSuccess);
   ASSERT_EQ(gpuStreamEndCapture(captured.stream, &captured.graph), gpuSuccess);
   EXPECT_FALSE(gpuGraphExecTryUpdate(exec, captured.graph));

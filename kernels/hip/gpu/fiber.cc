@@ -19,10 +19,12 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-// Saves the registers that a call keeps on the stack, the stack pointer in *save, and goes on from
-// `load`. No system call, unlike swapcontext: a kernel of the emulator does little else. A jump
-// where a return would do, too: processors foretell returns by the calls before them, which were
-// another fiber's, and jumps by where they went last, which is where this fiber's neighbour stood.
+// Switches to another fiber. Pushes the registers that a call must preserve, stores the stack
+// pointer in *save, and continues from the stack pointer `load`. Makes no system call, as
+// swapcontext would, because the emulator's kernels do little else than switch. Ends with a jump,
+// not with a return: a processor would predict the return by the last call, which another fiber
+// made. It predicts a jump by the jump's last target, and neighbouring fibers mostly stand at the
+// same place.
 extern "C" void trine_fiber_switch(void** save, void* load);
 
 #if defined(__x86_64__)
@@ -42,7 +44,7 @@ __asm__(
     ".popsection\n");
 #elif defined(__aarch64__)
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
-#define TRINE_GO_ON "  ret\n"  // a jump may not lead behind a call there
+#define TRINE_GO_ON "  ret\n"  // BTI forbids jumps to the place after a call
 #else
 #define TRINE_GO_ON "  br x30\n"
 #endif
@@ -75,7 +77,7 @@ namespace trine::hip::emulator {
 namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
-// Neighbours' stacks begin at different lines of the cache.
+// The stacks of neighbouring fibers begin at different cache lines.
 constexpr size_t kColours = 32, kColourBytes = 192;
 
 size_t PageBytes() {
@@ -100,7 +102,7 @@ bool Fiber::Start(void (*body)()) {
     mprotect(memory_, PageBytes(), PROT_NONE);
   }
 #if defined(TRINE_ASAN)
-  // The functions that it was left in for good have marked what is around their variables.
+  // Functions that were abandoned have poisoned the memory around their variables.
   if (stack_pointer_ != nullptr) {
     auto* left = static_cast<std::byte*>(stack_pointer_);
     const std::byte* end = memory_ + PageBytes() + kStackBytes;
@@ -113,7 +115,7 @@ bool Fiber::Start(void (*body)()) {
   top = reinterpret_cast<std::byte*>(reinterpret_cast<uintptr_t>(top) & ~uintptr_t{15});
   void (*begin)() = &Fiber::Begin;
 #if defined(__x86_64__)
-  // As if Begin had been called: eight bytes off a multiple of 16, six registers below.
+  // Looks as if Begin had been called: eight bytes off a multiple of 16, six registers below.
   std::byte* frame = top - 8 - 8 - 48;
   std::memset(frame, 0, 64);
   std::memcpy(frame + 48, &begin, sizeof(begin));
@@ -133,7 +135,7 @@ void Fiber::Begin() {
   __sanitizer_finish_switch_fiber(nullptr, &self->caller_stack_, &self->caller_bytes_);
 #endif
   self->body_();
-  std::abort();  // a body ends by Leave(true)
+  std::abort();  // a body ends with Leave(true)
 }
 
 void Fiber::Enter() {

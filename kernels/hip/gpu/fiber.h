@@ -1,13 +1,12 @@
-// Threads of execution that take turns within one thread of the system, by hand.
-#ifndef TRINE_KERNELS_HIP_GPU_FIBER_H_
-#define TRINE_KERNELS_HIP_GPU_FIBER_H_
+// Fibers: threads of execution that take turns, by explicit switches, in one thread of the system.
+#pragma once
 
 #include <cstddef>
 
 namespace trine::hip::emulator {
 
-// A stack of its own, behind a page that can't be touched. Started any number of times; what was
-// abandoned half-way is forgotten, without destructors.
+// Has its own stack, with a guard page at its end. Can be started any number of times. If the last
+// body has not ended, it is forgotten, and its destructors do not run.
 class Fiber {
  public:
   Fiber() = default;
@@ -15,22 +14,23 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // The next Enter begins `body`, which never returns: it ends with Leave(true). False: there is
-  // no memory for the stack.
+  // Makes the next Enter begin `body`, which must end with Leave(true) and not return. Returns
+  // false if there is no memory for the stack.
   bool Start(void (*body)());
 
-  // From the thread's own stack: runs the fiber until it leaves.
+  // Runs the fiber until it calls Leave. Call on the thread's own stack.
   void Enter();
-  // From inside: back to where it was entered. `for_good`: it will not be entered again.
+  // Goes back to the caller of Enter. Call inside the fiber. `for_good`: it will not be entered
+  // again.
   void Leave(bool for_good);
 
  private:
-  std::byte* memory_ = nullptr;  // with the guard page
+  std::byte* memory_ = nullptr;  // including the guard page
   void* stack_pointer_ = nullptr;
   void* caller_pointer_ = nullptr;
   void (*body_)() = nullptr;
 
-  // What an address sanitizer wants to know.
+  // For the address sanitizer.
   void* own_fake_stack_ = nullptr;
   void* caller_fake_stack_ = nullptr;
   const void* caller_stack_ = nullptr;
@@ -40,5 +40,3 @@ class Fiber {
 };
 
 }  // namespace trine::hip::emulator
-
-#endif  // TRINE_KERNELS_HIP_GPU_FIBER_H_

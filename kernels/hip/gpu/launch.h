@@ -1,8 +1,6 @@
-// One run of a kernel, as plans keep it: made without a device, started any number of times.
-//
-// Every kernel takes one struct by value. Blocks and grids are of one to three dimensions.
-#ifndef TRINE_KERNELS_HIP_GPU_LAUNCH_H_
-#define TRINE_KERNELS_HIP_GPU_LAUNCH_H_
+// Launch: one run of a kernel, as plans keep it. It is made without a device, and can be started
+// any number of times. Every kernel takes one struct by value.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -18,25 +16,26 @@ struct Dim {
   bool operator==(const Dim&) const = default;
 };
 
-// What every device starts along y and z at the most; along x 2^31 - 1.
+// The most blocks that every device takes along y and z; along x it is 2^31 - 1.
 inline constexpr uint32_t kMaxGridYZ = 65535;
 
-// Of a kernel's arguments: what all platforms take by value, and no more than fits a few lines.
+// The most bytes of a kernel's arguments, which all platforms take by value.
 inline constexpr size_t kMaxArgs = 512;
 
 struct Launch {
   const void* kernel = nullptr;
-  void (*call)(const void* kernel, const void* args) = nullptr;  // as a function of the host's
+  void (*call)(const void* kernel, const void* args) = nullptr;  // calls the kernel on the host
   Dim grid, block;
-  uint32_t shared_bytes = 0;  // of dynamic shared memory
+  uint32_t shared_bytes = 0;  // dynamic shared memory
   uint32_t args_bytes = 0;
-  const char* label = nullptr;  // in profiles, valid for ever
+  const char* label = nullptr;  // name in profiles, never freed
   alignas(16) unsigned char args[kMaxArgs];
 
-  // Nothing to do: a launch of no blocks is an error everywhere.
+  // Returns whether there is nothing to do. Starting a launch of no blocks is an error everywhere.
   bool empty() const { return grid.count() == 0; }
 };
 
+// Makes a launch of `kernel` with a copy of `args`.
 template <class Args>
 Launch MakeLaunch(void (*kernel)(Args), Dim grid, Dim block, const Args& args,
                   uint32_t shared_bytes = 0) {
@@ -57,5 +56,3 @@ Launch MakeLaunch(void (*kernel)(Args), Dim grid, Dim block, const Args& args,
 }
 
 }  // namespace trine::hip
-
-#endif  // TRINE_KERNELS_HIP_GPU_LAUNCH_H_

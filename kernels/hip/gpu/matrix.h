@@ -1,18 +1,17 @@
-// Integer matrix units: what the 32 lanes of a group do together.
+// Multiplies small matrices of signed bytes with the 32 lanes of a group, as NVIDIA's units do.
 //
 // Fragments are NVIDIA's of mma.m16n8k16 and m16n8k32 with signed bytes (PTX ISA, "Matrix Fragments
 // for mma"). With g = lane / 4 and t = lane % 4, word w of a row being its bytes 4 w to 4 w + 3:
 //   a   rows g and g + 8, word t; then the same rows, word t + 4
 //   b   column g, word t; then word t + 4
 //   c   row g, columns 2 t and 2 t + 1; then row g + 8
-#ifndef TRINE_KERNELS_HIP_GPU_MATRIX_H_
-#define TRINE_KERNELS_HIP_GPU_MATRIX_H_
+#pragma once
 
 #include <cstdint>
 
 #include "kernels/hip/gpu/device.h"
 
-// Where this compiler's target has them; the emulator has them all.
+// Defined if the compiler's target has these units; the emulator has all units.
 #if defined(TRINE_GPU_HOST) || defined(TRINE_GPU_NVIDIA)
 #define TRINE_HAS_MMA 1
 #endif
@@ -20,8 +19,8 @@
 #if defined(TRINE_HAS_MMA)
 namespace trine::hip {
 
-// Four matrices of 8 rows of 16 bytes. Lane i says where row i % 8 of matrix i / 8 is, and gets
-// word i % 4 of row i / 4 of each.
+// Loads four matrices of 8 rows of 16 bytes. Lane i passes the address of row i % 8 of matrix i /
+// 8, and gets word i % 4 of row i / 4 of each matrix.
 TRINE_DEVICE void LoadMatrices(const Word4* row, uint32_t (&out)[4]) {
 #if defined(TRINE_GPU_HOST)
   struct Lane {
@@ -58,7 +57,7 @@ struct MmaLane {
   int32_t* c;
 };
 
-// kHalves times 16 deep.
+// Multiplies 16 * kHalves deep.
 template <int kHalves>
 const char* Mma(void** lanes) {
   const auto byte = [](uint32_t word, int i) -> int32_t {
@@ -93,7 +92,7 @@ const char* Mma(void** lanes) {
 }  // namespace emulated
 #endif
 
-// c += a * b, 16 rows by 8 columns, 32 deep.
+// Computes c += a * b: 16 rows by 8 columns, 32 deep.
 TRINE_DEVICE void MmaTile32(const uint32_t (&a)[4], const uint32_t (&b)[2], int32_t (&c)[4]) {
 #if defined(TRINE_GPU_HOST)
   emulated::MmaLane mine{a, b, c};
@@ -106,7 +105,7 @@ TRINE_DEVICE void MmaTile32(const uint32_t (&a)[4], const uint32_t (&b)[2], int3
 #endif
 }
 
-// The same, 16 deep: half a fragment of 32.
+// Computes c += a * b: 16 rows by 8 columns, 16 deep. a and b are halves of MmaTile32's fragments.
 TRINE_DEVICE void MmaTile16(const uint32_t (&a)[2], uint32_t b, int32_t (&c)[4]) {
 #if defined(TRINE_GPU_HOST)
   emulated::MmaLane mine{a, &b, c};
@@ -121,5 +120,3 @@ TRINE_DEVICE void MmaTile16(const uint32_t (&a)[2], uint32_t b, int32_t (&c)[4])
 
 }  // namespace trine::hip
 #endif  // TRINE_HAS_MMA
-
-#endif  // TRINE_KERNELS_HIP_GPU_MATRIX_H_

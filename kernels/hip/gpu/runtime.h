@@ -1,12 +1,10 @@
-// The calls of a GPU's runtime that the host's side uses, under one name on all platforms.
+// The calls of a GPU's runtime that the host side uses, under one name on all platforms.
 //
-// No struct of a vendor's crosses this header: their layouts change between versions. Attributes
-// are read one at a time. The emulator's are functions of ours: emulated_runtime.h.
-#ifndef TRINE_KERNELS_HIP_GPU_RUNTIME_H_
-#define TRINE_KERNELS_HIP_GPU_RUNTIME_H_
+// No vendor's struct crosses this header, because their layouts change between versions. Attributes
+// are read one at a time. emulated_runtime.h declares the emulator's own functions.
+#pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/gpu/platform.h"
@@ -32,7 +30,7 @@ using gpuGraph = TRINE_GPU(Graph_t);
 using gpuGraphExec = TRINE_GPU(GraphExec_t);
 using gpuMemcpyKind = TRINE_GPU(MemcpyKind);
 
-// Names and arguments agree.
+// These have the same names and arguments on both platforms.
 #define gpuSuccess TRINE_GPU(Success)
 #define gpuErrorNoDevice TRINE_GPU(ErrorNoDevice)
 #define gpuErrorNotReady TRINE_GPU(ErrorNotReady)
@@ -44,7 +42,6 @@ using gpuMemcpyKind = TRINE_GPU(MemcpyKind);
 #define gpuGetDeviceCount TRINE_GPU(GetDeviceCount)
 #define gpuSetDevice TRINE_GPU(SetDevice)
 #define gpuGetErrorString TRINE_GPU(GetErrorString)
-#define gpuGetErrorName TRINE_GPU(GetErrorName)
 #define gpuGetLastError TRINE_GPU(GetLastError)
 #define gpuDeviceGetPciBusId TRINE_GPU(DeviceGetPCIBusId)
 #define gpuRuntimeGetVersion TRINE_GPU(RuntimeGetVersion)
@@ -60,7 +57,6 @@ using gpuMemcpyKind = TRINE_GPU(MemcpyKind);
 #define gpuStreamEndCapture TRINE_GPU(StreamEndCapture)
 #define gpuEventCreate TRINE_GPU(EventCreate)
 #define gpuEventRecord TRINE_GPU(EventRecord)
-#define gpuEventQuery TRINE_GPU(EventQuery)
 #define gpuEventSynchronize TRINE_GPU(EventSynchronize)
 #define gpuEventElapsedTime TRINE_GPU(EventElapsedTime)
 #define gpuEventDestroy TRINE_GPU(EventDestroy)
@@ -77,13 +73,13 @@ inline gpuError gpuStreamBeginCapture(gpuStream stream) {
 inline gpuError gpuEventCreateUntimed(gpuEvent* event) {
   return TRINE_GPU(EventCreateWithFlags)(event, TRINE_GPU(EventDisableTiming));
 }
-// What is put on the stream from now on waits for what the event was last recorded behind.
+// Makes later work on the stream wait for the event's last record.
 inline gpuError gpuStreamWait(gpuStream stream, gpuEvent event) {
   return TRINE_GPU(StreamWaitEvent)(stream, event, 0);
 }
 
-// Pins memory of the host's where it is, for kernels of all devices to see at the address that the
-// host has for it.
+// Pins host memory in place, so that kernels of all devices see it at the host's address. Fails if
+// a device would see it at another address.
 inline gpuError gpuHostRegister(void* p, size_t bytes) {
   gpuError error = TRINE_GPU(HostRegister)(
       p, bytes, TRINE_GPU(HostRegisterPortable) | TRINE_GPU(HostRegisterMapped));
@@ -96,7 +92,7 @@ inline gpuError gpuHostRegister(void* p, size_t bytes) {
 }
 #define gpuHostUnregister TRINE_GPU(HostUnregister)
 
-// Of the current device to another one's memory; more than once is no error.
+// Gives the current device access to another device's memory. Repeating the call is no error.
 inline gpuError gpuEnablePeerAccess(int peer) {
   const gpuError error = TRINE_GPU(DeviceEnablePeerAccess)(peer, 0);
   if (error != TRINE_GPU(ErrorPeerAccessAlreadyEnabled)) return error;
@@ -109,9 +105,9 @@ enum class gpuAttribute {
   kMultiprocessors,
   kL2Bytes,
   kIntegrated,
-  kSharedBytes,       // of a block, without asking for more
-  kSharedBytesOptIn,  // at the most
-  kMajor,             // NVIDIA: of the compute capability
+  kSharedBytes,       // the shared memory of a block, by default
+  kSharedBytesOptIn,  // the most shared memory of a block
+  kMajor,             // NVIDIA: compute capability
   kMinor,
 };
 
@@ -204,8 +200,8 @@ inline gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) 
 }
 #endif
 
-// Kernels are started here alone. `early`: it may begin before the kernel started before it has
-// ended, on devices for which gpuCanStartEarly; the last thing on the stream is that kernel.
+// Starts a kernel; no other function does that. `early`: the kernel may begin before the previous
+// kernel has ended. REQUIRES: gpuCanStartEarly, and the last work on the stream is that kernel.
 inline gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, bool early = false) {
   const auto dim = [](const trine::hip::Dim& d) { return dim3(d.x, d.y, d.z); };
   void* args[] = {const_cast<unsigned char*>(launch.args)};
@@ -230,8 +226,8 @@ inline gpuError gpuStart(const trine::hip::Launch& launch, gpuStream stream, boo
                                  launch.shared_bytes, stream);
 }
 
-// Whether the code of a kernel, and all of ours is compiled alike, waits for earlier kernels by
-// itself (AwaitEarlier) on the current device.
+// Returns whether the kernel waits for earlier kernels by itself (AwaitEarlier) on the current
+// device. All kernels of this project are compiled alike.
 inline bool gpuCanStartEarly([[maybe_unused]] const void* kernel) {
 #if defined(TRINE_GPU_NVIDIA)
   cudaFuncAttributes attributes;
@@ -243,7 +239,7 @@ inline bool gpuCanStartEarly([[maybe_unused]] const void* kernel) {
   return false;
 }
 
-// Whether a kernel was compiled for the current device: false, too, where that can't be told.
+// Returns whether a kernel was compiled for the current device; false if that can't be found out.
 inline bool gpuHasCode(const void* kernel) {
 #if defined(TRINE_GPU_AMD)
   hipFuncAttributes attributes;
@@ -256,4 +252,3 @@ inline bool gpuHasCode(const void* kernel) {
 }
 
 #endif  // !TRINE_GPU_HOST
-#endif  // TRINE_KERNELS_HIP_GPU_RUNTIME_H_

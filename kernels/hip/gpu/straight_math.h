@@ -1,8 +1,8 @@
-// Functions of the contract without a branch, for devices that have no instruction for them: where
-// lanes of a wave take both sides of one, it costs more than it spares, and so it does compilers.
-// Bit for bit those of kernels/quant/scalar.h and kernels/reference/math.h.
-#ifndef TRINE_KERNELS_HIP_GPU_STRAIGHT_MATH_H_
-#define TRINE_KERNELS_HIP_GPU_STRAIGHT_MATH_H_
+// Computes functions of the contract without branches, for devices that have no instruction for
+// them. A branch costs more time than it saves if lanes of a wave take both sides. Branches also
+// slow compilers down. Results equal those of kernels/quant/scalar.h and kernels/reference/math.h
+// bit for bit.
+#pragma once
 
 #include <cstdint>
 
@@ -53,5 +53,3 @@ constexpr float Recip(float x) {
 }
 
 }  // namespace trine::hip::straight
-
-#endif  // TRINE_KERNELS_HIP_GPU_STRAIGHT_MATH_H_

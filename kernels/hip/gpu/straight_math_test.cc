@@ -10,7 +10,7 @@ namespace {
 using quant::Bits;
 using quant::FromBits;
 
-// Every 251st float, both signs, infinities and NaNs among them.
+// Calls `function` with every 251st float of both signs, infinities and NaNs among them.
 template <class Function>
 void ForManyFloats(const Function& function) {
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 251) {
@@ -37,7 +37,7 @@ TEST(StraightMath, Canon) {
 TEST(StraightMath, Recip) {
   ForManyFloats(
       [](float x) { ASSERT_EQ(Bits(straight::Recip(x)), Bits(quant::Recip(x))) << Bits(x); });
-  for (uint32_t fraction = 0; fraction < 1u << 23; ++fraction) {  // all there are
+  for (uint32_t fraction = 0; fraction < 1u << 23; ++fraction) {  // all fractions
     const float x = FromBits(0x3f800000u | fraction);
     ASSERT_EQ(Bits(straight::Recip(x)), Bits(quant::Recip(x))) << fraction;
   }
@@ -45,7 +45,7 @@ TEST(StraightMath, Recip) {
 
 TEST(StraightMath, Exp) {
   ForManyFloats([](float x) {
-    if (x != x) return;  // is never asked for
+    if (x != x) return;  // NaN is never an argument
     ASSERT_EQ(Bits(straight::Exp(x)), Bits(reference::Exp(x))) << x;
   });
   for (const float x : {-44.0f, 44.0f, 0.0f}) {

@@ -1,8 +1,8 @@
-// Integer matrix units of AMD's: what the lanes of a whole wave do together.
+// Multiplies matrices with AMD's integer matrix units, which use all lanes of a wave together.
 //
-// Each multiplies 16 rows of a by 16 columns of b, signed bytes, and has its own order of them in
-// the lanes' registers (AMD's instruction set manuals, and its matrix instruction calculator). With
-// g = lane / 16 and s = lane % 16:
+// Each unit multiplies 16 rows of a by 16 columns of b, which are signed bytes. Each has its own
+// order of these bytes in the lanes' registers (AMD's instruction set manuals, and its matrix
+// instruction calculator). With g = lane / 16 and s = lane % 16:
 //
 //                 lanes  depth  a: row s, b: column s   c[i]: column s, row
 //   WmmaGfx11        32     16  bytes 0 to 15           2 i + g
@@ -10,17 +10,16 @@
 //   MfmaGfx90a       64     16  bytes 4 g to 4 g + 3    4 g + i
 //   MfmaGfx942       64     32  bytes 8 g to 8 g + 7    4 g + i
 //
-// A block of 32 values is multiplied as a whole (Add), or each half of it by itself (AddHalf), from
-// fragments that Load takes of a row's or a column's two halves.
-#ifndef TRINE_KERNELS_HIP_GPU_WAVE_MATRIX_H_
-#define TRINE_KERNELS_HIP_GPU_WAVE_MATRIX_H_
+// Add multiplies a block of 32 values, and AddHalf only a half of it. Load makes the fragments from
+// the two halves of a row or a column.
+#pragma once
 
 #include <cstdint>
 
 #include "kernels/hip/gpu/device.h"
 
-// The unit of the target that this is compiled for, if it has one (as in backends/hip/arch.cc); the
-// emulator has them all.
+// The unit of the compiler's target, if it has one; backends/hip/found_devices.cc must agree. The
+// emulator has all units.
 #if defined(TRINE_GPU_HOST)
 #define TRINE_HAS_WMMA_GFX11 1
 #define TRINE_HAS_WMMA_GFX12 1
@@ -49,8 +48,8 @@ struct WaveLane {
   int32_t* c;
 };
 
-// kGiven: bytes of a and of b that each lane gives, its part of the depth. Where all lanes give
-// everything, those beyond the first 16 give it again.
+// Emulates a unit. kGiven: the bytes of a and of b that each lane gives, its part of the depth. If
+// each lane gives the whole depth, lane 16 and later lanes must repeat what the first 16 give.
 template <int kWave, int kDepth, int kGiven, int (*kRowOfResult)(int, int)>
 const char* WaveMatrix(void** lanes) {
   const auto byte = [](const uint32_t* words, int i) -> int8_t {
@@ -195,8 +194,8 @@ struct MfmaGfx90a {
 #endif
 
 #if defined(TRINE_HAS_MFMA_GFX942)
-// CDNA 3: no instruction is 16 deep, and the lanes of each half of a wave have half of a block. So
-// one half is multiplied with zeros for the other.
+// CDNA 3 has no instruction that is 16 deep. The lanes of each half of a wave have one half of a
+// block. So AddHalf puts zeros in place of the other half.
 struct MfmaGfx942 {
   static constexpr uint32_t kWave = 64;
   static constexpr int kResults = 4;
@@ -204,7 +203,7 @@ struct MfmaGfx942 {
 
   struct Fragment {
     Word2 both;
-    uint32_t half;  // the one that this lane has
+    uint32_t half;  // the half that this lane has
   };
   TRINE_DEVICE static Fragment Load(const Word4* low, const Word4* high, uint32_t lane) {
     const Word4* row = (lane < 32 ? low : high) + lane % 16;
@@ -232,5 +231,3 @@ struct MfmaGfx942 {
 #endif
 
 }  // namespace trine::hip
-
-#endif  // TRINE_KERNELS_HIP_GPU_WAVE_MATRIX_H_

@@ -1,5 +1,5 @@
-// AMD's matrix units as the emulator has them, held to where AMD's documents have each element: its
-// lane, and its byte or register there.
+// Checks the emulator's versions of AMD's matrix units against AMD's documents, which say where
+// each element is: its lane, and its byte or register there.
 #include "kernels/hip/gpu/wave_matrix.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ struct Place {
   int lane, at;
 };
 
-// Of byte k of row r of a, or of column r of b; of the result in row r and column c.
+// The place of byte k of row r of a, or of column r of b, and of the result in row r and column c.
 struct Layout {
   int depth;
   Place (*operand)(int r, int k);
@@ -59,7 +59,7 @@ void Put(int8_t value, int at, uint32_t (&words)[4]) {
   words[at / 4] |= static_cast<uint32_t>(static_cast<uint8_t>(value)) << (8 * (at % 4));
 }
 
-// Lanes 16 on of `twice` have what the first 16 have.
+// `twice`: lane 16 and later lanes have the same bytes as the first 16.
 void ExpectProduct(const Layout& layout, bool twice) {
   int8_t a[16][32], b[16][32];
   for (int r = 0; r < 16; ++r) {
@@ -81,7 +81,7 @@ void ExpectProduct(const Layout& layout, bool twice) {
   emulated::WaveLane lanes[64];
   void* brought[64];
   for (int i = 0; i < 64; ++i) {
-    registers[i].c[i % 4] = i;  // is added to
+    registers[i].c[i % 4] = i;  // the product is added to this
     lanes[i] = {registers[i].a, registers[i].b, registers[i].c};
     brought[i] = &lanes[i];
   }
@@ -120,7 +120,7 @@ TEST(WaveMatrix, OnRdna3BothHalvesOfAWaveGiveTheSame) {
 // ---- In kernels --------------------------------------------------------------------------------
 
 struct Args {
-  const Word4* a;  // 16 rows: first halves, then second
+  const Word4* a;  // 16 rows: their first halves, then their second
   const Word4* b;
   int32_t (*c)[8];
 };
@@ -135,7 +135,7 @@ void Multiply(Args args) {
   Matrix::template AddHalf<0>(a, b, halves[0]);
   Matrix::template AddHalf<1>(a, b, halves[1]);
   for (int i = 0; i < Matrix::kResults; ++i) {
-    // Of the first halves alone all bytes are 1.
+    // All bytes of the first halves are 1.
     args.c[lane][i] = whole[i] == halves[0][i] + halves[1][i] && halves[0][i] == 16 ? whole[i] : -1;
   }
 }
@@ -150,7 +150,7 @@ class WaveMatrixKernel : public ::testing::Test {
     Word4 a[32], b[32];
     for (uint32_t i = 0; i < 32; ++i) {
       const uint32_t word =
-          i < 16 ? 0x01010101u : i - 16;  // row i - 16: that, in every fourth byte
+          i < 16 ? 0x01010101u : i - 16;  // row i - 16: its number, in every fourth byte
       a[i] = {word, word, word, word};
       b[i] = {0x01010101u, 0x01010101u, 0x01010101u, 0x01010101u};
     }

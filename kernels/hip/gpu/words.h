@@ -1,7 +1,5 @@
-// Words out of bytes that lie anywhere, and lookups in small tables: what decoders of weights need
-// beyond arithmetic.
-#ifndef TRINE_KERNELS_HIP_GPU_WORDS_H_
-#define TRINE_KERNELS_HIP_GPU_WORDS_H_
+// Loads words from bytes at any address, and looks up small tables, for decoders of weights.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +9,9 @@
 
 namespace trine::hip {
 
-// kBytes bytes from p on, which is a multiple of kAlign; what fills the last word is undefined. A
-// device reads the aligned words that hold at least one of the bytes: never a page that has none of
-// them, so no access can fail.
+// Loads kBytes bytes from p, which is a multiple of kAlign. The rest of the last word is undefined.
+// A device reads only aligned words that hold at least one of the bytes. So it touches no other
+// page, and no access can fail.
 template <int kBytes, int kAlign>
 TRINE_DEVICE void LoadBytes(const std::byte* p, uint32_t (&out)[(kBytes + 3) / 4]) {
 #if defined(TRINE_GPU_HOST)
@@ -45,20 +43,20 @@ TRINE_DEVICE void LoadBytes(const std::byte* p, uint32_t (&out)[(kBytes + 3) / 4
 
 TRINE_DEVICE uint32_t LoadHalf(const std::byte* p) { return *reinterpret_cast<const uint16_t*>(p); }
 
-// Byte i of two words, the first being bytes 0 to 3.
+// Returns byte i of two words; `low` has bytes 0 to 3.
 TRINE_DEVICE uint32_t ByteOf(uint32_t low, uint32_t high, int i) {
   return (i < 4 ? low : high) >> (8 * (i & 3)) & 0xffu;
 }
 
-// Four bytes less a number, all below 128.
+// Subtracts a number from each of four bytes. The number and the bytes must be below 128.
 TRINE_DEVICE uint32_t Less(uint32_t bytes, uint32_t number) {
   return ((bytes | 0x80808080u) - number * 0x01010101u) ^ 0x80808080u;
 }
 
-// Bits 0 to 3 of n, each the lowest of a byte.
+// Returns a word in which bits 0 to 3 of n are the lowest bits of the four bytes.
 TRINE_DEVICE uint32_t SpreadBits(uint32_t n) { return (n & 15u) * 0x00204081u & 0x01010101u; }
 
-// The entries of a table of 16 bytes that four bytes below 16 stand for.
+// Looks up four bytes, each below 16, in a table of 16 bytes.
 TRINE_DEVICE uint32_t Pick16(const uint32_t (&table)[4], uint32_t indices) {
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   uint32_t selector = indices | indices >> 4;
@@ -83,5 +81,3 @@ TRINE_DEVICE uint32_t Pick16(const uint32_t (&table)[4], uint32_t indices) {
 }
 
 }  // namespace trine::hip
-
-#endif  // TRINE_KERNELS_HIP_GPU_WORDS_H_

@@ -1,7 +1,6 @@
-// Kernels against the reference, on whatever platform this is built for: memory of the device's
-// own, filled from tensors of the host's, and launches run in every order that the emulator has.
-#ifndef TRINE_KERNELS_HIP_TESTING_GPU_FIXTURE_H_
-#define TRINE_KERNELS_HIP_TESTING_GPU_FIXTURE_H_
+// For tests that compare kernels with the reference, on the platform of this build: device memory,
+// filled from host tensors, and launches in every order that the emulator has.
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -16,12 +15,11 @@
 #if defined(TRINE_GPU_HOST)
 #include "kernels/hip/gpu/emulator.h"
 #endif
-#include "kernels/hip/tensor.h"
+#include "kernels/hip/weights/tensor.h"
 #include "kernels/reference/view.h"
 
 namespace trine::hip::testing {
 
-// Memory of the device's.
 class DeviceMemory {
  public:
   explicit DeviceMemory(size_t bytes) : bytes_(bytes) {
@@ -52,7 +50,7 @@ class DeviceMemory {
   size_t bytes_;
 };
 
-// Bytes of a view's, from its first to its last; the view is of host memory.
+// Returns the number of bytes from a view's first byte to its last. The view is of host memory.
 inline size_t BytesOf(const reference::View& view) {
   uint64_t row = 0;
   EXPECT_TRUE(quant::RowBytes(view.type, view.dims[0], &row));
@@ -64,7 +62,7 @@ inline size_t BytesOf(const reference::View& view) {
   return static_cast<size_t>(bytes);
 }
 
-// A tensor on the device, which begins as a view's bytes are, `offset` bytes into an allocation.
+// A tensor on the device, filled with the bytes of a view, `offset` bytes into an allocation.
 class OnDevice {
  public:
   explicit OnDevice(const reference::View& view, size_t offset = 0)
@@ -88,7 +86,7 @@ class OnDevice {
     EXPECT_EQ(bytes.size(), memory_.bytes());
     memory_.Write(bytes.data());
   }
-  // The bytes of the view, gaps between rows included: they must not change.
+  // Returns the view's bytes, including the gaps between rows, which must not change.
   std::vector<std::byte> Bytes() const {
     std::vector<std::byte> bytes(memory_.bytes());
     memory_.Read(bytes.data());
@@ -120,7 +118,7 @@ inline void RunLaunches(std::span<const Launch> launches) {
 }
 inline void RunLaunch(const Launch& launch) { RunLaunches({&launch, 1}); }
 
-// Under every schedule of the emulator; on a device, once.
+// Runs `body` under every schedule of the emulator; on a device, once.
 inline void UnderEverySchedule(const std::function<void()>& body) {
 #if defined(TRINE_GPU_HOST)
   using emulator::Order;
@@ -139,5 +137,3 @@ inline void UnderEverySchedule(const std::function<void()>& body) {
 }
 
 }  // namespace trine::hip::testing
-
-#endif  // TRINE_KERNELS_HIP_TESTING_GPU_FIXTURE_H_

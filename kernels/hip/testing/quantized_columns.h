@@ -1,13 +1,12 @@
-// Quantised activations on the device, against those of the host's.
-#ifndef TRINE_KERNELS_HIP_TESTING_QUANTIZED_COLUMNS_H_
-#define TRINE_KERNELS_HIP_TESTING_QUANTIZED_COLUMNS_H_
+// Compares quantised activations on the device with the host's.
+#pragma once
 
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "kernels/hip/quantized.h"
 #include "kernels/hip/testing/gpu_fixture.h"
+#include "kernels/hip/weights/quantized.h"
 #include "kernels/quant/activation.h"
 #include "kernels/quant/float_bits.h"
 #include "kernels/reference/view.h"
@@ -21,7 +20,8 @@ class QuantizedOnDevice {
 
   QuantizedColumns columns() const { return QuantizedAt(memory_.data(), blocks_, columns_); }
 
-  // "" or which block is not the quantised one of the rows of `x`, which are columns in order.
+  // Returns "", or names the first block that differs from the quantised rows of `x`. Row i of x is
+  // column i.
   std::string Wrong(const reference::View& x) const {
     std::vector<std::byte> bytes(memory_.bytes());
     memory_.Read(bytes.data());
@@ -50,5 +50,3 @@ class QuantizedOnDevice {
 };
 
 }  // namespace trine::hip::testing
-
-#endif  // TRINE_KERNELS_HIP_TESTING_QUANTIZED_COLUMNS_H_

@@ -1,6 +1,5 @@
-// Weights on the device, in the file's form or packed, beside the reference's view of them.
-#ifndef TRINE_KERNELS_HIP_TESTING_WEIGHTS_H_
-#define TRINE_KERNELS_HIP_TESTING_WEIGHTS_H_
+// Puts weights of the host on the device, in the file's layout or packed.
+#pragma once
 
 #include <memory>
 #include <string>
@@ -30,14 +29,14 @@ inline std::string NameOf(const ::testing::TestParamInfo<Form>& info) {
   return std::string(quant::Traits(info.param.type).name) + (info.param.packed ? "_packed" : "");
 }
 
-// What a row of a file begins at a multiple of.
+// Returns the alignment of the rows in a file.
 inline int64_t BlockAlignment(quant::Type type) {
   return type == quant::Type::kF32 ? 4 : type == quant::Type::kMXFP4 ? 1 : 2;
 }
 
 class WeightsOnDevice {
  public:
-  // w is [k, n, experts]. Packed rows get a gap of 16 bytes where `gap`.
+  // w is [k, n, experts]. `gap`: packed rows are followed by 16 unused bytes.
   WeightsOnDevice(const reference::View& w, bool packed, bool gap) {
     if (!packed) {
       plain_ = std::make_unique<OnDevice>(w);
@@ -72,5 +71,3 @@ class WeightsOnDevice {
 };
 
 }  // namespace trine::hip::testing
-
-#endif  // TRINE_KERNELS_HIP_TESTING_WEIGHTS_H_

@@ -1,19 +1,20 @@
 /* The Trine backend ABI: everything a backend plugin needs to know about its host.
  *
- * C11, no dependency but stddef and stdint. docs/plugin-abi.md explains each part at length;
+ * C11; needs only stddef and stdint. docs/plugin-abi.md explains each part at length;
  * plugins/example is a complete backend. Rules that hold everywhere:
  *
- *  - Structs grow only at the end. A struct passed by pointer starts with `struct_size`, set by its
- *    writer to its own sizeof; the other side reads or writes no byte beyond it. Elements of arrays
- *    carry no size: the struct that holds the array holds its stride in bytes. A host puts another
- *    value than 0 into a member, or a flag, only when the plugin's abi_version knows it.
+ *  - Structs grow only at the end. A struct passed by pointer starts with `struct_size`, which its
+ *    writer sets to its own sizeof; the other side reads or writes no byte beyond it. Elements of
+ *    arrays have no size member: the struct that holds the array holds the stride in bytes. A host
+ *    sets a member to a value other than 0, or sets a flag, only if the plugin's abi_version knows
+ *    that member or flag.
  *  - Enumerator values are never renumbered or reused. 0 is never a valid kind.
  *  - Fallible calls return trine_status and may fill `err` (caller-owned, may be NULL).
- *  - No exception, longjmp, signal, exit or abort leaves a plugin. Nothing allocated on one side is
- *    freed on the other: what _open/_alloc/_import/_create returned goes back to the same plugin
- *    through _close/_free/_destroy, children before parents.
+ *  - No exception, longjmp, signal, exit or abort leaves a plugin. Neither side frees memory of the
+ *    other: what _open/_alloc/_import/_create returned goes back to the same plugin through
+ *    _close/_free/_destroy, children before parents.
  *  - Pointers inside argument structs are valid during the call only, unless said otherwise.
- *  - Which calls may run at the same time: "Threads" in docs/plugin-abi.md. */
+ *  - "Threads" in docs/plugin-abi.md says which calls may run at the same time. */
 #ifndef TRINE_BACKEND_H_
 #define TRINE_BACKEND_H_
 
@@ -24,12 +25,12 @@
 extern "C" {
 #endif
 
-/* The major stays 1, and 1.x is append-only: "Versions" in docs/plugin-abi.md. */
+/* The major version stays 1, and 1.x is append-only: "Versions" in docs/plugin-abi.md. */
 #define TRINE_ABI_MAJOR 1u
 #define TRINE_ABI_MINOR 0u
 #define TRINE_ABI_VERSION ((TRINE_ABI_MAJOR << 16) | TRINE_ABI_MINOR)
 
-/* The arithmetic contract (docs/numerics.md) this header was written beside. */
+/* The version of the arithmetic contract (docs/numerics.md) that this header belongs to. */
 #define TRINE_NUMERICS_VERSION 1u
 
 #if defined(_WIN32)
@@ -50,17 +51,17 @@ enum {
   TRINE_NOT_FOUND = 5,
   TRINE_ALREADY_EXISTS = 6,
   TRINE_PERMISSION_DENIED = 7,
-  TRINE_RESOURCE_EXHAUSTED = 8, /* out of memory: nothing changed, the device goes on */
+  TRINE_RESOURCE_EXHAUSTED = 8, /* out of memory: nothing changed, the device still works */
   TRINE_FAILED_PRECONDITION = 9,
   TRINE_ABORTED = 10,
   TRINE_OUT_OF_RANGE = 11,
-  TRINE_UNIMPLEMENTED = 12, /* refused: op_query said so, and why */
+  TRINE_UNIMPLEMENTED = 12, /* refused; op_query tells why */
   TRINE_INTERNAL = 13,
-  TRINE_UNAVAILABLE = 14, /* from a call: its device is lost, and says so from now on */
+  TRINE_UNAVAILABLE = 14, /* from a call: its device is lost; every later call returns it too */
   TRINE_DATA_LOSS = 15
 };
 
-/* One sentence for a person, NUL-terminated. Never grows. */
+/* A sentence for a person, NUL-terminated. This struct never grows. */
 typedef struct trine_error {
   char message[256];
 } trine_error;
@@ -77,27 +78,30 @@ typedef struct trine_timeline trine_timeline;
 
 enum { TRINE_LOG_DEBUG = 1, TRINE_LOG_INFO = 2, TRINE_LOG_WARNING = 3, TRINE_LOG_ERROR = 4 };
 
+/* A function that each worker of the team runs, with its number and the number of workers. */
 typedef void (*trine_worker_fn)(void* arg, uint32_t worker, uint32_t workers);
 
-/* Valid from open to close. Check struct_size before using a member younger than 1.0. */
+/* The functions that the host offers to a plugin. Valid from open to close. Check struct_size
+ * before using a member that a version after 1.0 has added. */
 typedef struct trine_host {
   uint32_t struct_size;
   uint32_t abi_version;
-  uint32_t worker_count; /* size of the pinned team, at least 1 */
+  uint32_t worker_count; /* threads of the pinned team, at least 1 */
   uint32_t reserved;
   void* self; /* first argument of every call below */
   void (*log)(void* self, uint32_t level, const char* message);
-  /* Runs fn once on each worker, the caller being worker 0, and returns when all are done. One call
-   * per plan_run is the intent, with barrier() between ops. Not reentrant: from inside fn it is
-   * refused with FAILED_PRECONDITION and fn does not run. */
+  /* Runs fn once on each worker, the caller being worker 0, and returns when all are done. Meant to
+   * be called once per plan_run, with barrier() between ops. Not reentrant: from inside fn it
+   * returns FAILED_PRECONDITION and does not run fn. */
   trine_status (*parallel_run)(void* self, trine_worker_fn fn, void* arg);
-  /* Inside parallel_run only, by all workers or none. */
+  /* Waits until all workers have called it. Only inside parallel_run, called by all workers or
+   * none. */
   void (*barrier)(void* self);
-  /* Not null; non-zero while the host wants to know where the time of runs goes.
-   * Changes at any time, from any thread: look once per run, atomically. */
+  /* Not null. Non-zero while the host wants op_done to be called. May change at any time, from any
+   * thread: read it once per run, atomically. */
   const uint32_t* profiling;
-  /* A part of a run has taken this long: inside plan_run, by the thread it was called on, and only
-   * if profiling was non-zero. `name` is one of a few constants ("matmul q4_0", "wait"), valid
+  /* Reports how long a part of a run took. Called inside plan_run, on the thread of that call, and
+   * only if profiling was non-zero. `name` is one of a few constants ("matmul q4_0", "wait"), valid
    * until close. */
   void (*op_done)(void* self, const char* name, uint64_t nanoseconds);
 } trine_host;
@@ -109,17 +113,18 @@ enum { TRINE_TIER_CPU = 1, TRINE_TIER_IGPU = 2, TRINE_TIER_DGPU = 3, TRINE_TIER_
 enum {
   TRINE_DEVICE_UNIFIED_MEMORY = 1u << 0, /* shares physical memory with the CPU */
   TRINE_DEVICE_ASYNC = 1u << 1,          /* plan_run may return before the work is done */
-  TRINE_DEVICE_SOFTWARE = 1u << 2,       /* runs on the CPU whatever it pretends: for tests */
-  TRINE_DEVICE_UNUSABLE = 1u << 3,       /* seen but not to be opened: `reason` says why */
-  TRINE_DEVICE_PEER_COPIES = 1u << 4     /* copy_run takes other devices' buffers */
+  TRINE_DEVICE_SOFTWARE = 1u << 2,   /* runs on the CPU though its tier says otherwise: for tests */
+  TRINE_DEVICE_UNUSABLE = 1u << 3,   /* can't be opened: `reason` says why */
+  TRINE_DEVICE_PEER_COPIES = 1u << 4 /* copy_run accepts other devices' buffers */
 };
 
 enum { TRINE_NUMERICS_EXACT = 1, TRINE_NUMERICS_FAST = 2 };
 
-/* What buffer_import was seen to take. Without TRIED nobody has looked, and the host tries. */
+/* The kinds of memory that buffer_import accepted when the plugin tried. If TRIED is not set, the
+ * plugin has not tried, and the host finds out by importing. */
 enum {
   TRINE_IMPORTS_TRIED = 1u << 0,
-  TRINE_IMPORTS_WRITABLE = 1u << 1, /* memory of the process's own */
+  TRINE_IMPORTS_WRITABLE = 1u << 1, /* memory that the process can write */
   TRINE_IMPORTS_READ_ONLY = 1u << 2 /* mapped files, with TRINE_IMPORT_READ_ONLY */
 };
 
@@ -129,22 +134,22 @@ typedef struct trine_device_info {
   uint32_t flags;
   uint32_t numerics; /* EXACT: the device passed its own self-test of the contract */
   uint64_t memory_total;
-  uint64_t memory_free;          /* now; ask again for a fresh figure */
-  uint64_t max_allocation_bytes; /* one buffer; 0 = no limit of its own */
-  uint64_t max_binding_bytes;    /* one binding, larger ones are refused; 0 = no limit */
-  uint32_t buffer_alignment;     /* of binding offsets, power of two */
-  uint32_t import_alignment;     /* of imported pointers and sizes; 0 = no import */
+  uint64_t memory_free;          /* at the time of the call */
+  uint64_t max_allocation_bytes; /* the largest buffer; 0 = limited by memory only */
+  uint64_t max_binding_bytes;    /* the largest binding, others are refused; 0 = no limit */
+  uint32_t buffer_alignment;     /* binding offsets are multiples of it; a power of two */
+  uint32_t import_alignment;     /* imported pointers and sizes are multiples; 0 = no import */
   uint8_t uuid[16];              /* all 0 = none */
   char pci_id[16];               /* "0000:c1:00.0" or "" */
-  char name[64];                 /* what the chip is called */
+  char name[64];                 /* the chip's name */
   char arch[32];                 /* "gfx1100", "sm_90", "avx512-vnni", or "" */
   char driver[64];               /* name and version: part of calibration keys */
   char memory_pool[64];          /* devices of one pool share memory_total; "system" is RAM */
   char bandwidth_domain[64];     /* devices of one domain share a bus; "system" is RAM's */
-  char reason[128];              /* with UNUSABLE */
+  char reason[128];              /* with UNUSABLE: why */
   uint32_t imports;              /* TRINE_IMPORTS_* */
   uint32_t reserved;
-  char import_refusal[128]; /* what was not imported, and why; "" = nothing */
+  char import_refusal[128]; /* the memory that could not be imported, and why; "" = none */
 } trine_device_info;
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
@@ -161,15 +166,15 @@ typedef struct trine_buffer_desc {
   uint64_t bytes; /* more than 0 */
 } trine_buffer_desc;
 
-enum { TRINE_IMPORT_READ_ONLY = 1u << 0 }; /* the pages can't be written: a mapped file */
+enum { TRINE_IMPORT_READ_ONLY = 1u << 0 }; /* the pages can't be written: a mapped file's */
 
-/* Memory of the host's that a buffer is to stand on, until the buffer is freed. */
+/* Host memory for a buffer to use. The host keeps it until the buffer is freed. */
 typedef struct trine_import_desc {
   uint32_t struct_size;
   uint32_t memory;
   uint32_t flags;
   uint32_t reserved;
-  void* host_ptr; /* a multiple of import_alignment, as is bytes */
+  void* host_ptr; /* host_ptr and bytes are multiples of import_alignment */
   uint64_t bytes;
 } trine_import_desc;
 
@@ -182,7 +187,7 @@ typedef struct trine_span {
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 
-/* Block formats are GGUF's, bit for bit, except Q8_KV: f32 scale, then 32 int8. */
+/* Block formats are GGUF's, bit for bit, except Q8_KV: an f32 scale, then 32 int8. */
 enum {
   TRINE_DTYPE_F32 = 1,
   TRINE_DTYPE_F16 = 2,
@@ -206,27 +211,30 @@ enum {
   TRINE_DTYPE_MXFP4 = 48
 };
 
-/* Storage a graph works on. All but TEMP are bound to buffers when the plan is created. */
+/* What a slot's memory is used for. Each slot, except TEMP ones, is bound to buffers when the plan
+ * is created. */
 enum {
   TRINE_ROLE_CONSTANT = 1, /* weights; never written */
-  TRINE_ROLE_STATE = 2,    /* lives from run to run: KV blocks, recurrent state */
-  TRINE_ROLE_IO = 3,       /* `alternates` bindings, one of them picked per run */
-  TRINE_ROLE_TEMP = 4      /* the plan's own, inside its scratch; undefined between runs */
+  TRINE_ROLE_STATE = 2,    /* kept from run to run: KV blocks, recurrent state */
+  TRINE_ROLE_IO = 3,       /* has `alternates` bindings; each run picks one */
+  TRINE_ROLE_TEMP = 4      /* in the plan's scratch; undefined between runs */
 };
 
+/* A piece of a graph's memory. Tensors are views of slots. */
 typedef struct trine_slot {
   uint32_t role;
-  uint32_t alternates; /* IO: 1 or more (2 = double buffering); else 1 */
-  uint64_t bytes;      /* what the slot's tensors need at the parameters' maxima */
+  uint32_t alternates; /* IO: 1 or more (2 = double buffering); other roles: 1 */
+  uint64_t bytes;      /* the size that its tensors need at the parameters' maxima */
 } trine_slot;
 
 #define TRINE_NONE 0xffffffffu /* an absent optional input */
 #define TRINE_LAYOUT_PLAIN 0u  /* rows as in the file, one after the other */
 #define TRINE_MAX_RANK 4u
-#define TRINE_KV_CHUNK 256u /* a KV block's positions divide it */
+#define TRINE_KV_CHUNK 256u /* a multiple of the positions in a KV block */
 
-/* A view of a slot. Innermost dimension first; a negative dimension -(i+1) is params[i]. Strides
- * are in bytes; 0 means packed. Values along dims[0] are contiguous. */
+/* A view of a slot. The innermost dimension comes first; a negative dimension -(i+1) stands for
+ * params[i]. Strides are in bytes; 0 means that there is no gap. Values along dims[0] are
+ * contiguous. */
 typedef struct trine_tensor {
   uint32_t dtype;
   uint32_t rank; /* 1 to TRINE_MAX_RANK; dims beyond it are 1 */
@@ -235,7 +243,7 @@ typedef struct trine_tensor {
   int64_t dims[4];
   int64_t strides[4]; /* strides[0] is 0 */
   uint64_t offset;    /* bytes from the slot's start */
-  uint64_t layout;    /* CONSTANT and STATE: PLAIN or an id from layout_list */
+  uint64_t layout;    /* CONSTANT and STATE slots: PLAIN, or an id from layout_list */
 } trine_tensor;
 
 /* ---- Ops: docs/numerics.md defines each, in -> out ------------------------------------------- */
@@ -255,7 +263,7 @@ enum {
   TRINE_OP_GLU = 9,          /* gate, up -> y; trine_glu_attr */
   TRINE_OP_ACTIVATION = 10,  /* x -> y; trine_activation_attr */
   TRINE_OP_ADD = 11,         /* a, b -> y; a dimension of 1 in b repeats */
-  TRINE_OP_MUL = 12,         /* likewise */
+  TRINE_OP_MUL = 12,         /* a, b -> y; a dimension of 1 in b repeats */
   TRINE_OP_SCALE = 13,       /* x -> y; trine_scale_attr */
   TRINE_OP_SOFTCAP = 14,     /* x -> y; trine_scale_attr holds the cap */
   TRINE_OP_MOE_ROUTE = 15,   /* logits [experts,m], bias? [experts]
@@ -263,12 +271,14 @@ enum {
   TRINE_OP_MOE_MATMUL = 16,  /* w [k,n,experts], x [k,used or 1,m], ids i32 [used,m],
                                 bias? [n,experts] -> y [n,used,m] */
   TRINE_OP_MOE_COMBINE = 17, /* x [n,used,m], weights [used,m] -> y [n,m] */
-  TRINE_OP_TOP_K = 18        /* x [n,m] -> ids i32 [k,m], values [k,m]; ties to the lowest id */
+  TRINE_OP_TOP_K = 18        /* x [n,m] -> ids i32 [k,m], values [k,m]; of equal values the
+                                lowest id comes first */
 };
-/* KV caches have dims [d, block_positions, kv_heads, blocks], K and V apart, in the order given:
- * the canonical layout, in which blocks move between devices, disk and replay. Activations are f32.
- * y may be the same view as the first input (GLU, ADD, MUL: either input) for ROPE, the norms and
- * all element-wise ops; otherwise outputs overlap no input. */
+/* KV caches have dims [d, block_positions, kv_heads, blocks] in this order, K and V in separate
+ * tensors. That is the canonical layout, in which blocks move between devices, to and from disk,
+ * and in a replay. Activations are f32. For ROPE, the norms and all element-wise ops, y may be the
+ * same view as the first input (GLU, ADD, MUL: as either input); otherwise outputs overlap no
+ * input. */
 
 enum { TRINE_ROPE_INTERLEAVED = 1, TRINE_ROPE_HALVES = 2 };
 enum {
@@ -297,7 +307,7 @@ typedef struct trine_attention_attr {
   uint32_t flags;
   float scale;
   float softcap;   /* 0 = none */
-  uint32_t window; /* positions seen, the own one included; 0 = all */
+  uint32_t window; /* positions that a token sees, its own included; 0 = all */
 } trine_attention_attr;
 
 typedef struct trine_glu_attr {
@@ -321,7 +331,7 @@ typedef struct trine_moe_route_attr {
   uint32_t struct_size;
   uint32_t scoring;
   uint32_t flags;
-  float scale; /* of the weights; 1 = none */
+  float scale; /* a factor for the weights; 1 = none */
 } trine_moe_route_attr;
 
 typedef struct trine_op {
@@ -329,9 +339,9 @@ typedef struct trine_op {
   uint32_t n_in;
   uint32_t n_out;
   uint32_t reserved;
-  const uint32_t* in;  /* indices of tensors, TRINE_NONE for an absent optional one */
+  const uint32_t* in;  /* indices of tensors; TRINE_NONE for an absent optional input */
   const uint32_t* out; /* indices of tensors */
-  const void* attr;    /* the struct named above, or NULL */
+  const void* attr;    /* the struct named with the op above, or NULL */
 } trine_op;
 
 /* ---- Graphs ---------------------------------------------------------------------------------- */
@@ -341,10 +351,11 @@ enum {
   TRINE_PARAM_TOKENS = 2,
   TRINE_PARAM_SEQUENCES = 3,
   TRINE_PARAM_OUTPUT_ROWS = 4,
-  TRINE_PARAM_KV_POSITIONS = 5 /* no dimension: no kv_length of the run is above it; for the grid */
+  TRINE_PARAM_KV_POSITIONS = 5 /* no dimension: at least the longest of the kv_lengths, by which a
+                                  backend sizes its launches */
 };
 
-/* A number known only at run time, within bounds known when the plan is made. */
+/* A number that is known only at run time, within bounds known when the plan is created. */
 typedef struct trine_param {
   uint32_t kind;
   uint32_t reserved;
@@ -354,7 +365,7 @@ typedef struct trine_param {
 
 typedef struct trine_graph {
   uint32_t struct_size;
-  uint32_t numerics; /* EXACT: bits as docs/numerics.md says; FAST: free */
+  uint32_t numerics; /* EXACT: bits as docs/numerics.md defines them; FAST: any */
   uint32_t n_slots;
   uint32_t slot_stride;
   uint32_t n_tensors;
@@ -376,22 +387,23 @@ enum { TRINE_SUPPORT_NO = 1, TRINE_SUPPORT_FAST = 2, TRINE_SUPPORT_EXACT = 3 };
 typedef struct trine_op_support {
   uint32_t struct_size;
   uint32_t support;
-  double estimated_ns; /* at the given parameters; 0 = no idea, the host measures */
+  double estimated_ns; /* at the given parameters; 0 = unknown, so the host measures */
   char reason[128];    /* always with NO */
 } trine_op_support;
 
 typedef struct trine_plan_info {
   uint32_t struct_size;
   uint32_t scratch_alignment;
-  uint64_t scratch_bytes; /* of STATE memory, TEMP slots included; 0 = none */
+  uint64_t scratch_bytes; /* in STATE memory, TEMP slots included; 0 = none */
 } trine_plan_info;
 
-/* A layout the device likes for one tensor, and how its rows are grouped in it. Each matrix of dims
- * [0] and [1] is grouped by itself: its group g holds rows [g*group_rows, (g+1)*group_rows), the
- * last one padded, and its groups follow those of the matrix before, group_bytes each. A row is one
- * line of dims[0] values; of a KV cache, one block, and the cache is one matrix. */
+/* A layout that the device offers for one tensor, and how it groups rows. A row is one line of
+ * dims[0] values. Each matrix of dims [0] and [1] is grouped separately: group g of a matrix holds
+ * its rows [g*group_rows, (g+1)*group_rows), the last group padded. The groups of all matrices
+ * follow each other, and each takes group_bytes. A KV cache is one matrix, and a row of it is one
+ * block. */
 typedef struct trine_layout_info {
-  uint64_t layout; /* public: below 2^32, listed in docs/plugin-abi.md; else the plugin's own */
+  uint64_t layout; /* below 2^32: public, listed in docs/plugin-abi.md; else the plugin's own */
   uint64_t packed_bytes;
   uint64_t group_rows;
   uint64_t group_bytes;
@@ -401,40 +413,42 @@ typedef struct trine_layout_info {
 
 typedef struct trine_layout_list {
   uint32_t struct_size;
-  uint32_t stride;          /* of infos */
-  uint32_t capacity;        /* of infos */
-  uint32_t count;           /* out: how many there are; fills at most `capacity` */
+  uint32_t stride;          /* bytes from one info to the next */
+  uint32_t capacity;        /* the number of infos that there is room for */
+  uint32_t count;           /* out: how many layouts there are; infos has at most `capacity` */
   trine_layout_info* infos; /* best first */
 } trine_layout_list;
 
 enum { TRINE_LAYOUT_PACK = 1, TRINE_LAYOUT_UNPACK = 2 };
 
-/* src and dst are the tensor's whole plain and packed data in host memory (the other way round for
- * UNPACK); only the rows of the range are touched, so that several threads can share the work. */
+/* PACK reads the tensor's plain data at src and writes its packed data to dst; UNPACK does the
+ * reverse. Both pointers are in host memory and point to where the whole tensor would begin. Only
+ * the rows of the range are touched, so that threads can share the work. */
 typedef struct trine_layout_convert_args {
   uint32_t struct_size;
   uint32_t direction;
-  const trine_tensor* tensor; /* as long as in 1.0; dims are all known */
+  const trine_tensor* tensor; /* the struct as in ABI 1.0; all dims are known */
   uint64_t layout;
-  uint64_t row_begin; /* where a group begins; rows are counted over all matrices */
-  uint64_t row_end;   /* where a group ends */
+  uint64_t row_begin; /* the first row of a group; rows are counted over all matrices */
+  uint64_t row_end;   /* the row after the last row of a group */
   const void* src;
   void* dst;
 } trine_layout_convert_args;
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-/* Reached once the timeline's value is at least `value`. */
+/* A point of a timeline. It is reached once the timeline's value is at least `value`. */
 typedef struct trine_point {
   trine_timeline* timeline;
   uint64_t value;
 } trine_point;
 
-/* Waits and signals of one submission: timelines of the submission's device. Nothing is read or
- * written before all waits are reached, and nothing but timelines orders two submissions. With
- * signals the call may return before the work is done, and how it ends is theirs to say: also a
- * failed wait then fails the signals, with its status, and the call returns OK. Without signals the
- * call returns when the work is done; a failed wait makes it return ABORTED. */
+/* The points that a submission waits for and signals, on timelines of its device. The work reads
+ * and writes nothing before all waits are reached. Only timelines order submissions.
+ *
+ * With signals the call may return before the work is done, and the signals carry the outcome: if a
+ * wait fails, they fail with its status, and the call returns OK. Without signals the call returns
+ * when the work is done; if a wait fails, it returns ABORTED. */
 typedef struct trine_sync {
   uint32_t n_waits;
   uint32_t n_signals;
@@ -447,33 +461,33 @@ typedef struct trine_sync {
 typedef struct trine_binding {
   uint32_t slot;
   uint32_t alternate; /* below the slot's `alternates` */
-  trine_span span;    /* at least the slot's bytes */
+  trine_span span;    /* at least as long as the slot */
 } trine_binding;
 
 typedef struct trine_plan_desc {
   uint32_t struct_size;
-  uint32_t n_bindings; /* each alternate of each slot but TEMP, once */
+  uint32_t n_bindings; /* one for each alternate of each slot but TEMP */
   uint32_t binding_stride;
   uint32_t reserved;
   const trine_graph* graph;
-  const trine_binding* bindings; /* buffers outlive the plan */
-  trine_span scratch;            /* as plan_query asked */
+  const trine_binding* bindings; /* the buffers must outlive the plan */
+  trine_span scratch;            /* of the size and alignment that plan_query asked for */
 } trine_plan_desc;
 
 typedef struct trine_run_args {
   uint32_t struct_size;
-  uint32_t n_params;     /* as the graph has */
-  uint32_t n_alternates; /* as the graph has slots; 0 = alternate 0 everywhere */
+  uint32_t n_params;     /* the graph's n_params */
+  uint32_t n_alternates; /* the graph's n_slots; 0 = alternate 0 everywhere */
   uint32_t reserved;
   const int64_t* params;
-  const uint32_t* alternates; /* by slot; of IO slots only */
+  const uint32_t* alternates; /* by slot; read for IO slots only */
   trine_sync sync;
 } trine_run_args;
 
 /* One end of a copy: a buffer, or host memory when buffer is NULL. */
 typedef struct trine_copy_end {
   trine_buffer* buffer;
-  void* host;      /* valid until the copy is done; never written when it is the source */
+  void* host;      /* valid until the copy is done; a source is never written */
   uint64_t offset; /* from the buffer's start, or from host */
 } trine_copy_end;
 
@@ -497,14 +511,14 @@ typedef struct trine_copy_args {
 enum { TRINE_SANITIZER_NONE = 1, TRINE_SANITIZER_ADDRESS = 2, TRINE_SANITIZER_THREAD = 3 };
 
 typedef struct trine_plugin {
-  uint32_t struct_size;      /* sizeof(trine_plugin) where the plugin was compiled */
-  uint32_t abi_version;      /* TRINE_ABI_VERSION where the plugin was compiled */
-  uint32_t numerics_version; /* of the contract its EXACT answers follow */
-  uint32_t sanitizer;        /* TRINE_SANITIZER_HERE */
+  uint32_t struct_size;      /* sizeof(trine_plugin) at the plugin's compilation */
+  uint32_t abi_version;      /* TRINE_ABI_VERSION at the plugin's compilation */
+  uint32_t numerics_version; /* the version of the contract that its EXACT answers follow */
+  uint32_t sanitizer;        /* TRINE_SANITIZER_HERE at the plugin's compilation */
   const char* name;          /* [a-z0-9-]+, as in libtrine-backend-NAME.so */
   const char* version;
 
-  /* options: "key=value;key=value" or "". Unknown keys are refused by name. */
+  /* options: "key=value;key=value" or "". Fails if a key is unknown, and names the key. */
   trine_status (*open)(const trine_host* host, const char* options, trine_backend** out,
                        trine_error* err);
   void (*close)(trine_backend* backend);
@@ -524,8 +538,8 @@ typedef struct trine_plugin {
                               trine_error* err);
   trine_status (*copy_run)(trine_device* device, const trine_copy_args* args, trine_error* err);
 
-  /* params: one value per graph parameter, to estimate at; NULL = the maxima. A refusal is an
-   * answer: status OK, support NO, a reason. */
+  /* params: a value for each parameter of the graph, at which to estimate; NULL = the maxima. An op
+   * that is not supported is no error: the status is OK, the answer NO with a reason. */
   trine_status (*op_query)(trine_device* device, const trine_graph* graph, uint32_t op,
                            const int64_t* params, trine_op_support* out, trine_error* err);
   trine_status (*plan_query)(trine_device* device, const trine_graph* graph, trine_plan_info* out,
@@ -535,22 +549,23 @@ typedef struct trine_plugin {
   trine_status (*plan_run)(trine_plan* plan, const trine_run_args* args, trine_error* err);
   void (*plan_destroy)(trine_plan* plan);
 
-  /* A timeline's value only grows. Once failed it keeps its value and its failure: points beyond
-   * the value fail with that status, for waiters now and later, and for the signals of every
-   * submission that waits on one. OK and DEADLINE_EXCEEDED are no failures. */
+  /* A timeline's value only grows. A timeline that has failed keeps its value and its failure:
+   * every wait for a point beyond that value fails with the failure's status, now and later, and so
+   * do the signals of every submission that waits for such a point. OK and DEADLINE_EXCEEDED are no
+   * failures. */
   trine_status (*timeline_create)(trine_device* device, uint64_t initial, trine_timeline** out,
                                   trine_error* err);
   void (*timeline_destroy)(trine_timeline* timeline);
   trine_status (*timeline_signal)(trine_timeline* timeline, uint64_t value, trine_error* err);
   trine_status (*timeline_fail)(trine_timeline* timeline, trine_status status, const char* message,
                                 trine_error* err);
-  /* timeout_ns: 0 polls, UINT64_MAX waits for ever; DEADLINE_EXCEEDED when it has passed. */
+  /* timeout_ns: 0 polls, UINT64_MAX waits for ever. After it, returns DEADLINE_EXCEEDED. */
   trine_status (*timeline_wait)(trine_timeline* timeline, uint64_t value, uint64_t timeout_ns,
                                 trine_error* err);
   trine_status (*timeline_query)(trine_timeline* timeline, uint64_t* value, trine_error* err);
 
-  /* Optional from here: NULL, or missing from a shorter table, means "not offered". */
-  void* (*buffer_host_ptr)(trine_buffer* buffer); /* NULL for memory the host can't see */
+  /* Optional functions: NULL, or missing from a shorter table, means "not offered". */
+  void* (*buffer_host_ptr)(trine_buffer* buffer); /* NULL: the host can't see the memory */
   trine_status (*buffer_import)(trine_device* device, const trine_import_desc* desc,
                                 trine_buffer** out, trine_error* err);
   trine_status (*layout_list)(trine_device* device, const trine_graph* graph, uint32_t tensor,
@@ -559,11 +574,12 @@ typedef struct trine_plugin {
                                  trine_error* err);
 } trine_plugin;
 
-/* A table that ends before this is refused. */
+/* The size of the smallest table that a host accepts. */
 #define TRINE_PLUGIN_REQUIRED_SIZE offsetof(trine_plugin, buffer_host_ptr)
 
-/* The one exported symbol. Pure, may be called repeatedly, from any thread. Returns a table that
- * lives as long as the library is loaded, or NULL when the plugin can't serve this host version. */
+/* The one exported symbol. Returns the plugin's table, which lives as long as the library is
+ * loaded, or NULL if the plugin can't serve this host version. Has no side effects; any thread may
+ * call it. */
 TRINE_EXPORT const trine_plugin* trine_plugin_query(uint32_t host_abi_version);
 typedef const trine_plugin* (*trine_plugin_query_fn)(uint32_t host_abi_version);
 

@@ -1,6 +1,6 @@
-// What most backend plugins written in C++17 or later would write themselves: statuses, guarded
-// entry points, checked graphs, tensor views, host memory, timelines. Header-only, the standard
-// library alone (and mmap); optional: the ABI is trine/backend.h and nothing else.
+// Code that most backend plugins in C++17 or later would write themselves: statuses, guarded entry
+// points, checked graphs, tensor views, host memory, timelines. Header-only; needs the standard
+// library and mmap. Optional: the ABI is trine/backend.h alone.
 #ifndef TRINE_BACKEND_SDK_H_
 #define TRINE_BACKEND_SDK_H_
 

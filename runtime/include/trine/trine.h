@@ -1,6 +1,7 @@
-/* libtrine's C API. C11 and C++; opaque handles, structs versioned by struct_size, no abort, no
- * exception, nothing printed. Statuses are numbers of absl::StatusCode, 0 being success. Calls may
- * come from any thread unless a comment says otherwise. docs/embedding.md shows how it is used. */
+/* libtrine's C API, for C11 and C++. Handles are opaque, and structs are versioned by struct_size.
+ * The library does not abort, throw or print. Statuses are the numbers of absl::StatusCode; 0 is
+ * success. Any thread may call a function unless its comment says otherwise. docs/embedding.md
+ * shows how to use the API. */
 #ifndef TRINE_TRINE_H_
 #define TRINE_TRINE_H_
 
@@ -17,44 +18,46 @@ extern "C" {
 #define TRINE_API __attribute__((visibility("default")))
 #endif
 
-/* "0.1.0" */
+/* Returns the library's version, such as "0.1.0". */
 TRINE_API const char* trine_version(void);
-/* Of the plugin ABI this library speaks: major << 16 | minor. */
+/* Returns the version of the plugin ABI: major << 16 | minor. */
 TRINE_API uint32_t trine_backend_abi_version(void);
-/* Of the arithmetic contract: results are equal, bit for bit, within one version. */
+/* Returns the version of the arithmetic contract. Results of one version are equal, bit for bit. */
 TRINE_API uint32_t trine_numerics_version(void);
 
 typedef struct trine_detect_options {
   uint32_t struct_size;
   uint32_t reserved;
-  /* Plugin files or folders to look at first, colon-separated, or NULL. */
+  /* Plugin files or folders to search first, colon-separated, or NULL. */
   const char* plugins;
-  /* A folder with proc/ and sys/ of the machine to describe, or NULL for this one. With it no
-   * plugin is looked for. */
+  /* A folder with proc/ and sys/ of the machine to describe, or NULL for this machine. With a
+   * folder, no plugins are searched for. */
   const char* root;
 } trine_detect_options;
 
-/* Describes the machine, its tiers, devices, memory pools and plugins as JSON (docs/detect.md),
- * which trine_string_free takes back. Plugins are probed in a child process. Options may be NULL.
- * Detection itself never fails; only a bad argument (3) or want of memory (8) does. */
+/* Describes the machine, its tiers, devices, memory pools and plugins as JSON (docs/detect.md).
+ * Probes plugins in a child process. Options may be NULL. Free the text with trine_string_free.
+ * Fails only for a bad argument (3) or lack of memory (8). */
 TRINE_API int32_t trine_detect(const trine_detect_options* options, char** json);
 
+/* Frees a text that trine_detect returned. */
 TRINE_API void trine_string_free(char* text);
 
 /* ---- Engines, sessions, generation -----------------------------------------------------------
  *
- * An engine is a model placed on devices; sessions are conversations on it. Strings are UTF-8.
- * Every struct begins with struct_size, set by the caller to its sizeof; a number of 0 and a NULL
- * mean "the default" unless a comment says otherwise. Fallible calls return a status and, where
- * `why` is not NULL, a sentence.
+ * An engine is a model placed on devices; sessions are conversations with it. Strings are UTF-8.
+ * Every struct begins with struct_size, which the caller sets to the struct's sizeof. A member that
+ * is 0 or NULL stands for its default unless a comment says otherwise. A call that can fail returns
+ * a status and, unless `why` is NULL, writes the status and a sentence to `why`.
  *
- * Threads: an engine may be used by any number of threads at once. A session is used by one thread
- * at a time, but trine_session_cancel may come from any. Sessions whose calls run at the same time
- * share passes through the model. Close sessions before their engine. */
+ * Threads: any number of threads may use an engine at once. One thread at a time may use a session;
+ * only trine_session_cancel may be called from any thread. Sessions whose calls run at the same
+ * time share passes through the model. Close sessions before their engine. */
 
 typedef struct trine_engine trine_engine;
 typedef struct trine_session trine_session;
 
+/* The reason why a call failed. */
 typedef struct trine_failure {
   uint32_t struct_size;
   int32_t status;
@@ -62,171 +65,177 @@ typedef struct trine_failure {
 } trine_failure;
 
 enum {
-  TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the file into memory instead of mapping it */
-  TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* keep it from being swapped out; a refusal is a warning */
-  TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* for trine_embed; no session can be opened on it */
+  TRINE_ENGINE_NO_MMAP = 1u << 0,     /* read the model into memory instead of mapping it */
+  TRINE_ENGINE_LOCK_MEMORY = 1u << 1, /* prevent swapping of the model; a refusal is a warning */
+  TRINE_ENGINE_EMBEDDINGS = 1u << 2,  /* allow trine_embed and heads, but no session */
   TRINE_ENGINE_NO_PACK = 1u << 3,     /* keep weights as in the file: loads faster, runs slower */
-  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4, /* go on without devices that are named and not there */
-  TRINE_ENGINE_KV_LOSSY = 1u << 5,   /* blocks kept with fewer bits may be used: kv_store_type */
-  TRINE_ENGINE_HIDDEN_ROWS = 1u << 6 /* for heads and trine_embed, beside sessions */
+  TRINE_ENGINE_ALLOW_DEGRADED = 1u << 4, /* open without the named devices that are missing */
+  TRINE_ENGINE_KV_LOSSY = 1u << 5,       /* allow a kv_store_type with fewer bits */
+  TRINE_ENGINE_HIDDEN_ROWS = 1u << 6     /* allow sessions as well as trine_embed and heads */
 };
 
 typedef struct trine_engine_options {
   uint32_t struct_size;
   uint32_t flags;
-  const char* model;        /* a GGUF file, or any part of a split one */
-  const char* tensor_split; /* "cpu:4,igpu:12,dgpu:16"; NULL: the runtime decides */
-  const char* plugins;      /* plugin files or folders to look at first, colon-separated */
+  const char* model;        /* a GGUF file, or any part of a split model */
+  const char* tensor_split; /* "cpu:4,igpu:12,dgpu:16"; NULL: the planner decides */
+  const char* plugins;      /* plugin files or folders to search first, colon-separated */
   const char* kv_type_k;    /* "f16" (default), "f32", "bf16", "q8_0" */
   const char* kv_type_v;
-  int64_t context;      /* positions of a sequence; 0: the model's, at most 4096; -1: the model's */
-  int64_t batch_tokens; /* in one pass; 0: 512 */
-  /* In one pass, and full ones the cache holds; 0: 1. For embeddings: texts in one pass, which
-   * share a cache of one full context; 0: 32. */
+  int64_t context;      /* positions of a sequence; 0: the model's, up to 4096; -1: the model's */
+  int64_t batch_tokens; /* the most tokens of a pass; 0: 512 */
+  /* The most sequences of a pass. The KV cache has room for this many full sequences. 0: 1. With
+   * TRINE_ENGINE_EMBEDDINGS the most texts of a pass, which share a cache of one full context; 0:
+   * 32. */
   int64_t max_sequences;
   uint32_t threads; /* 0: one per core */
   uint32_t reserved;
-  /* While loading, on the calling thread, with 0 to 1; another value than 0 stops it: CANCELLED. */
+  /* Called on the calling thread while the model is loaded, with the fraction that is done, from 0
+   * to 1. If it returns another value than 0, loading stops with CANCELLED (1). */
   int32_t (*on_progress)(void* user, double fraction);
-  /* Warnings, and what plugins say; from any thread; never after trine_engine_close has returned,
-   * which waits for one that is being told. Not to call the engine from.
-   * Levels are those of trine/backend.h: 1 debug, 2 info, 3 warning, 4 error. */
+  /* Receives warnings and messages of plugins, on any thread. Must not call the engine. After
+   * trine_engine_close has returned, it is not called and no call is in progress. The levels are 1
+   * debug, 2 info, 3 warning and 4 error. */
   void (*on_log)(void* user, uint32_t level, const char* message);
   void* user;
-  /* Keep packed weights in a file between runs: in this folder, or with "" beside the model, as
-   * MODEL.trine-pack. NULL: no. A file that can't be used or written is a warning. */
+  /* The folder in which packed weights are kept between runs; "": the model's folder, in the file
+   * MODEL.trine-pack; NULL: they are not kept. A file that can't be used or written causes a
+   * warning. */
   const char* pack_cache;
-  /* Devices that are to fail, and when, as docs/faults.md writes it. The variable TRINE_FAULT
-   * overrides it. */
+  /* Faults to inject, as in docs/faults.md. The environment variable TRINE_FAULT overrides it. */
   const char* faults;
-  /* A file that a timeline of what happens is written to when the engine is closed
-   * (docs/tracing.md), or by trine_engine_write_trace. One that can't be written is an error before
-   * the model is loaded. */
+  /* The file for a trace (docs/tracing.md), written when the engine is closed and by
+   * trine_engine_write_trace. If it can't be written, opening fails before the model is loaded. */
   const char* trace;
-  /* Where the runtime decides (docs/placement.md). NULL, or "", everywhere: as it thinks best. */
-  const char* devices;          /* it keeps to these: "cpu,dgpu0" */
+  /* Settings for the planner (docs/placement.md). NULL or "": the planner chooses. */
+  const char* devices;          /* use only these: "cpu,dgpu0" */
   const char* split_strategy;   /* "auto" (default), "memory", "balanced" */
   const char* optimize;         /* "latency" (default), "throughput" */
-  const char* device_memory;    /* most that devices are given: "dgpu:2G,igpu:512M" */
+  const char* device_memory;    /* the most memory to use of devices: "dgpu:2G,igpu:512M" */
   const char* split_mode;       /* "layer" (default), "row", "none": docs/split-modes.md */
-  const char* override_tensors; /* "REGEX=DEVICE,...": matrices that go elsewhere */
-  /* Whether large passes may leave the devices that their layers are on (docs/dispatch.md): "auto"
-   * (default), "off", or from how many tokens on. */
+  const char* override_tensors; /* "REGEX=DEVICE,...": matrices to place elsewhere */
+  /* Says when other devices help with large passes (docs/dispatch.md): "auto" (default), "off", or
+   * the least number of tokens of a pass with which they help. */
   const char* dispatch;
-  /* Milliseconds that a device, other than the CPU, may take for a pass, or for a call while the
-   * model is loaded: then it counts as lost. 0: 300000. */
+  /* The most milliseconds that a device other than the CPU may take for a pass, or for a call while
+   * the model is loaded. A device that takes longer is lost. 0: 300000. */
   uint64_t device_timeout_ms;
-  /* What has been read of texts, kept beyond the devices' caches (docs/kv.md) for sessions that
-   * have a prefix_space. */
-  const char* kv_store;      /* a folder, for later runs too; NULL: none */
-  uint64_t kv_store_bytes;   /* most there; 0: 16 GiB */
-  uint64_t kv_host_bytes;    /* most in memory; 0: none */
-  const char* kv_store_type; /* "raw" (default), or with fewer bits: "q8_0", "q4_0", "mxfp4" */
-  /* Candidates that can be read for tokens at once (trine_rerank_options), of all sessions: each
-   * has a place in a pass, and 64 positions of the cache, beside those of max_sequences. 0: none.
-   */
+  /* KV blocks kept outside of devices' caches (docs/kv.md), for sessions with a prefix_space. */
+  const char* kv_store;      /* a folder, used by later runs too; NULL: none */
+  uint64_t kv_store_bytes;   /* the most to keep there; 0: 16 GiB */
+  uint64_t kv_host_bytes;    /* the most to keep in memory; 0: none */
+  const char* kv_store_type; /* "raw" (default); with fewer bits: "q8_0", "q4_0", "mxfp4" */
+  /* The most candidates for tokens (trine_rerank_options), of all sessions, that are evaluated at
+   * once. Besides max_sequences, a pass has room for this many more sequences, and the KV cache has
+   * 64 more positions for each of them. 0: none. */
   int64_t branches;
 } trine_engine_options;
 
+/* Loads a model and places it on devices. */
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
                                     trine_failure* why);
-TRINE_API void trine_engine_close(trine_engine* engine); /* NULL does nothing */
+/* Frees an engine. Does nothing if `engine` is NULL. */
+TRINE_API void trine_engine_close(trine_engine* engine);
 
 typedef struct trine_engine_info {
   uint32_t struct_size;
   uint32_t threads;
   int64_t n_vocab;
   int64_t n_layers;
-  int64_t context;       /* of a session */
-  int64_t context_train; /* the model was trained with */
+  int64_t context;       /* the most tokens of a session */
+  int64_t context_train; /* the context that the model was trained with */
   uint64_t weight_bytes;
   uint64_t kv_bytes;
   uint64_t scratch_bytes;
   char architecture[32];
   char name[128];
-  int64_t n_embd; /* values of an embedding */
+  int64_t n_embd; /* the number of values of an embedding */
 } trine_engine_info;
 
 TRINE_API int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* info);
 
-/* ---- What devices do, and what becomes of them (docs/surviving.md) */
+/* ---- Devices: what they do, and recovery from faults (docs/surviving.md) */
 
-/* A run of layers on one device, with what it has done since it was placed there. */
+/* A segment: consecutive layers on one device, with counts since the model was placed there. */
 typedef struct trine_segment_info {
   uint32_t struct_size;
-  uint32_t placement; /* counts up when the model is placed anew: then all segments are new ones */
+  uint32_t placement; /* the number of the placement: grows when the model is placed again */
   char device[32];
   int64_t first_layer;
-  int64_t end_layer; /* the one behind its last */
+  int64_t end_layer; /* the last layer + 1 */
   uint64_t passes;
   uint64_t tokens;
-  uint64_t busy_ns;    /* at work */
-  uint64_t waiting_ns; /* without work, while other segments had some */
-  uint64_t blocked_ns; /* with a pass that the next segment had no room for */
-  double busy_ratio;   /* busy_ns of all three */
-  uint64_t bytes_in;   /* inputs and results that were copied, not weights */
-  uint64_t bytes_out;
-  uint64_t detours; /* passes of some sizes that another device had a part in: docs/dispatch.md */
-  char helper[32];  /* that device, "" where there is none */
+  uint64_t busy_ns;    /* the time in which the segment ran passes */
+  uint64_t waiting_ns; /* the time without a pass, while other segments had one */
+  uint64_t blocked_ns; /* the time in which the next segment could not take the segment's pass */
+  double busy_ratio;   /* busy_ns / (busy_ns + waiting_ns + blocked_ns) */
+  uint64_t bytes_in;   /* inputs that were copied to the device, without weights */
+  uint64_t bytes_out;  /* results that were copied from the device */
+  uint64_t detours;    /* passes in which a helper had a part: docs/dispatch.md */
+  char helper[32];     /* the helper device; "": none */
 } trine_segment_info;
 
-/* The segments in order, counted from 0. OUT_OF_RANGE (11) behind the last one; there are none
- * while the model is placed anew. */
+/* Describes a segment, counted from 0. Returns OUT_OF_RANGE (11) if there is no such segment. While
+ * the model is being placed again, there are no segments. */
 TRINE_API int32_t trine_engine_segment(const trine_engine* engine, size_t index,
                                        trine_segment_info* info);
 
-/* A device that failed, and that the model goes on without. */
+/* A device that failed. The model runs without it. */
 typedef struct trine_lost_device {
   uint32_t struct_size;
   uint32_t reserved;
   char device[32];
   char reason[472];
-  uint64_t lost_ms; /* ago */
+  uint64_t lost_ms; /* milliseconds since the loss */
 } trine_lost_device;
 
-/* Counted from 0, in the order in which they were lost. OUT_OF_RANGE (11) behind the last one. */
+/* Describes a lost device, counted from 0 in the order of the losses. Returns OUT_OF_RANGE (11) if
+ * there is no such device. */
 TRINE_API int32_t trine_engine_lost_device(const trine_engine* engine, size_t index,
                                            trine_lost_device* lost);
 
-/* Takes a device that was lost in again, or with NULL or "" all of them; also done by itself, some
- * time after the loss, when a new request begins. Waits until no pass is under way, so it is not
- * for callbacks. UNAVAILABLE (14), with the reason, for a device that still does not work: the
- * model then stays as it is, or goes on with those that do. FAILED_PRECONDITION (9) for one that is
- * not lost. Sessions go on, with the same text. */
+/* Readmits a lost device, or all lost devices if `device` is NULL or "". The engine also does this
+ * by itself, some time after the loss, when a new request begins. Waits until no pass is in flight,
+ * so callbacks must not call it. Returns UNAVAILABLE (14), with the reason, if a device still does
+ * not work; the model then uses the devices that work. Returns FAILED_PRECONDITION (9) for a device
+ * that is not lost. Sessions continue with the same text. */
 TRINE_API int32_t trine_engine_readmit(trine_engine* engine, const char* device,
                                        trine_failure* why);
 
-/* What has been traced so far, to the file that the options name; without one nothing happens. */
+/* Writes the trace so far to trine_engine_options.trace. Does nothing if that is NULL. */
 TRINE_API int32_t trine_engine_write_trace(trine_engine* engine, trine_failure* why);
 
 /* ---- Tokens */
 
 enum {
-  TRINE_TOKENIZE_NO_SPECIAL = 1u << 0,   /* without the BOS or EOS the file asks for */
-  TRINE_TOKENIZE_PARSE_SPECIAL = 1u << 1 /* text such as <|im_end|> becomes that token */
+  TRINE_TOKENIZE_NO_SPECIAL = 1u << 0,   /* do not add the BOS or EOS that the file asks for */
+  TRINE_TOKENIZE_PARSE_SPECIAL = 1u << 1 /* make text such as <|im_end|> a control token */
 };
 
-/* Writes at most `capacity` ids and how many there are. OUT_OF_RANGE (11) when they did not fit. */
+/* Tokenizes a text. Writes up to `capacity` token ids, and the number of all ids to `count`.
+ * Returns OUT_OF_RANGE (11) if they do not fit. */
 TRINE_API int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t bytes,
                                  uint32_t flags, int32_t* tokens, size_t capacity, size_t* count,
                                  trine_failure* why);
-/* The bytes of tokens, not NUL-terminated, in the same manner. Control tokens give nothing. */
+/* Writes up to `capacity` bytes of the tokens' text, without a NUL at the end, and the number of
+ * all bytes to `bytes`. Returns OUT_OF_RANGE (11) if they do not fit. Control tokens give no text.
+ */
 TRINE_API int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size_t count,
                                    char* text, size_t capacity, size_t* bytes, trine_failure* why);
-/* 1 when generation ends with this token. */
+/* Returns 1 if generation ends with this token, and 0 otherwise. */
 TRINE_API int32_t trine_token_is_end(const trine_engine* engine, int32_t token);
 
 /* ---- Embeddings */
 
 enum {
-  TRINE_POOLING_DEFAULT = 0, /* what the file says, or else TRINE_POOLING_LAST */
+  TRINE_POOLING_DEFAULT = 0, /* the file's pooling; TRINE_POOLING_LAST if it names none */
   TRINE_POOLING_NONE = 1,    /* a vector for every token */
   TRINE_POOLING_MEAN = 2,
-  TRINE_POOLING_CLS = 3, /* the first token's */
-  TRINE_POOLING_LAST = 4
+  TRINE_POOLING_CLS = 3, /* the vector of the first token */
+  TRINE_POOLING_LAST = 4 /* the vector of the last token */
 };
 
-/* trine_embed_options.normalize; from 1 to 32 it is that p-norm. */
+/* Values of trine_embed_options.normalize. A value p from 1 to 32 divides by the p-norm. */
 enum {
   TRINE_NORMALIZE_MAX = -2, /* the largest magnitude becomes 32760 */
   TRINE_NORMALIZE_NONE = -1,
@@ -239,18 +248,18 @@ typedef struct trine_embed_options {
   uint32_t pooling;  /* TRINE_POOLING_... */
   int32_t normalize; /* TRINE_NORMALIZE_... */
   uint32_t reserved;
-  /* Texts that are done, on the calling thread; another value than 0 ends it: CANCELLED. Asked when
-   * the texts that went through the model together are done, at most max_sequences of them. */
+  /* Called on the calling thread with the number of texts done, after each group of up to
+   * max_sequences texts. If it returns another value than 0, trine_embed returns CANCELLED (1). */
   int32_t (*on_progress)(void* user, int64_t done, int64_t total);
   void* user;
 } trine_embed_options;
 
-/* The vectors of `count` texts, given as tokens, one behind the other: n_embd values for each text,
- * or with TRINE_POOLING_NONE for each token. Needs an engine with TRINE_ENGINE_EMBEDDINGS or
- * TRINE_ENGINE_HIDDEN_ROWS. Texts share passes, and so do calls that run at the same time; a text's
- * vector is the same whatever the company. Writes how many values there are in `n_values`;
- * OUT_OF_RANGE (11), before anything is computed, where `capacity` is less, or where a text is
- * longer than the context. Options may be NULL. */
+/* Computes the vectors of `count` texts, which are given as tokens. Writes n_embd values for each
+ * text, or with TRINE_POOLING_NONE for each token, and the number of all values to `n_values`.
+ * Needs an engine with TRINE_ENGINE_EMBEDDINGS or TRINE_ENGINE_HIDDEN_ROWS. Texts share passes,
+ * also with texts of other calls, but the vectors do not depend on that. Returns OUT_OF_RANGE (11),
+ * before anything is computed, if the values do not fit or a text is longer than the context.
+ * Options may be NULL. */
 TRINE_API int32_t trine_embed(trine_engine* engine, const int32_t* const* texts,
                               const size_t* lengths, size_t count,
                               const trine_embed_options* options, float* values, size_t capacity,
@@ -262,7 +271,7 @@ typedef struct trine_sampler_options {
   uint32_t struct_size;
   uint32_t reserved;
   uint64_t seed;
-  float temperature; /* 0: always the likeliest token */
+  float temperature; /* 0: always take the likeliest token */
   int32_t top_k;     /* 0: off */
   float top_p;       /* 1: off */
   float min_p;       /* 0: off */
@@ -274,41 +283,43 @@ typedef struct trine_sampler_options {
   int32_t mirostat; /* 0 or 2 */
   float mirostat_tau;
   float mirostat_eta;
-  const char* stages; /* "penalties;top_k;typ_p;top_p;min_p;temperature"; NULL: that */
+  const char* stages; /* NULL: "penalties;top_k;typ_p;top_p;min_p;temperature" */
   const int32_t* bias_tokens;
-  const float* bias_values; /* added to the logits of bias_tokens; -infinity bans */
+  const float* bias_values; /* added to the logits of bias_tokens; -infinity bans a token */
   size_t n_bias;
 } trine_sampler_options;
 
-/* Every member as `trine generate` has it, seed 0. Here no number stands for a default: 0 is 0. */
+/* Sets every member to the default of `trine generate`, and the seed to 0. In this struct 0 means
+ * 0, not a default. */
 TRINE_API void trine_sampler_options_init(trine_sampler_options* options, size_t struct_size);
 
 enum {
-  TRINE_SESSION_LOGITS_HASH = 1u << 0, /* see trine_session_logits_hash */
-  TRINE_SESSION_IGNORE_END = 1u << 1,  /* go on after the end of the text */
-  TRINE_SESSION_SHOW_SPECIAL = 1u << 2 /* control tokens appear in the text */
+  TRINE_SESSION_LOGITS_HASH = 1u << 0, /* allow trine_session_logits_hash */
+  TRINE_SESSION_IGNORE_END = 1u << 1,  /* generate beyond the end of the text */
+  TRINE_SESSION_SHOW_SPECIAL = 1u << 2 /* show control tokens in the text */
 };
 
 typedef struct trine_session_options {
   uint32_t struct_size;
   uint32_t flags;
   const trine_sampler_options* sampler; /* NULL: the defaults */
-  const char* const* stop;              /* generation ends where one of these appears */
+  const char* const* stop;              /* stop strings: each of them ends a generation */
   size_t n_stop;
-  /* Constrained output: every answer is a text of the grammar (GBNF), or JSON the schema accepts.
-   * At most one of the two; NULL: any text. */
+  /* Constrain the output: every answer matches the grammar (GBNF), or is JSON that the schema
+   * accepts. At most one of them may be set; NULL: any text. */
   const char* grammar;
   const char* json_schema;
-  /* What its text begins with is shared with sessions of the same space, and with no others
-   * (docs/prefix-cache.md). NULL: with none. */
+  /* The name of a space. Sessions of the same space share the KV cache of tokens with which their
+   * texts begin alike (docs/prefix-cache.md). NULL: the session shares with none. */
   const char* prefix_space;
 } trine_session_options;
 
 TRINE_API int32_t trine_session_open(trine_engine* engine, const trine_session_options* options,
                                      trine_session** session, trine_failure* why);
-TRINE_API void trine_session_close(trine_session* session); /* NULL does nothing */
+/* Frees a session. Does nothing if `session` is NULL. */
+TRINE_API void trine_session_close(trine_session* session);
 
-/* Puts tokens, or text, behind what is there. Nothing is computed yet. All or none of them. */
+/* Append tokens, or the tokens of a text. Append nothing if they fail. Compute nothing yet. */
 TRINE_API int32_t trine_session_append(trine_session* session, const int32_t* tokens, size_t count,
                                        trine_failure* why);
 TRINE_API int32_t trine_session_append_text(trine_session* session, const char* text, size_t bytes,
@@ -317,9 +328,9 @@ TRINE_API int32_t trine_session_append_text(trine_session* session, const char* 
 /* ---- Chat (docs/chat.md) */
 
 enum {
-  TRINE_CHAT_NO_GENERATION_PROMPT = 1u << 0, /* don't begin the assistant's answer */
-  /* For trine_session_append_chat: the session becomes this conversation. The tokens it begins with
-   * alike stay as they are, evaluated; what follows them is replaced. */
+  TRINE_CHAT_NO_GENERATION_PROMPT = 1u << 0, /* do not begin the assistant's answer */
+  /* For trine_session_append_chat: replaces the session's conversation. Tokens with which both
+   * conversations begin stay evaluated; the tokens after them are replaced. */
   TRINE_CHAT_REPLACE = 1u << 1
 };
 
@@ -327,95 +338,100 @@ typedef struct trine_chat_options {
   uint32_t struct_size;
   uint32_t flags;
   const char* tools;         /* a JSON array; NULL: none */
-  const char* chat_template; /* Jinja; NULL: the model's own */
-  const char* variables;     /* a JSON object: whatever else the template asks for */
+  const char* chat_template; /* a Jinja template; NULL: the model's own */
+  const char* variables;     /* a JSON object: more variables for the template; NULL: none */
 } trine_chat_options;
 
-/* The messages, a JSON array of {"role": ..., "content": ...}, as the template writes them: text in
- * the manner of trine_detokenize. FAILED_PRECONDITION (9) when there is no template,
- * INVALID_ARGUMENT (3) with its own words where it refuses the messages. */
+/* Formats messages, a JSON array of {"role": ..., "content": ...}, with the chat template. Writes
+ * the text as trine_detokenize does. Returns FAILED_PRECONDITION (9) if there is no template, and
+ * INVALID_ARGUMENT (3), with the template's own words, if the template refuses the messages. */
 TRINE_API int32_t trine_chat_render(const trine_engine* engine, const char* messages, size_t bytes,
                                     const trine_chat_options* options, char* text, size_t capacity,
                                     size_t* text_bytes, trine_failure* why);
-/* The same as tokens, put behind what is there. Nothing that a message, a tool or a variable says
- * becomes a control token. */
+/* Appends the tokens of the text that trine_chat_render writes. No part of a message, tool or
+ * variable becomes a control token. */
 TRINE_API int32_t trine_session_append_chat(trine_session* session, const char* messages,
                                             size_t bytes, const trine_chat_options* options,
                                             trine_failure* why);
 
-/* Back to the first n tokens; what follows goes on from the last of them. */
+/* Drops all tokens but the first n. Token n - 1 is evaluated again, for its logits. */
 TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
-/* Takes the tokens [begin, end) out. What is behind them is evaluated again at its new place. */
+/* Removes tokens [begin, end). Later tokens are evaluated again at their new positions. */
 TRINE_API int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
                                       trine_failure* why);
 
-/* A point in time to come back to: tokens and what has been read of them, logits, the sampler and
- * its random numbers, text that is half shown, the place in a grammar, the logits hash
- * (docs/branching.md). It takes no memory of the cache, and no longer however many tokens there
- * are. */
+/* Makes a checkpoint, to which trine_session_regress can go back, and writes its number to `t`. A
+ * checkpoint holds the number of tokens and of evaluated tokens, the logits, the sampler's state,
+ * text that is half shown, the place in a grammar, and the logits hash (docs/branching.md). It
+ * takes no memory of the KV cache, and making it takes the same time for any number of tokens. */
 TRINE_API int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failure* why);
-/* Back to it, however often; nothing is computed. Later ones are forgotten. NOT_FOUND (5): there is
- * none, or tokens it had were taken out since. */
+/* Goes back to a checkpoint and drops later checkpoints. May go back to the same one any number of
+ * times. Computes nothing. Returns NOT_FOUND (5) if there is no such checkpoint, or if tokens of it
+ * have been removed since. */
 TRINE_API int32_t trine_session_regress(trine_session* session, int64_t t, trine_failure* why);
+/* Drops a checkpoint. Returns NOT_FOUND (5) if there is no such checkpoint. */
 TRINE_API int32_t trine_session_forget(trine_session* session, int64_t t, trine_failure* why);
-/* Another session of the same engine that stands where this one does, without its checkpoints. The
- * two share what has been read, and know nothing of each other. `seed`: the fork draws other random
- * numbers; NULL: the same. */
+/* Opens another session of the same engine in the state of this one, without its checkpoints. Both
+ * share the KV cache of their common tokens and are independent otherwise. The fork draws other
+ * random numbers if `seed` is given, and the same numbers if it is NULL. */
 TRINE_API int32_t trine_session_fork(trine_session* session, const uint64_t* seed,
                                      trine_session** fork, trine_failure* why);
 
-/* The tokens there are, as trine_tokenize writes them. */
+/* Writes the session's tokens as trine_tokenize does. */
 TRINE_API int32_t trine_session_tokens(const trine_session* session, int32_t* tokens,
                                        size_t capacity, size_t* count);
 
-/* Brings all appended tokens of these sessions, of one engine, through the model together. */
+/* Evaluates all appended tokens of these sessions together. The sessions must be of one engine. */
 TRINE_API int32_t trine_evaluate(trine_session* const* sessions, size_t count, trine_failure* why);
-/* The logits of the last token, n_vocab of them, until the session is used again; NULL when it has
- * not been evaluated. */
+/* Returns the n_vocab logits of the last token, or NULL if that token has not been evaluated. They
+ * are valid until the session is used again. */
 TRINE_API const float* trine_session_logits(const trine_session* session);
-/* Samples the next token from them and appends it. */
+/* Samples the next token from the logits and appends it. */
 TRINE_API int32_t trine_session_sample(trine_session* session, int32_t* token, trine_failure* why);
 
-/* ---- Heads: which of several branches is better, and how good a text is (docs/branching.md)
+/* ---- Heads: choose the best of several branches, and rate a text (docs/branching.md)
  *
- * A head may be used by any number of threads at once. Close it before its engine. */
+ * Any number of threads may use a head at once. Close it before its engine. */
 
 typedef struct trine_head trine_head;
 
-/* Reads a file that `trine head train` has written. NOT_FOUND (5), INVALID_ARGUMENT (3) for one
- * that is no head, FAILED_PRECONDITION (9) for a head of another model, and for an engine with
- * neither TRINE_ENGINE_HIDDEN_ROWS nor TRINE_ENGINE_EMBEDDINGS. */
+/* Reads a file that `trine head train` has written. Returns NOT_FOUND (5) for a missing file,
+ * INVALID_ARGUMENT (3) for a file that is no head, and FAILED_PRECONDITION (9) for a head of
+ * another model or an engine with neither TRINE_ENGINE_HIDDEN_ROWS nor TRINE_ENGINE_EMBEDDINGS. */
 TRINE_API int32_t trine_head_open(trine_engine* engine, const char* path, trine_head** head,
                                   trine_failure* why);
-TRINE_API void trine_head_close(trine_head* head); /* NULL does nothing */
+/* Frees a head. Does nothing if `head` is NULL. */
+TRINE_API void trine_head_close(trine_head* head);
 
 enum {
-  TRINE_HEAD_LABEL = 1, /* a text has one of two labels */
-  TRINE_HEAD_BRANCH = 2 /* of several texts one is best */
+  TRINE_HEAD_LABEL = 1, /* gives a text one of two labels */
+  TRINE_HEAD_BRANCH = 2 /* finds the best of several texts */
 };
 
 typedef struct trine_head_info {
   uint32_t struct_size;
   uint32_t kind; /* TRINE_HEAD_... */
-  uint32_t chat; /* 1: texts are messages, in the model's chat template */
+  uint32_t chat; /* 1: texts are put as messages into the model's chat template */
   uint32_t reserved;
-  char labels[2][264]; /* TRINE_HEAD_LABEL: log-odds are those of the second one */
+  char labels[2][264]; /* TRINE_HEAD_LABEL: the labels; log-odds are those of the second one */
 } trine_head_info;
 
 TRINE_API int32_t trine_head_describe(const trine_head* head, trine_head_info* info);
 
-/* Reads `count` texts, UTF-8, and writes which is best and, where `probabilities` is not NULL, how
- * probable each is: with TRINE_HEAD_BRANCH of two texts or more, with TRINE_HEAD_LABEL of the two
- * labels of one text. OUT_OF_RANGE (11), before anything is computed, where `capacity` is less, or
- * where a text is longer than the context. FAILED_PRECONDITION (9) for a number of texts that is
- * not the kind's. */
+/* Evaluates `count` UTF-8 texts and chooses: a TRINE_HEAD_BRANCH head one of two or more texts, a
+ * TRINE_HEAD_LABEL head one of its two labels for a single text. Writes the index of the choice to
+ * `best` and, unless `probabilities` is NULL, the probability of each text or label to it. Returns
+ * OUT_OF_RANGE (11), before anything is computed, if `capacity` is too small or a text is longer
+ * than the context. Returns FAILED_PRECONDITION (9) if the head's kind takes another number of
+ * texts. */
 TRINE_API int32_t trine_head_choose(const trine_head* head, const char* const* texts,
                                     const size_t* lengths, size_t count, size_t* best,
                                     double* probabilities, size_t capacity, trine_failure* why);
 
-/* The log-odds of the text that a session has, of an engine with TRINE_ENGINE_HIDDEN_ROWS. What was
- * appended is evaluated; after the first call for a session it costs no more than that. Of a head
- * for branches they mean something beside those of other texts alone. */
+/* Evaluates the appended tokens and writes a head's log-odds for the session's text. Needs an
+ * engine with TRINE_ENGINE_HIDDEN_ROWS. The first call for a session evaluates the last token a
+ * second time. The log-odds of a TRINE_HEAD_BRANCH head only say which of several texts is better.
+ */
 TRINE_API int32_t trine_session_head_value(trine_session* session, const trine_head* head,
                                            double* log_odds, trine_failure* why);
 
@@ -425,63 +441,67 @@ enum {
   TRINE_FINISH_STOP_STRING = 3,
   TRINE_FINISH_CONTEXT_FULL = 4,
   TRINE_FINISH_CANCELLED = 5,
-  TRINE_FINISH_CALLER = 6 /* on_text or on_token said so */
+  TRINE_FINISH_CALLER = 6 /* on_text or on_token ended it */
 };
 
 enum {
-  /* Another call follows: a character or stop string that is half complete at the end of this one
-   * is held back for it, rather than shown as it is. */
+  /* Another call follows. Hold back a character or stop string that is incomplete at the end of
+   * this call for the next call, instead of showing it. */
   TRINE_GENERATE_MORE_FOLLOWS = 1u << 0,
-  /* on_token gets log-probabilities. */
+  /* Pass log-probabilities to on_token. */
   TRINE_GENERATE_LOGPROBS = 1u << 1,
-  /* Where the context is full, half of what is not kept goes, and the rest is evaluated again. */
+  /* When the context is full, drop half of the tokens after the first trine_generate_options.keep
+   * ones, and evaluate the rest again. */
   TRINE_GENERATE_CONTEXT_SHIFT = 1u << 2
 };
 
 typedef struct trine_logprob {
   int32_t token;
   uint32_t reserved;
-  double logprob; /* natural logarithm, of the model's own distribution */
+  double logprob; /* the natural logarithm of the probability, before any sampling option */
 } trine_logprob;
 
-/* A token as it is chosen. Valid during the call. */
+/* A token that was just chosen. The struct is valid during the call of on_token. */
 typedef struct trine_token_event {
-  uint32_t struct_size; /* the library's */
+  uint32_t struct_size; /* set by the library */
   int32_t token;
-  double logprob;           /* of the token; 0 without TRINE_GENERATE_LOGPROBS */
+  double logprob;           /* the token's; 0 without TRINE_GENERATE_LOGPROBS */
   const trine_logprob* top; /* the likeliest tokens, best first */
   size_t n_top;
 } trine_token_event;
 
-/* Tokens are chosen by what a head says of the text with each candidate behind it, which is read
- * for that (docs/branching.md). Needs an engine with TRINE_ENGINE_HIDDEN_ROWS and with `branches`.
- */
+/* Lets a head influence the choice of tokens. Each candidate for a token is evaluated, and the
+ * head's log-odds for the text that ends with the candidate are added to the candidate's logit
+ * (docs/branching.md). Needs an engine with TRINE_ENGINE_HIDDEN_ROWS and `branches`. */
 typedef struct trine_rerank_options {
   uint32_t struct_size;
-  int32_t top;            /* candidates for a token, at most 64; 0: 8 */
-  const trine_head* head; /* of the session's engine; stays open while text is generated */
-  double weight;          /* of log-odds, which are added to logits; may be negative; 0: 1 */
-  double limit;           /* of log-odds either way; 0: 10 */
+  int32_t top;            /* the number of candidates for a token, at most 64; 0: 8 */
+  const trine_head* head; /* must be of the session's engine and stay open during generation */
+  double weight;          /* log-odds are multiplied by this; may be negative; 0: 1 */
+  double limit;           /* the largest magnitude of log-odds; 0: 10 */
 } trine_rerank_options;
 
 typedef struct trine_generate_options {
   uint32_t struct_size;
   uint32_t flags;
-  /* 0: read the prompt alone; -1: until the context is full, or with a context shift without end */
+  /* The most tokens to generate; 0: none, only the prompt is evaluated; -1: until the context is
+   * full, or without a limit if TRINE_GENERATE_CONTEXT_SHIFT is set. */
   int64_t max_tokens;
-  /* Text that is final: whole UTF-8 characters, not NUL-terminated, no part of a stop string.
-   * Another value than 0 ends the generation. On the thread that generates. */
+  /* Receives text that is final: whole UTF-8 characters that are no part of a stop string, without
+   * a NUL at the end. If it returns another value than 0, the generation ends. Called on the
+   * generating thread. */
   int32_t (*on_text)(void* user, const char* text, size_t bytes);
-  /* Tokens of the prompt that have been read. From any thread that generates. */
+  /* Receives how many tokens of the prompt are evaluated. Called on any thread that evaluates or
+   * generates on the engine. */
   void (*on_prompt)(void* user, int64_t done, int64_t total);
   void* user;
-  /* Each token, before its text. Another value than 0 ends the generation. On the thread that
-   * generates. */
+  /* Receives each token, before its text. If it returns another value than 0, the generation ends.
+   * Called on the generating thread. */
   int32_t (*on_token)(void* user, const trine_token_event* event);
-  /* With TRINE_GENERATE_CONTEXT_SHIFT: tokens, of those there are at the beginning, that stay; -1:
-   * all of them. A BOS always stays. */
+  /* The number of first tokens that TRINE_GENERATE_CONTEXT_SHIFT keeps, at most all tokens that the
+   * session has when the call begins; -1: all of these. A BOS is always kept. */
   int64_t keep;
-  int32_t n_logprobs; /* likeliest tokens that on_token gets, at most 1024 */
+  int32_t n_logprobs; /* the number of likeliest tokens for on_token, at most 1024 */
   uint32_t reserved;
   const trine_rerank_options* rerank; /* NULL: none */
 } trine_generate_options;
@@ -494,28 +514,30 @@ typedef struct trine_generate_result {
   double prompt_ms;
   double generate_ms;
   int64_t context_shifts;
-  uint32_t complete; /* 0: a constrained answer that was cut, and is no text of its grammar */
+  uint32_t complete; /* 0: a constrained answer was cut and does not match its grammar */
   uint32_t reserved;
-  int64_t rerank_candidates; /* that were read, for all tokens */
-  double rerank_ms;          /* that it took, of generate_ms */
+  int64_t rerank_candidates; /* the number of candidates that were evaluated */
+  double rerank_ms;          /* the part of generate_ms that the candidates took */
 } trine_generate_result;
 
-/* Evaluates what was appended and goes on from there. `options` and `result` may be NULL: 256
- * tokens, and nobody asks. */
+/* Evaluates the appended tokens and generates the text that follows them. Generates at most 256
+ * tokens if `options` is NULL. `result` may be NULL. */
 TRINE_API int32_t trine_generate(trine_session* session, const trine_generate_options* options,
                                  trine_generate_result* result, trine_failure* why);
-/* Several sessions of one engine in step, their tokens sharing passes; arrays have `count`
- * elements, or are NULL. */
+/* Generates for several sessions of one engine, whose tokens share passes. `options` and `results`
+ * have `count` elements each or are NULL. */
 TRINE_API int32_t trine_generate_together(trine_session* const* sessions, size_t count,
                                           const trine_generate_options* const* options,
                                           trine_generate_result* const* results,
                                           trine_failure* why);
-/* From any thread: what the session is doing, or else what it does next, ends soon, a generation
- * with TRINE_FINISH_CANCELLED, an evaluation with CANCELLED (1). The session can be used again. */
+/* Ends the session's call in progress soon or, if there is none, its next call. A generation ends
+ * with TRINE_FINISH_CANCELLED, an evaluation with CANCELLED (1). The session stays usable. Any
+ * thread may call it. */
 TRINE_API void trine_session_cancel(trine_session* session);
 
-/* Of the logits of every position so far, with TRINE_SESSION_LOGITS_HASH: equal on every device,
- * split, thread count and batch. A text of `capacity` bytes at most, NUL-terminated. */
+/* Writes the hash of the logits of every position so far, as NUL-terminated text of at most
+ * `capacity` bytes. The hash is equal for every device, split, thread count and batch. Needs
+ * TRINE_SESSION_LOGITS_HASH. */
 TRINE_API int32_t trine_session_logits_hash(const trine_session* session, char* text,
                                             size_t capacity);
 

@@ -1,6 +1,6 @@
-// libtrine for C++20: RAII over trine/trine.h, header only. Nothing here throws on its own account;
-// a call that can fail returns a Result or a Status, which says why. The rules on threads are the C
-// API's. docs/embedding.md has an example.
+// libtrine for C++20: classes that own the handles of trine/trine.h. Header only. A call that can
+// fail returns a Result or a Status, which says why; nothing but lack of memory throws. The C API's
+// rules about threads apply. docs/embedding.md has an example.
 #ifndef TRINE_TRINE_HPP_
 #define TRINE_TRINE_HPP_
 
@@ -53,7 +53,7 @@ class Result {
 
 namespace internal {
 
-// Calls `call(trine_failure*)` and keeps what it says.
+// Calls `call(trine_failure*)` and returns its status and message.
 template <class Call>
 Status Try(Call call) {
   trine_failure why{};
@@ -62,7 +62,7 @@ Status Try(Call call) {
   return code == 0 ? Status() : Status(code, why.message);
 }
 
-// What C calls back into. The functions outlive the call they are given to.
+// The functions that the C API calls back, which must outlive the call they are passed to.
 struct Callbacks {
   std::function<bool(std::string_view)> on_text;
   std::function<void(int64_t, int64_t)> on_prompt;
@@ -86,12 +86,13 @@ struct GenerateOptions {
   int64_t max_tokens = 256;
   std::function<bool(std::string_view text)> on_text;  // false ends the generation; must not throw
   std::function<void(int64_t done, int64_t total)> on_prompt;
-  // Each token, before its text; false ends the generation; must not throw.
+  // Receives each token, before its text. false ends the generation. Must not throw.
   std::function<bool(const trine_token_event& event)> on_token;
-  int32_t logprobs = -1;  // for on_token: with the token's own, those of the n likeliest; -1: none
+  // on_token gets the token's log-probability, and those of this many likeliest tokens; -1: neither
+  int32_t logprobs = -1;
   bool context_shift = false;
-  int64_t keep = 0;  // tokens that a context shift leaves at the beginning; -1: the whole prompt
-  // Reranking, with a head; struct_size is set.
+  int64_t keep = 0;  // how many first tokens a context shift keeps; -1: the whole prompt
+  // Made by Head::Rerank; nullopt: no reranking.
   std::optional<trine_rerank_options> rerank = std::nullopt;
 };
 
@@ -102,12 +103,12 @@ struct EmbedOptions {
 
 class Engine;
 
-// Of `trine head train`, for one engine, which outlives it. Any thread.
+// A head from `trine head train`. The engine must outlive it. Any number of threads may use it.
 class Head {
  public:
   struct Choice {
-    size_t best = 0;                    // of the labels, or of the branches
-    std::vector<double> probabilities;  // of each of them
+    size_t best = 0;                    // index of the label, or of the text
+    std::vector<double> probabilities;  // the probability of each label or text
   };
 
   trine_head_info info() const {
@@ -116,7 +117,7 @@ class Head {
     trine_head_describe(get(), &info);
     return info;
   }
-  // Of a text which label it has, or of several texts which is best, as the head's kind is.
+  // Chooses the label of one text, or the best of several texts, depending on the head's kind.
   Result<Choice> Choose(const std::vector<std::string>& texts) const {
     std::vector<const char*> pointers;
     std::vector<size_t> lengths;
@@ -133,7 +134,7 @@ class Head {
     if (!status.ok()) return status;
     return choice;
   }
-  // For GenerateOptions::rerank.
+  // Returns options for GenerateOptions::rerank.
   trine_rerank_options Rerank(int32_t top = 0, double weight = 0) const {
     trine_rerank_options options{};
     options.struct_size = sizeof(options);
@@ -165,7 +166,7 @@ class Session {
       return trine_session_append_text(get(), text.data(), text.size(), flags, why);
     });
   }
-  // Messages as a JSON array, in the model's chat template; struct_size is set here.
+  // Appends messages, a JSON array, formatted with the chat template. Sets options.struct_size.
   Status AppendChat(std::string_view messages, trine_chat_options options = {}) {
     options.struct_size = sizeof(options);
     return internal::Try([&](trine_failure* why) {
@@ -230,7 +231,7 @@ class Session {
   }
   Result<Session> Fork() { return ForkWith(nullptr); }
   Result<Session> Fork(uint64_t seed) { return ForkWith(&seed); }
-  // The log-odds that a head has for the text there is.
+  // Returns a head's log-odds for the session's text.
   Result<double> HeadValue(const Head& head) {
     double log_odds = 0;
     Status status = internal::Try([&](trine_failure* why) {
@@ -239,7 +240,7 @@ class Session {
     if (!status.ok()) return status;
     return log_odds;
   }
-  void Cancel() { trine_session_cancel(get()); }  // from any thread
+  void Cancel() { trine_session_cancel(get()); }  // callable from any thread
   std::vector<int32_t> tokens() const {
     size_t count = 0;
     trine_session_tokens(get(), nullptr, 0, &count);
@@ -272,7 +273,7 @@ class Session {
 
 class Engine {
  public:
-  // struct_size is set here.
+  // Sets options.struct_size.
   static Result<Engine> Open(trine_engine_options options) {
     options.struct_size = sizeof(options);
     trine_engine* handle = nullptr;
@@ -295,7 +296,7 @@ class Engine {
     if (!status.ok()) return status;
     return Session(handle);
   }
-  // A file of `trine head train`. The head must not outlive the engine.
+  // Opens a file from `trine head train`. The head must not outlive the engine.
   Result<Head> OpenHead(const std::string& path) const {
     trine_head* handle = nullptr;
     Status status = internal::Try(
@@ -309,14 +310,14 @@ class Engine {
     trine_engine_describe(get(), &info);
     return info;
   }
-  // The segments of the model as it is placed now, with what they have done.
+  // Returns the segments of the current placement, with their counts.
   std::vector<trine_segment_info> segments() const {
     std::vector<trine_segment_info> all;
     trine_segment_info info{};
     info.struct_size = sizeof(info);
     while (trine_engine_segment(get(), all.size(), &info) == 0) {
       if (!all.empty() && info.placement != all[0].placement) {
-        all.clear();  // it has been placed anew in between
+        all.clear();  // the model was placed again in between
         continue;
       }
       all.push_back(info);
@@ -330,7 +331,7 @@ class Engine {
     while (trine_engine_lost_device(get(), all.size(), &lost) == 0) all.push_back(lost);
     return all;
   }
-  // A device that was lost, or "": all of them.
+  // Readmits a lost device, or all lost devices if `device` is "".
   Status Readmit(const std::string& device = "") const {
     return internal::Try(
         [&](trine_failure* why) { return trine_engine_readmit(get(), device.c_str(), why); });
@@ -339,7 +340,7 @@ class Engine {
     return internal::Try([&](trine_failure* why) { return trine_engine_write_trace(get(), why); });
   }
   Result<std::vector<int32_t>> Tokenize(std::string_view text, uint32_t flags = 0) const {
-    // No token is shorter than nothing, and few texts have more tokens than bytes.
+    // Few texts have more tokens than bytes. If one has, the second attempt has the right size.
     std::vector<int32_t> tokens(text.size() + 8);
     size_t count = 0;
     for (int attempt = 0;; ++attempt) {
@@ -353,7 +354,8 @@ class Engine {
       if (fits || attempt > 0) return status;
     }
   }
-  // One vector per text, of an engine opened with TRINE_ENGINE_EMBEDDINGS.
+  // Returns one vector per text, or with TRINE_POOLING_NONE the vectors of all its tokens in a row.
+  // Needs an engine with TRINE_ENGINE_EMBEDDINGS or TRINE_ENGINE_HIDDEN_ROWS.
   Result<std::vector<std::vector<float>>> Embed(const std::vector<std::vector<int32_t>>& texts,
                                                 const EmbedOptions& options = {}) const {
     std::vector<const int32_t*> tokens;
@@ -368,7 +370,8 @@ class Engine {
     c.normalize = options.normalize;
     std::vector<float> values;
     size_t count = 0;
-    // The first call counts; where it finds no fault but the want of room, the second computes.
+    // The first call counts the values. Unless it fails for another reason, the second computes
+    // them.
     for (;;) {
       Status status = internal::Try([&](trine_failure* why) {
         return trine_embed(get(), tokens.data(), lengths.data(), texts.size(), &c, values.data(),
@@ -378,7 +381,7 @@ class Engine {
       if (count <= values.size()) return status;
       values.resize(count);
     }
-    // As many vectors for each text as it has tokens, or one.
+    // Each text has one vector, or one for each of its tokens.
     const auto width = static_cast<size_t>(info().n_embd);
     const bool one_each = count == texts.size() * width;
     std::vector<std::vector<float>> vectors;
@@ -390,7 +393,7 @@ class Engine {
     }
     return vectors;
   }
-  // Messages as a JSON array, as the chat template writes them; struct_size is set here.
+  // Formats messages, a JSON array, with the chat template. Sets options.struct_size.
   Result<std::string> RenderChat(std::string_view messages, trine_chat_options options = {}) const {
     options.struct_size = sizeof(options);
     std::string text(2 * messages.size() + 1024, '\0');

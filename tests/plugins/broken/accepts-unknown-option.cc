@@ -1,4 +1,4 @@
-// Takes any option for a good one.
+// Accepts any option.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Open(const trine_host* host, const char*, trine_backend** out,

@@ -1,4 +1,4 @@
-// Has a name that is none.
+// Has an invalid name.
 #include "tests/plugins/sound_backend.h"
 
 static void Change(trine_plugin& t) { t.name = "Bad Name!"; }

@@ -1,4 +1,4 @@
-// Was built for ABI 0.12, and gives its table to hosts of that major alone.
+// Was built for ABI 0.12, and gives its table only to hosts of that major.
 #include "tests/plugins/sound_backend.h"
 
 extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {

@@ -1,4 +1,4 @@
-// Refuses every op, politely.
+// Refuses every op, with a reason.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Query(trine_device*, const trine_graph*, uint32_t, const int64_t*,

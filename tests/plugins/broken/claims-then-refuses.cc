@@ -1,4 +1,4 @@
-// Claims softcap and then can't make a plan for it.
+// Claims softcap, but can't make a plan for it.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op,

@@ -1,4 +1,4 @@
-// Ends the process when it is asked to run: with success.
+// Ends the process with success when it is asked to run.
 #include <unistd.h>
 
 #include "tests/plugins/sound_backend.h"

@@ -1,4 +1,4 @@
-// Lets a timeline fail with what a wait says of a point that is still to come.
+// Lets a timeline fail with the status that a wait returns for a point not yet reached.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status SetFailed(trine_timeline* timeline, trine_status status, const char* message,

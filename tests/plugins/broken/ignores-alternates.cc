@@ -1,4 +1,4 @@
-// Runs on the first alternate always.
+// Always runs on the first alternate.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* err) {

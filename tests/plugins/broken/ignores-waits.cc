@@ -1,4 +1,4 @@
-// Does not wait for what a run was to wait for.
+// Ignores the waits of a run.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* err) {

@@ -1,4 +1,4 @@
-// Says that it imports memory of a kind that there is not.
+// Says that it imports memory of a kind that does not exist.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,

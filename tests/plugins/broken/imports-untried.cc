@@ -1,4 +1,4 @@
-// Says what it imports, but not that it has looked.
+// Says what it imports, but not that it has tried.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status DeviceInfo(trine_backend* backend, uint32_t index, trine_device_info* out,

@@ -1,4 +1,4 @@
-// Keeps what buffers held.
+// Never frees the memory of buffers.
 #include "tests/plugins/sound_backend.h"
 
 static void Free(trine_buffer* buffer) {

@@ -1,4 +1,4 @@
-// The device has other memory where the host sees what it lent: copies from there bring zeros.
+// Gives imported memory other pages on the device: copies from there read zeros.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status CopyRun(trine_device* device, const trine_copy_args* in, trine_error* err) {

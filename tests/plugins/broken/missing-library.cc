@@ -1,4 +1,4 @@
-// Is linked to a library that is not there.
+// Is linked to a library that does not exist.
 #include "tests/plugins/sound_backend.h"
 
 extern "C" int trine_fixture_absent();

@@ -1,4 +1,4 @@
-// Finds no device, as a GPU's plugin on a machine without the GPU.
+// Finds no device, like a GPU's plugin on a machine without the GPU.
 #include "tests/plugins/sound_backend.h"
 
 static uint32_t Count(trine_backend*) { return 0; }

@@ -1,4 +1,4 @@
-// Leaves a required function out.
+// Leaves out a required function.
 #include "tests/plugins/sound_backend.h"
 
 static void Change(trine_plugin& t) { t.timeline_wait = nullptr; }

@@ -1,4 +1,4 @@
-// Without signals, returns the failure of a wait as if it were its own.
+// Without signals, returns the failure of a wait as its own.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Run(trine_plan* plan, const trine_run_args* in, trine_error* err) {

@@ -1,4 +1,4 @@
-// Calls its own layout by a number that is kept for public ones.
+// Gives its own layout a number that is reserved for public ones.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status List(trine_device* device, const trine_graph* graph, uint32_t tensor,

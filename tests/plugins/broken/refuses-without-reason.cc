@@ -1,4 +1,4 @@
-// Says no and not why.
+// Refuses without a reason.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op,

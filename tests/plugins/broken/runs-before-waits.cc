@@ -1,4 +1,4 @@
-// Runs at once, and keeps only its signals back until its waits are reached.
+// Runs at once, and holds back only its signals until its waits are reached.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Settle(const trine_sync& sync, trine_error* err) {

@@ -1,4 +1,4 @@
-// Refuses every op of a graph that holds one it does not know.
+// Refuses every op of a graph with one op that it does not know.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Query(trine_device* device, const trine_graph* graph, uint32_t op,

@@ -1,9 +1,9 @@
-// Sets a timeline to whatever it is told.
+// Sets a timeline to any value that it is given.
 #include <map>
 
 #include "tests/plugins/sound_backend.h"
 
-// Values of its own: the sound timeline would refuse.
+// Keeps the values itself: the sound timeline would refuse.
 static std::map<trine_timeline*, uint64_t>& Values() {
   static std::map<trine_timeline*, uint64_t> values;
   return values;

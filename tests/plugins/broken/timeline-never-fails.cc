@@ -1,4 +1,4 @@
-// Takes a failed timeline for one that has not got there yet.
+// Treats a failed timeline as one that has not reached its point.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Fail(trine_timeline*, trine_status, const char*, trine_error*) {
@@ -6,7 +6,7 @@ static trine_status Fail(trine_timeline*, trine_status, const char*, trine_error
 }
 static trine_status Wait(trine_timeline* timeline, uint64_t value, uint64_t timeout_ns,
                          trine_error* err) {
-  const uint64_t at_most = 20'000'000;  // so that the kit need not wait for ever
+  const uint64_t at_most = 20'000'000;  // keeps the kit from waiting for ever
   return sound::TimelineWait(timeline, value, timeout_ns < at_most ? timeout_ns : at_most, err);
 }
 static void Change(trine_plugin& t) {

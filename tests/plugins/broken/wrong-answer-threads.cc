@@ -1,4 +1,4 @@
-// Is right with one worker only.
+// Is right only with one worker.
 #include "tests/plugins/sound_backend.h"
 
 static void OneUlp(float* y, int64_t n, uint32_t workers) {

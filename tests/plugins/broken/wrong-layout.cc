@@ -1,4 +1,4 @@
-// Leaves a row out when it packs many at once.
+// Leaves out a row when it packs many at once.
 #include "tests/plugins/sound_backend.h"
 
 static trine_status Convert(trine_device* device, const trine_layout_convert_args* in,

@@ -1,4 +1,4 @@
-// Was built for another major version and does not look who asks.
+// Was built for another major version and ignores the host's.
 #include "tests/plugins/sound_backend.h"
 
 extern "C" const trine_plugin* trine_plugin_query(uint32_t) {

@@ -1,17 +1,17 @@
-// The CPU backend with layouts of this plugin's own in front of it, to test what a host does about
-// them. Weights come packed in groups of four rows; a plan gets its plain ones back when it is
-// created. What is wrong or peculiar is said in TRINE_FIXTURE_PACKING, words with commas between:
+// The CPU backend behind layouts of this plugin's own, to test what a host does about them. Weights
+// come packed in groups of four rows; a plan unpacks them when it is created. Faults and
+// peculiarities are words in TRINE_FIXTURE_PACKING, separated by commas:
 //
 //   same         packed is as plain, so that no second copy is made (rows by fours)
 //   no-gather    rows can't be picked from a packed table
 //   hidden       the host does not see buffers
-//   no-import    nor can it lend memory
+//   no-import    the host can't lend memory
 //   no-files     memory that can't be written is not imported
-//   no-memory    nor is memory that can
+//   no-memory    memory that can be written is not imported
 //   coarse       memory is imported at multiples of 1 MiB
-//   told         what is not imported is said in device_info
+//   told         device_info says what is not imported
 //   full         there is no memory for weights
-//   full-once    nor is there when it is asked for first
+//   full-once    there is none at the first request only
 //   fails        layout_convert fails
 //   tires        layout_convert fails after a while
 //   lies         group_bytes that do not fit in packed_bytes
@@ -19,7 +19,7 @@
 //   none         no layouts
 //   free:N       N bytes of memory are free
 //
-// Device 0 is the CPU; device 1 the same again as another tier, for splits.
+// Device 0 is the CPU; device 1 is the same as another tier, for splits.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -33,7 +33,7 @@
 
 namespace sdk = trine::sdk;
 
-// Handles are the CPU backend's own, but for plans.
+// Handles are the CPU backend's own, except plans.
 struct trine_plan {
   trine_plan* inner;
   std::vector<trine_buffer*> unpacked;
@@ -46,9 +46,9 @@ constexpr uint64_t OwnLayout(const char* name, uint32_t number) {
   for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 16777619u;
   return (uint64_t{hash} << 32) + number;
 }
-// Byte i of four rows together, each inverted.
+// Interleaves the bytes of four rows and inverts each.
 constexpr uint64_t kWoven = OwnLayout(TRINE_FIXTURE_NAME, 1);
-// The rows as they are.
+// Keeps the rows as they are.
 constexpr uint64_t kSame = OwnLayout(TRINE_FIXTURE_NAME, 2);
 constexpr uint64_t kGroupRows = 4;
 
@@ -76,7 +76,7 @@ trine_layout_info LayoutOf(const trine_tensor& t) {
   return info;
 }
 
-// A graph with plain weights, as the CPU backend takes it.
+// A graph with plain weights, for the CPU backend.
 struct PlainGraph {
   explicit PlainGraph(const trine_graph& given) : graph(given) {
     const auto copy = [](const auto* from, uint32_t n, uint32_t stride, auto* to) {
@@ -251,7 +251,7 @@ trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor
   return TRINE_OK;
 }
 
-// Of "tires", since the plugin was loaded.
+// Counts conversions for "tires", since the plugin was loaded.
 std::atomic<int> conversions;
 constexpr int kTiredAfter = 110;
 
@@ -266,7 +266,7 @@ trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* in, t
   return TRINE_OK;
 }
 
-// Of weights, since the plugin was loaded.
+// Counts allocations of weights since the plugin was loaded.
 std::atomic<int> allocations;
 
 trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* in, trine_buffer** out,
@@ -321,7 +321,7 @@ trine_plugin Table() {
 
 }  // namespace
 
-// A new one each time: what the variable says is read when the plugin is loaded.
+// Makes a new table each time: the variable is read when the plugin is loaded.
 extern "C" const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
   static trine_plugin table;
   if (host_abi_version >> 16 != TRINE_ABI_MAJOR) return nullptr;

@@ -1,7 +1,6 @@
-// The CPU backend four times over: four devices of another tier, each exact, so that what runs over
-// several devices can be tried anywhere. The last two say that their memory is their own. A run of
-// a plan takes TRINE_FIXTURE_SEVERAL microseconds, or what the CPU takes where that is more; the
-// rest of them it uses no processor.
+// The CPU backend as four devices of another tier, each exact, so that code for several devices can
+// be tested anywhere. The last two devices report memory of their own. A run of a plan takes
+// TRINE_FIXTURE_SEVERAL microseconds, or the CPU's time if that is more; it sleeps for the rest.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>

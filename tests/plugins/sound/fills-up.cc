@@ -1,4 +1,4 @@
-// Keeps something of each timeline up to a number, as a cache that fills up late: no leak.
+// Keeps something of each timeline up to a limit, like a cache that fills up late: not a leak.
 #include "tests/plugins/sound_backend.h"
 
 static void* kept[1020];

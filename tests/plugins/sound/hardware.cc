@@ -1,4 +1,4 @@
-// Says what it needs, which is nowhere unless the environment says otherwise.
+// Names the hardware that it needs, which is absent unless the environment says otherwise.
 #include "trine/sdk/hardware.h"
 
 #include "tests/plugins/sound_backend.h"

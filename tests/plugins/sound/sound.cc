@@ -1,4 +1,4 @@
-// Nothing is wrong with it.
+// A plugin without a fault.
 #include "tests/plugins/sound_backend.h"
 
 static void Keep(trine_plugin&) {}

@@ -1,4 +1,4 @@
-// What kompute_executor.cc needs of Kompute, and no more.
+// Uses what kompute_executor.cc needs of Kompute, and no more.
 #include <cstdint>
 #include <memory>
 #include <utility>

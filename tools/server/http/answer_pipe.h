@@ -1,60 +1,85 @@
-// What lies between whoever answers a request, on any thread, and the connection that sends it: the
-// answer's bytes, bounded, and the news that the client has gone. It knows no socket, and outlives
-// the connection as easily as the connection outlives it. Thread-safe.
-#ifndef TRINE_TOOLS_SERVER_HTTP_ANSWER_PIPE_H_
-#define TRINE_TOOLS_SERVER_HTTP_ANSWER_PIPE_H_
+// Carries the bytes of an answer from the code that answers a request to the connection.
+#pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tools/server/http/http_request.h"
 
 namespace trine::server {
 
-// What the request says about the form of its answer.
-struct AnswerForm {
-  bool head_only = false;  // HEAD
-  bool http_1_0 = false;   // no chunks: the connection's end is the stream's
+// The first part of an answer: status line and headers.
+struct ResponseHead {
+  int status = 200;
+  std::optional<size_t> content_length = {};  // nullopt: the length is not known at the beginning
+  bool chunked = false;
   bool keep_alive = true;
 };
 
+// Returns whether an answer with this status has a body.
+bool HasBody(int status);
+
+// Returns whether the headers ask to close the connection after the answer.
+bool AsksToClose(const HttpHeaders& headers);
+
+// Formats the head. Takes everything that determines the answer's end from `head` and ignores what
+// `headers` say about it. No name or value of a header can begin another line.
+std::string FormatHead(const ResponseHead& head, const HttpHeaders& headers);
+
+// The form of an answer, as far as the request determines it.
+struct AnswerForm {
+  bool head_only = false;  // the request is a HEAD: the answer has no body
+  bool http_1_0 = false;   // the client knows no chunks: a stream ends when the connection closes
+  bool keep_alive = true;
+};
+
+// Connects the code that answers a request, on any thread, with the connection that sends the
+// answer. Carries the answer's bytes to the connection and holds them up to a limit. Tells the code
+// that the client has gone. Knows no socket. The pipe may outlive the connection, and the
+// connection may outlive the pipe. Thread-safe.
 class AnswerPipe {
  public:
-  // `wake`: there is something to Take. Called with the lock held, never after Detach.
+  // `wake` is called when there is something to Take, with the lock held and never after Detach.
+  // The pipe holds at most `most_waiting` bytes; Write waits.
   AnswerPipe(AnswerForm form, size_t most_waiting, std::function<void()> wake);
   AnswerPipe(const AnswerPipe&) = delete;
   AnswerPipe& operator=(const AnswerPipe&) = delete;
 
-  // For whoever answers: see Exchange.
+  // For the code that answers. Exchange explains these functions.
   bool Send(int status, const HttpHeaders& headers, std::string_view body);
   bool Begin(int status, const HttpHeaders& headers);
   bool Write(std::string_view bytes);
   void End();
-  void Abandon();  // nobody is left who could answer
+  void Abandon();  // tells that no answer, or no more of it, will come
   bool gone() const;
   void OnGone(std::function<void()> callback);
 
   // For the connection.
   enum class State {
-    kOpen,        // there is more to come
-    kComplete,    // that was all
-    kUnanswered,  // and never will be
-    kCut,         // a stream without its end: so must the connection be
+    kOpen,        // more bytes may come
+    kComplete,    // the answer is complete
+    kUnanswered,  // there is no answer, and none will come
+    kCut,         // a stream has stopped without an end: the connection must be cut
   };
-  // Appends what waits to `out`.
+  // Moves the waiting bytes to the end of *out.
   State Take(std::string* out);
-  // Of what was taken. Makes room for whoever waits in Write.
+  // Tells that `bytes` of the bytes taken have been sent. This makes room for a Write that waits.
   void Sent(size_t bytes);
-  // An answer that is not begun yet says that the connection closes after it.
+  // Makes the answer say that the connection closes after it, unless the answer has begun.
   void CloseAfter();
   bool keep_alive() const;
-  // The client sends nothing more. What is sent whole still reaches it if it only half-closed.
+  // Tells that the client sends nothing more. The client counts as gone, but the connection still
+  // takes bytes: a client that has closed its own direction only receives a whole answer (Send).
   void SetGone();
-  // The connection is no more: nothing is taken from here on. Gone, unless all was sent.
+  // Tells that the connection is closed and takes nothing more. The client counts as gone, unless
+  // the whole answer has been sent.
   void Detach();
 
  private:
@@ -68,8 +93,8 @@ class AnswerPipe {
 
   mutable std::mutex mutex_;
   std::condition_variable room_;
-  std::string waiting_;  // not taken yet
-  size_t taken_ = 0;     // and not sent yet
+  std::string waiting_;  // bytes that Take has yet to take
+  size_t taken_ = 0;     // bytes taken but not sent yet
   Answer answer_ = Answer::kNone;
   bool chunked_ = false, bodiless_ = false;
   bool keep_alive_;
@@ -78,6 +103,51 @@ class AnswerPipe {
   std::function<void()> on_gone_;
 };
 
-}  // namespace trine::server
+// One request and its answer, held by the code that answers. Thread-safe: the request may come on
+// one thread and be answered on another. May outlive the connection and the server; the client then
+// counts as gone, and the answer is dropped.
+class Exchange {
+ public:
+  Exchange(HttpRequest request, std::shared_ptr<AnswerPipe> pipe)
+      : request_(std::move(request)), pipe_(std::move(pipe)) {}
+  // Answers 500 if there was no answer. Cuts the connection if a stream was begun and not ended, so
+  // that the client sees that something is missing.
+  ~Exchange() { pipe_->Abandon(); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
-#endif  // TRINE_TOOLS_SERVER_HTTP_ANSWER_PIPE_H_
+  const HttpRequest& request() const { return request_; }
+  // Frees the request's body. Call it when the handler has read the body. No other thread may use
+  // the request during the call.
+  void ForgetBody() { std::string().swap(request_.body); }
+
+  // Sends a whole answer; never waits. Adds the headers Content-Length, Date and Connection. Leaves
+  // the body out if the request is a HEAD or the status has no body. Returns false if the request
+  // was answered before or the connection is closed. Also sends the answer to a client that is
+  // gone(), because the client may have closed its own direction only.
+  bool Send(int status, const HttpHeaders& headers, std::string_view body) {
+    return pipe_->Send(status, headers, body);
+  }
+
+  // Begins an answer in parts. Returns false if the client has gone or the request was answered
+  // before.
+  bool BeginStream(int status, const HttpHeaders& headers) { return pipe_->Begin(status, headers); }
+  // Sends a part of the answer. Waits while too many bytes wait for the client, so an IO thread
+  // must not call it. Returns false if the client has gone. A client that takes nothing for
+  // HttpLimits::write_time counts as gone.
+  bool Write(std::string_view bytes) { return pipe_->Write(bytes); }
+  void End() { pipe_->End(); }
+
+  // Returns whether the client closed its connection, or was cut off, before everything was sent.
+  bool gone() const { return pipe_->gone(); }
+  // Sets a function that is called once, when the client has gone, or at once if it has gone
+  // already. The function is called on an IO thread, so it must not wait. It is destroyed when the
+  // request is answered, and must not own this exchange.
+  void OnGone(std::function<void()> callback) { pipe_->OnGone(std::move(callback)); }
+
+ private:
+  HttpRequest request_;
+  const std::shared_ptr<AnswerPipe> pipe_;
+};
+
+}  // namespace trine::server

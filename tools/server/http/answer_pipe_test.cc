@@ -9,8 +9,6 @@
 #include <string>
 #include <thread>
 
-#include "tools/server/http/exchange.h"
-
 namespace trine::server {
 namespace {
 
@@ -111,7 +109,7 @@ TEST(AnswerPipeTest, WaitsForRoomAndIsLetGoByIt) {
   p.pipe->Begin(200, {});
   p.Take();
   p.pipe->Sent(p.out.size());
-  ASSERT_TRUE(p.pipe->Write(std::string(200, 'x')));  // one may be larger than the room
+  ASSERT_TRUE(p.pipe->Write(std::string(200, 'x')));  // a single write may exceed the limit
   p.Take();
   std::atomic<bool> written = false;
   std::thread writer([&] {

@@ -16,6 +16,70 @@ constexpr milliseconds kLookAgain{50};
 
 }  // namespace
 
+ConnectionTable::Place ConnectionTable::Enter(const std::string& address) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return Place::kNone;
+  const auto same = by_address_.find(address);
+  const size_t from_there = same == by_address_.end() ? 0 : same->second;
+  if (served_ < limits_.connections && from_there < limits_.connections_per_address) {
+    ++served_;
+    ++by_address_[address];
+    return Place::kServed;
+  }
+  if (refused_ >= limits_.refused_connections) return Place::kNone;
+  ++refused_;
+  return Place::kRefused;
+}
+
+bool ConnectionTable::Add(std::shared_ptr<Connection> connection) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  Connection* key = connection.get();
+  connections_.emplace(key, std::move(connection));
+  return true;
+}
+
+void ConnectionTable::Leave(Connection* connection, const std::string& address, Place place) {
+  std::shared_ptr<Connection> released;
+  std::lock_guard lock(mutex_);
+  if (const auto found = connections_.find(connection); found != connections_.end()) {
+    released = std::move(found->second);
+    connections_.erase(found);
+  }
+  if (place == Place::kRefused) --refused_;
+  if (place != Place::kServed) return;
+  --served_;
+  if (const auto found = by_address_.find(address); --found->second == 0) by_address_.erase(found);
+}
+
+void ConnectionTable::Begin() {
+  std::lock_guard lock(mutex_);
+  ++busy_;
+}
+
+void ConnectionTable::End() {
+  std::lock_guard lock(mutex_);
+  if (--busy_ == 0) idle_.notify_all();
+}
+
+bool ConnectionTable::WaitUntilIdle(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, limit, [this] { return busy_ == 0; });
+}
+
+std::vector<std::shared_ptr<Connection>> ConnectionTable::Close() {
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  std::vector<std::shared_ptr<Connection>> inside;
+  for (const auto& [key, connection] : connections_) inside.push_back(connection);
+  return inside;
+}
+
+size_t ConnectionTable::served() const {
+  std::lock_guard lock(mutex_);
+  return served_;
+}
+
 Connection::Connection(Socket socket, std::string peer, std::string address, Place place,
                        ServerContext* server)
     : server_(server),
@@ -44,10 +108,10 @@ void Connection::Start() {
 
 void Connection::SetUpSocket() {
   Error ignored;
-  // Frames of a stream are small, and each of them is waited for.
+  // The frames of a stream are small, and the client waits for each of them.
   socket_.set_option(boost::asio::ip::tcp::no_delay(true), ignored);
-  // A host that has vanished sends no FIN: the system finds out, by its own probes or by what it
-  // never acknowledges.
+  // A host that has vanished sends no FIN. The system notices by its own probes, or by data that is
+  // never acknowledged.
   socket_.set_option(boost::asio::socket_base::keep_alive(true), ignored);
   const auto set = [&](int option, int64_t value) {
     const int number = static_cast<int>(std::clamp<int64_t>(value, 1, 1 << 30));
@@ -118,7 +182,7 @@ void Connection::Close() {
 
 void Connection::Arm() {
   const Clock::time_point next = std::min(read_deadline_, write_deadline_);
-  // A timer that goes off too early looks again: that is cheaper than to move it with every write.
+  // A timer that goes off too early looks again. That is cheaper than moving it with every write.
   if (next >= armed_ || phase_ == Phase::kClosed) return;
   armed_ = next;
   timer_.expires_at(next);
@@ -149,7 +213,7 @@ void Connection::OnReadLate() {
     return;
   }
   if (phase_ != Phase::kReading) return;
-  // Nobody waits for an answer to a request that was not begun.
+  // No request has begun, so no answer is expected.
   if (!busy_) return Close();
   ++server_->counts.timeouts;
   Fail(408, "the request did not come in time");

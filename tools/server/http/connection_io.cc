@@ -4,15 +4,15 @@
 #include <memory>
 #include <utility>
 
+#include "tools/server/http/answer_pipe.h"
 #include "tools/server/http/connection.h"
-#include "tools/server/http/response_head.h"
 
 namespace trine::server {
 
 void Connection::Read() {
   if (reading_ || ended_ || phase_ == Phase::kClosed) return;
   if (phase_ == Phase::kAnswering && in_.size() >= limits_.pipelined_bytes) {
-    read_deadline_ = Clock::now();  // OnReadLate looks whether the client is still there
+    read_deadline_ = Clock::now();  // OnReadLate checks whether the client is still there
     return Arm();
   }
   reading_ = true;
@@ -27,7 +27,7 @@ void Connection::OnRead(const Error& error, size_t bytes) {
   if (error == boost::asio::error::eof) return OnEnd();
   if (error) return Lost();
   server_->counts.bytes_in += bytes;
-  // What comes after an error, or after the last answer, only makes room for the client's FIN.
+  // Drops bytes that come after an error or the last answer, but reads them to get to the FIN.
   if (phase_ == Phase::kFailing || phase_ == Phase::kLingering) return Read();
   in_.append(area_.data(), bytes);
   if (phase_ == Phase::kReading) Advance();
@@ -103,12 +103,12 @@ void Connection::Dispatch() {
   read_deadline_ = Clock::time_point::max();
   ++server_->counts.requests;
   form_ = reader_.form();
-  // It wakes a connection only until Detach, and so one that lives.
+  // `this` is alive whenever wake is called, because wake is not called after Detach.
   pipe_ = std::make_shared<AnswerPipe>(form_, limits_.waiting_bytes, [this] {
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->Flush(); });
   });
   if (draining_) pipe_->CloseAfter();
-  if (ended_) pipe_->SetGone();  // counted already
+  if (ended_) pipe_->SetGone();  // the client is counted already
   HttpRequest request = reader_.Finish();
   request.peer = peer_;
   request.network = address_;
@@ -116,7 +116,7 @@ void Connection::Dispatch() {
   try {
     server_->handler(std::move(exchange));
   } catch (...) {
-    // The exchange has gone with it: that is a 500.
+    // The exchange was destroyed with it, which answers 500.
   }
 }
 
@@ -132,7 +132,7 @@ std::string Connection::ErrorAnswer(int status, std::string_view message, bool h
       for (auto& header : more()) headers.push_back(std::move(header));
     }
   } catch (...) {
-    // An error is told in any case.
+    // The error is sent in any case.
   }
   if (status == 503) headers.emplace_back("Retry-After", "1");
   const std::string head =

@@ -19,7 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kSeen{200};  // what is promised
+constexpr milliseconds kSeen{200};  // the time within which a lost client must be noticed
 
 TEST(HttpClientsTest, AClientThatLeavesIsSeenAtOnce) {
   TestServer test({.pipelined_bytes = 1000});
@@ -60,7 +60,7 @@ TEST(HttpClientsTest, AClientThatLeavesIsSeenAtOnce) {
   };
   for (const Way way :
        {kClose, kReset, kHalfClose, kPipelinedAndClose, kFloodAndClose, kFloodAndReset}) {
-    auto least = seen_after(way);  // of a few: the machine may be busy
+    auto least = seen_after(way);  // the best of a few, because the machine may be busy
     for (int i = 0; i < 5 && least >= kSeen; ++i) least = std::min(least, seen_after(way));
     EXPECT_LT(least, kSeen) << way;
   }
@@ -103,7 +103,7 @@ TEST(HttpClientsTest, AStreamsClientThatLeavesEndsIt) {
   }
 }
 
-// More than any socket buffer takes, so that Write has to wait.
+// More than any socket buffer holds, so that Write has to wait.
 constexpr size_t kMuch = size_t{64} << 20;
 
 TEST(HttpClientsTest, WritesWaitForASlowClient) {
@@ -180,7 +180,7 @@ TEST(HttpClientsTest, SlowRequestsAreGivenUp) {
   body.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 500\r\n\r\n");
   second.Send("GET /");
   std::atomic<bool> over = false;
-  // A byte now and then does not buy time.
+  // A byte now and then does not gain time.
   std::thread trickle([&] {
     while (!over) {
       header.Send("A: b\r\n");

@@ -4,11 +4,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
+#include "runtime/base/absl_view.h"
 
 namespace trine::server {
 namespace {
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -42,7 +41,7 @@ std::optional<std::string> PercentDecode(std::string_view text, bool plus_is_spa
 
 std::optional<std::string_view> HttpRequest::Header(std::string_view name) const {
   for (const auto& [key, value] : headers) {
-    if (absl::EqualsIgnoreCase(key, View(name))) return value;
+    if (absl::EqualsIgnoreCase(key, AbslView(name))) return value;
   }
   return std::nullopt;
 }
@@ -61,7 +60,7 @@ std::optional<std::string> HttpRequest::QueryValue(std::string_view name) const 
 }
 
 bool SetTarget(std::string_view target, HttpRequest* request) {
-  // As proxies are sent it, and any server has to understand.
+  // Proxies are sent absolute targets, and every server must understand them.
   if (const size_t scheme = target.find("://");
       scheme != std::string_view::npos && !target.starts_with('/')) {
     target.remove_prefix(scheme + 3);

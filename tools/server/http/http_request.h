@@ -1,6 +1,5 @@
-// A request as a handler sees it: whole, and decoded as far as any handler needs it.
-#ifndef TRINE_TOOLS_SERVER_HTTP_HTTP_REQUEST_H_
-#define TRINE_TOOLS_SERVER_HTTP_HTTP_REQUEST_H_
+// A request as handlers see it: whole, and decoded as far as any handler needs.
+#pragma once
 
 #include <optional>
 #include <string>
@@ -19,20 +18,19 @@ struct HttpRequest {
   HttpHeaders headers = {};
   std::string body = {};
   std::string peer = {};     // the client's address, without its port
-  std::string network = {};  // stands for all addresses that one host may have; not to be shown
+  std::string network = {};  // equal for all addresses that a host may have; never shown to anyone
 
-  // The first header of that name, whatever its case.
+  // Returns the first header with this name. Ignores upper and lower case.
   std::optional<std::string_view> Header(std::string_view name) const;
-  // The first field of that name in the query; '+' is a space.
+  // Returns the first field with this name in the query, decoded; '+' is a space.
   std::optional<std::string> QueryValue(std::string_view name) const;
 };
 
-// None where a '%' is not followed by two hexadecimal digits.
+// Decodes %NN. Returns nullopt if a '%' is not followed by two hexadecimal digits.
 std::optional<std::string> PercentDecode(std::string_view text, bool plus_is_space);
 
-// Takes a request line's target apart. False: it is none that a server is sent.
+// Sets path and query from the target in a request line. Returns false if the target is not one
+// that a server accepts.
 bool SetTarget(std::string_view target, HttpRequest* request);
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_HTTP_HTTP_REQUEST_H_

@@ -1,4 +1,4 @@
-// What the protocol asks of a server.
+// What the protocol requires of a server.
 #include "tools/server/http/http_server.h"
 
 #include <gmock/gmock.h>
@@ -212,7 +212,7 @@ TEST(HttpServerTest, RefusesALargeBodyBeforeItComes) {
   const RawAnswer answer =
       client.Ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5000000000\r\n\r\n");
   EXPECT_EQ(answer.status, 413);
-  // A client that sends first and reads afterwards finds the answer all the same.
+  // A client that sends first and reads afterwards still finds the answer.
   RawClient sends(test.port());
   sends.Send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5000000000\r\n\r\n");
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(sends.Send(std::string(64 << 10, 'x'))) << i;
@@ -259,7 +259,7 @@ TEST(HttpServerTest, WhoIsRefusedSendsNoBody) {
   TestServer server;
   RawClient client(server.server->port());
   client.Send("POST /secret HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
-  EXPECT_EQ(client.Read().status, 401);  // with all of it still to come
+  EXPECT_EQ(client.Read().status, 401);  // before any of the body has come
   EXPECT_TRUE(client.Closes());
   EXPECT_EQ(
       RawClient(server.server->port()).Ask(Post("/throws-early", std::string(100'000, 'x'))).status,

@@ -1,4 +1,4 @@
-// How a server begins and ends, and what it leaves behind.
+// How a server starts and stops, and that it leaves nothing behind.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(HttpStopTest, ExchangesOutliveTheServer) {
     std::this_thread::sleep_for(milliseconds(100));
     test.server->Stop();
     EXPECT_TRUE(first.Closes());
-    test.server->Stop();  // nothing more to do
+    test.server->Stop();  // does nothing more
   }
   writer.join();
   EXPECT_EQ(told, 3);
@@ -98,7 +98,7 @@ TEST(HttpStopTest, LeavesNoThreadAndNoDescriptor) {
     for (int i = 0; i < 5; ++i) held.push_back(test.Held());
   }
   EXPECT_EQ(CountIn("/proc/self/fd"), descriptors);
-  // A thread that was joined may be listed a moment longer: here, and in the count before.
+  // A thread that was joined may be listed a moment longer, here and in the count before.
   EXPECT_TRUE(Soon([&] { return CountIn("/proc/self/task") <= threads; }));
 }
 
@@ -230,7 +230,7 @@ TEST(HttpStopTest, SaysWhyItCannotListen) {
     EXPECT_THAT(std::string(nowhere.status.message()),
                 HasSubstr(std::string(host) + " port 12345"));
   }
-  // The port is free again at once, though a connection of it was closed from this side.
+  // The port is free again at once, though the server closed a connection to it.
   RawClient client(first.port());
   client.Ask(Get("/echo", "Connection: close\r\n"));
   first.server->Stop();
@@ -246,7 +246,7 @@ TEST(HttpStopTest, GoesOnWhenDescriptorsRunOut) {
   EXPECT_TRUE(Soon([&] { return test.server->counters().open == 2; }));
   RawClient late(test.port());
   EXPECT_TRUE(Soon([&] { return test.server->counters().open == 3; }));
-  // All that is left is used up; a client's own end needs one too, so one is freed for it.
+  // Uses up all file descriptors but one, which the client's own end needs.
   rlimit old;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
   rlimit low = old;

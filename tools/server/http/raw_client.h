@@ -1,6 +1,5 @@
-// For tests: a client that is nothing but a socket, so that it can misbehave in any way.
-#ifndef TRINE_TOOLS_SERVER_HTTP_RAW_CLIENT_H_
-#define TRINE_TOOLS_SERVER_HTTP_RAW_CLIENT_H_
+// A client for tests. It is a bare socket, so it can misbehave in any way.
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -10,42 +9,41 @@
 namespace trine::server {
 
 struct RawAnswer {
-  int status = 0;    // 0: none came
-  std::string head;  // with its status line
-  std::string body;  // of chunks: put together
+  int status = 0;    // 0: no answer came
+  std::string head;  // status line and headers
+  std::string body;  // chunks are joined
   bool complete = false;
-  // Of that name exactly; empty: none.
+  // Returns the header with exactly this name, or "" if there is none.
   std::string Header(std::string_view name) const;
 };
 
 class RawClient {
  public:
-  // Not connected: connected() is false. `receive_bytes`: a small buffer for a slow reader.
+  // Connects. If that fails, connected() is false. `receive_bytes` is the size of the receive
+  // buffer, small for a slow reader; 0: the system's default.
   explicit RawClient(uint16_t port, const std::string& host = "127.0.0.1", int receive_bytes = 0);
   ~RawClient();
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
   bool connected() const { return fd_ >= 0; }
-  // False: the server does not take them any more.
+  // Returns false if the server takes no more bytes.
   bool Send(std::string_view bytes);
-  // The next answer, of a request that was (or was not) a HEAD.
+  // Reads the next answer. `head` is true if the request was a HEAD.
   RawAnswer Read(bool head = false);
   RawAnswer Ask(std::string_view request, bool head = false);
-  // Waits for `bytes` more of whatever comes.
+  // Waits for `bytes` more bytes and returns them.
   std::string ReadSome(size_t bytes);
-  // Whether the server closes within that time; what comes before is passed over.
+  // Returns whether the server closes the connection within that time. Drops bytes that come.
   bool Closes(std::chrono::milliseconds within = std::chrono::seconds(20));
   void HalfClose();
   void Close();
-  void Reset();  // with RST
+  void Reset();  // closes with RST
 
  private:
-  bool Fill();  // false: no more, or not in time
+  bool Fill();  // returns false if the connection is closed or nothing comes in time
   int fd_ = -1;
   std::string in_;
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_HTTP_RAW_CLIENT_H_

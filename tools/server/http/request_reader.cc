@@ -19,7 +19,8 @@ namespace http = boost::beast::http;
 struct RequestReader::Parser {
   http::request_parser<http::string_body> beast;
 
-  // 0, or the status of the error; *taken is as Take's. One step: a head, or a part of a body.
+  // Parses one step: a head, or a part of a body. Returns 0 or the status of the error. Sets *taken
+  // as Take does.
   int Put(std::string_view bytes, size_t* taken, bool* needs_more, std::string* why) {
     boost::system::error_code error;
     *taken = beast.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
@@ -39,7 +40,7 @@ RequestReader::~RequestReader() = default;
 HttpRequest RequestReader::Finish() {
   if (state_ == State::kDone) request_.body = std::move(parser_->beast.get().body());
   parser_ = std::make_unique<Parser>();
-  // Beast counts a head line by line: its sum is counted here.
+  // Beast limits a head line by line; TakeHead limits its sum.
   parser_->beast.header_limit(std::numeric_limits<std::uint32_t>::max());
   parser_->beast.body_limit(limits_.body_bytes);
   state_ = State::kNothing;
@@ -56,7 +57,7 @@ size_t RequestReader::body_bytes() const {
 size_t RequestReader::Take(std::string_view bytes) {
   size_t taken = 0;
   if (state_ == State::kNothing) {
-    // Some clients end a body with a line more than they announced.
+    // Some clients send an extra line end after a body.
     while (bytes.substr(taken).starts_with("\r\n")) taken += 2;
     if (taken == bytes.size() || bytes.substr(taken) == "\r") return taken;
     state_ = State::kHead;
@@ -91,7 +92,7 @@ void RequestReader::ReadHead() {
   form_ = {.head_only = head.method() == http::verb::head,
            .http_1_0 = head.version() == 10,
            .keep_alive = head.keep_alive()};
-  // Copied now, so that what follows a chunked body adds nothing to them.
+  // Copied here, so that trailers of a chunked body add nothing to them.
   for (const auto& field : head.base()) {
     request_.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
   }
@@ -108,7 +109,7 @@ void RequestReader::ReadHead() {
   }
 }
 
-// Where two readers could disagree about a request's end, or about whom it is for, it is refused.
+// Refuses a request whose end, or whose host, two readers could see differently.
 void RequestReader::CheckFraming() {
   const auto& head = parser_->beast.get();
   const size_t hosts = head.count(http::field::host);
@@ -137,7 +138,7 @@ size_t RequestReader::TakeBody(std::string_view bytes) {
     } else if (status != 0) {
       Fail(400, absl::StrCat("the request's body is malformed: ", why));
     } else if (needs_more && bytes.size() - all > limits_.header_bytes) {
-      // A chunk's extension, or what follows the last one: of no use, and without a bound.
+      // A chunk's extension or a trailer: useless, and otherwise unlimited.
       Fail(400, "a line between chunks of the request's body is too long");
     }
     if (state_ == State::kFailed) return all;

@@ -1,18 +1,43 @@
-// Bytes in, requests out, one after the other. It knows no socket and no clock. What is refused has
-// the status that says so, and nothing can be read after it.
-#ifndef TRINE_TOOLS_SERVER_HTTP_REQUEST_READER_H_
-#define TRINE_TOOLS_SERVER_HTTP_REQUEST_READER_H_
+// Turns bytes into requests, one after the other. Knows no socket and no clock. After a request
+// with an error nothing more can be read.
+#pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "tools/server/http/answer_pipe.h"
-#include "tools/server/http/http_limits.h"
 #include "tools/server/http/http_request.h"
 
 namespace trine::server {
+
+// What clients may take of the server: bytes, time and connections.
+struct HttpLimits {
+  size_t header_bytes = size_t{16} << 10;  // request line and all headers together
+  size_t body_bytes = size_t{8} << 20;
+  size_t all_body_bytes = size_t{256} << 20;  // bodies being read, of all connections
+
+  // For the head of a request, from its first byte, or for the first one from the connection's
+  // beginning.
+  std::chrono::milliseconds header_time{10'000};
+  // For a body. Each `body_rate` bytes of it that have come add a second.
+  std::chrono::milliseconds body_time{60'000};
+  size_t body_rate = size_t{16} << 10;
+  std::chrono::milliseconds idle_time{75'000};   // between two requests
+  std::chrono::milliseconds write_time{30'000};  // for the client to take one more byte
+  // For the client to close after the last answer. If the server closed first, an answer that the
+  // client has not read yet could be lost.
+  std::chrono::milliseconds linger_time{3'000};
+
+  size_t connections = 512;
+  size_t connections_per_address = 256;  // an IPv6 address counts by its first 64 bits
+  size_t refused_connections = 64;       // answered with 503; further ones are just closed
+
+  size_t pipelined_bytes = size_t{64} << 10;  // of further requests, while one is answered
+  size_t waiting_bytes = size_t{1} << 20;     // of an answer, until the client takes them
+};
 
 class RequestReader {
  public:
@@ -23,26 +48,28 @@ class RequestReader {
     kNothing,  // no byte of a request yet
     kHead,
     kBody,
-    kDone,  // take it with Finish
+    kDone,  // ready for Finish
     kFailed,
   };
-  // Takes what it can use of `bytes` and says how many: never one that belongs to the next request.
-  // What is left is given again, with what has come since.
+  // Uses a part of `bytes` and returns the part's length. Never uses a byte of the next request.
+  // The caller passes the rest again, followed by the bytes that have come since.
   size_t Take(std::string_view bytes);
 
   State state() const { return state_; }
-  // kBody: the client waits to be told to send it.
+  // In kBody, returns whether the client waits for "100 Continue" before it sends the body.
   bool awaits_continue() const { return awaits_continue_; }
   size_t body_bytes() const;
-  // kBody: the request without it.
+  // In kBody, returns the request without its body.
   const HttpRequest& head() const { return request_; }
 
+  // In kFailed, the HTTP status and the message of the error.
   int error_status() const { return error_status_; }
   const std::string& error() const { return error_; }
-  // What was asked for so far; an error in mid-request still knows whether it was a HEAD.
+  // Returns the answer's form as far as it is known. Even after an error it says whether the
+  // request is a HEAD.
   const AnswerForm& form() const { return form_; }
 
-  // Gives the request that is done, and is at the beginning of the next one.
+  // Returns the finished request and begins the next one.
   HttpRequest Finish();
 
  private:
@@ -65,5 +92,3 @@ class RequestReader {
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_HTTP_REQUEST_READER_H_

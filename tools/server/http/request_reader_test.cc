@@ -11,7 +11,7 @@ namespace {
 
 using State = RequestReader::State;
 
-// As a connection feeds it: `step` bytes at a time, what was not taken first.
+// Feeds the reader as a connection does: `step` bytes at a time, after what was not taken before.
 State Feed(RequestReader* reader, std::string_view bytes, size_t step, std::string* left) {
   while (!bytes.empty() && reader->state() != State::kDone && reader->state() != State::kFailed) {
     *left += bytes.substr(0, step);
@@ -153,7 +153,7 @@ TEST(RequestReaderTest, SeesWhoWaitsForAContinue) {
   EXPECT_TRUE(reader.awaits_continue());
 }
 
-// Whatever comes, it ends in a state that makes sense, and takes no more than it was given.
+// Whatever comes, the reader ends in a valid state and takes no more than it was given.
 TEST(RequestReaderTest, SurvivesDamagedRequests) {
   std::mt19937 random(7);
   const std::vector<std::string_view> seeds = {kPost, kChunked};

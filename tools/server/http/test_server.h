@@ -1,6 +1,5 @@
-// For tests: a server with a few paths, and the exchanges of /hold for the test to answer.
-#ifndef TRINE_TOOLS_SERVER_HTTP_TEST_SERVER_H_
-#define TRINE_TOOLS_SERVER_HTTP_TEST_SERVER_H_
+// A server with a few paths, for tests. A test answers requests to /hold itself.
+#pragma once
 
 #include <chrono>
 #include <condition_variable>
@@ -28,7 +27,7 @@ inline std::string Post(const std::string& path, const std::string& body,
          "\r\n" + headers + "\r\n" + body;
 }
 
-// Whether it becomes true within that time.
+// Returns whether the condition becomes true within the time `limit`.
 template <typename Condition>
 bool Soon(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(20)) {
   const auto until = std::chrono::steady_clock::now() + limit;
@@ -62,7 +61,7 @@ class TestServer {
   }
   ~TestServer() { server.reset(); }
 
-  // The next request to /hold.
+  // Returns the next request to /hold, or null if none comes.
   std::shared_ptr<Exchange> Held() {
     std::unique_lock lock(mutex_);
     if (!came_.wait_for(lock, std::chrono::seconds(20), [this] { return !held_.empty(); })) {
@@ -101,5 +100,3 @@ class TestServer {
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_HTTP_TEST_SERVER_H_

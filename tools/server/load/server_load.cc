@@ -1,9 +1,10 @@
-// trine-server-load: clients that each ask, wait for the answer's last byte and ask again, for so
-// long; what they got in tokens a second, and how long they waited for the first one. Any server
-// with /v1/completions will do.
+// trine-server-load: measures a server under load. Each client sends a request, waits for the last
+// byte of the answer and sends the next one, for a given time. Prints the tokens per second that
+// all clients got, and how long they waited for the first token. Works with any server that has
+// /v1/completions.
 //
-// What counts is the time in which all of them are at it: not the beginning, when all ask at once,
-// nor the end, when fewer and fewer still wait for their last answer.
+// Counts only the time in which all clients are busy: neither the beginning, when all send at once,
+// nor the end, when fewer and fewer wait for their last answer.
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -35,7 +36,7 @@ struct LoadOptions {
   std::string api_key;
   int clients = 16;
   double seconds = 10;
-  double warm_up = 2;  // before them
+  double warm_up = 2;  // before the seconds that count
   int max_tokens = 64;
   int prompt_words = 32;
   uint32_t seed = 1;
@@ -44,7 +45,7 @@ struct LoadOptions {
 struct Answer {
   bool ok = false;
   Clock::time_point begin{}, end{};
-  std::vector<Clock::time_point> pieces = {};  // when they came
+  std::vector<Clock::time_point> pieces = {};  // when each piece came
 };
 
 double Milliseconds(Clock::duration time) {
@@ -55,7 +56,7 @@ Clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-// No two alike, so that nobody has read them before.
+// Returns a random prompt, so that no prompt is in the server's cache.
 std::string Prompt(int words, std::mt19937* random) {
   static constexpr const char* kWords[] = {"the",  "fox",  "ran", "over", "hill",  "little", "girl",
                                            "saw",  "big",  "red", "ball", "and",   "then",   "went",
@@ -85,7 +86,7 @@ int Connect(const LoadOptions& options) {
   return fd;
 }
 
-// One request on a connection of its own.
+// Sends one request on a connection of its own.
 Answer Ask(const LoadOptions& options, const std::string& prompt) {
   Answer answer;
   answer.begin = Clock::now();
@@ -135,7 +136,7 @@ double Quantile(std::vector<double> values, double q) {
                          static_cast<size_t>(q * static_cast<double>(values.size())))];
 }
 
-// Answers of all clients; how many had none.
+// Returns the answers that all clients got, and counts the requests that failed.
 std::vector<Answer> AskUntil(Clock::time_point end, const LoadOptions& options, int64_t* failed) {
   std::mutex mutex;
   std::vector<Answer> answers;
@@ -169,8 +170,8 @@ int Run(const LoadOptions& options) {
   std::vector<double> first, all;
   double tokens = 0;
   for (const Answer& a : answers) {
-    // All that end are of full length: the end of a text is ignored. Servers differ in how many
-    // pieces they make of it.
+    // All answers have max_tokens tokens, because the end of a text is ignored. Servers differ in
+    // the number of pieces.
     const double of_piece = options.max_tokens / static_cast<double>(a.pieces.size());
     tokens +=
         of_piece * static_cast<double>(std::count_if(a.pieces.begin(), a.pieces.end(), counts));

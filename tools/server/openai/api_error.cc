@@ -29,65 +29,35 @@ absl::Status MakeStatus(absl::StatusCode code, std::string_view message) {
   return absl::Status(code, absl::string_view(message.data(), message.size()));
 }
 
-absl::StatusCode CodeOfHttp(int http_status) {
-  switch (http_status) {
-    case 401:
-      return absl::StatusCode::kUnauthenticated;
-    case 403:
-      return absl::StatusCode::kPermissionDenied;
-    case 404:
-      return absl::StatusCode::kNotFound;
-    case 408:
-    case 504:
-      return absl::StatusCode::kDeadlineExceeded;
-    case 429:
-      return absl::StatusCode::kResourceExhausted;
-    case 499:
-      return absl::StatusCode::kCancelled;
-    case 503:
-      return absl::StatusCode::kUnavailable;
-    default:
-      return http_status >= 500 ? absl::StatusCode::kInternal : absl::StatusCode::kInvalidArgument;
-  }
-}
+// The API's names for an HTTP status.
+struct HttpRow {
+  int http;
+  absl::StatusCode code;
+  const char* type;
+  const char* usual_code;
+};
 
-const char* TypeOf(int http_status) {
-  switch (http_status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 429:
-      return "rate_limit_error";
-    case 503:
-      return "unavailable";
-    default:
-      return http_status >= 500 ? "server_error" : "invalid_request_error";
-  }
-}
+// A code that several rows have stands for the last of them.
+constexpr HttpRow kHttpRows[] = {
+    {400, absl::StatusCode::kInvalidArgument, "invalid_request_error", ""},
+    {401, absl::StatusCode::kUnauthenticated, "authentication_error", "invalid_api_key"},
+    {403, absl::StatusCode::kPermissionDenied, "permission_error", ""},
+    {404, absl::StatusCode::kNotFound, "not_found_error", ""},
+    {408, absl::StatusCode::kDeadlineExceeded, "invalid_request_error", "timeout"},
+    {429, absl::StatusCode::kResourceExhausted, "rate_limit_error", "rate_limit_exceeded"},
+    {499, absl::StatusCode::kCancelled, "invalid_request_error", "cancelled"},
+    {500, absl::StatusCode::kInternal, "server_error", "internal_error"},
+    {503, absl::StatusCode::kUnavailable, "unavailable", "unavailable"},
+    {504, absl::StatusCode::kDeadlineExceeded, "server_error", "timeout"},
+};
 
-const char* UsualCode(int http_status) {
-  switch (http_status) {
-    case 401:
-      return "invalid_api_key";
-    case 408:
-    case 504:
-      return "timeout";
-    case 413:
-      return "request_too_large";
-    case 429:
-      return "rate_limit_exceeded";
-    case 499:
-      return "cancelled";
-    case 500:
-      return "internal_error";
-    case 503:
-      return "unavailable";
-    default:
-      return "";
+HttpRow RowOf(int http) {
+  for (const HttpRow& row : kHttpRows) {
+    if (row.http == http) return row;
   }
+  if (http >= 500) return {http, absl::StatusCode::kInternal, "server_error", ""};
+  return {http, absl::StatusCode::kInvalidArgument, "invalid_request_error",
+          http == 413 ? "request_too_large" : ""};
 }
 
 }  // namespace
@@ -106,7 +76,7 @@ absl::Status WithParam(absl::Status status, std::string_view param) {
 }
 
 absl::Status HttpError(int http_status, std::string_view message, std::string_view code) {
-  absl::Status status = MakeStatus(CodeOfHttp(http_status), message);
+  absl::Status status = MakeStatus(RowOf(http_status).code, message);
   SetPayload(&status, kHttpStatus, absl::StrCat(http_status));
   if (!code.empty()) SetPayload(&status, kCode, code);
   return status;
@@ -123,47 +93,37 @@ int HttpStatusOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return 200;
-    case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kUnimplemented:
       return 400;
-    case absl::StatusCode::kUnauthenticated:
-      return 401;
-    case absl::StatusCode::kPermissionDenied:
-      return 403;
-    case absl::StatusCode::kNotFound:
-      return 404;
-    case absl::StatusCode::kResourceExhausted:
-      return 429;
-    case absl::StatusCode::kCancelled:
-      return 499;
-    case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kAborted:
       return 503;
-    case absl::StatusCode::kDeadlineExceeded:
-      return 504;
     default:
-      return 500;
+      break;
   }
+  int http = 500;
+  for (const HttpRow& row : kHttpRows) {
+    if (row.code == status.code()) http = row.http;
+  }
+  return http;
 }
 
 std::string ErrorCodeOf(const absl::Status& status) {
   if (auto code = Payload(status, kCode); code.has_value()) return *std::move(code);
   if (status.code() == absl::StatusCode::kOutOfRange) return "context_length_exceeded";
-  return UsualCode(HttpStatusOf(status));
+  return RowOf(HttpStatusOf(status)).usual_code;
 }
 
 std::string ErrorBody(const absl::Status& status) {
   const auto param = Payload(status, kParam);
   const std::string code = ErrorCodeOf(status);
-  Json error;
-  error["message"] = std::string(status.message());
-  error["type"] = TypeOf(HttpStatusOf(status));
-  error["param"] = param.has_value() ? Json(*param) : Json();
-  error["code"] = code.empty() ? Json() : Json(code);
-  return Dump(Json{{"error", std::move(error)}});
+  const Json error{{"message", std::string(status.message())},
+                   {"type", RowOf(HttpStatusOf(status)).type},
+                   {"param", param.has_value() ? Json(*param) : Json()},
+                   {"code", code.empty() ? Json() : Json(code)}};
+  return Dump(Json{{"error", error}});
 }
 
 }  // namespace trine::server

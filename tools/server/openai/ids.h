@@ -1,6 +1,6 @@
-// Names of answers and calls: a prefix and random letters and digits. Any thread.
-#ifndef TRINE_TOOLS_SERVER_OPENAI_IDS_H_
-#define TRINE_TOOLS_SERVER_OPENAI_IDS_H_
+// Makes ids of answers and calls: a prefix followed by random letters and digits. Any thread may
+// call it.
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -11,5 +11,3 @@ namespace trine::server {
 std::string RandomId(std::string_view prefix, size_t letters = 24);
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_OPENAI_IDS_H_

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxMessageBytes = 200;
 
-// The library's own builder looks through all members of an object for each new one.
+// The library's own builder searches all members of an object for each new one.
 class Builder : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return Add(Json()); }
@@ -46,7 +46,7 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(size_t position, const std::string&, const Json::exception& error) override {
-    // Behind the library's own name for it. It may quote a very long token.
+    // Drops the library's own name of the error, and the end of a quoted token that is very long.
     std::string_view text = error.what();
     if (const size_t end = text.find("] "); end != text.npos) text.remove_prefix(end + 2);
     error_ = absl::StrCat("is not JSON, byte ", position, ": ",
@@ -77,7 +77,8 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
 
-  // What is open does not move: it is the last of whatever it is in.
+  // Adds a value and returns its place. Values that are still open don't move, because each is the
+  // last item of what it is in.
   Json* Place(Json value) {
     if (open_.empty()) {
       root_ = std::move(value);

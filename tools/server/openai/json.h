@@ -1,7 +1,6 @@
-// JSON as it comes from outside, and back into text. Members keep their order: a schema's
-// properties are generated in it.
-#ifndef TRINE_TOOLS_SERVER_OPENAI_JSON_H_
-#define TRINE_TOOLS_SERVER_OPENAI_JSON_H_
+// Parses JSON that comes from outside, and writes JSON. Members keep their order, because a
+// schema's properties are generated in that order.
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -15,14 +14,12 @@ using Json = nlohmann::ordered_json;
 
 inline constexpr int kMaxJsonDepth = 64;
 
-// INVALID_ARGUMENT, with line and column, for what is no JSON in UTF-8, has numbers that no double
-// holds, names a member twice or is nested deeper than kMaxJsonDepth. Linear in the text, whatever
-// it says.
+// Parses JSON. Returns INVALID_ARGUMENT, with line and column if the parser names them, for text
+// that is not JSON in UTF-8, has numbers that no double can hold, names a member twice, or is
+// nested deeper than kMaxJsonDepth. Takes linear time for any text.
 absl::StatusOr<Json> ParseJson(std::string_view text);
 
-// On one line. What is not UTF-8 becomes U+FFFD, what is no number becomes null.
+// Writes JSON on one line. Writes invalid UTF-8 as U+FFFD, and numbers that are not finite as null.
 std::string Dump(const Json& json);
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_OPENAI_JSON_H_

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "tools/server/openai/request_test_util.h"
+#include "tools/server/openai/requests/request_test_util.h"
 
 namespace trine::server {
 namespace {
@@ -51,7 +51,7 @@ TEST(JsonTest, DepthIsLimited) {
   EXPECT_THAT(Why(std::string(5'000'000, '[')), HasSubstr("deeper than 64"));
 }
 
-// The library's own reader takes a minute for this one.
+// The library's own reader takes a minute for this text.
 TEST(JsonTest, ManyMembersAreReadInLinearTime) {
   std::string text = "{";
   for (int i = 0; i < 300000; ++i) absl::StrAppend(&text, i == 0 ? "" : ",", "\"", i, "\":0");
@@ -114,7 +114,7 @@ TEST(ApiErrorTest, ParamMayComeLater) {
   EXPECT_TRUE(WithParam(absl::OkStatus(), "b").ok());
 }
 
-// Whatever is done to a request, it is answered, with a 400 where it is not right.
+// Whatever is done to a request, it is answered, and with 400 if it is wrong.
 TEST(HostileRequestTest, MutationsAreAnswered) {
   std::mt19937 random(1);
   const std::string_view kBits[] = {"{",   "}",     "[",   "]",    ",",    ":",     "\"",
@@ -142,7 +142,7 @@ TEST(HostileRequestTest, MutationsAreAnswered) {
   }
 }
 
-// Values of one request's put where another's were.
+// Replaces a random value of a request with another of its values.
 void Shuffle(std::mt19937* random, Json* json) {
   std::vector<Json*> places = {json};
   for (size_t i = 0; i < places.size(); ++i) {

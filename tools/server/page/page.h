@@ -1,32 +1,29 @@
-#ifndef TRINE_TOOLS_SERVER_PAGE_PAGE_H_
-#define TRINE_TOOLS_SERVER_PAGE_PAGE_H_
+#pragma once
 
 #include <span>
 #include <string_view>
 
 namespace trine::server {
 
-// One file of the page, embedded when the project is built. All of it lives as long as the process.
+// One file of the page, embedded when the project is built. Its data lives as long as the process.
 struct PageFile {
-  std::string_view path;  // of the request: "/" and "/page/..."
+  std::string_view path;  // the request's path: "/" or "/page/..."
   std::string_view content_type;
   std::string_view content;
-  std::string_view etag;  // as the header has it, in quotes; changes with the content
+  std::string_view etag;  // as in the header, with quotes; changes with the content
 };
 
-// All files, "/" first. None of them holds a secret, and none needs an API key: the page asks for
-// one.
+// Returns all files, "/" first. They contain no secrets and need no API key: the page asks its user
+// for the key.
 std::span<const PageFile> PageFiles();
 
-// The file at `path`, which has no query; null where there is none.
+// Returns the file at `path`, which must have no query, or null if there is no such file.
 const PageFile* FindPageFile(std::string_view path);
 
-// Content-Security-Policy for every one of them: nothing is loaded from elsewhere, no script and no
-// style but the files, and no other site may frame the page.
+// The Content-Security-Policy of all files: the page loads nothing from other sites and uses only
+// the scripts and styles in its files, and no other site may frame it.
 inline constexpr std::string_view kPageSecurityPolicy =
     "default-src 'self'; base-uri 'none'; object-src 'none'; form-action 'self'; frame-ancestors "
     "'none'";
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_PAGE_PAGE_H_

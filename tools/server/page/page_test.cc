@@ -20,7 +20,7 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// What `pattern` captures, everywhere in `text`.
+// Returns all matches of the group in `pattern`.
 std::set<std::string> Captures(std::string_view text, const char* pattern) {
   const std::string copy(text);
   const std::regex regex(pattern);
@@ -65,7 +65,7 @@ TEST(PageTest, HeadersAreFitForUse) {
   EXPECT_EQ(FindPageFile("/page/icon.svg")->content_type, "image/svg+xml");
 }
 
-// A file that is named and not embedded would be a page that does not start.
+// If a file that others name were not embedded, the page would not start.
 TEST(PageTest, WhatFilesReferToIsThere) {
   for (const std::string& name :
        Captures(FindPageFile("/")->content, R"re((?:src|href)="([^"#]+)")re")) {
@@ -78,7 +78,7 @@ TEST(PageTest, WhatFilesReferToIsThere) {
   }
 }
 
-// The policy forbids them, so they would be dead.
+// The security policy forbids them, so they would not work.
 TEST(PageTest, HasNoInlineScriptOrStyle) {
   const std::string_view html = FindPageFile("/")->content;
   EXPECT_THAT(Captures(html, R"re((<style|\sstyle=|\son\w+=|javascript:))re"), testing::IsEmpty());

@@ -11,14 +11,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "runtime/base/absl_view.h"
 
 namespace trine::server {
 namespace {
 
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
-
-// Looks at every byte of `given`, whatever it finds.
+// Compares in a time that does not depend on the contents: it looks at every byte of `given`.
 bool SameBytes(std::string_view given, std::string_view key) {
   unsigned difference = given.size() == key.size() ? 0 : 1;
   for (size_t i = 0; i < given.size(); ++i) {
@@ -32,14 +30,14 @@ std::optional<std::string_view> GivenKey(const HttpRequest& request) {
   if (const auto value = request.Header("Authorization")) {
     constexpr absl::string_view kBearer = "bearer ";
     if (value->size() > kBearer.size() &&
-        absl::EqualsIgnoreCase(View(value->substr(0, kBearer.size())), kBearer)) {
+        absl::EqualsIgnoreCase(AbslView(value->substr(0, kBearer.size())), kBearer)) {
       return value->substr(kBearer.size());
     }
   }
   return request.Header("X-Api-Key");
 }
 
-// "host:port" without its port.
+// Returns "host:port" without the port.
 std::string_view HostOnly(std::string_view host) {
   const size_t colon = host.rfind(':');
   const size_t bracket = host.rfind(']');
@@ -51,11 +49,11 @@ std::string_view HostOnly(std::string_view host) {
 }  // namespace
 
 bool IsLoopbackHost(std::string_view host) {
-  std::string name = absl::AsciiStrToLower(View(host));
+  std::string name = absl::AsciiStrToLower(AbslView(host));
   if (name.size() > 2 && name.front() == '[' && name.back() == ']') {
     name = name.substr(1, name.size() - 2);
   }
-  // Names that only begin like an address are anybody's.
+  // A name that only begins like an address, as in "127.0.0.1.example.com", may be any machine's.
   in_addr v4{};
   in6_addr v6{};
   if (inet_pton(AF_INET, name.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
@@ -90,7 +88,7 @@ absl::Status Access::CheckOrigin(const HttpRequest& request) const {
   const auto host = request.Header("Host");
   if (options_.loopback && options_.keys.empty() && host && !IsLoopbackHost(HostOnly(*host))) {
     return absl::PermissionDeniedError(
-        absl::StrCat("the server is asked for as ", View(*host),
+        absl::StrCat("the server is asked for as ", AbslView(*host),
                      ", but serves this machine alone: use localhost, or start it with --api-key"));
   }
   const auto origin = request.Header("Origin");
@@ -100,7 +98,7 @@ absl::Status Access::CheckOrigin(const HttpRequest& request) const {
       scheme == std::string_view::npos ? *origin : origin->substr(scheme + 3);
   if (host && site == *host) return absl::OkStatus();
   return absl::PermissionDeniedError(absl::StrCat(
-      "pages of ", View(*origin), " may not ask: --cors ", View(*origin), " lets them"));
+      "pages of ", AbslView(*origin), " may not ask: --cors ", AbslView(*origin), " lets them"));
 }
 
 int Access::FindKey(const HttpRequest& request) const {

@@ -1,6 +1,6 @@
-// Who may ask: API keys, and which pages of which sites. Immutable once made; any thread.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_ACCESS_H_
-#define TRINE_TOOLS_SERVER_SERVICE_ACCESS_H_
+// Decides who may use the server: checks API keys and the sites whose pages send requests.
+// Immutable once made, so any thread may call it.
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -13,47 +13,47 @@
 namespace trine::server {
 
 struct AccessOptions {
-  std::vector<std::string> keys = {};          // none: everybody may
-  std::vector<std::string> cors_origins = {};  // sites whose pages may; "*": all
-  bool loopback = true;                        // nobody but this machine reaches the server
+  std::vector<std::string> keys = {};          // empty: no key is needed
+  std::vector<std::string> cors_origins = {};  // sites whose pages may send requests; "*": all
+  bool loopback = true;                        // true: only this machine can reach the server
 };
 
-// One key a line; empty lines and those that begin with # are passed over. INVALID_ARGUMENT for a
-// file without any.
+// Reads a file with one key on each line. Skips empty lines and lines that begin with #. Returns
+// INVALID_ARGUMENT for a file without a key.
 absl::StatusOr<std::vector<std::string>> ReadKeyFile(const std::string& path);
 
-// Whether a host's name or address, without a port, is this machine's own and nobody else's.
+// Returns whether a host's name or address, without a port, always means this machine.
 bool IsLoopbackHost(std::string_view host);
 
 class Access {
  public:
   explicit Access(AccessOptions options);
 
-  // A browser must not let pages of other sites ask in its user's name: refused are requests from a
-  // page of another site, unless it was named, and, where there are no keys and only this machine
-  // is served, such as name the server by another machine's name (DNS rebinding).
-  // PERMISSION_DENIED.
+  // Returns PERMISSION_DENIED for a request from a page of another site, unless `cors_origins`
+  // names the site: such a page must not send requests in the name of its visitors. If there are no
+  // keys and only this machine is served, also refuses requests that call the server by another
+  // host name (DNS rebinding).
   absl::Status CheckOrigin(const HttpRequest& request) const;
-  // UNAUTHENTICATED without a key that is known: "Authorization: Bearer KEY", or "X-Api-Key: KEY".
-  // The time it takes depends on the lengths of keys, not on what is in them.
+  // Returns UNAUTHENTICATED for a request without a known key in "Authorization: Bearer KEY" or
+  // "X-Api-Key: KEY". The time that this takes depends on the lengths of the keys, but not on their
+  // contents.
   absl::Status CheckKey(const HttpRequest& request) const;
 
-  // Whom a request counts for: its key, or else its address. Not to be shown.
+  // Returns the client that a request belongs to: its key or, without keys, its network address.
+  // Must not be shown to anyone.
   std::string ClientOf(const HttpRequest& request) const;
-  // Sets of requests that may share what they have read: those of one key.
+  // Returns the space of a request. Requests with the same key share a space, and so may share
+  // blocks of the KV cache.
   std::string SpaceOf(const HttpRequest& request) const;
 
-  // The headers an answer has for pages of other sites: none, unless they were asked for.
+  // Returns the CORS headers of an answer: none, unless `cors_origins` names the request's origin.
   HttpHeaders CorsHeaders(const HttpRequest& request) const;
-  bool serves_other_sites() const { return !options_.cors_origins.empty(); }
 
  private:
-  int FindKey(const HttpRequest& request) const;  // -1: none
+  int FindKey(const HttpRequest& request) const;  // -1: no known key
   bool IsNamed(std::string_view origin) const;
 
   const AccessOptions options_;
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_ACCESS_H_

@@ -69,7 +69,7 @@ TEST(AccessTest, PagesOfOtherSitesMayNotAskUnlessNamed) {
   EXPECT_TRUE(all.CheckOrigin(With(other)).ok());
 }
 
-// A page whose name was made to mean this machine.
+// DNS rebinding: a page whose host name resolves to this machine.
 TEST(AccessTest, OtherNamesOfThisMachineAreRefusedWhereNoKeyProtectsIt) {
   const Access local({.loopback = true});
   for (const char* host : {"localhost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]:8080", "LOCALHOST",

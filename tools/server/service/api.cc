@@ -1,24 +1,82 @@
 #include "tools/server/service/api.h"
 
+#include <chrono>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/engine/embed.h"
 #include "tools/report/plan_report.h"
+#include "tools/server/openai/answers/plain_answers.h"
 #include "tools/server/openai/api_error.h"
-#include "tools/server/openai/chat_request.h"
-#include "tools/server/openai/completion_request.h"
-#include "tools/server/openai/embedding_request.h"
-#include "tools/server/openai/plain_answers.h"
-#include "tools/server/openai/responses_request.h"
-#include "tools/server/openai/tokenize_request.h"
-#include "tools/server/service/embedding_job.h"
+#include "tools/server/openai/requests/generation_request.h"
+#include "tools/server/openai/requests/plain_requests.h"
+#include "tools/server/service/job_desk.h"
+#include "tools/server/service/metrics.h"
 #include "tools/server/service/reports.h"
+#include "tools/server/service/served_model.h"
 
 namespace trine::server {
+namespace {
+
+// A request for embeddings. Runs on a thread of the job queue and takes the place of one sequence.
+class EmbeddingJob final : public Job {
+ public:
+  EmbeddingJob(std::shared_ptr<const ServedModel> model, EmbeddingRequest request,
+               std::chrono::seconds time, std::unique_ptr<Reply> reply, Metrics* metrics)
+      : Job(std::move(reply), time),
+        model_(std::move(model)),
+        request_(std::move(request)),
+        metrics_(metrics) {}
+
+ private:
+  absl::StatusOr<bool> Work() override {
+    std::vector<std::vector<int32_t>> texts;
+    int64_t n_tokens = 0;
+    const int64_t context = model_->engine().context();
+    for (size_t i = 0; i < request_.inputs.size(); ++i) {
+      const std::string param =
+          request_.inputs.size() == 1 ? "input" : absl::StrCat("input[", i, "]");
+      auto tokens = model_->EncodePlain(request_.inputs[i]);
+      if (!tokens.ok()) return WithParam(tokens.status(), param);
+      const auto size = static_cast<int64_t>(tokens->size());
+      if (size > context) {
+        return WithParam(absl::OutOfRangeError(absl::StrCat(
+                             "the text has ", size, " tokens, the context holds ", context)),
+                         param);
+      }
+      n_tokens += size;
+      texts.push_back(*std::move(tokens));
+    }
+    EmbedOptions options;
+    options.wanted = [this] { return Interruption().ok(); };
+    options.on_progress = [this](int64_t, int64_t) { return Interruption().ok(); };
+    const std::vector<TokenSpan> spans(texts.begin(), texts.end());
+    const auto vectors = Embed(&model_->engine(), spans, options);
+    if (absl::Status s = Interruption(); !s.ok()) return s;
+    if (!vectors.ok()) return vectors.status();
+    metrics_->Embedded(n_tokens);
+    reply().Note("texts", static_cast<int64_t>(texts.size()));
+    reply().Note("prompt_tokens", n_tokens);
+    reply().Json(EmbeddingsBody(*vectors, request_.base64, model_->card().id, n_tokens));
+    return false;
+  }
+
+  void Finish(const absl::Status& status) override {
+    if (!status.ok()) reply().Error(status);
+  }
+
+  const std::shared_ptr<const ServedModel> model_;
+  const EmbeddingRequest request_;
+  Metrics* const metrics_;
+};
+
+}  // namespace
 
 void Api::GetModels(Call call) {
   const ModelCard card = call.model->card();
@@ -44,9 +102,7 @@ void Api::GetTrace(Call call) {
     }
   }
   const TraceFile* const trace = call.model->engine().trace();
-  if (trace == nullptr) {
-    return call.reply->Error(SwitchedOff("--no-trace"));
-  }
+  if (trace == nullptr) return call.reply->Error(SwitchedOff("--no-trace"));
   const auto since = Trace::Clock::now() - std::chrono::seconds(seconds);
   call.reply->Body(200, "application/json", trace->trace()->Json(since),
                    {{"Content-Disposition", "inline; filename=\"trine-trace.json\""}});
@@ -121,9 +177,7 @@ void Api::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request,
 }
 
 void Api::PostEmbeddings(Call call) {
-  if (!call.model->engine().can_embed()) {
-    return call.reply->Error(SwitchedOff("--no-embeddings"));
-  }
+  if (!call.model->engine().can_embed()) return call.reply->Error(SwitchedOff("--no-embeddings"));
   auto request = ParseEmbeddingRequest(call.reply->request().body, call.model->defaults());
   if (!request.ok()) return call.reply->Error(request.status());
   Exchange* const exchange = &call.reply->exchange();

@@ -1,9 +1,6 @@
-// The API's endpoints, each a function of a request: what needs a model that is loaded.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_API_H_
-#define TRINE_TOOLS_SERVER_SERVICE_API_H_
+// The API's endpoints that need a loaded model. Each is a function of one request.
+#pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -17,7 +14,7 @@
 
 namespace trine::server {
 
-// One model's description is at this and its name.
+// The path of a model's description, without the model's name at its end.
 inline constexpr std::string_view kModelPath = "/v1/models/";
 
 class Api {
@@ -27,7 +24,7 @@ class Api {
     std::unique_ptr<Reply> reply;
   };
 
-  // All of them outlive it.
+  // The arguments must outlive the Api.
   Api(const Access* access, JobDesk* desk, Metrics* metrics, const GenerationJob::Limits& limits)
       : access_(access), desk_(desk), metrics_(metrics), limits_(limits) {}
 
@@ -52,5 +49,3 @@ class Api {
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_API_H_

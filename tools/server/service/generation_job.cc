@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "runtime/sampling/logprobs.h"
+#include "runtime/sampling/sampler.h"
 
 namespace trine::server {
 namespace {
@@ -44,7 +44,7 @@ int64_t GenerationJob::places() const {
   return std::clamp<int64_t>(static_cast<int64_t>(choices_.size()), 1, most_places_);
 }
 
-// Whose prompt is told of reads all of it.
+// A job that echoes log-probabilities evaluates its whole prompt and can use no kept blocks.
 bool GenerationJob::prepares() const {
   return model_->engine().prefetches() && held_.session() == nullptr && !tells_prompts();
 }
@@ -75,13 +75,14 @@ absl::Status GenerationJob::BeginAnswer() {
 
 absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice& choice) {
   SessionOptions options = SessionOptionsOf(request_, setup_, seed_ + choice.seed_offset, space_);
-  // Of choices with one prompt the first is enough.
+  // Among choices with the same prompt, one session is enough to get the prompt's
+  // log-probabilities.
   if (tells_prompts() && echoed_[choice.prompt].empty()) {
     const std::vector<int32_t>& prompt = setup_.prompts[choice.prompt];
     echoed_[choice.prompt].push_back(InfoOf(prompt[0], 0, {}));
-    echoed_[choice.prompt][0].logprob.reset();  // nothing is before it
-    // Clients look for a token's text where the one before it ends: what was put before a text that
-    // has not got it has none.
+    echoed_[choice.prompt][0].logprob.reset();  // no token precedes it
+    // Clients expect each token's text where the text of the token before it ends. A BOS token that
+    // the tokenizer added is not in the client's text, so it is given no text.
     const bool text = std::holds_alternative<std::string>(request_.prompt.plain[choice.prompt]);
     const Tokenizer& tokenizer = *model_->engine().tokenizer();
     if (text && tokenizer.adds_bos() && prompt[0] == tokenizer.bos()) {
@@ -100,7 +101,7 @@ absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice&
 void GenerationJob::OnPromptRow(size_t prompt, int64_t position, std::span<const float> row) {
   const std::vector<int32_t>& tokens = setup_.prompts[prompt];
   const size_t next = static_cast<size_t>(position) + 1;
-  if (next >= tokens.size() || next != echoed_[prompt].size()) return;  // the answer's
+  if (next >= tokens.size() || next != echoed_[prompt].size()) return;  // a row of the answer
   const LogSoftmax softmax(row);
   std::vector<TokenLogprob> top;
   TopLogprobs(row, softmax, request_.top_logprobs, &top);
@@ -142,7 +143,7 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
     pointers.push_back(held_.session() == nullptr ? sessions.back().get() : held_.session());
     options.push_back(OptionsFor(i));
   }
-  // Before any way out: a Cancel must not find sessions that have gone.
+  // Ends on every way out, because Cancel must not find sessions that have been destroyed.
   const absl::Cleanup forget = [this] { running_.End(); };
   running_.Begin(pointers);
   if (absl::Status s = Interruption(); !s.ok()) return s;
@@ -150,7 +151,7 @@ absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
     if (absl::Status s = ReadPrompts(pointers, options); !s.ok()) return s;
   }
   for (size_t i = begin; i < end; ++i) Echo(i);
-  // Of choices that have a prompt in common one reads it, and the others take it over.
+  // If choices have the same prompt, one session evaluates it and the others share its blocks.
   int64_t cached = -1;
   if (!tells_prompts() && end - begin > 1 && choices_[begin].prompt == choices_[begin + 1].prompt) {
     GenerateOptions only_read = options[0];
@@ -180,7 +181,8 @@ GenerateOptions GenerationJob::OptionsFor(size_t choice) {
   options.max_tokens = request_.max_tokens.value_or(-1);
   options.logprobs = request_.top_logprobs;
   options.collect = false;
-  // Who counts tokens from the end of an echo counts on one for each that was sampled.
+  // Clients that find the answer by counting tokens after the echo expect one for each sampled
+  // token.
   options.tell_end = tells_prompts();
   options.on_token = [this, choice](const SampleResult& token) { return OnToken(choice, token); };
   options.on_text = [this, choice](std::string_view text) { return OnText(choice, text); };
@@ -200,7 +202,7 @@ bool GenerationJob::OnToken(size_t index, const SampleResult& token) {
   last_token_ = Reply::Clock::now();
   if (first_token_ == Reply::Clock::time_point{}) first_token_ = last_token_;
   if (++choice.n_tokens == 1 && choice.prompt < setup_.prefetches.size()) {
-    setup_.prefetches[choice.prompt].reset();  // it has been read
+    setup_.prefetches[choice.prompt].reset();  // the prompt has been read
   }
   metrics_->Tokens(1);
   return Interruption().ok();
@@ -252,7 +254,7 @@ void GenerationJob::Count() {
     counts.between_tokens_seconds =
         Seconds(last_token_ - first_token_) / static_cast<double>(tokens - 1);
   }
-  // Who had no turn is no measure of how long one waits for it.
+  // A request that never had a turn says nothing about how long requests wait for one.
   if (has_run()) metrics_->Generated(counts);
   metrics_->Prompt(usage_.prompt_tokens, usage_.cached_tokens);
   reply().Note("prompt_tokens", usage_.prompt_tokens);
@@ -274,7 +276,7 @@ void GenerationJob::Finish(const absl::Status& status) {
   if (status.ok()) {
     setup_.writer->End(usage_, &frames_);
   } else {
-    frames_.Take();  // half of something
+    frames_.Take();  // drops a part that is not whole
     setup_.writer->Fail(status, &frames_);
   }
   Send();

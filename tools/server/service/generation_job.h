@@ -1,7 +1,6 @@
-// A request that generates, from its prompt to its last byte: on a thread of the queue's, with as
-// many sequences at once as it has places.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_GENERATION_JOB_H_
-#define TRINE_TOOLS_SERVER_SERVICE_GENERATION_JOB_H_
+// A request that generates text, from its prompt to the last byte of its answer. Runs on a thread
+// of the job queue, with one sequence in each of its places.
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -12,12 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/generate.h"
-#include "runtime/session.h"
+#include "runtime/engine/generate.h"
+#include "runtime/engine/session.h"
 #include "tools/server/service/generation_setup.h"
-#include "tools/server/service/job.h"
+#include "tools/server/service/job_desk.h"
 #include "tools/server/service/metrics.h"
-#include "tools/server/service/running_sessions.h"
 #include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
@@ -25,31 +23,31 @@ namespace trine::server {
 class GenerationJob final : public Job {
  public:
   struct Limits {
-    int64_t places = 1;              // sequences at once
-    std::chrono::seconds time{600};  // from the request's arrival to its answer's end
+    int64_t places = 1;              // the most places that a job takes
+    std::chrono::seconds time{600};  // the most time from the request's arrival to its answer's end
   };
 
-  // `space`: who may share what it has read.
+  // Requests of the same space share blocks of the KV cache and constraints.
   GenerationJob(std::shared_ptr<const ServedModel> model, Endpoint endpoint,
                 GenerationRequest request, std::string space, const Limits& limits,
                 std::unique_ptr<Reply> reply, Metrics* metrics);
 
-  // What a session goes on with, which is let go of before the answer's end.
+  // Continues `session`, which is released before the answer ends.
   GenerationJob(std::shared_ptr<const ServedModel> model, GenerationRequest request,
                 SessionShelf::Hold session, const Limits& limits, std::unique_ptr<Reply> reply,
                 Metrics* metrics);
 
-  // As many as there are choices, if they fit; else a run is for a part of them.
+  // Returns the number of choices, but at most Limits::places. If there are more choices, each run
+  // generates some of them.
   int64_t places() const override;
   bool prepares() const override;
   void Prepare() override { early_.Prepare(); }
 
  private:
-  // One of the answer's choices.
   struct Choice {
     size_t prompt = 0;
     uint64_t seed_offset = 0;
-    std::vector<TokenInfo> tokens;  // whose text is still to be told
+    std::vector<TokenInfo> tokens;  // tokens whose text has not been sent yet
     int64_t n_tokens = 0;
   };
 
@@ -60,7 +58,8 @@ class GenerationJob final : public Job {
   absl::Status BeginAnswer();
   absl::Status RunGroup(size_t begin, size_t end);
   absl::StatusOr<std::unique_ptr<Session>> NewSession(const Choice& choice);
-  // With their log-probabilities, which an echo tells of. Before the first token.
+  // Evaluates the prompts before the first token is generated. Needed if the request wants its
+  // prompts back with log-probabilities.
   absl::Status ReadPrompts(std::span<Session* const> sessions,
                            std::span<const GenerateOptions> options);
   void OnPromptRow(size_t prompt, int64_t position, std::span<const float> row);
@@ -86,16 +85,14 @@ class GenerationJob final : public Job {
   uint64_t seed_ = 0;
   GenerationSetup setup_;
   std::vector<Choice> choices_;
-  std::vector<std::vector<TokenInfo>> echoed_;  // of prompts whose log-probabilities are told
+  std::vector<std::vector<TokenInfo>> echoed_;  // by prompt: its tokens with log-probabilities
   size_t next_choice_ = 0;
   Frames frames_;
   Usage usage_;
   Reply::Clock::time_point first_token_{}, last_token_{};
 
-  SessionShelf::Hold held_;  // empty: every choice has a session of its own
+  SessionShelf::Hold held_;  // empty: each choice has its own session
   RunningSessions running_;
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_GENERATION_JOB_H_

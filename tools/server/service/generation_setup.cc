@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tools/server/openai/answer_plan.h"
 #include "tools/server/openai/api_error.h"
+#include "tools/server/openai/tools/answer_plan.h"
 
 namespace trine::server {
 namespace {
@@ -146,7 +146,7 @@ SessionOptions SessionOptionsOf(const GenerationRequest& request, const Generati
 
 uint64_t DrawSeed() {
   std::random_device random;
-  // 53 bits: clients that are told of it read it as a double.
+  // 53 bits, because clients read the seed as a double.
   return ((uint64_t{random()} << 32) | random()) >> 11;
 }
 

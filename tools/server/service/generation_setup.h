@@ -1,7 +1,6 @@
-// What a request that generates needs before its first token: prompts in tokens, the constraint of
-// its answer, and who writes that.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_GENERATION_SETUP_H_
-#define TRINE_TOOLS_SERVER_SERVICE_GENERATION_SETUP_H_
+// Prepares a request that generates: the tokens of its prompts, the constraint of its answer, and
+// the answer's writer.
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -11,10 +10,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/block_prefetcher.h"
-#include "runtime/session.h"
-#include "tools/server/openai/answer_writer.h"
-#include "tools/server/openai/generation_request.h"
+#include "runtime/engine/session.h"
+#include "runtime/kv/block_prefetcher.h"
+#include "tools/server/openai/answers/answer_writer.h"
+#include "tools/server/openai/requests/generation_request.h"
 #include "tools/server/service/served_model.h"
 
 namespace trine::server {
@@ -23,33 +22,34 @@ enum class Endpoint { kChat, kCompletion, kResponses, kSession };
 
 struct GenerationSetup {
   std::vector<std::vector<int32_t>> prompts = {};
-  int64_t prompt_tokens = 0;  // of all of them
-  int64_t cached_tokens = 0;  // of those, that a session has read already
+  int64_t prompt_tokens = 0;  // the number of tokens of all prompts
+  int64_t cached_tokens = 0;  // how many of them the session has evaluated already
   std::shared_ptr<const Constraint> constraint = nullptr;
-  bool show_special = false;  // the writer reads special tokens
+  bool show_special = false;  // true: the writer needs the text of special tokens
   std::unique_ptr<AnswerWriter> writer = nullptr;
-  // Of the prompts, if it was made while the request waited: blocks that are there when their first
-  // pass wants them. Null for those of which nothing is kept.
+  // One entry for each prompt if the setup was made while the request waited, otherwise empty.
+  // Brings kept blocks into memory before the prompt's first pass needs them. Null for a prompt
+  // without kept blocks.
   std::vector<std::unique_ptr<BlockPrefetcher::Prefetch>> prefetches = {};
 };
 
-// `space`: who may share constraints.
+// Sets up a request for a new answer. Requests of the same space share constraints.
 absl::StatusOr<GenerationSetup> SetUpGeneration(const ServedModel& model, Endpoint endpoint,
                                                 const GenerationRequest& request,
                                                 const std::string& space);
 
-// One that is made while its request waits, if somebody has the time for it; else when it is taken.
-// Thread-safe.
+// Makes a setup early, while its request waits, or at the latest in Take. Thread-safe.
 class EarlySetup {
  public:
-  // All of them outlive it, as for SetUpGeneration.
+  // The arguments are those of SetUpGeneration and must outlive the EarlySetup.
   EarlySetup(const ServedModel* model, Endpoint endpoint, const GenerationRequest* request,
              const std::string* space)
       : model_(model), endpoint_(endpoint), request_(request), space_(space) {}
 
-  // Makes it, and lets what is kept of its prompts be brought into memory. Nothing, once it has
-  // been taken.
+  // Makes the setup and starts to bring kept blocks of its prompts into memory. Does nothing if the
+  // setup has been made or taken already.
   void Prepare();
+  // Returns the setup, and makes it if Prepare has not. May be called once.
   absl::StatusOr<GenerationSetup> Take();
 
  private:
@@ -59,10 +59,11 @@ class EarlySetup {
   const std::string* const space_;
   std::mutex mutex_;
   bool taken_ = false;                                   // guarded by mutex_
-  std::optional<absl::StatusOr<GenerationSetup>> made_;  // likewise
+  std::optional<absl::StatusOr<GenerationSetup>> made_;  // guarded by mutex_
 };
 
-// The same for what goes on where a session stands. OUT_OF_RANGE where its context is full.
+// Sets up a request that continues `session`. Returns OUT_OF_RANGE if the session's context is
+// full.
 absl::StatusOr<GenerationSetup> SetUpContinuation(const ServedModel& model,
                                                   const GenerationRequest& request,
                                                   const Session& session);
@@ -70,9 +71,7 @@ absl::StatusOr<GenerationSetup> SetUpContinuation(const ServedModel& model,
 SessionOptions SessionOptionsOf(const GenerationRequest& request, const GenerationSetup& setup,
                                 uint64_t seed, const std::string& space);
 
-// For a request that names none.
+// Draws a seed for a request that names none.
 uint64_t DrawSeed();
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_GENERATION_SETUP_H_

@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 
+#include <exception>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 namespace trine::server {
 namespace {
@@ -14,6 +16,56 @@ namespace {
 constexpr int64_t kErrandThreads = 2;
 
 }  // namespace
+
+bool Job::Run(std::chrono::nanoseconds waited) {
+  waited_ += waited;
+  has_run_ = true;
+  absl::Status status;
+  try {
+    status = Interruption();
+    if (status.ok()) {
+      const absl::StatusOr<bool> more = Work();
+      if (more.ok() && *more) return true;
+      status = more.status();
+      // If memory runs out, that is the server's fault, not the client's: 503, not 429.
+      if (absl::IsResourceExhausted(status)) status = absl::UnavailableError(status.message());
+    }
+  } catch (const std::bad_alloc&) {
+    status = absl::UnavailableError("the server is out of memory");
+  } catch (const std::exception& e) {
+    status = absl::InternalError(e.what());
+  }
+  Refuse(status);
+  return false;
+}
+
+void Job::Refuse(const absl::Status& status) noexcept {
+  try {
+    Finish(status);
+  } catch (const std::exception&) {
+    // There is no memory to send the error with: the connection is cut.
+  }
+}
+
+void Job::Cancel(const absl::Status& why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (why_.ok()) why_ = why;
+  }
+  cancelled_ = true;
+  OnCancel();
+}
+
+absl::Status Job::Interruption() const {
+  if (reply_->exchange().gone()) return absl::CancelledError("the client has gone");
+  if (Reply::Clock::now() - reply_->begin() > time_) {
+    return absl::DeadlineExceededError(absl::StrCat("the answer has taken longer than the ",
+                                                    time_.count(), " s that one may take"));
+  }
+  if (!cancelled_) return absl::OkStatus();
+  std::lock_guard lock(mutex_);
+  return why_;
+}
 
 JobDesk::JobDesk(const JobQueueOptions& options, std::chrono::seconds time,
                  std::function<void()> tick)
@@ -38,7 +90,7 @@ void JobDesk::KeepTime() {
       errands_.DropOlder(time_);
       if (tick_) tick_();
     } catch (const std::bad_alloc&) {
-      // They are told at the next tick.
+      // The next tick tries again.
     }
     lock.lock();
   }
@@ -49,7 +101,8 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, E
     std::lock_guard lock(mutex_);
     taken_[job.get()] = {job};
   }
-  // It outlives its entry: another at the same address is another.
+  // `forget` keeps the job alive until its entry is erased, so that no other job can have its
+  // address before that.
   const auto forget = std::shared_ptr<void>(nullptr, [this, job](void*) {
     std::lock_guard lock(mutex_);
     taken_.erase(job.get());
@@ -68,7 +121,7 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, E
     }
   }
   if (job->prepares() && jobs_.IsFull()) {
-    // One that can't be added is prepared when its turn comes.
+    // A job whose preparation can't be added is prepared when its turn comes.
     uint64_t ignored = 0;
     preparations_
         .Add(client, 1, {[weak = std::weak_ptr<Job>(job)](std::chrono::nanoseconds) {
@@ -100,7 +153,7 @@ void JobDesk::LetGo(const std::weak_ptr<Job>& job, const absl::Status& why) {
 }
 
 void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand) {
-  // A function that can be copied can't own what can't.
+  // std::function must be copyable, so it can't own a unique_ptr.
   const auto arrived = reply->begin();
   const auto held = std::make_shared<std::unique_ptr<Reply>>(std::move(reply));
   uint64_t number = 0;

@@ -1,9 +1,8 @@
-// Where requests are handed in: jobs for the model, errands that take a while but no place in it.
-// Sees that nobody waits for ever, lets go of what a client that has gone wanted, and ends all of
-// it in time. Thread-safe.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_JOB_DESK_H_
-#define TRINE_TOOLS_SERVER_SERVICE_JOB_DESK_H_
+// Jobs and errands, which are the two kinds of requests that take time, and the desk that accepts
+// them.
+#pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -13,62 +12,146 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "tools/server/service/job.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/engine/session.h"
 #include "tools/server/service/job_queue.h"
 #include "tools/server/service/reply.h"
 
 namespace trine::server {
 
+// A request that takes places in the model. The job queue's threads run it in one or more turns,
+// and any thread may cancel it. The request is answered whatever happens.
+class Job {
+ public:
+  // `time` is the limit from the request's arrival to the end of its answer.
+  Job(std::unique_ptr<Reply> reply, std::chrono::seconds time)
+      : reply_(std::move(reply)), time_(time) {}
+  virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  // Returns the number of places that the job takes: the sequences that it runs at once.
+  virtual int64_t places() const { return 1; }
+
+  // Returns whether Prepare can do some of the work while the job waits. If so, Prepare may be
+  // called once, on any thread, also while the job runs.
+  virtual bool prepares() const { return false; }
+  virtual void Prepare() {}
+
+  Reply::Clock::time_point arrived() const { return reply_->begin(); }
+
+  // Produces a part of the answer. `waited` is the time that the job waited for its places before
+  // this run. Returns true if the job needs another run.
+  bool Run(std::chrono::nanoseconds waited);
+  // Answers with `status` in place of a run.
+  void Refuse(const absl::Status& status) noexcept;
+  // Makes the job end soon, with `why` unless its client has gone or its time is up. Any thread may
+  // call it.
+  void Cancel(const absl::Status& why);
+
+ protected:
+  // Does the work of one run. Returns true if there is more to do.
+  virtual absl::StatusOr<bool> Work() = 0;
+  // Sends the end of the answer, or an error in its place.
+  virtual void Finish(const absl::Status& status) = 0;
+  // Makes the current run end sooner. Called from any thread.
+  virtual void OnCancel() {}
+
+  Reply& reply() const { return *reply_; }
+  bool has_run() const { return has_run_; }
+  std::chrono::nanoseconds waited() const { return waited_; }
+  // Returns OK if the job may continue. Otherwise returns why it must stop: its client has gone,
+  // its time is up, or it was cancelled.
+  absl::Status Interruption() const;
+
+ private:
+  const std::unique_ptr<Reply> reply_;
+  const std::chrono::seconds time_;
+  bool has_run_ = false;
+  std::chrono::nanoseconds waited_{};
+  std::atomic<bool> cancelled_ = false;
+  mutable std::mutex mutex_;
+  absl::Status why_;  // the reason for Cancel; guarded by mutex_
+};
+
+// The sessions that a job runs, so that other threads can cancel them. Thread-safe.
+class RunningSessions {
+ public:
+  void Begin(std::vector<Session*> sessions) {
+    std::lock_guard lock(mutex_);
+    sessions_ = std::move(sessions);
+  }
+  // Removes the sessions, so that Cancel reaches none of them. Also clears a cancel that came too
+  // late, because it must not end the next request of the session.
+  void End() {
+    std::lock_guard lock(mutex_);
+    for (Session* session : std::exchange(sessions_, {})) session->ClearCancel();
+  }
+  void Cancel() {
+    std::lock_guard lock(mutex_);
+    for (Session* session : sessions_) session->Cancel();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Session*> sessions_;  // guarded by mutex_
+};
+
+// Accepts requests of two kinds: jobs, which take places in the model, and errands, which take a
+// while but no place. Refuses requests that have waited too long, cancels jobs whose client has
+// gone, and ends everything at shutdown. Thread-safe.
 class JobDesk {
  public:
-  // `time`: how long a request may wait, from its arrival on, as an errand and as a job together.
-  // `tick`: what else has to be looked after, twice a second.
+  // `time` is the longest time that a request may wait after its arrival, as an errand and as a job
+  // together. `tick` is called twice a second; it may be null.
   JobDesk(const JobQueueOptions& options, std::chrono::seconds time,
           std::function<void()> tick = nullptr);
-  ~JobDesk();  // Stop
+  ~JobDesk();  // calls Stop
   JobDesk(const JobDesk&) = delete;
   JobDesk& operator=(const JobDesk&) = delete;
 
-  // `client`: whom it counts for. The job is let go of when `exchange`, its own, loses its client.
+  // Adds a job of `client`. Cancels the job when `exchange`, which must be the job's own, loses its
+  // client.
   void Take(const std::string& client, const std::shared_ptr<Job>& job, Exchange* exchange);
-  // Answers one that was taken, or is about to be, with `why`: at once where it waits, else soon.
-  // Nothing, where it has ended.
+  // Ends a job with the answer `why`: at once if it waits, soon if it runs. May be called before
+  // the job's Take, too. Does nothing if the job has ended.
   void LetGo(const std::weak_ptr<Job>& job, const absl::Status& why);
 
-  // On another thread than those of the connections, which nobody may hold up.
+  // Runs `errand` on a thread of the desk, because the threads of connections must not wait.
   using Errand = std::function<void(std::unique_ptr<Reply>)>;
   void Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand);
 
-  // Takes nothing more, and waits until nothing runs or waits, or time is up, or `hurry` says so.
-  // Errands may still become jobs.
+  // Accepts nothing more. Waits until nothing runs or waits, but at most until the time `until` or
+  // until `hurry` returns true. Errands that it waits for may still become jobs.
   void Finish(std::chrono::steady_clock::time_point until, const std::function<bool()>& hurry);
-  // Cancels what there is; who is cancelled says so to its client. True: all have, within the
-  // limit.
+  // Cancels everything; each cancelled request is answered. Returns true if all jobs have ended
+  // within `limit`.
   bool Cancel(std::chrono::milliseconds limit);
-  // Close, and the end of all threads.
+  // Accepts nothing more and ends all threads.
   void Stop();
 
   JobQueueCounters counters() const { return jobs_.counters(); }
 
  private:
-  void KeepTime();  // until it stops: who has waited too long is told
+  void KeepTime();  // refuses requests that have waited too long, until Stop
 
   const std::chrono::seconds time_;
   const std::function<void()> tick_;
   JobQueue jobs_, errands_, preparations_;
 
   std::mutex mutex_;
-  bool stopping_ = false;  // guarded by mutex_, as is what follows
+  bool stopping_ = false;  // guarded by mutex_, as is taken_
   struct Taken {
     std::weak_ptr<Job> job;
-    uint64_t number = 0;  // in the queue; 0: it is not there yet
+    uint64_t number = 0;  // the job's number in jobs_; 0: not added yet
   };
-  std::map<const Job*, Taken> taken_;  // that wait or run
+  std::map<const Job*, Taken> taken_;  // jobs that wait or run
   std::condition_variable stop_now_;
   std::thread keeper_;
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_JOB_DESK_H_

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -24,7 +23,8 @@ absl::Status JobQueue::Add(const std::string& client, int64_t places, Work work,
         absl::StrCat(waiting_ >= options_.waiting ? waiting_ : mine, " requests ",
                      waiting_ >= options_.waiting ? "" : "of yours ", "wait already"));
   }
-  // One that is idle may not know yet that there is work for it.
+  // An idle thread may already be meant for a job that was added before, so each waiting job needs
+  // one.
   if (waiting_ + 1 > idle_ && !StartThread() && threads_.empty()) {
     return absl::UnavailableError("the system gives no thread to work with");
   }
@@ -41,15 +41,15 @@ bool JobQueue::StartThread() {
   try {
     const std::string name = absl::StrCat(options_.name, "-", threads_.size());
     threads_.emplace_back([this] { RunThread(); });
-    // Else it has that of the thread that happened to start it.
+    // Otherwise it has the name of the thread that happened to start it.
     pthread_setname_np(threads_.back().native_handle(), name.c_str());
     return true;
   } catch (const std::system_error&) {
-    return false;  // those there are do it
+    return false;  // the existing threads do the work
   }
 }
 
-// Whole or not at all, where memory runs out.
+// Changes nothing if memory runs out.
 void JobQueue::Push(const std::string& client, Waiting&& waiting) {
   if (const auto found = by_name_.find(client); found != by_name_.end()) {
     found->second->jobs.push_back(std::move(waiting));
@@ -68,7 +68,7 @@ void JobQueue::Refuse(const Work& work, const absl::Status& why) noexcept {
   try {
     if (work.refuse) work.refuse(why);
   } catch (...) {
-    // There is no memory to say so with.
+    // There is no memory to send the error with.
   }
 }
 
@@ -93,7 +93,7 @@ bool JobQueue::IsFull() const {
 }
 
 bool JobQueue::Remove(uint64_t number) {
-  Work dropped;  // what it holds goes when the lock is no longer held
+  Work dropped;  // destroyed after the lock is released
   std::lock_guard lock(mutex_);
   for (auto client = clients_.begin(); client != clients_.end(); ++client) {
     const auto found = std::find_if(client->jobs.begin(), client->jobs.end(),
@@ -112,7 +112,7 @@ bool JobQueue::Remove(uint64_t number) {
   return false;
 }
 
-// The one in front is not overtaken by those that need less: it would wait for ever.
+// The first job is not overtaken by jobs that need fewer places: it would wait for ever.
 bool JobQueue::CanStart() const {
   return waiting_ > 0 && taken_ + clients_.front().jobs.front().places <= options_.places;
 }
@@ -142,13 +142,13 @@ void JobQueue::RunThread() {
     Waiting next = TakeNext();
     taken_ += next.places;
     ++running_;
-    changed_.notify_all();  // there may be room for one more
+    changed_.notify_all();  // another job may fit in as well
     lock.unlock();
     bool again = false;
     try {
       again = next.work.run(Clock::now() - next.since);
     } catch (...) {
-      // Whoever it was for is told by what it leaves behind.
+      // The client is told when the job's reply is destroyed.
     }
     if (!again) next.work = {};
     lock.lock();

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 constexpr milliseconds kSoon(10'000);
 
-// A job that others can wait for and let go on.
+// A job that a test can wait for and let finish.
 class Gate {
  public:
   JobQueue::Work Job() {
@@ -79,7 +79,7 @@ TEST_F(JobQueueTest, PlacesAreNeverGivenTwiceAndTheLargeAreNotOvertaken) {
   Add(&queue, "b", 2, large.Job());
   Add(&queue, "c", 1, Note("small"));
   EXPECT_FALSE(queue.WaitUntilIdle(milliseconds(30)));
-  EXPECT_EQ(queue.counters().taken, 2);  // there is room for the small one, and it waits
+  EXPECT_EQ(queue.counters().taken, 2);  // the small job would fit, but waits
   {
     std::lock_guard lock(mutex_);
     EXPECT_THAT(order_, ElementsAre());
@@ -101,7 +101,7 @@ TEST_F(JobQueueTest, AsManyRunAtOnceAsThereArePlaces) {
   EXPECT_TRUE(queue.WaitUntilIdle(kSoon));
 }
 
-// Whoever is idle has not noticed yet what comes at the same time.
+// Idle threads may not have noticed yet that several jobs have come at the same time.
 TEST_F(JobQueueTest, AfterAQuietMomentAsManyBeginAtOnce) {
   std::vector<Gate> gates(6);
   JobQueue queue({.places = 6});
@@ -148,7 +148,8 @@ TEST_F(JobQueueTest, WhoHasWaitedTooLongIsToldSo) {
   EXPECT_THAT(order_, ElementsAre("old: DEADLINE_EXCEEDED", "new"));
 }
 
-// From its arrival on, whatever it did before it was added; and a turn does not make it younger.
+// Time counts from the arrival, whatever happened before the job was added, and a turn does not
+// reset it.
 TEST_F(JobQueueTest, TimeCountsFromTheArrival) {
   Gate gate;
   JobQueue queue({.places = 1});
@@ -169,7 +170,7 @@ TEST_F(JobQueueTest, TimeCountsFromTheArrival) {
   queue.DropOlder(std::chrono::seconds(50));
   EXPECT_EQ(queue.counters().waiting, 1);
   gate.Open();
-  other.AwaitBegin();  // `twice` has had a turn, and waits for another
+  other.AwaitBegin();  // `twice` has had a turn and waits for the next
   queue.DropOlder(std::chrono::seconds(20));
   EXPECT_EQ(queue.counters().waiting, 0);
   other.Open();

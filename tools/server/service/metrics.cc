@@ -4,13 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/base/absl_view.h"
 
 namespace trine::server {
 namespace {
 
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
-
-// Whole numbers as such: Prometheus reads both, people read these.
+// Prints whole numbers without a fraction, which people read more easily; Prometheus reads both.
 std::string Number(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return absl::StrFormat("%.0f", value);
   return absl::StrFormat("%.9g", value);
@@ -18,8 +17,8 @@ std::string Number(double value) {
 
 void AppendHead(std::string_view name, std::string_view type, std::string_view help,
                 std::string* out) {
-  absl::StrAppend(out, "# HELP ", View(name), " ", View(help), "\n# TYPE ", View(name), " ",
-                  View(type), "\n");
+  absl::StrAppend(out, "# HELP ", AbslView(name), " ", AbslView(help), "\n# TYPE ", AbslView(name),
+                  " ", AbslView(type), "\n");
 }
 
 }  // namespace
@@ -41,10 +40,10 @@ void Histogram::Append(std::string_view name, std::string_view help, std::string
   uint64_t so_far = 0;
   for (size_t i = 0; i < kBuckets; ++i) {
     so_far += counts_[i];
-    absl::StrAppend(out, View(name), "_bucket{le=\"", Number(Limit(i)), "\"} ", so_far, "\n");
+    absl::StrAppend(out, AbslView(name), "_bucket{le=\"", Number(Limit(i)), "\"} ", so_far, "\n");
   }
-  absl::StrAppend(out, View(name), "_bucket{le=\"+Inf\"} ", count_, "\n", View(name), "_sum ",
-                  Number(sum_), "\n", View(name), "_count ", count_, "\n");
+  absl::StrAppend(out, AbslView(name), "_bucket{le=\"+Inf\"} ", count_, "\n", AbslView(name),
+                  "_sum ", Number(sum_), "\n", AbslView(name), "_count ", count_, "\n");
 }
 
 void Metrics::Ended(const RequestEnd& end) {
@@ -106,14 +105,14 @@ void AppendMetric(std::string_view name, std::string_view type, std::string_view
                   const std::vector<LabelledValue>& values, std::string* out) {
   AppendHead(name, type, help, out);
   for (const LabelledValue& v : values) {
-    absl::StrAppend(out, View(name), "{", v.labels, "} ", Number(v.value), "\n");
+    absl::StrAppend(out, AbslView(name), "{", v.labels, "} ", Number(v.value), "\n");
   }
 }
 
 void AppendMetric(std::string_view name, std::string_view type, std::string_view help, double value,
                   std::string* out) {
   AppendHead(name, type, help, out);
-  absl::StrAppend(out, View(name), " ", Number(value), "\n");
+  absl::StrAppend(out, AbslView(name), " ", Number(value), "\n");
 }
 
 std::string Metrics::Text() const {

@@ -1,6 +1,6 @@
-// What the server has done, for Prometheus. Counters and histograms never go down. Thread-safe.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_METRICS_H_
-#define TRINE_TOOLS_SERVER_SERVICE_METRICS_H_
+// Counts what the server has done, for Prometheus. Counters and histograms never go down. Metrics
+// is thread-safe; Histogram is not.
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -14,44 +14,41 @@
 
 namespace trine::server {
 
-// Times in seconds, in buckets that double.
+// Counts times, in seconds, in buckets whose limits double.
 class Histogram {
  public:
   void Add(double seconds);
   void Append(std::string_view name, std::string_view help, std::string* out) const;
-  uint64_t count() const { return count_; }
-  double sum() const { return sum_; }
 
   static constexpr size_t kBuckets = 20;
   static double Limit(size_t bucket);  // 0.5 ms to 262 s
 
  private:
-  std::array<uint64_t, kBuckets> counts_{};  // of each bucket alone
+  std::array<uint64_t, kBuckets> counts_{};  // times in each bucket alone, not cumulative
   uint64_t count_ = 0;
   double sum_ = 0;
 };
 
-// How a request ended.
+// The end of a request.
 struct RequestEnd {
-  std::string endpoint;  // the route, not what was sent
+  std::string endpoint;  // the name of the route, not the path that was sent
   int status = 200;
   double seconds = 0;
-  bool work = true;  // else somebody only looked
+  bool work = true;  // false: the request only read something
 };
 
-// What one request that generates has taken.
+// The times of one request that generates.
 struct GenerationCounts {
-  int64_t prompt_tokens = 0, cached_tokens = 0, generated_tokens = 0;
   double queue_seconds = 0;
-  double first_token_seconds = -1;     // from its arrival; -1: there was none
-  double between_tokens_seconds = -1;  // on average
+  double first_token_seconds = -1;     // counted from the request's arrival; -1: no token
+  double between_tokens_seconds = -1;  // the average; -1: unknown
 };
 
 class Metrics {
  public:
   void Ended(const RequestEnd& end);
   void Generated(const GenerationCounts& counts);
-  void Tokens(int64_t n);  // generated, as they come
+  void Tokens(int64_t n);  // counts generated tokens as they come
   void Prompt(int64_t read, int64_t cached);
   void Embedded(int64_t tokens);
   void Cancelled();
@@ -62,7 +59,7 @@ class Metrics {
   };
   Totals totals() const;
 
-  // In Prometheus' text format. Others append theirs.
+  // Returns all metrics in Prometheus' text format. Callers append more metrics.
   std::string Text() const;
 
  private:
@@ -72,19 +69,17 @@ class Metrics {
   Histogram request_time_, queue_time_, first_token_time_, token_time_;
 };
 
-// "# HELP", "# TYPE" and one line without labels.
+// Appends a metric: the lines "# HELP" and "# TYPE", and a line with the value and no labels.
 void AppendMetric(std::string_view name, std::string_view type, std::string_view help, double value,
                   std::string* out);
-// The same with several lines, each with its labels: "tier=\"cpu\"".
 struct LabelledValue {
-  std::string labels;
+  std::string labels;  // such as "tier=\"cpu\""
   double value;
 };
+// Appends a metric with a line for each value.
 void AppendMetric(std::string_view name, std::string_view type, std::string_view help,
                   const std::vector<LabelledValue>& values, std::string* out);
-// A label's value between quotes.
+// Returns `text` as the value of a label: escaped and between quotes.
 std::string LabelValue(std::string_view text);
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_METRICS_H_

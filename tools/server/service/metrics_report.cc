@@ -1,4 +1,4 @@
-// GET /metrics: what was counted, and how things stand.
+// GET /metrics: counters, and gauges of the present state.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -9,6 +9,18 @@
 namespace trine::server {
 namespace {
 
+double Real(auto number) { return static_cast<double>(number); }
+
+struct MetricList {
+  void Gauge(const char* name, const char* help, auto value) const {
+    AppendMetric(name, "gauge", help, Real(value), out);
+  }
+  void Counter(const char* name, const char* help, auto value) const {
+    AppendMetric(name, "counter", help, Real(value), out);
+  }
+  std::string* const out;
+};
+
 void AppendTierMetrics(const Engine& engine, std::string* out) {
   struct Column {
     const char* name;
@@ -18,26 +30,26 @@ void AppendTierMetrics(const Engine& engine, std::string* out) {
   };
   const Column columns[] = {
       {"trine_tier_busy_seconds_total", "counter", "Time in which a tier computed.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.stage.busy_ns) / 1e9; }},
+       [](const SegmentCounters& c) { return Real(c.stage.busy_ns) / 1e9; }},
       {"trine_tier_bubble_seconds_total", "counter",
        "Time in which a tier had nothing to do while others had.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.stage.waiting_ns) / 1e9; }},
+       [](const SegmentCounters& c) { return Real(c.stage.waiting_ns) / 1e9; }},
       {"trine_tier_blocked_seconds_total", "counter",
        "Time in which a tier could not hand on what it had done.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.stage.blocked_ns) / 1e9; }},
+       [](const SegmentCounters& c) { return Real(c.stage.blocked_ns) / 1e9; }},
       {"trine_tier_busy_ratio", "gauge",
        "Of the time in which there was work, the share a tier had.",
        [](const SegmentCounters& c) { return c.busy_ratio(); }},
       {"trine_tier_passes_total", "counter", "Passes through a tier.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.stage.jobs); }},
+       [](const SegmentCounters& c) { return Real(c.stage.jobs); }},
       {"trine_tier_tokens_total", "counter", "Tokens through a tier.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.tokens); }},
+       [](const SegmentCounters& c) { return Real(c.tokens); }},
       {"trine_tier_bytes_in_total", "counter", "Bytes copied to a tier's device.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.bytes_in); }},
+       [](const SegmentCounters& c) { return Real(c.bytes_in); }},
       {"trine_tier_bytes_out_total", "counter", "Bytes copied from a tier's device.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.bytes_out); }},
+       [](const SegmentCounters& c) { return Real(c.bytes_out); }},
       {"trine_tier_layers", "gauge", "Layers of a tier.",
-       [](const SegmentCounters& c) { return static_cast<double>(c.end - c.begin); }},
+       [](const SegmentCounters& c) { return Real(c.end - c.begin); }},
   };
   const std::vector<SegmentCounters> segments = engine.segments();
   for (const Column& column : columns) {
@@ -49,15 +61,14 @@ void AppendTierMetrics(const Engine& engine, std::string* out) {
     }
     AppendMetric(column.name, column.type, column.help, values, out);
   }
-  AppendMetric("trine_devices_lost", "gauge", "Devices that are lost now.",
-               static_cast<double>(engine.lost_devices().size()), out);
-  AppendMetric("trine_faults_total", "counter", "Devices that were lost, each time.",
-               static_cast<double>(engine.losses()), out);
-  AppendMetric("trine_placements_total", "counter", "Times the model was placed on devices.",
-               static_cast<double>(engine.placements()), out);
+  const MetricList list{out};
+  list.Gauge("trine_devices_lost", "Devices that are lost now.", engine.lost_devices().size());
+  list.Counter("trine_faults_total", "Devices that were lost, each time.", engine.losses());
+  list.Counter("trine_placements_total", "Times the model was placed on devices.",
+               engine.placements());
 }
 
-// Why the host had nothing to do, or what it did beside passes.
+// Appends what the host did beside passes, and why it had nothing to do.
 void AppendHostMetrics(const HostTimes& times, std::string* out) {
   const auto seconds = [](uint64_t ns) { return static_cast<double>(ns) / 1e9; };
   AppendMetric("trine_host_seconds_total", "counter", "What the host did beside passes.",
@@ -65,11 +76,11 @@ void AppendHostMetrics(const HostTimes& times, std::string* out) {
                 {"what=\"prepare ahead\"", seconds(times.ahead_ns)},
                 {"what=\"deliver\"", seconds(times.deliver_ns)}},
                out);
-  AppendMetric("trine_passes_total", "counter", "Passes that were formed.",
-               static_cast<double>(times.passes), out);
-  AppendMetric("trine_passes_ahead_total", "counter",
+  const MetricList list{out};
+  list.Counter("trine_passes_total", "Passes that were formed.", times.passes);
+  list.Counter("trine_passes_ahead_total",
                "Of those, such as were made but for their tokens while others were under way.",
-               static_cast<double>(times.passes_ahead), out);
+               times.passes_ahead);
   std::vector<LabelledValue> waits = {{"for=\"sequences\"", seconds(times.owners_ns)},
                                       {"for=\"kept blocks\"", seconds(times.blocks_ns)}};
   for (const auto& [device, ns] : times.device_ns) {
@@ -81,35 +92,24 @@ void AppendHostMetrics(const HostTimes& times, std::string* out) {
                waits, out);
 }
 
-void AppendCacheMetrics(const Engine& engine, std::string* out) {
-  const PrefixCacheCounters c = engine.prefix_counters();
-  AppendMetric("trine_kv_blocks", "gauge", "Blocks of the KV cache.",
-               static_cast<double>(c.total_blocks), out);
-  AppendMetric("trine_kv_blocks_free", "gauge", "Of those, free ones.",
-               static_cast<double>(c.free_blocks), out);
-  AppendMetric("trine_prefix_blocks", "gauge", "Blocks that are kept for prompts to come.",
-               static_cast<double>(c.held_blocks), out);
-  AppendMetric("trine_prefix_lookups_total", "counter", "Prompts that were looked for there.",
-               static_cast<double>(c.lookups), out);
-  AppendMetric("trine_prefix_hit_tokens_total", "counter", "Tokens that were found there.",
-               static_cast<double>(c.hit_tokens), out);
-  AppendMetric("trine_prefix_evictions_total", "counter", "Blocks that made room for others.",
-               static_cast<double>(c.evictions), out);
+void AppendCacheMetrics(const PrefixCacheCounters& c, std::string* out) {
+  const MetricList list{out};
+  list.Gauge("trine_kv_blocks", "Blocks of the KV cache.", c.total_blocks);
+  list.Gauge("trine_kv_blocks_free", "Of those, free ones.", c.free_blocks);
+  list.Gauge("trine_prefix_blocks", "Blocks that are kept for prompts to come.", c.held_blocks);
+  list.Counter("trine_prefix_lookups_total", "Prompts that were looked for there.", c.lookups);
+  list.Counter("trine_prefix_hit_tokens_total", "Tokens that were found there.", c.hit_tokens);
+  list.Counter("trine_prefix_evictions_total", "Blocks that made room for others.", c.evictions);
 }
 
 void AppendSessionMetrics(const SessionCounters& c, std::string* out) {
-  AppendMetric("trine_sessions", "gauge", "Sessions that are open.", static_cast<double>(c.open),
-               out);
-  AppendMetric("trine_sessions_busy", "gauge", "Of those, with a request under way.",
-               static_cast<double>(c.busy), out);
-  AppendMetric("trine_sessions_opened_total", "counter", "Sessions so far, forks among them.",
-               static_cast<double>(c.opened), out);
-  AppendMetric("trine_sessions_expired_total", "counter", "Sessions that were idle for too long.",
-               static_cast<double>(c.expired), out);
-  AppendMetric("trine_session_forks_total", "counter", "Forks of sessions.",
-               static_cast<double>(c.forked), out);
-  AppendMetric("trine_session_checkpoints_total", "counter", "Checkpoints of sessions.",
-               static_cast<double>(c.checkpoints), out);
+  const MetricList list{out};
+  list.Gauge("trine_sessions", "Sessions that are open.", c.open);
+  list.Gauge("trine_sessions_busy", "Of those, with a request under way.", c.busy);
+  list.Counter("trine_sessions_opened_total", "Sessions so far, forks among them.", c.opened);
+  list.Counter("trine_sessions_expired_total", "Sessions that were idle for too long.", c.expired);
+  list.Counter("trine_session_forks_total", "Forks of sessions.", c.forked);
+  list.Counter("trine_session_checkpoints_total", "Checkpoints of sessions.", c.checkpoints);
 }
 
 }  // namespace
@@ -139,72 +139,57 @@ void AppendKeeperMetrics(const BlockKeeperCounters& counters, std::string* out) 
   };
   for (const Column& column : kColumns) {
     AppendMetric(column.name, column.type, column.help,
-                 {{"store=\"host\"", static_cast<double>(counters.host.*column.value)},
-                  {"store=\"disk\"", static_cast<double>(counters.disk.*column.value)}},
+                 {{"store=\"host\"", Real(counters.host.*column.value)},
+                  {"store=\"disk\"", Real(counters.disk.*column.value)}},
                  out);
   }
-  AppendMetric("trine_kv_store_found_blocks_total", "counter",
-               "Blocks that need not be read again, as a store had them.",
-               static_cast<double>(counters.found_blocks), out);
-  AppendMetric("trine_kv_store_found_bytes_total", "counter", "Bytes of them.",
-               static_cast<double>(counters.found_bytes), out);
-  AppendMetric("trine_kv_store_dropped_blocks_total", "counter",
-               "Blocks that were not kept, as too many waited.",
-               static_cast<double>(counters.dropped_blocks), out);
-  AppendMetric("trine_kv_store_fetch_seconds_total", "counter",
-               "Time spent with looking for blocks.", static_cast<double>(counters.fetch_ns) / 1e9,
-               out);
   const BlockPrefetchCounters& early = counters.prefetch;
-  AppendMetric("trine_kv_prefetch_total", "counter",
-               "Prompts of requests that waited, looked for on the disk meanwhile.",
-               static_cast<double>(early.begun), out);
-  AppendMetric("trine_kv_prefetch_done_total", "counter",
+  const MetricList list{out};
+  list.Counter("trine_kv_store_found_blocks_total",
+               "Blocks that need not be read again, as a store had them.", counters.found_blocks);
+  list.Counter("trine_kv_store_found_bytes_total", "Bytes of them.", counters.found_bytes);
+  list.Counter("trine_kv_store_dropped_blocks_total",
+               "Blocks that were not kept, as too many waited.", counters.dropped_blocks);
+  list.Counter("trine_kv_store_fetch_seconds_total", "Time spent with looking for blocks.",
+               Real(counters.fetch_ns) / 1e9);
+  list.Counter("trine_kv_prefetch_total",
+               "Prompts of requests that waited, looked for on the disk meanwhile.", early.begun);
+  list.Counter("trine_kv_prefetch_done_total",
                "Of those, the ones that came to their end: all was brought that could be.",
-               static_cast<double>(early.done), out);
-  AppendMetric("trine_kv_prefetch_cut_total", "counter",
-               "Of those, the ones whose turn or end came before all was there.",
-               static_cast<double>(early.cut), out);
-  AppendMetric("trine_kv_prefetch_blocks_total", "counter",
-               "Blocks that were brought from the disk for them.",
-               static_cast<double>(early.blocks), out);
-  AppendMetric("trine_kv_prefetch_used_blocks_total", "counter",
-               "Blocks that were there when they were asked for.", static_cast<double>(early.used),
-               out);
-  AppendMetric("trine_kv_prefetch_bytes", "gauge", "Bytes of blocks that are there now.",
-               static_cast<double>(early.bytes), out);
-  AppendMetric("trine_kv_prefetch_seconds_total", "counter", "Time spent with bringing them.",
-               static_cast<double>(early.ns) / 1e9, out);
+               early.done);
+  list.Counter("trine_kv_prefetch_cut_total",
+               "Of those, the ones whose turn or end came before all was there.", early.cut);
+  list.Counter("trine_kv_prefetch_blocks_total", "Blocks that were brought from the disk for them.",
+               early.blocks);
+  list.Counter("trine_kv_prefetch_used_blocks_total",
+               "Blocks that were there when they were asked for.", early.used);
+  list.Gauge("trine_kv_prefetch_bytes", "Bytes of blocks that are there now.", early.bytes);
+  list.Counter("trine_kv_prefetch_seconds_total", "Time spent with bringing them.",
+               Real(early.ns) / 1e9);
 }
 
 std::string MetricsText(const ReportSource& source) {
   std::string out = source.metrics->Text();
-  const auto gauge = [&](const char* name, const char* help, double value) {
-    AppendMetric(name, "gauge", help, value, &out);
-  };
-  const auto counter = [&](const char* name, const char* help, uint64_t value) {
-    AppendMetric(name, "counter", help, static_cast<double>(value), &out);
-  };
-  gauge("trine_requests_running", "Requests that are being answered.",
-        static_cast<double>(source.queue.running));
-  gauge("trine_requests_waiting", "Requests that wait for a place.",
-        static_cast<double>(source.queue.waiting));
-  gauge("trine_places", "Sequences that can be generated at once.",
-        static_cast<double>(source.queue.places));
-  gauge("trine_places_taken", "Of those, taken ones.", static_cast<double>(source.queue.taken));
-  gauge("trine_connections", "Connections that are open.", static_cast<double>(source.http.open));
-  counter("trine_connections_total", "Connections so far.", source.http.accepted);
-  counter("trine_connections_refused_total", "Connections that were one too many.",
-          source.http.refused);
-  counter("trine_http_timeouts_total", "Clients that sent or read too slowly.",
-          source.http.timeouts);
+  const MetricList list{&out};
+  list.Gauge("trine_requests_running", "Requests that are being answered.", source.queue.running);
+  list.Gauge("trine_requests_waiting", "Requests that wait for a place.", source.queue.waiting);
+  list.Gauge("trine_places", "Sequences that can be generated at once.", source.queue.places);
+  list.Gauge("trine_places_taken", "Of those, taken ones.", source.queue.taken);
+  list.Gauge("trine_connections", "Connections that are open.", source.http.open);
+  list.Counter("trine_connections_total", "Connections so far.", source.http.accepted);
+  list.Counter("trine_connections_refused_total", "Connections that were one too many.",
+               source.http.refused);
+  list.Counter("trine_http_timeouts_total", "Clients that sent or read too slowly.",
+               source.http.timeouts);
   AppendSessionMetrics(source.sessions, &out);
-  gauge("trine_up", "1: requests are served.",
-        StateOf(source) == "ok" || StateOf(source) == "degraded" ? 1 : 0);
+  const bool up = StateOf(source) == "ok" || StateOf(source) == "degraded";
+  list.Gauge("trine_up", "1: requests are served.", up ? 1 : 0);
   if (source.model == nullptr) return out;
-  AppendTierMetrics(source.model->engine(), &out);
-  AppendHostMetrics(source.model->engine().host_times(), &out);
-  AppendCacheMetrics(source.model->engine(), &out);
-  if (const auto kept = source.model->engine().keeper_counters()) AppendKeeperMetrics(*kept, &out);
+  const Engine& engine = source.model->engine();
+  AppendTierMetrics(engine, &out);
+  AppendHostMetrics(engine.host_times(), &out);
+  AppendCacheMetrics(engine.prefix_counters(), &out);
+  if (const auto kept = engine.keeper_counters()) AppendKeeperMetrics(*kept, &out);
   return out;
 }
 

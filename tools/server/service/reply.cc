@@ -7,13 +7,6 @@
 #include "tools/server/openai/ids.h"
 
 namespace trine::server {
-namespace {
-
-// How long clients are asked to wait before they try again, in seconds.
-constexpr const char* kRetryAfter = "2";
-
-}  // namespace
-
 HttpHeaders CommonHeaders() {
   return {{"X-Request-Id", RandomId("req_", 24)}, {"X-Content-Type-Options", "nosniff"}};
 }
@@ -34,7 +27,7 @@ Reply::~Reply() {
     Error(absl::UnavailableError(
         "the request was dropped: the server is stopping, or out of memory"));
   } catch (const std::exception&) {
-    // The exchange says 500, or cuts the connection.
+    // The exchange answers 500, or cuts the connection.
   }
 }
 
@@ -65,8 +58,8 @@ bool Reply::BeginEvents() {
   HttpHeaders headers = headers_;
   headers.emplace_back("Content-Type", "text/event-stream");
   headers.emplace_back("Cache-Control", "no-cache");
-  headers.emplace_back("X-Accel-Buffering", "no");  // proxies hand it on as it comes
-  // Not for a client that has gone meanwhile: what becomes of that is still to be said.
+  headers.emplace_back("X-Accel-Buffering", "no");  // proxies must not buffer the events
+  // Stays false if the client has gone: the request then still has to be counted as an error.
   streaming_ = exchange_->BeginStream(200, headers);
   return streaming_;
 }
@@ -83,7 +76,7 @@ void Reply::Over(int status, const absl::Status& error) {
   const bool work = request().method == "POST" || request().method == "DELETE";
   metrics_->Ended({endpoint_, status, seconds, work});
   if (status == 499) metrics_->Cancelled();
-  // What monitors and pages ask for every second is no news, nor is that they are told to wait.
+  // Monitors and pages poll every second, so these requests are no news, not even with a 503.
   const bool polled = !work && (status < 400 || status == 503);
   ServerLog::Fields fields = {{"method", request().method},
                               {"path", request().path},
@@ -91,7 +84,7 @@ void Reply::Over(int status, const absl::Status& error) {
                               {"status", int64_t{status}},
                               {"ms", seconds * 1000}};
   fields.insert(fields.end(), notes_.begin(), notes_.end());
-  // What is wrong with a request may quote it, and what clients say is not for the log.
+  // A message about a bad request may quote it, and clients' texts must not get into the log.
   if (!error.ok() && status >= 500) fields.emplace_back("error", std::string(error.message()));
   if (!error.ok() && status < 500) {
     const std::string code = ErrorCodeOf(error);

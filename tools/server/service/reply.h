@@ -1,7 +1,6 @@
-// One request's answer, as the API gives it: headers that every answer has, errors in the API's
-// shape, and a line of the log and the metrics when it is over. One thread at a time.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_REPLY_H_
-#define TRINE_TOOLS_SERVER_SERVICE_REPLY_H_
+// Answers one request in the API's form. Adds the headers of every answer, writes errors as JSON,
+// and counts and logs the request at the end. One thread at a time may use it.
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -9,23 +8,27 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "tools/server/http/exchange.h"
+#include "tools/server/http/answer_pipe.h"
 #include "tools/server/service/metrics.h"
 #include "tools/server/service/server_log.h"
 
 namespace trine::server {
 
-// What every answer has: a name for it, to be found again by, and that it is what it says.
+// The number of seconds that clients are asked to wait before they try again.
+inline constexpr char kRetryAfter[] = "2";
+
+// Returns the headers of every answer: a request id, by which the log can be searched, and a ban on
+// guessing the content type.
 HttpHeaders CommonHeaders();
 
 class Reply {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `endpoint`: the route, for metrics. `headers`: for every answer to this client.
+  // `endpoint` is the route's name for metrics. `headers` are added to the answer.
   Reply(std::shared_ptr<Exchange> exchange, std::string endpoint, HttpHeaders headers,
         Metrics* metrics, ServerLog* log);
-  // Nobody has answered: something was thrown, or the server is on its way out.
+  // Answers UNAVAILABLE if there was no answer: something was thrown, or the server is stopping.
   ~Reply();
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
@@ -39,21 +42,22 @@ class Reply {
   void Json(std::string_view body) { Body(200, "application/json", body); }
   void Error(const absl::Status& error, const HttpHeaders& more = {});
 
-  // Server-sent events. False: the client has gone.
+  // Begins a stream of server-sent events. Returns false if the client has gone.
   bool BeginEvents();
   bool Write(std::string_view frames) { return exchange_->Write(frames); }
-  // `error`: what ended them before their end; it is in the log, and the client was told in a
-  // frame.
+  // Ends the stream. `error` says why it ended early; it goes to the log and the metrics. The
+  // caller must have told the client, in a frame.
   void EndEvents(const absl::Status& error);
   bool streaming() const { return streaming_; }
 
-  // For the log.
+  // Adds a field to the request's line in the log.
   void Note(std::string_view key, ServerLog::Value value) {
     notes_.emplace_back(key, std::move(value));
   }
 
  private:
-  // Before the last byte goes out: who has an answer finds it counted.
+  // Counts and logs the request. Called before the last byte is sent, so that a client that has its
+  // answer finds it counted.
   void Over(int status, const absl::Status& error);
 
   const std::shared_ptr<Exchange> exchange_;
@@ -68,5 +72,3 @@ class Reply {
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_REPLY_H_

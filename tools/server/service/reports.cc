@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of the timeline on the page.
+// The length of the timeline on the page.
 constexpr std::chrono::seconds kTimeline(3);
 
 double Milliseconds(uint64_t ns) { return static_cast<double>(ns) / 1e6; }
@@ -24,11 +24,11 @@ int64_t Microseconds(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
 
-// A part of the model where it is now.
+// A segment of the model as it is placed at present.
 struct Tier {
   PlacedSegment placed;
   SegmentCounters counters;
-  std::string lost;  // devices whose layers it has taken over, or may have
+  std::string lost;  // lost devices whose layers it may have taken over
 };
 
 std::vector<Tier> TiersOf(const Engine& engine) {
@@ -49,7 +49,7 @@ std::vector<Tier> TiersOf(const Engine& engine) {
   return tiers;
 }
 
-// ok; degraded where it does the work of a device that is lost.
+// "degraded" where the segment may do the work of a lost device.
 const char* StateOfTier(const Tier& tier) { return tier.lost.empty() ? "ok" : "degraded"; }
 
 std::string ReasonOf(const Tier& tier) {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/chat_messages.h"
+#include "runtime/chat/chat_template.h"
 #include "tools/server/openai/api_error.h"
 
 namespace trine::server {
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMostConstraints = 32;
 
-// Other dots than that of the ending are parts of names, as in "qwen2.5".
+// Removes ".gguf" only: other dots are parts of names, as in "qwen2.5".
 std::string_view WithoutEnding(std::string_view name) {
   constexpr std::string_view kEnding = ".gguf";
   if (name.size() > kEnding.size() && name.ends_with(kEnding)) name.remove_suffix(kEnding.size());

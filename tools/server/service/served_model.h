@@ -1,6 +1,6 @@
-// A model as the server has it: the engine, and what is made of its file once. Any thread.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_SERVED_MODEL_H_
-#define TRINE_TOOLS_SERVER_SERVICE_SERVED_MODEL_H_
+// A model as the server uses it: the engine, and the defaults, chat template and constraints that
+// requests share. Any thread may call it.
+#pragma once
 
 #include <cstdint>
 #include <list>
@@ -13,21 +13,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "runtime/chat_template.h"
-#include "runtime/constraint/constraint.h"
-#include "runtime/engine.h"
-#include "tools/server/openai/answer_plan.h"
-#include "tools/server/openai/generation_request.h"
-#include "tools/server/openai/plain_answers.h"
-#include "tools/server/openai/tool_family.h"
+#include "runtime/chat/chat_template.h"
+#include "runtime/constraint/mask/constraint.h"
+#include "runtime/engine/engine.h"
+#include "tools/server/openai/answers/plain_answers.h"
+#include "tools/server/openai/requests/generation_request.h"
+#include "tools/server/openai/tools/answer_plan.h"
+#include "tools/server/openai/tools/tool_family.h"
 
 namespace trine::server {
 
 struct ServedModelOptions {
-  std::string alias;           // "": its file's name, without .gguf
-  std::string chat_template;   // its source; "": the model's own
-  jinja::Variables variables;  // for every conversation
-  SamplerOptions sampler;      // where requests say nothing
+  std::string alias;           // "": the file's name, without .gguf
+  std::string chat_template;   // the template's source; "": the model's own template
+  jinja::Variables variables;  // template variables of every conversation
+  SamplerOptions sampler;      // defaults for requests
 };
 
 class ServedModel {
@@ -37,23 +37,22 @@ class ServedModel {
 
   Engine& engine() const { return *engine_; }
   const ModelCard& card() const { return card_; }
-  // Whether a client that writes `name` means this one: its name or its file's, with or without
-  // the ending.
+  // Returns whether `name` is the model's name, or its file's name with or without .gguf.
   bool IsCalled(std::string_view name) const;
   const RequestDefaults& defaults() const { return defaults_; }
-  bool has_chat() const { return chat_.has_value(); }
   ToolFamily family() const { return family_; }
 
-  // The tokens of a conversation, with `opening` behind it. INVALID_ARGUMENT where the template
-  // refuses it, FAILED_PRECONDITION where the model has none.
+  // Returns the tokens of a conversation followed by `opening`. Returns INVALID_ARGUMENT if the
+  // template refuses the conversation or the model has no template.
   absl::StatusOr<std::vector<int32_t>> EncodeConversation(const ChatPrompt& prompt,
                                                           const std::string& opening) const;
-  // `begins`: nothing is before it, so that it gets what the model wants before a text.
+  // Returns the tokens of a prompt. If `begins` is true, the prompt begins a text and gets the
+  // special tokens that the model wants there.
   absl::StatusOr<std::vector<int32_t>> EncodePlain(const PlainPrompt& prompt,
                                                    bool begins = true) const;
 
-  // Null for none. Those that are asked for again and again are kept, for each space its own: how
-  // long it takes tells nobody what others asked for.
+  // Returns the compiled constraint, or null if `text` is none. Each space has its own cache of
+  // constraints, so that the time which compiling takes reveals nothing about other clients.
   absl::StatusOr<std::shared_ptr<const Constraint>> ConstraintOf(const ConstraintText& text,
                                                                  const std::string& space) const;
 
@@ -64,16 +63,14 @@ class ServedModel {
 
   std::unique_ptr<Engine> engine_;
   ModelCard card_;
-  std::string file_name_;  // without its ending
+  std::string file_name_;  // without .gguf
   RequestDefaults defaults_;
   std::optional<ChatTemplate> chat_;
-  absl::Status no_chat_;  // why there is none
+  absl::Status no_chat_;  // why chat_ is empty
   jinja::Variables variables_;
   ToolFamily family_ = ToolFamily::kGeneral;
   mutable std::mutex mutex_;
-  mutable std::list<Kept> constraints_;  // guarded by mutex_; the last one used first
+  mutable std::list<Kept> constraints_;  // guarded by mutex_; the most recently used first
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_SERVED_MODEL_H_

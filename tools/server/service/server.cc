@@ -14,10 +14,11 @@
 namespace trine::server {
 namespace {
 
-// What is read in no time.
+// The most bytes of a body that a connection thread can parse without holding up others.
 constexpr size_t kSmallBody = size_t{32} << 10;
 
-// Whether a route's path is a request's: {..} stands for anything between two slashes.
+// Returns whether a request's path matches a route's, in which {..} stands for anything between two
+// slashes.
 bool Matches(std::string_view route, std::string_view path) {
   if (route == kModelPath) return path.starts_with(route);
   while (!route.empty()) {
@@ -34,7 +35,7 @@ bool Matches(std::string_view route, std::string_view path) {
   return path.empty();
 }
 
-// Where there are several keys none takes all sessions from the others.
+// With several keys, no key may take all sessions from the others.
 SessionLimits LimitsOf(const ServerOptions& options) {
   SessionLimits limits = options.sessions;
   if (limits.per_owner == 0 && options.access.keys.size() > 1) {
@@ -55,7 +56,7 @@ struct Server::Route {
   void (*handler)(Server*, Api::Call);
   bool needs_key;
   bool needs_model;
-  bool takes_long = false;  // whatever the body
+  bool takes_long = false;  // with a small body, too
 };
 
 template <auto kMethod>
@@ -65,9 +66,7 @@ void Server::OfApi(Server* server, Api::Call call) {
 
 template <auto kMethod>
 void Server::OfSessions(Server* server, Api::Call call) {
-  if (server->shelf_.limits().sessions == 0) {
-    return call.reply->Error(SwitchedOff("--sessions 0"));
-  }
+  if (server->shelf_.limits().sessions == 0) return call.reply->Error(SwitchedOff("--sessions 0"));
   (server->sessions_.*kMethod)(std::move(call));
 }
 
@@ -93,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, Ser
   };
   http.error_headers = CommonHeaders;
   std::unique_ptr<Server> server(new Server(std::move(options), log));
-  // Who has no key sends no body.
+  // Checks the key before the body is read, so that a client without a key can't send one.
   http.refuse = [s = server.get()](const HttpRequest& head) { return s->RefuseHead(head); };
   auto listening = HttpServer::Start(
       std::move(http),
@@ -141,10 +140,10 @@ void Server::Shutdown(std::chrono::milliseconds patience, const std::function<bo
   if (state_.exchange(ServerState::kStopping) == ServerState::kStopping && http_ == nullptr) return;
   stopping_ = true;
   const auto until = std::chrono::steady_clock::now() + patience;
-  // Meanwhile whoever asks is told: balancers and people look at a port that answers.
+  // New requests are still answered during this wait, because balancers and people ask this port.
   desk_.Finish(until, hurry);
   if (http_ != nullptr) http_->StopAccepting();
-  // Who is cancelled says so to its client, unless that does not read.
+  // Gives cancelled requests time to tell their clients, unless a client does not read.
   constexpr std::chrono::milliseconds kLastWords(500);
   if (desk_.Cancel(kLastWords) && http_ != nullptr) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -285,7 +284,7 @@ void Server::GetHealth(Reply* reply) {
   int status = 200;
   const std::string body = HealthJson(source, &status);
   reply->Body(status, "application/json", body,
-              status == 503 ? HttpHeaders{{"Retry-After", "2"}} : HttpHeaders{});
+              status == 503 ? HttpHeaders{{"Retry-After", kRetryAfter}} : HttpHeaders{});
 }
 
 void Server::GetStatus(Reply* reply) {

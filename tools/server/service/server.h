@@ -1,7 +1,6 @@
-// `trine serve`: HTTP in front, a queue of jobs behind it, a model that is loaded meanwhile.
-// Thread-safe.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_SERVER_H_
-#define TRINE_TOOLS_SERVER_SERVICE_SERVER_H_
+// The server of `trine serve`: an HTTP server, a queue of jobs, and a model. The server answers
+// while it loads the model. Thread-safe.
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -29,7 +28,7 @@
 
 namespace trine::server {
 
-// `progress` is told the fraction that is done; false: nobody wants it any more.
+// Loads the model. Calls `progress` with the fraction that is done, and stops if it returns false.
 using ModelLoader = std::function<absl::StatusOr<std::unique_ptr<ServedModel>>(
     const std::function<bool(double)>& progress)>;
 
@@ -45,9 +44,10 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Listens when it returns; the model is loaded on a thread of its own. `log` outlives it.
+  // Starts a server. It listens when Start returns; a thread loads the model. `log` must outlive
+  // the server.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options, ServerLog* log);
-  // Shutdown without patience.
+  // Calls Shutdown with no patience.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -55,14 +55,14 @@ class Server {
   uint16_t port() const { return http_->port(); }
   std::string address() const { return http_->address(); }
 
-  // OK as long as it is loaded or may still be; else why it can't be.
+  // Returns why the model can't be loaded. OK while it is being loaded, and after it was loaded.
   absl::Status load_status() const;
   bool loaded() const { return Model() != nullptr; }
-  std::shared_ptr<const ServedModel> Model() const;
+  std::shared_ptr<const ServedModel> Model() const;  // null: no model is loaded
 
-  // Takes no more requests: whoever comes is told so (503), and /health says it, as long as those
-  // that there are have; which is so long, then they are cancelled, and their clients told. `hurry`
-  // says that even that is too long.
+  // Stops the server. Gives the requests that it has up to `patience` to end. During this time new
+  // requests are answered 503, and /health says "stopping". Then cancels the requests that are left
+  // and tells their clients. Both waits end early if `hurry` returns true.
   void Shutdown(std::chrono::milliseconds patience, const std::function<bool()>& hurry = {});
 
  private:
@@ -75,7 +75,7 @@ class Server {
   bool ServePage(Reply* reply) const;
   const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
 
-  // Handlers of routes.
+  // The handlers of routes.
   template <auto kMethod>
   static void OfApi(Server* server, Api::Call call);
   template <auto kMethod>
@@ -106,9 +106,7 @@ class Server {
 
   std::thread loader_;
   std::unique_ptr<HttpServer> http_;
-  std::atomic<HttpServer*> listening_ = nullptr;  // http_, once it is there
+  std::atomic<HttpServer*> listening_ = nullptr;  // http_, once it listens
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_SERVER_H_

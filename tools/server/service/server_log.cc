@@ -12,20 +12,12 @@ namespace trine::server {
 namespace {
 
 const char* NameOf(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
-    case LogLevel::kInfo:
-      return "info";
-    case LogLevel::kWarning:
-      return "warning";
-    case LogLevel::kError:
-      return "error";
-  }
-  return "error";
+  static constexpr const char* kNames[] = {"debug", "info", "warning", "error"};
+  return kNames[static_cast<size_t>(level)];
 }
 
-// As it is where it is one plain word, else as JSON: nothing that a client sent begins a new line.
+// Returns one plain word as it is, anything else as JSON, so that no text of a client can begin a
+// new line.
 std::string Word(const std::string& text) {
   for (const char c : text) {
     if (c <= ' ' || c == '"' || c == '=' || static_cast<unsigned char>(c) >= 0x7f) {

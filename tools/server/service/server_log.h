@@ -1,7 +1,6 @@
-// What the server says while it runs: one line for each event, as words for people or as JSON for
-// programs. Thread-safe.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_SERVER_LOG_H_
-#define TRINE_TOOLS_SERVER_SERVICE_SERVER_LOG_H_
+// The server's log: one line for each event, as text for people or as JSON for programs.
+// Thread-safe.
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -19,12 +18,12 @@ class ServerLog {
  public:
   using Value = std::variant<int64_t, double, std::string>;
   using Fields = std::vector<std::pair<std::string_view, Value>>;
-  using Sink = std::function<void(const std::string& line)>;  // with its newline
+  using Sink = std::function<void(const std::string& line)>;  // `line` ends in a newline
 
   ServerLog(LogLevel least, bool json, Sink sink);
 
-  // "2026-01-31T12:00:00.123Z info request method=POST path=/v1/models status=200", or an object
-  // with time, level, event and the fields.
+  // Writes a line such as "2026-01-31T12:00:00.123Z info request method=POST path=/v1/models
+  // status=200", or a JSON object with time, level, event and the fields.
   void Write(LogLevel level, std::string_view event, const Fields& fields);
   void Message(LogLevel level, std::string_view text);
 
@@ -36,5 +35,3 @@ class ServerLog {
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_SERVER_LOG_H_

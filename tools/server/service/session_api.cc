@@ -1,25 +1,135 @@
 #include "tools/server/service/session_api.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/engine/generate.h"
 #include "tools/server/openai/api_error.h"
-#include "tools/server/openai/session_request.h"
+#include "tools/server/openai/requests/generation_request.h"
+#include "tools/server/openai/requests/plain_requests.h"
 #include "tools/server/service/generation_setup.h"
+#include "tools/server/service/job_desk.h"
+#include "tools/server/service/metrics.h"
+#include "tools/server/service/served_model.h"
+#include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
 namespace {
 
-// Each may keep a row of logits, which is as long as the vocabulary.
+// Reads a prompt into a session, a new one or one that exists. Reads it whole or leaves the session
+// as it was.
+class PromptJob final : public Job {
+ public:
+  // `space`: requests of the same space share blocks of the KV cache and constraints.
+  PromptJob(std::shared_ptr<const ServedModel> model, SessionPrompt what, std::string space,
+            SessionShelf::Hold hold, std::chrono::seconds time, std::unique_ptr<Reply> reply,
+            Metrics* metrics)
+      : Job(std::move(reply), time),
+        model_(std::move(model)),
+        what_(std::move(what)),
+        space_(std::move(space)),
+        metrics_(metrics),
+        hold_(std::move(hold)) {
+    if (const auto* request = std::get_if<GenerationRequest>(&what_)) {
+      early_.emplace(model_.get(), Endpoint::kSession, request, &space_);
+    }
+  }
+
+ private:
+  bool prepares() const override { return early_ && model_->engine().prefetches(); }
+  void Prepare() override { early_->Prepare(); }
+  absl::StatusOr<bool> Work() override {
+    if (absl::Status s = early_ ? Begin() : Append(std::get<PlainPrompt>(what_)); !s.ok()) return s;
+    return false;
+  }
+
+  void Finish(const absl::Status& status) override {
+    metrics_->Prompt(read_tokens_, cached_tokens_);
+    reply().Note("prompt_tokens", read_tokens_);
+    reply().Note("cached_tokens", cached_tokens_);
+    const SessionCard card = hold_.Card();
+    hold_.Release();
+    if (!status.ok()) return reply().Error(status);
+    reply().Json(SessionBody(card));
+  }
+
+  void OnCancel() override { running_.Cancel(); }
+
+  absl::Status Begin() {
+    const auto& request = std::get<GenerationRequest>(what_);
+    const auto setup = early_->Take();
+    if (!setup.ok()) return setup.status();
+    const uint64_t seed = request.seed ? *request.seed : DrawSeed();
+    auto session =
+        Session::Create(&model_->engine(), SessionOptionsOf(request, *setup, seed, space_));
+    if (!session.ok()) return session.status();
+    if (absl::Status s = (*session)->Append(setup->prompts[0]); !s.ok()) return s;
+    if (absl::Status s = Read(session->get()); !s.ok()) return s;
+    hold_.Put(model_, seed, *std::move(session));
+    return absl::OkStatus();
+  }
+
+  absl::Status Append(const PlainPrompt& prompt) {
+    const auto tokens = model_->EncodePlain(prompt, /*begins=*/false);
+    if (!tokens.ok()) return WithParam(tokens.status(), "prompt");
+    Session& session = *hold_.session();
+    Session::Place before = session.Here();
+    bool whole = false;
+    const absl::Cleanup settle = [&] {
+      if (!whole) session.GoBack(std::move(before));
+    };
+    if (absl::Status s = session.Append(*tokens); !s.ok()) return WithParam(s, "prompt");
+    if (absl::Status s = Read(&session); !s.ok()) return s;
+    whole = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status Read(Session* session) {
+    const absl::Cleanup end = [this] { running_.End(); };
+    running_.Begin({session});
+    if (absl::Status s = Interruption(); !s.ok()) return s;
+    GenerateOptions options;
+    options.max_tokens = 0;
+    options.on_prompt = [this](int64_t, int64_t) {
+      if (!Interruption().ok()) OnCancel();
+    };
+    Generation read;
+    const absl::Status status = Generate(session, options, &read);
+    if (absl::Status s = Interruption(); !s.ok()) return s;
+    if (!status.ok()) return status;
+    read_tokens_ = read.prompt_tokens;
+    cached_tokens_ = read.cached_tokens;
+    return absl::OkStatus();
+  }
+
+  const std::shared_ptr<const ServedModel> model_;
+  const SessionPrompt what_;
+  const std::string space_;
+  Metrics* const metrics_;
+  std::optional<EarlySetup> early_;  // set for a new session
+  SessionShelf::Hold hold_;
+  int64_t read_tokens_ = 0, cached_tokens_ = 0;
+  RunningSessions running_;
+};
+
+// A checkpoint may keep a row of logits, which is as long as the vocabulary.
 constexpr size_t kMostCheckpoints = 64;
 
-// /v1/sessions/ID/checkpoints/T: of the path's parts, the one with that number.
+// Returns the path's part with that number. In /v1/sessions/ID/checkpoints/T, part 3 is ID and part
+// 5 is T.
 std::string Part(const Api::Call& call, size_t number) {
   const std::vector<std::string> parts = absl::StrSplit(call.reply->request().path, '/');
   return number < parts.size() ? parts[number] : "";
@@ -27,7 +137,7 @@ std::string Part(const Api::Call& call, size_t number) {
 
 std::string IdOf(const Api::Call& call) { return Part(call, 3); }
 
-// For a point that there is not.
+// Turns NOT_FOUND into the API's error for an unknown checkpoint.
 absl::Status NoCheckpoint(const absl::Status& status) {
   if (!absl::IsNotFound(status)) return status;
   return WithParam(HttpError(404, std::string(status.message()), "checkpoint_not_found"), "t");
@@ -91,7 +201,7 @@ void SessionApi::Append(Api::Call call) {
   Read(*std::move(prompt), *std::move(hold), std::move(call));
 }
 
-void SessionApi::Read(PromptJob::What what, SessionShelf::Hold hold, Api::Call call) {
+void SessionApi::Read(SessionPrompt what, SessionShelf::Hold hold, Api::Call call) {
   Exchange* const exchange = &call.reply->exchange();
   exchange->ForgetBody();
   const std::string id = hold.id();

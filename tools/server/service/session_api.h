@@ -1,24 +1,27 @@
-// The endpoints of /v1/sessions, each a function of a request (docs/server.md, "Sessions").
-#ifndef TRINE_TOOLS_SERVER_SERVICE_SESSION_API_H_
-#define TRINE_TOOLS_SERVER_SERVICE_SESSION_API_H_
+// The endpoints of /v1/sessions (docs/server.md, "Sessions"). Each is a function of one request.
+#pragma once
 
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "absl/status/statusor.h"
+#include "tools/server/openai/requests/generation_request.h"
 #include "tools/server/service/access.h"
 #include "tools/server/service/api.h"
 #include "tools/server/service/generation_job.h"
 #include "tools/server/service/job_desk.h"
 #include "tools/server/service/metrics.h"
-#include "tools/server/service/prompt_job.h"
 #include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
 
+// A request for a new session, or a text to append to a session.
+using SessionPrompt = std::variant<GenerationRequest, PlainPrompt>;
+
 class SessionApi {
  public:
-  // All of them outlive it.
+  // The arguments must outlive the SessionApi.
   SessionApi(const Access* access, JobDesk* desk, Metrics* metrics, SessionShelf* shelf,
              const GenerationJob::Limits& limits)
       : access_(access), desk_(desk), metrics_(metrics), shelf_(shelf), limits_(limits) {}
@@ -35,12 +38,12 @@ class SessionApi {
   void Fork(Api::Call call);
 
  private:
-  // The session that a request's path names.
+  // Takes the session that the request's path names.
   absl::StatusOr<SessionShelf::Hold> Take(const Api::Call& call) const;
   std::string OwnerOf(const Api::Call& call) const;
-  // What holds a session, which ends when that is closed.
+  // Passes a job that holds session `id` to the desk. Closing the session ends the job.
   void HandIn(const std::string& id, const std::shared_ptr<Job>& job, Exchange* exchange);
-  void Read(PromptJob::What what, SessionShelf::Hold hold, Api::Call call);
+  void Read(SessionPrompt what, SessionShelf::Hold hold, Api::Call call);
 
   const Access* const access_;
   JobDesk* const desk_;
@@ -50,5 +53,3 @@ class SessionApi {
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_SESSION_API_H_

@@ -15,17 +15,17 @@ struct SessionShelf::Kept {
   std::string id, owner;
   uint64_t number = 0;
   int64_t created = 0;
-  // The holder's. The session's engine outlives it.
+  // Only the holder uses these three. `model` keeps the session's engine alive.
   std::shared_ptr<const ServedModel> model;
   uint64_t seed = 0;
   std::unique_ptr<Session> session;
-  // Guarded by the shelf's mutex.
+  // Guarded by the shelf's mutex, as is what follows.
   bool held = true;
   bool shown = false;
-  bool closed = false;  // while it was held: it goes when it is released
+  bool closed = false;  // closed while held: Release ends it
   std::function<void()> on_close;
   Clock::time_point used;
-  SessionCard card;  // as it was when it was last released
+  SessionCard card;  // as of the last Release
 };
 
 SessionShelf::Hold& SessionShelf::Hold::operator=(Hold&& other) noexcept {
@@ -74,7 +74,7 @@ void SessionShelf::Hold::Release() {
       std::lock_guard lock(shelf_->mutex_);
       kept_->card = std::move(card);
     } catch (const std::bad_alloc&) {
-      // What is told of it is old, for once.
+      // The old card stays.
     }
   }
   shelf_->Return(std::exchange(kept_, nullptr));
@@ -85,7 +85,7 @@ void SessionShelf::Return(const std::shared_ptr<Kept>& kept) {
   kept->on_close = nullptr;
   if (kept->session == nullptr || kept->closed) {
     entries_.erase(kept->id);
-    return;  // and it ends without the lock being held
+    return;  // the caller destroys `kept`, without the lock
   }
   if (!kept->shown) ++counters_.opened;
   kept->shown = true;
@@ -136,7 +136,7 @@ absl::StatusOr<std::vector<SessionShelf::Hold>> SessionShelf::Open(const std::st
 absl::StatusOr<std::shared_ptr<SessionShelf::Kept>> SessionShelf::Find(
     const std::string& owner, const std::string& id) const {
   const auto found = entries_.find(id);
-  // Another's is told of like one that is not there.
+  // A session of another owner gets the same answer as one that does not exist.
   if (found == entries_.end() || found->second->owner != owner || !found->second->shown ||
       found->second->closed) {
     return HttpError(404, absl::StrCat("there is no session '", id, "', or no longer"),
@@ -159,7 +159,7 @@ absl::StatusOr<SessionShelf::Hold> SessionShelf::Take(const std::string& owner,
 }
 
 absl::Status SessionShelf::Close(const std::string& owner, const std::string& id) {
-  std::shared_ptr<Kept> kept;  // ends without the lock being held
+  std::shared_ptr<Kept> kept;  // destroyed without the lock
   std::function<void()> told;
   {
     std::lock_guard lock(mutex_);
@@ -169,7 +169,7 @@ absl::Status SessionShelf::Close(const std::string& owner, const std::string& id
     if (kept->held) {
       kept->closed = true;
       told = std::exchange(kept->on_close, nullptr);
-      kept = nullptr;  // it is the holder's to end
+      kept = nullptr;  // the holder ends the session
     } else {
       entries_.erase(id);
     }
@@ -223,7 +223,7 @@ std::vector<SessionCard> SessionShelf::List(const std::string& owner) const {
   return cards;
 }
 
-// Sessions end without the lock being held: they give blocks back.
+// Ends sessions without holding the lock, because they give blocks back.
 size_t SessionShelf::CloseThose(const std::function<bool(const Kept&)>& chosen) {
   std::vector<std::shared_ptr<Kept>> closed;
   {

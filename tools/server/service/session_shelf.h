@@ -1,7 +1,6 @@
-// Sessions that clients have open between their requests (docs/server.md, "Sessions"). Each belongs
-// to whoever opened it, and is used by one request at a time. Thread-safe.
-#ifndef TRINE_TOOLS_SERVER_SERVICE_SESSION_SHELF_H_
-#define TRINE_TOOLS_SERVER_SERVICE_SESSION_SHELF_H_
+// Keeps the sessions that clients have open between requests (docs/server.md, "Sessions"). A
+// session belongs to the owner that opened it, and one request at a time may use it. Thread-safe.
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -15,20 +14,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/session.h"
-#include "tools/server/openai/session_answers.h"
+#include "runtime/engine/session.h"
+#include "tools/server/openai/answers/plain_answers.h"
 #include "tools/server/service/served_model.h"
 
 namespace trine::server {
 
 struct SessionLimits {
-  size_t sessions = 32;            // at once, of all clients; 0: there are none
-  size_t per_owner = 0;            // of them, of one key; 0: all
-  std::chrono::seconds idle{600};  // after which one that nobody uses is closed
+  size_t sessions = 32;            // the most open sessions; 0: sessions are off
+  size_t per_owner = 0;            // the most open sessions of one owner; 0: no such limit
+  std::chrono::seconds idle{600};  // a session that is not used for this long is closed
 };
 
 struct SessionCounters {
-  uint64_t open = 0, busy = 0;  // now; busy ones among them
+  uint64_t open = 0, busy = 0;  // sessions that are open now, and how many of them are in use
   uint64_t opened = 0, forked = 0, expired = 0, checkpoints = 0;
 };
 
@@ -41,7 +40,7 @@ class SessionShelf {
   SessionShelf(const SessionShelf&) = delete;
   SessionShelf& operator=(const SessionShelf&) = delete;
 
-  // One session, for one request. The shelf outlives it.
+  // Exclusive use of one session, for one request. The shelf must outlive it.
   class Hold {
    public:
     Hold() = default;
@@ -49,15 +48,17 @@ class SessionShelf {
     Hold& operator=(Hold&& other) noexcept;
     ~Hold() { Release(); }
 
-    // Null of one that is to be made, and of one that has been released.
+    // Returns null before Put and after Release.
     Session* session() const;
     const std::string& id() const;
     uint64_t seed() const;
     SessionCard Card() const;
 
+    // Puts a new session into the room that Open has reserved.
     void Put(std::shared_ptr<const ServedModel> model, uint64_t seed,
              std::unique_ptr<Session> session);
-    // Others may have it. Before the answer's last byte: whoever has read that may ask again.
+    // Lets other requests take the session. Call it before the last byte of the answer is sent,
+    // because the client may use the session again as soon as it has read that byte.
     void Release();
 
    private:
@@ -68,22 +69,25 @@ class SessionShelf {
     std::shared_ptr<Kept> kept_;
   };
 
-  // Places for new ones, which nobody sees before they are put there and released. All or none: 429
-  // where there is no room.
+  // Reserves room for `n` new sessions. If there is not room for all, reserves none and returns an
+  // error (429). Requests find a session after it has been Put and released.
   absl::StatusOr<std::vector<Hold>> Open(const std::string& owner, size_t n);
-  // 404 where the owner has none by that name, 409 while another request has it.
+  // Takes a session for one request. Returns an error if the owner has no session `id` (404), or
+  // while another request holds it (409).
   absl::StatusOr<Hold> Take(const std::string& owner, const std::string& id);
-  // It is no more: for others at once, and for a request that has it as soon as that lets go, which
-  // what OnClose was given sees to. 404 likewise.
+  // Closes a session: requests don't find it any more. Tells a request that holds it through
+  // OnClose; the session ends when the request releases it. Returns an error (404) if there is no
+  // such session.
   absl::Status Close(const std::string& owner, const std::string& id);
-  // By whoever holds it, until it is released: `told` is called, once, when it is closed.
+  // Sets the function that Close calls, once, if it closes the session while it is held. Only the
+  // holder may call it. Calls `told` at once if the session is closed already.
   void OnClose(const std::string& id, std::function<void()> told);
-  // Without holding it.
+  // Describes a session without holding it.
   absl::StatusOr<SessionCard> Look(const std::string& owner, const std::string& id) const;
-  std::vector<SessionCard> List(const std::string& owner) const;  // in the order they came in
+  std::vector<SessionCard> List(const std::string& owner) const;  // in the order of opening
 
-  void CloseIdle();  // those whose time is up
-  void CloseAll();   // that nobody holds
+  void CloseIdle();  // closes the sessions that have not been used for longer than the limit
+  void CloseAll();   // closes all sessions that no request holds
 
   const SessionLimits& limits() const { return limits_; }
   SessionCounters counters() const;
@@ -102,11 +106,9 @@ class SessionShelf {
 
   const SessionLimits limits_;
   mutable std::mutex mutex_;
-  Entries entries_;  // guarded by mutex_, as is what follows
+  Entries entries_;  // guarded by mutex_, as are the members after it
   uint64_t last_number_ = 0;
   SessionCounters counters_;
 };
 
 }  // namespace trine::server
-
-#endif  // TRINE_TOOLS_SERVER_SERVICE_SESSION_SHELF_H_

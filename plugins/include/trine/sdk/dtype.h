@@ -8,13 +8,14 @@
 
 namespace trine::sdk {
 
+// The name and the sizes of a data type.
 struct Dtype {
   const char* name;  // as in GGUF
   uint32_t block;    // values per block
   uint32_t block_bytes;
 };
 
-// Null for a number this header does not know.
+// Returns null for a type that this header does not know.
 inline const Dtype* FindDtype(uint32_t dtype) {
   struct Row {
     uint32_t id;
@@ -43,7 +44,8 @@ inline const char* DtypeName(uint32_t dtype) {
   return info != nullptr ? info->name : "unknown type";
 }
 
-// Bytes of `values` contiguous values; -1 when they are no whole number of blocks or too many.
+// Returns the bytes of `values` contiguous values. Returns -1 if they fill no whole number of
+// blocks, or are too many.
 inline int64_t ValueBytes(uint32_t dtype, int64_t values) {
   const Dtype* info = FindDtype(dtype);
   if (info == nullptr || values < 0 || values % info->block != 0) return -1;

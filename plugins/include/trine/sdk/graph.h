@@ -1,5 +1,5 @@
-// A graph copied out of the host's memory and checked once, so that the rest of a backend may trust
-// its indices, dimensions and extents.
+// Copies a graph out of the host's memory and checks it once, so that the rest of a backend may
+// trust its indices, dimensions and extents.
 #ifndef TRINE_SDK_GRAPH_H_
 #define TRINE_SDK_GRAPH_H_
 
@@ -17,13 +17,14 @@ namespace trine::sdk {
 
 using Dims = std::array<int64_t, TRINE_MAX_RANK>;
 
+// A copy of a trine_op. Owns its operands and attributes.
 struct Op {
   uint32_t kind = 0;
   std::vector<uint32_t> in;
   std::vector<uint32_t> out;
   std::vector<std::byte> attr;  // empty when absent
 
-  // The op's attributes as A; members the host did not know are 0.
+  // Returns the op's attributes as A. Members that the host did not know are 0.
   template <class A>
   A Attr() const {
     A value{};
@@ -33,6 +34,7 @@ struct Op {
   bool HasInput(size_t i) const { return i < in.size() && in[i] != TRINE_NONE; }
 };
 
+// A copy of a trine_graph. Owns everything.
 struct Graph {
   uint32_t numerics = 0;
   std::vector<trine_slot> slots;
@@ -47,7 +49,8 @@ struct Graph {
   }
 };
 
-// A tensor's dimensions with the run's parameters put in; dimensions beyond its rank are 1.
+// Returns a tensor's dimensions, with the run's parameters in place. Dimensions beyond its rank are
+// 1.
 inline Dims ResolveDims(const trine_tensor& t, const int64_t* params) {
   Dims dims{1, 1, 1, 1};
   for (uint32_t i = 0; i < t.rank; ++i)
@@ -55,7 +58,8 @@ inline Dims ResolveDims(const trine_tensor& t, const int64_t* params) {
   return dims;
 }
 
-// Byte strides with the packed ones worked out. strides[0] is the bytes of one block.
+// Returns all strides in bytes, with the 0s of the tensor replaced. strides[0] is the size of a
+// block.
 inline Dims ResolveStrides(const trine_tensor& t, const Dims& dims) {
   Dims strides{};
   strides[0] = FindDtype(t.dtype)->block_bytes;
@@ -69,13 +73,13 @@ inline Dims ResolveStrides(const trine_tensor& t, const Dims& dims) {
 
 namespace internal {
 
-inline constexpr uint32_t kMaxItems = 1u << 20;  // of any one kind in a graph
+inline constexpr uint32_t kMaxItems = 1u << 20;  // the most slots, tensors, ops or parameters
 inline constexpr uint32_t kMaxAlternates = 1u << 10;
 inline constexpr int64_t kMaxBytes = int64_t{1} << 46;
 
-// Bytes from the tensor's first to behind its last value, or -1 when that is out of all bounds.
-// Dimensions of 0 and strides shorter than a row hide no others: every product of dimensions and
-// strides that a loop over the tensor forms stays below kMaxBytes.
+// Returns the number of bytes from a tensor's first value to the end of its last, or -1 if a number
+// is too large. Checks even what a dimension of 0 or a short stride would hide: every product of
+// dimensions and strides that a loop over the tensor computes stays below kMaxBytes.
 inline int64_t Extent(const trine_tensor& t, const Dims& dims) {
   const int64_t row = ValueBytes(t.dtype, dims[0]);
   if (row < 0 || row > kMaxBytes) return -1;
@@ -97,12 +101,13 @@ inline int64_t Extent(const trine_tensor& t, const Dims& dims) {
   return empty ? 0 : end;
 }
 
-// Rows start at a multiple of this: the largest power of two, up to 4, that divides a block.
+// Returns the alignment of rows: the largest power of two, up to 4, that divides a block.
 inline uint32_t Alignment(uint32_t dtype) {
   const uint32_t bytes = FindDtype(dtype)->block_bytes;
   return std::min(bytes & (0u - bytes), 4u);
 }
 
+// Returns "" if the tensor is consistent with its slot and its type, else what is wrong.
 inline std::string CheckTensor(const Graph& g, size_t index, const std::vector<int64_t>& max) {
   const trine_tensor& t = g.tensors[index];
   const std::string who = "tensor " + std::to_string(index);
@@ -115,7 +120,7 @@ inline std::string CheckTensor(const Graph& g, size_t index, const std::vector<i
       return who + ": dimension " + std::to_string(i) + " names no parameter";
     }
   }
-  // A type of a newer host's: its size is anybody's guess, and CheckOp refuses the ops that use it.
+  // A newer host may use a type whose size is not known here. CheckOp refuses the ops that use it.
   if (dtype == nullptr) return "";
   if (t.dims[0] < 0 && dtype->block != 1) return who + ": rows of blocks need a known length";
   uint64_t alignment_bits = t.offset;
@@ -125,7 +130,7 @@ inline std::string CheckTensor(const Graph& g, size_t index, const std::vector<i
   const int64_t extent = Extent(t, dims);
   if (extent < 0) return who + ": its size is no whole number of blocks, or too large";
   const uint64_t room = g.slots[t.slot].bytes;
-  // A packed layout has its own size, which only its plugin knows.
+  // Only the plugin knows the size of a tensor in the plugin's own layout.
   if (t.layout == TRINE_LAYOUT_PLAIN &&
       (t.offset > room || static_cast<uint64_t>(extent) > room - t.offset)) {
     return who + ": reaches beyond its slot";
@@ -140,7 +145,7 @@ inline std::string CheckStructure(const Graph& g) {
   for (const trine_param& p : g.params) {
     if (p.min < 0 || p.max < p.min) return "a parameter's range is empty or negative";
   }
-  uint64_t total = 0;  // a sum that wraps would let a small scratch pass for a large one
+  uint64_t total = 0;  // limited, because a sum that wraps would make a large scratch look small
   for (const trine_slot& s : g.slots) {
     if (s.alternates < 1) return "a slot has no alternate";
     if (s.role >= TRINE_ROLE_CONSTANT && s.role <= TRINE_ROLE_TEMP && s.role != TRINE_ROLE_IO &&
@@ -171,9 +176,9 @@ inline std::string CheckStructure(const Graph& g) {
 
 }  // namespace internal
 
-// Copies and checks `in`. INVALID_ARGUMENT with a sentence when it does not hold together. What is
-// merely unknown here, ops, types and roles of a newer host's, is left to CheckOp: it must not take
-// the ops beside it away.
+// Copies and checks `in`. Returns INVALID_ARGUMENT with a sentence if the graph is inconsistent.
+// Accepts ops, types and roles that this header does not know, because a newer host may use them:
+// CheckOp refuses those ops one by one, and the others can still run.
 inline trine_status CopyGraph(const trine_graph* in, Graph* out, trine_error* err) {
   if (in == nullptr) return Fail(err, TRINE_INVALID_ARGUMENT, "graph is null");
   const trine_graph g = ReadIn(in);

@@ -1,15 +1,15 @@
-// What of a machine a plugin can have devices behind, said in its file, where it is read without
-// loading it: a driver that finds nothing to drive may take long to find that out.
+// Declares in a plugin's file which hardware it drives. The host reads the declaration without
+// loading the plugin, because a driver may take long to find out that it has nothing to drive.
 #ifndef TRINE_SDK_HARDWARE_H_
 #define TRINE_SDK_HARDWARE_H_
 
-// TRINE_PLUGIN_HARDWARE("/dev/foo:/dev/bar:$FOO_DRIVER"), once, outside of any namespace: where
-// none of these files is there, and none of these environment variables is set, the plugin has no
-// devices but those that are software, flagged as such, and none of the CPU's tier. "": it never
-// has any other. A plugin that says nothing is always asked. See docs/plugin-abi.md. Also for
-// plugins in C.
+// TRINE_PLUGIN_HARDWARE("/dev/foo:/dev/bar:$FOO_DRIVER") lists files and environment variables. Use
+// it once, outside of any namespace. If none of the files exists and none of the variables is set,
+// the plugin must have only software devices, flagged as such and not of the CPU's tier. "" means
+// that it never has other devices. A plugin without this declaration is always probed. See
+// docs/plugin-abi.md. Works in C too.
 //
-// An ELF note of the owner "Trine" and type 1.
+// Makes an ELF note of the owner "Trine" and type 1.
 #if defined(__ELF__)
 #define TRINE_PLUGIN_HARDWARE(paths)           \
   __asm__(                                     \

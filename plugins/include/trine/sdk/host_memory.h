@@ -1,5 +1,5 @@
 // The table's memory calls for a device whose buffers are plain memory: the CPU, an emulator, a
-// device that shares the CPU's address space. A plugin names its buffer and takes the calls:
+// device that shares the CPU's address space. A plugin defines its buffer and uses the calls:
 //
 //   struct trine_buffer : trine::sdk::HostBuffer {};
 //   using Memory = trine::sdk::HostMemory<trine_buffer, trine_timeline>;
@@ -19,24 +19,26 @@
 
 namespace trine::sdk {
 
+// A buffer of plain memory.
 struct HostBuffer {
   std::byte* data = nullptr;
   uint64_t bytes = 0;
-  bool owned = false;  // else imported
+  bool owned = false;  // false: imported
   bool read_only = false;
 
   bool InRange(uint64_t offset, uint64_t n) const { return offset <= bytes && n <= bytes - offset; }
 };
 
-// Buffer derives from HostBuffer, TimelineHandle from Timeline: the plugin's own trine_buffer and
-// trine_timeline.
+// Holds the table's memory calls. `Buffer` is the plugin's trine_buffer, derived from HostBuffer;
+// `TimelineHandle` is its trine_timeline, derived from Timeline.
 template <class Buffer, class TimelineHandle>
 struct HostMemory {
-  static constexpr uint32_t kAlignment = 64;  // of imported memory and of binding offsets
+  static constexpr uint32_t kAlignment = 64;  // alignment of imported memory and binding offsets
 
   static constexpr uint64_t kLargeBuffer = uint64_t{4} << 20;
 
-  // Pages straight from the kernel: zeroed, aligned, and placed where they are first touched.
+  // Maps pages from the system: zeroed, aligned, and placed on the NUMA node that touches them
+  // first.
   static trine_status Alloc(trine_device*, const trine_buffer_desc* given, Buffer** out,
                             trine_error* err) {
     const trine_buffer_desc desc = ReadIn(given);
@@ -53,8 +55,8 @@ struct HostMemory {
                     "no memory for a buffer of " + std::to_string(desc.bytes) + " bytes");
       }
 #if defined(MADV_HUGEPAGE)
-      // Large buffers in large pages, where the system gives them: weights are read from end to
-      // end, and every page that ends stops the processor's prefetching.
+      // Asks for large pages: weights are read from end to end, and the processor's prefetching
+      // stops at the end of every page.
       if (desc.bytes >= kLargeBuffer) madvise(data, desc.bytes, MADV_HUGEPAGE);
 #endif
       buffer->data = static_cast<std::byte*>(data);
@@ -145,7 +147,7 @@ struct HostMemory {
     });
   }
 
-  // Where a binding's memory is, for PlanStorage; null when it is out of range or misaligned.
+  // Returns a binding's memory, for PlanStorage; null if it is out of range or misaligned.
   static std::byte* SpanData(const trine_span& span) {
     const Buffer* buffer = span.buffer;
     if (buffer == nullptr || span.offset % kAlignment != 0 ||

@@ -1,5 +1,5 @@
-// Which bytes tensors take, and who reads what an op wrote: what a backend must know before it
-// changes the order of ops, or leaves out a result that nobody looks at.
+// Finds which bytes tensors use, and which ops read the result of another op. A backend needs to
+// know both before it changes the order of ops or leaves out a result that is not used.
 #ifndef TRINE_SDK_MEMORY_USE_H_
 #define TRINE_SDK_MEMORY_USE_H_
 
@@ -13,13 +13,13 @@
 
 namespace trine::sdk {
 
-// Bytes of a slot, from the first to behind the last one that a tensor has, whatever lies between.
+// The bytes of a slot from a tensor's first byte to the end of its last one, gaps included.
 struct ByteRange {
   uint32_t slot = 0;
   uint64_t begin = 0, end = 0;
 };
 
-// At the parameters' maxima, of a tensor in the plain layout.
+// Returns a tensor's range at the parameters' maxima. REQUIRES: it is in the plain layout.
 inline ByteRange RangeOf(const trine_tensor& t, const std::vector<int64_t>& max_params) {
   const Dims dims = ResolveDims(t, max_params.data());
   const Dims strides = ResolveStrides(t, dims);
@@ -33,6 +33,7 @@ inline ByteRange RangeOf(const trine_tensor& t, const std::vector<int64_t>& max_
   return range;
 }
 
+// Returns whether two tensors have the same type, the same dimensions and the same bytes.
 inline bool SameView(const trine_tensor& a, const trine_tensor& b) {
   return a.dtype == b.dtype && a.rank == b.rank && a.slot == b.slot && a.offset == b.offset &&
          std::equal(a.dims, a.dims + a.rank, b.dims) &&
@@ -41,13 +42,13 @@ inline bool SameView(const trine_tensor& a, const trine_tensor& b) {
 
 namespace internal {
 
-// A tensor by its outermost index, the only one that a parameter may bound here.
+// A tensor divided along its outermost dimension, the only one that may be a parameter here.
 struct OuterRows {
   uint64_t offset = 0;
-  int64_t bytes = 0;    // of one
-  int64_t stride = 0;   // to the next
-  int64_t dim = 0;      // as the graph has it
-  bool packed = false;  // no gaps inside, nor between
+  int64_t bytes = 0;    // bytes of one outer row
+  int64_t stride = 0;   // bytes from one outer row to the next
+  int64_t dim = 0;      // the outermost dimension as in the graph
+  bool packed = false;  // no gaps inside rows or between them
 };
 
 inline std::optional<OuterRows> OuterRowsOf(const trine_tensor& t) {
@@ -73,8 +74,8 @@ inline std::optional<OuterRows> OuterRowsOf(const trine_tensor& t) {
 
 }  // namespace internal
 
-// Whether two tensors may have a byte in common. Columns of one matrix that lie beside each other
-// have none.
+// Returns whether two tensors may share a byte. Two tensors that are neighbouring columns of a
+// matrix do not overlap.
 inline bool Overlap(const trine_tensor& a, const trine_tensor& b,
                     const std::vector<int64_t>& max_params) {
   const ByteRange x = RangeOf(a, max_params), y = RangeOf(b, max_params);
@@ -88,7 +89,7 @@ inline bool Overlap(const trine_tensor& a, const trine_tensor& b,
   return !beside || both > static_cast<uint64_t>(p->stride);
 }
 
-// Whether `outer` has every byte of `inner`, whatever the parameters are.
+// Returns whether `outer` contains every byte of `inner`, whatever the parameters are.
 inline bool Covers(const trine_tensor& outer, const trine_tensor& inner,
                    const std::vector<int64_t>& max_params) {
   if (outer.slot != inner.slot) return false;
@@ -102,20 +103,21 @@ inline bool Covers(const trine_tensor& outer, const trine_tensor& inner,
   return o->dim >= 0 && RangeOf(outer, max_params).end >= RangeOf(inner, max_params).end;
 }
 
-// What may still see the value that an op gives a tensor.
+// The ops that read the value which an op gives a tensor, before other ops replace it.
 struct LaterUses {
   struct Read {
     uint32_t op;
     size_t input;
   };
-  std::vector<Read> reads;  // in order
-  bool outlives = false;    // the run: the slot is not TEMP
+  std::vector<Read> reads;  // in the order of ops
+  bool outlives = false;    // the value remains after the run: the slot is not TEMP
 };
 
+// Returns the reads of `tensor`, which op `op` writes, by later ops.
 inline LaterUses UsesAfter(const Graph& graph, uint32_t op, uint32_t tensor) {
   const std::vector<int64_t> max = graph.MaxParams();
   const trine_tensor& t = graph.tensors[tensor];
-  std::vector<uint32_t> written;  // since, in part over it
+  std::vector<uint32_t> written;  // tensors of later ops that replace parts of the value
   LaterUses uses;
   for (uint32_t j = op + 1; j < graph.ops.size(); ++j) {
     const Op& later = graph.ops[j];
@@ -127,7 +129,7 @@ inline LaterUses UsesAfter(const Graph& graph, uint32_t op, uint32_t tensor) {
                                      [&](uint32_t w) { return Covers(graph.tensors[w], in, max); });
       if (!newer) uses.reads.push_back({j, i});
     }
-    if (later.kind == TRINE_OP_KV_STORE) continue;  // writes the rows of its tokens, no others
+    if (later.kind == TRINE_OP_KV_STORE) continue;  // writes only the rows of its tokens
     for (uint32_t out : later.out) {
       const trine_tensor& w = graph.tensors[out];
       if (w.slot != t.slot || !Overlap(w, t, max)) continue;

@@ -1,6 +1,6 @@
-// What ops are called where times are told (op_done): constants that live as long as the plugin,
-// and the same from all backends, so that a host can hold one beside another. Runs of several ops
-// in one join the names with a '+': "add+rms_norm+quantize".
+// Names ops for op_done. The names live as long as the plugin and are the same in all backends, so
+// that a host can compare their times. Fused ops join their names with '+':
+// "add+rms_norm+quantize".
 #ifndef TRINE_SDK_OP_NAMES_H_
 #define TRINE_SDK_OP_NAMES_H_
 
@@ -13,7 +13,7 @@
 
 namespace trine::sdk {
 
-// Activations made small integers, for products of quantised weights.
+// The quantisation of activations for products with quantised weights.
 inline constexpr const char* kQuantizeName = "quantize";
 
 namespace internal {
@@ -33,7 +33,7 @@ inline ProductNames MakeProductNames() {
 
 }  // namespace internal
 
-// The op's, with the type of the weights of a matrix product: "matmul q4_0".
+// Returns the op's name. The name of a matrix product has the type of its weights: "matmul q4_0".
 inline const char* TimedName(const Graph& graph, const Op& op) {
   static const internal::ProductNames names = internal::MakeProductNames();
   if (op.in.empty() || !op.HasInput(0)) return OpName(op.kind);

@@ -1,5 +1,5 @@
-// The shapes and types each op takes, as the comments of trine/backend.h state them. A backend that
-// has passed CheckOp may index without further checks.
+// Checks the shapes and types of each op against the comments of trine/backend.h. A backend may
+// index the operands of an op that passed CheckOp without further checks.
 #ifndef TRINE_SDK_OP_RULES_H_
 #define TRINE_SDK_OP_RULES_H_
 
@@ -28,8 +28,8 @@ inline bool IsKv(uint32_t dtype) { return IsFloat(dtype) || dtype == TRINE_DTYPE
 
 namespace internal {
 
-// The attribute structs' sizes in ABI 1.0. They stay when the structs grow: a host of that age is
-// still served.
+// The sizes of the attribute structs in ABI 1.0. They stay when the structs grow, because hosts of
+// ABI 1.0 send the short ones.
 inline constexpr size_t kNormAttr = 8;
 inline constexpr size_t kRopeAttr = 8;
 inline constexpr size_t kAttentionAttr = 20;
@@ -38,8 +38,8 @@ inline constexpr size_t kActivationAttr = 8;
 inline constexpr size_t kScaleAttr = 8;
 inline constexpr size_t kMoeRouteAttr = 16;
 
-// One op's operands with their dimensions at one set of parameters. Each Need* notes the first rule
-// that is broken; `wrong` then stays.
+// An op's operands with their dimensions at one set of parameters. Its methods check rules; `wrong`
+// keeps the first rule that is broken.
 class OpShapes {
  public:
   OpShapes(const Graph& graph, const Op& op, const int64_t* params)
@@ -56,7 +56,7 @@ class OpShapes {
   void Need(bool condition, const char* rule) {
     if (ok() && !condition) wrong_ = std::string(OpName(op_.kind)) + ": " + rule;
   }
-  // `required` inputs must be there, up to `all` may be.
+  // Checks that the first `required` inputs are there, and that there are at most `all`.
   bool Arity(size_t required, size_t all, size_t outputs) {
     Need(op_.in.size() >= required && op_.in.size() <= all, "wrong number of inputs");
     for (size_t i = 0; ok() && i < required; ++i) Need(Has(i), "a required input is absent");
@@ -64,7 +64,7 @@ class OpShapes {
     return ok();
   }
   void Attr(size_t bytes) { Need(op_.attr.size() >= bytes, "attributes missing or too short"); }
-  // Every operand is of a type and in a slot this header knows.
+  // Checks that this header knows the type and the slot's role of every operand.
   void Known() {
     for (const auto* list : {&op_.in, &op_.out}) {
       for (uint32_t t : *list) {
@@ -78,8 +78,8 @@ class OpShapes {
       }
     }
   }
-  // A dimension that divides or bounds another can't be a parameter: what holds at the ends of its
-  // range need not hold between them.
+  // Checks that a dimension is no parameter. A dimension that divides or bounds another one must be
+  // a constant: a rule that holds at both ends of a parameter's range may fail between them.
   void Constant(const trine_tensor& t, uint32_t dim) {
     Need(dim >= t.rank || t.dims[dim] >= 0, "a dimension must be a constant");
   }
@@ -312,9 +312,9 @@ inline void CheckOne(OpShapes& s, const Op& op) {
 
 }  // namespace internal
 
-// "" when op `index` of a copied graph keeps its rules whatever the parameters, else the rule it
-// breaks. Tried with all parameters at their maxima, all at their minima, and each at its minimum
-// alone, so that two parameters with the same range are not taken for one.
+// Returns "" if op `index` of a copied graph keeps its rules for all values of the parameters, else
+// the rule that it breaks. Tries all parameters at their maxima, all at their minima, and each one
+// alone at its minimum, so that it notices if two parameters with equal ranges are mixed up.
 inline std::string CheckOp(const Graph& graph, size_t index) {
   const Op& op = graph.ops[index];
   const auto broken_at = [&](const std::vector<int64_t>& params) {

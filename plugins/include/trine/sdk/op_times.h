@@ -1,4 +1,4 @@
-// Whether the host wants to know where the time of runs goes.
+// Tells whether the host wants the times of ops.
 #ifndef TRINE_SDK_OP_TIMES_H_
 #define TRINE_SDK_OP_TIMES_H_
 
@@ -6,7 +6,7 @@
 
 namespace trine::sdk {
 
-// Once per run; if so, the run calls op_done.
+// Returns whether the host wants op_done to be called during this run. Call it once per run.
 inline bool WantsOpTimes(const trine_host& host) {
   return __atomic_load_n(host.profiling, __ATOMIC_RELAXED) != 0;
 }

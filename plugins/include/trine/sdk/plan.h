@@ -1,5 +1,5 @@
-// A plan's storage: bindings checked once, TEMP slots laid out in the scratch, and, for devices
-// whose buffers the CPU can address, tensors turned into pointers and strides at each run.
+// The storage of a plan: checks bindings once, lays out TEMP slots in the scratch, and, for devices
+// whose buffers the CPU can address, turns tensors into pointers and strides at each run.
 #ifndef TRINE_SDK_PLAN_H_
 #define TRINE_SDK_PLAN_H_
 
@@ -12,14 +12,15 @@
 
 namespace trine::sdk {
 
+// A tensor of a run: a pointer with dimensions and strides.
 struct View {
   std::byte* data;
   uint32_t dtype;
   Dims dims;
-  Dims strides;  // bytes; strides[0] of one block
+  Dims strides;  // in bytes; strides[0] is one block
 
   int64_t Rows() const { return dims[1] * dims[2] * dims[3]; }
-  // Start of row r, rows being counted over dimensions 1 to 3.
+  // Returns the start of row r, counted over dimensions 1 to 3.
   std::byte* Row(int64_t r) const {
     return data + r % dims[1] * strides[1] + r / dims[1] % dims[2] * strides[2] +
            r / dims[1] / dims[2] * strides[3];
@@ -32,7 +33,8 @@ struct View {
 
 inline constexpr uint64_t kScratchAlignment = 64;
 
-// Where TEMP slots lie in the scratch, one after the other, and how large it is in all.
+// Returns the size of the scratch. Sets `offsets`, unless it is null, to the offset of each slot in
+// the scratch; only those of TEMP slots mean anything.
 inline uint64_t LayOutScratch(const Graph& graph, std::vector<uint64_t>* offsets) {
   uint64_t total = 0;
   if (offsets != nullptr) offsets->assign(graph.slots.size(), 0);
@@ -44,14 +46,14 @@ inline uint64_t LayOutScratch(const Graph& graph, std::vector<uint64_t>* offsets
   return total;
 }
 
-// Where a plan's slots are: bindings checked once, TEMP slots laid out in the scratch. A Place is
-// whatever the plugin finds memory by; a default one is nowhere, and a place plus some bytes is
-// another one.
+// Knows where a plan's slots are. A Place is the plugin's way to address memory, such as a pointer.
+// A default-constructed Place stands for no memory, and a Place plus a number of bytes is a Place.
 template <class Place>
 class PlanPlaces {
  public:
-  // `place_of(trine_span)` gives where a span begins, or a default Place when it is out of range.
-  // `desc` must have been read with ReadIn; `graph` is its checked copy.
+  // Checks the bindings and lays out the scratch. `place_of(trine_span)` returns where a span
+  // begins, or a default Place if the span is out of range. `desc` must have been read with ReadIn;
+  // `graph` is its checked copy.
   template <class Locate>
   trine_status Bind(const Graph& graph, const trine_plan_desc& desc, Locate place_of,
                     trine_error* err) {
@@ -99,7 +101,8 @@ class PlanPlaces {
     return TRINE_OK;
   }
 
-  // Where a tensor begins; nowhere when its slot is empty. `alternates` is by slot, or null.
+  // Returns where a tensor begins, or Place{} if its slot is empty. `alternates` has an entry for
+  // each slot; null: alternate 0 everywhere.
   Place PlaceOf(const Graph& graph, const trine_tensor& t, const uint32_t* alternates) const {
     const bool io = graph.slots[t.slot].role == TRINE_ROLE_IO && alternates != nullptr;
     const Place base = bases_[t.slot][io ? alternates[t.slot] : 0];
@@ -110,7 +113,7 @@ class PlanPlaces {
   std::vector<std::vector<Place>> bases_;  // by slot, then alternate
 };
 
-// The same for devices whose buffers the CPU can address.
+// Knows where a plan's slots are by pointers, for devices whose buffers the CPU can address.
 class PlanStorage : public PlanPlaces<std::byte*> {
  public:
   View ViewOf(const Graph& graph, uint32_t tensor, const int64_t* params,
@@ -122,7 +125,7 @@ class PlanStorage : public PlanPlaces<std::byte*> {
   }
 };
 
-// Parameters within their ranges, alternates within their counts.
+// Checks that parameters are within their ranges and alternates within their counts.
 inline trine_status CheckRun(const Graph& graph, const trine_run_args& args, trine_error* err) {
   if (args.n_params != graph.params.size()) {
     return Fail(err, TRINE_INVALID_ARGUMENT, "the run has another number of parameters");

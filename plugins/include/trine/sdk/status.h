@@ -1,4 +1,4 @@
-// Errors across the ABI: a status and a sentence, never an exception.
+// Passes errors across the ABI: a status and a sentence, never an exception.
 #ifndef TRINE_SDK_STATUS_H_
 #define TRINE_SDK_STATUS_H_
 
@@ -13,13 +13,13 @@
 
 namespace trine::sdk {
 
-// Writes the sentence, cut to fit, and returns the status.
+// Writes the sentence, cut to fit, and returns the status. `err` may be null.
 inline trine_status Fail(trine_error* err, trine_status status, const std::string& message) {
   if (err != nullptr) std::snprintf(err->message, sizeof(err->message), "%s", message.c_str());
   return status;
 }
 
-// Runs `body` (returning trine_status), turning what it throws into a status. Wrap the body of
+// Runs `body`, which returns trine_status, and turns an exception into a status. Wrap the body of
 // every entry point that can allocate.
 template <class Body>
 trine_status Guard(trine_error* err, Body body) noexcept {
@@ -38,7 +38,8 @@ trine_status Guard(trine_error* err, Body body) noexcept {
   }
 }
 
-// Answers through an out-struct: never past the size its owner gave, which is kept.
+// Copies `value` to a struct of the caller's, but no more bytes than the struct_size that the
+// caller has set. Keeps that struct_size.
 template <class T>
 void WriteOut(T* out, T value) {
   const uint32_t size = out->struct_size;
@@ -46,7 +47,7 @@ void WriteOut(T* out, T value) {
   std::memcpy(out, &value, std::min<size_t>(size, sizeof(T)));
 }
 
-// Reads an in-struct of any age: members its writer did not know are 0.
+// Reads a caller's struct of any version. Members that the caller did not know are 0.
 template <class T>
 T ReadIn(const T* in) {
   T value{};
@@ -54,7 +55,7 @@ T ReadIn(const T* in) {
   return value;
 }
 
-// Element i of an array whose elements may be longer, or shorter, than this compiler thinks.
+// Returns element i of an array whose elements may be longer or shorter than T.
 template <class T>
 T At(const T* array, uint32_t stride, size_t i) {
   T value{};

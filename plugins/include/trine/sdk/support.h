@@ -1,5 +1,5 @@
-// The answers to op_query and plan_query, given one function of the plugin's own:
-// `refusal(const Graph&, size_t op)` says why an op that keeps its rules can't run, or "".
+// Answers op_query and plan_query with one function of the plugin's own: `refusal(const Graph&,
+// size_t op)` returns why an op that keeps its rules can't run, or "".
 #ifndef TRINE_SDK_SUPPORT_H_
 #define TRINE_SDK_SUPPORT_H_
 
@@ -13,8 +13,8 @@
 
 namespace trine::sdk {
 
-// Copies a graph and makes sure that all of it can run; `support` is what the device's runs are,
-// TRINE_SUPPORT_EXACT or _FAST. For plan_query and plan_create.
+// Copies a graph and checks that all of its ops can run; plan_query and plan_create need that.
+// `support` is the most that the device offers: TRINE_SUPPORT_EXACT or TRINE_SUPPORT_FAST.
 template <class Refusal>
 trine_status AcceptGraph(const trine_graph* given, uint32_t support, Refusal refusal, Graph* out,
                          trine_error* err) {
@@ -33,6 +33,7 @@ trine_status AcceptGraph(const trine_graph* given, uint32_t support, Refusal ref
   return TRINE_OK;
 }
 
+// Implements op_query.
 template <class Refusal>
 trine_status AnswerOpQuery(const trine_graph* given, uint32_t op, uint32_t support, Refusal refusal,
                            trine_op_support* out, trine_error* err) {
@@ -53,7 +54,7 @@ trine_status AnswerOpQuery(const trine_graph* given, uint32_t op, uint32_t suppo
   });
 }
 
-// For plans whose scratch holds the TEMP slots and nothing more.
+// Implements plan_query for plans whose scratch holds the TEMP slots and nothing else.
 template <class Refusal>
 trine_status AnswerPlanQuery(const trine_graph* given, uint32_t support, Refusal refusal,
                              trine_plan_info* out, trine_error* err) {

@@ -1,4 +1,4 @@
-// A timeline kept by the host's threads, for devices that run synchronously. Thread-safe.
+// A timeline that host threads signal, for devices that run synchronously. Thread-safe.
 #ifndef TRINE_SDK_TIMELINE_H_
 #define TRINE_SDK_TIMELINE_H_
 
@@ -12,6 +12,7 @@
 
 namespace trine::sdk {
 
+// A value that only grows, and threads that wait for it.
 class Timeline {
  public:
   explicit Timeline(uint64_t initial) : value_(initial) {}
@@ -25,7 +26,7 @@ class Timeline {
     return TRINE_OK;
   }
 
-  // The first failure stays.
+  // Fails the timeline. The first failure stays; later ones are ignored.
   trine_status SetFailed(trine_status status, const std::string& message, trine_error* err) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (status == TRINE_OK || status == TRINE_DEADLINE_EXCEEDED) {
@@ -41,7 +42,7 @@ class Timeline {
   trine_status Wait(uint64_t value, uint64_t timeout_ns, trine_error* err) {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto settled = [&] { return value_ >= value || failure_ != TRINE_OK; };
-    // Beyond a day a deadline might overflow the clock, and means "for ever" anyway.
+    // A longer timeout might overflow the clock, so it is taken as "for ever".
     constexpr uint64_t kForever = 86'400'000'000'000;
     if (timeout_ns >= kForever) {
       changed_.wait(lock, settled);
@@ -65,8 +66,8 @@ class Timeline {
   std::string message_;
 };
 
-// Refuses points that no submission can have. `timeline_of` maps a trine_timeline* to its
-// Timeline&.
+// Refuses waits and signals that are null or have no timeline, and signals of values that their
+// timelines have already reached. `timeline_of` maps a trine_timeline* to its Timeline&.
 template <class TimelineOf>
 trine_status CheckSync(const trine_sync& sync, TimelineOf timeline_of, trine_error* err) {
   if ((sync.waits == nullptr && sync.n_waits != 0) ||
@@ -89,21 +90,21 @@ trine_status CheckSync(const trine_sync& sync, TimelineOf timeline_of, trine_err
   return TRINE_OK;
 }
 
-// Signals a point, or fails its timeline with what became of the work.
+// Ends a submission on one of its signals: signals the point or, if the work failed, fails the
+// timeline with `status` and `message`.
 inline void Settle(Timeline& timeline, uint64_t value, trine_status status,
                    const std::string& message) {
-  trine_error late{};  // somebody signalled past the point, or failed the timeline, meanwhile
+  trine_error late{};  // set if the timeline has already passed the point, or failed
   const trine_status outcome = status == TRINE_OK ? timeline.Signal(value, &late) : status;
   if (outcome == TRINE_OK) return;
-  // To those who wait it would say "not yet".
+  // DEADLINE_EXCEEDED would tell waiters that the point is not reached yet.
   const trine_status failure = outcome == TRINE_DEADLINE_EXCEEDED ? TRINE_INTERNAL : outcome;
   timeline.SetFailed(failure, status == TRINE_OK ? late.message : message, nullptr);
 }
 
-// One synchronous submission: waits, runs `body` (returning trine_status, may fill its error), and
-// signals, or fails, what was to be signalled. With signals the outcome is theirs, whatever it is,
-// and the answer is OK; without them it is the answer. Points that no submission can have are
-// refused before anything runs.
+// Submits synchronously: waits, runs `body` (which returns trine_status and may fill its error),
+// and settles the signals. If there are signals, they carry the outcome and the call returns OK;
+// otherwise the call returns the outcome. Refuses impossible points before anything runs.
 template <class TimelineOf, class Body>
 trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of, trine_error* err,
                                  Body body) {
@@ -115,8 +116,8 @@ trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of,
     const trine_point p = At(sync.waits, sync.point_stride, i);
     status = timeline_of(p.timeline).Wait(p.value, UINT64_MAX, &own);
   }
-  // Somebody else's failure: passed on as it is to those who wait for us, but the caller must not
-  // take it for this device's own.
+  // A failed wait is another submission's failure. Signals pass it on as it is; without signals it
+  // becomes ABORTED, so that the caller does not take it for this device's own.
   if (status != TRINE_OK && sync.n_signals == 0) {
     return Fail(err, TRINE_ABORTED, std::string("a wait has failed: ") + own.message);
   }
@@ -129,7 +130,7 @@ trine_status SubmitSynchronously(const trine_sync& sync, TimelineOf timeline_of,
   return status == TRINE_OK ? TRINE_OK : Fail(err, status, own.message);
 }
 
-// The table's timeline calls over Handle, which derives from Timeline: the plugin's trine_timeline.
+// Holds the table's timeline calls. `Handle` is the plugin's trine_timeline, derived from Timeline.
 template <class Handle>
 struct TimelineCalls {
   static trine_status Create(trine_device*, uint64_t initial, Handle** out, trine_error* err) {

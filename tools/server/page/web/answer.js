@@ -1,12 +1,12 @@
-// One answer of the model, as a stream.
+// Streams one answer of the model.
 
 import { ApiError, errorFrom, request } from "./api.js";
 import { eventData } from "./sse.js";
 
 const numbers = ["temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"];
 
-// What is asked for. Turns of one role in a row, as after an answer that failed, are one message:
-// many templates refuse them otherwise.
+// Returns the request's body. Joins consecutive turns of the same role, as after a failed answer,
+// because many templates refuse them.
 export function requestBody({ chat, model, turns, settings }) {
   const body = { model, stream: true, stream_options: { include_usage: true } };
   for (const name of numbers) {
@@ -27,7 +27,8 @@ export function requestBody({ chat, model, turns, settings }) {
   return body;
 }
 
-// Calls onText with each piece. The result: {finish, usage, firstMs, lastMs}: when text came.
+// Calls onText with each piece. Returns {finish, usage, firstMs, lastMs}; the last two are when the
+// first and the last text came.
 export async function streamAnswer({ chat, signal, onText, ...asked }) {
   const path = chat ? "v1/chat/completions" : "v1/completions";
   const begin = performance.now();

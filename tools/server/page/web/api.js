@@ -1,4 +1,4 @@
-// Requests to the server this page came from, and its errors as they are.
+// Sends requests to the server that this page came from, and passes its errors on unchanged.
 
 const keyName = "trine.key";
 
@@ -11,19 +11,19 @@ export function setApiKey(key) {
   else sessionStorage.removeItem(keyName);
 }
 
-// A header holds bytes: a key is sent as those of its letters in UTF-8, as curl does.
+// Encodes a key for a header, which holds bytes: as UTF-8, like curl does.
 function asHeader(text) {
   return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
 export class ApiError extends Error {
-  // status is 0 where no answer came, or the answer broke off.
+  // status: 0 if no answer came, or the answer broke off.
   constructor(message, { status = 0, type = "", code = "", param = "", retryAfter = 0 } = {}) {
     super(message);
     Object.assign(this, { status, type, code, param, retryAfter });
   }
 
-  // "503 unavailable_error, model_loading"
+  // For example "429 rate_limit_error, rate_limit_exceeded".
   get kind() {
     const parts = [this.status || "", this.type].filter(Boolean).join(" ");
     const code = this.code === this.type ? "" : this.code;
@@ -31,7 +31,7 @@ export class ApiError extends Error {
   }
 }
 
-// The error of an answer's or a stream frame's "error" object.
+// Makes an error from the "error" object of an answer or a stream frame.
 export function errorFrom(object, status = 0, retryAfter = 0) {
   const { message, type, code, param } = object ?? {};
   return new ApiError(String(message || "The server gave no reason."), {
@@ -39,8 +39,8 @@ export function errorFrom(object, status = 0, retryAfter = 0) {
   });
 }
 
-// The response, whose status is 2xx; everything else is thrown: an ApiError, or an AbortError where
-// the signal said so.
+// Returns the response if its status is 2xx. Otherwise throws an ApiError, or an AbortError if the
+// signal aborted.
 export async function request(path, { method = "GET", body, signal } = {}) {
   const headers = {};
   if (apiKey()) headers.Authorization = `Bearer ${asHeader(apiKey())}`;
@@ -76,7 +76,7 @@ async function errorOf(response) {
     const { error } = JSON.parse(text);
     if (error) return errorFrom(error, response.status, retryAfter);
   } catch {
-    // A proxy's page, perhaps.
+    // The body may be a proxy's page.
   }
   const said = text.trim().slice(0, 300) || response.statusText || "The server gave no reason.";
   return errorFrom({ message: said }, response.status, retryAfter);

@@ -1,4 +1,4 @@
-// The conversation: what was said, what is being said, and what can be done about it.
+// The conversation: its turns, the answer being written, and the buttons for both.
 
 import { streamAnswer } from "./answer.js";
 import { ApiError } from "./api.js";
@@ -16,7 +16,7 @@ export class Chat {
     this.chat = null;
     this.turns = loadTurns();
     this.views = [];
-    this.running = null;  // the AbortController of the answer under way
+    this.running = null;  // the AbortController of the current answer
     this.editing = false;
     this.log = byId("log");
     this.composer = new Composer({
@@ -34,9 +34,10 @@ export class Chat {
     this.setModel("", true);
   }
 
-  // chat: whether the model has a template; one without continues text.
+  // chat: the model has a chat template; without one it continues text.
   setModel(model, chat) {
-    if (model === this.model && chat === this.chat) return;  // what is read or has the focus stays
+    // An unchanged model must not cost the reader the focus or the place in the text.
+    if (model === this.model && chat === this.chat) return;
     this.model = model;
     this.chat = chat;
     document.body.dataset.mode = chat ? "chat" : "text";
@@ -57,7 +58,8 @@ export class Chat {
     this.log.scrollTop = this.log.scrollHeight;
   }
 
-  // What can be done with each turn, now. A text is one thing, with its buttons at the end.
+  // Updates the buttons of each turn. Without chat all turns are one text, with its buttons at the
+  // end.
   refresh() {
     byId("empty").hidden = this.turns.length > 0;
     const lastUser = this.turns.findLastIndex((turn) => turn.role === "user");
@@ -88,7 +90,7 @@ export class Chat {
     return [retry];
   }
 
-  // False where it can't be sent now.
+  // Returns false if the text can't be sent at present.
   send(text) {
     const nothing = text === "" && (this.editing || this.turns.length === 0);
     if (this.running || nothing) return false;
@@ -99,7 +101,7 @@ export class Chat {
     return true;
   }
 
-  // In a text words must not grow together where one writer takes over from the other.
+  // Adds a space if words would run together where one writer follows the other.
   joined(text) {
     const before = this.text();
     return before === "" || /\s$/.test(before) || /^[\s.,;:!?'’”)]/.test(text) ? text : ` ${text}`;
@@ -205,7 +207,7 @@ export class Chat {
     }
   }
 
-  // Once a frame is often enough for the eye.
+  // Updates once per frame, which is often enough for the eye.
   showSoon(view) {
     if (this.frame) return;
     this.frame = requestAnimationFrame(() => this.show(view));
@@ -219,7 +221,7 @@ export class Chat {
     this.scroll(this.atEnd);
   }
 
-  // Follows the answer, unless the reader has gone up to read.
+  // Follows the answer, unless the reader has scrolled up.
   scroll(toEnd) {
     const { scrollHeight, scrollTop, clientHeight } = this.log;
     this.atEnd = toEnd || scrollHeight - scrollTop - clientHeight < 60;

@@ -1,4 +1,4 @@
-// Colours of devices, from the style sheet, so that both themes have their own.
+// The colours of devices, from the style sheet, so that each theme has its own.
 
 const kinds = [
   ["cpu", /^cpu/i],
@@ -7,13 +7,13 @@ const kinds = [
 ];
 const others = ["other0", "other1", "other2"];
 
-// "cpu", "igpu", "dgpu", or one of the rest by the tier's place.
+// Returns "cpu", "igpu", "dgpu", or another kind by the tier's index.
 export function deviceKind(device, index) {
   const found = kinds.find(([, pattern]) => pattern.test(device));
   return found ? found[0] : others[index % others.length];
 }
 
-// For a canvas, which knows no custom properties.
+// Returns colours for a canvas, which can't use custom properties.
 export function themeColors() {
   const style = getComputedStyle(document.documentElement);
   const value = (name) => style.getPropertyValue(name).trim();

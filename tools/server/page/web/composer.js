@@ -1,9 +1,9 @@
-// The box that messages are written in.
+// The box for writing messages.
 
 import { byId } from "./dom.js";
 
 export class Composer {
-  // onSend(text), onStop(), onEditLast(): true where there is something to edit.
+  // onSend(text), onStop(), onEditLast(); the last returns true if there is something to edit.
   constructor({ onSend, onStop, onEditLast, onCancelEdit }) {
     this.box = byId("prompt");
     this.onSend = onSend;
@@ -12,7 +12,7 @@ export class Composer {
     this.onCancelEdit = onCancelEdit;
     this.busy = false;
     this.chat = true;
-    // Where there is no real keyboard Enter makes a line, as everywhere else on a phone.
+    // Without a real keyboard, Enter begins a new line, as everywhere on a phone.
     this.enterSends = !matchMedia("(pointer: coarse)").matches;
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -25,7 +25,7 @@ export class Composer {
   }
 
   key(event) {
-    if (event.isComposing) return;  // Enter chooses a word of an input method
+    if (event.isComposing) return;  // Enter selects a word of an input method
     if (event.key === "Enter" && !event.shiftKey && this.enterSends) {
       event.preventDefault();
       this.send();
@@ -48,7 +48,7 @@ export class Composer {
     this.fit();
   }
 
-  // As tall as its text, up to what the style allows.
+  // Makes the box as tall as its text, up to the limit in the style sheet.
   fit() {
     this.box.style.height = "auto";
     this.box.style.height = `${this.box.scrollHeight + 2}px`;

@@ -1,5 +1,5 @@
-// Elements from data. Strings become text nodes and never markup, so whatever a model or a server
-// says stays text.
+// Makes elements from data. Strings become text nodes, never markup, so that what a model or a
+// server says stays text.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -15,15 +15,15 @@ export function el(tag, attributes = {}, ...children) {
   return node;
 }
 
-// Replaces the text only where it differs: a screen reader or a selection is not disturbed for
-// nothing.
+// Replaces the text only if it differs, so as not to disturb a screen reader or a selection
+// needlessly.
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
 let clearTimer = 0;
 
-// Read out once by a screen reader.
+// Makes a screen reader read the text once.
 export function announce(text) {
   const region = byId("announcer");
   region.textContent = text;
@@ -31,7 +31,7 @@ export function announce(text) {
   clearTimer = setTimeout(() => (region.textContent = ""), 15000);
 }
 
-// Copies, and says on the button and to a screen reader what became of it.
+// Copies, and shows the outcome on the button and to a screen reader.
 export async function copyBy(button, text) {
   const said = (await copyText(text)) ? "Copied" : "Can't copy";
   button.textContent = said;
@@ -44,7 +44,7 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyBySelection(text);  // over plain HTTP there is no clipboard object
+    return copyBySelection(text);  // plain HTTP has no clipboard object
   }
 }
 

@@ -4,7 +4,7 @@ export function count(n) {
   return Math.round(n).toLocaleString("en");
 }
 
-// Short, for places with little room: 950, 12.3k, 4.56M.
+// Formats for places with little room: 950, 12.3k, 4.56M.
 export function brief(n) {
   if (n < 1000) return String(Math.round(n));
   if (n < 1e6) return `${(n / 1e3).toFixed(n < 1e5 ? 1 : 0)}k`;
@@ -31,8 +31,9 @@ export function rate(perSecond) {
   return perSecond < 100 ? perSecond.toFixed(1) : count(perSecond);
 }
 
-// "41.2 tokens/s", or "" where the time is too short to tell: pieces that came in one burst, since
-// they were quick or somebody on the way held them back, say when they were sent on, not when made.
+// Returns "41.2 tokens/s", or "" if the time is too short to tell. Pieces that came in one burst,
+// because they were quick or were held back on the way, show when they were sent on, not when they
+// were made.
 export function speed(tokens, ms) {
   const leastMs = 50;
   return tokens > 0 && ms >= leastMs ? `${rate((tokens * 1000) / ms)} tokens/s` : "";

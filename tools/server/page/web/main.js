@@ -1,4 +1,4 @@
-// The page: a chat, and the machine it runs on.
+// The page: a chat, and the machine that it runs on.
 
 import { getJson } from "./api.js";
 import { Chat } from "./chat.js";
@@ -20,13 +20,13 @@ function showView(view) {
 }
 byId("view-chat").addEventListener("click", () => showView("chat"));
 byId("view-machine").addEventListener("click", () => showView("machine"));
-// Both lead to the box, which must be there before it can have the focus.
+// Both lead to the box, which must be visible before it can have the focus.
 byId("skip").addEventListener("click", () => showView("chat"));
 byId("new-chat").addEventListener("click", () => showView("chat"));
 
 const chat = new Chat({ settings });
 const machine = new Machine();
-let modelOf = null;  // the status's model that /v1/models was asked for
+let modelOf = null;  // the model in the status when /v1/models was last asked
 
 const feed = new StatusFeed({
   onStatus: (status) => {
@@ -35,14 +35,14 @@ const feed = new StatusFeed({
   },
   onError: (error) => {
     machine.showError(error);
-    modelOf = null;  // it may come back as another one
+    modelOf = null;  // another model may follow
   },
 });
 
 let asking = false;
 
-// What is answered by, and whether it has a chat template. While it can't be told the next status
-// asks again.
+// Gets the model's name and whether it has a chat template. If that fails, the next status tries
+// again.
 async function loadModel(name) {
   if (asking) return;
   asking = true;
@@ -53,7 +53,7 @@ async function loadModel(name) {
     chat.setModel(model.id, model.meta?.chat !== false);
     modelOf = name;
   } catch {
-    // The panel shows what is wrong with the server.
+    // The machine panel shows what is wrong with the server.
   }
   asking = false;
 }

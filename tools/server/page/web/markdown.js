@@ -1,5 +1,5 @@
-// The Markdown that models write, as data: blocks with spans in them. No HTML is known here, so
-// none can come through.
+// Parses the Markdown that models write into data: blocks with spans in them. HTML is not parsed,
+// so none can get through.
 //
 //   block: {kind: "code", language, text} | {kind: "heading", level, spans} | {kind: "rule"} |
 //          {kind: "paragraph", spans} | {kind: "quote", blocks} |
@@ -48,7 +48,7 @@ function readBlock(lines, at, depth) {
   return readParagraph(lines, at, depth);
 }
 
-// One that is not closed goes to the end: it is being written.
+// A block that is not closed goes to the end: it is still being written.
 function readCode(lines, at, [, marks, language]) {
   let end = at + 1;
   while (end < lines.length && !closes(lines[end], marks)) end += 1;
@@ -87,7 +87,7 @@ function readList(lines, at, depth) {
   return [{ kind: "list", ordered, start: ordered ? parseInt(mark, 10) : 1, items }, end];
 }
 
-// An item holds what is indented deeper, and empty lines between such.
+// An item includes the lines that are indented deeper, and empty lines between them.
 function endOfItem(lines, at, indent) {
   let end = at;
   for (let i = at; i < lines.length; i += 1) {
@@ -110,8 +110,8 @@ function readParagraph(lines, at, depth) {
   return [{ kind: "paragraph", spans: parseSpans(lines.slice(at, end).join("\n")) }, end];
 }
 
-// Marks that are never closed are the characters they are. Whatever a span reaches over is bounded: a
-// model that repeats a mark for ever must not hold up the page.
+// A mark that is never closed stays plain characters. The length of every span is bounded, so that
+// a model that repeats a mark endlessly can't block the page.
 const span = new RegExp([
   "(?<!`)`(?<code>[^`]{1,2000})`(?!`)",
   "(?<!`)``(?!`)(?<code2>[^\\n]{0,2000}?[^`\\n])``(?!`)",
@@ -142,7 +142,7 @@ function spanOf({ code, code2, strong, em, em2, label, href, escaped }, depth) {
   if (strong !== undefined) return { kind: "strong", spans: parseSpans(strong, depth + 1) };
   if (em ?? em2) return { kind: "em", spans: parseSpans(em ?? em2, depth + 1) };
   if (escaped !== undefined) return { kind: "text", text: escaped };
-  // Only addresses that a click may safely open; any other link stays the text it is.
+  // Makes links only of addresses that are safe to open; any other link stays text.
   if (/^https?:\/\//i.test(href)) return { kind: "link", href, spans: parseSpans(label, depth + 1) };
   return null;
 }

@@ -1,10 +1,10 @@
-// Markdown as elements.
+// Shows Markdown as elements.
 
 import { copyBy, el } from "./dom.js";
 import { parseMarkdown } from "./markdown.js";
 
-// Brings `root` up to `text`. Blocks that are as they were stay the same elements, so that an answer
-// that grows costs its last block, and what is selected in it stays selected.
+// Updates `root` to show `text`. Unchanged blocks keep their elements, so that a growing answer
+// costs only its last block, and a selection in it stays.
 export function showMarkdown(root, text) {
   const blocks = parseMarkdown(text);
   blocks.forEach((block, i) => {

@@ -1,11 +1,11 @@
-// One turn of a conversation as an element.
+// Shows one turn of a conversation as an element.
 
 import { copyBy, el, setText } from "./dom.js";
 import { count, seconds, speed } from "./format.js";
 import { showMarkdown } from "./markdown_view.js";
 
 export class MessageView {
-  // chat: markdown in answers; otherwise all is one text, shown as it is.
+  // chat: answers are shown as Markdown; otherwise all turns are one text, shown as it is.
   constructor(turn, { chat }) {
     this.turn = turn;
     this.chat = chat;
@@ -26,7 +26,7 @@ export class MessageView {
     setText(this.note, this.turn.note ?? "");
   }
 
-  // `text`: what Copy copies; `buttons`: [label, aria-label, action] after it.
+  // `text`: what Copy copies. `buttons`: further ones, as [label, aria-label, action].
   showActions(text, buttons) {
     const nodes = buttons.map(([name, label, action]) =>
       el("button", { type: "button", "aria-label": label, onclick: action }, name));
@@ -42,7 +42,7 @@ export class MessageView {
     return button;
   }
 
-  // The error as the server said it, and what can be done about it.
+  // Shows the server's error and buttons for what can be done about it.
   showFailure(error, buttons) {
     if (!error) {
       this.failure.replaceChildren();

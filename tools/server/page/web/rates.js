@@ -1,8 +1,9 @@
-// Ratios and speeds of the last seconds, from the differences of counters.
+// Ratios and speeds over the last seconds, from differences of counters.
 
 const windowS = 3;
 
-// Counters of a tier count from when its layers were placed there.
+// Names a tier together with its layers, because its counters start at 0 when layers are placed on
+// it.
 export function tierKey(tier) {
   return `${tier.device} ${tier.first_layer}-${tier.end_layer}`;
 }
@@ -16,7 +17,7 @@ export class Rates {
     const time = (status.timeline?.now_us ?? status.uptime_s * 1e6) / 1e6;
     const last = this.samples.at(-1);
     if (last && (time < last.time || status.tokens.generated < last.status.tokens.generated)) {
-      this.samples = [];  // another server
+      this.samples = [];  // the server has restarted
     }
     this.samples.push({ time, status });
     while (this.samples.length > 2 && this.samples[1].time <= time - windowS) this.samples.shift();
@@ -26,7 +27,7 @@ export class Rates {
     return this.samples.length < 2 ? 0 : this.samples.at(-1).time - this.samples[0].time;
   }
 
-  // Tokens each second: {generated, prompt}.
+  // Returns tokens per second: {generated, prompt}.
   tokens() {
     if (this.spanS <= 0) return { generated: 0, prompt: 0 };
     const first = this.samples[0].status.tokens;
@@ -37,12 +38,13 @@ export class Rates {
     };
   }
 
-  // Shares of the time: {busy, bubbles}. Bubbles: without work or without room while passes were
-  // under way elsewhere. Null for a tier without counters: one that is lost has none.
+  // Returns fractions of the time: {busy, bubbles}. Bubbles: the tier lacked work or room while
+  // passes were in flight elsewhere. Returns null for a tier without counters, such as a lost one.
   tier(tier) {
     if (!Number.isFinite(tier.passes)) return null;
     const now = this.samples.at(-1);
-    // Back to where it was placed: not beyond a time when it was not there, or had done more.
+    // Goes back to the oldest sample of this placement: stops where the tier was not there or had
+    // done more passes.
     let old = tier;
     let before = now;
     for (const sample of [...this.samples].reverse()) {

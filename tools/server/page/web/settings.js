@@ -1,4 +1,4 @@
-// The settings dialog. A change holds at once if it is valid; a field that is empty is not sent.
+// The settings dialog. A valid change takes effect at once. Empty fields are not sent.
 
 import { apiKey, setApiKey } from "./api.js";
 import { byId } from "./dom.js";
@@ -7,7 +7,7 @@ import { loadSettings, saveSettings } from "./store.js";
 const numbers = ["temperature", "top_p", "top_k", "min_p", "max_tokens", "seed"];
 
 export class Settings {
-  // onKey: the API key is another one.
+  // onKey: called when the API key has changed.
   constructor({ onKey }) {
     this.dialog = byId("settings");
     this.form = byId("settings-form");
@@ -39,7 +39,7 @@ export class Settings {
     fields.stop.value = (settings.stop ?? []).join("\n");
   }
 
-  // What is to be sent.
+  // Returns the values to send.
   values() {
     const fields = this.form.elements;
     const values = {};

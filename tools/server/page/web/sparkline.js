@@ -1,4 +1,4 @@
-// A minute of one number, as a line.
+// Draws one number's last minute as a line.
 
 const points = 120;
 const width = 120;

@@ -1,7 +1,7 @@
-// Server-sent events out of a stream of bytes.
+// Reads server-sent events from a stream of bytes.
 
-// Yields the data of each event. Lines end in \n, \r\n or \r; comments and other fields are passed
-// over; an event that the stream breaks off in is none.
+// Yields the data of each event. Lines end in \n, \r\n or \r. Skips comments and other fields, and
+// drops an event in which the stream breaks off.
 export async function* eventData(stream) {
   const reader = stream.getReader();
   const decoder = new TextDecoder();

@@ -1,4 +1,4 @@
-// /v1/status, twice a second while somebody looks.
+// Gets /v1/status twice a second while the page is visible.
 
 import { ApiError, getJson } from "./api.js";
 
@@ -16,7 +16,7 @@ export class StatusFeed {
     this.poll();
   }
 
-  // Asks now, and from now on.
+  // Polls at once, and regularly from then on.
   async poll() {
     clearTimeout(this.timer);
     if (document.visibilityState !== "visible" || this.asking) return;

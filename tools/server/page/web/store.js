@@ -1,4 +1,4 @@
-// What is kept between visits: the conversation and the settings, in this browser only.
+// Keeps the conversation and the settings between visits, in this browser only.
 
 const conversationName = "trine.conversation";
 const settingsName = "trine.settings";
@@ -11,7 +11,7 @@ function read(name) {
   }
 }
 
-// False where the browser has no room, or forbids it.
+// Returns false if the browser has no room or forbids it.
 function write(name, value) {
   try {
     localStorage.setItem(name, JSON.stringify(value));
@@ -21,7 +21,7 @@ function write(name, value) {
   }
 }
 
-// A turn: {role: "user" | "assistant", content, note?, error?}. Whatever else is found is dropped.
+// Returns the turns: {role: "user" | "assistant", content, note?, error?}. Drops anything else.
 export function loadTurns() {
   const turns = read(conversationName)?.turns;
   if (!Array.isArray(turns)) return [];

@@ -1,11 +1,11 @@
-// Where the layers are, and what each tier does: a bar, cards, and the same as a table.
+// Shows where the layers are and what each tier does: as a bar, as cards and as a table.
 
 import { deviceKind } from "./colors.js";
 import { byId, el, setText } from "./dom.js";
 import { bytes, count, holds, layers, percent } from "./format.js";
 import { tierKey } from "./rates.js";
 
-// One block for each tier, as wide as it has layers.
+// Shows one block for each tier, as wide as its number of layers.
 export function showLayers(tiers) {
   const bar = byId("layers");
   const placed = tiers.filter((tier) => tier.end_layer > tier.first_layer);
@@ -38,7 +38,7 @@ class TierCard {
                    this.shares, this.facts);
   }
 
-  // shares: null where nothing is counted.
+  // shares: null if the tier has no counters.
   update(tier, index, shares) {
     const lost = tier.state === "lost";
     this.node.dataset.kind = deviceKind(tier.device, index);
@@ -56,7 +56,7 @@ class TierCard {
   }
 }
 
-// A figure, or a dash where there is none.
+// Returns a number, or a dash if there is none.
 const known = (format, value) => (Number.isFinite(value) ? format(value) : "–");
 
 const columns = [
@@ -82,7 +82,7 @@ export class TiersView {
     byId("table-head").append(el("tr", {}, ...columns.map(([name]) => el("th", { scope: "col" }, name))));
   }
 
-  // True where tiers are others than before.
+  // Returns true if the tiers have changed.
   update(tiers, rates) {
     const key = tiers.map((tier) => `${tierKey(tier)} ${tier.state}`).join("; ");
     const changed = key !== this.key;

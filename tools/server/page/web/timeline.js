@@ -1,5 +1,5 @@
-// The timeline: a row for each tier, passes as blocks, copies as low blocks, bubbles as gaps, faults
-// as lines through all rows. It moves from right to left.
+// The timeline: a row for each tier, with passes as blocks, copies as low blocks, bubbles as gaps,
+// and faults as lines through all rows. Moves from right to left.
 
 import { byId, setText } from "./dom.js";
 import { deviceColor, themeColors } from "./colors.js";
@@ -9,7 +9,7 @@ import { TimelineStore } from "./timeline_store.js";
 const rowHeight = 26;
 const barHeight = 16;
 const axisHeight = 18;
-const delayUs = 650e3;  // a poll and its way
+const delayUs = 650e3;  // a poll's interval and its way
 const frameMs = 33;     // the browser may share its processor with the model
 
 export class Timeline {
@@ -34,7 +34,7 @@ export class Timeline {
   }
 
   add(status, layoutChanged) {
-    if (layoutChanged) this.store.clear();  // its events name tiers that are no more
+    if (layoutChanged) this.store.clear();  // its events belong to the old tiers
     this.tiers = status.tiers;
     const timeline = status.timeline ?? { now_us: status.uptime_s * 1e6, events: [] };
     this.store.add(timeline, status.tiers.length, performance.now());
@@ -42,7 +42,7 @@ export class Timeline {
       device: fault.device, atUs: timeline.now_us - fault.seconds_ago * 1e6,
     }));
     const head = this.store.headUs(performance.now(), delayUs);
-    const anew = this.headUs === undefined || head < this.headUs;  // the first, or another server's clock
+    const anew = this.headUs === undefined || head < this.headUs;  // first, or a restarted server
     if (!this.paused && (anew || this.happening())) this.headUs = head;
     if (!this.moving()) this.draw();
   }
@@ -62,7 +62,7 @@ export class Timeline {
     return lastUs > (this.headUs ?? 0) - this.spanUs;
   }
 
-  // Nothing moves where nothing happens, nobody looks or nobody wants it to.
+  // Stops when nothing happens, when the canvas is hidden, and when the user does not want motion.
   moving() {
     return !this.paused && !this.still.matches && this.canvas.clientWidth > 0 && this.happening();
   }
@@ -72,7 +72,7 @@ export class Timeline {
     const now = performance.now();
     if (now - this.lastDraw < frameMs || !this.moving()) return;
     const head = this.store.headUs(now, delayUs);
-    if (head === this.headUs) return;  // a server that is gone
+    if (head === this.headUs) return;  // the server has gone
     this.headUs = head;
     this.draw();
   }
@@ -145,7 +145,7 @@ export class Timeline {
     c.restore();
   }
 
-  // Blocks too narrow to be seen one by one are summed up: a column is as dark as it was busy.
+  // Adds up blocks that are too narrow to be seen: the busier a column, the darker it is.
   drawBlocks(events, top, height, width) {
     const c = this.context;
     const columns = new Map();
@@ -177,7 +177,7 @@ export class Timeline {
       c.fillRect(x - 1, 0, 2, height - axisHeight);
       c.textBaseline = "alphabetic";
       const text = `✕ ${device}`;
-      // Beside its line, and clear of "now".
+      // Places the text beside its line and clear of "now".
       const right = x + c.measureText(text).width > width - 50;
       c.textAlign = right ? "right" : "left";
       c.fillText(text, right ? Math.min(x, width - 50) : x, height - 4);
@@ -185,7 +185,7 @@ export class Timeline {
     }
   }
 
-  // Says what is under the pointer.
+  // Shows what is under the pointer.
   point(event) {
     const text = event ? this.textAt(event.offsetX, event.offsetY) : "";
     setText(byId("timeline-text"), text || this.legend);

@@ -1,0 +1,75 @@
+// Decides by size where work runs: at home, on the device that has its weights, or on a helper.
+// The functions are pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace trine {
+
+// Says which passes may leave the devices on which their layers are placed.
+struct DispatchMode {
+  bool on = true;
+  int64_t from_tokens = 0;  // the least tokens of a pass that leaves; 0: if that is faster
+};
+
+// Parses "auto", "off" or a number of tokens. Returns INVALID_ARGUMENT for any other text.
+absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text);
+
+struct SizeRule {
+  // While a device has not been measured, smaller work stays at home and larger work goes to the
+  // helper. Guessed times decide in between.
+  double small_flops = 1e6;
+  double large_flops = 10e9;
+  double margin = 1.1;      // how many times faster the helper must be
+  int64_t from_tokens = 0;  // passes of this many tokens or more go to the helper; 0: times decide
+};
+
+// The times of some work at one number of tokens.
+struct SizedWork {
+  double flops = 0;
+  double home_ns = 0;  // on the device that has the weights
+  double away_ns = 0;  // on the helper, with the time of moving everything that it needs
+  bool measured = false;
+};
+
+struct SizeDecision {
+  bool away = false;
+  std::string reason;
+};
+
+// Decides whether work of this many tokens runs on the helper.
+SizeDecision Decide(const SizeRule& rule, int64_t tokens, const SizedWork& work);
+
+// Returns the numbers of tokens at which classes begin: powers of two, and `from_tokens`. All
+// passes of a class take the same route.
+std::vector<int64_t> TokenClasses(const SizeRule& rule, int64_t max_tokens);
+
+// Chooses a route for each pass by the class of its tokens. Near the border of two classes it keeps
+// the route of the pass before, so that small changes of the size do not change the route each
+// time. The same sequence of passes always takes the same routes. Not thread-safe.
+class RouteSwitch {
+ public:
+  RouteSwitch() = default;  // always chooses route 0
+  // Takes one route for each class; classes are in order and begin with 1. `band`: the route is
+  // kept until a pass is larger or smaller than its class by this factor; 1: the route is never
+  // kept.
+  RouteSwitch(std::vector<int64_t> classes, std::vector<size_t> routes, double band);
+
+  // Returns the index of the route for the next pass.
+  size_t Choose(int64_t tokens);
+
+ private:
+  size_t RouteOf(double tokens) const;
+
+  std::vector<int64_t> classes_ = {1};
+  std::vector<size_t> routes_ = {0};
+  double band_ = 1;
+  size_t current_ = 0;
+};
+
+}  // namespace trine

@@ -1,0 +1,212 @@
+#include "dispatch/exec/segment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "plugins/device_text.h"
+#include "trine/backend_sdk.h"
+
+namespace trine {
+namespace {
+
+uint64_t PageBytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+// Returns true when the plugin has tried to import this kind of memory and failed.
+bool SeenToFail(const trine_device_info& info, bool read_only) {
+  const uint32_t kind = read_only ? TRINE_IMPORTS_READ_ONLY : TRINE_IMPORTS_WRITABLE;
+  return (info.imports & TRINE_IMPORTS_TRIED) != 0 && (info.imports & kind) == 0;
+}
+
+uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+// Returns why the device can't run the graph: the first op that it refuses.
+absl::Status CheckSupport(const Device& device, const trine_graph& view, uint32_t numerics) {
+  const uint32_t wanted =
+      numerics == TRINE_NUMERICS_EXACT ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST;
+  for (uint32_t i = 0; i < view.n_ops; ++i) {
+    const auto support = device.QueryOp(view, i);
+    if (!support.ok()) return support.status();
+    if (support->support >= wanted) continue;
+    const std::string reason = support->support == TRINE_SUPPORT_NO
+                                   ? std::string(support->reason)
+                                   : std::string("its result is not exact");
+    return absl::UnimplementedError(absl::StrCat(device.info().name, " can't run ",
+                                                 sdk::OpName(view.ops[i].kind), ": ", reason));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+const char* WeightPathName(WeightPath path) {
+  switch (path) {
+    case WeightPath::kFile:
+      return "file";
+    case WeightPath::kArena:
+      return "arena";
+    case WeightPath::kCopy:
+      break;
+  }
+  return "copy";
+}
+
+bool MayImport(const trine_device_info& info, bool read_only) {
+  // Imported memory would come over a bus at each run. That is right for weights that are streamed
+  // on purpose, but not for keeping a model's weights.
+  if ((info.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0) return false;
+  if (info.import_alignment == 0) return false;
+  if (read_only && info.import_alignment > PageBytes()) return false;
+  return !SeenToFail(info, read_only);
+}
+
+std::string ImportRefusal(const trine_device_info& info) {
+  std::string refusal = FieldText(info.import_refusal);
+  const bool unified = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+  if (!unified || info.import_alignment <= PageBytes() || SeenToFail(info, true)) return refusal;
+  absl::StrAppend(&refusal, refusal.empty() ? "" : "; ",
+                  "mapped files: they begin at multiples of ", PageBytes(),
+                  " bytes, and the device imports at multiples of ", info.import_alignment);
+  return refusal;
+}
+
+WeightPath ExpectedWeightPath(const trine_device_info& info) {
+  if (MayImport(info, true)) return WeightPath::kFile;
+  return MayImport(info, false) ? WeightPath::kArena : WeightPath::kCopy;
+}
+
+std::string DescribeWeightPath(const trine_device_info& info) {
+  const std::string refusal = ImportRefusal(info);
+  const std::string why = refusal.empty() ? "" : absl::StrCat(" (", refusal, ")");
+  switch (ExpectedWeightPath(info)) {
+    case WeightPath::kFile:
+      return absl::StrCat("read in the mapped file's own pages", why);
+    case WeightPath::kArena:
+      return absl::StrCat("read in memory shared with the CPU, filled from the file", why);
+    case WeightPath::kCopy:
+      break;
+  }
+  const bool unified = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+  if (unified && refusal.empty()) return "copied: the device does not import memory";
+  return absl::StrCat(unified ? "copied" : "copied to the device's own memory", why);
+}
+
+absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph& graph,
+                                            uint32_t numerics) {
+  const trine_graph view = graph.View(numerics);
+  const auto info = device.QueryPlan(view);
+  if (!info.ok()) {
+    const absl::Status why = CheckSupport(device, view, numerics);
+    return why.ok() ? info.status() : why;
+  }
+  SegmentNeeds needs;
+  needs.scratch_bytes = info->scratch_bytes;
+  for (const trine_slot& slot : graph.slots()) {
+    if (slot.role == TRINE_ROLE_IO) needs.io_bytes += slot.bytes * slot.alternates;
+  }
+  return needs;
+}
+
+absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device> device,
+                                                         OpGraph graph, uint32_t numerics,
+                                                         const std::vector<SlotMemory>& memory,
+                                                         const Buffer* scratch) {
+  auto needs = Query(*device, graph, numerics);
+  if (!needs.ok()) return needs.status();
+  std::unique_ptr<Segment> segment(new Segment());
+  segment->device_ = device;
+  segment->graph_ = std::move(graph);
+  segment->needs_ = *needs;
+  if (absl::Status status = segment->AllocateIo(memory); !status.ok()) return status;
+  segment->needs_.io_bytes = 0;
+  for (const auto& [slot, buffer] : segment->io_) {
+    segment->needs_.io_bytes += segment->graph_.slots()[slot].bytes;
+  }
+
+  trine_plan_desc desc{};
+  desc.struct_size = sizeof(desc);
+  desc.binding_stride = sizeof(trine_binding);
+  if (needs->scratch_bytes > 0 && scratch != nullptr) {
+    desc.scratch = scratch->Span(0, needs->scratch_bytes);
+  } else if (needs->scratch_bytes > 0) {
+    auto own = Buffer::Allocate(device, needs->scratch_bytes, TRINE_MEMORY_STATE);
+    if (!own.ok()) return own.status();
+    segment->scratch_ = std::move(*own);
+    desc.scratch = segment->scratch_.Span(0, needs->scratch_bytes);
+  }
+  std::vector<trine_binding> bindings;
+  for (const SlotMemory& m : memory) bindings.push_back({m.slot, m.alternate, m.span});
+  for (const auto& [slot, buffer] : segment->io_) {
+    bindings.push_back({slot, 0, buffer.Span(0, segment->graph_.slots()[slot].bytes)});
+  }
+  desc.n_bindings = static_cast<uint32_t>(bindings.size());
+  desc.bindings = bindings.data();
+  const trine_graph view = segment->graph_.View(numerics);
+  desc.graph = &view;
+  auto plan = Plan::Create(device, desc);
+  if (!plan.ok()) return plan.status();
+  segment->plan_ = std::move(*plan);
+  return segment;
+}
+
+absl::Status Segment::AllocateIo(const std::vector<SlotMemory>& memory) {
+  const auto& slots = graph_.slots();
+  for (SlotId s = 0; s < slots.size(); ++s) {
+    const bool bound =
+        std::any_of(memory.begin(), memory.end(), [&](const SlotMemory& m) { return m.slot == s; });
+    if (slots[s].role != TRINE_ROLE_IO || bound) continue;
+    auto buffer = Buffer::Allocate(device_, RoundUp(slots[s].bytes, 64), TRINE_MEMORY_IO);
+    if (!buffer.ok()) return buffer.status();
+    io_.emplace(s, std::move(*buffer));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Segment::Write(TensorId io, const void* data, uint64_t bytes) {
+  const trine_tensor& t = graph_.tensor(io);
+  const Buffer& buffer = io_.at(t.slot);
+  if (void* host = buffer.host_ptr()) {
+    std::memcpy(static_cast<std::byte*>(host) + t.offset, data, bytes);
+    return absl::OkStatus();
+  }
+  return buffer.Write(t.offset, data, bytes);
+}
+
+absl::Status Segment::Read(TensorId io, uint64_t offset, void* data, uint64_t bytes) const {
+  const trine_tensor& t = graph_.tensor(io);
+  const Buffer& buffer = io_.at(t.slot);
+  if (const void* host = buffer.host_ptr()) {
+    std::memcpy(data, static_cast<const std::byte*>(host) + t.offset + offset, bytes);
+    return absl::OkStatus();
+  }
+  return buffer.Read(t.offset + offset, data, bytes);
+}
+
+void* Segment::HostView(TensorId io) {
+  const trine_tensor& t = graph_.tensor(io);
+  void* host = io_.at(t.slot).host_ptr();
+  return host == nullptr ? nullptr : static_cast<std::byte*>(host) + t.offset;
+}
+
+absl::Status Segment::Run(const std::vector<int64_t>& params, uint32_t alternate) {
+  trine_run_args args{};
+  args.struct_size = sizeof(args);
+  args.n_params = static_cast<uint32_t>(params.size());
+  args.params = params.data();
+  if (alternate != 0) {
+    alternates_.clear();
+    for (const trine_slot& slot : graph_.slots()) {
+      alternates_.push_back(slot.alternates > 1 ? alternate : 0);
+    }
+    args.n_alternates = static_cast<uint32_t>(alternates_.size());
+    args.alternates = alternates_.data();
+  }
+  const std::lock_guard lock(device_->run_mutex());
+  return plan_.Run(args);
+}
+
+}  // namespace trine

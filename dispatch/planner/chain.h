@@ -1,0 +1,131 @@
+// The planner's problem as the searches need it: a chain of units, devices numbered from 0, and
+// prefix sums. With these, the cost of a run of units is one subtraction.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "dispatch/planner/placement.h"
+#include "dispatch/planner/problem.h"
+
+namespace trine::planner {
+
+inline constexpr int kMostDevices = 8;  // the searches go over all sets of devices
+inline constexpr int64_t kInfinite = int64_t{1} << 61;
+
+using DeviceMask = uint32_t;
+inline constexpr DeviceMask One(int device) { return DeviceMask{1} << device; }
+
+// Sums up to each boundary: entry b is the sum of units [0, b).
+using Prefix = std::vector<int64_t>;
+
+// Reach[d][b]: the farthest end of a run that begins at boundary b and fits device d by itself; b
+// if no unit fits. If a run fits, each part of it fits, so the entries never decrease.
+using Reach = std::vector<std::vector<int>>;
+
+struct ChainDevice {
+  size_t index = 0;  // into PlanProblem::devices
+  Prefix time;       // of the nominal request
+  int64_t run_ns = 0;
+  Prefix domain_time;
+  Prefix bytes;
+  int64_t fixed_bytes = 0;
+  int64_t limit_bytes = 0;  // the device's own limit and its pool's
+  Prefix layers;
+  int64_t max_layers = 0;
+  int64_t max_units = 0;
+  Prefix cannot;  // 1 for each unit that the device can't run
+  int64_t tied_bytes = 0;
+  bool cpu = false;
+};
+
+// Something that several devices share: a memory pool, or a bandwidth domain.
+struct ChainGroup {
+  DeviceMask members = 0;
+  int64_t capacity = 0;
+  bool held_to_level = false;  // the capacity is a level (searches.h)
+  std::vector<Prefix> used;    // [device]: what its units use; empty unless it is a member
+  std::vector<int64_t> fixed;  // [device]: counted once, if the device is used
+
+  int64_t Use(int d, int begin, int end) const { return fixed[d] + used[d][end] - used[d][begin]; }
+  // Returns whether some members are in use and others are not yet. Then the group's use so far
+  // limits what can follow.
+  bool Open(DeviceMask in_use) const { return (in_use & members) != 0 && (members & ~in_use) != 0; }
+};
+// A group has at least two devices, so there are at most kMostDevices / 2 pools and kMostDevices /
+// 2 domains.
+inline constexpr int kMostGroups = kMostDevices;
+
+struct Chain {
+  int units = 0;
+  std::vector<bool> cut;  // [boundary]: a segment may begin or end there
+  std::vector<ChainDevice> devices;
+  std::vector<std::vector<int64_t>> transfer;  // [from][to]
+  std::vector<ChainGroup> pools;    // the pools that may be too small for their members together
+  std::vector<ChainGroup> domains;  // capacity: set by the search
+  // [device]: an earlier device that is exactly like it; -1 if there is none. By the rule for ties
+  // the earlier device comes first in a placement.
+  std::vector<int> twin;
+
+  bool MayFollow(DeviceMask in_use, int d) const {
+    return (in_use & One(d)) == 0 && (twin[d] < 0 || (in_use & One(twin[d])) != 0);
+  }
+  int n() const { return static_cast<int>(devices.size()); }
+  DeviceMask All() const { return One(n()) - 1; }
+  bool Fits(int d, int begin, int end) const;  // checks the device's own limits
+  Reach MemoryReach() const;
+  // Returns the devices that can hold the whole model only because embedding and head share a
+  // matrix.
+  std::vector<int> WholeWhenTied() const;
+};
+
+// Makes the Reach for `fits`, at boundaries where the chain may be cut. REQUIRES: if fits(d, b, e)
+// holds, it holds for every run inside [b, e).
+template <typename F>
+Reach MakeReach(const Chain& chain, const F& fits) {
+  Reach reach(chain.n(), std::vector<int>(chain.units + 1));
+  for (int d = 0; d < chain.n(); ++d) {
+    int end = 0;
+    for (int b = 0; b <= chain.units; ++b) {
+      if (end < b) end = b;
+      while (end < chain.units && fits(d, b, end + 1)) ++end;
+      int last = end;
+      while (last > b && !chain.cut[last]) --last;
+      reach[d][b] = last;
+    }
+  }
+  return reach;
+}
+
+// The devices and the ends of their segments, in model order: a placement, or the beginning of one.
+struct Path {
+  int size = 0;
+  std::array<uint8_t, kMostDevices> device{};
+  std::array<uint16_t, kMostDevices> end{};
+
+  Path With(int d, int boundary) const {
+    Path longer = *this;
+    longer.device[size] = static_cast<uint8_t>(d);
+    longer.end[size] = static_cast<uint16_t>(boundary);
+    ++longer.size;
+    return longer;
+  }
+  // Orders by the rule for ties: fewer segments, then devices in their order, then earlier ends.
+  std::strong_ordering operator<=>(const Path&) const = default;
+};
+
+// Returns the devices that may be used and can hold a unit, in their order, at most kMostDevices.
+std::vector<size_t> SearchedDevices(const PlanProblem& problem, bool split_ends);
+
+// Makes the chain of a problem for these devices. `required`: devices that must be used; they have
+// no twins.
+Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
+                const std::vector<size_t>& devices, bool split_ends, DeviceMask required = 0);
+
+// Returns the path as ranges of layers on devices of the problem.
+std::vector<PlacedRange> RangesOf(const Chain& chain, const Path& path);
+
+}  // namespace trine::planner

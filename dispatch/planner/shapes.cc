@@ -1,0 +1,205 @@
+#include "dispatch/planner/shapes.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace trine {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+// The settings of a shape. Device 0 is the CPU, device 1 the iGPU on the CPU's pool and domain; the
+// rest are dGPUs.
+struct Settings {
+  double cpu_speed = 1;  // layers per time; the slowest dGPU has 10
+  double igpu_speed = 1.5;
+  double dgpu_spread = 1;   // how much faster each dGPU is than the one before it
+  double dgpu_share = 0.6;  // part of the model's bytes that all dGPUs together hold
+  double pool_share = 0.7;  // part of the model's bytes that the pool of CPU and iGPU holds
+  double single_limit = 1;  // part of the pool that CPU and iGPU may have each
+  double dgpu_speed = 10;
+  bool uneven = false;     // layers of random sizes and times
+  bool all_share = false;  // pairs of dGPUs share pools and domains too
+  int64_t transfer_ns = 20000;
+};
+
+class Maker {
+ public:
+  Maker(int devices, int layers, const Settings& settings)
+      : devices_(devices), settings_(settings), random_(12345) {
+    problem_.layers = layers;
+    problem_.prefill_tokens = 512;
+    for (int u = 0; u < problem_.units(); ++u) {
+      const bool end = u == 0 || u == layers + 1;
+      const double factor = settings_.uneven ? 0.5 + Uniform() : 1;
+      bytes_.push_back(static_cast<uint64_t>((end ? 500 : 400) * factor * kMiB));
+      total_ += bytes_.back();
+    }
+  }
+
+  PlanProblem Make() {
+    for (int d = 0; d < devices_; ++d) AddDevice(d);
+    for (auto* rows : {&problem_.decode_transfer_ns, &problem_.prefill_transfer_ns}) {
+      for (int from = 0; from < devices_; ++from) {
+        std::vector<int64_t>& row = rows->emplace_back();
+        for (int to = 0; to < devices_; ++to) {
+          const int64_t factor = settings_.uneven ? 1 + to % 3 : 1;
+          row.push_back(settings_.transfer_ns * factor);
+        }
+      }
+    }
+    return problem_;
+  }
+
+ private:
+  double Uniform() { return static_cast<double>(random_() % 4096) / 4096; }
+
+  double Speed(int d) const {
+    if (d == 0) return settings_.cpu_speed;
+    if (d == 1) return settings_.igpu_speed;
+    double speed = settings_.dgpu_speed;
+    for (int i = 2; i < d; ++i) speed *= settings_.dgpu_spread;
+    return speed;
+  }
+
+  size_t GroupOf(int d) {
+    const int group = d < 2 ? 0 : settings_.all_share ? d / 2 : d - 1;
+    while (static_cast<int>(problem_.pools.size()) <= group) {
+      PlanPool& pool = problem_.pools.emplace_back();
+      pool.name = absl::StrCat("pool", problem_.pools.size() - 1);
+      pool.capacity_bytes = Part(settings_.pool_share);
+      if (group == 0) continue;
+      const int sharers = settings_.all_share ? 2 : 1;
+      pool.capacity_bytes = Part(settings_.dgpu_share * sharers / std::max(devices_ - 2, 1));
+    }
+    return static_cast<size_t>(group);
+  }
+
+  uint64_t Part(double share) const {
+    return static_cast<uint64_t>(share * static_cast<double>(total_));
+  }
+
+  void AddDevice(int d) {
+    PlanDevice device;
+    device.name = d == 0 ? "cpu" : d == 1 ? "igpu0" : absl::StrCat("dgpu", d - 2);
+    device.tier = d == 0 ? "cpu" : d == 1 ? "igpu" : "dgpu";
+    device.pool = device.domain = GroupOf(d);
+    device.fixed_bytes = 100 * kMiB;
+    if (d < 2) {
+      device.limit_bytes = Part(settings_.pool_share * settings_.single_limit);
+    }
+    for (const uint64_t bytes : bytes_) {
+      const double factor = settings_.uneven ? 0.8 + 0.4 * Uniform() : 1;
+      const double decode = static_cast<double>(bytes) * 0.1 / Speed(d) * factor;
+      device.decode.unit_ns.push_back(static_cast<int64_t>(decode));
+      device.decode.domain_ns.push_back(static_cast<int64_t>(decode * 0.8));
+      device.prefill.unit_ns.push_back(static_cast<int64_t>(decode * 4));
+      device.prefill.domain_ns.push_back(static_cast<int64_t>(decode * 0.5));
+      const double own = settings_.uneven ? 0.95 + 0.1 * Uniform() : 1;
+      device.weight_bytes.push_back(static_cast<uint64_t>(static_cast<double>(bytes) * own));
+    }
+    device.decode.run_ns = 10000;
+    device.prefill.run_ns = 10000;
+    problem_.devices.push_back(device);
+  }
+
+  const int devices_;
+  const Settings settings_;
+  std::mt19937 random_;
+  PlanProblem problem_;
+  std::vector<uint64_t> bytes_;
+  uint64_t total_ = 0;
+};
+
+PlanProblem Make(int devices, int layers, const Settings& settings) {
+  return Maker(devices, layers, settings).Make();
+}
+
+}  // namespace
+
+const std::vector<PlanShape>& PlanShapes() {
+  static const auto* const shapes = new std::vector<PlanShape>{
+      {"usual", [](int d, int l) { return Make(d, l, {}); }},
+      {"usual_uneven",
+       [](int d, int l) {
+         Settings s;
+         s.uneven = true;
+         s.dgpu_spread = 1.1;
+         return Make(d, l, s);
+       }},
+      // CPU and iGPU are the fastest, and each could use up the pool: how they share it decides.
+      {"tight_pool",
+       [](int d, int l) {
+         Settings s;
+         s.cpu_speed = 12;
+         s.igpu_speed = 13;
+         s.dgpu_share = 1.2;
+         s.pool_share = 0.5;
+         s.single_limit = 0.8;
+         return Make(d, l, s);
+       }},
+      {"tight_pool_uneven",
+       [](int d, int l) {
+         Settings s;
+         s.cpu_speed = 12;
+         s.igpu_speed = 12;
+         s.dgpu_share = 1.2;
+         s.pool_share = 0.5;
+         s.single_limit = 0.8;
+         s.uneven = true;
+         return Make(d, l, s);
+       }},
+      // All devices are alike, and the model hardly fits.
+      {"alike",
+       [](int d, int l) {
+         Settings s;
+         s.cpu_speed = s.igpu_speed = 10;
+         s.dgpu_share = 0.55;
+         s.pool_share = 0.55;
+         s.single_limit = 0.7;
+         s.transfer_ns = 0;
+         return Make(d, l, s);
+       }},
+      {"alike_uneven",
+       [](int d, int l) {
+         Settings s;
+         s.cpu_speed = s.igpu_speed = 10;
+         s.dgpu_share = 0.6;
+         s.pool_share = 0.55;
+         s.single_limit = 0.7;
+         s.uneven = true;
+         return Make(d, l, s);
+       }},
+      // CPU and iGPU are much faster than the rest and about as fast as each other: many ways to
+      // share the pool are within a part of a layer of the best.
+      {"near_ties",
+       [](int d, int l) {
+         Settings s;
+         s.cpu_speed = 14.6;
+         s.igpu_speed = 15.7;
+         s.dgpu_speed = 1.7;
+         s.dgpu_share = 0.9;
+         s.pool_share = 0.62;
+         s.single_limit = 0.58;
+         return Make(d, l, s);
+       }},
+      // Every device shares with another.
+      {"pairs_uneven",
+       [](int d, int l) {
+         Settings s;
+         s.cpu_speed = s.igpu_speed = 10;
+         s.dgpu_share = 0.9;
+         s.pool_share = 0.3;
+         s.single_limit = 0.7;
+         s.uneven = true;
+         s.all_share = true;
+         return Make(d, l, s);
+       }},
+  };
+  return *shapes;
+}
+
+}  // namespace trine

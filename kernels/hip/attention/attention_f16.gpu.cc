@@ -1,0 +1,14 @@
+#include "kernels/hip/attention/attention_heads.h"
+#include "kernels/hip/attention/attention_tiles.h"
+
+namespace trine::hip {
+
+Launch F16HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
+  return HeadsLaunchOf<CacheForm::kF16>(heads, groups, args, chunks);
+}
+
+Launch F16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
+  return TileLaunchOf<CacheForm::kF16>(groups, args, chunks);
+}
+
+}  // namespace trine::hip

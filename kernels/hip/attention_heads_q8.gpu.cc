@@ -1,9 +1,0 @@
-#include "kernels/hip/attention_heads.h"
-
-namespace trine::hip {
-
-Launch Q8HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
-  return HeadsLaunchOf<CacheForm::kQ8>(heads, groups, args, chunks);
-}
-
-}  // namespace trine::hip

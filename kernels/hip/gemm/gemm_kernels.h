@@ -1,0 +1,47 @@
+// Finds the kernels of products with many columns.
+#pragma once
+
+#include "kernels/hip/gemm/gemm_args.h"
+#include "kernels/hip/weights/product.h"
+#include "kernels/quant/block_types.h"
+
+namespace trine::hip {
+
+using GemmKernel = void (*)(GemmArgs);
+
+struct TileShape {
+  uint32_t rows, columns, threads;
+};
+// true: units of 32 lanes have large tiles. AMD's compilers find no registers for the 128 sums that
+// a lane of 32 has in a large tile. A lane of a wave of 64 has only 64 sums.
+#if defined(TRINE_GPU_AMD)
+inline constexpr bool kLargeTiles = false;
+#else
+inline constexpr bool kLargeTiles = true;
+#endif
+constexpr bool HasWholeWaves(MatrixUnit unit) {
+  return unit == MatrixUnit::kMfma || unit == MatrixUnit::kMfmaGfx942;
+}
+// Large tiles leave too few registers for types that are loaded in pieces of two bytes.
+constexpr bool FitsLargeWaves(quant::Type type, bool packed) {
+  using quant::Type;
+  return packed || (type != Type::kQ2_K && type != Type::kQ3_K && type != Type::kQ6_K);
+}
+constexpr bool HasLargeTiles(MatrixUnit unit, quant::Type type, bool packed) {
+  if (unit == MatrixUnit::kWmma || unit == MatrixUnit::kWmmaGfx12) return false;
+  return HasWholeWaves(unit) ? FitsLargeWaves(type, packed) : kLargeTiles;
+}
+
+inline constexpr uint32_t kGemmThreads = 256;  // in a block; with waves of 64 it has 512
+inline constexpr TileShape kLargeTile = {64, 64, kGemmThreads};
+inline constexpr TileShape kSmallTile = {32, 32, kGemmThreads};
+inline constexpr TileShape kFloatTile = {32, 32, 512};
+
+// Return the kernel for a type, or nullptr if the function has no kernel for the type or for the
+// unit.
+GemmKernel SmallBlockGemm(quant::Type type, MatrixUnit unit, bool large);
+GemmKernel SuperBlockGemm(quant::Type type, MatrixUnit unit, bool large);
+GemmKernel PackedGemm(quant::Type type, MatrixUnit unit, bool large);
+GemmKernel FloatGemm(quant::Type type, bool packed);
+
+}  // namespace trine::hip

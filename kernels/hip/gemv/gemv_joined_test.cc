@@ -1,0 +1,214 @@
+// Tests several products of one x in one launch.
+#include <memory>
+#include <utility>
+
+#include "kernels/hip/gemv/gemv.h"
+#include "kernels/hip/ops/column_norm.h"
+#include "kernels/hip/ops/ops.h"
+#include "kernels/hip/testing/quantized_columns.h"
+#include "kernels/hip/testing/weights.h"
+#include "kernels/reference/ops.h"
+
+namespace trine::hip {
+namespace {
+
+using quant::Fill;
+using quant::Random;
+using quant::Type;
+using testing::Form;
+using testing::OnDevice;
+
+// The x of all products, quantised for quantised weights; or a norm that makes x.
+struct Input {
+  Input(int64_t k, int64_t columns, Type weights, Random* random)
+      : x(Type::kF32, {k, columns}, 4),
+        quantized(quant::IsQuantized(weights) ? k / 32 : 0, columns) {
+    x.FillWith(Fill::kUniform, random);
+    there = std::make_unique<OnDevice>(x.view());
+    if (!quant::IsQuantized(weights)) return;
+    q = quantized.columns();
+    testing::RunLaunch(QuantizeLaunch(there->tensor(), q));
+  }
+
+  // Makes x the result of a norm of one column. Nothing is quantised yet.
+  Input(int64_t k, Fill fill, Random* random) : x(Type::kF32, {k, 1}), quantized(k / 32, 1) {
+    reference::Tensor raw(Type::kF32, {k, 1}), weight(Type::kF32, {k});
+    raw.FillWith(fill, random);
+    weight.FillWith(Fill::kUniform, random);
+    reference::RmsNorm(raw, &weight.view(), 1e-5f, x, {0, 1});
+    there = std::make_unique<OnDevice>(raw.view());
+    weight_there = std::make_unique<OnDevice>(weight.view());
+    q = quantized.columns();
+    norm.x = there->tensor();
+    norm.weight = weight_there->tensor();
+    norm.weight.constant = true;
+    norm.eps = 1e-5f;
+    norm.quantized = q;
+  }
+
+  reference::Tensor x;
+  testing::QuantizedOnDevice quantized;
+  std::unique_ptr<OnDevice> there, weight_there;
+  QuantizedColumns q;
+  Norm norm;
+};
+
+// A product with the reference's result in y, and the same product on the device, not yet run.
+struct One {
+  One(const Form& form, const Input& input, int64_t n, bool biased, Random* random)
+      : w(form.type, {input.x.view().dims[0], n, 1}),
+        bias(Type::kF32, {n}),
+        y(Type::kF32, {n, input.x.view().dims[1]}, 8) {
+    w.FillWeights(false, random);
+    bias.FillWith(Fill::kUniform, random);
+    bias_there = std::make_unique<OnDevice>(bias.view());
+    y_there = std::make_unique<OnDevice>(y.view());
+    w_there = std::make_unique<testing::WeightsOnDevice>(w.view(), form.packed, biased);
+    reference::Matmul(w, input.x, biased ? &bias.view() : nullptr, y, {0, n});
+    product.w = w_there->tensor();
+    product.w.constant = true;
+    product.x = input.there->tensor();
+    product.q = input.q;
+    if (biased) product.bias = bias_there->tensor();
+    product.y = y_there->tensor();
+  }
+
+  reference::Tensor w, bias, y;
+  std::unique_ptr<OnDevice> bias_there, y_there;
+  std::unique_ptr<testing::WeightsOnDevice> w_there;
+  Product product;
+};
+
+class HipJoinedGemvTest : public ::testing::TestWithParam<Form> {};
+
+TEST_P(HipJoinedGemvTest, ProductsOfEveryLength) {
+  const int64_t lengths[] = {5, 16, 1, 9};
+  const int64_t k = quant::IsQuantized(GetParam().type) ? 1280 : 293;
+  for (const auto& [count, columns] : {std::pair<size_t, int64_t>{2, 1}, {3, 3}, {4, 8}}) {
+    for (const uint32_t multiprocessors : {0u, 1000u}) {
+      Random random(count);
+      const Input input(k, columns, GetParam().type, &random);
+      std::vector<std::unique_ptr<One>> ones;
+      std::vector<Product> products;
+      for (size_t i = 0; i < count; ++i) {
+        ones.push_back(std::make_unique<One>(GetParam(), input, lengths[i], i == 1, &random));
+        products.push_back(ones.back()->product);
+      }
+      DeviceShape shape;
+      shape.multiprocessors = multiprocessors;
+      const Launch launch = GemvLaunch(products, shape);
+      testing::UnderEverySchedule([&] {
+        for (const auto& one : ones) {
+          one->y_there->Write(std::vector<std::byte>(testing::BytesOf(one->y.view())));
+        }
+        testing::RunLaunch(launch);
+        for (const auto& one : ones) {
+          ASSERT_EQ(one->y_there->Bytes() == testing::BytesIn(one->y.view()), true);
+        }
+      });
+    }
+  }
+}
+
+TEST(HipColumnNorm, IsOneOfTheseAlone) {
+  Random random(1);
+  const Input input(512, Fill::kUniform, &random);
+  const auto is = [&](const auto& change) {
+    Norm norm = input.norm;
+    change(&norm);
+    return IsColumnNorm(norm);
+  };
+  EXPECT_TRUE(is([](Norm*) {}));
+  EXPECT_FALSE(is([](Norm* norm) { norm->centred = true; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->x.data += 4; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->weight.data += 8; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->weight = {}; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->bias = norm->weight; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->addend = norm->x; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->y = norm->x; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->quantized = {}; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->x.dims = {512, 2, 1, 1}; }));
+  EXPECT_FALSE(is([](Norm* norm) { norm->x.dims = {kMostNormed + 32, 1, 1, 1}; }));
+}
+
+// Writes to a place of its own, and to the addend's.
+TEST_P(HipJoinedGemvTest, AddsToAResult) {
+  const int64_t k = quant::IsQuantized(GetParam().type) ? 512 : 293;
+  for (const int64_t columns : {1, 3, 8}) {
+    Random random(static_cast<uint64_t>(columns));
+    const Input input(k, columns, GetParam().type, &random);
+    One one(GetParam(), input, 21, columns == 3, &random);
+    reference::Tensor addend(Type::kF32, {21, columns}, 4), sum(Type::kF32, {21, columns}, 8);
+    reference::Tensor in_place(Type::kF32, {21, columns}, 4);
+    addend.FillWith(Fill::kWide, &random);
+    reference::Add(one.y, addend, sum, {0, columns});
+    reference::Add(one.y, addend, in_place, {0, columns});
+    testing::UnderEverySchedule([&] {
+      const OnDevice addend_there(addend.view());
+      one.product.addend = addend_there.tensor();
+      one.product.y = one.y_there->tensor();
+      testing::RunLaunch(GemvLaunch(one.product, {}));
+      ASSERT_EQ(one.y_there->Bytes() == testing::BytesIn(sum.view()), true);
+      one.product.y = one.product.addend;
+      testing::RunLaunch(GemvLaunch(one.product, {}));
+      ASSERT_EQ(addend_there.Bytes() == testing::BytesIn(in_place.view()), true);
+    });
+  }
+}
+
+TEST_P(HipJoinedGemvTest, GluOfTwo) {
+  if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
+  using reference::GluKind;
+  for (const GluKind kind : {GluKind::kSilu, GluKind::kGelu, GluKind::kClampedSwiglu}) {
+    for (const int64_t columns : {1, 2, 3, 8}) {
+      const reference::GluParams params = {kind, 1.702f, 7.0f};
+      const bool biased = columns % 2 == 1;
+      const int64_t k = columns == 1 ? 2304 : 512, n = 96;
+      Random random(static_cast<uint64_t>(columns));
+      const Input input(k, columns, GetParam().type, &random);
+      One gate(GetParam(), input, n, biased, &random), up(GetParam(), input, n, false, &random);
+      reference::Tensor value(Type::kF32, {n, columns});
+      reference::Glu(gate.y, up.y, params, value, {0, columns});
+      gate.product.y.data = up.product.y.data = nullptr;
+      const testing::QuantizedOnDevice to(n / 32, columns);
+      const Launch launch =
+          GluGemvLaunch(nullptr, gate.product, up.product, params, to.columns(), {});
+      testing::UnderEverySchedule([&] {
+        testing::RunLaunch(launch);
+        ASSERT_EQ(to.Wrong(value), "");
+      });
+    }
+  }
+}
+
+TEST_P(HipJoinedGemvTest, GluOfTwoOfANorm) {
+  if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
+  for (const auto& [k, fill] : {std::pair<int64_t, Fill>{256, Fill::kWide},
+                                {1280, Fill::kUniform},
+                                {2304, Fill::kOutlier},
+                                {4096, Fill::kTiny}}) {
+    constexpr int64_t kRows = 96;
+    const reference::GluParams params = {reference::GluKind::kSilu, 0.0f, 0.0f};
+    Random random(static_cast<uint64_t>(k));
+    const Input input(k, fill, &random);
+    ASSERT_TRUE(IsColumnNorm(input.norm));
+    One gate(GetParam(), input, kRows, k == 256, &random);
+    One up(GetParam(), input, kRows, false, &random);
+    reference::Tensor value(Type::kF32, {kRows, 1});
+    reference::Glu(gate.y, up.y, params, value, {0, 1});
+    gate.product.y.data = up.product.y.data = nullptr;
+    const testing::QuantizedOnDevice to(kRows / 32, 1);
+    const Launch launch =
+        GluGemvLaunch(&input.norm, gate.product, up.product, params, to.columns(), {});
+    testing::UnderEverySchedule([&] {
+      testing::RunLaunch(launch);
+      ASSERT_EQ(to.Wrong(value), "");
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, HipJoinedGemvTest, ::testing::ValuesIn(testing::AllForms()),
+                         testing::NameOf);
+
+}  // namespace
+}  // namespace trine::hip

@@ -1,0 +1,301 @@
+#include "plugins/conformance/cases/oracle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/quant/dequantize.h"
+#include "kernels/reference/ops.h"
+#include "trine/sdk/graph.h"
+
+namespace trine::conformance {
+namespace {
+
+using reference::AllRows;
+using reference::View;
+
+// The operands of one op as views of the images.
+class Operands {
+ public:
+  Operands(const GraphSpec& graph, const OpSpec& op, const std::vector<int64_t>& params,
+           Images* images)
+      : graph_(graph), op_(op), params_(params), images_(images) {}
+
+  View In(size_t i) const { return Of(op_.in[i]); }
+  View Out(size_t i) const { return Of(op_.out[i]); }
+  std::optional<View> Optional(size_t i) const {
+    if (i >= op_.in.size() || op_.in[i] == TRINE_NONE) return std::nullopt;
+    return In(i);
+  }
+  template <class A>
+  A Attr() const {
+    A attr{};
+    std::memcpy(&attr, op_.attr.data(), std::min(op_.attr.size(), sizeof(A)));
+    return attr;
+  }
+
+ private:
+  View Of(uint32_t index) const {
+    const trine_tensor& t = graph_.tensors[index];
+    const sdk::Dims dims = sdk::ResolveDims(t, params_.data());
+    const sdk::Dims strides = sdk::ResolveStrides(t, dims);
+    View view;
+    view.data = (*images_)[t.slot].data() + t.offset;
+    std::copy(dims.begin(), dims.end(), view.dims);
+    std::copy(strides.begin(), strides.end(), view.strides);
+    view.type = static_cast<quant::Type>(t.dtype);
+    return view;
+  }
+
+  const GraphSpec& graph_;
+  const OpSpec& op_;
+  const std::vector<int64_t>& params_;
+  Images* images_;
+};
+
+const View* Pointer(const std::optional<View>& view) { return view ? &*view : nullptr; }
+
+void RunNorm(const Operands& o, bool layer) {
+  const auto attr = o.Attr<trine_norm_attr>();
+  const std::optional<View> weight = o.Optional(1), bias = o.Optional(2);
+  const View y = o.Out(0);
+  if (layer) {
+    reference::LayerNorm(o.In(0), Pointer(weight), Pointer(bias), attr.eps, y, AllRows(y));
+  } else {
+    reference::RmsNorm(o.In(0), Pointer(weight), attr.eps, y, AllRows(y));
+  }
+}
+
+void RunAttention(const Operands& o) {
+  const auto attr = o.Attr<trine_attention_attr>();
+  const std::optional<View> sinks = o.Optional(6);
+  reference::AttentionInputs inputs;
+  inputs.q = o.In(0);
+  inputs.k = o.In(1);
+  inputs.v = o.In(2);
+  inputs.block_table = o.In(3);
+  inputs.q_offsets = o.In(4);
+  inputs.kv_lengths = o.In(5);
+  inputs.sinks = Pointer(sinks);
+  reference::AttentionParams params;
+  params.scale = attr.scale;
+  params.softcap = attr.softcap;
+  params.window = attr.window;
+  params.causal = (attr.flags & TRINE_ATTENTION_CAUSAL) != 0;
+  const View y = o.Out(0);
+  reference::Attention(inputs, params, y, AllRows(y));
+}
+
+void RunGlu(const Operands& o) {
+  const auto attr = o.Attr<trine_glu_attr>();
+  reference::GluParams params;
+  params.kind = attr.activation == TRINE_ACT_SILU   ? reference::GluKind::kSilu
+                : attr.activation == TRINE_ACT_GELU ? reference::GluKind::kGelu
+                                                    : reference::GluKind::kClampedSwiglu;
+  params.alpha = attr.alpha;
+  params.limit = attr.limit;
+  const View y = o.Out(0);
+  reference::Glu(o.In(0), o.In(1), params, y, AllRows(y));
+}
+
+reference::ActivationKind KindOf(uint32_t activation) {
+  switch (activation) {
+    case TRINE_ACT_SILU:
+      return reference::ActivationKind::kSilu;
+    case TRINE_ACT_GELU:
+      return reference::ActivationKind::kGelu;
+    case TRINE_ACT_RELU:
+      return reference::ActivationKind::kRelu;
+    default:
+      return reference::ActivationKind::kTanh;
+  }
+}
+
+void RunRoute(const Operands& o) {
+  const auto attr = o.Attr<trine_moe_route_attr>();
+  reference::MoeRouteParams params;
+  params.scoring = attr.scoring == TRINE_MOE_SOFTMAX   ? reference::MoeScoring::kSoftmax
+                   : attr.scoring == TRINE_MOE_SIGMOID ? reference::MoeScoring::kSigmoid
+                                                       : reference::MoeScoring::kSelectedSoftmax;
+  params.normalize = (attr.flags & TRINE_MOE_NORMALIZE) != 0;
+  params.scale = attr.scale;
+  const std::optional<View> bias = o.Optional(1);
+  reference::MoeRoute(o.In(0), Pointer(bias), params, o.Out(0), o.Out(1), AllRows(o.In(0)));
+}
+
+void RunOp(const Operands& o, uint32_t kind) {
+  const View y = o.Out(0);
+  switch (kind) {
+    case TRINE_OP_COPY:
+      return reference::Copy(o.In(0), y, AllRows(y));
+    case TRINE_OP_GATHER_ROWS:
+      return reference::GatherRows(o.In(0), o.In(1), y, AllRows(y));
+    case TRINE_OP_RMS_NORM:
+    case TRINE_OP_LAYER_NORM:
+      return RunNorm(o, kind == TRINE_OP_LAYER_NORM);
+    case TRINE_OP_MATMUL: {
+      const std::optional<View> bias = o.Optional(2);
+      return reference::Matmul(o.In(0), o.In(1), Pointer(bias), y, {0, y.dims[0]});
+    }
+    case TRINE_OP_ROPE: {
+      const bool halves = o.Attr<trine_rope_attr>().mode == TRINE_ROPE_HALVES;
+      const auto mode = halves ? reference::RopeMode::kHalves : reference::RopeMode::kInterleaved;
+      return reference::Rope(o.In(0), o.In(1), mode, y, AllRows(y));
+    }
+    case TRINE_OP_KV_STORE:
+      return reference::KvStore(o.In(0), o.In(1), y, AllRows(o.In(0)));
+    case TRINE_OP_ATTENTION:
+      return RunAttention(o);
+    case TRINE_OP_GLU:
+      return RunGlu(o);
+    case TRINE_OP_ACTIVATION:
+      return reference::Activation(o.In(0), KindOf(o.Attr<trine_activation_attr>().activation), y,
+                                   AllRows(y));
+    case TRINE_OP_ADD:
+      return reference::Add(o.In(0), o.In(1), y, AllRows(y));
+    case TRINE_OP_MUL:
+      return reference::Mul(o.In(0), o.In(1), y, AllRows(y));
+    case TRINE_OP_SCALE:
+      return reference::Scale(o.In(0), o.Attr<trine_scale_attr>().scale, y, AllRows(y));
+    case TRINE_OP_SOFTCAP:
+      return reference::Softcap(o.In(0), o.Attr<trine_scale_attr>().scale, y, AllRows(y));
+    case TRINE_OP_MOE_ROUTE:
+      return RunRoute(o);
+    case TRINE_OP_MOE_MATMUL: {
+      const std::optional<View> bias = o.Optional(3);
+      return reference::MoeMatmul(o.In(0), o.In(1), o.In(2), Pointer(bias), y, {0, y.dims[0]});
+    }
+    case TRINE_OP_MOE_COMBINE:
+      return reference::MoeCombine(o.In(0), o.In(1), y, AllRows(y));
+    case TRINE_OP_TOP_K:
+      return reference::TopK(o.In(0), y, o.Out(1), AllRows(o.In(0)));
+    default:
+      return;
+  }
+}
+
+std::string Hex(const std::byte* data, size_t bytes) {
+  std::string text = "0x";
+  for (size_t i = bytes; i-- > 0;) {
+    char digits[3];
+    std::snprintf(digits, sizeof(digits), "%02x", std::to_integer<unsigned>(data[i]));
+    text += digits;
+  }
+  return text;
+}
+
+std::string ValueText(uint32_t dtype, const std::byte* data, size_t bytes) {
+  char decimal[40] = "";
+  if (dtype == TRINE_DTYPE_I32) {
+    int32_t value;
+    std::memcpy(&value, data, sizeof(value));
+    std::snprintf(decimal, sizeof(decimal), " (%d)", value);
+  } else if (sdk::FindDtype(dtype)->block == 1) {
+    float value;
+    quant::DequantizeRow(static_cast<quant::Type>(dtype), data, 1, &value);
+    std::snprintf(decimal, sizeof(decimal), " (%.9g)", static_cast<double>(value));
+  }
+  return Hex(data, bytes) + decimal;
+}
+
+// Compares one output tensor, row by row. Marks its bytes in `covered`.
+class OutputComparison {
+ public:
+  OutputComparison(const trine_tensor& t, const std::vector<int64_t>& params)
+      : t_(t),
+        dims_(sdk::ResolveDims(t, params.data())),
+        strides_(sdk::ResolveStrides(t, dims_)),
+        row_bytes_(static_cast<size_t>(sdk::ValueBytes(t.dtype, dims_[0]))) {}
+
+  std::string Run(const Bytes& expected, const Bytes& got, bool exact,
+                  std::vector<bool>* covered) const {
+    for (int64_t i3 = 0; i3 < dims_[3]; ++i3) {
+      for (int64_t i2 = 0; i2 < dims_[2]; ++i2) {
+        for (int64_t i1 = 0; i1 < dims_[1]; ++i1) {
+          const size_t at = t_.offset + static_cast<size_t>(i1 * strides_[1] + i2 * strides_[2] +
+                                                            i3 * strides_[3]);
+          std::fill_n(covered->begin() + static_cast<ptrdiff_t>(at), row_bytes_, true);
+          const int64_t block =
+              exact ? DifferentBits(&expected[at], &got[at]) : TooFar(&expected[at], &got[at]);
+          if (block < 0) continue;
+          const size_t size = sdk::FindDtype(t_.dtype)->block_bytes;
+          const size_t where = at + static_cast<size_t>(block) * size;
+          return absl::StrCat("at [", block * sdk::FindDtype(t_.dtype)->block, ",", i1, ",", i2,
+                              ",", i3, "] expected ", ValueText(t_.dtype, &expected[where], size),
+                              ", got ", ValueText(t_.dtype, &got[where], size),
+                              exact ? "" : ", beyond the fast tolerance");
+        }
+      }
+    }
+    return "";
+  }
+
+ private:
+  // Returns the first block of the row whose bits differ, or -1.
+  int64_t DifferentBits(const std::byte* expected, const std::byte* got) const {
+    if (std::memcmp(expected, got, row_bytes_) == 0) return -1;
+    const auto diff = std::mismatch(expected, expected + row_bytes_, got);
+    return (diff.first - expected) / sdk::FindDtype(t_.dtype)->block_bytes;
+  }
+
+  int64_t TooFar(const std::byte* expected, const std::byte* got) const {
+    if (t_.dtype == TRINE_DTYPE_I32) return DifferentBits(expected, got);
+    const auto type = static_cast<quant::Type>(t_.dtype);
+    std::vector<float> want(static_cast<size_t>(dims_[0])), have(want.size());
+    quant::DequantizeRow(type, expected, dims_[0], want.data());
+    quant::DequantizeRow(type, got, dims_[0], have.data());
+    double largest = 0;
+    for (float v : want) largest = std::max<double>(largest, std::fabs(v));
+    for (size_t i = 0; i < want.size(); ++i) {
+      const double off = std::fabs(static_cast<double>(want[i]) - static_cast<double>(have[i]));
+      if (!(off <= kFastTolerance * largest + 1e-6)) {
+        return static_cast<int64_t>(i) / sdk::FindDtype(t_.dtype)->block;
+      }
+    }
+    return -1;
+  }
+
+  const trine_tensor& t_;
+  sdk::Dims dims_;
+  sdk::Dims strides_;
+  size_t row_bytes_;
+};
+
+}  // namespace
+
+void RunOracle(const GraphSpec& graph, const std::vector<int64_t>& params, Images* images) {
+  images->resize(graph.slots.size());
+  for (size_t s = 0; s < graph.slots.size(); ++s) {
+    if (graph.slots[s].role == TRINE_ROLE_TEMP) (*images)[s].resize(graph.slots[s].bytes);
+  }
+  for (const OpSpec& op : graph.ops) RunOp(Operands(graph, op, params, images), op.kind);
+}
+
+std::string CompareImages(const GraphSpec& graph, const std::vector<int64_t>& params,
+                          const Images& expected, const Images& got, bool exact) {
+  for (uint32_t s = 0; s < graph.slots.size(); ++s) {
+    if (graph.slots[s].role == TRINE_ROLE_TEMP) continue;
+    std::vector<bool> covered(expected[s].size(), false);
+    for (size_t o = 0; o < graph.ops.size(); ++o) {
+      for (size_t i = 0; i < graph.ops[o].out.size(); ++i) {
+        const trine_tensor& t = graph.tensors[graph.ops[o].out[i]];
+        if (t.slot != s) continue;
+        const std::string wrong =
+            OutputComparison(t, params).Run(expected[s], got[s], exact, &covered);
+        if (!wrong.empty()) return absl::StrCat("output ", i, " ", wrong);
+      }
+    }
+    for (size_t b = 0; b < covered.size(); ++b) {
+      if (covered[b] || expected[s][b] == got[s][b]) continue;
+      return absl::StrCat("byte ", b, " of slot ", s,
+                          ", outside of every output, was changed from ", Hex(&expected[s][b], 1),
+                          " to ", Hex(&got[s][b], 1));
+    }
+  }
+  return "";
+}
+
+}  // namespace trine::conformance

@@ -1,0 +1,29 @@
+// Hashes the rows of logits of all positions of a sequence, in order. A row that is computed again
+// counts once. Two runs with the same hash agree in every bit of every row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trine {
+
+class LogitsHash {
+ public:
+  // Adds a row. Rows come by increasing position, beginning with 0. Skips a position that has been
+  // added already.
+  void Add(int64_t position, std::span<const float> row);
+  // Keeps the rows of the first n positions.
+  void Truncate(int64_t n);
+
+  int64_t rows() const { return static_cast<int64_t>(after_row_.size()); }
+  // Returns the numerics version, "-", and the hash as 16 hexadecimal digits.
+  std::string Text() const;
+
+ private:
+  uint64_t value() const;
+  std::vector<uint64_t> after_row_;  // for each row, the hash of all rows up to it
+};
+
+}  // namespace trine

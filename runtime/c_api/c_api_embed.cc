@@ -1,0 +1,208 @@
+// Embeddings and heads in the C API.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/c_api/c_api_support.h"
+#include "runtime/engine/embed.h"
+#include "runtime/head/head_file.h"
+
+namespace trine::c_api {
+namespace {
+
+absl::StatusOr<Pooling> PoolingOf(uint32_t number, const Engine& engine) {
+  switch (number) {
+    case TRINE_POOLING_DEFAULT:
+      return DefaultPooling(engine);
+    case TRINE_POOLING_NONE:
+      return Pooling::kNone;
+    case TRINE_POOLING_MEAN:
+      return Pooling::kMean;
+    case TRINE_POOLING_CLS:
+      return Pooling::kCls;
+    case TRINE_POOLING_LAST:
+      return Pooling::kLast;
+  }
+  return absl::InvalidArgumentError(absl::StrCat("pooling is ", number, ": 0 to 4"));
+}
+
+absl::StatusOr<int32_t> NormalizeOf(int32_t number) {
+  if (number == TRINE_NORMALIZE_DEFAULT) return kNormalizeEuclidean;
+  if (number == TRINE_NORMALIZE_MAX) return kNormalizeMax;
+  if (number == TRINE_NORMALIZE_NONE) return kNormalizeNone;
+  if (number >= 1 && number <= kLargestNorm) return number;
+  return absl::InvalidArgumentError(
+      absl::StrCat("normalize is ", number, ": -2 to ", kLargestNorm));
+}
+
+absl::StatusOr<EmbedOptions> MakeOptions(const trine_embed_options* given, const Engine& engine) {
+  trine_embed_options read{};
+  if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
+  EmbedOptions options;
+  const auto pooling = PoolingOf(read.pooling, engine);
+  if (!pooling.ok()) return pooling.status();
+  options.pooling = *pooling;
+  const auto normalize = NormalizeOf(read.normalize);
+  if (!normalize.ok()) return normalize.status();
+  options.normalize = *normalize;
+  if (read.on_progress != nullptr) {
+    options.on_progress = [call = read.on_progress, user = read.user](int64_t done, int64_t total) {
+      return call(user, done, total) == 0;
+    };
+  }
+  return options;
+}
+
+absl::StatusOr<std::vector<TokenSpan>> Texts(const int32_t* const* texts, const size_t* lengths,
+                                             size_t count) {
+  if (count != 0 && (texts == nullptr || lengths == nullptr)) {
+    return NullArgument("texts or lengths");
+  }
+  std::vector<TokenSpan> spans;
+  for (size_t i = 0; i < count; ++i) {
+    if (texts[i] == nullptr && lengths[i] != 0) return NullArgument("a text");
+    spans.emplace_back(texts[i], lengths[i]);
+  }
+  return spans;
+}
+
+absl::StatusOr<std::vector<std::string>> Texts(const char* const* texts, const size_t* lengths,
+                                               size_t count) {
+  if (count != 0 && (texts == nullptr || lengths == nullptr)) {
+    return NullArgument("texts or lengths");
+  }
+  std::vector<std::string> all;
+  for (size_t i = 0; i < count; ++i) {
+    if (texts[i] == nullptr && lengths[i] != 0) return NullArgument("a text");
+    all.emplace_back(texts[i] == nullptr ? "" : texts[i], lengths[i]);
+  }
+  return all;
+}
+
+}  // namespace
+}  // namespace trine::c_api
+
+extern "C" {
+
+using namespace trine::c_api;  // NOLINT: this file is that namespace's other side
+
+int32_t trine_embed(trine_engine* engine, const int32_t* const* texts, const size_t* lengths,
+                    size_t count, const trine_embed_options* given, float* values, size_t capacity,
+                    size_t* n_values, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (n_values == nullptr) return NullArgument("n_values");
+    *n_values = 0;
+    if (engine == nullptr) return NullArgument("engine");
+    if (values == nullptr && capacity != 0) return NullArgument("values");
+    const auto options = MakeOptions(given, *engine->engine);
+    if (!options.ok()) return options.status();
+    const auto spans = Texts(texts, lengths, count);
+    if (!spans.ok()) return spans.status();
+    if (absl::Status s = trine::CheckTexts(*engine->engine, *spans); !s.ok()) return s;
+    size_t rows = 0;
+    for (const trine::TokenSpan& text : *spans) {
+      rows += options->pooling == trine::Pooling::kNone ? text.size() : 1;
+    }
+    *n_values = rows * static_cast<size_t>(engine->engine->config().n_embd);
+    if (*n_values > capacity) {
+      return absl::OutOfRangeError(
+          absl::StrCat("there are ", *n_values, " values, the array holds ", capacity));
+    }
+    const auto vectors = trine::Embed(engine->engine.get(), *spans, *options);
+    if (!vectors.ok()) return vectors.status();
+    for (const std::vector<float>& vector : *vectors) {
+      values = std::copy(vector.begin(), vector.end(), values);
+    }
+    return absl::OkStatus();
+  });
+}
+
+// Heads.
+
+int32_t trine_head_open(trine_engine* engine, const char* path, trine_head** head,
+                        trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (head == nullptr) return NullArgument("head");
+    *head = nullptr;
+    if (engine == nullptr || path == nullptr) return NullArgument("engine or path");
+    trine::Engine* const model = engine->engine.get();
+    if (!model->can_embed()) {
+      return absl::FailedPreconditionError(
+          "the engine was opened without rows of the hidden state, which a head looks at");
+    }
+    const auto read = trine::ReadHead(path);
+    if (!read.ok()) return read.status();
+    auto chooser = trine::BranchChoiceHead::Create(model, *read);
+    if (!chooser.ok()) return chooser.status();
+    auto value = trine::ValueHead::Create(read->model, *read);
+    if (!value.ok()) return value.status();
+    *head = new trine_head{model, *std::move(chooser), *std::move(value)};
+    return absl::OkStatus();
+  });
+}
+
+void trine_head_close(trine_head* head) { delete head; }
+
+int32_t trine_head_describe(const trine_head* head, trine_head_info* info) {
+  return Guarded(nullptr, [&]() -> absl::Status {
+    if (head == nullptr || info == nullptr) return NullArgument("head or info");
+    if (!PlausibleSize(*info)) return BadStruct("info");
+    const trine::Head& h = head->chooser.head();
+    trine_head_info out{};
+    out.kind = h.kind == trine::HeadKind::kLabel ? TRINE_HEAD_LABEL : TRINE_HEAD_BRANCH;
+    out.chat = h.form == trine::PromptForm::kChat ? 1 : 0;
+    for (size_t i = 0; i < h.labels.size(); ++i) CopyText(h.labels[i], out.labels[i]);
+    WriteStruct(out, info);
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_head_choose(const trine_head* head, const char* const* texts, const size_t* lengths,
+                          size_t count, size_t* best, double* probabilities, size_t capacity,
+                          trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (head == nullptr || best == nullptr) return NullArgument("head or best");
+    *best = 0;
+    const auto all = Texts(texts, lengths, count);
+    if (!all.ok()) return all.status();
+    const bool label = head->chooser.head().kind == trine::HeadKind::kLabel;
+    if (label ? count != 1 : count < 2) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("there are ", count, " texts: a head ",
+                       label ? "for labels takes one" : "for branches takes two or more"));
+    }
+    const size_t answers = label ? 2 : count;
+    if (probabilities != nullptr && capacity < answers) {
+      return absl::OutOfRangeError(
+          absl::StrCat("there are ", answers, " probabilities, the array holds ", capacity));
+    }
+    const auto choice =
+        label ? head->chooser.ChooseLabel((*all)[0]) : head->chooser.ChooseBranch(*all);
+    if (!choice.ok()) return choice.status();
+    *best = choice->best;
+    if (probabilities != nullptr) {
+      std::copy(choice->probabilities.begin(), choice->probabilities.end(), probabilities);
+    }
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_session_head_value(trine_session* session, const trine_head* head, double* log_odds,
+                                 trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (session == nullptr || head == nullptr || log_odds == nullptr) {
+      return NullArgument("session, head or log_odds");
+    }
+    if (head->engine != &session->session->engine()) {
+      return absl::InvalidArgumentError("the head was opened for another engine");
+    }
+    const auto row = session->session->HiddenRow();
+    if (!row.ok()) return row.status();
+    *log_odds = head->value.LogOdds(*row);
+    return absl::OkStatus();
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,235 @@
+// Engines and tokens in the C API.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <initializer_list>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/c_api/c_api_support.h"
+
+namespace trine::c_api {
+namespace {
+
+std::string TextOr(const char* text, const char* fallback) {
+  return text != nullptr && *text != '\0' ? text : fallback;
+}
+
+// Reads one of a few words and sets its value.
+template <class Value>
+absl::Status ReadWord(const char* member, const char* text,
+                      std::initializer_list<std::pair<const char*, Value>> words, Value* value) {
+  if (text == nullptr || *text == '\0') return absl::OkStatus();
+  std::string known;
+  for (const auto& [word, meaning] : words) {
+    if (std::strcmp(text, word) == 0) {
+      *value = meaning;
+      return absl::OkStatus();
+    }
+    absl::StrAppend(&known, known.empty() ? "" : ", ", word);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(member, " is '", text, "': it is one of ", known));
+}
+
+absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* options) {
+  PlacementRequest* const request = &options->placement;
+  for (absl::string_view device :
+       absl::StrSplit(TextOr(given.devices, ""), ',', absl::SkipWhitespace())) {
+    request->devices.emplace_back(absl::StripAsciiWhitespace(device));
+  }
+  if (const std::string text = TextOr(given.tensor_split, ""); !text.empty()) {
+    auto split = ParseSplit(text);
+    if (!split.ok()) return split.status();
+    request->split = *std::move(split);
+  }
+  if (const std::string text = TextOr(given.device_memory, ""); !text.empty()) {
+    auto limits = ParseDeviceMemory(text);
+    if (!limits.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("device memory: ", limits.status().message()));
+    }
+    request->memory_limits = *std::move(limits);
+  }
+  if (given.device_timeout_ms != 0) {
+    constexpr uint64_t kMost = uint64_t{1} << 40;  // decades
+    options->stage_limit = std::chrono::milliseconds(std::min(given.device_timeout_ms, kMost));
+  }
+  request->allow_degraded = (given.flags & TRINE_ENGINE_ALLOW_DEGRADED) != 0;
+  if (const std::string text = TextOr(given.override_tensors, ""); !text.empty()) {
+    auto overrides = ParseOverrides(text);
+    if (!overrides.ok()) return overrides.status();
+    request->overrides = *std::move(overrides);
+  }
+  absl::Status s = ReadWord(
+      "split_strategy", given.split_strategy,
+      {{"auto", Strategy::kAuto}, {"memory", Strategy::kMemory}, {"balanced", Strategy::kBalanced}},
+      &request->strategy);
+  if (s.ok()) {
+    s = ReadWord("optimize", given.optimize,
+                 {{"latency", Optimize::kLatency}, {"throughput", Optimize::kThroughput}},
+                 &request->optimize);
+  }
+  if (s.ok()) {
+    s = ReadWord(
+        "split_mode", given.split_mode,
+        {{"layer", SplitMode::kLayer}, {"row", SplitMode::kRow}, {"none", SplitMode::kNone}},
+        &request->mode);
+  }
+  if (s.ok()) {
+    const std::string text = TextOr(given.dispatch, "");
+    const auto mode = ParseDispatch(text.empty() ? "auto" : text);
+    if (mode.ok()) request->dispatch = *mode;
+    if (!mode.ok())
+      s = absl::InvalidArgumentError(absl::StrCat("dispatch: ", mode.status().message()));
+  }
+  if (s.ok() && !request->devices.empty() && !request->split.empty()) {
+    s = absl::InvalidArgumentError("devices and tensor_split both say where layers go");
+  }
+  return s;
+}
+
+absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
+  if (given.model == nullptr) return NullArgument("model");
+  const absl::Status flags = CheckFlags(
+      given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS |
+                       TRINE_ENGINE_NO_PACK | TRINE_ENGINE_ALLOW_DEGRADED | TRINE_ENGINE_KV_LOSSY |
+                       TRINE_ENGINE_HIDDEN_ROWS);
+  if (!flags.ok()) return flags;
+  EngineOptions options;
+  options.model_path = given.model;
+  options.kv_type_k = TextOr(given.kv_type_k, "f16");
+  options.kv_type_v = TextOr(given.kv_type_v, "f16");
+  if (given.context < -1) {
+    return absl::InvalidArgumentError("context is negative: a count, 0, or -1 for the model's own");
+  }
+  // EngineOptions has 0 for the model's own context and kDefaultContext for the default.
+  options.context = given.context == 0    ? EngineOptions::kDefaultContext
+                    : given.context == -1 ? 0
+                                          : given.context;
+  if (given.batch_tokens != 0) options.batch_tokens = given.batch_tokens;
+  options.embeddings = (given.flags & TRINE_ENGINE_EMBEDDINGS) != 0;
+  options.hidden_rows = (given.flags & TRINE_ENGINE_HIDDEN_ROWS) != 0;
+  options.branches = given.branches;
+  if (options.embeddings) options.max_sequences = EngineOptions::kDefaultTexts;
+  if (given.max_sequences != 0) options.max_sequences = given.max_sequences;
+  options.threads = given.threads;
+  options.use_mmap = (given.flags & TRINE_ENGINE_NO_MMAP) == 0;
+  options.lock_memory = (given.flags & TRINE_ENGINE_LOCK_MEMORY) != 0;
+  options.pack = (given.flags & TRINE_ENGINE_NO_PACK) == 0;
+  options.pack_cache = given.pack_cache != nullptr;
+  options.pack_cache_folder = TextOr(given.pack_cache, "");
+  options.kv_store = TextOr(given.kv_store, "");
+  if (given.kv_store_bytes != 0) options.kv_store_bytes = given.kv_store_bytes;
+  options.kv_host_bytes = given.kv_host_bytes;
+  options.kv_store_form = TextOr(given.kv_store_type, "raw");
+  options.kv_lossy = (given.flags & TRINE_ENGINE_KV_LOSSY) != 0;
+  options.faults = TextOr(given.faults, "");
+  options.trace = TextOr(given.trace, "");
+  if (absl::Status s = ReadPlacement(given, &options); !s.ok()) return s;
+  if (given.plugins != nullptr) {
+    for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
+      options.plugins.search.explicit_paths.emplace_back(path);
+    }
+  }
+  if (given.on_progress != nullptr) {
+    options.progress = [call = given.on_progress, user = given.user](double fraction) {
+      return call(user, fraction) == 0;
+    };
+  }
+  if (given.on_log != nullptr) {
+    options.log = [call = given.on_log, user = given.user](uint32_t level,
+                                                           const std::string& message) {
+      call(user, level, message.c_str());
+    };
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace trine::c_api
+
+extern "C" {
+
+using namespace trine::c_api;  // NOLINT: this file is that namespace's other side
+
+int32_t trine_engine_open(const trine_engine_options* given, trine_engine** engine,
+                          trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (engine == nullptr) return NullArgument("engine");
+    *engine = nullptr;
+    if (given == nullptr) return NullArgument("options");
+    trine_engine_options read{};
+    if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
+    auto options = MakeOptions(read);
+    if (!options.ok()) return options.status();
+    auto loaded = trine::Engine::Load(*options);
+    if (!loaded.ok()) return loaded.status();
+    *engine = new trine_engine{*std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+void trine_engine_close(trine_engine* engine) { delete engine; }
+
+int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* out) {
+  return Guarded(nullptr, [&]() -> absl::Status {
+    if (engine == nullptr || out == nullptr) return NullArgument("engine or info");
+    if (out->struct_size < sizeof(uint32_t)) return BadStruct("info");
+    const std::shared_ptr<const trine::Model> model = engine->engine->model();
+    const trine::ModelConfig& config = engine->engine->config();
+    trine_engine_info info{};
+    info.threads = engine->engine->threads();
+    info.n_vocab = config.n_vocab;
+    info.n_layers = config.n_layers;
+    info.n_embd = config.n_embd;
+    info.context = engine->engine->context();
+    info.context_train = config.n_ctx_train;
+    info.weight_bytes = engine->engine->file().tensor_bytes();
+    info.kv_bytes = model->kv_bytes();
+    info.scratch_bytes = model->scratch_bytes();
+    CopyText(config.architecture, info.architecture);
+    CopyText(config.name, info.name);
+    WriteStruct(info, out);
+    return absl::OkStatus();
+  });
+}
+
+int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t bytes, uint32_t flags,
+                       int32_t* tokens, size_t capacity, size_t* count, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (engine == nullptr) return NullArgument("engine");
+    if (text == nullptr && bytes != 0) return NullArgument("text");
+    if (absl::Status s = CheckFlags(flags, kTokenizeFlags); !s.ok()) return s;
+    const auto ids = engine->engine->tokenizer()->Encode(
+        std::string_view(text == nullptr ? "" : text, bytes),
+        {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
+         .parse_special = (flags & TRINE_TOKENIZE_PARSE_SPECIAL) != 0});
+    if (!ids.ok()) return ids.status();
+    return CopyOut(ids->data(), ids->size(), tokens, capacity, count);
+  });
+}
+
+int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size_t count,
+                         char* text, size_t capacity, size_t* bytes, trine_failure* why) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (engine == nullptr) return NullArgument("engine");
+    if (tokens == nullptr && count != 0) return NullArgument("tokens");
+    const int32_t n_vocab = engine->engine->tokenizer()->vocab_size();
+    for (size_t i = 0; i < count; ++i) {
+      if (tokens[i] < 0 || tokens[i] >= n_vocab) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("token ", tokens[i], " is not in the vocabulary of ", n_vocab));
+      }
+    }
+    const std::string decoded =
+        engine->engine->tokenizer()->Decode(absl::Span<const int32_t>(tokens, count));
+    return CopyOut(decoded.data(), decoded.size(), text, capacity, bytes);
+  });
+}
+
+int32_t trine_token_is_end(const trine_engine* engine, int32_t token) {
+  return engine != nullptr && engine->engine->tokenizer()->IsEndOfGeneration(token) ? 1 : 0;
+}
+
+}  // extern "C"

@@ -1,0 +1,142 @@
+// Helpers of the C API's files: convert statuses and structs for the caller, and catch exceptions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "absl/status/status.h"
+#include "runtime/engine/branch_choice_head.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/generate.h"
+#include "runtime/head/head.h"
+#include "runtime/tokenizer/utf8.h"
+#include "trine/trine.h"
+
+struct trine_engine {
+  std::unique_ptr<trine::Engine> engine;
+};
+
+struct trine_session {
+  std::unique_ptr<trine::Session> session;
+};
+
+struct trine_head {
+  trine::Engine* engine;
+  trine::BranchChoiceHead chooser;
+  trine::ValueHead value;
+};
+
+namespace trine::c_api {
+
+// Returns whether a version of the struct can have the size that the caller has set. A size that
+// cuts a member is not plausible.
+template <class T>
+bool PlausibleSize(const T& given) {
+  return given.struct_size >= sizeof(uint32_t) && given.struct_size % alignof(T) == 0;
+}
+
+// Copies a struct to the caller. Writes nothing beyond the caller's struct_size.
+template <class T>
+void WriteStruct(T value, T* out) {
+  if (out == nullptr || out->struct_size < sizeof(uint32_t)) return;
+  value.struct_size = out->struct_size;
+  std::memcpy(out, &value, std::min<size_t>(out->struct_size, sizeof(T)));
+}
+
+template <size_t N>
+void CopyText(const std::string& text, char (&out)[N]) {
+  std::snprintf(out, N, "%s", text.c_str());
+}
+
+// Writes the status to *why, unless `why` is null, and returns its number.
+inline int32_t Report(const absl::Status& status, trine_failure* why) {
+  trine_failure failure{};
+  failure.status = static_cast<int32_t>(status.code());
+  CopyText(Printable(std::string(status.message())), failure.message);
+  WriteStruct(failure, why);
+  return failure.status;
+}
+
+// Does what Report does, without allocating: memory may have run out.
+inline int32_t ReportPlainly(absl::StatusCode code, const char* message, trine_failure* why) {
+  trine_failure failure{};
+  failure.status = static_cast<int32_t>(code);
+  std::snprintf(failure.message, sizeof(failure.message), "%s", message);
+  WriteStruct(failure, why);
+  return failure.status;
+}
+
+inline absl::Status BadStruct(const char* name) {
+  return absl::InvalidArgumentError(std::string(name) +
+                                    ": struct_size is not set, or no size of it");
+}
+// Copies the caller's struct into one of this library's size. Members that the caller does not know
+// keep their values in `out`. Members that this library does not know must be 0, because it can't
+// honour them.
+template <class T>
+absl::Status ReadStruct(const char* name, const T* given, T* out) {
+  if (given == nullptr) return absl::OkStatus();
+  if (!PlausibleSize(*given)) return BadStruct(name);
+  std::memcpy(out, given, std::min<size_t>(given->struct_size, sizeof(T)));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  const auto is_set = [](unsigned char byte) { return byte != 0; };
+  if (given->struct_size > sizeof(T) &&
+      std::any_of(bytes + sizeof(T), bytes + given->struct_size, is_set)) {
+    return absl::InvalidArgumentError(std::string(name) +
+                                      " has members set that this version does not know");
+  }
+  if constexpr (requires { out->reserved; }) {
+    if (out->reserved != 0) {
+      return absl::InvalidArgumentError(std::string(name) + ": reserved must be 0");
+    }
+  }
+  return absl::OkStatus();
+}
+
+inline absl::Status NullArgument(const char* name) {
+  return absl::InvalidArgumentError(std::string(name) + " is NULL");
+}
+
+inline constexpr uint32_t kTokenizeFlags = TRINE_TOKENIZE_NO_SPECIAL | TRINE_TOKENIZE_PARSE_SPECIAL;
+
+// Refuses flags with undefined bits: a caller that sets such a bit expects an effect.
+inline absl::Status CheckFlags(uint32_t flags, uint32_t known) {
+  if ((flags & ~known) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError("flags has bits this version does not know");
+}
+
+// Runs the body of a call, which returns absl::Status, and reports the status. Turns an exception
+// into a status, because none may reach the caller.
+template <class Body>
+int32_t Guarded(trine_failure* why, Body body) {
+  try {
+    return Report(body(), why);
+  } catch (const std::bad_alloc&) {
+    return ReportPlainly(absl::StatusCode::kResourceExhausted, "out of memory", why);
+  } catch (const std::exception& e) {
+    return ReportPlainly(absl::StatusCode::kInternal, e.what(), why);
+  } catch (...) {
+    return ReportPlainly(absl::StatusCode::kInternal, "something unknown was thrown", why);
+  }
+}
+
+// Copies `n` items into the caller's array, as many as fit, and sets `count` to n. Returns
+// OUT_OF_RANGE if not all fit.
+template <class T>
+absl::Status CopyOut(const T* items, size_t n, T* out, size_t capacity, size_t* count) {
+  if (count == nullptr) return NullArgument("count");
+  *count = n;
+  if (out == nullptr && capacity != 0) return NullArgument("the array");
+  if (capacity != 0) std::copy_n(items, std::min(n, capacity), out);
+  if (n <= capacity) return absl::OkStatus();
+  return absl::OutOfRangeError("there are " + std::to_string(n) + ", the array holds " +
+                               std::to_string(capacity));
+}
+
+}  // namespace trine::c_api

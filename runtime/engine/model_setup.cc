@@ -1,0 +1,246 @@
+#include "runtime/engine/model_setup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/base/machine_report.h"
+#include "runtime/model/arch/read_model.h"
+
+namespace trine {
+namespace {
+
+constexpr int64_t kMaxBatchTokens = 1 << 16;
+constexpr int64_t kMaxSequences = 1024;
+constexpr uint32_t kMaxThreads = 1024;
+// The most bytes of output rows in a pass, but at least one row for each sequence.
+constexpr int64_t kOutputBytes = int64_t{64} << 20;
+
+absl::Status CheckSizes(const EngineOptions& options) {
+  const auto within = [](const char* what, int64_t value, int64_t min, int64_t max) {
+    if (value >= min && value <= max) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, " is ", value, ": it must lie between ", min, " and ", max));
+  };
+  absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
+  if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
+  if (s.ok()) {
+    s = within("the number of branches", options.branches, 0,
+               kMaxSequences - options.max_sequences);
+  }
+  if (s.ok()) s = within("the size of mixed passes", options.mixed_tokens, 0, kMaxBatchTokens);
+  if (s.ok()) s = within("the number of threads", options.threads, 0, kMaxThreads);
+  if (s.ok() && options.context != EngineOptions::kDefaultContext) {
+    s = within("the context size", options.context, 0, int64_t{1} << 30);
+  }
+  if (s.ok() && options.model_path.empty()) {
+    s = absl::InvalidArgumentError("no model file was named");
+  }
+  return s;
+}
+
+absl::StatusOr<fault::FaultSpec> ReadFaults(const EngineOptions& options) {
+  const char* variable =
+      options.plugins.search.use_environment ? std::getenv("TRINE_FAULT") : nullptr;
+  auto spec = fault::FaultSpec::Parse(variable != nullptr ? variable : options.faults);
+  if (spec.ok()) return spec;
+  return absl::InvalidArgumentError(
+      absl::StrCat(variable != nullptr ? "TRINE_FAULT: " : "faults: ", spec.status().message()));
+}
+
+absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
+  SegmentLimits limits;
+  limits.max_context = options.context;
+  if (options.context == EngineOptions::kDefaultContext) {
+    limits.max_context = std::min(config.n_ctx_train, EngineOptions::kDefaultContextLimit);
+  } else if (options.context == 0) {
+    limits.max_context = config.n_ctx_train;
+  }
+  if (limits.max_context * options.max_sequences + options.branches * kBlockPositions >
+      std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a context of ", limits.max_context, " for ", options.max_sequences,
+                     " sequences is more positions than can be numbered"));
+  }
+  const auto type_k = ParseKvType(options.kv_type_k);
+  if (!type_k.ok()) return type_k.status();
+  const auto type_v = ParseKvType(options.kv_type_v);
+  if (!type_v.ok()) return type_v.status();
+  limits.kv_type_k = *type_k;
+  limits.kv_type_v = *type_v;
+  if ((limits.kv_type_k == TRINE_DTYPE_Q8_KV && config.head_dim_k % 32 != 0) ||
+      (limits.kv_type_v == TRINE_DTYPE_Q8_KV && config.head_dim_v % 32 != 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
+                     config.head_dim_k, " and ", config.head_dim_v));
+  }
+  limits.max_sequences = options.max_sequences + options.branches;
+  limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
+  limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
+  limits.branches = options.branches;
+  limits.kv_blocks = limits.max_blocks_per_sequence() * options.max_sequences + options.branches;
+  limits.embeddings = options.embeddings;
+  limits.hidden_rows = options.hidden_rows && !options.embeddings;
+  if (options.embeddings) {
+    limits.kv_blocks = std::max(limits.max_blocks_per_sequence(), limits.max_sequences);
+  }
+  const int64_t row_bytes =
+      (options.embeddings ? config.n_embd : config.n_vocab) * static_cast<int64_t>(sizeof(float));
+  limits.max_output_rows =
+      std::clamp<int64_t>(kOutputBytes / row_bytes, limits.max_sequences, limits.max_tokens);
+  return limits;
+}
+
+// Returns whether the options name devices, which may be software, or ask for a report of all
+// devices.
+bool AsksForDevices(const EngineOptions& options) {
+  const PlacementRequest& asked = options.placement;
+  const bool cpu_alone = std::all_of(asked.devices.begin(), asked.devices.end(),
+                                     [](const std::string& name) { return name == "cpu"; });
+  return !cpu_alone || !asked.split.empty() || !asked.overrides.empty() ||
+         !asked.memory_limits.empty() || asked.gpu_layers > 0 || options.explain ||
+         !options.faults.empty() ||
+         (options.plugins.search.use_environment && std::getenv("TRINE_FAULT") != nullptr);
+}
+
+absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const TokenizerData& data,
+                                                               const ModelConfig& config) {
+  auto tokenizer = Tokenizer::Create(data);
+  if (tokenizer.ok() && (*tokenizer)->vocab_size() != config.n_vocab) {
+    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", (*tokenizer)->vocab_size(),
+                                                   " tokens, token_embd.weight has ",
+                                                   config.n_vocab, " rows"));
+  }
+  return tokenizer;
+}
+
+uint64_t Share(uint64_t bytes, int64_t part, int64_t whole) {
+  if (whole == 0) return bytes;
+  return static_cast<uint64_t>(static_cast<double>(bytes) * static_cast<double>(part) /
+                               static_cast<double>(whole));
+}
+
+}  // namespace
+
+absl::StatusOr<uint32_t> ParseKvType(const std::string& name) {
+  if (name == "f16") return uint32_t{TRINE_DTYPE_F16};
+  if (name == "f32") return uint32_t{TRINE_DTYPE_F32};
+  if (name == "bf16") return uint32_t{TRINE_DTYPE_BF16};
+  if (name == "q8_0") return uint32_t{TRINE_DTYPE_Q8_KV};
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", name, "' is no type of a KV cache: f16, f32, bf16 or q8_0"));
+}
+
+// Makes sure that every complaint about a file names it.
+absl::Status AboutFile(const std::string& path, const absl::Status& status) {
+  const std::string message(status.message());
+  if (message.find(path) != std::string::npos) return status;
+  return absl::Status(status.code(), absl::StrCat(path, ": ", message));
+}
+
+absl::StatusOr<BlockKeeperOptions> KeepingOf(const EngineOptions& options) {
+  BlockKeeperOptions keeping;
+  keeping.folder = options.kv_store;
+  keeping.disk_bytes = options.kv_store_bytes;
+  keeping.host_bytes = options.kv_host_bytes;
+  keeping.lossy = options.kv_lossy;
+  keeping.prefetch_bytes = options.kv_prefetch_bytes;
+  const auto form = ParseKvForm(options.kv_store_form);
+  if (!form) {
+    return absl::InvalidArgumentError(absl::StrCat("blocks can't be kept as \"",
+                                                   options.kv_store_form,
+                                                   "\": raw, q8_0, q4_0 and mxfp4 are forms"));
+  }
+  keeping.form = *form;
+  if (!keeping.any() && (keeping.form != KvForm::kRaw || keeping.lossy)) {
+    return absl::InvalidArgumentError(
+        "it is said how KV blocks are kept, and not where: in a folder (kv_store, --kv-store), in "
+        "memory (kv_host_bytes, --kv-host) or in both");
+  }
+  return keeping;
+}
+
+absl::Status CheckEngineOptions(const EngineOptions& options) {
+  absl::Status s = CheckSizes(options);
+  if (s.ok()) s = ParseKvType(options.kv_type_k).status();
+  if (s.ok()) s = ParseKvType(options.kv_type_v).status();
+  if (s.ok()) s = ReadFaults(options).status();
+  if (s.ok()) s = KeepingOf(options).status();
+  return s;
+}
+
+absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
+  if (absl::Status s = CheckEngineOptions(options); !s.ok()) return s;
+  auto faults = ReadFaults(options);
+  if (!faults.ok()) return faults.status();
+  const auto about_file = [&](const absl::Status& s) { return AboutFile(options.model_path, s); };
+  ModelSetup setup;
+  auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
+  if (!file.ok()) return about_file(file.status());
+  setup.file = *std::move(file);
+  auto config = ReadModelConfig(*setup.file);
+  if (!config.ok()) return about_file(config.status());
+  setup.config = *std::move(config);
+  const auto limits = Limits(options, setup.config);
+  if (!limits.ok()) return limits.status();
+  setup.limits = *limits;
+  const auto tokens = ReadTokenizerData(setup.file->metadata());
+  if (!tokens.ok()) return about_file(tokens.status());
+  // Probing plugins takes long, because drivers do, but runs in other processes. So the tokenizer
+  // is made at the same time or, if no thread can be started, afterwards.
+  MachineOptions machine;
+  machine.registry = options.plugins;
+  machine.registry.hardware_alone = !AsksForDevices(options);
+  std::future<Inventory> inventory = std::async([&machine] { return DescribeMachine(machine); });
+  auto tokenizer = MakeTokenizer(*tokens, setup.config);
+  if (!tokenizer.ok()) return about_file(tokenizer.status());
+  setup.tokenizer = *std::move(tokenizer);
+  const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
+  setup.devices.reset(new DeviceSet(inventory.get(), static_cast<uint32_t>(options.threads), log,
+                                    *std::move(faults)));
+  setup.devices->set_limit(options.stage_limit);
+  const Registry& registry = setup.devices->inventory().registry;
+  for (const std::string& note : registry.notes) log(TRINE_LOG_WARNING, note);
+  for (const PluginFinding& plugin : registry.plugins) {
+    if (!plugin.accepted) log(TRINE_LOG_DEBUG, absl::StrCat(plugin.path, ": ", plugin.reason));
+  }
+  setup.placer = std::make_unique<Placer>(
+      options.placement,
+      PlacerOptions{options.pack, options.plugins.search.use_environment, options.log}, setup.file,
+      setup.config, setup.limits, setup.devices.get());
+  return setup;
+}
+
+PlacedModel Describe(const Model& model) {
+  PlacedModel placed;
+  if (model.places().empty()) return placed;
+  std::map<std::string, int64_t> layers;  // the number of layers by device
+  int64_t all = 0;
+  for (const SegmentPlace& place : model.places()) {
+    layers[place.device_name] += place.span.end - place.span.begin;
+    all += place.span.end - place.span.begin;
+  }
+  std::map<std::string, uint64_t> weights;
+  for (const DeviceWeights& w : model.weights()) {
+    weights[w.device_name] =
+        w.plain.file + w.plain.arena + w.plain.copied + w.plain.converted + w.packed_bytes;
+  }
+  for (const SegmentPlace& place : model.places()) {
+    const int64_t mine = place.span.end - place.span.begin;
+    PlacedSegment segment;
+    segment.device = place.device_name;
+    segment.chip = place.device->info().name;
+    segment.span = place.span;
+    segment.weight_bytes = Share(weights[place.device_name], mine, layers[place.device_name]);
+    segment.kv_bytes = Share(model.kv_bytes(), mine, all);
+    segment.scratch_bytes = Share(model.scratch_bytes(), mine, all);
+    placed.segments.push_back(std::move(segment));
+  }
+  return placed;
+}
+
+}  // namespace trine

@@ -1,0 +1,102 @@
+// The op graph of a span of layers, with the memory to be bound to it: weights by name, KV caches
+// by layer, and the small tensors that each batch brings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "dispatch/exec/op_graph.h"
+#include "plugins/packed_layout.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/model/arch/model_config.h"
+
+namespace trine {
+
+// Positions in one KV block; divides the contract's chunk of 256.
+inline constexpr int64_t kBlockPositions = 64;
+
+// The sizes that are decided when a model is loaded; its file does not have them.
+struct SegmentLimits {
+  int64_t max_tokens = 512;  // the most tokens of one pass
+  int64_t max_sequences = 1;
+  int64_t max_output_rows = 1;  // the most output rows of one pass
+  int64_t max_context = 0;      // the most positions of one sequence
+  int64_t kv_blocks = 0;        // the number of blocks in each layer's cache
+  uint32_t kv_type_k = TRINE_DTYPE_F16;
+  uint32_t kv_type_v = TRINE_DTYPE_F16;
+  bool embeddings = false;   // the last segment gives the normed rows instead of their logits
+  bool hidden_rows = false;  // the last segment gives the normed rows and their logits
+  int64_t branches = 0;      // sequences beyond those with room for a whole context
+
+  int64_t max_blocks_per_sequence() const {
+    return (max_context + kBlockPositions - 1) / kBlockPositions;
+  }
+};
+
+// A constant of the graph and the weight of the file that it stands for.
+struct WeightUse {
+  TensorId tensor = 0;
+  const gguf::TensorInfo* info = nullptr;
+  bool as_f32 = false;                 // read as f32, as norms and biases always are
+  std::optional<PackedLayout> packed;  // the layout that the graph reads; nullopt: plain
+};
+
+// A state tensor of the graph, which is a layer's cache of keys or of values.
+struct KvUse {
+  TensorId tensor = 0;
+  int64_t layer = 0;
+  size_t number = 0;  // its index among the segment's caches; pieces share caches by this number
+};
+
+// The tensors that a run reads and writes. TRINE_NONE: the segment has no such tensor.
+struct SegmentIo {
+  TensorId tokens = TRINE_NONE;         // i32 [tokens]: segment with the embedding
+  TensorId hidden_in = TRINE_NONE;      // f32 [n_embd, tokens]: segment without the embedding
+  TensorId hidden_out = TRINE_NONE;     // f32 [n_embd, tokens]: segment without the head
+  TensorId rope = TRINE_NONE;           // f32 [2 * pairs, tokens]
+  TensorId rope_windowed = TRINE_NONE;  // f32 [2 * pairs, tokens]: windowed layers with own rope
+  TensorId kv_slots = TRINE_NONE;       // i32 [tokens]: the KV slot of each token
+  TensorId block_table = TRINE_NONE;    // i32 [blocks, sequences]
+  TensorId q_offsets = TRINE_NONE;      // i32 [max_sequences + 1]
+  TensorId kv_lengths = TRINE_NONE;     // i32 [sequences]
+  TensorId output_rows = TRINE_NONE;    // i32 [rows], indices of tokens: last segment
+  TensorId logits = TRINE_NONE;         // f32 [n_vocab, rows]: last segment
+  TensorId embeddings = TRINE_NONE;     // f32 [n_embd, rows]: last segment, if asked for
+};
+
+// The indices of a run's parameters.
+enum SegmentParam : uint32_t {
+  kParamTokens,
+  kParamSequences,
+  kParamOutputRows,
+  kParamKvPositions,
+  kParams
+};
+
+// Layers [begin, end), with the embedding and the output head if they are part of the span. A span
+// with either of them may have no layers.
+struct LayerSpan {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool embedding = false;
+  bool head = false;
+};
+
+// The end of a layer or of the embedding: its hidden state, and the index after its last op.
+struct LayerEnd {
+  int64_t layer = -1;  // -1: the embedding
+  size_t op = 0;
+  TensorId hidden = 0;
+};
+
+// The graph of a segment, and everything that is known about its tensors.
+struct SegmentGraph {
+  OpGraph graph;
+  SegmentIo io;
+  std::vector<WeightUse> weights;
+  std::vector<KvUse> caches;
+  std::vector<LayerEnd> ends;
+};
+
+}  // namespace trine

@@ -1,0 +1,222 @@
+#include "runtime/model/run/stage_route.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/model/weights/canonical_check.h"
+
+namespace trine {
+namespace {
+
+// The memory that a plugin is expected to stream weights through (docs/plugin-abi.md, "Memory").
+constexpr uint64_t kStages = uint64_t{32} << 20;
+
+bool IsTaken(const Device& device, const SegmentGraph& segment, TensorId weight) {
+  const trine_graph view = segment.graph.View(TRINE_NUMERICS_EXACT);
+  const std::vector<uint32_t> readers = segment.graph.Readers(weight);
+  return std::all_of(readers.begin(), readers.end(), [&](uint32_t op) {
+    const auto support = device.QueryOp(view, op);
+    return support.ok() && support->support >= TRINE_SUPPORT_EXACT;
+  });
+}
+
+}  // namespace
+
+StageRoute::StageRoute(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment,
+                       BoundEnds bound)
+    : device_(std::move(device)), io_(io), bound_(bound), segment_(std::move(segment)) {}
+
+StageRoute::StageRoute(std::unique_ptr<SplitStage> split)
+    : device_(split->devices()[0].name), split_(std::move(split)) {}
+
+absl::Status StageRoute::Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes,
+                               uint64_t* moved) {
+  if (segment_ != nullptr && io_.*which == TRINE_NONE) return absl::OkStatus();
+  if (which == &SegmentIo::hidden_in && bound_.in) {
+    *moved += Crossing(bytes);
+    return absl::OkStatus();
+  }
+  *moved += bytes;
+  return segment_ != nullptr ? segment_->Write(io_.*which, data, bytes)
+                             : split_->Write(which, data, bytes);
+}
+
+absl::Status StageRoute::Run(const std::vector<int64_t>& params, size_t slot) {
+  if (segment_ == nullptr) return split_->Run(params);
+  return segment_->Run(params, bound_.in || bound_.out ? static_cast<uint32_t>(slot) : 0);
+}
+
+uint64_t StageRoute::Crossing(uint64_t bytes) const {
+  const bool unified = (segment_->device().info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0;
+  return unified ? 0 : bytes;
+}
+
+absl::StatusOr<std::span<const float>> StageRoute::Read(const std::vector<int64_t>& params,
+                                                        size_t values, bool keep, float* memory,
+                                                        uint64_t* moved) {
+  if (segment_ != nullptr) return ReadSegment(values, keep, memory, moved);
+  auto rows = split_->ReadOutput(params, keep, memory);
+  if (rows.ok()) *moved += rows->size() * sizeof(float);
+  return rows;
+}
+
+absl::StatusOr<std::span<const float>> StageRoute::ReadSegment(size_t values, bool keep,
+                                                               float* memory, uint64_t* moved) {
+  const TensorId io = io_.hidden_out != TRINE_NONE ? io_.hidden_out
+                      : io_.logits != TRINE_NONE   ? io_.logits
+                                                   : io_.embeddings;
+  std::span<const float> rows(memory, values);
+  if (io == io_.hidden_out && bound_.out) {
+    *moved += Crossing(values * sizeof(float));
+  } else if (const void* seen = segment_->HostView(io); seen != nullptr && !keep) {
+    rows = {static_cast<const float*>(seen), values};
+  } else {
+    *moved += values * sizeof(float);
+    const absl::Status s = segment_->Read(io, 0, memory, values * sizeof(float));
+    if (!s.ok()) return s;
+  }
+  if (absl::Status s = CheckCanonical(rows, device_); !s.ok()) return s;
+  return rows;
+}
+
+absl::Status StageRoute::ReadHidden(const std::vector<int64_t>& params, std::span<float> memory,
+                                    uint64_t* moved) {
+  *moved += memory.size_bytes();
+  if (segment_ == nullptr) return split_->ReadHidden(params, memory.data()).status();
+  if (absl::Status s = segment_->Read(io_.embeddings, 0, memory.data(), memory.size_bytes());
+      !s.ok()) {
+    return s;
+  }
+  return CheckCanonical(memory, device_);
+}
+
+std::vector<std::string> StageRoute::Devices() const {
+  if (split_ == nullptr) return {device_};
+  std::vector<std::string> names;
+  for (const NamedDevice& d : split_->devices()) names.push_back(d.name);
+  return names;
+}
+
+BusyDevice StageRoute::Busiest() const {
+  BusyDevice busy = split_ == nullptr ? BusyDevice() : split_->Busiest();
+  if (busy.name.empty()) busy.name = device_;
+  return busy;
+}
+
+absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::Load(const SegmentPlace& home,
+                                                              const RoutePlan& plan, size_t route,
+                                                              SegmentGraph whole) {
+  if (plan.kind == RouteKind::kTwin) return LoadTwin(plan, std::move(whole));
+  return LoadStreamed(home, plan.helper_ops[route], plan.helper, whole);
+}
+
+absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadTwin(const RoutePlan& plan,
+                                                                  SegmentGraph whole) {
+  if (!caches_.shared()) return absl::UnimplementedError("they can't share the KV cache");
+  whole.graph.Finish();
+  auto memory = Bind(plan.helper.device, Uses::kShared, &whole);
+  if (!memory.ok()) return memory.status();
+  auto segment =
+      Segment::Create(plan.helper.device, std::move(whole.graph), TRINE_NUMERICS_EXACT, *memory);
+  if (!segment.ok()) return segment.status();
+  const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
+  scratch_bytes_ += own;
+  helper_bytes_ += own;
+  return std::make_unique<StageRoute>(plan.helper.name, whole.io, *std::move(segment));
+}
+
+absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadStreamed(const SegmentPlace& home,
+                                                                      const std::vector<bool>& away,
+                                                                      const NamedDevice& helper,
+                                                                      const SegmentGraph& whole) {
+  constexpr size_t kHome = 0, kHelper = 1;
+  std::vector<OpOwners> owners(whole.graph.n_ops());
+  for (size_t op = 0; op < owners.size(); ++op) {
+    if (away[op]) owners[op] = {{kHelper, 0, 0}};
+  }
+  auto split = std::make_unique<SplitStage>(
+      std::vector<NamedDevice>{{home.device, home.device_name}, helper},
+      SplitGraph(whole, owners, {true, false}));
+  std::vector<const gguf::TensorInfo*> streamed;
+  std::vector<uint64_t> scratch(2, 0);
+  for (GraphPiece& piece : split->pieces()) {
+    const bool there = piece.device == kHelper;
+    const Device& device = there ? *helper.device : *home.device;
+    if (!there) FindLayouts(device, &piece.graph);
+    for (const WeightUse& use : piece.graph.weights) {
+      if (there && !use.as_f32) streamed.push_back(use.info);
+    }
+    const auto needs = Segment::Query(device, piece.graph.graph, TRINE_NUMERICS_EXACT);
+    if (!needs.ok()) return needs.status();
+    scratch[piece.device] = std::max(scratch[piece.device], needs->scratch_bytes);
+  }
+  if (absl::Status s = store_.ImportStreamed(helper.device, streamed); !s.ok()) return s;
+  if (absl::Status s = split->Allocate(scratch); !s.ok()) return s;
+  for (const size_t d : {kHome, kHelper}) scratch_bytes_ += scratch[d] + split->IoBytes(d);
+  helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper) + (helper_bytes_ == 0 ? kStages : 0);
+  for (GraphPiece& piece : split->pieces()) {
+    const bool there = piece.device == kHelper;
+    auto memory = Bind(there ? helper.device : home.device, there ? Uses::kStreamed : Uses::kShared,
+                       &piece.graph);
+    if (!memory.ok()) return memory.status();
+    const absl::Status s = split->AddPiece(std::move(piece.graph.graph), *std::move(memory));
+    if (!s.ok()) return s;
+  }
+  return std::make_unique<StageRoute>(std::move(split));
+}
+
+void RouteLoader::FindLayouts(const Device& device, SegmentGraph* segment) const {
+  for (WeightUse& use : segment->weights) {
+    OpGraph& graph = segment->graph;
+    for (const PackedWeight& weight : packed_.items()) {
+      if (weight.device.get() != &device || weight.tensor != use.info || use.packed) continue;
+      graph.SetLayout(use.tensor, weight.layout.id(), weight.layout.packed_bytes());
+      if (IsTaken(device, *segment, use.tensor)) {
+        use.packed = weight.layout;
+      } else {
+        graph.SetLayout(use.tensor, TRINE_LAYOUT_PLAIN, graph.Bytes(use.tensor));
+      }
+    }
+  }
+}
+
+absl::StatusOr<std::vector<SlotMemory>> RouteLoader::BindAtHome(const std::shared_ptr<Device>& home,
+                                                                SegmentGraph* graph) {
+  FindLayouts(*home, graph);
+  return Bind(home, Uses::kOwn, graph);
+}
+
+absl::StatusOr<std::vector<SlotMemory>> RouteLoader::Bind(const std::shared_ptr<Device>& device,
+                                                          Uses uses, SegmentGraph* graph) {
+  const bool streams = uses == Uses::kStreamed;
+  std::vector<SlotMemory> memory;
+  for (const WeightUse& use : graph->weights) {
+    const SlotId slot = graph->graph.SlotOf(use.tensor);
+    if (use.packed) {
+      memory.push_back({slot, packed_.Find(device.get(), use.info, use.packed->id())->span});
+      continue;
+    }
+    const bool canon = changed_.count(use.info) != 0;
+    const bool in_place = WeightStore::InPlace(*use.info, use.as_f32, canon);
+    // A device may have a copy of a vector.
+    const bool matrix = use.info->rank > 1;
+    if (uses == Uses::kShared && in_place && matrix && !store_.Sees(*device, *use.info)) {
+      return absl::UnimplementedError(
+          absl::StrCat(std::string(use.info->name), " would be there twice"));
+    }
+    const auto where = streams && !use.as_f32 ? store_.PlaceStreamed(*device, *use.info)
+                                              : store_.Place(device, *use.info, use.as_f32, canon);
+    if (!where.ok()) return where.status();
+    graph->graph.SetOffset(use.tensor, where->tensor_offset);
+    memory.push_back({slot, where->span});
+  }
+  for (const KvUse& use : graph->caches) {
+    const auto span = caches_.Of(device, use.number, graph->graph.Bytes(use.tensor));
+    if (!span.ok()) return span.status();
+    memory.push_back({graph->graph.SlotOf(use.tensor), *span});
+  }
+  return memory;
+}
+
+}  // namespace trine

@@ -1,0 +1,278 @@
+#include "runtime/model/split/split_stage.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "plugins/handles.h"
+#include "runtime/model/weights/canonical_check.h"
+
+namespace trine {
+namespace {
+
+int64_t Now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+void CopyColumns(const float* from, int64_t from_stride, int64_t columns, int64_t rows, float* to,
+                 int64_t to_stride) {
+  if (from_stride == columns && to_stride == columns) {
+    std::memcpy(to, from, static_cast<size_t>(rows * columns) * sizeof(float));
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    std::memcpy(to + r * to_stride, from + r * from_stride,
+                static_cast<size_t>(columns) * sizeof(float));
+  }
+}
+
+}  // namespace
+
+// Marks a call into a device, so that Busiest can tell which device does not return.
+class SplitStage::Busy {
+ public:
+  Busy(SplitStage* stage, size_t device) : began_(stage->began_[device]) { began_ = Now(); }
+  ~Busy() { began_ = 0; }
+
+ private:
+  std::atomic<int64_t>& began_;
+};
+
+SplitStage::SplitStage(std::vector<NamedDevice> devices, GraphSplit split)
+    : devices_(std::move(devices)), split_(std::move(split)), began_(devices_.size()) {}
+
+uint64_t SplitStage::IoBytes(size_t device) const {
+  uint64_t bytes = 0;
+  for (const uint64_t size : split_.buffers[device]) bytes += size;
+  return bytes;
+}
+
+absl::Status SplitStage::Allocate(const std::vector<uint64_t>& scratch_bytes) {
+  asked_.resize(devices_.size());
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const std::shared_ptr<Device>& device = devices_[d].device;
+    buffers_.emplace_back();
+    for (const uint64_t bytes : split_.buffers[d]) {
+      auto buffer = Buffer::Allocate(device, (bytes + 63) / 64 * 64, TRINE_MEMORY_IO);
+      if (!buffer.ok()) return buffer.status();
+      buffers_[d].push_back(*std::move(buffer));
+    }
+    scratch_.emplace_back();
+    if (scratch_bytes[d] > 0) {
+      auto scratch = Buffer::Allocate(device, scratch_bytes[d], TRINE_MEMORY_STATE);
+      if (!scratch.ok()) return scratch.status();
+      scratch_[d] = *std::move(scratch);
+    }
+  }
+  threads_.resize(devices_.size());
+  for (size_t d = 1; d < devices_.size(); ++d) {
+    auto thread = DeviceThread::Create([this, d] { return RunPiece(asked_[d]); });
+    if (!thread.ok()) return thread.status();
+    threads_[d] = *std::move(thread);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SplitStage::AddPiece(OpGraph graph, std::vector<SlotMemory> memory) {
+  const GraphPiece& piece = split_.pieces[segments_.size()];
+  for (const auto& [tensor, place] : piece.io) {
+    const SlotId slot = graph.SlotOf(tensor);
+    memory.push_back({slot, BufferOf(place).Span(0, graph.slots()[slot].bytes)});
+  }
+  auto segment = Segment::Create(devices_[piece.device].device, std::move(graph),
+                                 TRINE_NUMERICS_EXACT, memory, &scratch_[piece.device]);
+  if (!segment.ok()) return segment.status();
+  segments_.push_back(*std::move(segment));
+  return absl::OkStatus();
+}
+
+const Buffer& SplitStage::BufferOf(size_t place) const {
+  const SplitPlace& p = split_.places[place];
+  return buffers_[p.device][p.buffer];
+}
+
+absl::Status SplitStage::WritePlace(size_t place, const void* data, uint64_t bytes) {
+  if (void* host = HostPtr(place)) {
+    std::memcpy(host, data, bytes);
+    return absl::OkStatus();
+  }
+  const Busy busy(this, split_.places[place].device);
+  return BufferOf(place).Write(0, data, bytes);
+}
+
+absl::Status SplitStage::Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes) {
+  for (const SplitInput& input : split_.inputs) {
+    if (input.which != which) continue;
+    for (const size_t place : input.places) {
+      if (absl::Status s = WritePlace(place, data, bytes); !s.ok()) return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t SplitStage::RowsOf(const ValueMove& value) const {
+  int64_t rows = 1;
+  for (const int64_t dim : value.outer) {
+    rows *= dim >= 0 ? dim : (*params_)[static_cast<size_t>(-1 - dim)];
+  }
+  return rows;
+}
+
+absl::Status SplitStage::RunPiece(size_t piece) {
+  const Busy busy(this, split_.pieces[piece].device);
+  return segments_[piece]->Run(*params_);
+}
+
+absl::Status SplitStage::RunStep(const SplitStep& step) {
+  for (size_t i = 1; i < step.pieces.size(); ++i) {
+    const size_t device = split_.pieces[step.pieces[i]].device;
+    asked_[device] = step.pieces[i];
+    threads_[device]->Start();
+  }
+  absl::Status status;
+  try {
+    status = RunPiece(step.pieces[0]);
+  } catch (const std::exception& e) {  // the other devices are still at work and must be waited for
+    status = absl::InternalError(e.what());
+  }
+  for (size_t i = 1; i < step.pieces.size(); ++i) {
+    const absl::Status s = threads_[split_.pieces[step.pieces[i]].device]->Finish();
+    // Prefers a status that names a device: the model can be loaded again without that device.
+    if (status.ok() || (FaultyDevice(status).empty() && !FaultyDevice(s).empty())) {
+      if (!s.ok()) status = s;
+    }
+  }
+  return status;
+}
+
+absl::Status SplitStage::Run(const std::vector<int64_t>& params) {
+  params_ = &params;
+  for (const SplitStep& step : split_.steps) {
+    if (absl::Status s = RunStep(step); !s.ok()) return s;
+    for (const ValueMove& move : step.moves) {
+      if (absl::Status s = Move(move); !s.ok()) return s;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SplitStage::Columns> SplitStage::See(const ValueMove& value, const ValuePart& part,
+                                                    size_t staging) {
+  Columns columns;
+  columns.stride = part.in_whole ? value.width : part.end - part.begin;
+  columns.data = HostPtr(part.place);
+  if (columns.data == nullptr) {
+    if (staging_.size() <= staging) staging_.resize(staging + 1);
+    std::vector<float>& memory = staging_[staging];
+    memory.resize(static_cast<size_t>(RowsOf(value) * columns.stride));
+    const Busy busy(this, split_.places[part.place].device);
+    const absl::Status s =
+        BufferOf(part.place).Read(0, memory.data(), memory.size() * sizeof(float));
+    if (!s.ok()) return s;
+    columns.data = memory.data();
+  }
+  if (part.in_whole) columns.data += part.begin;
+  return columns;
+}
+
+absl::Status SplitStage::Check(const ValueMove& value, const ValuePart& part,
+                               const Columns& columns) const {
+  const std::string& device = devices_[split_.places[part.place].device].name;
+  const int64_t width = part.end - part.begin, rows = RowsOf(value);
+  const int64_t pieces = width == columns.stride ? 1 : rows;
+  const auto values = static_cast<size_t>(width * rows / std::max<int64_t>(pieces, 1));
+  for (int64_t i = 0; i < pieces; ++i) {
+    const float* data = columns.data + i * columns.stride;
+    if (value.dtype != TRINE_DTYPE_F32 && value.id_limit == 0) break;
+    const absl::Status s =
+        value.dtype == TRINE_DTYPE_F32
+            ? CheckCanonical({data, values}, device)
+            : CheckIds({reinterpret_cast<const int32_t*>(data), values}, value.id_limit, device);
+    if (!s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SplitStage::Move(const ValueMove& move) {
+  const int64_t rows = RowsOf(move);
+  std::vector<Columns> parts(move.from.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const ValuePart& part = move.from[i];
+    const bool leaves =
+        std::any_of(move.to.begin(), move.to.end(), [&](size_t to) { return to != part.place; }) ||
+        move.from.size() > 1;
+    // A value that stays in its place is checked only if the host sees it: it is not worth a copy.
+    if (!leaves && HostPtr(part.place) == nullptr) continue;
+    const auto seen = See(move, part, i + 1);
+    if (!seen.ok()) return seen.status();
+    parts[i] = *seen;
+    if (absl::Status s = Check(move, part, parts[i]); !s.ok()) return s;
+  }
+  const uint64_t bytes = static_cast<uint64_t>(rows * move.width) * sizeof(float);
+  for (const size_t to : move.to) {
+    float* const host = HostPtr(to);
+    if (host == nullptr && parts.size() == 1) {
+      if (absl::Status s = WritePlace(to, parts[0].data, bytes); !s.ok()) return s;
+      continue;
+    }
+    float* whole = host;
+    if (whole == nullptr) {
+      if (staging_.empty()) staging_.resize(1);
+      staging_[0].resize(static_cast<size_t>(rows * move.width));
+      whole = staging_[0].data();
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const ValuePart& part = move.from[i];
+      if (part.place == to && host != nullptr) continue;
+      CopyColumns(parts[i].data, parts[i].stride, part.end - part.begin, rows, whole + part.begin,
+                  move.width);
+    }
+    if (host != nullptr) continue;
+    if (absl::Status s = WritePlace(to, whole, bytes); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::span<const float>> SplitStage::ReadOutput(const std::vector<int64_t>& params,
+                                                              bool keep, float* memory) {
+  params_ = &params;
+  return ReadValue(split_.output, keep, memory);
+}
+
+absl::StatusOr<std::span<const float>> SplitStage::ReadHidden(const std::vector<int64_t>& params,
+                                                              float* memory) {
+  params_ = &params;
+  return ReadValue(*split_.hidden, /*keep=*/true, memory);
+}
+
+absl::StatusOr<std::span<const float>> SplitStage::ReadValue(const ValueMove& output, bool keep,
+                                                             float* memory) {
+  const int64_t rows = RowsOf(output);
+  const auto values = static_cast<size_t>(rows * output.width);
+  const bool seen_whole = output.from.size() == 1 && HostPtr(output.from[0].place) != nullptr;
+  for (const ValuePart& part : output.from) {
+    const auto columns = See(output, part, 1);
+    if (!columns.ok()) return columns.status();
+    if (absl::Status s = Check(output, part, *columns); !s.ok()) return s;
+    if (seen_whole && !keep) return std::span<const float>(columns->data, values);
+    CopyColumns(columns->data, columns->stride, part.end - part.begin, rows, memory + part.begin,
+                output.width);
+  }
+  return std::span<const float>(memory, values);
+}
+
+BusyDevice SplitStage::Busiest() const {
+  size_t longest = devices_.size();
+  int64_t since = 0;
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const int64_t began = began_[d];
+    if (began == 0 || (longest != devices_.size() && began >= since)) continue;
+    longest = d;
+    since = began;
+  }
+  if (longest == devices_.size()) return {};
+  using Clock = std::chrono::steady_clock;
+  return {devices_[longest].name, Clock::time_point(Clock::duration(since))};
+}
+
+}  // namespace trine

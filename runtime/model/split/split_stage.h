@@ -1,0 +1,94 @@
+// Runs a segment on several devices, step by step: the pieces of a step at the same time, then the
+// moves of values between them. Not thread-safe, except Busiest.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "dispatch/exec/device_thread.h"
+#include "dispatch/exec/segment.h"
+#include "plugins/handles.h"
+#include "runtime/model/split/graph_split.h"
+#include "runtime/model/split/tensor_places.h"
+
+namespace trine {
+
+class SplitStage {
+ public:
+  // Afterwards the caller takes the graphs from pieces(), and passes each to AddPiece with the
+  // memory of its weights.
+  SplitStage(std::vector<NamedDevice> devices, GraphSplit split);
+  SplitStage(const SplitStage&) = delete;
+  SplitStage& operator=(const SplitStage&) = delete;
+
+  const std::vector<NamedDevice>& devices() const { return devices_; }
+  std::vector<GraphPiece>& pieces() { return split_.pieces; }
+  // Returns the size of a device's memory for the values between pieces.
+  uint64_t IoBytes(size_t device) const;
+
+  // Allocates memory and starts threads. Call it before AddPiece. `scratch_bytes`: by device, the
+  // most scratch that a piece needs.
+  absl::Status Allocate(const std::vector<uint64_t>& scratch_bytes);
+  // Records the plan of the next piece, in the order of pieces(). `memory` is the memory of its
+  // weights and caches.
+  absl::Status AddPiece(OpGraph graph, std::vector<SlotMemory> memory);
+
+  // Writes an input of the next run. Does nothing if the segment has no such input.
+  absl::Status Write(TensorId SegmentIo::*which, const void* data, uint64_t bytes);
+  // Runs all steps. `params` has one value per parameter. When it returns, even with an error, no
+  // device is at work any more.
+  absl::Status Run(const std::vector<int64_t>& params);
+  // Reads the output of the last run. Returns the host's view if there is one and `keep` is false;
+  // otherwise copies the output into `memory`, which must have room for it.
+  absl::StatusOr<std::span<const float>> ReadOutput(const std::vector<int64_t>& params, bool keep,
+                                                    float* memory);
+  // Copies the rows that the logits were computed from into `memory`. REQUIRES: the graph gives
+  // both.
+  absl::StatusOr<std::span<const float>> ReadHidden(const std::vector<int64_t>& params,
+                                                    float* memory);
+
+  // Returns the device whose current call has taken longest; "": none is at work. Any thread may
+  // call it.
+  BusyDevice Busiest() const;
+
+ private:
+  class Busy;
+  struct Columns {  // columns of a value in host memory
+    const float* data = nullptr;
+    int64_t stride = 0;
+  };
+
+  int64_t RowsOf(const ValueMove& value) const;
+  absl::Status RunPiece(size_t piece);
+  absl::Status RunStep(const SplitStep& step);
+  absl::Status Move(const ValueMove& move);
+  absl::StatusOr<std::span<const float>> ReadValue(const ValueMove& value, bool keep,
+                                                   float* memory);
+  absl::StatusOr<Columns> See(const ValueMove& value, const ValuePart& part, size_t staging);
+  absl::Status Check(const ValueMove& value, const ValuePart& part, const Columns& columns) const;
+  const Buffer& BufferOf(size_t place) const;
+  float* HostPtr(size_t place) const { return static_cast<float*>(BufferOf(place).host_ptr()); }
+  absl::Status WritePlace(size_t place, const void* data, uint64_t bytes);
+
+  const std::vector<NamedDevice> devices_;
+  GraphSplit split_;
+  // by device; declared before the segments, which use them
+  std::vector<std::vector<Buffer>> buffers_;
+  std::vector<Buffer> scratch_;  // by device; declared before the segments, which use it
+  std::vector<std::unique_ptr<Segment>> segments_;
+  std::vector<std::vector<float>> staging_;
+  std::deque<std::atomic<int64_t>> began_;  // by device: when its call began; 0: it is idle
+  const std::vector<int64_t>* params_ = nullptr;
+  std::vector<size_t> asked_;  // by device: the piece that its thread runs
+  // by device; declared last, since they use all of it
+  std::vector<std::unique_ptr<DeviceThread>> threads_;
+};
+
+}  // namespace trine

@@ -1,0 +1,199 @@
+#include "runtime/model/split/tensor_places.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "runtime/model/split/piece_graph.h"
+
+namespace trine {
+namespace {
+
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+bool IsProduct(const trine_op& op) {
+  return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
+}
+
+bool IsMainsAlone(const OpOwners& owners) {
+  return owners.empty() || (owners.size() == 1 && owners[0].device == 0);
+}
+
+// Returns whether a value of one op has to be moved before the other can read it.
+bool Crosses(const OpOwners& a, const OpOwners& b) {
+  if (a.size() > 1 || b.size() > 1) return true;
+  return (a.empty() ? 0 : a[0].device) != (b.empty() ? 0 : b[0].device);
+}
+
+class Scheduler {
+ public:
+  Scheduler(const OpGraph& graph, const std::vector<OpOwners>& owners)
+      : graph_(graph), owners_(owners), links_(graph.n_ops()) {}
+
+  OpSchedule Make() {
+    for (size_t op = 0; op < graph_.n_ops(); ++op) FindVersions(op);
+    std::set<size_t> read_elsewhere;  // versions that some product elsewhere reads
+    for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      if (!IsMainsAlone(owners_[op])) read_elsewhere.insert(links_[op].multiplied);
+    }
+    read_elsewhere.erase(kNone);
+    for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      schedule_.steps.push_back(StepOf(op, read_elsewhere));
+      schedule_.n_steps = std::max(schedule_.n_steps, schedule_.steps.back() + 1);
+    }
+    return std::move(schedule_);
+  }
+
+ private:
+  struct Links {
+    std::vector<size_t> reads, replaces;  // versions
+    size_t multiplied = kNone;            // the version of a product's activations
+  };
+
+  size_t Current(SlotId slot) {
+    const auto [found, is_new] = current_.try_emplace(slot, schedule_.versions.size());
+    if (is_new) schedule_.versions.push_back({slot, SlotVersion::kHost, {}});
+    return found->second;
+  }
+
+  void Read(size_t op, size_t version) {
+    std::vector<size_t>& readers = schedule_.versions[version].readers;
+    if (!readers.empty() && readers.back() == op) return;
+    readers.push_back(op);
+    links_[op].reads.push_back(version);
+  }
+
+  void FindVersions(size_t index) {
+    const trine_op& op = graph_.op(index);
+    for (uint32_t i = 0; i < op.n_in; ++i) {
+      if (op.in[i] == TRINE_NONE) continue;
+      const SlotId slot = graph_.SlotOf(op.in[i]);
+      if (graph_.slots()[slot].role == TRINE_ROLE_CONSTANT) continue;
+      Read(index, Current(slot));
+      if (i == 1 && IsProduct(op)) links_[index].multiplied = Current(slot);
+    }
+    for (uint32_t i = 0; i < op.n_out; ++i) {
+      const SlotId slot = graph_.SlotOf(op.out[i]);
+      if (current_.count(slot) != 0) {  // a view may write only a part of it
+        Read(index, current_[slot]);
+        links_[index].replaces.push_back(current_[slot]);
+      }
+      current_[slot] = schedule_.versions.size();
+      schedule_.versions.push_back({slot, index, {}});
+    }
+  }
+
+  size_t After(size_t before, size_t op, bool apart) const {
+    return schedule_.steps[before] + (apart || Crosses(owners_[before], owners_[op]) ? 1 : 0);
+  }
+
+  size_t StepOf(size_t op, const std::set<size_t>& read_elsewhere) const {
+    size_t step = 0;
+    for (const size_t version : links_[op].reads) {
+      const size_t writer = schedule_.versions[version].writer;
+      if (writer == SlotVersion::kHost) continue;
+      const bool apart = version == links_[op].multiplied && read_elsewhere.count(version) != 0;
+      step = std::max(step, After(writer, op, apart));
+    }
+    for (const size_t version : links_[op].replaces) {
+      for (const size_t reader : schedule_.versions[version].readers) {
+        if (reader != op) step = std::max(step, After(reader, op, false));
+      }
+    }
+    return step;
+  }
+
+  const OpGraph& graph_;
+  const std::vector<OpOwners>& owners_;
+  std::vector<Links> links_;
+  std::map<SlotId, size_t> current_;  // versions
+  OpSchedule schedule_;
+};
+
+// Matrices with fewer rows are not worth sharing, such as a router's or a gate's.
+constexpr int64_t kLeastRows = 32;
+
+// Returns the weight of an op; null: it has none.
+const gguf::TensorInfo* WeightOf(const SegmentGraph& segment, size_t index) {
+  const trine_op& op = segment.graph.op(index);
+  if (op.kind != TRINE_OP_MATMUL && op.kind != TRINE_OP_MOE_MATMUL &&
+      op.kind != TRINE_OP_GATHER_ROWS) {
+    return nullptr;
+  }
+  for (const WeightUse& use : segment.weights) {
+    if (use.tensor == op.in[0]) return use.info;
+  }
+  return nullptr;
+}
+
+// Returns whether the op computes a router's logits. The segment's own device needs all of them
+// before it can choose the experts, so the rows are not shared.
+bool IsRouter(const SegmentGraph& segment, size_t index) {
+  const OpGraph& g = segment.graph;
+  for (const uint32_t reader : g.Readers(g.op(index).out[0])) {
+    if (g.op(reader).kind == TRINE_OP_MOE_ROUTE) return true;
+  }
+  return false;
+}
+
+size_t NumberOf(const NamedDevice& device, std::vector<NamedDevice>* devices) {
+  const auto found = std::find_if(devices->begin(), devices->end(),
+                                  [&](const NamedDevice& d) { return d.device == device.device; });
+  if (found != devices->end()) return static_cast<size_t>(found - devices->begin());
+  devices->push_back(device);
+  return devices->size() - 1;
+}
+
+}  // namespace
+
+OpSchedule ScheduleOps(const OpGraph& graph, const std::vector<OpOwners>& owners) {
+  return Scheduler(graph, owners).Make();
+}
+
+std::vector<RowShare> CutRows(int64_t n, const std::vector<double>& shares) {
+  constexpr int64_t kManyRows = 1024;
+  const int64_t unit = n >= kManyRows ? 32 : 8;
+  const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
+  std::vector<RowShare> cut;
+  double sum = 0;
+  int64_t begin = 0;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    sum += shares[i];
+    const double at = sum / total * static_cast<double>(n) / static_cast<double>(unit);
+    int64_t end = std::min(static_cast<int64_t>(at + 0.5) * unit, n);
+    if (i + 1 == shares.size()) end = n;
+    if (end > begin) cut.push_back({i, begin, end});
+    begin = std::max(begin, end);
+  }
+  return cut;
+}
+
+SegmentOwners FindOwners(const SegmentPlace& place, const SegmentGraph& segment,
+                         const TensorPlaces& places) {
+  SegmentOwners owners;
+  owners.devices.push_back({place.device, place.device_name});
+  owners.ops.resize(segment.graph.n_ops());
+  if (places.empty()) return owners;
+  std::vector<double> shares;
+  for (const DeviceRows& rows : places.rows) shares.push_back(rows.share);
+  for (size_t op = 0; op < owners.ops.size(); ++op) {
+    const gguf::TensorInfo* weight = WeightOf(segment, op);
+    if (weight == nullptr) continue;
+    const auto named = places.tensors.find(std::string(weight->name));
+    if (named != places.tensors.end()) {
+      owners.ops[op] = {{NumberOf(named->second, &owners.devices), 0, 0}};
+      continue;
+    }
+    if (shares.empty() || !HasRows(segment, op) || IsRouter(segment, op)) continue;
+    const int64_t n = segment.graph.tensor(segment.graph.op(op).in[0]).dims[1];
+    if (n < kLeastRows) continue;
+    for (RowShare share : CutRows(n, shares)) {
+      share.device = NumberOf(places.rows[share.device].device, &owners.devices);
+      owners.ops[op].push_back(share);
+    }
+  }
+  return owners;
+}
+
+}  // namespace trine

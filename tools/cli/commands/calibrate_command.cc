@@ -1,0 +1,199 @@
+// trine calibrate: measures what work costs on each device, for the planner.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "dispatch/cost/measure_device.h"
+#include "nlohmann/json.hpp"
+#include "runtime/base/machine_report.h"
+#include "runtime/placement/calibration.h"
+#include "runtime/placement/device_set.h"
+#include "runtime/tokenizer/utf8.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/options/engine_arguments.h"
+#include "tools/cli/terminal/progress.h"
+#include "tools/cli/terminal/signals.h"
+#include "tools/report/text_table.h"
+#include "trine/backend_sdk.h"
+
+namespace trine {
+namespace {
+
+struct CalibrateArguments {
+  std::vector<std::string> devices;
+  std::vector<std::string> plugins;
+  std::vector<std::string> types;
+  std::string file;
+  int64_t threads = 0;
+  bool dry_run = false;
+};
+
+// Returns several times the size of the last-level caches, so that weights come from memory.
+uint64_t StreamBytes(const detect::CpuInfo& cpu) {
+  uint64_t bytes = 0;
+  int level = 0;
+  for (const detect::CacheInfo& cache : cpu.topology.caches) {
+    if (cache.type == detect::CacheType::kInstruction || cache.level < level) continue;
+    if (cache.level > level) bytes = 0;
+    level = cache.level;
+    bytes += cache.size_bytes * static_cast<uint64_t>(std::max(cache.instances, 1));
+  }
+  return std::clamp<uint64_t>(4 * bytes, uint64_t{128} << 20, uint64_t{1} << 30);
+}
+
+absl::StatusOr<std::vector<uint32_t>> ParseTypes(const std::vector<std::string>& names) {
+  std::vector<uint32_t> types;
+  for (const std::string& name : names) {
+    uint32_t found = 0;
+    for (uint32_t type = 1; type < 256 && found == 0; ++type) {
+      if (sdk::FindDtype(type) != nullptr && name == sdk::DtypeName(type)) found = type;
+    }
+    if (found == 0 || found == TRINE_DTYPE_I32 || found == TRINE_DTYPE_Q8_KV) {
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' is no type of weights"));
+    }
+    types.push_back(found);
+  }
+  return types;
+}
+
+// Returns the tier names of the given devices; by default, of all devices in use but software ones.
+absl::StatusOr<std::vector<std::string>> ChooseDevices(const CalibrateArguments& a,
+                                                       const DeviceSet& devices) {
+  std::vector<std::string> names;
+  for (const std::string& name : a.devices) {
+    auto known = devices.Resolve(name);
+    if (!known.ok()) return known.status();
+    names.push_back(*std::move(known));
+  }
+  if (!names.empty()) return names;
+  const Inventory& inventory = devices.inventory();
+  for (const InventoryDevice& d : inventory.devices) {
+    if (!d.used) continue;
+    const trine_device_info& info = inventory.registry.devices[d.registry_device].info;
+    if ((info.flags & TRINE_DEVICE_SOFTWARE) == 0) names.push_back(d.tier_name);
+  }
+  return names;
+}
+
+void PrintCosts(const std::string& name, const DeviceCosts& costs) {
+  std::printf("%s: %.1f GB/s of weights, %.1f us a run, %.2f us a product\n", name.c_str(),
+              costs.bytes_per_second / 1e9, costs.run_ns / 1e3, costs.matmul_ns / 1e3);
+  TextTable table({"weights", "1 token", "4", "16", "64", "256"});
+  for (const auto& [type, curve] : costs.matmul) {
+    std::vector<std::string> row = {sdk::DtypeName(type)};
+    for (const double tokens : {1, 4, 16, 64, 256}) {
+      // Billions of multiplications of a weight and a value per second.
+      row.push_back(absl::StrFormat("%.1f", tokens / curve.At(tokens)));
+    }
+    table.Add(std::move(row));
+  }
+  std::printf("  billions of multiplications a second, by tokens in a pass:\n%s",
+              table.Format("  ").c_str());
+}
+
+int Calibrate(const CalibrateArguments& a) {
+  const auto types = ParseTypes(a.types);
+  if (!types.ok()) return ComplainOfArguments(types.status());
+  const std::string path = !a.file.empty() ? a.file : Calibration::DefaultPath();
+  if (path.empty() && !a.dry_run) {
+    return Complain(absl::FailedPreconditionError(
+        "there is no file to keep it in (TRINE_CALIBRATION is off, or there is no cache folder): "
+        "--file names one, --dry-run keeps nothing"));
+  }
+  if (!a.dry_run) {  // fails before anything is measured
+    if (absl::Status s = Calibration::CheckWritable(path); !s.ok()) return Complain(s);
+    if (const auto old = Calibration::Read(path); !old.ok()) {
+      std::fprintf(stderr, "trine: %s; it will be written anew\n",
+                   Printable(std::string(old.status().message())).c_str());
+    }
+  }
+  Calibration measured;
+  MachineOptions machine;
+  machine.registry.search.explicit_paths = a.plugins;
+  const OwnedDevices owned(new DeviceSet(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
+                                         [](uint32_t level, const std::string& message) {
+                                           if (level < TRINE_LOG_WARNING) return;
+                                           std::fprintf(stderr, "trine: %s\n",
+                                                        Printable(message).c_str());
+                                         }));
+  DeviceSet& devices = *owned;
+  const auto names = ChooseDevices(a, devices);
+  if (!names.ok()) return Complain(names.status());
+  InterruptFlag interrupt;
+  int failed = 0;
+  for (const std::string& name : *names) {
+    Progress progress(absl::StrCat("measuring ", name));
+    MeasureOptions options;
+    options.types = *types;
+    options.stream_bytes = StreamBytes(devices.inventory().machine.cpu);
+    options.progress = [&](double fraction) {
+      progress.Update(fraction);
+      return !interrupt.raised();
+    };
+    auto device = devices.Open(name);
+    auto costs = device.ok() ? MeasureDevice(*std::move(device), options)
+                             : absl::StatusOr<DeviceCosts>(device.status());
+    progress.Clear();
+    if (interrupt.raised()) {
+      std::fprintf(stderr, "trine: calibration was cancelled; nothing was kept\n");
+      return kInterrupted;
+    }
+    if (!costs.ok()) {  // continue: the other devices are worth measuring
+      Complain(
+          absl::Status(costs.status().code(), absl::StrCat(name, ": ", costs.status().message())));
+      ++failed;
+      continue;
+    }
+    PrintCosts(name, *costs);
+    const Inventory& inventory = devices.inventory();
+    const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(),
+                                    [&](const InventoryDevice& d) { return d.tier_name == name; });
+    const uint32_t threads = devices.host().table()->worker_count;
+    measured.Set(CalibrationKey(inventory, *found, threads), *std::move(costs));
+    devices.Forget(name);
+  }
+  if (!a.dry_run && measured.size() > 0) {
+    if (absl::Status s = measured.AddTo(path); !s.ok()) return Complain(s);
+    std::printf("kept in %s\n", Printable(path).c_str());
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+void AddCalibrateCommand(Command app, Run* run) {
+  auto a = std::make_shared<CalibrateArguments>();
+  Command command = app.AddCommand(
+      "calibrate", "Measure what work costs on each device, so that placements are planned by it");
+  command
+      .AddOption("--device", a->devices,
+                 "Only these tiers or devices, separated by commas (default: all that are used); "
+                 "also -dev")
+      .Delimiter(',')
+      .Check(NotEmpty);
+  command
+      .AddOption("--types", a->types,
+                 "Only these types of weights, separated by commas, such as q4_0,q8_0")
+      .Delimiter(',')
+      .Check(NotEmpty);
+  command.AddOption("-t,--threads", a->threads, "CPU threads; 0: one per core")
+      .Range(0, 1024)
+      .ShowDefault();
+  command
+      .AddOption("--file", a->file,
+                 "Where it is kept (default: TRINE_CALIBRATION, or trine/calibration.json in the "
+                 "user's cache folder)")
+      .Check(NotEmpty);
+  command.AddFlag("--dry-run", a->dry_run, "Keep nothing");
+  command.AddOption("--plugin", a->plugins,
+                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command.OnParsed([a, run] { *run = [a] { return Calibrate(*a); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,33 @@
+// trine completion: prints a script that teaches a shell the commands and options.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/manual/completion.h"
+#include "tools/cli/options/describe_commands.h"
+
+namespace trine {
+namespace {
+
+int Completion(const CommandInfo& root, const std::string& shell) {
+  const std::string script = shell == "bash"  ? BashCompletion(root)
+                             : shell == "zsh" ? ZshCompletion(root)
+                                              : FishCompletion(root);
+  std::fputs(script.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void AddCompletionCommand(Command app, Run* run) {
+  auto shell = std::make_shared<std::string>();
+  Command command = app.AddCommand(
+      "completion",
+      "Print a script that completes trine's command line in a shell: source <(trine completion "
+      "bash)");
+  command.AddOption("SHELL", *shell, "The shell").Required().OneOf({"bash", "zsh", "fish"});
+  command.OnParsed([=] { *run = [=] { return Completion(DescribeCommands(app), *shell); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,144 @@
+// trine plan: shows where a model would be placed, what that takes, and why.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/engine/model_setup.h"
+#include "runtime/gguf/output_file.h"
+#include "tools/cli/bench/bench_runner.h"
+#include "tools/cli/commands/commands.h"
+#include "tools/cli/options/engine_arguments.h"
+#include "tools/cli/terminal/progress.h"
+#include "tools/report/plan_report.h"
+
+namespace trine {
+namespace {
+
+struct PlanArguments {
+  EngineArguments engine;
+  std::string picture;
+  bool layers = false;
+  bool json = false;
+  bool measure = false;
+};
+
+constexpr int kRepetitions = 3;
+
+// Returns the median time of a few repetitions, for each segment if there are counters.
+absl::StatusOr<MeasuredPass> MeasurePass(Engine* engine, const BenchTest& test, size_t segments,
+                                         double passes) {
+  BenchRunner runner(engine);
+  if (absl::Status s = runner.WarmUp(test); !s.ok()) return s;
+  std::vector<MeasuredPass> all;
+  for (int i = 0; i < kRepetitions; ++i) {
+    // Bring the sequence to its depth first: that does not count.
+    BenchTest reach = test;
+    reach.n_prompt = reach.n_gen = 0;
+    if (const auto s = runner.Run(reach); !s.ok()) return s.status();
+    const std::vector<SegmentCounters> before = engine->segments();
+    const auto ns = runner.Run(test);
+    if (!ns.ok()) return ns.status();
+    const std::vector<SegmentCounters> after = engine->segments();
+    MeasuredPass pass;
+    pass.all_ns = static_cast<double>(*ns) / passes;
+    if (segments == 1) pass.segment_ns.push_back(pass.all_ns);
+    for (size_t s = 0; segments > 1 && s < after.size() && s < before.size(); ++s) {
+      pass.segment_ns.push_back(
+          static_cast<double>(after[s].stage.busy_ns - before[s].stage.busy_ns) / passes);
+    }
+    all.push_back(std::move(pass));
+  }
+  std::sort(all.begin(), all.end(),
+            [](const MeasuredPass& a, const MeasuredPass& b) { return a.all_ns < b.all_ns; });
+  return all[kRepetitions / 2];
+}
+
+absl::Status Measure(const PlanArguments& a, PlanReport* report) {
+  const PlanProblem& problem = report->report.problem.plan;
+  const NominalRequest& request = report->report.options.request;
+  auto engine = LoadEngine(a.engine);
+  if (!engine.ok()) return engine.status();
+  // The loaded placement differs from the planned one if a device of the plan was lost.
+  for (const LostDevice& lost : (*engine)->lost_devices()) {
+    for (const PlacementSegment& segment : report->report.placement.segments) {
+      if (problem.devices[segment.range.device].name != lost.name) continue;
+      return absl::UnavailableError(
+          absl::StrCat(lost.name, " was lost while the model was loaded: ", lost.reason));
+    }
+  }
+  Progress progress("measuring");
+  const size_t segments = report->report.placement.segments.size();
+  const int64_t context = (*engine)->context();
+  const int64_t written = std::min<int64_t>(32, std::max<int64_t>(context / 2, 1));
+  const int64_t depth = std::clamp<int64_t>(
+      request.prompt_tokens + request.written_tokens / 2 - written / 2, 0, context - written);
+  BenchTest decode;
+  decode.n_gen = written;
+  decode.n_depth = depth;
+  auto one = MeasurePass(engine->get(), decode, segments, static_cast<double>(written));
+  if (!one.ok()) return one.status();
+  report->decode = *std::move(one);
+  BenchTest prefill;
+  prefill.n_prompt = problem.prefill_tokens;
+  auto many = MeasurePass(engine->get(), prefill, segments, 1);
+  if (!many.ok()) return many.status();
+  report->prefill = *std::move(many);
+  return absl::OkStatus();
+}
+
+int ShowPlan(const PlanArguments& a) {
+  if (a.engine.list_devices) {
+    PrintDevices(a.engine);
+    return 0;
+  }
+  if (!a.engine.trace.empty() && !a.measure) {
+    return ComplainOfArguments(
+        absl::InvalidArgumentError("--trace needs --measure: nothing runs without it"));
+  }
+  EngineOptions options = EngineOptionsOf(a.engine);
+  options.explain = true;
+  PlanReport report;
+  {  // releases the devices before they are measured
+    auto setup = PrepareModel(options);
+    if (!setup.ok()) return Complain(setup.status());
+    auto placement = setup->placer->Explain();
+    if (!placement.ok()) return Complain(placement.status());
+    report.report = *std::move(placement);
+    report.model = setup->file->parts()[0].path;
+    report.context = setup->limits.max_context;
+  }
+  if (a.measure) {
+    if (absl::Status s = Measure(a, &report); !s.ok()) return Complain(s);
+  }
+  if (!a.picture.empty()) {
+    if (absl::Status s = gguf::OutputFile::Write(a.picture, FormatPlanPicture(report)); !s.ok())
+      return Complain(s);
+  }
+  const std::string text = a.json ? FormatPlanJson(report) : FormatPlan(report, a.layers);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+void AddPlanCommand(Command app, Run* run) {
+  auto a = std::make_shared<PlanArguments>();
+  Command command = app.AddCommand(
+      "plan", "Show which layers of a model would go on which device, what that takes, and why");
+  AddEngineOptions(command,
+                   "Positions of a sequence; 0: as many as the model was trained with (default: "
+                   "those, at most 4096)",
+                   &a->engine);
+  command.AddFlag("--layers", a->layers, "A line for each layer");
+  command.AddFlag("--json", a->json, "Print everything as JSON");
+  command.AddOption("--svg", a->picture, "Write a picture of it to this file")
+      .Check(NotEmpty)
+      .ValueName("FILE");
+  command.AddFlag("--measure", a->measure, "Load and run it, and show what that took beside it");
+  command.OnParsed([a, run] { *run = [a] { return ShowPlan(*a); }; });
+}
+
+}  // namespace trine

@@ -1,0 +1,102 @@
+#include "tools/cli/options/arguments.h"
+
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace trine {
+namespace {
+
+struct LongForm {
+  const char* typed;
+  const char* long_form;
+};
+
+constexpr LongForm kLongForms[] = {
+    {"-ub", "--ubatch-size"},  {"-ctk", "--cache-type-k"},   {"-ctv", "--cache-type-v"},
+    {"-ts", "--tensor-split"}, {"-ngl", "--gpu-layers"},     {"-dev", "--device"},
+    {"-np", "--parallel"},     {"-sys", "--system-prompt"},  {"-fa", "--flash-attn"},
+    {"-sm", "--split-mode"},   {"-ot", "--override-tensor"}, {"-jf", "--json-schema-file"},
+    {"-pg", "--pg"},
+};
+
+std::string WriteOut(const std::string& argument) {
+  for (const LongForm& form : kLongForms) {
+    const std::string typed = form.typed;
+    if (argument == typed) return form.long_form;
+    if (argument.rfind(typed + "=", 0) == 0) return form.long_form + argument.substr(typed.size());
+  }
+  return argument;
+}
+
+// The parser takes this for the option without a value, so an empty variable would go unnoticed.
+constexpr char kNoFolder[] = "--pack-cache=";
+
+// Matches -xyz, with or without =value.
+bool HasSeveralLetters(const std::string& argument) {
+  if (argument.size() < 3 || argument[0] != '-') return false;
+  return absl::ascii_isalpha(argument[1]) && absl::ascii_isalpha(argument[2]);
+}
+
+// Returns "-n (--n-predict)": the short form that people type, then the long one.
+std::string TypedName(const CLI::Option& option) {
+  const std::string name = option.get_name();
+  std::vector<std::string> typed = TypedForms(name);
+  if (!option.get_snames().empty()) typed = {absl::StrCat("-", option.get_snames()[0])};
+  return typed.empty() || typed[0] == name ? name : absl::StrCat(typed[0], " (", name, ")");
+}
+
+// Returns the first option that was given more values than it takes; null if there is none.
+const CLI::Option* Repeated(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 1 && option->count() > 1 &&
+        option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw) {
+      return option;
+    }
+  }
+  for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (const CLI::Option* option = Repeated(*below); option != nullptr) return option;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> WriteOutArguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  bool verbatim = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    verbatim = verbatim || argument == "--";
+    if (!verbatim && argument == kNoFolder) {
+      return absl::InvalidArgumentError("--pack-cache= names no folder");
+    }
+    arguments.push_back(verbatim ? argument : WriteOut(argument));
+    if (!verbatim && HasSeveralLetters(arguments.back())) {
+      return absl::InvalidArgumentError(absl::StrCat("unknown option ", argument));
+    }
+  }
+  return arguments;
+}
+
+std::vector<std::string> TypedForms(const std::string& long_form) {
+  std::vector<std::string> typed;
+  for (const LongForm& form : kLongForms) {
+    if (long_form == form.long_form) typed.push_back(form.typed);
+  }
+  return typed;
+}
+
+std::string DescribeParseError(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return error.what();
+  const CLI::Option* repeated = Repeated(app);
+  if (repeated == nullptr) return error.what();
+  const size_t count = repeated->count();
+  return absl::StrCat(TypedName(*repeated), " is given ",
+                      count == 2 ? "twice" : absl::StrCat(count, " times"), ": it takes one value");
+}
+
+}  // namespace trine

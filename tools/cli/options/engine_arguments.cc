@@ -1,0 +1,317 @@
+#include "tools/cli/options/engine_arguments.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "dispatch/devices/inventory.h"
+#include "dispatch/devices/split_spec.h"
+#include "runtime/base/machine_report.h"
+#include "runtime/tokenizer/utf8.h"
+#include "tools/cli/options/read_input.h"
+#include "tools/cli/terminal/progress.h"
+#include "tools/cli/terminal/signals.h"
+
+namespace trine {
+namespace {
+
+constexpr char kBesideModel[] = "true";  // the parser's value of a flag without one
+constexpr char kNoCache[] = "false";     // the parser's value that turns a flag off
+
+void Warn(uint32_t level, const std::string& message) {
+  const bool asked = absl::StartsWith(message, "dispatch: ");  // the user asked for these
+  if (level < TRINE_LOG_WARNING && !asked) return;
+  std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
+}
+
+// Returns the message of a status without what the option's name already says.
+std::string Reason(const absl::Status& status, absl::string_view prefix) {
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, prefix);
+  return std::string(message);
+}
+
+std::string ParseMemoryOption(const std::string& text, PlacementRequest* request) {
+  auto limits = ParseDeviceMemory(text);
+  if (limits.ok()) request->memory_limits = *std::move(limits);
+  return Reason(limits.status(), "");
+}
+
+std::string ParseOverrideOption(const std::string& text, PlacementRequest* request) {
+  auto overrides = ParseOverrides(text);
+  if (!overrides.ok()) return Reason(overrides.status(), "tensor override: ");
+  std::move(overrides->begin(), overrides->end(), std::back_inserter(request->overrides));
+  return "";
+}
+
+std::string ParseDispatchOption(const std::string& text, PlacementRequest* request) {
+  const auto mode = ParseDispatch(text);
+  if (mode.ok()) request->dispatch = *mode;
+  return Reason(mode.status(), "");
+}
+
+std::vector<LayerRange> RangesOf(const Engine& engine) {
+  std::vector<LayerRange> ranges;
+  for (const SegmentPlace& p : engine.model()->places()) {
+    ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
+                      p.span.embedding, p.span.head});
+  }
+  return ranges;
+}
+
+bool SharesRows(const Engine& engine, const EngineOptions& options) {
+  return options.placement.mode == SplitMode::kRow && engine.model()->StageDevices(0).size() > 1;
+}
+
+// Prints where a model was placed. If it is on the CPU alone, prints that only on a terminal.
+void PrintPlacement(const Engine& engine, const EngineOptions& options) {
+  const std::vector<LayerRange> ranges = RangesOf(engine);
+  const bool cpu_alone = std::all_of(ranges.begin(), ranges.end(),
+                                     [](const LayerRange& range) { return range.device == "cpu"; });
+  if (!SharesRows(engine, options) && cpu_alone && isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "Tri-Tier: %s\n", DescribePlacement(engine, options).c_str());
+}
+
+}  // namespace
+
+void AddEngineOptions(Command command, const std::string& context_help, EngineArguments* a) {
+  PlacementRequest* const request = &a->placement;
+  command
+      .AddOption("-m,--model", a->model_path,
+                 "GGUF file (default: the model that comes with trine)")
+      .Check(NotEmpty);
+  command.AddOption("-c,--ctx-size", a->context, context_help).Range(int64_t{0}, int64_t{1} << 30);
+  command.AddOption("-b,--batch-size", a->batch, "Most tokens of a prompt read in one go")
+      .Range(int64_t{1}, int64_t{1} << 16)
+      .ShowDefault();
+  command.AddOption("--ubatch-size", a->ubatch, "Most tokens in one pass; also -ub")
+      .Range(int64_t{1}, int64_t{1} << 16)
+      .ShowDefault();
+  command.AddOption("-t,--threads", a->threads, "CPU threads; 0: one per core")
+      .Range(0, 1024)
+      .ShowDefault();
+  command
+      .AddOption("--cache-type-k", a->kv_type_k,
+                 "Type of cached keys: f16, f32, bf16, q8_0; also -ctk")
+      .OneOf({"f16", "f32", "bf16", "q8_0"})
+      .ShowDefault();
+  command.AddOption("--cache-type-v", a->kv_type_v, "Type of cached values; also -ctv")
+      .OneOf({"f16", "f32", "bf16", "q8_0"})
+      .ShowDefault();
+  Option split = command.AddParsed(
+      "--tensor-split",
+      [request](const std::string& text) { return ParseSplitOption(text, request); },
+      "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
+      "units: 16L layers, 12G bytes, 50%; also -ts");
+  Option device =
+      command
+          .AddParsedList(
+              "--device",
+              [request](const std::string& text) { return AddDeviceOption(text, request); },
+              "Keep to these tiers or devices, separated by commas; also -dev")
+          .Delimiter(',')
+          .Excludes(split);
+  command
+      .AddOption("--gpu-layers", request->gpu_layers,
+                 "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")
+      .Range(0, 100000)
+      .Excludes(split)
+      .Excludes(device);
+  command
+      .AddChoice("--split-strategy", request->strategy,
+                 {{"auto", Strategy::kAuto},
+                  {"memory", Strategy::kMemory},
+                  {"balanced", Strategy::kBalanced}},
+                 "Where layers go when nothing else says so: auto (least predicted time), memory "
+                 "(GPUs filled in proportion to their memory) or balanced (stages of equal time)")
+      .Excludes(split)
+      .ShowDefault();
+  command
+      .AddChoice(
+          "--optimize", request->optimize,
+          {{"latency", Optimize::kLatency}, {"throughput", Optimize::kThroughput}},
+          "What auto, and no other strategy, makes least: the latency of one request, or what each "
+          "costs with many in flight (throughput)")
+      .Check([request](const std::string&) -> std::string {  // the strategy is parsed before it
+        return request->strategy == Strategy::kAuto ? "" : "it goes with --split-strategy auto";
+      })
+      .ShowDefault();
+  command.AddParsed(
+      "--device-memory",
+      [request](const std::string& text) { return ParseMemoryOption(text, request); },
+      "Most memory that devices are given, such as dgpu:2G,igpu:512M");
+  command.AddFlag("--allow-degraded", request->allow_degraded,
+                  "Go on without tiers or devices that are named and not there");
+  command
+      .AddOption("--flash-attn", a->flash_attn,
+                 "on, off or auto: taken for other engines' sake; there is one attention here; "
+                 "also -fa")
+      .OneOf({"on", "off", "auto", "1", "0"});
+  command
+      .AddChoice(
+          "--split-mode", request->mode,
+          {{"layer", SplitMode::kLayer}, {"row", SplitMode::kRow}, {"none", SplitMode::kNone}},
+          "What devices share: whole layers (layer), rows of every matrix (row), or "
+          "nothing, with one device for all (none); also -sm")
+      .ShowDefault();
+  command
+      .AddParsedList(
+          "--override-tensor",
+          [request](const std::string& text) { return ParseOverrideOption(text, request); },
+          "Matrices whose names the expression finds go to the device: "
+          "REGEX=DEVICE[,REGEX=DEVICE...]; the first that finds one has it; may be "
+          "repeated; also -ot")
+      .OneValueEach();
+  command
+      .AddParsed(
+          "--dispatch",
+          [request](const std::string& text) { return ParseDispatchOption(text, request); },
+          "Whether large passes may leave the devices that their layers are on: auto "
+          "(where that is predicted to be faster), off, or from how many tokens on")
+      .ValueName("auto|off|TOKENS")
+      .DefaultText("auto");
+  command
+      .AddOption(
+          "--device-timeout", a->device_timeout_s,
+          "Seconds after which a device that does not come back from a pass, or from a call while "
+          "the model is loaded, counts as lost")
+      .Range(int64_t{1}, int64_t{86400})
+      .ShowDefault();
+  command
+      .AddOption("--trace", a->trace,
+                 "Write a timeline of passes, copies and waits to this file, for Perfetto")
+      .Check(NotEmpty)
+      .ValueName("FILE");
+  command.AddOption("--plugin", a->plugins.search.explicit_paths,
+                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command.AddFlag("--mlock", a->lock_memory, "Keep the model from being swapped out");
+  command.AddFlagOff("--no-mmap", a->use_mmap, "Read the file into memory instead of mapping it");
+  command.AddFlagOff("--no-pack", a->pack,
+                     "Keep weights as they are in the file: loads faster, runs slower");
+  command
+      .AddFlag("--pack-cache", a->pack_cache_text,
+               "Keep packed weights in a file between runs, MODEL.trine-pack beside the model; "
+               "--pack-cache=DIR: in that folder; "
+               "--pack-cache=false: not at all")
+      .OptionText("[=DIR]");
+  command.AddFlag("--list-devices", a->list_devices, "Print the devices there are and exit");
+}
+
+Option AddSizeOption(Command command, const std::string& name, uint64_t* bytes,
+                     const std::string& help) {
+  return command.AddOption(name, *bytes, help).AsSize();
+}
+
+void AddKvStoreOptions(Command command, EngineArguments* a) {
+  command
+      .AddOption("--kv-store", a->kv_store,
+                 "Keep what has been read of texts in this folder: a later run that begins with "
+                 "the same tokens does not read them again (docs/kv.md)")
+      .Check(NotEmpty)
+      .ValueName("DIR");
+  AddSizeOption(command, "--kv-store-size", &a->kv_store_bytes, "Most bytes in that folder")
+      .Needs("--kv-store")
+      .DefaultText("16G");
+  AddSizeOption(
+      command, "--kv-host", &a->kv_host_bytes,
+      "Most bytes of memory for blocks that the devices' caches have no room for; 0: none")
+      .ShowDefault();
+  command
+      .AddOption("--kv-store-type", a->kv_store_form,
+                 "How blocks are kept there: as they are (raw), or smaller, with fewer bits; see "
+                 "--kv-lossy")
+      .OneOf({"raw", "q8_0", "q4_0", "mxfp4"})
+      .ShowDefault();
+  command.AddFlag("--kv-lossy", a->kv_lossy,
+                  "Blocks kept with fewer bits may be used: answers are then near the exact ones, "
+                  "no more");
+}
+
+EngineOptions EngineOptionsOf(const EngineArguments& a) {
+  EngineOptions options = a;
+  if (options.model_path.empty()) options.model_path = DefaultModelPath();
+  options.batch_tokens = std::min(a.batch, a.ubatch);
+  options.pack_cache = !a.pack_cache_text.empty() && a.pack_cache_text != kNoCache;
+  if (a.pack_cache_text != kBesideModel) options.pack_cache_folder = a.pack_cache_text;
+  options.stage_limit = std::chrono::seconds(a.device_timeout_s);
+  options.log = Warn;
+  return options;
+}
+
+absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
+  EngineOptions options = EngineOptionsOf(a);
+  Progress progress("loading");
+  std::optional<InterruptFlag> interrupt;
+  if (options.pack_cache) interrupt.emplace();  // leaves no unfinished file behind
+  options.progress = [&](double fraction) {
+    progress.Update(fraction);
+    return !interrupt || !interrupt->raised();
+  };
+  auto engine = Engine::Load(options);
+  if (engine.ok() && interrupt && interrupt->raised()) {
+    return absl::CancelledError("loading was cancelled");
+  }
+  progress.Clear();
+  if (engine.ok()) PrintPlacement(**engine, options);
+  return engine;
+}
+
+std::string DescribePlacement(const Engine& engine, const EngineOptions& options) {
+  if (!SharesRows(engine, options)) return PlacementText(RangesOf(engine));
+  return absl::StrCat("rows of ", RowsText(engine.model()->StageDevices(0),
+                                           static_cast<int>(engine.config().n_layers)));
+}
+
+void PrintDevices(const EngineArguments& a) {
+  MachineOptions machine;
+  machine.registry.search = a.plugins.search;
+  const Inventory inventory = DescribeMachine(machine);
+  for (const std::string& note : inventory.registry.notes) Warn(TRINE_LOG_WARNING, note);
+  for (const InventoryDevice& d : inventory.devices) {
+    if (!d.used && !d.on_request) continue;
+    std::printf("%s: %s (%s)\n", d.tier_name.c_str(), d.chip.c_str(), OwnName(d).c_str());
+  }
+  const std::string idle = IdlePlugins(inventory);
+  absl::string_view plugins = idle;
+  if (absl::ConsumePrefix(&plugins, "; ")) {
+    Warn(TRINE_LOG_WARNING, absl::StrCat("without a device: ", plugins));
+  }
+}
+
+std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
+
+std::string ParseSplitOption(const std::string& text, PlacementRequest* request) {
+  if (text.empty()) return NotEmpty(text);
+  auto split = ParseSplit(text);
+  if (split.ok()) request->split = *std::move(split);
+  return Reason(split.status(), "tensor split: ");
+}
+
+std::string AddDeviceOption(const std::string& text, PlacementRequest* request) {
+  if (text.empty()) return NotEmpty(text);
+  if (text.find(':') != std::string::npos) {
+    return absl::StrCat("'", text, "' is no device; --tensor-split takes numbers of layers");
+  }
+  request->devices.push_back(text);
+  return "";
+}
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "trine: %s\n", Printable(std::string(status.message())).c_str());
+  return absl::IsCancelled(status) ? kInterrupted : 1;
+}
+
+int ComplainOfArguments(const absl::Status& status) {
+  std::fprintf(stderr, "trine: %s (see --help)\n",
+               Printable(std::string(status.message())).c_str());
+  return 2;
+}
+
+}  // namespace trine

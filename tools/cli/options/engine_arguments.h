@@ -1,0 +1,61 @@
+// The options of every command that runs a model: the file, the devices, and how to use them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/engine/engine.h"
+#include "tools/cli/options/command_line.h"
+
+namespace trine {
+
+// The engine options as the command line sets them. Most options write straight into EngineOptions.
+// The members below are converted by EngineOptionsOf before the engine is loaded.
+struct EngineArguments : EngineOptions {
+  int64_t batch = 2048;
+  int64_t ubatch = 512;
+  int64_t device_timeout_s = 300;
+  std::string flash_attn;       // accepted and ignored
+  std::string pack_cache_text;  // "" or "false": none; "true": next to the model; else a folder
+  bool list_devices = false;
+
+  // Returns whether KV blocks are kept outside of devices.
+  bool keeps_blocks() const { return !kv_store.empty() || kv_host_bytes != 0; }
+};
+
+// Adds the options. `context_help` describes -c, whose default differs between commands.
+void AddEngineOptions(Command command, const std::string& context_help, EngineArguments* arguments);
+
+// Adds the options for keeping KV blocks outside of devices, to commands that read prompts.
+void AddKvStoreOptions(Command command, EngineArguments* arguments);
+
+// Adds an option whose value is a number of bytes, such as 512M.
+Option AddSizeOption(Command command, const std::string& name, uint64_t* bytes,
+                     const std::string& help);
+
+// Returns the engine options that the arguments ask for. Does not set EngineOptions::progress.
+EngineOptions EngineOptionsOf(const EngineArguments& arguments);
+
+// Loads the model. Shows progress on the terminal and warnings on stderr.
+absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& arguments);
+
+// Returns a text such as "CPU(4L) + dGPU(28L)", or one that names the devices that share rows.
+std::string DescribePlacement(const Engine& engine, const EngineOptions& options);
+
+// Prints the answer to --list-devices.
+void PrintDevices(const EngineArguments& arguments);
+
+// Returns a reason if `text` is empty, for Option::Check.
+std::string NotEmpty(const std::string& text);
+// Parse one value into the request, or return the reason why it is wrong, for Command::AddParsed.
+std::string ParseSplitOption(const std::string& text, PlacementRequest* request);
+std::string AddDeviceOption(const std::string& text, PlacementRequest* request);
+
+// Prints "trine: message" on stderr. Returns the exit code of a failure, or of a cancelled command.
+int Complain(const absl::Status& status);
+// Prints "trine: message" on stderr. Returns the exit code of wrong arguments.
+int ComplainOfArguments(const absl::Status& status);
+
+}  // namespace trine

@@ -1,0 +1,276 @@
+#include "tools/cli/options/generation_arguments.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/base/version.h"
+#include "runtime/chat/chat_template.h"
+#include "runtime/gguf/gguf_file.h"
+#include "runtime/head/head_file.h"
+#include "runtime/pack_cache/hash64.h"
+#include "runtime/tokenizer/utf8.h"
+#include "tools/cli/options/read_input.h"
+
+namespace trine {
+namespace {
+
+// Parses a token id, a sign and the bias.
+absl::StatusOr<LogitBias> ParseBias(const std::string& text) {
+  const size_t sign = text.find_first_of("+-", 1);
+  LogitBias bias;
+  if (sign == std::string::npos || !absl::SimpleAtoi(text.substr(0, sign), &bias.token) ||
+      !absl::SimpleAtof(text.substr(sign + (text[sign] == '+' ? 1 : 0)), &bias.bias)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "logit bias '", text, "': write a token id and what to add, such as 42+1.5 or 42-inf"));
+  }
+  return bias;
+}
+
+std::vector<Option> AddTemplateOptions(Command command, const std::string& with,
+                                       ChatArguments* arguments) {
+  return {
+      command.AddOption("--chat-template", arguments->chat_template,
+                        with + "the chat template, a file or the template itself (Jinja), in "
+                               "place of the model's"),
+      command.AddOption("--chat-template-kwargs", arguments->variables,
+                        with + "what the template is told besides, a JSON object: "
+                               "'{\"enable_thinking\": false}'"),
+  };
+}
+
+// Refuses NaN, which every range check accepts. For Option::Check.
+std::string NotNan(const std::string& text) {
+  double value = 0;
+  return absl::SimpleAtod(text, &value) && std::isnan(value) ? "it is no number" : "";
+}
+
+}  // namespace
+
+void AddSamplingOptions(Command command, SamplingArguments* a) {
+  SamplerOptions& o = a->options;
+  a->order = StageOrderText(o.stages);
+  command
+      .AddOption("-s,--seed", a->seed, "Seed of the sampler; -1: another one each time")
+      // The parser reads a number above the largest as the largest, so that one is refused.
+      .Range(int64_t{-1}, std::numeric_limits<int64_t>::max() - 1)
+      .ShowDefault();
+  command.AddOption("--temp", o.temp, "Temperature; 0: always the likeliest token").ShowDefault();
+  command.AddOption("--top-k", o.top_k, "Keep the k likeliest tokens; 0: all").ShowDefault();
+  command.AddOption("--top-p", o.top_p, "Keep the likeliest tokens up to this probability; 1: all")
+      .ShowDefault();
+  command.AddOption("--min-p", o.min_p, "Drop tokens below this share of the best one; 0: none")
+      .ShowDefault();
+  command.AddOption("--typical", o.typical_p, "Locally typical sampling; 1: off").ShowDefault();
+  command
+      .AddOption("--repeat-last-n", o.repeat_last_n,
+                 "Tokens the penalties look back on; 0: none, -1: all")
+      .ShowDefault();
+  command.AddOption("--repeat-penalty", o.repeat_penalty, "Divides repeated logits; 1: off")
+      .ShowDefault();
+  command.AddOption("--presence-penalty", o.presence_penalty, "Taken off once per token seen")
+      .ShowDefault();
+  command.AddOption("--frequency-penalty", o.frequency_penalty, "Taken off for each time seen")
+      .ShowDefault();
+  command.AddOption("--mirostat", o.mirostat, "0: off, 2: mirostat 2.0").ShowDefault();
+  command.AddOption("--mirostat-lr", o.mirostat_eta, "Mirostat's learning rate").ShowDefault();
+  command.AddOption("--mirostat-ent", o.mirostat_tau, "Mirostat's target surprise").ShowDefault();
+  command.AddOption("-l,--logit-bias", a->logit_bias,
+                    "TOKEN+BIAS or TOKEN-BIAS, such as 42-inf; may be repeated");
+  command.AddOption("--samplers", a->order, "The stages in their order, separated by ';'")
+      .ShowDefault();
+}
+
+absl::StatusOr<SamplerOptions> MakeSamplerOptions(const SamplingArguments& a) {
+  SamplerOptions options = a.options;
+  options.seed = a.seed >= 0 ? static_cast<uint64_t>(a.seed) : std::random_device()();
+  auto stages = ParseStageOrder(a.order);
+  if (!stages.ok()) return stages.status();
+  options.stages = *std::move(stages);
+  for (const std::string& text : a.logit_bias) {
+    const auto bias = ParseBias(text);
+    if (!bias.ok()) return bias.status();
+    options.logit_bias.push_back(*bias);
+  }
+  return options;
+}
+
+void AddChatTemplateOptions(Command command, ChatArguments* arguments) {
+  AddTemplateOptions(command, "", arguments);
+}
+
+void AddChatOptions(Command command, const std::string& needs, ChatArguments* arguments) {
+  const std::string with = needs.empty() ? "" : "With " + needs + ": ";
+  std::vector<Option> options = {command.AddOption("--system-prompt", arguments->system_prompt,
+                                                   with + "a system message; also -sys")};
+  for (Option option : AddTemplateOptions(command, with, arguments)) {
+    options.push_back(option);
+  }
+  if (needs.empty()) return;
+  for (Option option : options) option.Needs(needs);
+}
+
+absl::StatusOr<std::string> ReadChatTemplate(const ChatArguments& arguments) {
+  // Every template has tags; hardly any file name has.
+  if (arguments.chat_template.empty() || arguments.chat_template.find("{{") != std::string::npos ||
+      arguments.chat_template.find("{%") != std::string::npos) {
+    return arguments.chat_template;
+  }
+  auto source = ReadWholeFile(arguments.chat_template);
+  if (source.ok()) return source;
+  return absl::Status(source.status().code(),
+                      absl::StrCat("--chat-template ", source.status().message(),
+                                   ": it is a file or a template; no templates have names here"));
+}
+
+absl::StatusOr<ChatTemplate> LoadChatTemplate(const ChatArguments& arguments,
+                                              const Engine& engine) {
+  const Tokenizer& tokenizer = *engine.tokenizer();
+  auto source = ReadChatTemplate(arguments);
+  if (!source.ok()) return source.status();
+  return source->empty() ? ChatTemplate::FromModel(engine.file().metadata(), tokenizer)
+                         : ChatTemplate::FromSource(*std::move(source), tokenizer);
+}
+
+absl::StatusOr<ChatOptions> MakeChatOptions(const ChatArguments& arguments) {
+  if (absl::Status s = ValidateUtf8(arguments.system_prompt, "the system prompt"); !s.ok())
+    return s;
+  ChatOptions options;
+  if (arguments.variables.empty()) return options;
+  auto extra = ParseVariables(arguments.variables);
+  if (!extra.ok()) return extra.status();
+  options.extra = *std::move(extra);
+  return options;
+}
+
+void AddConstraintOptions(Command command, ConstraintArguments* a) {
+  Option options[] = {
+      command.AddOption("--grammar", a->grammar, "The answer is a text of this grammar (GBNF)"),
+      command.AddOption("--grammar-file", a->grammar_file, "The grammar from a file"),
+      command.AddOption("-j,--json-schema", a->json_schema,
+                        "The answer is JSON that this schema accepts; {}: any JSON"),
+      command.AddOption("--json-schema-file", a->json_schema_file,
+                        "The schema from a file; also -jf"),
+  };
+  for (Option option : options) {
+    option.Check([](const std::string& text) { return text.empty() ? "it is empty" : ""; });
+    for (Option other : options) {
+      if (option != other) option.Excludes(other);
+    }
+  }
+}
+
+bool IsConstrained(const ConstraintArguments& a) {
+  return !a.grammar.empty() || !a.grammar_file.empty() || !a.json_schema.empty() ||
+         !a.json_schema_file.empty();
+}
+
+absl::StatusOr<std::shared_ptr<const Constraint>> MakeConstraint(const ConstraintArguments& a,
+                                                                 const Engine& engine) {
+  if (!IsConstrained(a)) return nullptr;
+  const bool is_grammar = !a.grammar.empty() || !a.grammar_file.empty();
+  const std::string& file = is_grammar ? a.grammar_file : a.json_schema_file;
+  absl::StatusOr<std::string> text = is_grammar ? a.grammar : a.json_schema;
+  if (!file.empty()) text = ReadWholeFile(file);
+  if (!text.ok()) return text.status();
+  auto constraint = is_grammar ? Constraint::FromGbnf(*text, engine.constraint_vocabulary())
+                               : Constraint::FromJsonSchema(*text, engine.constraint_vocabulary());
+  if (!constraint.ok() && !file.empty()) {
+    return absl::Status(constraint.status().code(),
+                        absl::StrCat(file, ": ", constraint.status().message()));
+  }
+  return constraint;
+}
+
+void AddRerankOptions(Command command, RerankArguments* a) {
+  Option head =
+      command
+          .AddOption("--rerank-head", a->head,
+                     "Choose tokens by what this head (trine head train) says of the text with "
+                     "them: for each token the likeliest candidates are read")
+          .Check(NotEmpty)
+          .ValueName("FILE")
+          .Excludes("--capture");
+  command.AddOption("--rerank-top", a->options.top, "Candidates that are read for a token")
+      .Range(1, RerankOptions::kMostTop)
+      .Needs(head)
+      .ShowDefault();
+  command
+      .AddOption("--rerank-weight", a->options.weight,
+                 "What the head's log-odds are multiplied by before they are added to a "
+                 "candidate's logit; below 0: what it holds for worse is preferred; 0: nothing "
+                 "changes")
+      .Range(-RerankOptions::kMostWeight, RerankOptions::kMostWeight)
+      .Check(NotNan)
+      .Needs(head)
+      .ShowDefault();
+}
+
+absl::StatusOr<std::optional<Head>> BeginRerank(const RerankArguments& a, EngineArguments* engine) {
+  if (a.head.empty()) return std::nullopt;
+  auto head = ReadHead(a.head);
+  if (!head.ok()) return head.status();
+  engine->hidden_rows = true;
+  engine->branches = engine->max_sequences * a.options.top;
+  return *std::move(head);
+}
+
+absl::StatusOr<std::shared_ptr<const Rerank>> MakeRerank(const RerankArguments& a,
+                                                         std::optional<Head> head,
+                                                         const Engine& engine) {
+  if (!head.has_value()) return nullptr;
+  auto rerank = Rerank::Create(engine, *std::move(head), a.options);
+  if (rerank.ok()) return rerank;
+  return absl::Status(rerank.status().code(),
+                      absl::StrCat(a.head, ": ", rerank.status().message()));
+}
+
+void AddCaptureOptions(Command command, CaptureArguments* a) {
+  Option capture =
+      command
+          .AddOption("--capture", a->path,
+                     "Record every pass into this file, for trine replay; one sequence")
+          .Check(NotEmpty)
+          .ValueName("FILE")
+          .Excludes("--parallel");
+  command
+      .AddOption("--capture-level", a->level,
+                 "What is recorded: what each layer hands on (layers), or what each op gives "
+                 "(ops)")
+      .OneOf({"layers", "ops"})
+      .Needs(capture)
+      .ShowDefault();
+  command
+      .AddFlag("--capture-values", a->values,
+               "Record values in full, not as hashes: the file is large, and a replay can say "
+               "which element differs and by how much")
+      .Needs(capture);
+}
+
+absl::StatusOr<std::shared_ptr<CaptureRecorder>> BeginCapture(const CaptureArguments& a,
+                                                              EngineArguments* engine) {
+  if (a.path.empty()) return std::shared_ptr<CaptureRecorder>();
+  CaptureOptions options;
+  options.path = a.path;
+  options.program = VersionDescription();
+  options.model = EngineOptionsOf(*engine).model_path;
+  options.values = a.values;
+  const auto file = gguf::File::Open(options.model);
+  if (!file.ok()) return file.status();
+  options.model_id = ModelId(**file);
+  auto created = CaptureRecorder::Create(options);
+  if (!created.ok()) return created.status();
+  std::shared_ptr<CaptureRecorder> recorder = *std::move(created);
+  engine->taps = a.level == "ops" ? TapLevel::kOps : TapLevel::kLayers;
+  engine->observer = [recorder](const Model& model, size_t stage, const Pass& pass) {
+    return recorder->Ran(model, stage, pass);
+  };
+  return recorder;
+}
+
+}  // namespace trine

@@ -1,0 +1,239 @@
+#include "tools/cli/terminal/line_reader.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <string_view>
+
+#include "runtime/tokenizer/utf8.h"
+#include "tools/cli/terminal/signals.h"
+
+namespace trine {
+namespace {
+
+constexpr char kCtrlA = 1, kCtrlB = 2, kCtrlC = 3, kCtrlD = 4, kCtrlE = 5, kCtrlF = 6, kCtrlH = 8,
+               kCtrlK = 11, kCtrlL = 12, kCtrlN = 14, kCtrlP = 16, kCtrlU = 21, kCtrlW = 23,
+               kEscape = 27, kBackspace = 127;
+
+termios terminal_before{};
+
+// Restores the terminal before a signal from outside ends the program.
+void EndAfterRestoring(int number) {
+  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
+// While an object of this class lives, keys come one by one without echo, and Ctrl-C is a key.
+class RawMode {
+ public:
+  RawMode() {
+    if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    terminal_before = before_;
+    ending_.emplace(std::initializer_list<int>{SIGTERM, SIGHUP}, EndAfterRestoring);
+    termios raw = before_;
+    raw.c_iflag &= ~static_cast<tcflag_t>(BRKINT | ICRNL | INPCK | ISTRIP | IXON);
+    raw.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | IEXTEN | ISIG);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    set_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+  }
+  ~RawMode() {
+    if (set_) tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  RawMode(const RawMode&) = delete;
+  RawMode& operator=(const RawMode&) = delete;
+
+ private:
+  termios before_{};
+  bool set_ = false;
+  std::optional<ScopedSignals> ending_;
+};
+
+// Returns false at the end of the input.
+bool ReadByte(char* byte) {
+  while (true) {
+    const ssize_t n = read(STDIN_FILENO, byte, 1);
+    if (n == 1) return true;
+    if (n == 0 || errno != EINTR) return false;
+  }
+}
+
+// Returns whether more input is there already. If so, the line is not drawn yet: only the end of a
+// pasted text is worth drawing.
+bool InputWaits() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  return poll(&input, 1, 0) > 0;
+}
+
+// Reads the rest of a character that begins with `first`. Returns "" if it is not UTF-8.
+std::string ReadCharacter(char first) {
+  std::string character(1, first);
+  while (NextUtf8(character).kind == Utf8Step::Kind::kIncomplete) {
+    char next = 0;
+    if (!ReadByte(&next)) return "";
+    character += next;
+  }
+  return NextUtf8(character).kind == Utf8Step::Kind::kCharacter ? character : "";
+}
+
+int TerminalColumns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+LineReader::LineReader() : terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {}
+
+LineReader::Outcome LineReader::Read(const std::string& prompt, int columns, std::string* line) {
+  return terminal_ ? Edit(prompt, columns, line) : ReadPlain(line);
+}
+
+LineReader::Outcome LineReader::ReadPlain(std::string* line) {
+  if (!std::getline(std::cin, *line)) return Outcome::kEnd;
+  if (!line->empty() && line->back() == '\r') line->pop_back();
+  return Outcome::kLine;
+}
+
+// Draws one row: the part of the line around the cursor. Looks only at what it shows.
+void LineReader::Draw(const std::string& prompt, int columns) const {
+  const int room = std::max(TerminalColumns() - columns - 1, 1);
+  const std::string_view text = buffer_.text();
+  size_t begin = buffer_.cursor();
+  int before = 0;  // columns from `begin` to the cursor
+  while (begin > 0) {
+    const size_t previous = CharacterBefore(text, begin);
+    const int width = DisplayWidth(text.substr(previous, begin - previous));
+    if (before + width > room) break;
+    before += width;
+    begin = previous;
+  }
+  size_t end = buffer_.cursor();
+  for (int shown = before; end < text.size();) {
+    const size_t next = CharacterAfter(text, end);
+    shown += DisplayWidth(text.substr(end, next - end));
+    if (shown > room) break;
+    end = next;
+  }
+  std::printf("\r%s%.*s\x1b[K\r", prompt.c_str(), static_cast<int>(end - begin),
+              text.data() + begin);
+  if (columns + before > 0) std::printf("\x1b[%dC", columns + before);
+  std::fflush(stdout);
+}
+
+void LineReader::EscapeKey() {
+  char kind = 0, key = 0;
+  if (!ReadByte(&kind)) return;
+  if (kind == 'b') return buffer_.WordLeft();
+  if (kind == 'f') return buffer_.WordRight();
+  if ((kind != '[' && kind != 'O') || !ReadByte(&key)) return;
+  std::string number;
+  while (key >= '0' && key <= ';') {  // digits and separators
+    number += key;
+    if (!ReadByte(&key)) return;
+  }
+  const bool with_ctrl = number == "1;5";
+  switch (key) {
+    case 'A':
+      return buffer_.Older();
+    case 'B':
+      return buffer_.Newer();
+    case 'C':
+      return with_ctrl ? buffer_.WordRight() : buffer_.Right();
+    case 'D':
+      return with_ctrl ? buffer_.WordLeft() : buffer_.Left();
+    case 'H':
+      return buffer_.Home();
+    case 'F':
+      return buffer_.End();
+    case '~':
+      if (number == "1" || number == "7") buffer_.Home();
+      if (number == "4" || number == "8") buffer_.End();
+      if (number == "3") buffer_.Delete();
+      return;
+    default:
+      return;
+  }
+}
+
+LineReader::Outcome LineReader::Edit(const std::string& prompt, int columns, std::string* line) {
+  const RawMode raw;
+  buffer_.Clear();
+  while (true) {
+    if (!InputWaits()) Draw(prompt, columns);
+    char key = 0;
+    if (!ReadByte(&key)) return Outcome::kEnd;
+    switch (key) {
+      case '\r':
+      case '\n':
+        buffer_.End();
+        Draw(prompt, columns);
+        std::printf("\n");
+        *line = buffer_.Take();
+        return Outcome::kLine;
+      case kCtrlC:
+        Draw(prompt, columns);
+        std::printf("^C\n");
+        *line = buffer_.text();
+        return Outcome::kInterrupted;
+      case kCtrlD:
+        if (buffer_.text().empty()) {
+          std::printf("\n");
+          return Outcome::kEnd;
+        }
+        buffer_.Delete();
+        break;
+      case kCtrlA:
+        buffer_.Home();
+        break;
+      case kCtrlB:
+        buffer_.Left();
+        break;
+      case kCtrlE:
+        buffer_.End();
+        break;
+      case kCtrlF:
+        buffer_.Right();
+        break;
+      case kCtrlK:
+        buffer_.DeleteToEnd();
+        break;
+      case kCtrlL:
+        std::printf("\x1b[H\x1b[2J");
+        break;
+      case kCtrlN:
+        buffer_.Newer();
+        break;
+      case kCtrlP:
+        buffer_.Older();
+        break;
+      case kCtrlU:
+        buffer_.DeleteToHome();
+        break;
+      case kCtrlW:
+        buffer_.DeleteWord();
+        break;
+      case kCtrlH:
+      case kBackspace:
+        buffer_.Backspace();
+        break;
+      case kEscape:
+        EscapeKey();
+        break;
+      default:
+        if (key == '\t') key = ' ';
+        if (static_cast<unsigned char>(key) >= 0x20) buffer_.Insert(ReadCharacter(key));
+    }
+  }
+}
+
+}  // namespace trine
