@@ -1,9 +1,7 @@
 #include "detect/machine.h"
 
 #include <exception>
-#include <string>
 
-#include "detect/file_root.h"
 #include "detect/platform/platform.h"
 #include "detect/text.h"
 

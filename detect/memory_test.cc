@@ -14,7 +14,8 @@ using testing::FindScenario;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB, kGiB = 1024 * kMiB;
+constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+using testing::kGiB;
 constexpr uint64_t k32GiBInKiB = 32 * kGiB / kKiB;
 
 MemoryInfo Read(const FakeRoot& fake, Notes* notes = nullptr) {

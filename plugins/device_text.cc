@@ -1,11 +1,9 @@
 #include "plugins/device_text.h"
 
 #include <cstring>
-#include <string>
 #include <type_traits>
 
 #include "nlohmann/json.hpp"
-#include "trine/backend.h"
 
 namespace trine {
 namespace {

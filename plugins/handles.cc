@@ -1,7 +1,6 @@
 #include "plugins/handles.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
@@ -23,14 +22,14 @@ absl::StatusOr<Handle*> Obtain(const std::string& what, Call call) {
   return handle;
 }
 
-// Makes an object of the device, by the function of the table that takes `argument`.
-template <class Thing, class Handle, class Argument>
+// Makes an object of the device, by the function of the table that takes `desc`.
+template <class Thing, class Handle, class Desc>
 absl::StatusOr<Thing> Make(std::shared_ptr<Device> device, const char* name,
-                           trine_status (*trine_plugin::*make)(trine_device*, Argument, Handle**,
+                           trine_status (*trine_plugin::*make)(trine_device*, const Desc*, Handle**,
                                                                trine_error*),
-                           std::type_identity_t<Argument> argument) {
+                           const Desc* desc) {
   Handle* handle = nullptr;
-  absl::Status status = device->Call(name, make, device->handle(), argument, &handle);
+  absl::Status status = device->Call(name, make, device->handle(), desc, &handle);
   if (!status.ok()) return status;
   if (handle == nullptr) return OnDevice(device->label(), GaveNothing(device->Name(name)));
   return Thing(std::move(device), handle);
@@ -207,33 +206,6 @@ absl::StatusOr<Plan> Plan::Create(std::shared_ptr<Device> device, const trine_pl
 
 absl::Status Plan::Run(const trine_run_args& args) const {
   return Call("plan_run", &trine_plugin::plan_run, &args);
-}
-
-absl::StatusOr<TimelineHandle> TimelineHandle::Create(std::shared_ptr<Device> device,
-                                                      uint64_t initial) {
-  return Make<TimelineHandle>(std::move(device), "timeline_create", &trine_plugin::timeline_create,
-                              initial);
-}
-
-absl::Status TimelineHandle::Signal(uint64_t value) const {
-  return Call("timeline_signal", &trine_plugin::timeline_signal, value);
-}
-
-absl::Status TimelineHandle::SetFailed(const absl::Status& failure) const {
-  const std::string message(failure.message());
-  return Call("timeline_fail", &trine_plugin::timeline_fail,
-              static_cast<trine_status>(failure.code()), message.c_str());
-}
-
-absl::Status TimelineHandle::Wait(uint64_t value, uint64_t timeout_ns) const {
-  return Call("timeline_wait", &trine_plugin::timeline_wait, value, timeout_ns);
-}
-
-absl::StatusOr<uint64_t> TimelineHandle::Value() const {
-  uint64_t value = 0;
-  absl::Status status = Call("timeline_query", &trine_plugin::timeline_query, &value);
-  if (!status.ok()) return status;
-  return value;
 }
 
 absl::Status OnDevice(const std::string& device, absl::Status status) {

@@ -238,15 +238,4 @@ class Plan : public Owned<trine_plan, &trine_plugin::plan_destroy> {
   absl::Status Run(const trine_run_args& args) const;
 };
 
-// A timeline of a device, which orders submissions.
-class TimelineHandle : public Owned<trine_timeline, &trine_plugin::timeline_destroy> {
- public:
-  using Owned::Owned;
-  static absl::StatusOr<TimelineHandle> Create(std::shared_ptr<Device> device, uint64_t initial);
-  absl::Status Signal(uint64_t value) const;
-  absl::Status SetFailed(const absl::Status& failure) const;
-  absl::Status Wait(uint64_t value, uint64_t timeout_ns) const;
-  absl::StatusOr<uint64_t> Value() const;
-};
-
 }  // namespace trine

@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "plugins/test_timeline.h"
 
 namespace trine {
 namespace {

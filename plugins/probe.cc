@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <string>
-
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "plugins/child_process.h"

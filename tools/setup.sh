@@ -151,12 +151,30 @@ trine_check_ccache() {
     [ -w "$folder" ] || export CCACHE_DISABLE=1
 }
 
+# Returns whether the small program of a first build (tools/first) does what the whole one would:
+# the command is one of its two, no option or variable asks for a device, and the folder was
+# configured for this machine.
+trine_first_is_enough() {  # build folder, arguments of trine
+  local dir=$1 argument
+  shift
+  case ${1:-} in generate | chat) ;; *) return 1 ;; esac
+  [ -z "$(compgen -e TRINE_)" ] && [ ! -x "$dir/bin/trine" ] || return 1
+  for argument in "$@"; do
+    case ${argument%%=*} in
+      -ngl | --gpu-layers | --n-gpu-layers | -ts | --tensor-split | -dev | --device | -sm | \
+        --split-mode | -ot | --override-tensor | --device-memory | --plugin | --list-devices) return 1 ;;
+    esac
+  done
+  [ ! -e "$dir/build.ninja" ] ||
+    [ "$(cat "$dir/first/machine" 2>/dev/null)" = "$("$trine_root/tools/first/machine")" ]
+}
+
 # Prints "212 of 640 steps, about 3 min left" from ninja's log. The estimate begins with what a build
 # is known to take and ends with the speed of this one, because the first steps are the longest.
 trine_progress() {  # log, seconds since the build began, seconds that it is expected to take or 0
   local step
   step=$(grep -oE '^\[[0-9]+/[0-9]+\]' "$1" | tail -n 1 | tr -d '[]')
-  [ -n "$step" ] || return 0
+  case $step in "" | 0/*) return 0 ;; esac  # nothing yet, or CMake runs again
   trine_say "$(awk -v step="$step" -v spent="$2" -v expected="$3" 'BEGIN {
     split(step, n, "/"); part = n[1] / n[2]; total = spent / part
     if (expected > 0) total = sqrt(part) * total + (1 - sqrt(part)) * expected

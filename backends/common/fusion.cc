@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "backends/common/op_attributes.h"
 #include "kernels/quant/block_types.h"
 
 namespace trine::backends {
@@ -17,10 +18,6 @@ bool IsNorm(const sdk::Op& op) {
 // Returns whether the op may quantise what it writes.
 bool MayQuantize(const sdk::Op& op) {
   return IsNorm(op) || op.kind == TRINE_OP_GLU || op.kind == TRINE_OP_ATTENTION;
-}
-
-bool SameDims(const trine_tensor& a, const trine_tensor& b) {
-  return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
 }
 
 bool IsPacked(const trine_tensor& t) {
@@ -252,9 +249,10 @@ class Grouper {
 
 }  // namespace
 
-bool IsQuantizedProduct(const sdk::Graph& graph, const sdk::Op& op) {
-  return (op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL) &&
-         quant::IsQuantized(static_cast<quant::Type>(graph.tensors[op.in[0]].dtype));
+bool RotatesKFirst(const sdk::Graph& graph, const OpGroup& group) {
+  return group.kind == Kind::kRotateStore &&
+         !sdk::SameView(graph.tensors[graph.ops[group.first + 1].out[0]],
+                        graph.tensors[graph.ops[group.first + 2].in[0]]);
 }
 
 OpGroup AloneAt(const sdk::Graph& graph, uint32_t op) {

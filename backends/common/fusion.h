@@ -42,8 +42,8 @@ OpGroup AloneAt(const sdk::Graph& graph, uint32_t op);
 // products of the same activations still quantise them only once.
 std::vector<OpGroup> GroupOps(const sdk::Graph& graph, bool fuse);
 
-// Returns whether the op is a product of quantised weights.
-bool IsQuantizedProduct(const sdk::Graph& graph, const sdk::Op& op);
+// Returns whether the first of a group's two ropes rotates the k that the group stores.
+bool RotatesKFirst(const sdk::Graph& graph, const OpGroup& group);
 
 // Returns the group's name for time reports. The string is a constant.
 const char* GroupName(const sdk::Graph& graph, const OpGroup& group);

@@ -2,7 +2,18 @@
 
 #include <algorithm>
 
+#include "kernels/quant/block_types.h"
+
 namespace trine::backends {
+
+bool IsQuantizedProduct(const sdk::Graph& graph, const sdk::Op& op) {
+  return IsProduct(op.kind) &&
+         quant::IsQuantized(static_cast<quant::Type>(graph.tensors[op.in[0]].dtype));
+}
+
+bool SameDims(const trine_tensor& a, const trine_tensor& b) {
+  return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
+}
 
 reference::ActivationKind ActivationOf(const sdk::Op& op) {
   switch (op.Attr<trine_activation_attr>().activation) {

@@ -1,4 +1,5 @@
-// Converts the attributes of ops into the kernels' parameters.
+// Answers questions about the ops of a graph, and converts their attributes into the kernels'
+// parameters.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,14 @@
 #include "trine/backend_sdk.h"
 
 namespace trine::backends {
+
+inline bool IsProduct(uint32_t kind) {
+  return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL;
+}
+// Returns whether the op is a product of quantised weights.
+bool IsQuantizedProduct(const sdk::Graph& graph, const sdk::Op& op);
+
+bool SameDims(const trine_tensor& a, const trine_tensor& b);
 
 reference::ActivationKind ActivationOf(const sdk::Op& op);
 reference::AttentionParams AttentionParamsOf(const sdk::Op& op);

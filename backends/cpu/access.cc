@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "backends/common/op_attributes.h"
+
 namespace trine::cpu {
 namespace {
 
-constexpr int64_t kFloatBytes = 4;
+using backends::SameDims;
 
-bool SameDims(const trine_tensor& a, const trine_tensor& b) {
-  return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
-}
+constexpr int64_t kFloatBytes = 4;
 
 // Returns whether all dimensions but the last are constants, so that it is known where parts lie.
 bool InnerDimsKnown(const trine_tensor& t) {

@@ -2,7 +2,6 @@
 
 #include <sys/utsname.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -34,11 +33,7 @@ const Facts& CpuFacts() {
   return facts;
 }
 
-template <size_t N>
-void SetText(char (&field)[N], const std::string& text) {
-  std::snprintf(field, N, "%s", text.c_str());
-}
-
+using backends::SetText;
 using cpu_kernels::Level;
 
 // Returns "" if the level may run, else the first feature that is missing.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/common/plugin.h"
 #include "backends/cpu/way_trials.h"
 #include "detect/cpu/cpu.h"
 #include "detect/cpu/topology.h"
@@ -51,14 +52,9 @@ struct trine_device {
 
 struct trine_buffer : trine::sdk::HostBuffer {};
 
-struct trine_timeline : trine::sdk::Timeline {
-  using Timeline::Timeline;
-};
-
 namespace trine::cpu {
 
 using Memory = sdk::HostMemory<trine_buffer, trine_timeline>;
-using Timelines = sdk::TimelineCalls<trine_timeline>;
 
 // Chooses the kernels for this processor and environment, and tests them. Logs a failed self-test.
 trine_backend MakeBackend(const trine_host* host);
@@ -66,17 +62,16 @@ trine_backend MakeBackend(const trine_host* host);
 // Describes the CPU: its memory, its level, and whether it is exact.
 trine_device_info DescribeDevice(const trine_backend& backend);
 
-// The functions of the plugin's table. A plan is a checked graph bound to memory, run synchronously
-// by the host's thread team in one parallel region, with barriers where its ops depend on each
-// other. LayoutList offers the order in which the kernels read their weights best.
-trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op,
-                     const int64_t* params, trine_op_support* out, trine_error* err);
-trine_status PlanQuery(trine_device* device, const trine_graph* graph, trine_plan_info* out,
-                       trine_error* err);
-trine_status PlanCreate(trine_device* device, const trine_plan_desc* desc, trine_plan** out,
-                        trine_error* err);
-trine_status PlanRun(trine_plan* plan, const trine_run_args* args, trine_error* err);
-void PlanDestroy(trine_plan* plan);
+// The functions of the plugin's table for plans. A plan is a checked graph bound to memory, run
+// synchronously by the host's thread team in one parallel region, with barriers where its ops
+// depend on each other.
+struct PlanCalls {
+  static backends::Call<&trine_plugin::op_query> QueryOp;
+  static backends::Call<&trine_plugin::plan_query> Query;
+  static backends::Call<&trine_plugin::plan_create> Create;
+  static backends::Call<&trine_plugin::plan_run> Run;
+  static backends::Call<&trine_plugin::plan_destroy> Destroy;
+};
 
 // Returns "" if the op can read all its packed tensors (or has none), else why it can't.
 std::string WhyNotInLayout(const cpu_kernels::KernelTable& kernels, const sdk::Graph& graph,
@@ -85,10 +80,11 @@ std::string WhyNotInLayout(const cpu_kernels::KernelTable& kernels, const sdk::G
 // Turns the view of a packed tensor into a packed view, as the kernels expect it.
 void SetPacked(const cpu_kernels::KernelTable& kernels, reference::View* view);
 
-// Implement layout_list and layout_convert of the plugin's table.
-trine_status LayoutList(trine_device* device, const trine_graph* graph, uint32_t tensor,
-                        trine_layout_list* out, trine_error* err);
-trine_status LayoutConvert(trine_device* device, const trine_layout_convert_args* args,
-                           trine_error* err);
+// The functions of the plugin's table for layouts. The one layout is the order in which the kernels
+// read their weights best.
+struct LayoutCalls {
+  static backends::Call<&trine_plugin::layout_list> List;
+  static backends::Call<&trine_plugin::layout_convert> Convert;
+};
 
 }  // namespace trine::cpu

@@ -211,8 +211,7 @@ void QuantizeShare(const OpCall& call, Share share) {
 
 OpFunction FindColumnFunction(uint32_t kind, bool by_heads) {
   if (by_heads) return RunHeads;
-  const bool has_own = kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL;
-  return has_own ? FindOpFunction(kind) : RunFeatures;
+  return backends::IsProduct(kind) ? FindOpFunction(kind) : RunFeatures;
 }
 
 }  // namespace trine::cpu

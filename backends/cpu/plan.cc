@@ -192,13 +192,13 @@ auto RefusalOf(const trine_device& device) {
 
 }  // namespace
 
-trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
-                     trine_op_support* out, trine_error* err) {
+trine_status PlanCalls::QueryOp(trine_device* device, const trine_graph* graph, uint32_t op,
+                                const int64_t*, trine_op_support* out, trine_error* err) {
   return sdk::AnswerOpQuery(graph, op, device->backend->Support(), RefusalOf(*device), out, err);
 }
 
-trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
-                       trine_error* err) {
+trine_status PlanCalls::Query(trine_device* device, const trine_graph* given, trine_plan_info* out,
+                              trine_error* err) {
   return sdk::Guard(err, [&]() -> trine_status {
     sdk::Graph graph;
     const trine_status status =
@@ -215,8 +215,8 @@ trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_pla
   });
 }
 
-trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trine_plan** out,
-                        trine_error* err) {
+trine_status PlanCalls::Create(trine_device* device, const trine_plan_desc* given, trine_plan** out,
+                               trine_error* err) {
   return sdk::Guard(err, [&]() -> trine_status {
     const trine_plan_desc desc = sdk::ReadIn(given);
     auto plan = std::make_unique<trine_plan>();
@@ -234,13 +234,12 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trin
   });
 }
 
-trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error* err) {
+trine_status PlanCalls::Run(trine_plan* plan, const trine_run_args* given, trine_error* err) {
   const trine_run_args args = sdk::ReadIn(given);
-  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
   return sdk::Guard(err, [&]() -> trine_status {
     const trine_status status = sdk::CheckRun(plan->graph, args, err);
     if (status != TRINE_OK) return status;
-    return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* own) {
+    return sdk::SubmitSynchronously(args.sync, backends::TimelineOf, err, [&](trine_error* own) {
       ResolveRun(plan, args);
       const trine_status ran = plan->run->Run();
       plan->is_warm = plan->is_warm || ran == TRINE_OK;
@@ -249,6 +248,6 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error*
   });
 }
 
-void PlanDestroy(trine_plan* plan) { delete plan; }
+void PlanCalls::Destroy(trine_plan* plan) { delete plan; }
 
 }  // namespace trine::cpu

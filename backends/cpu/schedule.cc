@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "backends/common/op_attributes.h"
 #include "backends/cpu/op_run.h"
 #include "kernels/cpu/levels/activations.h"
-#include "kernels/quant/block_types.h"
 
 namespace trine::cpu {
 namespace {
@@ -22,10 +22,6 @@ constexpr uint64_t kMostScratch = uint64_t{1} << 46;
 
 // The fewest parts per worker. Larger parts save a barrier but are harder to share out evenly.
 constexpr int64_t kPartsPerWorker = 4;
-
-bool IsMatrixProduct(const sdk::Op& op) {
-  return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
-}
 
 // Returns false if the size is beyond all bounds.
 bool ActivationBytes(const sdk::Graph& graph, uint32_t tensor, const std::vector<int64_t>& params,
@@ -103,8 +99,7 @@ class Scheduler {
   };
 
   bool NeedsActivations(const sdk::Op& op) const {
-    return quantizes_ && IsMatrixProduct(op) &&
-           quant::IsQuantized(static_cast<quant::Type>(graph_.tensors[op.in[0]].dtype));
+    return quantizes_ && backends::IsQuantizedProduct(graph_, op);
   }
 
   // Returns the bytes for the attention op that needs the most. All attention ops share them.
@@ -143,7 +138,7 @@ class Scheduler {
       if (accesses) cuts.push_back(CutOf(op, split, *std::move(accesses)));
     }
     // A call alone is split by rows, unless its rows are long, or many for each token.
-    const bool wide = IsMatrixProduct(op) || op.kind == TRINE_OP_GLU ||
+    const bool wide = backends::IsProduct(op.kind) || op.kind == TRINE_OP_GLU ||
                       op.kind == TRINE_OP_ACTIVATION || SplitsByHeads(graph_, op);
     if (!wide && cuts.front().split == Split::kColumns) {
       std::rotate(cuts.begin(), cuts.begin() + 1, cuts.end() - 1);
@@ -151,7 +146,7 @@ class Scheduler {
     const Accesses touched = cuts.back().accesses;
     Add(call, std::move(cuts));
     Step& step = steps_.back();
-    step.big |= IsMatrixProduct(op) || op.kind == TRINE_OP_ATTENTION;
+    step.big |= backends::IsProduct(op.kind) || op.kind == TRINE_OP_ATTENTION;
     // Drops copies of memory that the op changes.
     for (std::optional<Copy>& held : held_) {
       if (held && Meet(touched, {AccessTo(graph_, held->tensor, Split::kShares, false, params_)})) {
@@ -287,7 +282,7 @@ class Scheduler {
 
   uint64_t WeightBytes(const Call& call) const {
     const sdk::Op& op = graph_.ops[call.op];
-    if (call.kind != Call::Kind::kOp || !IsMatrixProduct(op)) return 0;
+    if (call.kind != Call::Kind::kOp || !backends::IsProduct(op.kind)) return 0;
     const trine_tensor& w = graph_.tensors[op.in[0]];
     const sdk::Dims dims = sdk::ResolveDims(w, params_.data());
     return static_cast<uint64_t>(sdk::ValueBytes(w.dtype, dims[0]) * dims[1]);

@@ -6,8 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/common/self_test.h"
-#include "backends/hip/found_devices.h"
-#include "backends/hip/op_launches.h"
 
 namespace trine::hip {
 namespace {
@@ -94,7 +92,7 @@ trine_status Submit(trine_device* device, const trine_sync& sync,
                     trine_error* err) {
   if (sync.n_signals == 0) {
     return sdk::SubmitSynchronously(sync, backends::TimelineOf, err,
-                                    [&](trine_error* own) { return Answer(own, run()); });
+                                    [&](trine_error* own) { return backends::Answer(own, run()); });
   }
   const trine_status status = sdk::CheckSync(sync, backends::TimelineOf, err);
   if (status != TRINE_OK) return status;
@@ -189,51 +187,11 @@ absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend,
   return device;
 }
 
-trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor,
-                        trine_layout_list* out, trine_error* err) {
-  return kPackedLayout.List(graph, tensor, out, err);
-}
-
-trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* args, trine_error* err) {
-  return kPackedLayout.Convert(args, err);
-}
-
 const trine_plugin& Table() {
-  using Calls = backends::OpenCalls<MakeBackend, CountDevices, DescribeDevice, MakeDevice>;
-  static constexpr trine_plugin kTable = {
-      .struct_size = sizeof(trine_plugin),
-      .abi_version = TRINE_ABI_VERSION,
-      .numerics_version = TRINE_NUMERICS_VERSION,
-      .sanitizer = TRINE_SANITIZER_HERE,
-      .name = kPluginName,
-      .version = TRINE_VERSION,
-      .open = Calls::Open,
-      .close = [](trine_backend* backend) { delete backend; },
-      .device_count = Calls::DeviceCount,
-      .device_info = Calls::DeviceInfo,
-      .device_open = Calls::DeviceOpen,
-      .device_close = [](trine_device* device) { delete device; },
-      .buffer_alloc = BufferAlloc,
-      .buffer_free = BufferFree,
-      .buffer_write = BufferWrite,
-      .buffer_read = BufferRead,
-      .copy_run = BufferCopy,
-      .op_query = OpQuery,
-      .plan_query = PlanQuery,
-      .plan_create = PlanCreate,
-      .plan_run = PlanRun,
-      .plan_destroy = PlanDestroy,
-      .timeline_create = backends::Timelines::Create,
-      .timeline_destroy = backends::Timelines::Destroy,
-      .timeline_signal = backends::Timelines::Signal,
-      .timeline_fail = backends::Timelines::SetFailed,
-      .timeline_wait = backends::Timelines::Wait,
-      .timeline_query = backends::Timelines::Query,
-      .buffer_host_ptr = BufferHostPtr,
-      .buffer_import = BufferImport,
-      .layout_list = LayoutList,
-      .layout_convert = LayoutConvert,
-  };
+  using Open = backends::OpenCalls<MakeBackend, CountDevices, DescribeDevice, MakeDevice>;
+  static constexpr trine_plugin kTable =
+      backends::TableOf<Open, backends::BufferCalls<>, backends::PlanCalls<>,
+                        backends::LayoutCalls<kPackedLayout>>(kPluginName, TRINE_VERSION);
   return kTable;
 }
 

@@ -2,6 +2,8 @@
 // memory, captured for the parameters of a run and replayed as long as they stay the same.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,10 +16,13 @@
 #include "backends/common/gpu_plugin.h"
 #include "backends/hip/found_devices.h"
 #include "backends/hip/gpu_device.h"
+#include "backends/hip/io_shadows.h"
+#include "backends/hip/op_launches.h"
 #include "backends/hip/options.h"
 #include "backends/hip/peers.h"
 #include "backends/hip/recording.h"
 #include "backends/hip/submissions.h"
+#include "backends/hip/weight_windows.h"
 #include "trine/backend_sdk.h"
 
 // The ABI's opaque handles.
@@ -46,35 +51,60 @@ struct trine_device {
   std::unique_ptr<trine::hip::Submissions> submissions;  // destroyed before the GPU is
   std::weak_ptr<trine::hip::WeightStages> stages;        // shared by plans if they are large enough
 
-  // Returns OK, or UNAVAILABLE if the device is lost. Every call reports the loss.
-  trine_status Health(trine_error* err) const {
-    const absl::Status status = gpu->Health();
-    if (status.ok()) return TRINE_OK;
-    return trine::sdk::Fail(err, TRINE_UNAVAILABLE, std::string(status.message()));
-  }
+  // Returns OK, or UNAVAILABLE if the device is lost.
+  absl::Status Health() const { return gpu->Health(); }
+  static constexpr uint64_t Alignment() { return trine::hip::kAlignment; }
 
   // Returns the most bytes of a product's weights in a window. A stage also has room for a bias.
   uint64_t WindowBytes() const { return backend->options.stage_bytes / 16 * 15; }
   // Returns stages of at least `bytes` each, or RESOURCE_EXHAUSTED.
   absl::StatusOr<std::shared_ptr<trine::hip::WeightStages>> StagesFor(uint64_t bytes);
 
-  uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
+  absl::StatusOr<trine::hip::GpuMemory> Allocate(uint64_t bytes, bool io);
+  absl::StatusOr<trine::hip::GpuMemory> Import(void* host, uint64_t bytes, bool read_only);
+  absl::Status Write(trine_buffer& to, uint64_t offset, const void* from, uint64_t bytes);
+  absl::Status Read(trine_buffer& from, uint64_t offset, void* to, uint64_t bytes);
+  // Returns whether the device can copy between the buffers (null: memory of the host). One may be
+  // of another device of the same backend, if the other is of this device.
+  bool CanCopy(const trine_buffer* from, const trine_buffer* to) const;
+  trine_status RunCopies(std::vector<trine_copy> copies, const trine_sync& sync, trine_error* err);
+
+  // Returns "" or why the device can't run an op.
+  std::string WhyNotOp(const trine::sdk::Graph& graph, size_t op) const {
+    return trine::hip::WhyNotOp(graph, op);
+  }
+  // Returns the bytes of scratch that plans of the graph need after the TEMP slots: for launches,
+  // then for the shadows of IO slots.
+  uint64_t OwnScratch(const trine::sdk::Graph& graph) const;
 };
 
-struct trine_buffer {
-  trine_device* device = nullptr;
-  trine::hip::GpuMemory memory;
-  bool read_only = false;  // pages of a file
+struct trine_buffer : trine::backends::BufferOf<trine_device, trine::hip::GpuMemory> {
+  std::byte* At(uint64_t offset) const { return memory.data() + offset; }
+  void* HostPtr() const { return memory.of_host() ? memory.data() : nullptr; }
+};
 
-  bool InRange(uint64_t offset, uint64_t n) const {
-    return offset <= memory.bytes() && n <= memory.bytes() - offset;
-  }
+struct trine_plan {
+  trine_device* device = nullptr;
+  trine::sdk::Graph graph;
+  trine::sdk::PlanPlaces<std::byte*> places;
+  std::vector<trine::hip::ConstantPlace> constants;  // by slot
+  trine::hip::WindowedGraph windowed;                // the graph that is run
+  std::shared_ptr<trine::hip::WeightStages> stages;  // null: no weights are streamed
+  std::vector<trine::hip::OpGroup> groups;           // groups of the windowed graph's ops
+  trine::hip::LaunchScratch scratch;
+  std::optional<trine::hip::IoShadows> shadows;
+  std::byte* scratch_place = nullptr;  // after the TEMP slots
+
+  std::mutex mutex;  // guards the recordings: the device's thread makes some
+  trine::backends::KeptRecordings<trine::hip::Recording> recordings;
+
+  // Makes the graph that is run, with the weights where the bindings have them. Returns the bytes
+  // that runs need in the scratch after the TEMP slots.
+  absl::StatusOr<uint64_t> Prepare(const trine_plan_desc& desc);
+  trine_status Run(const trine_run_args& args, trine_error* err);
 };
 
 namespace trine::hip {
-
-using backends::Answer;
-using backends::Fail;
 
 // Submits work. If `sync` has no signals, waits until its timeline points are reached, calls `run`
 // and returns run's status. If it has signals, returns at once; the device's thread calls `start`
@@ -98,22 +128,6 @@ absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend,
 // The address and the size of imported memory are multiples of this. Weights in imported memory are
 // brought to the device through stages at each run (docs/hip.md).
 inline constexpr uint32_t kImportAlignment = 64;
-
-// The functions of the plugin's table.
-backends::Call<&trine_plugin::buffer_alloc> BufferAlloc;
-backends::Call<&trine_plugin::buffer_import> BufferImport;
-backends::Call<&trine_plugin::buffer_free> BufferFree;
-backends::Call<&trine_plugin::buffer_write> BufferWrite;
-backends::Call<&trine_plugin::buffer_read> BufferRead;
-backends::Call<&trine_plugin::buffer_host_ptr> BufferHostPtr;
-backends::Call<&trine_plugin::copy_run> BufferCopy;
-backends::Call<&trine_plugin::op_query> OpQuery;
-backends::Call<&trine_plugin::plan_query> PlanQuery;
-backends::Call<&trine_plugin::plan_create> PlanCreate;
-backends::Call<&trine_plugin::plan_run> PlanRun;
-backends::Call<&trine_plugin::plan_destroy> PlanDestroy;
-backends::Call<&trine_plugin::layout_list> LayoutList;
-backends::Call<&trine_plugin::layout_convert> LayoutConvert;
 
 const trine_plugin& Table();
 

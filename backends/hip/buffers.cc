@@ -1,40 +1,21 @@
 // The functions of the plugin's table for memory and copies.
 #include <cstring>
-#include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "backends/hip/backend.h"
 
 namespace trine::hip {
 namespace {
-
-// Returns whether the end of a copy is host memory, or a buffer with room for the bytes.
-bool IsEnd(const trine_copy_end& end, uint64_t bytes) {
-  if (end.buffer != nullptr) return end.buffer->InRange(end.offset, bytes);
-  return end.host != nullptr || bytes == 0;
-}
-
-// Returns whether the device can do the copy. One end may be in a buffer of another device of the
-// same backend, if the other end is in a buffer of this device.
-bool IsOurs(const trine_device* device, const trine_copy& copy) {
-  const trine_device* from = copy.src.buffer != nullptr ? copy.src.buffer->device : nullptr;
-  const trine_device* to = copy.dst.buffer != nullptr ? copy.dst.buffer->device : nullptr;
-  const auto fits = [&](const trine_device* one, const trine_device* other) {
-    return one == nullptr || one == device || (other == device && one->backend == device->backend);
-  };
-  return fits(from, to) && fits(to, from);
-}
 
 bool IsOfHost(const trine_copy_end& end) {
   return end.buffer == nullptr || end.buffer->memory.of_host();
 }
 
 std::byte* PlaceOf(const trine_copy_end& end) {
-  std::byte* base =
-      end.buffer == nullptr ? static_cast<std::byte*>(end.host) : end.buffer->memory.data();
-  return base + end.offset;
+  return end.buffer == nullptr ? static_cast<std::byte*>(end.host) + end.offset
+                               : end.buffer->At(end.offset);
 }
 
 bool IsPinned(const trine_copy_end& end) {
@@ -92,129 +73,53 @@ absl::Status CopyOne(trine_device* device, const trine_copy& copy) {
   return NotOurs(status);
 }
 
-absl::Status RunCopies(trine_device* device, const std::vector<trine_copy>& copies) {
-  absl::Status status = device->gpu->Health();
-  for (size_t i = 0; i < copies.size() && status.ok(); ++i) status = CopyOne(device, copies[i]);
-  return status;
-}
-
 }  // namespace
-
-trine_status BufferAlloc(trine_device* device, const trine_buffer_desc* given, trine_buffer** out,
-                         trine_error* err) {
-  const trine_buffer_desc desc = sdk::ReadIn(given);
-  if (desc.bytes == 0) return Fail(err, TRINE_INVALID_ARGUMENT, "a buffer needs some bytes");
-  if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
-  }
-  return sdk::Guard(err, [&]() -> trine_status {
-    const trine_status status = device->Health(err);
-    if (status != TRINE_OK) return status;
-    auto buffer = std::make_unique<trine_buffer>();
-    auto memory = device->gpu->Allocate(desc.bytes, desc.memory == TRINE_MEMORY_IO);
-    if (!memory.ok()) return Fail(err, memory.status());
-    buffer->device = device;
-    buffer->memory = *std::move(memory);
-    *out = buffer.release();
-    return TRINE_OK;
-  });
-}
-
-trine_status BufferImport(trine_device* device, const trine_import_desc* given, trine_buffer** out,
-                          trine_error* err) {
-  const trine_import_desc desc = sdk::ReadIn(given);
-  if (desc.host_ptr == nullptr || desc.bytes == 0) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "nothing to import");
-  }
-  if (desc.memory < TRINE_MEMORY_WEIGHTS || desc.memory > TRINE_MEMORY_IO) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "unknown kind of memory");
-  }
-  if (reinterpret_cast<uintptr_t>(desc.host_ptr) % kImportAlignment != 0 ||
-      desc.bytes % kImportAlignment != 0) {
-    return Fail(
-        err, TRINE_INVALID_ARGUMENT,
-        "imported memory must be aligned to " + std::to_string(kImportAlignment) + " bytes");
-  }
-  return sdk::Guard(err, [&]() -> trine_status {
-    const trine_status status = device->Health(err);
-    if (status != TRINE_OK) return status;
-    auto buffer = std::make_unique<trine_buffer>();
-    buffer->read_only = (desc.flags & TRINE_IMPORT_READ_ONLY) != 0;
-    auto memory = device->gpu->Import(desc.host_ptr, desc.bytes, buffer->read_only);
-    if (!memory.ok()) return Fail(err, memory.status());
-    buffer->device = device;
-    buffer->memory = *std::move(memory);
-    *out = buffer.release();
-    return TRINE_OK;
-  });
-}
-
-void BufferFree(trine_buffer* buffer) { delete buffer; }
-
-trine_status BufferWrite(trine_buffer* buffer, uint64_t offset, const void* src, uint64_t bytes,
-                         trine_error* err) {
-  if (!buffer->InRange(offset, bytes)) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "the write reaches beyond the buffer");
-  }
-  if (buffer->read_only) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "the buffer's memory can't be written");
-  }
-  const trine_status status = buffer->device->Health(err);
-  if (status != TRINE_OK || bytes == 0) return status;
-  if (buffer->memory.of_host()) {
-    std::memcpy(buffer->memory.data() + offset, src, bytes);
-    return TRINE_OK;
-  }
-  return sdk::Guard(err, [&] {
-    return Answer(err, buffer->device->gpu->Write(buffer->memory.data() + offset, src, bytes));
-  });
-}
-
-trine_status BufferRead(trine_buffer* buffer, uint64_t offset, void* dst, uint64_t bytes,
-                        trine_error* err) {
-  if (!buffer->InRange(offset, bytes)) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "the read reaches beyond the buffer");
-  }
-  const trine_status status = buffer->device->Health(err);
-  if (status != TRINE_OK || bytes == 0) return status;
-  if (buffer->memory.of_host()) {
-    std::memcpy(dst, buffer->memory.data() + offset, bytes);
-    return TRINE_OK;
-  }
-  return sdk::Guard(err, [&] {
-    return Answer(err, buffer->device->gpu->Read(dst, buffer->memory.data() + offset, bytes));
-  });
-}
-
-void* BufferHostPtr(trine_buffer* buffer) {
-  return buffer->memory.of_host() ? buffer->memory.data() : nullptr;
-}
-
-trine_status BufferCopy(trine_device* device, const trine_copy_args* given, trine_error* err) {
-  const trine_copy_args args = sdk::ReadIn(given);
-  if (args.copies == nullptr && args.n_copies != 0) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "the copies are null");
-  }
-  return sdk::Guard(err, [&]() -> trine_status {
-    std::vector<trine_copy> copies;
-    for (uint32_t i = 0; i < args.n_copies; ++i) {
-      copies.push_back(sdk::At(args.copies, args.copy_stride, i));
-      if (!IsEnd(copies[i].src, copies[i].bytes) || !IsEnd(copies[i].dst, copies[i].bytes)) {
-        return Fail(err, TRINE_INVALID_ARGUMENT,
-                    "copy " + std::to_string(i) + " has no memory at one end or reaches beyond it");
-      }
-      if (!IsOurs(device, copies[i])) {
-        return Fail(err, TRINE_INVALID_ARGUMENT,
-                    "copy " + std::to_string(i) + " has no end in a buffer of this device's");
-      }
-      if (copies[i].dst.buffer != nullptr && copies[i].dst.buffer->read_only) {
-        return Fail(err, TRINE_INVALID_ARGUMENT,
-                    "copy " + std::to_string(i) + " is to memory that can't be written");
-      }
-    }
-    const auto run = [device, copies = std::move(copies)] { return RunCopies(device, copies); };
-    return Submit(device, args.sync, run, run, err);
-  });
-}
-
 }  // namespace trine::hip
+
+using trine::hip::GpuMemory;
+using trine::hip::kImportAlignment;
+
+absl::StatusOr<GpuMemory> trine_device::Allocate(uint64_t bytes, bool io) {
+  return gpu->Allocate(bytes, io);
+}
+
+absl::StatusOr<GpuMemory> trine_device::Import(void* host, uint64_t bytes, bool read_only) {
+  if (reinterpret_cast<uintptr_t>(host) % kImportAlignment != 0 || bytes % kImportAlignment != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("imported memory must be aligned to ", kImportAlignment, " bytes"));
+  }
+  return gpu->Import(host, bytes, read_only);
+}
+
+absl::Status trine_device::Write(trine_buffer& to, uint64_t offset, const void* from,
+                                 uint64_t bytes) {
+  if (!to.memory.of_host()) return gpu->Write(to.At(offset), from, bytes);
+  std::memcpy(to.At(offset), from, bytes);
+  return absl::OkStatus();
+}
+
+absl::Status trine_device::Read(trine_buffer& from, uint64_t offset, void* to, uint64_t bytes) {
+  if (!from.memory.of_host()) return gpu->Read(to, from.At(offset), bytes);
+  std::memcpy(to, from.At(offset), bytes);
+  return absl::OkStatus();
+}
+
+bool trine_device::CanCopy(const trine_buffer* from, const trine_buffer* to) const {
+  const auto fits = [&](const trine_buffer* one, const trine_buffer* other) {
+    if (one == nullptr || one->device == this) return true;
+    return other != nullptr && other->device == this && one->device->backend == backend;
+  };
+  return fits(from, to) && fits(to, from);
+}
+
+trine_status trine_device::RunCopies(std::vector<trine_copy> copies, const trine_sync& sync,
+                                     trine_error* err) {
+  const auto run = [this, copies = std::move(copies)] {
+    absl::Status status = Health();
+    for (size_t i = 0; i < copies.size() && status.ok(); ++i) {
+      status = trine::hip::CopyOne(this, copies[i]);
+    }
+    return status;
+  };
+  return trine::hip::Submit(this, sync, run, run, err);
+}

@@ -5,11 +5,13 @@
 #include <set>
 #include <string>
 
+#include "backends/common/op_attributes.h"
 #include "kernels/hip/gemv/gemv.h"
 
 namespace trine::hip {
 namespace {
 
+using backends::SameDims;
 using Kind = OpGroup::Kind;
 
 class Joiner {
@@ -145,10 +147,6 @@ class Joiner {
       }
     }
     return false;
-  }
-
-  static bool SameDims(const trine_tensor& a, const trine_tensor& b) {
-    return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
   }
 
   // Returns whether the next group is attention that reads, for one token, the caches to which this

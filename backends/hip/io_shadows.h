@@ -1,7 +1,8 @@
-// Finds room for copies of a plan's IO slots in the device's own memory. IO slots lie in memory
-// that the host sees, where kernels would wait for the bus at each read. So a run begins by copying
-// in the bytes that its ops read, and ends by copying out those that they wrote. Computes offsets
-// and ranges only.
+// Gives each IO slot of a plan (TRINE_ROLE_IO) a shadow: a copy in the device's own memory. IO
+// slots lie in memory that the host sees, where kernels would wait for the bus at each read. A run
+// first copies in the bytes that ops read before any op writes them, and the ranges of results with
+// gaps, because the gaps are copied out with the results. It ends by copying out the results. This
+// class computes offsets and ranges; the plan reserves the room and copies.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,16 @@ class IoShadows {
   // The graph must outlive this object.
   explicit IoShadows(const sdk::Graph& graph);
 
-  // Returns the bytes of all shadows together.
+  // Returns the total size of all shadows in bytes.
   uint64_t bytes() const { return bytes_; }
-  // Returns where a slot's shadow begins, or nullopt if the slot is not IO.
+  // Returns the offset of a slot's shadow in the room of all shadows, or nullopt if the slot is not
+  // IO.
   std::optional<uint64_t> OffsetOf(uint32_t slot) const { return offsets_[slot]; }
 
   struct Transfers {
-    std::vector<sdk::ByteRange> in, out;  // no range is empty
+    // Ranges are offsets in the slot; none is empty. `in` has at most one range per slot, `out` one
+    // per result, in the order of ops; ranges of `out` may overlap.
+    std::vector<sdk::ByteRange> in, out;
   };
   // Returns the ranges to copy at the start and at the end of a run with these parameters.
   Transfers At(const std::vector<int64_t>& params) const;

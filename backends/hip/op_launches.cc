@@ -13,6 +13,7 @@
 namespace trine::hip {
 namespace {
 
+using backends::IsProduct;
 using Kind = OpGroup::Kind;
 
 // The limit for products with experts, in place of kGemvColumns: their columns mostly have
@@ -23,12 +24,6 @@ constexpr int64_t kGemvExpertColumns = 32;
 std::byte* const kNowhere = reinterpret_cast<std::byte*>(kAlignment);
 
 uint64_t RoundUpScratch(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
-
-bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
-
-bool IsQuantized(const Tensor& w) {
-  return w.type != quant::Type::kF32 && w.type != quant::Type::kF16 && w.type != quant::Type::kBF16;
-}
 
 bool IsGemv(const Product& product) {
   return product.columns() <= (product.ids.present() ? kGemvExpertColumns : kGemvColumns);
@@ -42,15 +37,10 @@ Tensor MakeTensor(const sdk::Graph& graph, uint32_t index, std::byte* place,
   tensor.constant = graph.slots[t.slot].role == TRINE_ROLE_CONSTANT;
   tensor.type = static_cast<quant::Type>(t.dtype);
   const sdk::Dims dims = sdk::ResolveDims(t, params);
-  const sdk::Dims strides = sdk::ResolveStrides(t, dims);
+  const sdk::Dims strides = backends::StridesOf(t, dims);
   std::copy(dims.begin(), dims.end(), tensor.dims.begin());
   std::copy(strides.begin(), strides.end(), tensor.strides.begin());
-  if (t.layout != TRINE_LAYOUT_PLAIN) {
-    tensor.packed = true;
-    tensor.strides[1] = static_cast<int64_t>(backends::PackedRowBytesOf(t));
-    tensor.strides[2] = tensor.strides[1] * tensor.dims[1];
-    tensor.strides[3] = tensor.strides[2] * tensor.dims[2];
-  }
+  tensor.packed = t.layout != TRINE_LAYOUT_PLAIN;
   return tensor;
 }
 
@@ -105,7 +95,7 @@ AttentionTensors AttentionOf(const Tensors& tensors) {
 
 // Returns the bytes of the quantised activations. Lists of experts come after them.
 uint64_t QuantizedPart(const Product& product) {
-  return IsQuantized(product.w)
+  return quant::IsQuantized(product.w.type)
              ? RoundUpScratch(QuantizedBytes(product.w.dims[0] / 32, product.x.rows()))
              : 0;
 }
@@ -123,7 +113,7 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       // largest.
       const uint64_t own = RoundUpScratch(GemmScratchBytes(product, shape));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
-      if (IsQuantized(product.w)) {
+      if (quant::IsQuantized(product.w.type)) {
         const int64_t columns = std::min(product.columns(), kGemvColumns);
         scratch.second_bytes = std::max(
             scratch.second_bytes, RoundUpScratch(QuantizedBytes(product.w.dims[0] / 32, columns)));
@@ -139,14 +129,14 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
   return scratch;
 }
 
-std::string WhyNotOp(const DeviceShape&, const sdk::Graph& graph, size_t index) {
+std::string WhyNotOp(const sdk::Graph& graph, size_t index) {
   const sdk::Op& op = graph.ops[index];
   std::string why = backends::WhyNotAttributes(op);
   if (why.empty()) why = kPackedLayout.WhyNotIn(graph, index);
   if (!why.empty() || !IsProduct(op.kind)) return why;
   const std::vector<int64_t> max = graph.MaxParams();
   Product product = ProductOf(Shapes(graph, op, max.data()), op.kind == TRINE_OP_MOE_MATMUL);
-  if (IsQuantized(product.w)) {
+  if (quant::IsQuantized(product.w.type)) {
     product.q = QuantizedAt(kNowhere, product.w.dims[0] / 32, product.x.rows());
   }
   why = WhyNotGemv(product);
@@ -188,7 +178,7 @@ QuantizedColumns OpLaunches::Quantized(int64_t values, int64_t columns, uint32_t
 Product OpLaunches::MakeProduct(const OpGroup& group, uint32_t place) const {
   const sdk::Op& op = OpAt(group, 0);
   Product product = ProductOf(Placed{*this, op}, op.kind == TRINE_OP_MOE_MATMUL);
-  if (IsQuantized(product.w)) {
+  if (quant::IsQuantized(product.w.type)) {
     product.q = Quantized(product.w.dims[0], product.x.rows(), place);
   }
   return product;
@@ -325,11 +315,8 @@ RotateStore OpLaunches::MakeRotateStore(const OpGroup& group) const {
   const bool rotates = group.kind != Kind::kStore, stores = group.kind != Kind::kRotate;
   RotateStore work;
   if (rotates) {
-    // Finds out which of the two ropes rotates the k that is stored.
-    const bool first_is_k = stores && !sdk::SameView(graph_.tensors[OpAt(group, 1).out[0]],
-                                                     graph_.tensors[OpAt(group, 2).in[0]]);
-    const sdk::Op& q = OpAt(group, first_is_k ? 1 : 0);
-    const sdk::Op& k = OpAt(group, first_is_k ? 0 : 1);
+    const bool swapped = backends::RotatesKFirst(graph_, group);
+    const sdk::Op &q = OpAt(group, swapped ? 1 : 0), &k = OpAt(group, swapped ? 0 : 1);
     work.mode = backends::RopeModeOf(q);
     work.table = In(q, 1);
     work.q = In(q, 0);

@@ -41,7 +41,7 @@ struct LaunchScratch {
 LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph);
 
 // Returns "" or why an op, which has passed sdk::CheckOp, can't run.
-std::string WhyNotOp(const DeviceShape& shape, const sdk::Graph& graph, size_t index);
+std::string WhyNotOp(const sdk::Graph& graph, size_t index);
 
 // Makes the launches of a run.
 class OpLaunches {

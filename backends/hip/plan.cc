@@ -1,40 +1,17 @@
 // Plans on the device: captured for the parameters of a run, replayed as long as they stay the
 // same.
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "backends/hip/backend.h"
-#include "backends/hip/io_shadows.h"
-#include "backends/hip/op_launches.h"
-#include "backends/hip/recording.h"
-#include "backends/hip/weight_windows.h"
 #include "kernels/hip/ops/ops.h"
 
 namespace trine::hip {
 namespace {
 
 using backends::RunKey;
-
-std::byte* PlaceOfSpan(const trine_span& span) {
-  if (span.buffer == nullptr || !span.buffer->InRange(span.offset, span.bytes)) return nullptr;
-  return span.buffer->memory.data() + span.offset;
-}
-
-// Returns "" or why the device can't use a span. The span is in range. Kernels must be able to
-// reach a span that is `written`.
-std::string WhyNotSpan(const trine_device& device, const trine_span& span, bool written) {
-  if (span.buffer == nullptr) return "";
-  if (span.buffer->device != &device) return "is in a buffer of another device";
-  if (span.buffer->read_only && written) return "is memory that can't be written";
-  if (span.offset % kAlignment == 0) return "";
-  return absl::StrCat("begins at ", span.offset, ", which is no multiple of ", kAlignment);
-}
 
 // Returns for each slot where its constants lie.
 std::vector<ConstantPlace> ConstantPlaces(const sdk::Graph& graph, const trine_plan_desc& desc) {
@@ -47,38 +24,6 @@ std::vector<ConstantPlace> ConstantPlaces(const sdk::Graph& graph, const trine_p
                          : ConstantPlace::kPinned;
   }
   return places;
-}
-
-}  // namespace
-}  // namespace trine::hip
-
-struct trine_plan {
-  trine_device* device = nullptr;
-  trine::sdk::Graph graph;
-  trine::sdk::PlanPlaces<std::byte*> places;
-  std::vector<trine::hip::ConstantPlace> constants;  // by slot
-  trine::hip::WindowedGraph windowed;                // the graph that is run
-  std::shared_ptr<trine::hip::WeightStages> stages;  // null: no weights are streamed
-  std::vector<trine::hip::OpGroup> groups;           // groups of the windowed graph's ops
-  trine::hip::LaunchScratch scratch;
-  std::optional<trine::hip::IoShadows> shadows;
-  std::byte* scratch_place = nullptr;  // after the TEMP slots
-
-  std::mutex mutex;  // guards the recordings: the device's thread makes some
-  trine::backends::KeptRecordings<trine::hip::Recording> recordings;
-};
-
-namespace trine::hip {
-namespace {
-
-auto RefusalOf(const trine_device& device) {
-  return
-      [&device](const sdk::Graph& graph, size_t op) { return WhyNotOp(device.shape, graph, op); };
-}
-
-// The scratch holds the TEMP slots, then what the launches need, then the shadows of IO slots.
-uint64_t OwnScratchOffset(const sdk::Graph& graph) {
-  return (sdk::LayOutScratch(graph, nullptr) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 // Copies small pieces with one kernel, which is added to `launches`. Adds other copies to `copies`.
@@ -169,23 +114,6 @@ Work WorkOf(const trine_plan& plan, const RunKey& key) {
   return work;
 }
 
-// Makes the graph that is run, with the weights where the bindings have them.
-absl::Status PrepareRuns(trine_plan* plan) {
-  trine_device* device = plan->device;
-  plan->windowed = WindowWeights(plan->graph, plan->constants, device->WindowBytes());
-  plan->groups = backends::GroupOps(plan->windowed.graph, device->backend->options.fuse);
-  plan->scratch = ScratchOf(device->shape, plan->windowed.graph);
-  // PlanQuery promised the scratch for the graph as given.
-  if (plan->scratch.Bytes() > ScratchOf(device->shape, plan->graph).Bytes()) {
-    return absl::InternalError("windows of weights need more scratch than the whole");
-  }
-  if (!plan->windowed.any()) return absl::OkStatus();
-  auto stages = device->StagesFor(plan->windowed.StageBytes(plan->groups));
-  if (!stages.ok()) return stages.status();
-  plan->stages = *std::move(stages);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
   const std::lock_guard<std::mutex> lock(plan->mutex);
   if (Recording* kept = plan->recordings.Find(key)) return kept;
@@ -202,7 +130,7 @@ absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
 }
 
 // If `timed` is set, reports to the host how long each part takes.
-absl::Status Run(trine_plan* plan, const RunKey& key, bool timed) {
+absl::Status RunNow(trine_plan* plan, const RunKey& key, bool timed) {
   if (absl::Status status = plan->device->gpu->Health(); !status.ok()) return status;
   const auto recording = RecordingFor(plan, key);
   if (!recording.ok()) return recording.status();
@@ -220,83 +148,40 @@ absl::Status Start(trine_plan* plan, const RunKey& key) {
 }
 
 }  // namespace
-
-trine_status OpQuery(trine_device* device, const trine_graph* graph, uint32_t op, const int64_t*,
-                     trine_op_support* out, trine_error* err) {
-  const trine_status status = device->Health(err);
-  if (status != TRINE_OK) return status;
-  return sdk::AnswerOpQuery(graph, op, device->Support(), RefusalOf(*device), out, err);
-}
-
-trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
-                       trine_error* err) {
-  return sdk::Guard(err, [&]() -> trine_status {
-    trine_status status = device->Health(err);
-    if (status != TRINE_OK) return status;
-    sdk::Graph graph;
-    status = sdk::AcceptGraph(given, device->Support(), RefusalOf(*device), &graph, err);
-    if (status != TRINE_OK) return status;
-    trine_plan_info info{};
-    info.scratch_alignment = kAlignment;
-    const uint64_t own = ScratchOf(device->shape, graph).Bytes() + IoShadows(graph).bytes();
-    info.scratch_bytes =
-        own == 0 ? sdk::LayOutScratch(graph, nullptr) : OwnScratchOffset(graph) + own;
-    sdk::WriteOut(out, info);
-    return TRINE_OK;
-  });
-}
-
-trine_status PlanCreate(trine_device* device, const trine_plan_desc* given, trine_plan** out,
-                        trine_error* err) {
-  return sdk::Guard(err, [&]() -> trine_status {
-    trine_status status = device->Health(err);
-    if (status != TRINE_OK) return status;
-    const trine_plan_desc desc = sdk::ReadIn(given);
-    auto plan = std::make_unique<trine_plan>();
-    plan->device = device;
-    status = sdk::AcceptGraph(desc.graph, device->Support(), RefusalOf(*device), &plan->graph, err);
-    if (status != TRINE_OK) return status;
-    status = plan->places.Bind(plan->graph, desc, PlaceOfSpan, err);
-    const auto why_not = [&](const trine_span& span, bool written) {
-      return WhyNotSpan(*device, span, written);
-    };
-    if (status == TRINE_OK) status = backends::CheckSpans(plan->graph, desc, why_not, err);
-    if (status != TRINE_OK) return status;
-    plan->constants = ConstantPlaces(plan->graph, desc);
-    if (absl::Status made = PrepareRuns(plan.get()); !made.ok()) return Fail(err, made);
-    plan->shadows.emplace(plan->graph);
-    const uint64_t own = plan->scratch.Bytes() + plan->shadows->bytes();
-    if (own != 0) {
-      std::byte* scratch = PlaceOfSpan(desc.scratch);
-      const uint64_t offset = OwnScratchOffset(plan->graph);
-      if (scratch == nullptr || desc.scratch.bytes < offset + own) {
-        return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
-      }
-      plan->scratch_place = scratch + offset;
-    }
-    *out = plan.release();
-    return TRINE_OK;
-  });
-}
-
-trine_status PlanRun(trine_plan* plan, const trine_run_args* given, trine_error* err) {
-  const trine_run_args args = sdk::ReadIn(given);
-  return sdk::Guard(err, [&]() -> trine_status {
-    const trine_status status = sdk::CheckRun(plan->graph, args, err);
-    if (status != TRINE_OK) return status;
-    const RunKey key(plan->graph, args);
-    // Times are reported inside this call, by this thread, so a timed run is waited for.
-    if (sdk::WantsOpTimes(*plan->device->backend->host)) {
-      return sdk::SubmitSynchronously(args.sync, backends::TimelineOf, err, [&](trine_error* own) {
-        return Answer(own, Run(plan, key, /*timed=*/true));
-      });
-    }
-    return Submit(
-        plan->device, args.sync, [&] { return Run(plan, key, /*timed=*/false); },
-        [plan, key] { return Start(plan, key); }, err);
-  });
-}
-
-void PlanDestroy(trine_plan* plan) { delete plan; }
-
 }  // namespace trine::hip
+
+uint64_t trine_device::OwnScratch(const trine::sdk::Graph& graph) const {
+  return trine::hip::ScratchOf(shape, graph).Bytes() + trine::hip::IoShadows(graph).bytes();
+}
+
+absl::StatusOr<uint64_t> trine_plan::Prepare(const trine_plan_desc& desc) {
+  constants = trine::hip::ConstantPlaces(graph, desc);
+  windowed = trine::hip::WindowWeights(graph, constants, device->WindowBytes());
+  groups = trine::backends::GroupOps(windowed.graph, device->backend->options.fuse);
+  scratch = trine::hip::ScratchOf(device->shape, windowed.graph);
+  // plan_query promised the scratch for the graph as given.
+  if (scratch.Bytes() > trine::hip::ScratchOf(device->shape, graph).Bytes()) {
+    return absl::InternalError("windows of weights need more scratch than the whole");
+  }
+  if (windowed.any()) {
+    auto shared = device->StagesFor(windowed.StageBytes(groups));
+    if (!shared.ok()) return shared.status();
+    stages = *std::move(shared);
+  }
+  shadows.emplace(graph);
+  return scratch.Bytes() + shadows->bytes();
+}
+
+trine_status trine_plan::Run(const trine_run_args& args, trine_error* err) {
+  const trine::backends::RunKey key(graph, args);
+  // Times are reported inside this call, by this thread, so a timed run is waited for.
+  if (trine::sdk::WantsOpTimes(*device->backend->host)) {
+    return trine::sdk::SubmitSynchronously(
+        args.sync, trine::backends::TimelineOf, err, [&](trine_error* own) {
+          return trine::backends::Answer(own, trine::hip::RunNow(this, key, /*timed=*/true));
+        });
+  }
+  return trine::hip::Submit(
+      device, args.sync, [&] { return trine::hip::RunNow(this, key, /*timed=*/false); },
+      [this, key] { return trine::hip::Start(this, key); }, err);
+}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backends/common/op_attributes.h"
 #include "backends/common/packed_layout.h"
 
 namespace trine::hip {
@@ -13,10 +14,6 @@ constexpr uint64_t kWholeRows = 128;
 
 uint64_t RoundUp(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
-bool IsProductOp(const sdk::Op& op) {
-  return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
-}
-
 // The matrices of a constant tensor: rows of `row_bytes`, `stride` apart.
 struct Matrices {
   uint64_t rows = 0, count = 0;
@@ -25,18 +22,13 @@ struct Matrices {
 
 Matrices MatricesOf(const trine_tensor& t, const std::vector<int64_t>& max) {
   const sdk::Dims dims = sdk::ResolveDims(t, max.data());
-  const sdk::Dims strides = sdk::ResolveStrides(t, dims);
+  const sdk::Dims strides = backends::StridesOf(t, dims);
   Matrices m;
   m.rows = static_cast<uint64_t>(dims[1]);
   m.count = static_cast<uint64_t>(dims[2] * dims[3]);
-  if (t.layout != TRINE_LAYOUT_PLAIN) {
-    m.row_bytes = m.stride = backends::PackedRowBytesOf(t);
-    m.matrix_stride = m.stride * m.rows;
-  } else {
-    m.row_bytes = static_cast<uint64_t>(sdk::ValueBytes(t.dtype, dims[0]));
-    m.stride = static_cast<uint64_t>(strides[1]);
-    m.matrix_stride = static_cast<uint64_t>(strides[2]);
-  }
+  m.row_bytes = backends::RowBytesOf(t, dims);
+  m.stride = static_cast<uint64_t>(strides[1]);
+  m.matrix_stride = static_cast<uint64_t>(strides[2]);
   return m;
 }
 
@@ -78,7 +70,7 @@ class Windows {
     const uint64_t bytes = WholeOf(t, max_).Bytes();
     if (bytes == 0) return false;
     return place == ConstantPlace::kPageable ||
-           (IsProductOp(op) && input == 0 && bytes > kReadInPlace);
+           (backends::IsProduct(op.kind) && input == 0 && bytes > kReadInPlace);
   }
 
   uint32_t NewTensor(const trine_tensor& t, std::optional<StagedTensor> staged) {
@@ -88,7 +80,7 @@ class Windows {
   }
 
   void Add(const sdk::Op& op) {
-    if (IsProductOp(op) && IsStaged(op, 0) && AddInWindows(op)) return;
+    if (backends::IsProduct(op.kind) && IsStaged(op, 0) && AddInWindows(op)) return;
     sdk::Op whole = op;
     for (size_t i = 0; i < op.in.size(); ++i) {
       if (!IsStaged(op, i)) continue;

@@ -217,51 +217,11 @@ absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend,
   return device;
 }
 
-trine_status LayoutList(trine_device*, const trine_graph* graph, uint32_t tensor,
-                        trine_layout_list* out, trine_error* err) {
-  return kPackedLayout.List(graph, tensor, out, err);
-}
-
-trine_status LayoutConvert(trine_device*, const trine_layout_convert_args* args, trine_error* err) {
-  return kPackedLayout.Convert(args, err);
-}
-
 const trine_plugin& Table() {
-  using Calls = backends::OpenCalls<MakeBackend, CountDevices, DescribeDevice, MakeDevice>;
-  static constexpr trine_plugin kTable = {
-      .struct_size = sizeof(trine_plugin),
-      .abi_version = TRINE_ABI_VERSION,
-      .numerics_version = TRINE_NUMERICS_VERSION,
-      .sanitizer = TRINE_SANITIZER_HERE,
-      .name = "vulkan",
-      .version = TRINE_VERSION,
-      .open = Calls::Open,
-      .close = [](trine_backend* backend) { delete backend; },
-      .device_count = Calls::DeviceCount,
-      .device_info = Calls::DeviceInfo,
-      .device_open = Calls::DeviceOpen,
-      .device_close = [](trine_device* device) { delete device; },
-      .buffer_alloc = BufferAlloc,
-      .buffer_free = BufferFree,
-      .buffer_write = BufferWrite,
-      .buffer_read = BufferRead,
-      .copy_run = BufferCopy,
-      .op_query = OpQuery,
-      .plan_query = PlanQuery,
-      .plan_create = PlanCreate,
-      .plan_run = PlanRun,
-      .plan_destroy = PlanDestroy,
-      .timeline_create = backends::Timelines::Create,
-      .timeline_destroy = backends::Timelines::Destroy,
-      .timeline_signal = backends::Timelines::Signal,
-      .timeline_fail = backends::Timelines::SetFailed,
-      .timeline_wait = backends::Timelines::Wait,
-      .timeline_query = backends::Timelines::Query,
-      .buffer_host_ptr = BufferHostPtr,
-      .buffer_import = BufferImport,
-      .layout_list = LayoutList,
-      .layout_convert = LayoutConvert,
-  };
+  using Open = backends::OpenCalls<MakeBackend, CountDevices, DescribeDevice, MakeDevice>;
+  static constexpr trine_plugin kTable =
+      backends::TableOf<Open, backends::BufferCalls<>, backends::PlanCalls<>,
+                        backends::LayoutCalls<kPackedLayout>>("vulkan", TRINE_VERSION);
   return kTable;
 }
 

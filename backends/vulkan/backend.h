@@ -2,6 +2,7 @@
 // memory; it is recorded for the parameters of a run and replayed as long as they stay the same.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "backends/common/gpu_plugin.h"
 #include "backends/vulkan/device/loader.h"
+#include "backends/vulkan/exec/queue.h"
 #include "backends/vulkan/exec/verdicts.h"
 #include "backends/vulkan/open_device.h"
 #include "backends/vulkan/ops/op_runs.h"
@@ -39,29 +41,63 @@ struct trine_device {
   trine::vulkan::ImportTrial imports;  // as known when the device was opened
   trine::vulkan::RunChoices choices;
 
-  // Returns OK, or UNAVAILABLE if the device is lost. Every call reports the loss.
-  trine_status Health(trine_error* err) const {
-    const absl::Status status = open->device->Health();
-    if (status.ok()) return TRINE_OK;
-    return trine::sdk::Fail(err, TRINE_UNAVAILABLE, std::string(status.message()));
+  // Returns OK, or UNAVAILABLE if the device is lost.
+  absl::Status Health() const { return open->device->Health(); }
+  uint64_t Alignment() const { return BufferAlignment(*choices.caps); }
+
+  absl::StatusOr<trine::vulkan::Allocation> Allocate(uint64_t bytes, bool io);
+  absl::StatusOr<trine::vulkan::Allocation> Import(void* host, uint64_t bytes, bool read_only);
+  absl::Status Write(trine_buffer& to, uint64_t offset, const void* from, uint64_t bytes);
+  absl::Status Read(trine_buffer& from, uint64_t offset, void* to, uint64_t bytes);
+  // Returns whether the device can copy between the buffers (null: memory of the host).
+  bool CanCopy(const trine_buffer* from, const trine_buffer* to) const;
+  trine_status RunCopies(const std::vector<trine_copy>& copies, const trine_sync& sync,
+                         trine_error* err);
+
+  // Returns "" or why the device can't run an op.
+  std::string WhyNotOp(const trine::sdk::Graph& graph, size_t op) const {
+    return trine::vulkan::WhyNotOp(choices, graph, op);
   }
-
-  uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
-};
-
-struct trine_buffer {
-  trine_device* device = nullptr;
-  trine::vulkan::Allocation allocation;
-  uint64_t bytes = 0;
-  bool read_only = false;
-
-  bool InRange(uint64_t offset, uint64_t n) const { return offset <= bytes && n <= bytes - offset; }
+  // Returns the bytes of scratch that plans of the graph need after the TEMP slots.
+  uint64_t OwnScratch(const trine::sdk::Graph& graph) const {
+    return trine::vulkan::ScratchOf(choices, graph).Bytes();
+  }
 };
 
 namespace trine::vulkan {
 
-using backends::Answer;
-using backends::Fail;
+// A position in a buffer.
+struct Place {
+  const trine_buffer* buffer = nullptr;
+  uint64_t offset = 0;
+
+  Place operator+(uint64_t bytes) const { return {buffer, offset + bytes}; }
+  bool operator==(const Place&) const = default;
+};
+
+}  // namespace trine::vulkan
+
+struct trine_buffer : trine::backends::BufferOf<trine_device, trine::vulkan::Allocation> {
+  trine::vulkan::Place At(uint64_t offset) const { return {this, offset}; }
+  // The host is slow at reading uncached memory, so callers should use buffer_read for it.
+  void* HostPtr() const { return memory.host_cached() ? memory.host() : nullptr; }
+};
+
+struct trine_plan {
+  trine_device* device = nullptr;
+  trine::sdk::Graph graph;
+  trine::sdk::PlanPlaces<trine::vulkan::Place> places;
+  std::vector<trine::vulkan::OpGroup> groups;  // the graph's ops
+  trine::vulkan::RunScratch scratch;
+  trine::vulkan::Place scratch_place;  // after the TEMP slots
+  trine::backends::KeptRecordings<trine::vulkan::Recording> recordings;
+
+  // Prepares runs. Returns the bytes that they need in the scratch after the TEMP slots.
+  absl::StatusOr<uint64_t> Prepare(const trine_plan_desc& desc);
+  trine_status Run(const trine_run_args& args, trine_error* err);
+};
+
+namespace trine::vulkan {
 
 // Replaces the function by which MakeBackend finds Vulkan. It is LoadVulkan unless a test has its
 // own driver. Must not be called while a backend is being opened.
@@ -80,22 +116,6 @@ uint32_t CountDevices(const trine_backend& backend);
 trine_device_info DescribeDevice(trine_backend* backend, uint32_t index);
 
 absl::StatusOr<std::unique_ptr<trine_device>> MakeDevice(trine_backend* backend, uint32_t index);
-
-// The functions of the plugin's table.
-backends::Call<&trine_plugin::buffer_alloc> BufferAlloc;
-backends::Call<&trine_plugin::buffer_import> BufferImport;
-backends::Call<&trine_plugin::buffer_free> BufferFree;
-backends::Call<&trine_plugin::buffer_write> BufferWrite;
-backends::Call<&trine_plugin::buffer_read> BufferRead;
-backends::Call<&trine_plugin::buffer_host_ptr> BufferHostPtr;
-backends::Call<&trine_plugin::copy_run> BufferCopy;
-backends::Call<&trine_plugin::op_query> OpQuery;
-backends::Call<&trine_plugin::plan_query> PlanQuery;
-backends::Call<&trine_plugin::plan_create> PlanCreate;
-backends::Call<&trine_plugin::plan_run> PlanRun;
-backends::Call<&trine_plugin::plan_destroy> PlanDestroy;
-backends::Call<&trine_plugin::layout_list> LayoutList;
-backends::Call<&trine_plugin::layout_convert> LayoutConvert;
 
 const trine_plugin& Table();
 

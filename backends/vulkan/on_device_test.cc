@@ -189,12 +189,13 @@ TEST_F(OnDeviceTest, StepsSeeWhatWasDoneBefore) {
   const uint32_t n = 5000;
   const std::vector<float> a = AnyFloats(n, 3), b = AnyFloats(n, 4);
   const Allocation da = Place(a), db = Place(b), dc = Place(a), dd = Place(a);
+  const Allocation ones = Place(std::vector<float>(n, 1.0f));
   Recorder recorder = Record();
   ASSERT_TRUE(Add(recorder, da.range(), db.range(), dc.range(), n).ok());
   ASSERT_TRUE(Add(recorder, dc.range(), db.range(), dd.range(), n).ok());
   ASSERT_TRUE(recorder.Copy(dd.range(), dc.range()).ok());
   ASSERT_TRUE(Add(recorder, dc.range(), da.range(), db.range(), n).ok());
-  ASSERT_TRUE(recorder.Fill(dc.range(), 0x3f800000).ok());
+  ASSERT_TRUE(recorder.Copy(ones.range(), dc.range()).ok());
   ASSERT_TRUE(Add(recorder, db.range(), dc.range(), dd.range(), n).ok());
   const Recording& recording = Finish(recorder);
   EXPECT_EQ(recording.barriers(), 5u);

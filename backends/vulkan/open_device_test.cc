@@ -115,10 +115,10 @@ TEST_F(OpenDeviceTest, NothingIsLeftOfADeviceThatCouldNotBeOpened) {
 TEST_F(OpenDeviceTest, WorkBeyondItsTimeCostsTheDevice) {
   auto open = Open("timeout_ms=20");
   ASSERT_TRUE(open.ok()) << open.status();
-  auto memory = (*open)->memory->Allocate(256, MemoryUse::kDevice);
+  auto memory = (*open)->memory->Allocate(512, MemoryUse::kDevice);
   ASSERT_TRUE(memory.ok());
   Recorder recorder(*(*open)->device, *(*open)->pipelines, (*open)->tuning);
-  ASSERT_TRUE(recorder.Fill(memory->range(), 0).ok());
+  ASSERT_TRUE(recorder.Copy(memory->range().Part(0, 256), memory->range().Part(256, 256)).ok());
   auto recording = recorder.Finish();
   ASSERT_TRUE(recording.ok());
   EXPECT_TRUE((*open)->RunAndWait(**recording).ok());

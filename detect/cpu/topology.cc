@@ -4,7 +4,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -164,6 +163,27 @@ std::vector<NumaNode> ReadNodes(const FileRoot& root, const std::vector<int>& on
   return nodes;
 }
 
+CoreCaches CachesOfCore(const FileRoot& root, int cpu, const std::vector<int>& online) {
+  const std::string folder = std::string(kCpuFolder) + "/cpu" + std::to_string(cpu);
+  std::map<int, std::pair<uint64_t, uint64_t>> found;  // Level -> bytes and number of threads.
+  for (const std::string& name : root.List(folder + "/cache")) {
+    CacheInfo cache;
+    const std::string index = folder + "/cache/" + name;
+    if (!NumberAfter(name, "index") || !ReadCacheShape(root, index, &cache)) continue;
+    if (cache.type == CacheType::kInstruction) continue;
+    const auto sharing = ReadPeers(root, index + "/shared_cpu_list", cpu, online);
+    found[cache.level] = {cache.size_bytes, sharing ? sharing->size() : 0};
+  }
+  // If sysfs does not list a core's threads, they are the threads that share its first-level cache.
+  const auto siblings = ReadSiblings(root, cpu, online);
+  const uint64_t threads = std::max<uint64_t>(1, siblings ? siblings->size() : found[1].second);
+  const auto part = [&](int level) {
+    const auto [bytes, sharing] = found[level];
+    return bytes / std::max<uint64_t>(1, sharing / threads);
+  };
+  return {part(1), part(2)};
+}
+
 }  // namespace
 
 const char* CacheTypeName(CacheType type) {
@@ -221,31 +241,6 @@ Topology ReadTopology(const FileRoot& root, Notes* notes) {
   topology.numa_nodes = ReadNodes(root, topology.cpus);
   return topology;
 }
-
-namespace {
-
-CoreCaches CachesOfCore(const FileRoot& root, int cpu, const std::vector<int>& online) {
-  const std::string folder = std::string(kCpuFolder) + "/cpu" + std::to_string(cpu);
-  std::map<int, std::pair<uint64_t, uint64_t>> found;  // Level -> bytes and number of threads.
-  for (const std::string& name : root.List(folder + "/cache")) {
-    CacheInfo cache;
-    const std::string index = folder + "/cache/" + name;
-    if (!NumberAfter(name, "index") || !ReadCacheShape(root, index, &cache)) continue;
-    if (cache.type == CacheType::kInstruction) continue;
-    const auto sharing = ReadPeers(root, index + "/shared_cpu_list", cpu, online);
-    found[cache.level] = {cache.size_bytes, sharing ? sharing->size() : 0};
-  }
-  // If sysfs does not list a core's threads, they are the threads that share its first-level cache.
-  const auto siblings = ReadSiblings(root, cpu, online);
-  const uint64_t threads = std::max<uint64_t>(1, siblings ? siblings->size() : found[1].second);
-  const auto part = [&](int level) {
-    const auto [bytes, sharing] = found[level];
-    return bytes / std::max<uint64_t>(1, sharing / threads);
-  };
-  return {part(1), part(2)};
-}
-
-}  // namespace
 
 CoreCaches ReadCoreCaches(const FileRoot& root) {
   const std::vector<int> online = OnlineCpus(root);

@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <iterator>
 #include <set>
-#include <string>
-#include <string_view>
 
 #include "detect/text.h"
 

@@ -2,11 +2,12 @@
 
 #include "detect/gpu/gpu_ids.h"
 #include "detect/gpu/gpu_pci.h"
+#include "detect/testing/fake_root.h"
 
 namespace trine::detect {
 namespace {
 
-constexpr uint64_t kGiB = uint64_t{1} << 30;
+using testing::kGiB;
 
 GpuInfo Gpu(uint32_t vendor, uint32_t device) {
   GpuInfo gpu;

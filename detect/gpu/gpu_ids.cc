@@ -213,38 +213,23 @@ constexpr VendorName kVendors[] = {
 };
 
 const VendorName* FindVendor(uint32_t vendor_id) {
-  const auto* found =
-      std::find_if(std::begin(kVendors), std::end(kVendors),
-                   [vendor_id](const VendorName& vendor) { return vendor.id == vendor_id; });
+  const auto* found = std::ranges::find(kVendors, vendor_id, &VendorName::id);
   return found == std::end(kVendors) ? nullptr : found;
 }
 
 }  // namespace
 
-const GpuIdRange* GpuIdTable(uint32_t vendor_id, size_t* count) {
-  switch (vendor_id) {
-    case kVendorIntel:
-      *count = std::size(kIntel);
-      return kIntel;
-    case kVendorAmd:
-      *count = std::size(kAmd);
-      return kAmd;
-    case kVendorNvidia:
-      *count = std::size(kNvidia);
-      return kNvidia;
-    default:
-      *count = 0;
-      return nullptr;
-  }
+std::span<const GpuIdRange> GpuIdTable(uint32_t vendor_id) {
+  if (vendor_id == kVendorIntel) return kIntel;
+  if (vendor_id == kVendorAmd) return kAmd;
+  if (vendor_id == kVendorNvidia) return kNvidia;
+  return {};
 }
 
 const GpuIdRange* FindGpuId(uint32_t vendor_id, uint32_t device_id) {
-  size_t count = 0;
-  const GpuIdRange* table = GpuIdTable(vendor_id, &count);
-  const GpuIdRange* found =
-      std::lower_bound(table, table + count, device_id,
-                       [](const GpuIdRange& range, uint32_t id) { return range.last < id; });
-  return found != table + count && found->first <= device_id ? found : nullptr;
+  const std::span<const GpuIdRange> table = GpuIdTable(vendor_id);
+  const auto found = std::ranges::lower_bound(table, device_id, {}, &GpuIdRange::last);
+  return found != table.end() && found->first <= device_id ? &*found : nullptr;
 }
 
 std::string GpuVendorName(uint32_t vendor_id) {

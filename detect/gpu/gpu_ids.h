@@ -1,8 +1,8 @@
 // Looks up a GPU by its PCI ids, in constant tables. Pure functions.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "detect/gpu/gpu.h"
@@ -25,8 +25,8 @@ struct GpuIdRange {
 // Returns null when the id is not in the tables.
 const GpuIdRange* FindGpuId(uint32_t vendor_id, uint32_t device_id);
 
-// Returns the table of one vendor; null and a count of 0 for a vendor without one.
-const GpuIdRange* GpuIdTable(uint32_t vendor_id, size_t* count);
+// Returns the table of one vendor; empty for a vendor without one.
+std::span<const GpuIdRange> GpuIdTable(uint32_t vendor_id);
 
 // Returns "AMD", "ASPEED", ...; "vendor 0x1234" when unknown.
 std::string GpuVendorName(uint32_t vendor_id);

@@ -7,10 +7,9 @@ namespace {
 
 TEST(GpuIds, TablesAscendWithoutOverlap) {
   for (const uint32_t vendor : {kVendorAmd, kVendorIntel, kVendorNvidia}) {
-    size_t count = 0;
-    const GpuIdRange* table = GpuIdTable(vendor, &count);
-    ASSERT_GT(count, 0u);
-    for (size_t i = 0; i < count; ++i) {
+    const auto table = GpuIdTable(vendor);
+    ASSERT_FALSE(table.empty());
+    for (size_t i = 0; i < table.size(); ++i) {
       EXPECT_LE(table[i].first, table[i].last) << std::hex << table[i].first;
       if (i > 0) {
         EXPECT_LT(table[i - 1].last, table[i].first) << std::hex << table[i].first;

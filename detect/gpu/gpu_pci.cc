@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <tuple>
-#include <utility>
 
-#include "detect/gpu/gpu.h"
 #include "detect/gpu/gpu_ids.h"
 #include "detect/text.h"
 

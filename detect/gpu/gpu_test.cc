@@ -17,9 +17,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr uint64_t kGiB = uint64_t{1} << 30;
+using testing::kGiB;
 
-std::vector<GpuInfo> Read(const FakeRoot& fake, Notes* notes = nullptr) {
+std::vector<GpuInfo> ReadGpus(const FakeRoot& fake, Notes* notes = nullptr) {
   Notes unused;
   return ReadGpus(FileRoot(fake.path()), notes ? notes : &unused);
 }
@@ -27,7 +27,7 @@ std::vector<GpuInfo> Read(const FakeRoot& fake, Notes* notes = nullptr) {
 std::vector<GpuInfo> ReadScenario(const char* name, Notes* notes = nullptr) {
   FakeRoot fake;
   FindScenario(name)->build(&fake);
-  return Read(fake, notes);
+  return ReadGpus(fake, notes);
 }
 
 TEST(PciAddress, Parses) {
@@ -101,7 +101,7 @@ TEST(Gpu, AcceleratorsThatAreNoGpusAreLeftOut) {
             .device = 0x7d1d,
             .pci_class = 0x120000,
             .driver = "intel_vpu"});
-  EXPECT_THAT(Read(fake), IsEmpty());
+  EXPECT_THAT(ReadGpus(fake), IsEmpty());
 }
 
 TEST(Gpu, SetAsideForAVirtualMachine) {
@@ -128,7 +128,7 @@ TEST(Gpu, UnknownAmdIdIsPlacedByItsBridges) {
   card.vram = kGiB;
   fake.Pci(card);
   Notes notes;
-  const auto gpus = Read(fake, &notes);
+  const auto gpus = ReadGpus(fake, &notes);
   ASSERT_THAT(gpus, SizeIs(1));
   EXPECT_EQ(gpus[0].kind, GpuKind::kDiscrete);
   EXPECT_THAT(notes, Contains(HasSubstr("unknown AMD id")));
@@ -138,8 +138,8 @@ TEST(Gpu, VirtualFunction) {
   FakeRoot fake;
   fake.Pci({.address = "0000:00:02.1", .vendor = 0x8086, .device = 0xa780, .driver = "i915"});
   fake.Link("/sys/devices/pci0000:00/0000:00:02.1/physfn", "../0000:00:02.0");
-  ASSERT_THAT(Read(fake), SizeIs(1));
-  EXPECT_TRUE(Read(fake)[0].is_virtual_function);
+  ASSERT_THAT(ReadGpus(fake), SizeIs(1));
+  EXPECT_TRUE(ReadGpus(fake)[0].is_virtual_function);
 }
 
 TEST(Gpu, ArmDevfreq) {
@@ -159,7 +159,7 @@ TEST(Gpu, ArmVariants) {
       .Devfreq("1c40000.gpu", std::string("arm,mali-400\0", 13), "lima")
       .Devfreq("3d00000.gpu", std::string("qcom,adreno-660.1\0qcom,adreno\0", 30), "msm")
       .Devfreq("5900.mali", std::string("acme,thing\0", 11), "");
-  const auto gpus = Read(fake);
+  const auto gpus = ReadGpus(fake);
   ASSERT_THAT(gpus, SizeIs(4));
   EXPECT_EQ(gpus[0].family, "Ampere (Orin)");
   EXPECT_TRUE(gpus[0].counted);

@@ -13,6 +13,8 @@
 
 namespace trine::detect::testing {
 
+inline constexpr uint64_t kGiB = uint64_t{1} << 30;
+
 struct FakePci {
   std::string address;  // "0000:03:00.0"
   uint32_t vendor = 0;

@@ -11,34 +11,41 @@ namespace trine {
 
 // The sizes of the pass to predict.
 struct PassShape {
-  std::vector<int64_t> params;  // values of the graph's parameters
-  double positions = 0;         // the average number that a token sees, before a window limits it
+  std::vector<int64_t> params;  // the value of each parameter, in the order of OpGraph::params()
+  double positions = 0;         // the average number of positions that a token attends to, if no
+                                // window limits them
 };
 
 struct PredictedTime {
-  double ns = 0;
-  double weight_bytes = 0;  // read from memory, each matrix once
-  // True when the cost of an op is missing: the device can't run it, or was not measured.
+  double ns = 0;  // lacks the ops whose cost is missing
+  // The bytes of weights that products read; of experts, those that the tokens are assumed to
+  // choose.
+  double weight_bytes = 0;
+  // True if the cost of an op is missing, because the device can't run the op or no such op was
+  // measured.
   bool unknown = false;
 };
 
 // Returns whether an op is a product with weights.
 bool IsProduct(const OpGraph& graph, size_t op);
-// Returns the number of multiplications and additions of a product.
+// Returns the number of multiplications and additions of a product. REQUIRES: IsProduct(graph, op).
 double ProductFlops(const OpGraph& graph, size_t op, const PassShape& pass);
 
-// Predicts one op.
+// Predicts one op, without `run_ns` and `correction` of DeviceCosts.
 PredictedTime PredictOp(const DeviceCosts& costs, const OpGraph& graph, size_t op,
                         const PassShape& pass);
-// Predicts all ops one after the other, without `run_ns`. `tokens`: the number in the pass.
+// Predicts a graph: the sum of its ops, times `correction` at `tokens`, the number of tokens of the
+// pass. Does not include `run_ns`.
 PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
                            double tokens = 1);
 
-// Predicts all ops as PredictGraph does, with weights in the layout of the file.
+// Predicts a graph as PredictGraph does, but with weights in the file's layout
+// (DeviceCosts::unpacked).
 PredictedTime PredictUnpacked(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
                               double tokens);
-// Predicts one product alone on a device that does not hold the weights. They are brought in while
-// it computes; its input and its result are moved.
+// Predicts one product on a device that does not hold the weights. The device fetches the weights,
+// of all experts, while it computes, so the longer of the two times counts. Includes `run_ns` and
+// moving the input and the result, but no `correction`. REQUIRES: IsProduct(graph, op).
 PredictedTime PredictStreamed(const DeviceCosts& costs, const OpGraph& graph, size_t op,
                               const PassShape& pass);
 

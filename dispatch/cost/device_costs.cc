@@ -1,6 +1,5 @@
 #include "dispatch/cost/device_costs.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 

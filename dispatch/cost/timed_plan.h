@@ -8,7 +8,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dispatch/cost/cost_model.h"
 #include "dispatch/exec/op_graph.h"

@@ -129,7 +129,7 @@ std::vector<LayerRange> Proportional(const std::vector<SplitShare>& shares,
   for (size_t i = 0; i < shares.size(); ++i) {
     sum += shares[i].amount;
     const int end = i + 1 == shares.size() ? n : static_cast<int>(sum / total * n + 0.5);
-    ranges.push_back({names[i], begin, end});
+    ranges.push_back({{begin, end}, names[i]});
     begin = end;
   }
   return ranges;
@@ -197,7 +197,7 @@ absl::StatusOr<std::vector<LayerRange>> ResolveNamed(const std::vector<SplitShar
     }
     const double end = begin + layers;
     if (end <= n) {
-      ranges.push_back({s.device, static_cast<int>(begin), static_cast<int>(end)});
+      ranges.push_back({{static_cast<int>(begin), static_cast<int>(end)}, s.device});
     }
     begin = end;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "dispatch/devices/layer_span.h"
 
 namespace trine {
 
@@ -26,17 +27,6 @@ absl::StatusOr<std::vector<SplitShare>> ParseSplit(const std::string& text);
 
 // Parses "dgpu:2G,igpu:512M": pairs of a device and bytes.
 absl::StatusOr<std::vector<SplitShare>> ParseDeviceMemory(const std::string& text);
-
-// Layers [begin, end) on one device, with the embedding before them or the output head after them.
-struct LayerRange {
-  std::string device;
-  int begin = 0;
-  int end = 0;
-  bool embedding = false;
-  bool head = false;
-
-  bool empty() const { return begin == end && !embedding && !head; }
-};
 
 // Turns the result of ParseSplit into layers: one range for each share, empty if the share gets no
 // layer. `layer_bytes` has one entry per layer of the model. `gpus` names the devices that bare

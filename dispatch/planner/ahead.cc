@@ -127,13 +127,12 @@ void Ahead::Conclude(DeviceMask set, int boundary, Path& path) const {
 bool Ahead::Allowed(const Path& path) const {
   if (path.size == 0 || path.end[path.size - 1] != chain_.units) return false;
   DeviceMask in_use = 0;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    in_use |= One(path.device[i]);
-    if (path.end[i] > problem_.reach[path.device[i]][begin]) return false;
-    begin = path.end[i];
-  }
-  return (problem_.required & ~in_use) == 0 && CostOf(problem_, path) < kInfinite &&
+  bool fits = true;
+  path.ForEach([&](int d, int begin, int end) {
+    in_use |= One(d);
+    fits = fits && end <= problem_.reach[d][begin];
+  });
+  return fits && (problem_.required & ~in_use) == 0 && CostOf(problem_, path) < kInfinite &&
          Overdrawing(problem_, path) == 0;
 }
 

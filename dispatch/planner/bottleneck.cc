@@ -15,14 +15,12 @@ SumProblem HoldTo(const BottleneckProblem& problem, const Reach& memory, int64_t
     const StageMeasure& stage = problem.stages[d];
     return e <= memory[d][b] && stage.fixed + stage.used[e] - stage.used[b] <= stage.MostAt(level);
   });
-  if (problem.domains) {
-    for (ChainGroup domain : chain.domains) {
-      domain.capacity = level;
-      domain.held_to_level = true;
-      held.groups.push_back(std::move(domain));
-    }
+  if (!problem.pipeline) return held;
+  for (ChainGroup domain : chain.domains) {
+    domain.capacity = level;
+    domain.held_to_level = true;
+    held.groups.push_back(std::move(domain));
   }
-  if (!problem.transfers) return held;
   bool all = true;
   std::vector<std::vector<bool>> may_follow(chain.n(), std::vector<bool>(chain.n(), true));
   for (int from = 0; from < chain.n(); ++from) {
@@ -47,7 +45,7 @@ int64_t NextLevel(const BottleneckProblem& problem, const Reach& memory, const S
       if (end > memory[d][b]) continue;
       next = std::min(next, problem.stages[d].LevelOf(b, end));
     }
-    if (!problem.transfers) continue;
+    if (!problem.pipeline) continue;
     for (const int64_t ns : chain.transfer[d]) {
       if (ns > level) next = std::min(next, ns);
     }
@@ -60,61 +58,32 @@ int64_t HighestLevel(const BottleneckProblem& problem) {
   for (const StageMeasure& stage : problem.stages) {
     if (stage.whole == 0) highest = std::max(highest, stage.fixed + stage.used.back());
   }
-  if (problem.transfers) {
-    for (const std::vector<int64_t>& row : problem.chain->transfer) {
-      for (const int64_t ns : row) highest = std::max(highest, ns);
-    }
+  if (!problem.pipeline) return highest;
+  for (const std::vector<int64_t>& row : problem.chain->transfer) {
+    for (const int64_t ns : row) highest = std::max(highest, ns);
   }
-  if (problem.domains) {
-    for (const ChainGroup& domain : problem.chain->domains) {
-      int64_t all = 0;
-      for (const Prefix& used : domain.used) all += used.empty() ? 0 : used.back();
-      highest = std::max(highest, all);
-    }
+  for (const ChainGroup& domain : problem.chain->domains) {
+    int64_t all = 0;
+    for (const Prefix& used : domain.used) all += used.empty() ? 0 : used.back();
+    highest = std::max(highest, all);
   }
   return highest;
 }
 
-}  // namespace
-
-int64_t StageMeasure::MostAt(int64_t level) const {
-  if (!counted) return kInfinite;
-  return whole == 0 ? level : whole / kFillParts * level + whole % kFillParts * level / kFillParts;
-}
-
-int64_t StageMeasure::LevelOf(int begin, int end) const {
-  const int64_t amount = fixed + used[end] - used[begin];
-  if (!counted) return 0;
-  if (whole == 0) return amount;
-  return (amount * kFillParts + whole - 1) / whole;
-}
-
+// Returns the least level that the placement keeps to.
 int64_t LevelOf(const BottleneckProblem& problem, const Path& path) {
   const Chain& chain = *problem.chain;
   int64_t level = 0;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    level = std::max(level, problem.stages[path.device[i]].LevelOf(begin, path.end[i]));
-    if (problem.transfers && i > 0) {
-      level = std::max(level, chain.transfer[path.device[i - 1]][path.device[i]]);
-    }
-    begin = path.end[i];
+  path.ForEach([&](int d, int begin, int end) {
+    level = std::max(level, problem.stages[d].LevelOf(begin, end));
+  });
+  if (!problem.pipeline) return level;
+  for (int i = 1; i < path.size; ++i) {
+    level = std::max(level, chain.transfer[path.device[i - 1]][path.device[i]]);
   }
-  if (!problem.domains) return level;
-  for (const ChainGroup& domain : chain.domains) {
-    int64_t used = 0;
-    begin = 0;
-    for (int i = 0; i < path.size; ++i) {
-      const int d = path.device[i];
-      if ((domain.members & One(d)) != 0) used += domain.Use(d, begin, path.end[i]);
-      begin = path.end[i];
-    }
-    level = std::max(level, used);
-  }
+  for (const ChainGroup& domain : chain.domains) level = std::max(level, UseOf(domain, path));
   return level;
 }
-
-namespace {
 
 // Lowers best.level to the least level. A level is an integer, and a placement that keeps to a
 // level keeps to any higher one, so halving the interval finds the least level. A placement that is
@@ -142,6 +111,18 @@ void Lower(const BottleneckProblem& problem, const Reach& memory, LevelEffort& e
 }
 
 }  // namespace
+
+int64_t StageMeasure::MostAt(int64_t level) const {
+  if (!counted) return kInfinite;
+  return whole == 0 ? level : whole / kFillParts * level + whole % kFillParts * level / kFillParts;
+}
+
+int64_t StageMeasure::LevelOf(int begin, int end) const {
+  const int64_t amount = fixed + used[end] - used[begin];
+  if (!counted) return 0;
+  if (whole == 0) return amount;
+  return (amount * kFillParts + whole - 1) / whole;
+}
 
 BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
                                  uint64_t max_steps) {

@@ -194,21 +194,24 @@ Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
   return chain;
 }
 
+int64_t UseOf(const ChainGroup& group, const Path& path) {
+  int64_t used = 0;
+  path.ForEach([&](int d, int begin, int end) {
+    if ((group.members & One(d)) != 0) used += group.Use(d, begin, end);
+  });
+  return used;
+}
+
 std::vector<PlacedRange> RangesOf(const Chain& chain, const Path& path) {
-  const int layers = chain.units - 2;
   std::vector<PlacedRange> ranges;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    const int end = path.end[i];
-    PlacedRange range;
-    range.device = chain.devices[path.device[i]].index;
+  path.ForEach([&](int d, int begin, int end) {
+    PlacedRange& range = ranges.emplace_back();
+    range.device = chain.devices[d].index;
     range.begin = std::max(begin - 1, 0);
-    range.end = std::min(end - 1, layers);
+    range.end = std::min(end - 1, chain.units - 2);
     range.embedding = begin == 0;
     range.head = end == chain.units;
-    ranges.push_back(range);
-    begin = end;
-  }
+  });
   return ranges;
 }
 

@@ -113,9 +113,17 @@ struct Path {
     ++longer.size;
     return longer;
   }
+  // Calls f(device, begin, end) for each segment.
+  template <typename F>
+  void ForEach(const F& f) const {
+    for (int i = 0; i < size; ++i) f(device[i], i == 0 ? 0 : end[i - 1], end[i]);
+  }
   // Orders by the rule for ties: fewer segments, then devices in their order, then earlier ends.
   std::strong_ordering operator<=>(const Path&) const = default;
 };
+
+// Returns how much of the group the placement uses.
+int64_t UseOf(const ChainGroup& group, const Path& path);
 
 // Returns the devices that may be used and can hold a unit, in their order, at most kMostDevices.
 std::vector<size_t> SearchedDevices(const PlanProblem& problem, bool split_ends);

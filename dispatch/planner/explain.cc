@@ -22,10 +22,10 @@ struct Lift {
   bool layers = false;
 };
 
-int LayersOn(const std::vector<PlacedRange>& ranges, size_t device) {
-  int layers = 0;
+int64_t LayersOn(const std::vector<PlacedRange>& ranges, size_t device) {
+  int64_t layers = 0;
   for (const PlacedRange& range : ranges) {
-    if (range.device == device) layers += range.end - range.begin;
+    if (range.device == device) layers += range.layers();
   }
   return layers;
 }
@@ -107,7 +107,7 @@ class SegmentExplainer {
     if (lift.layers) more = absl::StrCat("no such limit on ", device.name);
     std::vector<PlacedRange> ranges;
     for (const PlacementSegment& s : placement.segments) ranges.push_back(s.range);
-    const int layers = LayersOn(ranges, d) - LayersOn(answer_.ranges, d);
+    const int64_t layers = LayersOn(ranges, d) - LayersOn(answer_.ranges, d);
     if (layers > 0) {
       absl::StrAppend(&more, " another ", layers, layers == 1 ? " layer" : " layers",
                       " would go there");

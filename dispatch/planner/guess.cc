@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,15 +14,12 @@ constexpr int kRounds = 2;  // attempts to make the shares keep to all groups
 // member is `favoured`, it gets all that it uses, and each other member may use the rest. -1: none.
 void ShareOut(const Chain& chain, const ChainGroup& group, const Path& path, int favoured,
               std::vector<std::vector<int64_t>>& shares, size_t g) {
-  std::vector<int64_t> use(chain.devices.size());
-  int64_t total = 0;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    const int d = path.device[i];
-    if ((group.members & One(d)) != 0) total += use[d] = group.Use(d, begin, path.end[i]);
-    begin = path.end[i];
-  }
+  const int64_t total = UseOf(group, path);
   if (total <= group.capacity) return;
+  std::vector<int64_t> use(chain.devices.size());
+  path.ForEach([&](int d, int begin, int end) {
+    if ((group.members & One(d)) != 0) use[d] = group.Use(d, begin, end);
+  });
   for (int d = 0; d < chain.n(); ++d) {
     if ((group.members & One(d)) == 0) continue;
     const double ratio = static_cast<double>(use[d]) / static_cast<double>(total);
@@ -71,17 +67,6 @@ void Improvise(const SumProblem& problem, const Path& start, int favoured, Found
 constexpr double kMostPrice = static_cast<double>(int64_t{1} << 57);
 // The most by which rounding can raise the price of one segment: products are rounded to 53 bits.
 constexpr int64_t kRounding = 128;
-
-int64_t UseOf(const ChainGroup& group, const Path& path) {
-  int64_t used = 0;
-  int begin = 0;
-  for (int i = 0; i < path.size; ++i) {
-    const int d = path.device[i];
-    if ((group.members & One(d)) != 0) used += group.Use(d, begin, path.end[i]);
-    begin = path.end[i];
-  }
-  return used;
-}
 
 double WholeUse(const Chain& chain, const ChainGroup& group) {
   double whole = static_cast<double>(group.capacity);
@@ -176,7 +161,7 @@ class PriceSearch {
     PricedBound bound = Make();
     if (bound.relaxed->Best() >= kInfinite) return std::nullopt;
     const Path path = bound.relaxed->BestPath();
-    if (Overdrawing(problem_, path) == 0) Offer(path);
+    if (Overdrawing(problem_, path) == 0) best_.Offer(CostOf(problem_, path), path);
     const bool better =
         bound.relaxed->Best() - bound.allowance > bound_.relaxed->Best() - bound_.allowance;
     if (better) {
@@ -185,13 +170,6 @@ class PriceSearch {
       prices_[g] = before;
     }
     return LineOf(g, path);
-  }
-
-  void Offer(const Path& path) {
-    const int64_t cost = CostOf(problem_, path);
-    if (std::tie(cost, path) >= std::tie(best_.cost, best_.path)) return;
-    best_.cost = cost;
-    best_.path = path;
   }
 
   // Returns the line of a placement that does not overdraw the group: of a known placement, or of
@@ -250,19 +228,10 @@ int64_t CostOf(const SumProblem& problem, const Path& path) {
 
 DeviceMask Overdrawing(const SumProblem& problem, const Path& path) {
   DeviceMask overdrawing = 0;
+  DeviceMask in_use = 0;
+  path.ForEach([&](int d, int, int) { in_use |= One(d); });
   for (const ChainGroup& group : problem.groups) {
-    int64_t used = 0;
-    DeviceMask users = 0;
-    int begin = 0;
-    for (int i = 0; i < path.size; ++i) {
-      const int d = path.device[i];
-      if ((group.members & One(d)) != 0) {
-        used += group.Use(d, begin, path.end[i]);
-        users |= One(d);
-      }
-      begin = path.end[i];
-    }
-    if (used > group.capacity) overdrawing |= users;
+    if (UseOf(group, path) > group.capacity) overdrawing |= group.members & in_use;
   }
   return overdrawing;
 }

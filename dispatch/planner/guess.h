@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <tuple>
 
 #include "dispatch/planner/chain.h"
 #include "dispatch/planner/relaxed.h"
@@ -19,6 +20,12 @@ struct Found {
   uint64_t steps = 0;
 
   bool ok() const { return cost < kInfinite; }
+  // Takes the placement if it costs less, or as much and is earlier by the rule for ties.
+  void Offer(int64_t other_cost, const Path& other) {
+    if (std::tie(other_cost, other) >= std::tie(cost, path)) return;
+    cost = other_cost;
+    path = other;
+  }
 };
 
 // Returns the cost of a placement, whether it keeps to the limits or not.

@@ -11,21 +11,8 @@
 namespace trine {
 namespace {
 
-int FirstUnit(const PlacedRange& r) { return r.embedding ? 0 : r.begin + 1; }
-int EndUnit(const PlacedRange& r) { return r.end + (r.head ? 2 : 1); }
-
-// Gives the model's ends to the outermost ranges if no range has them. Drops empty ranges.
-void Normalise(std::vector<PlacedRange>& ranges) {
-  std::erase_if(ranges,
-                [](const PlacedRange& r) { return r.begin == r.end && !r.embedding && !r.head; });
-  if (ranges.empty()) return;
-  const auto has = [&](bool PlacedRange::*end) {
-    return std::any_of(ranges.begin(), ranges.end(),
-                       [end](const PlacedRange& r) { return r.*end; });
-  };
-  if (!has(&PlacedRange::embedding)) ranges.front().embedding = true;
-  if (!has(&PlacedRange::head)) ranges.back().head = true;
-}
+int64_t FirstUnit(const PlacedRange& r) { return r.embedding ? 0 : r.begin + 1; }
+int64_t EndUnit(const PlacedRange& r) { return r.end + (r.head ? 2 : 1); }
 
 absl::Status CheckRanges(const PlanProblem& problem, const std::vector<PlacedRange>& ranges) {
   int unit = 0;
@@ -58,7 +45,7 @@ PlacementSegment Describe(const PlanDevice& device, const PlacedRange& range) {
   s.range = range;
   s.decode_ns = device.decode.run_ns;
   s.prefill_ns = device.prefill.run_ns;
-  for (int unit = FirstUnit(range); unit < EndUnit(range); ++unit) {
+  for (int64_t unit = FirstUnit(range); unit < EndUnit(range); ++unit) {
     s.weight_bytes += device.weight_bytes[unit];
     s.kv_bytes += UnitBytes(device, unit) - device.weight_bytes[unit];
     s.decode_ns += device.decode.unit_ns[unit];
@@ -76,7 +63,7 @@ class Clock {
   void Add(const PlacementSegment& s) {
     const PlanDevice& device = problem_.devices[s.range.device];
     int64_t busy = Ns(device.decode.run_ns, device.prefill.run_ns);
-    for (int unit = FirstUnit(s.range); unit < EndUnit(s.range); ++unit) {
+    for (int64_t unit = FirstUnit(s.range); unit < EndUnit(s.range); ++unit) {
       busy += Ns(device.decode.unit_ns[unit], device.prefill.unit_ns[unit]);
       domains_[device.domain] += Ns(DomainNs(device.decode, unit), DomainNs(device.prefill, unit));
     }
@@ -133,17 +120,10 @@ void CheckLimits(const PlanProblem& problem, Placement& placement) {
   std::vector<int> layers(problem.devices.size());
   std::vector<bool> used(problem.devices.size());
   for (const PlacementSegment& s : placement.segments) {
-    layers[s.range.device] += s.range.end - s.range.begin;
+    layers[s.range.device] += s.range.layers();
     used[s.range.device] = true;
   }
-  const auto check = [&](const char* what, const MemoryUse& use) {
-    if (use.used_bytes <= use.available_bytes) return;
-    placement.violations.push_back(absl::StrCat(what, use.name, " needs ",
-                                                BytesText(use.used_bytes), " and has ",
-                                                BytesText(use.available_bytes)));
-  };
-  for (const MemoryUse& use : placement.devices) check("", use);
-  for (const MemoryUse& use : placement.pools) check("pool ", use);
+  AddMemoryViolations(&placement);
   for (size_t i = 0; i < layers.size(); ++i) {
     const PlanDevice& device = problem.devices[i];
     if (layers[i] > device.max_layers) {
@@ -159,11 +139,23 @@ void CheckLimits(const PlanProblem& problem, Placement& placement) {
 
 }  // namespace
 
+void AddMemoryViolations(Placement* placement) {
+  const auto check = [&](const char* what, const MemoryUse& use) {
+    if (use.used_bytes <= use.available_bytes) return;
+    placement->violations.push_back(absl::StrCat(what, use.name, " needs ",
+                                                 BytesText(use.used_bytes), " and has ",
+                                                 BytesText(use.available_bytes)));
+  };
+  for (const MemoryUse& use : placement->devices) check("", use);
+  for (const MemoryUse& use : placement->pools) check("pool ", use);
+}
+
 absl::StatusOr<Placement> EvaluatePlacement(const PlanProblem& problem,
                                             const NominalRequest& request,
                                             std::vector<PlacedRange> ranges) {
   if (absl::Status s = CheckProblem(problem, request); !s.ok()) return s;
-  Normalise(ranges);
+  std::erase_if(ranges, [](const PlacedRange& r) { return r.empty(); });
+  SetEnds(&ranges);
   if (absl::Status s = CheckRanges(problem, ranges); !s.ok()) return s;
   Placement placement;
   Clock clock(problem, request);

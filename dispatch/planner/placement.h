@@ -9,18 +9,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "dispatch/devices/layer_span.h"
 #include "dispatch/planner/problem.h"
 
 namespace trine {
 
-// Layers [begin, end) on one device, with the embedding before them or the head after them. A range
-// with the embedding or the head may have no layers.
-struct PlacedRange {
+// A span on a device of the problem.
+struct PlacedRange : LayerSpan {
   size_t device = 0;  // index into PlanProblem::devices
-  int begin = 0;
-  int end = 0;
-  bool embedding = false;
-  bool head = false;
 
   bool operator==(const PlacedRange&) const = default;
 };
@@ -75,6 +71,9 @@ struct Placement {
 absl::StatusOr<Placement> EvaluatePlacement(const PlanProblem& problem,
                                             const NominalRequest& request,
                                             std::vector<PlacedRange> ranges);
+
+// Adds a violation for each device and pool whose memory does not suffice.
+void AddMemoryViolations(Placement* placement);
 
 // Formats "1.5 GiB", "12.0 MiB", "300 B".
 std::string BytesText(uint64_t bytes);

@@ -19,7 +19,7 @@ std::string Wrong(const PlanProblem& problem, const std::vector<PlacedRange>& ra
 
 TEST(PlacementTest, AddsUpTimes) {
   const PlanProblem problem = TestProblem(4, {{"cpu", 1000}, {"dgpu0", 100}}, 50);
-  const auto p = EvaluatePlacement(problem, kRequest, {{0, 0, 1}, {1, 1, 4}});
+  const auto p = EvaluatePlacement(problem, kRequest, {{{0, 1}, 0}, {{1, 4}, 1}});
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(Text(problem, *p), "E cpu[0,1) | dgpu0[1,4) H");
   EXPECT_EQ(p->segments[0].decode_ns, 10 + 100 + 1000);
@@ -38,17 +38,17 @@ TEST(PlacementTest, AddsUpTimes) {
 TEST(PlacementTest, ADomainIsBusyForAllThatDrawOnIt) {
   PlanProblem problem = TestProblem(4, {{"cpu", 1000}, {"igpu0", 1000}});
   const NominalRequest decode_only = {0, 1};
-  const auto p = EvaluatePlacement(problem, decode_only, {{0, 0, 2}, {1, 2, 4}});
+  const auto p = EvaluatePlacement(problem, decode_only, {{{0, 2}, 0}, {{2, 4}, 1}});
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_EQ(p->longest_stage_ns, 2110);
   EXPECT_EQ(p->cycle_ns, 4200);
   problem.devices[1].domain = 7;
-  EXPECT_EQ(EvaluatePlacement(problem, decode_only, {{0, 0, 2}, {1, 2, 4}})->cycle_ns, 2110);
+  EXPECT_EQ(EvaluatePlacement(problem, decode_only, {{{0, 2}, 0}, {{2, 4}, 1}})->cycle_ns, 2110);
 }
 
 TEST(PlacementTest, ATransferIsAStageToo) {
   const PlanProblem problem = TestProblem(2, {{"cpu", 10}, {"dgpu0", 10}}, 5000);
-  EXPECT_EQ(EvaluatePlacement(problem, {0, 1}, {{0, 0, 1}, {1, 1, 2}})->cycle_ns, 5000);
+  EXPECT_EQ(EvaluatePlacement(problem, {0, 1}, {{{0, 1}, 0}, {{1, 2}, 1}})->cycle_ns, 5000);
 }
 
 TEST(PlacementTest, AddsUpMemory) {
@@ -56,7 +56,7 @@ TEST(PlacementTest, AddsUpMemory) {
   problem.devices[0].fixed_bytes = 7;
   problem.devices[0].kv_bytes = {0, 1, 1, 1, 1, 0};
   problem.devices[1].fixed_bytes = 5;
-  const auto p = EvaluatePlacement(problem, kRequest, {{0, 0, 1}, {1, 1, 3}, {0, 3, 4}});
+  const auto p = EvaluatePlacement(problem, kRequest, {{{0, 1}, 0}, {{1, 3}, 1}, {{3, 4}, 0}});
   ASSERT_TRUE(p.ok()) << p.status();
   // A device with two ranges has its scratch once.
   EXPECT_EQ(p->devices[0].used_bytes, 7 + 2 * kTestLayerBytes + 2 + 2 * kTestEndBytes);
@@ -64,17 +64,17 @@ TEST(PlacementTest, AddsUpMemory) {
   EXPECT_EQ(p->pools[0].used_bytes, p->devices[0].used_bytes + p->devices[1].used_bytes);
   EXPECT_EQ(p->segments[2].kv_bytes, 1u);
   problem.devices[0].tied_bytes = kTestEndBytes;
-  const auto tied = EvaluatePlacement(problem, kRequest, {{0, 0, 1}, {1, 1, 3}, {0, 3, 4}});
+  const auto tied = EvaluatePlacement(problem, kRequest, {{{0, 1}, 0}, {{1, 3}, 1}, {{3, 4}, 0}});
   EXPECT_EQ(tied->devices[0].used_bytes, p->devices[0].used_bytes - kTestEndBytes);
 }
 
 TEST(PlacementTest, EndsGoWithTheOutermostLayersUnlessTheyAreGiven) {
   const PlanProblem problem = TestProblem(2, {{"cpu", 1000}, {"dgpu0", 100}});
-  const auto with = EvaluatePlacement(problem, kRequest, {{0, 0, 0}, {1, 0, 2}, {0, 2, 2}});
+  const auto with = EvaluatePlacement(problem, kRequest, {{{0, 0}, 0}, {{0, 2}, 1}, {{2, 2}, 0}});
   EXPECT_EQ(Text(problem, *with), "E dgpu0[0,2) H");
-  const auto apart = EvaluatePlacement(problem, kRequest, {{0, 0, 0, true, false}, {1, 0, 2}});
+  const auto apart = EvaluatePlacement(problem, kRequest, {{{0, 0, true, false}, 0}, {{0, 2}, 1}});
   EXPECT_EQ(Text(problem, *apart), "E cpu[0,0) | dgpu0[0,2) H");
-  const auto head = EvaluatePlacement(problem, kRequest, {{1, 0, 2}, {0, 2, 2, false, true}});
+  const auto head = EvaluatePlacement(problem, kRequest, {{{0, 2}, 1}, {{2, 2, false, true}, 0}});
   EXPECT_EQ(Text(problem, *head), "E dgpu0[0,2) | cpu[2,2) H");
 }
 
@@ -84,7 +84,7 @@ TEST(PlacementTest, NamesEveryLimitThatIsBroken) {
   problem.devices[0].limit_bytes = kTestLayerBytes;
   problem.devices[1].max_layers = 1;
   problem.devices[1].left_out = "lost";
-  const auto p = EvaluatePlacement(problem, kRequest, {{0, 0, 2}, {1, 2, 4}});
+  const auto p = EvaluatePlacement(problem, kRequest, {{{0, 2}, 0}, {{2, 4}, 1}});
   ASSERT_TRUE(p.ok()) << p.status();
   EXPECT_THAT(p->violations,
               ElementsAre("cpu needs 210.0 MiB and has 100.0 MiB",
@@ -95,15 +95,15 @@ TEST(PlacementTest, NamesEveryLimitThatIsBroken) {
 TEST(PlacementTest, RefusesWhatIsNoPlacement) {
   PlanProblem problem = TestProblem(4, {{"cpu", 1000}, {"dgpu0", 100}});
   EXPECT_THAT(Wrong(problem, {}), HasSubstr("does not cover"));
-  EXPECT_THAT(Wrong(problem, {{0, 0, 3}}), HasSubstr("out of order"));
-  EXPECT_THAT(Wrong(problem, {{0, 0, 2}, {1, 3, 4}}), HasSubstr("layers 3 to 4 on dgpu0"));
-  EXPECT_THAT(Wrong(problem, {{0, 0, 2}, {1, 1, 4}}), HasSubstr("out of order"));
-  EXPECT_THAT(Wrong(problem, {{0, 0, 5}}), HasSubstr("out of order"));
-  EXPECT_THAT(Wrong(problem, {{0, 0, 2, true, true}, {1, 3, 4, false, true}}),
+  EXPECT_THAT(Wrong(problem, {{{0, 3}, 0}}), HasSubstr("out of order"));
+  EXPECT_THAT(Wrong(problem, {{{0, 2}, 0}, {{3, 4}, 1}}), HasSubstr("layers 3 to 4 on dgpu0"));
+  EXPECT_THAT(Wrong(problem, {{{0, 2}, 0}, {{1, 4}, 1}}), HasSubstr("out of order"));
+  EXPECT_THAT(Wrong(problem, {{{0, 5}, 0}}), HasSubstr("out of order"));
+  EXPECT_THAT(Wrong(problem, {{{0, 2, true, true}, 0}, {{3, 4, false, true}, 1}}),
               HasSubstr("out of order"));
-  EXPECT_THAT(Wrong(problem, {{5, 0, 4}}), HasSubstr("not there"));
+  EXPECT_THAT(Wrong(problem, {{{0, 4}, 5}}), HasSubstr("not there"));
   problem.devices[1].decode.unit_ns[3] = kCannotRun;
-  EXPECT_THAT(Wrong(problem, {{1, 0, 4}}), HasSubstr("dgpu0 can't run layer 2"));
+  EXPECT_THAT(Wrong(problem, {{{0, 4}, 1}}), HasSubstr("dgpu0 can't run layer 2"));
 }
 
 TEST(PlacementTest, RefusesAProblemWhoseSizesDisagree) {
@@ -111,7 +111,7 @@ TEST(PlacementTest, RefusesAProblemWhoseSizesDisagree) {
   const auto wrong = [&](auto&& change) {
     PlanProblem problem = good;
     change(problem);
-    return Wrong(problem, {{0, 0, 4}});
+    return Wrong(problem, {{{0, 4}, 0}});
   };
   EXPECT_THAT(wrong([](PlanProblem& p) { p.devices[1].pool = 9; }), HasSubstr("a pool"));
   EXPECT_THAT(wrong([](PlanProblem& p) { p.devices[1].weight_bytes.pop_back(); }),

@@ -30,7 +30,7 @@ void BM_Plan(benchmark::State& state, const PlanGoal& goal, const PlanShape& sha
 
 void RegisterAll() {
   for (const PlanGoal& goal : kPlanGoals) {
-    for (const PlanShape& shape : PlanShapes()) {
+    for (const PlanShape& shape : kPlanShapes) {
       for (const bool explain : {false, true}) {
         const std::string name = absl::StrCat(goal.name, "/", shape.name, explain ? "/why" : "");
         auto* bench = benchmark::RegisterBenchmark(

@@ -274,7 +274,7 @@ const Rated* BestOf(const PlanProblem& problem, const std::vector<Rated>& all,
   return best;
 }
 
-std::string Text(const PlanProblem& problem, const Rated& r) {
+std::string RatedText(const PlanProblem& problem, const Rated& r) {
   std::string text =
       absl::StrCat(r.request_ns, " ns, cycle ", r.cycle_ns, ", stage ", r.longest_stage_ns, ":");
   for (size_t i = 0; i < r.order.size(); ++i) {
@@ -285,7 +285,7 @@ std::string Text(const PlanProblem& problem, const Rated& r) {
 
 // Describes the planner's placement as the brute-force placement is described, with the times of
 // its report.
-std::string Text(const PlanProblem& problem, const Placement& placement) {
+std::string RatedText(const PlanProblem& problem, const Placement& placement) {
   Rated r;
   r.request_ns = placement.request_ns;
   r.cycle_ns = placement.cycle_ns;
@@ -295,7 +295,7 @@ std::string Text(const PlanProblem& problem, const Placement& placement) {
     // A range that has only the embedding ends before the first layer.
     r.ends.push_back(s.range.head ? problem.units() : s.range.end + 1);
   }
-  return Text(problem, r);
+  return RatedText(problem, r);
 }
 
 struct Case {
@@ -328,10 +328,10 @@ void Compare(const PlanProblem& problem, PlanOptions options, std::map<std::stri
       ++seen["nothing fits"];
       continue;
     }
-    ASSERT_TRUE(found.ok()) << found.status() << "\n" << Text(problem, *best);
+    ASSERT_TRUE(found.ok()) << found.status() << "\n" << RatedText(problem, *best);
     EXPECT_TRUE(found->exact);
     EXPECT_TRUE(found->violations.empty()) << found->violations.front();
-    EXPECT_EQ(Text(problem, *found), Text(problem, *best));
+    EXPECT_EQ(RatedText(problem, *found), RatedText(problem, *best));
     ++seen[absl::StrCat(found->segments.size(), " segments")];
   }
 }

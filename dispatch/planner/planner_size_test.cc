@@ -14,7 +14,7 @@ namespace {
 bool SharesEverything(const PlanShape& shape) { return std::string(shape.name) == "pairs_uneven"; }
 
 TEST(PlannerSizeTest, EightDevicesAndTwoHundredLayersAreSearchedToTheEnd) {
-  for (const PlanShape& shape : PlanShapes()) {
+  for (const PlanShape& shape : kPlanShapes) {
     if (SharesEverything(shape)) continue;
     const PlanProblem problem = shape.make(8, 200);
     for (const PlanGoal& goal : kPlanGoals) {
@@ -30,7 +30,7 @@ TEST(PlannerSizeTest, EightDevicesAndTwoHundredLayersAreSearchedToTheEnd) {
 }
 
 TEST(PlannerSizeTest, ASearchThatIsTooLongStopsWithAPlacementAndSaysSo) {
-  for (const PlanShape& shape : PlanShapes()) {
+  for (const PlanShape& shape : kPlanShapes) {
     const PlanProblem problem = shape.make(8, 200);
     for (const PlanGoal& goal : kPlanGoals) {
       SCOPED_TRACE(absl::StrCat(goal.name, " ", shape.name));

@@ -1,7 +1,6 @@
 #include "dispatch/planner/relaxed.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace trine::planner {
 

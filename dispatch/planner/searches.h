@@ -45,8 +45,7 @@ struct StageMeasure {
 struct BottleneckProblem {
   const Chain* chain = nullptr;
   std::vector<StageMeasure> stages;  // one per device of the chain
-  bool transfers = false;            // transfers are held to the level, too
-  bool domains = false;              // bandwidth domains are held to the level, too
+  bool pipeline = false;             // transfers and bandwidth domains are held to the level, too
   DeviceMask required = 0;
 };
 
@@ -59,9 +58,6 @@ struct BottleneckFound {
 // placements take part in the comparison.
 BottleneckFound SearchBottleneck(const BottleneckProblem& problem, const std::vector<Path>& known,
                                  uint64_t max_steps);
-
-// Returns the least level that the placement keeps to.
-int64_t LevelOf(const BottleneckProblem& problem, const Path& path);
 
 // Finds the placement of least total time when devices share pools or domains. `known` placements
 // take part in the comparison, even if they break a limit of the problem: a placement whose ends

@@ -1,7 +1,6 @@
 #include "dispatch/planner/shapes.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -11,24 +10,9 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// The settings of a shape. Device 0 is the CPU, device 1 the iGPU on the CPU's pool and domain; the
-// rest are dGPUs.
-struct Settings {
-  double cpu_speed = 1;  // layers per time; the slowest dGPU has 10
-  double igpu_speed = 1.5;
-  double dgpu_spread = 1;   // how much faster each dGPU is than the one before it
-  double dgpu_share = 0.6;  // part of the model's bytes that all dGPUs together hold
-  double pool_share = 0.7;  // part of the model's bytes that the pool of CPU and iGPU holds
-  double single_limit = 1;  // part of the pool that CPU and iGPU may have each
-  double dgpu_speed = 10;
-  bool uneven = false;     // layers of random sizes and times
-  bool all_share = false;  // pairs of dGPUs share pools and domains too
-  int64_t transfer_ns = 20000;
-};
-
 class Maker {
  public:
-  Maker(int devices, int layers, const Settings& settings)
+  Maker(int devices, int layers, const PlanShape& settings)
       : devices_(devices), settings_(settings), random_(12345) {
     problem_.layers = layers;
     problem_.prefill_tokens = 512;
@@ -107,99 +91,17 @@ class Maker {
   }
 
   const int devices_;
-  const Settings settings_;
+  const PlanShape& settings_;
   std::mt19937 random_;
   PlanProblem problem_;
   std::vector<uint64_t> bytes_;
   uint64_t total_ = 0;
 };
 
-PlanProblem Make(int devices, int layers, const Settings& settings) {
-  return Maker(devices, layers, settings).Make();
-}
-
 }  // namespace
 
-const std::vector<PlanShape>& PlanShapes() {
-  static const auto* const shapes = new std::vector<PlanShape>{
-      {"usual", [](int d, int l) { return Make(d, l, {}); }},
-      {"usual_uneven",
-       [](int d, int l) {
-         Settings s;
-         s.uneven = true;
-         s.dgpu_spread = 1.1;
-         return Make(d, l, s);
-       }},
-      // CPU and iGPU are the fastest, and each could use up the pool: how they share it decides.
-      {"tight_pool",
-       [](int d, int l) {
-         Settings s;
-         s.cpu_speed = 12;
-         s.igpu_speed = 13;
-         s.dgpu_share = 1.2;
-         s.pool_share = 0.5;
-         s.single_limit = 0.8;
-         return Make(d, l, s);
-       }},
-      {"tight_pool_uneven",
-       [](int d, int l) {
-         Settings s;
-         s.cpu_speed = 12;
-         s.igpu_speed = 12;
-         s.dgpu_share = 1.2;
-         s.pool_share = 0.5;
-         s.single_limit = 0.8;
-         s.uneven = true;
-         return Make(d, l, s);
-       }},
-      // All devices are alike, and the model hardly fits.
-      {"alike",
-       [](int d, int l) {
-         Settings s;
-         s.cpu_speed = s.igpu_speed = 10;
-         s.dgpu_share = 0.55;
-         s.pool_share = 0.55;
-         s.single_limit = 0.7;
-         s.transfer_ns = 0;
-         return Make(d, l, s);
-       }},
-      {"alike_uneven",
-       [](int d, int l) {
-         Settings s;
-         s.cpu_speed = s.igpu_speed = 10;
-         s.dgpu_share = 0.6;
-         s.pool_share = 0.55;
-         s.single_limit = 0.7;
-         s.uneven = true;
-         return Make(d, l, s);
-       }},
-      // CPU and iGPU are much faster than the rest and about as fast as each other: many ways to
-      // share the pool are within a part of a layer of the best.
-      {"near_ties",
-       [](int d, int l) {
-         Settings s;
-         s.cpu_speed = 14.6;
-         s.igpu_speed = 15.7;
-         s.dgpu_speed = 1.7;
-         s.dgpu_share = 0.9;
-         s.pool_share = 0.62;
-         s.single_limit = 0.58;
-         return Make(d, l, s);
-       }},
-      // Every device shares with another.
-      {"pairs_uneven",
-       [](int d, int l) {
-         Settings s;
-         s.cpu_speed = s.igpu_speed = 10;
-         s.dgpu_share = 0.9;
-         s.pool_share = 0.3;
-         s.single_limit = 0.7;
-         s.uneven = true;
-         s.all_share = true;
-         return Make(d, l, s);
-       }},
-  };
-  return *shapes;
+PlanProblem PlanShape::make(int devices, int layers) const {
+  return Maker(devices, layers, *this).Make();
 }
 
 }  // namespace trine

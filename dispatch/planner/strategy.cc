@@ -41,8 +41,7 @@ class StrategySearch {
     BottleneckProblem times;
     times.chain = &chain_;
     times.required = required_;
-    times.transfers = pipeline;
-    times.domains = pipeline;
+    times.pipeline = pipeline;
     for (const ChainDevice& device : chain_.devices) {
       StageMeasure& stage = times.stages.emplace_back();
       stage.used = device.time;

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "dispatch/planner/ahead.h"
@@ -50,14 +49,8 @@ struct Front {
 };
 
 // The differences that the last device of a label makes for the cost of the next transfer.
-struct Handicaps {
-  // [a * n + b]: the most that a transfer after `a` costs more than one after `b`. Empty: not
-  // filled.
-  std::vector<int64_t> most;
-  // There is one group, and the difference is the same for every next device. Then labels have one
-  // order by cost.
-  bool in_line = false;
-};
+// [a * n + b]: the most that a transfer after `a` costs more than one after `b`. Empty: not filled.
+using Handicaps = std::vector<int64_t>;
 
 class LabelSearch {
  public:
@@ -122,7 +115,7 @@ class LabelSearch {
       if (!Draw(label, in_use, d, begin, e, next.used)) return;
       next.path = label.path.With(d, e);
       if (e == units_) {
-        Offer(next);
+        best_.Offer(next.cost, next.path);
       } else {
         Insert(next, in_use, e);
       }
@@ -187,12 +180,6 @@ class LabelSearch {
     return true;
   }
 
-  void Offer(const SumLabel& label) {
-    if (std::tie(label.cost, label.path) >= std::tie(best_.cost, best_.path)) return;
-    best_.cost = label.cost;
-    best_.path = label.path;
-  }
-
   bool UsesNoMore(const SumLabel& a, const SumLabel& b) const {
     for (size_t g = 0; g < problem_.groups.size(); ++g) {
       if (a.used[g] > b.used[g]) return false;
@@ -201,9 +188,8 @@ class LabelSearch {
   }
 
   const Handicaps& HandicapsOf(DeviceMask in_use) {
-    Handicaps& found = handicaps_[in_use];
-    std::vector<int64_t>& handicaps = found.most;
-    if (!handicaps.empty()) return found;
+    Handicaps& handicaps = handicaps_[in_use];
+    if (!handicaps.empty()) return handicaps;
     handicaps.assign(static_cast<size_t>(n_) * n_, -kInfinite);
     for (int a = 0; a < n_; ++a) {
       for (int b = 0; b < n_; ++b) {
@@ -216,20 +202,13 @@ class LabelSearch {
         }
       }
     }
-    found.in_line = problem_.groups.size() == 1;
-    for (int a = 0; a < n_ && found.in_line; ++a) {
-      for (int b = 0; b < n_; ++b) {
-        if ((in_use & One(a)) == 0 || (in_use & One(b)) == 0) continue;
-        found.in_line = found.in_line && handicaps[a * n_ + b] == -handicaps[b * n_ + a];
-      }
-    }
-    return found;
+    return handicaps;
   }
 
   // Returns whether `a` replaces `b`. Looks at the labels only if the keys don't decide.
   bool Dominates(const Key& a, const SumLabel& a_label, const Key& b, const SumLabel& b_label,
                  const Handicaps& handicaps) const {
-    const int64_t cost = a.cost + handicaps.most[a.last * n_ + b.last];
+    const int64_t cost = a.cost + handicaps[a.last * n_ + b.last];
     if (a.used > b.used || cost > b.cost) return false;
     if (problem_.groups.size() > 1 && !UsesNoMore(a_label, b_label)) return false;
     return cost < b.cost || a_label.path <= b_label.path;
@@ -237,9 +216,7 @@ class LabelSearch {
 
   // Inserts a label unless another one dominates it. A label that uses a little less mostly costs a
   // little more, so going down from the new label's place in the order mostly finds at once one
-  // that dominates it. If labels are in line (Handicaps), kept labels that use more cost less.
-  // Then, if the next one does not dominate the new label, no one below does, and the labels that
-  // the new one dominates are next to each other.
+  // that dominates it.
   void Insert(const SumLabel& label, DeviceMask in_use, int boundary) {
     std::vector<Front>& state = states_[in_use];
     if (state.empty()) state.resize(static_cast<size_t>(units_));
@@ -252,7 +229,6 @@ class LabelSearch {
       ++best_.steps;
       --other;
       if (Dominates(*other, front.labels[other->label], key, label, handicaps)) return;
-      if (handicaps.in_line) break;
     }
     if (!ahead_.MayEnd(in_use, boundary, label.used)) return;
     const auto place = std::lower_bound(keys.begin(), after, key, UsesLess);
@@ -262,11 +238,7 @@ class LabelSearch {
       ++best_.steps;
       return Dominates(key, label, other, front.labels[other.label], handicaps);
     };
-    if (handicaps.in_line) {
-      keys.erase(place, std::find_if_not(place, keys.end(), dominated));
-    } else {
-      keys.erase(std::remove_if(place, keys.end(), dominated), keys.end());
-    }
+    keys.erase(std::remove_if(place, keys.end(), dominated), keys.end());
     keys.insert(keys.begin() + at, key);
     front.labels.push_back(label);
   }
@@ -287,22 +259,14 @@ class LabelSearch {
 
 Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint64_t max_steps) {
   Found best;
-  for (const Path& path : known) {
-    const int64_t cost = CostOf(problem, path);
-    if (std::tie(cost, path) >= std::tie(best.cost, best.path)) continue;
-    best.cost = cost;
-    best.path = path;
-  }
+  for (const Path& path : known) best.Offer(CostOf(problem, path), path);
   const Relaxed relaxed(problem);
   best.steps = relaxed.steps();
   if (relaxed.Best() > best.cost || relaxed.Best() >= kInfinite) return best;
   const Path path = relaxed.BestPath();
   if (Overdrawing(problem, path) == 0) {
     // The path is first by the rule for ties, even among placements that overdraw.
-    if (std::pair(relaxed.Best(), path) < std::pair(best.cost, best.path)) {
-      best.cost = relaxed.Best();
-      best.path = path;
-    }
+    best.Offer(relaxed.Best(), path);
     return best;
   }
   GuessShares(problem, path, best);
@@ -318,8 +282,7 @@ Found SearchSum(const SumProblem& problem, const std::vector<Path>& known, uint6
     best.steps += effort.steps;
     best.exact = !effort.exhausted;
     if (!any.has_value()) return best;
-    best.cost = CostOf(problem, *any);
-    best.path = *any;
+    best.Offer(CostOf(problem, *any), *any);
   }
   const PricedBounds priced = PriceGroups(problem, path, best);
   return LabelSearch(problem, relaxed, priced, best, max_steps).Run();

@@ -180,6 +180,35 @@ struct Blocks {
   using Block = BlockOf;
 };
 
+// A list of types that a template is instantiated for.
+template <Type kType, Type... kOthers>
+struct TypeList {
+  static constexpr bool Has(Type type) { return type == kType || ((type == kOthers) || ...); }
+
+  // Returns function.operator()<type>(), or an empty result if the type is not in the list.
+  template <class Function>
+  [[gnu::always_inline]] static auto Call(Type type, const Function& function) {
+    if (type == kType) return function.template operator()<kType>();
+    if constexpr (sizeof...(kOthers) != 0) {
+      return TypeList<kOthers...>::Call(type, function);
+    } else {
+      return decltype(function.template operator()<kType>())();
+    }
+  }
+};
+// The types of weights with blocks of 32 values, and those with blocks of 256 values.
+using SmallBlockTypes = TypeList<Type::kQ4_0, Type::kQ4_1, Type::kQ5_0, Type::kQ5_1, Type::kQ8_0,
+                                 Type::kIQ4_NL, Type::kMXFP4>;
+using SuperBlockTypes = TypeList<Type::kQ2_K, Type::kQ3_K, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K,
+                                 Type::kIQ4_XS, Type::kTQ1_0, Type::kTQ2_0>;
+
+// Does what TypeList::Call does, for any type of quantised weights.
+template <class Function>
+[[gnu::always_inline]] static inline auto CallForWeights(Type type, const Function& function) {
+  return SmallBlockTypes::Has(type) ? SmallBlockTypes::Call(type, function)
+                                    : SuperBlockTypes::Call(type, function);
+}
+
 // Calls call(Blocks<...>()) for a quantised type. Returns false for other types.
 template <class Call>
 static bool WithBlocks(Type type, Call call) {

@@ -207,11 +207,6 @@ void Move(Type type, int64_t k, const Mover& mover) {
 
 }  // namespace
 
-bool HasPackedLayout(Type type) {
-  return type == Type::kF16 || type == Type::kQ8_0 || type == Type::kQ4_0 || type == Type::kQ4_K ||
-         type == Type::kQ5_K || type == Type::kQ6_K;
-}
-
 bool PackedRowBytes(Type type, int64_t k, uint64_t* bytes) {
   uint64_t plain = 0;
   if (!HasPackedLayout(type) || !RowBytes(type, k, &plain)) return false;

@@ -29,8 +29,13 @@ namespace trine::quant {
 // The alignment of packed rows, and of the start of a packed matrix.
 inline constexpr uint64_t kPackedAlignment = 16;
 
+// The quantised types of those listed above.
+using PackedBlockTypes = TypeList<Type::kQ8_0, Type::kQ4_0, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K>;
+
 // Returns whether the type is one of those listed above.
-bool HasPackedLayout(Type type);
+constexpr bool HasPackedLayout(Type type) {
+  return type == Type::kF16 || PackedBlockTypes::Has(type);
+}
 
 // Computes the bytes of a packed row of k values. Returns false for a type without a packed layout,
 // a k that is no whole number of blocks, and a size of 2^32 or more, which shaders can't address.

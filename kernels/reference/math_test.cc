@@ -118,7 +118,7 @@ TEST(MathTest, SigmoidAndSoftcapReachTheirLimits) {
 
 using Function = float (*)(float);
 
-struct Golden {
+struct MathGolden {
   const char* name;
   Function function;
   bool canonical;  // is the argument canonical, or any float?
@@ -131,7 +131,7 @@ float SaturatedF16(float x) { return F16ToF32(F32ToF16Saturated(x)); }
 float ThroughBf16(float x) { return Bf16ToF32(F32ToBf16(x)); }
 float RoundedInteger(float x) { return static_cast<float>(Round(std::clamp(x, -4e6f, 4e6f))); }
 
-uint64_t HashOf(const Golden& golden) {
+uint64_t HashOf(const MathGolden& golden) {
   quant::Hash hash;
   const int low = golden.canonical ? -50 : -126;
   const int high = golden.canonical ? 49 : 127;
@@ -144,7 +144,7 @@ uint64_t HashOf(const Golden& golden) {
 
 // Any compiler, flag, processor or rounding mode that deviates changes one of these hashes.
 TEST(MathTest, EveryFunctionKeepsItsBits) {
-  const Golden goldens[] = {
+  const MathGolden goldens[] = {
       {"canon", Canon, false, 0xafb74e8b97f11e55},
       {"recip", Recip, false, 0x07d66926b29ce110},
       {"sqrt", Sqrt, false, 0x595b2d5dc752c668},
@@ -161,7 +161,7 @@ TEST(MathTest, EveryFunctionKeepsItsBits) {
       {"saturated f16", SaturatedF16, true, 0x90f3ef5d5db49fe2},
       {"bf16", ThroughBf16, false, 0xa72d12a6707da2bc},
   };
-  for (const Golden& golden : goldens) {
+  for (const MathGolden& golden : goldens) {
     EXPECT_EQ(HashOf(golden), golden.hash)
         << golden.name << std::hex << " gave 0x" << HashOf(golden);
     const quant::ScopedFlushToZero flush;

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "plugins/child_process.h"
-#include "plugins/conformance/kit.h"
 
 namespace trine::conformance {
 namespace {

@@ -1,7 +1,6 @@
 #include "plugins/conformance/session.h"
 
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

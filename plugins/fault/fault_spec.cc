@@ -250,7 +250,8 @@ std::string KindName(Kind kind) {
 bool Concerns(const Fault& fault, const DeviceNames& names) {
   if (fault.device == "*" || fault.device == "any") return true;
   const std::string lower = absl::AsciiStrToLower(fault.device);
-  return lower == names.tier_name || absl::StrCat(lower, "0") == names.tier_name ||
+  const bool numbered = !lower.empty() && absl::ascii_isdigit(lower.back());
+  return lower == names.tier_name || (!numbered && absl::StrCat(lower, "0") == names.tier_name) ||
          fault.device == names.backend_name;
 }
 

@@ -137,6 +137,7 @@ TEST(FaultSpecTest, KnowsWhomItConcerns) {
   EXPECT_TRUE(concerns("cpu", cpu));
   EXPECT_TRUE(concerns("CPU", cpu));
   EXPECT_FALSE(concerns("igpu", first));
+  EXPECT_FALSE(concerns("dgpu1", DeviceNames{"dgpu10", "ROCm10"}));
   EXPECT_TRUE(concerns("*", cpu));
   EXPECT_TRUE(concerns("any", second));
 }

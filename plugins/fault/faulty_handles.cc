@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -147,18 +146,15 @@ void FaultyDevice::Reclaim() {
   Fail("given up");
   while (waiters.load() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   AwaitWork();
-  for (FaultyPlan* plan : plans) {
-    real().plan_destroy(plan->handle);
-    delete plan;
-  }
-  for (FaultyBuffer* buffer : buffers) {
-    real().buffer_free(buffer->handle);
-    delete buffer;
-  }
-  for (FaultyTimeline* timeline : timelines) {
-    real().timeline_destroy(timeline->handle);
-    delete timeline;
-  }
+  const auto give_back = [](const auto& things, auto destroy) {
+    for (auto* thing : things) {
+      destroy(thing->handle);
+      delete thing;
+    }
+  };
+  give_back(plans, real().plan_destroy);
+  give_back(buffers, real().buffer_free);
+  give_back(timelines, real().timeline_destroy);
   real().device_close(handle);
 }
 

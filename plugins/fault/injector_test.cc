@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "plugins/fault/rig.h"
+#include "plugins/test_timeline.h"
 
 namespace trine::fault {
 namespace {

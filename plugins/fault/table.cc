@@ -91,6 +91,15 @@ std::unique_ptr<Thing> Take(std::set<Thing*> FaultyDevice::*where, Thing* thing)
   return std::unique_ptr<Thing>(thing);
 }
 
+// Gives a handle back to the plugin. Counts as a call of kFree if `kCounts`.
+template <auto kWhere, auto kDestroy, bool kCounts, class Handle>
+void Destroy(Handle* handle) {
+  if (handle == nullptr) return;
+  if (kCounts) Meet(*Of(handle)->device, Moment::kFree, nullptr);
+  const auto thing = Take(kWhere, Of(handle));
+  (thing->device->real().*kDestroy)(thing->handle);
+}
+
 template <auto kMake, Moment kMoment, class Desc>
 trine_status MakeBuffer(trine_device* handle, const Desc* desc, trine_buffer** out,
                         trine_error* err) {
@@ -101,13 +110,6 @@ trine_status MakeBuffer(trine_device* handle, const Desc* desc, trine_buffer** o
     const trine_status s = (device.real().*kMake)(device.handle, desc, &buffer->handle, err);
     return s != TRINE_OK ? s : Keep(device, &FaultyDevice::buffers, std::move(buffer), out);
   });
-}
-
-void BufferFree(trine_buffer* handle) {
-  if (handle == nullptr) return;
-  Meet(*Of(handle)->device, Moment::kFree, nullptr);
-  const auto buffer = Take(&FaultyDevice::buffers, Of(handle));
-  buffer->device->real().buffer_free(buffer->handle);
 }
 
 void* BufferHostPtr(trine_buffer* handle) {
@@ -194,13 +196,6 @@ trine_status PlanCreate(trine_device* handle, const trine_plan_desc* given, trin
   });
 }
 
-void PlanDestroy(trine_plan* handle) {
-  if (handle == nullptr) return;
-  Meet(*Of(handle)->device, Moment::kFree, nullptr);
-  const auto plan = Take(&FaultyDevice::plans, Of(handle));
-  plan->device->real().plan_destroy(plan->handle);
-}
-
 // ---- Timelines ----------------------------------------------------------------------------------
 // Timelines stay usable when their device is lost: the plugin's own timelines report the failure.
 
@@ -214,12 +209,6 @@ trine_status TimelineCreate(trine_device* handle, uint64_t initial, trine_timeli
         device.real().timeline_create(device.handle, initial, &timeline->handle, err);
     return s != TRINE_OK ? s : Keep(device, &FaultyDevice::timelines, std::move(timeline), out);
   });
-}
-
-void TimelineDestroy(trine_timeline* handle) {
-  if (handle == nullptr) return;
-  const auto timeline = Take(&FaultyDevice::timelines, Of(handle));
-  timeline->device->real().timeline_destroy(timeline->handle);
 }
 
 template <auto kFunction, class... Args>
@@ -248,7 +237,7 @@ trine_plugin WrapTable(const trine_plugin& real) {
   table.device_open = DeviceOpen;
   table.device_close = DeviceClose;
   table.buffer_alloc = MakeBuffer<&trine_plugin::buffer_alloc, Moment::kAlloc>;
-  table.buffer_free = BufferFree;
+  table.buffer_free = Destroy<&FaultyDevice::buffers, &trine_plugin::buffer_free, true>;
   table.buffer_write = Transfer<&trine_plugin::buffer_write, Moment::kWrite>;
   table.buffer_read = Transfer<&trine_plugin::buffer_read, Moment::kRead>;
   table.copy_run = CopyRun;
@@ -256,9 +245,10 @@ trine_plugin WrapTable(const trine_plugin& real) {
   table.plan_query = PlanQuery;
   table.plan_create = PlanCreate;
   table.plan_run = PlanRun;
-  table.plan_destroy = PlanDestroy;
+  table.plan_destroy = Destroy<&FaultyDevice::plans, &trine_plugin::plan_destroy, true>;
   table.timeline_create = TimelineCreate;
-  table.timeline_destroy = TimelineDestroy;
+  table.timeline_destroy =
+      Destroy<&FaultyDevice::timelines, &trine_plugin::timeline_destroy, false>;
   table.timeline_signal = PassOn<&trine_plugin::timeline_signal>;
   table.timeline_fail = PassOn<&trine_plugin::timeline_fail>;
   table.timeline_wait = TimelineWait;

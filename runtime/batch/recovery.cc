@@ -1,7 +1,6 @@
 #include "runtime/batch/recovery.h"
 
 #include <chrono>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/handles.h"

@@ -7,7 +7,6 @@
 // under the batcher's lock, unless a function says otherwise.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -42,7 +41,7 @@ class Recovery {
   // evaluates their tokens again, with the model that is then in use.
   bool IsForRequests(const absl::Status& status) const;
   // Abandons the pipeline, and notes a failure, if a stage takes too long. Returns whether it did.
-  // Any thread that holds the lock may call it. Releases the lock while it works.
+  // Only the leader may call it. Releases the lock while it works.
   bool AbandonIfHung(std::unique_lock<std::mutex>& lock);
 
   // Continues after the failure: with the next model if a device failed, otherwise with a new

@@ -173,19 +173,17 @@ int32_t trine_chat_render(const trine_engine* engine, const char* messages, size
 
 int32_t trine_session_append_chat(trine_session* session, const char* messages, size_t bytes,
                                   const trine_chat_options* options, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
+  return OnSession(session, why, [&](trine::Session& to) -> absl::Status {
     const auto read = ReadOptions(options);
     if (!read.ok()) return read.status();
-    const trine::Engine& engine = session->session->engine();
+    const trine::Engine& engine = to.engine();
     const auto rendered = Render(engine, messages, bytes, *read);
     if (!rendered.ok()) return rendered.status();
     const bool replace = (read->flags & TRINE_CHAT_REPLACE) != 0;
-    const bool at_start = replace || session->session->sequence().size() == 0;
+    const bool at_start = replace || to.sequence().size() == 0;
     const auto tokens = trine::EncodeChat(*engine.tokenizer(), *rendered, at_start);
     if (!tokens.ok()) return tokens.status();
-    if (replace) return trine::SetTokens(session->session.get(), *tokens);
-    return session->session->Append(*tokens);
+    return replace ? trine::SetTokens(&to, *tokens) : to.Append(*tokens);
   });
 }
 

@@ -1,6 +1,7 @@
 // Embeddings and heads in the C API.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,28 +56,17 @@ absl::StatusOr<EmbedOptions> MakeOptions(const trine_embed_options* given, const
   return options;
 }
 
-absl::StatusOr<std::vector<TokenSpan>> Texts(const int32_t* const* texts, const size_t* lengths,
-                                             size_t count) {
+// Returns the texts of an array as `Text`s, which are made from a pointer and a size.
+template <class Text, class Unit>
+absl::StatusOr<std::vector<Text>> Texts(const Unit* const* texts, const size_t* lengths,
+                                        size_t count) {
   if (count != 0 && (texts == nullptr || lengths == nullptr)) {
     return NullArgument("texts or lengths");
   }
-  std::vector<TokenSpan> spans;
+  std::vector<Text> all;
   for (size_t i = 0; i < count; ++i) {
     if (texts[i] == nullptr && lengths[i] != 0) return NullArgument("a text");
-    spans.emplace_back(texts[i], lengths[i]);
-  }
-  return spans;
-}
-
-absl::StatusOr<std::vector<std::string>> Texts(const char* const* texts, const size_t* lengths,
-                                               size_t count) {
-  if (count != 0 && (texts == nullptr || lengths == nullptr)) {
-    return NullArgument("texts or lengths");
-  }
-  std::vector<std::string> all;
-  for (size_t i = 0; i < count; ++i) {
-    if (texts[i] == nullptr && lengths[i] != 0) return NullArgument("a text");
-    all.emplace_back(texts[i] == nullptr ? "" : texts[i], lengths[i]);
+    all.emplace_back(texts[i], lengths[i]);
   }
   return all;
 }
@@ -98,7 +88,7 @@ int32_t trine_embed(trine_engine* engine, const int32_t* const* texts, const siz
     if (values == nullptr && capacity != 0) return NullArgument("values");
     const auto options = MakeOptions(given, *engine->engine);
     if (!options.ok()) return options.status();
-    const auto spans = Texts(texts, lengths, count);
+    const auto spans = Texts<trine::TokenSpan>(texts, lengths, count);
     if (!spans.ok()) return spans.status();
     if (absl::Status s = trine::CheckTexts(*engine->engine, *spans); !s.ok()) return s;
     size_t rows = 0;
@@ -165,8 +155,9 @@ int32_t trine_head_choose(const trine_head* head, const char* const* texts, cons
   return Guarded(why, [&]() -> absl::Status {
     if (head == nullptr || best == nullptr) return NullArgument("head or best");
     *best = 0;
-    const auto all = Texts(texts, lengths, count);
-    if (!all.ok()) return all.status();
+    const auto views = Texts<std::string_view>(texts, lengths, count);
+    if (!views.ok()) return views.status();
+    const std::vector<std::string> all(views->begin(), views->end());
     const bool label = head->chooser.head().kind == trine::HeadKind::kLabel;
     if (label ? count != 1 : count < 2) {
       return absl::FailedPreconditionError(
@@ -178,8 +169,7 @@ int32_t trine_head_choose(const trine_head* head, const char* const* texts, cons
       return absl::OutOfRangeError(
           absl::StrCat("there are ", answers, " probabilities, the array holds ", capacity));
     }
-    const auto choice =
-        label ? head->chooser.ChooseLabel((*all)[0]) : head->chooser.ChooseBranch(*all);
+    const auto choice = label ? head->chooser.ChooseLabel(all[0]) : head->chooser.ChooseBranch(all);
     if (!choice.ok()) return choice.status();
     *best = choice->best;
     if (probabilities != nullptr) {

@@ -202,9 +202,7 @@ int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t byte
     if (text == nullptr && bytes != 0) return NullArgument("text");
     if (absl::Status s = CheckFlags(flags, kTokenizeFlags); !s.ok()) return s;
     const auto ids = engine->engine->tokenizer()->Encode(
-        std::string_view(text == nullptr ? "" : text, bytes),
-        {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
-         .parse_special = (flags & TRINE_TOKENIZE_PARSE_SPECIAL) != 0});
+        std::string_view(text == nullptr ? "" : text, bytes), EncodingOf(flags));
     if (!ids.ok()) return ids.status();
     return CopyOut(ids->data(), ids->size(), tokens, capacity, count);
   });

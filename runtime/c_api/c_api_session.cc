@@ -9,22 +9,28 @@
 namespace trine::c_api {
 namespace {
 
+// Calls f(member of `o`, member of `s`) for each number that both structs have.
+template <class F>
+void ForEachNumber(trine_sampler_options& o, SamplerOptions& s, F f) {
+  f(o.seed, s.seed);
+  f(o.temperature, s.temp);
+  f(o.top_k, s.top_k);
+  f(o.top_p, s.top_p);
+  f(o.min_p, s.min_p);
+  f(o.typical_p, s.typical_p);
+  f(o.repeat_last_n, s.repeat_last_n);
+  f(o.repeat_penalty, s.repeat_penalty);
+  f(o.frequency_penalty, s.frequency_penalty);
+  f(o.presence_penalty, s.presence_penalty);
+  f(o.mirostat, s.mirostat);
+  f(o.mirostat_tau, s.mirostat_tau);
+  f(o.mirostat_eta, s.mirostat_eta);
+}
+
 trine_sampler_options DefaultSampler() {
-  const SamplerOptions d;
+  SamplerOptions defaults;
   trine_sampler_options o{};
-  o.seed = d.seed;
-  o.temperature = d.temp;
-  o.top_k = d.top_k;
-  o.top_p = d.top_p;
-  o.min_p = d.min_p;
-  o.typical_p = d.typical_p;
-  o.repeat_last_n = d.repeat_last_n;
-  o.repeat_penalty = d.repeat_penalty;
-  o.frequency_penalty = d.frequency_penalty;
-  o.presence_penalty = d.presence_penalty;
-  o.mirostat = d.mirostat;
-  o.mirostat_tau = d.mirostat_tau;
-  o.mirostat_eta = d.mirostat_eta;
+  ForEachNumber(o, defaults, [](auto& to, auto& from) { to = from; });
   return o;
 }
 
@@ -34,19 +40,7 @@ absl::StatusOr<SamplerOptions> MakeSampler(const trine_sampler_options* given) {
   // Members that an older caller's struct does not have keep their defaults.
   trine_sampler_options o = DefaultSampler();
   if (absl::Status s = ReadStruct("sampler", given, &o); !s.ok()) return s;
-  options.seed = o.seed;
-  options.temp = o.temperature;
-  options.top_k = o.top_k;
-  options.top_p = o.top_p;
-  options.min_p = o.min_p;
-  options.typical_p = o.typical_p;
-  options.repeat_last_n = o.repeat_last_n;
-  options.repeat_penalty = o.repeat_penalty;
-  options.frequency_penalty = o.frequency_penalty;
-  options.presence_penalty = o.presence_penalty;
-  options.mirostat = o.mirostat;
-  options.mirostat_tau = o.mirostat_tau;
-  options.mirostat_eta = o.mirostat_eta;
+  ForEachNumber(o, options, [](auto& from, auto& to) { to = from; });
   if (o.stages != nullptr) {
     auto stages = ParseStageOrder(o.stages);
     if (!stages.ok()) return stages.status();
@@ -271,41 +265,32 @@ void trine_session_close(trine_session* session) { delete session; }
 
 int32_t trine_session_append(trine_session* session, const int32_t* tokens, size_t count,
                              trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
+  return OnSession(session, why, [&](trine::Session& s) {
     if (tokens == nullptr && count != 0) return NullArgument("tokens");
-    return session->session->Append(std::span(tokens, count));
+    return s.Append(std::span(tokens, count));
   });
 }
 
 int32_t trine_session_append_text(trine_session* session, const char* text, size_t bytes,
                                   uint32_t flags, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
+  return OnSession(session, why, [&](trine::Session& to) {
     if (text == nullptr && bytes != 0) return NullArgument("text");
     if (absl::Status s = CheckFlags(flags, kTokenizeFlags); !s.ok()) return s;
-    return session->session->AppendText(
-        std::string_view(text == nullptr ? "" : text, bytes),
-        {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
-         .parse_special = (flags & TRINE_TOKENIZE_PARSE_SPECIAL) != 0});
+    return to.AppendText(std::string_view(text == nullptr ? "" : text, bytes), EncodingOf(flags));
   });
 }
 
 int32_t trine_session_truncate(trine_session* session, int64_t n) {
-  return Guarded(nullptr, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
+  return OnSession(session, nullptr, [&](trine::Session& s) {
     if (n < 0) return absl::InvalidArgumentError("n is negative");
-    session->session->Truncate(n);
+    s.Truncate(n);
     return absl::OkStatus();
   });
 }
 
 int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
                             trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
-    return session->session->Erase(begin, end);
-  });
+  return OnSession(session, why, [&](trine::Session& s) { return s.Erase(begin, end); });
 }
 
 int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failure* why) {
@@ -319,17 +304,11 @@ int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failu
 }
 
 int32_t trine_session_regress(trine_session* session, int64_t t, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
-    return session->session->Regress(t);
-  });
+  return OnSession(session, why, [&](trine::Session& s) { return s.Regress(t); });
 }
 
 int32_t trine_session_forget(trine_session* session, int64_t t, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
-    return session->session->Forget(t);
-  });
+  return OnSession(session, why, [&](trine::Session& s) { return s.Forget(t); });
 }
 
 int32_t trine_session_fork(trine_session* session, const uint64_t* seed, trine_session** fork,
@@ -347,9 +326,8 @@ int32_t trine_session_fork(trine_session* session, const uint64_t* seed, trine_s
 
 int32_t trine_session_tokens(const trine_session* session, int32_t* tokens, size_t capacity,
                              size_t* count) {
-  return Guarded(nullptr, [&]() -> absl::Status {
-    if (session == nullptr) return NullArgument("session");
-    const std::vector<int32_t>& all = session->session->sequence().tokens();
+  return OnSession(session, nullptr, [&](const trine::Session& s) {
+    const std::vector<int32_t>& all = s.sequence().tokens();
     return CopyOut(all.data(), all.size(), tokens, capacity, count);
   });
 }

@@ -104,6 +104,10 @@ inline absl::Status NullArgument(const char* name) {
 }
 
 inline constexpr uint32_t kTokenizeFlags = TRINE_TOKENIZE_NO_SPECIAL | TRINE_TOKENIZE_PARSE_SPECIAL;
+inline EncodeOptions EncodingOf(uint32_t flags) {
+  return {.add_special = (flags & TRINE_TOKENIZE_NO_SPECIAL) == 0,
+          .parse_special = (flags & TRINE_TOKENIZE_PARSE_SPECIAL) != 0};
+}
 
 // Refuses flags with undefined bits: a caller that sets such a bit expects an effect.
 inline absl::Status CheckFlags(uint32_t flags, uint32_t known) {
@@ -124,6 +128,15 @@ int32_t Guarded(trine_failure* why, Body body) {
   } catch (...) {
     return ReportPlainly(absl::StatusCode::kInternal, "something unknown was thrown", why);
   }
+}
+
+// Does what Guarded does, with the session of a handle. Reports INVALID_ARGUMENT for a null handle.
+template <class Handle, class Body>
+int32_t OnSession(Handle* handle, trine_failure* why, Body body) {
+  return Guarded(why, [&]() -> absl::Status {
+    if (handle == nullptr) return NullArgument("session");
+    return body(*handle->session);
+  });
 }
 
 // Copies `n` items into the caller's array, as many as fit, and sets `count` to n. Returns

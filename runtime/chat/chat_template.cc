@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

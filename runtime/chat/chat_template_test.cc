@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "runtime/gguf/builder.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/gguf/writer.h"
+#include "runtime/gguf/test_bytes.h"
 #include "runtime/tokenizer/test_vocabulary.h"
 
 namespace trine {

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/chat/chat_template.h"

@@ -1,14 +1,12 @@
 #include "runtime/engine/engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/handles.h"
 #include "runtime/base/watched.h"
-#include "runtime/engine/model_setup.h"
 #include "runtime/model/weights/pack_cache.h"
 
 namespace trine {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugins/handles.h"
 #include "runtime/engine/progress_relay.h"
+#include "runtime/placement/elsewhere.h"
 #include "runtime/placement/split_mode.h"
 
 namespace trine {
@@ -109,22 +109,9 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::Readmit(
 }
 
 absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
-  absl::Status status;
-  const auto open = [&](const std::string& name) -> NamedDevice {
-    auto device = devices_->Open(name);
-    if (status.ok()) status = OnDevice(name, device.status());
-    return {device.ok() ? *std::move(device) : nullptr, name};
-  };
-  std::vector<SegmentPlace> places;
-  for (const LayerRange& range : places_.ranges) {
-    const LayerSpan span = {range.begin, range.end, range.embedding, range.head};
-    places.push_back({open(range.device).device, range.device, span});
-  }
+  auto opened = OpenPlaces(places_, devices_);
   LoadOptions load = load_;
-  for (const DeviceShare& d : places_.rows) load.tensors.rows.push_back({open(d.device), d.share});
-  for (const auto& [tensor, device] : places_.tensors) {
-    load.tensors.tensors.emplace(tensor, open(device));
-  }
+  if (opened.ok()) load.tensors = std::move(opened->tensors);
   if (placer_ != nullptr) {
     std::vector<std::string> lost;
     for (const LostDevice& l : lost_) lost.push_back(l.name);
@@ -142,13 +129,13 @@ absl::StatusOr<std::shared_ptr<Model>> ModelKeeper::LoadOnce() {
       };
     }
   }
-  if (!status.ok()) return status;
+  if (!opened.ok()) return opened.status();
   if (std::exchange(tried_, true) && !file_->mapped()) {
     auto again = gguf::File::Open(file_->parts()[0].path, {.use_mmap = false});
     if (!again.ok()) return again.status();
     file_ = *std::move(again);
   }
-  auto model = LoadWatched(std::move(places), std::move(load));
+  auto model = LoadWatched(std::move(opened->segments), std::move(load));
   if (!model.ok()) return model.status();
   devices_->ForgetUnused((*model)->Devices());  // some were opened only to be asked
   return std::shared_ptr<Model>(*std::move(model));

@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "runtime/base/watched.h"
 #include "runtime/model/weights/load_progress.h"

@@ -4,7 +4,6 @@
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/head/head.h"
 
 namespace trine {
 namespace {

@@ -80,30 +80,24 @@ void Session::GoBack(Place place) {
   std::erase_if(checkpoints_, [t](const Point& point) { return point.t >= t; });
 }
 
-std::vector<Session::Point>::iterator Session::FindPoint(int64_t t) {
-  const auto found =
-      std::lower_bound(checkpoints_.begin(), checkpoints_.end(), t,
-                       [](const Point& point, int64_t time) { return point.t < time; });
-  return found != checkpoints_.end() && found->t == t ? found : checkpoints_.end();
+absl::StatusOr<std::vector<Session::Point>::iterator> Session::FindPoint(int64_t t) {
+  const auto found = std::ranges::lower_bound(checkpoints_, t, {}, &Point::t);
+  if (found != checkpoints_.end() && found->t == t) return found;
+  return absl::NotFoundError(absl::StrCat("the session has no checkpoint ", t));
 }
 
 absl::Status Session::Regress(int64_t t) {
   const auto point = FindPoint(t);
-  if (point == checkpoints_.end()) {
-    return absl::NotFoundError(absl::StrCat("the session has no checkpoint ", t));
-  }
-  Restore(*point);
-  checkpoints_.erase(point + 1, checkpoints_.end());
+  if (!point.ok()) return point.status();
+  Restore(**point);
+  checkpoints_.erase(*point + 1, checkpoints_.end());
   return absl::OkStatus();
 }
 
 absl::Status Session::Forget(int64_t t) {
   const auto point = FindPoint(t);
-  if (point == checkpoints_.end()) {
-    return absl::NotFoundError(absl::StrCat("the session has no checkpoint ", t));
-  }
-  checkpoints_.erase(point);
-  return absl::OkStatus();
+  if (point.ok()) checkpoints_.erase(*point);
+  return point.status();
 }
 
 std::vector<Session::CheckpointInfo> Session::ListCheckpoints() const {
@@ -241,16 +235,11 @@ absl::StatusOr<const ConstraintState*> Session::FollowConstraint() {
 }
 
 absl::StatusOr<int32_t> Session::Sample(int64_t tokens_left) {
-  return SampleNext(0, nullptr, tokens_left);
+  return SampleWithLogprobs(0, nullptr, tokens_left);
 }
 
 absl::StatusOr<int32_t> Session::SampleWithLogprobs(int32_t n_top, SampleResult* result,
                                                     int64_t tokens_left) {
-  return SampleNext(n_top, result, tokens_left);
-}
-
-absl::StatusOr<int32_t> Session::SampleNext(int32_t n_top, SampleResult* result,
-                                            int64_t tokens_left) {
   TraceFile* const trace = engine_->trace();
   if (trace == nullptr) return SampleQuietly(n_top, result, tokens_left);
   const auto begin = Trace::Clock::now();

@@ -147,13 +147,12 @@ class Session {
   void Rest();
   Point PointHere();
   void Restore(Point point);
-  std::vector<Point>::iterator FindPoint(int64_t t);
+  absl::StatusOr<std::vector<Point>::iterator> FindPoint(int64_t t);
   void ForgetBeyond(int64_t n_tokens);
   void BeginText();  // the next generated token begins a new text
   // Returns the mask of tokens that the constraint allows; empty: all.
   absl::StatusOr<std::span<const uint32_t>> AllowedTokens(int64_t tokens_left);
-  // `result` is null if no log-probabilities are wanted. SampleQuietly records no trace event.
-  absl::StatusOr<int32_t> SampleNext(int32_t n_top, SampleResult* result, int64_t tokens_left);
+  // `result` is null if no log-probabilities are wanted. Records no trace event.
   absl::StatusOr<int32_t> SampleQuietly(int32_t n_top, SampleResult* result, int64_t tokens_left);
 
   Engine* engine_;

@@ -1,8 +1,6 @@
 #include "runtime/gguf/builder.h"
 
 #include <cstring>
-#include <type_traits>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/quoted.h"
@@ -69,22 +67,15 @@ bool AppendValue(const Value& value, std::string* out) {
   return array != nullptr && type == ValueType::kArray && AppendArray(*array, out);
 }
 
-std::string ArrayHead(ValueType element_type, size_t size) {
+}  // namespace
+
+std::string Builder::ArrayHead(ValueType element_type, size_t size) {
   std::string value;
   AppendType(ValueType::kArray, &value);
   AppendType(element_type, &value);
   AppendNumber<uint64_t>(size, &value);
   return value;
 }
-
-template <class T>
-std::string EncodeArray(absl::Span<const T> numbers) {
-  std::string value = ArrayHead(ValueTypeOf<T>(), numbers.size());
-  for (const T number : numbers) AppendNumber(number, &value);
-  return value;
-}
-
-}  // namespace
 
 void Builder::SetString(std::string_view key, std::string_view text) {
   std::string value;
@@ -97,22 +88,6 @@ void Builder::SetStrings(std::string_view key, absl::Span<const std::string> tex
   std::string value = ArrayHead(ValueType::kString, texts.size());
   for (const std::string& text : texts) AppendString(text, &value);
   Put(key, std::move(value));
-}
-
-void Builder::SetInt32s(std::string_view key, absl::Span<const int32_t> values) {
-  Put(key, EncodeArray(values));
-}
-
-void Builder::SetUint32s(std::string_view key, absl::Span<const uint32_t> values) {
-  Put(key, EncodeArray(values));
-}
-
-void Builder::SetFloat32s(std::string_view key, absl::Span<const float> values) {
-  Put(key, EncodeArray(values));
-}
-
-void Builder::SetBools(std::string_view key, absl::Span<const bool> values) {
-  Put(key, EncodeArray(values));
 }
 
 void Builder::SetValue(std::string_view key, const Value& value) {

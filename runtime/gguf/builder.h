@@ -1,6 +1,5 @@
 // Collects the contents of a GGUF file: metadata, and the tensors' names, types and shapes. Does
-// not take the tensors' data: Writer writes it to a file, and ToBytes to memory. One thread at a
-// time.
+// not take the tensors' data: Writer writes it to the file. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -67,10 +66,10 @@ class Builder {
   void SetString(std::string_view key, std::string_view value);
 
   void SetStrings(std::string_view key, absl::Span<const std::string> values);
-  void SetInt32s(std::string_view key, absl::Span<const int32_t> values);
-  void SetUint32s(std::string_view key, absl::Span<const uint32_t> values);
-  void SetFloat32s(std::string_view key, absl::Span<const float> values);
-  void SetBools(std::string_view key, absl::Span<const bool> values);
+  void SetInt32s(std::string_view key, absl::Span<const int32_t> v) { SetNumbers(key, v); }
+  void SetUint32s(std::string_view key, absl::Span<const uint32_t> v) { SetNumbers(key, v); }
+  void SetFloat32s(std::string_view key, absl::Span<const float> v) { SetNumbers(key, v); }
+  void SetBools(std::string_view key, absl::Span<const bool> v) { SetNumbers(key, v); }
 
   // Copies a value of another file, with its type.
   void SetValue(std::string_view key, const Value& value);
@@ -97,6 +96,13 @@ class Builder {
     AppendNumber(number, &value);
     Put(key, std::move(value));
   }
+  template <class T>
+  void SetNumbers(std::string_view key, absl::Span<const T> numbers) {
+    std::string value = ArrayHead(ValueTypeOf<T>(), numbers.size());
+    for (const T number : numbers) AppendNumber(number, &value);
+    Put(key, std::move(value));
+  }
+  static std::string ArrayHead(ValueType element_type, size_t size);
   void Put(std::string_view key, std::string value);
   void Fail(const std::string& message);
 

@@ -1,7 +1,6 @@
 // The numbers and limits of the GGUF format, shared by reader and writer.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

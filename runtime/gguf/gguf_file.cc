@@ -10,10 +10,6 @@
 namespace trine::gguf {
 namespace {
 
-absl::Status About(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
-
 // NOT_FOUND is for missing files only, so a missing key becomes INVALID_ARGUMENT.
 absl::Status Invalid(const absl::Status& status) {
   return absl::InvalidArgumentError(status.message());

@@ -1,6 +1,5 @@
 #include "runtime/gguf/metadata.h"
 
-#include <string>
 #include <type_traits>
 #include <utility>
 

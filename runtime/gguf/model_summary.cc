@@ -1,7 +1,6 @@
 #include "runtime/gguf/model_summary.h"
 
 #include <algorithm>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"

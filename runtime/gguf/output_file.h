@@ -1,7 +1,6 @@
 // Writes a file that appears under its name only when it is complete.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/gguf/format.h"
-#include "runtime/gguf/metadata.h"
 #include "runtime/gguf/quoted.h"
 
 namespace trine::gguf {

@@ -16,7 +16,7 @@
 #include "kernels/quant/block_types.h"
 #include "runtime/gguf/builder.h"
 #include "runtime/gguf/format.h"
-#include "runtime/gguf/writer.h"
+#include "runtime/gguf/test_bytes.h"
 
 namespace trine::gguf {
 

@@ -1,13 +1,11 @@
 #include "runtime/gguf/writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "runtime/gguf/builder.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/gguf/quoted.h"
@@ -125,10 +123,7 @@ Writer::~Writer() = default;
 absl::StatusOr<std::unique_ptr<Writer>> Writer::Create(const std::string& path, Builder builder,
                                                        const WriterOptions& options) {
   absl::StatusOr<Layout> layout = LayOut(builder, options.version, options.max_part_bytes);
-  if (!layout.ok()) {
-    return absl::Status(layout.status().code(),
-                        absl::StrCat(path, ": ", layout.status().message()));
-  }
+  if (!layout.ok()) return About(path, layout.status());
   absl::Status status = CheckDiskSpace(path, TotalBytes(builder, *layout));
   if (!status.ok()) return status;
   std::vector<std::string> paths = PartPaths(path, layout->parts.size());
@@ -202,31 +197,6 @@ absl::Status Writer::Publish() {
   absl::Status status = files_.back()->Close();
   for (size_t i = files_.size(); status.ok() && i-- > 0;) status = files_[i]->Publish();
   return status;
-}
-
-absl::StatusOr<std::vector<std::byte>> ToBytes(const Builder& builder,
-                                               absl::Span<const absl::Span<const std::byte>> data,
-                                               uint32_t version) {
-  const absl::StatusOr<Layout> layout = LayOut(builder, version, 0);
-  if (!layout.ok()) return layout.status();
-  const std::vector<Builder::Tensor>& tensors = builder.tensors();
-  if (data.size() != tensors.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("data of ", data.size(), " tensors for a file of ", tensors.size()));
-  }
-  const std::string& header = layout->parts[0].header;
-  std::vector<std::byte> bytes(header.size());
-  std::memcpy(bytes.data(), header.data(), header.size());
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (data[i].size() != tensors[i].bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("the tensor ", Quoted(tensors[i].name),
-                                                     " has ", tensors[i].bytes, " bytes, not ",
-                                                     data[i].size()));
-    }
-    bytes.insert(bytes.end(), data[i].begin(), data[i].end());
-    bytes.resize(bytes.size() + layout->PaddingAfter(data[i].size()));
-  }
-  return bytes;
 }
 
 }  // namespace trine::gguf

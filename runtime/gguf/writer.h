@@ -87,9 +87,4 @@ class Writer {
   uint64_t tensor_bytes_ = 0;                       // how much of the current tensor is written
 };
 
-// Returns the bytes of a whole file. `data` must have one entry for each of the builder's tensors.
-absl::StatusOr<std::vector<std::byte>> ToBytes(const Builder& builder,
-                                               absl::Span<const absl::Span<const std::byte>> data,
-                                               uint32_t version = 3);
-
 }  // namespace trine::gguf

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/cursor.h"
+#include "runtime/gguf/quoted.h"
 #include "runtime/pack_cache/hash64.h"
 #include "trine/backend_sdk.h"
 
@@ -180,10 +181,7 @@ std::vector<CapturedTap> DescribeTaps(const PassGraph& graph) {
 
 absl::StatusOr<std::unique_ptr<CaptureFile>> CaptureFile::Open(const std::string& path) {
   auto memory = gguf::FileMemory::Map(path);
-  if (!memory.ok()) {
-    return absl::Status(memory.status().code(),
-                        absl::StrCat(path, ": ", memory.status().message()));
-  }
+  if (!memory.ok()) return gguf::About(path, memory.status());
   auto file = Parse({memory->data(), static_cast<size_t>(memory->bytes())});
   if (!file.ok()) {
     return absl::Status(file.status().code(), absl::StrCat(path, " ", file.status().message()));

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
 #include "runtime/gguf/output_file.h"
+#include "runtime/gguf/quoted.h"
 
 namespace trine {
 namespace {
@@ -146,10 +147,6 @@ absl::Status CheckVersion(const Json& json) {
       absl::StrCat("its version is not ", kVersion, ", the one that is known here"));
 }
 
-absl::Status At(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
-
 }  // namespace
 
 std::string HeadPathFor(const std::string& model_path) {
@@ -236,13 +233,13 @@ absl::StatusOr<Head> ReadHead(const std::string& path) {
   }
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   auto head = ParseHead(text);
-  if (!head.ok()) return At(path, head.status());
+  if (!head.ok()) return gguf::About(path, head.status());
   return head;
 }
 
 absl::Status WriteHead(const std::string& path, const Head& head) {
   const auto text = FormatHead(head);
-  if (!text.ok()) return At(path, text.status());
+  if (!text.ok()) return gguf::About(path, text.status());
   return gguf::OutputFile::Write(path, *text);
 }
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <new>
 #include <system_error>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -1,8 +1,6 @@
 #include "runtime/kv_store/kv_space.h"
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/kv_store/hash256.h"
 
 namespace trine {
 namespace {

@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/kv_store/hash256.h"
 #include "runtime/pack_cache/hash64.h"
 
 namespace trine {

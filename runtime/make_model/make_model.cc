@@ -1,29 +1,17 @@
 #include "runtime/make_model/make_model.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/gguf/builder.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/part_reader.h"
 #include "runtime/gguf/writer.h"
-#include "runtime/make_model/model_shape.h"
-#include "runtime/make_model/tensor_list.h"
 #include "runtime/make_model/vocabulary.h"
 #include "runtime/make_model/weights.h"
-#include "runtime/quantize/mix.h"
 
 namespace trine {
 namespace {
-
-// Sets the types that quantising the model would give: the types of `mix` or, if `pure` is true,
-// its base type for all matrices. If `mix` is null, the shape's own types stay. Replaces a type by
-// the next type that fits if rows are not whole blocks of it. Returns the name of the file's type.
-std::string ChooseTypes(const ModelShape& shape, const quantize::Mix* mix, bool pure,
-                        std::vector<TensorSpec>* tensors);
 
 using quant::Type;
 
@@ -49,6 +37,9 @@ std::string FileTypeOf(Type type) {
   return has_mixes ? name + "_S" : name;
 }
 
+// Sets the types that quantising the model would give: the types of `mix` or, if `pure` is true,
+// its base type for all matrices. If `mix` is null, the shape's own types stay. Replaces a type by
+// the next type that fits if rows are not whole blocks of it. Returns the name of the file's type.
 std::string ChooseTypes(const ModelShape& shape, const quantize::Mix* mix, bool pure,
                         std::vector<TensorSpec>* tensors) {
   const quantize::ModelFacts facts = FactsOf(shape);
@@ -61,9 +52,6 @@ std::string ChooseTypes(const ModelShape& shape, const quantize::Mix* mix, bool 
   if (mix != nullptr) return mix->name;
   return FileTypeOf(shape.experts > 0 ? shape.expert_type : shape.type);
 }
-
-// Sets the keys that converters write for the architecture.
-void SetMetadata(const ModelShape& shape, gguf::Builder* builder);
 
 // Sets keys of the form ARCH.name.
 class Keys {
@@ -118,6 +106,7 @@ void SetRope(const ModelShape& shape, Keys* keys) {
   }
 }
 
+// Sets the keys that converters write for the architecture.
 void SetMetadata(const ModelShape& shape, gguf::Builder* builder) {
   builder->SetString("general.architecture", shape.architecture);
   builder->SetString("general.type", "model");
@@ -148,8 +137,6 @@ void SetMetadata(const ModelShape& shape, gguf::Builder* builder) {
   keys.IntegerIfAny("expert_feed_forward_length", shape.expert_ff);
   keys.IntegerIfAny("expert_shared_feed_forward_length", shape.shared_ff);
 }
-
-constexpr uint64_t kMaxBytesInMemory = 1u << 30;
 
 }  // namespace
 
@@ -202,28 +189,6 @@ absl::Status MakeModel(const ModelShape& shape, const MakeModelOptions& options,
     if (!status.ok()) return status;
   }
   return (*writer)->Finish();
-}
-
-absl::StatusOr<std::vector<std::byte>> MakeModelBytes(const ModelShape& shape,
-                                                      const MakeModelOptions& options) {
-  const absl::StatusOr<ModelPlan> plan = PlanModel(shape, options);
-  if (!plan.ok()) return plan.status();
-  if (plan->bytes > kMaxBytesInMemory) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(shape.name, ": ", plan->bytes, " bytes are too many to be made in memory"));
-  }
-  WeightMaker maker(options.seed, options.threads);
-  std::vector<std::vector<std::byte>> data;
-  for (const TensorSpec& tensor : plan->tensors) {
-    std::vector<std::byte>& bytes = data.emplace_back();
-    const absl::Status status = maker.Make(tensor, [&](absl::Span<const std::byte> piece) {
-      bytes.insert(bytes.end(), piece.begin(), piece.end());
-      return absl::OkStatus();
-    });
-    if (!status.ok()) return status;
-  }
-  const std::vector<absl::Span<const std::byte>> spans(data.begin(), data.end());
-  return gguf::ToBytes(plan->builder, spans);
 }
 
 }  // namespace trine

@@ -3,7 +3,6 @@
 // every machine.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -46,10 +45,5 @@ absl::StatusOr<ModelPlan> PlanModel(const ModelShape& shape, const MakeModelOpti
 // too little room.
 absl::Status MakeModel(const ModelShape& shape, const MakeModelOptions& options,
                        const std::string& path, const MakeModelProgress& progress = nullptr);
-
-// Returns the bytes of the whole file, for tests. Returns INVALID_ARGUMENT if they are more than a
-// gigabyte.
-absl::StatusOr<std::vector<std::byte>> MakeModelBytes(const ModelShape& shape,
-                                                      const MakeModelOptions& options = {});
 
 }  // namespace trine

@@ -15,6 +15,7 @@
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 
 namespace trine {
 namespace {

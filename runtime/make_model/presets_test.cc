@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "kernels/quant/dequantize.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/make_model/make_model.h"
 #include "runtime/make_model/tensor_list.h"
+#include "runtime/make_model/test_bytes.h"
 #include "runtime/make_model/weights.h"
 #include "runtime/tokenizer/tokenizer.h"
 

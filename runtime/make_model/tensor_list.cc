@@ -1,11 +1,9 @@
 #include "runtime/make_model/tensor_list.h"
 
 #include <cmath>
-#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/make_model/model_shape.h"
 
 namespace trine {
 namespace {

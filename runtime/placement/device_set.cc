@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
@@ -11,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "dispatch/devices/inventory.h"
 #include "plugins/library.h"
 #include "runtime/placement/worker_cpus.h"
 

@@ -4,34 +4,11 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/split/tensor_places.h"
-#include "runtime/model/weights/memory_check.h"
 
 namespace trine {
 namespace {
-
-absl::StatusOr<NamedDevice> Open(const std::string& name, DeviceSet* devices) {
-  auto device = devices->Open(name);
-  if (!device.ok()) return device.status();
-  return NamedDevice{*std::move(device), name};
-}
-
-absl::StatusOr<TensorPlaces> OpenPlaces(const ModelPlaces& places, DeviceSet* devices) {
-  TensorPlaces opened;
-  for (const DeviceShare& share : places.rows) {
-    auto device = Open(share.device, devices);
-    if (!device.ok()) return device.status();
-    opened.rows.push_back({*std::move(device), share.share});
-  }
-  for (const auto& [tensor, name] : places.tensors) {
-    auto device = Open(name, devices);
-    if (!device.ok()) return device.status();
-    opened.tensors.emplace(tensor, *std::move(device));
-  }
-  return opened;
-}
 
 // Adds up the moved weights of one range, each tensor once for each device.
 class Counter {
@@ -84,20 +61,28 @@ size_t IndexOf(const PlanProblem& problem, const std::string& name) {
   return i;
 }
 
-// Recomputes which devices and pools have too little memory.
-void CheckAgain(Placement* placement) {
-  placement->violations.clear();
-  const auto check = [&](const char* what, const MemoryUse& use) {
-    if (use.used_bytes <= use.available_bytes) return;
-    placement->violations.push_back(absl::StrCat(what, use.name, " needs ",
-                                                 BytesText(use.used_bytes), " and has ",
-                                                 BytesText(use.available_bytes)));
-  };
-  for (const MemoryUse& use : placement->devices) check("", use);
-  for (const MemoryUse& use : placement->pools) check("pool ", use);
-}
-
 }  // namespace
+
+absl::StatusOr<OpenedPlaces> OpenPlaces(const ModelPlaces& places, DeviceSet* devices) {
+  absl::Status status;
+  const auto open = [&](const std::string& name) -> NamedDevice {
+    auto device = devices->Open(name);
+    if (status.ok()) status = OnDevice(name, device.status());
+    return {device.ok() ? *std::move(device) : nullptr, name};
+  };
+  OpenedPlaces opened;
+  for (const LayerRange& range : places.ranges) {
+    opened.segments.push_back({open(range.device).device, range.device, range});
+  }
+  for (const DeviceShare& d : places.rows) {
+    opened.tensors.rows.push_back({open(d.device), d.share});
+  }
+  for (const auto& [tensor, device] : places.tensors) {
+    opened.tensors.tensors.emplace(tensor, open(device));
+  }
+  if (!status.ok()) return status;
+  return opened;
+}
 
 absl::StatusOr<std::vector<MovedWeights>> FindMovedWeights(const gguf::File& file,
                                                            const ModelConfig& config,
@@ -105,20 +90,14 @@ absl::StatusOr<std::vector<MovedWeights>> FindMovedWeights(const gguf::File& fil
                                                            const ModelPlaces& places,
                                                            DeviceSet* devices) {
   std::vector<MovedWeights> all;
-  const auto tensors = OpenPlaces(places, devices);
-  if (!tensors.ok()) return tensors.status();
-  for (size_t i = 0; i < places.ranges.size(); ++i) {
-    const LayerRange& range = places.ranges[i];
-    auto home = Open(range.device, devices);
-    if (!home.ok()) return home.status();
-    SegmentPlace place;
-    place.device = home->device;
-    place.device_name = range.device;
-    place.span = {range.begin, range.end, range.embedding, range.head};
+  const auto opened = OpenPlaces(places, devices);
+  if (!opened.ok()) return opened.status();
+  for (size_t i = 0; i < opened->segments.size(); ++i) {
+    const SegmentPlace& place = opened->segments[i];
     const auto graph = BuildSegmentGraph(file, config, limits, place.span, {.finish = false});
     if (!graph.ok()) return graph.status();
     Counter counter(i);
-    counter.Add(*graph, FindOwners(place, *graph, *tensors));
+    counter.Add(*graph, FindOwners(place, *graph, opened->tensors));
     for (MovedWeights& moved : counter.Take()) all.push_back(std::move(moved));
   }
   return all;
@@ -146,7 +125,8 @@ void CountMoved(const std::vector<MovedWeights>& moved, const PlanProblem& probl
     use(to, one.bytes + (used.insert(to).second ? problem.devices[to].fixed_bytes : 0), 0);
     std::erase_if(placement->left_out, [&](const LeftOutDevice& out) { return out.device == to; });
   }
-  CheckAgain(placement);
+  placement->violations.clear();
+  AddMemoryViolations(placement);
 }
 
 }  // namespace trine

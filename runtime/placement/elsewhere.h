@@ -13,10 +13,21 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/arch/model_config.h"
 #include "runtime/model/arch/segment_graph.h"
+#include "runtime/model/split/tensor_places.h"
+#include "runtime/model/weights/memory_check.h"
 #include "runtime/placement/device_set.h"
 #include "runtime/placement/layer_ranges.h"
 
 namespace trine {
+
+// The places of a model's parts, with opened devices.
+struct OpenedPlaces {
+  std::vector<SegmentPlace> segments;  // one for each of ModelPlaces::ranges
+  TensorPlaces tensors;
+};
+
+// Opens all devices of the places. The status of a device that can't be opened names it.
+absl::StatusOr<OpenedPlaces> OpenPlaces(const ModelPlaces& places, DeviceSet* devices);
 
 // The matrices of a range of layers that are on a device other than the range's own. Bytes are
 // counted as in the file.

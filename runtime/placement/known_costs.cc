@@ -3,8 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch/cost/device_costs.h"
-
 namespace trine {
 namespace {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,7 +30,7 @@ std::vector<LayerRange> WithLayers(const std::vector<LayerRange>& ranges,
                                    const std::vector<SplitShare>& shares, const LogSink& log) {
   std::vector<LayerRange> with;
   for (const LayerRange& range : ranges) {
-    if (range.end > range.begin) with.push_back(range);
+    if (range.layers() > 0) with.push_back(range);
   }
   for (size_t i = 0; i < ranges.size(); ++i) {
     const LayerRange& range = ranges[i];
@@ -86,7 +85,7 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const PlacementRequest& req
                                                      const LogSink& log, const gguf::File& file,
                                                      const ModelConfig& config,
                                                      const DeviceSet& devices) {
-  std::vector<LayerRange> ranges = {{"cpu", 0, static_cast<int>(config.n_layers)}};
+  std::vector<LayerRange> ranges = {{{0, config.n_layers}, "cpu"}};
   if (!request.split.empty() && request.gpu_layers >= 0) {
     return absl::InvalidArgumentError("a tensor split already says how many layers a GPU gets");
   }
@@ -102,10 +101,9 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const PlacementRequest& req
   } else if (request.gpu_layers > 0) {
     const std::vector<std::string> gpus = devices.GpuNames();
     if (!gpus.empty()) {
-      const int n = static_cast<int>(config.n_layers);
-      const int on_cpu = n - static_cast<int>(std::min<int64_t>(request.gpu_layers, n));
-      ranges = {{gpus.front(), on_cpu, n}};
-      if (on_cpu > 0) ranges.insert(ranges.begin(), {"cpu", 0, on_cpu});
+      const int64_t on_cpu = std::max<int64_t>(config.n_layers - request.gpu_layers, 0);
+      ranges = {{{on_cpu, config.n_layers}, gpus.front()}};
+      if (on_cpu > 0) ranges.insert(ranges.begin(), {{0, on_cpu}, "cpu"});
     } else if (log) {
       log(TRINE_LOG_WARNING,
           absl::StrCat("there is no usable GPU: all layers stay on the CPU",
@@ -114,16 +112,6 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const PlacementRequest& req
   }
   SetEnds(&ranges);
   return ranges;
-}
-
-void SetEnds(std::vector<LayerRange>* ranges) {
-  const auto has = [&](bool LayerRange::*end) {
-    return std::any_of(ranges->begin(), ranges->end(),
-                       [&](const LayerRange& range) { return range.*end; });
-  };
-  if (ranges->empty()) return;
-  if (!has(&LayerRange::embedding)) ranges->front().embedding = true;
-  if (!has(&LayerRange::head)) ranges->back().head = true;
 }
 
 std::vector<LayerRange> WithoutDevice(const std::vector<LayerRange>& ranges,

@@ -41,9 +41,6 @@ absl::StatusOr<std::vector<LayerRange>> ChooseRanges(const PlacementRequest& req
 absl::Status ResolveShare(const PlacementRequest& request, const char* consequence,
                           const DeviceSet& devices, const LogSink& log, SplitShare* share);
 
-// Gives the embedding to the first range and the head to the last, unless other ranges have them.
-void SetEnds(std::vector<LayerRange>* ranges);
-
 // Returns the ranges with `instead` in place of `device`; neighbours on the same device are joined.
 std::vector<LayerRange> WithoutDevice(const std::vector<LayerRange>& ranges,
                                       const std::string& device, const std::string& instead);

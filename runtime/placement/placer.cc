@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <set>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "dispatch/devices/inventory.h"
+#include "dispatch/planner/planner.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/known_costs.h"
-#include "runtime/placement/layer_ranges.h"
 #include "runtime/placement/split_mode.h"
 
 namespace trine {
@@ -21,8 +19,7 @@ namespace {
 std::vector<LayerRange> RangesOf(const PlanProblem& problem, const Placement& placement) {
   std::vector<LayerRange> ranges;
   for (const PlacementSegment& segment : placement.segments) {
-    const PlacedRange& r = segment.range;
-    ranges.push_back({problem.devices[r.device].name, r.begin, r.end, r.embedding, r.head});
+    ranges.push_back({segment.range, problem.devices[segment.range.device].name});
   }
   return ranges;
 }
@@ -297,7 +294,7 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
   // not hold with memory limits, or after a loss, when the CPU may have to help.
   const bool bounded = !request_.memory_limits.empty() || (!lost.empty() && usable[0] != "cpu");
   if (usable.size() == 1 && !bounded) {
-    return std::vector<LayerRange>{{usable[0], 0, static_cast<int>(config_.n_layers), true, true}};
+    return std::vector<LayerRange>{{{0, config_.n_layers, true, true}, usable[0]}};
   }
   auto report = Search(lost, /*explain=*/false);
   if (!report.ok()) return report.status();
@@ -364,7 +361,7 @@ absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
   for (const LayerRange& range : places.ranges) {
     for (size_t d = 0; d < report.problem.plan.devices.size(); ++d) {
       if (report.problem.plan.devices[d].name != range.device) continue;
-      placed.push_back({d, range.begin, range.end, range.embedding, range.head});
+      placed.push_back({range, d});
     }
   }
   auto placement = EvaluatePlacement(report.problem.plan, report.options.request, placed);
@@ -383,10 +380,10 @@ std::string PlacementText(const std::vector<LayerRange>& ranges) {
   std::vector<std::string> parts;
   for (const LayerRange& range : ranges) {
     std::string part = absl::StrCat(Titled(range.device), "(");
-    if (range.begin == range.end) {
+    if (range.layers() == 0) {
       absl::StrAppend(&part, range.embedding ? "embedding" : "head", ")");
     } else {
-      absl::StrAppend(&part, range.end - range.begin, "L)");
+      absl::StrAppend(&part, range.layers(), "L)");
     }
     parts.push_back(std::move(part));
   }

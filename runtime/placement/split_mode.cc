@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "runtime/placement/layer_ranges.h"
 #include "runtime/quantize/tensor_pattern.h"
 
 namespace trine {
@@ -93,7 +92,7 @@ void PlaceRows(int n_layers, ModelPlaces* places) {
   const auto main = std::max_element(
       places->rows.begin(), places->rows.end(),
       [](const DeviceShare& a, const DeviceShare& b) { return a.share < b.share; });
-  places->ranges = {{main->device, 0, n_layers, true, true}};
+  places->ranges = {{{0, n_layers, true, true}, main->device}};
   if (places->rows.size() == 1) places->rows.clear();
 }
 
@@ -174,7 +173,7 @@ absl::StatusOr<ModelPlaces> ChoosePlaces(
   } else {
     auto device = OneDevice(request, devices, log);
     if (!device.ok()) return device.status();
-    places.ranges = {{*std::move(device), 0, n_layers, true, true}};
+    places.ranges = {{{0, n_layers, true, true}, *std::move(device)}};
   }
   for (const TensorOverride& one : request.overrides) {
     absl::Status s = Override(one, request.allow_degraded, file, devices, log, &places);

@@ -36,10 +36,7 @@ absl::Span<const float> ImportanceMatrix::Find(std::string_view tensor) const {
 
 absl::StatusOr<ImportanceMatrix> ImportanceMatrix::Read(const std::string& path) {
   auto memory = gguf::FileMemory::Map(path);
-  if (!memory.ok()) {
-    return absl::Status(memory.status().code(),
-                        absl::StrCat(path, ": ", memory.status().message()));
-  }
+  if (!memory.ok()) return gguf::About(path, memory.status());
   ImportanceMatrix matrix;
   const bool is_gguf = memory->bytes() >= sizeof(gguf::kMagic) &&
                        std::memcmp(memory->data(), gguf::kMagic, sizeof(gguf::kMagic)) == 0;
@@ -55,7 +52,7 @@ absl::StatusOr<ImportanceMatrix> ImportanceMatrix::Read(const std::string& path)
     status = absl::InvalidArgumentError("holds no importance of any tensor");
   }
   if (status.ok()) return matrix;
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
+  return gguf::About(path, status);
 }
 
 absl::Status ImportanceMatrix::Add(std::string_view tensor, std::vector<float> weights) {

@@ -1,14 +1,12 @@
 #include "runtime/quantize/plan.h"
 
 #include <filesystem>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
-#include "runtime/quantize/mix.h"
 #include "runtime/quantize/tensor_pattern.h"
 
 namespace trine::quantize {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "runtime/gguf/format.h"
-#include "runtime/gguf/writer.h"
+#include "runtime/gguf/test_bytes.h"
 #include "runtime/quantize/test_model.h"
 
 namespace trine::quantize {

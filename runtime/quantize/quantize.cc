@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <system_error>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "kernels/quant/dequantize.h"
@@ -17,7 +14,6 @@
 #include "runtime/gguf/quoted.h"
 #include "runtime/gguf/writer.h"
 #include "runtime/quantize/ordered_work.h"
-#include "runtime/quantize/plan.h"
 
 namespace trine::quantize {
 namespace {

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/quantize/plan.h"

@@ -15,8 +15,8 @@
 #include "kernels/quant/test_util.h"
 #include "runtime/gguf/builder.h"
 #include "runtime/gguf/gguf_file.h"
+#include "runtime/gguf/test_bytes.h"
 #include "runtime/gguf/test_file.h"
-#include "runtime/gguf/writer.h"
 
 namespace trine::quantize {
 

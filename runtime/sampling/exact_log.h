@@ -10,8 +10,6 @@
 #include <bit>
 #include <cstdint>
 
-#include "kernels/quant/float_bits.h"
-
 namespace trine {
 
 inline constexpr double kLn2 = 0x1.62e42fefa39efp-1;

@@ -1,11 +1,8 @@
 #include "runtime/sampling/row_passes.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <functional>
-
-#include "kernels/quant/scalar.h"
 
 namespace trine {
 namespace {

@@ -11,7 +11,7 @@
 namespace trine {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 Sampler Make(const SamplerOptions& options, int32_t vocab) {
   absl::StatusOr<Sampler> sampler = Sampler::Create(options, vocab);
@@ -41,7 +41,7 @@ SamplerOptions RandomOptions(int32_t vocab, quant::Random* random) {
   o.min_keep = static_cast<int32_t>(Pick({0, 0, 1, 3}, random));
   for (int64_t i = random->Below(4); i > 0; --i) {
     const auto token = static_cast<int32_t>(random->Below(vocab));
-    o.logit_bias.push_back({token, Pick({1.0f, -3.0f, kInf, -kInf, 1e-40f}, random)});
+    o.logit_bias.push_back({token, Pick({1.0f, -3.0f, kInfinity, -kInfinity, 1e-40f}, random)});
   }
   for (size_t i = o.stages.size(); i > 1; --i) {
     const auto j = static_cast<size_t>(random->Below(static_cast<int64_t>(i)));
@@ -177,11 +177,11 @@ TEST(SamplerTest, SeedDecidesAndTheDrawNumberToo) {
 
 TEST(SamplerTest, BiasBansAndForces) {
   SamplerOptions options;
-  options.logit_bias = {{2, -kInf}, {4, kInf}};
+  options.logit_bias = {{2, -kInfinity}, {4, kInfinity}};
   Sampler sampler = Make(options, 5);
   const std::vector<float> row = {0.0f, 1.0f, 90.0f, 2.0f, -30.0f};
   for (int i = 0; i < 20; ++i) EXPECT_EQ(sampler.Sample(row), 4);
-  options.logit_bias = {{2, -kInf}, {2, kInf}};
+  options.logit_bias = {{2, -kInfinity}, {2, kInfinity}};
   options.temp = 0.0f;
   sampler = Make(options, 5);
   EXPECT_EQ(sampler.Sample(row), 3);  // a banned token stays banned

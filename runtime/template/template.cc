@@ -5,7 +5,6 @@
 #include "runtime/template/eval/interpreter.h"
 #include "runtime/template/parse/lexer.h"
 #include "runtime/template/parse/parser.h"
-#include "runtime/template/values/budget.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace trine::jinja {

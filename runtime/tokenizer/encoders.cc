@@ -1,13 +1,11 @@
 #include "runtime/tokenizer/encoders.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/tokenizer/utf8.h"
-#include "runtime/tokenizer/vocabulary.h"
 
 namespace trine {
 namespace {

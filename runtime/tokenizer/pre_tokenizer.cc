@@ -1,7 +1,6 @@
 #include "runtime/tokenizer/pre_tokenizer.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

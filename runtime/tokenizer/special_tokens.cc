@@ -1,9 +1,7 @@
 #include "runtime/tokenizer/special_tokens.h"
 
-#include <algorithm>
 #include <iterator>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 namespace trine {

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/tokenizer/encoders.h"
 #include "runtime/tokenizer/special_tokens.h"
-#include "runtime/tokenizer/tokenizer_data.h"
 #include "runtime/tokenizer/utf8.h"
 #include "runtime/tokenizer/vocabulary.h"
 

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/gguf/quoted.h"

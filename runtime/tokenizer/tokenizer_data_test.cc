@@ -10,7 +10,7 @@
 
 #include "runtime/gguf/builder.h"
 #include "runtime/gguf/gguf_file.h"
-#include "runtime/gguf/writer.h"
+#include "runtime/gguf/test_bytes.h"
 
 namespace trine {
 namespace {

@@ -59,7 +59,7 @@ class PlanWaysTest : public testing::Test {
     desc.binding_stride = sizeof(trine_binding);
     trine_plan* plan = nullptr;
     trine_error err{};
-    EXPECT_EQ(PlanCreate(&device_, &desc, &plan, &err), TRINE_OK) << err.message;
+    EXPECT_EQ(PlanCalls::Create(&device_, &desc, &plan, &err), TRINE_OK) << err.message;
     return plan;
   }
 
@@ -67,7 +67,7 @@ class PlanWaysTest : public testing::Test {
     trine_run_args args{};
     args.struct_size = sizeof(args);
     trine_error err{};
-    return PlanRun(plan, &args, &err);
+    return PlanCalls::Run(plan, &args, &err);
   }
 
   static constexpr uint64_t kSlotBytes = 4096;
@@ -95,7 +95,7 @@ TEST_F(PlanWaysTest, FromItsSecondRunOnAPlanTriesBothWays) {
   EXPECT_EQ(seen[Way::kTiles], WayTrial::kSamples);
   WayTrial& trial = backend_.ways->Of({quant::Type::kF32, false, kK, kFeatures}).For(kColumns);
   EXPECT_NE(trial.chosen(), Way::kUsual);
-  PlanDestroy(plan);
+  PlanCalls::Destroy(plan);
 
   // The result of the trials holds for the next plan, from its first run on.
   seen.clear();
@@ -103,7 +103,7 @@ TEST_F(PlanWaysTest, FromItsSecondRunOnAPlanTriesBothWays) {
   ASSERT_NE(next, nullptr);
   EXPECT_EQ(Run(next), TRINE_OK);
   EXPECT_EQ(seen, (std::map<Way, uint32_t>{{trial.chosen(), 1}}));
-  PlanDestroy(next);
+  PlanCalls::Destroy(next);
 }
 
 TEST_F(PlanWaysTest, ARunThatFailedIsNoFirstRun) {
@@ -114,7 +114,7 @@ TEST_F(PlanWaysTest, ARunThatFailedIsNoFirstRun) {
   team_fails_ = false;
   EXPECT_EQ(Run(plan), TRINE_OK);
   EXPECT_EQ(seen, (std::map<Way, uint32_t>{{Way::kUsual, 1}}));
-  PlanDestroy(plan);
+  PlanCalls::Destroy(plan);
 }
 
 }  // namespace

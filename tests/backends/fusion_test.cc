@@ -1,5 +1,6 @@
 #include "backends/common/fusion.h"
 
+#include "backends/common/op_attributes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/abi/graph_builder.h"

@@ -11,7 +11,7 @@
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/gguf/part_reader.h"
 #include "runtime/gguf/quoted.h"
-#include "runtime/gguf/writer.h"
+#include "runtime/gguf/test_bytes.h"
 
 namespace trine::gguf {
 namespace {

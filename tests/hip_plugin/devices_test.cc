@@ -16,15 +16,15 @@ class HipDevicesTest : public PluginFixture {
   trine_status Copy(trine_device* device, trine_buffer* from, trine_buffer* to, uint64_t bytes) {
     const trine_copy copy{{from, nullptr, 0}, {to, nullptr, 0}, bytes};
     const trine_copy_args args{sizeof(args), 1, sizeof(copy), 0, &copy, {}};
-    return status_ = BufferCopy(device, &args, &err_);
+    return status_ = Table().copy_run(device, &args, &err_);
   }
   Bytes Read(trine_buffer* buffer, uint64_t bytes) {
     Bytes content(bytes);
-    status_ = BufferRead(buffer, 0, content.data(), bytes, &err_);
+    status_ = Table().buffer_read(buffer, 0, content.data(), bytes, &err_);
     return content;
   }
   void Write(trine_buffer* buffer, const Bytes& content) {
-    status_ = BufferWrite(buffer, 0, content.data(), content.size(), &err_);
+    status_ = Table().buffer_write(buffer, 0, content.data(), content.size(), &err_);
   }
 };
 
@@ -72,7 +72,7 @@ TEST_F(HipDevicesTest, OneIsLostAndOthersGoOn) {
     EXPECT_THAT(err_.message, HasSubstr("the other device is lost"));
     EXPECT_EQ(Copy(second.get(), from, to, 64), TRINE_UNAVAILABLE);
   }
-  EXPECT_EQ(first->Health(&err_), TRINE_OK);
+  EXPECT_TRUE(first->Health().ok());
 }
 
 TEST_F(HipDevicesTest, CopyToEachOtherWhateverThePairIsWorth) {
@@ -162,8 +162,8 @@ TEST_F(HipDevicesTest, AFaultBetweenDevicesIsLaidWhereItBelongs) {
     EXPECT_EQ(Copy(second.get(), a.get(), b.get(), 1000),
               failing == 0 ? TRINE_ABORTED : TRINE_UNAVAILABLE)
         << err_.message;
-    EXPECT_EQ(second->Health(&err_), failing == 0 ? TRINE_OK : TRINE_UNAVAILABLE);
-    EXPECT_EQ(first->Health(&err_), failing == 1 ? TRINE_OK : TRINE_UNAVAILABLE);
+    EXPECT_EQ(second->Health().ok(), failing == 0);
+    EXPECT_EQ(first->Health().ok(), failing == 1);
   }
 }
 
@@ -180,7 +180,7 @@ TEST_F(HipDevicesTest, OneEndOfACopyIsTheDevicesOwn) {
   std::byte memory[64];
   const trine_copy copy{{nullptr, memory, 0}, {b.get(), nullptr, 0}, 64};
   const trine_copy_args args{sizeof(args), 1, sizeof(copy), 0, &copy, {}};
-  EXPECT_EQ(BufferCopy(first.get(), &args, &err_), TRINE_INVALID_ARGUMENT);
+  EXPECT_EQ(Table().copy_run(first.get(), &args, &err_), TRINE_INVALID_ARGUMENT);
 }
 
 // ---- Which devices count -----------------------------------------------------------------------
@@ -223,7 +223,7 @@ TEST_F(HipDevicesTest, CopiesComeBehindTheRunTheyWaitFor) {
             sizeof(args), 1,
             sizeof(copy), 0,
             &copy,        {1, 1, sizeof(trine_point), 0, &points[0], &points[1]}};
-        ASSERT_EQ(BufferCopy(first.get(), &args, &err_), TRINE_OK) << err_.message;
+        ASSERT_EQ(Table().copy_run(first.get(), &args, &err_), TRINE_OK) << err_.message;
         ASSERT_EQ(timeline.Wait(2, 20'000'000'000, &err_), TRINE_OK) << err_.message;
       }
       EXPECT_EQ(Read(there.get(), content.size()), content) << options << " " << pace;
@@ -277,7 +277,7 @@ TEST_F(HipDevicesTest, ALostOneReportsNoMemory) {
   emulator::Reset(settings);
   const BufferPtr a = Alloc(device.get(), 64);
   (void)Copy(device.get(), a.get(), a.get(), 32);
-  EXPECT_EQ(device->Health(&err_), TRINE_UNAVAILABLE);
+  EXPECT_TRUE(absl::IsUnavailable(device->Health()));
   EXPECT_EQ(DescribeDevice(backend.get(), 0).memory_total, 0u) << "nobody can say";
   EXPECT_EQ(DescribeDevice(backend.get(), 0).memory_free, 0u);
 }

@@ -58,8 +58,8 @@ class PluginFixture : public ::testing::Test {
   BufferPtr Alloc(trine_device* device, uint64_t bytes, uint32_t memory = TRINE_MEMORY_STATE) {
     const trine_buffer_desc desc{sizeof(desc), memory, bytes};
     trine_buffer* buffer = nullptr;
-    status_ = BufferAlloc(device, &desc, &buffer, &err_);
-    return {buffer, BufferFree};
+    status_ = Table().buffer_alloc(device, &desc, &buffer, &err_);
+    return {buffer, Table().buffer_free};
   }
   BufferPtr Import(trine_device* device, void* memory, uint64_t bytes, bool read_only) {
     trine_import_desc desc{};
@@ -69,8 +69,8 @@ class PluginFixture : public ::testing::Test {
     desc.host_ptr = memory;
     desc.bytes = bytes;
     trine_buffer* buffer = nullptr;
-    status_ = BufferImport(device, &desc, &buffer, &err_);
-    return {buffer, BufferFree};
+    status_ = Table().buffer_import(device, &desc, &buffer, &err_);
+    return {buffer, Table().buffer_free};
   }
 
   static Bytes Noise(size_t n, uint32_t seed) {
@@ -111,16 +111,16 @@ class BoundPlan {
     args.params = params.data();
     args.sync = sync;
     args.sync.point_stride = sizeof(trine_point);
-    return status = PlanRun(plan_.get(), &args, &error);
+    return status = Table().plan_run(plan_.get(), &args, &error);
   }
 
   Bytes Read(uint32_t slot) {
     Bytes bytes(buffers_.at(slot)->memory.bytes());
-    status = BufferRead(buffers_.at(slot).get(), 0, bytes.data(), bytes.size(), &error);
+    status = Table().buffer_read(buffers_.at(slot).get(), 0, bytes.data(), bytes.size(), &error);
     return bytes;
   }
   void Write(uint32_t slot, const Bytes& bytes) {
-    status = BufferWrite(buffers_.at(slot).get(), 0, bytes.data(), bytes.size(), &error);
+    status = Table().buffer_write(buffers_.at(slot).get(), 0, bytes.data(), bytes.size(), &error);
   }
   trine_buffer* buffer(uint32_t slot) { return buffers_.at(slot).get(); }
   // Returns the memory of a constant that the host can see.
@@ -146,15 +146,15 @@ class BoundPlan {
       desc.flags = keep == Keep::kFile ? TRINE_IMPORT_READ_ONLY : 0;
       desc.host_ptr = memory_.back().get();
       desc.bytes = bytes;
-      status = BufferImport(device_, &desc, &buffer, &error);
+      status = Table().buffer_import(device_, &desc, &buffer, &error);
     } else {
       const bool io = keep == Keep::kPinned || s.role == TRINE_ROLE_IO;
       const trine_buffer_desc desc{sizeof(desc), io ? TRINE_MEMORY_IO : TRINE_MEMORY_WEIGHTS,
                                    bytes};
-      status = BufferAlloc(device_, &desc, &buffer, &error);
+      status = Table().buffer_alloc(device_, &desc, &buffer, &error);
     }
     if (status != TRINE_OK) return;
-    buffers_.emplace(slot, BufferPtr(buffer, BufferFree));
+    buffers_.emplace(slot, BufferPtr(buffer, Table().buffer_free));
     bindings_.push_back({slot, 0, {buffer, 0, s.bytes}});
     const auto content = contents.find(slot);
     if (content == contents.end()) return;
@@ -168,13 +168,13 @@ class BoundPlan {
   void Create() {
     trine_plan_info info{};
     info.struct_size = sizeof(info);
-    status = PlanQuery(device_, &graph_, &info, &error);
+    status = Table().plan_query(device_, &graph_, &info, &error);
     if (status != TRINE_OK) return;
     trine_plan_desc desc{};
     if (info.scratch_bytes != 0) {
       const trine_buffer_desc scratch{sizeof(scratch), TRINE_MEMORY_STATE, info.scratch_bytes};
       trine_buffer* buffer = nullptr;
-      status = BufferAlloc(device_, &scratch, &buffer, &error);
+      status = Table().buffer_alloc(device_, &scratch, &buffer, &error);
       if (status != TRINE_OK) return;
       scratch_.reset(buffer);
       desc.scratch = {buffer, 0, info.scratch_bytes};
@@ -185,7 +185,7 @@ class BoundPlan {
     desc.graph = &graph_;
     desc.bindings = bindings_.data();
     trine_plan* plan = nullptr;
-    status = PlanCreate(device_, &desc, &plan, &error);
+    status = Table().plan_create(device_, &desc, &plan, &error);
     plan_.reset(plan);
   }
 
@@ -194,8 +194,8 @@ class BoundPlan {
   std::vector<std::unique_ptr<void, Freed>> memory_;
   std::map<uint32_t, BufferPtr> buffers_;  // by slot
   std::vector<trine_binding> bindings_;
-  BufferPtr scratch_{nullptr, BufferFree};
-  PlanPtr plan_{nullptr, PlanDestroy};
+  BufferPtr scratch_{nullptr, Table().buffer_free};
+  PlanPtr plan_{nullptr, Table().plan_destroy};
 };
 
 }  // namespace trine::hip

@@ -161,7 +161,7 @@ TEST_F(HipStreamingTest, PackedWeightsToo) {
   trine_graph graph = b_.Abi();
   trine_layout_info info{};
   trine_layout_list list{sizeof(list), sizeof(info), 1, 0, &info};
-  ASSERT_EQ(LayoutList(device.get(), &graph, gate_, &list, &err_), TRINE_OK);
+  ASSERT_EQ(Table().layout_list(device.get(), &graph, gate_, &list, &err_), TRINE_OK);
   ASSERT_EQ(list.count, 1u);
   Bytes packed(info.packed_bytes);
   trine_layout_convert_args args{};
@@ -172,7 +172,7 @@ TEST_F(HipStreamingTest, PackedWeightsToo) {
   args.row_end = kHidden;
   args.src = contents_[t.slot].data();
   args.dst = packed.data();
-  ASSERT_EQ(LayoutConvert(device.get(), &args, &err_), TRINE_OK);
+  ASSERT_EQ(Table().layout_convert(device.get(), &args, &err_), TRINE_OK);
   t.layout = info.layout;
   b_.slots[t.slot].bytes = packed.size();
   contents_[t.slot] = packed;
@@ -303,7 +303,7 @@ TEST_F(HipStreamingTest, WithoutRoomForStagesAPlanIsRefusedAndNothingIsLost) {
     emulator::Reset(settings);
     BoundPlan plan(device.get(), b_, contents_, Keep::kPinned);
     EXPECT_EQ(plan.status, TRINE_RESOURCE_EXHAUSTED) << plan.error.message;
-    EXPECT_EQ(device->Health(&err_), TRINE_OK);
+    EXPECT_TRUE(device->Health().ok());
     EXPECT_EQ(emulator::PeakBytes(0), before + needed - kStage * (missing > kStage ? 2 : 1));
   }
   emulator::Reset({});
@@ -394,7 +394,7 @@ TEST_F(HipStreamingTest, AFaultAtAnyCallIsAStatus) {
         const bool memory = call == Call::kMalloc || call == Call::kHostMalloc;
         EXPECT_EQ(plan.status, memory ? TRINE_RESOURCE_EXHAUSTED : TRINE_UNAVAILABLE)
             << static_cast<int>(call) << " " << from << ": " << plan.error.message;
-        EXPECT_EQ(device->Health(&err_), memory ? TRINE_OK : TRINE_UNAVAILABLE);
+        EXPECT_EQ(device->Health().ok(), memory);
         ASSERT_LT(from, 2000u);
       }
     }
@@ -413,7 +413,7 @@ TEST_F(HipStreamingTest, MemoryThatCantBePinnedIsRefusedAndNothingIsLost) {
   EXPECT_EQ(status_, TRINE_UNIMPLEMENTED);
   EXPECT_THAT(err_.message, HasSubstr("could not be pinned"));
   EXPECT_NE(Import(device.get(), memory, sizeof(memory), true), nullptr);
-  EXPECT_EQ(device->Health(&err_), TRINE_OK);
+  EXPECT_TRUE(device->Health().ok());
 }
 
 TEST_F(HipStreamingTest, PagesOfFilesAreConstants) {
@@ -421,10 +421,10 @@ TEST_F(HipStreamingTest, PagesOfFilesAreConstants) {
   const auto device = Device(backend.get());
   alignas(64) static std::byte memory[512];
   const BufferPtr file = Import(device.get(), memory, sizeof(memory), true);
-  EXPECT_EQ(BufferWrite(file.get(), 0, memory, 1, &err_), TRINE_INVALID_ARGUMENT);
+  EXPECT_EQ(Table().buffer_write(file.get(), 0, memory, 1, &err_), TRINE_INVALID_ARGUMENT);
   const trine_copy copy{{nullptr, memory, 0}, {file.get(), nullptr, 0}, 64};
   const trine_copy_args args{sizeof(args), 1, sizeof(copy), 0, &copy, {}};
-  EXPECT_EQ(BufferCopy(device.get(), &args, &err_), TRINE_INVALID_ARGUMENT);
+  EXPECT_EQ(Table().copy_run(device.get(), &args, &err_), TRINE_INVALID_ARGUMENT);
   sdk::GraphBuilder b;
   const uint32_t x = b.Tensor(TRINE_DTYPE_F32, {64}, TRINE_ROLE_STATE, 256);
   b.Op(TRINE_OP_ADD, {x, x}, {x});
@@ -437,7 +437,7 @@ TEST_F(HipStreamingTest, PagesOfFilesAreConstants) {
   desc.graph = &graph;
   desc.bindings = &binding;
   trine_plan* plan = nullptr;
-  EXPECT_EQ(PlanCreate(device.get(), &desc, &plan, &err_), TRINE_INVALID_ARGUMENT);
+  EXPECT_EQ(Table().plan_create(device.get(), &desc, &plan, &err_), TRINE_INVALID_ARGUMENT);
   EXPECT_THAT(err_.message, HasSubstr("slot 0 is bound to is memory that can't be written"));
 }
 

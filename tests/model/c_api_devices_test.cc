@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/model/c_api_codes.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 #include "trine/trine.hpp"
@@ -17,9 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr int32_t kInvalidArgument = 3, kFailedPrecondition = 9, kOutOfRange = 11,
-                  kUnavailable = 14;
 
 class CApiDevicesTest : public testing::Test {
  protected:

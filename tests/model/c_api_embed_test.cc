@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/model/c_api_codes.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 #include "trine/trine.hpp"
@@ -14,8 +15,6 @@ namespace trine {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int32_t kCancelled = 1, kInvalidArgument = 3, kFailedPrecondition = 9, kOutOfRange = 11;
 
 class CApiEmbedTest : public testing::Test {
  protected:

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/model/c_api_codes.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 #include "trine/trine.hpp"
@@ -16,8 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr int32_t kInvalidArgument = 3;
 
 class CApiGenerateTest : public testing::Test {
  protected:

@@ -14,6 +14,7 @@
 #include "runtime/head/train_head.h"
 #include "runtime/model/arch/model_config.h"
 #include "runtime/model/arch/read_model.h"
+#include "tests/model/c_api_codes.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 #include "trine/trine.hpp"
@@ -22,8 +23,6 @@ namespace trine {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int32_t kInvalidArgument = 3, kNotFound = 5, kFailedPrecondition = 9, kOutOfRange = 11;
 
 class CApiHeadTest : public testing::Test {
  protected:

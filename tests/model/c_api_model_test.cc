@@ -13,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/model/c_api_codes.h"
 #include "tests/model/temp_file.h"
 #include "tests/model/tiny_model.h"
 #include "trine/trine.h"
@@ -21,8 +22,6 @@ namespace trine {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr int32_t kCancelled = 1, kInvalidArgument = 3, kOutOfRange = 11, kFailedPrecondition = 9;
 
 trine_failure Failure() {
   trine_failure why{};

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "runtime/engine/generate.h"
-#include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "runtime/model/arch/read_model.h"
 #include "tests/model/tiny_model.h"
 

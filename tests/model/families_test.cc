@@ -6,9 +6,9 @@
 
 #include "gmock/gmock.h"
 #include "nlohmann/json.hpp"
-#include "runtime/gguf/writer.h"
-#include "runtime/make_model/make_model.h"
+#include "runtime/gguf/test_bytes.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/arch/segment_graph.h"
 #include "tests/model/engine_test_util.h"

@@ -10,8 +10,8 @@
 
 #include "nlohmann/json.hpp"
 #include "runtime/engine/perplexity.h"
-#include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {

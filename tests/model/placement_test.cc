@@ -77,8 +77,7 @@ class PlacementTest : public testing::Test {
   static std::string Where(const Engine& engine) {
     std::vector<LayerRange> ranges;
     for (const SegmentPlace& p : engine.model()->places()) {
-      ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
-                        p.span.embedding, p.span.head});
+      ranges.push_back({p.span, p.device_name});
     }
     return PlacementText(ranges);
   }

@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "runtime/engine/generate.h"
-#include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {

@@ -60,7 +60,7 @@ int posix_memalign(void** p, size_t alignment, size_t n) {
 namespace trine {
 namespace {
 
-constexpr int64_t kLayers = 6;
+constexpr int64_t kModelLayers = 6;
 // Tokens of an answer between which nothing is allocated. No table is due to double there.
 constexpr int64_t kFrom = 140, kUntil = 250;
 
@@ -71,7 +71,7 @@ class SteadyDecodeTest : public testing::Test {
 
   static std::vector<std::byte> Model() {
     TinyModelSpec spec;
-    spec.n_layers = kLayers;
+    spec.n_layers = kModelLayers;
     spec.n_ctx = 512;
     return MakeTinyModel(spec).ToBytes();
   }

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/quant/test_util.h"
-#include "runtime/gguf/writer.h"
+#include "runtime/gguf/test_bytes.h"
 
 namespace trine {
 namespace {

@@ -15,13 +15,13 @@ using reference::Random;
 using reference::Tensor;
 using reference::Type;
 
-struct Shape {
+struct ViewShape {
   int64_t dims[4];
   int64_t padding;  // bytes after each row
   uint64_t offset;
 };
 
-constexpr Shape kShapes[] = {
+constexpr ViewShape kShapes[] = {
     {{1, 1, 1, 1}, 0, 0},     {{17, 5, 1, 1}, 0, 4},   {{64, 3, 2, 1}, 12, 0},
     {{255, 3, 11, 1}, 4, 16}, {{1030, 1, 2, 1}, 0, 8}, {{5, 3, 2, 4}, 4, 12},
     {{1, 7, 3, 1}, 8, 0},     {{513, 2, 3, 1}, 0, 0},
@@ -29,7 +29,7 @@ constexpr Shape kShapes[] = {
 
 class ElementwiseShaderTest : public ShaderTest {
  protected:
-  Tensor Make(const Shape& s) {
+  Tensor Make(const ViewShape& s) {
     return Tensor(Type::kF32, {s.dims[0], s.dims[1], s.dims[2], s.dims[3]}, s.padding);
   }
 
@@ -37,7 +37,7 @@ class ElementwiseShaderTest : public ShaderTest {
   void CheckUnary(const std::function<void(const Tensor&, const Tensor&)>& reference_op,
                   const std::function<KernelRun(const TensorView&, const TensorView&)>& run) {
     Random random(7);
-    for (const Shape& s : kShapes) {
+    for (const ViewShape& s : kShapes) {
       for (const Fill fill : quant::kAllFills) {
         Tensor x = Make(s), want = Make(s);
         x.FillWith(fill, &random);
@@ -63,7 +63,7 @@ class ElementwiseShaderTest : public ShaderTest {
       const std::function<void(const Tensor&, const Tensor&, const Tensor&)>& reference_op,
       const BinaryRun& run) {
     Random random(8);
-    for (const Shape& s : kShapes) {
+    for (const ViewShape& s : kShapes) {
       for (const Fill fill : quant::kAllFills) {
         Tensor a = Make(s), b = Make(s), want = Make(s);
         a.FillWith(fill, &random);

@@ -22,7 +22,7 @@ using quant::Random;
 using quant::Type;
 using reference::Tensor;
 
-struct Case {
+struct ProductCase {
   Type type = Type::kQ8_0;
   bool packed = false;
   int64_t k = 0, n = 37, m = 1;
@@ -69,7 +69,7 @@ Bytes WeightOperand(const Tensor& w, bool packed, uint64_t offset, TensorView* v
   return bytes;
 }
 
-uint64_t WeightOffset(const Case& c) {
+uint64_t WeightOffset(const ProductCase& c) {
   return c.packed ? 16 : 12 + static_cast<uint64_t>(c.type == Type::kMXFP4);
 }
 
@@ -84,7 +84,7 @@ std::vector<KernelRun> Runs(const Product& p, const ProductTuning& tuning) {
 
 class ProductsTest : public ShaderTest {
  protected:
-  std::string Matmul(const Case& c) {
+  std::string Matmul(const ProductCase& c) {
     Random random(static_cast<uint64_t>(c.type) + 1);
     Tensor w(c.type, {c.k, c.n}, RowPadding(c.type)), x(Type::kF32, {c.k, c.m}, 4);
     Tensor bias(Type::kF32, {c.n}), y(Type::kF32, {c.n, c.m}, 8);
@@ -114,7 +114,7 @@ class ProductsTest : public ShaderTest {
   }
 
   // Tests five experts, of which w holds [first, first + held). Some ids are invalid.
-  std::string MoeMatmul(const Case& c, int64_t slots, int64_t x_slots, int64_t first,
+  std::string MoeMatmul(const ProductCase& c, int64_t slots, int64_t x_slots, int64_t first,
                         int64_t held) {
     constexpr int64_t kExperts = 5;
     Random random(static_cast<uint64_t>(c.type) + 2);
@@ -204,8 +204,8 @@ std::vector<Form> AllForms() {
 
 class AllFormsTest : public ProductsTest, public ::testing::WithParamInterface<Form> {
  protected:
-  Case Make() const {
-    Case c;
+  ProductCase Make() const {
+    ProductCase c;
     c.type = GetParam().type;
     c.packed = GetParam().packed;
     c.tuning.int_dot = GetParam().int_dot;
@@ -221,7 +221,7 @@ class AllFormsTest : public ProductsTest, public ::testing::WithParamInterface<F
 };
 
 TEST_P(AllFormsTest, Gemv) {
-  Case c = Make();
+  ProductCase c = Make();
   for (const Fill fill : quant::kAllFills) {
     for (const bool any_scale : {false, true}) {
       c.fill = fill;
@@ -233,7 +233,7 @@ TEST_P(AllFormsTest, Gemv) {
 }
 
 TEST_P(AllFormsTest, Gemm) {
-  Case c = Make();
+  ProductCase c = Make();
   c.n = 45;
   c.m = 39;
   for (const bool bias : {false, true}) {
@@ -264,7 +264,7 @@ std::vector<Form> SomeForms() {
 class SomeFormsTest : public AllFormsTest {};
 
 TEST_P(SomeFormsTest, GemvOfMoreLanes) {
-  Case c = Make();
+  ProductCase c = Make();
   c.tuning.gemv_lanes = 32;
   c.tuning.gemv_blocks = 2;
   c.m = 3;
@@ -272,7 +272,7 @@ TEST_P(SomeFormsTest, GemvOfMoreLanes) {
 }
 
 TEST_P(SomeFormsTest, MoeGemv) {
-  Case c = Make();
+  ProductCase c = Make();
   c.bias = true;
   c.m = 2;
   EXPECT_EQ(MoeMatmul(c, 2, 1, 0, 5), "");
@@ -280,7 +280,7 @@ TEST_P(SomeFormsTest, MoeGemv) {
 }
 
 TEST_P(SomeFormsTest, MoeGemm) {
-  Case c = Make();
+  ProductCase c = Make();
   c.m = 31;
   EXPECT_EQ(MoeMatmul(c, 2, 1, 0, 5), "");
   c.bias = true;
@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, SomeFormsTest, ::testing::ValuesIn(SomeForms()),
 TEST_F(ProductsTest, EveryNumberOfColumns) {
   for (const Type type : {Type::kQ8_0, Type::kQ4_K, Type::kF16}) {
     for (const int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 17}) {
-      Case c;
+      ProductCase c;
       c.type = type;
       c.packed = true;
       c.k = OddK(type);
@@ -304,14 +304,14 @@ TEST_F(ProductsTest, EveryNumberOfColumns) {
 
 TEST_F(ProductsTest, EveryShapeOfWork) {
   for (const Type type : {Type::kQ4_0, Type::kQ6_K, Type::kBF16}) {
-    Case c;
+    ProductCase c;
     c.type = type;
     c.k = OddK(type);
     struct Gemv {
       uint32_t workgroup, lanes, rows;
     };
     for (const Gemv& gemv : {Gemv{32, 8, 1}, {32, 32, 4}, {64, 16, 2}, {128, 8, 4}, {128, 32, 1}}) {
-      c.tuning = Case::SmallTiles();
+      c.tuning = ProductCase::SmallTiles();
       c.tuning.gemv_workgroup = gemv.workgroup;
       c.tuning.gemv_lanes = gemv.lanes;
       c.tuning.gemv_rows = gemv.rows;
@@ -347,7 +347,7 @@ TEST_F(ProductsTest, SubgroupsOfEverySize) {
   for (const Type type : {Type::kQ4_K, Type::kBF16}) {
     for (const uint32_t lanes : {8u, 32u}) {
       for (const uint32_t size : sizes) {
-        Case c;
+        ProductCase c;
         c.type = type;
         c.k = OddK(type);
         c.m = 3;
@@ -363,7 +363,7 @@ TEST_F(ProductsTest, SubgroupsOfEverySize) {
 TEST_F(ProductsTest, RowsOfAnyLength) {
   for (const Type type : {Type::kQ8_0, Type::kQ5_0, Type::kQ5_K, Type::kMXFP4, Type::kF16}) {
     for (const int64_t blocks : {1, 2, 8, 9, 65}) {
-      Case c;
+      ProductCase c;
       c.type = type;
       c.k = quant::Traits(type).block_values * blocks;
       for (const bool packed : {false, true}) {
@@ -380,7 +380,7 @@ TEST_F(ProductsTest, RowsOfAnyLength) {
 
 TEST_F(ProductsTest, ExpertsInSeveralBindings) {
   for (const int64_t m : {2, 31}) {
-    Case c;
+    ProductCase c;
     c.k = OddK(c.type);
     c.m = m;
     c.bias = true;
@@ -390,7 +390,7 @@ TEST_F(ProductsTest, ExpertsInSeveralBindings) {
 }
 
 TEST_F(ProductsTest, MoreRowsThanOneSideOfGroups) {
-  Case c;
+  ProductCase c;
   c.k = 32;
   c.n = 65535 + 5;
   c.tuning.gemv_workgroup = 32;

@@ -33,7 +33,7 @@ Listed List(const GraphBuilder& builder, uint32_t tensor, uint32_t capacity = 1,
   list.infos = &listed.info;
   trine_error err{};
   const trine_graph graph = builder.Abi();
-  listed.status = LayoutList(nullptr, &graph, tensor, &list, &err);
+  listed.status = Table().layout_list(nullptr, &graph, tensor, &list, &err);
   listed.count = list.count;
   listed.sentence = err.message;
   return listed;
@@ -158,7 +158,7 @@ class ConvertTest : public LayoutsTest {
   }
   std::string Convert(const trine_layout_convert_args& args) {
     trine_error err{};
-    const trine_status status = LayoutConvert(nullptr, &args, &err);
+    const trine_status status = Table().layout_convert(nullptr, &args, &err);
     EXPECT_TRUE(status == TRINE_OK || status == TRINE_INVALID_ARGUMENT);
     EXPECT_EQ(status == TRINE_OK, err.message[0] == '\0');
     return err.message;

@@ -145,7 +145,7 @@ TEST_F(PlanTest, ReadOnlyBuffersHoldConstantsOnly) {
   ASSERT_EQ(Table().buffer_import(devices_[0], &import, &buffer, &err_), TRINE_OK) << err_.message;
   trine_plan_desc desc = plan_->Desc();
   plan_->bindings[2].span.buffer = buffer;
-  EXPECT_THAT(Refusal(desc), HasSubstr("slot 2 is bound to can't be written"));
+  EXPECT_THAT(Refusal(desc), HasSubstr("slot 2 is bound to is memory that can't be written"));
   desc = plan_->Desc();
   plan_->bindings[0].span.buffer = buffer;
   ASSERT_EQ(Table().plan_create(devices_[0], &desc, &plan_->plan, &err_), TRINE_OK) << err_.message;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/common/fusion.h"
+#include "backends/common/op_attributes.h"
 #include "backends/common/self_test_graph.h"
 #include "backends/vulkan/device/tuning.h"
 #include "backends/vulkan/ops/op_runs.h"

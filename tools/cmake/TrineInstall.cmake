@@ -82,7 +82,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/docs/examples/CMakeLists.txt"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" COMPONENT development)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
-        FILES_MATCHING PATTERN "*.md" PATTERN examples EXCLUDE)
+        FILES_MATCHING PATTERN "*.md" PATTERN examples EXCLUDE PATTERN README.md EXCLUDE)
 install(FILES "${PROJECT_SOURCE_DIR}/plugins/example/CMakeLists.txt"
               "${PROJECT_SOURCE_DIR}/plugins/example/example_backend.cc"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}/example" COMPONENT development)

@@ -25,14 +25,11 @@ namespace trine {
 namespace {
 
 // This thread's CPU time: other work on the machine does not count.
-class Clock {
- public:
-  static double Microseconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
-  }
-};
+double Microseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
+}
 
 constexpr int64_t kTokensPerDocument = 200;
 constexpr int kColdDocuments = 1;
@@ -130,7 +127,7 @@ void Report(const char* when, std::vector<double>* times) {
 }
 
 int Run(const Workload& workload, const ConstraintVocabulary& vocabulary) {
-  const double begin = Clock::Microseconds();
+  const double begin = Microseconds();
   const auto constraint = workload.is_schema ? Constraint::FromJsonSchema(workload.text, vocabulary)
                                              : Constraint::FromGbnf(workload.text, vocabulary);
   if (!constraint.ok()) {
@@ -139,20 +136,20 @@ int Run(const Workload& workload, const ConstraintVocabulary& vocabulary) {
     return 1;
   }
   std::printf("%s: compiled in %.1f ms, %u states\n", workload.name,
-              (Clock::Microseconds() - begin) / 1000, (*constraint)->automaton().size());
+              (Microseconds() - begin) / 1000, (*constraint)->automaton().size());
   std::vector<double> cold, steady;
   std::vector<uint32_t> mask((*constraint)->mask_words());
   std::mt19937 random(1);
   for (int document = 0; document < kDocuments; ++document) {
     ConstraintState state(*constraint);
     for (int64_t left = kTokensPerDocument; left > 0 && !state.ended(); --left) {
-      const double before = Clock::Microseconds();
+      const double before = Microseconds();
       state.Mask(left, mask);
-      const double masking = Clock::Microseconds() - before;
+      const double masking = Microseconds() - before;
       const int32_t token = Draw(mask, vocabulary.tokenizer->eos(), &random);
-      const double accepting = Clock::Microseconds();
+      const double accepting = Microseconds();
       if (!state.Accept(token).ok()) return 1;
-      const double us = masking + Clock::Microseconds() - accepting;
+      const double us = masking + Microseconds() - accepting;
       (document < kColdDocuments ? cold : steady).push_back(us);
     }
   }
@@ -180,10 +177,10 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", std::string(tokenizer.status().message()).c_str());
     return 1;
   }
-  const double begin = Clock::Microseconds();
+  const double begin = Microseconds();
   const ConstraintVocabulary vocabulary = ConstraintVocabulary::Of(*tokenizer);
   std::printf("%d tokens, made ready in %.1f ms: %u nodes\n", (*tokenizer)->vocab_size(),
-              (Clock::Microseconds() - begin) / 1000, vocabulary.trie->size());
+              (Microseconds() - begin) / 1000, vocabulary.trie->size());
   int failures = 0;
   for (const Workload& workload : kWorkloads) failures += Run(workload, vocabulary);
   return failures == 0 ? 0 : 1;

@@ -2,10 +2,10 @@
 // parallel region, a barrier, detection, and probing a plugin. A tool, not a test.
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "benchmark/benchmark.h"
 #include "detect/machine.h"
+#include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "plugins/probe.h"
 #include "plugins/search_path.h"
@@ -25,7 +25,7 @@ class SmallPlan {
     }
   }
   const std::string& error() const { return error_; }
-  absl::Status Run() { return plan_.Run(args_); }
+  absl::Status Run() { return segment_->Run({}); }
 
  private:
   std::string Build(std::unique_ptr<PluginLibrary> library, uint32_t n_ops) {
@@ -33,44 +33,19 @@ class SmallPlan {
     if (!backend.ok()) return std::string(backend.status().message());
     auto device = Device::Open(*backend, 0);
     if (!device.ok()) return std::string(device.status().message());
-    auto buffer = Buffer::Allocate(*device, 256, TRINE_MEMORY_IO);
-    if (!buffer.ok()) return std::string(buffer.status().message());
-    buffer_ = std::move(*buffer);
-
-    const trine_slot slot{TRINE_ROLE_IO, 1, 256};
-    const trine_tensor tensor{TRINE_DTYPE_F32, 1, 0, 0, {64, 1, 1, 1}, {}, 0, TRINE_LAYOUT_PLAIN};
-    const uint32_t in[] = {0, 0}, out[] = {0};
-    const std::vector<trine_op> ops(n_ops, trine_op{TRINE_OP_ADD, 2, 1, 0, in, out, nullptr});
-    trine_graph graph{};
-    graph.struct_size = sizeof(graph);
-    graph.numerics = TRINE_NUMERICS_EXACT;
-    graph.n_slots = graph.n_tensors = 1;
-    graph.n_ops = n_ops;
-    graph.slot_stride = sizeof(slot);
-    graph.tensor_stride = sizeof(tensor);
-    graph.op_stride = sizeof(trine_op);
-    graph.slots = &slot;
-    graph.tensors = &tensor;
-    graph.ops = ops.data();
-    const trine_binding binding{0, 0, buffer_.Span(0, 256)};
-    trine_plan_desc desc{};
-    desc.struct_size = sizeof(desc);
-    desc.n_bindings = 1;
-    desc.binding_stride = sizeof(binding);
-    desc.graph = &graph;
-    desc.bindings = &binding;
-    auto plan = Plan::Create(*device, desc);
-    if (!plan.ok()) return std::string(plan.status().message());
-    plan_ = std::move(*plan);
-    args_.struct_size = sizeof(args_);
+    OpGraph graph;
+    const TensorId x = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64});
+    for (uint32_t i = 0; i < n_ops; ++i) graph.AddOp(TRINE_OP_ADD, {x, x}, {x});
+    graph.Finish();
+    auto segment = Segment::Create(*device, std::move(graph), TRINE_NUMERICS_EXACT, {});
+    if (!segment.ok()) return std::string(segment.status().message());
+    segment_ = *std::move(segment);
     return "";
   }
 
   HostServices host_;
   std::string error_ = "the CPU backend was not found beside this program";
-  Buffer buffer_;
-  Plan plan_;
-  trine_run_args args_{};
+  std::unique_ptr<Segment> segment_;
 };
 
 void BM_PlanRun(benchmark::State& state) {

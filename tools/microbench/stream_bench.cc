@@ -16,12 +16,13 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "dispatch/exec/op_graph.h"
+#include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "trine/sdk/dtype.h"
 
@@ -79,17 +80,11 @@ double BestMs(const std::function<absl::Status()>& run, absl::Status* status) {
 class Bench {
  public:
   Bench(std::shared_ptr<Device> device, const Case& shape, uint32_t count)
-      : device_(std::move(device)), case_(shape), count_(count) {
-    weight_bytes_ = static_cast<uint64_t>(sdk::ValueBytes(case_.dtype, case_.k) * case_.n);
-    slot_bytes_ = (weight_bytes_ + 4095) / 4096 * 4096;
-    x_ = graph_.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {case_.k, case_.m});
-    for (uint32_t i = 0; i < count_; ++i) {
-      weights_.push_back(graph_.AddTensor(TRINE_ROLE_CONSTANT, case_.dtype, {case_.k, case_.n}));
-      outputs_.push_back(graph_.AddTensor(TRINE_ROLE_STATE, TRINE_DTYPE_F32, {case_.n, case_.m}));
-      graph_.AddOp(TRINE_OP_MATMUL, {weights_[i], x_}, {outputs_[i]});
-    }
-    graph_.Finish();
-  }
+      : device_(std::move(device)),
+        case_(shape),
+        count_(count),
+        weight_bytes_(static_cast<uint64_t>(sdk::ValueBytes(case_.dtype, case_.k) * case_.n)),
+        slot_bytes_((weight_bytes_ + 4095) / 4096 * 4096) {}
 
   absl::Status Run() {
     Pages pages(slot_bytes_ * count_);
@@ -99,12 +94,12 @@ class Bench {
     std::vector<std::byte> expected;
     absl::Status status;
     for (const Keep keep : {Keep::kDevice, Keep::kPinned, Keep::kImported, Keep::kFile}) {
-      auto made = MakePlan(keep, pages);
+      auto made = Make(keep, pages);
       if (keep == Keep::kImported && absl::IsUnimplemented(made.status())) continue;
       if (!made.ok()) return made.status();
-      ms[keep] = BestMs([&] { return made->plan.Run(Args()); }, &status);
+      ms[keep] = BestMs([&] { return made->segment->Run({}); }, &status);
       if (!status.ok()) return status;
-      std::vector<std::byte> bytes(graph_.Bytes(outputs_.back()));
+      std::vector<std::byte> bytes(static_cast<size_t>(4 * case_.n * case_.m));
       status = made->outputs.back().Read(0, bytes.data(), bytes.size());
       if (!status.ok()) return status;
       if (keep == Keep::kDevice) expected = bytes;
@@ -118,17 +113,10 @@ class Bench {
 
  private:
   struct Made {
-    Buffer x, weights, scratch;
+    Buffer weights;
     std::vector<Buffer> outputs;
-    Plan plan;  // destroyed before its buffers
+    std::unique_ptr<Segment> segment;  // destroyed before its buffers
   };
-
-  static trine_run_args Args() {
-    trine_run_args args{};
-    args.struct_size = sizeof(args);
-    args.sync.point_stride = sizeof(trine_point);
-    return args;
-  }
 
   absl::StatusOr<Buffer> MakeWeights(Keep keep, const Pages& pages) const {
     if (keep == Keep::kImported || keep == Keep::kFile) {
@@ -148,45 +136,32 @@ class Bench {
     return buffer;
   }
 
-  absl::StatusOr<Made> MakePlan(Keep keep, const Pages& pages) {
+  absl::StatusOr<Made> Make(Keep keep, const Pages& pages) const {
     Made made;
     auto weights = MakeWeights(keep, pages);
     if (!weights.ok()) return weights.status();
     made.weights = *std::move(weights);
-    auto x = Buffer::Allocate(device_, graph_.Bytes(x_), TRINE_MEMORY_IO);
-    if (!x.ok()) return x.status();
-    made.x = *std::move(x);
+    OpGraph graph;
+    std::vector<SlotMemory> memory;
+    const TensorId x = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {case_.k, case_.m});
+    for (uint32_t i = 0; i < count_; ++i) {
+      const TensorId w = graph.AddTensor(TRINE_ROLE_CONSTANT, case_.dtype, {case_.k, case_.n});
+      const TensorId y = graph.AddTensor(TRINE_ROLE_STATE, TRINE_DTYPE_F32, {case_.n, case_.m});
+      graph.AddOp(TRINE_OP_MATMUL, {w, x}, {y});
+      auto output = Buffer::Allocate(device_, graph.Bytes(y), TRINE_MEMORY_STATE);
+      if (!output.ok()) return output.status();
+      memory.push_back({graph.SlotOf(w), made.weights.Span(slot_bytes_ * i, weight_bytes_)});
+      memory.push_back({graph.SlotOf(y), output->Span(0, graph.Bytes(y))});
+      made.outputs.push_back(*std::move(output));
+    }
+    graph.Finish();
+    auto segment = Segment::Create(device_, std::move(graph), TRINE_NUMERICS_EXACT, memory);
+    if (!segment.ok()) return segment.status();
+    made.segment = *std::move(segment);
     std::vector<float> values(static_cast<size_t>(case_.k * case_.m));
     for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 17) - 8.0f;
-    absl::Status status = made.x.Write(0, values.data(), 4 * values.size());
-    std::vector<trine_binding> bindings = {
-        {graph_.SlotOf(x_), 0, made.x.Span(0, graph_.Bytes(x_))}};
-    for (uint32_t i = 0; i < count_ && status.ok(); ++i) {
-      bindings.push_back(
-          {graph_.SlotOf(weights_[i]), 0, made.weights.Span(slot_bytes_ * i, weight_bytes_)});
-      auto y = Buffer::Allocate(device_, graph_.Bytes(outputs_[i]), TRINE_MEMORY_STATE);
-      if (!y.ok()) return y.status();
-      bindings.push_back({graph_.SlotOf(outputs_[i]), 0, y->Span(0, graph_.Bytes(outputs_[i]))});
-      made.outputs.push_back(*std::move(y));
-    }
-    const trine_graph graph = graph_.View(TRINE_NUMERICS_EXACT);
-    const auto info = device_->QueryPlan(graph);
-    if (!status.ok() || !info.ok()) return status.ok() ? info.status() : status;
-    trine_plan_desc desc{};
-    if (info->scratch_bytes != 0) {
-      auto scratch = Buffer::Allocate(device_, info->scratch_bytes, TRINE_MEMORY_STATE);
-      if (!scratch.ok()) return scratch.status();
-      made.scratch = *std::move(scratch);
-      desc.scratch = made.scratch.Span(0, info->scratch_bytes);
-    }
-    desc.struct_size = sizeof(desc);
-    desc.n_bindings = static_cast<uint32_t>(bindings.size());
-    desc.binding_stride = sizeof(trine_binding);
-    desc.graph = &graph;
-    desc.bindings = bindings.data();
-    auto plan = Plan::Create(device_, desc);
-    if (!plan.ok()) return plan.status();
-    made.plan = *std::move(plan);
+    absl::Status status = made.segment->Write(x, values.data(), 4 * values.size());
+    if (!status.ok()) return status;
     return made;
   }
 
@@ -227,10 +202,7 @@ class Bench {
   std::shared_ptr<Device> device_;
   const Case case_;
   const uint32_t count_;
-  uint64_t weight_bytes_ = 0, slot_bytes_ = 0;
-  OpGraph graph_;
-  TensorId x_ = 0;
-  std::vector<TensorId> weights_, outputs_;
+  const uint64_t weight_bytes_, slot_bytes_;
   double copy_ms_ = 0.0;
 };
 

@@ -52,13 +52,19 @@ def end(process):
         process.wait()
 
 
-def start(command, errors):
+def start(command, output, errors):
     try:
         # In a session of its own, so that a wrapper script and its children are ended together.
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=errors, start_new_session=True)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
+                                start_new_session=True)
     except OSError as error:
         raise Failure(f"{command[0]} can't be run: {error.strerror}") from None
+
+
+def last_line(file):
+    file.seek(0)
+    lines = file.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def wait(process, limit):
@@ -82,7 +88,7 @@ def run(command, limit):
     takes more than `limit` seconds."""
     with tempfile.TemporaryFile() as errors:
         begin = time.monotonic()
-        process = start(command, errors)
+        process = start(command, subprocess.PIPE, errors)
         try:
             text, usage = wait(process, limit)
             seconds = time.monotonic() - begin
@@ -95,9 +101,8 @@ def run(command, limit):
         finally:
             process.stdout.close()
         if process.returncode != 0:
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
-            reason = f": {said[-1]}" if said else ""
+            said = last_line(errors)
+            reason = f": {said}" if said else ""
             how = (f"was ended by signal {-process.returncode}" if process.returncode < 0
                    else f"failed with exit code {process.returncode}")
             raise Failure(f"{' '.join(command)} {how}{reason}")

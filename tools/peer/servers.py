@@ -3,13 +3,12 @@ import json
 import os
 import socket
 import statistics
-import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
 
-from .process import Failure, end, run
+from .process import Failure, end, last_line, run, start
 
 SLOTS = 16
 CONTEXT = 512  # of each slot
@@ -34,11 +33,7 @@ class Server:
         self.port = free_port()
         self.log = tempfile.TemporaryFile()
         command = [*self.command, "--host", "127.0.0.1", "--port", str(self.port)]
-        try:
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
-                                            stderr=self.log, start_new_session=True)
-        except OSError as error:
-            raise Failure(f"{command[0]} can't be run: {error.strerror}") from None
+        self.process = start(command, self.log, self.log)
         try:
             self.wait_until_ready()
         except BaseException:
@@ -54,9 +49,8 @@ class Server:
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
-                self.log.seek(0)
-                said = self.log.read().decode(errors="replace").strip().splitlines()
-                raise Failure(f"{self.name} ended at once: {said[-1] if said else 'no reason given'}")
+                said = last_line(self.log) or "no reason given"
+                raise Failure(f"{self.name} ended at once: {said}")
             try:
                 with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=2):
                     return

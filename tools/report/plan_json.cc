@@ -21,9 +21,9 @@ Json UnitsJson(const PlanReport& r, const PlacedRange& range) {
   const PlanProblem& problem = r.report.problem.plan;
   const PlanDevice& device = problem.devices[range.device];
   Json units = Json::array();
-  const int begin = range.embedding ? 0 : range.begin + 1;
-  const int end = range.head ? problem.layers + 2 : range.end + 1;
-  for (int unit = begin; unit < end; ++unit) {
+  const int64_t begin = range.embedding ? 0 : range.begin + 1;
+  const int64_t end = range.head ? problem.layers + 2 : range.end + 1;
+  for (int64_t unit = begin; unit < end; ++unit) {
     const auto u = static_cast<size_t>(unit);
     Json one;
     if (unit == 0) {

@@ -48,7 +48,11 @@ class Picture {
 
   void Text(double x, double height, const std::string& text) {
     y_ += height;
-    absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y_, Escaped(text));
+    TextAt(x, y_, text);
+  }
+
+  void TextAt(double x, double y, const std::string& text) {
+    absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x, y, Escaped(text));
   }
 
   void Box(double x, double width, double height, const char* colour, const std::string& title) {
@@ -63,22 +67,17 @@ class Picture {
     const double each = (kWidth - 2 * kMargin) / problem().units();
     double x = kMargin;
     for (const PlacementSegment& s : r_.report.placement.segments) {
-      const int units =
-          s.range.end - s.range.begin + (s.range.embedding ? 1 : 0) + (s.range.head ? 1 : 0);
+      const int units = s.range.layers() + (s.range.embedding ? 1 : 0) + (s.range.head ? 1 : 0);
       const double begin = x;
       for (int i = 0; i < units; ++i, x += each) {
         Box(x, each, 30, Colour(s.range.device), DescribeSegment(s.range));
       }
-      absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s: %s</text>\n", begin, y_ + 46,
-                            Escaped(Name(s.range.device)), DescribeSegment(s.range));
+      TextAt(begin, y_ + 46, absl::StrCat(Name(s.range.device), ": ", DescribeSegment(s.range)));
     }
     y_ += 66;
   }
 
-  void Label(const std::string& text) {
-    absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", kMargin, y_ + 15,
-                          Escaped(text));
-  }
+  void Label(const std::string& text) { TextAt(kMargin, y_ + 15, text); }
 
   // Draws one pass: segments and the transfers between them, one after the other.
   void Bars(const std::string& what, bool decode, const std::optional<MeasuredPass>& measured) {
@@ -87,26 +86,20 @@ class Picture {
     const double longest =
         std::max({r_.report.predicted() ? predicted : 0, measured ? measured->all_ns : 0.0, 1.0});
     const double scale = (kWidth - kLabel - 2 * kMargin - 90) / longest;
-    if (!r_.report.predicted()) {
-      Label(absl::StrCat(what, ": not predicted"));
-      y_ += kRow;
-      if (measured) Measured(what, *measured, scale);
-      y_ += 8;
-      return;
+    Label(absl::StrCat(what, r_.report.predicted() ? ", predicted" : ": not predicted"));
+    if (r_.report.predicted()) {
+      double x = kLabel;
+      for (const PlacementSegment& s : placement.segments) {
+        const auto way = static_cast<double>(decode ? s.decode_transfer_ns : s.prefill_transfer_ns);
+        const auto ns = static_cast<double>(decode ? s.decode_ns : s.prefill_ns);
+        if (way > 0) Box(x, way * scale, 20, "#bab0ac", "handed on");
+        x += way * scale;
+        Box(x, ns * scale, 20, Colour(s.range.device),
+            absl::StrCat(Name(s.range.device), ": ", TimeText(static_cast<int64_t>(ns))));
+        x += ns * scale;
+      }
+      TextAt(x + 6, y_ + 15, TimeText(static_cast<int64_t>(predicted)));
     }
-    Label(absl::StrCat(what, ", predicted"));
-    double x = kLabel;
-    for (const PlacementSegment& s : placement.segments) {
-      const auto way = static_cast<double>(decode ? s.decode_transfer_ns : s.prefill_transfer_ns);
-      const auto ns = static_cast<double>(decode ? s.decode_ns : s.prefill_ns);
-      if (way > 0) Box(x, way * scale, 20, "#bab0ac", "handed on");
-      x += way * scale;
-      Box(x, ns * scale, 20, Colour(s.range.device),
-          absl::StrCat(Name(s.range.device), ": ", TimeText(static_cast<int64_t>(ns))));
-      x += ns * scale;
-    }
-    absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n", x + 6, y_ + 15,
-                          TimeText(static_cast<int64_t>(predicted)));
     y_ += kRow;
     if (measured) Measured(what, *measured, scale);
     y_ += 8;
@@ -121,9 +114,7 @@ class Picture {
           absl::StrCat(Name(device), ": ", TimeText(static_cast<int64_t>(pass.segment_ns[i]))));
       x += pass.segment_ns[i] * scale;
     }
-    absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s</text>\n",
-                          kLabel + pass.all_ns * scale + 6, y_ + 15,
-                          TimeText(static_cast<int64_t>(pass.all_ns)));
+    TextAt(kLabel + pass.all_ns * scale + 6, y_ + 15, TimeText(static_cast<int64_t>(pass.all_ns)));
     y_ += kRow;
   }
 
@@ -140,9 +131,9 @@ class Picture {
       Box(kLabel, width, 20, "#eeeeee", "");
       Box(kLabel, width * std::min(static_cast<double>(use.used_bytes) / all, 1.0), 20, Colour(i),
           FormatBytes(use.used_bytes));
-      absl::StrAppendFormat(&body_, "<text x=\"%.1f\" y=\"%.1f\">%s of %s</text>\n", kLabel + 6,
-                            y_ + 15, FormatBytes(use.used_bytes),
-                            most == kNoLimit ? "what there is" : FormatBytes(most));
+      TextAt(kLabel + 6, y_ + 15,
+             absl::StrCat(FormatBytes(use.used_bytes), " of ",
+                          most == kNoLimit ? "what there is" : FormatBytes(most)));
       y_ += kRow;
     }
   }

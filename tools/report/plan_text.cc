@@ -37,24 +37,31 @@ std::string Goal(const PlanReport& r) {
                                                          : "for the most requests in a second";
 }
 
+// Returns a row with the cells for what was measured put in.
+std::vector<std::string> Row(const PlanReport& r, std::vector<std::string> cells,
+                             const std::string& decode, const std::string& prefill) {
+  if (r.decode) cells.insert(cells.begin() + 5, decode);
+  if (r.prefill) cells.push_back(prefill);
+  return cells;
+}
+
+TextTable NewTable(const PlanReport& r, const char* what) {
+  const std::string prefill = absl::StrCat("prefill of ", r.report.problem.plan.prefill_tokens);
+  return TextTable(
+      Row(r, {what, "device", "weights", "KV cache", "decode", prefill}, "measured", "measured"));
+}
+
 std::string SegmentTable(const PlanReport& r) {
   const Placement& placement = r.report.placement;
   const PlanProblem& problem = r.report.problem.plan;
-  std::vector<std::string> header = {
-      "segment",  "device", "weights",
-      "KV cache", "decode", absl::StrCat("prefill of ", problem.prefill_tokens)};
-  if (r.decode) header.insert(header.begin() + 5, "measured");
-  if (r.prefill) header.push_back("measured");
-  TextTable table(header);
+  TextTable table = NewTable(r, "segment");
   for (size_t i = 0; i < placement.segments.size(); ++i) {
     const PlacementSegment& s = placement.segments[i];
-    std::vector<std::string> row = {
-        DescribeSegment(s.range),    problem.devices[s.range.device].name,
-        FormatBytes(s.weight_bytes), FormatBytes(s.kv_bytes),
-        Predicted(r, s.decode_ns),   Predicted(r, s.prefill_ns)};
-    if (r.decode) row.insert(row.begin() + 5, MeasuredText(r.decode, i));
-    if (r.prefill) row.push_back(MeasuredText(r.prefill, i));
-    table.Add(std::move(row));
+    table.Add(Row(r,
+                  {DescribeSegment(s.range), problem.devices[s.range.device].name,
+                   FormatBytes(s.weight_bytes), FormatBytes(s.kv_bytes), Predicted(r, s.decode_ns),
+                   Predicted(r, s.prefill_ns)},
+                  MeasuredText(r.decode, i), MeasuredText(r.prefill, i)));
   }
   return table.Format();
 }
@@ -76,31 +83,23 @@ void AddLayerRows(const PlanReport& r, size_t segment, TextTable* table) {
   const PlanProblem& problem = r.report.problem.plan;
   const PlacementSegment& s = r.report.placement.segments[segment];
   const PlanDevice& device = problem.devices[s.range.device];
-  const int begin = s.range.embedding ? 0 : s.range.begin + 1;
-  const int end = s.range.head ? problem.layers + 2 : s.range.end + 1;
+  const int64_t begin = s.range.embedding ? 0 : s.range.begin + 1;
+  const int64_t end = s.range.head ? problem.layers + 2 : s.range.end + 1;
   for (int unit = begin; unit < end; ++unit) {
     const auto u = static_cast<size_t>(unit);
     const int64_t decode = device.decode.unit_ns[u], prefill = device.prefill.unit_ns[u];
-    std::vector<std::string> row = {UnitName(unit, problem.layers),
-                                    device.name,
-                                    FormatBytes(device.weight_bytes[u]),
-                                    FormatBytes(device.kv_bytes.empty() ? 0 : device.kv_bytes[u]),
-                                    Predicted(r, decode),
-                                    Predicted(r, prefill)};
-    if (r.decode)
-      row.insert(row.begin() + 5, MeasuredShare(r.decode, segment, decode, s.decode_ns));
-    if (r.prefill) row.push_back(MeasuredShare(r.prefill, segment, prefill, s.prefill_ns));
-    table->Add(std::move(row));
+    table->Add(
+        Row(r,
+            {UnitName(unit, problem.layers), device.name, FormatBytes(device.weight_bytes[u]),
+             FormatBytes(device.kv_bytes.empty() ? 0 : device.kv_bytes[u]), Predicted(r, decode),
+             Predicted(r, prefill)},
+            MeasuredShare(r.decode, segment, decode, s.decode_ns),
+            MeasuredShare(r.prefill, segment, prefill, s.prefill_ns)));
   }
 }
 
 std::string LayerTable(const PlanReport& r) {
-  std::vector<std::string> header = {
-      "part",     "device", "weights",
-      "KV cache", "decode", absl::StrCat("prefill of ", r.report.problem.plan.prefill_tokens)};
-  if (r.decode) header.insert(header.begin() + 5, "measured");
-  if (r.prefill) header.push_back("measured");
-  TextTable table(header);
+  TextTable table = NewTable(r, "part");
   for (size_t i = 0; i < r.report.placement.segments.size(); ++i) AddLayerRows(r, i, &table);
   std::string text = table.Format();
   if (r.decode) {
@@ -172,8 +171,8 @@ std::string Rate(double tokens, double ns) {
 std::string DescribeSegment(const PlacedRange& range) {
   std::vector<std::string> parts;
   if (range.embedding) parts.push_back("embedding");
-  if (range.end - range.begin == 1) parts.push_back(absl::StrCat("layer ", range.begin));
-  if (range.end - range.begin > 1) {
+  if (range.layers() == 1) parts.push_back(absl::StrCat("layer ", range.begin));
+  if (range.layers() > 1) {
     parts.push_back(absl::StrCat("layers ", range.begin, "-", range.end - 1));
   }
   if (range.head) parts.push_back("head");

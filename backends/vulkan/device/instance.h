@@ -73,7 +73,6 @@ class Instance {
   Instance& operator=(const Instance&) = delete;
 
   const InstanceTable& functions() const { return functions_; }
-  uint32_t api_version() const { return api_version_; }
   Messages& messages() { return messages_; }
 
   // Returns all devices that the drivers show, in their order.

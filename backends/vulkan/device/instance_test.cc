@@ -15,6 +15,7 @@ namespace {
 
 using testing::FakeDriver;
 using ::testing::HasSubstr;
+using testing::Message;
 
 absl::StatusOr<std::unique_ptr<Instance>> Open(bool allow_cpu = true, bool validate = false) {
   auto global = LoadGlobal(FakeDriver::Entry());
@@ -24,8 +25,6 @@ absl::StatusOr<std::unique_ptr<Instance>> Open(bool allow_cpu = true, bool valid
   options.validate = validate;
   return Instance::Create(*global, options);
 }
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(InstanceTest, FindsDevices) {
   FakeDriver driver({testing::IntelXe1(), testing::NvidiaDiscrete()});

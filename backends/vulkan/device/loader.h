@@ -71,7 +71,6 @@ namespace trine::vulkan {
   REQUIRED(CmdPushConstants)                              \
   REQUIRED(CmdDispatch)                                   \
   REQUIRED(CmdCopyBuffer)                                 \
-  REQUIRED(CmdFillBuffer)                                 \
   REQUIRED(CmdPipelineBarrier)                            \
   REQUIRED(CmdResetQueryPool)                             \
   REQUIRED(CmdWriteTimestamp)                             \

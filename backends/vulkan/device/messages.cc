@@ -43,11 +43,6 @@ size_t Messages::count() const {
   return count_;
 }
 
-void Messages::Clear() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  count_ = 0;
-}
-
 VkDebugUtilsMessengerCreateInfoEXT Messages::CreateInfo() {
   auto info = Info<VkDebugUtilsMessengerCreateInfoEXT>(
       VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);

@@ -17,7 +17,6 @@ class Messages {
   explicit Messages(Sink sink) : sink_(std::move(sink)) {}
 
   size_t count() const;
-  void Clear();
 
   // Returns the info for vkCreateInstance's chain and the messenger. Must outlive the instance.
   VkDebugUtilsMessengerCreateInfoEXT CreateInfo();

@@ -19,8 +19,7 @@ using ::testing::ElementsAre;
 using testing::FakeDevice;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
+using testing::Message;
 
 class PipelinesTest : public ::testing::Test {
  protected:

@@ -224,20 +224,6 @@ absl::Status Recorder::Copy(const BufferRange& from, const BufferRange& to) {
   return absl::OkStatus();
 }
 
-absl::Status Recorder::Fill(const BufferRange& range, uint32_t word) {
-  if (!status_.ok() || range.bytes == 0) return status_;
-  if (range.offset % 4 != 0 || range.bytes % 4 != 0) {
-    return Keep(absl::InvalidArgumentError(
-        absl::StrCat("a fill of ", range.bytes, " bytes at ", range.offset, " is not of words")));
-  }
-  const Binding uses[] = {Write(range)};
-  if (absl::Status status = BeginStep(uses, kTransfer, 0); !status.ok()) return Keep(status);
-  device_.functions().CmdFillBuffer(recording_->parts_.back().commands, range.buffer, range.offset,
-                                    range.bytes, word);
-  EndStep("fill");
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::unique_ptr<Recording>> Recorder::Finish() {
   if (!status_.ok()) return status_;
   if (part_open_) {

@@ -74,7 +74,6 @@ class Recorder {
   // overlaps them. After a failure, all later calls return the same status.
   absl::Status Add(const Dispatch& dispatch);
   absl::Status Copy(const BufferRange& from, const BufferRange& to);  // both of the same size
-  absl::Status Fill(const BufferRange& range, uint32_t word);  // offset and size: multiples of 4
 
   // Ends the recording; the recorder can't be used again. When a run of the recording is done, the
   // host sees everything that the run wrote.

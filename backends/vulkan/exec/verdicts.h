@@ -1,6 +1,7 @@
-// Remembers the results of running a device: all of them in the process, good ones also in a file.
-// They are remembered because tests take a while, and devices are described often. Imports that are
-// not settled are remembered as such and tried again without another self-test.
+// Remembers verdicts on devices, because the self-test and the trial of imports take a while and
+// devices are described often. The process remembers every verdict; a file keeps those of devices
+// that passed. A verdict whose imports are not settled is remembered too: the caller may try the
+// imports again without another self-test. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +16,12 @@
 namespace trine::vulkan {
 
 struct Verdict {
-  std::string failure;  // the op that differed in the self-test; "" if every bit was equal
-  ImportTrial imports;
+  std::string failure;  // why the device is not exact, such as the op that differed; "": exact
+  ImportTrial imports;  // which memory of the host the device can import
 };
 
-// Everything that a verdict depends on: chip, driver, kernel, shaders, this code, and the options.
+// Holds everything that a verdict depends on: chip, driver, the operating system's kernel, shaders,
+// Trine's version, and the options for imports, tuning and timeouts.
 using VerdictKey = std::vector<uint8_t>;
 VerdictKey VerdictKeyOf(const DeviceCaps& caps, const DeviceOptions& options);
 
@@ -27,16 +29,17 @@ VerdictKey VerdictKeyOf(const DeviceCaps& caps, const DeviceOptions& options);
 // that is damaged or has another key is treated as absent.
 std::optional<Verdict> RecallVerdict(const VerdictKey& key, const std::string& path);
 
-// Remembers a verdict. A failure is not written to the file, so the next process tests again. Keeps
-// the kVerdictFiles newest files of a device (DefaultVerdictPath).
 constexpr size_t kVerdictFiles = 16;
+// Remembers a verdict, in place of an earlier one of the key. Writes the verdict to the file `path`
+// ("": no file) unless it has a failure, so the next process tests a failing device again. Then
+// removes all but the newest kVerdictFiles files of the device. Ignores errors of files.
 void RememberVerdict(const VerdictKey& key, const std::string& path, const Verdict& verdict);
 
-// Clears what the process remembers, for tests.
+// Forgets the verdicts of the process, but no file. For tests.
 void ForgetVerdicts();
 
-// Returns a path for each key, so that a device used in two ways is not tested again at each
-// change.
+// Returns the path of the verdict's file, or "" if there is no cache folder. Each key has a file of
+// its own, so that a device used with two sets of options is not tested again at each change.
 std::string DefaultVerdictPath(const DeviceCaps& caps, const VerdictKey& key);
 
 }  // namespace trine::vulkan

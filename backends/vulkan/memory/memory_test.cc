@@ -12,11 +12,10 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FakeDevice;
 using ::testing::HasSubstr;
+using testing::Message;
 
 constexpr uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 alignas(4096) std::byte page[8192];
-
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 TEST(MemoryTest, CutsAnArenaUp) {
   FakeDevice fake(testing::Lavapipe());

@@ -109,8 +109,7 @@ class Operands {
 
   uint64_t RowBytes(uint32_t tensor) const {
     const trine_tensor& t = graph_.tensors[tensor];
-    if (t.layout != TRINE_LAYOUT_PLAIN) return backends::PackedRowBytesOf(t);
-    return static_cast<uint64_t>(sdk::ValueBytes(t.dtype, sdk::ResolveDims(t, params_)[0]));
+    return backends::RowBytesOf(t, sdk::ResolveDims(t, params_));
   }
 
   // Appends `run` with whole tensors as its operands, and with `scratch` for kScratchOperand.
@@ -178,12 +177,7 @@ class Operands {
     TensorView view;
     view.type = static_cast<quant::Type>(t.dtype);
     view.dims = sdk::ResolveDims(t, params_);
-    view.strides = sdk::ResolveStrides(t, view.dims);
-    if (t.layout != TRINE_LAYOUT_PLAIN) {
-      view.strides[1] = static_cast<int64_t>(backends::PackedRowBytesOf(t));
-      view.strides[2] = view.strides[1] * view.dims[1];
-      view.strides[3] = view.strides[2] * view.dims[2];
-    }
+    view.strides = backends::StridesOf(t, view.dims);
     view.offset = misaligned_[tensor];
     return view;
   }

@@ -12,6 +12,8 @@
 namespace trine::vulkan {
 namespace {
 
+using backends::IsProduct;
+
 // The most tokens of a run whose attention may be split. The scratch has room for this many.
 constexpr int64_t kCutRows = 8;
 
@@ -102,8 +104,6 @@ std::string WhyNotNorm(const DeviceCaps& caps, const sdk::Graph& graph, size_t i
   return absl::StrCat("the device has norms of at most ", most, " values");
 }
 
-bool IsProduct(uint32_t kind) { return kind == TRINE_OP_MATMUL || kind == TRINE_OP_MOE_MATMUL; }
-
 // Makes the scratch large enough for an op.
 void Grow(const RunChoices& choices, const sdk::Graph& graph, const Misalignment& aligned,
           size_t index, const int64_t* max, RunScratch* scratch) {
@@ -186,6 +186,9 @@ std::string OpRuns::AddProduct(const OpGroup& group, const int64_t* params,
 std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) const {
   const Operands o(choices_, graph_, misaligned_, index, params);
   const TensorView table = o.In(0);
+  if (!IsWhole(table, WeightUnit(table.type, false))) {
+    return "the table begins, or its rows do, between two words";
+  }
   std::vector<WeightWindow> windows;
   std::string why =
       CutWindows(*choices_.caps, table.offset, table.dims[1],

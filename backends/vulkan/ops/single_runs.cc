@@ -35,7 +35,6 @@ struct FusedRunMaker {
   Operands At(uint32_t i) const {
     return Operands(choices, graph, misaligned, group.first + i, params);
   }
-  const sdk::Op& OpAt(uint32_t i) const { return graph.ops[group.first + i]; }
 
   std::string MakeNorm() const {
     const uint32_t last = group.count - 1;
@@ -80,19 +79,13 @@ struct FusedRunMaker {
         {op.in[0], op.in[1], op.out[0]}, scratch, 8 * o.Elements(o.Out(0)), runs);
   }
 
-  // Returns whether the first of two ropes rotates the k that is stored.
-  bool FirstIsK() const {
-    return group.kind == Kind::kRotateStore &&
-           !sdk::SameView(graph.tensors[OpAt(1).out[0]], graph.tensors[OpAt(2).in[0]]);
-  }
-
   std::string MakeRotateStore() const {
     const bool rotates = group.kind != Kind::kStore, stores = group.kind != Kind::kRotate;
     std::vector<uint32_t> tensors(kValueCache + 1, TRINE_NONE);
     RotateStore work;
     uint64_t values = 0;
     if (rotates) {
-      const bool swapped = FirstIsK();
+      const bool swapped = backends::RotatesKFirst(graph, group);
       const Operands q = At(swapped ? 1 : 0), k = At(swapped ? 0 : 1);
       work.mode = backends::RopeModeOf(q.op());
       work.table = q.In(1);

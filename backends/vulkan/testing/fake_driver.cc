@@ -332,9 +332,6 @@ FAKE_VOID(CmdCopyBuffer)
   fake->recorded_copies.push_back({from, to, *region});
   fake->commands.push_back("copy " + std::to_string(region->size));
 }
-FAKE_VOID(CmdFillBuffer)(VkCommandBuffer, VkBuffer, VkDeviceSize, VkDeviceSize bytes, uint32_t) {
-  fake->commands.push_back("fill " + std::to_string(bytes));
-}
 FAKE_VOID(CmdPipelineBarrier)
 (VkCommandBuffer, VkPipelineStageFlags, VkPipelineStageFlags, VkDependencyFlags, uint32_t count,
  const VkMemoryBarrier* barriers, uint32_t, const VkBufferMemoryBarrier*, uint32_t,

@@ -6,7 +6,6 @@
 #include "kernels/cpu/attention/attention_chunk.h"
 #include "kernels/cpu/levels/kernel_table.h"
 #include "kernels/cpu/levels/ops.h"
-#include "kernels/cpu/simd/rows.h"
 #include "kernels/cpu/simd/vec_math.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
@@ -16,7 +15,7 @@ namespace {
 class Sequences {
  public:
   explicit Sequences(const View& q_offsets)
-      : offsets_(Ints(q_offsets)), count_(q_offsets.dims[0] - 1) {}
+      : offsets_(I32Row(q_offsets, 0)), count_(q_offsets.dims[0] - 1) {}
 
   // Returns -1 for a token of no sequence.
   int64_t Of(int64_t token) {
@@ -37,8 +36,8 @@ class Sequences {
 // Returns the positions that a token of `sequence` sees; none if `sequence` is -1.
 inline Range Visible(const Call& call, int64_t sequence, int64_t token) {
   if (sequence < 0) return {};
-  const int64_t kv_length = Ints(call.in.kv_lengths)[sequence];
-  const int64_t position = kv_length - Ints(call.in.q_offsets)[sequence + 1] + token;
+  const int64_t kv_length = I32Row(call.in.kv_lengths, 0)[sequence];
+  const int64_t position = kv_length - I32Row(call.in.q_offsets, 0)[sequence + 1] + token;
   Range visible = {0, kv_length};
   if (call.params.causal) visible.end = Least(visible.end, position + 1);
   if (call.params.window > 0) visible.begin = Most(0, position - call.params.window + 1);
@@ -71,13 +70,13 @@ void AddQuery(const Call& call, int64_t token, int64_t head, Range visible, floa
   query.head = head;
   query.visible = visible;
   query.joined = false;
-  CopyRow<32>(RowF32(), BytesAt(call.in.q, head, token, 0), 0, call.in.q.dims[0],
+  CopyRow<32>(RowF32(), RowAt(call.in.q, head, token, 0), 0, call.in.q.dims[0],
               block->q + i * call.k_width);
 }
 
 void Finish(const Call& call, Query* query) {
   const bool has_sink = call.in.sinks != nullptr;
-  if (has_sink) Join(FloatsAt(*call.in.sinks, 0)[query->head], 1.0f, query);
+  if (has_sink) Join(F32Row(*call.in.sinks, 0)[query->head], 1.0f, query);
   const float inverse_l = Recip(query->l);
   for (int64_t i = 0; i < call.v_width; i += kLanes) {
     const int64_t count = Least(kLanes, call.v_width - i);
@@ -123,7 +122,7 @@ void AttendKvHead(const Call& call, const View& dst, int64_t kv_head, Range rows
     if (sequence != block->sequence) Attend(call, block);
     block->sequence = sequence;
     for (int64_t r = wanted.begin; r < wanted.end; ++r) {
-      float* o = FloatsAt(dst, r);
+      float* o = F32Row(dst, r);
       if (IsEmpty(visible)) {
         SeeNothing(call, o);
         continue;
@@ -216,7 +215,7 @@ void JoinPieces(const AttentionInputs& inputs, const AttentionParams& params,
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const int64_t token = row / dst.dims[1];
     Query query{};
-    query.o = FloatsAt(dst, row);
+    query.o = F32Row(dst, row);
     query.head = row % dst.dims[1];
     query.visible = Visible(call, sequences.Of(token), token);
     if (IsEmpty(query.visible)) {

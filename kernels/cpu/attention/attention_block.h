@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "kernels/cpu/simd/row_readers.h"
-#include "kernels/cpu/simd/rows.h"
 #include "kernels/reference/ops.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
@@ -15,6 +14,8 @@ namespace {
 
 using reference::AttentionInputs;
 using reference::AttentionParams;
+using reference::Range;
+using reference::View;
 
 constexpr int64_t kChunk = 256;
 // The most query rows that go through the cache together. More rows share the cost of converting
@@ -115,7 +116,7 @@ inline void FindRows(const View& cache, const int32_t* blocks, int64_t kv_head, 
   int64_t index = (base + part.begin) / block_positions;
   int64_t offset = (base + part.begin) % block_positions;
   for (int64_t t = part.begin; t < part.end; ++index, offset = 0) {
-    const std::byte* row = BytesAt(cache, offset, kv_head, blocks[index]);
+    const std::byte* row = RowAt(cache, offset, kv_head, blocks[index]);
     const int64_t left = block_positions - offset;
     const int64_t end = left < part.end - t ? t + left : part.end;
     for (; t < end; ++t, row += cache.strides[1]) rows[t] = row;

@@ -11,18 +11,11 @@
 #include "kernels/cpu/attention/attention_block.h"
 #include "kernels/cpu/attention/attention_scores.h"
 #include "kernels/cpu/attention/attention_values.h"
-#include "kernels/cpu/simd/rows.h"
+#include "kernels/cpu/simd/map_row.h"
 #include "kernels/cpu/simd/vec_math.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
-
-// The number of scores computed at a time: enough to hide the latency of one.
-#if defined(__aarch64__)
-constexpr int kScoreLanes = 4 * kNativeLanes;
-#else
-constexpr int kScoreLanes = kLanes;
-#endif
 
 template <int N>
 TRINE_INLINE I32<N> LanesFrom(int64_t first) {
@@ -61,14 +54,14 @@ TRINE_INLINE void ForThirtyTwo(Range part, Function function) {
 // Turns dot products into scores. Returns the largest.
 template <bool kHasCap>
 float ScaleScores(const AttentionParams& params, Range part, float* p) {
-  using Value = F32<kScoreLanes>;
-  const Value scale = Splat<kScoreLanes>(params.scale);
-  const Value cap = Splat<kScoreLanes>(params.softcap);
+  using Value = F32<kRowLanes>;
+  const Value scale = Splat<kRowLanes>(params.scale);
+  const Value cap = Splat<kRowLanes>(params.softcap);
   const Value inverse_cap = Recip(cap);
-  Value largest = Splat<kScoreLanes>(-kHuge);
+  Value largest = Splat<kRowLanes>(-kHuge);
   ForThirtyTwo(part, [&](int64_t t, auto mask) {
-    for (int64_t i = t; i < t + 32; i += kScoreLanes) {
-      Value score = Canon(Load<kScoreLanes>(p + i) * scale);
+    for (int64_t i = t; i < t + 32; i += kRowLanes) {
+      Value score = Canon(Load<kRowLanes>(p + i) * scale);
       if constexpr (kHasCap) score = SoftcapValue(score, cap, inverse_cap);
       largest = Max(largest, mask(score, i, -kHuge));
       Store(score, p + i);
@@ -82,8 +75,8 @@ float ScaleScores(const AttentionParams& params, Range part, float* p) {
 inline float Exponentials(float m, Range part, float* p) {
   F32x32 sums = Splat<32>(0.0f);
   ForThirtyTwo(part, [&](int64_t t, auto mask) {
-    for (int64_t i = t; i < t + 32; i += kScoreLanes) {
-      const auto exp = ExpUpTo44(Load<kScoreLanes>(p + i) - Splat<kScoreLanes>(m));
+    for (int64_t i = t; i < t + 32; i += kRowLanes) {
+      const auto exp = ExpUpTo44(Load<kRowLanes>(p + i) - Splat<kRowLanes>(m));
       Store(mask(exp, i, 0.0f), p + i);
     }
     sums += Load<32>(p + t);
@@ -125,7 +118,7 @@ inline void AddChunk(const Call& call, int64_t base, Range part, Block* block) {
     query.part = Intersection({query.visible.begin - base, query.visible.end - base}, part);
   }
   const auto* blocks =
-      reinterpret_cast<const int32_t*>(BytesAt(call.in.block_table, block->sequence));
+      reinterpret_cast<const int32_t*>(RowAt(call.in.block_table, block->sequence));
   FindRows(call.in.k, blocks, block->kv_head, base, part, block->k_rows);
   FindRows(call.in.v, blocks, block->kv_head, base, part, block->v_rows);
 

@@ -7,66 +7,25 @@
 #include <vector>
 
 #include "kernels/cpu/levels/levels.h"
-#include "kernels/quant/test_util.h"
+#include "kernels/reference/test_tensor.h"
 
 namespace trine::cpu_kernels {
 namespace {
 
-using quant::Fill;
-using quant::Random;
-using quant::Type;
+using reference::Fill;
+using reference::Random;
+using reference::Tensor;
+using reference::Type;
 
-// A dense tensor that owns its memory, all bytes 0 at first.
-class Tensor {
- public:
-  Tensor(Type type, std::initializer_list<int64_t> dims) {
-    view_.type = type;
-    std::copy(dims.begin(), dims.end(), view_.dims);
-    uint64_t row_bytes = 0;
-    quant::RowBytes(type, view_.dims[0], &row_bytes);
-    view_.strides[1] = static_cast<int64_t>(row_bytes);
-    view_.strides[2] = view_.strides[1] * view_.dims[1];
-    view_.strides[3] = view_.strides[2] * view_.dims[2];
-    bytes_.resize(static_cast<size_t>(view_.strides[3] * view_.dims[3]));
-    view_.data = bytes_.data();
-  }
-  Tensor(const Tensor&) = delete;
-  Tensor& operator=(const Tensor&) = delete;
-
-  Tensor& Floats(Fill fill, Random* random) {
-    for (size_t i = 0; i < bytes_.size() / sizeof(float); ++i) {
-      reinterpret_cast<float*>(view_.data)[i] = quant::FillValue(fill, random);
-    }
-    return *this;
-  }
-  Tensor& Weights(Random* random) {
-    const int64_t values = view_.dims[0] * reference::Rows(view_);
-    bytes_ = quant::RandomWeights(view_.type, values, false, random);
-    view_.data = bytes_.data();
-    return *this;
-  }
-  Tensor& Ints(std::initializer_list<int32_t> values) {
-    std::copy(values.begin(), values.end(), reinterpret_cast<int32_t*>(view_.data));
-    return *this;
-  }
-  void Clear() { std::fill(bytes_.begin(), bytes_.end(), std::byte{0}); }
-
-  const View& view() const { return view_; }
-  operator const View&() const { return view_; }  // NOLINT: a tensor is used as its view
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-
- private:
-  View view_;
-  std::vector<std::byte> bytes_;
-};
+void Clear(const Tensor& t) { std::fill_n(t.view().data, t.bytes().size(), std::byte{0}); }
 
 // Returns whether run(table, range over `units`) leaves the same bytes in dst as the reference.
 template <typename Run>
 bool Equal(const KernelTable& table, Tensor* dst, int64_t units, Run run) {
-  dst->Clear();
+  Clear(*dst);
   run(kReferenceLevel, Range{0, units});
   const std::vector<std::byte> expected = dst->bytes();
-  dst->Clear();
+  Clear(*dst);
   run(table, Range{0, units / 2});
   run(table, Range{units / 2, units});
   return expected == dst->bytes();
@@ -122,7 +81,7 @@ class Products {
                                   : reference::F32Row(x_, c % kDistinct)[i];
       }
     }
-    bias_.Floats(Fill::kUniform, random);
+    bias_.FillWith(Fill::kUniform, random);
     View x = x_, y = y_;
     x.dims[1] = y.dims[1] = kDistinct;
     kReferenceLevel.matmul(plain, x, nullptr, &bias_.view(), y, {0, n}, {});
@@ -149,7 +108,7 @@ class Products {
                                   {0, columns * ActivationChunks(k)});
     }
     const auto is_equal = [&](Way way) {
-      y_.Clear();
+      Clear(y_);
       for (const Range features : {Range{0, n / 2}, Range{n / 2, n}}) {
         table_.matmul(w, x, chunks.empty() ? nullptr : chunks.data(), &bias_.view(), y, features,
                       {{}, way});
@@ -168,7 +127,7 @@ class Products {
 
 bool GatherIsEqual(const KernelTable& table, const View& w, const View& plain) {
   Tensor ids(Type::kI32, {4}), y(Type::kF32, {w.dims[0], 4});
-  ids.Ints({2, 0, -1, 1});
+  ids.Set({2, 0, -1, 1});
   return Equal(table, &y, 4, [&](const KernelTable& kernels, Range range) {
     kernels.gather_rows(&kernels == &table ? w : plain, ids, y, range);
   });
@@ -180,7 +139,7 @@ std::string FirstWeightDifference(const KernelTable& table, Type type, Random* r
   const int64_t block = quant::Traits(type).block_values;
   // Types of 32-value blocks get a chunk and half of one, as rows of common models end with half.
   Tensor plain(type, {block == 1 ? 75 : block * (block == 32 ? 12 : 2), kFeatures});
-  plain.Weights(random);
+  plain.FillWeights(false, random);
   const PackedWeights packed(table, plain);
   Products products(table, plain, random);
   for (const View* w : {&plain.view(), packed.view()}) {
@@ -199,11 +158,11 @@ bool AttentionIsEqual(const KernelTable& table, Type cache, Random* random) {
   Tensor table_of_blocks(Type::kI32, {3, 1}), q_offsets(Type::kI32, {2}), lengths(Type::kI32, {1});
   Tensor source(Type::kF32, {kHeadDim, kKvHeads, kPositions}), slots(Type::kI32, {kPositions});
   Tensor q(Type::kF32, {kHeadDim, kHeads, kTokens}), y(Type::kF32, {kHeadDim, kHeads, kTokens});
-  table_of_blocks.Ints({1, 2, 0});
-  q_offsets.Ints({0, kTokens});
-  lengths.Ints({kPositions});
-  source.Floats(Fill::kUniform, random);
-  q.Floats(Fill::kUniform, random);
+  table_of_blocks.Set({1, 2, 0});
+  q_offsets.Set({0, int32_t{kTokens}});
+  lengths.Set({int32_t{kPositions}});
+  source.FillWith(Fill::kUniform, random);
+  q.FillWith(Fill::kUniform, random);
   for (int32_t i = 0; i < kPositions; ++i) {
     reinterpret_cast<int32_t*>(slots.view().data)[i] = (i + 16) % 48;
   }
@@ -228,8 +187,8 @@ std::string FirstElementwiseDifference(const KernelTable& table, Random* random)
   Tensor a(Type::kF32, {kN, kRows}), b(Type::kF32, {kN, kRows}), y(Type::kF32, {kN, kRows});
   Tensor weight(Type::kF32, {kN}), bias(Type::kF32, {kN}), angles(Type::kF32, {32, kRows});
   Tensor heads(Type::kF32, {48, 2, kRows}), turned(Type::kF32, {48, 2, kRows});
-  for (Tensor* t : {&a, &b, &weight, &bias, &heads}) t->Floats(Fill::kWide, random);
-  angles.Floats(Fill::kUniform, random);
+  for (Tensor* t : {&a, &b, &weight, &bias, &heads}) t->FillWith(Fill::kWide, random);
+  angles.FillWith(Fill::kUniform, random);
   const auto equal = [&](auto run) { return Equal(table, &y, kRows, run); };
   using K = const KernelTable&;
   if (!equal([&](K k, Range r) { k.copy(a, y, r); })) return "copy";

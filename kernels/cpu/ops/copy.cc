@@ -1,6 +1,6 @@
 #include "kernels/cpu/levels/ops.h"
 #include "kernels/cpu/simd/half.h"
-#include "kernels/cpu/simd/rows.h"
+#include "kernels/cpu/simd/row_readers.h"
 #include "kernels/cpu/simd/vec_math.h"
 #include "kernels/quant/activation.h"
 
@@ -10,38 +10,32 @@ namespace {
 using quant::Type;
 using Value = F32<kLanes>;
 
-// Read and write a vector of elements, one struct for each type that can be converted.
-struct PlaceF32 {
-  using Element = float;
-  TRINE_INLINE Value Read(const float* from) { return Load<kLanes>(from); }
-  TRINE_INLINE void Write(Value x, float* to) { Store(Canon(x), to); }
-};
-struct PlaceF16 {
-  using Element = uint16_t;
-  TRINE_INLINE Value Read(const uint16_t* from) { return LoadF16<kLanes>(from); }
-  TRINE_INLINE void Write(Value x, uint16_t* to) { StoreF16Saturated(x, to); }
-};
-struct PlaceBF16 {
-  using Element = uint16_t;
-  TRINE_INLINE Value Read(const uint16_t* from) { return LoadBf16<kLanes>(from); }
-  TRINE_INLINE void Write(Value x, uint16_t* to) { StoreBf16(x, to); }
-};
+template <Type kType>
+TRINE_INLINE void Write(Value x, typename RowReader<kType>::Element* to) {
+  if constexpr (kType == Type::kF32) {
+    Store(Canon(x), to);
+  } else if constexpr (kType == Type::kF16) {
+    StoreF16Saturated(x, to);
+  } else {
+    StoreBf16(x, to);
+  }
+}
 
-template <typename From, typename To>
+template <Type kFrom, Type kTo>
 void ConvertRows(const View& src, const View& dst, Range rows) {
-  using In = typename From::Element;
-  using Out = typename To::Element;
+  using In = typename RowReader<kFrom>::Element;
+  using Out = typename RowReader<kTo>::Element;
   const int64_t n = src.dims[0];
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const In* from = reinterpret_cast<const In*>(BytesAt(src, r));
-    Out* to = reinterpret_cast<Out*>(BytesAt(dst, r));
+    const In* from = reinterpret_cast<const In*>(RowAt(src, r));
+    Out* to = reinterpret_cast<Out*>(RowAt(dst, r));
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) To::Write(From::Read(from + i), to + i);
+    for (; i + kLanes <= n; i += kLanes) Write<kTo>(ReadElements<kFrom, kLanes>(from + i), to + i);
     if (i == n) continue;
     In in[kLanes] = {};
     Out out[kLanes];
     for (int64_t j = i; j < n; ++j) in[j - i] = from[j];
-    To::Write(From::Read(in), out);
+    Write<kTo>(ReadElements<kFrom, kLanes>(in), out);
     for (int64_t j = i; j < n; ++j) to[j] = out[j - i];
   }
 }
@@ -103,12 +97,12 @@ void StoreRow(Type type, const float* x, int64_t n, std::byte* to) {
 
 void Copy(const View& src, const View& dst, Range rows) {
   const auto is = [&](Type from, Type to) { return src.type == from && dst.type == to; };
-  if (is(Type::kF32, Type::kF16)) return ConvertRows<PlaceF32, PlaceF16>(src, dst, rows);
-  if (is(Type::kF32, Type::kBF16)) return ConvertRows<PlaceF32, PlaceBF16>(src, dst, rows);
-  if (is(Type::kF16, Type::kF32)) return ConvertRows<PlaceF16, PlaceF32>(src, dst, rows);
-  if (is(Type::kF16, Type::kBF16)) return ConvertRows<PlaceF16, PlaceBF16>(src, dst, rows);
-  if (is(Type::kBF16, Type::kF32)) return ConvertRows<PlaceBF16, PlaceF32>(src, dst, rows);
-  if (is(Type::kBF16, Type::kF16)) return ConvertRows<PlaceBF16, PlaceF16>(src, dst, rows);
+  if (is(Type::kF32, Type::kF16)) return ConvertRows<Type::kF32, Type::kF16>(src, dst, rows);
+  if (is(Type::kF32, Type::kBF16)) return ConvertRows<Type::kF32, Type::kBF16>(src, dst, rows);
+  if (is(Type::kF16, Type::kF32)) return ConvertRows<Type::kF16, Type::kF32>(src, dst, rows);
+  if (is(Type::kF16, Type::kBF16)) return ConvertRows<Type::kF16, Type::kBF16>(src, dst, rows);
+  if (is(Type::kBF16, Type::kF32)) return ConvertRows<Type::kBF16, Type::kF32>(src, dst, rows);
+  if (is(Type::kBF16, Type::kF16)) return ConvertRows<Type::kBF16, Type::kF16>(src, dst, rows);
   reference::Copy(src, dst, rows);  // equal types: bytes move
 }
 
@@ -116,11 +110,11 @@ void KvStore(const View& src, const View& slots, const View& cache, Range rows) 
   const int64_t block_positions = cache.dims[1];
   const int64_t n_slots = block_positions * cache.dims[3];
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const RowPosition at = PositionOfRow(src, r);
-    const int64_t slot = Ints(slots)[at.i2];
+    const reference::RowIndex at = IndexOfRow(src, r);
+    const int64_t slot = I32Row(slots, 0)[at.i2];
     if (slot < 0 || slot >= n_slots) continue;
-    std::byte* to = BytesAt(cache, slot % block_positions, at.i1, slot / block_positions);
-    StoreRow(cache.type, FloatsAt(src, r), src.dims[0], to);
+    std::byte* to = RowAt(cache, slot % block_positions, at.i1, slot / block_positions);
+    StoreRow(cache.type, F32Row(src, r), src.dims[0], to);
   }
 }
 

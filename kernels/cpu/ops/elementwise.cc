@@ -1,6 +1,5 @@
 #include "kernels/cpu/levels/ops.h"
 #include "kernels/cpu/simd/map_row.h"
-#include "kernels/cpu/simd/rows.h"
 #include "kernels/cpu/simd/vec_math.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
@@ -11,23 +10,23 @@ using reference::ActivationKind;
 template <typename Function>
 void ForEach(const View& x, const View& dst, Range rows, Function function) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    MapRow(FloatsAt(x, r), FloatsAt(dst, r), dst.dims[0], function);
+    MapRow(F32Row(x, r), F32Row(dst, r), dst.dims[0], function);
   }
 }
 
 // Returns the row of b that belongs to row `at` of the destination.
-const float* BroadcastRow(const View& b, const RowPosition& at) {
-  return FloatsAt(b, b.dims[1] == 1 ? 0 : at.i1, b.dims[2] == 1 ? 0 : at.i2,
-                  b.dims[3] == 1 ? 0 : at.i3);
+const float* BroadcastRow(const View& b, const reference::RowIndex& at) {
+  return F32Row(b, b.dims[1] == 1 ? 0 : at.i1, b.dims[2] == 1 ? 0 : at.i2,
+                b.dims[3] == 1 ? 0 : at.i3);
 }
 
 template <typename Function>
 void ForEachPair(const View& a, const View& b, const View& dst, Range rows, Function function) {
   const bool one_value = b.dims[0] == 1;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* a_row = FloatsAt(a, r);
-    const float* b_row = BroadcastRow(b, PositionOfRow(dst, r));
-    float* to = FloatsAt(dst, r);
+    const float* a_row = F32Row(a, r);
+    const float* b_row = BroadcastRow(b, IndexOfRow(dst, r));
+    float* to = F32Row(dst, r);
     if (one_value) {
       const auto value = Splat<kRowLanes>(*b_row);
       MapRow(a_row, to, dst.dims[0], [&](F32<kRowLanes> x) { return function(x, value); });
@@ -43,7 +42,7 @@ using reference::GluParams;
 template <typename Function>
 void ForEachGate(const View& gate, const View& up, const View& dst, Range rows, Function function) {
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    MapRows(FloatsAt(gate, r), FloatsAt(up, r), FloatsAt(dst, r), dst.dims[0], function);
+    MapRows(F32Row(gate, r), F32Row(up, r), F32Row(dst, r), dst.dims[0], function);
   }
 }
 
@@ -165,10 +164,10 @@ void Glu(const View& gate, const View& up, const GluParams& params, const View& 
 void Rope(const View& x, const View& table, RopeMode mode, const View& dst, Range rows) {
   const int64_t pairs = table.dims[0] / 2;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* cosine = FloatsAt(table, PositionOfRow(x, r).i2);
+    const float* cosine = F32Row(table, IndexOfRow(x, r).i2);
     const float* sine = cosine + pairs;
-    const float* from = FloatsAt(x, r);
-    float* to = FloatsAt(dst, r);
+    const float* from = F32Row(x, r);
+    float* to = F32Row(dst, r);
     if (mode == RopeMode::kHalves) {
       RotateHalves(from, cosine, sine, pairs, to);
     } else {

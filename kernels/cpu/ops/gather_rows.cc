@@ -2,7 +2,6 @@
 #include "kernels/cpu/product/packed_format.h"
 #include "kernels/cpu/simd/map_row.h"
 #include "kernels/cpu/simd/row_readers.h"
-#include "kernels/cpu/simd/rows.h"
 #include "kernels/cpu/simd/vec_math.h"
 #include "kernels/quant/dequantize.h"
 
@@ -63,7 +62,7 @@ void DecodeRowOf(const uint8_t* chunk, int64_t k, int row, float* y) {
 // Decodes row `row` of a packed matrix into y, as GatherRows does.
 void DecodePackedRow(const View& table, int64_t row, float* y) {
   const std::byte* group = table.data + row / kTileRows * table.strides[1];
-  WithPackedType(table.type, [&]<Type kType>() {
+  PackedTypes::Call(table.type, [&]<Type kType>() {
     DecodeRowOf<kType>(reinterpret_cast<const uint8_t*>(group), table.dims[0],
                        static_cast<int>(row % kTileRows), y);
   });
@@ -114,8 +113,8 @@ void DecodeRow(Type type, const std::byte* row, int64_t n, float* to) {
 void GatherRows(const View& table, const View& ids, const View& dst, Range rows) {
   const int64_t k = table.dims[0];
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const int32_t id = Ints(ids)[r];
-    float* y = FloatsAt(dst, r);
+    const int32_t id = I32Row(ids, 0)[r];
+    float* y = F32Row(dst, r);
     if (id < 0 || id >= table.dims[1]) {
       __builtin_memset(y, 0, static_cast<size_t>(k) * sizeof(float));
       continue;
@@ -123,7 +122,7 @@ void GatherRows(const View& table, const View& ids, const View& dst, Range rows)
     if (table.packed) {
       DecodePackedRow(table, id, y);
     } else {
-      DecodeRow(table.type, BytesAt(table, id), k, y);
+      DecodeRow(table.type, RowAt(table, id), k, y);
     }
   }
 }

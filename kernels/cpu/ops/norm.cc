@@ -1,6 +1,5 @@
 #include "kernels/cpu/levels/ops.h"
 #include "kernels/cpu/simd/map_row.h"
-#include "kernels/cpu/simd/rows.h"
 #include "kernels/cpu/simd/vec_math.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
@@ -56,9 +55,9 @@ void RmsNorm(const View& x, const View* weight, float eps, const View& dst, Rang
   const int64_t n = x.dims[0];
   const float inverse_n = Recip(static_cast<float>(n));
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* from = FloatsAt(x, r);
+    const float* from = F32Row(x, r);
     const float inverse_rms = Rsqrt(SumOfSquares(from, n) * inverse_n + eps);
-    ScaleRow(from, inverse_rms, OptionalRow(weight), nullptr, n, FloatsAt(dst, r));
+    ScaleRow(from, inverse_rms, OptionalRow(weight), nullptr, n, F32Row(dst, r));
   }
 }
 
@@ -67,8 +66,8 @@ void LayerNorm(const View& x, const View* weight, const View* bias, float eps, c
   const int64_t n = x.dims[0];
   const float inverse_n = Recip(static_cast<float>(n));
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const float* from = FloatsAt(x, r);
-    float* to = FloatsAt(dst, r);
+    const float* from = F32Row(x, r);
+    float* to = F32Row(dst, r);
     const Value mean = Splat<kRowLanes>(Canon(Sum(from, n) * inverse_n));
     MapRow(from, to, n, [=](Value v) { return Canon(v - mean); });
     const float inverse_deviation = Rsqrt(SumOfSquares(to, n) * inverse_n + eps);

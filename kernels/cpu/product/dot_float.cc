@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/product/dot_columns.h"
 #include "kernels/cpu/product/finish.h"
-#include "kernels/cpu/simd/half.h"
+#include "kernels/cpu/simd/row_readers.h"
 #include "kernels/cpu/simd/transpose.h"
 #include "kernels/cpu/simd/vec.h"
 #include "kernels/cpu/simd/vec_math.h"
@@ -63,31 +63,7 @@ constexpr int64_t kPrefetchBytes = 0;
 #endif
 
 template <Type kType>
-struct Element;
-template <>
-struct Element<Type::kF32> {
-  using Stored = float;
-  template <int N>
-  TRINE_INLINE F32<N> Read(const float* from) {
-    return Load<N>(from);
-  }
-};
-template <>
-struct Element<Type::kF16> {
-  using Stored = uint16_t;
-  template <int N>
-  TRINE_INLINE F32<N> Read(const uint16_t* from) {
-    return LoadF16<N>(from);
-  }
-};
-template <>
-struct Element<Type::kBF16> {
-  using Stored = uint16_t;
-  template <int N>
-  TRINE_INLINE F32<N> Read(const uint16_t* from) {
-    return LoadBf16<N>(from);
-  }
-};
+using Stored = typename RowReader<kType>::Element;
 
 // A copy of `count` elements, followed by zeros.
 template <typename T>
@@ -105,12 +81,11 @@ struct Padded {
 // cache yet.
 template <Type kType, int kRows, bool kAsks>
 TRINE_INLINE void DotSome(const WeightRows& weights, int64_t row, const float* x, float* y) {
-  using Stored = typename Element<kType>::Stored;
   const std::byte* const bytes = weights.data + row * weights.stride;
-  const Stored* from[kRows];
+  const Stored<kType>* from[kRows];
   F32x32 sums[kRows];
   for (int r = 0; r < kRows; ++r) {
-    from[r] = reinterpret_cast<const Stored*>(bytes + r * weights.stride);
+    from[r] = reinterpret_cast<const Stored<kType>*>(bytes + r * weights.stride);
     sums[r] = Splat<32>(0.0f);
   }
   const int64_t k = weights.k;
@@ -119,23 +94,24 @@ TRINE_INLINE void DotSome(const WeightRows& weights, int64_t row, const float* x
     const F32x32 a = Load<32>(x + i);
     for (int r = 0; r < kRows; ++r) {
       if constexpr (kAsks && kPrefetchBytes != 0) {
-        constexpr uintptr_t kStepBytes = kClasses * sizeof(Stored);
+        constexpr uintptr_t kStepBytes = kClasses * sizeof(Stored<kType>);
         // For the last rows this is beyond the weights; a prefetch there does no harm.
-        const auto ahead = reinterpret_cast<uintptr_t>(bytes) +
-                           static_cast<uintptr_t>((r + kRows - 1) * weights.stride +
-                                                  i * int64_t{sizeof(Stored)} + kPrefetchBytes);
+        const auto ahead =
+            reinterpret_cast<uintptr_t>(bytes) +
+            static_cast<uintptr_t>((r + kRows - 1) * weights.stride +
+                                   i * int64_t{sizeof(Stored<kType>)} + kPrefetchBytes);
         for (uintptr_t line = 0; line < kStepBytes; line += 64) {
           __builtin_prefetch(reinterpret_cast<const void*>(ahead + line));
         }
       }
-      sums[r] += Element<kType>::template Read<32>(from[r] + i) * a;
+      sums[r] += ReadElements<kType, 32>(from[r] + i) * a;
     }
   }
   for (int r = 0; r < kRows; ++r) {
     if (i < k) {  // products of zeros add nothing
-      const auto w = Padded<Stored>::Of(from[r] + i, k - i);
+      const auto w = Padded<Stored<kType>>::Of(from[r] + i, k - i);
       const auto a = Padded<float>::Of(x + i, k - i);
-      sums[r] += Element<kType>::template Read<32>(w.value) * Load<32>(a.value);
+      sums[r] += ReadElements<kType, 32>(w.value) * Load<32>(a.value);
     }
     y[row + r] = Finish(JoinSums(sums[r]), weights.bias, row + r);
   }
@@ -229,22 +205,21 @@ struct alignas(64) FloatSums {
 // Converts values [first, first + count) of kTileRows rows. The last step may be incomplete.
 template <Type kType>
 void FillTile(const std::byte* const* rows, int64_t first, int64_t count, FloatTile* tile) {
-  using Stored = typename Element<kType>::Stored;
   for (int64_t k = 0; k < count; k += kClasses) {
     const int64_t step = k / kClasses;
     for (int row = 0; row < kTileRows; row += 8) {
-      Padded<Stored> tails[8];
-      const Stored* from[8];
+      Padded<Stored<kType>> tails[8];
+      const Stored<kType>* from[8];
       for (int r = 0; r < 8; ++r) {
-        from[r] = reinterpret_cast<const Stored*>(rows[row + r]) + first + k;
+        from[r] = reinterpret_cast<const Stored<kType>*>(rows[row + r]) + first + k;
         if (count - k < kClasses) {
-          tails[r] = Padded<Stored>::Of(from[r], count - k);
+          tails[r] = Padded<Stored<kType>>::Of(from[r], count - k);
           from[r] = tails[r].value;
         }
       }
       for (int j = 0; j < kClasses; j += 8) {
         F32x8 values[8];
-        for (int r = 0; r < 8; ++r) values[r] = Element<kType>::template Read<8>(from[r] + j);
+        for (int r = 0; r < 8; ++r) values[r] = ReadElements<kType, 8>(from[r] + j);
         Transpose(values);
         for (int i = 0; i < 8; ++i) Store(values[i], &tile->w[j + i][step][row]);
       }

@@ -214,7 +214,7 @@ void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
 
 void DotPackedColumns(const WeightRows& weights, const Columns& columns, Range rows) {
   if (rows.begin >= rows.end) return;
-  WithPackedType(weights.type, [&]<Type kType>() { Dot<kType>(weights, columns, rows); });
+  PackedTypes::Call(weights.type, [&]<Type kType>() { Dot<kType>(weights, columns, rows); });
 }
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -8,7 +8,6 @@
 #include "kernels/cpu/product/dot_columns.h"
 #include "kernels/cpu/product/fill_blocks.h"
 #include "kernels/cpu/product/finish.h"
-#include "kernels/cpu/product/with_quantized.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
@@ -59,7 +58,7 @@ void Dot(const WeightRows& weights, const Columns& columns, Range rows) {
 }  // namespace
 
 void DotQuantizedColumns(const WeightRows& weights, const Columns& columns, Range rows) {
-  WithQuantizedType(weights.type, [&]<Type kType>() { Dot<kType>(weights, columns, rows); });
+  quant::CallForWeights(weights.type, [&]<Type kType>() { Dot<kType>(weights, columns, rows); });
 }
 
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -7,7 +7,6 @@
 #include "kernels/cpu/product/fill_blocks.h"
 #include "kernels/cpu/product/packed_format.h"
 #include "kernels/cpu/product/weight_records.h"
-#include "kernels/cpu/product/with_quantized.h"
 #include "kernels/cpu/simd/amx.h"
 
 #if TRINE_HAS_AMX
@@ -67,11 +66,11 @@ void ExpandPlain(const WeightRows& weights, int64_t first, int64_t end, Range ch
 Expansion ExpansionOf(const WeightRows& weights) {
   Expansion found = {};
   if (weights.packed) {
-    WithPackedType(weights.type, [&]<Type kType>() {
+    PackedTypes::Call(weights.type, [&]<Type kType>() {
       found = {ExpandPacked<kType>, RecordTraits(Packed<kType>::kTraits)};
     });
   } else {
-    WithQuantizedType(weights.type, [&]<Type kType>() {
+    quant::CallForWeights(weights.type, [&]<Type kType>() {
       found = {ExpandPlain<kType>, RecordTraits(Format<kType>::kTraits)};
     });
   }

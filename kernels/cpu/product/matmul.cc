@@ -5,7 +5,6 @@
 #include "kernels/cpu/product/dot_columns.h"
 #include "kernels/cpu/product/paired_columns.h"
 #include "kernels/cpu/simd/amx.h"
-#include "kernels/cpu/simd/rows.h"
 
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
@@ -17,7 +16,7 @@ static_assert(kColumnMultiple % kCellColumns == 0 && kMaxColumns % kColumnMultip
 constexpr int kLeastInReach = 32;
 
 void Zero(const View& dst, int64_t slot, int64_t token, Range features) {
-  float* y = FloatsAt(dst, slot, token, 0);
+  float* y = F32Row(dst, slot, token, 0);
   for (int64_t i = features.begin; i < features.end; ++i) y[i] = 0.0f;
 }
 
@@ -34,7 +33,7 @@ int ColumnsInReach(const Caches& caches) {
 void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const View* bias,
             const View& dst, Range features, const Tuning& tuning) {
   const WeightRows weights = {w.type,   w.data,    w.strides[1],
-                              w.packed, w.dims[0], bias ? FloatsAt(*bias, 0) : nullptr};
+                              w.packed, w.dims[0], bias ? F32Row(*bias, 0) : nullptr};
   const int64_t m = x.dims[1];
 #if TRINE_HAS_AMX
   if (chunks != nullptr && m >= kInterleavedRows) {
@@ -50,8 +49,8 @@ void Matmul(const View& w, const View& x, const ActivationChunk* chunks, const V
     columns.count = static_cast<int>(m - first < in_reach ? m - first : in_reach);
     for (int c = 0; c < columns.count; ++c) {
       columns.chunks[c] = chunks ? chunks + FirstChunkOf(first + c, m, weights.k) : nullptr;
-      columns.x[c] = FloatsAt(x, first + c, 0, 0);
-      columns.y[c] = FloatsAt(dst, first + c, 0, 0);
+      columns.x[c] = F32Row(x, first + c, 0, 0);
+      columns.y[c] = F32Row(dst, first + c, 0, 0);
     }
     DotColumns(weights, columns, features);
   }
@@ -83,7 +82,7 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
   const int64_t n_used = dst.dims[1], tokens = dst.dims[2], n_experts = w.dims[2];
   const int64_t x_slots = x.dims[1];
   const auto id = [&](int64_t slot, int64_t token) -> int64_t {
-    return reinterpret_cast<const int32_t*>(BytesAt(ids, token, 0, 0))[slot];
+    return reinterpret_cast<const int32_t*>(RowAt(ids, token, 0, 0))[slot];
   };
   for (int64_t token = 0; token < tokens; ++token) {
     for (int64_t slot = 0; slot < n_used; ++slot) {
@@ -96,9 +95,9 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
   const int in_reach = ColumnsInReach(tuning.caches);
   columns.step = ActivationStep(x_slots * x.dims[2]);
   for (int64_t expert = 0; expert < n_experts; ++expert) {
-    const WeightRows weights = {w.type,       BytesAt(w, 0, expert, 0),
+    const WeightRows weights = {w.type,       RowAt(w, 0, expert, 0),
                                 w.strides[1], w.packed,
-                                w.dims[0],    bias ? FloatsAt(*bias, expert, 0, 0) : nullptr};
+                                w.dims[0],    bias ? F32Row(*bias, expert, 0, 0) : nullptr};
     columns.count = 0;
     for (int64_t i = 0; i < n_used * tokens; ++i) {
       const int64_t slot = i % n_used, token = i / n_used;
@@ -108,8 +107,8 @@ void MoeMatmul(const View& w, const View& x, const ActivationChunk* chunks, cons
       columns.chunks[c] =
           chunks ? chunks + FirstChunkOf(token * x_slots + x_slot, x_slots * x.dims[2], weights.k)
                  : nullptr;
-      columns.x[c] = FloatsAt(x, x_slot, token, 0);
-      columns.y[c] = FloatsAt(dst, slot, token, 0);
+      columns.x[c] = F32Row(x, x_slot, token, 0);
+      columns.y[c] = F32Row(dst, slot, token, 0);
       if (columns.count == in_reach) {
         DotColumns(weights, columns, features);
         columns.count = 0;

@@ -160,7 +160,7 @@ void PackGroup(const PlainRows& rows, uint8_t* chunk) {
 PackedShape ShapeOfPacked(Type type, int64_t k) {
   PackedShape shape;
   if (k > kMaxPackedValues) return shape;
-  WithPackedType(type, [&]<Type kType>() {
+  PackedTypes::Call(type, [&]<Type kType>() {
     if (k % Format<kType>::kBlockValues == 0) {
       shape = {kTileRows, Packed<kType>::GroupBytes(k)};
     }
@@ -171,7 +171,7 @@ PackedShape ShapeOfPacked(Type type, int64_t k) {
 }
 
 void Pack(const PlainRows& rows, std::byte* group) {
-  WithPackedType(rows.type, [&]<Type kType>() {
+  PackedTypes::Call(rows.type, [&]<Type kType>() {
     PackGroup<kType>(rows, reinterpret_cast<uint8_t*>(group));
     const int64_t bytes = Packed<kType>::GroupBytes(rows.k);
     const int64_t padded = (bytes + kPackedAlignment - 1) / kPackedAlignment * kPackedAlignment;

@@ -263,36 +263,10 @@ TRINE_INLINE BlockScales LoadScales(const uint8_t* chunk, int blocks, int j, int
   return s;
 }
 
-// Calls function.operator()<kType>() for a type that is packed; does nothing for another.
-template <typename Function>
-TRINE_INLINE void WithPackedType(Type type, Function function) {
-  switch (type) {
-    case Type::kQ4_0:
-      return function.template operator()<Type::kQ4_0>();
-    case Type::kQ4_1:
-      return function.template operator()<Type::kQ4_1>();
-    case Type::kQ5_0:
-      return function.template operator()<Type::kQ5_0>();
-    case Type::kQ5_1:
-      return function.template operator()<Type::kQ5_1>();
-    case Type::kQ8_0:
-      return function.template operator()<Type::kQ8_0>();
-    case Type::kIQ4_NL:
-      return function.template operator()<Type::kIQ4_NL>();
-    case Type::kMXFP4:
-      return function.template operator()<Type::kMXFP4>();
-    case Type::kQ4_K:
-      return function.template operator()<Type::kQ4_K>();
-    case Type::kQ5_K:
-      return function.template operator()<Type::kQ5_K>();
-    case Type::kQ6_K:
-      return function.template operator()<Type::kQ6_K>();
-    case Type::kIQ4_XS:
-      return function.template operator()<Type::kIQ4_XS>();
-    default:
-      return;
-  }
-}
+// The types that are packed.
+using PackedTypes =
+    quant::TypeList<Type::kQ4_0, Type::kQ4_1, Type::kQ5_0, Type::kQ5_1, Type::kQ8_0, Type::kIQ4_NL,
+                    Type::kMXFP4, Type::kQ4_K, Type::kQ5_K, Type::kQ6_K, Type::kIQ4_XS>;
 
 }  // namespace
 

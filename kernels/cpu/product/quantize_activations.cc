@@ -6,7 +6,6 @@
 #include "kernels/cpu/product/paired_columns.h"
 #include "kernels/cpu/simd/amx.h"
 #include "kernels/cpu/simd/half.h"
-#include "kernels/cpu/simd/rows.h"
 #include "kernels/cpu/simd/vec.h"
 #include "kernels/cpu/simd/vec_math.h"
 
@@ -95,7 +94,7 @@ void QuantizeToRecords(const View& x, int64_t row, int64_t rows, int64_t c,
                        const RecordOrder& order, ActivationChunk* chunks) {
   const int64_t k = x.dims[0], count = RecordCount(k);
   ActivationChunk chunk;
-  QuantizeChunk(FloatsAt(x, row) + c * quant::kSuperValues,
+  QuantizeChunk(F32Row(x, row) + c * quant::kSuperValues,
                 k / quant::kGroupValues - c * quant::kSuperGroups, &chunk);
   const auto group = RecordsOfGroup(chunks, row / kInterleavedRows, k);
   int64_t column = row % kInterleavedRows;
@@ -141,7 +140,7 @@ void QuantizeActivations(const View& x, ActivationReader reader, ActivationChunk
   const bool in_pairs = reader == ActivationReader::kMatmul && LieInPairs(rows);
   for (int64_t i = range.begin; i < range.end; ++i) {
     const int64_t row = i / row_chunks, c = i % row_chunks;
-    const float* values = FloatsAt(x, row) + c * quant::kSuperValues;
+    const float* values = F32Row(x, row) + c * quant::kSuperValues;
     const int64_t left = blocks - c * quant::kSuperGroups;
     const auto place = [&](int64_t r) { return chunks + FirstChunkOf(r, rows, k) + c * step; };
     if (in_pairs && (row | 1) < rows) {

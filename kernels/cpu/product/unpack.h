@@ -164,64 +164,40 @@ TRINE_INLINE uint64_t SpreadTwos(uint64_t x) {
 template <Type kType>
 struct Format;
 
-template <>
-struct Format<Type::kQ4_0> {
-  using Block = quant::BlockQ4_0;
-  static constexpr int kBlockValues = quant::kGroupValues;
-  static constexpr FormatTraits kTraits = {.offset = 8};
-  TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
-    TRINE_UNROLL
-    for (int b = 0; b < 8; ++b) out->q[b] = Nibbles(blocks[b].nibbles);
-    out->d = ScalesOf(blocks);
-  }
+template <typename BlockOf, int kValues>
+struct FormatOf {
+  using Block = BlockOf;
+  static constexpr int kBlockValues = kValues;
 };
 
-template <>
-struct Format<Type::kQ4_1> {
-  using Block = quant::BlockQ4_1;
-  static constexpr int kBlockValues = quant::kGroupValues;
-  static constexpr FormatTraits kTraits = {.minimums = Minimums::kAdded};
-  TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
-    TRINE_UNROLL
-    for (int b = 0; b < 8; ++b) out->q[b] = Nibbles(blocks[b].nibbles);
-    out->d = ScalesOf(blocks);
-    out->dmin = AddedMinimumsOf(blocks);
-  }
-};
-
-template <>
-struct Format<Type::kQ5_0> {
-  using Block = quant::BlockQ5_0;
-  static constexpr int kBlockValues = quant::kGroupValues;
-  static constexpr FormatTraits kTraits = {.offset = 16};
+// Q4_0, Q4_1, Q5_0 and Q5_1.
+template <typename Block, int kOffset>
+struct NibbleFormat : FormatOf<Block, quant::kGroupValues> {
+  static constexpr bool kHasFifthBits = requires(Block block) { block.fifth_bits; };
+  static constexpr bool kHasMinimum = requires(Block block) { block.m; };
+  static constexpr FormatTraits kTraits = {
+      .minimums = kHasMinimum ? Minimums::kAdded : Minimums::kNone, .offset = kOffset};
   TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
     TRINE_UNROLL
     for (int b = 0; b < 8; ++b) {
-      out->q[b] = Nibbles(blocks[b].nibbles) | FifthBits(blocks[b].fifth_bits);
+      out->q[b] = Nibbles(blocks[b].nibbles);
+      if constexpr (kHasFifthBits) out->q[b] = out->q[b] | FifthBits(blocks[b].fifth_bits);
     }
     out->d = ScalesOf(blocks);
+    if constexpr (kHasMinimum) out->dmin = AddedMinimumsOf(blocks);
   }
 };
+template <>
+struct Format<Type::kQ4_0> : NibbleFormat<quant::BlockQ4_0, 8> {};
+template <>
+struct Format<Type::kQ4_1> : NibbleFormat<quant::BlockQ4_1, 0> {};
+template <>
+struct Format<Type::kQ5_0> : NibbleFormat<quant::BlockQ5_0, 16> {};
+template <>
+struct Format<Type::kQ5_1> : NibbleFormat<quant::BlockQ5_1, 0> {};
 
 template <>
-struct Format<Type::kQ5_1> {
-  using Block = quant::BlockQ5_1;
-  static constexpr int kBlockValues = quant::kGroupValues;
-  static constexpr FormatTraits kTraits = {.minimums = Minimums::kAdded};
-  TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
-    TRINE_UNROLL
-    for (int b = 0; b < 8; ++b) {
-      out->q[b] = Nibbles(blocks[b].nibbles) | FifthBits(blocks[b].fifth_bits);
-    }
-    out->d = ScalesOf(blocks);
-    out->dmin = AddedMinimumsOf(blocks);
-  }
-};
-
-template <>
-struct Format<Type::kQ8_0> {
-  using Block = quant::BlockQ8_0;
-  static constexpr int kBlockValues = quant::kGroupValues;
+struct Format<Type::kQ8_0> : FormatOf<quant::BlockQ8_0, quant::kGroupValues> {
   static constexpr FormatTraits kTraits = {.is_signed = true};
   TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
     TRINE_UNROLL
@@ -237,9 +213,7 @@ constexpr uint8_t kIq4Bytes[16] = {129, 152, 173, 191, 207, 221, 234, 246,
                                    1,   13,  25,  38,  53,  69,  89,  113};
 
 template <>
-struct Format<Type::kIQ4_NL> {
-  using Block = quant::BlockIQ4_NL;
-  static constexpr int kBlockValues = quant::kGroupValues;
+struct Format<Type::kIQ4_NL> : FormatOf<quant::BlockIQ4_NL, quant::kGroupValues> {
   static constexpr FormatTraits kTraits = {.is_signed = true};
   TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
     TRINE_UNROLL
@@ -255,9 +229,7 @@ struct Format<Type::kIQ4_NL> {
 constexpr uint8_t kMxfp4Bytes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
 template <>
-struct Format<Type::kMXFP4> {
-  using Block = quant::BlockMXFP4;
-  static constexpr int kBlockValues = quant::kGroupValues;
+struct Format<Type::kMXFP4> : FormatOf<quant::BlockMXFP4, quant::kGroupValues> {
   static constexpr FormatTraits kTraits = {.offset = 12};
   TRINE_INLINE void Unpack(const Block* blocks, Chunk* out) {
     uint64_t exponents = 0;
@@ -278,9 +250,7 @@ struct Format<Type::kMXFP4> {
 // --- Formats of 256-value blocks
 
 template <>
-struct Format<Type::kQ2_K> {
-  using Block = quant::BlockQ2_K;
-  static constexpr int kBlockValues = quant::kSuperValues;
+struct Format<Type::kQ2_K> : FormatOf<quant::BlockQ2_K, quant::kSuperValues> {
   static constexpr FormatTraits kTraits = {.scales = Scales::kHalf, .minimums = Minimums::kHalf};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     TRINE_UNROLL
@@ -297,9 +267,7 @@ struct Format<Type::kQ2_K> {
 };
 
 template <>
-struct Format<Type::kQ3_K> {
-  using Block = quant::BlockQ3_K;
-  static constexpr int kBlockValues = quant::kSuperValues;
+struct Format<Type::kQ3_K> : FormatOf<quant::BlockQ3_K, quant::kSuperValues> {
   static constexpr FormatTraits kTraits = {.scales = Scales::kHalf, .offset = 4};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     const U8x32 third_bits = LoadBytes(block->third_bits);
@@ -322,41 +290,31 @@ struct Format<Type::kQ3_K> {
   }
 };
 
-template <>
-struct Format<Type::kQ4_K> {
-  using Block = quant::BlockQ4_K;
-  static constexpr int kBlockValues = quant::kSuperValues;
+// Q4_K and Q5_K.
+template <typename Block>
+struct FourBitFormat : FormatOf<Block, quant::kSuperValues> {
+  static constexpr bool kHasFifthBits = requires(Block block) { block.fifth_bits; };
   static constexpr FormatTraits kTraits = {.scales = Scales::kBlock, .minimums = Minimums::kBlock};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
-    TRINE_UNROLL
-    for (int b = 0; b < 8; ++b) out->q[b] = FourBits(block->q, b);
-    UnpackScalesAndMins(block->scales, out);
-    out->d = SplatF16(block->d);
-    out->dmin = SplatF16(block->dmin);
-  }
-};
-
-template <>
-struct Format<Type::kQ5_K> {
-  using Block = quant::BlockQ5_K;
-  static constexpr int kBlockValues = quant::kSuperValues;
-  static constexpr FormatTraits kTraits = {.scales = Scales::kBlock, .minimums = Minimums::kBlock};
-  TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
-    const U8x32 fifth_bits = LoadBytes(block->fifth_bits);
+    [[maybe_unused]] U8x32 fifth_bits;
+    if constexpr (kHasFifthBits) fifth_bits = LoadBytes(block->fifth_bits);
     TRINE_UNROLL
     for (int b = 0; b < 8; ++b) {
-      out->q[b] = FourBits(block->q, b) | (Field(fifth_bits, b, 1) << 4);
+      out->q[b] = FourBits(block->q, b);
+      if constexpr (kHasFifthBits) out->q[b] = out->q[b] | (Field(fifth_bits, b, 1) << 4);
     }
     UnpackScalesAndMins(block->scales, out);
     out->d = SplatF16(block->d);
     out->dmin = SplatF16(block->dmin);
   }
 };
+template <>
+struct Format<Type::kQ4_K> : FourBitFormat<quant::BlockQ4_K> {};
+template <>
+struct Format<Type::kQ5_K> : FourBitFormat<quant::BlockQ5_K> {};
 
 template <>
-struct Format<Type::kQ6_K> {
-  using Block = quant::BlockQ6_K;
-  static constexpr int kBlockValues = quant::kSuperValues;
+struct Format<Type::kQ6_K> : FormatOf<quant::BlockQ6_K, quant::kSuperValues> {
   static constexpr FormatTraits kTraits = {.scales = Scales::kHalf, .offset = 32};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     TRINE_UNROLL
@@ -373,9 +331,7 @@ struct Format<Type::kQ6_K> {
 };
 
 template <>
-struct Format<Type::kIQ4_XS> {
-  using Block = quant::BlockIQ4_XS;
-  static constexpr int kBlockValues = quant::kSuperValues;
+struct Format<Type::kIQ4_XS> : FormatOf<quant::BlockIQ4_XS, quant::kSuperValues> {
   static constexpr FormatTraits kTraits = {.scales = Scales::kBlock, .is_signed = true};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     TRINE_UNROLL
@@ -398,9 +354,7 @@ TRINE_INLINE U8x16 TopDigit(U8x16 x) {
 }
 
 template <>
-struct Format<Type::kTQ1_0> {
-  using Block = quant::BlockTQ1_0;
-  static constexpr int kBlockValues = quant::kSuperValues;
+struct Format<Type::kTQ1_0> : FormatOf<quant::BlockTQ1_0, quant::kSuperValues> {
   static constexpr FormatTraits kTraits = {.offset = 1};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     // Multiplying by 3, modulo 256, drops the top digit. The last four bytes hold four digits each:
@@ -426,9 +380,7 @@ struct Format<Type::kTQ1_0> {
 };
 
 template <>
-struct Format<Type::kTQ2_0> {
-  using Block = quant::BlockTQ2_0;
-  static constexpr int kBlockValues = quant::kSuperValues;
+struct Format<Type::kTQ2_0> : FormatOf<quant::BlockTQ2_0, quant::kSuperValues> {
   static constexpr FormatTraits kTraits = {.offset = 1};
   TRINE_INLINE void Unpack(const Block* block, Chunk* out) {
     TRINE_UNROLL

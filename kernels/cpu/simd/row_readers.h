@@ -12,8 +12,12 @@
 namespace trine::cpu_kernels::TRINE_CPU_LEVEL {
 namespace {
 
-// Each type has a struct. Its Read<N>(row, i) returns values [i, i + N); i is a multiple of N.
-struct RowF32 {
+// Read<N>(row, i) returns values [i, i + N); i is a multiple of N.
+template <quant::Type kType>
+struct RowReader;
+
+template <>
+struct RowReader<quant::Type::kF32> {
   using Element = float;
   template <int N>
   TRINE_INLINE F32<N> Read(const std::byte* row, int64_t i) {
@@ -21,7 +25,8 @@ struct RowF32 {
   }
 };
 
-struct RowF16 {
+template <>
+struct RowReader<quant::Type::kF16> {
   using Element = uint16_t;
   template <int N>
   TRINE_INLINE F32<N> Read(const std::byte* row, int64_t i) {
@@ -29,7 +34,8 @@ struct RowF16 {
   }
 };
 
-struct RowBF16 {
+template <>
+struct RowReader<quant::Type::kBF16> {
   using Element = uint16_t;
   template <int N>
   TRINE_INLINE F32<N> Read(const std::byte* row, int64_t i) {
@@ -37,7 +43,8 @@ struct RowBF16 {
   }
 };
 
-struct RowQ8Kv {
+template <>
+struct RowReader<quant::Type::kQ8_KV> {
   using Element = quant::BlockQ8_KV;
   template <int N>
   TRINE_INLINE F32<N> Read(const std::byte* row, int64_t i) {
@@ -46,6 +53,17 @@ struct RowQ8Kv {
     return Splat<N>(block.d) * LoadI8<N>(block.q + i % quant::kGroupValues);
   }
 };
+
+using RowF32 = RowReader<quant::Type::kF32>;
+using RowF16 = RowReader<quant::Type::kF16>;
+using RowBF16 = RowReader<quant::Type::kBF16>;
+using RowQ8Kv = RowReader<quant::Type::kQ8_KV>;
+
+// Reads N elements of f32, f16 or bf16.
+template <quant::Type kType, int N>
+TRINE_INLINE F32<N> ReadElements(const typename RowReader<kType>::Element* from) {
+  return RowReader<kType>::template Read<N>(reinterpret_cast<const std::byte*>(from), 0);
+}
 
 // Copies values [first, first + count) of a row, then writes zeros up to a multiple of N.
 template <int N, typename Row>

@@ -171,24 +171,23 @@ AttentionArgs ArgsOf(const AttentionTensors& t, const reference::AttentionParams
   return args;
 }
 
-Launch RowsLaunch(CacheForm form, const Cut& cut, const AttentionArgs& args, uint32_t chunks) {
+Launch RowsLaunchOf(CacheForm form, const Cut& cut, const AttentionArgs& args, uint32_t chunks) {
+  const auto launch = [&]<CacheForm kForm>() {
+    return RowsLaunch<kForm>(cut.tiles, cut.heads, cut.groups, args, chunks);
+  };
   switch (form) {
     case CacheForm::kF32:
-      return cut.tiles ? F32TileLaunch(cut.groups, args, chunks)
-                       : F32HeadsLaunch(cut.heads, cut.groups, args, chunks);
+      return launch.operator()<CacheForm::kF32>();
     case CacheForm::kF16:
-      return cut.tiles ? F16TileLaunch(cut.groups, args, chunks)
-                       : F16HeadsLaunch(cut.heads, cut.groups, args, chunks);
+      return launch.operator()<CacheForm::kF16>();
     case CacheForm::kBf16:
-      return cut.tiles ? Bf16TileLaunch(cut.groups, args, chunks)
-                       : Bf16HeadsLaunch(cut.heads, cut.groups, args, chunks);
+      return launch.operator()<CacheForm::kBf16>();
     case CacheForm::kQ8:
-      return cut.tiles ? Q8TileLaunch(cut.groups, args, chunks)
-                       : Q8HeadsLaunch(cut.heads, cut.groups, args, chunks);
+      return launch.operator()<CacheForm::kQ8>();
     case CacheForm::kAny:
       break;
   }
-  return cut.tiles ? AnyTileLaunch(args, chunks) : AnyHeadsLaunch(cut.heads, args, chunks);
+  return launch.operator()<CacheForm::kAny>();
 }
 
 }  // namespace
@@ -229,7 +228,7 @@ void AddAttention(const AttentionTensors& tensors, const reference::AttentionPar
   // The most tokens of a tile.
   const int64_t tokens = cut.tiles ? CeilDivide(kTileRows, args.group) + 1 : 1;
   const int64_t chunk_blocks = cut.split ? MostChunks(params, tokens, cut.chunks) : 1;
-  launches->push_back(RowsLaunch(form, cut, args, static_cast<uint32_t>(chunk_blocks)));
+  launches->push_back(RowsLaunchOf(form, cut, args, static_cast<uint32_t>(chunk_blocks)));
   if (cut.split) launches->push_back(JoinLaunch(args));
 }
 

@@ -198,6 +198,12 @@ TRINE_DEVICE void PutOutput(const AttentionArgs& args, uint32_t head, uint32_t t
                 (head * args.v.width + i) / 32, i / 4 % 8, ours);
 }
 
+// Returns the launch that attends rows to one form of cache: by tiles, or in blocks of `heads`
+// heads. `groups`: groups of 32 elements.
+template <CacheForm kForm>
+Launch RowsLaunch(bool tiles, uint32_t heads, uint32_t groups, const AttentionArgs& args,
+                  uint32_t chunks);
+
 // Returns the launch that joins the chunks that blocks of attention have left in scratch.
 Launch JoinLaunch(const AttentionArgs& args);
 

@@ -1,15 +1,8 @@
-#include "kernels/hip/attention/attention_heads.h"
-#include "kernels/hip/attention/attention_tiles.h"
+#include "kernels/hip/attention/attention_rows.h"
 
 namespace trine::hip {
 
-Launch Bf16HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args,
-                       uint32_t chunks) {
-  return HeadsLaunchOf<CacheForm::kBf16>(heads, groups, args, chunks);
-}
-
-Launch Bf16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
-  return TileLaunchOf<CacheForm::kBf16>(groups, args, chunks);
-}
+template Launch RowsLaunch<CacheForm::kBf16>(bool, uint32_t, uint32_t, const AttentionArgs&,
+                                             uint32_t);
 
 }  // namespace trine::hip

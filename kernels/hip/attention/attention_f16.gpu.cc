@@ -1,14 +1,8 @@
-#include "kernels/hip/attention/attention_heads.h"
-#include "kernels/hip/attention/attention_tiles.h"
+#include "kernels/hip/attention/attention_rows.h"
 
 namespace trine::hip {
 
-Launch F16HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
-  return HeadsLaunchOf<CacheForm::kF16>(heads, groups, args, chunks);
-}
-
-Launch F16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
-  return TileLaunchOf<CacheForm::kF16>(groups, args, chunks);
-}
+template Launch RowsLaunch<CacheForm::kF16>(bool, uint32_t, uint32_t, const AttentionArgs&,
+                                            uint32_t);
 
 }  // namespace trine::hip

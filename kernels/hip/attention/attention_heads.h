@@ -416,12 +416,4 @@ Launch HeadsLaunchOf(uint32_t heads, uint32_t groups, const AttentionArgs& args,
   return HeadsLaunchOf<kForm, 4, 4>(args, chunk_blocks);
 }
 
-// Return the launch for one form of cache. Each is in its own file, because device compilers take
-// long.
-Launch F32HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch F16HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch Bf16HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch Q8HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch AnyHeadsLaunch(uint32_t heads, const AttentionArgs& args, uint32_t chunks);
-
 }  // namespace trine::hip

@@ -1,14 +1,8 @@
-#include "kernels/hip/attention/attention_heads.h"
-#include "kernels/hip/attention/attention_tiles.h"
+#include "kernels/hip/attention/attention_rows.h"
 
 namespace trine::hip {
 
-Launch Q8HeadsLaunch(uint32_t heads, uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
-  return HeadsLaunchOf<CacheForm::kQ8>(heads, groups, args, chunks);
-}
-
-Launch Q8TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks) {
-  return TileLaunchOf<CacheForm::kQ8>(groups, args, chunks);
-}
+template Launch RowsLaunch<CacheForm::kQ8>(bool, uint32_t, uint32_t, const AttentionArgs&,
+                                           uint32_t);
 
 }  // namespace trine::hip

@@ -565,12 +565,4 @@ Launch TileLaunchOf([[maybe_unused]] uint32_t groups, const AttentionArgs& args,
   }
 }
 
-// Return the launch for one form of cache. Each is in its own file, because device compilers take
-// long.
-Launch F32TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch F16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch Bf16TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch Q8TileLaunch(uint32_t groups, const AttentionArgs& args, uint32_t chunks);
-Launch AnyTileLaunch(const AttentionArgs& args, uint32_t chunks);
-
 }  // namespace trine::hip

@@ -126,7 +126,8 @@ std::string WhyNotGemm(const Product& product) {
   const Tensor &w = product.w, &x = product.x, &y = product.y;
   const quant::Type type = w.type;
   const bool quantized = quant::IsQuantized(type);
-  if (quant::Traits(type).block_bytes == 0 || type == quant::Type::kI32) {
+  if (quant::Traits(type).block_bytes == 0 || type == quant::Type::kI32 ||
+      type == quant::Type::kQ8_KV) {
     return "the weights have a type that products do not take";
   }
   if (w.packed && (!quant::HasPackedLayout(type) || !Aligned(w, quant::kPackedAlignment))) {

@@ -1,12 +1,11 @@
-// Multiplies a tile of 16 kM rows by 8 kN columns, one block deep, with the units that a device
-// has.
+// Multiplies a tile of 16 * kM rows by 8 * kN columns, one block of 32 values deep. Each struct
+// uses another unit of the device.
 //
-// Dot4Unit and MmaUnit use the 32 lanes of a group. WaveUnit uses the lanes of a whole wave, with
-// AMD's matrix units. The tile's results are divided among the lanes, and every lane keeps its
-// results from block to block.
-//
-// A tile is given as it lies in a stage of shared memory (gemm_tile.h): by the places of its first
-// row and column in the stage.
+// Dot4Unit and MmaUnit use 32 lanes; WaveUnit uses a whole wave of 32 or 64. A lane has kResults
+// results of the tile; Row and Column say where in the tile result i of a lane is. Step adds the
+// product of one block to the lane's results, which stay in registers from block to block. `row`
+// and `column` are the indices of the tile's first row and column in the shared memory of a
+// GemmStage (gemm_tile.h). A kernel whose unit is not kPresent traps.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +16,14 @@
 
 namespace trine::hip {
 
-// Multiplies with the instruction for four products. A lane has every fourth row and every eighth
-// column.
+// Multiplies with Dot4, which adds four products of signed bytes, in one instruction where the
+// target has it. A lane has every fourth row and every eighth column.
 template <Factors kFactors, int kM, int kN>
 struct Dot4Unit {
   using T = Terms<kFactors>;
   static constexpr uint32_t kWave = kLanes;  // lanes that own a tile together
   static constexpr int kResults = 4 * kM * kN;
-  static constexpr bool kPresent = true;  // this target has the unit
+  static constexpr bool kPresent = true;
 
   TRINE_DEVICE static uint32_t Row(uint32_t lane, int i) {
     return lane % 4 + 4 * static_cast<uint32_t>(i / kN);
@@ -67,7 +66,7 @@ struct Dot4Unit {
 };
 
 #if defined(TRINE_HAS_MMA)
-// Multiplies with NVIDIA's unit. A lane has the results of its fragments (matrix.h).
+// Multiplies with NVIDIA's matrix units. A lane has the results of its c fragments (matrix.h).
 template <Factors kFactors, int kM, int kN>
 struct MmaUnit {
   using T = Terms<kFactors>;
@@ -130,15 +129,17 @@ struct MmaUnit {
 #endif
 
 // Multiplies with one of AMD's matrix units (wave_matrix.h). The product's columns are the unit's
-// rows. So a lane has one row of weights at a time, with its factors, and neighbouring lanes write
-// neighbouring results.
+// rows, so that neighbouring lanes write neighbouring results, and a lane has one row of weights,
+// with the factors of that row, at a time.
 template <class Matrix, Factors kFactors, int kM, int kN>
 struct WaveUnit {
   using T = Terms<kFactors>;
   static constexpr uint32_t kWave = Matrix::kWave;
-  static constexpr int kEach = Matrix::kResults;  // a lane's results of a tile of 16 x 16
+  static constexpr int kEach =
+      Matrix::kResults;  // a lane's results of one use of the unit: 16 x 16
   static constexpr int kResults = kM * (kN / 2) * kEach;
-  // A lane has at most 64 sums. In a large tile, a lane of a wave of 32 would have twice as many.
+  // A lane has registers for 64 sums. A large tile, of two parts, would need 128 in a lane of a
+  // wave of 32.
   static constexpr bool kPresent = kWave == 64 || kM <= 2;
   static_assert(kN % 2 == 0);
 
@@ -198,8 +199,8 @@ struct MfmaUnit : WaveUnit<MfmaGfx90a, kFactors, kM, kN> {};
 template <Factors kFactors, int kM, int kN>
 struct MfmaGfx942Unit : WaveUnit<MfmaGfx942, kFactors, kM, kN> {};
 #elif defined(TRINE_GPU_AMD)
-// The unit that the compiler's target has; kernels have the same name on all targets. If a target
-// has no unit, these kernels are never started.
+// Gives the unit of the compiler's target one name, so that kernels have the same name on all
+// targets of AMD's. If a target has no unit, the kernels trap and must not be started.
 #if defined(TRINE_HAS_WMMA_GFX11)
 template <Factors kFactors, int kM, int kN>
 struct DeviceUnit : WaveUnit<WmmaGfx11, kFactors, kM, kN> {};

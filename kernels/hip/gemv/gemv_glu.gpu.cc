@@ -103,10 +103,7 @@ Launch GluGemvFor(const GluGemvArgs& args) {
 
 }  // namespace
 
-bool HasGluGemv(Type type, bool packed) {
-  return packed && (type == Type::kQ8_0 || type == Type::kQ4_0 || type == Type::kQ4_K ||
-                    type == Type::kQ5_K || type == Type::kQ6_K);
-}
+bool HasGluGemv(Type type, bool packed) { return packed && quant::PackedBlockTypes::Has(type); }
 
 Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
@@ -114,20 +111,8 @@ Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
   const Product both[] = {gate, up};
   GluGemvArgs args = {GemvArgsOf(both, shape), params, to, {}};
   if (norm != nullptr) args.norm = ColumnNormOf(*norm);
-  switch (gate.w.type) {
-    case Type::kQ8_0:
-      return GluGemvFor<Type::kQ8_0>(args);
-    case Type::kQ4_0:
-      return GluGemvFor<Type::kQ4_0>(args);
-    case Type::kQ4_K:
-      return GluGemvFor<Type::kQ4_K>(args);
-    case Type::kQ5_K:
-      return GluGemvFor<Type::kQ5_K>(args);
-    case Type::kQ6_K:
-      return GluGemvFor<Type::kQ6_K>(args);
-    default:
-      return {};
-  }
+  return quant::PackedBlockTypes::Call(gate.w.type,
+                                       [&]<Type kType>() { return GluGemvFor<kType>(args); });
 }
 
 }  // namespace trine::hip

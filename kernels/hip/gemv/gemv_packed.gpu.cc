@@ -4,20 +4,9 @@
 namespace trine::hip {
 
 Launch PackedGemv(Type type, const GemvArgs& args) {
-  switch (type) {
-    case Type::kQ8_0:
-      return QuantizedGemvLaunch<Weights<Type::kQ8_0, Layout::kPacked>>(args);
-    case Type::kQ4_0:
-      return QuantizedGemvLaunch<Weights<Type::kQ4_0, Layout::kPacked>>(args);
-    case Type::kQ4_K:
-      return QuantizedGemvLaunch<Weights<Type::kQ4_K, Layout::kPacked>>(args);
-    case Type::kQ5_K:
-      return QuantizedGemvLaunch<Weights<Type::kQ5_K, Layout::kPacked>>(args);
-    case Type::kQ6_K:
-      return QuantizedGemvLaunch<Weights<Type::kQ6_K, Layout::kPacked>>(args);
-    default:
-      return {};
-  }
+  return quant::PackedBlockTypes::Call(type, [&]<Type kType>() {
+    return QuantizedGemvLaunch<Weights<kType, Layout::kPacked>>(args);
+  });
 }
 
 }  // namespace trine::hip

@@ -9,6 +9,7 @@
 
 #include "kernels/hip/gemv/gemv_frame.h"
 #include "kernels/hip/weights/weight_group.h"
+#include "kernels/quant/packed_rows.h"
 
 namespace trine::hip {
 
@@ -259,6 +260,15 @@ Launch QuantizedGemvLaunch(const GemvArgs& args) {
       }
       return QuantizedGemvOf<W, 8, 2, 1>(args);
   }
+}
+
+// Returns the launch for weights in the file's layout. `words`: all blocks are whole words.
+template <Type kType>
+Launch FileGemvLaunch([[maybe_unused]] bool words, const GemvArgs& args) {
+  if constexpr (HasWordBlocks(kType)) {
+    if (words) return QuantizedGemvLaunch<Weights<kType, Layout::kFileWords>>(args);
+  }
+  return QuantizedGemvLaunch<Weights<kType, Layout::kFile>>(args);
 }
 
 }  // namespace trine::hip

@@ -85,20 +85,8 @@ bool IsForSplitGemv(const GemvArgs& args) {
 }
 
 Launch SplitGemv(Type type, const GemvArgs& args) {
-  switch (type) {
-    case Type::kQ8_0:
-      return SplitGemvFor<Type::kQ8_0>(args);
-    case Type::kQ4_0:
-      return SplitGemvFor<Type::kQ4_0>(args);
-    case Type::kQ4_K:
-      return SplitGemvFor<Type::kQ4_K>(args);
-    case Type::kQ5_K:
-      return SplitGemvFor<Type::kQ5_K>(args);
-    case Type::kQ6_K:
-      return SplitGemvFor<Type::kQ6_K>(args);
-    default:
-      return {};
-  }
+  return quant::PackedBlockTypes::Call(type,
+                                       [&]<Type kType>() { return SplitGemvFor<kType>(args); });
 }
 
 }  // namespace trine::hip

@@ -14,7 +14,7 @@ using testing::DeviceMemory;
 using testing::Form;
 using testing::OnDevice;
 
-struct Case {
+struct GemvCase {
   int64_t k = 32, n = 9, m = 1;
   bool bias = false;
   uint32_t multiprocessors = 1000;  // with 1, 32 rows are many; with 0, any rows are very many
@@ -25,7 +25,7 @@ struct Case {
   int64_t experts = 0, used = 1, x_columns = 1;
 };
 
-void Check(const Form& form, const Case& c) {
+void Check(const Form& form, const GemvCase& c) {
   SCOPED_TRACE("k " + std::to_string(c.k) + ", n " + std::to_string(c.n) + ", m " +
                std::to_string(c.m) + (c.bias ? ", bias" : "") + (c.gaps ? ", gaps" : ""));
   Random random(static_cast<uint64_t>(c.k * 64 + c.n * 8 + c.m));
@@ -97,7 +97,7 @@ TEST_P(HipGemvTest, RowsOfEveryLength) {
                   : std::vector<int64_t>{32, 224, 320, 1024, 1056, 2304, 3104, 4128, 9472};
   for (const int64_t k : lengths) {
     for (const uint32_t multiprocessors : {1000u, 1u, 0u}) {
-      Case c;
+      GemvCase c;
       c.k = k;
       c.n = multiprocessors == 1 ? 33 : 5;
       c.bias = multiprocessors == 0;
@@ -110,7 +110,7 @@ TEST_P(HipGemvTest, RowsOfEveryLength) {
 
 TEST_P(HipGemvTest, EveryNumberOfColumns) {
   for (int64_t m = 1; m <= 9; ++m) {
-    Case c;
+    GemvCase c;
     c.k = IsFloat() ? 293 : 1280;
     c.n = m % 2 == 0 ? 11 : 1;
     c.m = m;
@@ -123,7 +123,7 @@ TEST_P(HipGemvTest, EveryNumberOfColumns) {
 
 TEST_P(HipGemvTest, NumbersOfEverySize) {
   for (const Fill fill : quant::kAllFills) {
-    Case c;
+    GemvCase c;
     c.k = 512;
     c.m = 2;
     c.bias = true;
@@ -135,7 +135,7 @@ TEST_P(HipGemvTest, NumbersOfEverySize) {
 
 TEST_P(HipGemvTest, Experts) {
   for (const int64_t x_columns : {1, 3}) {
-    Case c;
+    GemvCase c;
     c.k = IsFloat() ? 160 : 512;
     c.n = 6;
     c.m = 4;
@@ -165,7 +165,7 @@ TEST(HipGemvTest, NothingToDo) {
 
 TEST(HipGemvTest, RowsOfNoValuesGiveTheBias) {
   for (const Type type : {Type::kF16, Type::kQ8_0}) {
-    Case c;
+    GemvCase c;
     c.k = 0;
     c.bias = true;
     Check({type, false}, c);

@@ -309,32 +309,6 @@ TRINE_DEVICE int32_t Dot4(uint32_t a, uint32_t b, int32_t c) {
 #endif
 }
 
-// Returns the table's byte n for each byte n (0 to 15) of `nibbles`.
-TRINE_DEVICE uint32_t LookUpBytes(const Word4& table, uint32_t nibbles) {
-#if defined(TRINE_GPU_HOST)
-  const uint32_t words[4] = {table.x, table.y, table.z, table.w};
-  uint32_t result = 0;
-  for (int shift = 0; shift < 32; shift += 8) {
-    const uint32_t n = (nibbles >> shift) & 15u;
-    result |= ((words[n / 4] >> (n % 4 * 8)) & 255u) << shift;
-  }
-  return result;
-#else
-  const uint32_t upper = ((nibbles >> 3) & 0x01010101u) * 255u;
-#if defined(TRINE_GPU_NVIDIA)
-  // The selector wants its four numbers in neighbouring nibbles.
-  const uint32_t select = __byte_perm((nibbles | nibbles >> 4) & 0x00770077u, 0, 0x4420);
-  const uint32_t low = __byte_perm(table.x, table.y, select);
-  const uint32_t high = __byte_perm(table.z, table.w, select);
-#else
-  const uint32_t select = nibbles & 0x07070707u;
-  const uint32_t low = __builtin_amdgcn_perm(table.y, table.x, select);
-  const uint32_t high = __builtin_amdgcn_perm(table.w, table.z, select);
-#endif
-  return (low & ~upper) | (high & upper);
-#endif
-}
-
 // ---- Floats: the functions of the contract ---------------------------------------------------
 //
 // quant:: and reference:: functions are constexpr, which all platforms' compilers take for device

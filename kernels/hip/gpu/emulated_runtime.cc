@@ -135,9 +135,6 @@ gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) {
     case gpuAttribute::kSharedBytes:
       *value = 48 << 10;
       break;
-    case gpuAttribute::kSharedBytesOptIn:
-      *value = 64 << 10;
-      break;
     case gpuAttribute::kMajor:
     case gpuAttribute::kMinor:
       *value = 0;

@@ -104,7 +104,6 @@ enum class gpuAttribute {
   kL2Bytes,
   kIntegrated,
   kSharedBytes,
-  kSharedBytesOptIn,
   kMajor,
   kMinor,
 };

@@ -105,9 +105,8 @@ enum class gpuAttribute {
   kMultiprocessors,
   kL2Bytes,
   kIntegrated,
-  kSharedBytes,       // the shared memory of a block, by default
-  kSharedBytesOptIn,  // the most shared memory of a block
-  kMajor,             // NVIDIA: compute capability
+  kSharedBytes,  // the shared memory of a block, by default
+  kMajor,        // NVIDIA: compute capability
   kMinor,
 };
 
@@ -189,8 +188,6 @@ inline cudaDeviceAttr gpuAttributeOf(gpuAttribute attribute) {
       return cudaDevAttrComputeCapabilityMajor;
     case gpuAttribute::kMinor:
       return cudaDevAttrComputeCapabilityMinor;
-    case gpuAttribute::kSharedBytesOptIn:
-      return cudaDevAttrMaxSharedMemoryPerBlockOptin;
     default:
       return cudaDevAttrMaxSharedMemoryPerBlock;
   }

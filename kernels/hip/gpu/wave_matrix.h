@@ -83,113 +83,95 @@ const char* WaveMatrix(void** lanes) {
 
 }  // namespace emulated
 #else
-using Int2 = int32_t __attribute__((ext_vector_type(2)));
-using Int4 = int32_t __attribute__((ext_vector_type(4)));
-using Int8 = int32_t __attribute__((ext_vector_type(8)));
+template <int kCount>
+using Ints = int32_t __attribute__((ext_vector_type(kCount)));
 #endif
 
-#if defined(TRINE_HAS_WMMA_GFX11)
-// RDNA 3.
-struct WmmaGfx11 {
-  static constexpr uint32_t kWave = 32;
-  static constexpr int kResults = 8;
-  TRINE_DEVICE static int Row(int lane, int i) { return 2 * i + lane / 16; }
+// Adds the products of one use of a unit, kDepth deep, to which this lane gives `a` and `b`.
+template <class Unit, int kDepth, class Bytes, int kResults>
+TRINE_DEVICE void AddProducts(const Bytes& a, const Bytes& b, int32_t (&c)[kResults]) {
+#if defined(TRINE_GPU_HOST)
+  uint32_t words[2][sizeof(Bytes) / 4];
+  __builtin_memcpy(words[0], &a, sizeof(Bytes));
+  __builtin_memcpy(words[1], &b, sizeof(Bytes));
+  emulated::WaveLane mine{words[0], words[1], c};
+  constexpr auto kMeeting = &emulated::WaveMatrix<Unit::kWave, kDepth, sizeof(Bytes), Unit::Row>;
+  if constexpr (Unit::kWave == 64) {
+    emulator::MeetWave(kMeeting, &mine);
+  } else {
+    emulator::MeetLanes(kMeeting, &mine);
+  }
+#else
+  const auto sums = Unit::Sums(a, b, __builtin_bit_cast(Ints<kResults>, c));
+  TRINE_UNROLL
+  for (int i = 0; i < kResults; ++i) c[i] = sums[i];
+#endif
+}
 
+// The units that are 16 deep. A lane gives `Bytes` of each half of a block.
+template <class Unit, class Bytes>
+struct HalvesUnit {
   struct Fragment {
-    Word4 half[2];
+    Bytes half[2];
   };
   TRINE_DEVICE static Fragment Load(const Word4* low, const Word4* high, uint32_t lane) {
-    return {{low[lane % 16], high[lane % 16]}};
+    const uint32_t at = sizeof(Bytes) == sizeof(Word4) ? 0 : lane / 16;
+    return {{reinterpret_cast<const Bytes*>(low + lane % 16)[at],
+             reinterpret_cast<const Bytes*>(high + lane % 16)[at]}};
   }
-  template <int kHalf>
+  template <int kHalf, int kResults>
   TRINE_DEVICE static void AddHalf(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
-#if defined(TRINE_GPU_HOST)
-    const Word4 &x = a.half[kHalf], &y = b.half[kHalf];
-    const uint32_t words[2][4] = {{x.x, x.y, x.z, x.w}, {y.x, y.y, y.z, y.w}};
-    emulated::WaveLane mine{words[0], words[1], c};
-    emulator::MeetLanes(&emulated::WaveMatrix<32, 16, 16, Row>, &mine);
-#else
-    const Int8 sums = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(
-        true, __builtin_bit_cast(Int4, a.half[kHalf]), true,
-        __builtin_bit_cast(Int4, b.half[kHalf]), __builtin_bit_cast(Int8, c), false);
-    TRINE_UNROLL
-    for (int i = 0; i < kResults; ++i) c[i] = sums[i];
-#endif
+    AddProducts<Unit, 16>(a.half[kHalf], b.half[kHalf], c);
   }
+  template <int kResults>
   TRINE_DEVICE static void Add(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
     AddHalf<0>(a, b, c);
     AddHalf<1>(a, b, c);
   }
+};
+
+#if defined(TRINE_HAS_WMMA_GFX11)
+// RDNA 3.
+struct WmmaGfx11 : HalvesUnit<WmmaGfx11, Word4> {
+  static constexpr uint32_t kWave = 32;
+  static constexpr int kResults = 8;
+  TRINE_DEVICE static int Row(int lane, int i) { return 2 * i + lane / 16; }
+#if !defined(TRINE_GPU_HOST)
+  TRINE_DEVICE static Ints<8> Sums(const Word4& a, const Word4& b, Ints<8> c) {
+    return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32(true, __builtin_bit_cast(Ints<4>, a), true,
+                                                      __builtin_bit_cast(Ints<4>, b), c, false);
+  }
+#endif
 };
 #endif
 
 #if defined(TRINE_HAS_WMMA_GFX12)
 // RDNA 4.
-struct WmmaGfx12 {
+struct WmmaGfx12 : HalvesUnit<WmmaGfx12, Word2> {
   static constexpr uint32_t kWave = 32;
   static constexpr int kResults = 8;
   TRINE_DEVICE static int Row(int lane, int i) { return 8 * (lane / 16) + i; }
-
-  struct Fragment {
-    Word2 half[2];
-  };
-  TRINE_DEVICE static Fragment Load(const Word4* low, const Word4* high, uint32_t lane) {
-    return {{reinterpret_cast<const Word2*>(low + lane % 16)[lane / 16],
-             reinterpret_cast<const Word2*>(high + lane % 16)[lane / 16]}};
+#if !defined(TRINE_GPU_HOST)
+  TRINE_DEVICE static Ints<8> Sums(const Word2& a, const Word2& b, Ints<8> c) {
+    return __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(
+        true, __builtin_bit_cast(Ints<2>, a), true, __builtin_bit_cast(Ints<2>, b), c, false);
   }
-  template <int kHalf>
-  TRINE_DEVICE static void AddHalf(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
-#if defined(TRINE_GPU_HOST)
-    const uint32_t words[2][2] = {{a.half[kHalf].x, a.half[kHalf].y},
-                                  {b.half[kHalf].x, b.half[kHalf].y}};
-    emulated::WaveLane mine{words[0], words[1], c};
-    emulator::MeetLanes(&emulated::WaveMatrix<32, 16, 8, Row>, &mine);
-#else
-    const Int8 sums = __builtin_amdgcn_wmma_i32_16x16x16_iu8_w32_gfx12(
-        true, __builtin_bit_cast(Int2, a.half[kHalf]), true,
-        __builtin_bit_cast(Int2, b.half[kHalf]), __builtin_bit_cast(Int8, c), false);
-    TRINE_UNROLL
-    for (int i = 0; i < kResults; ++i) c[i] = sums[i];
 #endif
-  }
-  TRINE_DEVICE static void Add(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
-    AddHalf<0>(a, b, c);
-    AddHalf<1>(a, b, c);
-  }
 };
 #endif
 
 #if defined(TRINE_HAS_MFMA_GFX90A)
 // CDNA 1 and 2.
-struct MfmaGfx90a {
+struct MfmaGfx90a : HalvesUnit<MfmaGfx90a, uint32_t> {
   static constexpr uint32_t kWave = 64;
   static constexpr int kResults = 4;
   TRINE_DEVICE static int Row(int lane, int i) { return 4 * (lane / 16) + i; }
-
-  struct Fragment {
-    uint32_t half[2];
-  };
-  TRINE_DEVICE static Fragment Load(const Word4* low, const Word4* high, uint32_t lane) {
-    return {{reinterpret_cast<const uint32_t*>(low + lane % 16)[lane / 16],
-             reinterpret_cast<const uint32_t*>(high + lane % 16)[lane / 16]}};
+#if !defined(TRINE_GPU_HOST)
+  TRINE_DEVICE static Ints<4> Sums(uint32_t a, uint32_t b, Ints<4> c) {
+    return __builtin_amdgcn_mfma_i32_16x16x16i8(static_cast<int32_t>(a), static_cast<int32_t>(b), c,
+                                                0, 0, 0);
   }
-  template <int kHalf>
-  TRINE_DEVICE static void AddHalf(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
-#if defined(TRINE_GPU_HOST)
-    emulated::WaveLane mine{&a.half[kHalf], &b.half[kHalf], c};
-    emulator::MeetWave(&emulated::WaveMatrix<64, 16, 4, Row>, &mine);
-#else
-    const Int4 sums = __builtin_amdgcn_mfma_i32_16x16x16i8(static_cast<int32_t>(a.half[kHalf]),
-                                                           static_cast<int32_t>(b.half[kHalf]),
-                                                           __builtin_bit_cast(Int4, c), 0, 0, 0);
-    TRINE_UNROLL
-    for (int i = 0; i < kResults; ++i) c[i] = sums[i];
 #endif
-  }
-  TRINE_DEVICE static void Add(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
-    AddHalf<0>(a, b, c);
-    AddHalf<1>(a, b, c);
-  }
 };
 #endif
 
@@ -209,18 +191,14 @@ struct MfmaGfx942 {
     const Word4* row = (lane < 32 ? low : high) + lane % 16;
     return {reinterpret_cast<const Word2*>(row)[lane / 16 % 2], lane / 32};
   }
-  TRINE_DEVICE static void Add(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
-#if defined(TRINE_GPU_HOST)
-    const uint32_t words[2][2] = {{a.both.x, a.both.y}, {b.both.x, b.both.y}};
-    emulated::WaveLane mine{words[0], words[1], c};
-    emulator::MeetWave(&emulated::WaveMatrix<64, 32, 8, Row>, &mine);
-#else
-    const Int4 sums = __builtin_amdgcn_mfma_i32_16x16x32_i8(__builtin_bit_cast(long, a.both),
-                                                            __builtin_bit_cast(long, b.both),
-                                                            __builtin_bit_cast(Int4, c), 0, 0, 0);
-    TRINE_UNROLL
-    for (int i = 0; i < kResults; ++i) c[i] = sums[i];
+#if !defined(TRINE_GPU_HOST)
+  TRINE_DEVICE static Ints<4> Sums(const Word2& a, const Word2& b, Ints<4> c) {
+    return __builtin_amdgcn_mfma_i32_16x16x32_i8(__builtin_bit_cast(long, a),
+                                                 __builtin_bit_cast(long, b), c, 0, 0, 0);
+  }
 #endif
+  TRINE_DEVICE static void Add(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {
+    AddProducts<MfmaGfx942, 32>(a.both, b.both, c);
   }
   template <int kHalf>
   TRINE_DEVICE static void AddHalf(const Fragment& a, const Fragment& b, int32_t (&c)[kResults]) {

@@ -119,14 +119,14 @@ TEST(WaveMatrix, OnRdna3BothHalvesOfAWaveGiveTheSame) {
 
 // ---- In kernels --------------------------------------------------------------------------------
 
-struct Args {
+struct UnitArgs {
   const Word4* a;  // 16 rows: their first halves, then their second
   const Word4* b;
   int32_t (*c)[8];
 };
 
 template <class Matrix>
-void Multiply(Args args) {
+void Multiply(UnitArgs args) {
   const uint32_t lane = ThreadX();
   const auto a = Matrix::Load(args.a, args.a + 16, lane);
   const auto b = Matrix::Load(args.b, args.b + 16, lane);
@@ -156,7 +156,7 @@ class WaveMatrixKernel : public ::testing::Test {
     }
     int32_t c[64][8] = {};
     const std::string wrong =
-        emulator::Run(MakeLaunch(&Multiply<Matrix>, {1}, {Matrix::kWave}, Args{a, b, c}));
+        emulator::Run(MakeLaunch(&Multiply<Matrix>, {1}, {Matrix::kWave}, UnitArgs{a, b, c}));
     if (!wrong.empty()) return wrong;
     for (int lane = 0; lane < static_cast<int>(Matrix::kWave); ++lane) {
       for (int i = 0; i < Matrix::kResults; ++i) {
@@ -180,17 +180,17 @@ TEST_F(WaveMatrixKernel, WavesOf64AreNotWavesOf32) {
 
 TEST_F(WaveMatrixKernel, AWaveMeetsAsAWhole) {
   emulator::Configure({64, emulator::Order::kForward, 1});
-  const auto half = [](Args) {
+  const auto half = [](UnitArgs) {
     if (ThreadX() >= 32) return;
     emulator::MeetWave([](void**) -> const char* { return nullptr; }, nullptr);
   };
-  EXPECT_THAT(emulator::Run(MakeLaunch<Args>(half, {1}, {64}, Args{})),
+  EXPECT_THAT(emulator::Run(MakeLaunch<UnitArgs>(half, {1}, {64}, UnitArgs{})),
               ::testing::HasSubstr("while others of their group are elsewhere"));
-  const auto both = [](Args) {
+  const auto both = [](UnitArgs) {
     if (ThreadX() < 32) return SyncLanes();
     emulator::MeetWave([](void**) -> const char* { return nullptr; }, nullptr);
   };
-  EXPECT_THAT(emulator::Run(MakeLaunch<Args>(both, {1}, {64}, Args{})),
+  EXPECT_THAT(emulator::Run(MakeLaunch<UnitArgs>(both, {1}, {64}, UnitArgs{})),
               ::testing::HasSubstr("different meetings"));
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "kernels/hip/gpu/device.h"
+#include "kernels/quant/group_words.h"
 
 namespace trine::hip {
 
@@ -53,28 +54,38 @@ TRINE_DEVICE uint32_t Less(uint32_t bytes, uint32_t number) {
   return ((bytes | 0x80808080u) - number * 0x01010101u) ^ 0x80808080u;
 }
 
-// Returns a word in which bits 0 to 3 of n are the lowest bits of the four bytes.
-TRINE_DEVICE uint32_t SpreadBits(uint32_t n) { return (n & 15u) * 0x00204081u & 0x01010101u; }
+constexpr uint32_t TableWord(const int8_t* values) {
+  uint32_t word = 0;
+  for (int i = 0; i < 4; ++i) {
+    word |= static_cast<uint32_t>(static_cast<uint8_t>(values[i])) << (8 * i);
+  }
+  return word;
+}
 
-// Looks up four bytes, each below 16, in a table of 16 bytes.
-TRINE_DEVICE uint32_t Pick16(const uint32_t (&table)[4], uint32_t indices) {
+// Looks up four bytes, each below 16, in a type's table of 16 bytes.
+template <quant::NibbleTable kTable>
+TRINE_DEVICE uint32_t Pick16(uint32_t indices) {
+  constexpr const int8_t* kValues =
+      kTable == quant::NibbleTable::kIq4 ? quant::kIq4Values : quant::kMxfp4Values;
+  constexpr uint32_t kWords[4] = {TableWord(kValues), TableWord(kValues + 4),
+                                  TableWord(kValues + 8), TableWord(kValues + 12)};
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   uint32_t selector = indices | indices >> 4;
   selector = __byte_perm(selector, 0, 0x4420);
-  const uint32_t low = __byte_perm(table[0], table[1], selector & 0x7777u);
-  const uint32_t high = __byte_perm(table[2], table[3], selector & 0x7777u);
+  const uint32_t low = __byte_perm(kWords[0], kWords[1], selector & 0x7777u);
+  const uint32_t high = __byte_perm(kWords[2], kWords[3], selector & 0x7777u);
   return __byte_perm(low, high, 0x3210u | (selector & 0x8888u) >> 1);
 #elif defined(TRINE_GPU_AMD) && defined(__HIP_DEVICE_COMPILE__)
   const uint32_t selector = indices & 0x07070707u;
-  const uint32_t low = __builtin_amdgcn_perm(table[1], table[0], selector);
-  const uint32_t high = __builtin_amdgcn_perm(table[3], table[2], selector);
+  const uint32_t low = __builtin_amdgcn_perm(kWords[1], kWords[0], selector);
+  const uint32_t high = __builtin_amdgcn_perm(kWords[3], kWords[2], selector);
   const uint32_t upper = (indices >> 3 & 0x01010101u) * 0xffu;
   return (low & ~upper) | (high & upper);
 #else
   uint32_t out = 0;
   for (int i = 0; i < 4; ++i) {
     const uint32_t index = indices >> (8 * i) & 15u;
-    out |= (table[index / 4] >> (8 * (index % 4)) & 0xffu) << (8 * i);
+    out |= (kWords[index / 4] >> (8 * (index % 4)) & 0xffu) << (8 * i);
   }
   return out;
 #endif

@@ -19,20 +19,20 @@ using testing::OnDevice;
 using testing::RunLaunch;
 using Values = reference::Tensor;  // on the host; a Tensor is on the device
 
-struct Shape {
+struct ViewShape {
   int64_t dims[4];
   int64_t padding;  // bytes after each row
   size_t offset;
 };
 
-constexpr Shape kShapes[] = {
+constexpr ViewShape kShapes[] = {
     {{1, 1, 1, 1}, 0, 0},     {{17, 5, 1, 1}, 0, 4},   {{64, 3, 2, 1}, 16, 0},
     {{255, 3, 11, 1}, 4, 16}, {{1032, 1, 2, 1}, 0, 8}, {{5, 3, 2, 4}, 4, 12},
     {{1, 7, 3, 1}, 8, 0},     {{516, 2, 3, 1}, 0, 16}, {{4, 0, 3, 1}, 0, 0},
     {{0, 2, 1, 1}, 0, 0},
 };
 
-Values Make(const Shape& s) {
+Values Make(const ViewShape& s) {
   return Values(Type::kF32, {s.dims[0], s.dims[1], s.dims[2], s.dims[3]}, s.padding);
 }
 
@@ -42,7 +42,7 @@ using UnaryLaunch = std::function<Launch(const Tensor&, const Tensor&)>;
 // Checks x -> y, apart and in place.
 void CheckUnary(const Unary& op, const UnaryLaunch& launch) {
   Random random(7);
-  for (const Shape& s : kShapes) {
+  for (const ViewShape& s : kShapes) {
     for (const Fill fill : {Fill::kUniform, Fill::kWide, Fill::kTiny}) {
       Values x = Make(s), want = Make(s);
       x.FillWith(fill, &random);
@@ -81,7 +81,7 @@ void CheckOnce(const Binary& op, const BinaryLaunch& launch, const Values& a, co
 
 void CheckBinary(const Binary& op, const BinaryLaunch& launch) {
   Random random(8);
-  for (const Shape& s : kShapes) {
+  for (const ViewShape& s : kShapes) {
     for (const Fill fill : {Fill::kUniform, Fill::kWide, Fill::kTiny}) {
       Values a = Make(s), b = Make(s), want = Make(s);
       a.FillWith(fill, &random);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <limits>
 
 #include "kernels/hip/ops/ops.h"
 #include "kernels/hip/weights/float_weights.h"
@@ -84,15 +83,6 @@ Launch Gather(const GatherArgs& args) {
                     {(words + kThreads - 1) / kThreads, std::min(args.n, kMaxGridYZ)}, {kThreads},
                     args);
 }
-template <Type kType>
-Launch GatherFile(const GatherArgs& args) {
-  return Gather<QuantizedRow<Weights<kType, Layout::kFile>>>(args);
-}
-template <Type kType>
-Launch GatherEither(bool packed, const GatherArgs& args) {
-  return packed ? Gather<QuantizedRow<Weights<kType, Layout::kPacked>>>(args)
-                : GatherFile<kType>(args);
-}
 
 Launch LaunchOf(Type type, bool packed, const GatherArgs& args) {
   switch (type) {
@@ -103,54 +93,20 @@ Launch LaunchOf(Type type, bool packed, const GatherArgs& args) {
                     : Gather<FloatRow<ScalarFloats<Type::kF16>>>(args);
     case Type::kBF16:
       return Gather<FloatRow<ScalarFloats<Type::kBF16>>>(args);
-    case Type::kQ4_0:
-      return GatherEither<Type::kQ4_0>(packed, args);
-    case Type::kQ8_0:
-      return GatherEither<Type::kQ8_0>(packed, args);
-    case Type::kQ4_K:
-      return GatherEither<Type::kQ4_K>(packed, args);
-    case Type::kQ5_K:
-      return GatherEither<Type::kQ5_K>(packed, args);
-    case Type::kQ6_K:
-      return GatherEither<Type::kQ6_K>(packed, args);
-    case Type::kQ4_1:
-      return GatherFile<Type::kQ4_1>(args);
-    case Type::kQ5_0:
-      return GatherFile<Type::kQ5_0>(args);
-    case Type::kQ5_1:
-      return GatherFile<Type::kQ5_1>(args);
-    case Type::kQ2_K:
-      return GatherFile<Type::kQ2_K>(args);
-    case Type::kQ3_K:
-      return GatherFile<Type::kQ3_K>(args);
-    case Type::kIQ4_NL:
-      return GatherFile<Type::kIQ4_NL>(args);
-    case Type::kIQ4_XS:
-      return GatherFile<Type::kIQ4_XS>(args);
-    case Type::kTQ1_0:
-      return GatherFile<Type::kTQ1_0>(args);
-    case Type::kTQ2_0:
-      return GatherFile<Type::kTQ2_0>(args);
-    case Type::kMXFP4:
-      return GatherFile<Type::kMXFP4>(args);
     default:
-      return {};
+      break;
   }
+  if (packed) {
+    return quant::PackedBlockTypes::Call(type, [&]<Type kType>() {
+      return Gather<QuantizedRow<Weights<kType, Layout::kPacked>>>(args);
+    });
+  }
+  return quant::CallForWeights(type, [&]<Type kType>() {
+    return Gather<QuantizedRow<Weights<kType, Layout::kFile>>>(args);
+  });
 }
 
 }  // namespace
-
-std::string WhyNotGatherRows(const Tensor& table) {
-  const quant::TypeTraits traits = quant::Traits(table.type);
-  const std::string type = traits.name;
-  if (table.type == Type::kI32 || table.type == Type::kQ8_KV || traits.block_bytes == 0) {
-    return type + " is no type of weights";
-  }
-  if (table.packed && !quant::HasPackedLayout(table.type)) return type + " has no packed layout";
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (table.dims[0] > kMost || table.dims[1] > kMost) return "a dimension is larger than 2^31 - 1";
-  return {};
-}
 
 Launch GatherRowsLaunch(const Tensor& table, const Tensor& ids, const Tensor& y) {
   GatherArgs args;
@@ -162,8 +118,7 @@ Launch GatherRowsLaunch(const Tensor& table, const Tensor& ids, const Tensor& y)
   args.ids = reinterpret_cast<const int32_t*>(ids.data);
   args.y = y.data;
   args.y_stride = y.strides[1];
-  Launch launch = LaunchOf(table.type, table.packed, args);
-  return launch;
+  return LaunchOf(table.type, table.packed, args);
 }
 
 }  // namespace trine::hip

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 
 #include "kernels/hip/gpu/launch.h"
 #include "kernels/hip/weights/quantized.h"
@@ -33,9 +32,6 @@ Launch GluLaunch(const Tensor& gate, const Tensor& up, const reference::GluParam
 
 // Copies bytes of equal types, or converts among f32, f16 and bf16. src and dst must not overlap.
 Launch CopyLaunch(const Tensor& src, const Tensor& dst);
-
-// Returns "" if GatherRowsLaunch can read the table, else why not.
-std::string WhyNotGatherRows(const Tensor& table);
 
 // y f32 [k, n] = rows ids i32 [n] of table [k, rows], after Canon. The table may have any weight
 // type, packed or not. An id outside the table gives zeros.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/hip/gpu/device.h"
+#include "kernels/hip/gpu/words.h"
 #include "kernels/quant/group_words.h"
 
 namespace trine::hip {
@@ -47,11 +48,7 @@ TRINE_DEVICE Group<kType> Finished(const GroupWords& words) {
   }
   g.dmin = kForm.minimum ? HalfToFloat(words.dmin) : 0.0f;
   if constexpr (kForm.table != quant::NibbleTable::kNone) {
-    // kIq4Values and kMxfp4Values
-    const Word4 table = kForm.table == quant::NibbleTable::kIq4
-                            ? Word4{0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u}
-                            : Word4{0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu};
-    for (int i = 0; i < 8; ++i) g.words.q[i] = LookUpBytes(table, words.q[i]);
+    for (int i = 0; i < 8; ++i) g.words.q[i] = Pick16<kForm.table>(words.q[i]);
   }
   return g;
 }

@@ -14,6 +14,7 @@
 #include "kernels/hip/gpu/device.h"
 #include "kernels/hip/gpu/words.h"
 #include "kernels/quant/block_types.h"
+#include "kernels/quant/group_words.h"
 
 namespace trine::hip {
 
@@ -59,32 +60,10 @@ TRINE_DEVICE void Subtract(uint32_t number, WeightBlock* block) {
   for (int i = 0; i < 8; ++i) block->q[i] = Less(block->q[i], number);
 }
 
-TRINE_DEVICE void LookUp(const uint32_t (&table)[4], WeightBlock* block) {
+template <quant::NibbleTable kTable>
+TRINE_DEVICE void LookUp(WeightBlock* block) {
   TRINE_UNROLL
-  for (int i = 0; i < 8; ++i) block->q[i] = Pick16(table, block->q[i]);
-}
-
-constexpr uint32_t TableWord(const int8_t* values) {
-  uint32_t word = 0;
-  for (int i = 0; i < 4; ++i) {
-    word |= static_cast<uint32_t>(static_cast<uint8_t>(values[i])) << (8 * i);
-  }
-  return word;
-}
-constexpr uint32_t kIq4Words[4] = {TableWord(quant::kIq4Values), TableWord(quant::kIq4Values + 4),
-                                   TableWord(quant::kIq4Values + 8),
-                                   TableWord(quant::kIq4Values + 12)};
-constexpr uint32_t kMxfp4Words[4] = {
-    TableWord(quant::kMxfp4Values), TableWord(quant::kMxfp4Values + 4),
-    TableWord(quant::kMxfp4Values + 8), TableWord(quant::kMxfp4Values + 12)};
-
-TRINE_DEVICE void LookUpIq4(WeightBlock* block) {
-  const uint32_t table[4] = {kIq4Words[0], kIq4Words[1], kIq4Words[2], kIq4Words[3]};
-  LookUp(table, block);
-}
-TRINE_DEVICE void LookUpMxfp4(WeightBlock* block) {
-  const uint32_t table[4] = {kMxfp4Words[0], kMxfp4Words[1], kMxfp4Words[2], kMxfp4Words[3]};
-  LookUp(table, block);
+  for (int i = 0; i < 8; ++i) block->q[i] = Pick16<kTable>(block->q[i]);
 }
 
 // Sets d, dmin and the 6-bit scale and minimum of Q4_K and Q5_K. group_words.h says where they are.
@@ -105,19 +84,24 @@ TRINE_DEVICE const std::byte* Super(const std::byte* row, int block, int bytes) 
 }
 TRINE_DEVICE int PartOf(int block) { return block % quant::kSuperGroups; }
 
+// A form whose blocks of kBytes bytes lie one after the other, at multiples of kAlign.
+template <Factors kFactorsOf, int kBytes, int kAlign = 2>
+struct FileBlock {
+  static constexpr Factors kFactors = kFactorsOf;
+  struct Raw {
+    uint32_t words[(kBytes + 3) / 4];
+  };
+  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
+    LoadBytes<kBytes, kAlign>(row + static_cast<int64_t>(block) * kBytes, raw->words);
+  }
+};
+
 }  // namespace weights
 
 // ---- Blocks of 32 values, in a file ----------------------------------------------------------
 
 template <>
-struct WeightForm<quant::Type::kQ4_0, false> {
-  static constexpr Factors kFactors = Factors::kPlain;
-  struct Raw {
-    uint32_t words[5];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<18, 2>(row + static_cast<int64_t>(block) * 18, raw->words);
-  }
+struct WeightForm<quant::Type::kQ4_0, false> : weights::FileBlock<Factors::kPlain, 18> {
   // Returns the bytes after the scale, which is a half at the beginning.
   TRINE_DEVICE static void Shift(const Raw& raw, uint32_t* nibbles) {
     TRINE_UNROLL
@@ -139,19 +123,12 @@ struct WeightForm<quant::Type::kIQ4_NL, false> : WeightForm<quant::Type::kQ4_0, 
     uint32_t nibbles[4];
     Shift(raw, nibbles);
     weights::SetNibbles(nibbles, block);
-    weights::LookUpIq4(block);
+    weights::LookUp<quant::NibbleTable::kIq4>(block);
   }
 };
 
 template <>
-struct WeightForm<quant::Type::kQ4_1, false> {
-  static constexpr Factors kFactors = Factors::kMinimum;
-  struct Raw {
-    uint32_t words[5];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<20, 2>(row + static_cast<int64_t>(block) * 20, raw->words);
-  }
+struct WeightForm<quant::Type::kQ4_1, false> : weights::FileBlock<Factors::kMinimum, 20> {
   TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
     block->d = weights::LowHalf(raw.words[0]);
     block->dmin = weights::HighHalf(raw.words[0]);
@@ -160,17 +137,10 @@ struct WeightForm<quant::Type::kQ4_1, false> {
 };
 
 template <>
-struct WeightForm<quant::Type::kQ5_0, false> {
-  static constexpr Factors kFactors = Factors::kPlain;
-  struct Raw {
-    uint32_t words[6];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<22, 2>(row + static_cast<int64_t>(block) * 22, raw->words);
-  }
+struct WeightForm<quant::Type::kQ5_0, false> : weights::FileBlock<Factors::kPlain, 22> {
   TRINE_DEVICE static void AddFifthBits(uint32_t bits, WeightBlock* block) {
     TRINE_UNROLL
-    for (int i = 0; i < 8; ++i) block->q[i] |= SpreadBits(bits >> (4 * i)) << 4;
+    for (int i = 0; i < 8; ++i) block->q[i] |= quant::SpreadBits(bits >> (4 * i)) << 4;
   }
   TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
     block->d = weights::LowHalf(raw.words[0]);
@@ -184,14 +154,7 @@ struct WeightForm<quant::Type::kQ5_0, false> {
 };
 
 template <>
-struct WeightForm<quant::Type::kQ5_1, false> {
-  static constexpr Factors kFactors = Factors::kMinimum;
-  struct Raw {
-    uint32_t words[6];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<24, 2>(row + static_cast<int64_t>(block) * 24, raw->words);
-  }
+struct WeightForm<quant::Type::kQ5_1, false> : weights::FileBlock<Factors::kMinimum, 24> {
   TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
     block->d = weights::LowHalf(raw.words[0]);
     block->dmin = weights::HighHalf(raw.words[0]);
@@ -201,14 +164,7 @@ struct WeightForm<quant::Type::kQ5_1, false> {
 };
 
 template <>
-struct WeightForm<quant::Type::kQ8_0, false> {
-  static constexpr Factors kFactors = Factors::kPlain;
-  struct Raw {
-    uint32_t words[9];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<34, 2>(row + static_cast<int64_t>(block) * 34, raw->words);
-  }
+struct WeightForm<quant::Type::kQ8_0, false> : weights::FileBlock<Factors::kPlain, 34> {
   TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
     block->d = weights::LowHalf(raw.words[0]);
     TRINE_UNROLL
@@ -217,41 +173,14 @@ struct WeightForm<quant::Type::kQ8_0, false> {
 };
 
 template <>
-struct WeightForm<quant::Type::kQ8_KV, false> {
-  static constexpr Factors kFactors = Factors::kPlain;
-  struct Raw {
-    uint32_t words[9];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<36, 4>(row + static_cast<int64_t>(block) * 36, raw->words);
-  }
+struct WeightForm<quant::Type::kMXFP4, false> : weights::FileBlock<Factors::kPlain, 17, 1> {
   TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
-    block->d = FromBits(raw.words[0]);
-    TRINE_UNROLL
-    for (int i = 0; i < 8; ++i) block->q[i] = raw.words[i + 1];
-  }
-};
-
-template <>
-struct WeightForm<quant::Type::kMXFP4, false> {
-  static constexpr Factors kFactors = Factors::kPlain;
-  struct Raw {
-    uint32_t words[5];
-  };
-  TRINE_DEVICE static void Fetch(const std::byte* row, int, int block, Raw* raw) {
-    LoadBytes<17, 1>(row + static_cast<int64_t>(block) * 17, raw->words);
-  }
-  TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
-    int exponent = static_cast<int>(raw.words[0] & 0xffu) - 128;
-    exponent = exponent < quant::kMxfp4MinExponent   ? quant::kMxfp4MinExponent
-               : exponent > quant::kMxfp4MaxExponent ? quant::kMxfp4MaxExponent
-                                                     : exponent;
-    block->d = FromBits(static_cast<uint32_t>(exponent + 127) << 23);
+    block->d = FromBits(quant::Mxfp4ScaleBits(raw.words[0] & 0xffu));
     uint32_t nibbles[4];
     TRINE_UNROLL
     for (int i = 0; i < 4; ++i) nibbles[i] = raw.words[i] >> 8 | raw.words[i + 1] << 24;
     weights::SetNibbles(nibbles, block);
-    weights::LookUpMxfp4(block);
+    weights::LookUp<quant::NibbleTable::kMxfp4>(block);
   }
 };
 
@@ -416,7 +345,7 @@ struct WeightForm<quant::Type::kIQ4_XS, false> {
     const uint32_t high = raw.header[0] >> (16 + 2 * raw.part) & 3u;
     block->scale[0] = static_cast<int32_t>(low | high << 4) - 32;
     weights::SetNibbles(raw.nibbles, block);
-    weights::LookUpIq4(block);
+    weights::LookUp<quant::NibbleTable::kIq4>(block);
   }
 };
 
@@ -443,13 +372,6 @@ struct WeightForm<quant::Type::kTQ1_0, false> {
   TRINE_DEVICE static uint32_t Power(int digit) {
     return digit == 0 ? 1u : digit == 1 ? 3u : digit == 2 ? 9u : digit == 3 ? 27u : 81u;
   }
-  // Returns a digit of each of four bytes, less 1. group_words.h says why this is right.
-  TRINE_DEVICE static uint32_t Digits(uint32_t bytes, int digit) {
-    const uint32_t power = Power(digit);
-    const uint32_t even = (bytes & 0x00ff00ffu) * power & 0x00ff00ffu;
-    const uint32_t odd = (bytes >> 8 & 0x00ff00ffu) * power & 0x00ff00ffu;
-    return Less((even * 3 >> 8 & 0x00ff00ffu) | (odd * 3 & 0xff00ff00u), 1);
-  }
   TRINE_DEVICE static void Decode(const Raw& raw, WeightBlock* block) {
     block->d = weights::LowHalf(raw.d);
     TRINE_UNROLL
@@ -457,7 +379,7 @@ struct WeightForm<quant::Type::kTQ1_0, false> {
       const int digit = raw.part < 5              ? raw.part
                         : raw.part == 7 && i >= 4 ? i - 4
                                                   : 2 * (raw.part - 5) + i / 4;
-      block->q[i] = Digits(raw.words[i], digit);
+      block->q[i] = Less(quant::TernaryDigits(raw.words[i], Power(digit)), 1);
     }
   }
 };

@@ -1,6 +1,5 @@
 // Section copies: copy_run between buffers and host memory.
 #include "absl/strings/str_cat.h"
-#include "plugins/conformance/cases/case_builder.h"
 #include "plugins/conformance/checks/sections.h"
 
 namespace trine::conformance {

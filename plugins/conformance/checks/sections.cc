@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/conformance/cases/oracle.h"
-#include "plugins/conformance/kit.h"
 
 namespace trine::conformance {
 namespace {

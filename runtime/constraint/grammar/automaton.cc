@@ -1,6 +1,5 @@
 #include "runtime/constraint/grammar/automaton.h"
 
-#include <algorithm>
 #include <functional>
 #include <queue>
 #include <utility>

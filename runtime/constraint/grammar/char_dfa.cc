@@ -4,8 +4,6 @@
 #include <array>
 #include <map>
 #include <set>
-#include <string_view>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "runtime/base/absl_view.h"
 #include "runtime/constraint/grammar/grammar.h"
 #include "runtime/constraint/grammar/text_parser.h"

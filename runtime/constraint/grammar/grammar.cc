@@ -1,7 +1,6 @@
 #include "runtime/constraint/grammar/grammar.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "runtime/tokenizer/utf8.h"

@@ -1,7 +1,6 @@
 #include "runtime/constraint/grammar/token_trie.h"
 
 #include <algorithm>
-#include <string>
 
 namespace trine::constraint {
 

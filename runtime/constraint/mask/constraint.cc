@@ -4,9 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/constraint/grammar/automaton.h"
-#include "runtime/constraint/grammar/grammar.h"
-#include "runtime/constraint/mask/token_effects.h"
 #include "runtime/constraint/schema/schema_compiler.h"
 
 namespace trine {

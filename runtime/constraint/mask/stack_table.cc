@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "runtime/constraint/grammar/automaton.h"
-
 namespace trine::constraint {
 namespace {
 

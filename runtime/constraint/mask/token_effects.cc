@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "runtime/constraint/grammar/automaton.h"
 
 namespace trine::constraint {
 namespace {

@@ -8,7 +8,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "runtime/constraint/grammar/char_dfa.h"
 #include "runtime/constraint/schema/schema_checks.h"
 
 namespace trine::constraint {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string_view>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_set.h"

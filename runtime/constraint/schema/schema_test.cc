@@ -21,13 +21,13 @@ absl::Status CompileLong(const std::string& schema) {
   return constraint::CompileJsonSchema(schema).status();
 }
 
-struct Case {
+struct SchemaCase {
   std::string schema;
   std::vector<std::string> good;
   std::vector<std::string> bad;  // refused, or not complete
 };
 
-void Check(const Case& c) {
+void Check(const SchemaCase& c) {
   SCOPED_TRACE(c.schema);
   const auto constraint = MustMakeSchema(c.schema, Vocabulary());
   ASSERT_NE(constraint, nullptr);

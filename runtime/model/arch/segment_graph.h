@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "dispatch/devices/layer_span.h"
 #include "dispatch/exec/op_graph.h"
 #include "plugins/packed_layout.h"
 #include "runtime/gguf/gguf_file.h"
@@ -72,15 +73,6 @@ enum SegmentParam : uint32_t {
   kParamOutputRows,
   kParamKvPositions,
   kParams
-};
-
-// Layers [begin, end), with the embedding and the output head if they are part of the span. A span
-// with either of them may have no layers.
-struct LayerSpan {
-  int64_t begin = 0;
-  int64_t end = 0;
-  bool embedding = false;
-  bool head = false;
 };
 
 // The end of a layer or of the embedding: its hidden state, and the index after its last op.

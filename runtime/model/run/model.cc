@@ -1,17 +1,13 @@
 #include "runtime/model/run/model.h"
 
 #include <algorithm>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "dispatch/exec/segment.h"
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/weights/pack_cache.h"
-#include "runtime/model/weights/packed_weights.h"
-#include "runtime/model/weights/weight_pass.h"
 #include "runtime/pack_cache/hash64.h"
 
 namespace trine {

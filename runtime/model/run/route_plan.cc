@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "dispatch/exec/segment.h"
-#include "runtime/model/split/tensor_places.h"
 #include "trine/backend_sdk.h"
 
 namespace trine {

@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <utility>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "plugins/handles.h"
 
 namespace trine {
 namespace {

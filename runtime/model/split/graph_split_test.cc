@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/split/tensor_places.h"
 #include "trine/backend_sdk.h"

@@ -6,7 +6,6 @@
 #include <exception>
 #include <utility>
 
-#include "plugins/handles.h"
 #include "runtime/model/weights/canonical_check.h"
 
 namespace trine {

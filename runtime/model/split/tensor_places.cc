@@ -1,7 +1,6 @@
 #include "runtime/model/split/tensor_places.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 

@@ -235,7 +235,6 @@ constexpr NamedOperation kFilters[] = {
     {"upper", MethodFilter<kUpper>},
 };
 
-using Kind = Value::Kind;
 using Verdict = absl::StatusOr<bool>;
 
 template <Kind kKind>

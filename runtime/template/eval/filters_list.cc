@@ -57,16 +57,21 @@ Result ListFilter(const Value& operand, const Arguments&, Budget& budget) {
   return ToList(operand, budget);
 }
 
-Result First(const Value& operand, const Arguments&, Budget& budget) {
+using ValueList = std::vector<Value>;
+
+// Makes a filter of a function that takes the operand's items.
+template <Result (*kFunction)(const ValueList&, const Arguments&, Budget&)>
+Result OfItems(const Value& operand, const Arguments& arguments, Budget& budget) {
   const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
-  return list->list().empty() ? Value() : list->list().front();
+  return list.ok() ? kFunction(list->list(), arguments, budget) : list;
 }
 
-Result Last(const Value& operand, const Arguments&, Budget& budget) {
-  const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
-  return list->list().empty() ? Value() : list->list().back();
+Result First(const ValueList& items, const Arguments&, Budget&) {
+  return items.empty() ? Value() : items.front();
+}
+
+Result Last(const ValueList& items, const Arguments&, Budget&) {
+  return items.empty() ? Value() : items.back();
 }
 
 Result Reverse(const Value& operand, const Arguments&, Budget& budget) {
@@ -115,11 +120,9 @@ Result Sort(const Value& operand, const Arguments& arguments, Budget& budget) {
       *case_sensitive, *reverse, budget);
 }
 
-Result Unique(const Value& operand, const Arguments&, Budget& budget) {
-  const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
-  std::vector<Value> unique;
-  for (const Value& item : list->list()) {
+Result Unique(const ValueList& items, const Arguments&, Budget& budget) {
+  ValueList unique;
+  for (const Value& item : items) {
     bool seen = false;
     for (const Value& other : unique) {
       const auto equal = Equal(item, other, budget);
@@ -133,11 +136,9 @@ Result Unique(const Value& operand, const Arguments&, Budget& budget) {
 
 // Returns the smallest (kSign -1) or largest (kSign 1) item; undefined for an empty list.
 template <int kSign>
-Result Extreme(const Value& operand, const Arguments&, Budget& budget) {
-  const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
+Result Extreme(const ValueList& items, const Arguments&, Budget& budget) {
   Value best;
-  for (const Value& item : list->list()) {
+  for (const Value& item : items) {
     if (best.undefined()) {
       best = item;
       continue;
@@ -149,11 +150,9 @@ Result Extreme(const Value& operand, const Arguments&, Budget& budget) {
   return best;
 }
 
-Result Sum(const Value& operand, const Arguments&, Budget& budget) {
-  const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
+Result Sum(const ValueList& items, const Arguments&, Budget& budget) {
   Value sum = Value::Int(0);
-  for (const Value& item : list->list()) {
+  for (const Value& item : items) {
     auto next = Apply(Operator::kAdd, sum, item, budget);
     if (!next.ok()) return next;
     sum = *std::move(next);
@@ -182,9 +181,7 @@ absl::StatusOr<Arguments> Without(std::initializer_list<std::string_view> names,
   return rest;
 }
 
-Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
-  const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
+Result Map(const ValueList& items, const Arguments& arguments, Budget& budget) {
   const Value* attribute = arguments.FindNamed("attribute");
   const Value* otherwise = arguments.FindNamed("default");
   const auto path = attribute == nullptr ? "" : MemberPath(*attribute);
@@ -193,8 +190,8 @@ Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
   if (!filter.ok()) return filter.status();
   const auto rest = Without({"filter"}, arguments, budget);
   if (!rest.ok()) return rest.status();
-  std::vector<Value> mapped;
-  for (const Value& item : list->list()) {
+  ValueList mapped;
+  for (const Value& item : items) {
     if (attribute != nullptr) {
       const Result member = Member(item, *path, budget);
       if (!member.ok()) return member;
@@ -210,9 +207,7 @@ Result Map(const Value& operand, const Arguments& arguments, Budget& budget) {
 
 // select, reject, selectattr and rejectattr. Without a test, true values are chosen.
 template <bool kKeep, bool kMember>
-Result Choose(const Value& operand, const Arguments& arguments, Budget& budget) {
-  const auto list = ToList(operand, budget);
-  if (!list.ok()) return list;
+Result Choose(const ValueList& items, const Arguments& arguments, Budget& budget) {
   constexpr size_t kTestAt = kMember ? 1 : 0;
   const auto member = kMember ? NeededText(arguments, 0, "attribute") : nullptr;
   if (!member.ok()) return member.status();
@@ -221,8 +216,8 @@ Result Choose(const Value& operand, const Arguments& arguments, Budget& budget) 
   const auto rest = kMember ? Without({"attribute", "test"}, arguments, budget)
                             : Without({"test"}, arguments, budget);
   if (!rest.ok()) return rest.status();
-  std::vector<Value> chosen;
-  for (const Value& item : list->list()) {
+  ValueList chosen;
+  for (const Value& item : items) {
     const Result tried = kMember ? Member(item, (*member)->bytes(), budget) : item;
     if (!tried.ok()) return tried;
     const auto holds =
@@ -234,21 +229,21 @@ Result Choose(const Value& operand, const Arguments& arguments, Budget& budget) 
 }
 
 constexpr NamedOperation kListFilters[] = {
-    {"first", First},
+    {"first", OfItems<First>},
     {"join", Join},
-    {"last", Last},
+    {"last", OfItems<Last>},
     {"list", ListFilter},
-    {"map", Map},
-    {"max", Extreme<1>},
-    {"min", Extreme<-1>},
-    {"reject", Choose<false, false>},
-    {"rejectattr", Choose<false, true>},
+    {"map", OfItems<Map>},
+    {"max", OfItems<Extreme<1>>},
+    {"min", OfItems<Extreme<-1>>},
+    {"reject", OfItems<Choose<false, false>>},
+    {"rejectattr", OfItems<Choose<false, true>>},
     {"reverse", Reverse},
-    {"select", Choose<true, false>},
-    {"selectattr", Choose<true, true>},
+    {"select", OfItems<Choose<true, false>>},
+    {"selectattr", OfItems<Choose<true, true>>},
     {"sort", Sort},
-    {"sum", Sum},
-    {"unique", Unique},
+    {"sum", OfItems<Sum>},
+    {"unique", OfItems<Unique>},
 };
 
 }  // namespace

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "runtime/template/eval/builtins.h"
-#include "runtime/template/values/budget.h"
 #include "runtime/template/values/print.h"
 #include "runtime/template/values/text.h"
 

@@ -10,7 +10,7 @@ namespace {
 
 using TokenKind = Token::Kind;
 
-// Limits nested statements. Expressions have their own limit.
+// Limits the depth of blocks, brackets and unary operators around a statement.
 constexpr int kMaxBlockDepth = 100;
 
 // Limits the parameters or arguments of a call, and the names that one statement sets.

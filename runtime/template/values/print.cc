@@ -6,15 +6,11 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
-#include "runtime/template/values/budget.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace trine::jinja {

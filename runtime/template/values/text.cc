@@ -5,7 +5,6 @@
 #include <wctype.h>
 
 #include <algorithm>
-#include <string>
 
 #include "runtime/tokenizer/utf8.h"
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "dispatch/cost/size_rule.h"
 
 namespace trine {
@@ -124,7 +125,9 @@ absl::StatusOr<std::vector<BenchSetup>> ParseSplits(const BenchLists& lists) {
   for (const std::string& text : lists.tensor_split) {
     auto split = ParseSplit(text);
     if (!split.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--tensor-split: ", split.status().message()));
+      absl::string_view why = split.status().message();
+      absl::ConsumePrefix(&why, "tensor split: ");
+      return absl::InvalidArgumentError(absl::StrCat("--tensor-split: ", why));
     }
     BenchSetup& setup = setups.emplace_back();
     setup.tensor_split = text;

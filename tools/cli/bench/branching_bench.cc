@@ -16,7 +16,6 @@
 #include "runtime/graph/execution_graph.h"
 #include "runtime/graph/graph_model.h"
 #include "tools/cli/bench/random_model.h"
-#include "tools/cli/terminal/progress.h"
 
 namespace trine {
 namespace {
@@ -45,12 +44,6 @@ constexpr double kReplayBar = 0.01, kCaptureBar = 0.10, kRegressBar = 20e-6;
 // of turns.
 constexpr double kSeconds = 4;
 constexpr int kLeastTurns = 21, kMostTurns = 4001;
-
-double Median(std::vector<double> samples) {
-  std::nth_element(samples.begin(), samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2),
-                   samples.end());
-  return samples[samples.size() / 2];
-}
 
 // Runs a model's passes without taps or observer.
 class DirectRunner {
@@ -118,11 +111,7 @@ absl::StatusOr<Comparison> Compare(const Stopwatch& clock,
 }
 
 std::vector<int32_t> Tokens(const Model& model, int64_t n) {
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < n; ++i) {
-    tokens.push_back(static_cast<int32_t>((i * 7919 + 13) % model.config().n_vocab));
-  }
-  return tokens;
+  return BranchingTokens(n, model.config().n_vocab);
 }
 
 class BranchingBench {
@@ -171,19 +160,11 @@ class BranchingBench {
 
  private:
   absl::StatusOr<std::unique_ptr<GraphModel>> Load(TapLevel level) const {
-    EngineOptions options = EngineOptionsOf(arguments_);
+    Progress progress("loading");
+    EngineOptions options = BranchingOptions(arguments_, &progress);
     options.context = kContext;
     options.batch_tokens = kChunk;
     options.taps = level;
-    const LogSink log = options.log;
-    options.log = [log](uint32_t kind, const std::string& message) {
-      if (message.find("was trained with") == std::string::npos) log(kind, message);
-    };
-    Progress progress("loading");
-    options.progress = [&](double fraction) {
-      progress.Update(fraction);
-      return true;
-    };
     return LoadGraphModel(options);
   }
 
@@ -291,6 +272,29 @@ class BranchingBench {
 };
 
 }  // namespace
+
+EngineOptions BranchingOptions(const EngineArguments& arguments, Progress* progress) {
+  EngineOptions options = EngineOptionsOf(arguments);
+  options.log = [log = options.log](uint32_t kind, const std::string& message) {
+    if (message.find("was trained with") == std::string::npos) log(kind, message);
+  };
+  options.progress = [progress](double fraction) { return progress->Update(fraction); };
+  return options;
+}
+
+std::vector<int32_t> BranchingTokens(int64_t n, int64_t n_vocab) {
+  std::vector<int32_t> tokens;
+  for (int64_t i = 0; i < n; ++i) {
+    tokens.push_back(static_cast<int32_t>((i * 7919 + 13) % n_vocab));
+  }
+  return tokens;
+}
+
+double Median(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
 
 int RunBranchingBench(const EngineArguments& arguments) {
   EngineArguments of = arguments;

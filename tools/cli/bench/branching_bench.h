@@ -2,8 +2,12 @@
 // compares each with its bar, the most that it may cost.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "tools/cli/options/engine_arguments.h"
+#include "tools/cli/terminal/progress.h"
 
 namespace trine {
 
@@ -17,5 +21,14 @@ absl::StatusOr<bool> RunSessionBench(const EngineArguments& arguments);
 // Measures which part of a token's time is the host's own (session_bench.cc). Prints a row of the
 // command's table. Returns whether the bar held.
 absl::StatusOr<bool> RunHostTimeBench(const EngineArguments& arguments);
+
+// Returns the options to load a model with, without the warning that it was trained with a smaller
+// context. `progress` must outlive the loading.
+EngineOptions BranchingOptions(const EngineArguments& arguments, Progress* progress);
+
+// Returns `n` tokens, always the same ones.
+std::vector<int32_t> BranchingTokens(int64_t n, int64_t n_vocab);
+
+double Median(std::vector<double> samples);
 
 }  // namespace trine

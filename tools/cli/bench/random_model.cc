@@ -39,8 +39,7 @@ absl::StatusOr<std::unique_ptr<RandomModel>> RandomModel::Make(std::string_view 
   const InterruptFlag interrupt;
   Progress progress("making a model");
   const absl::Status made = MakeModel(*shape, options, path, [&](double fraction) {
-    progress.Update(fraction);
-    return !interrupt.raised();
+    return progress.Update(fraction) && !interrupt.raised();
   });
   progress.Clear();
   if (!made.ok()) return made;

@@ -8,7 +8,6 @@
 #include "runtime/engine/generate.h"
 #include "runtime/engine/session.h"
 #include "tools/cli/bench/branching_bench.h"
-#include "tools/cli/terminal/progress.h"
 
 namespace trine {
 namespace {
@@ -26,12 +25,6 @@ constexpr double kFanOutBar = 1.0 / 3;
 
 double Seconds(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-double MedianTime(std::vector<double> samples) {
-  std::nth_element(samples.begin(), samples.begin() + static_cast<ptrdiff_t>(samples.size() / 2),
-                   samples.end());
-  return samples[samples.size() / 2];
 }
 
 class SessionBench {
@@ -52,16 +45,12 @@ class SessionBench {
     return Session::Create(engine_, options);
   }
   std::vector<int32_t> Tokens(int64_t n) const {
-    std::vector<int32_t> tokens;
-    for (int64_t i = 0; i < n; ++i) {
-      tokens.push_back(static_cast<int32_t>((i * 7919 + 13) % engine_->config().n_vocab));
-    }
-    return tokens;
+    return BranchingTokens(n, engine_->config().n_vocab);
   }
   void Hold(bool held) { held_ = held_ && held; }
 
   static void PrintTime(const char* what, const std::vector<double>& samples, double bar) {
-    const double median = MedianTime(samples);
+    const double median = Median(samples);
     std::printf("| %s at %lld tokens, %zu turns | | %.2f us (most %.2f us) | | ", what,
                 static_cast<long long>(kDepth), samples.size(), median * 1e6,
                 *std::max_element(samples.begin(), samples.end()) * 1e6);
@@ -98,7 +87,7 @@ class SessionBench {
     PrintTime("checkpoint of a session", checkpoint, 0);
     PrintTime("regress of a session", regress, kSessionRegressBar);
     PrintTime("fork of a session", fork, 0);
-    Hold(MedianTime(regress) <= kSessionRegressBar);
+    Hold(Median(regress) <= kSessionRegressBar);
     return absl::OkStatus();
   }
 
@@ -145,12 +134,12 @@ class SessionBench {
       if (absl::Status s = Branched(); !s.ok()) return s;
       branched.push_back(Seconds(begin));
     }
-    const double ratio = MedianTime(branched) / MedianTime(separate);
+    const double ratio = Median(branched) / Median(separate);
     std::printf(
         "| %d branches of %lld tokens over %lld, %d turns | %.2f s | %.2f s | %.2f x | %.2f x "
         "| %s |\n",
         kBranches, static_cast<long long>(kBranchTokens), static_cast<long long>(kPrefix),
-        kFanOutTurns, MedianTime(separate), MedianTime(branched), ratio, kFanOutBar,
+        kFanOutTurns, Median(separate), Median(branched), ratio, kFanOutBar,
         ratio > kFanOutBar ? "missed" : "held");
     std::fflush(stdout);
     Hold(ratio <= kFanOutBar);
@@ -193,18 +182,10 @@ absl::StatusOr<Turn> Measure(Engine* engine, uint64_t seed) {
 }  // namespace
 
 absl::StatusOr<bool> RunSessionBench(const EngineArguments& arguments) {
-  EngineOptions options = EngineOptionsOf(arguments);
+  Progress progress("loading");
+  EngineOptions options = BranchingOptions(arguments, &progress);
   options.context = 2 * kDepth;
   options.max_sequences = kBranches + 1;
-  Progress progress("loading");
-  options.progress = [&](double fraction) {
-    progress.Update(fraction);
-    return true;
-  };
-  const LogSink log = options.log;
-  options.log = [log](uint32_t kind, const std::string& message) {
-    if (message.find("was trained with") == std::string::npos) log(kind, message);
-  };
   auto engine = Engine::Load(options);
   progress.Clear();
   if (!engine.ok()) return engine.status();
@@ -217,10 +198,7 @@ absl::StatusOr<bool> RunHostTimeBench(const EngineArguments& arguments) {
   EngineOptions options = EngineOptionsOf(arguments);
   options.context = 2 * kTokens;
   Progress progress("loading");
-  options.progress = [&](double fraction) {
-    progress.Update(fraction);
-    return true;
-  };
+  options.progress = [&](double fraction) { return progress.Update(fraction); };
   auto engine = Engine::Load(options);
   progress.Clear();
   if (!engine.ok()) return engine.status();

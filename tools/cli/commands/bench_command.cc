@@ -6,7 +6,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <ctime>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "tools/cli/bench/bench_plan.h"
 #include "tools/cli/bench/bench_report.h"
 #include "tools/cli/bench/bench_runner.h"
@@ -45,15 +46,6 @@ struct BenchArguments {
   bool ops = false;
   bool branching = false;
 };
-
-std::string TimeNow() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-  return text;
-}
 
 // Prints a report as results come in. A test can take minutes, so an interrupt at any time
 // completes the document that has been printed.
@@ -150,8 +142,8 @@ class BenchSetupRun {
     auto engine = LoadEngine(a);
     // The user has not asked for this context: the tests have.
     if (absl::IsResourceExhausted(engine.status())) {
-      return absl::ResourceExhaustedError(absl::StrCat("the longest test takes a context of ",
-                                                       a.context, ": ", engine.status().message()));
+      return About(absl::StrCat("the longest test takes a context of ", a.context),
+                   engine.status());
     }
     if (!engine.ok()) return engine.status();
     load_ns_ = static_cast<uint64_t>(
@@ -175,7 +167,7 @@ class BenchSetupRun {
     if (!arguments_.no_warmup) {
       if (absl::Status s = runner->WarmUp(test); !s.ok()) return s;
     }
-    result.time = TimeNow();
+    result.time = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
     for (int64_t i = 0; i < arguments_.repetitions; ++i) {
       const auto ns = runner->Run(test);
       if (!ns.ok()) return ns.status();
@@ -243,7 +235,7 @@ int Bench(const BenchArguments& arguments) {
   }
   // Prints the end even after a failure: JSON without its end can't be read.
   printer.End();
-  return status.ok() ? 0 : Complain(status);
+  return Complain(status);
 }
 
 // Adds an option that is a comma-separated list and may be repeated.
@@ -259,9 +251,8 @@ void AddList(Command command, const std::string& names, const std::string& help,
 }  // namespace
 
 void AddBenchCommand(Command app, Run* run) {
-  auto a = std::make_shared<BenchArguments>();
-  Command command = app.AddCommand(
-      "bench",
+  auto [command, a] = NewCommand<BenchArguments>(
+      app, run, Bench, "bench",
       "Measure how fast a model reads prompts and writes tokens, and how much of the machine's "
       "read bandwidth that takes. Lists such as 1,2 or 1-8*2 run every combination");
   command
@@ -318,7 +309,6 @@ void AddBenchCommand(Command app, Run* run) {
                     "A backend plugin, or a folder of them, to look at first; may be repeated");
   command.AddFlagOff("--no-mmap", a->engine.use_mmap,
                      "Read the file into memory instead of mapping it");
-  command.OnParsed([a, run] { *run = [a] { return Bench(*a); }; });
 }
 
 }  // namespace trine

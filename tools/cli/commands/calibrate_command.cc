@@ -1,7 +1,6 @@
 // trine calibrate: measures what work costs on each device, for the planner.
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -133,8 +132,7 @@ int Calibrate(const CalibrateArguments& a) {
     options.types = *types;
     options.stream_bytes = StreamBytes(devices.inventory().machine.cpu);
     options.progress = [&](double fraction) {
-      progress.Update(fraction);
-      return !interrupt.raised();
+      return progress.Update(fraction) && !interrupt.raised();
     };
     auto device = devices.Open(name);
     auto costs = device.ok() ? MeasureDevice(*std::move(device), options)
@@ -145,8 +143,7 @@ int Calibrate(const CalibrateArguments& a) {
       return kInterrupted;
     }
     if (!costs.ok()) {  // continue: the other devices are worth measuring
-      Complain(
-          absl::Status(costs.status().code(), absl::StrCat(name, ": ", costs.status().message())));
+      Complain(About(name, costs.status()));
       ++failed;
       continue;
     }
@@ -168,9 +165,9 @@ int Calibrate(const CalibrateArguments& a) {
 }  // namespace
 
 void AddCalibrateCommand(Command app, Run* run) {
-  auto a = std::make_shared<CalibrateArguments>();
-  Command command = app.AddCommand(
-      "calibrate", "Measure what work costs on each device, so that placements are planned by it");
+  auto [command, a] = NewCommand<CalibrateArguments>(
+      app, run, Calibrate, "calibrate",
+      "Measure what work costs on each device, so that placements are planned by it");
   command
       .AddOption("--device", a->devices,
                  "Only these tiers or devices, separated by commas (default: all that are used); "
@@ -193,7 +190,6 @@ void AddCalibrateCommand(Command app, Run* run) {
   command.AddFlag("--dry-run", a->dry_run, "Keep nothing");
   command.AddOption("--plugin", a->plugins,
                     "A backend plugin, or a folder of them, to look at first; may be repeated");
-  command.OnParsed([a, run] { *run = [a] { return Calibrate(*a); }; });
 }
 
 }  // namespace trine

@@ -140,9 +140,7 @@ class Chat {
     Progress progress("reading");
     GenerateOptions options;
     options.max_tokens = n_predict_;
-    options.on_prompt = [&](int64_t done, int64_t total) {
-      progress.Update(static_cast<double>(done) / static_cast<double>(total));
-    };
+    options.on_prompt = [&](int64_t done, int64_t total) { progress.Update(done, total); };
     options.on_text = [&](std::string_view text) {
       progress.Clear();
       std::fwrite(text.data(), 1, text.size(), stdout);
@@ -256,10 +254,6 @@ absl::StatusOr<std::unique_ptr<Conversation>> Open(const Arguments& a, Engine* e
 }
 
 int RunChat(const Arguments& a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   auto engine = LoadEngine(a.engine);
   if (!engine.ok()) return Complain(engine.status());
   auto conversation = Open(a, engine->get());
@@ -273,9 +267,8 @@ int RunChat(const Arguments& a) {
 }  // namespace
 
 void AddChatCommand(Command app, Run* run) {
-  auto a = std::make_shared<Arguments>();
-  Command command =
-      app.AddCommand("chat", "Talk with a model; /help, once there, says what there is");
+  auto [command, a] = NewCommand<Arguments>(
+      app, run, RunChat, "chat", "Talk with a model; /help, once there, says what there is");
   command.AddOption("-p,--prompt", a->first_message, "The first message");
   command
       .AddOption("-n,--n-predict,--predict", a->n_predict,
@@ -284,15 +277,11 @@ void AddChatCommand(Command app, Run* run) {
       .ShowDefault();
   command.AddOption("-r,--stop,--reverse-prompt", a->stop,
                     "End an answer where this text appears; may be repeated");
-  AddChatOptions(command, "", &a->chat);
-  AddEngineOptions(command,
-                   "Positions of the conversation; 0: as many as the model was trained with "
-                   "(default: those, at most 4096)",
-                   &a->engine);
+  AddChatOptions(command, &a->chat);
+  AddEngineOptions(command, "Positions of the conversation", &a->engine);
   AddKvStoreOptions(command, &a->engine);
   AddSamplingOptions(command, &a->sampling);
   AddConstraintOptions(command, &a->constraint);
-  command.OnParsed([a, run] { *run = [a] { return RunChat(*a); }; });
 }
 
 }  // namespace trine

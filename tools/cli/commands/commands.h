@@ -4,12 +4,35 @@
 #pragma once
 
 #include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "tools/cli/options/command_line.h"
 
 namespace trine {
 
 using Run = std::function<int()>;
+
+// Adds a command, which `act` runs with its arguments. Returns the arguments, too, so that the
+// caller can add options that set them. If they have EngineArguments, the command also answers
+// --list-devices.
+template <class Arguments, class Act>
+std::pair<Command, std::shared_ptr<Arguments>> NewCommand(Command app, Run* run, Act act,
+                                                          const std::string& name,
+                                                          const std::string& description) {
+  auto a = std::make_shared<Arguments>();
+  Command command = app.AddCommand(name, description);
+  command.OnParsed([=] {
+    *run = [=] {
+      if constexpr (requires { a->engine.list_devices; }) {
+        if (a->engine.list_devices) return PrintDevices(a->engine);
+      }
+      return act(*a);
+    };
+  });
+  return {command, a};
+}
 
 // Add a command. When the user has given that command, *run is set to the function that runs it.
 void AddChatCommand(Command app, Run* run);

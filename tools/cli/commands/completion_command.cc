@@ -1,6 +1,5 @@
 // trine completion: prints a script that teaches a shell the commands and options.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "tools/cli/commands/commands.h"
@@ -21,13 +20,12 @@ int Completion(const CommandInfo& root, const std::string& shell) {
 }  // namespace
 
 void AddCompletionCommand(Command app, Run* run) {
-  auto shell = std::make_shared<std::string>();
-  Command command = app.AddCommand(
-      "completion",
+  const auto act = [app](const std::string& a) { return Completion(DescribeCommands(app), a); };
+  auto [command, shell] = NewCommand<std::string>(
+      app, run, act, "completion",
       "Print a script that completes trine's command line in a shell: source <(trine completion "
       "bash)");
   command.AddOption("SHELL", *shell, "The shell").Required().OneOf({"bash", "zsh", "fish"});
-  command.OnParsed([=] { *run = [=] { return Completion(DescribeCommands(app), *shell); }; });
 }
 
 }  // namespace trine

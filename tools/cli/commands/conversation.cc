@@ -3,13 +3,13 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "runtime/chat/chat_template.h"
 #include "runtime/engine/set_tokens.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/template/values/budget.h"
 #include "runtime/template/values/print.h"
 #include "runtime/tokenizer/utf8.h"
+#include "tools/cli/options/engine_arguments.h"
 #include "tools/cli/options/read_input.h"
 #include "tools/cli/terminal/signals.h"
 
@@ -92,10 +92,7 @@ absl::Status Conversation::Load(const std::string& path) {
   const auto json = ReadWholeFile(path);
   if (!json.ok()) return json.status();
   const auto messages = ParseMessages(*json);
-  if (!messages.ok()) {
-    return absl::Status(messages.status().code(),
-                        absl::StrCat(path, ": ", messages.status().message()));
-  }
+  if (!messages.ok()) return About(path, messages.status());
   messages_ = messages->list();
   return absl::OkStatus();
 }

@@ -1,6 +1,5 @@
 // trine detect: shows what the machine has, what of it is used, and why.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -157,18 +156,16 @@ int Detect(const DetectArguments& arguments) {
 }  // namespace
 
 void AddDetectCommand(Command app, Run* run) {
-  auto arguments = std::make_shared<DetectArguments>();
-  Command command = app.AddCommand(
-      "detect",
+  auto [command, a] = NewCommand<DetectArguments>(
+      app, run, Detect, "detect",
       "Show the machine's tiers, devices, memory and plugins, and why each is used or not");
-  command.AddFlag("--json", arguments->json, "Print JSON (docs/detect.md) instead of tables");
-  command.AddOption("--plugin", arguments->machine.registry.search.explicit_paths,
+  command.AddFlag("--json", a->json, "Print JSON (docs/detect.md) instead of tables");
+  command.AddOption("--plugin", a->machine.registry.search.explicit_paths,
                     "A plugin file, or a folder of them, to look at first; may be repeated");
   command
-      .AddOption("--root", arguments->machine.root,
+      .AddOption("--root", a->machine.root,
                  "Describe the machine whose /proc and /sys lie in this folder, not this one")
       .ExistingFolder();
-  command.OnParsed([arguments, run] { *run = [arguments] { return Detect(*arguments); }; });
 }
 
 }  // namespace trine

@@ -1,7 +1,6 @@
 // trine embed: turns texts into vectors.
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -72,17 +71,13 @@ absl::Status WriteVectors(const EmbedArguments& a, Engine* engine, const EmbedOp
     for (std::vector<float>& vector : *vectors) writer.Add(std::move(vector));
     for (size_t i = done; i < done + n; ++i) n_tokens += static_cast<int64_t>(texts[i].size());
     done += n;
-    progress.Update(static_cast<double>(done) / static_cast<double>(texts.size()));
+    progress.Update(done, texts.size());
   }
   writer.Finish(n_tokens);
   return absl::OkStatus();
 }
 
 int EmbedTexts(EmbedArguments a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   const auto text = ReadPrompt(a.text);
   if (!text.ok()) return Complain(text.status());
   EmbedOptions options;
@@ -115,16 +110,15 @@ int EmbedTexts(EmbedArguments a) {
   }
   if (status.ok()) status = WriteVectors(a, engine->get(), options, spans);
   if (status.ok()) status = (*engine)->WriteTrace();
-  return status.ok() ? 0 : Complain(status);
+  return Complain(status);
 }
 
 }  // namespace
 
 void AddEmbedCommand(Command app, Run* run) {
-  auto a = std::make_shared<EmbedArguments>();
+  auto [command, a] = NewCommand<EmbedArguments>(
+      app, run, EmbedTexts, "embed", "Turn texts into vectors: each line is a text of its own");
   a->engine.max_sequences = EngineOptions::kDefaultTexts;
-  Command command =
-      app.AddCommand("embed", "Turn texts into vectors: each line is a text of its own");
   AddPromptOptions(command, "The texts; the model's special tokens count in them", &a->text);
   command
       .AddOption("--separator,--embd-separator", a->separator,
@@ -153,11 +147,7 @@ void AddEmbedCommand(Command app, Run* run) {
   command.AddOption("--parallel", a->engine.max_sequences, "Most texts in one pass; also -np")
       .Range(1, 1024)
       .ShowDefault();
-  AddEngineOptions(command,
-                   "Most tokens of a text; 0: as many as the model was trained with (default: "
-                   "those, at most 4096)",
-                   &a->engine);
-  command.OnParsed([a, run] { *run = [a] { return EmbedTexts(*a); }; });
+  AddEngineOptions(command, "Most tokens of a text", &a->engine);
 }
 
 }  // namespace trine

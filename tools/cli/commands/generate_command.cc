@@ -258,11 +258,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Session>>> MakeSessions(
   return sessions;
 }
 
-int Generate(const GenerateArguments& a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
+int GenerateTexts(const GenerateArguments& a) {
   absl::StatusOr<std::string> prompt = std::string();
   if (a.prompt.given() || a.chat) prompt = ReadPrompt(a.prompt);
   if (!prompt.ok()) return Complain(prompt.status());
@@ -296,9 +292,7 @@ int Generate(const GenerateArguments& a) {
   options.context_shift = a.context_shift;
   options.keep = a.keep;
   options.rerank = *rerank;
-  options.on_prompt = [&](int64_t done, int64_t total) {
-    progress.Update(static_cast<double>(done) / static_cast<double>(total));
-  };
+  options.on_prompt = [&](int64_t done, int64_t total) { progress.Update(done, total); };
   options.on_text = [&](std::string_view text) {
     progress.Clear();
     return !streams || Write(text);
@@ -358,9 +352,9 @@ std::string NotZero(const std::string& text) {
 }  // namespace
 
 void AddGenerateCommand(Command app, Run* run) {
-  auto a = std::make_shared<GenerateArguments>();
-  Command command =
-      app.AddCommand("generate", "Continue a text, or answer a message (--chat), with a model");
+  auto [command, a] =
+      NewCommand<GenerateArguments>(app, run, GenerateTexts, "generate",
+                                    "Continue a text, or answer a message (--chat), with a model");
   AddPromptOptions(command,
                    "The prompt: raw text, in which the model's special tokens count. Without one "
                    "the model begins a text (its BOS token)",
@@ -372,13 +366,13 @@ void AddGenerateCommand(Command app, Run* run) {
       .Range(int64_t{-1}, int64_t{1} << 30)
       .Check(NotZero)
       .ShowDefault();
-  Option shift = command.AddFlag(
+  command.AddFlag(
       "--context-shift", a->context_shift,
       "Where the context is full, drop half of what is not kept, read the rest again, and go on");
   command
       .AddFlag("--no-context-shift", a->no_context_shift,
                "End where the context is full: the default")
-      .Excludes(shift);
+      .Excludes({"--context-shift"});
   command
       .AddOption("--keep", a->keep,
                  "With --context-shift: tokens of the prompt that stay; -1: all of it. A BOS "
@@ -387,7 +381,7 @@ void AddGenerateCommand(Command app, Run* run) {
       .Needs("--context-shift")
       .ShowDefault();
   command.AddFlag("--chat", a->chat, "The prompt is a message: apply the model's chat template");
-  AddChatOptions(command, "--chat", &a->chat_options);
+  AddChatOptions(command, &a->chat_options, "--chat");
   command.AddOption("-r,--stop,--reverse-prompt", a->stop,
                     "End where this text appears; may be repeated");
   command
@@ -412,14 +406,10 @@ void AddGenerateCommand(Command app, Run* run) {
   command.AddFlag("--stats", a->stats,
                   "Say where the time went: how long the host waited, for which device and why "
                   "(docs/tracing.md)");
-  AddEngineOptions(command,
-                   "Positions of a sequence; 0: as many as the model was trained with (default: "
-                   "those, at most 4096)",
-                   &a->engine);
+  AddEngineOptions(command, "Positions of a sequence", &a->engine);
   AddKvStoreOptions(command, &a->engine);
   AddSamplingOptions(command, &a->sampling);
   AddConstraintOptions(command, &a->constraint);
-  command.OnParsed([a, run] { *run = [a] { return Generate(*a); }; });
 }
 
 }  // namespace trine

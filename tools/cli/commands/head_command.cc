@@ -48,15 +48,11 @@ std::string HeadPath(const HeadArguments& a) {
   return a.head.empty() ? HeadPathFor(EngineOptionsOf(a.engine).model_path) : a.head;
 }
 
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-}
-
 absl::StatusOr<HeadData> LoadData(const std::string& path) {
   const auto text = ReadWholeFile(path);
   if (!text.ok()) return text.status();
   auto data = ParseHeadData(*text);
-  if (!data.ok()) return InFile(path, data.status());
+  if (!data.ok()) return About(path, data.status());
   return data;
 }
 
@@ -67,13 +63,12 @@ absl::StatusOr<ReadExamples> ReadAll(const HeadArguments& a, Engine* engine, Pro
   Progress progress("reading");
   const auto begin = std::chrono::steady_clock::now();
   const absl::Status s = ReadRows(engine, form, &result.data, [&](int64_t done, int64_t total) {
-    progress.Update(static_cast<double>(done) / static_cast<double>(total));
-    return true;
+    return progress.Update(done, total);
   });
   if (absl::IsOutOfRange(s)) {
-    return InFile(a.data, absl::OutOfRangeError(absl::StrCat(s.message(), ": -c takes more")));
+    return About(a.data, absl::OutOfRangeError(absl::StrCat(s.message(), ": -c takes more")));
   }
-  if (!s.ok()) return InFile(a.data, s);
+  if (!s.ok()) return About(a.data, s);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   result.example_ms = took.count() / static_cast<double>(result.data.examples.size());
   return result;
@@ -86,16 +81,12 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadForHead(HeadArguments* a) {
 }
 
 int Train(HeadArguments a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   a.train.form = a.chat ? PromptForm::kChat : PromptForm::kPlain;
   auto data = LoadData(a.data);
   if (!data.ok()) return Complain(data.status());
   if (data->kind == HeadKind::kLabel) {  // fails before everything is read
     if (const auto labels = TwoLabels(*data); !labels.ok()) {
-      return Complain(InFile(a.data, labels.status()));
+      return Complain(About(a.data, labels.status()));
     }
   }
   const auto engine = LoadForHead(&a);
@@ -103,7 +94,7 @@ int Train(HeadArguments a) {
   const auto read = ReadAll(a, engine->get(), a.train.form, *std::move(data));
   if (!read.ok()) return Complain(read.status());
   const auto trained = TrainHead(read->data, IdentityOf(**engine), a.train);
-  if (!trained.ok()) return Complain(InFile(a.data, trained.status()));
+  if (!trained.ok()) return Complain(About(a.data, trained.status()));
   const auto cost = MeasureHeadCost(engine->get(), trained->head, read->data.examples[0].texts[0]);
   if (!cost.ok()) return Complain(cost.status());
   const std::string path = HeadPath(a);
@@ -125,20 +116,15 @@ int Train(HeadArguments a) {
     std::fputs(FormatHeadCost(read->example_ms, *cost).c_str(), stdout);
     std::printf("kept in %s\n", Printable(path).c_str());
   }
-  const absl::Status traced = (*engine)->WriteTrace();
-  return traced.ok() ? 0 : Complain(traced);
+  return Complain((*engine)->WriteTrace());
 }
 
 int Test(HeadArguments a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   const auto head = ReadHead(HeadPath(a));
   if (!head.ok()) return Complain(head.status());
   auto data = LoadData(a.data);
   if (!data.ok()) return Complain(data.status());
-  if (absl::Status s = CheckData(*head, *data); !s.ok()) return Complain(InFile(a.data, s));
+  if (absl::Status s = CheckData(*head, *data); !s.ok()) return Complain(About(a.data, s));
   const auto engine = LoadForHead(&a);
   if (!engine.ok()) return Complain(engine.status());
   if (absl::Status s = CheckFits(*head, IdentityOf(**engine)); !s.ok()) return Complain(s);
@@ -157,8 +143,7 @@ int Test(HeadArguments a) {
     std::fputs(FormatHeadReport("tested", report).c_str(), stdout);
     std::fputs(FormatHeadCost(read->example_ms, *cost).c_str(), stdout);
   }
-  const absl::Status traced = (*engine)->WriteTrace();
-  return traced.ok() ? 0 : Complain(traced);
+  return Complain((*engine)->WriteTrace());
 }
 
 absl::StatusOr<BranchChoiceHead::Choice> Choose(const HeadArguments& a, Engine* engine, Head head) {
@@ -177,10 +162,6 @@ absl::StatusOr<BranchChoiceHead::Choice> Choose(const HeadArguments& a, Engine* 
 }
 
 int ChooseBranch(HeadArguments a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   const auto head = ReadHead(HeadPath(a));
   if (!head.ok()) return Complain(head.status());
   a.engine.embeddings = true;
@@ -193,8 +174,7 @@ int ChooseBranch(HeadArguments a) {
   } else {
     std::fputs(FormatChoice(*head, *choice).c_str(), stdout);
   }
-  const absl::Status traced = (*engine)->WriteTrace();
-  return traced.ok() ? 0 : Complain(traced);
+  return Complain((*engine)->WriteTrace());
 }
 
 void AddDataOption(Command command, HeadArguments* a) {
@@ -219,16 +199,12 @@ void AddHeadOption(Command command, const std::string& names, const std::string&
 
 void AddRest(Command command, HeadArguments* a) {
   command.AddFlag("--json", a->json, "Print JSON");
-  AddEngineOptions(command,
-                   "Most tokens of a text; 0: as many as the model was trained with (default: "
-                   "those, at most 4096)",
-                   &a->engine);
+  AddEngineOptions(command, "Most tokens of a text", &a->engine);
 }
 
 void AddTrain(Command head, Run* run) {
-  auto a = std::make_shared<HeadArguments>();
-  Command command = head.AddCommand(
-      "train",
+  auto [command, a] = NewCommand<HeadArguments>(
+      head, run, Train, "train",
       "Train a head with examples: the model reads each, a regression learns from the "
       "last rows of its hidden state which answer is right");
   AddDataOption(command, a.get());
@@ -250,25 +226,21 @@ void AddTrain(Command head, Run* run) {
       .Check(NotEmpty)
       .ValueName("LABEL");
   AddRest(command, a.get());
-  command.OnParsed([a, run] { *run = [a] { return Train(*a); }; });
 }
 
 void AddTest(Command head, Run* run) {
-  auto a = std::make_shared<HeadArguments>();
-  Command command = head.AddCommand(
-      "test",
+  auto [command, a] = NewCommand<HeadArguments>(
+      head, run, Test, "test",
       "Test a head: accuracy with its interval, baselines, confusion, swapped branches, "
       "cost");
   AddHeadOption(command, "--head", "The head", a.get());
   AddDataOption(command, a.get());
   AddRest(command, a.get());
-  command.OnParsed([a, run] { *run = [a] { return Test(*a); }; });
 }
 
 void AddChoose(Command head, Run* run) {
-  auto a = std::make_shared<HeadArguments>();
-  Command command = head.AddCommand(
-      "choose",
+  auto [command, a] = NewCommand<HeadArguments>(
+      head, run, ChooseBranch, "choose",
       "Ask a head: which label a prompt has, or which branch is best, and how sure it is");
   AddHeadOption(command, "--head", "The head", a.get());
   AddPromptOptions(command, "The prompt; with --branch, what all branches begin with", &a->prompt);
@@ -277,7 +249,6 @@ void AddChoose(Command head, Run* run) {
       .Repeatable()
       .ValueName("TEXT");
   AddRest(command, a.get());
-  command.OnParsed([a, run] { *run = [a] { return ChooseBranch(*a); }; });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -128,8 +127,7 @@ absl::Status MakeWithProgress(const ModelShape& shape, const MakeModelOptions& o
   Progress progress("making " + path);
   const InterruptFlag interrupt;
   return MakeModel(shape, options, path, [&](double fraction) {
-    progress.Update(fraction);
-    return !interrupt.raised();
+    return progress.Update(fraction) && !interrupt.raised();
   });
 }
 
@@ -163,21 +161,19 @@ int Make(const MakeModelArguments& a) {
 }  // namespace
 
 void AddMakeModelCommand(Command app, Run* run) {
-  auto a = std::make_shared<MakeModelArguments>();
-  Command command = app.AddCommand(
-      "make-model",
+  auto [command, a] = NewCommand<MakeModelArguments>(
+      app, run, Make, "make-model",
       "Make a model of random weights in the shape of a real one, for benchmarks and tests");
   command.AddOption("out", a->out, "The GGUF file to write").Check(NotEmpty);
   command.AddOption("--like", a->like, "The model whose shape it gets; --list names them")
       .Check(NotEmpty);
   command.AddFlag("--list", a->list, "List the models there are shapes of");
-  Option type = command
-                    .AddOption("--type", a->type,
-                               "What it is quantised to, by the rules of `trine quantize`: "
-                               "Q4_K_M, Q8_0, F16, ... (default: Q4_0 for every matrix; F32 "
-                               "for tiny ones)")
-                    .Check(NotEmpty);
-  command.AddFlag("--pure", a->pure, "That type for every matrix, no mix").Needs(type);
+  command
+      .AddOption("--type", a->type,
+                 "What it is quantised to, by the rules of `trine quantize`: Q4_K_M, Q8_0, F16, "
+                 "... (default: Q4_0 for every matrix; F32 for tiny ones)")
+      .Check(NotEmpty);
+  command.AddFlag("--pure", a->pure, "That type for every matrix, no mix").Needs("--type");
   command.AddOption("--layers", a->layers, "Layers, instead of the model's")
       .Range(int64_t{1}, kMaxLayers);
   command.AddOption("--vocab", a->vocab, "Size of the vocabulary, instead of the model's")
@@ -194,7 +190,6 @@ void AddMakeModelCommand(Command app, Run* run) {
                  "Write several files with at most this much data each: 500M, 2G")
       .Check(NotEmpty);
   command.AddFlag("--dry-run", a->dry_run, "Say how large it would be, and write nothing");
-  command.OnParsed([a, run] { *run = [a] { return Make(*a); }; });
 }
 
 }  // namespace trine

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -47,10 +46,7 @@ absl::Status WritePages(const CommandInfo& root, const fs::path& folder) {
 }
 
 int Man(const CommandInfo& root, const ManArguments& arguments) {
-  if (!arguments.folder.empty()) {
-    const absl::Status status = WritePages(root, arguments.folder);
-    return status.ok() ? 0 : Complain(status);
-  }
+  if (!arguments.folder.empty()) return Complain(WritePages(root, arguments.folder));
   std::vector<std::string> words = arguments.command;
   if (!words.empty() && words[0] == root.path[0]) words.erase(words.begin());
   const CommandInfo* command = FindCommand(root, words);
@@ -65,15 +61,15 @@ int Man(const CommandInfo& root, const ManArguments& arguments) {
 }  // namespace
 
 void AddManCommand(Command app, Run* run) {
-  auto arguments = std::make_shared<ManArguments>();
-  Command command = app.AddCommand(
-      "man", "Print the manual page of trine or of a command: trine man plugin check | man -l -");
-  Option words = command.AddOption("COMMAND", arguments->command, "The command's words");
-  command.AddOption("--write", arguments->folder, "Write every page into this folder instead")
+  const auto act = [app](const ManArguments& a) { return Man(DescribeCommands(app), a); };
+  auto [command, a] = NewCommand<ManArguments>(
+      app, run, act, "man",
+      "Print the manual page of trine or of a command: trine man plugin check | man -l -");
+  command.AddOption("COMMAND", a->command, "The command's words");
+  command.AddOption("--write", a->folder, "Write every page into this folder instead")
       .Check(NotEmpty)
       .ValueName("DIR")
-      .Excludes(words);
-  command.OnParsed([=] { *run = [=] { return Man(DescribeCommands(app), *arguments); }; });
+      .Excludes({"COMMAND"});
 }
 
 }  // namespace trine

@@ -1,7 +1,6 @@
 // trine perplexity: measures how well a model predicts a text.
 #include <csignal>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 
@@ -41,10 +40,6 @@ void PrintSoFar(int64_t done, int64_t contexts, const PerplexityScore& score) {
 }
 
 int Perplexity(PerplexityArguments a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   const auto text = ReadPrompt(a.text);
   if (!text.ok()) return Complain(text.status());
   if (a.engine.context == EngineOptions::kDefaultContext) a.engine.context = 512;
@@ -64,12 +59,12 @@ int Perplexity(PerplexityArguments a) {
   Progress progress("perplexity");
   std::optional<ScopedSignals> interrupt;
   if (!a.engine.trace.empty()) interrupt.emplace(std::initializer_list<int>{SIGINT}, StopScoring);
-  const auto score = MeasurePerplexity(
-      engine->get(), *tokens, chunks, [&](int64_t done, const PerplexityScore& so_far) {
-        if (!a.json) PrintSoFar(done, chunks, so_far);
-        if (a.json) progress.Update(static_cast<double>(done) / static_cast<double>(chunks));
-        return scoring_stopped == 0;
-      });
+  const auto score = MeasurePerplexity(engine->get(), *tokens, chunks,
+                                       [&](int64_t done, const PerplexityScore& so_far) {
+                                         if (!a.json) PrintSoFar(done, chunks, so_far);
+                                         if (a.json) progress.Update(done, chunks);
+                                         return scoring_stopped == 0;
+                                       });
   progress.Clear();
   if (scoring_stopped != 0) return kInterrupted;
   if (!score.ok()) return Complain(score.status());
@@ -85,16 +80,14 @@ int Perplexity(PerplexityArguments a) {
                 score->Perplexity(), score->Error(), static_cast<long long>(score->count),
                 static_cast<long long>(chunks), static_cast<long long>(width));
   }
-  const absl::Status traced = (*engine)->WriteTrace();
-  return traced.ok() ? 0 : Complain(traced);
+  return Complain((*engine)->WriteTrace());
 }
 
 }  // namespace
 
 void AddPerplexityCommand(Command app, Run* run) {
-  auto a = std::make_shared<PerplexityArguments>();
-  Command command = app.AddCommand(
-      "perplexity",
+  auto [command, a] = NewCommand<PerplexityArguments>(
+      app, run, Perplexity, "perplexity",
       "Measure how well a model predicts a text: contexts of -c tokens (default 512), not "
       "overlapping, the second half of each scored");
   AddPromptOptions(command, "The text; special tokens do not count in it", &a->text);
@@ -102,10 +95,7 @@ void AddPerplexityCommand(Command app, Run* run) {
       .Range(-1, 1 << 30)
       .ShowDefault();
   command.AddFlag("--json", a->json, "Print JSON");
-  AddEngineOptions(command,
-                   "Tokens of a context; 0: as many as the model was trained with (default: 512)",
-                   &a->engine);
-  command.OnParsed([a, run] { *run = [a] { return Perplexity(*a); }; });
+  AddEngineOptions(command, "Tokens of a context", &a->engine, "512");
 }
 
 }  // namespace trine

@@ -1,7 +1,6 @@
 // trine plan: shows where a model would be placed, what that takes, and why.
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -90,10 +89,6 @@ absl::Status Measure(const PlanArguments& a, PlanReport* report) {
 }
 
 int ShowPlan(const PlanArguments& a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
   if (!a.engine.trace.empty() && !a.measure) {
     return ComplainOfArguments(
         absl::InvalidArgumentError("--trace needs --measure: nothing runs without it"));
@@ -125,20 +120,16 @@ int ShowPlan(const PlanArguments& a) {
 }  // namespace
 
 void AddPlanCommand(Command app, Run* run) {
-  auto a = std::make_shared<PlanArguments>();
-  Command command = app.AddCommand(
-      "plan", "Show which layers of a model would go on which device, what that takes, and why");
-  AddEngineOptions(command,
-                   "Positions of a sequence; 0: as many as the model was trained with (default: "
-                   "those, at most 4096)",
-                   &a->engine);
+  auto [command, a] = NewCommand<PlanArguments>(
+      app, run, ShowPlan, "plan",
+      "Show which layers of a model would go on which device, what that takes, and why");
+  AddEngineOptions(command, "Positions of a sequence", &a->engine);
   command.AddFlag("--layers", a->layers, "A line for each layer");
   command.AddFlag("--json", a->json, "Print everything as JSON");
   command.AddOption("--svg", a->picture, "Write a picture of it to this file")
       .Check(NotEmpty)
       .ValueName("FILE");
   command.AddFlag("--measure", a->measure, "Load and run it, and show what that took beside it");
-  command.OnParsed([a, run] { *run = [a] { return ShowPlan(*a); }; });
 }
 
 }  // namespace trine

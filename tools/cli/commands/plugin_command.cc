@@ -1,6 +1,5 @@
 // trine plugin check: checks that a backend keeps the ABI's rules and the contract's bits.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -16,8 +15,8 @@ struct CheckArguments {
   std::string path;
   bool json = false;
   bool verbose = false;
-  int timeout_s = 0;
-  int idle_s = 0;
+  int timeout_s = 900;
+  int idle_s = 20;
   conformance::KitOptions kit;
 };
 
@@ -50,14 +49,11 @@ int Check(const CheckArguments& arguments) {
 void AddPluginCommand(Command app, Run* run) {
   Command plugin = app.AddCommand("plugin", "Work with backend plugins");
   plugin.RequireCommands(1);
-  auto arguments = std::make_shared<CheckArguments>();
-  Command check = plugin.AddCommand("check",
-                                    "Run the conformance kit against a plugin: life cycle, "
-                                    "memory, ABI rules, timelines, and every "
-                                    "op it claims against the scalar reference. Exits 0 "
-                                    "when all is well, 1 when something is not or there "
-                                    "was nothing to check, 2 when the filter names no "
-                                    "check");
+  auto [check, arguments] = NewCommand<CheckArguments>(
+      plugin, run, Check, "check",
+      "Run the conformance kit against a plugin: life cycle, memory, ABI rules, timelines, and "
+      "every op it claims against the scalar reference. Exits 0 when all is well, 1 when something "
+      "is not or there was nothing to check, 2 when the filter names no check");
   check.AddOption("PATH", arguments->path, "The plugin's shared object")
       .Required()
       .ValueName("PLUGIN");
@@ -71,15 +67,12 @@ void AddPluginCommand(Command app, Run* run) {
                 "on machines without the GPU");
   check.AddOption("--seed", arguments->kit.seed, "Of the random cases").ShowDefault();
   check.AddFlag("--long", arguments->kit.long_run, "More random cases, no limit on the cycles");
-  arguments->timeout_s = 900;
   check.AddOption("--timeout", arguments->timeout_s, "Seconds for everything")
       .Range(1, 86400)
       .ShowDefault();
-  arguments->idle_s = 20;
   check.AddOption("--idle", arguments->idle_s, "Seconds without a sign of life that mean a hang")
       .Range(1, 3600)
       .ShowDefault();
-  check.OnParsed([arguments, run] { *run = [arguments] { return Check(*arguments); }; });
 }
 
 }  // namespace trine

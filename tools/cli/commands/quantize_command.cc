@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -175,10 +174,7 @@ int Quantize(QuantizeArguments a) {
   const auto file = gguf::File::Open(a.in);
   if (!file.ok()) return Complain(file.status());
   const auto plan = quantize::MakePlan(**file, options);
-  if (!plan.ok()) {
-    return Complain(
-        absl::Status(plan.status().code(), absl::StrCat(a.in, ": ", plan.status().message())));
-  }
+  if (!plan.ok()) return Complain(About(a.in, plan.status()));
   PrintWarnings(plan->warnings);
   QuantizeResult result;
   double seconds = 0;
@@ -190,8 +186,7 @@ int Quantize(QuantizeArguments a) {
         a.threads > 0 ? a.threads : std::max(1u, std::thread::hardware_concurrency()));
     run.measure_errors = a.verbose;
     run.progress = [&](double fraction) {
-      progress.Update(fraction);
-      return !interrupt.raised();
+      return progress.Update(fraction) && !interrupt.raised();
     };
     const auto start = std::chrono::steady_clock::now();
     auto done = quantize::Quantize(**file, *plan, a.out, run);
@@ -217,9 +212,8 @@ std::string TypeList() {
 }  // namespace
 
 void AddQuantizeCommand(Command app, Run* run) {
-  auto a = std::make_shared<QuantizeArguments>();
-  Command command =
-      app.AddCommand("quantize", "Write a model file anew, with fewer bits for its weights");
+  auto [command, a] = NewCommand<QuantizeArguments>(
+      app, run, Quantize, "quantize", "Write a model file anew, with fewer bits for its weights");
   command.Footer(TypeList());
   command.AddOption("IN", a->first, "A GGUF file, or any part of a split one").Required();
   command.AddOption("OUT", a->second, "The file to write; with --dry-run it may be left out");
@@ -249,7 +243,6 @@ void AddQuantizeCommand(Command app, Run* run) {
       .OneValueEach();
   command.AddFlag("--dry-run", a->dry_run, "Say how large the file would be; OUT may be left out");
   command.AddFlag("-v,--verbose", a->verbose, "One line for each tensor, with its error");
-  command.OnParsed([a, run] { *run = [a] { return Quantize(*a); }; });
 }
 
 }  // namespace trine

@@ -1,7 +1,6 @@
 // trine replay: runs a capture again and shows the first value that differs.
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -63,16 +62,13 @@ std::string Count(uint64_t n, const char* what) {
   return absl::StrCat(n, " ", what, n == 1 ? "" : what == std::string("pass") ? "es" : "s");
 }
 
-int Replay(const ReplayArguments& a) {
+int ReplayCapture(const ReplayArguments& a) {
   const auto capture = CaptureFile::Open(a.path);
   if (!capture.ok()) return Complain(capture.status());
   auto options = OptionsFor(a, **capture);
   if (!options.ok()) return Complain(options.status());
   Progress loading("loading");
-  options->progress = [&](double fraction) {
-    loading.Update(fraction);
-    return true;
-  };
+  options->progress = [&](double fraction) { return loading.Update(fraction); };
   const auto loaded = LoadGraphModel(*options);
   loading.Clear();
   if (!loaded.ok()) return Complain(loaded.status());
@@ -81,9 +77,7 @@ int Replay(const ReplayArguments& a) {
   Progress progress("replaying");
   ReplayOptions replay;
   replay.ops = a.ops;
-  replay.progress = [&](size_t done, size_t total) {
-    progress.Update(static_cast<double>(done) / static_cast<double>(total));
-  };
+  replay.progress = [&](size_t done, size_t total) { progress.Update(done, total); };
   const auto result = Replay(**capture, replay, graph->get());
   progress.Clear();
   if (!result.ok()) return Complain(result.status());
@@ -96,8 +90,7 @@ int Replay(const ReplayArguments& a) {
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     std::printf("%s\n", Printable(std::string(line)).c_str());
   }
-  const bool can_tell_more = (*capture)->head().level == TapLevel::kLayers;
-  if (can_tell_more) {
+  if ((*capture)->head().level == TapLevel::kLayers) {
     std::printf("the capture has layers alone: --capture-level ops says which op it was\n");
   }
   return 1;
@@ -106,9 +99,8 @@ int Replay(const ReplayArguments& a) {
 }  // namespace
 
 void AddReplayCommand(Command app, Run* run) {
-  auto a = std::make_shared<ReplayArguments>();
-  Command command = app.AddCommand(
-      "replay",
+  auto [command, a] = NewCommand<ReplayArguments>(
+      app, run, ReplayCapture, "replay",
       "Run a capture (generate --capture) again, perhaps on another device, and compare it bit for "
       "bit: prints the first layer or op that gives something else, and exits with 1 then");
   command.AddOption("FILE", a->path, "The capture").Required().Check(NotEmpty);
@@ -118,23 +110,23 @@ void AddReplayCommand(Command app, Run* run) {
       .Check(NotEmpty);
   command.AddFlag("--ops", a->ops,
                   "Run every op by itself, not whole layers as they are run together");
-  Option split = command.AddParsed(
+  PlacementRequest* const request = &a->engine.placement;
+  command.AddParsed(
       "--tensor-split",
-      [a](const std::string& text) { return ParseSplitOption(text, &a->engine.placement); },
+      [request](const std::string& text) { return ParseSplitOption(text, request); },
       "Layers per tier or device, as in generate; also -ts");
   command
-      .AddOption("--device", a->engine.placement.devices,
+      .AddOption("--device", request->devices,
                  "Keep to these tiers or devices, separated by commas; also -dev")
       .Delimiter(',')
       .Check(NotEmpty)
-      .Excludes(split);
+      .Excludes({"--tensor-split"});
   command.AddOption("-t,--threads", a->engine.threads, "CPU threads; 0: one per core")
       .Range(0, 1024)
       .ShowDefault();
   command.AddOption("--plugin", a->engine.plugins.search.explicit_paths,
                     "A backend plugin, or a folder of them, to look at first; may be repeated");
   command.AddFlagOff("--no-pack", a->engine.pack, "Keep weights as they are in the file");
-  command.OnParsed([a, run] { *run = [a] { return Replay(*a); }; });
 }
 
 }  // namespace trine

@@ -36,17 +36,11 @@ struct ServeArguments {
   EngineArguments engine;
   SamplingArguments sampling;
   ChatArguments chat;
-  std::string host = "127.0.0.1";
+  server::ServerOptions options;  // without what MakeServerOptions adds
   int64_t port = 8080;
-  std::vector<std::string> api_keys;
   std::string api_key_file;
-  std::vector<std::string> cors;
   std::string alias;
   int64_t prompt_budget = 64;
-  int64_t queue = 256;
-  int64_t queue_per_client = 128;
-  int64_t connections = 512;
-  int64_t connections_per_address = 256;
   int64_t body_mib = 8;
   int64_t request_timeout = 600;
   int64_t header_timeout = 10;
@@ -54,14 +48,11 @@ struct ServeArguments {
   int64_t write_timeout = 30;
   int64_t stop_timeout = 10;
   uint64_t kv_prefetch = uint64_t{512} << 20;
-  int64_t sessions = 32;
-  int64_t sessions_per_key = 0;
   int64_t session_timeout = 600;
   std::string log_format = "text";
   std::string log_level = "info";
   bool no_embeddings = false;
   bool no_trace = false;
-  bool no_page = false;
   bool metrics = false;  // the default anyway
 };
 
@@ -86,9 +77,9 @@ std::string IsOrigin(const std::string& text) {
   return text == "*" || named ? "" : "expected a site as https://example.org, or *";
 }
 
-absl::StatusOr<server::AccessOptions> MakeAccess(const ServeArguments& a) {
-  server::AccessOptions access;
-  access.keys = a.api_keys;
+absl::StatusOr<server::ServerOptions> MakeServerOptions(const ServeArguments& a) {
+  server::ServerOptions options = a.options;
+  server::AccessOptions& access = options.access;
   // Everybody on the machine can read the command line, so a key may come from the environment.
   if (const char* key = std::getenv("TRINE_API_KEY"); key != nullptr) {
     // An empty key is a mistake that must not open the server to everybody.
@@ -100,9 +91,16 @@ absl::StatusOr<server::AccessOptions> MakeAccess(const ServeArguments& a) {
     if (!keys.ok()) return keys.status();
     access.keys.insert(access.keys.end(), keys->begin(), keys->end());
   }
-  access.cors_origins = a.cors;
-  access.loopback = server::IsLoopbackHost(a.host);
-  return access;
+  access.loopback = server::IsLoopbackHost(options.http.host);
+  options.http.port = static_cast<uint16_t>(a.port);
+  options.http.limits.body_bytes = static_cast<size_t>(a.body_mib) << 20;
+  options.http.limits.header_time = std::chrono::seconds(a.header_timeout);
+  options.http.limits.body_time = std::chrono::seconds(a.read_timeout);
+  options.http.limits.write_time = std::chrono::seconds(a.write_timeout);
+  options.queue.places = a.engine.max_sequences;
+  options.request_time = std::chrono::seconds(a.request_timeout);
+  options.sessions.idle = std::chrono::seconds(a.session_timeout);
+  return options;
 }
 
 absl::StatusOr<server::ServedModelOptions> MakeModelOptions(const ServeArguments& a) {
@@ -124,33 +122,6 @@ absl::StatusOr<server::ServedModelOptions> MakeModelOptions(const ServeArguments
     return absl::InvalidArgumentError(absl::StrCat("--chat-template: ", parsed.status().message()));
   }
   options.chat_template = *std::move(source);
-  return options;
-}
-
-// Reads header and metadata, which takes no time, so that a wrong file is reported at once. Whether
-// all of it can be used turns out while clients are told to wait.
-absl::Status CheckModelFile(const std::string& path) {
-  return gguf::File::Open(path, {.use_mmap = true}).status();
-}
-
-server::ServerOptions MakeServerOptions(const ServeArguments& a) {
-  server::ServerOptions options;
-  options.http.host = a.host;
-  options.http.port = static_cast<uint16_t>(a.port);
-  options.http.limits.connections = static_cast<size_t>(a.connections);
-  options.http.limits.connections_per_address = static_cast<size_t>(a.connections_per_address);
-  options.http.limits.body_bytes = static_cast<size_t>(a.body_mib) << 20;
-  options.http.limits.header_time = std::chrono::seconds(a.header_timeout);
-  options.http.limits.body_time = std::chrono::seconds(a.read_timeout);
-  options.http.limits.write_time = std::chrono::seconds(a.write_timeout);
-  options.queue.places = a.engine.max_sequences;
-  options.queue.waiting = static_cast<size_t>(a.queue);
-  options.queue.waiting_per_client = static_cast<size_t>(a.queue_per_client);
-  options.request_time = std::chrono::seconds(a.request_timeout);
-  options.sessions.sessions = static_cast<size_t>(a.sessions);
-  options.sessions.per_owner = static_cast<size_t>(a.sessions_per_key);
-  options.sessions.idle = std::chrono::seconds(a.session_timeout);
-  options.serve_page = !a.no_page;
   return options;
 }
 
@@ -198,24 +169,21 @@ class EndSignals {
 };
 
 int Serve(const ServeArguments& a) {
-  if (a.engine.list_devices) {
-    PrintDevices(a.engine);
-    return 0;
-  }
-  const auto access = MakeAccess(a);
-  if (!access.ok()) return ComplainOfArguments(access.status());
+  auto options = MakeServerOptions(a);
+  if (!options.ok()) return ComplainOfArguments(options.status());
   const auto model_options = MakeModelOptions(a);
   if (!model_options.ok()) return ComplainOfArguments(model_options.status());
   const EngineOptions asked = EngineOptionsOf(a.engine);
   if (absl::Status s = CheckEngineOptions(asked); !s.ok()) return ComplainOfArguments(s);
-  if (absl::Status s = CheckModelFile(asked.model_path); !s.ok()) return Complain(s);
+  // Reads header and metadata, which takes no time, so that a wrong file is reported at once.
+  // Whether all of it can be used turns out while clients are told to wait.
+  const absl::Status readable = gguf::File::Open(asked.model_path, {.use_mmap = true}).status();
+  if (!readable.ok()) return Complain(readable);
   const EndSignals signals;  // blocks the signals before any thread exists
   server::ServerLog log(LevelOf(a.log_level), a.log_format == "json", [](const std::string& line) {
     std::fwrite(line.data(), 1, line.size(), stderr);
   });
-  server::ServerOptions options = MakeServerOptions(a);
-  options.access = *access;
-  options.load = [&](const std::function<bool(double)>& progress)
+  options->load = [&](const std::function<bool(double)>& progress)
       -> absl::StatusOr<std::unique_ptr<server::ServedModel>> {
     EngineOptions engine_options = MakeEngineOptions(a, &log);
     engine_options.progress = progress;
@@ -229,15 +197,16 @@ int Serve(const ServeArguments& a) {
     }
     return model;
   };
-  auto server = server::Server::Start(std::move(options), &log);
+  auto server = server::Server::Start(*options, &log);
   if (!server.ok()) return Complain(server.status());
   // On stdout, for scripts that start the server on any port.
   std::printf("trine: http://%s\n", (*server)->address().c_str());
   std::fflush(stdout);
+  const server::AccessOptions& access = options->access;
   log.Write(
       server::LogLevel::kInfo, "listening",
-      {{"address", (*server)->address()}, {"keys", static_cast<int64_t>(access->keys.size())}});
-  if (!access->loopback && access->keys.empty()) {
+      {{"address", (*server)->address()}, {"keys", static_cast<int64_t>(access.keys.size())}});
+  if (!access.loopback && access.keys.empty()) {
     log.Message(server::LogLevel::kWarning,
                 "anybody who reaches this address may use the server: --api-key limits that");
   }
@@ -255,18 +224,21 @@ int Serve(const ServeArguments& a) {
 }
 
 void AddServerOptions(Command command, ServeArguments* a) {
-  const auto number = [&](const char* name, int64_t* value, int64_t low, int64_t high,
+  const auto number = [&](const char* name, auto* value, int64_t low, int64_t high,
                           const char* help) {
-    command.AddOption(name, *value, help).Range(low, high).ShowDefault();
+    command.AddOption(name, *value, help).Range(low, high).ValueName("INT").ShowDefault();
   };
-  command.AddOption("--host", a->host, "The address to listen on; 0.0.0.0: all of this machine's")
+  server::HttpLimits& limits = a->options.http.limits;
+  command
+      .AddOption("--host", a->options.http.host,
+                 "The address to listen on; 0.0.0.0: all of this machine's")
       .Check(NotEmpty)
       .ShowDefault();
   command.AddOption("--port", a->port, "The port; 0: any that is free, which is printed")
       .Check(IsPort)
       .ShowDefault();
   command
-      .AddOption("--api-key", a->api_keys,
+      .AddOption("--api-key", a->options.access.keys,
                  "Who asks must have this key; may be repeated; TRINE_API_KEY names one too")
       .Check(NotEmpty)
       .OneValueEach()
@@ -277,7 +249,7 @@ void AddServerOptions(Command command, ServeArguments* a) {
       .Check(NotEmpty)
       .ValueName("FILE");
   command
-      .AddOption("--cors", a->cors,
+      .AddOption("--cors", a->options.access.cors_origins,
                  "Pages of this site may ask, as https://example.org; *: of any; may be repeated")
       .Check(IsOrigin)
       .OneValueEach()
@@ -287,18 +259,18 @@ void AddServerOptions(Command command, ServeArguments* a) {
   number("--prompt-budget", &a->prompt_budget, 0, 65536,
          "Most tokens of a pass in which some requests write while others read their prompts; 0: "
          "as many as of any (--ubatch-size)");
-  number("--queue", &a->queue, 1, 1'000'000, "Most requests that wait for a place");
-  number("--queue-per-client", &a->queue_per_client, 1, 1'000'000,
+  number("--queue", &a->options.queue.waiting, 1, 1'000'000, "Most requests that wait for a place");
+  number("--queue-per-client", &a->options.queue.waiting_per_client, 1, 1'000'000,
          "Of those, most of one key or address");
-  number("--max-connections", &a->connections, 1, 1'000'000, "Most connections at once");
-  number("--max-connections-per-address", &a->connections_per_address, 1, 1'000'000,
+  number("--max-connections", &limits.connections, 1, 1'000'000, "Most connections at once");
+  number("--max-connections-per-address", &limits.connections_per_address, 1, 1'000'000,
          "Of those, most of one address");
   number("--max-body", &a->body_mib, 1, 4096, "Most MiB of a request");
   number("--request-timeout", &a->request_timeout, 1, 86400,
          "Seconds that a request may take, with its wait");
-  number("--sessions", &a->sessions, 0, 1'000'000,
+  number("--sessions", &a->options.sessions.sessions, 0, 1'000'000,
          "Most sessions that clients may have open at once; 0: without /v1/sessions");
-  number("--sessions-per-key", &a->sessions_per_key, 0, 1'000'000,
+  number("--sessions-per-key", &a->options.sessions.per_owner, 0, 1'000'000,
          "Of those, most of one key; 0: half where there are several keys, else all");
   number("--session-timeout", &a->session_timeout, 1, 31'536'000,
          "Seconds after which a session that nobody uses is closed");
@@ -318,27 +290,23 @@ void AddServerOptions(Command command, ServeArguments* a) {
       .ShowDefault();
   command.AddFlag("--no-embeddings", a->no_embeddings, "Without /v1/embeddings");
   command.AddFlag("--no-trace", a->no_trace, "Without /v1/trace");
-  command.AddFlag("--no-page", a->no_page, "Without the page at /");
+  command.AddFlagOff("--no-page", a->options.serve_page, "Without the page at /");
   command.AddFlag("--metrics", a->metrics, "Says what holds anyway: /metrics is there");
 }
 
 }  // namespace
 
 void AddServeCommand(Command app, Run* run) {
-  auto a = std::make_shared<ServeArguments>();
+  auto [command, a] = NewCommand<ServeArguments>(
+      app, run, Serve, "serve", "Serve a model over HTTP, with OpenAI's API and a page to look at");
   a->engine.max_sequences = 8;
-  Command command =
-      app.AddCommand("serve", "Serve a model over HTTP, with OpenAI's API and a page to look at");
   AddServerOptions(command, a.get());
   command
       .AddOption("--parallel", a->engine.max_sequences,
                  "Sequences that are written at once; the cache holds as many full ones; also -np")
       .Range(int64_t{1}, int64_t{1024})
       .ShowDefault();
-  AddEngineOptions(command,
-                   "Positions of a sequence; 0: as many as the model was trained with (default: "
-                   "those, at most 4096)",
-                   &a->engine);
+  AddEngineOptions(command, "Positions of a sequence", &a->engine);
   AddKvStoreOptions(command, &a->engine);
   AddSizeOption(command, "--kv-prefetch", &a->kv_prefetch,
                 "With --kv-store: most bytes of memory for what is brought from there for "
@@ -347,7 +315,6 @@ void AddServeCommand(Command app, Run* run) {
       .DefaultText("512M");
   AddSamplingOptions(command, &a->sampling);
   AddChatTemplateOptions(command, &a->chat);
-  command.OnParsed([a, run] { *run = [a] { return Serve(*a); }; });
 }
 
 }  // namespace trine

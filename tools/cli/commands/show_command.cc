@@ -1,6 +1,5 @@
 // trine show model: shows what a model file holds and what running it would take.
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "runtime/gguf/gguf_file.h"
@@ -21,9 +20,7 @@ struct ShowArguments {
 int ShowModel(const ShowArguments& arguments) {
   const auto file =
       gguf::File::Open(arguments.model.empty() ? DefaultModelPath() : arguments.model);
-  if (!file.ok()) {
-    return Complain(file.status());
-  }
+  if (!file.ok()) return Complain(file.status());
   const std::string text =
       arguments.json ? FormatModelJson(**file) : FormatModel(**file, arguments.tensors);
   std::fputs(text.c_str(), stdout);
@@ -35,23 +32,20 @@ int ShowModel(const ShowArguments& arguments) {
 void AddShowCommand(Command app, Run* run) {
   Command show = app.AddCommand("show", "Show what something holds");
   show.RequireCommands(1);
-  auto arguments = std::make_shared<ShowArguments>();
-  Command model = show.AddCommand(
-      "model",
+  auto [model, a] = NewCommand<ShowArguments>(
+      show, run, ShowModel, "model",
       "Show a model file's metadata, tensors and sizes, and the memory running it would take");
-  Option option =
-      model
-          .AddOption("-m,--model", arguments->model,
-                     "A GGUF file, or any part of a split one (default: the model that comes "
-                     "with the program)")
-          .Check(NotEmpty);
-  model.AddOption("FILE", arguments->model, "The same, without -m")
-      .Excludes(option)
+  model
+      .AddOption("-m,--model", a->model,
+                 "A GGUF file, or any part of a split one (default: the model that comes with the "
+                 "program)")
+      .Check(NotEmpty);
+  model.AddOption("FILE", a->model, "The same, without -m")
+      .Excludes({"--model"})
       .Check(NotEmpty)
       .ValueName("GGUF");
-  model.AddFlag("--tensors", arguments->tensors, "List every tensor, not a summary");
-  model.AddFlag("--json", arguments->json, "Print everything as JSON");
-  model.OnParsed([arguments, run] { *run = [arguments] { return ShowModel(*arguments); }; });
+  model.AddFlag("--tensors", a->tensors, "List every tensor, not a summary");
+  model.AddFlag("--json", a->json, "Print everything as JSON");
 }
 
 }  // namespace trine

@@ -43,8 +43,7 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> LoadTokenizer(const std::string
   absl::StatusOr<std::shared_ptr<const Tokenizer>> tokenizer =
       data.ok() ? Tokenizer::Create(*data) : data.status();
   if (tokenizer.ok()) return tokenizer;
-  return absl::Status(tokenizer.status().code(),
-                      absl::StrCat(path, ": ", tokenizer.status().message()));
+  return About(path, tokenizer.status());
 }
 
 // Parses "1 2 3", "1,2,3" or "[1, 2, 3]", which --ids prints.
@@ -130,40 +129,33 @@ absl::Status Tokenize(const TokenizeArguments& arguments) {
 }  // namespace
 
 void AddTokenizeCommand(Command app, Run* run) {
-  auto arguments = std::make_shared<TokenizeArguments>();
-  Command command = app.AddCommand(
-      "tokenize",
+  const auto act = [](const TokenizeArguments& a) { return Complain(Tokenize(a)); };
+  auto [command, a] = NewCommand<TokenizeArguments>(
+      app, run, act, "tokenize",
       "Show a text as the model's tokens, or tokens as text. Without -p and -f the text "
       "is read from standard input");
   command
-      .AddOption("-m,--model", arguments->model,
+      .AddOption("-m,--model", a->model,
                  "The GGUF file whose tokenizer to use; without it the shipped model's")
       .Check(NotEmpty);
-  AddPromptOptions(command, "The text to take apart", &arguments->source);
-  command.AddFlag("--ids", arguments->ids, "Print the ids alone, as [1, 2, 3]");
-  command.AddFlag("--json", arguments->json, "Print JSON");
-  command.AddFlag("--no-bos", arguments->no_bos,
+  AddPromptOptions(command, "The text to take apart", &a->source);
+  command.AddFlag("--ids", a->ids, "Print the ids alone, as [1, 2, 3]");
+  command.AddFlag("--json", a->json, "Print JSON");
+  command.AddFlag("--no-bos", a->no_bos,
                   "Don't add the tokens (BOS, EOS) that the model asks for around a text");
-  command.AddFlag("--no-parse-special", arguments->no_parse_special,
+  command.AddFlag("--no-parse-special", a->no_parse_special,
                   "Text such as <|im_end|> is text, not that token");
   command
       .AddParsed(
           "--detokenize",
-          [arguments](const std::string& ids) {
-            arguments->detokenize = ids;
-            arguments->has_detokenize = true;
+          [a = a](const std::string& ids) {
+            a->detokenize = ids;
+            a->has_detokenize = true;
             return std::string();
           },
           "Print the text of these ids: 1,2,3")
       .ValueName("IDS")
       .Excludes({"--prompt", "--file", "--ids"});
-  command.OnParsed([arguments, run] {
-    *run = [arguments] {
-      const absl::Status status = Tokenize(*arguments);
-      if (status.ok()) return 0;
-      return Complain(status);
-    };
-  });
 }
 
 }  // namespace trine

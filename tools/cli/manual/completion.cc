@@ -60,7 +60,8 @@ _trine() {
 complete -F _trine trine
 )bash";
 
-std::string QuoteBash(const std::string& text) {
+// Quotes for bash and zsh.
+std::string Quote(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
@@ -96,10 +97,10 @@ std::string DescribeFunction(const std::vector<const CommandInfo*>& all) {
     }
     const std::string argument =
         command->arguments.empty() ? "" : BashValue(command->arguments.front());
-    absl::StrAppend(&text, "    ", QuoteBash(absl::StrJoin(command->path, " ")), ")\n");
-    absl::StrAppend(&text, "      commands=", QuoteBash(absl::StrJoin(commands, " ")), "\n");
-    absl::StrAppend(&text, "      options=", QuoteBash(absl::StrJoin(options, " ")), "\n");
-    absl::StrAppend(&text, "      argument=", QuoteBash(argument), "\n      ;;\n");
+    absl::StrAppend(&text, "    ", Quote(absl::StrJoin(command->path, " ")), ")\n");
+    absl::StrAppend(&text, "      commands=", Quote(absl::StrJoin(commands, " ")), "\n");
+    absl::StrAppend(&text, "      options=", Quote(absl::StrJoin(options, " ")), "\n");
+    absl::StrAppend(&text, "      argument=", Quote(argument), "\n      ;;\n");
   }
   return text + "  esac\n}\n";
 }
@@ -112,10 +113,10 @@ std::string ValueFunction(const std::vector<const CommandInfo*>& all) {
       if (option.value == ValueKind::kNone) continue;
       std::vector<std::string> patterns;
       for (const std::string& name : AllNames(option)) {
-        patterns.push_back(QuoteBash(absl::StrCat(absl::StrJoin(command->path, " "), " ", name)));
+        patterns.push_back(Quote(absl::StrCat(absl::StrJoin(command->path, " "), " ", name)));
       }
       absl::StrAppend(&text, "    ", absl::StrJoin(patterns, " | "),
-                      ") value=", QuoteBash(BashValue(option)), " ;;\n");
+                      ") value=", Quote(BashValue(option)), " ;;\n");
     }
   }
   return text + "    *) return 1 ;;\n  esac\n}\n";
@@ -184,10 +185,6 @@ std::string FishValue(const OptionInfo& option) {
   return "";
 }
 
-std::string QuoteZsh(const std::string& text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
-
 // Escapes the characters with a meaning in a specification of _arguments or _describe.
 std::string Escape(const std::string& text) {
   return absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
@@ -222,8 +219,7 @@ std::string ZshValue(const OptionInfo& option) {
 // Returns a specification for each name of an option. When a name has been given, the option's
 // other names are not offered any more, nor the name itself unless the option may be repeated.
 std::vector<std::string> OptionSpecs(const OptionInfo& option) {
-  std::vector<std::string> names = option.names;
-  names.insert(names.end(), option.typed_forms.begin(), option.typed_forms.end());
+  const std::vector<std::string> names = AllNames(option);
   const std::string once =
       option.repeated ? "*" : absl::StrCat("(", absl::StrJoin(names, " "), ")");
   std::vector<std::string> specs;
@@ -233,7 +229,7 @@ std::vector<std::string> OptionSpecs(const OptionInfo& option) {
                        : absl::StartsWith(name, "--")   ? "="
                        : name.size() == 2               ? "+"
                                                         : "";
-    specs.push_back(QuoteZsh(
+    specs.push_back(Quote(
         absl::StrCat(once, name, form, "[", Escape(option.description), "]", ZshValue(option))));
   }
   return specs;
@@ -245,7 +241,7 @@ std::string Arguments(const CommandInfo& command) {
     for (std::string& spec : OptionSpecs(option)) specs.push_back(std::move(spec));
   }
   for (const OptionInfo& argument : command.arguments) {
-    specs.push_back(QuoteZsh(absl::StrCat(argument.repeated ? "*" : "", ZshValue(argument))));
+    specs.push_back(Quote(absl::StrCat(argument.repeated ? "*" : "", ZshValue(argument))));
   }
   if (!command.commands.empty()) {
     specs.push_back("'1:command:->command'");
@@ -259,9 +255,9 @@ std::string Commands(const CommandInfo& command) {
   if (command.commands.empty()) return "";
   std::string list, cases;
   for (const CommandInfo& below : command.commands) {
-    absl::StrAppend(
-        &list, "        ",
-        QuoteZsh(absl::StrCat(below.path.back(), ":", Escape(Summary(below.description)))), "\n");
+    absl::StrAppend(&list, "        ",
+                    Quote(absl::StrCat(below.path.back(), ":", Escape(Summary(below.description)))),
+                    "\n");
     absl::StrAppend(&cases, "        ", below.path.back(), ") ", FunctionName(below), " ;;\n");
   }
   return absl::StrCat("  case $state in\n    command)\n      local -a commands=(\n", list,

@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -129,18 +128,11 @@ std::string Body(const OptionInfo& option) {
   return Roff(absl::StrJoin(sentences, " "));
 }
 
-// Writes the options under their headings of --help, in the order in which headings first appear.
-std::string Options(const CommandInfo& command) {
-  std::vector<std::string> groups;
-  for (const OptionInfo& option : command.options) {
-    if (!absl::c_linear_search(groups, option.group)) groups.push_back(option.group);
-  }
-  std::string text;
-  for (const std::string& group : groups) {
-    absl::StrAppend(&text, Section(Roff(absl::AsciiStrToUpper(group)).c_str()));
-    for (const OptionInfo& option : command.options) {
-      if (option.group == group) absl::StrAppend(&text, Item(Head(option), Body(option)));
-    }
+// Writes options, or arguments, if there are any.
+std::string Options(const char* title, const std::vector<OptionInfo>& options) {
+  std::string text = options.empty() ? "" : Section(title);
+  for (const OptionInfo& option : options) {
+    absl::StrAppend(&text, Item(Head(option), Body(option)));
   }
   return text;
 }
@@ -200,12 +192,8 @@ std::string ManPage(const CommandInfo& command, const std::string& version) {
   absl::StrAppend(&text, Section("NAME"), name, " \\- ", Roff(Summary(command.description)), "\n");
   absl::StrAppend(&text, Section("SYNOPSIS"), Synopsis(command));
   absl::StrAppend(&text, Section("DESCRIPTION"), Roff(Sentence(command.description)), "\n");
-  absl::StrAppend(&text, CommandList(command));
-  if (!command.arguments.empty()) absl::StrAppend(&text, Section("ARGUMENTS"));
-  for (const OptionInfo& argument : command.arguments) {
-    absl::StrAppend(&text, Item(Head(argument), Body(argument)));
-  }
-  absl::StrAppend(&text, Options(command), List("EXIT STATUS", kExitStatus),
+  absl::StrAppend(&text, CommandList(command), Options("ARGUMENTS", command.arguments),
+                  Options("OPTIONS", command.options), List("EXIT STATUS", kExitStatus),
                   List("ENVIRONMENT", kEnvironment), List("FILES", kFiles), SeeAlso(command));
   return text;
 }

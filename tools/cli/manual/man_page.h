@@ -1,4 +1,4 @@
-// Writes manual pages, section 1, in the man macros of roff.
+// Makes manual pages, section 1, as roff text with the man macros.
 #pragma once
 
 #include <string>
@@ -8,18 +8,20 @@
 
 namespace trine {
 
-// Returns the title of a command's page, such as "trine-plugin-check". The page's file has this
-// name with ".1".
+// Returns the title of a command's page, such as "trine-plugin-check". The page's file is
+// this name followed by ".1".
 std::string ManPageName(const CommandInfo& command);
 
-// Returns the page of one command. `version` goes into its foot.
+// Returns the page of one command. The page's footer shows `version`.
 std::string ManPage(const CommandInfo& command, const std::string& version);
 
-// Escapes `text` so that it is printed as it is: nothing in it is an escape or a request, and the
-// dashes of options and negative numbers stay dashes that can be searched for and copied.
+// Escapes `text`, so that no character of the text acts as a roff escape or request. Keeps the
+// dashes of words that begin with a dash, such as "--top-k" and "-1", so that readers can search
+// for these words and copy them.
 std::string Roff(absl::string_view text);
 
-// Return `text` in bold or in italics, escaped as Roff does.
+// Return `text` escaped by Roff, in bold or in italics. Both end in roman type, so they can't be
+// nested.
 std::string RoffBold(absl::string_view text);
 std::string RoffItalic(absl::string_view text);
 

@@ -30,7 +30,6 @@ CommandInfo Check() {
   OptionInfo timeout;
   timeout.names = {"-t", "--timeout"};
   timeout.description = "Seconds";
-  timeout.group = "Options";
   timeout.value = ValueKind::kText;
   timeout.value_name = "INT";
   timeout.range = "1 to 9";
@@ -39,7 +38,6 @@ CommandInfo Check() {
   OptionInfo mode;
   mode.names = {"--mode"};
   mode.description = "How it runs.";
-  mode.group = "Ways";
   mode.value = ValueKind::kChoice;
   mode.value_name = "TEXT";
   mode.choices = {"on", "off"};
@@ -62,7 +60,7 @@ TEST(ManPageTest, SaysEverythingAboutAnOption) {
   EXPECT_THAT(page, HasSubstr("\\fBtrine plugin check\\fR [\\fIOPTIONS\\fR] \\fIPATH\\fR\n"));
   EXPECT_THAT(page, HasSubstr(".SH OPTIONS\n.TP\n\\fB\\-t\\fR, \\fB\\-\\-timeout\\fR \\fIINT\\fR\n"
                               "Seconds. From 1 to 9. Default: 5. Not with \\-\\-long.\n"));
-  EXPECT_THAT(page, HasSubstr(".SH WAYS\n.TP\n\\fB\\-\\-mode\\fR \\fITEXT\\fR\n"
+  EXPECT_THAT(page, HasSubstr(".TP\n\\fB\\-\\-mode\\fR \\fITEXT\\fR\n"
                               "How it runs. One of on, off. Only with \\-\\-timeout.\n"));
   EXPECT_THAT(page, HasSubstr(".SH ARGUMENTS\n.TP\n\\fIPATH\\fR\nThe plugin. Required.\n"));
   EXPECT_THAT(page, HasSubstr(".SH SEE ALSO\n\\fBtrine\\fR(1),\n\\fBtrine\\-plugin\\fR(1)\n"));

@@ -21,7 +21,6 @@ struct OptionInfo {
   // them.
   std::vector<std::string> typed_forms;
   std::string description;
-  std::string group;  // the heading in --help
 
   ValueKind value = ValueKind::kNone;
   std::string value_name;  // "GGUF"

@@ -62,23 +62,8 @@ Option Option::Required() {
   return *this;
 }
 
-Option Option::Needs(Option other) {
-  option_->needs(other.option_);
-  return *this;
-}
-
 Option Option::Needs(const std::string& name) {
   option_->needs(name);
-  return *this;
-}
-
-Option Option::Excludes(Option other) {
-  option_->excludes(other.option_);
-  return *this;
-}
-
-Option Option::Excludes(const std::string& name) {
-  option_->excludes(name);
   return *this;
 }
 
@@ -122,17 +107,8 @@ Option Option::OptionText(const std::string& text) {
   return *this;
 }
 
-Option Option::Group(const std::string& group) {
-  option_->group(group);
-  return *this;
-}
-
 Command Command::AddCommand(const std::string& name, const std::string& description) {
   return Command(app_->add_subcommand(name, description));
-}
-
-Command Command::AddGroup(const std::string& name, const std::string& description) {
-  return Command(app_->add_option_group(name, description));
 }
 
 template <typename T>
@@ -187,8 +163,6 @@ void Command::OnParsed(std::function<void()> callback) { app_->callback(std::mov
 void Command::RequireCommands(int count) { app_->require_subcommand(count); }
 
 void Command::Footer(const std::string& text) { app_->footer(text); }
-
-void Command::Group(const std::string& group) { app_->group(group); }
 
 CommandLine::CommandLine(const std::string& name, const std::string& description,
                          const std::string& version)

@@ -25,7 +25,6 @@ namespace trine {
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
-  bool operator==(const Option&) const = default;
 
   // Refuses a value for which `check` returns a reason.
   Option Check(std::function<std::string(const std::string&)> check);
@@ -38,10 +37,8 @@ class Option {
   Option AsSize();
 
   Option Required();
-  Option Needs(Option other);
+  // Name other options, which must have been added.
   Option Needs(const std::string& name);
-  Option Excludes(Option other);
-  Option Excludes(const std::string& name);
   Option Excludes(std::initializer_list<const char*> names);
 
   // Splits one argument into several values at this character.
@@ -59,21 +56,17 @@ class Option {
   // names there.
   Option ValueName(const std::string& name);
   Option OptionText(const std::string& text);
-  // Puts the option under this heading of --help; "" hides it.
-  Option Group(const std::string& group);
 
  private:
   CLI::Option* option_;
 };
 
-// A command, or a group of options in one. The root of a CommandLine is a command too.
+// A command. The root of a CommandLine is one, too.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
 
   Command AddCommand(const std::string& name, const std::string& description);
-  // Adds a group of options with its own heading in --help.
-  Command AddGroup(const std::string& name, const std::string& description);
 
   // Adds an option that sets `value`. `names` is "-m,--model", or "FILE" for an argument by
   // position. `value` must live until the command line has been parsed. T: bool (flags only), int,
@@ -117,7 +110,6 @@ class Command {
   void OnParsed(std::function<void()> callback);
   void RequireCommands(int count);
   void Footer(const std::string& text);
-  void Group(const std::string& group);
 
   const CLI::App& app() const { return *app_; }
 

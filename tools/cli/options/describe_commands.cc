@@ -15,12 +15,28 @@
 namespace trine {
 namespace {
 
+// A name for values of options that are paths, such as GGUF. It tells people and shells which files
+// to choose, in --help, manual and completions.
+struct PathValue {
+  const char* name;
+  const char* suffix;  // the suffix of the files' names; "": any
+  bool folder;         // the path is a folder
+};
+
 constexpr PathValue kPathValues[] = {
     {"GGUF", ".gguf", false},
     {"PLUGIN", ".so", false},
     {"FILE", "", false},
     {"DIR", "", true},
 };
+
+// Returns the path value called `name`; nullptr if values of that name are not paths.
+const PathValue* FindPathValue(absl::string_view name) {
+  for (const PathValue& value : kPathValues) {
+    if (name == value.name) return &value;
+  }
+  return nullptr;
+}
 
 struct KnownOption {
   const char* name;  // long, without its dashes; "-x": any that ends in -x
@@ -102,7 +118,6 @@ OptionInfo DescribeOption(const CLI::Option& option) {
     info.names.push_back(option.get_name(true));
   }
   info.description = option.get_description();
-  info.group = option.get_group();
   if (option.get_items_expected_max() > 0) DescribeValue(option, &info);
   info.required = option.get_required();
   info.repeated = option.get_expected_max() == CLI::detail::expected_max_vector_size;
@@ -111,40 +126,22 @@ OptionInfo DescribeOption(const CLI::Option& option) {
   return info;
 }
 
-void AddOptions(const CLI::App& app, CommandInfo* info) {
-  const bool is_group = app.get_name().empty();  // a group of options has a --help of its own
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_group().empty() || (is_group && option == app.get_help_ptr())) continue;
-    auto& options = option->nonpositional() ? info->options : info->arguments;
-    options.push_back(DescribeOption(*option));
-    if (is_group) options.back().group = app.get_group();
-  }
-}
-
 CommandInfo Describe(const CLI::App& app, std::vector<std::string> path) {
   CommandInfo info;
   path.push_back(app.get_name());
   info.path = std::move(path);
   info.description = app.get_description();
-  AddOptions(app, &info);
+  for (const CLI::Option* option : app.get_options()) {
+    auto& options = option->nonpositional() ? info.options : info.arguments;
+    options.push_back(DescribeOption(*option));
+  }
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (below->get_name().empty()) {
-      AddOptions(*below, &info);
-    } else if (!below->get_group().empty()) {
-      info.commands.push_back(Describe(*below, info.path));
-    }
+    info.commands.push_back(Describe(*below, info.path));
   }
   return info;
 }
 
 }  // namespace
-
-const PathValue* FindPathValue(absl::string_view name) {
-  for (const PathValue& value : kPathValues) {
-    if (name == value.name) return &value;
-  }
-  return nullptr;
-}
 
 void NameValues(CLI::App* app) {
   for (CLI::Option* option : app->get_options()) NameValue(option);

@@ -2,7 +2,6 @@
 // with --help.
 #pragma once
 
-#include "absl/strings/string_view.h"
 #include "tools/cli/manual/option_tree.h"
 #include "tools/cli/options/command_line.h"
 
@@ -14,17 +13,6 @@ namespace trine {
 
 // Returns everything that --help shows about `root` and all commands below it.
 CommandInfo DescribeCommands(Command root);
-
-// A name for values of options that are paths, such as GGUF. It tells people and shells which files
-// to choose, in --help, manual and completions.
-struct PathValue {
-  const char* name;
-  const char* suffix;  // the suffix of the files' names; "": any
-  bool folder;         // the path is a folder
-};
-
-// Returns the path value called `name`; nullptr if values of that name are not paths.
-const PathValue* FindPathValue(absl::string_view name);
 
 // Names the values of well-known options (--model, --plugin, --output, ...) in `app` and all
 // commands below it, unless the command has named them.

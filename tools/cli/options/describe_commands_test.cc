@@ -22,15 +22,12 @@ class DescribeCommandsTest : public ::testing::Test {
     Command run = root.AddCommand("run", "Run it: quickly");
     run.AddOption("-m,--model", model_, "The model");
     run.AddOption("--ubatch-size", count_, "How many").Range(1, 64).ShowDefault();
-    run.AddOption("--mode", mode_, "How").OneOf({"fast", "slow"}).Group("Ways");
+    run.AddOption("--mode", mode_, "How").OneOf({"fast", "slow"});
     run.AddOption("--root", root_, "Where").ExistingFolder();
     run.AddOption("--word", words_, "A word").ShowDefault();
     run.AddFlag("-v,--verbose", verbose_, "Say more");
-    run.AddFlag("--secret", verbose_, "Not for everyone").Group("");
     run.AddOption("--token", mode_, "A token").Excludes({"--word", "--mode"}).Needs("--model");
     run.AddOption("OUTPUT", output_, "Where to write").Required();
-    run.AddGroup("More", "More of them").AddOption("--extra", mode_, "Extra");
-    root.AddCommand("hidden", "Hidden").Group("");
     root.AddCommand("plugin", "Plugins").AddCommand("check", "Check one");
     NameValues(&app_);
     root_info_ = DescribeCommands(root);
@@ -54,7 +51,7 @@ class DescribeCommandsTest : public ::testing::Test {
   CommandInfo root_info_;
 };
 
-TEST_F(DescribeCommandsTest, FindsEveryCommandButHiddenOnes) {
+TEST_F(DescribeCommandsTest, FindsEveryCommand) {
   std::vector<std::string> paths;
   for (const CommandInfo* command : AllCommands(root_info_)) {
     std::string path;
@@ -66,16 +63,15 @@ TEST_F(DescribeCommandsTest, FindsEveryCommandButHiddenOnes) {
   ASSERT_NE(FindCommand(root_info_, {"plugin", "check"}), nullptr);
   EXPECT_EQ(FindCommand(root_info_, {"plugin", "check"})->description, "Check one");
   EXPECT_EQ(FindCommand(root_info_, {"check"}), nullptr);
-  EXPECT_EQ(FindCommand(root_info_, {"hidden"}), nullptr);
 }
 
-TEST_F(DescribeCommandsTest, HidesWhatHelpHides) {
+TEST_F(DescribeCommandsTest, ListsOptionsInOrder) {
   std::vector<std::string> names;
   for (const OptionInfo& option : root_info_.commands[0].options) {
     names.push_back(option.names.back());
   }
   EXPECT_THAT(names, ElementsAre("--help", "--model", "--ubatch-size", "--mode", "--root", "--word",
-                                 "--verbose", "--token", "--extra"));
+                                 "--verbose", "--token"));
 }
 
 TEST_F(DescribeCommandsTest, NamesAndTypedForms) {
@@ -90,8 +86,6 @@ TEST_F(DescribeCommandsTest, ValuesOfEveryKind) {
   EXPECT_EQ(Option("--model").suffix, ".gguf");
   EXPECT_EQ(Option("--mode").value, ValueKind::kChoice);
   EXPECT_THAT(Option("--mode").choices, ElementsAre("fast", "slow"));
-  EXPECT_EQ(Option("--mode").group, "Ways");
-  EXPECT_EQ(Option("--extra").group, "More");
   EXPECT_EQ(Option("--root").value, ValueKind::kFolder);
   EXPECT_EQ(Option("--word").value, ValueKind::kText);
   EXPECT_EQ(Option("--verbose").value, ValueKind::kNone);

@@ -60,8 +60,7 @@ std::string ParseDispatchOption(const std::string& text, PlacementRequest* reque
 std::vector<LayerRange> RangesOf(const Engine& engine) {
   std::vector<LayerRange> ranges;
   for (const SegmentPlace& p : engine.model()->places()) {
-    ranges.push_back({p.device_name, static_cast<int>(p.span.begin), static_cast<int>(p.span.end),
-                      p.span.embedding, p.span.head});
+    ranges.push_back({p.span, p.device_name});
   }
   return ranges;
 }
@@ -81,13 +80,18 @@ void PrintPlacement(const Engine& engine, const EngineOptions& options) {
 
 }  // namespace
 
-void AddEngineOptions(Command command, const std::string& context_help, EngineArguments* a) {
+void AddEngineOptions(Command command, const std::string& context, EngineArguments* a,
+                      const std::string& by_default) {
   PlacementRequest* const request = &a->placement;
   command
       .AddOption("-m,--model", a->model_path,
                  "GGUF file (default: the model that comes with trine)")
       .Check(NotEmpty);
-  command.AddOption("-c,--ctx-size", a->context, context_help).Range(int64_t{0}, int64_t{1} << 30);
+  command
+      .AddOption("-c,--ctx-size", a->context,
+                 absl::StrCat(context, "; 0: as many as the model was trained with (default: ",
+                              by_default, ")"))
+      .Range(int64_t{0}, int64_t{1} << 30);
   command.AddOption("-b,--batch-size", a->batch, "Most tokens of a prompt read in one go")
       .Range(int64_t{1}, int64_t{1} << 16)
       .ShowDefault();
@@ -105,25 +109,22 @@ void AddEngineOptions(Command command, const std::string& context_help, EngineAr
   command.AddOption("--cache-type-v", a->kv_type_v, "Type of cached values; also -ctv")
       .OneOf({"f16", "f32", "bf16", "q8_0"})
       .ShowDefault();
-  Option split = command.AddParsed(
+  command.AddParsed(
       "--tensor-split",
       [request](const std::string& text) { return ParseSplitOption(text, request); },
       "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
       "units: 16L layers, 12G bytes, 50%; also -ts");
-  Option device =
-      command
-          .AddParsedList(
-              "--device",
-              [request](const std::string& text) { return AddDeviceOption(text, request); },
-              "Keep to these tiers or devices, separated by commas; also -dev")
-          .Delimiter(',')
-          .Excludes(split);
+  command
+      .AddParsedList(
+          "--device", [request](const std::string& text) { return AddDeviceOption(text, request); },
+          "Keep to these tiers or devices, separated by commas; also -dev")
+      .Delimiter(',')
+      .Excludes({"--tensor-split"});
   command
       .AddOption("--gpu-layers", request->gpu_layers,
                  "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")
       .Range(0, 100000)
-      .Excludes(split)
-      .Excludes(device);
+      .Excludes({"--tensor-split", "--device"});
   command
       .AddChoice("--split-strategy", request->strategy,
                  {{"auto", Strategy::kAuto},
@@ -131,7 +132,7 @@ void AddEngineOptions(Command command, const std::string& context_help, EngineAr
                   {"balanced", Strategy::kBalanced}},
                  "Where layers go when nothing else says so: auto (least predicted time), memory "
                  "(GPUs filled in proportion to their memory) or balanced (stages of equal time)")
-      .Excludes(split)
+      .Excludes({"--tensor-split"})
       .ShowDefault();
   command
       .AddChoice(
@@ -251,8 +252,7 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
   std::optional<InterruptFlag> interrupt;
   if (options.pack_cache) interrupt.emplace();  // leaves no unfinished file behind
   options.progress = [&](double fraction) {
-    progress.Update(fraction);
-    return !interrupt || !interrupt->raised();
+    return progress.Update(fraction) && !(interrupt && interrupt->raised());
   };
   auto engine = Engine::Load(options);
   if (engine.ok() && interrupt && interrupt->raised()) {
@@ -269,7 +269,7 @@ std::string DescribePlacement(const Engine& engine, const EngineOptions& options
                                            static_cast<int>(engine.config().n_layers)));
 }
 
-void PrintDevices(const EngineArguments& a) {
+int PrintDevices(const EngineArguments& a) {
   MachineOptions machine;
   machine.registry.search = a.plugins.search;
   const Inventory inventory = DescribeMachine(machine);
@@ -283,6 +283,7 @@ void PrintDevices(const EngineArguments& a) {
   if (absl::ConsumePrefix(&plugins, "; ")) {
     Warn(TRINE_LOG_WARNING, absl::StrCat("without a device: ", plugins));
   }
+  return 0;
 }
 
 std::string NotEmpty(const std::string& text) { return text.empty() ? "it is empty" : ""; }
@@ -303,7 +304,12 @@ std::string AddDeviceOption(const std::string& text, PlacementRequest* request) 
   return "";
 }
 
+absl::Status About(const std::string& what, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
+}
+
 int Complain(const absl::Status& status) {
+  if (status.ok()) return 0;
   std::fprintf(stderr, "trine: %s\n", Printable(std::string(status.message())).c_str());
   return absl::IsCancelled(status) ? kInterrupted : 1;
 }

@@ -25,8 +25,9 @@ struct EngineArguments : EngineOptions {
   bool keeps_blocks() const { return !kv_store.empty() || kv_host_bytes != 0; }
 };
 
-// Adds the options. `context_help` describes -c, whose default differs between commands.
-void AddEngineOptions(Command command, const std::string& context_help, EngineArguments* arguments);
+// Adds the options. `context` says what -c counts, `by_default` what is taken without it.
+void AddEngineOptions(Command command, const std::string& context, EngineArguments* arguments,
+                      const std::string& by_default = "those, at most 4096");
 
 // Adds the options for keeping KV blocks outside of devices, to commands that read prompts.
 void AddKvStoreOptions(Command command, EngineArguments* arguments);
@@ -44,8 +45,8 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& argume
 // Returns a text such as "CPU(4L) + dGPU(28L)", or one that names the devices that share rows.
 std::string DescribePlacement(const Engine& engine, const EngineOptions& options);
 
-// Prints the answer to --list-devices.
-void PrintDevices(const EngineArguments& arguments);
+// Prints the answer to --list-devices. Returns the exit code.
+int PrintDevices(const EngineArguments& arguments);
 
 // Returns a reason if `text` is empty, for Option::Check.
 std::string NotEmpty(const std::string& text);
@@ -53,7 +54,11 @@ std::string NotEmpty(const std::string& text);
 std::string ParseSplitOption(const std::string& text, PlacementRequest* request);
 std::string AddDeviceOption(const std::string& text, PlacementRequest* request);
 
-// Prints "trine: message" on stderr. Returns the exit code of a failure, or of a cancelled command.
+// Returns the status with `what` and a colon before its message.
+absl::Status About(const std::string& what, const absl::Status& status);
+
+// Returns the exit code of a command that ended so: 0 for OK, else that of a failure, or of a
+// cancelled command, after printing "trine: message" on stderr.
 int Complain(const absl::Status& status);
 // Prints "trine: message" on stderr. Returns the exit code of wrong arguments.
 int ComplainOfArguments(const absl::Status& status);

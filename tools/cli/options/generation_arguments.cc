@@ -32,16 +32,14 @@ absl::StatusOr<LogitBias> ParseBias(const std::string& text) {
   return bias;
 }
 
-std::vector<Option> AddTemplateOptions(Command command, const std::string& with,
-                                       ChatArguments* arguments) {
-  return {
-      command.AddOption("--chat-template", arguments->chat_template,
-                        with + "the chat template, a file or the template itself (Jinja), in "
-                               "place of the model's"),
-      command.AddOption("--chat-template-kwargs", arguments->variables,
-                        with + "what the template is told besides, a JSON object: "
-                               "'{\"enable_thinking\": false}'"),
-  };
+// Adds an option that needs another one; "": none.
+void AddWith(const std::string& needs, Command command, const char* name, std::string& value,
+             const char* help) {
+  if (needs.empty()) {
+    command.AddOption(name, value, help);
+  } else {
+    command.AddOption(name, value, absl::StrCat("With ", needs, ": ", help)).Needs(needs);
+  }
 }
 
 // Refuses NaN, which every range check accepts. For Option::Check.
@@ -100,19 +98,16 @@ absl::StatusOr<SamplerOptions> MakeSamplerOptions(const SamplingArguments& a) {
   return options;
 }
 
-void AddChatTemplateOptions(Command command, ChatArguments* arguments) {
-  AddTemplateOptions(command, "", arguments);
+void AddChatTemplateOptions(Command command, ChatArguments* a, const std::string& needs) {
+  AddWith(needs, command, "--chat-template", a->chat_template,
+          "the chat template, a file or the template itself (Jinja), in place of the model's");
+  AddWith(needs, command, "--chat-template-kwargs", a->variables,
+          "what the template is told besides, a JSON object: '{\"enable_thinking\": false}'");
 }
 
-void AddChatOptions(Command command, const std::string& needs, ChatArguments* arguments) {
-  const std::string with = needs.empty() ? "" : "With " + needs + ": ";
-  std::vector<Option> options = {command.AddOption("--system-prompt", arguments->system_prompt,
-                                                   with + "a system message; also -sys")};
-  for (Option option : AddTemplateOptions(command, with, arguments)) {
-    options.push_back(option);
-  }
-  if (needs.empty()) return;
-  for (Option option : options) option.Needs(needs);
+void AddChatOptions(Command command, ChatArguments* a, const std::string& needs) {
+  AddWith(needs, command, "--system-prompt", a->system_prompt, "a system message; also -sys");
+  AddChatTemplateOptions(command, a, needs);
 }
 
 absl::StatusOr<std::string> ReadChatTemplate(const ChatArguments& arguments) {
@@ -149,20 +144,19 @@ absl::StatusOr<ChatOptions> MakeChatOptions(const ChatArguments& arguments) {
 }
 
 void AddConstraintOptions(Command command, ConstraintArguments* a) {
-  Option options[] = {
-      command.AddOption("--grammar", a->grammar, "The answer is a text of this grammar (GBNF)"),
-      command.AddOption("--grammar-file", a->grammar_file, "The grammar from a file"),
-      command.AddOption("-j,--json-schema", a->json_schema,
-                        "The answer is JSON that this schema accepts; {}: any JSON"),
-      command.AddOption("--json-schema-file", a->json_schema_file,
-                        "The schema from a file; also -jf"),
-  };
-  for (Option option : options) {
-    option.Check([](const std::string& text) { return text.empty() ? "it is empty" : ""; });
-    for (Option other : options) {
-      if (option != other) option.Excludes(other);
-    }
-  }
+  command.AddOption("--grammar", a->grammar, "The answer is a text of this grammar (GBNF)")
+      .Check(NotEmpty);
+  command.AddOption("--grammar-file", a->grammar_file, "The grammar from a file")
+      .Check(NotEmpty)
+      .Excludes({"--grammar"});
+  command
+      .AddOption("-j,--json-schema", a->json_schema,
+                 "The answer is JSON that this schema accepts; {}: any JSON")
+      .Check(NotEmpty)
+      .Excludes({"--grammar", "--grammar-file"});
+  command.AddOption("--json-schema-file", a->json_schema_file, "The schema from a file; also -jf")
+      .Check(NotEmpty)
+      .Excludes({"--grammar", "--grammar-file", "--json-schema"});
 }
 
 bool IsConstrained(const ConstraintArguments& a) {
@@ -180,25 +174,21 @@ absl::StatusOr<std::shared_ptr<const Constraint>> MakeConstraint(const Constrain
   if (!text.ok()) return text.status();
   auto constraint = is_grammar ? Constraint::FromGbnf(*text, engine.constraint_vocabulary())
                                : Constraint::FromJsonSchema(*text, engine.constraint_vocabulary());
-  if (!constraint.ok() && !file.empty()) {
-    return absl::Status(constraint.status().code(),
-                        absl::StrCat(file, ": ", constraint.status().message()));
-  }
+  if (!constraint.ok() && !file.empty()) return About(file, constraint.status());
   return constraint;
 }
 
 void AddRerankOptions(Command command, RerankArguments* a) {
-  Option head =
-      command
-          .AddOption("--rerank-head", a->head,
-                     "Choose tokens by what this head (trine head train) says of the text with "
-                     "them: for each token the likeliest candidates are read")
-          .Check(NotEmpty)
-          .ValueName("FILE")
-          .Excludes("--capture");
+  command
+      .AddOption("--rerank-head", a->head,
+                 "Choose tokens by what this head (trine head train) says of the text with them: "
+                 "for each token the likeliest candidates are read")
+      .Check(NotEmpty)
+      .ValueName("FILE")
+      .Excludes({"--capture"});
   command.AddOption("--rerank-top", a->options.top, "Candidates that are read for a token")
       .Range(1, RerankOptions::kMostTop)
-      .Needs(head)
+      .Needs("--rerank-head")
       .ShowDefault();
   command
       .AddOption("--rerank-weight", a->options.weight,
@@ -207,7 +197,7 @@ void AddRerankOptions(Command command, RerankArguments* a) {
                  "changes")
       .Range(-RerankOptions::kMostWeight, RerankOptions::kMostWeight)
       .Check(NotNan)
-      .Needs(head)
+      .Needs("--rerank-head")
       .ShowDefault();
 }
 
@@ -226,30 +216,28 @@ absl::StatusOr<std::shared_ptr<const Rerank>> MakeRerank(const RerankArguments& 
   if (!head.has_value()) return nullptr;
   auto rerank = Rerank::Create(engine, *std::move(head), a.options);
   if (rerank.ok()) return rerank;
-  return absl::Status(rerank.status().code(),
-                      absl::StrCat(a.head, ": ", rerank.status().message()));
+  return About(a.head, rerank.status());
 }
 
 void AddCaptureOptions(Command command, CaptureArguments* a) {
-  Option capture =
-      command
-          .AddOption("--capture", a->path,
-                     "Record every pass into this file, for trine replay; one sequence")
-          .Check(NotEmpty)
-          .ValueName("FILE")
-          .Excludes("--parallel");
+  command
+      .AddOption("--capture", a->path,
+                 "Record every pass into this file, for trine replay; one sequence")
+      .Check(NotEmpty)
+      .ValueName("FILE")
+      .Excludes({"--parallel"});
   command
       .AddOption("--capture-level", a->level,
                  "What is recorded: what each layer hands on (layers), or what each op gives "
                  "(ops)")
       .OneOf({"layers", "ops"})
-      .Needs(capture)
+      .Needs("--capture")
       .ShowDefault();
   command
       .AddFlag("--capture-values", a->values,
                "Record values in full, not as hashes: the file is large, and a replay can say "
                "which element differs and by how much")
-      .Needs(capture);
+      .Needs("--capture");
 }
 
 absl::StatusOr<std::shared_ptr<CaptureRecorder>> BeginCapture(const CaptureArguments& a,

@@ -42,10 +42,11 @@ struct ChatArguments {
 
 // Adds --system-prompt, --chat-template, --chat-template-kwargs. `needs`: an option that they
 // require, or "".
-void AddChatOptions(Command command, const std::string& needs, ChatArguments* arguments);
+void AddChatOptions(Command command, ChatArguments* arguments, const std::string& needs = "");
 
-// Adds --chat-template and --chat-template-kwargs, for a command whose messages come from clients.
-void AddChatTemplateOptions(Command command, ChatArguments* arguments);
+// Adds the last two of these, for a command whose messages come from clients.
+void AddChatTemplateOptions(Command command, ChatArguments* arguments,
+                            const std::string& needs = "");
 
 // Returns the source of the given template; "" means the model's own.
 absl::StatusOr<std::string> ReadChatTemplate(const ChatArguments& arguments);

@@ -24,7 +24,7 @@ std::string Parse(std::vector<std::string> arguments) {
   std::vector<std::string> words;
   run.AddOption("-n,--n-predict,--predict", count, "How many");
   run.AddOption("--gpu-layers", layers, "Where");
-  run.AddGroup("More", "More of them").AddOption("--name", name, "Its name");
+  run.AddOption("--name", name, "Its name");
   run.AddOption("--word", words, "A word; may be repeated");
   run.AddFlag("--json", flag, "A flag");
   std::reverse(arguments.begin(), arguments.end());

@@ -24,9 +24,9 @@ void AddPromptOptions(Command command, const std::string& what, PromptSource* so
     source->has_text = true;
     return std::string();
   };
-  const Option text = command.AddParsed("-p,--prompt", take_text, what).ValueName("TEXT");
+  command.AddParsed("-p,--prompt", take_text, what).ValueName("TEXT");
   command.AddOption("-f,--file", source->file, "A file with it instead; -: standard input")
-      .Excludes(text);
+      .Excludes({"--prompt"});
 }
 
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -19,9 +20,38 @@
 namespace trine {
 namespace {
 
-constexpr char kCtrlA = 1, kCtrlB = 2, kCtrlC = 3, kCtrlD = 4, kCtrlE = 5, kCtrlF = 6, kCtrlH = 8,
-               kCtrlK = 11, kCtrlL = 12, kCtrlN = 14, kCtrlP = 16, kCtrlU = 21, kCtrlW = 23,
-               kEscape = 27, kBackspace = 127;
+constexpr char kCtrlC = 3, kCtrlD = 4, kCtrlL = 12, kEscape = 27;
+
+using Edit = void (LineBuffer::*)();
+
+// The keys of each edit, as terminals send them. Escape O counts as Escape [.
+struct EditKeys {
+  Edit edit;
+  std::string_view keys[4];
+};
+constexpr EditKeys kEdits[] = {
+    {&LineBuffer::Home, {"\001", "\033[H", "\033[1~", "\033[7~"}},
+    {&LineBuffer::End, {"\005", "\033[F", "\033[4~", "\033[8~"}},
+    {&LineBuffer::Left, {"\002", "\033[D"}},
+    {&LineBuffer::Right, {"\006", "\033[C"}},
+    {&LineBuffer::WordLeft, {"\033b", "\033[1;5D"}},
+    {&LineBuffer::WordRight, {"\033f", "\033[1;5C"}},
+    {&LineBuffer::Older, {"\020", "\033[A"}},
+    {&LineBuffer::Newer, {"\016", "\033[B"}},
+    {&LineBuffer::Backspace, {"\010", "\177"}},
+    {&LineBuffer::Delete, {"\033[3~"}},
+    {&LineBuffer::DeleteWord, {"\027"}},
+    {&LineBuffer::DeleteToEnd, {"\013"}},
+    {&LineBuffer::DeleteToHome, {"\025"}},
+};
+
+// Returns null if the key edits nothing.
+Edit EditOf(std::string_view key) {
+  for (const auto& [edit, keys] : kEdits) {
+    if (std::ranges::find(keys, key) != std::end(keys)) return edit;
+  }
+  return nullptr;
+}
 
 termios terminal_before{};
 
@@ -85,6 +115,18 @@ std::string ReadCharacter(char first) {
   return NextUtf8(character).kind == Utf8Step::Kind::kCharacter ? character : "";
 }
 
+// Reads the rest of a key that begins with Escape. Ignores modifiers that have no edit of their
+// own.
+Edit ReadEscape() {
+  char kind = 0, last = 0;
+  if (!ReadByte(&kind)) return nullptr;
+  if (kind != '[' && kind != 'O') return EditOf(std::string{kEscape, kind});
+  std::string key = "\033[";
+  while (ReadByte(&last) && last >= '0' && last <= ';') key += last;  // digits and separators
+  const Edit edit = EditOf(key + last);
+  return edit == nullptr && last != '~' ? EditOf(std::string("\033[") + last) : edit;
+}
+
 int TerminalColumns() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -95,10 +137,7 @@ int TerminalColumns() {
 LineReader::LineReader() : terminal_(isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0) {}
 
 LineReader::Outcome LineReader::Read(const std::string& prompt, int columns, std::string* line) {
-  return terminal_ ? Edit(prompt, columns, line) : ReadPlain(line);
-}
-
-LineReader::Outcome LineReader::ReadPlain(std::string* line) {
+  if (terminal_) return EditLine(prompt, columns, line);
   if (!std::getline(std::cin, *line)) return Outcome::kEnd;
   if (!line->empty() && line->back() == '\r') line->pop_back();
   return Outcome::kLine;
@@ -124,48 +163,14 @@ void LineReader::Draw(const std::string& prompt, int columns) const {
     if (shown > room) break;
     end = next;
   }
-  std::printf("\r%s%.*s\x1b[K\r", prompt.c_str(), static_cast<int>(end - begin),
+  std::printf("\r%s%.*s\033[K\r", prompt.c_str(), static_cast<int>(end - begin),
               text.data() + begin);
-  if (columns + before > 0) std::printf("\x1b[%dC", columns + before);
+  if (columns + before > 0) std::printf("\033[%dC", columns + before);
   std::fflush(stdout);
 }
 
-void LineReader::EscapeKey() {
-  char kind = 0, key = 0;
-  if (!ReadByte(&kind)) return;
-  if (kind == 'b') return buffer_.WordLeft();
-  if (kind == 'f') return buffer_.WordRight();
-  if ((kind != '[' && kind != 'O') || !ReadByte(&key)) return;
-  std::string number;
-  while (key >= '0' && key <= ';') {  // digits and separators
-    number += key;
-    if (!ReadByte(&key)) return;
-  }
-  const bool with_ctrl = number == "1;5";
-  switch (key) {
-    case 'A':
-      return buffer_.Older();
-    case 'B':
-      return buffer_.Newer();
-    case 'C':
-      return with_ctrl ? buffer_.WordRight() : buffer_.Right();
-    case 'D':
-      return with_ctrl ? buffer_.WordLeft() : buffer_.Left();
-    case 'H':
-      return buffer_.Home();
-    case 'F':
-      return buffer_.End();
-    case '~':
-      if (number == "1" || number == "7") buffer_.Home();
-      if (number == "4" || number == "8") buffer_.End();
-      if (number == "3") buffer_.Delete();
-      return;
-    default:
-      return;
-  }
-}
-
-LineReader::Outcome LineReader::Edit(const std::string& prompt, int columns, std::string* line) {
+LineReader::Outcome LineReader::EditLine(const std::string& prompt, int columns,
+                                         std::string* line) {
   const RawMode raw;
   buffer_.Clear();
   while (true) {
@@ -192,46 +197,18 @@ LineReader::Outcome LineReader::Edit(const std::string& prompt, int columns, std
         }
         buffer_.Delete();
         break;
-      case kCtrlA:
-        buffer_.Home();
-        break;
-      case kCtrlB:
-        buffer_.Left();
-        break;
-      case kCtrlE:
-        buffer_.End();
-        break;
-      case kCtrlF:
-        buffer_.Right();
-        break;
-      case kCtrlK:
-        buffer_.DeleteToEnd();
-        break;
       case kCtrlL:
-        std::printf("\x1b[H\x1b[2J");
+        std::printf("\033[H\033[2J");
         break;
-      case kCtrlN:
-        buffer_.Newer();
-        break;
-      case kCtrlP:
-        buffer_.Older();
-        break;
-      case kCtrlU:
-        buffer_.DeleteToHome();
-        break;
-      case kCtrlW:
-        buffer_.DeleteWord();
-        break;
-      case kCtrlH:
-      case kBackspace:
-        buffer_.Backspace();
-        break;
-      case kEscape:
-        EscapeKey();
+      case '\t':
+        buffer_.Insert(" ");
         break;
       default:
-        if (key == '\t') key = ' ';
-        if (static_cast<unsigned char>(key) >= 0x20) buffer_.Insert(ReadCharacter(key));
+        if (const Edit edit = key == kEscape ? ReadEscape() : EditOf({&key, 1}); edit != nullptr) {
+          (buffer_.*edit)();
+        } else if (static_cast<unsigned char>(key) >= 0x20) {
+          buffer_.Insert(ReadCharacter(key));
+        }
     }
   }
 }

@@ -22,10 +22,7 @@ class LineReader {
   bool terminal() const { return terminal_; }
 
  private:
-  Outcome ReadPlain(std::string* line);
-  Outcome Edit(const std::string& prompt, int columns, std::string* line);
-  // Reads and handles a key that begins with Escape.
-  void EscapeKey();
+  Outcome EditLine(const std::string& prompt, int columns, std::string* line);
   void Draw(const std::string& prompt, int columns) const;
 
   bool terminal_;

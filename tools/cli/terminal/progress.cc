@@ -15,11 +15,12 @@ Progress::Progress(std::string what)
       terminal_(isatty(STDERR_FILENO) != 0),
       next_(steady_clock::now() + milliseconds(250)) {}
 
-void Progress::Update(double fraction) {
-  if (!terminal_ || steady_clock::now() < next_) return;
+bool Progress::Update(double fraction) {
+  if (!terminal_ || steady_clock::now() < next_) return true;
   next_ = steady_clock::now() + milliseconds(100);
   shown_ = true;
   std::fprintf(stderr, "\r%s %3.0f %%", what_.c_str(), 100 * fraction);
+  return true;
 }
 
 void Progress::Clear() {

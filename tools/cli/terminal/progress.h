@@ -15,8 +15,11 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   // Shows `fraction`, 0 to 1. Updates the line at most ten times a second, and not in the first
-  // quarter of a second.
-  void Update(double fraction);
+  // quarter of a second. Returns true, which tells work that asks to go on.
+  bool Update(double fraction);
+  bool Update(auto done, auto total) {
+    return Update(static_cast<double>(done) / static_cast<double>(total));
+  }
   void Clear();
 
  private:

@@ -78,13 +78,13 @@ std::string FormatHead(const ResponseHead& head, const HttpHeaders& headers) {
   return text;
 }
 
-AnswerPipe::AnswerPipe(AnswerForm form, size_t most_waiting, std::function<void()> wake)
+Exchange::Exchange(AnswerForm form, size_t most_waiting, std::function<void()> wake)
     : form_(form),
       most_waiting_(most_waiting),
       wake_(std::move(wake)),
       keep_alive_(form.keep_alive) {}
 
-bool AnswerPipe::Send(int status, const HttpHeaders& headers, std::string_view body) {
+bool Exchange::Send(int status, const HttpHeaders& headers, std::string_view body) {
   std::function<void()> released;
   std::lock_guard lock(mutex_);
   if (!MayAnswer()) return false;
@@ -98,7 +98,7 @@ bool AnswerPipe::Send(int status, const HttpHeaders& headers, std::string_view b
   return true;
 }
 
-bool AnswerPipe::Begin(int status, const HttpHeaders& headers) {
+bool Exchange::BeginStream(int status, const HttpHeaders& headers) {
   std::lock_guard lock(mutex_);
   if (!MayAnswer() || gone_) return false;
   bodiless_ = form_.head_only || !HasBody(status);
@@ -111,7 +111,7 @@ bool AnswerPipe::Begin(int status, const HttpHeaders& headers) {
   return true;
 }
 
-bool AnswerPipe::Write(std::string_view bytes) {
+bool Exchange::Write(std::string_view bytes) {
   std::unique_lock lock(mutex_);
   if (answer_ != Answer::kStreaming) return false;
   room_.wait(lock, [&] { return gone_ || waiting_.size() + taken_ < most_waiting_; });
@@ -131,7 +131,7 @@ bool AnswerPipe::Write(std::string_view bytes) {
   return true;
 }
 
-void AnswerPipe::End() {
+void Exchange::End() {
   std::function<void()> released;
   std::lock_guard lock(mutex_);
   if (answer_ == Answer::kStreaming) {
@@ -144,21 +144,12 @@ void AnswerPipe::End() {
   if (attached_) wake_();
 }
 
-void AnswerPipe::Abandon() {
-  std::function<void()> released;
-  std::lock_guard lock(mutex_);
-  released.swap(on_gone_);
-  if (answer_ == Answer::kDone) return;
-  answer_ = answer_ == Answer::kNone ? Answer::kAbandoned : Answer::kCut;
-  if (attached_) wake_();
-}
-
-bool AnswerPipe::gone() const {
+bool Exchange::gone() const {
   std::lock_guard lock(mutex_);
   return gone_;
 }
 
-void AnswerPipe::OnGone(std::function<void()> callback) {
+void Exchange::OnGone(std::function<void()> callback) {
   {
     std::lock_guard lock(mutex_);
     if (!gone_) {
@@ -167,6 +158,25 @@ void AnswerPipe::OnGone(std::function<void()> callback) {
     }
   }
   callback();
+}
+
+std::shared_ptr<Exchange> AnswerPipe::HandOut(std::shared_ptr<AnswerPipe> pipe,
+                                              HttpRequest request) {
+  pipe->request_ = std::move(request);
+  AnswerPipe* const raw = pipe.get();
+  return {raw, [pipe = std::move(pipe)](Exchange*) {
+            pipe->request_ = {};
+            pipe->Abandon();
+          }};
+}
+
+void AnswerPipe::Abandon() {
+  std::function<void()> released;
+  std::lock_guard lock(mutex_);
+  released.swap(on_gone_);
+  if (answer_ == Answer::kDone) return;
+  answer_ = answer_ == Answer::kNone ? Answer::kAbandoned : Answer::kCut;
+  if (attached_) wake_();
 }
 
 AnswerPipe::State AnswerPipe::Take(std::string* out) {

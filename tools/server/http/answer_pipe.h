@@ -40,28 +40,79 @@ struct AnswerForm {
   bool keep_alive = true;
 };
 
-// Connects the code that answers a request, on any thread, with the connection that sends the
-// answer. Carries the answer's bytes to the connection and holds them up to a limit. Tells the code
-// that the client has gone. Knows no socket. The pipe may outlive the connection, and the
-// connection may outlive the pipe. Thread-safe.
-class AnswerPipe {
+// One request and its answer, as the code that answers sees them. Holds the answer's bytes, up to a
+// limit, until the connection takes them. Thread-safe: the request may come on one thread and be
+// answered on another. May outlive the connection and the server; the client then counts as gone,
+// and the answer is dropped.
+class Exchange {
+ public:
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  const HttpRequest& request() const { return request_; }
+  // Frees the request's body. Call it when the handler has read the body. No other thread may use
+  // the request during the call.
+  void ForgetBody() { std::string().swap(request_.body); }
+
+  // Sends a whole answer; never waits. Adds the headers Content-Length, Date and Connection. Leaves
+  // the body out if the request is a HEAD or the status has no body. Returns false if the request
+  // was answered before or the connection is closed. Also sends the answer to a client that is
+  // gone(), because the client may have closed its own direction only.
+  bool Send(int status, const HttpHeaders& headers, std::string_view body);
+
+  // Begins an answer in parts. Returns false if the client has gone or the request was answered
+  // before.
+  bool BeginStream(int status, const HttpHeaders& headers);
+  // Sends a part of the answer. Waits while too many bytes wait for the client, so an IO thread
+  // must not call it. Returns false if the client has gone. A client that takes nothing for
+  // HttpLimits::write_time counts as gone.
+  bool Write(std::string_view bytes);
+  void End();
+
+  // Returns whether the client closed its connection, or was cut off, before everything was sent.
+  bool gone() const;
+  // Sets a function that is called once, when the client has gone, or at once if it has gone
+  // already. The function is called on an IO thread, so it must not wait. It is destroyed when the
+  // request is answered, and must not own this exchange.
+  void OnGone(std::function<void()> callback);
+
+ protected:
+  Exchange(AnswerForm form, size_t most_waiting, std::function<void()> wake);
+  ~Exchange() = default;
+
+  enum class Answer { kNone, kStreaming, kDone, kAbandoned, kCut };
+  bool MayAnswer() const { return attached_ && answer_ == Answer::kNone; }
+
+  HttpRequest request_;
+  const AnswerForm form_;
+  const size_t most_waiting_;
+  const std::function<void()> wake_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::string waiting_;  // bytes that Take has yet to take
+  size_t taken_ = 0;     // bytes taken but not sent yet
+  Answer answer_ = Answer::kNone;
+  bool chunked_ = false, bodiless_ = false;
+  bool keep_alive_;
+  bool attached_ = true;
+  bool gone_ = false;
+  std::function<void()> on_gone_;
+};
+
+// An exchange as the connection that sends the answer sees it. Knows no socket.
+class AnswerPipe : public Exchange {
  public:
   // `wake` is called when there is something to Take, with the lock held and never after Detach.
   // The pipe holds at most `most_waiting` bytes; Write waits.
-  AnswerPipe(AnswerForm form, size_t most_waiting, std::function<void()> wake);
-  AnswerPipe(const AnswerPipe&) = delete;
-  AnswerPipe& operator=(const AnswerPipe&) = delete;
+  AnswerPipe(AnswerForm form, size_t most_waiting, std::function<void()> wake)
+      : Exchange(form, most_waiting, std::move(wake)) {}
 
-  // For the code that answers. Exchange explains these functions.
-  bool Send(int status, const HttpHeaders& headers, std::string_view body);
-  bool Begin(int status, const HttpHeaders& headers);
-  bool Write(std::string_view bytes);
-  void End();
-  void Abandon();  // tells that no answer, or no more of it, will come
-  bool gone() const;
-  void OnGone(std::function<void()> callback);
+  // Returns the pipe for the code that answers. Call it once. When the last copy is destroyed, a
+  // request without an answer is answered with 500, and the connection of a stream without an end
+  // is cut, so that the client sees that something is missing.
+  static std::shared_ptr<Exchange> HandOut(std::shared_ptr<AnswerPipe> pipe, HttpRequest request);
 
-  // For the connection.
   enum class State {
     kOpen,        // more bytes may come
     kComplete,    // the answer is complete
@@ -83,71 +134,8 @@ class AnswerPipe {
   void Detach();
 
  private:
-  enum class Answer { kNone, kStreaming, kDone, kAbandoned, kCut };
-  bool MayAnswer() const { return attached_ && answer_ == Answer::kNone; }
+  void Abandon();  // tells that no answer, or no more of it, will come
   void Went(bool detached);
-
-  const AnswerForm form_;
-  const size_t most_waiting_;
-  const std::function<void()> wake_;
-
-  mutable std::mutex mutex_;
-  std::condition_variable room_;
-  std::string waiting_;  // bytes that Take has yet to take
-  size_t taken_ = 0;     // bytes taken but not sent yet
-  Answer answer_ = Answer::kNone;
-  bool chunked_ = false, bodiless_ = false;
-  bool keep_alive_;
-  bool attached_ = true;
-  bool gone_ = false;
-  std::function<void()> on_gone_;
-};
-
-// One request and its answer, held by the code that answers. Thread-safe: the request may come on
-// one thread and be answered on another. May outlive the connection and the server; the client then
-// counts as gone, and the answer is dropped.
-class Exchange {
- public:
-  Exchange(HttpRequest request, std::shared_ptr<AnswerPipe> pipe)
-      : request_(std::move(request)), pipe_(std::move(pipe)) {}
-  // Answers 500 if there was no answer. Cuts the connection if a stream was begun and not ended, so
-  // that the client sees that something is missing.
-  ~Exchange() { pipe_->Abandon(); }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-
-  const HttpRequest& request() const { return request_; }
-  // Frees the request's body. Call it when the handler has read the body. No other thread may use
-  // the request during the call.
-  void ForgetBody() { std::string().swap(request_.body); }
-
-  // Sends a whole answer; never waits. Adds the headers Content-Length, Date and Connection. Leaves
-  // the body out if the request is a HEAD or the status has no body. Returns false if the request
-  // was answered before or the connection is closed. Also sends the answer to a client that is
-  // gone(), because the client may have closed its own direction only.
-  bool Send(int status, const HttpHeaders& headers, std::string_view body) {
-    return pipe_->Send(status, headers, body);
-  }
-
-  // Begins an answer in parts. Returns false if the client has gone or the request was answered
-  // before.
-  bool BeginStream(int status, const HttpHeaders& headers) { return pipe_->Begin(status, headers); }
-  // Sends a part of the answer. Waits while too many bytes wait for the client, so an IO thread
-  // must not call it. Returns false if the client has gone. A client that takes nothing for
-  // HttpLimits::write_time counts as gone.
-  bool Write(std::string_view bytes) { return pipe_->Write(bytes); }
-  void End() { pipe_->End(); }
-
-  // Returns whether the client closed its connection, or was cut off, before everything was sent.
-  bool gone() const { return pipe_->gone(); }
-  // Sets a function that is called once, when the client has gone, or at once if it has gone
-  // already. The function is called on an IO thread, so it must not wait. It is destroyed when the
-  // request is answered, and must not own this exchange.
-  void OnGone(std::function<void()> callback) { pipe_->OnGone(std::move(callback)); }
-
- private:
-  HttpRequest request_;
-  const std::shared_ptr<AnswerPipe> pipe_;
 };
 
 }  // namespace trine::server

@@ -66,7 +66,7 @@ TEST(AnswerPipeTest, LeavesOutBodiesThatMayNotBe) {
   EXPECT_THAT(none.out, EndsWith("\r\n\r\n"));
 
   Piped streamed({.head_only = true});
-  EXPECT_TRUE(streamed.pipe->Begin(200, {}));
+  EXPECT_TRUE(streamed.pipe->BeginStream(200, {}));
   EXPECT_TRUE(streamed.pipe->Write("x"));
   streamed.pipe->End();
   EXPECT_EQ(streamed.Take(), State::kComplete);
@@ -78,8 +78,8 @@ TEST(AnswerPipeTest, LeavesOutBodiesThatMayNotBe) {
 TEST(AnswerPipeTest, AStreamIsChunked) {
   Piped p;
   EXPECT_FALSE(p.pipe->Write("too early"));
-  EXPECT_TRUE(p.pipe->Begin(200, {}));
-  EXPECT_FALSE(p.pipe->Begin(200, {}));
+  EXPECT_TRUE(p.pipe->BeginStream(200, {}));
+  EXPECT_FALSE(p.pipe->BeginStream(200, {}));
   EXPECT_FALSE(p.pipe->Send(200, {}, ""));
   EXPECT_TRUE(p.pipe->Write("0123456789abcdef"));
   EXPECT_TRUE(p.pipe->Write(""));
@@ -94,7 +94,7 @@ TEST(AnswerPipeTest, AStreamIsChunked) {
 
 TEST(AnswerPipeTest, AStreamForHttp10EndsWithItsConnection) {
   Piped p({.http_1_0 = true});
-  p.pipe->Begin(200, {});
+  p.pipe->BeginStream(200, {});
   p.pipe->Write("ab");
   p.pipe->Write("c");
   p.pipe->End();
@@ -106,7 +106,7 @@ TEST(AnswerPipeTest, AStreamForHttp10EndsWithItsConnection) {
 
 TEST(AnswerPipeTest, WaitsForRoomAndIsLetGoByIt) {
   Piped p({}, 100);
-  p.pipe->Begin(200, {});
+  p.pipe->BeginStream(200, {});
   p.Take();
   p.pipe->Sent(p.out.size());
   ASSERT_TRUE(p.pipe->Write(std::string(200, 'x')));  // a single write may exceed the limit
@@ -132,7 +132,7 @@ TEST(AnswerPipeTest, WhoeverWaitsIsToldThatTheClientHasGone) {
     Piped p({}, 10);
     int told = 0;
     p.pipe->OnGone([&] { ++told; });
-    p.pipe->Begin(200, {});
+    p.pipe->BeginStream(200, {});
     std::thread writer([&] { EXPECT_FALSE(p.pipe->Write("more")); });
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_FALSE(p.pipe->gone());
@@ -149,7 +149,7 @@ TEST(AnswerPipeTest, WhoeverWaitsIsToldThatTheClientHasGone) {
 
 TEST(AnswerPipeTest, AStreamThatLostAPartHasNoEnd) {
   Piped p;
-  p.pipe->Begin(200, {});
+  p.pipe->BeginStream(200, {});
   p.pipe->SetGone();
   EXPECT_FALSE(p.pipe->Write("x"));
   p.pipe->End();
@@ -160,7 +160,7 @@ TEST(AnswerPipeTest, AStreamThatLostAPartHasNoEnd) {
 TEST(AnswerPipeTest, AHalfClosedClientStillGetsAWholeAnswer) {
   Piped p;
   p.pipe->SetGone();
-  EXPECT_FALSE(p.pipe->Begin(200, {}));
+  EXPECT_FALSE(p.pipe->BeginStream(200, {}));
   EXPECT_TRUE(p.pipe->Send(499, {}, ""));
   EXPECT_EQ(p.Take(), State::kComplete);
   EXPECT_THAT(p.out, StartsWith("HTTP/1.1 499 Client Closed Request\r\n"));
@@ -170,8 +170,8 @@ TEST(AnswerPipeTest, NothingIsTakenForAConnectionThatIsNoMore) {
   Piped p;
   p.pipe->Detach();
   EXPECT_FALSE(p.pipe->Send(200, {}, "x"));
-  EXPECT_FALSE(p.pipe->Begin(200, {}));
-  p.pipe->Abandon();
+  EXPECT_FALSE(p.pipe->BeginStream(200, {}));
+  AnswerPipe::HandOut(p.pipe, {}).reset();
   EXPECT_EQ(p.woken, 0);
 }
 
@@ -205,21 +205,21 @@ TEST(AnswerPipeTest, ReleasesTheCallbackWithTheAnswer) {
 
 TEST(AnswerPipeTest, AnExchangeThatIsDroppedIsSeen) {
   Piped unanswered;
-  { Exchange exchange({}, unanswered.pipe); }
+  AnswerPipe::HandOut(unanswered.pipe, {});
   EXPECT_EQ(unanswered.woken, 1);
   EXPECT_EQ(unanswered.Take(), State::kUnanswered);
 
   Piped cut;
   {
-    Exchange exchange({}, cut.pipe);
-    EXPECT_TRUE(exchange.BeginStream(200, {}));
+    const auto exchange = AnswerPipe::HandOut(cut.pipe, {});
+    EXPECT_TRUE(exchange->BeginStream(200, {}));
   }
   EXPECT_EQ(cut.Take(), State::kCut);
 
   Piped complete;
   {
-    Exchange exchange({}, complete.pipe);
-    EXPECT_TRUE(exchange.Send(200, {}, "x"));
+    const auto exchange = AnswerPipe::HandOut(complete.pipe, {});
+    EXPECT_TRUE(exchange->Send(200, {}, "x"));
   }
   EXPECT_EQ(complete.Take(), State::kComplete);
 }

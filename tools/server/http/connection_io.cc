@@ -112,9 +112,8 @@ void Connection::Dispatch() {
   HttpRequest request = reader_.Finish();
   request.peer = peer_;
   request.network = address_;
-  auto exchange = std::make_shared<Exchange>(std::move(request), pipe_);
   try {
-    server_->handler(std::move(exchange));
+    server_->handler(AnswerPipe::HandOut(pipe_, std::move(request)));
   } catch (...) {
     // The exchange was destroyed with it, which answers 500.
   }

@@ -9,11 +9,12 @@
 namespace trine::server {
 namespace {
 
-using State = RequestReader::State;
+using ReaderState = RequestReader::State;
 
 // Feeds the reader as a connection does: `step` bytes at a time, after what was not taken before.
-State Feed(RequestReader* reader, std::string_view bytes, size_t step, std::string* left) {
-  while (!bytes.empty() && reader->state() != State::kDone && reader->state() != State::kFailed) {
+ReaderState Feed(RequestReader* reader, std::string_view bytes, size_t step, std::string* left) {
+  while (!bytes.empty() && reader->state() != ReaderState::kDone &&
+         reader->state() != ReaderState::kFailed) {
     *left += bytes.substr(0, step);
     bytes.remove_prefix(std::min(step, bytes.size()));
     left->erase(0, reader->Take(*left));
@@ -22,14 +23,14 @@ State Feed(RequestReader* reader, std::string_view bytes, size_t step, std::stri
   return reader->state();
 }
 
-State FeedAll(RequestReader* reader, std::string_view bytes) {
+ReaderState FeedAll(RequestReader* reader, std::string_view bytes) {
   std::string left;
   return Feed(reader, bytes, bytes.size(), &left);
 }
 
 int StatusOf(std::string_view bytes, const HttpLimits& limits = {}) {
   RequestReader reader(limits);
-  return FeedAll(&reader, bytes) == State::kFailed ? reader.error_status() : 0;
+  return FeedAll(&reader, bytes) == ReaderState::kFailed ? reader.error_status() : 0;
 }
 
 constexpr std::string_view kPost =
@@ -42,14 +43,14 @@ TEST(RequestReaderTest, ReadsARequestInPiecesOfAnySize) {
   for (size_t step = 1; step <= kPost.size(); ++step) {
     RequestReader reader({});
     std::string left;
-    ASSERT_EQ(Feed(&reader, kPost, step, &left), State::kDone) << step;
+    ASSERT_EQ(Feed(&reader, kPost, step, &left), ReaderState::kDone) << step;
     const HttpRequest request = reader.Finish();
     EXPECT_EQ(request.method, "POST");
     EXPECT_EQ(request.path, "/v1/x y");
     EXPECT_EQ(request.query, "a=1&b=%41+c");
     EXPECT_EQ(request.Header("x-one"), "1");
     EXPECT_EQ(request.body, "hello");
-    EXPECT_EQ(reader.state(), State::kNothing);
+    EXPECT_EQ(reader.state(), ReaderState::kNothing);
   }
 }
 
@@ -57,7 +58,7 @@ TEST(RequestReaderTest, ReadsChunksAndTakesNoHeadersFromTheirEnd) {
   for (size_t step = 1; step <= kChunked.size(); ++step) {
     RequestReader reader({});
     std::string left;
-    ASSERT_EQ(Feed(&reader, kChunked, step, &left), State::kDone) << step;
+    ASSERT_EQ(Feed(&reader, kChunked, step, &left), ReaderState::kDone) << step;
     const HttpRequest request = reader.Finish();
     EXPECT_EQ(request.body, "hello");
     EXPECT_FALSE(request.Header("X-One").has_value());
@@ -69,10 +70,10 @@ TEST(RequestReaderTest, LeavesTheNextRequestAlone) {
   for (const size_t step : {size_t{1}, size_t{7}, both.size()}) {
     RequestReader reader({});
     std::string left;
-    ASSERT_EQ(Feed(&reader, both, step, &left), State::kDone);
+    ASSERT_EQ(Feed(&reader, both, step, &left), ReaderState::kDone);
     EXPECT_EQ(reader.Finish().path, "/v1/x y");
     std::string rest;
-    ASSERT_EQ(Feed(&reader, left, step, &rest), State::kDone);
+    ASSERT_EQ(Feed(&reader, left, step, &rest), ReaderState::kDone);
     EXPECT_EQ(reader.Finish().body, "hello");
     EXPECT_EQ(rest, "GET");
   }
@@ -133,7 +134,7 @@ TEST(RequestReaderTest, BoundsTheBody) {
 TEST(RequestReaderTest, KnowsWhatTheAnswerMayLookLike) {
   const auto form = [](std::string_view bytes) {
     RequestReader reader({});
-    EXPECT_EQ(FeedAll(&reader, bytes), State::kDone);
+    EXPECT_EQ(FeedAll(&reader, bytes), ReaderState::kDone);
     return reader.form();
   };
   EXPECT_TRUE(form("GET / HTTP/1.1\r\nHost: h\r\n\r\n").keep_alive);
@@ -149,7 +150,7 @@ TEST(RequestReaderTest, SeesWhoWaitsForAContinue) {
   EXPECT_EQ(
       FeedAll(&reader,
               "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 5\r\n\r\n"),
-      State::kBody);
+      ReaderState::kBody);
   EXPECT_TRUE(reader.awaits_continue());
 }
 
@@ -175,12 +176,12 @@ TEST(RequestReaderTest, SurvivesDamagedRequests) {
     }
     RequestReader reader({.header_bytes = 200, .body_bytes = 20});
     std::string left;
-    const State state = Feed(&reader, bytes, 1 + random() % 16, &left);
+    const ReaderState state = Feed(&reader, bytes, 1 + random() % 16, &left);
     ASSERT_LE(left.size(), bytes.size());
-    if (state == State::kFailed) {
+    if (state == ReaderState::kFailed) {
       ASSERT_GE(reader.error_status(), 400);
       ASSERT_LT(reader.error_status(), 600);
-    } else if (state == State::kDone) {
+    } else if (state == ReaderState::kDone) {
       ASSERT_LE(reader.Finish().body.size(), 20u);
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -18,7 +19,11 @@ struct PageFile {
 std::span<const PageFile> PageFiles();
 
 // Returns the file at `path`, which must have no query, or null if there is no such file.
-const PageFile* FindPageFile(std::string_view path);
+inline const PageFile* FindPageFile(std::string_view path) {
+  const std::span<const PageFile> files = PageFiles();
+  const auto found = std::ranges::find(files, path, &PageFile::path);
+  return found == files.end() ? nullptr : &*found;
+}
 
 // The Content-Security-Policy of all files: the page loads nothing from other sites and uses only
 // the scripts and styles in its files, and no other site may frame it.

@@ -11,7 +11,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/engine/embed.h"
-#include "tools/report/plan_report.h"
 #include "tools/server/openai/answers/plain_answers.h"
 #include "tools/server/openai/api_error.h"
 #include "tools/server/openai/requests/generation_request.h"
@@ -112,15 +111,10 @@ void Api::GetPlan(Call call) {
   const ServedModel& model = *call.model;
   const std::string format = call.reply->request().QueryValue("format").value_or("json");
   if (format == "json") return call.reply->Json(PlanJson(model));
-  const auto& plan = model.engine().plan();
-  if (format != "svg" || !plan) {
+  if (format != "svg" || !model.engine().plan()) {
     return call.reply->Error(ParamError("format", "json or svg is expected"));
   }
-  PlanReport report;
-  report.model = model.card().id;
-  report.context = model.engine().context();
-  report.report = *plan;
-  call.reply->Body(200, "image/svg+xml", FormatPlanPicture(report));
+  call.reply->Body(200, "image/svg+xml", FormatPlanPicture(PlanReportOf(model)));
 }
 
 void Api::PostTokenize(Call call) {
@@ -166,26 +160,20 @@ void Api::PostResponses(Call call) {
 
 void Api::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request, Call call) {
   if (!request.ok()) return call.reply->Error(request.status());
-  Exchange* const exchange = &call.reply->exchange();
-  exchange->ForgetBody();
-  const HttpRequest& http = exchange->request();
-  desk_->Take(access_->ClientOf(http),
-              std::make_shared<GenerationJob>(std::move(call.model), endpoint, *std::move(request),
-                                              access_->SpaceOf(http), limits_,
-                                              std::move(call.reply), metrics_),
-              exchange);
+  const std::string client = access_->ClientOf(call.reply->request());
+  desk_->Take(client, std::make_shared<GenerationJob>(std::move(call.model), endpoint,
+                                                      *std::move(request), OwnerOf(call), limits_,
+                                                      std::move(call.reply), metrics_));
 }
 
 void Api::PostEmbeddings(Call call) {
   if (!call.model->engine().can_embed()) return call.reply->Error(SwitchedOff("--no-embeddings"));
   auto request = ParseEmbeddingRequest(call.reply->request().body, call.model->defaults());
   if (!request.ok()) return call.reply->Error(request.status());
-  Exchange* const exchange = &call.reply->exchange();
-  exchange->ForgetBody();
-  desk_->Take(access_->ClientOf(exchange->request()),
+  const std::string client = access_->ClientOf(call.reply->request());
+  desk_->Take(client,
               std::make_shared<EmbeddingJob>(std::move(call.model), *std::move(request),
-                                             limits_.time, std::move(call.reply), metrics_),
-              exchange);
+                                             limits_.time, std::move(call.reply), metrics_));
 }
 
 }  // namespace trine::server

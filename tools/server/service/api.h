@@ -1,21 +1,29 @@
-// The API's endpoints that need a loaded model. Each is a function of one request.
+// The API's endpoints that need a loaded model. Each is a function of one request. Those of
+// /v1/sessions (docs/server.md, "Sessions") are in session_api.cc.
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <variant>
 
 #include "absl/status/statusor.h"
+#include "tools/server/openai/requests/generation_request.h"
 #include "tools/server/service/access.h"
 #include "tools/server/service/generation_job.h"
 #include "tools/server/service/job_desk.h"
 #include "tools/server/service/metrics.h"
 #include "tools/server/service/reply.h"
 #include "tools/server/service/served_model.h"
+#include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
 
 // The path of a model's description, without the model's name at its end.
 inline constexpr std::string_view kModelPath = "/v1/models/";
+
+// A request for a new session, or a text to append to a session.
+using SessionPrompt = std::variant<GenerationRequest, PlainPrompt>;
 
 class Api {
  public:
@@ -25,8 +33,9 @@ class Api {
   };
 
   // The arguments must outlive the Api.
-  Api(const Access* access, JobDesk* desk, Metrics* metrics, const GenerationJob::Limits& limits)
-      : access_(access), desk_(desk), metrics_(metrics), limits_(limits) {}
+  Api(const Access* access, JobDesk* desk, Metrics* metrics, SessionShelf* shelf,
+      const GenerationJob::Limits& limits)
+      : access_(access), desk_(desk), metrics_(metrics), shelf_(shelf), limits_(limits) {}
 
   void GetModels(Call call);
   void GetModel(Call call);
@@ -39,12 +48,30 @@ class Api {
   void PostTokenize(Call call);
   void PostDetokenize(Call call);
 
+  void ListSessions(Call call);
+  void PostSession(Call call);
+  void GetSession(Call call);
+  void DeleteSession(Call call);
+  void PostAppend(Call call);
+  void PostGenerate(Call call);
+  void PostCheckpoint(Call call);
+  void PostRegress(Call call);
+  void DeleteCheckpoint(Call call);
+  void PostFork(Call call);
+
  private:
   void Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request, Call call);
+  std::string OwnerOf(const Call& call) const { return access_->SpaceOf(call.reply->request()); }
+  // Takes the session that the request's path names.
+  absl::StatusOr<SessionShelf::Hold> Take(const Call& call) const;
+  // Passes a job that holds session `id` to the desk. Closing the session ends the job.
+  void HandIn(const std::string& id, const std::shared_ptr<Job>& job);
+  void Read(SessionPrompt what, SessionShelf::Hold hold, Call call);
 
   const Access* const access_;
   JobDesk* const desk_;
   Metrics* const metrics_;
+  SessionShelf* const shelf_;
   const GenerationJob::Limits limits_;
 };
 

@@ -96,7 +96,8 @@ void JobDesk::KeepTime() {
   }
 }
 
-void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, Exchange* exchange) {
+void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job) {
+  job->exchange().ForgetBody();
   {
     std::lock_guard lock(mutex_);
     taken_[job.get()] = {job};
@@ -131,7 +132,7 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job, E
              &ignored)
         .IgnoreError();
   }
-  exchange->OnGone([this, weak = std::weak_ptr<Job>(job)] {
+  job->exchange().OnGone([this, weak = std::weak_ptr<Job>(job)] {
     LetGo(weak, absl::CancelledError("the client has gone"));
   });
 }

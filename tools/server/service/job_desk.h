@@ -43,6 +43,7 @@ class Job {
   virtual void Prepare() {}
 
   Reply::Clock::time_point arrived() const { return reply_->begin(); }
+  Exchange& exchange() const { return reply_->exchange(); }
 
   // Produces a part of the answer. `waited` is the time that the job waited for its places before
   // this run. Returns true if the job needs another run.
@@ -114,9 +115,9 @@ class JobDesk {
   JobDesk(const JobDesk&) = delete;
   JobDesk& operator=(const JobDesk&) = delete;
 
-  // Adds a job of `client`. Cancels the job when `exchange`, which must be the job's own, loses its
-  // client.
-  void Take(const std::string& client, const std::shared_ptr<Job>& job, Exchange* exchange);
+  // Adds a job of `client`, and frees the body of its request. Cancels the job when its exchange
+  // loses the client.
+  void Take(const std::string& client, const std::shared_ptr<Job>& job);
   // Ends a job with the answer `why`: at once if it waits, soon if it runs. May be called before
   // the job's Take, too. Does nothing if the job has ended.
   void LetGo(const std::weak_ptr<Job>& job, const absl::Status& why);

@@ -92,24 +92,29 @@ bool JobQueue::IsFull() const {
   return wanted > options_.places;
 }
 
-bool JobQueue::Remove(uint64_t number) {
-  Work dropped;  // destroyed after the lock is released
+std::list<JobQueue::Waiting> JobQueue::Extract(const std::function<bool(const Waiting&)>& chosen) {
+  std::list<Waiting> taken;
   std::lock_guard lock(mutex_);
-  for (auto client = clients_.begin(); client != clients_.end(); ++client) {
-    const auto found = std::find_if(client->jobs.begin(), client->jobs.end(),
-                                    [&](const Waiting& w) { return w.number == number; });
-    if (found == client->jobs.end()) continue;
-    dropped = std::move(found->work);
-    client->jobs.erase(found);
-    --waiting_;
-    if (client->jobs.empty()) {
-      by_name_.erase(client->name);
-      clients_.erase(client);
+  for (auto client = clients_.begin(); client != clients_.end();) {
+    auto& jobs = client->jobs;
+    for (auto next = jobs.begin(); next != jobs.end();) {
+      const auto job = next++;
+      if (chosen(*job)) taken.splice(taken.end(), jobs, job);
     }
-    changed_.notify_all();
-    return true;
+    if (!jobs.empty()) {
+      ++client;
+      continue;
+    }
+    by_name_.erase(client->name);
+    client = clients_.erase(client);
   }
-  return false;
+  waiting_ -= taken.size();
+  changed_.notify_all();
+  return taken;
+}
+
+bool JobQueue::Remove(uint64_t number) {
+  return !Extract([&](const Waiting& w) { return w.number == number; }).empty();
 }
 
 // The first job is not overtaken by jobs that need fewer places: it would wait for ever.
@@ -175,28 +180,7 @@ bool JobQueue::WaitUntilIdle(std::chrono::milliseconds limit) {
 }
 
 void JobQueue::Drop(const std::function<bool(const Waiting&)>& chosen, const absl::Status& why) {
-  std::vector<Waiting> dropped;
-  {
-    std::lock_guard lock(mutex_);
-    dropped.reserve(waiting_);
-    for (auto client = clients_.begin(); client != clients_.end();) {
-      auto& jobs = client->jobs;
-      for (Waiting& w : jobs) {
-        if (!chosen(w)) continue;
-        dropped.push_back(std::move(w));
-        w.work.run = nullptr;
-      }
-      waiting_ -= std::erase_if(jobs, [](const Waiting& w) { return w.work.run == nullptr; });
-      if (!jobs.empty()) {
-        ++client;
-        continue;
-      }
-      by_name_.erase(client->name);
-      client = clients_.erase(client);
-    }
-    changed_.notify_all();
-  }
-  for (const Waiting& w : dropped) Refuse(w.work, why);
+  for (const Waiting& w : Extract(chosen)) Refuse(w.work, why);
 }
 
 void JobQueue::DropWaiting() {

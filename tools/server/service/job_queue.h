@@ -7,7 +7,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -86,7 +85,7 @@ class JobQueue {
   };
   struct Client {
     std::string name;
-    std::deque<Waiting> jobs;
+    std::list<Waiting> jobs;
   };
 
   void RunThread();
@@ -97,7 +96,9 @@ class JobQueue {
   // stops or memory runs out.
   bool PushAgain(const std::string& client, Waiting&& waiting);
   static void Refuse(const Work& work, const absl::Status& why) noexcept;
-  // Refuses the waiting jobs that `chosen` accepts. Calls `refuse` without holding the lock.
+  // Takes the waiting jobs that `chosen` accepts out of the queue. Needs no memory.
+  std::list<Waiting> Extract(const std::function<bool(const Waiting&)>& chosen);
+  // Refuses these jobs. Calls `refuse` without holding the lock.
   void Drop(const std::function<bool(const Waiting&)>& chosen, const absl::Status& why);
   bool StartThread();
 

@@ -15,6 +15,8 @@ std::string Number(double value) {
   return absl::StrFormat("%.9g", value);
 }
 
+const char* TypeOf(std::string_view name) { return name.ends_with("_total") ? "counter" : "gauge"; }
+
 void AppendHead(std::string_view name, std::string_view type, std::string_view help,
                 std::string* out) {
   absl::StrAppend(out, "# HELP ", AbslView(name), " ", AbslView(help), "\n# TYPE ", AbslView(name),
@@ -49,6 +51,7 @@ void Histogram::Append(std::string_view name, std::string_view help, std::string
 void Metrics::Ended(const RequestEnd& end) {
   std::lock_guard lock(mutex_);
   ++requests_[{end.endpoint, end.status}];
+  if (end.status == 499) ++totals_.cancelled;
   if (!end.work) return;
   request_time_.Add(end.seconds);
   if (end.status < 400) ++totals_.completed;
@@ -78,11 +81,6 @@ void Metrics::Embedded(int64_t tokens) {
   totals_.embedded_tokens += static_cast<uint64_t>(tokens);
 }
 
-void Metrics::Cancelled() {
-  std::lock_guard lock(mutex_);
-  ++totals_.cancelled;
-}
-
 Metrics::Totals Metrics::totals() const {
   std::lock_guard lock(mutex_);
   return totals_;
@@ -101,17 +99,16 @@ std::string LabelValue(std::string_view text) {
   return out + '"';
 }
 
-void AppendMetric(std::string_view name, std::string_view type, std::string_view help,
+void AppendMetric(std::string_view name, std::string_view help,
                   const std::vector<LabelledValue>& values, std::string* out) {
-  AppendHead(name, type, help, out);
+  AppendHead(name, TypeOf(name), help, out);
   for (const LabelledValue& v : values) {
     absl::StrAppend(out, AbslView(name), "{", v.labels, "} ", Number(v.value), "\n");
   }
 }
 
-void AppendMetric(std::string_view name, std::string_view type, std::string_view help, double value,
-                  std::string* out) {
-  AppendHead(name, type, help, out);
+void AppendMetric(std::string_view name, std::string_view help, double value, std::string* out) {
+  AppendHead(name, TypeOf(name), help, out);
   absl::StrAppend(out, AbslView(name), " ", Number(value), "\n");
 }
 
@@ -125,9 +122,9 @@ std::string Metrics::Text() const {
          static_cast<double>(n)});
   }
   const auto counter = [&](std::string_view name, std::string_view help, uint64_t value) {
-    AppendMetric(name, "counter", help, static_cast<double>(value), &out);
+    AppendMetric(name, help, static_cast<double>(value), &out);
   };
-  AppendMetric("trine_requests_total", "counter", "Requests that were answered.", requests, &out);
+  AppendMetric("trine_requests_total", "Requests that were answered.", requests, &out);
   counter("trine_requests_cancelled_total", "Requests whose clients left.", totals_.cancelled);
   counter("trine_prompt_tokens_total", "Tokens of prompts, cached ones among them.",
           totals_.prompt_tokens);

@@ -51,7 +51,6 @@ class Metrics {
   void Tokens(int64_t n);  // counts generated tokens as they come
   void Prompt(int64_t read, int64_t cached);
   void Embedded(int64_t tokens);
-  void Cancelled();
 
   struct Totals {
     uint64_t completed = 0, failed = 0, cancelled = 0;
@@ -69,15 +68,15 @@ class Metrics {
   Histogram request_time_, queue_time_, first_token_time_, token_time_;
 };
 
-// Appends a metric: the lines "# HELP" and "# TYPE", and a line with the value and no labels.
-void AppendMetric(std::string_view name, std::string_view type, std::string_view help, double value,
-                  std::string* out);
+// Appends a metric: the lines "# HELP" and "# TYPE", and a line with the value and no labels. It is
+// a counter if its name ends in _total, else a gauge.
+void AppendMetric(std::string_view name, std::string_view help, double value, std::string* out);
 struct LabelledValue {
   std::string labels;  // such as "tier=\"cpu\""
   double value;
 };
 // Appends a metric with a line for each value.
-void AppendMetric(std::string_view name, std::string_view type, std::string_view help,
+void AppendMetric(std::string_view name, std::string_view help,
                   const std::vector<LabelledValue>& values, std::string* out);
 // Returns `text` as the value of a label: escaped and between quotes.
 std::string LabelValue(std::string_view text);

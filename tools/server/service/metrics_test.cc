@@ -35,7 +35,6 @@ TEST(MetricsTest, WhatHappenedIsCounted) {
   metrics.Ended({"/v1/completions", 499, 0.001});
   metrics.Tokens(3);
   metrics.Prompt(10, 4);
-  metrics.Cancelled();
   metrics.Generated({.queue_seconds = 0.2, .first_token_seconds = 0.3});
   const std::string text = metrics.Text();
   EXPECT_THAT(text, HasSubstr("trine_requests_total{endpoint=\"/v1/models\",status=\"200\"} 2\n"));

@@ -32,26 +32,21 @@ Reply::~Reply() {
 }
 
 void Reply::Body(int status, std::string_view content_type, std::string_view body,
-                 const HttpHeaders& more) {
+                 const HttpHeaders& more, const absl::Status& error) {
   if (over_) return;
   HttpHeaders headers = headers_;
   headers.insert(headers.end(), more.begin(), more.end());
   headers.emplace_back("Content-Type", std::string(content_type));
-  Over(status, absl::OkStatus());
+  Over(status, error);
   exchange_->Send(status, headers, body);
 }
 
-void Reply::Error(const absl::Status& error, const HttpHeaders& more) {
-  if (over_) return;
+void Reply::Error(const absl::Status& error, HttpHeaders more) {
   if (streaming_) return EndEvents(error);
   const int status = HttpStatusOf(error);
-  HttpHeaders headers = headers_;
-  headers.insert(headers.end(), more.begin(), more.end());
-  headers.emplace_back("Content-Type", "application/json");
-  if (status == 503 || status == 429) headers.emplace_back("Retry-After", kRetryAfter);
-  if (status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
-  Over(status, error);
-  exchange_->Send(status, headers, ErrorBody(error));
+  if (status == 503 || status == 429) more.emplace_back("Retry-After", kRetryAfter);
+  if (status == 401) more.emplace_back("WWW-Authenticate", "Bearer");
+  Body(status, "application/json", ErrorBody(error), more, error);
 }
 
 bool Reply::BeginEvents() {
@@ -75,7 +70,6 @@ void Reply::Over(int status, const absl::Status& error) {
   const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
   const bool work = request().method == "POST" || request().method == "DELETE";
   metrics_->Ended({endpoint_, status, seconds, work});
-  if (status == 499) metrics_->Cancelled();
   // Monitors and pages poll every second, so these requests are no news, not even with a 503.
   const bool polled = !work && (status < 400 || status == 503);
   ServerLog::Fields fields = {{"method", request().method},

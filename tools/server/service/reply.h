@@ -37,10 +37,11 @@ class Reply {
   Exchange& exchange() const { return *exchange_; }
   Clock::time_point begin() const { return begin_; }
 
+  // `error` is for the log.
   void Body(int status, std::string_view content_type, std::string_view body,
-            const HttpHeaders& more = {});
+            const HttpHeaders& more = {}, const absl::Status& error = absl::OkStatus());
   void Json(std::string_view body) { Body(200, "application/json", body); }
-  void Error(const absl::Status& error, const HttpHeaders& more = {});
+  void Error(const absl::Status& error, HttpHeaders more = {});
 
   // Begins a stream of server-sent events. Returns false if the client has gone.
   bool BeginEvents();

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tools/report/plan_report.h"
+#include "absl/strings/str_join.h"
 #include "tools/server/openai/json.h"
 
 namespace trine::server {
@@ -28,32 +28,23 @@ int64_t Microseconds(Clock::time_point time) {
 struct Tier {
   PlacedSegment placed;
   SegmentCounters counters;
-  std::string lost;  // lost devices whose layers it may have taken over
+  std::string state;  // "degraded" where it may do the work of a lost device, else "ok"
+  std::string reason;
 };
 
 std::vector<Tier> TiersOf(const Engine& engine) {
   std::vector<Tier> tiers;
   const std::vector<SegmentCounters> counters = engine.segments();
-  std::string lost;
-  for (const LostDevice& device : engine.lost_devices()) {
-    absl::StrAppend(&lost, lost.empty() ? "" : ", ", device.name);
-  }
-  const PlacedModel placed = engine.placed();
-  for (size_t i = 0; i < placed.segments.size(); ++i) {
-    Tier tier;
-    tier.placed = placed.segments[i];
-    if (i < counters.size()) tier.counters = counters[i];
-    tier.lost = lost;
-    tiers.push_back(std::move(tier));
+  const std::string lost =
+      absl::StrJoin(engine.lost_devices(), ", ",
+                    [](std::string* out, const LostDevice& device) { out->append(device.name); });
+  for (const PlacedSegment& placed : engine.placed().segments) {
+    const size_t i = tiers.size();
+    tiers.push_back({placed, i < counters.size() ? counters[i] : SegmentCounters(),
+                     lost.empty() ? "ok" : "degraded",
+                     lost.empty() ? "" : absl::StrCat("does without ", lost)});
   }
   return tiers;
-}
-
-// "degraded" where the segment may do the work of a lost device.
-const char* StateOfTier(const Tier& tier) { return tier.lost.empty() ? "ok" : "degraded"; }
-
-std::string ReasonOf(const Tier& tier) {
-  return tier.lost.empty() ? "" : absl::StrCat("does without ", tier.lost);
 }
 
 Json TiersJson(const Engine& engine) {
@@ -63,8 +54,8 @@ Json TiersJson(const Engine& engine) {
     const PlacedSegment& p = tier.placed;
     json.push_back({{"device", p.device},
                     {"name", p.chip},
-                    {"state", StateOfTier(tier)},
-                    {"reason", ReasonOf(tier)},
+                    {"state", tier.state},
+                    {"reason", tier.reason},
                     {"first_layer", p.span.begin},
                     {"end_layer", p.span.end},
                     {"embedding", p.span.embedding},
@@ -156,8 +147,8 @@ std::string HealthJson(const ReportSource& source, int* http_status) {
   json["tiers"] = Json::array();
   for (const Tier& tier : TiersOf(engine)) {
     json["tiers"].push_back({{"device", tier.placed.device},
-                             {"state", StateOfTier(tier)},
-                             {"reason", ReasonOf(tier)},
+                             {"state", tier.state},
+                             {"reason", tier.reason},
                              {"layers", tier.placed.span.end - tier.placed.span.begin}});
   }
   for (const LostDevice& lost : engine.lost_devices()) {
@@ -201,13 +192,18 @@ std::string PlanJson(const ServedModel& model) {
   const Engine& engine = model.engine();
   Json json = {{"now", TiersJson(engine)}};
   if (engine.plan()) {
-    PlanReport report;
-    report.model = model.card().id;
-    report.context = engine.context();
-    report.report = *engine.plan();
-    json["planned"] = Json::parse(FormatPlanJson(report), nullptr, /*allow_exceptions=*/false);
+    json["planned"] = Json::parse(FormatPlanJson(PlanReportOf(model)), nullptr,
+                                  /*allow_exceptions=*/false);
   }
   return Dump(json);
+}
+
+PlanReport PlanReportOf(const ServedModel& model) {
+  PlanReport report;
+  report.model = model.card().id;
+  report.context = model.engine().context();
+  report.report = *model.engine().plan();
+  return report;
 }
 
 }  // namespace trine::server

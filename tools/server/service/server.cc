@@ -44,10 +44,6 @@ SessionLimits LimitsOf(const ServerOptions& options) {
   return limits;
 }
 
-absl::Status Loading() {
-  return absl::UnavailableError("the model is being loaded: try again in a moment");
-}
-
 }  // namespace
 
 struct Server::Route {
@@ -67,7 +63,7 @@ void Server::OfApi(Server* server, Api::Call call) {
 template <auto kMethod>
 void Server::OfSessions(Server* server, Api::Call call) {
   if (server->shelf_.limits().sessions == 0) return call.reply->Error(SwitchedOff("--sessions 0"));
-  (server->sessions_.*kMethod)(std::move(call));
+  OfApi<kMethod>(server, std::move(call));
 }
 
 template <auto kMethod>
@@ -81,9 +77,7 @@ Server::Server(ServerOptions options, ServerLog* log)
       log_(log),
       shelf_(LimitsOf(options_)),
       desk_(options_.queue, options_.request_time, [this] { shelf_.CloseIdle(); }),
-      api_(&access_, &desk_, &metrics_, {options_.queue.places, options_.request_time}),
-      sessions_(&access_, &desk_, &metrics_, &shelf_,
-                {options_.queue.places, options_.request_time}) {}
+      api_(&access_, &desk_, &metrics_, &shelf_, {options_.queue.places, options_.request_time}) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, ServerLog* log) {
   HttpServerOptions http = options.http;
@@ -179,18 +173,17 @@ const Server::Route* Server::FindRoute(const HttpRequest& request, std::string* 
       {"POST", "/detokenize", OfApi<&Api::PostDetokenize>, true, true},
       {"GET", "/v1/trace", OfApi<&Api::GetTrace>, true, true, true},
       {"GET", "/v1/plan", OfApi<&Api::GetPlan>, true, true, true},
-      {"GET", "/v1/sessions", OfSessions<&SessionApi::List>, true, true},
-      {"POST", "/v1/sessions", OfSessions<&SessionApi::Post>, true, true},
-      {"GET", "/v1/sessions/{id}", OfSessions<&SessionApi::Get>, true, true, true},
-      {"DELETE", "/v1/sessions/{id}", OfSessions<&SessionApi::Delete>, true, true, true},
-      {"POST", "/v1/sessions/{id}/append", OfSessions<&SessionApi::Append>, true, true},
-      {"POST", "/v1/sessions/{id}/generate", OfSessions<&SessionApi::Generate>, true, true},
-      {"POST", "/v1/sessions/{id}/checkpoint", OfSessions<&SessionApi::Checkpoint>, true, true,
-       true},
-      {"POST", "/v1/sessions/{id}/regress", OfSessions<&SessionApi::Regress>, true, true, true},
-      {"DELETE", "/v1/sessions/{id}/checkpoints/{t}", OfSessions<&SessionApi::Forget>, true, true,
-       true},
-      {"POST", "/v1/sessions/{id}/fork", OfSessions<&SessionApi::Fork>, true, true, true},
+      {"GET", "/v1/sessions", OfSessions<&Api::ListSessions>, true, true},
+      {"POST", "/v1/sessions", OfSessions<&Api::PostSession>, true, true},
+      {"GET", "/v1/sessions/{id}", OfSessions<&Api::GetSession>, true, true, true},
+      {"DELETE", "/v1/sessions/{id}", OfSessions<&Api::DeleteSession>, true, true, true},
+      {"POST", "/v1/sessions/{id}/append", OfSessions<&Api::PostAppend>, true, true},
+      {"POST", "/v1/sessions/{id}/generate", OfSessions<&Api::PostGenerate>, true, true},
+      {"POST", "/v1/sessions/{id}/checkpoint", OfSessions<&Api::PostCheckpoint>, true, true, true},
+      {"POST", "/v1/sessions/{id}/regress", OfSessions<&Api::PostRegress>, true, true, true},
+      {"DELETE", "/v1/sessions/{id}/checkpoints/{t}", OfSessions<&Api::DeleteCheckpoint>, true,
+       true, true},
+      {"POST", "/v1/sessions/{id}/fork", OfSessions<&Api::PostFork>, true, true, true},
   };
   const bool head = request.method == "HEAD";
   for (const Route& route : kRoutes) {
@@ -255,7 +248,9 @@ void Server::Handle(std::shared_ptr<Exchange> exchange) {
     return reply->Error(absl::UnavailableError("the server is stopping"));
   }
   const std::shared_ptr<const ServedModel> model = Model();
-  if (route->needs_model && model == nullptr) return reply->Error(Loading());
+  if (route->needs_model && model == nullptr) {
+    return reply->Error(absl::UnavailableError("the model is being loaded: try again in a moment"));
+  }
   if (route->takes_long || request.body.size() > kSmallBody) {
     return desk_.Run(access_.ClientOf(request), std::move(reply),
                      [this, route, model](std::unique_ptr<Reply> later) {
@@ -265,38 +260,30 @@ void Server::Handle(std::shared_ptr<Exchange> exchange) {
   route->handler(this, {model, std::move(reply)});
 }
 
-std::shared_ptr<const ServedModel> Server::Source(ReportSource* source) const {
-  std::shared_ptr<const ServedModel> model = Model();
-  source->state = state_;
-  source->load_progress = load_progress_;
-  source->started = started_;
-  source->model = model.get();
-  source->queue = desk_.counters();
-  if (const HttpServer* http = listening_) source->http = http->counters();
-  source->metrics = &metrics_;
-  source->sessions = shelf_.counters();
-  return model;
+ReportSource Server::Source() const {
+  ReportSource source;
+  source.state = state_;
+  source.load_progress = load_progress_;
+  source.started = started_;
+  source.model = Model();
+  source.queue = desk_.counters();
+  if (const HttpServer* http = listening_) source.http = http->counters();
+  source.metrics = &metrics_;
+  source.sessions = shelf_.counters();
+  return source;
 }
 
 void Server::GetHealth(Reply* reply) {
-  ReportSource source;
-  const auto model = Source(&source);
   int status = 200;
-  const std::string body = HealthJson(source, &status);
+  const std::string body = HealthJson(Source(), &status);
   reply->Body(status, "application/json", body,
               status == 503 ? HttpHeaders{{"Retry-After", kRetryAfter}} : HttpHeaders{});
 }
 
-void Server::GetStatus(Reply* reply) {
-  ReportSource source;
-  const auto model = Source(&source);
-  reply->Json(StatusJson(source));
-}
+void Server::GetStatus(Reply* reply) { reply->Json(StatusJson(Source())); }
 
 void Server::GetMetrics(Reply* reply) {
-  ReportSource source;
-  const auto model = Source(&source);
-  reply->Body(200, "text/plain; version=0.0.4; charset=utf-8", MetricsText(source));
+  reply->Body(200, "text/plain; version=0.0.4; charset=utf-8", MetricsText(Source()));
 }
 
 }  // namespace trine::server

@@ -23,7 +23,6 @@
 #include "tools/server/service/reports.h"
 #include "tools/server/service/served_model.h"
 #include "tools/server/service/server_log.h"
-#include "tools/server/service/session_api.h"
 #include "tools/server/service/session_shelf.h"
 
 namespace trine::server {
@@ -85,7 +84,7 @@ class Server {
   void GetHealth(Reply* reply);
   void GetStatus(Reply* reply);
   void GetMetrics(Reply* reply);
-  std::shared_ptr<const ServedModel> Source(ReportSource* source) const;
+  ReportSource Source() const;
 
   const ServerOptions options_;
   const Access access_;
@@ -94,7 +93,6 @@ class Server {
   SessionShelf shelf_;
   JobDesk desk_;
   Api api_;
-  SessionApi sessions_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::atomic<ServerState> state_ = ServerState::kLoading;
   std::atomic<double> load_progress_ = 0;

@@ -1,5 +1,4 @@
-#include "tools/server/service/session_api.h"
-
+// The endpoints of /v1/sessions.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +19,7 @@
 #include "tools/server/openai/api_error.h"
 #include "tools/server/openai/requests/generation_request.h"
 #include "tools/server/openai/requests/plain_requests.h"
+#include "tools/server/service/api.h"
 #include "tools/server/service/generation_setup.h"
 #include "tools/server/service/job_desk.h"
 #include "tools/server/service/metrics.h"
@@ -145,19 +145,13 @@ absl::Status NoCheckpoint(const absl::Status& status) {
 
 }  // namespace
 
-std::string SessionApi::OwnerOf(const Api::Call& call) const {
-  return access_->SpaceOf(call.reply->request());
-}
-
-absl::StatusOr<SessionShelf::Hold> SessionApi::Take(const Api::Call& call) const {
+absl::StatusOr<SessionShelf::Hold> Api::Take(const Call& call) const {
   return shelf_->Take(OwnerOf(call), IdOf(call));
 }
 
-void SessionApi::List(Api::Call call) {
-  call.reply->Json(SessionsBody(shelf_->List(OwnerOf(call))));
-}
+void Api::ListSessions(Call call) { call.reply->Json(SessionsBody(shelf_->List(OwnerOf(call)))); }
 
-void SessionApi::Get(Api::Call call) {
+void Api::GetSession(Call call) {
   const std::string text = call.reply->request().QueryValue("text").value_or("false");
   if (text != "true" && text != "false") {
     return call.reply->Error(ParamError("text", "true or false is expected"));
@@ -178,14 +172,14 @@ void SessionApi::Get(Api::Call call) {
   call.reply->Json(SessionBody(card));
 }
 
-void SessionApi::Delete(Api::Call call) {
+void Api::DeleteSession(Call call) {
   if (absl::Status s = shelf_->Close(OwnerOf(call), IdOf(call)); !s.ok()) {
     return call.reply->Error(s);
   }
   call.reply->Json(DeletedBody(IdOf(call), "session"));
 }
 
-void SessionApi::Post(Api::Call call) {
+void Api::PostSession(Call call) {
   auto request = ParseSessionRequest(call.reply->request().body, call.model->defaults());
   if (!request.ok()) return call.reply->Error(request.status());
   auto holds = shelf_->Open(OwnerOf(call), 1);
@@ -193,7 +187,7 @@ void SessionApi::Post(Api::Call call) {
   Read(*std::move(request), std::move((*holds)[0]), std::move(call));
 }
 
-void SessionApi::Append(Api::Call call) {
+void Api::PostAppend(Call call) {
   auto prompt = ParseAppendRequest(call.reply->request().body, call.model->defaults());
   if (!prompt.ok()) return call.reply->Error(prompt.status());
   auto hold = Take(call);
@@ -201,41 +195,32 @@ void SessionApi::Append(Api::Call call) {
   Read(*std::move(prompt), *std::move(hold), std::move(call));
 }
 
-void SessionApi::Read(SessionPrompt what, SessionShelf::Hold hold, Api::Call call) {
-  Exchange* const exchange = &call.reply->exchange();
-  exchange->ForgetBody();
+void Api::Read(SessionPrompt what, SessionShelf::Hold hold, Call call) {
   const std::string id = hold.id();
-  HandIn(id,
-         std::make_shared<PromptJob>(std::move(call.model), std::move(what),
-                                     access_->SpaceOf(exchange->request()), std::move(hold),
-                                     limits_.time, std::move(call.reply), metrics_),
-         exchange);
+  HandIn(id, std::make_shared<PromptJob>(std::move(call.model), std::move(what), OwnerOf(call),
+                                         std::move(hold), limits_.time, std::move(call.reply),
+                                         metrics_));
 }
 
-void SessionApi::HandIn(const std::string& id, const std::shared_ptr<Job>& job,
-                        Exchange* exchange) {
+void Api::HandIn(const std::string& id, const std::shared_ptr<Job>& job) {
   shelf_->OnClose(id, [desk = desk_, weak = std::weak_ptr<Job>(job)] {
     desk->LetGo(weak, HttpError(409, "the session was closed meanwhile", "session_closed"));
   });
-  desk_->Take(access_->ClientOf(exchange->request()), job, exchange);
+  desk_->Take(access_->ClientOf(job->exchange().request()), job);
 }
 
-void SessionApi::Generate(Api::Call call) {
+void Api::PostGenerate(Call call) {
   auto request = ParseContinueRequest(call.reply->request().body);
   if (!request.ok()) return call.reply->Error(request.status());
   auto hold = Take(call);
   if (!hold.ok()) return call.reply->Error(hold.status());
-  Exchange* const exchange = &call.reply->exchange();
-  exchange->ForgetBody();
   const std::string id = hold->id();
-  HandIn(
-      id,
-      std::make_shared<GenerationJob>(std::move(call.model), *std::move(request), *std::move(hold),
-                                      limits_, std::move(call.reply), metrics_),
-      exchange);
+  HandIn(id, std::make_shared<GenerationJob>(std::move(call.model), *std::move(request),
+                                             *std::move(hold), limits_, std::move(call.reply),
+                                             metrics_));
 }
 
-void SessionApi::Checkpoint(Api::Call call) {
+void Api::PostCheckpoint(Call call) {
   if (absl::Status s = ParseCheckpointRequest(call.reply->request().body); !s.ok()) {
     return call.reply->Error(s);
   }
@@ -257,7 +242,7 @@ void SessionApi::Checkpoint(Api::Call call) {
   call.reply->Json(CheckpointBody(*t, tokens));
 }
 
-void SessionApi::Regress(Api::Call call) {
+void Api::PostRegress(Call call) {
   const auto t = ParseRegressRequest(call.reply->request().body);
   if (!t.ok()) return call.reply->Error(t.status());
   auto hold = Take(call);
@@ -269,7 +254,7 @@ void SessionApi::Regress(Api::Call call) {
   call.reply->Json(SessionBody(card));
 }
 
-void SessionApi::Forget(Api::Call call) {
+void Api::DeleteCheckpoint(Call call) {
   int64_t t = 0;
   if (!absl::SimpleAtoi(Part(call, 5), &t) || t < 0) {
     return call.reply->Error(ParamError("t", "a checkpoint is a whole number, 0 or more"));
@@ -283,7 +268,7 @@ void SessionApi::Forget(Api::Call call) {
   call.reply->Json(DeletedBody(name, "session.checkpoint"));
 }
 
-void SessionApi::Fork(Api::Call call) {
+void Api::PostFork(Call call) {
   auto request = ParseForkRequest(call.reply->request().body, call.model->defaults());
   if (!request.ok()) return call.reply->Error(request.status());
   if (request->any_seed) request->seed = DrawSeed();

@@ -11,23 +11,6 @@
 
 namespace trine::server {
 
-struct SessionShelf::Kept {
-  std::string id, owner;
-  uint64_t number = 0;
-  int64_t created = 0;
-  // Only the holder uses these three. `model` keeps the session's engine alive.
-  std::shared_ptr<const ServedModel> model;
-  uint64_t seed = 0;
-  std::unique_ptr<Session> session;
-  // Guarded by the shelf's mutex, as is what follows.
-  bool held = true;
-  bool shown = false;
-  bool closed = false;  // closed while held: Release ends it
-  std::function<void()> on_close;
-  Clock::time_point used;
-  SessionCard card;  // as of the last Release
-};
-
 SessionShelf::Hold& SessionShelf::Hold::operator=(Hold&& other) noexcept {
   if (this == &other) return *this;
   Release();
@@ -35,14 +18,6 @@ SessionShelf::Hold& SessionShelf::Hold::operator=(Hold&& other) noexcept {
   kept_ = std::move(other.kept_);
   return *this;
 }
-
-Session* SessionShelf::Hold::session() const {
-  return kept_ == nullptr ? nullptr : kept_->session.get();
-}
-
-const std::string& SessionShelf::Hold::id() const { return kept_->id; }
-
-uint64_t SessionShelf::Hold::seed() const { return kept_->seed; }
 
 SessionCard SessionShelf::Hold::Card() const {
   SessionCard card;

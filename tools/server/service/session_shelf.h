@@ -33,7 +33,23 @@ struct SessionCounters {
 
 class SessionShelf {
  private:
-  struct Kept;
+  using Clock = std::chrono::steady_clock;
+  struct Kept {
+    std::string id, owner;
+    uint64_t number = 0;
+    int64_t created = 0;
+    // Only the holder uses these three. `model` keeps the session's engine alive.
+    std::shared_ptr<const ServedModel> model;
+    uint64_t seed = 0;
+    std::unique_ptr<Session> session;
+    // Guarded by the shelf's mutex, as is what follows.
+    bool held = true;
+    bool shown = false;
+    bool closed = false;  // closed while held: Release ends it
+    std::function<void()> on_close;
+    Clock::time_point used;
+    SessionCard card;  // as of the last Release
+  };
 
  public:
   explicit SessionShelf(const SessionLimits& limits) : limits_(limits) {}
@@ -49,9 +65,9 @@ class SessionShelf {
     ~Hold() { Release(); }
 
     // Returns null before Put and after Release.
-    Session* session() const;
-    const std::string& id() const;
-    uint64_t seed() const;
+    Session* session() const { return kept_ == nullptr ? nullptr : kept_->session.get(); }
+    const std::string& id() const { return kept_->id; }
+    uint64_t seed() const { return kept_->seed; }
     SessionCard Card() const;
 
     // Puts a new session into the room that Open has reserved.
@@ -95,7 +111,6 @@ class SessionShelf {
   void CountCheckpoint();
 
  private:
-  using Clock = std::chrono::steady_clock;
   using Entries = std::map<std::string, std::shared_ptr<Kept>>;  // by id
 
   void Return(const std::shared_ptr<Kept>& kept);

@@ -6,7 +6,6 @@
 
 #include "tools/server/openai/answers/answer_writer.h"
 #include "tools/server/openai/answers/chunks.h"
-#include "tools/server/openai/api_error.h"
 #include "tools/server/openai/tools/answer_reader.h"
 
 namespace trine::server {
@@ -18,63 +17,39 @@ Json CallJson(const ToolCall& call) {
               {"function", Json{{"name", call.name}, {"arguments", call.arguments}}}};
 }
 
-class ChatWriter : public AnswerWriter {
+class ChatWriter : public ChunkWriter {
  public:
   ChatWriter(const GenerationRequest& request, AnswerHead head, ToolFamily family,
              const AnswerStart& start)
-      : head_(std::move(head)),
-        logprobs_(request.top_logprobs >= 0),
+      : ChunkWriter(request, std::move(head), "chat.completion.chunk", "chat.completion",
+                    static_cast<size_t>(request.n)),
         parallel_calls_(request.parallel_tool_calls),
-        include_usage_(request.include_usage),
-        chunks_(head_, "chat.completion.chunk", include_usage_),
         choices_(static_cast<size_t>(request.n)) {
-    for (Choice& choice : choices_) choice.reader = NewAnswerReader(family, request, start);
+    for (ChatChoice& choice : choices_) choice.reader = NewAnswerReader(family, request, start);
   }
 
   void Begin(Frames* frames) override {
     for (size_t i = 0; i < choices_.size(); ++i) {
-      Send(i, Json{{"role", "assistant"}, {"content", ""}}, Json(), Json(), frames);
+      SendDelta(i, Json{{"role", "assistant"}, {"content", ""}}, Json(), Json(), frames);
     }
   }
 
   void Text(size_t index, std::string_view text, std::span<const TokenInfo> tokens,
             Frames* frames) override {
-    Choice& choice = choices_[index];
+    ChatChoice& choice = choices_[index];
     if (logprobs_) choice.pending.insert(choice.pending.end(), tokens.begin(), tokens.end());
-    if (choice.reader == nullptr) {
-      if (!text.empty()) WriteContent(index, std::string(text), frames);
-      return;
-    }
     std::vector<AnswerPiece> pieces;
     choice.reader->Push(text, &pieces);
     for (AnswerPiece& piece : pieces) Write(index, std::move(piece), frames);
   }
 
   void Finish(size_t index, AnswerEnd end, Frames* frames) override {
-    Choice& choice = choices_[index];
+    ChatChoice& choice = choices_[index];
     choice.end = end;
-    if (choice.reader != nullptr) {
-      std::vector<AnswerPiece> pieces;
-      choice.reader->Finish(&pieces);
-      for (AnswerPiece& piece : pieces) Write(index, std::move(piece), frames);
-    }
-    Send(index, Json::object(), Json(), FinishReason(choice), frames);
-  }
-
-  void End(const Usage& usage, Frames* frames) override {
-    if (frames == nullptr) return;
-    if (include_usage_) frames->Data(chunks_.OfUsage(usage));
-    frames->Done();
-  }
-
-  void Fail(const absl::Status& status, Frames* frames) override {
-    if (frames != nullptr) frames->Data(ErrorBody(status));
-  }
-
-  std::string Body(const Usage& usage) override {
-    Json choices = Json::array();
-    for (size_t i = 0; i < choices_.size(); ++i) choices.push_back(ChoiceJson(i));
-    return WholeAnswer(head_, "chat.completion", std::move(choices), usage);
+    std::vector<AnswerPiece> pieces;
+    choice.reader->Finish(&pieces);
+    for (AnswerPiece& piece : pieces) Write(index, std::move(piece), frames);
+    SendDelta(index, Json::object(), Json(), FinishReason(choice), frames);
   }
 
   bool WantsMore(size_t choice) const override {
@@ -82,16 +57,13 @@ class ChatWriter : public AnswerWriter {
   }
 
  private:
-  struct Choice {
-    std::unique_ptr<AnswerReader> reader;  // null: all text is content
-    std::vector<TokenInfo> pending;        // tokens whose text has not been written yet
+  struct ChatChoice : Choice {
+    std::unique_ptr<AnswerReader> reader;
     size_t n_calls = 0;
     bool cut_call = false;  // the last call is incomplete
-    AnswerEnd end = AnswerEnd::kStop;
     // Collected where the answer is not streamed:
     std::string content, reasoning;
     std::vector<ToolCall> calls;
-    std::vector<TokenInfo> tokens;
   };
 
   void Write(size_t index, AnswerPiece piece, Frames* frames) {
@@ -107,16 +79,12 @@ class ChatWriter : public AnswerWriter {
   }
 
   void WriteContent(size_t index, std::string text, Frames* frames) {
-    Choice& choice = choices_[index];
-    const std::vector<TokenInfo> tokens = std::exchange(choice.pending, {});
+    const std::vector<TokenInfo> tokens = TakePending(&choices_[index], frames);
     if (frames == nullptr) {
-      choice.content += text;
-      choice.tokens.insert(choice.tokens.end(), tokens.begin(), tokens.end());
+      choices_[index].content += text;
       return;
     }
-    Json logprobs;
-    if (logprobs_) logprobs = Json{{"content", ChatLogprobs(tokens)}, {"refusal", nullptr}};
-    Send(index, Json{{"content", std::move(text)}}, std::move(logprobs), Json(), frames);
+    SendDelta(index, Json{{"content", std::move(text)}}, Logprobs(tokens), Json(), frames);
   }
 
   // Log-probabilities are written for content only.
@@ -126,11 +94,11 @@ class ChatWriter : public AnswerWriter {
       choices_[index].reasoning += text;
       return;
     }
-    Send(index, Json{{"reasoning_content", std::move(text)}}, Json(), Json(), frames);
+    SendDelta(index, Json{{"reasoning_content", std::move(text)}}, Json(), Json(), frames);
   }
 
   void WriteCall(size_t index, ToolCall call, Frames* frames) {
-    Choice& choice = choices_[index];
+    ChatChoice& choice = choices_[index];
     choice.pending.clear();
     const size_t number = choice.n_calls++;
     choice.cut_call = call.cut;
@@ -140,18 +108,24 @@ class ChatWriter : public AnswerWriter {
     }
     Json delta{{"index", number}};
     delta.update(CallJson(call));
-    Send(index, Json{{"tool_calls", Json::array({std::move(delta)})}}, Json(), Json(), frames);
+    SendDelta(index, Json{{"tool_calls", Json::array({std::move(delta)})}}, Json(), Json(), frames);
   }
 
-  void Send(size_t index, Json delta, Json logprobs, Json finish_reason, Frames* frames) const {
-    if (frames == nullptr) return;
-    frames->Data(chunks_.Of(Json{{"index", index},
-                                 {"delta", std::move(delta)},
-                                 {"logprobs", std::move(logprobs)},
-                                 {"finish_reason", std::move(finish_reason)}}));
+  void SendDelta(size_t index, Json delta, Json logprobs, Json finish_reason,
+                 Frames* frames) const {
+    Send(Json{{"index", index},
+              {"delta", std::move(delta)},
+              {"logprobs", std::move(logprobs)},
+              {"finish_reason", std::move(finish_reason)}},
+         frames);
   }
 
-  Json FinishReason(const Choice& choice) const {
+  Json Logprobs(const std::vector<TokenInfo>& tokens) const {
+    if (!logprobs_) return Json();
+    return Json{{"content", ChatLogprobs(tokens)}, {"refusal", nullptr}};
+  }
+
+  Json FinishReason(const ChatChoice& choice) const {
     // Clients execute the calls that they are told of, so a call whose arguments were cut is not
     // announced.
     const bool calls = choice.n_calls > 0 && !choice.cut_call;
@@ -159,36 +133,22 @@ class ChatWriter : public AnswerWriter {
     return FinishReasonText(choice.end);
   }
 
-  Json ChoiceJson(size_t index) const {
-    const Choice& choice = choices_[index];
-    Json message = Json::object();
-    message["role"] = "assistant";
+  Json WholeChoice(size_t index) const override {
+    const ChatChoice& choice = choices_[index];
     const bool calls_alone = choice.content.empty() && !choice.calls.empty();
-    message["content"] = calls_alone ? Json() : Json(choice.content);
-    message["refusal"] = nullptr;
+    Json message{{"role", "assistant"},
+                 {"content", calls_alone ? Json() : Json(choice.content)},
+                 {"refusal", nullptr}};
     if (!choice.reasoning.empty()) message["reasoning_content"] = choice.reasoning;
-    if (!choice.calls.empty()) {
-      Json calls = Json::array();
-      for (const ToolCall& call : choice.calls) calls.push_back(CallJson(call));
-      message["tool_calls"] = std::move(calls);
-    }
-    Json json = Json::object();
-    json["index"] = index;
-    json["message"] = std::move(message);
-    json["logprobs"] = nullptr;
-    if (logprobs_) {
-      json["logprobs"] = Json{{"content", ChatLogprobs(choice.tokens)}, {"refusal", nullptr}};
-    }
-    json["finish_reason"] = FinishReason(choice);
-    return json;
+    for (const ToolCall& call : choice.calls) message["tool_calls"].push_back(CallJson(call));
+    return Json{{"index", index},
+                {"message", std::move(message)},
+                {"logprobs", Logprobs(choice.tokens)},
+                {"finish_reason", FinishReason(choice)}};
   }
 
-  const AnswerHead head_;
-  const bool logprobs_;
   const bool parallel_calls_;
-  const bool include_usage_;
-  const Chunks chunks_;
-  std::vector<Choice> choices_;
+  std::vector<ChatChoice> choices_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/tokenizer/utf8.h"
+#include "tools/server/openai/api_error.h"
 #include "tools/server/openai/ids.h"
 
 namespace trine::server {
@@ -16,6 +17,13 @@ namespace {
 Json HeadJson(const AnswerHead& head, const char* object) {
   return Json{
       {"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+}
+
+Json UsageJson(const Usage& usage) {
+  return Json{{"prompt_tokens", usage.prompt_tokens},
+              {"completion_tokens", usage.completion_tokens},
+              {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+              {"prompt_tokens_details", Json{{"cached_tokens", usage.cached_tokens}}}};
 }
 
 // JSON has no infinity. -9999 is what other servers write for a token that can't come.
@@ -52,33 +60,49 @@ AnswerHead NewAnswerHead(std::string_view prefix, std::string_view model) {
           .created = std::chrono::duration_cast<std::chrono::seconds>(now).count()};
 }
 
-Json UsageJson(const Usage& usage) {
-  return Json{{"prompt_tokens", usage.prompt_tokens},
-              {"completion_tokens", usage.completion_tokens},
-              {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-              {"prompt_tokens_details", Json{{"cached_tokens", usage.cached_tokens}}}};
-}
-
 const char* FinishReasonText(AnswerEnd end) { return end == AnswerEnd::kStop ? "stop" : "length"; }
 
-Chunks::Chunks(const AnswerHead& head, const char* object, bool with_usage)
-    : begin_(Dump(HeadJson(head, object))), end_(with_usage ? R"(],"usage":null})" : "]}") {
+ChunkWriter::ChunkWriter(const GenerationRequest& request, AnswerHead head, const char* chunk,
+                         const char* whole, size_t choices)
+    : logprobs_(request.top_logprobs >= 0),
+      head_(std::move(head)),
+      whole_(whole),
+      n_choices_(choices),
+      include_usage_(request.include_usage),
+      begin_(Dump(HeadJson(head_, chunk))) {
   begin_.back() = ',';  // replaces the closing brace
   begin_ += "\"choices\":[";
 }
 
-std::string Chunks::Of(const Json& choice) const {
-  return absl::StrCat(begin_, Dump(choice), end_);
+void ChunkWriter::Send(const Json& choice, Frames* frames) const {
+  if (frames == nullptr) return;
+  frames->Data(absl::StrCat(begin_, Dump(choice), include_usage_ ? R"(],"usage":null})" : "]}"));
 }
 
-std::string Chunks::OfUsage(const Usage& usage) const {
-  return absl::StrCat(begin_, "],\"usage\":", Dump(UsageJson(usage)), "}");
+std::vector<TokenInfo> ChunkWriter::TakePending(Choice* choice, const Frames* frames) {
+  std::vector<TokenInfo> taken = std::exchange(choice->pending, {});
+  if (frames == nullptr) {
+    choice->tokens.insert(choice->tokens.end(), taken.begin(), taken.end());
+  }
+  return taken;
 }
 
-std::string WholeAnswer(const AnswerHead& head, const char* object, Json choices,
-                        const Usage& usage) {
-  Json json = HeadJson(head, object);
-  json["choices"] = std::move(choices);
+void ChunkWriter::End(const Usage& usage, Frames* frames) {
+  if (frames == nullptr) return;
+  if (include_usage_) {
+    frames->Data(absl::StrCat(begin_, "],\"usage\":", Dump(UsageJson(usage)), "}"));
+  }
+  frames->Done();
+}
+
+void ChunkWriter::Fail(const absl::Status& status, Frames* frames) {
+  if (frames != nullptr) frames->Data(ErrorBody(status));
+}
+
+std::string ChunkWriter::Body(const Usage& usage) {
+  Json json = HeadJson(head_, whole_);
+  json["choices"] = Json::array();
+  for (size_t i = 0; i < n_choices_; ++i) json["choices"].push_back(WholeChoice(i));
   json["usage"] = UsageJson(usage);
   return Dump(json);
 }

@@ -1,37 +1,53 @@
-// Writes the JSON of chat and text completions: chunks of a stream, whole bodies, usage, and
-// log-probabilities.
+// What the writers of chat and text completions have in common: chunks of a stream, whole bodies,
+// and log-probabilities.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tools/server/openai/answers/answer_writer.h"
 #include "tools/server/openai/json.h"
 
 namespace trine::server {
 
-Json UsageJson(const Usage& usage);
 const char* FinishReasonText(AnswerEnd end);  // "stop" or "length"
 
-// Formats the chunks of one streamed answer. They all begin with the same members.
-class Chunks {
+class ChunkWriter : public AnswerWriter {
  public:
-  // `object` is the member of that name. `with_usage`: the request asked for usage. Then every
-  // chunk says "usage": null, except the last one, which OfUsage makes.
-  Chunks(const AnswerHead& head, const char* object, bool with_usage);
+  void End(const Usage& usage, Frames* frames) override;
+  void Fail(const absl::Status& status, Frames* frames) override;
+  std::string Body(const Usage& usage) override;
 
-  std::string Of(const Json& choice) const;       // a chunk with one choice
-  std::string OfUsage(const Usage& usage) const;  // a chunk without choices
+ protected:
+  struct Choice {
+    std::vector<TokenInfo> pending;  // tokens whose text has not been written yet
+    std::vector<TokenInfo> tokens;   // collected where the answer is not streamed
+    AnswerEnd end = AnswerEnd::kStop;
+  };
+
+  // `chunk` and `whole` are the members "object" of a chunk and of a whole answer.
+  ChunkWriter(const GenerationRequest& request, AnswerHead head, const char* chunk,
+              const char* whole, size_t choices);
+
+  // Sends a chunk with one choice.
+  void Send(const Json& choice, Frames* frames) const;
+  // Takes the pending tokens. Collects them, too, where the answer is not streamed.
+  static std::vector<TokenInfo> TakePending(Choice* choice, const Frames* frames);
+  // Returns a choice of a whole answer.
+  virtual Json WholeChoice(size_t index) const = 0;
+
+  const bool logprobs_;
 
  private:
-  std::string begin_;
-  std::string end_;
+  const AnswerHead head_;
+  const char* const whole_;
+  const size_t n_choices_;
+  const bool include_usage_;  // then every chunk but the last one says "usage": null
+  std::string begin_;         // of every chunk
 };
-
-// Returns the body of an answer with all its choices.
-std::string WholeAnswer(const AnswerHead& head, const char* object, Json choices,
-                        const Usage& usage);
 
 // Returns the log-probabilities as chat completions have them: [{"token", "logprob", "bytes",
 // "top_logprobs": [...]}, ...]

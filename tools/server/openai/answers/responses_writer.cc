@@ -85,19 +85,14 @@ class ResponsesWriter : public AnswerWriter {
 
   void Text(size_t, std::string_view text, std::span<const TokenInfo>, Frames* frames) override {
     std::vector<AnswerPiece> pieces;
-    if (reader_ != nullptr) {
-      reader_->Push(text, &pieces);
-    } else if (!text.empty()) {
-      pieces.push_back(
-          {.kind = AnswerPiece::Kind::kContent, .text = std::string(text), .call = {}});
-    }
+    reader_->Push(text, &pieces);
     Write(pieces, frames);
   }
 
   void Finish(size_t, AnswerEnd end, Frames* frames) override {
     end_ = end;
     std::vector<AnswerPiece> pieces;
-    if (reader_ != nullptr) reader_->Finish(&pieces);
+    reader_->Finish(&pieces);
     Write(pieces, frames);
     SendItem("response.output_text.done", Json{{"text", text_}, {"logprobs", Json::array()}},
              frames);

@@ -45,6 +45,14 @@ class Field {
   void Get(float* out, double low, double high) const;
   void Get(int32_t* out, int32_t low, int32_t high) const;
   void Get(int64_t* out, int64_t low, int64_t high) const;
+  // Returns the value, or `otherwise` if the field is absent or wrong. Sets the error if it is
+  // wrong.
+  template <class T>
+  T Or(T otherwise) const {
+    Get(&otherwise);
+    return otherwise;
+  }
+  std::string Text(const char* otherwise = "") const { return Or<std::string>(otherwise); }
 
   // Returns whether the field is present. Sets the error if it is not.
   bool Require() const;

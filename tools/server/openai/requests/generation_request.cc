@@ -56,21 +56,19 @@ Json ReadTool(const Field& tool, std::vector<Tool>* tools) {
     tool.FailType("an object");
     return Json();
   }
-  std::string type = "function", name, description;
-  tool["type"].Get(&type);
+  const std::string type = tool["type"].Text("function");
   if (type != "function") {
     tool["type"].Fail(absl::StrCat("is '", type, "': only functions are supported"));
   }
   const Field function = tool["function"];
   if (!function.Require() || !function["name"].Require()) return Json();
-  function["name"].Get(&name);
+  const std::string name = function["name"].Text();
   if (!IsToolName(name)) {
     function["name"].Fail("is no name: expected 1 to 128 letters, digits and _-.:/");
   }
   if (Has(*tools, name)) function["name"].Fail("is the name of two tools");
-  function["description"].Get(&description);
-  bool strict = false;
-  function["strict"].Get(&strict);
+  const std::string description = function["description"].Text();
+  function["strict"].Or(false);
   const Json parameters = ReadParameters(function["parameters"]);
   if (tool.failed()) return Json();
   tools->push_back(Tool{.name = name, .parameters_json = Dump(parameters)});
@@ -82,9 +80,8 @@ Json ReadTool(const Field& tool, std::vector<Tool>* tools) {
 }
 
 void ReadNamedChoice(const Field& field, const std::vector<Tool>& tools, ToolChoice* choice) {
-  std::string type;
   if (!field["type"].Require()) return;
-  field["type"].Get(&type);
+  const std::string type = field["type"].Text();
   if (type != "function") {
     return field["type"].Fail(absl::StrCat("is '", type, "': only 'function' is supported"));
   }
@@ -100,8 +97,7 @@ void ReadChoice(const Field& field, const std::vector<Tool>& tools, ToolChoice* 
   if (!field.present()) return;
   if (field.is_object()) return ReadNamedChoice(field, tools, choice);
   if (!field.is_string()) return field.FailType("a string or an object");
-  std::string word;
-  field.Get(&word);
+  const std::string word = field.Text();
   if (word == "none") {
     choice->kind = ToolChoice::Kind::kNone;
   } else if (word == "required") {
@@ -131,9 +127,8 @@ void ReadTools(const Field& root, GenerationRequest* request, ChatPrompt* prompt
 constexpr int32_t kMaxTopLogprobs = 20;
 
 void ReadLogprobs(const Field& root, GenerationRequest* request) {
-  bool logprobs = false;
+  const bool logprobs = root["logprobs"].Or(false);
   int32_t top = 0;
-  root["logprobs"].Get(&logprobs);
   root["top_logprobs"].Get(&top, 0, kMaxTopLogprobs);
   if (top > 0 && !logprobs) root["top_logprobs"].Fail("is given, and 'logprobs' is not true");
   if (logprobs) request->top_logprobs = top;
@@ -148,9 +143,7 @@ void CheckModalities(const Field& modalities) {
 }
 
 void CheckCompletion(const Field& root, const GenerationRequest& request) {
-  std::string suffix;
-  root["suffix"].Get(&suffix);
-  if (!suffix.empty()) root["suffix"].Fail("is not supported");
+  if (!root["suffix"].Text().empty()) root["suffix"].Fail("is not supported");
   int32_t best_of = request.n;
   root["best_of"].Get(&best_of, 1, INT32_MAX);
   if (best_of != request.n) root["best_of"].Fail("is supported only where it equals 'n'");
@@ -167,8 +160,7 @@ Json ReadItem(const Field& item) {
     item.FailType("an item");
     return Json();
   }
-  std::string type = "message";
-  item["type"].Get(&type);
+  const std::string type = item["type"].Text("message");
   if (type != "message") {
     item["type"].Fail(absl::StrCat("is '", type, "': only messages are supported"));
     return Json();
@@ -202,9 +194,7 @@ void CheckResponses(const Field& root) {
   if (!root["tools"].Items(1 << 10).empty()) {
     root["tools"].Fail("is not supported here: use /v1/chat/completions");
   }
-  bool background = false;
-  root["background"].Get(&background);
-  if (background) root["background"].Fail("is not supported");
+  if (root["background"].Or(false)) root["background"].Fail("is not supported");
 }
 
 }  // namespace

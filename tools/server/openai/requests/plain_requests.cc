@@ -1,13 +1,12 @@
 #include "tools/server/openai/requests/plain_requests.h"
 
-#include <iterator>
 #include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tools/server/openai/requests/field.h"
 #include "tools/server/openai/requests/prompt_fields.h"
 #include "tools/server/openai/requests/sampling_fields.h"
@@ -25,45 +24,31 @@ void CheckDimensions(const Field& field, int32_t size) {
 
 constexpr int64_t kMostTime = std::numeric_limits<int64_t>::max();
 
-// Fields that a session is made with.
-constexpr const char* kOfTheSession[] = {
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "typical_p",
-    "repeat_penalty",
-    "repeat_last_n",
-    "frequency_penalty",
-    "presence_penalty",
-    "mirostat",
-    "mirostat_tau",
-    "mirostat_eta",
-    "min_keep",
-    "samplers",
-    "logit_bias",
-    "stop",
-    "ignore_eos",
-    "response_format",
-    "json_schema",
-    "grammar",
-    "seed",  // last, because a fork may have its own
-};
+// Names of fields, separated by spaces: those that a session is made with, and a fork has too.
+constexpr char kOfTheSession[] =
+    "temperature top_p top_k min_p typical_p repeat_penalty repeat_last_n frequency_penalty "
+    "presence_penalty mirostat mirostat_tau mirostat_eta min_keep samplers logit_bias stop "
+    "ignore_eos response_format json_schema grammar";
 
-// Fields that say how to answer. They belong to .../generate.
-constexpr const char* kOfAnAnswer[] = {"max_tokens",  "max_completion_tokens", "n_predict",
-                                       "stream",      "stream_options",        "logprobs",
-                                       "top_logprobs"};
+// Those that say how to answer. They belong to .../generate.
+constexpr char kOfAnAnswer[] =
+    "max_tokens max_completion_tokens n_predict stream stream_options logprobs top_logprobs";
 
-constexpr const char* kOfItsText[] = {"prompt", "messages"};
+constexpr char kOfItsText[] = "prompt messages";
 
 // Refuses fields that would have no effect, so that clients don't take them for accepted. false
 // counts as absent.
-void Refuse(const Field& root, std::span<const char* const> names, std::string_view why) {
-  for (const char* const name : names) {
-    const Field field = root[name];
+void Refuse(const Field& root, const char* names, std::string_view why) {
+  for (const absl::string_view name : absl::StrSplit(names, ' ')) {
+    const Field field = root[{name.data(), name.size()}];
     if (field.present() && !(field.is_bool() && !field.json().get<bool>())) field.Fail(why);
   }
+}
+
+void RefuseOfTheSession(const Field& root) {
+  constexpr char kWhy[] = "is the session's own, and set when it is made";
+  Refuse(root, kOfTheSession, kWhy);
+  Refuse(root, "seed", kWhy);
 }
 
 void ExpectOne(const Field& n) {
@@ -93,8 +78,7 @@ absl::StatusOr<EmbeddingRequest> ParseEmbeddingRequest(std::string_view body,
       if (text == nullptr || !text->empty()) continue;
       root["input"].Fail(absl::StrCat("has an empty text as item ", i, ": it has no vector"));
     }
-    std::string format = "float";
-    root["encoding_format"].Get(&format);
+    const std::string format = root["encoding_format"].Text("float");
     request->base64 = format == "base64";
     if (!request->base64 && format != "float") {
       root["encoding_format"].Fail(absl::StrCat("is '", format, "': expected 'float' or 'base64'"));
@@ -152,7 +136,7 @@ absl::StatusOr<GenerationRequest> ParseSessionRequest(std::string_view body,
 absl::StatusOr<PlainPrompt> ParseAppendRequest(std::string_view body,
                                                const RequestDefaults& defaults) {
   return ReadRequest<PlainPrompt>(ParseRequest(body), [&](const Field& root, auto* prompt) {
-    Refuse(root, kOfTheSession, "is the session's own, and set when it is made");
+    RefuseOfTheSession(root);
     Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate for it");
     if (root["messages"].present()) {
       root["messages"].Fail("is how a session begins; what is appended is a 'prompt'");
@@ -163,7 +147,7 @@ absl::StatusOr<PlainPrompt> ParseAppendRequest(std::string_view body,
 
 absl::StatusOr<GenerationRequest> ParseContinueRequest(std::string_view body) {
   return ReadRequest<GenerationRequest>(ParseIfAny(body), [&](const Field& root, auto* request) {
-    Refuse(root, kOfTheSession, "is the session's own, and set when it is made");
+    RefuseOfTheSession(root);
     Refuse(root, kOfItsText, "is not for this: append it to the session");
     if (root["top_logprobs"].present()) {
       root["top_logprobs"].Fail("is a chat's: here 'logprobs' is how many");
@@ -191,8 +175,7 @@ absl::StatusOr<int64_t> ParseRegressRequest(std::string_view body) {
 absl::StatusOr<ForkRequest> ParseForkRequest(std::string_view body,
                                              const RequestDefaults& defaults) {
   return ReadRequest<ForkRequest>(ParseIfAny(body), [&](const Field& root, auto* request) {
-    Refuse(root, std::span(kOfTheSession).first(std::size(kOfTheSession) - 1),
-           "is the session's own, and its forks have it too");
+    Refuse(root, kOfTheSession, "is the session's own, and its forks have it too");
     Refuse(root, kOfItsText, "is not for this: append it to the forks");
     Refuse(root, kOfAnAnswer, "is of an answer: ask .../generate of a fork for it");
     if (root["t"].present()) {

@@ -10,13 +10,8 @@ namespace {
 
 PlainPrompt ReadPrompt(const Field& field, int32_t vocab_size) {
   if (field.is_array()) return ReadTokens(field, vocab_size);
-  std::string text;
-  if (!field.is_string()) {
-    field.FailType("a string or an array of tokens");
-  } else {
-    field.Get(&text);
-  }
-  return text;
+  if (!field.is_string()) field.FailType("a string or an array of tokens");
+  return field.Text();
 }
 
 constexpr size_t kMaxMessages = 1 << 16;
@@ -24,34 +19,31 @@ constexpr size_t kMaxParts = 1 << 16;
 constexpr size_t kMaxCalls = 1 << 10;
 
 std::string ReadPart(const Field& part) {
-  std::string type = "text", text;
   if (!part.is_object()) {
     part.FailType("a part of text");
-    return text;
+    return "";
   }
-  part["type"].Get(&type);
+  const std::string type = part["type"].Text("text");
   const bool refusal = type == "refusal";
   if (!refusal && type != "text" && type != "input_text" && type != "output_text") {
     part["type"].Fail(absl::StrCat("is '", type, "': only text is supported"),
                       "unsupported_content");
-    return text;
+    return "";
   }
   const Field words = part[refusal ? "refusal" : "text"];
-  if (words.Require()) words.Get(&text);
-  return text;
+  return words.Require() ? words.Text() : "";
 }
 
 // Checks the calls that the assistant made before: templates read their names and arguments.
 void CheckCalls(const Field& calls) {
   for (const Field& call : calls.Items(kMaxCalls)) {
     if (!call.is_object()) return call.FailType("an object");
-    std::string ignored, type = "function";
-    call["id"].Get(&ignored);
-    call["type"].Get(&type);
-    if (type != "function") call["type"].Fail("is unknown: expected 'function'");
+    call["id"].Text();
+    if (call["type"].Text("function") != "function")
+      call["type"].Fail("is unknown: expected 'function'");
     const Field function = call["function"];
     if (!function.Require() || !function["name"].Require()) return;
-    function["name"].Get(&ignored);
+    function["name"].Text();
     const Field arguments = function["arguments"];
     if (arguments.present() && !arguments.is_string() && !arguments.is_object()) {
       return arguments.FailType("a string of JSON");
@@ -75,11 +67,9 @@ Json ReadMessage(const Field& message) {
   }
   const std::string role = ReadRole(message["role"]);
   const Field content = message["content"], calls = message["tool_calls"];
-  std::string text, ignored;
+  std::string text;
   if (content.present()) text = ReadText(content);
-  for (const char* const name : {"name", "tool_call_id", "reasoning_content"}) {
-    message[name].Get(&ignored);
-  }
+  for (const char* const name : {"name", "tool_call_id", "reasoning_content"}) message[name].Text();
   CheckCalls(calls);
   const bool has_calls = role == "assistant" && calls.is_array() && !calls.json().empty();
   if (!content.present() && !has_calls) content.Fail("is missing", "missing_required_parameter");
@@ -135,21 +125,18 @@ std::vector<PlainPrompt> ReadPrompts(const Field& field, int32_t vocab_size, siz
 }
 
 std::string ReadText(const Field& content) {
-  std::string text;
-  if (content.is_array()) {
-    for (const Field& part : content.Items(kMaxParts)) text += ReadPart(part);
-  } else if (content.is_string()) {
-    content.Get(&text);
-  } else {
-    content.FailType("a string or an array of parts");
+  if (!content.is_array()) {
+    if (!content.is_string()) content.FailType("a string or an array of parts");
+    return content.Text();
   }
+  std::string text;
+  for (const Field& part : content.Items(kMaxParts)) text += ReadPart(part);
   return text;
 }
 
 std::string ReadRole(const Field& field) {
-  std::string role;
-  if (!field.Require()) return role;
-  field.Get(&role);
+  if (!field.Require()) return "";
+  const std::string role = field.Text();
   if (role == "developer") return "system";
   for (const char* const known : {"system", "user", "assistant", "tool"}) {
     if (role == known) return role;
@@ -174,8 +161,7 @@ std::string ReadTemplateVariables(const Field& root) {
   const Field kwargs = root["chat_template_kwargs"];
   Json variables = Json::object();
   if (kwargs.ExpectObject() && kwargs.present()) variables = kwargs.json();
-  std::string effort;
-  root["reasoning_effort"].Get(&effort);
+  const std::string effort = root["reasoning_effort"].Text();
   if (!effort.empty() && !variables.contains("reasoning_effort")) {
     variables["reasoning_effort"] = effort;
   }

@@ -17,8 +17,7 @@ constexpr int64_t kMaxTokens = int64_t{1} << 53;
 
 void ReadStop(const Field& field, std::vector<std::string>* stop) {
   const auto add = [stop](const Field& text) {
-    std::string value;
-    text.Get(&value);
+    std::string value = text.Text();
     if (value.empty()) return text.Fail("is empty: expected a text to stop at");
     stop->push_back(std::move(value));
   };
@@ -78,13 +77,11 @@ void ReadStages(const Field& field, std::vector<SamplerStage>* stages) {
   std::string names;
   if (field.is_array()) {
     for (const Field& item : field.Items(64)) {
-      std::string name;
       if (!item.is_string()) return item.FailType("a string");
-      item.Get(&name);
-      absl::StrAppend(&names, names.empty() ? "" : ";", name);
+      absl::StrAppend(&names, names.empty() ? "" : ";", item.Text());
     }
   } else {
-    field.Get(&names);
+    names = field.Text();
   }
   if (field.failed()) return;
   auto parsed = ParseStageOrder(names);
@@ -171,9 +168,8 @@ void ReadMaxTokens(const Field& root, std::initializer_list<const char*> names, 
 void ReadFormatObject(const Field& format, bool flat, ConstraintText* constraint) {
   if (!format.present()) return;
   if (!format.is_object()) return format.FailType("an object");
-  std::string type, name;
   if (!format["type"].Require()) return;
-  format["type"].Get(&type);
+  const std::string type = format["type"].Text();
   if (type == "text") return;
   if (type == "json_object") {
     if (!flat && format["schema"].present()) return SetSchema(format["schema"], constraint);
@@ -185,9 +181,8 @@ void ReadFormatObject(const Field& format, bool flat, ConstraintText* constraint
   }
   const Field holder = flat ? format : format["json_schema"];
   if (!holder.Require()) return;
-  holder["name"].Get(&name);
-  bool strict = false;
-  holder["strict"].Get(&strict);
+  holder["name"].Text();
+  holder["strict"].Or(false);
   if (holder["schema"].Require()) SetSchema(holder["schema"], constraint);
 }
 
@@ -195,8 +190,7 @@ void ReadFormat(const Field& root, GenerationRequest* request) {
   ConstraintText& constraint = request->constraint;
   ReadFormatObject(root["response_format"], false, &constraint);
   if (root["json_schema"].present()) SetSchema(root["json_schema"], &constraint);
-  std::string grammar;
-  root["grammar"].Get(&grammar);
+  std::string grammar = root["grammar"].Text();
   if (!grammar.empty()) {
     Set(root["grammar"], ConstraintText::Kind::kGbnf, std::move(grammar), &constraint);
   }

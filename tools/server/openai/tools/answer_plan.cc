@@ -36,15 +36,12 @@ Json ParametersAt(const Tool& tool, const std::string& place) {
 
 Json CallSchema(const Tool& tool, ToolFamily family, const std::string& place) {
   const std::string key(ArgumentsKey(family));
-  Json properties = Json::object();
-  properties["name"] = Json{{"const", tool.name}};
-  properties[key] = ParametersAt(tool, absl::StrCat(place, "/properties/", key));
-  Json schema = Json::object();
-  schema["type"] = "object";
-  schema["properties"] = std::move(properties);
-  schema["required"] = Json::array({"name", key});
-  schema["additionalProperties"] = false;
-  return schema;
+  const Json properties{{"name", Json{{"const", tool.name}}},
+                        {key, ParametersAt(tool, absl::StrCat(place, "/properties/", key))}};
+  return Json{{"type", "object"},
+              {"properties", properties},
+              {"required", Json::array({"name", key})},
+              {"additionalProperties", false}};
 }
 
 Json AnyCallSchema(const std::vector<const Tool*>& tools, ToolFamily family,
@@ -54,18 +51,14 @@ Json AnyCallSchema(const std::vector<const Tool*>& tools, ToolFamily family,
   for (const Tool* tool : tools) {
     calls.push_back(CallSchema(*tool, family, absl::StrCat(place, "/anyOf/", calls.size())));
   }
-  Json schema = Json::object();
-  schema["anyOf"] = std::move(calls);
-  return schema;
+  return Json{{"anyOf", std::move(calls)}};
 }
 
 Json ListOfOne(const std::vector<const Tool*>& tools, ToolFamily family) {
-  Json schema = Json::object();
-  schema["type"] = "array";
-  schema["items"] = AnyCallSchema(tools, family, "/items");
-  schema["minItems"] = 1;
-  schema["maxItems"] = 1;
-  return schema;
+  return Json{{"type", "array"},
+              {"items", AnyCallSchema(tools, family, "/items")},
+              {"minItems", 1},
+              {"maxItems", 1}};
 }
 
 ConstraintText SchemaText(const Json& schema) {

@@ -42,6 +42,15 @@ bool MayBeHeader(std::string_view text) {
   return text.empty() || BeginsMark(text, kHeaderBegins) || FindMark(text, kHeaderBegins).at == 0;
 }
 
+class ContentReader : public AnswerReader {
+ public:
+  void Push(std::string_view text, std::vector<AnswerPiece>* out) override {
+    if (text.empty()) return;
+    out->push_back({.kind = Kind::kContent, .text = std::string(text), .call = {}});
+  }
+  void Finish(std::vector<AnswerPiece>*) override {}
+};
+
 // Reads the channels of gpt-oss: analysis is reasoning, messages to functions are calls, and the
 // rest is content.
 class HarmonyReader : public AnswerReader {
@@ -145,10 +154,10 @@ bool NeedsAnswerReader(ToolFamily family, const GenerationRequest& request) {
 
 std::unique_ptr<AnswerReader> NewAnswerReader(ToolFamily family, const GenerationRequest& request,
                                               const AnswerStart& start) {
-  if (!NeedsAnswerReader(family, request)) return nullptr;
+  if (!NeedsAnswerReader(family, request)) return std::make_unique<ContentReader>();
   const bool in_call = start.kind == AnswerStart::Kind::kCall;
   if (family != ToolFamily::kHarmony || in_call) {
-    if (start.kind == AnswerStart::Kind::kContent) return nullptr;
+    if (start.kind == AnswerStart::Kind::kContent) return std::make_unique<ContentReader>();
     return NewCallReader(family, request.tools, in_call);
   }
   const bool may_call = request.tool_choice.kind != ToolChoice::Kind::kNone;

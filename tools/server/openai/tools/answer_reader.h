@@ -54,7 +54,7 @@ class AnswerReader {
   virtual void Finish(std::vector<AnswerPiece>* out) = 0;
 };
 
-// Returns null if all text is content, because no tools may be called and the model has no
+// Returns a reader. It takes all text for content if no tools may be called and the model has no
 // channels.
 std::unique_ptr<AnswerReader> NewAnswerReader(ToolFamily family, const GenerationRequest& request,
                                               const AnswerStart& start);

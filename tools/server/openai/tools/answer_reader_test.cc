@@ -286,19 +286,22 @@ TEST(AnswerReaderTest, BehindAnOpening) {
   EXPECT_EQ(Read(kHarmony, {"{\"a\":", "1}"}, arguments), "<look{\"a\":1}>");
   const AnswerStart content{.kind = AnswerStart::Kind::kContent, .name = ""};
   EXPECT_EQ(Read(kHarmony, {"{\"a\":", "1}"}, content), "{\"a\":1}");
-  EXPECT_EQ(NewAnswerReader(kHermes, WithTools(), content), nullptr);
+  const std::string call_text = "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>";
+  EXPECT_EQ(Read(kHermes, {call_text, ""}, content), call_text);
 }
 
 TEST(AnswerReaderTest, WithoutToolsAllIsContent) {
   const GenerationRequest plain;
-  EXPECT_EQ(NewAnswerReader(kHermes, plain, {}), nullptr);
   EXPECT_FALSE(NeedsAnswerReader(kLlama3, plain));
   ASSERT_TRUE(NeedsAnswerReader(kHarmony, plain));
-  std::vector<AnswerPiece> pieces;
-  const auto reader = NewAnswerReader(kHarmony, plain, {});
-  reader->Push("<|channel|>commentary to=functions.look<|message|>{}<|call|>", &pieces);
-  ASSERT_EQ(pieces.size(), 1u);
-  EXPECT_EQ(pieces[0].kind, AnswerPiece::Kind::kContent);
+  for (const auto& [family, text] :
+       {std::pair{kHermes, "<tool_call>{\"name\":\"look\",\"arguments\":{}}</tool_call>"},
+        std::pair{kHarmony, "<|channel|>commentary to=functions.look<|message|>{}<|call|>"}}) {
+    std::vector<AnswerPiece> pieces;
+    NewAnswerReader(family, plain, {})->Push(text, &pieces);
+    ASSERT_EQ(pieces.size(), 1u);
+    EXPECT_EQ(pieces[0].kind, AnswerPiece::Kind::kContent);
+  }
 }
 
 // Nothing is lost and nothing hangs, whatever a model writes.

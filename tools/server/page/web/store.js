@@ -11,13 +11,11 @@ function read(name) {
   }
 }
 
-// Returns false if the browser has no room or forbids it.
 function write(name, value) {
   try {
     localStorage.setItem(name, JSON.stringify(value));
-    return true;
   } catch {
-    return false;
+    // The browser has no room, or forbids it.
   }
 }
 
@@ -30,7 +28,7 @@ export function loadTurns() {
 }
 
 export function saveTurns(turns) {
-  return write(conversationName, { version: 1, turns });
+  write(conversationName, { version: 1, turns });
 }
 
 export function loadSettings() {
@@ -39,5 +37,5 @@ export function loadSettings() {
 }
 
 export function saveSettings(settings) {
-  return write(settingsName, settings);
+  write(settingsName, settings);
 }
