@@ -54,14 +54,6 @@ TEST_F(FindDeviceTest, KnowsEveryName) {
   EXPECT_EQ(Find("dgpu"), "no device is called 'dgpu'; there are: cpu (CPU), igpu0 (Vulkan0)");
 }
 
-TEST_F(FindDeviceTest, ANumberedNameStandsForNoOtherDevice) {
-  const size_t plugin = Plugin("hip", "");
-  for (int i = 0; i < 11; ++i) Device(plugin, TRINE_TIER_DGPU, i != 1, false, "serves");
-  EXPECT_EQ(Find("dgpu"), "dgpu0");
-  EXPECT_EQ(Find("dgpu10"), "dgpu10");
-  EXPECT_EQ(Find("dgpu1"), "device 'dgpu1' is not used: serves");
-}
-
 TEST_F(FindDeviceTest, APluginThatWasRefusedIsNamedWithItsReason) {
   Plugin("vulkan", "it could not be opened: options are key=value");
   EXPECT_EQ(Find("igpu"),

@@ -268,12 +268,11 @@ std::string UsableDevices(const Inventory& inventory) {
 absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
                                                   const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
-  // "igpu" stands for "igpu0"; "igpu1" does not stand for "igpu10".
-  const bool numbered = !lower.empty() && absl::ascii_isdigit(lower.back());
-  const std::string first = numbered ? lower : absl::StrCat(lower, "0");
   const InventoryDevice* unused = nullptr;
   for (const InventoryDevice& d : inventory.devices) {
-    const bool named = lower == d.tier_name || name == d.backend_name || first == d.tier_name;
+    // "igpu" stands for "igpu0".
+    const bool named =
+        lower == d.tier_name || name == d.backend_name || absl::StrCat(lower, "0") == d.tier_name;
     if (d.used || d.on_request) {
       if (named) return &d;
     } else if (unused == nullptr && (name == d.backend_name || TierOf(lower) == d.tier)) {

@@ -7,9 +7,7 @@ namespace trine {
 absl::StatusOr<Placement> FindPlacement(const PlanProblem& problem, const PlanOptions& options) {
   if (absl::Status s = CheckProblem(problem, options.request); !s.ok()) return s;
   const planner::Outcome outcome = planner::Search(problem, options);
-  if (!outcome.answer.has_value()) {
-    return planner::NothingFits(problem, options, outcome.exact);
-  }
+  if (!outcome.answer.has_value()) return planner::NothingFits(problem, options, outcome.exact);
   absl::StatusOr<Placement> placement =
       EvaluatePlacement(problem, options.request, outcome.answer->ranges);
   if (!placement.ok()) return placement.status();

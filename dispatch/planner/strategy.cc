@@ -37,31 +37,27 @@ class StrategySearch {
     return Finish(found);
   }
 
+  // Returns a problem with the measure of each device that `measure` returns.
+  template <class Measure>
+  BottleneckProblem Measured(bool pipeline, Measure measure) const {
+    BottleneckProblem problem{&chain_, {}, pipeline, required_};
+    for (const ChainDevice& device : chain_.devices) problem.stages.push_back(measure(device));
+    return problem;
+  }
+
   BottleneckProblem Times(bool pipeline) const {
-    BottleneckProblem times;
-    times.chain = &chain_;
-    times.required = required_;
-    times.pipeline = pipeline;
-    for (const ChainDevice& device : chain_.devices) {
-      StageMeasure& stage = times.stages.emplace_back();
-      stage.used = device.time;
-      stage.fixed = device.run_ns;
-    }
-    return times;
+    return Measured(pipeline, [](const ChainDevice& device) {
+      return StageMeasure{.used = device.time, .fixed = device.run_ns};
+    });
   }
 
   BottleneckProblem Fills() const {
-    BottleneckProblem fills;
-    fills.chain = &chain_;
-    fills.required = required_;
-    for (const ChainDevice& device : chain_.devices) {
-      StageMeasure& stage = fills.stages.emplace_back();
-      stage.used = device.bytes;
-      stage.fixed = device.fixed_bytes;
-      stage.whole = std::max<int64_t>(device.limit_bytes, 1);
-      stage.counted = !device.cpu;
-    }
-    return fills;
+    return Measured(false, [](const ChainDevice& device) {
+      return StageMeasure{.used = device.bytes,
+                          .fixed = device.fixed_bytes,
+                          .whole = std::max<int64_t>(device.limit_bytes, 1),
+                          .counted = !device.cpu};
+    });
   }
 
   // Puts only those units on the CPU that do not fit on the GPUs, then fills the GPUs alike.

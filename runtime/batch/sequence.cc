@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/model/arch/segment_graph.h"
 
 namespace trine {
@@ -16,8 +17,7 @@ constexpr size_t kLeastRoom = 256;
 absl::Status Sequence::Append(std::span<const int32_t> tokens) {
   for (int32_t token : tokens) {
     if (token < 0 || token >= n_vocab_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token ", token, " is not in the vocabulary of ", n_vocab_));
+      return Invalid("token ", token, " is not in the vocabulary of ", n_vocab_);
     }
   }
   if (static_cast<int64_t>(tokens.size()) > max_context_ - size()) {
@@ -47,8 +47,8 @@ void Sequence::Truncate(int64_t n) {
 
 absl::Status Sequence::Erase(int64_t begin, int64_t end) {
   if (begin < 0 || begin > end || end > size()) {
-    return absl::InvalidArgumentError(absl::StrCat("there are no tokens ", begin, " to ", end,
-                                                   " to erase: the sequence has ", size()));
+    return Invalid("there are no tokens ", begin, " to ", end, " to erase: the sequence has ",
+                   size());
   }
   if (begin == end) return absl::OkStatus();
   DropFetch();

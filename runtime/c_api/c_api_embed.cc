@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/c_api/c_api_support.h"
 #include "runtime/engine/embed.h"
 #include "runtime/head/head_file.h"
@@ -26,7 +27,7 @@ absl::StatusOr<Pooling> PoolingOf(uint32_t number, const Engine& engine) {
     case TRINE_POOLING_LAST:
       return Pooling::kLast;
   }
-  return absl::InvalidArgumentError(absl::StrCat("pooling is ", number, ": 0 to 4"));
+  return Invalid("pooling is ", number, ": 0 to 4");
 }
 
 absl::StatusOr<int32_t> NormalizeOf(int32_t number) {
@@ -34,8 +35,7 @@ absl::StatusOr<int32_t> NormalizeOf(int32_t number) {
   if (number == TRINE_NORMALIZE_MAX) return kNormalizeMax;
   if (number == TRINE_NORMALIZE_NONE) return kNormalizeNone;
   if (number >= 1 && number <= kLargestNorm) return number;
-  return absl::InvalidArgumentError(
-      absl::StrCat("normalize is ", number, ": -2 to ", kLargestNorm));
+  return Invalid("normalize is ", number, ": -2 to ", kLargestNorm);
 }
 
 absl::StatusOr<EmbedOptions> MakeOptions(const trine_embed_options* given, const Engine& engine) {

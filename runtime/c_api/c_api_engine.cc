@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/invalid.h"
 #include "runtime/c_api/c_api_support.h"
 
 namespace trine::c_api {
@@ -30,7 +31,7 @@ absl::Status ReadWord(const char* member, const char* text,
     }
     absl::StrAppend(&known, known.empty() ? "" : ", ", word);
   }
-  return absl::InvalidArgumentError(absl::StrCat(member, " is '", text, "': it is one of ", known));
+  return Invalid(member, " is '", text, "': it is one of ", known);
 }
 
 absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* options) {
@@ -46,9 +47,7 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
   }
   if (const std::string text = TextOr(given.device_memory, ""); !text.empty()) {
     auto limits = ParseDeviceMemory(text);
-    if (!limits.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("device memory: ", limits.status().message()));
-    }
+    if (!limits.ok()) return Invalid("device memory: ", limits.status().message());
     request->memory_limits = *std::move(limits);
   }
   if (given.device_timeout_ms != 0) {
@@ -80,8 +79,7 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
     const std::string text = TextOr(given.dispatch, "");
     const auto mode = ParseDispatch(text.empty() ? "auto" : text);
     if (mode.ok()) request->dispatch = *mode;
-    if (!mode.ok())
-      s = absl::InvalidArgumentError(absl::StrCat("dispatch: ", mode.status().message()));
+    if (!mode.ok()) s = Invalid("dispatch: ", mode.status().message());
   }
   if (s.ok() && !request->devices.empty() && !request->split.empty()) {
     s = absl::InvalidArgumentError("devices and tensor_split both say where layers go");
@@ -216,8 +214,7 @@ int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size
     const int32_t n_vocab = engine->engine->tokenizer()->vocab_size();
     for (size_t i = 0; i < count; ++i) {
       if (tokens[i] < 0 || tokens[i] >= n_vocab) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("token ", tokens[i], " is not in the vocabulary of ", n_vocab));
+        return trine::Invalid("token ", tokens[i], " is not in the vocabulary of ", n_vocab);
       }
     }
     const std::string decoded =

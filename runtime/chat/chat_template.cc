@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/template/values/print.h"
 #include "runtime/tokenizer/special_tokens.h"
 
@@ -195,10 +195,7 @@ absl::StatusOr<Value> NormalizeMessages(const Value& messages) {
   std::vector<Value> out;
   for (const Value& message : messages.list()) {
     auto normal = NormalizeMessage(message);
-    if (!normal.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("message ", out.size() + 1, " ", normal.status().message()));
-    }
+    if (!normal.ok()) return Invalid("message ", out.size() + 1, " ", normal.status().message());
     out.push_back(*std::move(normal));
   }
   return Given::OfList(std::move(out));

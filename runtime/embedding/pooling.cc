@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -62,8 +62,7 @@ absl::StatusOr<Pooling> ParsePooling(const std::string& name) {
   for (const Pooling pooling : {Pooling::kNone, Pooling::kMean, Pooling::kCls, Pooling::kLast}) {
     if (name == PoolingName(pooling)) return pooling;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", name, "' is no kind of pooling: none, mean, cls or last"));
+  return Invalid("'", name, "' is no kind of pooling: none, mean, cls or last");
 }
 
 const char* PoolingName(Pooling pooling) {
@@ -73,9 +72,8 @@ const char* PoolingName(Pooling pooling) {
 
 absl::Status CheckNormalize(int32_t normalize) {
   if (normalize >= kNormalizeNone && normalize <= kLargestNorm) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("normalize is ", normalize, ": -1 for none, 0 for the largest magnitude, 1 to ",
-                   kLargestNorm, " for that p-norm"));
+  return Invalid("normalize is ", normalize, ": -1 for none, 0 for the largest magnitude, 1 to ",
+                 kLargestNorm, " for that p-norm");
 }
 
 Pooler::Pooler(Pooling pooling, int32_t normalize, int64_t width, int64_t rows)

@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -86,18 +87,14 @@ absl::Status CheckTexts(const Engine& engine, std::span<const TokenSpan> texts) 
   const int64_t n_vocab = engine.config().n_vocab;
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto size = static_cast<int64_t>(texts[i].size());
-    if (size == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("text ", i + 1, " is empty: there is nothing to embed"));
-    }
+    if (size == 0) return Invalid("text ", i + 1, " is empty: there is nothing to embed");
     if (size > engine.context()) {
       return absl::OutOfRangeError(absl::StrCat("text ", i + 1, " has ", size,
                                                 " tokens, the context holds ", engine.context()));
     }
     for (const int32_t token : texts[i]) {
       if (token >= 0 && token < n_vocab) continue;
-      return absl::InvalidArgumentError(absl::StrCat("text ", i + 1, ": token ", token,
-                                                     " is not in the vocabulary of ", n_vocab));
+      return Invalid("text ", i + 1, ": token ", token, " is not in the vocabulary of ", n_vocab);
     }
   }
   return absl::OkStatus();

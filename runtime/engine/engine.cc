@@ -157,10 +157,6 @@ std::unique_ptr<BlockPrefetcher::Prefetch> Engine::Prefetch(const std::string& s
   return block_keeper_->Prefetch(space, {tokens.begin(), tokens.end()}, held / kBlockPositions);
 }
 
-void Engine::FlushBlocks() {
-  if (block_keeper_ != nullptr) block_keeper_->Flush();
-}
-
 const ConstraintVocabulary& Engine::constraint_vocabulary() const {
   std::call_once(constraint_once_,
                  [this] { constraint_vocabulary_ = ConstraintVocabulary::Of(tokenizer_); });

@@ -109,8 +109,6 @@ class Engine {
   std::unique_ptr<BlockPrefetcher::Prefetch> Prefetch(const std::string& space,
                                                       std::span<const int32_t> prompt);
   bool prefetches() const { return block_keeper_ != nullptr && block_keeper_->prefetches(); }
-  // Waits until the block keeper has all blocks that have been filled.
-  void FlushBlocks();
 
   TraceFile* trace() const { return trace_.get(); }  // null: tracing is off
   // Writes what has been traced. The destructor also does that; it logs an error unless a call has

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -349,28 +349,25 @@ absl::Status CheckGenerate(const Session& session, const GenerateOptions& option
     return absl::FailedPreconditionError("there is nothing to go on from: the prompt is empty");
   }
   if (options.max_tokens < -1) {
-    return absl::InvalidArgumentError(absl::StrCat("max_tokens is ", options.max_tokens,
-                                                   ": a count, or -1 to go on until the context "
-                                                   "is full"));
+    return Invalid("max_tokens is ", options.max_tokens,
+                   ": a count, or -1 to go on until the context "
+                   "is full");
   }
   if (options.logprobs < -1 || options.logprobs > kMaxLogprobs) {
-    return absl::InvalidArgumentError(absl::StrCat("logprobs is ", options.logprobs, ": 0 to ",
-                                                   kMaxLogprobs, ", or -1 for none"));
+    return Invalid("logprobs is ", options.logprobs, ": 0 to ", kMaxLogprobs, ", or -1 for none");
   }
   if (options.rerank != nullptr && &options.rerank->engine() != &session.engine()) {
     return absl::InvalidArgumentError("the reranking was made for another engine");
   }
   if (!options.context_shift) return absl::OkStatus();
   if (options.keep < -1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("keep is ", options.keep, ": a count, or -1 for the whole prompt"));
+    return Invalid("keep is ", options.keep, ": a count, or -1 for the whole prompt");
   }
   // A shift needs at least two tokens to remove half of.
   const int64_t keep = TokensToKeep(session, options);
   if (keep > sequence.max_context() - 2) {
-    return absl::InvalidArgumentError(absl::StrCat("a context shift that keeps ", keep,
-                                                   " tokens needs a context of ", keep + 2,
-                                                   " at least: it holds ", sequence.max_context()));
+    return Invalid("a context shift that keeps ", keep, " tokens needs a context of ", keep + 2,
+                   " at least: it holds ", sequence.max_context());
   }
   return absl::OkStatus();
 }

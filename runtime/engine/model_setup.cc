@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/base/machine_report.h"
 #include "runtime/model/arch/read_model.h"
 
@@ -23,8 +24,7 @@ constexpr int64_t kOutputBytes = int64_t{64} << 20;
 absl::Status CheckSizes(const EngineOptions& options) {
   const auto within = [](const char* what, int64_t value, int64_t min, int64_t max) {
     if (value >= min && value <= max) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " is ", value, ": it must lie between ", min, " and ", max));
+    return Invalid(what, " is ", value, ": it must lie between ", min, " and ", max);
   };
   absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
   if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
@@ -48,8 +48,7 @@ absl::StatusOr<fault::FaultSpec> ReadFaults(const EngineOptions& options) {
       options.plugins.search.use_environment ? std::getenv("TRINE_FAULT") : nullptr;
   auto spec = fault::FaultSpec::Parse(variable != nullptr ? variable : options.faults);
   if (spec.ok()) return spec;
-  return absl::InvalidArgumentError(
-      absl::StrCat(variable != nullptr ? "TRINE_FAULT: " : "faults: ", spec.status().message()));
+  return Invalid(variable != nullptr ? "TRINE_FAULT: " : "faults: ", spec.status().message());
 }
 
 absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
@@ -62,9 +61,8 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   }
   if (limits.max_context * options.max_sequences + options.branches * kBlockPositions >
       std::numeric_limits<int32_t>::max()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a context of ", limits.max_context, " for ", options.max_sequences,
-                     " sequences is more positions than can be numbered"));
+    return Invalid("a context of ", limits.max_context, " for ", options.max_sequences,
+                   " sequences is more positions than can be numbered");
   }
   const auto type_k = ParseKvType(options.kv_type_k);
   if (!type_k.ok()) return type_k.status();
@@ -74,9 +72,8 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   limits.kv_type_v = *type_v;
   if ((limits.kv_type_k == TRINE_DTYPE_Q8_KV && config.head_dim_k % 32 != 0) ||
       (limits.kv_type_v == TRINE_DTYPE_Q8_KV && config.head_dim_v % 32 != 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
-                     config.head_dim_k, " and ", config.head_dim_v));
+    return Invalid("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
+                   config.head_dim_k, " and ", config.head_dim_v);
   }
   limits.max_sequences = options.max_sequences + options.branches;
   limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
@@ -111,9 +108,8 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const TokenizerDa
                                                                const ModelConfig& config) {
   auto tokenizer = Tokenizer::Create(data);
   if (tokenizer.ok() && (*tokenizer)->vocab_size() != config.n_vocab) {
-    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", (*tokenizer)->vocab_size(),
-                                                   " tokens, token_embd.weight has ",
-                                                   config.n_vocab, " rows"));
+    return Invalid("the tokenizer has ", (*tokenizer)->vocab_size(),
+                   " tokens, token_embd.weight has ", config.n_vocab, " rows");
   }
   return tokenizer;
 }
@@ -131,8 +127,7 @@ absl::StatusOr<uint32_t> ParseKvType(const std::string& name) {
   if (name == "f32") return uint32_t{TRINE_DTYPE_F32};
   if (name == "bf16") return uint32_t{TRINE_DTYPE_BF16};
   if (name == "q8_0") return uint32_t{TRINE_DTYPE_Q8_KV};
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", name, "' is no type of a KV cache: f16, f32, bf16 or q8_0"));
+  return Invalid("'", name, "' is no type of a KV cache: f16, f32, bf16 or q8_0");
 }
 
 // Makes sure that every complaint about a file names it.
@@ -151,9 +146,8 @@ absl::StatusOr<BlockKeeperOptions> KeepingOf(const EngineOptions& options) {
   keeping.prefetch_bytes = options.kv_prefetch_bytes;
   const auto form = ParseKvForm(options.kv_store_form);
   if (!form) {
-    return absl::InvalidArgumentError(absl::StrCat("blocks can't be kept as \"",
-                                                   options.kv_store_form,
-                                                   "\": raw, q8_0, q4_0 and mxfp4 are forms"));
+    return Invalid("blocks can't be kept as \"", options.kv_store_form,
+                   "\": raw, q8_0, q4_0 and mxfp4 are forms");
   }
   keeping.form = *form;
   if (!keeping.any() && (keeping.form != KvForm::kRaw || keeping.lossy)) {

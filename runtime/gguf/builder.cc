@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 
 namespace trine::gguf {
@@ -171,9 +172,8 @@ absl::StatusOr<uint32_t> Builder::Alignment() const {
   const uint32_t alignment = numbers[1];
   if (numbers[0] != static_cast<uint32_t>(ValueType::kUint32) || alignment < kMinAlignment ||
       alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the metadata key '", kAlignmentKey,
-                                                   "' must be a uint32 and a power of two, ",
-                                                   kMinAlignment, " to ", kMaxAlignment));
+    return Invalid("the metadata key '", kAlignmentKey, "' must be a uint32 and a power of two, ",
+                   kMinAlignment, " to ", kMaxAlignment);
   }
   return alignment;
 }

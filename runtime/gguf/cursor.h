@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine::gguf {
 
@@ -58,8 +58,8 @@ class Cursor {
 
   // Returns the error for a read of `inside` that failed.
   absl::Status Ends(absl::string_view inside) const {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the file ends inside ", inside, ", which starts at byte ", position_, " of ", bytes_));
+    return Invalid("the file ends inside ", inside, ", which starts at byte ", position_, " of ",
+                   bytes_);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
 
@@ -11,7 +12,7 @@ namespace trine::gguf {
 namespace {
 
 // NOT_FOUND is for missing files only, so a missing key becomes INVALID_ARGUMENT.
-absl::Status Invalid(const absl::Status& status) {
+absl::Status AsInvalid(const absl::Status& status) {
   return absl::InvalidArgumentError(status.message());
 }
 
@@ -42,10 +43,10 @@ absl::StatusOr<SplitFacts> ReadSplitFacts(const PartContents& part) {
   if (!count.ok()) return count.status();
   if (*count <= 1) return facts;
   const absl::StatusOr<int64_t> number = part.metadata.Integer(kSplitNumberKey, 0, *count - 1);
-  if (!number.ok()) return Invalid(number.status());
+  if (!number.ok()) return AsInvalid(number.status());
   const absl::StatusOr<int64_t> tensors =
       part.metadata.Integer(kSplitTensorsKey, 0, static_cast<int64_t>(kMaxTensors));
-  if (!tensors.ok()) return Invalid(tensors.status());
+  if (!tensors.ok()) return AsInvalid(tensors.status());
   return SplitFacts{*number, *count, *tensors};
 }
 
@@ -56,14 +57,13 @@ std::string PartText(int64_t number, int64_t count) {
 // `found`: what the part with index `number` says. `whole`: what the part that the user named says.
 absl::Status CheckPart(const SplitFacts& found, int64_t number, const SplitFacts& whole) {
   if (found.number != number || found.count != whole.count) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("says it is ", PartText(found.number, found.count),
-                     " of a model; by its name it is ", PartText(number, whole.count)));
+    return Invalid("says it is ", PartText(found.number, found.count),
+                   " of a model; by its name it is ", PartText(number, whole.count));
   }
   if (found.tensors != whole.tensors) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is part of a model of ", found.tensors, " tensors, but another part is of one of ",
-        whole.tensors, ": the parts belong to different models"));
+    return Invalid("is part of a model of ", found.tensors,
+                   " tensors, but another part is of one of ", whole.tensors,
+                   ": the parts belong to different models");
   }
   return absl::OkStatus();
 }
@@ -113,9 +113,9 @@ absl::Status File::LoadParts(const std::string& path, bool use_mmap) {
 
   const std::optional<SplitName> name = ParseSplitName(path);
   if (!name || name->number != whole->number || name->count != whole->count) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is ", PartText(whole->number, whole->count), " of a split model; its name must ",
-        "end in ", SplitPath("", whole->number, whole->count), " for the others to be found"));
+    return Invalid(path, ": is ", PartText(whole->number, whole->count),
+                   " of a split model; its name must ", "end in ",
+                   SplitPath("", whole->number, whole->count), " for the others to be found");
   }
   for (int64_t i = 0; i < whole->count; ++i) {
     const std::string part_path = SplitPath(name->prefix, i, whole->count);
@@ -135,9 +135,8 @@ absl::Status File::LoadParts(const std::string& path, bool use_mmap) {
     if (!status.ok()) return About(part_path, status);
   }
   if (tensors_.size() != static_cast<size_t>(whole->tensors)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": the ", whole->count,
-                                                   " parts of the model have ", tensors_.size(),
-                                                   " tensors together; expected ", whole->tensors));
+    return Invalid(path, ": the ", whole->count, " parts of the model have ", tensors_.size(),
+                   " tensors together; expected ", whole->tensors);
   }
   return absl::OkStatus();
 }
@@ -161,8 +160,7 @@ absl::Status File::AddTensors(std::vector<TensorInfo> tensors) {
     tensor.part = part;
     const absl::string_view name(tensor.name.data(), tensor.name.size());
     if (!tensor_index_.emplace(name, static_cast<uint32_t>(tensors_.size())).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("there are two tensors ", Quoted(tensor.name)));
+      return Invalid("there are two tensors ", Quoted(tensor.name));
     }
     tensor_bytes_ += tensor.bytes;
     tensors_.push_back(tensor);

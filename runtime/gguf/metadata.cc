@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
@@ -22,8 +23,8 @@ std::string TypeText(const Value& value) {
 }
 
 absl::Status WrongType(std::string_view key, const Value& value, const char* expected) {
-  return absl::InvalidArgumentError(absl::StrCat("the metadata key ", Quoted(key), " is ",
-                                                 TypeText(value), "; expected ", expected));
+  return Invalid("the metadata key ", Quoted(key), " is ", TypeText(value), "; expected ",
+                 expected);
 }
 
 // Returns the value, the fallback if the key is missing, or the error.
@@ -45,9 +46,8 @@ class MetadataReader {
       return cursor_->Ends(absl::StrCat("the name of metadata key ", index));
     }
     if (entry->key.empty() || entry->key.size() > kMaxKeyBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("the name of metadata key ", index, " has ",
-                                                     entry->key.size(), " bytes; expected 1 to ",
-                                                     kMaxKeyBytes));
+      return Invalid("the name of metadata key ", index, " has ", entry->key.size(),
+                     " bytes; expected 1 to ", kMaxKeyBytes);
     }
     key_ = entry->key;
     uint32_t type = 0;
@@ -64,8 +64,7 @@ class MetadataReader {
 
   // Says that the error is about the current key.
   absl::Status Error(const std::string& message) const {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the metadata key ", Quoted(key_), " ", message));
+    return Invalid("the metadata key ", Quoted(key_), " ", message);
   }
 
  private:
@@ -204,8 +203,8 @@ absl::StatusOr<int64_t> Metadata::Integer(std::string_view key, int64_t min, int
   const absl::StatusOr<const Value*> value = Get(key);
   if (!value.ok()) return value.status();
   const auto out_of_range = [&](auto number) {
-    return absl::InvalidArgumentError(absl::StrCat("the metadata key ", Quoted(key), " is ", number,
-                                                   "; expected ", min, " to ", max));
+    return Invalid("the metadata key ", Quoted(key), " is ", number, "; expected ", min, " to ",
+                   max);
   };
   if (const auto* number = std::get_if<int64_t>(&(*value)->value)) {
     if (*number < min || *number > max) return out_of_range(*number);
@@ -261,13 +260,11 @@ absl::StatusOr<bool> Metadata::BoolOr(std::string_view key, bool fallback) const
 
 absl::StatusOr<Metadata> ReadMetadata(uint64_t count, Cursor* cursor) {
   if (count > kMaxKeys) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the file claims ", count, " metadata keys; at most ", kMaxKeys, " are read"));
+    return Invalid("the file claims ", count, " metadata keys; at most ", kMaxKeys, " are read");
   }
   if (count > cursor->remaining() / kMinEntryBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the file claims ", count,
-                                                   " metadata keys, more than fit in the ",
-                                                   cursor->remaining(), " bytes after its header"));
+    return Invalid("the file claims ", count, " metadata keys, more than fit in the ",
+                   cursor->remaining(), " bytes after its header");
   }
   Metadata metadata;
   metadata.entries_.reserve(count);

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 
 namespace trine::gguf {
@@ -44,16 +44,14 @@ class ShapeReader {
     }
     const std::vector<int64_t>& numbers = std::get<Array>(value->value).integers;
     if (numbers.size() != static_cast<size_t>(layers)) {
-      Fail(absl::InvalidArgumentError(absl::StrCat("the metadata key ", Quoted(key), " has ",
-                                                   numbers.size(), " integers; expected one for ",
-                                                   "each of the ", layers, " layers")));
+      Fail(Invalid("the metadata key ", Quoted(key), " has ", numbers.size(),
+                   " integers; expected one for ", "each of the ", layers, " layers"));
       return std::vector<int64_t>(static_cast<size_t>(layers), min);
     }
     for (const int64_t number : numbers) {
       if (number >= min && number <= kMaxLength) continue;
-      Fail(
-          absl::InvalidArgumentError(absl::StrCat("the metadata key ", Quoted(key), " has a ",
-                                                  number, "; expected ", min, " to ", kMaxLength)));
+      Fail(Invalid("the metadata key ", Quoted(key), " has a ", number, "; expected ", min, " to ",
+                   kMaxLength));
     }
     return numbers;
   }

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/base/invalid.h"
 
 namespace trine::gguf {
 namespace {
@@ -34,8 +35,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
   const bool replaces = stat(path.c_str(), &st) == 0;
   // Renaming would replace a device or a pipe with a file.
   if (replaces && !S_ISREG(st.st_mode)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is there and is not a regular file, so it is not replaced"));
+    return Invalid(path, ": is there and is not a regular file, so it is not replaced");
   }
   // The new file must not be readable by users who could not read the old one.
   const mode_t mode = replaces ? st.st_mode & 0666 : 0666;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
@@ -20,7 +21,7 @@ namespace {
 constexpr uint64_t kMinInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
 
 absl::Status TensorError(const TensorInfo& tensor, const std::string& message) {
-  return absl::InvalidArgumentError(absl::StrCat("the tensor ", Quoted(tensor.name), " ", message));
+  return Invalid("the tensor ", Quoted(tensor.name), " ", message);
 }
 
 absl::Status ReadName(uint64_t index, Cursor* cursor, TensorInfo* tensor) {
@@ -28,9 +29,8 @@ absl::Status ReadName(uint64_t index, Cursor* cursor, TensorInfo* tensor) {
     return cursor->Ends(absl::StrCat("the name of tensor ", index));
   }
   if (tensor->name.empty() || tensor->name.size() > kMaxTensorNameBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the name of tensor ", index, " has ",
-                                                   tensor->name.size(), " bytes; expected 1 to ",
-                                                   kMaxTensorNameBytes));
+    return Invalid("the name of tensor ", index, " has ", tensor->name.size(),
+                   " bytes; expected 1 to ", kMaxTensorNameBytes);
   }
   return absl::OkStatus();
 }
@@ -126,13 +126,11 @@ absl::Status CheckNoOverlap(const std::vector<TensorInfo>& tensors) {
 // file's own, from the start of its tensor data; `data` is not set.
 absl::StatusOr<std::vector<TensorInfo>> ReadTensorInfos(uint64_t count, Cursor* cursor) {
   if (count > kMaxTensors) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the file claims ", count, " tensors; at most ", kMaxTensors, " are read"));
+    return Invalid("the file claims ", count, " tensors; at most ", kMaxTensors, " are read");
   }
   if (count > cursor->remaining() / kMinInfoBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the file claims ", count, " tensors, more than fit in the ",
-                     cursor->remaining(), " bytes after its metadata"));
+    return Invalid("the file claims ", count, " tensors, more than fit in the ",
+                   cursor->remaining(), " bytes after its metadata");
   }
   std::vector<TensorInfo> tensors(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -172,8 +170,7 @@ absl::Status CheckMagic(Cursor* cursor) {
   if (std::memcmp(text, kMagic, sizeof(text)) == 0) return absl::OkStatus();
   const std::string_view found(text, sizeof(text));
   if (found == "FUGG") return absl::UnimplementedError("the file is big-endian, which is not read");
-  return absl::InvalidArgumentError(
-      absl::StrCat("is no GGUF file: it begins with ", Quoted(found), " and not 'GGUF'"));
+  return Invalid("is no GGUF file: it begins with ", Quoted(found), " and not 'GGUF'");
 }
 
 absl::Status CheckVersion(uint32_t version) {
@@ -197,8 +194,8 @@ absl::StatusOr<uint32_t> Alignment(const Metadata& metadata) {
       metadata.IntegerOr(kAlignmentKey, kMinAlignment, kMaxAlignment, kDefaultAlignment);
   if (!alignment.ok()) return alignment.status();
   if ((*alignment & (*alignment - 1)) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("the metadata key '", kAlignmentKey, "' is ",
-                                                   *alignment, "; expected a power of two"));
+    return Invalid("the metadata key '", kAlignmentKey, "' is ", *alignment,
+                   "; expected a power of two");
   }
   return static_cast<uint32_t>(*alignment);
 }

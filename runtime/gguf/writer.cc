@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/gguf/quoted.h"
@@ -84,8 +85,7 @@ std::vector<std::string> PartPaths(const std::string& path, size_t parts) {
 absl::StatusOr<Layout> LayOut(const Builder& builder, uint32_t version, uint64_t max_part_bytes) {
   if (!builder.status().ok()) return builder.status();
   if (version != 2 && version != 3) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("version ", version, " of GGUF can not be written; expected 2 or 3"));
+    return Invalid("version ", version, " of GGUF can not be written; expected 2 or 3");
   }
   const absl::StatusOr<uint32_t> alignment = builder.Alignment();
   if (!alignment.ok()) return alignment.status();
@@ -93,9 +93,8 @@ absl::StatusOr<Layout> LayOut(const Builder& builder, uint32_t version, uint64_t
   layout.alignment = *alignment;
   layout.parts = Divide(builder.tensors(), layout, max_part_bytes);
   if (layout.parts.size() > static_cast<size_t>(kMaxParts)) {
-    return absl::InvalidArgumentError(absl::StrCat("parts of ", max_part_bytes, " bytes would be ",
-                                                   layout.parts.size(), " files; at most ",
-                                                   kMaxParts, " are written"));
+    return Invalid("parts of ", max_part_bytes, " bytes would be ", layout.parts.size(),
+                   " files; at most ", kMaxParts, " are written");
   }
   for (size_t i = 0; i < layout.parts.size(); ++i) {
     PartLayout& part = layout.parts[i];
@@ -158,8 +157,7 @@ absl::Status Writer::Write(absl::Span<const std::byte> data) {
 absl::Status Writer::Append(absl::Span<const std::byte> data) {
   while (!data.empty()) {
     if (tensor_ == builder_.tensors().size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(paths_.back(), ": ", data.size(), " bytes more than the tensors have"));
+      return Invalid(paths_.back(), ": ", data.size(), " bytes more than the tensors have");
     }
     const uint64_t total = builder_.tensors()[tensor_].bytes;
     const uint64_t n = std::min<uint64_t>(data.size(), total - tensor_bytes_);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/pack_cache/hash64.h"
@@ -28,8 +29,6 @@ constexpr uint64_t kMaxSize = uint64_t{1} << 36;  // bytes of a tap, for each to
 std::string Short(const std::string& text) {
   return text.size() <= kMaxText ? text : text.substr(text.size() - kMaxText);
 }
-
-absl::Status Invalid(auto... what) { return absl::InvalidArgumentError(absl::StrCat(what...)); }
 
 class Reader {
  public:

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -61,7 +62,7 @@ absl::Status ExecutionGraph::CheckPass(std::span<const int32_t> tokens,
   }
   for (const int32_t token : tokens) {
     if (token >= 0 && token < model_->config().n_vocab) continue;
-    return absl::InvalidArgumentError(absl::StrCat("token ", token, " is not in the vocabulary"));
+    return Invalid("token ", token, " is not in the vocabulary");
   }
   const auto outside = [&](int32_t row) { return row < 0 || row >= n; };
   if (rows.empty() || static_cast<int64_t>(rows.size()) > limits.max_output_rows ||
@@ -261,21 +262,18 @@ absl::Status ExecutionGraph::Write(size_t pass, size_t index, std::span<const st
   }
   const GraphValue& value = shape_->values()[index];
   if (value.input != nullptr && value.input != &SegmentIo::tokens) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(value.name, " says where a pass is, and stays as it is"));
+    return Invalid(value.name, " says where a pass is, and stays as it is");
   }
   if (bytes.size() != shape_->Bytes(index, passes_[pass].sizes)) {
-    return absl::InvalidArgumentError(absl::StrCat(value.name, " has ",
-                                                   shape_->Bytes(index, passes_[pass].sizes),
-                                                   " bytes, not ", bytes.size()));
+    return Invalid(value.name, " has ", shape_->Bytes(index, passes_[pass].sizes), " bytes, not ",
+                   bytes.size());
   }
   if (value.input != nullptr) {
     for (size_t at = 0; at < bytes.size(); at += sizeof(int32_t)) {
       int32_t token = 0;
       std::memcpy(&token, bytes.data() + at, sizeof(token));
       if (token < 0 || token >= model_->config().n_vocab) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("token ", token, " is not in the vocabulary"));
+        return Invalid("token ", token, " is not in the vocabulary");
       }
     }
   }
@@ -338,8 +336,7 @@ void ExecutionGraph::Regress(size_t t) {
 
 absl::Status ExecutionGraph::RegressTo(int64_t position) {
   if (position < 0 || position > positions_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("there are ", positions_, " positions, and not ", position));
+    return Invalid("there are ", positions_, " positions, and not ", position);
   }
   size_t t = passes_.size();
   while (t > 0 && passes_[t - 1].end() > position) --t;

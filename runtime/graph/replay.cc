@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kernels/quant/float_bits.h"
+#include "runtime/base/invalid.h"
 #include "runtime/pack_cache/hash64.h"
 #include "trine/backend_sdk.h"
 
@@ -101,9 +102,8 @@ class Replayer {
     for (size_t i = 0; i < taps.size(); ++i) {
       const auto found = by_op.find({taps[i].op, taps[i].output});
       if (found == by_op.end() || own[found->second] != taps[i]) {
-        return absl::InvalidArgumentError(absl::StrCat("the capture is of another model: it has ",
-                                                       taps[i].name, " as op ", taps[i].op,
-                                                       ", and the model has not"));
+        return Invalid("the capture is of another model: it has ", taps[i].name, " as op ",
+                       taps[i].op, ", and the model has not");
       }
       const size_t value = shape.taps()[found->second];
       by_node_[shape.values()[value].node].push_back({i, value});
@@ -113,8 +113,8 @@ class Replayer {
 
   absl::Status RunPass(size_t index, const CapturedPass& pass) {
     if (pass.position > graph_.positions()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the capture has a pass at position ", pass.position, " behind ", graph_.positions()));
+      return Invalid("the capture has a pass at position ", pass.position, " behind ",
+                     graph_.positions());
     }
     if (absl::Status s = graph_.RegressTo(pass.position); !s.ok()) return s;
     if (absl::Status s = graph_.Append(pass.tokens, pass.rows); !s.ok()) return s;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/builder.h"
 #include "runtime/pack_cache/hash64.h"
 #include "runtime/tokenizer/utf8.h"
@@ -50,7 +51,7 @@ constexpr size_t kMostLabelBytes = 256;
 constexpr double kLargest = 1e30, kSmallestScale = 1e-30;
 
 absl::Status WrongMember(const char* member, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat("\"", member, "\" ", what));
+  return Invalid("\"", member, "\" ", what);
 }
 
 absl::Status CheckValues(const char* member, const std::vector<double>& values, int64_t count,

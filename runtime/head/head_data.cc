@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/pack_cache/hash64.h"
 
@@ -17,8 +18,7 @@ namespace {
 using ExampleJson = nlohmann::json;
 
 absl::Status WrongExample(int64_t line, std::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("line ", line, ": ", absl::string_view(what.data(), what.size())));
+  return Invalid("line ", line, ": ", absl::string_view(what.data(), what.size()));
 }
 
 absl::Status CheckMembers(const ExampleJson& json, int64_t line) {
@@ -120,9 +120,8 @@ absl::StatusOr<std::vector<std::string>> TwoLabels(const HeadData& data) {
     }
   }
   if (labels.size() < 2) {
-    return absl::InvalidArgumentError(absl::StrCat("all examples have the label ",
-                                                   gguf::Quoted(absl::StrJoin(labels, "")),
-                                                   ": there is nothing to tell apart"));
+    return Invalid("all examples have the label ", gguf::Quoted(absl::StrJoin(labels, "")),
+                   ": there is nothing to tell apart");
   }
   return std::vector<std::string>(labels.begin(), labels.end());
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "nlohmann/json.hpp"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/output_file.h"
 #include "runtime/gguf/quoted.h"
 
@@ -102,7 +103,7 @@ class Reader {
     return nullptr;
   }
   void Fail(const char* name, const char* what) {
-    if (status_->ok()) *status_ = absl::InvalidArgumentError(absl::StrCat("\"", name, "\" ", what));
+    if (status_->ok()) *status_ = Invalid("\"", name, "\" ", what);
   }
 
   const Json& json_;
@@ -127,7 +128,7 @@ Value Named(const char* member, const std::string& text, std::initializer_list<V
     if (text == name_of(value)) return value;
   }
   if (status->ok()) {
-    *status = absl::InvalidArgumentError(absl::StrCat("\"", member, "\" is none that is known"));
+    *status = Invalid("\"", member, "\" is none that is known");
   }
   return *choices.begin();
 }
@@ -139,12 +140,10 @@ absl::Status CheckVersion(const Json& json) {
   const Json& version = json[kVersionKey];
   if (version.is_number_integer() && version == kVersion) return absl::OkStatus();
   if (version.is_number_integer() && version >= 1 && version < kVersion) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it is a head of version ", version.get<int>(),
-                     ", which does not say which weights it was trained with: train it again"));
+    return Invalid("it is a head of version ", version.get<int>(),
+                   ", which does not say which weights it was trained with: train it again");
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("its version is not ", kVersion, ", the one that is known here"));
+  return Invalid("its version is not ", kVersion, ", the one that is known here");
 }
 
 }  // namespace
@@ -176,9 +175,7 @@ absl::StatusOr<std::string> FormatHead(const Head& head) {
 }
 
 absl::StatusOr<Head> ParseHead(std::string_view text) {
-  if (text.size() > kMostBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("it has more than ", kMostBytes, " bytes"));
-  }
+  if (text.size() > kMostBytes) return Invalid("it has more than ", kMostBytes, " bytes");
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return absl::InvalidArgumentError("it is not JSON");
   if (absl::Status s = CheckVersion(json); !s.ok()) return s;
@@ -222,15 +219,11 @@ absl::StatusOr<Head> ReadHead(const std::string& path) {
   if (!std::filesystem::exists(file)) {
     return absl::NotFoundError(absl::StrCat(path, ": there is no such file"));
   }
-  if (!std::filesystem::is_regular_file(file)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": it is no file"));
-  }
+  if (!std::filesystem::is_regular_file(file)) return Invalid(path, ": it is no file");
   std::ifstream stream(path, std::ios::binary);
   if (!stream) return absl::PermissionDeniedError(absl::StrCat(path, ": it can't be read"));
   const uint64_t bytes = std::filesystem::file_size(path, error);
-  if (error || bytes > kMostBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": it is too large for a head"));
-  }
+  if (error || bytes > kMostBytes) return Invalid(path, ": it is too large for a head");
   const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   auto head = ParseHead(text);
   if (!head.ok()) return gguf::About(path, head.status());

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/model/arch/exact_double.h"
 
 namespace trine {
@@ -122,8 +123,8 @@ std::vector<double> Direction(const Objective& objective, const std::vector<doub
 absl::Status CheckProblem(std::span<const double> rows, size_t width,
                           std::span<const uint8_t> positive, const LogisticOptions& options) {
   if (width == 0 || positive.empty() || rows.size() != width * positive.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(rows.size(), " values are not ", positive.size(),
-                                                   " rows of ", width, ", one at least"));
+    return Invalid(rows.size(), " values are not ", positive.size(), " rows of ", width,
+                   ", one at least");
   }
   if (!(options.l2 > 0) || !std::isfinite(options.l2)) {
     return absl::InvalidArgumentError("the L2 weight must be above 0");

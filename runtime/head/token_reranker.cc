@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -15,8 +15,7 @@ constexpr float kForbidden = -std::numeric_limits<float>::infinity();
 
 absl::Status CheckRerankOptions(const RerankOptions& o) {
   if (o.top < 1 || o.top > RerankOptions::kMostTop) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("candidates to rerank are 1 to ", RerankOptions::kMostTop));
+    return Invalid("candidates to rerank are 1 to ", RerankOptions::kMostTop);
   }
   if (!(std::abs(o.weight) <= RerankOptions::kMostWeight)) {
     return absl::InvalidArgumentError("the head's weight is no sensible number");
@@ -56,8 +55,7 @@ std::span<const int32_t> TokenReranker::Candidates(std::span<const float> logits
 absl::Status TokenReranker::CheckCandidates(std::span<const int32_t> candidates,
                                             std::span<const double> log_odds, size_t n_vocab) {
   if (candidates.size() != log_odds.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(candidates.size(), " candidates have ", log_odds.size(), " values"));
+    return Invalid(candidates.size(), " candidates have ", log_odds.size(), " values");
   }
   for (const double x : log_odds) {
     if (std::isnan(x)) return absl::InvalidArgumentError("a candidate's value is NaN");
@@ -66,11 +64,10 @@ absl::Status TokenReranker::CheckCandidates(std::span<const int32_t> candidates,
   std::sort(sorted_.begin(), sorted_.end());
   for (size_t k = 0; k < sorted_.size(); ++k) {
     if (sorted_[k] < 0 || static_cast<size_t>(sorted_[k]) >= n_vocab) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("candidate ", sorted_[k], " is not in the vocabulary of ", n_vocab));
+      return Invalid("candidate ", sorted_[k], " is not in the vocabulary of ", n_vocab);
     }
     if (k > 0 && sorted_[k] == sorted_[k - 1]) {
-      return absl::InvalidArgumentError(absl::StrCat("candidate ", sorted_[k], " is named twice"));
+      return Invalid("candidate ", sorted_[k], " is named twice");
     }
   }
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/head/logistic.h"
 #include "runtime/model/arch/exact_double.h"
@@ -103,9 +104,8 @@ absl::Status SetLabels(const HeadData& data, const std::string& good, Head* head
   if (!good.empty()) {
     const auto found = std::find(labels->begin(), labels->end(), good);
     if (found == labels->end()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("no example has the label ", gguf::Quoted(good), ": they are ",
-                       gguf::Printable(absl::StrJoin(*labels, " and "))));
+      return Invalid("no example has the label ", gguf::Quoted(good), ": they are ",
+                     gguf::Printable(absl::StrJoin(*labels, " and ")));
     }
     std::swap(*found, labels->back());
   }
@@ -192,17 +192,15 @@ size_t BestAnswer(std::span<const double> probabilities) {
 
 absl::Status CheckData(const Head& head, const HeadData& data) {
   if (head.kind != data.kind) {
-    return absl::InvalidArgumentError(absl::StrCat("the head is of the kind ",
-                                                   HeadKindName(head.kind), ", the data of ",
-                                                   HeadKindName(data.kind)));
+    return Invalid("the head is of the kind ", HeadKindName(head.kind), ", the data of ",
+                   HeadKindName(data.kind));
   }
   if (head.kind == HeadKind::kBranch) return absl::OkStatus();
   for (const Example& example : data.examples) {
     if (example.label == head.labels[0] || example.label == head.labels[1]) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("line ", example.line, ": the head knows ",
-                     gguf::Printable(absl::StrJoin(head.labels, " and ")), ", not ",
-                     gguf::Quoted(example.label)));
+    return Invalid("line ", example.line, ": the head knows ",
+                   gguf::Printable(absl::StrJoin(head.labels, " and ")), ", not ",
+                   gguf::Quoted(example.label));
   }
   return absl::OkStatus();
 }

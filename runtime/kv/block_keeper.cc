@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/kv_store/model_hash.h"
 
 namespace trine {
@@ -28,10 +29,9 @@ absl::StatusOr<std::unique_ptr<BlockKeeper>> BlockKeeper::Create(
                      codec->block_bytes(), " of layers that are all alike: it can't be kept"));
   }
   if (!options.lossy && !codec->IsExact(options.form)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("blocks kept as ", KvFormName(options.form),
-                     " lose bits: answers would not be exact. Allow that (kv_lossy, --kv-lossy), "
-                     "or keep them raw"));
+    return Invalid("blocks kept as ", KvFormName(options.form),
+                   " lose bits: answers would not be exact. Allow that (kv_lossy, --kv-lossy), "
+                   "or keep them raw");
   }
   // A form that loses nothing shares its blocks with the raw form.
   fields.form = codec->IsExact(options.form) ? KvForm::kRaw : options.form;
@@ -195,15 +195,12 @@ void BlockKeeper::Write() {
     const Kept kept = std::move(waiting_.front());
     waiting_.pop_front();
     waiting_bytes_ -= kept.bytes->size();
-    writing_ = true;
     lock.unlock();
     try {
       Store(kept);
     } catch (const std::bad_alloc&) {  // the block is not kept
     }
     lock.lock();
-    writing_ = false;
-    kept_.notify_all();
   }
 }
 
@@ -221,11 +218,6 @@ void BlockKeeper::Store(const Kept& kept) {
   const auto payload = std::make_shared<const KvPayload>(*std::move(encoded));
   if (host_ != nullptr) host_->Put(block, payload).IgnoreError();
   if (disk_ != nullptr) disk_->Put(block, payload).IgnoreError();  // the store reports it
-}
-
-void BlockKeeper::Flush() {
-  std::unique_lock lock(mutex_);
-  kept_.wait(lock, [&] { return waiting_.empty() && !writing_; });
 }
 
 void BlockKeeper::Log(const absl::Status& status) const {

@@ -104,8 +104,6 @@ class BlockKeeper {
   // full block.
   void Keep(const std::string& space, std::vector<int32_t> tokens,
             std::shared_ptr<const KvBlockBytes> bytes);
-  // Waits until all blocks handed over so far have been kept.
-  void Flush();
 
   BlockKeeperCounters counters() const;
 
@@ -134,12 +132,11 @@ class BlockKeeper {
   std::unique_ptr<BlockPrefetcher> prefetcher_;  // null: no prefetching
 
   mutable std::mutex mutex_;  // guards the members below, except the threads
-  std::condition_variable asked_, handed_over_, kept_;
+  std::condition_variable asked_, handed_over_;
   std::map<std::string, std::shared_ptr<const KvSpace>> spaces_;
   std::deque<std::shared_ptr<Fetch>> fetches_;
   std::deque<Kept> waiting_;
   uint64_t waiting_bytes_ = 0;
-  bool writing_ = false;
   bool ending_ = false;
   BlockKeeperCounters counters_;  // without the counters of stores and prefetcher
 

@@ -1,23 +1,16 @@
 #include "runtime/kv_store/hash256.h"
 
+#include "absl/strings/escaping.h"
+
 namespace trine {
-namespace {
-
-constexpr std::string_view kDigits = "0123456789abcdef";
-
-}  // namespace
 
 std::string ToHex(const Hash256& hash) {
-  std::string text;
-  text.reserve(2 * hash.bytes.size());
-  for (const std::byte b : hash.bytes) {
-    text.push_back(kDigits[std::to_integer<size_t>(b >> 4)]);
-    text.push_back(kDigits[std::to_integer<size_t>(b & std::byte{15})]);
-  }
-  return text;
+  return absl::BytesToHexString(
+      {reinterpret_cast<const char*>(hash.bytes.data()), hash.bytes.size()});
 }
 
 std::optional<Hash256> FromHex(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   Hash256 hash;
   if (text.size() != 2 * hash.bytes.size()) return std::nullopt;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "kernels/quant/dequantize.h"
 #include "kernels/quant/encode.h"
 #include "kernels/quant/float_bits.h"
 #include "kernels/quant/scalar.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -129,8 +129,7 @@ absl::StatusOr<KvCodec> KvCodec::Create(const KvLayout& layout) {
       continue;
     }
     if (quant::IsQuantized(type)) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(quant::Traits(type).name, " is no type of a cache"));
+    return Invalid(quant::Traits(type).name, " is no type of a cache");
   }
   KvCodec codec;
   codec.layers_ = layout.layers;
@@ -193,8 +192,7 @@ void KvCodec::DecodePart(const Part& part, KvForm form, const std::byte* from,
 
 absl::StatusOr<KvPayload> KvCodec::Encode(KvForm form, std::span<const std::byte> block) const {
   if (block.size() != block_bytes_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a block of ", block.size(), " bytes, not ", block_bytes_));
+    return Invalid("a block of ", block.size(), " bytes, not ", block_bytes_);
   }
   if (!IsExact(form)) {
     KvPayload payload(form, EncodedBytes(form));
@@ -219,9 +217,9 @@ absl::StatusOr<bool> KvCodec::Decode(const KvPayload& payload, std::span<std::by
     return absl::InvalidArgumentError("a block in no known form");
   }
   if (block.size() != block_bytes_ || payload.size != EncodedBytes(payload.form)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        payload.size, " bytes of ", KvFormName(payload.form), " for a block of ", block.size(),
-        ", not ", EncodedBytes(payload.form), " for one of ", block_bytes_));
+    return Invalid(payload.size, " bytes of ", KvFormName(payload.form), " for a block of ",
+                   block.size(), ", not ", EncodedBytes(payload.form), " for one of ",
+                   block_bytes_);
   }
   const std::byte* from = payload.data.get();
   std::byte* to = block.data();

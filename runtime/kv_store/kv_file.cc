@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/pack_cache/hash64.h"
 
@@ -31,8 +31,6 @@ bool ReadHash(gguf::Cursor* cursor, Hash256* hash) {
   std::memcpy(hash->bytes.data(), bytes.data(), bytes.size());
   return true;
 }
-
-absl::Status Invalid(auto... what) { return absl::InvalidArgumentError(absl::StrCat(what...)); }
 
 // Checks the fields before the head's hash, then the hash. OK: `data` holds the whole head.
 absl::Status CheckBeginning(std::span<const std::byte> data, uint64_t file_bytes,

@@ -1,6 +1,6 @@
 #include "runtime/kv_store/kv_space.h"
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -25,15 +25,13 @@ absl::StatusOr<uint64_t> KvLayout::BlockBytes() const {
   if (!Within(layers, kMaxLayers) || !Within(kv_heads, kMaxHeads) ||
       !Within(head_dim_k, kMaxHeadDim) || !Within(head_dim_v, kMaxHeadDim) ||
       !Within(positions, kMaxPositions) || positions % 4 != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no cache has ", layers, " layers of ", kv_heads, " heads of ", head_dim_k,
-                     " and ", head_dim_v, " values in blocks of ", positions, " positions"));
+    return Invalid("no cache has ", layers, " layers of ", kv_heads, " heads of ", head_dim_k,
+                   " and ", head_dim_v, " values in blocks of ", positions, " positions");
   }
   uint64_t k = 0, v = 0;
   if (!quant::RowBytes(type_k, head_dim_k, &k) || !quant::RowBytes(type_v, head_dim_v, &v)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no cache has heads of ", head_dim_k, " and ", head_dim_v, " values of types ",
-                     static_cast<uint32_t>(type_k), " and ", static_cast<uint32_t>(type_v)));
+    return Invalid("no cache has heads of ", head_dim_k, " and ", head_dim_v, " values of types ",
+                   static_cast<uint32_t>(type_k), " and ", static_cast<uint32_t>(type_v));
   }
   return uint64_t{layers} * kv_heads * positions * (k + v);
 }
@@ -99,19 +97,17 @@ std::vector<KvBlock> KvBlocksOf(const KvSpace& space, std::span<const int32_t> t
 absl::Status CheckKvBlock(const KvBlock& block, const KvPayload& payload) {
   const KvSpace& space = *block.space;
   if (block.tokens.size() != space.layout().positions) {
-    return absl::InvalidArgumentError(absl::StrCat("a block of ", block.tokens.size(),
-                                                   " tokens where blocks have ",
-                                                   space.layout().positions));
+    return Invalid("a block of ", block.tokens.size(), " tokens where blocks have ",
+                   space.layout().positions);
   }
   if (payload.form == KvForm::kRaw ? payload.size != space.block_bytes()
                                    : payload.size == 0 || payload.size > space.block_bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat(payload.size, " bytes of ",
-                                                   KvFormName(payload.form), " for a block of ",
-                                                   space.block_bytes()));
+    return Invalid(payload.size, " bytes of ", KvFormName(payload.form), " for a block of ",
+                   space.block_bytes());
   }
   if (payload.form != KvForm::kRaw && payload.form != space.form()) {
-    return absl::InvalidArgumentError(absl::StrCat("a block in the form ", KvFormName(payload.form),
-                                                   " in a space of ", KvFormName(space.form())));
+    return Invalid("a block in the form ", KvFormName(payload.form), " in a space of ",
+                   KvFormName(space.form()));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/part_reader.h"
 #include "runtime/gguf/writer.h"
@@ -148,8 +149,7 @@ absl::StatusOr<ModelPlan> PlanModel(const ModelShape& shape, const MakeModelOpti
   const absl::Status status = CheckShape(shape);
   if (!status.ok()) return status;
   if (options.mix != nullptr && options.mix->copy) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.mix->name, " is no type a new model can have"));
+    return Invalid(options.mix->name, " is no type a new model can have");
   }
   ModelPlan plan;
   SetMetadata(shape, &plan.builder);

@@ -1,6 +1,7 @@
 #include "runtime/make_model/model_shape.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/make_model/vocabulary.h"
 
 namespace trine {
@@ -23,7 +24,7 @@ class Checker {
   }
   void Require(bool condition, const std::string& why) {
     if (condition || !status_.ok()) return;
-    status_ = absl::InvalidArgumentError(absl::StrCat(shape_.name, ": ", why));
+    status_ = Invalid(shape_.name, ": ", why);
   }
   const absl::Status& status() const { return status_; }
 
@@ -124,8 +125,7 @@ constexpr Family kFamilies[] = {
 absl::Status CheckShape(const ModelShape& shape) {
   const Family* family = FindFamily(shape.architecture);
   if (family == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(shape.name, ": the architecture '",
-                                                   shape.architecture, "' is not known here"));
+    return Invalid(shape.name, ": the architecture '", shape.architecture, "' is not known here");
   }
   Checker check(shape);
   CheckSizes(shape, &check);

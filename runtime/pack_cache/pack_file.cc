@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/pack_cache/hash64.h"
@@ -69,7 +69,7 @@ bool ReadText(gguf::Cursor* cursor, std::string* text) {
 // Ensures that every later reader may multiply and add an entry's numbers.
 absl::Status CheckEntry(const PackEntry& e, uint64_t from, uint64_t file_bytes) {
   const auto wrong = [&](const char* what) {
-    return absl::InvalidArgumentError(absl::StrCat("tensor ", gguf::Quoted(e.name), ": ", what));
+    return Invalid("tensor ", gguf::Quoted(e.name), ": ", what);
   };
   if (e.group_rows == 0 || e.group_bytes == 0 || e.groups == 0) return wrong("has no groups");
   if (e.packed_bytes / e.group_bytes < e.groups) return wrong("its groups exceed its bytes");
@@ -104,9 +104,7 @@ std::vector<std::byte> EncodePackHead(const PackTable& table) {
 
 absl::StatusOr<PackTable> ParsePackHead(const std::byte* data, uint64_t bytes) {
   gguf::Cursor cursor(data, bytes);
-  const auto invalid = [](auto... what) {
-    return absl::InvalidArgumentError(absl::StrCat(what...));
-  };
+  const auto invalid = [](auto... what) { return Invalid(what...); };
   if (!cursor.Skip(kMagic.size()) || std::memcmp(data, kMagic.data(), kMagic.size()) != 0) {
     return invalid("is no pack cache");
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "dispatch/devices/inventory.h"
 #include "dispatch/planner/planner.h"
+#include "runtime/base/invalid.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/known_costs.h"
 #include "runtime/placement/split_mode.h"
@@ -38,8 +39,7 @@ absl::StatusOr<std::map<std::string, uint64_t>> ResolveLimits(const PlacementReq
     if (!name.ok()) return name.status();
     const auto bytes = static_cast<uint64_t>(std::min(share.amount, 1e18));
     if (!limits.emplace(*name, bytes).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("device memory: ", *name, " is given two limits"));
+      return Invalid("device memory: ", *name, " is given two limits");
     }
   }
   return limits;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/invalid.h"
 #include "runtime/quantize/tensor_pattern.h"
 
 namespace trine {
@@ -14,7 +15,7 @@ namespace {
 using quantize::TensorPattern;
 
 absl::Status Wrong(const std::string& part, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("tensor override: '", part, "' ", why));
+  return Invalid("tensor override: '", part, "' ", why);
 }
 
 void Warn(const LogSink& log, const std::string& text) {
@@ -34,9 +35,8 @@ absl::StatusOr<std::vector<SplitShare>> NamedShares(const PlacementRequest& requ
   for (size_t i = 0; i < shares.size(); ++i) {
     if (shares[i].unit == SplitShare::Unit::kProportion) {
       if (i >= gpus.size()) {
-        return absl::InvalidArgumentError(absl::StrCat("tensor split: ", shares.size(),
-                                                       " proportions for ", gpus.size(),
-                                                       " GPUs; name tiers instead, such as cpu:1"));
+        return Invalid("tensor split: ", shares.size(), " proportions for ", gpus.size(),
+                       " GPUs; name tiers instead, such as cpu:1");
       }
       shares[i].device = gpus[i];
       continue;
@@ -206,10 +206,7 @@ absl::StatusOr<std::vector<TensorOverride>> ParseOverrides(const std::string& te
     if (one.expression.empty()) return Wrong(part, "has no expression before the '='");
     if (one.device.empty()) return Wrong(part, "names no device after the '='");
     const auto pattern = TensorPattern::Create(one.expression);
-    if (!pattern.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor override: ", pattern.status().message()));
-    }
+    if (!pattern.ok()) return Invalid("tensor override: ", pattern.status().message());
     overrides.push_back(std::move(one));
     part.clear();
   }

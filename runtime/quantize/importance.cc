@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "kernels/quant/validate.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/cursor.h"
 #include "runtime/gguf/file_memory.h"
 #include "runtime/gguf/format.h"
@@ -60,13 +61,11 @@ absl::Status ImportanceMatrix::Add(std::string_view tensor, std::vector<float> w
   const bool negative =
       std::any_of(weights.begin(), weights.end(), [](float weight) { return weight < 0.0f; });
   if (negative || !quant::RowIsFinite(quant::Type::kF32, weights.data(), count)) {
-    return absl::InvalidArgumentError(absl::StrCat("the importance of the tensor ",
-                                                   gguf::Quoted(tensor),
-                                                   " is negative, infinite or no number"));
+    return Invalid("the importance of the tensor ", gguf::Quoted(tensor),
+                   " is negative, infinite or no number");
   }
   if (!weights_.try_emplace(std::string(tensor), std::move(weights)).second) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tensor ", gguf::Quoted(tensor), " stands there twice"));
+    return Invalid("the tensor ", gguf::Quoted(tensor), " stands there twice");
   }
   return absl::OkStatus();
 }
@@ -79,9 +78,8 @@ absl::Status ImportanceMatrix::ReadGguf(const gguf::File& file) {
     const gguf::TensorInfo* counts = file.FindTensor(absl::StrCat(tensor, kCounts));
     if (counts == nullptr || sums.type != quant::Type::kF32 || counts->type != quant::Type::kF32 ||
         counts->Rows() != sums.Rows() || counts->dims[0] != 1) {
-      return absl::InvalidArgumentError(absl::StrCat("the sums and counts of the tensor ",
-                                                     gguf::Quoted({tensor.data(), tensor.size()}),
-                                                     " do not fit each other"));
+      return Invalid("the sums and counts of the tensor ",
+                     gguf::Quoted({tensor.data(), tensor.size()}), " do not fit each other");
     }
     const auto columns = static_cast<size_t>(sums.dims[0]);
     const auto* sum = reinterpret_cast<const float*>(sums.data);
@@ -116,9 +114,8 @@ absl::Status ImportanceMatrix::ReadHeadless(absl::Span<const std::byte> bytes) {
     const bool head = ReadText(&cursor, &tensor) && cursor.Read(&calls) && cursor.Read(&values);
     if (!head || values < 1 || calls < 0 ||
         static_cast<uint64_t>(values) > cursor.remaining() / sizeof(float)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("is no importance matrix, or cut off: entry ", i + 1, " of ", tensors,
-                       " does not fit in its ", bytes.size(), " bytes"));
+      return Invalid("is no importance matrix, or cut off: entry ", i + 1, " of ", tensors,
+                     " does not fit in its ", bytes.size(), " bytes");
     }
     std::vector<float> weights(static_cast<size_t>(values));
     for (float& weight : weights) cursor.Read(&weight);

@@ -7,10 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "kernels/quant/encode.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/model_summary.h"
 #include "runtime/gguf/quoted.h"
@@ -195,8 +195,8 @@ absl::StatusOr<const Mix*> FindMix(std::string_view name) {
     if (absl::EqualsIgnoreCase(wanted, mix.name)) return &mix;
     names.push_back(mix.name);
   }
-  return absl::InvalidArgumentError(absl::StrCat("no type is called ", gguf::Quoted(name),
-                                                 "; there are ", absl::StrJoin(names, ", ")));
+  return Invalid("no type is called ", gguf::Quoted(name), "; there are ",
+                 absl::StrJoin(names, ", "));
 }
 
 absl::StatusOr<Type> FindTensorType(std::string_view name) {
@@ -208,8 +208,8 @@ absl::StatusOr<Type> FindTensorType(std::string_view name) {
       return type;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("no tensor type is called ", gguf::Quoted(name),
-                                                 "; there are ", absl::StrJoin(names, ", ")));
+  return Invalid("no tensor type is called ", gguf::Quoted(name), "; there are ",
+                 absl::StrJoin(names, ", "));
 }
 
 ModelFacts FactsOf(const gguf::File& file) {

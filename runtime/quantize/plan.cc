@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/quantize/tensor_pattern.h"
@@ -47,9 +48,9 @@ class Planner {
     }
     for (const Override& one : overrides_) {
       if (one.used) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
+      return Invalid(
           "the expression ", gguf::Quoted(one.pattern.text()),
-          " matches no tensor that is quantised; 'trine show model --tensors' lists them"));
+          " matches no tensor that is quantised; 'trine show model --tensors' lists them");
     }
     SetMetadata();
     Warn();
@@ -86,10 +87,10 @@ class Planner {
     planned.type = FittingType(*wanted, tensor.dims[0]);
     if (!planned.copied() && quant::IsQuantized(tensor.type) && quant::IsQuantized(planned.type) &&
         !options_.allow_requantize) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the tensor ", gguf::Quoted(tensor.name), " is ", gguf::TensorTypeName(tensor.type),
-          " already: making another type of it loses twice. Quantise from F16, BF16 "
-          "or F32, or allow it with --allow-requantize"));
+      return Invalid("the tensor ", gguf::Quoted(tensor.name), " is ",
+                     gguf::TensorTypeName(tensor.type),
+                     " already: making another type of it loses twice. Quantise from F16, BF16 "
+                     "or F32, or allow it with --allow-requantize");
     }
     const absl::Status status = AddImportance(tensor, &planned);
     if (!status.ok()) return status;
@@ -118,10 +119,9 @@ class Planner {
     } else if (weights.size() == columns || weights.size() == columns * matrices) {
       planned->importance = weights;
     } else if (RoleOf(tensor) != Role::kTokenEmbedding) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the importance of the tensor ", gguf::Quoted(tensor.name), " has ", weights.size(),
-          " values, for ", columns, " columns of ", matrices,
-          matrices == 1 ? " matrix" : " matrices", ": it was measured on another model"));
+      return Invalid("the importance of the tensor ", gguf::Quoted(tensor.name), " has ",
+                     weights.size(), " values, for ", columns, " columns of ", matrices,
+                     matrices == 1 ? " matrix" : " matrices", ": it was measured on another model");
     }
     return absl::OkStatus();
   }

@@ -11,6 +11,7 @@
 #include "kernels/quant/dequantize.h"
 #include "kernels/quant/encode.h"
 #include "kernels/quant/validate.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/gguf/writer.h"
 #include "runtime/quantize/ordered_work.h"
@@ -46,9 +47,8 @@ bool IsTernaryType(quant::Type type) {
 
 absl::Status NoNumber(const PlannedTensor& tensor, int64_t at) {
   const int64_t columns = tensor.source->dims[0];
-  return absl::InvalidArgumentError(absl::StrCat("the tensor ", gguf::Quoted(tensor.source->name),
-                                                 " holds an infinity or NaN in row ", at / columns,
-                                                 ", column ", at % columns));
+  return Invalid("the tensor ", gguf::Quoted(tensor.source->name),
+                 " holds an infinity or NaN in row ", at / columns, ", column ", at % columns);
 }
 
 // The buffers of a piece, and the results of encoding it.
@@ -118,8 +118,7 @@ absl::Status CheckOutput(const gguf::File& file, const std::string& path) {
   std::error_code error;
   for (const gguf::Part& part : file.parts()) {
     if (std::filesystem::equivalent(path, part.path, error)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ": is the file that is read; give the new one another name"));
+      return Invalid(path, ": is the file that is read; give the new one another name");
     }
   }
   return absl::OkStatus();

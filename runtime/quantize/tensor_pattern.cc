@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -49,9 +50,8 @@ absl::StatusOr<TensorPattern> TensorPattern::Create(std::string_view expression)
   compiled->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR8>(expression.data()),
                                      expression.size(), 0, &error, &offset, nullptr));
   if (compiled->code == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("the expression ", gguf::Quoted(expression),
-                                                   " is wrong at offset ", offset, ": ",
-                                                   ErrorText(error)));
+    return Invalid("the expression ", gguf::Quoted(expression), " is wrong at offset ", offset,
+                   ": ", ErrorText(error));
   }
   compiled->data.reset(pcre2_match_data_create(1, nullptr));
   compiled->context.reset(pcre2_match_context_create(nullptr));
@@ -67,9 +67,8 @@ absl::StatusOr<bool> TensorPattern::Matches(std::string_view name) const {
                                 name.size(), 0, 0, compiled_->data.get(), compiled_->context.get());
   if (found >= 0) return true;
   if (found == PCRE2_ERROR_NOMATCH) return false;
-  return absl::InvalidArgumentError(absl::StrCat("the expression ", gguf::Quoted(text_),
-                                                 " fails on the tensor ", gguf::Quoted(name), ": ",
-                                                 ErrorText(found)));
+  return Invalid("the expression ", gguf::Quoted(text_), " fails on the tensor ",
+                 gguf::Quoted(name), ": ", ErrorText(found));
 }
 
 }  // namespace trine::quantize

@@ -14,6 +14,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -89,16 +90,16 @@ absl::StatusOr<int> LaneThreadsFromEnvironment() {
   if (text == nullptr) return std::clamp(UsableProcessors() - 2, 1, kMaxLaneThreads);
   int threads = 0;
   if (!absl::SimpleAtoi(text, &threads) || threads < 1 || threads > kMaxLaneThreads) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        kThreadsVariable, " is '", text, "': expected a whole number from 1 to ", kMaxLaneThreads));
+    return Invalid(kThreadsVariable, " is '", text, "': expected a whole number from 1 to ",
+                   kMaxLaneThreads);
   }
   return threads;
 }
 
 absl::StatusOr<std::unique_ptr<Lane>> Lane::Create(int threads) {
   if (threads < 1 || threads > kMaxLaneThreads) {
-    return absl::InvalidArgumentError(absl::StrCat("the CPU lane was asked for ", threads,
-                                                   " threads: expected 1 to ", kMaxLaneThreads));
+    return Invalid("the CPU lane was asked for ", threads, " threads: expected 1 to ",
+                   kMaxLaneThreads);
   }
   auto state = std::make_unique<State>();
   state->threads.reserve(static_cast<size_t>(threads));

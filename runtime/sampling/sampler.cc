@@ -88,7 +88,7 @@ LogSoftmax::LogSoftmax(std::span<const float> logits) {
   for (const float x : logits) max = std::max(max, Sanitised(x));
   uint64_t total = 0;
   for (const float x : logits) total += WeightOfGap(max - Sanitised(x));
-  log_sum = ExactLog(static_cast<double>(total) * 0x1p-40);
+  log_sum = LogOfWeight(total);
 }
 
 double LogSoftmax::Of(float logit) const {

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -35,8 +36,7 @@ const char* NameOf(SamplerStage stage) {
 }
 
 absl::Status OutOfRange(const char* name, float value, const char* expected) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("the sampler's ", name, " is ", value, ": expected ", expected));
+  return Invalid("the sampler's ", name, " is ", value, ": expected ", expected);
 }
 
 absl::Status CheckNumbers(const SamplerOptions& o) {
@@ -67,8 +67,8 @@ absl::Status CheckNumbers(const SamplerOptions& o) {
     }
   }
   if (o.mirostat != 0 && o.mirostat != 2) {
-    return absl::InvalidArgumentError(absl::StrCat("the sampler's mirostat is ", o.mirostat,
-                                                   ": expected 0 (off) or 2 (mirostat 2.0)"));
+    return Invalid("the sampler's mirostat is ", o.mirostat,
+                   ": expected 0 (off) or 2 (mirostat 2.0)");
   }
   return absl::OkStatus();
 }
@@ -77,22 +77,20 @@ absl::Status CheckBias(const SamplerOptions& options, int32_t vocab_size) {
   std::vector<int32_t> banned;
   for (const LogitBias& entry : options.logit_bias) {
     if (entry.token < 0 || entry.token >= vocab_size) {
-      return absl::InvalidArgumentError(absl::StrCat("the sampler's logit_bias names token ",
-                                                     entry.token, ": expected a token from 0 to ",
-                                                     vocab_size - 1));
+      return Invalid("the sampler's logit_bias names token ", entry.token,
+                     ": expected a token from 0 to ", vocab_size - 1);
     }
     if (std::isnan(entry.bias)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the sampler's logit_bias for token ", entry.token,
-                       " is not a number: expected a number or an infinity"));
+      return Invalid("the sampler's logit_bias for token ", entry.token,
+                     " is not a number: expected a number or an infinity");
     }
     if (std::isinf(entry.bias) && entry.bias < 0.0f) banned.push_back(entry.token);
   }
   std::sort(banned.begin(), banned.end());
   banned.erase(std::unique(banned.begin(), banned.end()), banned.end());
   if (static_cast<int64_t>(banned.size()) == vocab_size) {
-    return absl::InvalidArgumentError(absl::StrCat("the sampler's logit_bias bans all ", vocab_size,
-                                                   " tokens: expected one to be left"));
+    return Invalid("the sampler's logit_bias bans all ", vocab_size,
+                   " tokens: expected one to be left");
   }
   return absl::OkStatus();
 }
@@ -101,14 +99,12 @@ absl::Status CheckStages(const std::vector<SamplerStage>& stages) {
   for (size_t i = 0; i < stages.size(); ++i) {
     const char* const name = NameOf(stages[i]);
     if (name == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("the sampler's stage ", i, " is unknown (",
-                                                     static_cast<int>(stages[i]),
-                                                     "): expected a value of SamplerStage"));
+      return Invalid("the sampler's stage ", i, " is unknown (", static_cast<int>(stages[i]),
+                     "): expected a value of SamplerStage");
     }
     for (size_t j = 0; j < i; ++j) {
       if (stages[i] != stages[j]) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("the sampler's stage order has ", name, " twice: expected it once"));
+      return Invalid("the sampler's stage order has ", name, " twice: expected it once");
     }
   }
   return absl::OkStatus();
@@ -118,8 +114,8 @@ absl::Status CheckStages(const std::vector<SamplerStage>& stages) {
 
 absl::Status Validate(const SamplerOptions& options, int32_t vocab_size) {
   if (vocab_size < 1 || vocab_size > kMaxVocabSize) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the vocabulary has ", vocab_size, " tokens: the sampler expects 1 to ", kMaxVocabSize));
+    return Invalid("the vocabulary has ", vocab_size, " tokens: the sampler expects 1 to ",
+                   kMaxVocabSize);
   }
   if (absl::Status status = CheckNumbers(options); !status.ok()) return status;
   if (absl::Status status = CheckStages(options.stages); !status.ok()) return status;
@@ -138,10 +134,9 @@ absl::StatusOr<std::vector<SamplerStage>> ParseStageOrder(std::string_view text)
     };
     const auto* const entry = std::ranges::find_if(kStages, has_name);
     if (entry == std::end(kStages)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the sampler's stage order has '", name,
-                       "': expected penalties, top_k, typ_p, top_p, min_p or temperature, "
-                       "separated by semicolons"));
+      return Invalid("the sampler's stage order has '", name,
+                     "': expected penalties, top_k, typ_p, top_p, min_p or temperature, "
+                     "separated by semicolons");
     }
     stages.push_back(entry->stage);
   }

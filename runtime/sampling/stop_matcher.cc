@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -25,8 +25,8 @@ absl::StatusOr<StopMatcher> StopMatcher::Create(std::vector<std::string> stops) 
   StopMatcher matcher;
   for (size_t s = 0; s < stops.size(); ++s) {
     if (stops[s].empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("stop string ", s + 1, " of ", stops.size(),
-                                                     " is empty: expected at least one character"));
+      return Invalid("stop string ", s + 1, " of ", stops.size(),
+                     " is empty: expected at least one character");
     }
     matcher.border_.push_back(Borders(stops[s]));
   }

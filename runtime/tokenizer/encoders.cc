@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/tokenizer/utf8.h"
 
@@ -98,9 +99,8 @@ absl::Status BpeEncoder::ReadMerges(const TokenizerData& data) {
     const std::string_view merge = data.merges[rank];
     const size_t space = merge.find(' ', 1);
     if (space == merge.npos || space + 1 == merge.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("merge ", rank, " of the tokenizer is ",
-                                                     gguf::Quoted(merge),
-                                                     ", not two texts with a space between them"));
+      return Invalid("merge ", rank, " of the tokenizer is ", gguf::Quoted(merge),
+                     ", not two texts with a space between them");
     }
     const std::string_view left = merge.substr(0, space), right = merge.substr(space + 1);
     joined.assign(left).append(right);

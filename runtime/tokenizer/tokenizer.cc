@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/tokenizer/encoders.h"
 #include "runtime/tokenizer/special_tokens.h"
 #include "runtime/tokenizer/utf8.h"
@@ -76,10 +76,10 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> Tokenizer::Create(const Tokeniz
 absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
                                                        const EncodeOptions& options) const {
   if (text.size() > kMaxTextBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("a text of ", text.size(),
-                                                   " bytes is too long to tokenize at once, the "
-                                                   "limit is ",
-                                                   kMaxTextBytes, " bytes"));
+    return Invalid("a text of ", text.size(),
+                   " bytes is too long to tokenize at once, the "
+                   "limit is ",
+                   kMaxTextBytes, " bytes");
   }
   std::vector<int32_t> ids;
   ids.reserve(text.size() / 3 + 2);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/gguf/quoted.h"
 #include "runtime/tokenizer/pre_tokenizer.h"
 #include "runtime/tokenizer/vocabulary.h"
@@ -40,15 +41,13 @@ absl::Status ReadTypes(const gguf::Metadata& metadata, TokenizerData* data) {
   const auto array = metadata.ArrayOf(Key("token_type"));
   if (!array.ok()) return array.status();
   if ((*array)->integers.size() != (*array)->size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", Key("token_type"), "' is no array of integers"));
+    return Invalid("'", Key("token_type"), "' is no array of integers");
   }
   data->types.reserve((*array)->integers.size());
   for (const int64_t type : (*array)->integers) {
     if (type < 0 || type > static_cast<int64_t>(TokenType::kByte)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", Key("token_type"), "' holds the type ",
-                                                     type, " for token ", data->types.size(),
-                                                     ", expected 0 to 6"));
+      return Invalid("'", Key("token_type"), "' holds the type ", type, " for token ",
+                     data->types.size(), ", expected 0 to 6");
     }
     data->types.push_back(static_cast<TokenType>(type));
   }
@@ -65,7 +64,7 @@ absl::Status ReadScores(const gguf::Metadata& metadata, TokenizerData* data) {
   } else if (scores.integers.size() == scores.size) {
     data->scores.assign(scores.integers.begin(), scores.integers.end());
   } else {
-    return absl::InvalidArgumentError(absl::StrCat("'", Key("scores"), "' is no array of numbers"));
+    return Invalid("'", Key("scores"), "' is no array of numbers");
   }
   return absl::OkStatus();
 }
@@ -75,7 +74,7 @@ absl::Status ReadStrings(const gguf::Metadata& metadata, const std::string& key,
   const auto array = metadata.ArrayOf(key);
   if (!array.ok()) return array.status();
   if ((*array)->strings.size() != (*array)->size) {
-    return absl::InvalidArgumentError(absl::StrCat("'", key, "' is no array of strings"));
+    return Invalid("'", key, "' is no array of strings");
   }
   *strings = (*array)->strings;
   return absl::OkStatus();
@@ -95,8 +94,7 @@ absl::Status ReadId(const gguf::Metadata& metadata, std::string_view name, bool 
   if (*value >= 0 && *value < static_cast<int64_t>(vocab_size)) {
     *id = static_cast<int32_t>(*value);
   } else if (required && *value != -1 && *value != std::numeric_limits<uint32_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", key, "' is ", *value, ", but the vocabulary has ", vocab_size, " tokens"));
+    return Invalid("'", key, "' is ", *value, ", but the vocabulary has ", vocab_size, " tokens");
   }
   return absl::OkStatus();
 }
@@ -169,21 +167,17 @@ absl::Status CheckCounts(const TokenizerData& data) {
   const size_t n = data.tokens.size();
   if (n == 0) return absl::InvalidArgumentError("the tokenizer has no tokens");
   if (n > kMaxTokens) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tokenizer has ", n, " tokens, more than the ", kMaxTokens, " allowed"));
+    return Invalid("the tokenizer has ", n, " tokens, more than the ", kMaxTokens, " allowed");
   }
   if (data.merges.size() > kMaxMerges) {
-    return absl::InvalidArgumentError(absl::StrCat("the tokenizer has ", data.merges.size(),
-                                                   " merges, more than the ", kMaxMerges,
-                                                   " allowed"));
+    return Invalid("the tokenizer has ", data.merges.size(), " merges, more than the ", kMaxMerges,
+                   " allowed");
   }
   if (!data.types.empty() && data.types.size() != n) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tokenizer has ", n, " tokens but ", data.types.size(), " token types"));
+    return Invalid("the tokenizer has ", n, " tokens but ", data.types.size(), " token types");
   }
   if (!data.scores.empty() && data.scores.size() != n) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tokenizer has ", n, " tokens but ", data.scores.size(), " scores"));
+    return Invalid("the tokenizer has ", n, " tokens but ", data.scores.size(), " scores");
   }
   return absl::OkStatus();
 }
@@ -196,9 +190,8 @@ absl::Status CheckIds(const TokenizerData& data) {
              {"unk", data.unk}, {"sep", data.sep}, {"pad", data.pad}};
   for (const auto& [name, id] : ids) {
     if (id != kNoToken && (id < 0 || static_cast<size_t>(id) >= data.tokens.size())) {
-      return absl::InvalidArgumentError(absl::StrCat("the tokenizer's ", name, " token is ", id,
-                                                     ", but the vocabulary has ",
-                                                     data.tokens.size(), " tokens"));
+      return Invalid("the tokenizer's ", name, " token is ", id, ", but the vocabulary has ",
+                     data.tokens.size(), " tokens");
     }
   }
   if (data.add_bos && data.bos == kNoToken) {
@@ -213,19 +206,15 @@ absl::Status CheckIds(const TokenizerData& data) {
 absl::Status CheckTokens(const TokenizerData& data) {
   for (size_t id = 0; id < data.types.size(); ++id) {
     if (data.types[id] < TokenType::kUndefined || data.types[id] > TokenType::kByte) {
-      return absl::InvalidArgumentError(absl::StrCat("token ", id, " has the unknown type ",
-                                                     static_cast<int32_t>(data.types[id])));
+      return Invalid("token ", id, " has the unknown type ", static_cast<int32_t>(data.types[id]));
     }
     if (data.types[id] == TokenType::kByte && ParseByteToken(data.tokens[id]) < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("token ", id, " is of type byte but its text is ",
-                       gguf::Quoted(data.tokens[id]), ", expected <0x00> to <0xFF>"));
+      return Invalid("token ", id, " is of type byte but its text is ",
+                     gguf::Quoted(data.tokens[id]), ", expected <0x00> to <0xFF>");
     }
   }
   for (size_t id = 0; id < data.scores.size(); ++id) {
-    if (std::isnan(data.scores[id])) {
-      return absl::InvalidArgumentError(absl::StrCat("the score of token ", id, " is no number"));
-    }
+    if (std::isnan(data.scores[id])) return Invalid("the score of token ", id, " is no number");
   }
   return absl::OkStatus();
 }

@@ -186,9 +186,6 @@ std::string OpRuns::AddProduct(const OpGroup& group, const int64_t* params,
 std::string OpRuns::AddGather(size_t index, const int64_t* params, std::vector<OpRun>* runs) const {
   const Operands o(choices_, graph_, misaligned_, index, params);
   const TensorView table = o.In(0);
-  if (!IsWhole(table, WeightUnit(table.type, false))) {
-    return "the table begins, or its rows do, between two words";
-  }
   std::vector<WeightWindow> windows;
   std::string why =
       CutWindows(*choices_.caps, table.offset, table.dims[1],

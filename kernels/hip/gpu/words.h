@@ -54,10 +54,14 @@ TRINE_DEVICE uint32_t Less(uint32_t bytes, uint32_t number) {
   return ((bytes | 0x80808080u) - number * 0x01010101u) ^ 0x80808080u;
 }
 
-constexpr uint32_t TableWord(const int8_t* values) {
+// Returns bytes 4 * at to 4 * at + 3 of a type's table.
+template <quant::NibbleTable kTable>
+constexpr uint32_t TableWord(int at) {
   uint32_t word = 0;
   for (int i = 0; i < 4; ++i) {
-    word |= static_cast<uint32_t>(static_cast<uint8_t>(values[i])) << (8 * i);
+    const int8_t value = kTable == quant::NibbleTable::kIq4 ? quant::kIq4Values[4 * at + i]
+                                                            : quant::kMxfp4Values[4 * at + i];
+    word |= static_cast<uint32_t>(static_cast<uint8_t>(value)) << (8 * i);
   }
   return word;
 }
@@ -65,10 +69,8 @@ constexpr uint32_t TableWord(const int8_t* values) {
 // Looks up four bytes, each below 16, in a type's table of 16 bytes.
 template <quant::NibbleTable kTable>
 TRINE_DEVICE uint32_t Pick16(uint32_t indices) {
-  constexpr const int8_t* kValues =
-      kTable == quant::NibbleTable::kIq4 ? quant::kIq4Values : quant::kMxfp4Values;
-  constexpr uint32_t kWords[4] = {TableWord(kValues), TableWord(kValues + 4),
-                                  TableWord(kValues + 8), TableWord(kValues + 12)};
+  constexpr uint32_t kWords[4] = {TableWord<kTable>(0), TableWord<kTable>(1), TableWord<kTable>(2),
+                                  TableWord<kTable>(3)};
 #if defined(TRINE_GPU_NVIDIA) && defined(__CUDA_ARCH__)
   uint32_t selector = indices | indices >> 4;
   selector = __byte_perm(selector, 0, 0x4420);

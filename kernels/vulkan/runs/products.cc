@@ -197,17 +197,15 @@ std::string WhyNotWeights(const Product& p) {
   if (p.w.dims[0] < 1 || p.w.dims[0] % traits.block_values != 0) {
     return "the rows of w are no whole number of blocks";
   }
-  if (!IsWhole(p.w, WeightUnit(p.w.type, p.packed))) {
-    return "w begins, or its rows do, between two words";
-  }
+  const int64_t unit = p.packed                   ? 16
+                       : p.w.type == Type::kF32   ? 4
+                       : p.w.type == Type::kMXFP4 ? 1
+                                                  : 2;
+  if (!IsWhole(p.w, unit)) return "w begins, or its rows do, between two words";
   return "";
 }
 
 }  // namespace
-
-int64_t WeightUnit(Type type, bool packed) {
-  return packed ? 16 : type == Type::kF32 ? 4 : type == Type::kMXFP4 ? 1 : 2;
-}
 
 uint64_t GemvSharedBytes(const ProductTuning& t) {
   // ShapeRows gives several rows to a lane only with at most two columns.

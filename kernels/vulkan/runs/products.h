@@ -64,9 +64,6 @@ struct ProductTuning {
 uint64_t GemvSharedBytes(const ProductTuning& tuning);
 uint64_t GemmSharedBytes(const ProductTuning& tuning);
 
-// Returns the bytes of which offset and strides of weights must be multiples.
-int64_t WeightUnit(quant::Type type, bool packed);
-
 // Returns why these shaders can't multiply these views, or "" if they can.
 std::string WhyNotProduct(const Product& product);
 

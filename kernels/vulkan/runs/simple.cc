@@ -192,7 +192,7 @@ KernelRun GatherRowsRun(const TensorView& table, const TableWindow& window, cons
   run.push.push_back(Word(window.first_row + window.rows));
   AppendPlace(ids, 1, sizeof(int32_t), &run.push);
   AppendPlace(y, 2, sizeof(float), &run.push);
-  run.groups = {CappedGroups(static_cast<uint64_t>(CeilDiv(k, 4)), workgroup),
+  run.groups = {CappedGroups(static_cast<uint64_t>(k), workgroup),
                 CappedGroups(static_cast<uint64_t>(n), 1), 1};
   run.operands = {0, 1, 2};
   return run;

@@ -12,14 +12,6 @@ namespace {
 // Padding that makes each struct look as if it had three more members.
 constexpr size_t kPadding = 24;
 
-void CheckWith(Trial& trial, Bench& bench, Session& s, const PlanOptions& options,
-               size_t run_padding = 0) {
-  const std::optional<OpCase> probe = bench.Probe(trial, s);
-  RunOptions run;
-  run.padding = run_padding;
-  if (probe) RunCase(trial, s, *probe, options, run);
-}
-
 void CheckGaps(Trial& trial, Bench& bench, Session& s) {
   Random random(bench.options().seed);
   int claimed = 0;
@@ -39,10 +31,8 @@ void CheckGaps(Trial& trial, Bench& bench, Session& s) {
   if (claimed == 0) trial.Skip("the device claims no op over views with gaps that was tried");
 }
 
-void CheckAlternates(Trial& trial, Bench& bench, Session& s) {
-  std::optional<OpCase> probe = bench.Probe(trial, s);
-  if (!probe) return;
-  GraphSpec& graph = probe->graph;
+void CheckAlternates(Trial& trial, Session& s, const OpCase& probe) {
+  GraphSpec graph = probe.graph;
   for (trine_slot& slot : graph.slots) {
     if (slot.role == TRINE_ROLE_IO) slot.alternates = 3;
   }
@@ -50,10 +40,10 @@ void CheckAlternates(Trial& trial, Bench& bench, Session& s) {
   if (Claim(trial, s, &graph, &reason) == TRINE_SUPPORT_NO) {
     return trial.Skip(absl::StrCat("refused with alternates: ", reason));
   }
-  const auto plan = DevicePlan::Create(trial, s, graph, probe->images);
+  const auto plan = DevicePlan::Create(trial, s, graph, probe.images);
   if (plan == nullptr) return;
   // Gives alternate `a` its own data: the data of the first alternate, rotated by `a` values.
-  std::vector<Images> given(3, probe->images);
+  std::vector<Images> given(3, probe.images);
   for (size_t a = 0; a < 3; ++a) {
     for (size_t slot = 0; slot < given[a].size(); ++slot) {
       if (graph.slots[slot].role != TRINE_ROLE_IO || graph.Writes(static_cast<uint32_t>(slot))) {
@@ -67,48 +57,42 @@ void CheckAlternates(Trial& trial, Bench& bench, Session& s) {
   for (uint32_t a : {2u, 0u, 1u}) {
     RunOptions run;
     run.alternates.assign(graph.slots.size(), a);
-    if (!trial.ExpectOk(plan->Run(trial, probe->params, run),
+    if (!trial.ExpectOk(plan->Run(trial, probe.params, run),
                         absl::StrCat("plan_run with alternate ", a))) {
       return;
     }
   }
   for (uint32_t a = 0; a < 3; ++a) {
     Images got;
-    RunOracle(graph, probe->params, &given[a]);
+    RunOracle(graph, probe.params, &given[a]);
     if (!plan->Download(trial, &got, a)) return;
     const std::string wrong =
-        CompareImages(graph, probe->params, given[a], got, graph.numerics == TRINE_NUMERICS_EXACT);
+        CompareImages(graph, probe.params, given[a], got, graph.numerics == TRINE_NUMERICS_EXACT);
     trial.Expect(wrong.empty(), absl::StrCat("buffers of alternate ", a, ": ", wrong));
   }
   RunOptions run;
   run.alternates.assign(graph.slots.size(), 3);
-  trial.ExpectRefused(plan->Run(trial, probe->params, run), "plan_run with alternate 3 of 3");
+  trial.ExpectRefused(plan->Run(trial, probe.params, run), "plan_run with alternate 3 of 3");
 }
 
-void CheckParams(Trial& trial, Bench& bench, Session& s) {
-  const std::optional<OpCase> probe = bench.Probe(trial, s);
-  if (!probe) return;
-  const auto plan = DevicePlan::Create(trial, s, probe->graph, probe->images);
-  if (plan == nullptr) return;
-  const trine_param& range = probe->graph.params[0];
+void CheckParams(Trial& trial, Session&, const OpCase& probe, DevicePlan& plan) {
+  const trine_param& range = probe.graph.params[0];
   for (int64_t value : {range.min - 1, range.max + 1, int64_t{-5}, INT64_MAX}) {
     trial.ExpectRefused(
-        plan->Run(trial, {value}),
+        plan.Run(trial, {value}),
         absl::StrCat("plan_run with parameter ", value, " outside ", range.min, " to ", range.max),
         {TRINE_INVALID_ARGUMENT, TRINE_OUT_OF_RANGE});
     if (trial.failed()) return;
   }
-  trial.ExpectRefused(plan->Run(trial, {}), "plan_run without the graph's parameter");
+  trial.ExpectRefused(plan.Run(trial, {}), "plan_run without the graph's parameter");
   Images got;
-  if (!plan->Download(trial, &got)) return;
-  trial.Expect(got == probe->images, "a refused plan_run changed a buffer");
+  if (!plan.Download(trial, &got)) return;
+  trial.Expect(got == probe.images, "a refused plan_run changed a buffer");
 }
 
 // Calls plan_create with one mistake at a time in its bindings.
-void CheckBindings(Trial& trial, Bench& bench, Session& s) {
-  const std::optional<OpCase> probe = bench.Probe(trial, s);
-  if (!probe) return;
-  const GraphSpec& graph = probe->graph;
+void CheckBindings(Trial& trial, Session& s, const OpCase& probe) {
+  const GraphSpec& graph = probe.graph;
   const PackedGraph packed(graph);
   std::vector<BufferPtr> buffers;
   std::vector<trine_binding> good;
@@ -150,20 +134,20 @@ void CheckBindings(Trial& trial, Bench& bench, Session& s) {
 }  // namespace
 
 void RunAbiChecks(Bench& bench) {
-  const auto run = [&](const char* name, auto check) {
-    bench.Run(name, [&bench, check](Trial& trial, Session& s) { check(trial, bench, s); });
+  const auto run = [&](const char* name, const PlanOptions& options, size_t run_padding = 0) {
+    bench.RunOnProbe(name, [&](Trial& trial, Session& s, const OpCase& probe) {
+      RunOptions run_options;
+      run_options.padding = run_padding;
+      RunCase(trial, s, probe, options, run_options);
+    });
   };
-  run("abi/longer-elements", [](Trial& trial, Bench& b, Session& s) {
-    CheckWith(trial, b, s, {.padding = kPadding}, kPadding);
-  });
-  run("abi/graph-gone-after-create",
-      [](Trial& trial, Bench& b, Session& s) { CheckWith(trial, b, s, {.scribble = true}); });
-  run("abi/windows-of-one-buffer",
-      [](Trial& trial, Bench& b, Session& s) { CheckWith(trial, b, s, {.share_buffer = true}); });
-  run("abi/views-with-gaps", CheckGaps);
-  run("abi/alternates", CheckAlternates);
-  run("abi/parameters", CheckParams);
-  run("abi/bindings", CheckBindings);
+  run("abi/longer-elements", {.padding = kPadding}, kPadding);
+  run("abi/graph-gone-after-create", {.scribble = true});
+  run("abi/windows-of-one-buffer", {.share_buffer = true});
+  bench.Run("abi/views-with-gaps", [&](Trial& trial, Session& s) { CheckGaps(trial, bench, s); });
+  bench.RunOnProbe("abi/alternates", CheckAlternates);
+  bench.RunOnPlan("abi/parameters", CheckParams);
+  bench.RunOnProbe("abi/bindings", CheckBindings);
 }
 
 }  // namespace trine::conformance

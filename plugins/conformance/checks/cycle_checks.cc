@@ -223,24 +223,6 @@ void Cycle(Trial& trial, Bench& bench, Session& s, const std::function<bool()>& 
       all, " cycles", all < wanted - 3 ? absl::StrCat(" of ", wanted, ": the time was up") : ""));
 }
 
-void CyclePlans(Trial& trial, Bench& bench, Session& s) {
-  const std::optional<OpCase> probe = bench.Probe(trial, s);
-  if (!probe) return;
-  Cycle(trial, bench, s, [&] {
-    const auto plan = DevicePlan::Create(trial, s, probe->graph, probe->images);
-    return plan != nullptr && trial.ExpectOk(plan->Run(trial, probe->params), "plan_run");
-  });
-}
-
-void CycleRuns(Trial& trial, Bench& bench, Session& s) {
-  const std::optional<OpCase> probe = bench.Probe(trial, s);
-  if (!probe) return;
-  const auto plan = DevicePlan::Create(trial, s, probe->graph, probe->images);
-  if (plan == nullptr) return;
-  Cycle(trial, bench, s,
-        [&] { return trial.ExpectOk(plan->Run(trial, probe->params), "plan_run"); });
-}
-
 }  // namespace
 
 void RunCycleChecks(Bench& bench) {
@@ -270,8 +252,15 @@ void RunCycleChecks(Bench& bench) {
   bench.Run("cycles/timelines", [&](Trial& trial, Session& s) {
     Cycle(trial, bench, s, [&] { return s.NewTimeline(trial, 0) != nullptr; });
   });
-  bench.Run("cycles/plans", [&](Trial& trial, Session& s) { CyclePlans(trial, bench, s); });
-  bench.Run("cycles/runs", [&](Trial& trial, Session& s) { CycleRuns(trial, bench, s); });
+  bench.RunOnProbe("cycles/plans", [&](Trial& trial, Session& s, const OpCase& probe) {
+    Cycle(trial, bench, s, [&] {
+      const auto plan = DevicePlan::Create(trial, s, probe.graph, probe.images);
+      return plan != nullptr && trial.ExpectOk(plan->Run(trial, probe.params), "plan_run");
+    });
+  });
+  bench.RunOnPlan("cycles/runs", [&](Trial& trial, Session& s, const OpCase& probe, DevicePlan& p) {
+    Cycle(trial, bench, s, [&] { return trial.ExpectOk(p.Run(trial, probe.params), "plan_run"); });
+  });
 }
 
 }  // namespace trine::conformance

@@ -164,24 +164,16 @@ void CheckUnknownBeside(Trial& trial, Session& s, const OpCase& good) {
 }  // namespace
 
 void RunGraphChecks(Bench& bench) {
-  bench.Run("graphs/broken", [&](Trial& trial, Session& s) {
-    const std::optional<OpCase> probe = bench.Probe(trial, s);
-    if (!probe) return;
+  bench.RunOnProbe("graphs/broken", [](Trial& trial, Session& s, const OpCase& probe) {
     for (const Breakage& breakage : kBreakages) {
-      CheckBreakage(trial, s, *probe, breakage);
+      CheckBreakage(trial, s, probe, breakage);
       trial.Alive();
     }
     trial.Note(absl::StrCat(std::size(kBreakages), " broken graphs"));
   });
   bench.Run("graphs/attributes", CheckAttributes);
-  bench.Run("graphs/op-index", [&](Trial& trial, Session& s) {
-    const std::optional<OpCase> probe = bench.Probe(trial, s);
-    if (probe) CheckOpIndex(trial, s, *probe);
-  });
-  bench.Run("graphs/unknown-beside", [&](Trial& trial, Session& s) {
-    const std::optional<OpCase> probe = bench.Probe(trial, s);
-    if (probe) CheckUnknownBeside(trial, s, *probe);
-  });
+  bench.RunOnProbe("graphs/op-index", CheckOpIndex);
+  bench.RunOnProbe("graphs/unknown-beside", CheckUnknownBeside);
 }
 
 }  // namespace trine::conformance

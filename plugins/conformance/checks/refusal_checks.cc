@@ -69,24 +69,20 @@ uint64_t VirtualBytes() {
   return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-void CheckTeamRefused(Trial& trial, Bench& bench, Session& s) {
-  const std::optional<OpCase> probe = bench.Probe(trial, s);
-  if (!probe) return;
-  const auto plan = DevicePlan::Create(trial, s, probe->graph, probe->images);
-  if (plan == nullptr) return;
+void CheckTeamRefused(Trial& trial, Session& s, const OpCase& probe, DevicePlan& plan) {
   const int before = s.host().refused_runs();
   s.host().RefuseParallelRun(true);
-  const Answer answer = plan->Run(trial, probe->params);
+  const Answer answer = plan.Run(trial, probe.params);
   s.host().RefuseParallelRun(false);
   if (s.host().refused_runs() != before) {
     trial.ExpectRefused(answer, "plan_run whose parallel_run was refused");
   }
-  trial.ExpectOk(plan->Run(trial, probe->params), "plan_run after the host's team was back");
-  Images expected = probe->images, got;
-  RunOracle(probe->graph, probe->params, &expected);
-  if (!plan->Download(trial, &got)) return;
-  const std::string wrong = CompareImages(probe->graph, probe->params, expected, got,
-                                          probe->graph.numerics == TRINE_NUMERICS_EXACT);
+  trial.ExpectOk(plan.Run(trial, probe.params), "plan_run after the host's team was back");
+  Images expected = probe.images, got;
+  RunOracle(probe.graph, probe.params, &expected);
+  if (!plan.Download(trial, &got)) return;
+  const std::string wrong = CompareImages(probe.graph, probe.params, expected, got,
+                                          probe.graph.numerics == TRINE_NUMERICS_EXACT);
   trial.Expect(wrong.empty(), absl::StrCat("after the host's team was back: ", wrong));
 }
 
@@ -134,10 +130,8 @@ void RunRefusalChecks(Bench& bench) {
     trial.Note(absl::StrCat(tally.exact, " kinds of op exact, ", tally.fast, " fast, ", tally.no,
                             " refused"));
   });
-  bench.Run("refusals/short-answer", [&](Trial& trial, Session& s) {
-    const std::optional<OpCase> probe = bench.Probe(trial, s);
-    if (!probe) return;
-    GraphSpec graph = probe->graph;
+  bench.RunOnProbe("refusals/short-answer", [](Trial& trial, Session& s, const OpCase& probe) {
+    GraphSpec graph = probe.graph;
     graph.ops[0].kind = 9999;  // refused, so that there is a reason to write
     const PackedGraph packed(graph);
     for (uint32_t size : {8u, 16u, 20u}) {
@@ -158,8 +152,7 @@ void RunRefusalChecks(Bench& bench) {
 }
 
 void RunFailureChecks(Bench& bench) {
-  bench.Run("failures/team-refused",
-            [&](Trial& trial, Session& s) { CheckTeamRefused(trial, bench, s); });
+  bench.RunOnPlan("failures/team-refused", CheckTeamRefused);
   bench.Run("failures/out-of-memory", CheckOutOfMemory);
 }
 

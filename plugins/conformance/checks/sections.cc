@@ -50,6 +50,23 @@ void Bench::Run(const std::string& name, const std::function<void(Trial&, Sessio
   });
 }
 
+void Bench::RunOnProbe(const std::string& name,
+                       const std::function<void(Trial&, Session&, const OpCase&)>& body) {
+  Run(name, [&](Trial& trial, Session& session) {
+    const std::optional<OpCase> probe = Probe(trial, session);
+    if (probe) body(trial, session, *probe);
+  });
+}
+
+void Bench::RunOnPlan(
+    const std::string& name,
+    const std::function<void(Trial&, Session&, const OpCase&, DevicePlan&)>& body) {
+  RunOnProbe(name, [&](Trial& trial, Session& session, const OpCase& probe) {
+    const auto plan = DevicePlan::Create(trial, session, probe.graph, probe.images);
+    if (plan != nullptr) body(trial, session, probe, *plan);
+  });
+}
+
 std::optional<OpCase> Bench::Probe(Trial& trial, Session& session) {
   Random random(options_.seed);
   for (OpCase& op_case : ProbeCases(random)) {

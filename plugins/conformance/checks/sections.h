@@ -27,6 +27,13 @@ class Bench {
   // "section/name@1".
   void Run(const std::string& name, const std::function<void(Trial&, Session&)>& body);
 
+  // Run a check with the graph of Probe, or with the graph and a plan of it.
+  void RunOnProbe(const std::string& name,
+                  const std::function<void(Trial&, Session&, const OpCase& probe)>& body);
+  void RunOnPlan(
+      const std::string& name,
+      const std::function<void(Trial&, Session&, const OpCase& probe, DevicePlan&)>& body);
+
   // Returns a graph that the device supports, for checks that need any graph. Skips the check if
   // there is none. The graph's numerics are EXACT if the device supports it so, else FAST.
   std::optional<OpCase> Probe(Trial& trial, Session& session);

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/grammar/rule_graph.h"
 
 namespace trine::constraint {
@@ -153,9 +154,8 @@ class AutomatonBuilder {
       SortUnique(first_call, &out_.calls_);
       moves += closure.size();
       if (out_.bytes_.size() + out_.calls_.size() > kMaxAutomatonEdges || moves > kMaxEmptyMoves) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("grammar: its automaton has more than ", kMaxAutomatonEdges,
-                         " edges: ask for smaller counts or lengths"));
+        return Invalid("grammar: its automaton has more than ", kMaxAutomatonEdges,
+                       " edges: ask for smaller counts or lengths");
       }
       out_.accepts_.push_back(accepts);
       out_.byte_begin_.push_back(static_cast<uint32_t>(out_.bytes_.size()));
@@ -209,9 +209,8 @@ class AutomatonBuilder {
         }
         const uint32_t called = calls[top.next++].start;
         if (mark[called] == kOpen) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("grammar: the rule ", RuleName(called),
-                           " begins with itself (left recursion): write it with * or +"));
+          return Invalid("grammar: the rule ", RuleName(called),
+                         " begins with itself (left recursion): write it with * or +");
         }
         if (mark[called] == kNew) {
           mark[called] = kOpen;
@@ -253,8 +252,8 @@ class AutomatonBuilder {
   }
 
   absl::Status DeadRule(size_t rule) const {
-    return absl::InvalidArgumentError(absl::StrCat("grammar: the rule '", grammar_.rules[rule].name,
-                                                   "' can produce no finite text"));
+    return Invalid("grammar: the rule '", grammar_.rules[rule].name,
+                   "' can produce no finite text");
   }
 
   void FindByteClasses() {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/tokenizer/utf8.h"
 
 namespace trine::constraint {
@@ -30,9 +30,8 @@ class CharNfa {
     nfa.states_.resize(2);
     AddPaths(expr, nfa.start(), nfa.accept(), &nfa);
     if (nfa.TooLarge()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("with its repetitions written out it has more than ", kMaxNfaStates,
-                       " states, or ", kMaxNfaEdges, " ranges of characters"));
+      return Invalid("with its repetitions written out it has more than ", kMaxNfaStates,
+                     " states, or ", kMaxNfaEdges, " ranges of characters");
     }
     return nfa;
   }
@@ -108,8 +107,7 @@ constexpr size_t kMaxMinimizing = size_t{1}
                                   << 18;  // states visited; beyond it the automaton stays larger
 
 absl::Status TooLarge() {
-  return absl::InvalidArgumentError(absl::StrCat("it takes an automaton of more than ",
-                                                 kMaxDfaStates, " states, or too many sets"));
+  return Invalid("it takes an automaton of more than ", kMaxDfaStates, " states, or too many sets");
 }
 
 int32_t Next(const CharDfa::State& state, uint32_t c) {

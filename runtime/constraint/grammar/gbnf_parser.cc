@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/absl_view.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/grammar/grammar.h"
 #include "runtime/constraint/grammar/text_parser.h"
 #include "runtime/tokenizer/utf8.h"
@@ -67,8 +68,7 @@ class GbnfParser : TextParser {
         ++column;
       }
     }
-    error_ = absl::InvalidArgumentError(
-        absl::StrCat("grammar, line ", line, ", column ", column, ": ", AbslView(what)));
+    error_ = Invalid("grammar, line ", line, ", column ", column, ": ", AbslView(what));
     return {};
   }
 
@@ -306,8 +306,7 @@ class GbnfParser : TextParser {
 
 absl::StatusOr<Grammar> ParseGbnf(std::string_view text) {
   if (text.size() > kMaxGbnfBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "grammar: ", text.size(), " bytes are more than the limit of ", kMaxGbnfBytes));
+    return Invalid("grammar: ", text.size(), " bytes are more than the limit of ", kMaxGbnfBytes);
   }
   return GbnfParser(text).Parse();
 }

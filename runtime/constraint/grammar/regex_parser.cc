@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/grammar/grammar.h"
 #include "runtime/constraint/grammar/text_parser.h"
 
@@ -51,8 +52,7 @@ class RegexParser : TextParser {
  private:
   Nothing Fail(std::string_view what) override {
     if (error_.ok()) {
-      error_ = absl::InvalidArgumentError(
-          absl::StrCat(absl::string_view(what.data(), what.size()), ", at character ", at_ + 1));
+      error_ = Invalid(absl::string_view(what.data(), what.size()), ", at character ", at_ + 1);
     }
     return {};
   }
@@ -224,8 +224,7 @@ class RegexParser : TextParser {
 
 absl::StatusOr<ExprPtr> ParseRegex(std::string_view pattern) {
   if (pattern.size() > kMaxRegexBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(pattern.size(), " bytes are more than the limit of ", kMaxRegexBytes));
+    return Invalid(pattern.size(), " bytes are more than the limit of ", kMaxRegexBytes);
   }
   return RegexParser(pattern).Parse();
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 
 namespace trine::constraint {
 namespace {
@@ -27,9 +27,8 @@ class Drawer {
       AddPaths(*grammar_.rules[static_cast<size_t>(rule)].body, ends.start, ends.accept, this);
     }
     if (TooLarge()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("grammar: with its repetitions written out it has more than ",
-                       kMaxRuleStates, " states: ask for smaller counts or lengths"));
+      return Invalid("grammar: with its repetitions written out it has more than ", kMaxRuleStates,
+                     " states: ask for smaller counts or lengths");
     }
     return std::move(graph_);
   }

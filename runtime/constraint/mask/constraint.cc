@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/schema/schema_compiler.h"
 
 namespace trine {
@@ -53,9 +53,9 @@ absl::StatusOr<std::shared_ptr<const Constraint>> Constraint::Create(
   if (!writable.all()) {
     automaton = constraint::BuildAutomaton(grammar, writable, constraint::DeadRules::kLeaveOut);
     if (!automaton.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          automaton.status().message(), " with the bytes this vocabulary has tokens for, ",
-          writable.count(), " of 256"));
+      return Invalid(automaton.status().message(),
+                     " with the bytes this vocabulary has tokens for, ", writable.count(),
+                     " of 256");
     }
   }
   std::shared_ptr<const Constraint> constraint(new Constraint(*std::move(automaton), vocabulary));
@@ -223,8 +223,7 @@ absl::Status ConstraintState::Accept(int32_t token) {
         "the constraint's grammar can be read in too many ways here, or is nested too deep");
   }
   if (next == StackTable::kNoStacks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the constraint does not allow token ", token, " here"));
+    return Invalid("the constraint does not allow token ", token, " here");
   }
   now_ = next;
   if (table_.size() > kMaxSets || table_.full()) {

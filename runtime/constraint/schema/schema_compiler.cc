@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/schema/json_text.h"
 #include "runtime/constraint/schema/schema_checks.h"
 #include "runtime/constraint/schema/schema_facts.h"
@@ -41,8 +42,7 @@ absl::Status CheckShape(std::string_view text) {
     } else if (c == '{' || c == '[') {
       open.push_back({c == '{', 0});
       if (open.size() > kMaxSchemaNesting) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("json schema: nested more than ", kMaxSchemaNesting, " deep"));
+        return Invalid("json schema: nested more than ", kMaxSchemaNesting, " deep");
       }
     } else if ((c == '}' || c == ']') && !open.empty()) {
       open.pop_back();
@@ -75,10 +75,9 @@ class Compiler : public RuleMaker {
     const auto productive = RootIsProductive();
     if (!productive.ok()) return productive.status();
     if (!*productive) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("json schema can't be honoured: ", reader_.contradiction().empty()
-                                                              ? "#: only endless values satisfy it"
-                                                              : reader_.contradiction()));
+      return Invalid("json schema can't be honoured: ", reader_.contradiction().empty()
+                                                            ? "#: only endless values satisfy it"
+                                                            : reader_.contradiction());
     }
     return std::move(grammar_);
   }
@@ -106,8 +105,7 @@ class Compiler : public RuleMaker {
         rules_.try_emplace(std::move(key), static_cast<int32_t>(grammar_.rules.size()));
     if (!added) return it->second;
     if (grammar_.rules.size() >= kMaxRules) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("json schema: it takes more than ", kMaxRules, " rules"));
+      return Invalid("json schema: it takes more than ", kMaxRules, " rules");
     }
     grammar_.rules.push_back({pointers.empty() ? "any" : pointers.front(), nullptr});
     waiting_.push_back({it->second, schemas});
@@ -319,16 +317,15 @@ class Compiler : public RuleMaker {
 
 absl::StatusOr<Grammar> CompileJsonSchema(std::string_view text) {
   if (text.size() > kMaxSchemaBytes) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "json schema: ", text.size(), " bytes are more than the limit of ", kMaxSchemaBytes));
+    return Invalid("json schema: ", text.size(), " bytes are more than the limit of ",
+                   kMaxSchemaBytes);
   }
   if (absl::Status s = CheckShape(text); !s.ok()) return s;
   try {
     const Json schema = Json::parse(text.begin(), text.end());
     return Compiler(schema).Compile();
   } catch (const Json::parse_error& e) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("json schema: it is no valid JSON, from byte ", e.byte, " on"));
+    return Invalid("json schema: it is no valid JSON, from byte ", e.byte, " on");
   }
 }
 

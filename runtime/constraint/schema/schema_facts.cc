@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/schema/schema_checks.h"
 
 namespace trine::constraint {
@@ -74,8 +75,7 @@ void AppendCanonical(const Json& value, std::string* out) {
 
 absl::Status SchemaError(const std::string& pointer, const std::string& keyword,
                          const std::string& what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("json schema can't be honoured: ", pointer, ": ", keyword, ": ", what));
+  return Invalid("json schema can't be honoured: ", pointer, ": ", keyword, ": ", what);
 }
 
 std::string PointerTo(const std::string& parent, const std::string& key) {

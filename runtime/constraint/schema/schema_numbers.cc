@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/constraint/grammar/char_dfa.h"
 
 namespace trine::constraint {
@@ -30,23 +30,25 @@ Wide PowerOfTen(int32_t n) {
 
 Wide FloorDivide(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
 
+// Returns the bound times 10^places, rounded down, and whether it is a whole number.
+std::pair<Wide, bool> Floor(const NumberBound& bound, int32_t places) {
+  const Wide scaled = bound.value.digits * PowerOfTen(places);
+  const Wide unit = PowerOfTen(bound.value.places);
+  const Wide floor = FloorDivide(scaled, unit);
+  return {floor, floor * unit == scaled};
+}
+
 // Least and Greatest return the least and the greatest n in -limit..limit such that n / 10^places
 // is within the bound.
 Wide Least(const std::optional<NumberBound>& bound, int32_t places, Wide limit) {
   if (!bound.has_value()) return -limit;
-  const Wide scaled = bound->value.digits * PowerOfTen(places);
-  const Wide unit = PowerOfTen(bound->value.places);
-  const Wide floor = FloorDivide(scaled, unit);
-  const bool exact = floor * unit == scaled;
+  const auto [floor, exact] = Floor(*bound, places);
   return std::max(-limit, exact && !bound->exclusive ? floor : floor + 1);
 }
 
 Wide Greatest(const std::optional<NumberBound>& bound, int32_t places, Wide limit) {
   if (!bound.has_value()) return limit;
-  const Wide scaled = bound->value.digits * PowerOfTen(places);
-  const Wide unit = PowerOfTen(bound->value.places);
-  const Wide floor = FloorDivide(scaled, unit);
-  const bool exact = floor * unit == scaled;
+  const auto [floor, exact] = Floor(*bound, places);
   return std::min(limit, exact && bound->exclusive ? floor - 1 : floor);
 }
 
@@ -182,9 +184,7 @@ absl::StatusOr<ExprPtr> NumberText(const NumberRange& range) {
   const Wide low = Least(range.min, 0, limit), high = Greatest(range.max, 0, limit);
   ExprPtr whole = Range(low, high, 0);
   if (range.multiple_of != 1) {
-    if (range.multiple_of > kMaxMultiple) {
-      return absl::InvalidArgumentError(absl::StrCat("above ", kMaxMultiple));
-    }
+    if (range.multiple_of > kMaxMultiple) return Invalid("above ", kMaxMultiple);
     const auto within = CharDfa::Of(*whole);
     if (!within.ok()) return within.status();
     const auto multiples = within->Intersect(Multiples(range.multiple_of));

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/base/invalid.h"
 
 namespace trine {
 namespace {
@@ -50,21 +51,20 @@ Shape LayerBuilder::ShapeOf(Tensor x) const {
 TensorId LayerBuilder::Weight(const std::string& full_name, const Shape& shape, bool as_f32) {
   const gguf::TensorInfo* info = file_.FindTensor(full_name);
   if (info == nullptr) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("the file lacks the tensor ", full_name,
-                                                 ", which ", config_.architecture, " needs")));
+    Fail(Invalid("the file lacks the tensor ", full_name, ", which ", config_.architecture,
+                 " needs"));
     return TRINE_NONE;
   }
   const Shape found(info->dims, info->dims + info->rank);
   if (WithoutOnes(found) != WithoutOnes(shape)) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("tensor ", full_name, " has the shape ",
-                                                 ShapeText(found), "; the model's numbers say ",
-                                                 ShapeText(shape))));
+    Fail(Invalid("tensor ", full_name, " has the shape ", ShapeText(found),
+                 "; the model's numbers say ", ShapeText(shape)));
     return TRINE_NONE;
   }
   if (info->type == quant::Type::kI32 || (as_f32 && !IsPlainFloat(info->type))) {
-    Fail(absl::InvalidArgumentError(absl::StrCat(
-        "tensor ", full_name, " is of type ", quant::Traits(info->type).name,
-        as_f32 ? "; norms and biases are f32, f16 or bf16" : ", which no weight can have")));
+    Fail(
+        Invalid("tensor ", full_name, " is of type ", quant::Traits(info->type).name,
+                as_f32 ? "; norms and biases are f32, f16 or bf16" : ", which no weight can have"));
     return TRINE_NONE;
   }
   const auto dtype = as_f32 ? uint32_t{TRINE_DTYPE_F32} : static_cast<uint32_t>(info->type);

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/quant/scalar.h"
+#include "runtime/base/invalid.h"
 #include "runtime/model/arch/architecture.h"
 #include "runtime/model/arch/config_keys.h"
 #include "runtime/model/arch/exact_double.h"
@@ -81,14 +82,13 @@ absl::StatusOr<std::vector<float>> ReadFactors(const gguf::File& file, const cha
   const gguf::TensorInfo* t = file.FindTensor(name);
   if (t == nullptr) return std::vector<float>();
   if (t->type != quant::Type::kF32 || t->dims[0] != pairs || t->Rows() != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " must be ", pairs, " values of f32"));
+    return Invalid(name, " must be ", pairs, " values of f32");
   }
   const auto* values = reinterpret_cast<const float*>(t->data);
   std::vector<float> factors(values, values + pairs);
   for (float f : factors) {
     if (!(f >= 1e-6f && f <= 1e6f)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, " holds ", f, ": factors lie between 1e-6 and 1e6"));
+      return Invalid(name, " holds ", f, ": factors lie between 1e-6 and 1e6");
     }
   }
   return factors;
@@ -141,8 +141,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const gguf::File& file) {
   }
   config.n_vocab = embedding->dims[1];
   if (config.n_vocab > (int64_t{1} << 22)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("token_embd.weight has ", config.n_vocab, " rows: too large a vocabulary"));
+    return Invalid("token_embd.weight has ", config.n_vocab, " rows: too large a vocabulary");
   }
   return config;
 }
@@ -193,9 +192,8 @@ absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const
   const bool beyond = context > config.original_context;
   auto& chosen = beyond ? far : near;
   if (chosen->empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("the file lacks the tensor ",
-                                                   beyond ? kLongFactors : kShortFactors,
-                                                   ", which long rope needs"));
+    return Invalid("the file lacks the tensor ", beyond ? kLongFactors : kShortFactors,
+                   ", which long rope needs");
   }
   return chosen;
 }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/base/invalid.h"
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/weights/pack_cache.h"
 #include "runtime/pack_cache/hash64.h"
@@ -31,9 +32,9 @@ absl::Status CheckAllUsed(const gguf::File& file, const ModelConfig& config, boo
     if (unused++ == 0) example = std::string(t.name);
   }
   if (unused == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the file has ", unused, unused == 1 ? " tensor" : " tensors", " that ", config.architecture,
-      " has no use for, such as ", example, ": it is a variant this version does not know"));
+  return Invalid("the file has ", unused, unused == 1 ? " tensor" : " tensors", " that ",
+                 config.architecture, " has no use for, such as ", example,
+                 ": it is a variant this version does not know");
 }
 
 // Returns the bytes that devices are expected to read in an arena, before imports are tried.

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/quant/scalar.h"
 #include "kernels/quant/validate.h"
+#include "runtime/base/invalid.h"
 #include "runtime/model/weights/team_pieces.h"
 #include "runtime/pack_cache/hash64.h"
 
@@ -37,9 +38,8 @@ absl::Status CheckRows(const gguf::TensorInfo& t, uint64_t begin, uint64_t end,
   for (uint64_t r = begin; r < end; ++r) {
     const std::byte* row = t.data + r * RowBytes(t);
     if (!quant::RowIsFinite(t.type, row, t.dims[0])) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tensor ", std::string(t.name),
-                       " holds a value or scale that is no finite number, in row ", r));
+      return Invalid("tensor ", std::string(t.name),
+                     " holds a value or scale that is no finite number, in row ", r);
     }
     if (!RowIsCanonical(t.type, row, t.dims[0])) *out_of_range = true;
   }

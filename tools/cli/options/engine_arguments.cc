@@ -38,6 +38,15 @@ std::string Reason(const absl::Status& status, absl::string_view prefix) {
   return std::string(message);
 }
 
+std::string AddDeviceOption(const std::string& text, PlacementRequest* request) {
+  if (text.empty()) return NotEmpty(text);
+  if (text.find(':') != std::string::npos) {
+    return absl::StrCat("'", text, "' is no device; --tensor-split takes numbers of layers");
+  }
+  request->devices.push_back(text);
+  return "";
+}
+
 std::string ParseMemoryOption(const std::string& text, PlacementRequest* request) {
   auto limits = ParseDeviceMemory(text);
   if (limits.ok()) request->memory_limits = *std::move(limits);
@@ -293,15 +302,6 @@ std::string ParseSplitOption(const std::string& text, PlacementRequest* request)
   auto split = ParseSplit(text);
   if (split.ok()) request->split = *std::move(split);
   return Reason(split.status(), "tensor split: ");
-}
-
-std::string AddDeviceOption(const std::string& text, PlacementRequest* request) {
-  if (text.empty()) return NotEmpty(text);
-  if (text.find(':') != std::string::npos) {
-    return absl::StrCat("'", text, "' is no device; --tensor-split takes numbers of layers");
-  }
-  request->devices.push_back(text);
-  return "";
 }
 
 absl::Status About(const std::string& what, const absl::Status& status) {

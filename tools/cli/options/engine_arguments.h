@@ -50,9 +50,8 @@ int PrintDevices(const EngineArguments& arguments);
 
 // Returns a reason if `text` is empty, for Option::Check.
 std::string NotEmpty(const std::string& text);
-// Parse one value into the request, or return the reason why it is wrong, for Command::AddParsed.
+// Parses the value into the request, or returns the reason why it is wrong, for Command::AddParsed.
 std::string ParseSplitOption(const std::string& text, PlacementRequest* request);
-std::string AddDeviceOption(const std::string& text, PlacementRequest* request);
 
 // Returns the status with `what` and a colon before its message.
 absl::Status About(const std::string& what, const absl::Status& status);

@@ -38,9 +38,9 @@ std::vector<Tier> TiersOf(const Engine& engine) {
   const std::string lost =
       absl::StrJoin(engine.lost_devices(), ", ",
                     [](std::string* out, const LostDevice& device) { out->append(device.name); });
-  for (const PlacedSegment& placed : engine.placed().segments) {
-    const size_t i = tiers.size();
-    tiers.push_back({placed, i < counters.size() ? counters[i] : SegmentCounters(),
+  const PlacedModel placed = engine.placed();
+  for (size_t i = 0; i < placed.segments.size(); ++i) {
+    tiers.push_back({placed.segments[i], i < counters.size() ? counters[i] : SegmentCounters(),
                      lost.empty() ? "ok" : "degraded",
                      lost.empty() ? "" : absl::StrCat("does without ", lost)});
   }

@@ -1,6 +1,4 @@
 // Declares the weights, binding 0, as words of every size in which some layout is read.
-#ifndef WEIGHT_BUFFER_GLSL
-#define WEIGHT_BUFFER_GLSL
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 
@@ -22,4 +20,3 @@ float FiniteF16(uint half_bits) {
   const uint bits = magnitude < 0x00800000u ? floatBitsToUint(tiny) : magnitude + 0x38000000u;
   return uintBitsToFloat(bits | (half_bits & 0x8000u) << 16);
 }
-#endif
