@@ -2,8 +2,8 @@
 // counters, and the type of a model in use.
 //
 // There is one lock for all parts. Owners take it when they call the batcher. The leader holds it,
-// except while it waits and while it works on what nobody else touches: it delivers rows, prepares
-// passes ahead, submits a pass or loads a model. A function that releases the lock for some time
+// except while it waits, delivers rows, prepares passes ahead, submits a pass or loads a model: no
+// other thread touches the data of these. A function that releases the lock for some time
 // has it as its parameter, and holds it again when it returns. Threads of stages take the lock to
 // report the end of a pass, and threads of the block keeper take it to report a fetch.
 #pragma once

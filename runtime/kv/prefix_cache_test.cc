@@ -147,7 +147,7 @@ TEST_F(PrefixCacheTest, TheOldestLeavesGoFirst) {
   EXPECT_TRUE(Has(Text({1, 2})));
   EXPECT_EQ(cache_->counters().evictions, 3u);
   EXPECT_EQ(cache_->counters().held_blocks, 2);
-  // Of the last ones a leaf goes before its parent.
+  // When the last blocks are evicted, a leaf goes before its parent.
   ASSERT_TRUE(table.Reserve(7 * kBlock).ok());
   EXPECT_FALSE(Has(Text({1, 2})));
   EXPECT_TRUE(Has(Text({1})));

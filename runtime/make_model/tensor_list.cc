@@ -55,7 +55,8 @@ double Root(int64_t n) { return std::sqrt(static_cast<double>(n)); }
 
 double OneIfNone(double scale) { return scale > 0 ? scale : 1; }
 
-// The spreads of the tensors outside of the layers, and of those that add to the residual.
+// The standard deviations of a model's random weights: of the tensors outside of the layers, and of
+// the matrices whose results are added to the residual.
 struct Spreads {
   double embedding = 1;
   double residual = 1;

@@ -133,7 +133,7 @@ TEST(PlanTest, QuantisingTwiceMustBeAllowed) {
   ExpectError(MakePlan(*file, options).status(), "'token_embd.weight' is Q8_0");
   options.allow_requantize = true;
   EXPECT_TRUE(MakePlan(*file, options).ok());
-  // The same type is a copy, and going back to floats loses nothing more.
+  // A tensor that keeps its type is copied, and decoding to floats loses nothing more.
   EXPECT_TRUE(MakePlan(*file, Options("Q8_0")).ok());
   const auto floats = MakePlan(*file, Options("F16"));
   ASSERT_TRUE(floats.ok()) << floats.status();

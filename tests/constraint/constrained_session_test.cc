@@ -101,7 +101,7 @@ TEST_F(ConstrainedSessionTest, SaysThatItWasCut) {
   const Generation g = Run(session.get(), 2);
   EXPECT_EQ(g.finish, FinishReason::kLength);
   EXPECT_FALSE(g.complete);
-  // The same answer goes on.
+  // The second run continues the answer.
   const Generation rest = Run(session.get(), 40);
   EXPECT_TRUE(rest.complete);
   EXPECT_TRUE(nlohmann::json::accept(g.text + rest.text)) << g.text << rest.text;

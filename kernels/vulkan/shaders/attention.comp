@@ -359,7 +359,7 @@ void Values(uint chunk, uint begin, uint end) {
         if (row / 4u == quad) exchange[to] = sums[r];
       }
       barrier();
-      // The same invocation as in FinishRows handles a given value.
+      // Each value is handled by the invocation that handles it in FinishRows.
       const uint r = 4u * quad + position_class, i = lane % kColumns;
       if (row_chunk[r].x < row_chunk[r].y && i < kVectors && 4u * (base + i) < value_width) {
         const uint at = position_class * 4u * kVectors + i;

@@ -158,7 +158,7 @@ absl::Status WeightStore::ShareArena() {
     return absl::OkStatus();
   }
   arena_ = *std::move(arena);
-  // Clients that need the arena come first: if none of them can import it, nobody needs it.
+  // Clients that need the arena come first: if none of them can import it, the arena is not needed.
   for (const bool needs : {true, false}) {
     if (!needs && in_arena_.empty()) break;
     for (Client& client : clients_) {
