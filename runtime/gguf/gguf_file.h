@@ -64,8 +64,8 @@ class File {
   absl::Status Lock() const;
 
   // Gives the pages that lie wholly within bytes [begin, end) of a tensor back to the system. The
-  // caller has no more use for these bytes. If such a page is read again, a mapped file reads it from
-  // the disk; in a file that was read into memory it reads as zeros. Any thread may call it.
+  // caller has no more use for these bytes. If such a page is read again, a mapped file reads it
+  // from the disk; in a file that was read into memory it reads as zeros. Any thread may call it.
   void Release(const TensorInfo& tensor, uint64_t begin, uint64_t end) const;
 
  private:

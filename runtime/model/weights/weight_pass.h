@@ -21,8 +21,8 @@ struct WeightTask {
   const gguf::TensorInfo* tensor = nullptr;
   bool check = true;             // checks the values; false: they have been checked
   PackedWeight* pack = nullptr;  // packs into this weight, which has memory; null: does not pack
-  bool release = false;          // releases the file's bytes after the pass, which is the last reader
-  bool out_of_range = false;     // result: some values are outside the contract's range
+  bool release = false;       // releases the file's bytes after the pass, which is the last reader
+  bool out_of_range = false;  // result: some values are outside the contract's range
 };
 
 // Returns the bytes that RunWeightPass will report, for LoadMeter::Expect.
