@@ -8,7 +8,7 @@ const {execFileSync} = require('child_process');
 const Ajv = require('ajv/dist/2020');
 const addFormats = require('ajv-formats');
 
-const count = process.env.TRINE_LONG ? 5000 : 500;
+const count = process.env.TRINE_LONG ? 5000 : 150;
 const lines = execFileSync(process.argv[2], [String(count)], {
   encoding: 'utf8', maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'inherit'],
 }).trim().split('\n').map((line) => JSON.parse(line));

@@ -45,9 +45,10 @@ add_compile_options(
 find_program(TRINE_CCACHE ccache)
 if(TRINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${TRINE_CCACHE}")
-  # Without this ccache ignores sources that use precompiled headers.
+  # Without CCACHE_SLOPPINESS ccache ignores sources that use precompiled headers. With CCACHE_DEPEND
+  # a source that is not in the cache is not preprocessed twice.
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros "${TRINE_CCACHE}")
+      CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 "${TRINE_CCACHE}")
 endif()
 
 add_library(trine_options INTERFACE)
@@ -165,6 +166,15 @@ function(trine_cold)  # TARGETS...
   endforeach()
 endfunction()
 
+# Compiles `targets` with -O1, which takes three quarters of the time of -O2. For code that runs for
+# each request of a server.
+function(trine_warm)  # TARGETS...
+  foreach(target IN LISTS ARGN)
+    target_compile_options(${target} PRIVATE
+      "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-O1;-Wno-maybe-uninitialized>")
+  endforeach()
+endfunction()
+
 # Makes a plugin export trine_plugin_query alone, whatever it links.
 function(trine_plugin_exports target)
   target_link_options(${target} PRIVATE
@@ -210,9 +220,13 @@ function(trine_test_headers)
     <absl/strings/str_format.h> <absl/strings/str_split.h> <trine/backend_sdk.h>)
 endfunction()
 
-# Lowers the optimisation of tests: the code under test is optimised, their own need not be.
+# Lowers the optimisation of a test, or of a program for tests: the code under test is optimised,
+# their own need not be. Their failures name a line, so they have no debug information; with the
+# presets `dev`, `asan` and `tsan` they do.
 function(trine_quickly target)
-  target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1>")
+  target_compile_options(${target} PRIVATE
+    "$<$<CONFIG:RelWithDebInfo>:-Og;-g0>"
+    "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-maybe-uninitialized>")
 endfunction()
 
 # Makes the program of a test. A unity build of tests takes less than half the time: most of it goes

@@ -186,6 +186,19 @@ void RunSplit(int64_t features, Random* random, Run run) {
   run(Range{a, b});
 }
 
+// Chooses the cases that an extent compares.
+class Selection {
+ public:
+  explicit Selection(Extent extent) : extent_(extent) {}
+  // Returns whether to compare the next case. With kSome that is every fifth case. There are six
+  // kinds of values, so the cases chosen for consecutive shapes have different values.
+  bool TakesNext() { return extent_ == Extent::kAll || count_++ % 5 == 0; }
+
+ private:
+  const Extent extent_;
+  int64_t count_ = 0;
+};
+
 // --- Activations
 
 void CheckBlock(const KernelTable& table, const float* x, const ActivationChunk& chunk, int b,
@@ -378,26 +391,36 @@ bool HasF16(Type type) { return type != Type::kF32 && type != Type::kBF16 && typ
 // Compares products with many columns: several row tiles and column groups, of which the last are
 // not full; rows of less than a chunk, and longer ones up to those that a kernel expands in several
 // passes.
-void CheckManyColumns(const KernelTable& table, Type type, CheckReport* report) {
+void CheckManyColumns(const KernelTable& table, Type type, Selection* selection,
+                      CheckReport* report) {
   const bool of_groups = quant::Traits(type).block_values == quant::kGroupValues;
   for (const int64_t k : RowLengths(type)) {
     for (const Values values : kAllValues) {
       if (k > 512 && values != Values::kWide && values != Values::kExtreme) continue;
+      if (!selection->TakesNext()) continue;
       const int64_t n = k <= 512 ? 67 : 35;
       CheckMatmul(table, {type, k, n, values, k % 64 == 0, {16, 17, 31, 67}}, false, report);
     }
   }
-  CheckMatmul(table, {type, 256, 67, Values::kUniform, true, {64, 65, 512}}, false, report);
+  if (selection->TakesNext()) {
+    CheckMatmul(table, {type, 256, 67, Values::kUniform, true, {64, 65, 512}}, false, report);
+  }
   const int64_t two_passes = of_groups ? 12320 : 12544, three_passes = of_groups ? 21536 : 23296;
-  CheckMatmul(table, {type, two_passes, 19, Values::kWide, true, {67}}, false, report);
-  CheckMatmul(table, {type, three_passes, 17, Values::kWide, true, {17, 33}}, false, report);
+  if (selection->TakesNext()) {
+    CheckMatmul(table, {type, two_passes, 19, Values::kWide, true, {67}}, false, report);
+  }
+  if (selection->TakesNext()) {
+    CheckMatmul(table, {type, three_passes, 17, Values::kWide, true, {17, 33}}, false, report);
+  }
 }
 
-void CheckMatmuls(const KernelTable& table, CheckReport* report) {
+void CheckMatmuls(const KernelTable& table, Extent extent, CheckReport* report) {
+  Selection selection(extent);
   const bool f16_heeds_flushing = F16HeedsFlushing(table);
   for (const Type type : quant::kWeightTypes) {
     for (const int64_t k : RowLengths(type)) {
       for (const Values values : kAllValues) {
+        if (!selection.TakesNext()) continue;
         const bool every = values == Values::kUniform && k <= 512;
         MatmulCase c{type, k, 19, values, values != Values::kZero, {1, 3, 5, 7}};
         if (!quant::IsQuantized(type)) c.columns.push_back(17);  // by a tile
@@ -414,7 +437,7 @@ void CheckMatmuls(const KernelTable& table, CheckReport* report) {
     }
     // More columns than one pass takes.
     CheckMatmul(table, {type, k, 9, Values::kUniform, true, {63, 64, 65, 68, 131}}, false, report);
-    if (quant::IsQuantized(type)) CheckManyColumns(table, type, report);
+    if (quant::IsQuantized(type)) CheckManyColumns(table, type, &selection, report);
   }
 }
 
@@ -465,13 +488,13 @@ void CheckMoe(const KernelTable& table, Type type, int64_t k, int64_t tokens, in
 
 }  // namespace
 
-void CheckMatrixOps(const KernelTable& table, CheckReport* report) {
+void CheckMatrixOps(const KernelTable& table, Extent extent, CheckReport* report) {
   CheckActivations(table, report);
   {
     const quant::ScopedFlushToZero flushed;
     CheckActivations(table, report);
   }
-  CheckMatmuls(table, report);
+  CheckMatmuls(table, extent, report);
   for (const Type type : quant::kWeightTypes) {
     const int64_t block = quant::Traits(type).block_values;
     const int64_t k = block == 1 ? 45 : block * (block == quant::kGroupValues ? 12 : 3);

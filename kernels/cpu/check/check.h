@@ -34,17 +34,21 @@ class CheckReport {
   std::vector<std::string> messages_;
 };
 
+// How many cases a check compares. kSome is for kernels that run slowly, under an emulator: it has
+// every type, and a fifth of the shapes and values.
+enum class Extent { kSome, kAll };
+
 // Compares quantize_activations, matmul, moe_matmul and gather_rows of packed weights: every type,
 // odd shapes, rows at any alignment a type allows, values of every size, split ranges, denormals
 // flushed and kept.
-void CheckMatrixOps(const KernelTable& table, CheckReport* report);
+void CheckMatrixOps(const KernelTable& table, Extent extent, CheckReport* report);
 
 // Compares every operation but matrix products, expert routing and attention: odd shapes, paddings,
 // split ranges, operations in place, adversarial values, denormals kept and flushed.
 void CheckFloatOps(const KernelTable& table, CheckReport* report);
 
-// Compares attention: `cases` random cases, and heads wider than any tile.
-void CheckAttention(const KernelTable& table, int cases, CheckReport* report);
+// Compares attention: `cases` random cases, groups of heads, and heads wider than any tile.
+void CheckAttention(const KernelTable& table, Extent extent, int cases, CheckReport* report);
 
 // Compares the functions of vec_math.h at every `stride`-th bit pattern, and near the arguments
 // where a function changes its formula.

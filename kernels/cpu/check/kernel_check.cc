@@ -1,6 +1,7 @@
-// trine-kernel-check [LEVEL...]: compares the kernels of every level this processor can run, or of
-// the levels named, with the scalar reference. Needs no library; the same sources built for another
-// processor run there, or under an emulator. By hand, for this machine or another:
+// trine-kernel-check [--some] [LEVEL...]: compares the kernels of every level this processor can
+// run, or of the levels named, with the scalar reference. With --some it compares fewer cases.
+// Needs no library; the same sources built for another processor run there, or under an emulator.
+// By hand, for this machine or another:
 //
 //   kernels/cpu/check/build_kernel_check.sh g++ ./trine-kernel-check && ./trine-kernel-check
 //   kernels/cpu/check/build_kernel_check.sh x86_64-linux-gnu-g++ ./check-x86
@@ -30,12 +31,12 @@ std::string WhyNot(const Level& level) {
   return "";
 }
 
-bool Run(const Level& level) {
+bool Run(const Level& level, Extent extent) {
   const auto begin = std::chrono::steady_clock::now();
   CheckReport report;
-  CheckMatrixOps(*level.table, &report);
+  CheckMatrixOps(*level.table, extent, &report);
   CheckFloatOps(*level.table, &report);
-  CheckAttention(*level.table, 60, &report);
+  CheckAttention(*level.table, extent, extent == Extent::kAll ? 60 : 15, &report);
   CheckMath(*level.table, 9973, &report);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   std::printf("level %s: %lld cases, %lld mismatches, %.1f s\n", level.name,
@@ -46,7 +47,7 @@ bool Run(const Level& level) {
   return report.mismatches() == 0;
 }
 
-int RunNamed(int count, char** names) {
+int RunNamed(int count, char** names, Extent extent) {
   int result = 0;
   for (int i = 0; i < count; ++i) {
     const Level* level = FindLevel(names[i]);
@@ -55,12 +56,12 @@ int RunNamed(int count, char** names) {
       std::fprintf(stderr, "level %s can't be run: %s\n", names[i], why_not.c_str());
       return 2;
     }
-    if (!Run(*level)) result = 1;
+    if (!Run(*level, extent)) result = 1;
   }
   return result;
 }
 
-int RunAll() {
+int RunAll(Extent extent) {
   int result = 0;
   for (const Level& level : Levels()) {
     if (level.on_request_only) continue;
@@ -69,7 +70,7 @@ int RunAll() {
       std::printf("level %s: skipped, %s\n", level.name, why_not.c_str());
       continue;
     }
-    if (!Run(level)) result = 1;
+    if (!Run(level, extent)) result = 1;
   }
   return result;
 }
@@ -78,11 +79,18 @@ int RunAll() {
 }  // namespace trine::cpu_kernels
 
 int main(int argc, char** argv) {
-  if (argc > 1 && (std::string_view(argv[1]) == "--help" || std::string_view(argv[1]) == "-h")) {
+  using trine::cpu_kernels::Extent;
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "--help" || first == "-h") {
     std::printf(
-        "trine-kernel-check [LEVEL...]: compares the kernels of all levels that can be run "
-        "here, or of those named, with the scalar reference\n");
+        "trine-kernel-check [--some] [LEVEL...]: compares the kernels of all levels that can be "
+        "run "
+        "here, or of those named, with the scalar reference; with --some, in fewer cases\n");
     return 0;
   }
-  return argc > 1 ? trine::cpu_kernels::RunNamed(argc - 1, argv + 1) : trine::cpu_kernels::RunAll();
+  const bool some = first == "--some";
+  const Extent extent = some ? Extent::kSome : Extent::kAll;
+  const int skipped = some ? 2 : 1;
+  return argc > skipped ? trine::cpu_kernels::RunNamed(argc - skipped, argv + skipped, extent)
+                        : trine::cpu_kernels::RunAll(extent);
 }
