@@ -74,7 +74,7 @@ inline int32_t ReportPlainly(absl::StatusCode code, const char* message, trine_f
 
 inline absl::Status BadStruct(const char* name) {
   return absl::InvalidArgumentError(std::string(name) +
-                                    ": struct_size is not set, or no size of it");
+                                    ": struct_size is not set, or is not a valid size");
 }
 // Copies the caller's struct into one of this library's size. Members that the caller does not know
 // keep their values in `out`. Members that this library does not know must be 0, because it can't
@@ -148,7 +148,7 @@ absl::Status CopyOut(const T* items, size_t n, T* out, size_t capacity, size_t* 
   if (out == nullptr && capacity != 0) return NullArgument("the array");
   if (capacity != 0) std::copy_n(items, std::min(n, capacity), out);
   if (n <= capacity) return absl::OkStatus();
-  return absl::OutOfRangeError("there are " + std::to_string(n) + ", the array holds " +
+  return absl::OutOfRangeError("there are " + std::to_string(n) + " entries, the array holds " +
                                std::to_string(capacity));
 }
 

@@ -152,7 +152,7 @@ inline std::string CheckStructure(const Graph& g) {
         s.alternates != 1) {
       return "only io slots have alternates";
     }
-    if (s.alternates > kMaxAlternates) return "a slot has absurdly many alternates";
+    if (s.alternates > kMaxAlternates) return "a slot has more than 1024 alternates";
     if (s.bytes > static_cast<uint64_t>(kMaxBytes) || (total += s.bytes) > kMaxBytes) {
       return "the slots are too large";
     }
@@ -184,7 +184,8 @@ inline trine_status CopyGraph(const trine_graph* in, Graph* out, trine_error* er
   const trine_graph g = ReadIn(in);
   if (g.n_slots > internal::kMaxItems || g.n_tensors > internal::kMaxItems ||
       g.n_ops > internal::kMaxItems || g.n_params > internal::kMaxItems) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "graph is absurdly large");
+    return Fail(err, TRINE_INVALID_ARGUMENT,
+                "the graph has more than 1048576 slots, tensors, ops or parameters");
   }
   if ((g.slots == nullptr && g.n_slots != 0) || (g.tensors == nullptr && g.n_tensors != 0) ||
       (g.ops == nullptr && g.n_ops != 0) || (g.params == nullptr && g.n_params != 0)) {

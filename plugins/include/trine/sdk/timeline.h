@@ -34,7 +34,7 @@ class Timeline {
     }
     if (failure_ != TRINE_OK) return TRINE_OK;
     failure_ = status;
-    message_ = message.empty() ? "failed without a word" : message;
+    message_ = message.empty() ? "failed; no reason was given" : message;
     changed_.notify_all();
     return TRINE_OK;
   }
