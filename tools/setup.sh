@@ -5,8 +5,8 @@ unset CDPATH
 set +o noclobber
 trine_root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 
-# Seconds of one core that builds take, measured (docs/testing.md): the program of a first build, the
-# whole command, and the command with the suite.
+# Seconds of one core that builds are expected to take: the program of a first build, the whole
+# command, and the command with the suite. tools/build_report shows what a build took.
 trine_first_seconds=420
 trine_command_seconds=900
 trine_suite_seconds=1500
@@ -165,8 +165,9 @@ trine_first_is_enough() {  # build folder, arguments of trine
         --split-mode | -ot | --override-tensor | --device-memory | --plugin | --list-devices) return 1 ;;
     esac
   done
-  [ ! -e "$dir/build.ninja" ] ||
-    [ "$(cat "$dir/first/machine" 2>/dev/null)" = "$("$trine_root/tools/first/machine")" ]
+  [ -e "$dir/build.ninja" ] || return 0
+  local machine; machine=$(bash "$trine_root/tools/first/machine") && [ -n "$machine" ] &&
+    [ "$(cat "$dir/first/machine" 2>/dev/null)" = "$machine" ]
 }
 
 # Prints "212 of 640 steps, about 3 min left" from ninja's log. The estimate begins with what a build
@@ -228,7 +229,7 @@ trine_build() {  # preset seconds targets...
   if ! ninja -C "$dir" -n "$@" 2>/dev/null | grep -q 'no work to do'; then
     if [ "$expected" -gt 0 ]; then
       trine_say "trine: building build/$preset for the first time: about $(((expected + 59) / 60)) min" \
-                "on $(nproc) cores, seconds from then on (log: build/$preset/trine-build.log)"
+                "on $(nproc) cores (log: build/$preset/trine-build.log)"
     else
       trine_say "trine: building build/$preset (log: build/$preset/trine-build.log)"
     fi

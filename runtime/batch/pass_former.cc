@@ -229,6 +229,15 @@ int64_t PassFormer::in_flight() const {
                        [](const auto& p) { return !p->finished(); });
 }
 
+bool PassFormer::AnyInFlight(std::span<const Sequence::Evaluation> sequences) const {
+  const auto is_one = [&](const PassShare& share) {
+    return std::count(sequences.begin(), sequences.end(), share.sequence) != 0;
+  };
+  return std::any_of(passes_.begin(), passes_.end(), [&](const auto& p) {
+    return !p->finished() && std::any_of(p->shares().begin(), p->shares().end(), is_one);
+  });
+}
+
 bool PassFormer::any_fresh() const {
   return std::any_of(passes_.begin(), passes_.end(), [](const auto& p) { return p->fresh(); });
 }

@@ -65,6 +65,7 @@ class PassFormer {
   // began. Any thread that holds the lock may call it.
   const Passes& passes() const { return passes_; }
   int64_t in_flight() const;
+  bool AnyInFlight(std::span<const Sequence::Evaluation> sequences) const;
   bool any_fresh() const;  // whether a pass has finished that Collect has not seen
 
   // Drops the shares of failed passes. Collects, for Deliver, the shares of finished passes whose
@@ -74,7 +75,7 @@ class PassFormer {
   // sequences that failed and why; the result is valid until the next call.
   const Failures& Deliver(std::unique_lock<std::mutex>& lock, uint64_t epoch);
 
-  // Drop the undelivered rows of these sequences, or of all sequences. REQUIRES: no pass is in
+  // Drop the undelivered rows of these sequences, or of all sequences. REQUIRES: none of them is in
   // flight.
   void Forget(std::span<const Sequence::Evaluation> sequences);
   void ForgetAll();

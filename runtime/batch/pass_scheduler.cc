@@ -123,7 +123,7 @@ void PassScheduler::WaitOrLead(std::unique_lock<std::mutex>& lock, const bool& d
 void PassScheduler::Leave(std::unique_lock<std::mutex>& lock, BatchRequest* request) {
   if (!lock.owns_lock()) lock.lock();
   if (!request->done) {  // an exception: the caller's sequences may be destroyed
-    shared_.changed.wait(lock, [&] { return former_.in_flight() == 0; });
+    shared_.changed.wait(lock, [&] { return !former_.AnyInFlight(request->left); });
     former_.Forget(request->left);
   }
   for (Sequence::Evaluation s : request->left) s.set_waiting(false);

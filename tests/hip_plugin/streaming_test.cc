@@ -394,6 +394,7 @@ TEST_F(HipStreamingTest, AFaultAtAnyCallIsAStatus) {
         const bool memory = call == Call::kMalloc || call == Call::kHostMalloc;
         EXPECT_EQ(plan.status, memory ? TRINE_RESOURCE_EXHAUSTED : TRINE_UNAVAILABLE)
             << static_cast<int>(call) << " " << from << ": " << plan.error.message;
+        EXPECT_EQ(absl::IsUnavailable(device->Health()), !memory);
         EXPECT_EQ(device->Health().ok(), memory);
         ASSERT_LT(from, 2000u);
       }

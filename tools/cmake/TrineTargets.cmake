@@ -39,8 +39,17 @@ foreach(language C CXX)
 endforeach()
 
 # GCC's garbage collector runs many times in a large source. A larger heap saves a tenth of the time.
-add_compile_options(
-  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=524288>")
+# Compilers that run at the same time, one for each core, take an eighth of the memory for it at most.
+cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR heap_kib "${memory_mib} * 1024 / 8 / (${cores} + 2)")
+if(heap_kib GREATER 524288)
+  set(heap_kib 524288)
+endif()
+if(heap_kib GREATER 131072)  # GCC's own choice
+  add_compile_options(
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=${heap_kib}>")
+endif()
 
 find_program(TRINE_CCACHE ccache)
 if(TRINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -156,10 +165,15 @@ function(trine_exact target)
   endif()
 endfunction()
 
+option(TRINE_QUICK_CODE "Optimise code less that costs next to nothing to run" ON)
+
 # Compiles `targets` with -Og, which takes two thirds of the time of -O2. For code that runs once
 # for a model or a command, and not for each token or request. GCC's flow analysis gives false
-# warnings with -Og, as it does in instrumented code.
+# warnings with -Og, as it does in instrumented code. Does nothing for packages.
 function(trine_cold)  # TARGETS...
+  if(NOT TRINE_QUICK_CODE)
+    return()
+  endif()
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE
       "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Og;-Wno-maybe-uninitialized>")
@@ -167,8 +181,11 @@ function(trine_cold)  # TARGETS...
 endfunction()
 
 # Compiles `targets` with -O1, which takes three quarters of the time of -O2. For code that runs for
-# each request of a server.
+# each request of a server. Does nothing for packages.
 function(trine_warm)  # TARGETS...
+  if(NOT TRINE_QUICK_CODE)
+    return()
+  endif()
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE
       "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-O1;-Wno-maybe-uninitialized>")

@@ -22,7 +22,16 @@ for arguments in "generate -p Once --temp 0 -n 12 --logits-hash --device cpu" "g
   run "$first" "$scratch/first" $arguments
   run "$whole" "$scratch/whole" $arguments
   diff "$scratch/first" "$scratch/whole" || fail "trine $arguments differs (< first, > whole)"
+  code=$(tail -n 1 "$scratch/first")
+  case $arguments,$code in
+    *--logits-hash*,"exit 0") grep -q '^logits hash: 1-' "$scratch/first" || fail "no logits hash" ;;
+    *--help,"exit 0" | *nothing,"exit 2" | */nowhere.gguf,"exit 1") ;;
+    *) fail "trine $arguments: $code" ;;
+  esac
 done
+# What a GPU backend needs is read from its sources.
+grep -q '/dev/dri' "$root/tools/first/machine" "$root"/backends/vulkan/plugin.cc ||
+  fail "tools/first/machine no longer finds the device files of GPU backends"
 
 source "$root/tools/setup.sh"
 unset $(compgen -e TRINE_)
