@@ -223,6 +223,13 @@ function(trine_backend name)
   endif()
 endfunction()
 
+# Leaves a program that measures a single part out of `all`. The target `benches` builds all of them.
+add_custom_target(benches)
+function(trine_bench_program target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(benches ${target})
+endfunction()
+
 # Half of a test's compile time goes into reading the same headers.
 function(trine_test_headers)
   file(WRITE "${CMAKE_BINARY_DIR}/test_headers.cc" "int main() {}\n")
