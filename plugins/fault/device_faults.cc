@@ -50,6 +50,7 @@ DeviceFaults::DeviceFaults(const DeviceNames& names, const std::vector<Fault>& f
     if (Concerns(fault, names)) faults_.push_back(fault);
   }
   draws_.resize(faults_.size(), 0);
+  struck_.resize(faults_.size(), false);
   spoils_outputs_ = std::any_of(faults_.begin(), faults_.end(), [](const Fault& f) {
     return f.kind == Kind::kGarbage || f.kind == Kind::kChaos;
   });
@@ -87,12 +88,25 @@ Strike DeviceFaults::Count(Moment moment, bool decode) {
     if (!due) continue;
     if (faults_[i].kind == Kind::kSlow) {
       strike.slow += faults_[i].time;
+      struck_[i] = true;
     } else if (strike.fault == nullptr) {
+      struck_[i] = true;
       strike.fault = &faults_[i];
       strike.kind = faults_[i].kind == Kind::kChaos ? ChaosAt(moment, bits) : faults_[i].kind;
     }
   }
   return strike;
+}
+
+std::vector<DeviceFaults::Tally> DeviceFaults::Tallies() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Tally> tallies;
+  for (size_t i = 0; i < faults_.size(); ++i) {
+    uint64_t calls = counts_[static_cast<size_t>(faults_[i].moment)];
+    if (faults_[i].moment == Moment::kRandom) calls = draws_[i];
+    tallies.push_back({&faults_[i], struck_[i], calls});
+  }
+  return tallies;
 }
 
 void DeviceFaults::SetGone(const Fault& fault) {

@@ -34,6 +34,14 @@ class DeviceFaults {
   // token.
   Strike Count(Moment moment, bool decode = false);
 
+  // What has become of a fault so far.
+  struct Tally {
+    const Fault* fault;
+    bool has_struck;
+    uint64_t calls;  // the device's calls at the fault's moment
+  };
+  std::vector<Tally> Tallies();
+
   // Makes TryOpen fail until the fault's `back` lets the device be opened again.
   void SetGone(const Fault& fault);
   // Counts an attempt to open the device. Returns why it must fail, or nullopt if it may succeed.
@@ -56,6 +64,7 @@ class DeviceFaults {
   std::mutex mutex_;  // guards the members below
   std::array<uint64_t, kMoments> counts_{};
   std::vector<uint64_t> draws_;  // the number of draws, by fault
+  std::vector<bool> struck_;     // by fault
   std::optional<Gone> gone_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "plugins/fault/faulty_handles.h"
 
 namespace trine::fault {
@@ -38,6 +39,32 @@ std::vector<std::string> Injector::Unmatched(const std::vector<DeviceNames>& all
     if (!matched) texts.push_back(f.text);
   }
   return texts;
+}
+
+std::vector<std::string> Injector::NeverHappened(const std::vector<DeviceNames>& all) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> sentences;
+  for (const Fault& f : spec_.faults) {
+    std::vector<std::string> devices;
+    bool has_struck = false;
+    for (const DeviceNames& names : all) {
+      if (!fault::Concerns(f, names)) continue;
+      uint64_t calls = 0;
+      if (const auto found = faults_.find(names.tier_name); found != faults_.end()) {
+        for (const DeviceFaults::Tally& tally : found->second->Tallies()) {
+          if (tally.fault->text != f.text) continue;
+          has_struck = has_struck || tally.has_struck;
+          calls = tally.calls;
+        }
+      }
+      devices.push_back(absl::StrCat(names.tier_name, " made ", calls));
+    }
+    if (has_struck || devices.empty()) continue;
+    sentences.push_back(absl::StrCat("fault '", f.text,
+                                     "' never happened: of the calls it waits for, ",
+                                     absl::StrJoin(devices, ", ")));
+  }
+  return sentences;
 }
 
 DeviceFaults* Injector::FaultsOf(const DeviceNames& names) {

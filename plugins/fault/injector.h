@@ -72,6 +72,10 @@ class Injector {
   // Returns the faults, as written, that name none of these devices.
   std::vector<std::string> Unmatched(const std::vector<DeviceNames>& all) const;
 
+  // Returns a sentence for each fault that has not happened so far, on any device of `all` that it
+  // names. Leaves out faults that Unmatched returns.
+  std::vector<std::string> NeverHappened(const std::vector<DeviceNames>& all);
+
   // Wraps `backend`, which was opened with `host`, and takes it over: it must be closed through the
   // result. `devices` has the names of the backend's devices, by index.
   OpenedBackend Wrap(const trine_plugin& table, const trine_host* host, trine_backend* backend,

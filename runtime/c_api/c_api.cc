@@ -99,10 +99,10 @@ void trine_string_free(char* text) { std::free(text); }
 // Devices: what they do and what happens to them.
 
 int32_t trine_engine_segment(const trine_engine* engine, size_t index, trine_segment_info* out) {
-  return Guarded(nullptr, [&]() -> absl::Status {
-    if (engine == nullptr || out == nullptr) return NullArgument("engine or info");
+  return OnEngine(engine, nullptr, [&](const trine::Engine& on) -> absl::Status {
+    if (out == nullptr) return NullArgument("info");
     if (!PlausibleSize(*out)) return BadStruct("info");
-    const std::vector<trine::SegmentCounters> all = engine->engine->segments();
+    const std::vector<trine::SegmentCounters> all = on.segments();
     if (index >= all.size()) return absl::OutOfRangeError("there are fewer segments");
     const trine::SegmentCounters& segment = all[index];
     trine_segment_info info{};
@@ -126,10 +126,10 @@ int32_t trine_engine_segment(const trine_engine* engine, size_t index, trine_seg
 }
 
 int32_t trine_engine_lost_device(const trine_engine* engine, size_t index, trine_lost_device* out) {
-  return Guarded(nullptr, [&]() -> absl::Status {
-    if (engine == nullptr || out == nullptr) return NullArgument("engine or lost");
+  return OnEngine(engine, nullptr, [&](const trine::Engine& on) -> absl::Status {
+    if (out == nullptr) return NullArgument("lost");
     if (!PlausibleSize(*out)) return BadStruct("lost");
-    const std::vector<trine::LostDevice> all = engine->engine->lost_devices();
+    const std::vector<trine::LostDevice> all = on.lost_devices();
     if (index >= all.size()) return absl::OutOfRangeError("fewer devices are lost");
     const auto ago = std::chrono::steady_clock::now() - all[index].since;
     trine_lost_device lost{};
@@ -143,17 +143,14 @@ int32_t trine_engine_lost_device(const trine_engine* engine, size_t index, trine
 }
 
 int32_t trine_engine_readmit(trine_engine* engine, const char* device, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (engine == nullptr) return NullArgument("engine");
-    return engine->engine->Readmit(std::string(device == nullptr ? "" : device));
+  return OnEngine(engine, why, [&](trine::Engine& on) -> absl::Status {
+    if (absl::Status s = InCallback::MayReadmit(); !s.ok()) return s;
+    return on.Readmit(std::string(device == nullptr ? "" : device));
   });
 }
 
 int32_t trine_engine_write_trace(trine_engine* engine, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (engine == nullptr) return NullArgument("engine");
-    return engine->engine->WriteTrace();
-  });
+  return OnEngine(engine, why, [](trine::Engine& on) { return on.WriteTrace(); });
 }
 
 // Chat templates.
@@ -161,11 +158,10 @@ int32_t trine_engine_write_trace(trine_engine* engine, trine_failure* why) {
 int32_t trine_chat_render(const trine_engine* engine, const char* messages, size_t bytes,
                           const trine_chat_options* options, char* text, size_t capacity,
                           size_t* text_bytes, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (engine == nullptr) return NullArgument("engine");
+  return OnEngine(engine, why, [&](const trine::Engine& on) -> absl::Status {
     const auto read = ReadOptions(options);
     if (!read.ok()) return read.status();
-    const auto rendered = Render(*engine->engine, messages, bytes, *read);
+    const auto rendered = Render(on, messages, bytes, *read);
     if (!rendered.ok()) return rendered.status();
     return CopyOut(rendered->bytes().data(), rendered->size(), text, capacity, text_bytes);
   });

@@ -50,6 +50,7 @@ absl::StatusOr<EmbedOptions> MakeOptions(const trine_embed_options* given, const
   options.normalize = *normalize;
   if (read.on_progress != nullptr) {
     options.on_progress = [call = read.on_progress, user = read.user](int64_t done, int64_t total) {
+      const InCallback inside(Callback::kOther, nullptr);
       return call(user, done, total) == 0;
     };
   }
@@ -81,26 +82,26 @@ using namespace trine::c_api;  // NOLINT: this file is that namespace's other si
 int32_t trine_embed(trine_engine* engine, const int32_t* const* texts, const size_t* lengths,
                     size_t count, const trine_embed_options* given, float* values, size_t capacity,
                     size_t* n_values, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
+  return OnEngine(engine, why, [&](trine::Engine& on) -> absl::Status {
     if (n_values == nullptr) return NullArgument("n_values");
     *n_values = 0;
-    if (engine == nullptr) return NullArgument("engine");
+    if (absl::Status s = InCallback::MayEvaluate(on); !s.ok()) return s;
     if (values == nullptr && capacity != 0) return NullArgument("values");
-    const auto options = MakeOptions(given, *engine->engine);
+    const auto options = MakeOptions(given, on);
     if (!options.ok()) return options.status();
     const auto spans = Texts<trine::TokenSpan>(texts, lengths, count);
     if (!spans.ok()) return spans.status();
-    if (absl::Status s = trine::CheckTexts(*engine->engine, *spans); !s.ok()) return s;
+    if (absl::Status s = trine::CheckTexts(on, *spans); !s.ok()) return s;
     size_t rows = 0;
     for (const trine::TokenSpan& text : *spans) {
       rows += options->pooling == trine::Pooling::kNone ? text.size() : 1;
     }
-    *n_values = rows * static_cast<size_t>(engine->engine->config().n_embd);
+    *n_values = rows * static_cast<size_t>(on.config().n_embd);
     if (*n_values > capacity) {
       return absl::OutOfRangeError(
           absl::StrCat("there are ", *n_values, " values, the array holds ", capacity));
     }
-    const auto vectors = trine::Embed(engine->engine.get(), *spans, *options);
+    const auto vectors = trine::Embed(&on, *spans, *options);
     if (!vectors.ok()) return vectors.status();
     for (const std::vector<float>& vector : *vectors) {
       values = std::copy(vector.begin(), vector.end(), values);
@@ -116,8 +117,10 @@ int32_t trine_head_open(trine_engine* engine, const char* path, trine_head** hea
   return Guarded(why, [&]() -> absl::Status {
     if (head == nullptr) return NullArgument("head");
     *head = nullptr;
-    if (engine == nullptr || path == nullptr) return NullArgument("engine or path");
-    trine::Engine* const model = engine->engine.get();
+    auto of = Find(engine);
+    if (!of.ok()) return of.status();
+    if (path == nullptr) return NullArgument("path");
+    trine::Engine* const model = (*of)->engine.get();
     if (!model->can_embed()) {
       return absl::FailedPreconditionError(
           "the engine was opened without rows of the hidden state, which a head looks at");
@@ -128,18 +131,21 @@ int32_t trine_head_open(trine_engine* engine, const char* path, trine_head** hea
     if (!chooser.ok()) return chooser.status();
     auto value = trine::ValueHead::Create(read->model, *read);
     if (!value.ok()) return value.status();
-    *head = new trine_head{model, *std::move(chooser), *std::move(value)};
+    *head = NewHandle(std::make_shared<HeadObject>(
+        HeadObject{*std::move(of), *std::move(chooser), *std::move(value)}));
     return absl::OkStatus();
   });
 }
 
-void trine_head_close(trine_head* head) { delete head; }
+void trine_head_close(trine_head* head) { Close(head); }
 
 int32_t trine_head_describe(const trine_head* head, trine_head_info* info) {
   return Guarded(nullptr, [&]() -> absl::Status {
-    if (head == nullptr || info == nullptr) return NullArgument("head or info");
+    const auto object = Find(head);
+    if (!object.ok()) return object.status();
+    if (info == nullptr) return NullArgument("info");
     if (!PlausibleSize(*info)) return BadStruct("info");
-    const trine::Head& h = head->chooser.head();
+    const trine::Head& h = (*object)->chooser.head();
     trine_head_info out{};
     out.kind = h.kind == trine::HeadKind::kLabel ? TRINE_HEAD_LABEL : TRINE_HEAD_BRANCH;
     out.chat = h.form == trine::PromptForm::kChat ? 1 : 0;
@@ -153,12 +159,16 @@ int32_t trine_head_choose(const trine_head* head, const char* const* texts, cons
                           size_t count, size_t* best, double* probabilities, size_t capacity,
                           trine_failure* why) {
   return Guarded(why, [&]() -> absl::Status {
-    if (head == nullptr || best == nullptr) return NullArgument("head or best");
+    const auto object = Find(head);
+    if (!object.ok()) return object.status();
+    if (best == nullptr) return NullArgument("best");
     *best = 0;
+    if (absl::Status s = InCallback::MayEvaluate(*(*object)->of->engine); !s.ok()) return s;
+    const trine::BranchChoiceHead& chooser = (*object)->chooser;
     const auto views = Texts<std::string_view>(texts, lengths, count);
     if (!views.ok()) return views.status();
     const std::vector<std::string> all(views->begin(), views->end());
-    const bool label = head->chooser.head().kind == trine::HeadKind::kLabel;
+    const bool label = chooser.head().kind == trine::HeadKind::kLabel;
     if (label ? count != 1 : count < 2) {
       return absl::FailedPreconditionError(
           absl::StrCat("there are ", count, " texts: a head ",
@@ -169,7 +179,7 @@ int32_t trine_head_choose(const trine_head* head, const char* const* texts, cons
       return absl::OutOfRangeError(
           absl::StrCat("there are ", answers, " probabilities, the array holds ", capacity));
     }
-    const auto choice = label ? head->chooser.ChooseLabel(all[0]) : head->chooser.ChooseBranch(all);
+    const auto choice = label ? chooser.ChooseLabel(all[0]) : chooser.ChooseBranch(all);
     if (!choice.ok()) return choice.status();
     *best = choice->best;
     if (probabilities != nullptr) {
@@ -181,16 +191,17 @@ int32_t trine_head_choose(const trine_head* head, const char* const* texts, cons
 
 int32_t trine_session_head_value(trine_session* session, const trine_head* head, double* log_odds,
                                  trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr || head == nullptr || log_odds == nullptr) {
-      return NullArgument("session, head or log_odds");
-    }
-    if (head->engine != &session->session->engine()) {
+  return OnSession(session, why, [&](trine::Session& s) -> absl::Status {
+    const auto object = Find(head);
+    if (!object.ok()) return object.status();
+    if (log_odds == nullptr) return NullArgument("log_odds");
+    if (absl::Status may = InCallback::MayEvaluate(s.engine()); !may.ok()) return may;
+    if ((*object)->of->engine.get() != &s.engine()) {
       return absl::InvalidArgumentError("the head was opened for another engine");
     }
-    const auto row = session->session->HiddenRow();
+    const auto row = s.HiddenRow();
     if (!row.ok()) return row.status();
-    *log_odds = head->value.LogOdds(*row);
+    *log_odds = (*object)->value.LogOdds(*row);
     return absl::OkStatus();
   });
 }

@@ -87,7 +87,8 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
   return s;
 }
 
-absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
+absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given,
+                                          const std::shared_ptr<LogGate>& log) {
   if (given.model == nullptr) return NullArgument("model");
   const absl::Status flags = CheckFlags(
       given.flags, TRINE_ENGINE_NO_MMAP | TRINE_ENGINE_LOCK_MEMORY | TRINE_ENGINE_EMBEDDINGS |
@@ -132,13 +133,14 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given) {
   }
   if (given.on_progress != nullptr) {
     options.progress = [call = given.on_progress, user = given.user](double fraction) {
+      const InCallback inside(Callback::kOther, nullptr);
       return call(user, fraction) == 0;
     };
   }
   if (given.on_log != nullptr) {
-    options.log = [call = given.on_log, user = given.user](uint32_t level,
-                                                           const std::string& message) {
-      call(user, level, message.c_str());
+    options.log = [call = given.on_log, user = given.user, log](uint32_t level,
+                                                                const std::string& message) {
+      log->Pass([&] { call(user, level, message.c_str()); });
     };
   }
   return options;
@@ -159,31 +161,36 @@ int32_t trine_engine_open(const trine_engine_options* given, trine_engine** engi
     if (given == nullptr) return NullArgument("options");
     trine_engine_options read{};
     if (absl::Status s = ReadStruct("options", given, &read); !s.ok()) return s;
-    auto options = MakeOptions(read);
+    if (absl::Status s = InCallback::MayCall(); !s.ok()) return s;
+    const auto log = std::make_shared<LogGate>();
+    auto options = MakeOptions(read, log);
     if (!options.ok()) return options.status();
+    auto object = std::make_shared<EngineObject>();
+    object->log = log;
     auto loaded = trine::Engine::Load(*options);
     if (!loaded.ok()) return loaded.status();
-    *engine = new trine_engine{*std::move(loaded)};
+    object->engine = *std::move(loaded);
+    *engine = NewHandle(std::move(object));
     return absl::OkStatus();
   });
 }
 
-void trine_engine_close(trine_engine* engine) { delete engine; }
+void trine_engine_close(trine_engine* engine) { Close(engine); }
 
 int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* out) {
-  return Guarded(nullptr, [&]() -> absl::Status {
-    if (engine == nullptr || out == nullptr) return NullArgument("engine or info");
+  return OnEngine(engine, nullptr, [&](const trine::Engine& on) -> absl::Status {
+    if (out == nullptr) return NullArgument("info");
     if (out->struct_size < sizeof(uint32_t)) return BadStruct("info");
-    const std::shared_ptr<const trine::Model> model = engine->engine->model();
-    const trine::ModelConfig& config = engine->engine->config();
+    const std::shared_ptr<const trine::Model> model = on.model();
+    const trine::ModelConfig& config = on.config();
     trine_engine_info info{};
-    info.threads = engine->engine->threads();
+    info.threads = on.threads();
     info.n_vocab = config.n_vocab;
     info.n_layers = config.n_layers;
     info.n_embd = config.n_embd;
-    info.context = engine->engine->context();
+    info.context = on.context();
     info.context_train = config.n_ctx_train;
-    info.weight_bytes = engine->engine->file().tensor_bytes();
+    info.weight_bytes = on.file().tensor_bytes();
     info.kv_bytes = model->kv_bytes();
     info.scratch_bytes = model->scratch_bytes();
     CopyText(config.architecture, info.architecture);
@@ -195,12 +202,11 @@ int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* out
 
 int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t bytes, uint32_t flags,
                        int32_t* tokens, size_t capacity, size_t* count, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (engine == nullptr) return NullArgument("engine");
+  return OnEngine(engine, why, [&](const trine::Engine& on) -> absl::Status {
     if (text == nullptr && bytes != 0) return NullArgument("text");
     if (absl::Status s = CheckFlags(flags, kTokenizeFlags); !s.ok()) return s;
-    const auto ids = engine->engine->tokenizer()->Encode(
-        std::string_view(text == nullptr ? "" : text, bytes), EncodingOf(flags));
+    const auto ids = on.tokenizer()->Encode(std::string_view(text == nullptr ? "" : text, bytes),
+                                            EncodingOf(flags));
     if (!ids.ok()) return ids.status();
     return CopyOut(ids->data(), ids->size(), tokens, capacity, count);
   });
@@ -208,23 +214,26 @@ int32_t trine_tokenize(const trine_engine* engine, const char* text, size_t byte
 
 int32_t trine_detokenize(const trine_engine* engine, const int32_t* tokens, size_t count,
                          char* text, size_t capacity, size_t* bytes, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (engine == nullptr) return NullArgument("engine");
+  return OnEngine(engine, why, [&](const trine::Engine& on) -> absl::Status {
     if (tokens == nullptr && count != 0) return NullArgument("tokens");
-    const int32_t n_vocab = engine->engine->tokenizer()->vocab_size();
+    const int32_t n_vocab = on.tokenizer()->vocab_size();
     for (size_t i = 0; i < count; ++i) {
       if (tokens[i] < 0 || tokens[i] >= n_vocab) {
         return trine::Invalid("token ", tokens[i], " is not in the vocabulary of ", n_vocab);
       }
     }
-    const std::string decoded =
-        engine->engine->tokenizer()->Decode(absl::Span<const int32_t>(tokens, count));
+    const std::string decoded = on.tokenizer()->Decode(absl::Span<const int32_t>(tokens, count));
     return CopyOut(decoded.data(), decoded.size(), text, capacity, bytes);
   });
 }
 
 int32_t trine_token_is_end(const trine_engine* engine, int32_t token) {
-  return engine != nullptr && engine->engine->tokenizer()->IsEndOfGeneration(token) ? 1 : 0;
+  bool is_end = false;
+  OnEngine(engine, nullptr, [&](const trine::Engine& on) {
+    is_end = on.tokenizer()->IsEndOfGeneration(token);
+    return absl::OkStatus();
+  });
+  return is_end ? 1 : 0;
 }
 
 }  // extern "C"

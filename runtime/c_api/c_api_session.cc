@@ -99,15 +99,17 @@ absl::StatusOr<std::shared_ptr<const Rerank>> MakeRerank(const trine_rerank_opti
                                                          const Engine& engine) {
   trine_rerank_options read{};
   if (absl::Status s = ReadStruct("rerank", &given, &read); !s.ok()) return s;
-  if (read.head == nullptr) return NullArgument("rerank: head");
-  if (read.head->engine != &engine) {
+  const auto head = Find(read.head);
+  if (!head.ok())
+    return absl::Status(head.status().code(), absl::StrCat("rerank: ", head.status().message()));
+  if ((*head)->of->engine.get() != &engine) {
     return absl::InvalidArgumentError("rerank: the head was opened for another engine");
   }
   RerankOptions options;
   if (read.top != 0) options.top = read.top;
   if (read.weight != 0) options.weight = read.weight;
   if (read.limit != 0) options.limit = read.limit;
-  return Rerank::Create(engine, read.head->value, options);
+  return Rerank::Create(engine, (*head)->value, options);
 }
 
 absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given,
@@ -136,6 +138,7 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
   if (read.on_token != nullptr) {
     options.on_token = [call = read.on_token, user = read.user,
                         top = std::vector<trine_logprob>()](const SampleResult& token) mutable {
+      const InCallback inside(Callback::kOther, nullptr);
       top.clear();
       for (const TokenLogprob& t : token.top) top.push_back({t.token, 0, t.logprob});
       const trine_token_event event = {sizeof(event), token.token, token.logprob, top.data(),
@@ -147,11 +150,14 @@ absl::StatusOr<GenerateOptions> MakeGenerate(const trine_generate_options* given
   options.more_follows = (read.flags & TRINE_GENERATE_MORE_FOLLOWS) != 0;
   if (read.on_text != nullptr) {
     options.on_text = [call = read.on_text, user = read.user](std::string_view text) {
+      const InCallback inside(Callback::kOther, nullptr);
       return call(user, text.data(), text.size()) == 0;
     };
   }
   if (read.on_prompt != nullptr) {
-    options.on_prompt = [call = read.on_prompt, user = read.user](int64_t done, int64_t total) {
+    options.on_prompt = [call = read.on_prompt, user = read.user, &engine](int64_t done,
+                                                                           int64_t total) {
+      const InCallback inside(Callback::kPrompt, &engine);
       call(user, done, total);
     };
   }
@@ -192,43 +198,61 @@ void WriteResult(const Generation& g, trine_generate_result* out) {
   WriteStruct(result, out);
 }
 
-// Returns the sessions of an array of handles: none null, none twice, all of one engine.
-absl::StatusOr<std::vector<Session*>> Sessions(trine_session* const* handles, size_t count) {
+// Enters the sessions of an array of handles: none null, none twice, all of one engine.
+absl::StatusOr<std::vector<EnteredSession>> EnterAll(trine_session* const* handles, size_t count) {
   if (handles == nullptr && count != 0) return NullArgument("sessions");
-  std::vector<Session*> sessions;
+  std::vector<EnteredSession> entered;
   for (size_t i = 0; i < count; ++i) {
-    if (handles[i] == nullptr) return NullArgument("a session");
-    Session* session = handles[i]->session.get();
-    if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) {
+    if (std::find(handles, handles + i, handles[i]) != handles + i) {
       return absl::InvalidArgumentError("a session is named twice");
     }
-    if (!sessions.empty() && &session->engine() != &sessions.front()->engine()) {
+    auto one = EnteredSession::Enter(handles[i]);
+    if (!one.ok()) return one.status();
+    if (i > 0 && one->of() != entered.front().of()) {
       return absl::InvalidArgumentError("the sessions belong to different engines");
     }
-    sessions.push_back(session);
+    entered.push_back(*std::move(one));
   }
+  if (!entered.empty()) {
+    const absl::Status may = InCallback::MayEvaluate(*entered.front().of()->engine);
+    if (!may.ok()) return may;
+  }
+  return entered;
+}
+
+std::vector<Session*> SessionsOf(const std::vector<EnteredSession>& entered) {
+  std::vector<Session*> sessions;
+  for (const EnteredSession& one : entered) sessions.push_back(&one.session());
   return sessions;
 }
 
 absl::Status GenerateAll(trine_session* const* handles, size_t count,
                          const trine_generate_options* const* options,
                          trine_generate_result* const* results) {
-  const auto sessions = Sessions(handles, count);
-  if (!sessions.ok()) return sessions.status();
+  const auto entered = EnterAll(handles, count);
+  if (!entered.ok()) return entered.status();
+  const std::vector<Session*> sessions = SessionsOf(*entered);
   std::vector<GenerateOptions> each;
   for (size_t i = 0; i < count; ++i) {
-    auto one = MakeGenerate(options != nullptr ? options[i] : nullptr, (*sessions)[i]->engine());
+    auto one = MakeGenerate(options != nullptr ? options[i] : nullptr, sessions[i]->engine());
     if (!one.ok()) return one.status();
     each.push_back(*std::move(one));
     const trine_generate_result* result = results != nullptr ? results[i] : nullptr;
     if (result != nullptr && !PlausibleSize(*result)) return BadStruct("result");
   }
   std::vector<Generation> generations(count);
-  const absl::Status status = GenerateTogether(*sessions, each, generations);
+  const absl::Status status = GenerateTogether(sessions, each, generations);
   for (size_t i = 0; results != nullptr && i < count; ++i) {
     WriteResult(generations[i], results[i]);
   }
   return status;
+}
+
+trine_session* NewSession(std::shared_ptr<EngineObject> of, std::unique_ptr<Session> session) {
+  auto object = std::make_shared<SessionObject>();
+  object->of = std::move(of);
+  object->session = std::move(session);
+  return NewHandle(std::move(object));
 }
 
 }  // namespace
@@ -251,17 +275,18 @@ int32_t trine_session_open(trine_engine* engine, const trine_session_options* gi
   return Guarded(why, [&]() -> absl::Status {
     if (session == nullptr) return NullArgument("session");
     *session = nullptr;
-    if (engine == nullptr) return NullArgument("engine");
-    const auto options = MakeSession(given, *engine->engine);
+    auto of = Find(engine);
+    if (!of.ok()) return of.status();
+    const auto options = MakeSession(given, *(*of)->engine);
     if (!options.ok()) return options.status();
-    auto created = trine::Session::Create(engine->engine.get(), *options);
+    auto created = trine::Session::Create((*of)->engine.get(), *options);
     if (!created.ok()) return created.status();
-    *session = new trine_session{*std::move(created)};
+    *session = NewSession(*std::move(of), *std::move(created));
     return absl::OkStatus();
   });
 }
 
-void trine_session_close(trine_session* session) { delete session; }
+void trine_session_close(trine_session* session) { Close(session); }
 
 int32_t trine_session_append(trine_session* session, const int32_t* tokens, size_t count,
                              trine_failure* why) {
@@ -282,7 +307,11 @@ int32_t trine_session_append_text(trine_session* session, const char* text, size
 
 int32_t trine_session_truncate(trine_session* session, int64_t n) {
   return OnSession(session, nullptr, [&](trine::Session& s) {
-    if (n < 0) return absl::InvalidArgumentError("n is negative");
+    const int64_t size = s.sequence().size();
+    if (n < 0 || n > size) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("n is ", n, ", and the session has ", size, " tokens"));
+    }
     s.Truncate(n);
     return absl::OkStatus();
   });
@@ -294,9 +323,9 @@ int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,
 }
 
 int32_t trine_session_checkpoint(trine_session* session, int64_t* t, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr || t == nullptr) return NullArgument("session or t");
-    const auto made = session->session->Checkpoint();
+  return OnSession(session, why, [&](trine::Session& s) -> absl::Status {
+    if (t == nullptr) return NullArgument("t");
+    const auto made = s.Checkpoint();
     if (!made.ok()) return made.status();
     *t = *made;
     return absl::OkStatus();
@@ -316,10 +345,11 @@ int32_t trine_session_fork(trine_session* session, const uint64_t* seed, trine_s
   return Guarded(why, [&]() -> absl::Status {
     if (fork == nullptr) return NullArgument("fork");
     *fork = nullptr;
-    if (session == nullptr) return NullArgument("session");
-    auto made = session->session->Fork(seed == nullptr ? std::nullopt : std::optional(*seed));
+    const auto entered = EnteredSession::Enter(session);
+    if (!entered.ok()) return entered.status();
+    auto made = entered->session().Fork(seed == nullptr ? std::nullopt : std::optional(*seed));
     if (!made.ok()) return made.status();
-    *fork = new trine_session{*std::move(made)};
+    *fork = NewSession(entered->of(), *std::move(made));
     return absl::OkStatus();
   });
 }
@@ -334,22 +364,25 @@ int32_t trine_session_tokens(const trine_session* session, int32_t* tokens, size
 
 int32_t trine_evaluate(trine_session* const* handles, size_t count, trine_failure* why) {
   return Guarded(why, [&]() -> absl::Status {
-    const auto sessions = Sessions(handles, count);
-    if (!sessions.ok()) return sessions.status();
-    return trine::EvaluateTogether(*sessions);
+    const auto entered = EnterAll(handles, count);
+    if (!entered.ok()) return entered.status();
+    return trine::EvaluateTogether(SessionsOf(*entered));
   });
 }
 
 const float* trine_session_logits(const trine_session* session) {
-  if (session == nullptr) return nullptr;
-  const std::span<const float> logits = session->session->logits();
-  return logits.empty() ? nullptr : logits.data();
+  const float* logits = nullptr;
+  OnSession(session, nullptr, [&](const trine::Session& s) {
+    if (!s.logits().empty()) logits = s.logits().data();
+    return absl::OkStatus();
+  });
+  return logits;
 }
 
 int32_t trine_session_sample(trine_session* session, int32_t* token, trine_failure* why) {
-  return Guarded(why, [&]() -> absl::Status {
-    if (session == nullptr || token == nullptr) return NullArgument("session or token");
-    const auto sampled = session->session->Sample();
+  return OnSession(session, why, [&](trine::Session& s) -> absl::Status {
+    if (token == nullptr) return NullArgument("token");
+    const auto sampled = s.Sample();
     if (!sampled.ok()) return sampled.status();
     *token = *sampled;
     return absl::OkStatus();
@@ -368,16 +401,20 @@ int32_t trine_generate_together(trine_session* const* sessions, size_t count,
 }
 
 void trine_session_cancel(trine_session* session) {
-  if (session != nullptr) session->session->Cancel();
+  Guarded(nullptr, [&] {
+    const auto object = Find(session);
+    if (object.ok()) (*object)->session->Cancel();
+    return object.status();
+  });
 }
 
 int32_t trine_session_logits_hash(const trine_session* session, char* text, size_t capacity) {
-  return Guarded(nullptr, [&]() -> absl::Status {
-    if (session == nullptr || text == nullptr) return NullArgument("session or text");
-    if (!session->session->keeps_logits_hash()) {
+  return OnSession(session, nullptr, [&](const trine::Session& s) -> absl::Status {
+    if (text == nullptr) return NullArgument("text");
+    if (!s.keeps_logits_hash()) {
       return absl::FailedPreconditionError("the session was opened without a logits hash");
     }
-    const std::string hash = session->session->logits_hash().Text();
+    const std::string hash = s.logits_hash().Text();
     if (hash.size() + 1 > capacity) {
       return absl::OutOfRangeError(absl::StrCat("the text takes ", hash.size() + 1, " bytes"));
     }

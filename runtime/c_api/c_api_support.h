@@ -11,26 +11,11 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "runtime/engine/branch_choice_head.h"
+#include "runtime/c_api/handles.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/generate.h"
-#include "runtime/head/head.h"
 #include "runtime/tokenizer/utf8.h"
 #include "trine/trine.h"
-
-struct trine_engine {
-  std::unique_ptr<trine::Engine> engine;
-};
-
-struct trine_session {
-  std::unique_ptr<trine::Session> session;
-};
-
-struct trine_head {
-  trine::Engine* engine;
-  trine::BranchChoiceHead chooser;
-  trine::ValueHead value;
-};
 
 namespace trine::c_api {
 
@@ -130,12 +115,21 @@ int32_t Guarded(trine_failure* why, Body body) {
   }
 }
 
-// Does what Guarded does, with the session of a handle. Reports INVALID_ARGUMENT for a null handle.
-template <class Handle, class Body>
-int32_t OnSession(Handle* handle, trine_failure* why, Body body) {
+// Does what Guarded does, with the engine of a handle. Reports why the handle can't be used.
+template <class Body>
+int32_t OnEngine(const trine_engine* handle, trine_failure* why, Body body) {
   return Guarded(why, [&]() -> absl::Status {
-    if (handle == nullptr) return NullArgument("session");
-    return body(*handle->session);
+    const auto object = Find(handle);
+    return object.ok() ? body(*(*object)->engine) : object.status();
+  });
+}
+
+// Does what Guarded does, with the session of a handle, which no other call can use meanwhile.
+template <class Body>
+int32_t OnSession(const trine_session* handle, trine_failure* why, Body body) {
+  return Guarded(why, [&]() -> absl::Status {
+    const auto entered = EnteredSession::Enter(handle);
+    return entered.ok() ? body(entered->session()) : entered.status();
   });
 }
 

@@ -64,15 +64,24 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::
   if (BindsWorkers(cpu, log)) team.cpus = WorkerCpus(cpu, team.workers);
   if (!faults.faults.empty()) {
     faults_ = std::make_unique<fault::Injector>(std::move(faults));
-    std::vector<fault::DeviceNames> all;
     for (const InventoryDevice& d : inventory_.devices) {
-      if (d.used || d.on_request) all.push_back({d.tier_name, d.backend_name});
+      if (d.used || d.on_request) faulty_.push_back({d.tier_name, d.backend_name});
     }
-    for (const std::string& text : faults_->Unmatched(all)) {
+    for (const std::string& text : faults_->Unmatched(faulty_)) {
       if (log) log(TRINE_LOG_WARNING, absl::StrCat("fault '", text, "': there is no such device"));
     }
   }
   host_ = std::make_shared<HostServices>(team, std::move(log));
+}
+
+DeviceSet::~DeviceSet() {
+  // Faults may also strike when devices and backends are closed.
+  devices_.clear();
+  backends_.clear();
+  if (faults_ == nullptr) return;
+  for (const std::string& sentence : faults_->NeverHappened(faulty_)) {
+    host_->Say(TRINE_LOG_WARNING, sentence);
+  }
 }
 
 std::vector<fault::DeviceNames> DeviceSet::NamesOf(size_t plugin) const {

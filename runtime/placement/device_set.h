@@ -30,6 +30,7 @@ class DeviceSet {
  public:
   // `threads` 0: DefaultThreads. `faults` for absent devices are logged and have no effect.
   DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::FaultSpec faults = {});
+  ~DeviceSet();  // logs the faults that were asked for and never happened
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
 
@@ -111,6 +112,7 @@ class DeviceSet {
   Inventory inventory_;
   std::shared_ptr<HostServices> host_;                        // outlives the backends
   std::unique_ptr<fault::Injector> faults_;                   // outlives the backends
+  std::vector<fault::DeviceNames> faulty_;                    // the devices that faults can name
   std::map<std::string, std::shared_ptr<Backend>> backends_;  // by plugin path
   std::map<std::string, std::shared_ptr<Device>> devices_;    // by tier name
   std::chrono::milliseconds limit_ = std::chrono::minutes(5);

@@ -51,8 +51,12 @@ TRINE_API void trine_string_free(char* text);
  * a status and, unless `why` is NULL, writes the status and a sentence to `why`.
  *
  * Threads: any number of threads may use an engine at once. One thread at a time may use a session;
- * only trine_session_cancel may be called from any thread. Sessions whose calls run at the same
- * time share passes through the model. Close sessions before their engine. */
+ * only trine_session_cancel and trine_session_close may be called from any thread. Sessions whose
+ * calls run at the same time share passes through the model.
+ *
+ * Handles: a call with a handle that is not open returns INVALID_ARGUMENT (3). A call returns
+ * FAILED_PRECONDITION (9) if another call is in its session, or if the handle was opened before
+ * fork(). An engine stays in memory until its last session and head are closed. */
 
 typedef struct trine_engine trine_engine;
 typedef struct trine_session trine_session;
@@ -134,7 +138,8 @@ typedef struct trine_engine_options {
 /* Loads a model and places it on devices. */
 TRINE_API int32_t trine_engine_open(const trine_engine_options* options, trine_engine** engine,
                                     trine_failure* why);
-/* Frees an engine. Does nothing if `engine` is NULL. */
+/* Closes an engine, and frees it once all its sessions and heads are closed. Does nothing if
+ * `engine` is NULL or not open. */
 TRINE_API void trine_engine_close(trine_engine* engine);
 
 typedef struct trine_engine_info {
@@ -354,7 +359,8 @@ TRINE_API int32_t trine_session_append_chat(trine_session* session, const char* 
                                             size_t bytes, const trine_chat_options* options,
                                             trine_failure* why);
 
-/* Drops all tokens but the first n. Token n - 1 is evaluated again, for its logits. */
+/* Drops all tokens but the first n. Token n - 1 is evaluated again, for its logits. Returns
+ * INVALID_ARGUMENT (3) if the session has fewer than n tokens. */
 TRINE_API int32_t trine_session_truncate(trine_session* session, int64_t n);
 /* Removes tokens [begin, end). Later tokens are evaluated again at their new positions. */
 TRINE_API int32_t trine_session_erase(trine_session* session, int64_t begin, int64_t end,

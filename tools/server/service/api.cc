@@ -34,7 +34,7 @@ class EmbeddingJob final : public Job {
         metrics_(metrics) {}
 
  private:
-  absl::StatusOr<bool> Work() override {
+  absl::Status Work(const AddParts&) override {
     std::vector<std::vector<int32_t>> texts;
     int64_t n_tokens = 0;
     const int64_t context = model_->engine().context();
@@ -63,7 +63,7 @@ class EmbeddingJob final : public Job {
     reply().Note("texts", static_cast<int64_t>(texts.size()));
     reply().Note("prompt_tokens", n_tokens);
     reply().Json(EmbeddingsBody(*vectors, request_.base64, model_->card().id, n_tokens));
-    return false;
+    return absl::OkStatus();
   }
 
   void Finish(const absl::Status& status) override {
@@ -161,9 +161,9 @@ void Api::PostResponses(Call call) {
 void Api::Generate(Endpoint endpoint, absl::StatusOr<GenerationRequest> request, Call call) {
   if (!request.ok()) return call.reply->Error(request.status());
   const std::string client = access_->ClientOf(call.reply->request());
-  desk_->Take(client, std::make_shared<GenerationJob>(std::move(call.model), endpoint,
-                                                      *std::move(request), OwnerOf(call), limits_,
-                                                      std::move(call.reply), metrics_));
+  desk_->Take(client, std::make_shared<GenerationJob>(
+                          std::move(call.model), endpoint, *std::move(request), OwnerOf(call),
+                          request_time_, std::move(call.reply), metrics_));
 }
 
 void Api::PostEmbeddings(Call call) {
@@ -173,7 +173,7 @@ void Api::PostEmbeddings(Call call) {
   const std::string client = access_->ClientOf(call.reply->request());
   desk_->Take(client,
               std::make_shared<EmbeddingJob>(std::move(call.model), *std::move(request),
-                                             limits_.time, std::move(call.reply), metrics_));
+                                             request_time_, std::move(call.reply), metrics_));
 }
 
 }  // namespace trine::server

@@ -2,6 +2,7 @@
 // /v1/sessions (docs/server.md, "Sessions") are in session_api.cc.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,8 +35,12 @@ class Api {
 
   // The arguments must outlive the Api.
   Api(const Access* access, JobDesk* desk, Metrics* metrics, SessionShelf* shelf,
-      const GenerationJob::Limits& limits)
-      : access_(access), desk_(desk), metrics_(metrics), shelf_(shelf), limits_(limits) {}
+      std::chrono::seconds request_time)
+      : access_(access),
+        desk_(desk),
+        metrics_(metrics),
+        shelf_(shelf),
+        request_time_(request_time) {}
 
   void GetModels(Call call);
   void GetModel(Call call);
@@ -72,7 +77,7 @@ class Api {
   JobDesk* const desk_;
   Metrics* const metrics_;
   SessionShelf* const shelf_;
-  const GenerationJob::Limits limits_;
+  const std::chrono::seconds request_time_;
 };
 
 }  // namespace trine::server

@@ -14,18 +14,19 @@ double Seconds(Reply::Clock::duration time) { return std::chrono::duration<doubl
 }  // namespace
 
 GenerationJob::GenerationJob(std::shared_ptr<const ServedModel> model, Endpoint endpoint,
-                             GenerationRequest request, std::string space, const Limits& limits,
-                             std::unique_ptr<Reply> reply, Metrics* metrics)
-    : Job(std::move(reply), limits.time),
+                             GenerationRequest request, std::string space,
+                             std::chrono::seconds time, std::unique_ptr<Reply> reply,
+                             Metrics* metrics)
+    : Job(std::move(reply), time),
       model_(std::move(model)),
       endpoint_(endpoint),
       request_(std::move(request)),
       space_(std::move(space)),
-      most_places_(limits.places),
       metrics_(metrics),
       early_(model_.get(), endpoint_, &request_, &space_) {
   const size_t prompts = request_.prompt.chat ? 1 : request_.prompt.plain.size();
   for (size_t p = 0; p < prompts; ++p) {
+    ready_.push_back(choices_.size());
     for (int32_t k = 0; k < request_.n; ++k) {
       choices_.push_back({p, static_cast<uint64_t>(k), {}, 0});
     }
@@ -33,15 +34,15 @@ GenerationJob::GenerationJob(std::shared_ptr<const ServedModel> model, Endpoint 
 }
 
 GenerationJob::GenerationJob(std::shared_ptr<const ServedModel> model, GenerationRequest request,
-                             SessionShelf::Hold session, const Limits& limits,
+                             SessionShelf::Hold session, std::chrono::seconds time,
                              std::unique_ptr<Reply> reply, Metrics* metrics)
-    : GenerationJob(std::move(model), Endpoint::kSession, std::move(request), /*space=*/"", limits,
+    : GenerationJob(std::move(model), Endpoint::kSession, std::move(request), /*space=*/"", time,
                     std::move(reply), metrics) {
   held_ = std::move(session);
 }
 
-int64_t GenerationJob::places() const {
-  return std::clamp<int64_t>(static_cast<int64_t>(choices_.size()), 1, most_places_);
+int64_t GenerationJob::parts() const {
+  return std::max<int64_t>(1, request_.prompt.chat ? 1 : std::ssize(request_.prompt.plain));
 }
 
 // A job that echoes log-probabilities evaluates its whole prompt and can use no kept blocks.
@@ -49,14 +50,23 @@ bool GenerationJob::prepares() const {
   return model_->engine().prefetches() && held_.session() == nullptr && !tells_prompts();
 }
 
-absl::StatusOr<bool> GenerationJob::Work() {
+absl::Status GenerationJob::Work(const AddParts& add) {
+  const absl::StatusOr<size_t> choice = NextChoice();
+  if (!choice.ok()) return choice.status();
+  if (held_.session() != nullptr) return RunChoice(*choice, held_.session(), add);
+  const auto session = NewSession(choices_[*choice]);
+  if (!session.ok()) return session.status();
+  return RunChoice(*choice, session->get(), add);
+}
+
+absl::StatusOr<size_t> GenerationJob::NextChoice() {
+  std::lock_guard lock(mutex_);
   if (setup_.writer == nullptr) {
     if (absl::Status s = BeginAnswer(); !s.ok()) return s;
   }
-  const size_t end = std::min(choices_.size(), next_choice_ + static_cast<size_t>(places()));
-  if (absl::Status s = RunGroup(next_choice_, end); !s.ok()) return s;
-  next_choice_ = end;
-  return next_choice_ < choices_.size();
+  const size_t choice = ready_.front();
+  ready_.pop_front();
+  return choice;
 }
 
 absl::Status GenerationJob::BeginAnswer() {
@@ -77,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Session>> GenerationJob::NewSession(const Choice&
   SessionOptions options = SessionOptionsOf(request_, setup_, seed_ + choice.seed_offset, space_);
   // Among choices with the same prompt, one session is enough to get the prompt's
   // log-probabilities.
-  if (tells_prompts() && echoed_[choice.prompt].empty()) {
+  if (tells_prompts() && IsFirstOfPrompt(choice)) {
     const std::vector<int32_t>& prompt = setup_.prompts[choice.prompt];
     echoed_[choice.prompt].push_back(InfoOf(prompt[0], 0, {}));
     echoed_[choice.prompt][0].logprob.reset();  // no token precedes it
@@ -120,60 +130,46 @@ TokenInfo GenerationJob::InfoOf(int32_t token, double logprob,
   return info;
 }
 
-absl::Status GenerationJob::ReadPrompts(std::span<Session* const> sessions,
-                                        std::span<const GenerateOptions> options) {
-  std::vector<GenerateOptions> only_read(options.begin(), options.end());
-  for (GenerateOptions& o : only_read) o.max_tokens = 0;
-  std::vector<Generation> read(sessions.size());
-  const absl::Status status = GenerateTogether(sessions, only_read, read);
-  if (absl::Status s = Interruption(); !s.ok()) return s;
-  return status;
-}
-
-absl::Status GenerationJob::RunGroup(size_t begin, size_t end) {
-  std::vector<std::unique_ptr<Session>> sessions;
-  std::vector<Session*> pointers;
-  std::vector<GenerateOptions> options;
-  for (size_t i = begin; i < end; ++i) {
-    if (held_.session() == nullptr) {
-      auto session = NewSession(choices_[i]);
-      if (!session.ok()) return session.status();
-      sessions.push_back(*std::move(session));
-    }
-    pointers.push_back(held_.session() == nullptr ? sessions.back().get() : held_.session());
-    options.push_back(OptionsFor(i));
-  }
-  // Ends on every way out, because Cancel must not find sessions that have been destroyed.
-  const absl::Cleanup forget = [this] { running_.End(); };
-  running_.Begin(pointers);
-  if (absl::Status s = Interruption(); !s.ok()) return s;
-  if (tells_prompts()) {
-    if (absl::Status s = ReadPrompts(pointers, options); !s.ok()) return s;
-  }
-  for (size_t i = begin; i < end; ++i) Echo(i);
-  // If choices have the same prompt, one session evaluates it and the others share its blocks.
-  int64_t cached = -1;
-  if (!tells_prompts() && end - begin > 1 && choices_[begin].prompt == choices_[begin + 1].prompt) {
-    GenerateOptions only_read = options[0];
-    only_read.max_tokens = 0;
-    Generation read;
-    if (absl::Status s = Generate(pointers[0], only_read, &read); !s.ok()) return s;
-    if (absl::Status s = Interruption(); !s.ok()) return s;
-    cached = read.cached_tokens;
-  }
-  std::vector<Generation> results(pointers.size());
-  const absl::Status status = GenerateTogether(pointers, options, results);
+absl::Status GenerationJob::ReadPrompt(size_t choice, Session* session, const AddParts& add,
+                                       int64_t* cached) {
+  GenerateOptions only_read = OptionsFor(choice);
+  only_read.max_tokens = 0;
+  Generation read;
+  const absl::Status status = Generate(session, only_read, &read);
   if (absl::Status s = Interruption(); !s.ok()) return s;
   if (!status.ok()) return status;
-  for (size_t i = begin; i < end; ++i) {
-    const Generation& result = results[i - begin];
-    const bool first = i == 0 || choices_[i].prompt != choices_[i - 1].prompt;
-    if (first && !tells_prompts())
-      usage_.cached_tokens += i == begin && cached >= 0 ? cached : result.cached_tokens;
-    usage_.completion_tokens += result.n_tokens;
-    if (absl::Status s = EndChoice(i, result); !s.ok()) return s;
+  *cached = read.cached_tokens;
+  if (request_.n < 2) return absl::OkStatus();
+  {
+    std::lock_guard lock(mutex_);
+    for (int32_t k = 1; k < request_.n; ++k) ready_.push_back(choice + static_cast<size_t>(k));
   }
-  return absl::OkStatus();
+  return add(request_.n - 1);
+}
+
+absl::Status GenerationJob::RunChoice(size_t choice, Session* session, const AddParts& add) {
+  // Ends on every way out, because Cancel must not find a session that has been destroyed.
+  const absl::Cleanup forget = [&] { running_.End(session); };
+  running_.Begin(session);
+  if (absl::Status s = Interruption(); !s.ok()) return s;
+  int64_t cached = -1;
+  if (IsFirstOfPrompt(choices_[choice]) && (tells_prompts() || request_.n > 1)) {
+    if (absl::Status s = ReadPrompt(choice, session, add, &cached); !s.ok()) return s;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    Echo(choice);
+  }
+  Generation result;
+  const absl::Status status = Generate(session, OptionsFor(choice), &result);
+  if (absl::Status s = Interruption(); !s.ok()) return s;
+  if (!status.ok()) return status;
+  std::lock_guard lock(mutex_);
+  if (IsFirstOfPrompt(choices_[choice]) && !tells_prompts()) {
+    usage_.cached_tokens += cached >= 0 ? cached : result.cached_tokens;
+  }
+  usage_.completion_tokens += result.n_tokens;
+  return EndChoice(choice, result);
 }
 
 GenerateOptions GenerationJob::OptionsFor(size_t choice) {
@@ -193,6 +189,7 @@ GenerateOptions GenerationJob::OptionsFor(size_t choice) {
 }
 
 bool GenerationJob::OnToken(size_t index, const SampleResult& token) {
+  std::lock_guard lock(mutex_);
   Choice& choice = choices_[index];
   if (request_.top_logprobs >= 0) {
     choice.tokens.push_back(InfoOf(token.token, token.logprob, token.top));
@@ -209,6 +206,7 @@ bool GenerationJob::OnToken(size_t index, const SampleResult& token) {
 }
 
 bool GenerationJob::OnText(size_t index, std::string_view text) {
+  std::lock_guard lock(mutex_);
   Choice& choice = choices_[index];
   setup_.writer->Text(index, text, choice.tokens, frames());
   choice.tokens.clear();
@@ -246,7 +244,7 @@ bool GenerationJob::Send() { return frames_.empty() || reply().Write(frames_.Tak
 
 void GenerationJob::Count() {
   GenerationCounts counts;
-  counts.queue_seconds = Seconds(has_run() ? waited() : Reply::Clock::now() - reply().begin());
+  counts.queue_seconds = Seconds(waited().value_or(Reply::Clock::now() - reply().begin()));
   int64_t tokens = 0;
   for (const Choice& choice : choices_) tokens += choice.n_tokens;
   if (tokens > 0) counts.first_token_seconds = Seconds(first_token_ - reply().begin());
@@ -255,7 +253,7 @@ void GenerationJob::Count() {
         Seconds(last_token_ - first_token_) / static_cast<double>(tokens - 1);
   }
   // A request that never had a turn says nothing about how long requests wait for one.
-  if (has_run()) metrics_->Generated(counts);
+  if (waited()) metrics_->Generated(counts);
   metrics_->Prompt(usage_.prompt_tokens, usage_.cached_tokens);
   reply().Note("prompt_tokens", usage_.prompt_tokens);
   reply().Note("cached_tokens", usage_.cached_tokens);

@@ -1,9 +1,11 @@
-// A request that generates text, from its prompt to the last byte of its answer. Runs on a thread
-// of the job queue, with one sequence in each of its places.
+// A request that generates text, from its prompt to the last byte of its answer. Each choice of the
+// answer is a part of the job, with a sequence and a place of its own.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,24 +24,20 @@ namespace trine::server {
 
 class GenerationJob final : public Job {
  public:
-  struct Limits {
-    int64_t places = 1;              // the most places that a job takes
-    std::chrono::seconds time{600};  // the most time from the request's arrival to its answer's end
-  };
-
-  // Requests of the same space share blocks of the KV cache and constraints.
+  // Requests of the same space share blocks of the KV cache and constraints. `time` is the most
+  // time from the request's arrival to its answer's end.
   GenerationJob(std::shared_ptr<const ServedModel> model, Endpoint endpoint,
-                GenerationRequest request, std::string space, const Limits& limits,
+                GenerationRequest request, std::string space, std::chrono::seconds time,
                 std::unique_ptr<Reply> reply, Metrics* metrics);
 
   // Continues `session`, which is released before the answer ends.
   GenerationJob(std::shared_ptr<const ServedModel> model, GenerationRequest request,
-                SessionShelf::Hold session, const Limits& limits, std::unique_ptr<Reply> reply,
+                SessionShelf::Hold session, std::chrono::seconds time, std::unique_ptr<Reply> reply,
                 Metrics* metrics);
 
-  // Returns the number of choices, but at most Limits::places. If there are more choices, each run
-  // generates some of them.
-  int64_t places() const override;
+  // Returns the number of prompts. The first choice of a prompt evaluates it and then adds the
+  // other choices, which share its blocks.
+  int64_t parts() const override;
   bool prepares() const override;
   void Prepare() override { early_.Prepare(); }
 
@@ -51,22 +49,28 @@ class GenerationJob final : public Job {
     int64_t n_tokens = 0;
   };
 
-  absl::StatusOr<bool> Work() override;
+  absl::Status Work(const AddParts& add) override;
   void Finish(const absl::Status& status) override;
   void OnCancel() override { running_.Cancel(); }
 
+  // Takes the next choice that is ready to run. Begins the answer if this is the first one.
+  absl::StatusOr<size_t> NextChoice();
   absl::Status BeginAnswer();
-  absl::Status RunGroup(size_t begin, size_t end);
+  // Runs a choice, which is the first of its prompt or one of the others.
+  absl::Status RunChoice(size_t choice, Session* session, const AddParts& add);
   absl::StatusOr<std::unique_ptr<Session>> NewSession(const Choice& choice);
-  // Evaluates the prompts before the first token is generated. Needed if the request wants its
-  // prompts back with log-probabilities.
-  absl::Status ReadPrompts(std::span<Session* const> sessions,
-                           std::span<const GenerateOptions> options);
+  static bool IsFirstOfPrompt(const Choice& choice) { return choice.seed_offset == 0; }
+  // Evaluates the prompt of a choice, before its first token is generated, and lets the other
+  // choices of the prompt begin. Needed if there are others, or if the request wants its prompts
+  // back with log-probabilities. Sets *cached to the number of tokens that were in the KV cache.
+  absl::Status ReadPrompt(size_t choice, Session* session, const AddParts& add, int64_t* cached);
   void OnPromptRow(size_t prompt, int64_t position, std::span<const float> row);
   TokenInfo InfoOf(int32_t token, double logprob, std::span<const TokenLogprob> top) const;
   GenerateOptions OptionsFor(size_t choice);
+  // The engine calls these two, so they lock mutex_.
   bool OnToken(size_t choice, const SampleResult& token);
   bool OnText(size_t choice, std::string_view text);
+  // The callers of these three hold mutex_.
   absl::Status EndChoice(size_t choice, const Generation& result);
   void Echo(size_t choice);
   bool Send();
@@ -78,15 +82,17 @@ class GenerationJob final : public Job {
   const Endpoint endpoint_;
   const GenerationRequest request_;
   const std::string space_;
-  const int64_t most_places_;
   Metrics* const metrics_;
 
   EarlySetup early_;
+  std::mutex mutex_;  // guards what follows, because parts run at the same time
   uint64_t seed_ = 0;
   GenerationSetup setup_;
   std::vector<Choice> choices_;
-  std::vector<std::vector<TokenInfo>> echoed_;  // by prompt: its tokens with log-probabilities
-  size_t next_choice_ = 0;
+  std::deque<size_t> ready_;  // choices that can begin
+  // By prompt: its tokens with log-probabilities. Written by the prompt's first choice alone,
+  // before the others begin.
+  std::vector<std::vector<TokenInfo>> echoed_;
   Frames frames_;
   Usage usage_;
   Reply::Clock::time_point first_token_{}, last_token_{};

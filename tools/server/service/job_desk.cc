@@ -17,31 +17,53 @@ constexpr int64_t kErrandThreads = 2;
 
 }  // namespace
 
-bool Job::Run(std::chrono::nanoseconds waited) {
-  waited_ += waited;
-  has_run_ = true;
+void Job::Run(JobQueue* queue, const JobQueue::Turn& turn) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!waited_) waited_ = turn.waited;
+    if (!open_) open_ = parts();
+  }
+  const AddParts add = [&](int64_t parts) {
+    {
+      std::lock_guard lock(mutex_);
+      *open_ += parts;
+    }
+    if (queue->AddParts(turn.number, parts)) return absl::OkStatus();
+    std::lock_guard lock(mutex_);
+    *open_ -= parts;
+    return absl::UnavailableError("the server is stopping, or out of memory");
+  };
   absl::Status status;
   try {
     status = Interruption();
-    if (status.ok()) {
-      const absl::StatusOr<bool> more = Work();
-      if (more.ok() && *more) return true;
-      status = more.status();
-      // If memory runs out, that is the server's fault, not the client's: 503, not 429.
-      if (absl::IsResourceExhausted(status)) status = absl::UnavailableError(status.message());
-    }
+    if (status.ok()) status = Work(add);
+    // If memory runs out, that is the server's fault, not the client's: 503, not 429.
+    if (absl::IsResourceExhausted(status)) status = absl::UnavailableError(status.message());
   } catch (const std::bad_alloc&) {
     status = absl::UnavailableError("the server is out of memory");
   } catch (const std::exception& e) {
     status = absl::InternalError(e.what());
   }
-  Refuse(status);
-  return false;
+  End(1 + (status.ok() ? 0 : queue->Remove(turn.number)), status);
 }
 
-void Job::Refuse(const absl::Status& status) noexcept {
+void Job::Refuse(int64_t parts, const absl::Status& status) noexcept { End(parts, status); }
+
+void Job::End(int64_t parts, const absl::Status& status) noexcept {
+  bool last = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!open_) open_ = this->parts();
+    if (!status.ok() && failure_.ok()) failure_ = status;
+    *open_ -= parts;
+    last = *open_ <= 0;
+  }
   try {
-    Finish(status);
+    if (last) {
+      Finish(failure_);
+    } else if (!status.ok()) {
+      Cancel(status);
+    }
   } catch (const std::exception&) {
     // There is no memory to send the error with: the connection is cut.
   }
@@ -52,8 +74,13 @@ void Job::Cancel(const absl::Status& why) {
     std::lock_guard lock(mutex_);
     if (why_.ok()) why_ = why;
   }
-  cancelled_ = true;
+  stopped_ = true;
   OnCancel();
+}
+
+std::optional<std::chrono::nanoseconds> Job::waited() const {
+  std::lock_guard lock(mutex_);
+  return waited_;
 }
 
 absl::Status Job::Interruption() const {
@@ -62,7 +89,7 @@ absl::Status Job::Interruption() const {
     return absl::DeadlineExceededError(absl::StrCat("the answer has taken longer than the ",
                                                     time_.count(), " s that one may take"));
   }
-  if (!cancelled_) return absl::OkStatus();
+  if (!stopped_) return absl::OkStatus();
   std::lock_guard lock(mutex_);
   return why_;
 }
@@ -109,12 +136,12 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job) {
     taken_.erase(job.get());
   });
   uint64_t number = 0;
-  const absl::Status added =
-      jobs_.Add(client, job->places(),
-                {[job, forget](std::chrono::nanoseconds waited) { return job->Run(waited); },
-                 [job](const absl::Status& why) { job->Refuse(why); }, job->arrived()},
-                &number);
-  if (!added.ok()) return job->Refuse(added);
+  const absl::Status added = jobs_.Add(
+      client, job->parts(),
+      {[this, job, forget](const JobQueue::Turn& turn) { job->Run(&jobs_, turn); },
+       [job](int64_t parts, const absl::Status& why) { job->Refuse(parts, why); }, job->arrived()},
+      &number);
+  if (!added.ok()) return job->Refuse(job->parts(), added);
   {
     std::lock_guard lock(mutex_);
     if (const auto found = taken_.find(job.get()); found != taken_.end()) {
@@ -125,9 +152,8 @@ void JobDesk::Take(const std::string& client, const std::shared_ptr<Job>& job) {
     // A job whose preparation can't be added is prepared when its turn comes.
     uint64_t ignored = 0;
     preparations_
-        .Add(client, 1, {[weak = std::weak_ptr<Job>(job)](std::chrono::nanoseconds) {
+        .Add(client, 1, {[weak = std::weak_ptr<Job>(job)](const JobQueue::Turn&) {
                if (const auto held = weak.lock()) held->Prepare();
-               return false;
              }},
              &ignored)
         .IgnoreError();
@@ -146,11 +172,9 @@ void JobDesk::LetGo(const std::weak_ptr<Job>& job, const absl::Status& why) {
     const auto found = taken_.find(held.get());
     if (found != taken_.end()) number = found->second.number;
   }
-  if (number != 0 && jobs_.Remove(number)) {
-    held->Refuse(why);
-  } else {
-    held->Cancel(why);
-  }
+  held->Cancel(why);
+  if (number == 0) return;
+  if (const int64_t parts = jobs_.Remove(number); parts > 0) held->Refuse(parts, why);
 }
 
 void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Errand errand) {
@@ -158,14 +182,11 @@ void JobDesk::Run(const std::string& client, std::unique_ptr<Reply> reply, Erran
   const auto arrived = reply->begin();
   const auto held = std::make_shared<std::unique_ptr<Reply>>(std::move(reply));
   uint64_t number = 0;
-  const absl::Status added =
-      errands_.Add(client, 1,
-                   {[errand = std::move(errand), held](std::chrono::nanoseconds) {
-                      errand(std::move(*held));
-                      return false;
-                    },
-                    [held](const absl::Status& why) { (*held)->Error(why); }, arrived},
-                   &number);
+  const absl::Status added = errands_.Add(
+      client, 1,
+      {[errand = std::move(errand), held](const JobQueue::Turn&) { errand(std::move(*held)); },
+       [held](int64_t, const absl::Status& why) { (*held)->Error(why); }, arrived},
+      &number);
   if (!added.ok()) (*held)->Error(added);
 }
 
@@ -178,6 +199,11 @@ void JobDesk::Finish(std::chrono::steady_clock::time_point until,
       if (queue->WaitUntilIdle(kLook)) break;
     }
   }
+}
+
+bool JobDesk::IsIdle() const {
+  const JobQueueCounters jobs = jobs_.counters(), errands = errands_.counters();
+  return jobs.running + jobs.waiting + errands.running + errands.waiting == 0;
 }
 
 bool JobDesk::Cancel(std::chrono::milliseconds limit) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -23,8 +24,9 @@
 
 namespace trine::server {
 
-// A request that takes places in the model. The job queue's threads run it in one or more turns,
-// and any thread may cancel it. The request is answered whatever happens.
+// A request that takes places in the model, in one part or in several. The job queue's threads run
+// the parts as places come free, and any thread may cancel the job. The request is answered
+// whatever happens, once all parts have ended. If a part fails, the others end soon.
 class Job {
  public:
   // `time` is the limit from the request's arrival to the end of its answer.
@@ -34,8 +36,8 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // Returns the number of places that the job takes: the sequences that it runs at once.
-  virtual int64_t places() const { return 1; }
+  // Returns the number of parts that can begin at once. Running parts may add more.
+  virtual int64_t parts() const { return 1; }
 
   // Returns whether Prepare can do some of the work while the job waits. If so, Prepare may be
   // called once, on any thread, also while the job runs.
@@ -45,52 +47,57 @@ class Job {
   Reply::Clock::time_point arrived() const { return reply_->begin(); }
   Exchange& exchange() const { return reply_->exchange(); }
 
-  // Produces a part of the answer. `waited` is the time that the job waited for its places before
-  // this run. Returns true if the job needs another run.
-  bool Run(std::chrono::nanoseconds waited);
-  // Answers with `status` in place of a run.
-  void Refuse(const absl::Status& status) noexcept;
+  // Runs one part. `queue` holds the job.
+  void Run(JobQueue* queue, const JobQueue::Turn& turn);
+  // Ends `parts` parts with `status` in place of running them.
+  void Refuse(int64_t parts, const absl::Status& status) noexcept;
   // Makes the job end soon, with `why` unless its client has gone or its time is up. Any thread may
   // call it.
   void Cancel(const absl::Status& why);
 
  protected:
-  // Does the work of one run. Returns true if there is more to do.
-  virtual absl::StatusOr<bool> Work() = 0;
-  // Sends the end of the answer, or an error in its place.
+  using AddParts = std::function<absl::Status(int64_t parts)>;
+  // Does the work of one part. Parts of a job run at the same time. The part may call `add` to add
+  // more parts.
+  virtual absl::Status Work(const AddParts& add) = 0;
+  // Sends the end of the answer, or an error in its place. Called once, after all parts have ended.
   virtual void Finish(const absl::Status& status) = 0;
-  // Makes the current run end sooner. Called from any thread.
+  // Makes the parts that run end sooner. Called from any thread.
   virtual void OnCancel() {}
 
   Reply& reply() const { return *reply_; }
-  bool has_run() const { return has_run_; }
-  std::chrono::nanoseconds waited() const { return waited_; }
+  // Returns how long the first part waited for its place, or nullopt if no part has begun.
+  std::optional<std::chrono::nanoseconds> waited() const;
   // Returns OK if the job may continue. Otherwise returns why it must stop: its client has gone,
-  // its time is up, or it was cancelled.
+  // its time is up, it was cancelled, or a part of it has failed.
   absl::Status Interruption() const;
 
  private:
+  // Counts `parts` parts as ended. After the last one it sends the end of the answer.
+  void End(int64_t parts, const absl::Status& status) noexcept;
+
   const std::unique_ptr<Reply> reply_;
   const std::chrono::seconds time_;
-  bool has_run_ = false;
-  std::chrono::nanoseconds waited_{};
-  std::atomic<bool> cancelled_ = false;
-  mutable std::mutex mutex_;
-  absl::Status why_;  // the reason for Cancel; guarded by mutex_
+  std::atomic<bool> stopped_ = false;  // why_ says why
+  mutable std::mutex mutex_;           // guards what follows
+  absl::Status why_;                   // the reason for Cancel, or the failure of a part
+  absl::Status failure_;               // what the answer ends with
+  std::optional<int64_t> open_;  // parts that have not ended; nullopt: none has begun or ended
+  std::optional<std::chrono::nanoseconds> waited_;
 };
 
 // The sessions that a job runs, so that other threads can cancel them. Thread-safe.
 class RunningSessions {
  public:
-  void Begin(std::vector<Session*> sessions) {
+  void Begin(Session* session) {
     std::lock_guard lock(mutex_);
-    sessions_ = std::move(sessions);
+    sessions_.push_back(session);
   }
-  // Removes the sessions, so that Cancel reaches none of them. Also clears a cancel that came too
-  // late, because it must not end the next request of the session.
-  void End() {
+  // Removes the session, so that Cancel does not reach it. Also clears a cancel that came too late,
+  // because it must not end the next request of the session.
+  void End(Session* session) {
     std::lock_guard lock(mutex_);
-    for (Session* session : std::exchange(sessions_, {})) session->ClearCancel();
+    if (std::erase(sessions_, session) > 0) session->ClearCancel();
   }
   void Cancel() {
     std::lock_guard lock(mutex_);
@@ -136,6 +143,8 @@ class JobDesk {
   void Stop();
 
   JobQueueCounters counters() const { return jobs_.counters(); }
+  // Returns whether no job and no errand runs or waits.
+  bool IsIdle() const;
 
  private:
   void KeepTime();  // refuses requests that have waited too long, until Stop

@@ -1,7 +1,9 @@
 #include "tools/server/service/job_queue.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,10 +22,9 @@ constexpr milliseconds kSoon(10'000);
 class Gate {
  public:
   JobQueue::Work Job() {
-    return {[this](std::chrono::nanoseconds) {
+    return {[this](const JobQueue::Turn&) {
       began_.set_value();
       go_.get_future().wait();
-      return false;
     }};
   }
   void AwaitBegin() { ASSERT_EQ(began_.get_future().wait_for(kSoon), std::future_status::ready); }
@@ -36,19 +37,19 @@ class Gate {
 class JobQueueTest : public ::testing::Test {
  protected:
   JobQueue::Work Note(std::string name) {
-    return {[this, name](std::chrono::nanoseconds) {
+    return {[this, name](const JobQueue::Turn&) {
               std::lock_guard lock(mutex_);
               order_.push_back(name);
-              return false;
             },
-            [this, name](const absl::Status& why) {
+            [this, name](int64_t parts, const absl::Status& why) {
               std::lock_guard lock(mutex_);
-              order_.push_back(absl::StrCat(name, ": ", absl::StatusCodeToString(why.code())));
+              order_.push_back(absl::StrCat(name, ": ", parts == 1 ? "" : absl::StrCat(parts, " "),
+                                            absl::StatusCodeToString(why.code())));
             }};
   }
-  uint64_t Add(JobQueue* queue, const std::string& client, int64_t places, JobQueue::Work job) {
+  uint64_t Add(JobQueue* queue, const std::string& client, int64_t parts, JobQueue::Work job) {
     uint64_t number = 0;
-    const absl::Status s = queue->Add(client, places, std::move(job), &number);
+    const absl::Status s = queue->Add(client, parts, std::move(job), &number);
     EXPECT_TRUE(s.ok()) << s;
     return number;
   }
@@ -71,24 +72,79 @@ TEST_F(JobQueueTest, ClientsTakeTurns) {
   EXPECT_THAT(order_, ElementsAre("a1", "b1", "a2", "b2", "a3"));
 }
 
-TEST_F(JobQueueTest, PlacesAreNeverGivenTwiceAndTheLargeAreNotOvertaken) {
-  Gate first, large;
+// Parts of one job, which a test can wait for and let finish.
+class PartGate {
+ public:
+  JobQueue::Work Job() {
+    return {[this](const JobQueue::Turn&) {
+      std::unique_lock lock(mutex_);
+      ++began_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return open_ > 0; });
+      --open_;
+    }};
+  }
+  // Waits until `parts` parts have begun, in all.
+  bool AwaitBegin(int parts) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kSoon, [&] { return began_ >= parts; });
+  }
+  void Open(int parts) {
+    std::lock_guard lock(mutex_);
+    open_ += parts;
+    changed_.notify_all();
+  }
+  int began() {
+    std::lock_guard lock(mutex_);
+    return began_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int began_ = 0, open_ = 0;
+};
+
+TEST_F(JobQueueTest, ALargeJobBeginsWithThePlacesThatAreFree) {
+  Gate first;
+  PartGate large;
   JobQueue queue({.places = 3});
-  Add(&queue, "a", 2, first.Job());
+  Add(&queue, "a", 1, first.Job());
   first.AwaitBegin();
-  Add(&queue, "b", 2, large.Job());
-  Add(&queue, "c", 1, Note("small"));
+  Add(&queue, "b", 8, large.Job());
+  ASSERT_TRUE(large.AwaitBegin(2));
+  EXPECT_EQ(queue.counters().taken, 3);
+  EXPECT_EQ(queue.counters().running, 2);
+  EXPECT_EQ(queue.counters().waiting, 0);
+  EXPECT_TRUE(queue.IsFull());
+  first.Open();
+  ASSERT_TRUE(large.AwaitBegin(3));
   EXPECT_FALSE(queue.WaitUntilIdle(milliseconds(30)));
-  EXPECT_EQ(queue.counters().taken, 2);  // the small job would fit, but waits
+  EXPECT_EQ(large.began(), 3);  // no place is given twice
+  large.Open(8);
+  ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
+  EXPECT_EQ(large.began(), 8);
+}
+
+// A job with as many parts as there are places, or more, delays other clients by one part alone.
+TEST_F(JobQueueTest, ALargeJobTakesTurnsWithOtherClients) {
+  PartGate large;
+  JobQueue queue({.places = 2});
+  Add(&queue, "a", 6, large.Job());
+  ASSERT_TRUE(large.AwaitBegin(2));
+  for (const char* name : {"b1", "b2"}) Add(&queue, "b", 1, Note(name));
+  Add(&queue, "c", 1, Note("c"));
+  large.Open(1);
+  ASSERT_TRUE(large.AwaitBegin(3));  // its turn came before that of b
+  large.Open(1);                     // b1, then c or a part of a
+  while (queue.counters().waiting > 0) large.Open(1);
   {
     std::lock_guard lock(mutex_);
-    EXPECT_THAT(order_, ElementsAre());
+    EXPECT_THAT(order_, ElementsAre("b1", "c", "b2"));
   }
-  first.Open();
-  large.AwaitBegin();
-  large.Open();
+  EXPECT_LT(large.began(), 7);
+  large.Open(6);
   ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
-  EXPECT_THAT(order_, ElementsAre("small"));
 }
 
 TEST_F(JobQueueTest, AsManyRunAtOnceAsThereArePlaces) {
@@ -114,21 +170,39 @@ TEST_F(JobQueueTest, AfterAQuietMomentAsManyBeginAtOnce) {
   EXPECT_TRUE(queue.WaitUntilIdle(kSoon));
 }
 
-TEST_F(JobQueueTest, WhoWantsAnotherTurnWaitsBehindTheOthers) {
+TEST_F(JobQueueTest, AddedPartsWaitBehindOtherClients) {
   Gate gate;
   JobQueue queue({.places = 1});
   Add(&queue, "z", 1, gate.Job());
   gate.AwaitBegin();
   int turns = 0;
-  Add(&queue, "a", 1, {[&, note = Note("a")](std::chrono::nanoseconds waited) {
-    note.run(waited);
-    return ++turns < 3;
+  Add(&queue, "a", 1, {[&, note = Note("a")](const JobQueue::Turn& turn) {
+    note.run(turn);
+    if (++turns == 1) {
+      EXPECT_TRUE(queue.AddParts(turn.number, 2));
+    }
   }});
   Add(&queue, "b", 1, Note("b1"));
   Add(&queue, "b", 1, Note("b2"));
   gate.Open();
   ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
   EXPECT_THAT(order_, ElementsAre("a", "b1", "a", "b2", "a"));
+  EXPECT_FALSE(queue.AddParts(2, 1)) << "the job has ended";
+}
+
+TEST_F(JobQueueTest, WaitingPartsAreRemovedAndRefusedTogether) {
+  Gate gate;
+  JobQueue queue({.places = 1});
+  Add(&queue, "z", 1, gate.Job());
+  gate.AwaitBegin();
+  const uint64_t removed = Add(&queue, "a", 3, Note("removed"));
+  Add(&queue, "a", 4, Note("dropped"));
+  EXPECT_EQ(queue.Remove(removed), 3);
+  EXPECT_EQ(queue.Remove(removed), 0);
+  queue.DropWaiting();
+  gate.Open();
+  ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
+  EXPECT_THAT(order_, ElementsAre("dropped: 4 UNAVAILABLE"));
 }
 
 TEST_F(JobQueueTest, WhoHasWaitedTooLongIsToldSo) {
@@ -155,9 +229,9 @@ TEST_F(JobQueueTest, TimeCountsFromTheArrival) {
   JobQueue queue({.places = 1});
   uint64_t number = 0;
   JobQueue::Work twice = Note("twice");
-  twice.run = [&](std::chrono::nanoseconds) {
-    gate.Job().run({});
-    return true;
+  twice.run = [&](const JobQueue::Turn& turn) {
+    gate.Job().run(turn);
+    EXPECT_TRUE(queue.AddParts(turn.number, 1));
   };
   twice.arrived = std::chrono::steady_clock::now() - std::chrono::seconds(30);
   ASSERT_TRUE(queue.Add("a", 1, std::move(twice), &number).ok());
@@ -203,9 +277,9 @@ TEST_F(JobQueueTest, WhoLeavesIsNotServed) {
   gate.AwaitBegin();
   const uint64_t waiting = Add(&queue, "a", 1, Note("left"));
   Add(&queue, "b", 1, Note("stays"));
-  EXPECT_TRUE(queue.Remove(waiting));
-  EXPECT_FALSE(queue.Remove(waiting));
-  EXPECT_FALSE(queue.Remove(running));
+  EXPECT_EQ(queue.Remove(waiting), 1);
+  EXPECT_EQ(queue.Remove(waiting), 0);
+  EXPECT_EQ(queue.Remove(running), 0);
   gate.Open();
   ASSERT_TRUE(queue.WaitUntilIdle(kSoon));
   EXPECT_THAT(order_, ElementsAre("stays"));
@@ -216,14 +290,13 @@ TEST_F(JobQueueTest, AtTheEndWhatWaitsIsDroppedAndWhatRunsIsWaitedFor) {
   std::atomic<bool> over = false;
   auto held = std::make_shared<int>(1);
   JobQueue queue({.places = 1});
-  Add(&queue, "a", 1, {[&, job = gate.Job()](std::chrono::nanoseconds waited) {
-    job.run(waited);
+  Add(&queue, "a", 1, {[&, job = gate.Job()](const JobQueue::Turn& turn) {
+    job.run(turn);
     over = true;
-    return false;
   }});
   gate.AwaitBegin();
   JobQueue::Work never = Note("never");
-  never.run = [held](std::chrono::nanoseconds) { return false; };
+  never.run = [held](const JobQueue::Turn&) {};
   Add(&queue, "a", 1, std::move(never));
   EXPECT_EQ(held.use_count(), 2);
   auto stopped = std::async(std::launch::async, [&] { queue.Stop(); });

@@ -76,8 +76,8 @@ Server::Server(ServerOptions options, ServerLog* log)
       access_(options_.access),
       log_(log),
       shelf_(LimitsOf(options_)),
-      desk_(options_.queue, options_.request_time, [this] { shelf_.CloseIdle(); }),
-      api_(&access_, &desk_, &metrics_, &shelf_, {options_.queue.places, options_.request_time}) {}
+      desk_(options_.queue, options_.request_time, [this] { Tick(); }),
+      api_(&access_, &desk_, &metrics_, &shelf_, options_.request_time) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options, ServerLog* log) {
   HttpServerOptions http = options.http;
@@ -224,8 +224,14 @@ bool Server::ServePage(Reply* reply) const {
   return true;
 }
 
+void Server::Tick() {
+  shelf_.CloseIdle();
+  heap_.Tick(desk_.IsIdle(), std::chrono::steady_clock::now());
+}
+
 void Server::Handle(std::shared_ptr<Exchange> exchange) {
   const HttpRequest& request = exchange->request();
+  heap_.OnBody(request.body.size());
   std::string allowed;
   const Route* const route = FindRoute(request, &allowed);
   auto reply =

@@ -17,6 +17,7 @@
 #include "tools/server/http/http_server.h"
 #include "tools/server/service/access.h"
 #include "tools/server/service/api.h"
+#include "tools/server/service/heap_trimmer.h"
 #include "tools/server/service/job_desk.h"
 #include "tools/server/service/job_queue.h"
 #include "tools/server/service/metrics.h"
@@ -70,6 +71,7 @@ class Server {
   Server(ServerOptions options, ServerLog* log);
   void Load();
   void Handle(std::shared_ptr<Exchange> exchange);
+  void Tick();  // called twice a second
   std::optional<HttpRefusal> RefuseHead(const HttpRequest& head) const;
   bool ServePage(Reply* reply) const;
   const Route* FindRoute(const HttpRequest& request, std::string* allowed) const;
@@ -91,6 +93,7 @@ class Server {
   ServerLog* const log_;
   Metrics metrics_;
   SessionShelf shelf_;
+  HeapTrimmer heap_;
   JobDesk desk_;
   Api api_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

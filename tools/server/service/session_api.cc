@@ -51,9 +51,8 @@ class PromptJob final : public Job {
  private:
   bool prepares() const override { return early_ && model_->engine().prefetches(); }
   void Prepare() override { early_->Prepare(); }
-  absl::StatusOr<bool> Work() override {
-    if (absl::Status s = early_ ? Begin() : Append(std::get<PlainPrompt>(what_)); !s.ok()) return s;
-    return false;
+  absl::Status Work(const AddParts&) override {
+    return early_ ? Begin() : Append(std::get<PlainPrompt>(what_));
   }
 
   void Finish(const absl::Status& status) override {
@@ -98,8 +97,8 @@ class PromptJob final : public Job {
   }
 
   absl::Status Read(Session* session) {
-    const absl::Cleanup end = [this] { running_.End(); };
-    running_.Begin({session});
+    const absl::Cleanup end = [this, session] { running_.End(session); };
+    running_.Begin(session);
     if (absl::Status s = Interruption(); !s.ok()) return s;
     GenerateOptions options;
     options.max_tokens = 0;
@@ -198,7 +197,7 @@ void Api::PostAppend(Call call) {
 void Api::Read(SessionPrompt what, SessionShelf::Hold hold, Call call) {
   const std::string id = hold.id();
   HandIn(id, std::make_shared<PromptJob>(std::move(call.model), std::move(what), OwnerOf(call),
-                                         std::move(hold), limits_.time, std::move(call.reply),
+                                         std::move(hold), request_time_, std::move(call.reply),
                                          metrics_));
 }
 
@@ -216,7 +215,7 @@ void Api::PostGenerate(Call call) {
   if (!hold.ok()) return call.reply->Error(hold.status());
   const std::string id = hold->id();
   HandIn(id, std::make_shared<GenerationJob>(std::move(call.model), *std::move(request),
-                                             *std::move(hold), limits_, std::move(call.reply),
+                                             *std::move(hold), request_time_, std::move(call.reply),
                                              metrics_));
 }
 

@@ -1,0 +1,326 @@
+// Handles that a host uses wrongly: closed, closed twice, in two threads, in their own callbacks,
+// in a child process. Every call has a status; none may end the process or wait for ever.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/model/temp_file.h"
+#include "tests/model/tiny_model.h"
+#include "trine/trine.h"
+
+namespace trine {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr int kRounds = 100;
+constexpr int32_t kInvalid = 3, kPrecondition = 9;
+
+class CApiMisuseTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    file_ = new TempFile(MakeTinyModel(*TinyModelByName("qwen2")).ToBytes());
+  }
+  static void TearDownTestSuite() { delete file_; }
+
+  static trine_engine* OpenEngine(trine_engine_options options = {}) {
+    options.struct_size = sizeof(options);
+    options.model = file_->path().c_str();
+    options.context = 256;
+    options.max_sequences = 4;
+    options.threads = 1;
+    trine_engine* engine = nullptr;
+    EXPECT_EQ(trine_engine_open(&options, &engine, Why()), 0) << why_.message;
+    return engine;
+  }
+  static trine_session* OpenSession(trine_engine* engine) {
+    trine_session_options options{};
+    options.struct_size = sizeof(options);
+    options.flags = TRINE_SESSION_IGNORE_END;
+    trine_session* session = nullptr;
+    EXPECT_EQ(trine_session_open(engine, &options, &session, Why()), 0) << why_.message;
+    EXPECT_EQ(trine_session_append_text(session, "the end", 7, 0, nullptr), 0);
+    return session;
+  }
+  using OnToken = std::function<void()>;
+  static int32_t Generate(trine_session* session, int64_t tokens, OnToken on_token = nullptr) {
+    trine_generate_options options{};
+    options.struct_size = sizeof(options);
+    options.max_tokens = tokens;
+    if (on_token) {
+      options.user = &on_token;
+      options.on_token = [](void* user, const trine_token_event*) -> int32_t {
+        (*static_cast<OnToken*>(user))();
+        return 0;
+      };
+    }
+    return trine_generate(session, &options, nullptr, Why());
+  }
+  static trine_failure* Why() {
+    why_ = {};
+    why_.struct_size = sizeof(why_);
+    return &why_;
+  }
+  // Makes every call that a session has; each must fail with one of two statuses.
+  static void ExpectRefused(trine_session* session) {
+    const auto refused = AnyOf(kInvalid, kPrecondition);
+    int32_t token = 0;
+    int64_t t = 0;
+    size_t count = 0;
+    char text[64];
+    trine_session* fork = nullptr;
+    EXPECT_THAT(Generate(session, 1), refused);
+    EXPECT_THAT(trine_session_append(session, &token, 1, nullptr), refused);
+    EXPECT_THAT(trine_session_append_text(session, "x", 1, 0, nullptr), refused);
+    EXPECT_THAT(trine_session_truncate(session, 0), refused);
+    EXPECT_THAT(trine_session_erase(session, 0, 1, nullptr), refused);
+    EXPECT_THAT(trine_session_checkpoint(session, &t, nullptr), refused);
+    EXPECT_THAT(trine_session_regress(session, 0, nullptr), refused);
+    EXPECT_THAT(trine_session_forget(session, 0, nullptr), refused);
+    EXPECT_THAT(trine_session_fork(session, nullptr, &fork, nullptr), refused);
+    EXPECT_EQ(fork, nullptr);
+    EXPECT_THAT(trine_session_tokens(session, nullptr, 0, &count), refused);
+    EXPECT_THAT(trine_evaluate(&session, 1, nullptr), refused);
+    EXPECT_EQ(trine_session_logits(session), nullptr);
+    EXPECT_THAT(trine_session_sample(session, &token, nullptr), refused);
+    EXPECT_THAT(trine_session_logits_hash(session, text, sizeof(text)), refused);
+  }
+
+  static TempFile* file_;
+  static thread_local trine_failure why_;
+};
+TempFile* CApiMisuseTest::file_ = nullptr;
+thread_local trine_failure CApiMisuseTest::why_;
+
+TEST_F(CApiMisuseTest, ClosedHandlesAreRefused) {
+  trine_engine* engine = OpenEngine();
+  for (int round = 0; round < kRounds; ++round) {
+    trine_session* session = OpenSession(engine);
+    trine_session_close(session);
+    ExpectRefused(session);
+    EXPECT_EQ(Generate(session, 1), kInvalid);
+    EXPECT_THAT(why_.message, HasSubstr("the session is not open"));
+    trine_session_cancel(session);
+    trine_session_close(session);
+  }
+  trine_engine_close(engine);
+  trine_engine_close(engine);
+  trine_session* session = nullptr;
+  EXPECT_EQ(trine_session_open(engine, nullptr, &session, Why()), kInvalid);
+  EXPECT_THAT(why_.message, HasSubstr("the engine is not open"));
+  EXPECT_EQ(trine_token_is_end(engine, 0), 0);
+}
+
+TEST_F(CApiMisuseTest, WhatNeverWasAHandleIsRefused) {
+  int memory[64] = {};
+  ExpectRefused(reinterpret_cast<trine_session*>(memory));
+  ExpectRefused(reinterpret_cast<trine_session*>(16));
+  trine_engine* engine = OpenEngine();
+  ExpectRefused(reinterpret_cast<trine_session*>(engine));
+  trine_session_close(reinterpret_cast<trine_session*>(engine));
+  trine_session* session = OpenSession(engine);
+  EXPECT_EQ(Generate(session, 3), 0) << why_.message;
+  trine_session_close(session);
+  trine_engine_close(engine);
+}
+
+TEST_F(CApiMisuseTest, AnEngineLivesAsLongAsItsSessions) {
+  for (int round = 0; round < kRounds; ++round) {
+    trine_engine* engine = OpenEngine();
+    trine_session* session = OpenSession(engine);
+    trine_engine_close(engine);
+    EXPECT_EQ(Generate(session, 2), 0) << why_.message;
+    trine_session* second = nullptr;
+    EXPECT_EQ(trine_session_open(engine, nullptr, &second, Why()), kInvalid);
+    trine_session_close(session);
+  }
+}
+
+TEST_F(CApiMisuseTest, ClosingWhileAnotherThreadGeneratesEndsTheGeneration) {
+  for (int round = 0; round < kRounds; ++round) {
+    trine_engine* engine = OpenEngine();
+    trine_session* session = OpenSession(engine);
+    std::atomic<int> tokens = 0;
+    std::thread generating([&] {
+      trine_failure why{};
+      EXPECT_EQ(Generate(session, 200, [&] { ++tokens; }), 0);
+    });
+    while (tokens < 1 + round % 3) std::this_thread::yield();
+    // In either order.
+    if (round % 2 == 0) trine_engine_close(engine);
+    trine_session_close(session);
+    if (round % 2 != 0) trine_engine_close(engine);
+    generating.join();
+  }
+}
+
+TEST_F(CApiMisuseTest, TwoThreadsInOneSessionAreToldSo) {
+  trine_engine* engine = OpenEngine();
+  for (int round = 0; round < kRounds; ++round) {
+    trine_session* session = OpenSession(engine);
+    std::atomic<int> good = 0, refused = 0;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 3; ++i) {
+          const int32_t status = Generate(session, 5);
+          if (status == 0) {
+            ++good;
+          } else {
+            EXPECT_EQ(status, kPrecondition) << why_.message;
+            EXPECT_THAT(why_.message, HasSubstr("another call is in the session"));
+            ++refused;
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(good + refused, 12);
+    EXPECT_GE(good, 1);
+    size_t count = 0;
+    trine_session_tokens(session, nullptr, 0, &count);
+    trine_session_close(session);
+  }
+  trine_engine_close(engine);
+}
+
+TEST_F(CApiMisuseTest, ACallbackIsRefusedItsOwnSessionButNotAnother) {
+  trine_engine* engine = OpenEngine();
+  for (int round = 0; round < kRounds; ++round) {
+    trine_session* session = OpenSession(engine);
+    trine_session* other = OpenSession(engine);
+    EXPECT_EQ(Generate(session, 2,
+                       [&] {
+                         ExpectRefused(session);
+                         EXPECT_EQ(Generate(other, 1), 0) << why_.message;
+                         EXPECT_EQ(trine_engine_readmit(engine, nullptr, Why()), kPrecondition);
+                       }),
+              0);
+    trine_session_close(session);
+    trine_session_close(other);
+  }
+  trine_engine_close(engine);
+}
+
+TEST_F(CApiMisuseTest, ACallbackMayCloseWhatItRunsFor) {
+  for (int round = 0; round < kRounds; ++round) {
+    trine_engine* engine = OpenEngine();
+    trine_session* session = OpenSession(engine);
+    EXPECT_EQ(Generate(session, 50,
+                       [&] {
+                         trine_engine_close(engine);
+                         trine_session_close(session);
+                       }),
+              0);
+    ExpectRefused(session);
+  }
+}
+
+TEST_F(CApiMisuseTest, OnPromptIsRefusedItsOwnEngine) {
+  struct User {
+    trine_session* other;
+    int32_t status = 0;
+  };
+  trine_engine* engine = OpenEngine();
+  for (int round = 0; round < kRounds; ++round) {
+    trine_session* session = OpenSession(engine);
+    User user{OpenSession(engine)};
+    trine_generate_options options{};
+    options.struct_size = sizeof(options);
+    options.max_tokens = 2;
+    options.user = &user;
+    options.on_prompt = [](void* given, int64_t, int64_t) {
+      User& u = *static_cast<User*>(given);
+      u.status = Generate(u.other, 1);
+    };
+    EXPECT_EQ(trine_generate(session, &options, nullptr, Why()), 0) << why_.message;
+    EXPECT_EQ(user.status, kPrecondition);
+    trine_session_close(session);
+    trine_session_close(user.other);
+  }
+  trine_engine_close(engine);
+}
+
+// Plugins and the runtime log while a model is loaded, and while it is closed.
+TEST_F(CApiMisuseTest, OnLogIsRefusedEverything) {
+  struct User {
+    trine_session* session = nullptr;
+    trine_engine* engine = nullptr;
+    int calls = 0;
+  } user;
+  trine_engine_options options{};
+  options.user = &user;
+  options.faults = "cpu:lost@run=100000";  // is told
+  options.on_log = [](void* given, uint32_t, const char*) {
+    User& u = *static_cast<User*>(given);
+    ++u.calls;
+    ExpectRefused(u.session);
+    trine_engine_close(u.engine);
+  };
+  trine_engine* other = OpenEngine();
+  user.session = OpenSession(other);
+  trine_engine* engine = OpenEngine(options);
+  user.engine = engine;
+  trine_session* session = OpenSession(engine);
+  EXPECT_EQ(Generate(session, 2), 0) << why_.message;
+  trine_session_close(session);
+  trine_engine_close(engine);
+  trine_session_close(user.session);
+  trine_engine_close(other);
+}
+
+TEST_F(CApiMisuseTest, AChildProcessIsToldToOpenItsOwnEngine) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer does not follow a fork with threads";
+#endif
+  trine_engine* engine = OpenEngine();
+  trine_session* session = OpenSession(engine);
+  for (int round = 0; round < kRounds; ++round) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(20);  // a child that waits for ever is a failure
+      bool good = Generate(session, 1) == kPrecondition &&
+                  std::string(why_.message).find("fork()") != std::string::npos;
+      good = good && trine_session_append_text(session, "x", 1, 0, nullptr) == kPrecondition;
+      trine_session_cancel(session);
+      trine_session_close(session);
+      trine_engine_close(engine);
+      _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    ASSERT_EQ(Generate(session, 1), 0) << why_.message;
+  }
+  trine_session_close(session);
+  trine_engine_close(engine);
+}
+
+TEST_F(CApiMisuseTest, TruncatingBeyondTheEndIsRefused) {
+  trine_engine* engine = OpenEngine();
+  trine_session* session = OpenSession(engine);
+  size_t count = 0;
+  trine_session_tokens(session, nullptr, 0, &count);
+  EXPECT_EQ(trine_session_truncate(session, static_cast<int64_t>(count) + 1), kInvalid);
+  EXPECT_EQ(trine_session_truncate(session, -1), kInvalid);
+  EXPECT_EQ(trine_session_truncate(session, static_cast<int64_t>(count)), 0);
+  EXPECT_EQ(trine_session_truncate(session, 1), 0);
+  trine_session_close(session);
+  trine_engine_close(engine);
+}
+
+}  // namespace
+}  // namespace trine

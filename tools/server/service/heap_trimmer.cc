@@ -1,0 +1,25 @@
+#include "tools/server/service/heap_trimmer.h"
+
+#include <malloc.h>
+
+namespace trine::server {
+namespace {
+
+constexpr size_t kMuch = size_t{4} << 20;
+constexpr std::chrono::seconds kWhileBusy(5);  // trimming takes some milliseconds of every heap
+
+}  // namespace
+
+bool HeapTrimmer::Tick(bool is_idle, Clock::time_point now) {
+  if (bytes_ < kMuch && !(was_busy_ && is_idle)) return false;
+  if (!is_idle && now - last_ < kWhileBusy) return false;
+  bytes_ = 0;
+  was_busy_ = !is_idle;
+  last_ = now;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return true;
+}
+
+}  // namespace trine::server
