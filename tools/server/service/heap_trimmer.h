@@ -1,6 +1,6 @@
-// Gives memory of ended requests back to the system. A large body is read into many small pieces, in
-// the heaps of several threads, and the C library keeps them once they are freed: a server that had
-// needed a gigabyte for a second would have it for ever. Thread-safe.
+// Gives memory of ended requests back to the system. A large body is read into many small pieces,
+// in the heaps of several threads, and the C library keeps them once they are freed: a server that
+// had needed a gigabyte for a second would have it for ever. Thread-safe.
 #pragma once
 
 #include <atomic>
