@@ -34,7 +34,7 @@ class DeviceFaults {
   // token.
   Strike Count(Moment moment, bool decode = false);
 
-  // What has become of a fault so far.
+  // Whether a fault has struck, and how many calls it could have struck.
   struct Tally {
     const Fault* fault;
     bool has_struck;

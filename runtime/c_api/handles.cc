@@ -5,7 +5,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <type_traits>
 #include <unordered_map>
 
 #include "absl/strings/str_cat.h"
@@ -106,7 +105,8 @@ auto& Heads() {
 // Gives up a reference, which may be the last one. A thread inside of a callback may be one of the
 // engine's own, which the engine's destructor waits for: then another thread does it.
 template <class Object>
-void Release(std::shared_ptr<Object> object) {
+void Release(std::shared_ptr<Object>&& given) {
+  std::shared_ptr<Object> object = std::move(given);
   if (object == nullptr || !InCallback::Any()) return;
   auto* last = new std::shared_ptr<Object>(std::move(object));
   try {
@@ -178,8 +178,10 @@ absl::StatusOr<std::shared_ptr<HeadObject>> Find(const trine_head* handle) {
 void Close(const trine_engine* handle) {
   std::shared_ptr<EngineObject> object = Engines().Remove(handle);
   if (object == nullptr) return;
-  object->log->Close();
+  // An engine that is destroyed here may still log, for example faults that never happened.
+  const std::shared_ptr<LogGate> log = object->log;
   Release(std::move(object));
+  log->Close();
 }
 void Close(const trine_session* handle) {
   std::shared_ptr<SessionObject> object = Sessions().Remove(handle);

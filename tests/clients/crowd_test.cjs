@@ -1,5 +1,5 @@
-// Requests that need much, beside others: one with as many choices as there are places delays nobody,
-// and the memory of large bodies is given back.
+// Tests requests that need many places or much memory. A request with more choices than places does
+// not delay other requests. The server gives the memory of large bodies back to the system.
 //
 //   crowd_test.cjs PROGRAM MODEL
 "use strict";
@@ -10,7 +10,7 @@ const { TrineServer, until } = require("./trine_server.cjs");
 const mib = 1 << 20;
 const places = 4;
 
-test("a request with more choices than places delays nobody", { timeout: 300_000 }, async () => {
+test("a request with more choices than places does not delay other requests", { timeout: 300_000 }, async () => {
   const server = await TrineServer.start({ args: ["-np", String(places), "-c", "1024"] });
   const many = { prompt: "The old king", n: 2 * places + 1, max_tokens: 24, temperature: 0.8, seed: 7 };
   const alone = await server.json("/v1/completions", many);

@@ -276,6 +276,25 @@ TEST_F(CApiMisuseTest, OnLogIsRefusedEverything) {
   trine_engine_close(other);
 }
 
+// What an engine logs while it is destroyed reaches the host; later it is silent.
+TEST_F(CApiMisuseTest, ClosingLogsToTheEnd) {
+  std::string log;
+  trine_engine_options options{};
+  options.user = &log;
+  options.faults = "cpu:lost@run=100000";
+  options.on_log = [](void* user, uint32_t, const char* message) {
+    *static_cast<std::string*>(user) += message;
+  };
+  trine_engine_close(OpenEngine(options));
+  EXPECT_THAT(log, HasSubstr("fault 'cpu:lost@run=100000' never happened"));
+  log.clear();
+  trine_engine* engine = OpenEngine(options);
+  trine_session* session = OpenSession(engine);
+  trine_engine_close(engine);  // the session keeps the engine
+  trine_session_close(session);
+  EXPECT_EQ(log, "");
+}
+
 TEST_F(CApiMisuseTest, AChildProcessIsToldToOpenItsOwnEngine) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer does not follow a fork with threads";

@@ -167,29 +167,27 @@ endfunction()
 
 option(TRINE_QUICK_CODE "Optimise code less that costs next to nothing to run" ON)
 
-# Compiles `targets` with -Og, which takes two thirds of the time of -O2. For code that runs once
-# for a model or a command, and not for each token or request. GCC's flow analysis gives false
-# warnings with -Og, as it does in instrumented code. Does nothing for packages.
-function(trine_cold)  # TARGETS...
+# Compiles `targets` with `flag`. GCC's flow analysis gives false warnings with less than -O2, as it
+# does in instrumented code. Does nothing for packages.
+function(trine_optimise_less flag)  # TARGETS...
   if(NOT TRINE_QUICK_CODE)
     return()
   endif()
   foreach(target IN LISTS ARGN)
     target_compile_options(${target} PRIVATE
-      "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Og;-Wno-maybe-uninitialized>")
+      "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:${flag};-Wno-maybe-uninitialized>")
   endforeach()
 endfunction()
 
-# Compiles `targets` with -O1, which takes three quarters of the time of -O2. For code that runs for
-# each request of a server. Does nothing for packages.
+# For code that runs once for a model or a command, and not for each token or request. -Og takes two
+# thirds of the time of -O2.
+function(trine_cold)  # TARGETS...
+  trine_optimise_less(-Og ${ARGN})
+endfunction()
+
+# For code that runs for each request of a server. -O1 takes three quarters of the time of -O2.
 function(trine_warm)  # TARGETS...
-  if(NOT TRINE_QUICK_CODE)
-    return()
-  endif()
-  foreach(target IN LISTS ARGN)
-    target_compile_options(${target} PRIVATE
-      "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-O1;-Wno-maybe-uninitialized>")
-  endforeach()
+  trine_optimise_less(-O1 ${ARGN})
 endfunction()
 
 # Makes a plugin export trine_plugin_query alone, whatever it links.

@@ -150,8 +150,8 @@ int64_t JobQueue::Remove(uint64_t number) {
   return parts;
 }
 
-// A job's parts stay at the head of its client's list, so that a job that has begun ends before the
-// client's next one begins.
+// Parts that wait stay at the head of their client's list, so that they begin before the client's
+// next job. Parts that AddParts adds to a job without waiting parts come behind the client's jobs.
 JobQueue::EntryPtr JobQueue::TakeNext() {
   const auto client = clients_.begin();
   const EntryPtr next = client->jobs.front();
