@@ -30,8 +30,9 @@ for arguments in "generate -p Once --temp 0 -n 12 --logits-hash --device cpu" "g
   esac
 done
 # What a GPU backend needs is read from its sources.
+names=$("$root/tools/first/machine" --names)
 for file in /dev/dri /dev/kfd; do
-  "$root/tools/first/machine" --names | grep -q "^$file" || fail "tools/first/machine misses $file"
+  grep -qx "$file" <<<"$names" || fail "tools/first/machine misses $file"
 done
 
 source "$root/tools/setup.sh"
