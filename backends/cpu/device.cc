@@ -57,10 +57,26 @@ std::string Names(const std::vector<detect::SimdFeature>* that_run) {
 
 }  // namespace
 
+// Says that the kernels in use were not optimised as a package's are, because the build was to be
+// quick. Returns "" if they were.
+std::string LessOptimised(const Level& level) {
+  const std::string optimised = TRINE_OPTIMISED_LEVEL;
+  if (optimised.empty() || optimised == level.name ||
+      level.table == &cpu_kernels::kReferenceLevel) {
+    return "";
+  }
+  return std::string("cpu: this build optimises the kernels of level ") + optimised +
+         " fully, and uses those of level " + level.name +
+         ", which are slower: -DTRINE_QUICK_CODE=OFF optimises all";
+}
+
 trine_backend MakeBackend(const trine_host* host) {
   trine_backend backend{host, ChooseKernels(CpuFacts().features, std::getenv("TRINE_CPU_ISA")),
                         false, CpuFacts().caches, std::make_unique<WayTrials>()};
   if (backend.choice.level == nullptr) return backend;
+  if (const std::string slower = LessOptimised(*backend.choice.level); !slower.empty()) {
+    host->log(host->self, TRINE_LOG_WARNING, slower.c_str());
+  }
   const std::string failure = SelfTestFailure(*backend.choice.level);
   backend.exact = failure.empty();
   if (!backend.exact) {

@@ -6,7 +6,8 @@
 #
 # OUTPUT is linked statically, so that qemu-user needs nothing of the other machine to run it. LEVELS,
 # such as 'baseline avx2', are the ones to build, instead of all: most of the time goes into them.
-# OPTIMISATION is for the levels: -O3 unless given. -O1 takes half the time to compile.
+# OPTIMISATION is for the levels and the comparisons: -O3 unless given. -O1 takes half the time to
+# compile.
 set -eu
 
 [ $# -ge 2 ] && [ $# -le 4 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -31,8 +32,9 @@ level_sources='attention/attention check/vec_math_probe levels/table ops/copy op
   ops/gather_rows ops/norm product/chunk_tile product/dot_float product/dot_packed
   product/dot_quantized product/expand_records product/matmul product/pack
   product/quantize_activations product/record_product'
-check_sources='check/check check/float_check check/float_check_attention check/float_check_math
-  check/kernel_check levels/host_features levels/levels levels/reference_level'
+check_sources='check/activation_check check/float_check check/float_check_attention
+  check/float_check_math check/kernel_check check/product_check check/product_tensors
+  levels/host_features levels/levels levels/reference_level'
 quant_sources='activation block_types dequantize'
 reference_sources='attention copy elementwise matmul moe norm'
 
@@ -52,7 +54,7 @@ compile() {
 jobs=
 compile quant "$root/kernels/quant" "$quant_sources" & jobs="$jobs $!"
 compile reference "$root/kernels/reference" "$reference_sources" & jobs="$jobs $!"
-compile check "$here" "$check_sources" $some & jobs="$jobs $!"
+compile check "$here" "$check_sources" $some "$optimisation" & jobs="$jobs $!"
 for level in $levels; do
   # shellcheck disable=SC2046
   compile "$level" "$here" "$level_sources" -DTRINE_CPU_LEVEL="$level" -fno-exceptions "$optimisation" \

@@ -35,13 +35,16 @@ class CheckReport {
 };
 
 // How many cases a check compares. kSome is for kernels that run slowly, under an emulator: it has
-// every type, and a fifth of the shapes and values.
+// every type, and some of the shapes and values.
 enum class Extent { kSome, kAll };
 
-// Compares quantize_activations, matmul, moe_matmul and gather_rows of packed weights: every type,
-// odd shapes, rows at any alignment a type allows, values of every size, split ranges, denormals
-// flushed and kept.
-void CheckMatrixOps(const KernelTable& table, Extent extent, CheckReport* report);
+// Compares quantize_activations: rows of odd lengths, values of every size, halves between two
+// integers, denormals flushed and kept.
+void CheckActivations(const KernelTable& table, CheckReport* report);
+
+// Compares matmul, moe_matmul and gather_rows of packed weights: every type, odd shapes, rows at
+// any alignment a type allows, values of every size, split ranges, denormals flushed and kept.
+void CheckProducts(const KernelTable& table, Extent extent, CheckReport* report);
 
 // Compares every operation but matrix products, expert routing and attention: odd shapes, paddings,
 // split ranges, operations in place, adversarial values, denormals kept and flushed.
