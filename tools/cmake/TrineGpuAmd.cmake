@@ -26,6 +26,11 @@ set(TRINE_HIP_ALL_ARCHS gfx906 gfx90a gfx942 gfx1030 gfx1036 gfx1100 gfx1101 gfx
 set(TRINE_HIP_FLAGS -x hip -nogpuinc -nogpulib
     -include "${PROJECT_SOURCE_DIR}/kernels/hip/gpu/amd_compiler.h")
 
+# The flags of kernels. -Wno-pass-failed: a loop that was not unrolled matters only if it costs
+# something. Its kernel then has scratch memory, which tools/check_code_objects reports.
+set(TRINE_HIP_KERNEL_FLAGS -std=c++20 -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
+    -ffp-contract=off -Wall -Wextra -Wno-pass-failed -DTRINE_GPU_AMD=1)
+
 # Finds out which of `archs` the compiler's command (ARGN) takes. Sets in the caller
 # <prefix>_accepted, <prefix>_refused ("gfx942 (why)") and <prefix>_command.
 function(trine_gpu_try_archs prefix archs)
@@ -119,12 +124,9 @@ function(trine_gpu_find_amd why)
     return()
   endif()
 
-  # -Wno-pass-failed: a loop that was not unrolled matters only if it costs something. Its kernel
-  # then has scratch memory, which tools/check_code_objects reports.
   set(targets ${accepted})
   list(TRANSFORM targets PREPEND --offload-arch=)
-  set(flags ${TRINE_HIP_FLAGS} ${targets} -std=c++20 -O2 -fPIC -fvisibility=hidden -fvisibility-inlines-hidden
-      -ffp-contract=off -Wall -Wextra -Wno-pass-failed -DTRINE_GPU_AMD=1)
+  set(flags ${TRINE_HIP_FLAGS} ${targets} ${TRINE_HIP_KERNEL_FLAGS})
   if(TRINE_WARNINGS_ARE_ERRORS)
     list(APPEND flags -Werror)
   endif()
