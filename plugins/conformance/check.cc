@@ -82,17 +82,21 @@ bool IsFatal(const std::string& check) {
   return absl::StartsWith(check, "load/") || check == "life-cycle/open";
 }
 
-// Returns whether the filter names no check: only load/library has run, which the filter can't
-// leave out. Returns false if load/library failed, because the checks that the filter names may not
-// have been reached.
-bool FilterNamesNothing(const Report& report, const std::string& filter) {
+// Returns the first text of the filter that is in no check's name; "": there is none. Also returns
+// "" if a check failed or there was nothing to check, because the checks that the filter names may
+// not have been reached.
+std::string NamesNothing(const Report& report, const std::string& filter) {
   for (const Finding& f : report.findings) {
-    if (f.outcome == Outcome::kFail || f.check != "load/library" ||
-        absl::StrContains(f.check, filter)) {
-      return false;
-    }
+    if (f.outcome == Outcome::kFail || f.check == "kit/coverage") return "";
   }
-  return true;
+  for (absl::string_view part : absl::StrSplit(filter, ',')) {
+    if (absl::StartsWith(part, "-")) continue;
+    const bool found =
+        std::any_of(report.findings.begin(), report.findings.end(),
+                    [&](const Finding& f) { return absl::StrContains(f.check, part); });
+    if (!found) return std::string(part);
+  }
+  return "";
 }
 
 void Count(Report* report) {
@@ -188,9 +192,8 @@ absl::StatusOr<Report> CheckPlugin(const std::string& helper_program, const std:
     }
     remaining.resume_after = fault.check;
   }
-  if (FilterNamesNothing(report, options.filter)) {
-    return absl::NotFoundError(
-        absl::StrCat("no check's name contains \"", options.filter, "\": nothing was checked"));
+  if (const std::string nothing = NamesNothing(report, options.filter); !nothing.empty()) {
+    return absl::NotFoundError(absl::StrCat("no check's name contains \"", nothing, "\""));
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   Count(&report);

@@ -44,7 +44,9 @@ struct KitOptions {
   int create_destroy_cycles = 1000;
   uint32_t workers = 5;  // the largest team; smaller ones must give the same results
   uint64_t seed = 1;
-  std::string filter;        // run only checks whose names contain it; "" = all
+  // Run only checks whose names contain one of these texts, which commas separate; "" = all. A text
+  // after a '-' leaves out the checks whose names contain it.
+  std::string filter;
   std::string options;       // the plugin's options, passed to its open
   std::string resume_after;  // skip every check up to and including this one; "" = none
   bool long_run = false;     // no time limits on the cycles, more random cases

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 
 namespace trine::conformance {
 
@@ -102,6 +106,24 @@ void Trial::ReadMessage(const char* function, const trine_error& err, Answer* an
   answer->message = err.message;
 }
 
+namespace {
+
+// Returns whether the filter (KitOptions::filter) lets the check run.
+bool IsChosen(const std::string& name, const std::string& filter) {
+  bool chosen = false, names_some = false;
+  for (absl::string_view part : absl::StrSplit(filter, ',')) {
+    if (absl::ConsumePrefix(&part, "-")) {
+      if (absl::StrContains(name, part)) return false;
+    } else {
+      names_some = true;
+      chosen = chosen || absl::StrContains(name, part);
+    }
+  }
+  return chosen || !names_some;
+}
+
+}  // namespace
+
 Runner::Runner(const KitOptions& options, Sink& sink)
     : options_(options), sink_(sink), resumed_(options.resume_after.empty()) {}
 
@@ -112,7 +134,7 @@ bool Runner::Reached(const std::string& name) {
 }
 
 void Runner::Run(const std::string& name, const std::function<void(Trial&)>& body) {
-  if (Reached(name) && name.find(options_.filter) != std::string::npos) Perform(name, body);
+  if (Reached(name) && IsChosen(name, options_.filter)) Perform(name, body);
 }
 
 void Runner::RunUnfiltered(const std::string& name, const std::function<void(Trial&)>& body) {

@@ -1,11 +1,15 @@
 #!/bin/sh
-# Runs the conformance kit: all of its checks, or those of products alone.
+# Runs the conformance kit: all of its checks, those of products alone, or all but those.
 #
-#   check.sh all|products COMMAND...
+#   check.sh all|products|rules COMMAND...
 #
 # With TRINE_LONG it runs all checks in any case.
 set -eu
-checks=$1
+case $1 in
+  all) filter= ;;
+  products) filter=matmul ;;
+  rules) filter=-matmul/ ;;
+esac
 shift
-[ "$checks" = all ] || [ -n "${TRINE_LONG:-}" ] || set -- "$@" --filter matmul
+[ -z "$filter" ] || [ -n "${TRINE_LONG:-}" ] || set -- "$@" "--filter=$filter"
 exec "$@"

@@ -1,6 +1,6 @@
 // The page of a real `trine serve` with the shipped model, in a real browser.
 //
-//   page_server_test.cjs PROGRAM MODEL PLUGIN    the plugin whose devices are other0, other1...
+//   page_server_test.cjs PROGRAM MODEL PLUGIN    the plugin whose devices are several0, several1...
 //
 // TRINE_CHROMIUM: the browser. TRINE_PAGE_PICTURES: a folder for screenshots.
 "use strict";
@@ -27,7 +27,7 @@ const shared = {
   // Three tiers, and answers that are as slow and as long as a test wants to look at them.
   startSlow: ({ faults = "", args = [], ...more } = {}) => TrineServer.start({
     ...more, device: "", env: { TRINE_FAULT: `cpu:slow=20@token${faults}` },
-    args: ["-c", "1024", "-np", "1", "--queue", "1", "--plugin", plugin, "-ts", "cpu:12,other0:10,other1:10",
+    args: ["-c", "1024", "-np", "1", "--queue", "1", "--plugin", plugin, "-ts", "cpu:12,several0:10,several1:10",
            ...ends.flatMap((token) => ["-l", `${token}-inf`]), ...args] }),
   // What a slow server says, from the quick one.
   endless: Object.fromEntries(ends.map((token) => [token, -100])),

@@ -1,6 +1,6 @@
 // The server's page in a real browser.
 //
-//   page_test.cjs
+//   page_test.cjs PART...      chat, failures, settings, machine, access
 //
 // TRINE_PAGE_URL: a server to try it on, instead of the one in mock_server.cjs; what needs a server
 // that errs on purpose is skipped then. TRINE_CHROMIUM: the browser. TRINE_PAGE_PICTURES: a folder
@@ -36,4 +36,4 @@ shared.check = (name, { mocked = false, prepare, ...options }, use) =>
     await shared.browser.withPage(use, options);
   });
 
-for (const part of ["chat", "failures", "settings", "machine", "access"]) require(`./${part}.cjs`)(shared);
+for (const part of process.argv.slice(2)) require(`./${part}.cjs`)(shared);

@@ -61,7 +61,7 @@ module.exports = (shared) => {
     await keyboard.press("Space");
     await tabTo(page, "The same as a table");
     await keyboard.press("Enter");
-    await page.getByRole("row", { name: /^other0/ }).getByRole("cell", { name: "layers 12–21" }).waitFor();
+    await page.getByRole("row", { name: /^several0/ }).getByRole("cell", { name: "layers 12–21" }).waitFor();
     await tabTo(page, "new-chat", "Shift+Tab");
     await keyboard.press("Enter");
     assert.equal(await answers(page).count(), 0);

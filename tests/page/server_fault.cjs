@@ -8,7 +8,7 @@ const { pixelsOf } = require("./picture.cjs");
 
 module.exports = (shared) => {
   const { check, startSlow } = shared;
-  const faults = ";other1:lost@token=12,back=0";
+  const faults = ";several1:lost@token=12,back=0";
 
   check("server: a lost device is shown, and that it is back",
     { server: () => startSlow({ faults }), settings: { temperature: 0, max_tokens: 36 } }, async (page, context, server) => {
@@ -18,11 +18,11 @@ module.exports = (shared) => {
       await page.locator("#state").getByText("degraded").waitFor();
       const begin = Date.now();
       const lost = page.locator('.tier[data-state="lost"]');
-      await lost.locator(".device").getByText("other1").waitFor();
+      await lost.locator(".device").getByText("several1").waitFor();
       assert.match(await lost.locator(".tier-state").textContent(), /^lost: \S/);
-      assert.match(await page.locator("#machine-line").textContent(), /^Without other1; the rest goes on\. /);
-      assert.match(await page.locator("#faults li").textContent(), /^other1, (just now|[\d.]+ s ago): \S/);
-      assert.match(await page.locator("#layers").getAttribute("aria-label"), /^cpu: layers 0–\d+.*other0/);
+      assert.match(await page.locator("#machine-line").textContent(), /^Without several1; the rest goes on\. /);
+      assert.match(await page.locator("#faults li").textContent(), /^several1, (just now|[\d.]+ s ago): \S/);
+      assert.match(await page.locator("#layers").getAttribute("aria-label"), /^cpu: layers 0–\d+.*several0/);
       const bad = await lost.locator(".tier-state").evaluate((node) => getComputedStyle(node).color);
       await until(async () => (await pixelsOf(page, bad)) > 200, { within: 4000, what: "a mark on the timeline, and a name" });
       await page.getByText("The same as a table").click();

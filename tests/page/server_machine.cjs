@@ -5,7 +5,7 @@ const { sleep, until } = require("../clients/trine_server.cjs");
 const { answers, answered, box, say } = require("./browser.cjs");
 const { changes, pixelsOf } = require("./picture.cjs");
 
-const devices = ["cpu", "other0", "other1"];
+const devices = ["cpu", "several0", "several1"];
 const number = (page, name) => page.locator(`[data-number="${name}"] .number-value`).textContent();
 
 // Shares that are shown, by tier: [busy, bubbles] in percent.
@@ -30,9 +30,9 @@ module.exports = (shared) => {
     { server: "slow", settings: { temperature: 0, max_tokens: 900 } }, async (page, context, server) => {
       await page.locator("#model:not(:empty)").waitFor();
       await page.locator(".tier").nth(2).waitFor();
-      assert.deepEqual(await page.locator(".layer-block").allTextContents(), ["cpu0–11", "other012–21", "other122–31"]);
+      assert.deepEqual(await page.locator(".layer-block").allTextContents(), ["cpu0–11", "several012–21", "several122–31"]);
       assert.equal(await page.locator("#layers").getAttribute("aria-label"),
-                   "cpu: layers 0–11, embedding; other0: layers 12–21; other1: layers 22–31, head");
+                   "cpu: layers 0–11, embedding; several0: layers 12–21; several1: layers 22–31, head");
       assert.deepEqual(await page.locator(".tier .device").allTextContents(), devices);
       assert.equal(await page.locator("#state").textContent(), "ok");
       assert.ok(await page.locator("#faults-section").isHidden());

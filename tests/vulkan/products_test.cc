@@ -3,6 +3,7 @@
 #include "kernels/vulkan/runs/products.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -246,17 +247,32 @@ std::string NameOf(const ::testing::TestParamInfo<Form>& info) {
   return std::string(info.param.packed ? "packed_" : "") + quant::Traits(info.param.type).name +
          (info.param.int_dot ? "_dot" : "");
 }
-INSTANTIATE_TEST_SUITE_P(Forms, AllFormsTest, ::testing::ValuesIn(AllForms()), NameOf);
 
-// Tests each type and layout either with OpSDot or without: these tests don't depend on what
-// differs between the two, and compiling pipelines takes most of the time.
-std::vector<Form> SomeForms() {
+// Returns each type and layout either with OpSDot or without. Compiling pipelines takes most of the
+// time, so that all forms are tested only with TRINE_LONG=1.
+std::vector<Form> HalfOfForms() {
   std::vector<Form> forms;
   for (const Form& form : AllForms()) {
     const bool odd = static_cast<uint32_t>(form.type) % 2 != 0;
     if (!quant::IsQuantized(form.type) || form.int_dot == (odd != form.packed)) {
       forms.push_back(form);
     }
+  }
+  return forms;
+}
+
+bool IsLong() { return std::getenv("TRINE_LONG") != nullptr; }
+
+INSTANTIATE_TEST_SUITE_P(Forms, AllFormsTest,
+                         ::testing::ValuesIn(IsLong() ? AllForms() : HalfOfForms()), NameOf);
+
+// Returns forms for tests that don't depend on what differs between OpSDot and other instructions:
+// each type, in one of its layouts or, with TRINE_LONG=1, in both.
+std::vector<Form> SomeForms() {
+  std::vector<Form> forms;
+  for (const Form& form : HalfOfForms()) {
+    const bool odd = static_cast<uint32_t>(form.type) / 2 % 2 != 0;
+    if (IsLong() || !quant::IsQuantized(form.type) || form.packed == odd) forms.push_back(form);
   }
   return forms;
 }

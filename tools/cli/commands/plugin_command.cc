@@ -60,7 +60,8 @@ void AddPluginCommand(Command app, Run* run) {
   check.AddFlag("--json", arguments->json, "Print JSON instead of text");
   check.AddFlag("-v,--verbose", arguments->verbose, "List every check, not the failures alone");
   check.AddOption("--filter", arguments->kit.filter,
-                  "Only checks whose name contains this, for example op/matmul");
+                  "Only checks whose names contain this, for example op/matmul; several: "
+                  "separated by commas; -op/matmul leaves those out");
   check.AddOption("--options", arguments->kit.options, "Options to open the plugin with");
   check.AddFlag("--allow-no-device", arguments->kit.allow_no_device,
                 "No usable device, or none that claims an op, is no failure: for GPU plugins "
