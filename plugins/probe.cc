@@ -113,7 +113,7 @@ absl::Status ProbeDevices(const trine_plugin& table, trine_backend* backend) {
   return absl::OkStatus();
 }
 
-absl::Status Probe(const std::string& path) {
+absl::Status Probe(const std::string& path, const std::string& options) {
   auto library = PluginLibrary::Load(path);
   if (!library.ok()) return library.status();
   const trine_plugin& table = (*library)->table();
@@ -133,7 +133,7 @@ absl::Status Probe(const std::string& path) {
   Stage("being opened");
   trine_backend* backend = nullptr;
   absl::Status status = CallPlugin("it could not be opened", [&](trine_error* err) {
-    return table.open(host.table(), "", &backend, err);
+    return table.open(host.table(), options.c_str(), &backend, err);
   });
   if (!status.ok()) return status;
   if (backend == nullptr) return absl::InternalError("open succeeded but gave no backend");
@@ -154,7 +154,7 @@ ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options) {
 
   Progress progress;
   ChildOptions child;
-  child.argv = {options.program, "probe", path};
+  child.argv = {options.program, "probe", path, options.plugin_options};
   // A GPU compiles and tests its kernels the first time. A child that reports may take longer.
   child.timeout = options.timeout * kPatience;
   child.idle_timeout = options.timeout;
@@ -187,9 +187,9 @@ ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options) {
   return result;
 }
 
-int ProbeMain(const std::string& path) {
+int ProbeMain(const std::string& path, const std::string& options) {
   FollowParent();
-  const absl::Status status = Probe(path);
+  const absl::Status status = Probe(path, options);
   if (!status.ok()) {
     Report({{"event", "error"},
             {"code", static_cast<int>(status.code())},

@@ -16,6 +16,7 @@ struct ProbeOptions {
   std::string program;  // the path of trine-probe
   // The longest time without a report from the child. A whole probe may take ten times that.
   std::chrono::milliseconds timeout{30000};
+  std::string plugin_options;  // what the plugin's open is given
 };
 
 // The descriptions of a plugin and its devices, or why the plugin can't be used.
@@ -34,7 +35,8 @@ struct ProbeResult {
 // Probes a plugin; blocks within the time limits. May be called from several threads at once.
 ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options);
 
-// Implements `trine-probe probe PATH` in the child. Reports on kReportFd; returns the exit code.
-int ProbeMain(const std::string& path);
+// Implements `trine-probe probe PATH OPTIONS` in the child. Reports on kReportFd; returns the exit
+// code.
+int ProbeMain(const std::string& path, const std::string& options);
 
 }  // namespace trine

@@ -7,10 +7,11 @@
 #include "plugins/probe.h"
 
 int main(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "probe") == 0) return trine::ProbeMain(argv[2]);
+  if (argc == 4 && std::strcmp(argv[1], "probe") == 0) return trine::ProbeMain(argv[2], argv[3]);
   if (argc >= 3 && std::strcmp(argv[1], "check") == 0) {
     return trine::conformance::CheckMain(argc - 1, argv + 1);
   }
-  std::fprintf(stderr, "usage: trine-probe probe PLUGIN | trine-probe check PLUGIN [options]\n");
+  std::fprintf(stderr,
+               "usage: trine-probe probe PLUGIN OPTIONS | trine-probe check PLUGIN [options]\n");
   return 2;
 }

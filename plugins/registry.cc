@@ -63,28 +63,32 @@ std::string HardwareMissing(const std::string& path) {
                                        absl::StrJoin(wanted, ", "), ")");
 }
 
-void ProbeAll(const RegistryOptions& options, Registry* registry) {
-  auto probe = options.probe;
-  if (!probe) {
-    ProbeOptions probing{"", options.probe_timeout};
-    std::vector<std::string> looked_at;
-    probing.program = FindProbeProgram(&looked_at);
-    if (probing.program.empty()) {
-      const std::string where = absl::StrJoin(looked_at, ", ");
-      probe = [where](const std::string&) {
-        ProbeResult result;
-        result.status = absl::UnavailableError(
-            absl::StrCat("it can't be probed: trine-probe was not found (looked at ", where, ")"));
-        return result;
-      };
-    } else {
-      probe = [probing](const std::string& path) { return ProbePlugin(path, probing); };
-    }
+// Returns the function that probes a plugin.
+std::function<ProbeResult(const PluginFinding&)> Prober(const RegistryOptions& options) {
+  if (options.probe) {
+    return [&options](const PluginFinding& plugin) { return options.probe(plugin.path); };
   }
+  std::vector<std::string> looked_at;
+  const std::string program = FindProbeProgram(&looked_at);
+  if (program.empty()) {
+    return [where = absl::StrJoin(looked_at, ", ")](const PluginFinding&) {
+      ProbeResult result;
+      result.status = absl::UnavailableError(
+          absl::StrCat("it can't be probed: trine-probe was not found (looked at ", where, ")"));
+      return result;
+    };
+  }
+  return [program, timeout = options.probe_timeout](const PluginFinding& plugin) {
+    return ProbePlugin(plugin.path, {program, timeout, plugin.options});
+  };
+}
+
+void ProbeAll(const RegistryOptions& options, Registry* registry) {
+  const auto probe = Prober(options);
   std::vector<std::thread> threads;
   for (PluginFinding& plugin : registry->plugins) {
     if (!plugin.probe.status.ok()) continue;  // rejected without a probe
-    const auto run = [&plugin, &probe] { plugin.probe = probe(plugin.path); };
+    const auto run = [&plugin, &probe] { plugin.probe = probe(plugin); };
     try {
       threads.emplace_back(run);
     } catch (const std::system_error&) {
@@ -121,6 +125,28 @@ void Judge(Registry* registry) {
   }
 }
 
+// Returns why options have no effect: no plugin is found that they are for, or it is not used.
+std::string UnusedOptions(const std::vector<PluginOption>& options,
+                          const std::vector<Candidate>& candidates, const Registry& registry) {
+  std::vector<std::string> sentences;
+  for (const PluginOption& option : options) {
+    const auto is_for = [&](const Candidate& c) { return IsFor(option, c); };
+    if (std::none_of(candidates.begin(), candidates.end(), is_for)) {
+      const char* why = "it names no plugin, and --plugin names no file";
+      sentences.push_back(absl::StrCat(
+          "the plugin option '", option.setting, "' has no effect: ",
+          option.plugin.empty() ? why : absl::StrCat("there is no plugin '", option.plugin, "'")));
+    }
+  }
+  for (const PluginFinding& plugin : registry.plugins) {
+    const bool shadowed = !plugin.accepted && plugin.probe.status.ok();
+    if (plugin.options.empty() || plugin.accepted || shadowed) continue;
+    sentences.push_back(absl::StrCat("the plugin option '", plugin.options,
+                                     "' has no effect: ", plugin.path, ": ", plugin.reason));
+  }
+  return absl::StrJoin(sentences, "; ");
+}
+
 bool SameChip(const trine_device_info& a, const trine_device_info& b) {
   static constexpr uint8_t kNone[16] = {};
   if (a.pci_id[0] != '\0' && b.pci_id[0] != '\0') {
@@ -139,7 +165,8 @@ int DefaultRank(const std::string& plugin_name, uint32_t tier) {
   return 2;
 }
 
-void AssignOwners(const std::vector<std::string>& backend_order, Registry* registry) {
+void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numerics,
+                  Registry* registry) {
   const auto rank = [&](const DeviceFinding& device) {
     const std::string& name = registry->plugins[device.plugin].probe.name;
     const auto at = std::find(backend_order.begin(), backend_order.end(), name);
@@ -158,6 +185,11 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
     if ((device.info.flags & TRINE_DEVICE_UNUSABLE) != 0) {
       device.reason = FieldText(device.info.reason);
       if (device.reason.empty()) device.reason = "the plugin calls it unusable and gives no reason";
+      continue;
+    }
+    const bool fast = device.info.numerics != TRINE_NUMERICS_EXACT;
+    if (fast && numerics == TRINE_NUMERICS_EXACT) {
+      device.reason = "fast numerics only: not used without --numerics fast";
       continue;
     }
     const auto owner = std::find_if(order.begin(), order.begin() + static_cast<ptrdiff_t>(i),
@@ -180,9 +212,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, Registry* regis
     }
     device.used = true;
     device.reason = absl::StrCat("serves the ", TierName(device.info.tier), " tier");
-    if (device.info.numerics != TRINE_NUMERICS_EXACT) {
-      absl::StrAppend(&device.reason, ", fast numerics only");
-    }
+    if (fast) absl::StrAppend(&device.reason, ", with fast numerics");
   }
 }
 
@@ -197,20 +227,23 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     registry.notes.push_back(
         absl::StrCat(folder.path, " (", folder.found_by, ") can't be looked into: ", folder.error));
   }
+  const std::vector<Candidate> candidates = found.candidates;
   for (Candidate& candidate : found.candidates) {
     ProbeResult probe;
-    if (options.hardware_alone && !candidate.named) {
+    const std::string given = OptionsFor(options.plugin_options, candidate);
+    if (options.hardware_alone && !candidate.named && given.empty()) {
       const std::string missing = HardwareMissing(candidate.path);
       if (!missing.empty()) {
         probe.status = absl::UnavailableError(
             absl::StrCat("not probed: ", missing, ", and no device but the CPU was asked for"));
       }
     }
-    registry.plugins.push_back(
-        {std::move(candidate.path), std::move(candidate.found_by), false, "", std::move(probe)});
+    registry.plugins.push_back({std::move(candidate.path), std::move(candidate.found_by), false, "",
+                                given, std::move(probe)});
   }
   ProbeAll(options, &registry);
   Judge(&registry);
+  registry.unused_options = UnusedOptions(options.plugin_options, candidates, registry);
   for (size_t p = 0; p < registry.plugins.size(); ++p) {
     if (!registry.plugins[p].accepted) continue;
     const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;
@@ -223,7 +256,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
       registry.devices.push_back(device);
     }
   }
-  AssignOwners(options.backend_order, &registry);
+  AssignOwners(options.backend_order, options.numerics, &registry);
   for (size_t p = 0; p < registry.plugins.size(); ++p) {
     PluginFinding& plugin = registry.plugins[p];
     const bool any = std::any_of(registry.devices.begin(), registry.devices.end(),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/plugin_option.h"
 #include "plugins/probe.h"
 #include "plugins/search_path.h"
 #include "trine/backend.h"
@@ -18,7 +19,8 @@ struct PluginFinding {
   std::string path;
   std::string found_by;
   bool accepted = false;
-  std::string reason;  // a sentence, also when accepted
+  std::string reason;   // a sentence, also when accepted
+  std::string options;  // what its open is given
   ProbeResult probe;
 };
 
@@ -40,6 +42,10 @@ struct RegistryOptions {
   // Plugin names, preferred first, for chips that several plugins see. TRINE_BACKEND_ORDER
   // overrides it. Plugins not named follow in the order of DefaultRank.
   std::vector<std::string> backend_order;
+  // FAST: devices whose results are not exact may be used (--numerics fast). EXACT: they are listed
+  // with that reason, and not used.
+  uint32_t numerics = TRINE_NUMERICS_EXACT;
+  std::vector<PluginOption> plugin_options;
   // True if the user asked for no device but the CPU. Then plugins are not probed if their files
   // say that their hardware is not here (TRINE_PLUGIN_HARDWARE), except for files that the user
   // named.
@@ -53,6 +59,8 @@ struct Registry {
   std::vector<DeviceFinding> devices;   // the devices of accepted plugins, in the same order
   std::vector<SearchedFolder> folders;  // the folders that were searched
   std::vector<std::string> notes;       // other sentences for a person
+  // Says which of the user's options for plugins had no effect, and why: "": all had one.
+  std::string unused_options;
 };
 
 // Finds and probes all plugins, in parallel. Never fails: a failure is a finding.
@@ -63,8 +71,10 @@ Registry DiscoverPlugins(const RegistryOptions& options);
 // both, in the order in which they were found.
 int DefaultRank(const std::string& plugin_name, uint32_t tier);
 
-// Gives every chip one owner. Devices of two plugins with the same PCI id or UUID are one chip.
-// Sets `used`, `on_request` and `reason` of each device, and changes nothing else.
-void AssignOwners(const std::vector<std::string>& backend_order, Registry* registry);
+// Gives every chip one owner. Devices of two plugins with the same PCI id or UUID are one chip. A
+// device that is not as exact as `numerics` asks owns none. Sets `used`, `on_request` and `reason`
+// of each device, and changes nothing else.
+void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numerics,
+                  Registry* registry);
 
 }  // namespace trine

@@ -161,7 +161,40 @@ TEST_F(RegistryTest, AnotherNumericsVersionIsNotExact) {
   Plugin("/p/old", older);
   const Registry registry = Discover();
   EXPECT_EQ(registry.devices[0].info.numerics, TRINE_NUMERICS_FAST);
-  EXPECT_THAT(registry.devices[0].reason, HasSubstr("fast numerics only"));
+  EXPECT_EQ(registry.devices[0].reason, "fast numerics only: not used without --numerics fast");
+}
+
+TEST_F(RegistryTest, FastDevicesAreUsedWhereTheUserAllowsIt) {
+  ProbeResult fast = Sees("hip", {Chip(TRINE_TIER_DGPU, "x", "0000:01:00.0")});
+  fast.devices[0].numerics = TRINE_NUMERICS_FAST;
+  Plugin("/p/hip", fast);
+  Plugin("/p/vulkan", Sees("vulkan", {Chip(TRINE_TIER_DGPU, "x", "0000:01:00.0")}));
+  Registry registry = Discover();
+  EXPECT_FALSE(registry.devices[0].used);
+  EXPECT_FALSE(registry.devices[0].on_request);
+  EXPECT_TRUE(registry.devices[1].used) << "the chip is free for the plugin that is exact";
+  options_.numerics = TRINE_NUMERICS_FAST;
+  registry = Discover();
+  EXPECT_TRUE(registry.devices[0].used);
+  EXPECT_EQ(registry.devices[0].reason, "serves the dgpu tier, with fast numerics");
+  EXPECT_FALSE(registry.devices[1].used);
+}
+
+TEST_F(RegistryTest, OptionsGoToThePluginsThatTheyAreFor) {
+  Plugin("/p/libtrine-backend-cpu.so", Sees("cpu", {Chip(TRINE_TIER_CPU, "c", "")}));
+  Plugin("/p/libtrine-backend-blas.so", Sees("blas", {}));
+  options_.plugin_options = {{"blas", "threads=4"}, {"blas", "spin=1"}};
+  Registry registry = Discover();
+  EXPECT_EQ(registry.plugins[0].options, "");
+  EXPECT_EQ(registry.plugins[1].options, "threads=4;spin=1");
+  EXPECT_EQ(registry.unused_options, "");
+  options_.plugin_options = {{"blsa", "threads=4"}};
+  EXPECT_EQ(Discover().unused_options,
+            "the plugin option 'threads=4' has no effect: there is no plugin 'blsa'");
+  probes_["/p/libtrine-backend-blas.so"].status = absl::InvalidArgumentError("no option 'x'");
+  options_.plugin_options = {{"blas", "x=1"}};
+  EXPECT_EQ(Discover().unused_options,
+            "the plugin option 'x=1' has no effect: /p/libtrine-backend-blas.so: no option 'x'");
 }
 
 TEST_F(RegistryTest, NonsenseInTheEnvironmentIsNoted) {

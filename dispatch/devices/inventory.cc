@@ -11,18 +11,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
 #include "plugins/device_text.h"
 
 namespace trine {
 namespace {
+
+// Returns a plugin's name with something after it that keeps a number apart: "vendor2" and a number
+// would look like another device of "vendor".
+std::string NumberedStem(const std::string& plugin) {
+  const bool digit =
+      !plugin.empty() && absl::ascii_isdigit(static_cast<unsigned char>(plugin.back()));
+  return digit ? plugin + "-" : plugin;
+}
 
 // Returns the names that users of other engines know; other plugins keep their own names.
 std::string BackendName(const std::string& plugin, uint32_t index) {
   if (plugin == "cpu") return "CPU";
   if (plugin == "vulkan") return absl::StrCat("Vulkan", index);
   if (plugin == "hip") return absl::StrCat("ROCm", index);
-  return absl::StrCat(plugin, index);
+  return absl::StrCat(NumberedStem(plugin), index);
 }
 
 int TierOrder(const std::string& tier) {
@@ -108,9 +115,28 @@ void AddUnseenGpus(const detect::Machine& machine, const Registry& registry,
   }
 }
 
-// Sorts used devices first, then those used on request, then the rest, each by tier. Numbers
-// devices within their tier.
-void NameDevices(std::vector<InventoryDevice>* devices) {
+// Returns "igpu" for "igpu0".
+std::string TierOf(const std::string& name) {
+  return name.substr(0, name.find_last_not_of("0123456789") + 1);
+}
+
+// Returns what the names of the device and of others like it begin with: its tier or, outside of
+// the tiers, its plugin's name.
+std::string NameStem(const Registry& registry, const InventoryDevice& device) {
+  if (device.tier != "other" || device.registry_device == InventoryDevice::kNone) {
+    return device.tier;
+  }
+  const DeviceFinding& found = registry.devices[device.registry_device];
+  const std::string& stem = registry.plugins[found.plugin].probe.name;  // of a-z, 0-9 and "-"
+  const std::string tier = TierOf(stem);
+  // The name must not be taken for a tier's.
+  if (tier == "cpu" || tier == "igpu" || tier == "dgpu" || tier == "other") return device.tier;
+  return NumberedStem(stem);
+}
+
+// Sorts used devices first, then those used on request, then the rest, each by tier. Numbers the
+// devices of a tier in this order, and other devices as their plugin does.
+void NameDevices(const Registry& registry, std::vector<InventoryDevice>* devices) {
   std::stable_sort(devices->begin(), devices->end(),
                    [](const InventoryDevice& a, const InventoryDevice& b) {
                      return std::tuple(!a.used, !a.on_request, TierOrder(a.tier)) <
@@ -119,6 +145,10 @@ void NameDevices(std::vector<InventoryDevice>* devices) {
   std::map<std::string, int> count;
   for (InventoryDevice& device : *devices) {
     if (!device.used && !device.on_request) continue;
+    if (const std::string stem = NameStem(registry, device); stem != device.tier) {
+      device.tier_name = absl::StrCat(stem, registry.devices[device.registry_device].index);
+      continue;
+    }
     const int n = count[device.tier]++;
     device.tier_name = device.tier == "cpu" && n == 0 ? "cpu" : absl::StrCat(device.tier, n);
   }
@@ -177,15 +207,8 @@ std::string MissingCpu(const Inventory& inventory) {
 // The most plugins in a text of one line. A folder may hold any number of them.
 constexpr size_t kMostPlugins = 3;
 
-// Returns the plugin's name, or the NAME of libtrine-backend-NAME.so if it could not be loaded.
 std::string PluginName(const PluginFinding& plugin) {
-  if (!plugin.probe.name.empty()) return plugin.probe.name;
-  absl::string_view file = plugin.path;
-  file.remove_prefix(file.rfind('/') + 1);
-  absl::string_view name = file;
-  const bool usual =
-      absl::ConsumePrefix(&name, "libtrine-backend-") && absl::ConsumeSuffix(&name, ".so");
-  return std::string(usual ? name : file);
+  return !plugin.probe.name.empty() ? plugin.probe.name : NameOfFile(plugin.path);
 }
 
 // Returns why a plugin offers no device; "" if it offers one, or if another plugin of the same name
@@ -202,13 +225,10 @@ std::string WhyIdle(const Registry& registry, size_t plugin) {
   return reasons.empty() ? found.reason : absl::StrJoin(reasons, ", ");
 }
 
-// Returns "igpu" for "igpu0".
-std::string TierOf(const std::string& name) {
-  return name.substr(0, name.find_last_not_of("0123456789") + 1);
-}
-
 std::string Describe(const InventoryDevice& d) {
-  return d.backend_name.empty() ? d.tier_name : absl::StrCat(d.tier_name, " (", OwnName(d), ")");
+  const std::string own = OwnName(d);
+  return own.empty() || own == d.tier_name ? d.tier_name
+                                           : absl::StrCat(d.tier_name, " (", own, ")");
 }
 
 }  // namespace
@@ -219,7 +239,7 @@ Inventory TakeInventory(detect::Machine machine, Registry registry) {
   inventory.registry = std::move(registry);
   inventory.devices = PluginDevices(inventory.machine, inventory.registry);
   AddUnseenGpus(inventory.machine, inventory.registry, &inventory.devices);
-  NameDevices(&inventory.devices);
+  NameDevices(inventory.registry, &inventory.devices);
   inventory.pools = Pools(inventory);
   inventory.usable_tier = UsableTier(inventory.devices);
   if (std::string missing = MissingCpu(inventory); !missing.empty()) {

@@ -17,7 +17,9 @@ namespace trine {
 struct InventoryDevice {
   static constexpr size_t kNone = static_cast<size_t>(-1);
 
-  std::string tier_name;     // "cpu", "igpu0", "dgpu1": the name in a split; "": can't be used
+  // The name in a split: "cpu", "igpu0", "dgpu1"; for a device of no tier its plugin's name and a
+  // number, "blas0"; "": it can't be used.
+  std::string tier_name;
   std::string backend_name;  // "CPU", "Vulkan0", "ROCm0": the name in other engines; "": no plugin
   std::string chip;          // the chip's product name
   std::string tier;          // "cpu", "igpu", "dgpu", "other"

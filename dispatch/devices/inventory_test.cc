@@ -53,6 +53,11 @@ class InventoryTest : public ::testing::Test {
     gpu.driver = "amdgpu";
     machine_.gpus.push_back(gpu);
   }
+  std::vector<std::string> Names() {
+    std::vector<std::string> names;
+    for (const InventoryDevice& d : Take().devices) names.push_back(d.tier_name);
+    return names;
+  }
   Inventory Take() { return TakeInventory(machine_, registry_); }
 
   detect::Machine machine_;
@@ -75,6 +80,26 @@ TEST_F(InventoryTest, NamesDevicesByTier) {
   EXPECT_THAT(backends, ElementsAre("CPU", "Vulkan0", "ROCm0", "ROCm1"));
   EXPECT_EQ(inventory.usable_tier, detect::ComputeTier::kCpuIgpuDgpu);
   EXPECT_TRUE(inventory.problems.empty());
+}
+
+TEST_F(InventoryTest, DevicesOutsideOfTheTiersHaveTheirPluginsNames) {
+  Device(Plugin("cpu"), TRINE_TIER_CPU, "processor", "", "system", kGiB);
+  const size_t blas = Plugin("blas"), numbered = Plugin("npu-2"), misleading = Plugin("igpu");
+  Device(blas, TRINE_TIER_OTHER, "library", "", "system", kGiB);
+  Device(blas, TRINE_TIER_OTHER, "library", "", "system", kGiB);
+  Device(numbered, TRINE_TIER_OTHER, "chip", "", "npu", kGiB);
+  Device(misleading, TRINE_TIER_OTHER, "chip", "", "npu", kGiB);
+  EXPECT_THAT(Names(), ElementsAre("cpu", "blas0", "blas1", "npu-2-0", "other0"));
+  // The number is the plugin's, whichever of its devices are used.
+  registry_.devices[1].used = false;
+  registry_.devices[1].reason = "unusable";
+  EXPECT_THAT(Names(), ElementsAre("cpu", "blas1", "npu-2-0", "other0", ""));
+  const Inventory inventory = Take();
+  EXPECT_EQ((*FindDevice(inventory, "blas1"))->tier_name, "blas1");
+  EXPECT_EQ(FindDevice(inventory, "blas0").status().message(),
+            "device 'blas0' is not used: unusable");
+  EXPECT_EQ(FindDevice(inventory, "tpu").status().message(),
+            "no device is called 'tpu'; there are: cpu (CPU), blas1, npu-2-0, other0 (igpu0)");
 }
 
 // An iGPU that reports all of RAM as its own must not make the machine twice as large.

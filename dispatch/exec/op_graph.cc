@@ -186,10 +186,10 @@ void OpGraph::Finish() {
   slots_ = std::move(kept);
 }
 
-trine_graph OpGraph::View(uint32_t numerics) const {
+trine_graph OpGraph::View() const {
   trine_graph g{};
   g.struct_size = sizeof(g);
-  g.numerics = numerics;
+  g.numerics = numerics_;
   g.n_slots = static_cast<uint32_t>(slots_.size());
   g.slot_stride = sizeof(trine_slot);
   g.n_tensors = static_cast<uint32_t>(tensors_.size());

@@ -21,9 +21,12 @@ using Shape = std::vector<int64_t>;  // innermost first; a negative dimension is
 
 class OpGraph {
  public:
-  OpGraph() = default;
+  // `numerics`: how exactly a device has to compute the graph, TRINE_NUMERICS_EXACT or _FAST.
+  explicit OpGraph(uint32_t numerics = TRINE_NUMERICS_EXACT) : numerics_(numerics) {}
   OpGraph(OpGraph&&) = default;
   OpGraph& operator=(OpGraph&&) = default;
+
+  uint32_t numerics() const { return numerics_; }
 
   // Adds a parameter, whose value each run sets. Returns the dimension that stands for it.
   int64_t AddParam(uint32_t kind, int64_t min, int64_t max);
@@ -79,13 +82,14 @@ class OpGraph {
   void Finish();
 
   // Returns the graph as the ABI's struct, valid until it is changed, moved or destroyed.
-  trine_graph View(uint32_t numerics) const;
+  trine_graph View() const;
 
  private:
   void Append(uint32_t kind, std::vector<TensorId> in, std::vector<TensorId> out, const void* attr,
               size_t attr_bytes);
   int64_t MaxDim(int64_t dim) const { return dim >= 0 ? dim : params_[-dim - 1].max; }
 
+  uint32_t numerics_;
   std::vector<trine_param> params_;
   std::vector<trine_slot> slots_;
   std::vector<trine_tensor> tensors_;

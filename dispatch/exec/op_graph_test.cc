@@ -8,7 +8,7 @@ namespace trine {
 namespace {
 
 std::string CopyErrors(const OpGraph& graph) {
-  const trine_graph view = graph.View(TRINE_NUMERICS_EXACT);
+  const trine_graph view = graph.View();
   sdk::Graph copy;
   trine_error err{};
   if (sdk::CopyGraph(&view, &copy, &err) != TRINE_OK) return err.message;
@@ -161,7 +161,7 @@ TEST(OpGraphTest, AttributesAndOffsetsTravel) {
   g.AddOp(TRINE_OP_SCALE, {x}, {y}, trine_scale_attr{0, 2.5f});
   g.Finish();
   OpGraph moved = std::move(g);
-  const trine_graph view = moved.View(TRINE_NUMERICS_FAST);
+  const trine_graph view = moved.View();
   EXPECT_EQ(view.slots[view.tensors[x].slot].bytes, 64u);
   const auto* attr = static_cast<const trine_scale_attr*>(view.ops[0].attr);
   EXPECT_EQ(attr->struct_size, sizeof(trine_scale_attr));

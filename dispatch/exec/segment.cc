@@ -24,17 +24,27 @@ bool SeenToFail(const trine_device_info& info, bool read_only) {
 
 uint64_t RoundUp(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
+// Returns the least support for an op of a graph with these numerics.
+uint32_t LeastSupport(uint32_t numerics) {
+  return numerics == TRINE_NUMERICS_EXACT ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST;
+}
+
+bool Supports(const Device& device, const trine_graph& view, uint32_t op, uint32_t least) {
+  const auto support = device.QueryOp(view, op);
+  return support.ok() && support->support >= least;
+}
+
 // Returns why the device can't run the graph: the first op that it refuses.
-absl::Status CheckSupport(const Device& device, const trine_graph& view, uint32_t numerics) {
-  const uint32_t wanted =
-      numerics == TRINE_NUMERICS_EXACT ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST;
+absl::Status CheckSupport(const Device& device, const trine_graph& view) {
+  const uint32_t wanted = LeastSupport(view.numerics);
   for (uint32_t i = 0; i < view.n_ops; ++i) {
     const auto support = device.QueryOp(view, i);
     if (!support.ok()) return support.status();
     if (support->support >= wanted) continue;
-    const std::string reason = support->support == TRINE_SUPPORT_NO
-                                   ? std::string(support->reason)
-                                   : std::string("its result is not exact");
+    const std::string reason =
+        support->support == TRINE_SUPPORT_NO
+            ? std::string(support->reason)
+            : std::string("its result is not exact, and --numerics fast was not given");
     return absl::UnimplementedError(absl::StrCat(device.info().name, " can't run ",
                                                  sdk::OpName(view.ops[i].kind), ": ", reason));
   }
@@ -95,12 +105,29 @@ std::string DescribeWeightPath(const trine_device_info& info) {
   return absl::StrCat(unified ? "copied" : "copied to the device's own memory", why);
 }
 
-absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph& graph,
-                                            uint32_t numerics) {
-  const trine_graph view = graph.View(numerics);
+bool RunsOp(const Device& device, const OpGraph& graph, size_t op) {
+  return Supports(device, graph.View(), static_cast<uint32_t>(op), LeastSupport(graph.numerics()));
+}
+
+bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor) {
+  const std::vector<uint32_t> readers = graph.Readers(tensor);
+  return std::all_of(readers.begin(), readers.end(),
+                     [&](uint32_t op) { return RunsOp(device, graph, op); });
+}
+
+bool RunsExactly(const Device& device, const OpGraph& graph) {
+  const trine_graph view = graph.View();
+  for (uint32_t i = 0; i < view.n_ops; ++i) {
+    if (!Supports(device, view, i, TRINE_SUPPORT_EXACT)) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph& graph) {
+  const trine_graph view = graph.View();
   const auto info = device.QueryPlan(view);
   if (!info.ok()) {
-    const absl::Status why = CheckSupport(device, view, numerics);
+    const absl::Status why = CheckSupport(device, view);
     return why.ok() ? info.status() : why;
   }
   SegmentNeeds needs;
@@ -112,14 +139,16 @@ absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph&
 }
 
 absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device> device,
-                                                         OpGraph graph, uint32_t numerics,
+                                                         OpGraph graph,
                                                          const std::vector<SlotMemory>& memory,
                                                          const Buffer* scratch) {
-  auto needs = Query(*device, graph, numerics);
+  auto needs = Query(*device, graph);
   if (!needs.ok()) return needs.status();
   std::unique_ptr<Segment> segment(new Segment());
   segment->device_ = device;
   segment->graph_ = std::move(graph);
+  segment->exact_ = segment->graph_.numerics() == TRINE_NUMERICS_EXACT ||
+                    RunsExactly(*device, segment->graph_);
   segment->needs_ = *needs;
   if (absl::Status status = segment->AllocateIo(memory); !status.ok()) return status;
   segment->needs_.io_bytes = 0;
@@ -145,7 +174,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device>
   }
   desc.n_bindings = static_cast<uint32_t>(bindings.size());
   desc.bindings = bindings.data();
-  const trine_graph view = segment->graph_.View(numerics);
+  const trine_graph view = segment->graph_.View();
   desc.graph = &view;
   auto plan = Plan::Create(device, desc);
   if (!plan.ok()) return plan.status();

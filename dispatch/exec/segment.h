@@ -54,23 +54,31 @@ struct SegmentNeeds {
   uint64_t io_bytes = 0;
 };
 
+// Returns whether the device runs an op of the graph, as exactly as the graph asks.
+bool RunsOp(const Device& device, const OpGraph& graph, size_t op);
+// Returns whether the device runs all ops that read the tensor, as exactly as the graph asks.
+bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor);
+// Returns whether the device computes every op of the graph with the contract's bits.
+bool RunsExactly(const Device& device, const OpGraph& graph);
+
 class Segment {
  public:
   // Returns the memory that a segment of this graph would take. Returns UNIMPLEMENTED, naming the
-  // op, if the device can't run the graph with these numerics.
-  static absl::StatusOr<SegmentNeeds> Query(const Device& device, const OpGraph& graph,
-                                            uint32_t numerics);
+  // op, if the device can't run the graph as exactly as the graph asks.
+  static absl::StatusOr<SegmentNeeds> Query(const Device& device, const OpGraph& graph);
 
   // Allocates scratch and one buffer for each IO slot that `memory` does not bind, and records the
   // plan. `scratch`: used instead of allocated scratch; it must outlive the segment and be as large
   // as Query says. null: the segment allocates its own.
   static absl::StatusOr<std::unique_ptr<Segment>> Create(std::shared_ptr<Device> device,
-                                                         OpGraph graph, uint32_t numerics,
+                                                         OpGraph graph,
                                                          const std::vector<SlotMemory>& memory,
                                                          const Buffer* scratch = nullptr);
 
   const Device& device() const { return *device_; }
   const SegmentNeeds& needs() const { return needs_; }
+  // Returns whether every op has the contract's bits. Always true if the graph asks for them.
+  bool exact() const { return exact_; }
 
   // Copy bytes to or from a tensor in an IO slot that the segment allocated. `offset` is counted
   // from the tensor's beginning.
@@ -90,6 +98,7 @@ class Segment {
   std::shared_ptr<Device> device_;
   OpGraph graph_;
   SegmentNeeds needs_;
+  bool exact_ = true;
   std::vector<uint32_t> alternates_;  // of the current run, by slot
   Buffer scratch_;
   std::map<SlotId, Buffer> io_;

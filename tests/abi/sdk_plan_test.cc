@@ -71,6 +71,18 @@ class PlanStorageTest : public testing::Test {
   PlanStorage storage_;
 };
 
+TEST_F(PlanStorageTest, ExtraScratchLiesBehindTheTemps) {
+  desc_.n_bindings = static_cast<uint32_t>(bindings_.size());
+  desc_.binding_stride = sizeof(trine_binding);
+  desc_.bindings = bindings_.data();
+  trine_error err{};
+  EXPECT_EQ(storage_.Bind(graph_, desc_, MemoryOf, &err, 1), TRINE_INVALID_ARGUMENT);
+  EXPECT_STREQ(err.message, "the scratch is missing or too small");
+  desc_.scratch.bytes = 129;
+  ASSERT_EQ(storage_.Bind(graph_, desc_, MemoryOf, &err, 1), TRINE_OK);
+  EXPECT_EQ(storage_.extra(), buffer_.memory.data() + 512 + 128);
+}
+
 TEST_F(PlanStorageTest, ResolvesTensorsToPointers) {
   ASSERT_EQ(Refusal(), "");
   const int64_t params[] = {3};

@@ -53,10 +53,10 @@ class PlanPlaces {
  public:
   // Checks the bindings and lays out the scratch. `place_of(trine_span)` returns where a span
   // begins, or a default Place if the span is out of range. `desc` must have been read with ReadIn;
-  // `graph` is its checked copy.
+  // `graph` is its checked copy. `extra_bytes`: the scratch that the plan needs besides TEMP slots.
   template <class Locate>
   trine_status Bind(const Graph& graph, const trine_plan_desc& desc, Locate place_of,
-                    trine_error* err) {
+                    trine_error* err, uint64_t extra_bytes = 0) {
     if (desc.bindings == nullptr && desc.n_bindings != 0) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the bindings are null");
     }
@@ -83,11 +83,13 @@ class PlanPlaces {
       bases_[b.slot][b.alternate] = base;
     }
     std::vector<uint64_t> offsets;
-    const uint64_t scratch_bytes = LayOutScratch(graph, &offsets);
+    const uint64_t temp_bytes = LayOutScratch(graph, &offsets);
+    const uint64_t scratch_bytes = temp_bytes + extra_bytes;
     const Place scratch = scratch_bytes == 0 ? Place{} : place_of(desc.scratch);
     if (scratch_bytes != 0 && (scratch == Place{} || desc.scratch.bytes < scratch_bytes)) {
       return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
     }
+    if (extra_bytes != 0) extra_ = scratch + temp_bytes;
     for (size_t i = 0; i < graph.slots.size(); ++i) {
       if (graph.slots[i].role == TRINE_ROLE_TEMP && scratch != Place{}) {
         bases_[i][0] = scratch + offsets[i];
@@ -101,6 +103,10 @@ class PlanPlaces {
     return TRINE_OK;
   }
 
+  // Returns where the scratch besides TEMP slots begins, at a multiple of kScratchAlignment from the
+  // scratch's beginning. Returns Place{} if Bind was given no extra bytes.
+  Place extra() const { return extra_; }
+
   // Returns where a tensor begins, or Place{} if its slot is empty. `alternates` has an entry for
   // each slot; null: alternate 0 everywhere.
   Place PlaceOf(const Graph& graph, const trine_tensor& t, const uint32_t* alternates) const {
@@ -111,6 +117,7 @@ class PlanPlaces {
 
  private:
   std::vector<std::vector<Place>> bases_;  // by slot, then alternate
+  Place extra_{};
 };
 
 // Knows where a plan's slots are by pointers, for devices whose buffers the CPU can address.
