@@ -178,18 +178,19 @@ PredictedTime PredictUnpacked(const DeviceCosts& costs, const OpGraph& graph, co
   return Corrected(Sum(graph, predict), costs, tokens);
 }
 
-PredictedTime PredictStreamed(const DeviceCosts& costs, const OpGraph& graph, size_t op,
-                              const PassShape& pass) {
+PredictedTime PredictBorrowed(const DeviceCosts& costs, BorrowedWeights weights,
+                              const OpGraph& graph, size_t op, const PassShape& pass) {
   const OpView view(graph, op, pass);
   PredictedTime time = PredictOp(costs, graph, op, pass);
   const double tokens = view.Dim(view.in(1), view.in(1).rank - 1);
   time.ns *= costs.unpacked.Within(tokens);
-  // All experts are brought in, including those that no token chooses.
-  const double rows = view.Values(view.in(0)) / view.Dim(view.in(0), 0);
-  const double stream_ns = RowBytes(view.in(0)) * rows * costs.StreamByteNs();
-  time.ns = std::max(time.ns, stream_ns) + costs.run_ns +
-            costs.in.Of(view.Values(view.in(1)) * sizeof(float)) +
-            costs.out.Of(view.Values(view.out(0)) * sizeof(float));
+  if (weights == BorrowedWeights::kStreamed) {
+    // All experts are brought in, including those that no token chooses.
+    const double rows = view.Values(view.in(0)) / view.Dim(view.in(0), 0);
+    time.ns = std::max(time.ns, RowBytes(view.in(0)) * rows * costs.StreamByteNs());
+  }
+  time.ns += costs.run_ns + costs.in.Of(view.Values(view.in(1)) * sizeof(float)) +
+             costs.out.Of(view.Values(view.out(0)) * sizeof(float));
   return time;
 }
 

@@ -43,10 +43,15 @@ PredictedTime PredictGraph(const DeviceCosts& costs, const OpGraph& graph, const
 // (DeviceCosts::unpacked).
 PredictedTime PredictUnpacked(const DeviceCosts& costs, const OpGraph& graph, const PassShape& pass,
                               double tokens);
-// Predicts one product on a device that does not hold the weights. The device fetches the weights,
-// of all experts, while it computes, so the longer of the two times counts. Includes `run_ns` and
-// moving the input and the result, but no `correction`. REQUIRES: IsProduct(graph, op).
-PredictedTime PredictStreamed(const DeviceCosts& costs, const OpGraph& graph, size_t op,
-                              const PassShape& pass);
+// How a device that does not hold a product's weights gets them.
+enum class BorrowedWeights {
+  kStreamed,  // it fetches them, of all experts, while it computes: the longer of the times counts
+  kShared,    // it reads them in memory that it shares with the device that holds them
+};
+
+// Predicts one product on a device that does not hold the weights. Includes `run_ns` and moving the
+// input and the result, but no `correction`. REQUIRES: IsProduct(graph, op).
+PredictedTime PredictBorrowed(const DeviceCosts& costs, BorrowedWeights weights,
+                              const OpGraph& graph, size_t op, const PassShape& pass);
 
 }  // namespace trine

@@ -74,13 +74,21 @@ TEST(CostModelTest, AStreamedProductWaitsForItsWeightsOrForItself) {
   costs.stream_byte_ns = 10;
   const double bytes = 2 * 34 * 32;
   const double moves = 100 + 64 * 4 * 2 + 200 + 32 * 4 * 3;
-  EXPECT_DOUBLE_EQ(PredictStreamed(costs, graph, 0, {{1}, 0}).ns, bytes * 10 + 5 + moves)
+  EXPECT_DOUBLE_EQ(PredictBorrowed(costs, BorrowedWeights::kStreamed, graph, 0, {{1}, 0}).ns,
+                   bytes * 10 + 5 + moves)
       << "its weights take longer";
   costs.stream_byte_ns = 0.1;
-  EXPECT_DOUBLE_EQ(PredictStreamed(costs, graph, 0, {{1}, 0}).ns, 1000 + 64 * 32 + 5 + moves)
+  EXPECT_DOUBLE_EQ(PredictBorrowed(costs, BorrowedWeights::kStreamed, graph, 0, {{1}, 0}).ns,
+                   1000 + 64 * 32 + 5 + moves)
       << "it takes longer";
+  costs.stream_byte_ns = 10;
+  EXPECT_DOUBLE_EQ(PredictBorrowed(costs, BorrowedWeights::kShared, graph, 0, {{1}, 0}).ns,
+                   1000 + 64 * 32 + 5 + moves)
+      << "shared weights need no fetching";
+  costs.stream_byte_ns = 0.1;
   costs.unpacked = CostCurve({{1, 3}});
-  EXPECT_DOUBLE_EQ(PredictStreamed(costs, graph, 0, {{1}, 0}).ns, 3 * (1000 + 64 * 32) + 5 + moves);
+  EXPECT_DOUBLE_EQ(PredictBorrowed(costs, BorrowedWeights::kStreamed, graph, 0, {{1}, 0}).ns,
+                   3 * (1000 + 64 * 32) + 5 + moves);
   EXPECT_DOUBLE_EQ(PredictUnpacked(costs, graph, {{1}, 0}, 1).ns,
                    3 * (1000 + 64 * 32) + 10 + 2 * 64);
   costs.stream_byte_ns = 0;

@@ -30,12 +30,14 @@ double AtLeast(double ns, double least) { return std::isfinite(ns) ? std::max(ns
 
 // A chain of products, each with its own matrix.
 struct Products {
+  explicit Products(uint32_t numerics) : graph(numerics) {}
   OpGraph graph;
   std::vector<TensorId> weights;
 };
 
-Products MakeProducts(uint32_t type, int64_t width, int64_t count, int64_t most_tokens) {
-  Products p;
+Products MakeProducts(uint32_t numerics, uint32_t type, int64_t width, int64_t count,
+                      int64_t most_tokens) {
+  Products p(numerics);
   const int64_t tokens = p.graph.AddParam(TRINE_PARAM_TOKENS, 1, most_tokens);
   TensorId x = p.graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {width, tokens});
   for (int64_t i = 0; i < count; ++i) {
@@ -91,7 +93,7 @@ class Measurer {
 
   absl::StatusOr<double> TimeProducts(uint32_t type, int64_t width, int64_t count, int64_t tokens,
                                       TimedWeights how = TimedWeights::kPacked) {
-    Products products = MakeProducts(type, width, count, tokens);
+    Products products = MakeProducts(options_.numerics, type, width, count, tokens);
     auto plan = TimedPlan::Create(device_, std::move(products.graph), products.weights, how);
     if (!plan.ok()) return plan.status();
     return (*plan)->Time({tokens}, options_.seconds);
@@ -101,7 +103,7 @@ class Measurer {
   template <class AddOp>
   absl::StatusOr<OpCost> TimeSmall(int inputs, AddOp add_op) {
     constexpr int64_t kTokens = 64;
-    OpGraph graph;
+    OpGraph graph(options_.numerics);
     const int64_t tokens = graph.AddParam(TRINE_PARAM_TOKENS, 1, kTokens);
     const TensorId first = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {kWidth, tokens});
     const TensorId last = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {kWidth, tokens});
@@ -127,7 +129,7 @@ class Measurer {
 
   // Measures a run that does almost nothing.
   absl::Status RunAlone() {
-    OpGraph graph;
+    OpGraph graph(options_.numerics);
     const TensorId x = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {32});
     const TensorId y = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {32});
     graph.AddOp(TRINE_OP_COPY, {x}, {y});
@@ -181,7 +183,7 @@ class Measurer {
   // Times one attention op in nanoseconds. All heads share eight heads of keys.
   absl::StatusOr<double> TimeAttention(const AttentionShape& shape) {
     constexpr int64_t kBlock = 64;
-    OpGraph graph;
+    OpGraph graph(options_.numerics);
     const int64_t m = graph.AddParam(TRINE_PARAM_TOKENS, 1, shape.tokens);
     const int64_t blocks = (shape.positions + kBlock - 1) / kBlock;
     const Shape cache = {kHead, kBlock, kKvHeads, blocks};

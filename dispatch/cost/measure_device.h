@@ -13,6 +13,7 @@
 namespace trine {
 
 struct MeasureOptions {
+  uint32_t numerics = TRINE_NUMERICS_EXACT;  // FAST: also measures ops that are not exact
   std::vector<uint32_t> types;  // the types of weights; empty: all types that products exist for
   // The least bytes of weights that a run reads, if memory allows it: more than caches hold.
   uint64_t stream_bytes = uint64_t{128} << 20;

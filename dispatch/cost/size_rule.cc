@@ -17,6 +17,7 @@ std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6
 
 absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text) {
   DispatchMode mode;
+  mode.given = true;
   if (text == "auto") return mode;
   mode.on = text != "off";
   const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
@@ -28,6 +29,9 @@ absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text) {
 }
 
 SizeDecision Decide(const SizeRule& rule, int64_t tokens, const SizedWork& work) {
+  if (tokens < rule.at_least) {
+    return {false, absl::StrCat("the user placed its layers: under ", rule.at_least, " tokens")};
+  }
   if (rule.from_tokens > 0) {
     const bool away = tokens >= rule.from_tokens;
     return {away, absl::StrCat(away ? "at least " : "fewer than ", rule.from_tokens, " tokens")};
@@ -47,16 +51,20 @@ SizeDecision Decide(const SizeRule& rule, int64_t tokens, const SizedWork& work)
 std::vector<int64_t> TokenClasses(const SizeRule& rule, int64_t max_tokens) {
   std::vector<int64_t> classes;
   for (int64_t begin = 1; begin <= max_tokens; begin *= 2) classes.push_back(begin);
-  if (rule.from_tokens > 0 && rule.from_tokens <= max_tokens) classes.push_back(rule.from_tokens);
+  for (const int64_t begin : {rule.from_tokens, rule.at_least}) {
+    if (begin > 0 && begin <= max_tokens) classes.push_back(begin);
+  }
   std::sort(classes.begin(), classes.end());
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   return classes;
 }
 
-RouteSwitch::RouteSwitch(std::vector<int64_t> classes, std::vector<size_t> routes, double band)
+RouteSwitch::RouteSwitch(std::vector<int64_t> classes, std::vector<size_t> routes, double band,
+                         int64_t at_least)
     : classes_(std::move(classes)),
       routes_(std::move(routes)),
       band_(band),
+      at_least_(std::max<int64_t>(at_least, 2)),
       current_(routes_.front()) {}
 
 size_t RouteSwitch::RouteOf(double tokens) const {
@@ -67,9 +75,9 @@ size_t RouteSwitch::RouteOf(double tokens) const {
 
 size_t RouteSwitch::Choose(int64_t tokens) {
   const auto n = static_cast<double>(tokens);
-  // A single token always takes the best route and does not change current_. So a session that
+  // A small pass takes the route of its class and does not change current_. So a session that
   // writes one token at a time gets its best route, and larger passes in between keep theirs.
-  if (tokens == 1) return RouteOf(n);
+  if (tokens < at_least_) return RouteOf(n);
   const bool kept = RouteOf(n / band_) == current_ || RouteOf(n * band_) == current_;
   if (!kept) current_ = RouteOf(n);
   return current_;

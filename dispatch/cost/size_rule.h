@@ -14,6 +14,7 @@ namespace trine {
 // Says which passes may leave the devices on which their layers are placed.
 struct DispatchMode {
   bool on = true;
+  bool given = false;       // the user gave the mode
   int64_t from_tokens = 0;  // the least tokens of a pass that leaves; 0: if that is faster
 };
 
@@ -27,6 +28,7 @@ struct SizeRule {
   double large_flops = 10e9;
   double margin = 1.1;      // how many times faster the helper must be
   int64_t from_tokens = 0;  // passes of this many tokens or more go to the helper; 0: times decide
+  int64_t at_least = 1;     // passes of fewer tokens stay at home, whatever the times are
 };
 
 // The times of some work at one number of tokens.
@@ -57,8 +59,9 @@ class RouteSwitch {
   RouteSwitch() = default;  // always chooses route 0
   // Takes one route for each class; classes are in order and begin with 1. `band`: the route is
   // kept until a pass is larger or smaller than its class by this factor; 1: the route is never
-  // kept.
-  RouteSwitch(std::vector<int64_t> classes, std::vector<size_t> routes, double band);
+  // kept. `at_least`: a pass of fewer tokens takes the route of its class in any case.
+  RouteSwitch(std::vector<int64_t> classes, std::vector<size_t> routes, double band,
+              int64_t at_least = 1);
 
   // Returns the index of the route for the next pass.
   size_t Choose(int64_t tokens);
@@ -69,6 +72,7 @@ class RouteSwitch {
   std::vector<int64_t> classes_ = {1};
   std::vector<size_t> routes_ = {0};
   double band_ = 1;
+  int64_t at_least_ = 2;
   size_t current_ = 0;
 };
 

@@ -55,6 +55,30 @@ TEST(SizeRuleTest, TokensThatAreAskedForComeFirst) {
   EXPECT_THAT(TokenClasses(rule, 47), ElementsAre(1, 2, 4, 8, 16, 32));
 }
 
+TEST(SizeRuleTest, SmallerPassesThanAllowedStayAtHome) {
+  SizeRule rule;
+  rule.at_least = 5;
+  const SizeDecision few = Decide(rule, 4, Measured(2e6, 1e6));
+  EXPECT_FALSE(few.away);
+  EXPECT_THAT(few.reason, HasSubstr("under 5 tokens"));
+  EXPECT_TRUE(Decide(rule, 5, Measured(2e6, 1e6)).away);
+  rule.from_tokens = 3;
+  EXPECT_FALSE(Decide(rule, 4, Measured(2e6, 1e6)).away);
+  EXPECT_THAT(TokenClasses(rule, 16), ElementsAre(1, 2, 3, 4, 5, 8, 16));
+}
+
+TEST(SizeRuleTest, ARouteIsNotKeptBelowTheLeastTokens) {
+  const std::vector<int64_t> classes = {1, 2, 4, 8, 9, 16};
+  const std::vector<size_t> routes = {0, 0, 0, 0, 1, 1};
+  RouteSwitch at_any_size(classes, routes, 1.25);
+  EXPECT_EQ(at_any_size.Choose(16), 1u);
+  EXPECT_EQ(at_any_size.Choose(8), 1u) << "it is kept: 8 is near 9";
+  RouteSwitch from_nine(classes, routes, 1.25, 9);
+  EXPECT_EQ(from_nine.Choose(16), 1u);
+  EXPECT_EQ(from_nine.Choose(8), 0u);
+  EXPECT_EQ(from_nine.Choose(9), 1u);
+}
+
 TEST(SizeRuleTest, ClassesEndWithTheLargestPass) {
   EXPECT_THAT(TokenClasses({}, 1), ElementsAre(1));
   EXPECT_THAT(TokenClasses({}, 9), ElementsAre(1, 2, 4, 8));

@@ -30,16 +30,11 @@ std::vector<std::byte> OrdinaryBytes(uint64_t bytes) {
 
 // Returns the device's first layout that all readers of the weight accept. Leaves it plain.
 std::optional<PackedLayout> ChooseLayout(const Device& device, TensorId weight, OpGraph* graph) {
-  const auto layouts = device.ListLayouts(graph->View(TRINE_NUMERICS_EXACT), weight);
+  const auto layouts = device.ListLayouts(graph->View(), weight);
   if (!layouts.ok()) return std::nullopt;
   for (const PackedLayout& layout : *layouts) {
     graph->SetLayout(weight, layout.id(), layout.packed_bytes());
-    const trine_graph view = graph->View(TRINE_NUMERICS_EXACT);
-    const std::vector<uint32_t> readers = graph->Readers(weight);
-    const bool taken = std::all_of(readers.begin(), readers.end(), [&](uint32_t op) {
-      const auto support = device.QueryOp(view, op);
-      return support.ok() && support->support >= TRINE_SUPPORT_EXACT;
-    });
+    const bool taken = RunsReaders(device, *graph, weight);
     graph->SetLayout(weight, TRINE_LAYOUT_PLAIN, graph->Bytes(weight));
     if (taken) return layout;
   }
@@ -119,7 +114,7 @@ absl::StatusOr<std::unique_ptr<TimedPlan>> TimedPlan::Create(std::shared_ptr<Dev
     const absl::Status s = add(slot, bytes, TRINE_MEMORY_STATE, std::vector<std::byte>(bytes));
     if (!s.ok()) return s;
   }
-  auto segment = Segment::Create(std::move(device), std::move(graph), TRINE_NUMERICS_EXACT, memory);
+  auto segment = Segment::Create(std::move(device), std::move(graph), memory);
   if (!segment.ok()) return segment.status();
   plan->segment_ = *std::move(segment);
   return plan;

@@ -29,9 +29,8 @@ uint64_t LogitsHash::value() const {
 
 std::string LogitsHash::Text() const {
   char text[40];
-  std::snprintf(text, sizeof(text), "%u-%016llx", reference::kNumericsVersion,
-                static_cast<unsigned long long>(value()));
-  return text;
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(value()));
+  return (fast_ ? "fast-" : std::to_string(reference::kNumericsVersion) + "-") + text;
 }
 
 }  // namespace trine

@@ -16,7 +16,10 @@ absl::Status Recovery::Use(std::shared_ptr<Model> model) {
                       model->StageDevices(0) == std::vector<std::string>{"cpu"};
   staged_.keep_rows = !options.on_caller;
   const uint64_t epoch = staged_.model == model ? staged_.epoch : staged_.epoch + 1;
-  auto log = std::make_shared<StageLog>(model->places(), model->routes(), epoch, batching.trace);
+  std::vector<std::vector<std::string>> devices;
+  for (size_t i = 0; i < model->stage_count(); ++i) devices.push_back(model->StageDevices(i));
+  auto log =
+      std::make_shared<StageLog>(model->places(), model->routes(), devices, epoch, batching.trace);
   options.trace = log->trace();
   options.tracks = log->tracks();
   auto pipeline = Pipeline::Create(std::move(options));

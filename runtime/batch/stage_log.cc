@@ -25,7 +25,8 @@ double SegmentCounters::busy_ratio() const {
 }
 
 StageLog::StageLog(const std::vector<SegmentPlace>& places, const std::vector<RouteInfo>& routes,
-                   uint64_t placement, std::shared_ptr<Trace> trace)
+                   const std::vector<std::vector<std::string>>& devices, uint64_t placement,
+                   std::shared_ptr<Trace> trace)
     : sums_(std::make_unique<Sums[]>(places.size())), trace_(std::move(trace)) {
   for (const SegmentPlace& place : places) {
     SegmentCounters& segment = segments_.emplace_back();
@@ -38,6 +39,26 @@ StageLog::StageLog(const std::vector<SegmentPlace>& places, const std::vector<Ro
     tracks_.push_back(segment.track);
   }
   for (const RouteInfo& route : routes) segments_[route.stage].helper = route.helper;
+  for (size_t i = 0; i < segments_.size(); ++i) {
+    if (devices[i].size() < 2) continue;
+    for (const std::string& name : devices[i]) segments_[i].devices.push_back({name});
+    sums_[i].devices.resize(devices[i].size());
+  }
+}
+
+void StageLog::AddDevices(size_t stage, const StageRun& run) {
+  const std::vector<DeviceUse>& names = segments_[stage].devices;
+  for (const DeviceTimes::One& one : run.devices) {
+    for (size_t d = 0; d < names.size(); ++d) {
+      if (names[d].device_name != one.device || one.ns == 0) continue;
+      Sums::Device& sums = sums_[stage].devices[d];
+      ++sums.passes;
+      sums.busy_ns += one.ns;
+      if (trace_ == nullptr) continue;
+      trace_->Mark(tracks_[stage], "device", run.end, names[d].device_name,
+                   {{"us", static_cast<int64_t>(one.ns / 1000)}});
+    }
+  }
 }
 
 void StageLog::Ran(size_t stage, const PassNote& pass, const StageRun& run) {
@@ -46,6 +67,7 @@ void StageLog::Ran(size_t stage, const PassNote& pass, const StageRun& run) {
   sums.bytes_in += run.bytes_in;
   sums.bytes_out += run.bytes_out;
   sums.detours += run.detour ? 1 : 0;
+  AddDevices(stage, run);
   if (trace_ == nullptr) return;
   const Trace::Track track = tracks_[stage];
   const auto number = static_cast<int64_t>(pass.number);
@@ -84,6 +106,10 @@ std::vector<SegmentCounters> StageLog::Counters(const std::vector<StageCounters>
     all[i].bytes_in = sums_[i].bytes_in;
     all[i].bytes_out = sums_[i].bytes_out;
     all[i].detours = sums_[i].detours;
+    for (size_t d = 0; d < all[i].devices.size(); ++d) {
+      all[i].devices[d].passes = sums_[i].devices[d].passes;
+      all[i].devices[d].busy_ns = sums_[i].devices[d].busy_ns;
+    }
   }
   return all;
 }

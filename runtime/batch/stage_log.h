@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,13 @@
 #include "runtime/model/run/model.h"
 
 namespace trine {
+
+// What a device has done in a segment that several devices run.
+struct DeviceUse {
+  std::string device_name;
+  uint64_t passes = 0;   // passes that it took part in
+  uint64_t busy_ns = 0;  // its time in calls for the segment
+};
 
 // The counters of a segment since its placement began.
 struct SegmentCounters {
@@ -25,6 +33,7 @@ struct SegmentCounters {
   uint64_t bytes_in = 0, bytes_out = 0;  // inputs and results, without weights
   std::string helper;                    // the device that helps with some passes; "": none
   uint64_t detours = 0;                  // passes that the helper took part in
+  std::vector<DeviceUse> devices;      // if several devices run the segment
 
   // Returns this segment's share of the time in which any segment had work.
   double busy_ratio() const;
@@ -40,8 +49,10 @@ class StageLog {
     int64_t replayed = 0;  // tokens that were evaluated by an earlier placement
   };
 
+  // `devices`: the devices of each stage.
   StageLog(const std::vector<SegmentPlace>& places, const std::vector<RouteInfo>& routes,
-           uint64_t placement, std::shared_ptr<Trace> trace);
+           const std::vector<std::vector<std::string>>& devices, uint64_t placement,
+           std::shared_ptr<Trace> trace);
 
   // Records one run of a stage, whether it succeeded or not.
   void Ran(size_t stage, const PassNote& pass, const StageRun& run);
@@ -58,7 +69,13 @@ class StageLog {
  private:
   struct Sums {
     std::atomic<uint64_t> tokens = 0, bytes_in = 0, bytes_out = 0, detours = 0;
+    // By device, as in SegmentCounters::devices.
+    struct Device {
+      std::atomic<uint64_t> passes = 0, busy_ns = 0;
+    };
+    std::deque<Device> devices;
   };
+  void AddDevices(size_t stage, const StageRun& run);
 
   std::vector<SegmentCounters> segments_;  // without the counts, which are in sums_
   std::unique_ptr<Sums[]> sums_;

@@ -28,12 +28,15 @@ StageRun Made(StageRun::Clock::time_point begin, bool ok) {
 }
 
 TEST(StageLogTest, CountsWithoutATrace) {
-  StageLog log(Places(), {{1, "dgpu1", RouteKind::kStreamed, 64}}, 3, nullptr);
+  StageLog log(Places(), {{1, "dgpu1", RouteKind::kStreamed, 64}}, {{"cpu"}, {"dgpu0", "dgpu1"}}, 3,
+               nullptr);
   const auto now = StageRun::Clock::now();
   log.Ran(0, {.number = 1, .tokens = 7, .sequences = 2}, Made(now, true));
   log.Ran(0, {.number = 2, .tokens = 1, .sequences = 1}, Made(now, true));
   StageRun with_help = Made(now, false);
   with_help.detour = true;
+  with_help.devices.Add("dgpu0", 700);
+  with_help.devices.Add("dgpu1", 200);
   log.Ran(1, {.number = 1, .tokens = 7, .sequences = 2}, with_help);
   log.Hung(1, microseconds(5));
   StageCounters stages;
@@ -55,15 +58,20 @@ TEST(StageLogTest, CountsWithoutATrace) {
   EXPECT_EQ(counters[0].detours, 0u);
   EXPECT_EQ(counters[1].helper, "dgpu1");
   EXPECT_EQ(counters[1].detours, 1u);
+  EXPECT_TRUE(counters[0].devices.empty()) << "one device runs it";
+  ASSERT_EQ(counters[1].devices.size(), 2u);
+  EXPECT_EQ(counters[1].devices[1].device_name, "dgpu1");
+  EXPECT_EQ(counters[1].devices[1].passes, 1u);
+  EXPECT_EQ(counters[1].devices[1].busy_ns, 200u);
 }
 
 TEST(StageLogTest, TracesThePartsOfAPass) {
   auto trace = std::make_shared<Trace>();
-  StageLog log(Places(), {}, 1, trace);
+  StageLog log(Places(), {}, {{"cpu"}, {"dgpu0"}}, 1, trace);
   const auto now = StageRun::Clock::now();
   log.Ran(0, {.number = 5, .tokens = 7, .sequences = 2, .replayed = 4}, Made(now, true));
   log.Ran(1, {.number = 5, .tokens = 7, .sequences = 2}, Made(now + microseconds(20), false));
-  const StageLog again(Places(), {}, 2, trace);
+  const StageLog again(Places(), {}, {{"cpu"}, {"dgpu0"}}, 2, trace);
   std::vector<std::string> names, tracks;
   const Json file = Json::parse(trace->Json());
   for (const Json& event : file["traceEvents"]) {

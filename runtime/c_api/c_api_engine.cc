@@ -77,9 +77,9 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
   }
   if (s.ok()) {
     const std::string text = TextOr(given.dispatch, "");
-    const auto mode = ParseDispatch(text.empty() ? "auto" : text);
+    const auto mode = ParseDispatch(text);
     if (mode.ok()) request->dispatch = *mode;
-    if (!mode.ok()) s = Invalid("dispatch: ", mode.status().message());
+    if (!mode.ok() && !text.empty()) s = Invalid("dispatch: ", mode.status().message());
   }
   if (s.ok() && !request->devices.empty() && !request->split.empty()) {
     s = absl::InvalidArgumentError("devices and tensor_split both say where layers go");
@@ -126,6 +126,14 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given,
   options.faults = TextOr(given.faults, "");
   options.trace = TextOr(given.trace, "");
   if (absl::Status s = ReadPlacement(given, &options); !s.ok()) return s;
+  const absl::Status numerics = ReadWord("numerics", given.numerics,
+                                         {{"exact", uint32_t{TRINE_NUMERICS_EXACT}},
+                                          {"fast", uint32_t{TRINE_NUMERICS_FAST}}},
+                                         &options.plugins.numerics);
+  if (!numerics.ok()) return numerics;
+  auto plugin_options = ParsePluginOptions(TextOr(given.plugin_options, ""));
+  if (!plugin_options.ok()) return plugin_options.status();
+  options.plugins.plugin_options = *std::move(plugin_options);
   if (given.plugins != nullptr) {
     for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
       options.plugins.search.explicit_paths.emplace_back(path);

@@ -46,7 +46,7 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   LoadOptions load;
   load.pack = options.pack;
   if (options.pack && options.pack_cache) {
-    load.pack_cache = PackCachePath(*engine->file_, options.pack_cache_folder);
+    load.pack_cache = PackCachePath(*engine->file_, options.pack_cache_folder, engine->limits_.exact());
   }
   load.progress = options.progress;
   load.taps = options.taps;
@@ -133,7 +133,9 @@ absl::Status Engine::MakeBlockKeeper(const EngineOptions& options) {
   fields.layout.type_k = static_cast<quant::Type>(limits_.kv_type_k);
   fields.layout.type_v = static_cast<quant::Type>(limits_.kv_type_v);
   fields.layout.positions = static_cast<uint32_t>(kBlockPositions);
-  fields.other = absl::StrCat("rope ", absl::Hex(model_->RopeHash(), absl::kZeroPad16));
+  // Blocks that fast devices may have computed are kept apart from exact ones.
+  fields.other = absl::StrCat("rope ", absl::Hex(model_->RopeHash(), absl::kZeroPad16),
+                              limits_.exact() ? "" : " fast");
   auto keeper = BlockKeeper::Create(*file_, std::move(fields), model_->kv_block_bytes(),
                                     static_cast<int>(threads()), keeping);
   if (!keeper.ok()) return keeper.status();

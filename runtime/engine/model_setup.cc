@@ -70,6 +70,7 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
   if (!type_v.ok()) return type_v.status();
   limits.kv_type_k = *type_k;
   limits.kv_type_v = *type_v;
+  limits.numerics = options.plugins.numerics;
   if ((limits.kv_type_k == TRINE_DTYPE_Q8_KV && config.head_dim_k % 32 != 0) ||
       (limits.kv_type_v == TRINE_DTYPE_Q8_KV && config.head_dim_v % 32 != 0)) {
     return Invalid("a q8_0 cache needs heads of a multiple of 32 values; this model has ",
@@ -198,6 +199,9 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
                                     *std::move(faults)));
   setup.devices->set_limit(options.stage_limit);
   const Registry& registry = setup.devices->inventory().registry;
+  if (!registry.unused_options.empty()) {
+    return absl::InvalidArgumentError(registry.unused_options);
+  }
   for (const std::string& note : registry.notes) log(TRINE_LOG_WARNING, note);
   for (const PluginFinding& plugin : registry.plugins) {
     if (!plugin.accepted) log(TRINE_LOG_DEBUG, absl::StrCat(plugin.path, ": ", plugin.reason));

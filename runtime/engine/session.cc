@@ -13,7 +13,8 @@ Session::Session(Engine* engine, const SessionOptions& options, std::unique_ptr<
       options_(options),
       sequence_(std::move(sequence)),
       sampler_(std::move(sampler)),
-      state_(std::move(state)) {
+      state_(std::move(state)),
+      hash_(!engine->limits().exact()) {
   if (!options.logits_hash && !options.on_row) return;
   sequence_->set_row_observer([this](int64_t position, std::span<const float> row) {
     if (options_.logits_hash) hash_.Add(position, row);

@@ -86,7 +86,7 @@ absl::Status ReadTap(const CaptureHead& head, Reader* in, CapturedTap* tap) {
 
 absl::Status ReadHead(Reader* in, CaptureHead* head) {
   std::span<const std::byte> magic;
-  uint32_t version = 0, order = 0, level = 0, values = 0, zero = 0, n_taps = 0;
+  uint32_t version = 0, order = 0, level = 0, values = 0, fast = 0, n_taps = 0;
   if (!in->Take(kMagic.size(), &magic) ||
       std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) {
     return Invalid("is no capture");
@@ -95,12 +95,12 @@ absl::Status ReadHead(Reader* in, CaptureHead* head) {
   if (version != kVersion) return Invalid("is of version ", version, ", not ", kVersion);
   if (!in->Numbers(&order)) return in->Ends("the head");
   if (order != kByteOrder) return Invalid("has another byte order");
-  if (!in->Numbers(&head->numerics, &level, &values, &head->kv_type_k, &head->kv_type_v, &zero,
+  if (!in->Numbers(&head->numerics, &level, &values, &head->kv_type_k, &head->kv_type_v, &fast,
                    &head->context, &head->max_tokens, &head->n_layers, &head->model_id) ||
       !in->Text(&head->program) || !in->Text(&head->model) || !in->Numbers(&n_taps)) {
     return in->Ends("the head");
   }
-  if ((level != 1 && level != 2) || values > 1 || zero != 0) return Invalid("has a damaged head");
+  if ((level != 1 && level != 2) || values > 1 || fast > 1) return Invalid("has a damaged head");
   if (head->context == 0 || head->context > kMaxPositions || head->max_tokens == 0 ||
       head->max_tokens > kMaxTokens || head->n_layers > (1 << 20)) {
     return Invalid("has sizes that no model has");
@@ -108,6 +108,7 @@ absl::Status ReadHead(Reader* in, CaptureHead* head) {
   if (n_taps == 0 || n_taps > kMaxTaps) return Invalid("has ", n_taps, " values in a pass");
   head->level = static_cast<TapLevel>(level);
   head->values = values == 1;
+  head->fast = fast == 1;
   for (uint32_t i = 0; i < n_taps; ++i) {
     CapturedTap tap;
     if (absl::Status s = ReadTap(*head, in, &tap); !s.ok()) return s;
@@ -234,7 +235,7 @@ absl::Status CaptureRecorder::WriteHead(const Model& model) {
   w.Bytes(kMagic.data(), kMagic.size()).Number(kVersion).Number(kByteOrder);
   w.Number(uint32_t{TRINE_NUMERICS_VERSION}).Number(static_cast<uint32_t>(model.taps()));
   w.Number(uint32_t{options_.values});
-  w.Number(uint32_t{limits.kv_type_k}).Number(uint32_t{limits.kv_type_v}).Number(uint32_t{0});
+  w.Number(uint32_t{limits.kv_type_k}).Number(uint32_t{limits.kv_type_v}).Number(uint32_t{limits.exact() ? 0u : 1u});
   w.Number(static_cast<uint64_t>(limits.max_context));
   w.Number(static_cast<uint64_t>(limits.max_tokens));
   w.Number(static_cast<uint64_t>(model.config().n_layers));

@@ -54,6 +54,7 @@ struct CaptureHead {
   TapLevel level = TapLevel::kLayers;
   bool values = false;
   uint32_t kv_type_k = 0, kv_type_v = 0;
+  bool fast = false;  // fast numerics were allowed, so its values need not be exact
   uint64_t context = 0;
   uint64_t max_tokens = 0;
   uint64_t n_layers = 0;

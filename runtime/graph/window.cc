@@ -96,8 +96,7 @@ absl::StatusOr<std::unique_ptr<Window>> Window::Create(const PassGraph& graph, s
     const SlotId slot = ops.graph.SlotOf(bound[i]);
     memory->push_back({slot, inputs->SpanOf(window->bound_[i], ops.graph.slots()[slot].bytes)});
   }
-  auto segment = Segment::Create(model->places()[stage].device, std::move(ops.graph),
-                                 TRINE_NUMERICS_EXACT, *memory);
+  auto segment = Segment::Create(model->places()[stage].device, std::move(ops.graph), *memory);
   if (!segment.ok()) return segment.status();
   window->segment_ = *std::move(segment);
   for (std::vector<Port>* ports : {&window->inputs_, &window->outputs_}) {

@@ -119,13 +119,14 @@ std::function<absl::StatusOr<DeviceSet::Opened>()> DeviceSet::Opener(
   const PluginFinding& plugin = inventory_.registry.plugins[finding.plugin];
   const auto known = backends_.find(plugin.path);
   return [backend = known == backends_.end() ? nullptr : known->second, path = plugin.path,
-          probe = plugin.probe, index = finding.index, name = device.tier_name, host = host_.get(),
-          wrapper = Wrapper(finding.plugin), first = std::move(first)]() -> absl::StatusOr<Opened> {
+          options = plugin.options, probe = plugin.probe, index = finding.index,
+          name = device.tier_name, host = host_.get(), wrapper = Wrapper(finding.plugin),
+          first = std::move(first)]() -> absl::StatusOr<Opened> {
     Opened opened{backend, nullptr};
     if (opened.backend == nullptr) {
       auto library = PluginLibrary::Load(path);
       if (!library.ok()) return library.status();
-      auto open = Backend::Open(*std::move(library), *host, "", wrapper);
+      auto open = Backend::Open(*std::move(library), *host, options, wrapper);
       if (!open.ok()) return open.status();
       opened.backend = *std::move(open);
       const std::lock_guard lock(first->mutex);

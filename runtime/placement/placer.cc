@@ -155,7 +155,15 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   // With many requests in flight a helper has work of its own.
   options.dispatch = request_.dispatch.on && request_.optimize == Optimize::kLatency;
   options.rule.from_tokens = request_.dispatch.from_tokens;
+  options.rule.at_least = LeastHelped();
   return options;
+}
+
+// A split is what runs: devices that the user gave layers to run them when text is generated. They
+// may have help with prompts, unless the user said otherwise.
+int64_t Placer::LeastHelped() const {
+  const bool asked = request_.dispatch.given || request_.dispatch.from_tokens > 0;
+  return searches() || asked ? 1 : limits_.max_sequences + 1;
 }
 
 std::string Placer::CalibrationPath() const {
@@ -189,6 +197,7 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   auto limits = ResolveLimits(request_, *devices_);
   if (limits.ok()) choice.limits = *std::move(limits);
   choice.rule.from_tokens = request_.dispatch.from_tokens;
+  choice.rule.at_least = LeastHelped();
   auto calibration = Calibration::Read(CalibrationPath());
   if (!calibration.ok()) calibration = Calibration();  // the planner has reported it
   const uint32_t threads = devices_->host().table()->worker_count;
@@ -376,16 +385,19 @@ std::string RowsText(const std::vector<std::string>& devices, int layers) {
   return absl::StrCat(layers, "L over ", absl::StrJoin(names, " + "));
 }
 
-std::string PlacementText(const std::vector<LayerRange>& ranges) {
+std::string PlacementText(const std::vector<LayerRange>& ranges,
+                          const std::vector<std::string>& notes) {
   std::vector<std::string> parts;
-  for (const LayerRange& range : ranges) {
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const LayerRange& range = ranges[i];
     std::string part = absl::StrCat(Titled(range.device), "(");
     if (range.layers() == 0) {
-      absl::StrAppend(&part, range.embedding ? "embedding" : "head", ")");
+      absl::StrAppend(&part, range.embedding ? "embedding" : "head");
     } else {
-      absl::StrAppend(&part, range.layers(), "L)");
+      absl::StrAppend(&part, range.layers(), "L");
     }
-    parts.push_back(std::move(part));
+    if (i < notes.size() && !notes[i].empty()) absl::StrAppend(&part, ", ", notes[i]);
+    parts.push_back(part + ")");
   }
   return absl::StrJoin(parts, " + ");
 }

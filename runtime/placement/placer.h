@@ -88,6 +88,8 @@ class Placer {
   absl::StatusOr<PlacementProblem> ProblemOfThoseThatAnswer(const std::vector<std::string>& lost,
                                                             ProblemOptions* options);
   std::string CalibrationPath() const;
+  // Returns the fewest tokens of a pass that may leave the device of its layers.
+  int64_t LeastHelped() const;
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
   absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
   bool HasFailed(const std::string& device) const;
@@ -104,8 +106,10 @@ class Placer {
   std::vector<DeviceFailure> failed_;
 };
 
-// Returns a text such as "CPU(4L) + iGPU(12L) + dGPU(16L)".
-std::string PlacementText(const std::vector<LayerRange>& ranges);
+// Returns a text such as "CPU(4L) + iGPU(12L, prompts by cpu) + dGPU(16L)". `notes`: what is said of
+// each range; may be empty.
+std::string PlacementText(const std::vector<LayerRange>& ranges,
+                          const std::vector<std::string>& notes = {});
 // Returns a text such as "32L over CPU + dGPU", for devices that share rows of every matrix.
 std::string RowsText(const std::vector<std::string>& devices, int layers);
 

@@ -62,11 +62,11 @@ bool IsGone(const absl::Status& status) {
   return !FaultyDevice(status).empty() && !absl::IsResourceExhausted(status);
 }
 
-// A helper and its costs.
+// A device that may help, and its costs.
 struct Helper {
   std::string name;
   KnownCosts costs;
-  RouteKind kind;
+  std::shared_ptr<Device> device;
 };
 
 class DeviceDescriber {
@@ -85,11 +85,12 @@ class DeviceDescriber {
       if (!wanted) return absl::CancelledError("nobody waits for it any more");
       auto graph = BuildSegmentGraph(file_, config_, limits_, SpanOf(unit, layers));
       if (!graph.ok()) return graph.status();
+      const std::vector<Help> help = HelpWith(device, helpers, graph->graph);
       if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
-      auto needs = Segment::Query(device, graph->graph, TRINE_NUMERICS_EXACT);
+      auto needs = Segment::Query(device, graph->graph);
       if (!needs.ok()) {
         ClearLayouts(&*graph);
-        needs = Segment::Query(device, graph->graph, TRINE_NUMERICS_EXACT);
+        needs = Segment::Query(device, graph->graph);
       }
       if (IsGone(needs.status())) return needs.status();
       const bool can_run = needs.ok();
@@ -99,7 +100,7 @@ class DeviceDescriber {
       AddBytes(device, *graph, out);
       AddTimes(costs, graph->graph, can_run, &out->decode, passes_.decode);
       AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
-      if (can_run) CountHelp(known, helpers, graph->graph, &out->prefill, helper);
+      if (can_run) CountHelp(known, help, graph->graph, &out->prefill, helper);
     }
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // Adds the transfer of one row of logits to the sampler.
@@ -157,15 +158,40 @@ class DeviceDescriber {
     times->domain_ns.push_back(known ? Nanoseconds(time.weight_bytes) : 0);
   }
 
-  void CountHelp(const KnownCosts& home, const std::vector<Helper>& helpers, const OpGraph& graph,
+  // What a helper can do for a graph.
+  struct Help {
+    const Helper* helper = nullptr;
+    RouteKind kind = RouteKind::kTwin;
+    std::vector<bool> runs;  // by op
+  };
+
+  // Returns the help that each helper can give. REQUIRES: the graph has no layouts of the device's
+  // own, which a helper can't read.
+  std::vector<Help> HelpWith(const Device& device, const std::vector<Helper>& helpers,
+                             const OpGraph& graph) const {
+    std::vector<Help> all;
+    for (const Helper& helper : helpers) {
+      const auto kind = HelpKind(device.info(), *helper.device, graph);
+      const HomeWeights weights = {options_.pack, options_.file_mapped, 0};
+      if (!kind || !WhyNoHelp(*kind, weights, helper.device->info()).empty()) continue;
+      Help help{&helper, *kind, {}};
+      for (size_t op = 0; op < graph.n_ops(); ++op) {
+        help.runs.push_back(RunsOp(*helper.device, graph, op));
+      }
+      all.push_back(std::move(help));
+    }
+    return all;
+  }
+
+  void CountHelp(const KnownCosts& home, const std::vector<Help>& all, const OpGraph& graph,
                  PassTimes* times, std::string* who) const {
     int64_t& ns = times->unit_ns.back();
-    for (const Helper& helper : helpers) {
-      const double helped =
-          PredictHelped(home, helper.costs, helper.kind, graph, passes_.prefill, options_.rule);
+    for (const Help& help : all) {
+      const double helped = PredictHelped(home, help.helper->costs, help.kind, help.runs, graph,
+                                          passes_.prefill, options_.rule);
       if (ns == kCannotRun || Nanoseconds(helped) >= ns) continue;
       ns = Nanoseconds(helped);
-      *who = helper.name;
+      *who = help.helper->name;
     }
   }
 
@@ -276,11 +302,7 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
   std::vector<Helper> helpers;
   for (const Found& other : all) {
     if (!options.dispatch || other.opened == nullptr || other.opened == home.opened) continue;
-    const auto kind = HelpKind(home.opened->info(), other.opened->info());
-    if (!kind) continue;
-    const HomeWeights weights = {options.pack, options.file_mapped, 0};
-    if (!WhyNoHelp(*kind, weights, other.opened->info()).empty()) continue;
-    helpers.push_back({other.device->tier_name, other.known, *kind});
+    helpers.push_back({other.device->tier_name, other.known, other.opened});
   }
   return helpers;
 }

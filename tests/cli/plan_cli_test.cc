@@ -47,11 +47,11 @@ TEST_F(PlanCliTest, TellsOfAllDevices) {
       Trine("plan --json", Environment() + " TRINE_PLUGIN_PATH=" + folder_.string());
   EXPECT_EQ(output.code, 0) << output.errors;
   const Json plan = Json::parse(output.text, nullptr, false);
-  EXPECT_THAT(plan["devices"].dump(), HasSubstr(R"("device":"other0")"));
+  EXPECT_THAT(plan["devices"].dump(), HasSubstr(R"("device":"several0")"));
 }
 
 TEST_F(PlanCliTest, JsonAddsUp) {
-  const Json plan = Plan("-ts other0:20,cpu:12");
+  const Json plan = Plan("-ts several0:20,cpu:12");
   EXPECT_EQ(plan["strategy"], "asked for");
   ASSERT_EQ(plan["segments"].size(), 2u);
   double decode = 0;
@@ -62,15 +62,15 @@ TEST_F(PlanCliTest, JsonAddsUp) {
     EXPECT_EQ(weights, segment["weight_bytes"].get<uint64_t>());
   }
   EXPECT_NEAR(decode, plan["decode_ms"].get<double>(), 1e-6);
-  EXPECT_EQ(plan["segments"][0]["device"], "other0");
+  EXPECT_EQ(plan["segments"][0]["device"], "several0");
   EXPECT_EQ(plan["segments"][0]["end_layer"], 20);
   EXPECT_EQ(plan["segments"][1]["head"], true);
 }
 
 TEST_F(PlanCliTest, LimitsBindAndAreNamed) {
   const Json plan = Plan(
-      "--split-strategy memory --device-memory other0:30M,other1:30M "
-      "--device cpu,other0,other1 -c 256 -b 32");
+      "--split-strategy memory --device-memory several0:30M,several1:30M "
+      "--device cpu,several0,several1 -c 256 -b 32");
   uint64_t most = 0;
   for (const Json& device : plan["devices"]) {
     if (device["device"] == "cpu") continue;
@@ -81,7 +81,7 @@ TEST_F(PlanCliTest, LimitsBindAndAreNamed) {
   EXPECT_EQ(plan["strategy"], "memory");
   bool named = false;
   for (const Json& out : plan["left_out"]) {
-    named = named || (out["device"] == "other2" &&
+    named = named || (out["device"] == "several2" &&
                       out["reason"].get<std::string>().find("not asked for") != std::string::npos);
   }
   EXPECT_TRUE(named) << plan["left_out"];
@@ -89,7 +89,7 @@ TEST_F(PlanCliTest, LimitsBindAndAreNamed) {
 
 TEST_F(PlanCliTest, MeasuresWhatItPredicts) {
   const std::string picture = (folder_ / "plan.svg").string();
-  const Json plan = Plan("-ts cpu:16,other0:16 --measure --svg " + picture);
+  const Json plan = Plan("-ts cpu:16,several0:16 --measure --svg " + picture);
   EXPECT_GT(plan["measured_decode_ms"].get<double>(), 0);
   EXPECT_GT(plan["measured_prefill_ms"].get<double>(), plan["measured_decode_ms"].get<double>());
   for (const Json& segment : plan["segments"]) {
@@ -103,8 +103,8 @@ TEST_F(PlanCliTest, MeasuresWhatItPredicts) {
 }
 
 TEST_F(PlanCliTest, LayersHaveAMeasuredColumnToo) {
-  const Output output =
-      Run("plan --layers --measure -t 1 -ts cpu:16,other0:16 --plugin '" TRINE_SEVERAL_PLUGIN "'");
+  const Output output = Run(
+      "plan --layers --measure -t 1 -ts cpu:16,several0:16 --plugin '" TRINE_SEVERAL_PLUGIN "'");
   EXPECT_EQ(output.code, 0) << output.errors;
   EXPECT_THAT(output.text, HasSubstr("measured"));
   EXPECT_THAT(output.text, HasSubstr("~: segments are measured"));
@@ -114,11 +114,11 @@ TEST_F(PlanCliTest, LayersHaveAMeasuredColumnToo) {
 }
 
 TEST_F(PlanCliTest, RowsAreShownWhereTheyAre) {
-  const Json plan = Plan("-sm row -ts cpu:75%,other0:25%");
+  const Json plan = Plan("-sm row -ts cpu:75%,several0:25%");
   EXPECT_EQ(plan["split"], "row");
   EXPECT_TRUE(plan["decode_ms"].is_null());
   ASSERT_EQ(plan["moved"].size(), 1u);
-  EXPECT_EQ(plan["moved"][0]["device"], "other0");
+  EXPECT_EQ(plan["moved"][0]["device"], "several0");
   EXPECT_GT(plan["moved"][0]["shared_matrices"], 200);
   const uint64_t moved = plan["moved"][0]["weight_bytes"].get<uint64_t>();
   const uint64_t kept = plan["segments"][0]["weight_bytes"].get<uint64_t>();
@@ -126,7 +126,7 @@ TEST_F(PlanCliTest, RowsAreShownWhereTheyAre) {
               static_cast<double>(moved + kept) / 20);
   for (const Json& device : plan["devices"]) {
     const uint64_t used = device["used_bytes"].get<uint64_t>();
-    if (device["device"] == "other0") {
+    if (device["device"] == "several0") {
       EXPECT_GE(used, moved);
     } else if (device["device"] == "cpu") {
       EXPECT_GE(used, kept);
@@ -134,32 +134,32 @@ TEST_F(PlanCliTest, RowsAreShownWhereTheyAre) {
       EXPECT_EQ(used, 0u) << device;
     }
   }
-  const Output text =
-      Run("plan -t 1 -sm row -ts cpu:75%,other0:25% --measure --plugin '" TRINE_SEVERAL_PLUGIN "'");
+  const Output text = Run(
+      "plan -t 1 -sm row -ts cpu:75%,several0:25% --measure --plugin '" TRINE_SEVERAL_PLUGIN "'");
   EXPECT_EQ(text.code, 0) << text.errors;
   EXPECT_THAT(text.text, HasSubstr("decode: not predicted; measured"));
   EXPECT_THAT(text.text, HasSubstr("by rows of matrices"));
 }
 
 TEST_F(PlanCliTest, SoAreTensorsPlacedByName) {
-  const Json all = Plan("--device cpu"), plan = Plan("-ts cpu:32 -ot 'ffn_down=other1'");
+  const Json all = Plan("--device cpu"), plan = Plan("-ts cpu:32 -ot 'ffn_down=several1'");
   ASSERT_EQ(plan["moved"].size(), 1u);
-  EXPECT_EQ(plan["moved"][0]["device"], "other1");
+  EXPECT_EQ(plan["moved"][0]["device"], "several1");
   EXPECT_EQ(plan["moved"][0]["whole_matrices"], 32);
   EXPECT_EQ(plan["moved"][0]["shared_matrices"], 0);
   EXPECT_LT(plan["segments"][0]["weight_bytes"], all["segments"][0]["weight_bytes"]);
   EXPECT_TRUE(plan["request_ms"].is_null());
   EXPECT_FALSE(all["request_ms"].is_null());
   // The planner places the layers, and one tensor is moved.
-  const Json planned = Plan("--device cpu -ot 'blk.3.ffn_up=other2'");
+  const Json planned = Plan("--device cpu -ot 'blk.3.ffn_up=several2'");
   EXPECT_EQ(planned["strategy"], "auto");
   EXPECT_EQ(planned["moved"][0]["whole_matrices"], 1);
   const std::string picture = (folder_ / "plan.svg").string();
-  Plan("-ts cpu:32 -ot 'ffn_down=other1' --svg " + picture);
+  Plan("-ts cpu:32 -ot 'ffn_down=several1' --svg " + picture);
   std::stringstream svg;
   svg << std::ifstream(picture).rdbuf();
   EXPECT_THAT(svg.str(), HasSubstr("decode: not predicted"));
-  EXPECT_THAT(svg.str(), HasSubstr("on other1"));
+  EXPECT_THAT(svg.str(), HasSubstr("on several1"));
 }
 
 TEST_F(PlanCliTest, AnInterruptedCalibrationLeavesTheFileAlone) {
@@ -212,35 +212,35 @@ TEST_F(PlanCliTest, NumbersThatMakeNoSenseCostAWarning) {
 
 TEST_F(PlanCliTest, ADeviceThatFailsIsPlannedAndMeasuredWithout) {
   const Output output =
-      Trine("plan --measure -c 256 -t 1 --device cpu,other1 --plugin '" TRINE_SEVERAL_PLUGIN "'",
-            "TRINE_FAULT='other1:lost@query=1'");
+      Trine("plan --measure -c 256 -t 1 --device cpu,several1 --plugin '" TRINE_SEVERAL_PLUGIN "'",
+            "TRINE_FAULT='several1:lost@query=1'");
   EXPECT_EQ(output.code, 0) << output.errors;
-  EXPECT_THAT(output.errors, HasSubstr("other1 is not used: "));
+  EXPECT_THAT(output.errors, HasSubstr("several1 is not used: "));
   EXPECT_THAT(output.text, HasSubstr("measured"));
 }
 
 TEST_F(PlanCliTest, DecisionsAreSaidToThoseWhoAsk) {
   const std::string job =
-      "generate -p 'Once upon a time' -n 2 --temp 0 -t 1 --json -ts cpu:30,other2:2 "
+      "generate -p 'Once upon a time' -n 2 --temp 0 -t 1 --json -ts cpu:30,several2:2 "
       "--plugin '" TRINE_SEVERAL_PLUGIN "' --dispatch 3";
   const Output quiet = Run(job), told = Trine(job, "TRINE_DISPATCH=log");
   ASSERT_EQ(quiet.code, 0) << quiet.errors;
   EXPECT_THAT(quiet.errors, Not(HasSubstr("dispatch")));
   EXPECT_THAT(told.errors, HasSubstr("dispatch: cpu, layers 0-29, ffn_up.weight q8_0 [256, 768]"));
-  EXPECT_THAT(told.errors, HasSubstr("cpu up to 2 (fewer than 3 tokens), other2 from 3 on"));
-  EXPECT_THAT(told.errors, HasSubstr("a pass of 4 tokens: with other2"));
+  EXPECT_THAT(told.errors, HasSubstr("cpu up to 2 (fewer than 3 tokens), several2 from 3 on"));
+  EXPECT_THAT(told.errors, HasSubstr("a pass of 4 tokens: with several2"));
   EXPECT_THAT(told.errors, HasSubstr("a pass of 1 token: where its layers are"));
   const auto json = nlohmann::json::parse(told.text, nullptr, false);
   ASSERT_FALSE(json.is_discarded());
-  EXPECT_EQ(json["placement"][0]["helper"], "other2");
+  EXPECT_EQ(json["placement"][0]["helper"], "several2");
   EXPECT_EQ(json["placement"][0]["detours"], 1);
 }
 
 TEST_F(PlanCliTest, TheLineAtTheStartSaysWhereItIs) {
   const Output output =
-      Run("generate -p Once -n 1 -ts other0:20,cpu:12 --plugin '" TRINE_SEVERAL_PLUGIN "'");
+      Run("generate -p Once -n 1 -ts several0:20,cpu:12 --plugin '" TRINE_SEVERAL_PLUGIN "'");
   EXPECT_EQ(output.code, 0) << output.errors;
-  EXPECT_THAT(output.errors, HasSubstr("Tri-Tier: other0(20L) + CPU(12L)\n"));
+  EXPECT_THAT(output.errors, HasSubstr("Tri-Tier: several0(20L) + CPU(12L)\n"));
 }
 
 TEST_F(PlanCliTest, BadInputGetsOneLine) {

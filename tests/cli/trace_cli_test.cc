@@ -74,7 +74,7 @@ class TraceCliTest : public CliFixture {
 
   Output OverTwo(const std::string& more, const std::string& environment = "") {
     return Trine("generate -p 'Once upon a time' -n 10 --temp 0 --plugin '" TRINE_SEVERAL_PLUGIN
-                 "' -ts other0:50%,other1:50% --trace " +
+                 "' -ts several0:50%,several1:50% --trace " +
                      path() + " " + more,
                  environment);
   }
@@ -84,8 +84,8 @@ TEST_F(TraceCliTest, StagesOverlapAndTheirPartsNest) {
   const Output output = OverTwo("-np 6 --json", "TRINE_FIXTURE_SEVERAL=5000");
   ASSERT_EQ(output.code, 0) << output.errors;
   auto tracks = Read();
-  const auto first = Named(tracks["other0 layers 0-15"], "pass");
-  const auto second = Named(tracks["other1 layers 16-31"], "pass");
+  const auto first = Named(tracks["several0 layers 0-15"], "pass");
+  const auto second = Named(tracks["several1 layers 16-31"], "pass");
   ASSERT_EQ(first.size(), second.size());
   int overlaps = 0;
   for (size_t i = 0; i < first.size(); ++i) {
@@ -98,7 +98,7 @@ TEST_F(TraceCliTest, StagesOverlapAndTheirPartsNest) {
   }
   EXPECT_GE(overlaps, static_cast<int>(first.size()) / 2);
   for (const auto& [track, spans] : tracks) {
-    if (track.rfind("other", 0) != 0) continue;
+    if (track.rfind("several", 0) != 0) continue;
     const auto passes = Named(spans, "pass");
     for (const Span& part : spans) {
       const bool inside = std::any_of(passes.begin(), passes.end(), [&](const Span& p) {
@@ -107,7 +107,7 @@ TEST_F(TraceCliTest, StagesOverlapAndTheirPartsNest) {
       EXPECT_EQ(inside, part.name != "bubble" && part.name != "blocked") << part.name;
     }
   }
-  EXPECT_FALSE(Named(tracks["other1 layers 16-31"], "bubble").empty());
+  EXPECT_FALSE(Named(tracks["several1 layers 16-31"], "bubble").empty());
   EXPECT_EQ(Named(tracks["lane"], "sample").size(), 60u);
   EXPECT_EQ(Named(tracks["host"], "prepare").size(), first.size());
   EXPECT_EQ(Named(tracks["engine"], "load").size(), 1u);
@@ -116,7 +116,7 @@ TEST_F(TraceCliTest, StagesOverlapAndTheirPartsNest) {
   const Json placement = Json::parse(output.text)["placement"];
   for (size_t i = 0; i < 2; ++i) {
     const auto& passes = i == 0 ? first : second;
-    const auto& spans = tracks[i == 0 ? "other0 layers 0-15" : "other1 layers 16-31"];
+    const auto& spans = tracks[i == 0 ? "several0 layers 0-15" : "several1 layers 16-31"];
     double busy_us = 0, waiting_us = 0;
     uint64_t tokens = 0, bytes_in = 0, bytes_out = 0;
     for (const Span& s : passes) {
@@ -143,13 +143,13 @@ TEST_F(TraceCliTest, StagesOverlapAndTheirPartsNest) {
 }
 
 TEST_F(TraceCliTest, ALossIsSeenWithWhatItCosts) {
-  const Output output = OverTwo("", "TRINE_FAULT='other1:lost@token=4'");
+  const Output output = OverTwo("", "TRINE_FAULT='several1:lost@token=4'");
   ASSERT_EQ(output.code, 0) << output.errors;
   auto tracks = Read();
-  EXPECT_EQ(Named(tracks["other1 layers 16-31"], "failed pass").size(), 1u);
+  EXPECT_EQ(Named(tracks["several1 layers 16-31"], "failed pass").size(), 1u);
   const auto lost = Named(tracks["engine"], "lost");
   ASSERT_EQ(lost.size(), 1u);
-  EXPECT_THAT(lost[0].args["text"].get<std::string>(), HasSubstr("other1: "));
+  EXPECT_THAT(lost[0].args["text"].get<std::string>(), HasSubstr("several1: "));
   EXPECT_EQ(Named(tracks["engine"], "recovery").size(), 1u);
   const auto replay = Named(tracks["host"], "replay");
   ASSERT_EQ(replay.size(), 1u);

@@ -1,7 +1,7 @@
 // A device is lost under load: every stream ends complete, with the text of an undisturbed run, and
 // /health tells.
 //
-//   fault_test.cjs PROGRAM MODEL PLUGIN    the plugin whose devices are other0, other1...
+//   fault_test.cjs PROGRAM MODEL PLUGIN    the plugin whose devices are several0, several1...
 "use strict";
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
@@ -23,7 +23,7 @@ test("faults: undisturbed", { timeout: 180_000 }, async () => {
 async function serveWithFault(fault, more, use) {
   const server = await TrineServer.start({
     device: "", env: { TRINE_FAULT: fault },
-    args: ["-np", "16", "-c", "512", "--plugin", plugin, "-ts", "cpu:12,other0:10,other1:10", ...more] });
+    args: ["-np", "16", "-c", "512", "--plugin", plugin, "-ts", "cpu:12,several0:10,several1:10", ...more] });
   const health = async () => {
     const answer = await fetch(`${server.origin}/health`);
     return { code: answer.status, ...(await answer.json()) };
@@ -56,22 +56,22 @@ async function serveWithFault(fault, more, use) {
 }
 
 test("faults: a device is lost", { timeout: 300_000 }, () =>
-  serveWithFault("other1:lost@token=40", [], async (server, after) => {
+  serveWithFault("several1:lost@token=40", [], async (server, after) => {
     assert.equal(after.status, "degraded");
-    const lost = after.tiers.find((tier) => tier.device === "other1");
+    const lost = after.tiers.find((tier) => tier.device === "several1");
     assert.equal(lost.state, "lost");
     assert.ok(lost.reason.length > 0);
     const layers = after.tiers.reduce((sum, tier) => sum + (tier.layers ?? 0), 0);
     assert.equal(layers, 32);
     assert.equal(await server.metric("trine_devices_lost"), 1);
-    assert.match(server.log, /other1 is lost/);
+    assert.match(server.log, /several1 is lost/);
     const status = await server.json("/v1/status");
     assert.equal(status.state, "degraded");
-    assert.equal(status.faults[0].device, "other1");
+    assert.equal(status.faults[0].device, "several1");
   }));
 
 test("faults: two devices, one that hangs", { timeout: 300_000 }, () =>
-  serveWithFault("other0:lost@token=30;other1:hang@token=60", ["--device-timeout", "5"],
+  serveWithFault("several0:lost@token=30;several1:hang@token=60", ["--device-timeout", "5"],
                  async (server, after) => {
     assert.equal(after.status, "degraded");
     await until(async () => (await server.metric("trine_devices_lost")) === 2,

@@ -169,7 +169,7 @@ TEST_F(BlockKeeperTest, AnotherSpaceOrModelOrTypeFindsNothing) {
 TEST_F(BlockKeeperTest, BlocksDoNotKnowHowTheModelIsSplit) {
   const Tokens prompt = Some(260, 4);
   const Answer alone = AskAlone(prompt);
-  std::vector<std::string> splits = {"", "other0:1,cpu:2,other1:1", "cpu:3,other1:1"};
+  std::vector<std::string> splits = {"", "several0:1,cpu:2,several1:1", "cpu:3,several1:1"};
   for (const std::string& split : splits) {
     EngineOptions options = OnDisk();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
@@ -226,8 +226,8 @@ TEST_F(BlockKeeperTest, AfterALossBlocksAreFetched) {
   const Answer alone = AskAlone(prompt, 30);
   EngineOptions options = Options();
   options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-  options.placement.split = SplitOf("other0:1,cpu:2,other1:1");
-  options.faults = "other1:lost@token=12";
+  options.placement.split = SplitOf("several0:1,cpu:2,several1:1");
+  options.faults = "several1:lost@token=12";
   options.readmission.first = std::chrono::hours(1);
   options.kv_host_bytes = uint64_t{64} << 20;
   Load(options);

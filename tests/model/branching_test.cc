@@ -397,7 +397,7 @@ class SplitBranchingTest : public BranchingTest {
   EngineOptions Split(const std::string& faults = "") {
     EngineOptions options = Options();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.placement.split = SplitOf("other0:1,cpu:2,other1:1");
+    options.placement.split = SplitOf("several0:1,cpu:2,several1:1");
     options.faults = faults;
     options.readmission.first = std::chrono::hours(1);
     return options;
@@ -412,7 +412,7 @@ TEST_F(SplitBranchingTest, RandomWaysEqualFreshRuns) {
 // Devices share rows of a matmul; the blocks of a layer are on one of them.
 TEST_F(SplitBranchingTest, InRowModeToo) {
   EngineOptions options = Split();
-  options.placement.split = SplitOf("cpu:2,other0:2");
+  options.placement.split = SplitOf("cpu:2,several0:2");
   options.placement.mode = SplitMode::kRow;
   Load(options);
   GoRandomWays(300, 8);
@@ -429,8 +429,8 @@ TEST_F(SplitBranchingTest, BranchesOutliveADevice) {
     expected.push_back(Go(session.get(), 30));
     expected.push_back(Go(session.get(), 30));
   }
-  for (const char* faults : {"other0:lost@token=3", "other1:lost@token=20", "cpu:oom@run=9",
-                             "other0:lost@token=12;other1:lost@token=33"}) {
+  for (const char* faults : {"several0:lost@token=3", "several1:lost@token=20", "cpu:oom@run=9",
+                             "several0:lost@token=12;several1:lost@token=33"}) {
     SCOPED_TRACE(faults);
     Load(Split(faults));
     auto session = Open(Sampling());

@@ -29,7 +29,7 @@ class CApiDevicesTest : public testing::Test {
     options.model = file_.path().c_str();
     options.context = 128;
     options.plugins = TRINE_SEVERAL_PLUGIN;
-    options.tensor_split = "cpu:2,other1:1";
+    options.tensor_split = "cpu:2,several1:1";
     options.faults = faults;
     return options;
   }
@@ -57,7 +57,7 @@ TEST_F(CApiDevicesTest, SegmentsCount) {
   const auto segments = engine->segments();
   ASSERT_THAT(segments, SizeIs(2));
   EXPECT_STREQ(segments[0].device, "cpu");
-  EXPECT_STREQ(segments[1].device, "other1");
+  EXPECT_STREQ(segments[1].device, "several1");
   EXPECT_EQ(segments[0].first_layer, 0);
   EXPECT_EQ(segments[0].end_layer, 2);
   EXPECT_EQ(segments[1].end_layer, 3);
@@ -82,20 +82,20 @@ TEST_F(CApiDevicesTest, ALostDeviceIsNamedAndTakenInAgain) {
   auto undisturbed = api::Engine::Open(Options(nullptr));
   ASSERT_TRUE(undisturbed.ok());
   const std::string expected = Say(*undisturbed, 8);
-  auto engine = api::Engine::Open(Options("other1:lost@token=2,back@open=2"));
+  auto engine = api::Engine::Open(Options("several1:lost@token=2,back@open=2"));
   ASSERT_TRUE(engine.ok()) << engine.status().message();
-  EXPECT_EQ(engine->Readmit("other1").code(), kFailedPrecondition);
+  EXPECT_EQ(engine->Readmit("several1").code(), kFailedPrecondition);
   EXPECT_EQ(Say(*engine, 8), expected);
   const auto lost = engine->lost_devices();
   ASSERT_THAT(lost, SizeIs(1));
-  EXPECT_STREQ(lost[0].device, "other1");
+  EXPECT_STREQ(lost[0].device, "several1");
   EXPECT_THAT(lost[0].reason, HasSubstr("the device is lost"));
   EXPECT_LT(lost[0].lost_ms, 60'000u);
   const api::Status refused = engine->Readmit();
   EXPECT_EQ(refused.code(), kUnavailable);
-  EXPECT_THAT(refused.message(), HasSubstr("other1: "));
+  EXPECT_THAT(refused.message(), HasSubstr("several1: "));
   EXPECT_THAT(engine->lost_devices(), SizeIs(1));
-  const api::Status taken = engine->Readmit("other1");
+  const api::Status taken = engine->Readmit("several1");
   EXPECT_TRUE(taken.ok()) << taken.message();
   EXPECT_THAT(engine->lost_devices(), IsEmpty());
   ASSERT_THAT(engine->segments(), SizeIs(2));
@@ -107,7 +107,7 @@ TEST_F(CApiDevicesTest, ALostDeviceIsNamedAndTakenInAgain) {
 TEST_F(CApiDevicesTest, ADeviceThatTakesTooLongIsLost) {
   auto undisturbed = api::Engine::Open(Options(nullptr));
   ASSERT_TRUE(undisturbed.ok()) << undisturbed.status().message();
-  trine_engine_options options = Options("other1:hang@token=2");
+  trine_engine_options options = Options("several1:hang@token=2");
   options.device_timeout_ms = 200;
   auto engine = api::Engine::Open(options);
   ASSERT_TRUE(engine.ok()) << engine.status().message();
@@ -137,7 +137,7 @@ TEST_F(CApiDevicesTest, TheTraceIsWrittenWhenAskedForAndInTheEnd) {
 }
 
 TEST_F(CApiDevicesTest, NonsenseIsRefused) {
-  EXPECT_EQ(api::Engine::Open(Options("other1:lost@lunch")).status().code(), kInvalidArgument);
+  EXPECT_EQ(api::Engine::Open(Options("several1:lost@lunch")).status().code(), kInvalidArgument);
   auto engine = api::Engine::Open(Options(nullptr));
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   trine_segment_info segment{};
@@ -160,18 +160,19 @@ TEST_F(CApiDevicesTest, NonsenseIsRefused) {
 TEST_F(CApiDevicesTest, WhereItGoesCanBeSaidInWords) {
   trine_engine_options options = Options(nullptr);
   options.tensor_split = nullptr;
-  options.devices = "other0, other2";
+  options.devices = "several0, several2";
   options.split_strategy = "balanced";
   options.optimize = "throughput";
   auto engine = api::Engine::Open(options);
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   for (const trine_segment_info& segment : engine->segments()) {
-    EXPECT_THAT(segment.device, testing::AnyOf(testing::StrEq("other0"), testing::StrEq("other2")));
+    EXPECT_THAT(segment.device,
+                testing::AnyOf(testing::StrEq("several0"), testing::StrEq("several2")));
   }
   const std::string expected = Say(*engine, 3);
   options.split_strategy = options.optimize = nullptr;
   options.split_mode = "row";
-  options.override_tensors = "ffn_down=other1";
+  options.override_tensors = "ffn_down=several1";
   auto rows = api::Engine::Open(options);
   ASSERT_TRUE(rows.ok()) << rows.status().message();
   EXPECT_EQ(Say(*rows, 3), expected);
@@ -189,7 +190,7 @@ TEST_F(CApiDevicesTest, PassesMayLeaveTheirDevice) {
   auto engine = api::Engine::Open(options);
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   EXPECT_EQ(Say(*engine, 3), expected);
-  EXPECT_STREQ(engine->segments()[0].helper, "other1");
+  EXPECT_STREQ(engine->segments()[0].helper, "several1");
   EXPECT_GT(engine->segments()[0].detours, 0u) << "the prompt";
   EXPECT_LT(engine->segments()[0].detours, engine->segments()[0].passes);
 }
@@ -226,10 +227,10 @@ TEST_F(CApiDevicesTest, OlderStructsStayAsLongAsTheyAre) {
   std::memset(&segment, 0x5a, sizeof(segment));
   segment.struct_size = offsetof(trine_segment_info, passes);
   ASSERT_EQ(trine_engine_segment(engine->get(), 1, &segment), 0);
-  EXPECT_STREQ(segment.device, "other1");
+  EXPECT_STREQ(segment.device, "several1");
   EXPECT_EQ(segment.end_layer, 3);
   EXPECT_EQ(segment.passes, 0x5a5a5a5a5a5a5a5au);
-  trine_engine_options options = Options("other1:lost@lunch");  // not read
+  trine_engine_options options = Options("several1:lost@lunch");  // not read
   options.struct_size = offsetof(trine_engine_options, faults);
   trine_engine* opened = nullptr;
   EXPECT_EQ(trine_engine_open(&options, &opened, nullptr), 0);

@@ -167,8 +167,8 @@ TEST(EmbedTest, VectorsBesideGenerationAreTheSame) {
     SplitMode mode;
   };
   for (const Placement& p :
-       {Placement{"cpu:100%", SplitMode::kLayer}, Placement{"cpu:1,other0:2", SplitMode::kLayer},
-        Placement{"other1:3,cpu:2,other0:4", SplitMode::kRow}}) {
+       {Placement{"cpu:100%", SplitMode::kLayer}, Placement{"cpu:1,several0:2", SplitMode::kLayer},
+        Placement{"several1:3,cpu:2,several0:4", SplitMode::kRow}}) {
     options.placement.split = SplitOf(p.split);
     options.placement.mode = p.mode;
     const auto both = MustLoad(options);

@@ -381,8 +381,8 @@ TEST_P(ExecutionGraphTest, WhatCannotBeIsRefused) {
 std::vector<Case> Cases() {
   return {{"layers", TapLevel::kLayers, ""},
           {"ops", TapLevel::kOps, ""},
-          {"layers_of_three_devices", TapLevel::kLayers, "cpu:1,other0:1,other2:2"},
-          {"ops_of_three_devices", TapLevel::kOps, "other2:1,cpu:2,other0:1"}};
+          {"layers_of_three_devices", TapLevel::kLayers, "cpu:1,several0:1,several2:2"},
+          {"ops_of_three_devices", TapLevel::kOps, "several2:1,cpu:2,several0:1"}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, ExecutionGraphTest, testing::ValuesIn(Cases()),

@@ -37,8 +37,7 @@ class MemoryCheckTest : public SharedWeightsTest {
     return g;
   }
   uint64_t SegmentBytes() {  // but for the weight
-    const auto needs =
-        Segment::Query(*WithFree(0), Graph(*weights_[0]).graph, TRINE_NUMERICS_EXACT);
+    const auto needs = Segment::Query(*WithFree(0), Graph(*weights_[0]).graph);
     EXPECT_TRUE(needs.ok()) << needs.status();
     return needs.ok() ? needs->scratch_bytes + needs->io_bytes : 0;
   }
@@ -127,7 +126,7 @@ TEST_F(MemoryCheckTest, TheSumHasAllOfADevicesSegments) {
 TEST_F(MemoryCheckTest, PiecesOfASegmentShareWhatTheyRunIn) {
   constexpr int64_t kCache = 1 << 20;
   constexpr uint64_t kIo = 12345;
-  const auto needs = Segment::Query(*WithFree(0), Graph(*weights_[0]).graph, TRINE_NUMERICS_EXACT);
+  const auto needs = Segment::Query(*WithFree(0), Graph(*weights_[0]).graph);
   ASSERT_TRUE(needs.ok()) << needs.status();
   const auto check = [&](uint64_t free) {
     const auto device = WithFree(free);

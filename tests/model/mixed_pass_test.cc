@@ -139,7 +139,7 @@ TEST_F(MixedPassTest, OverSeveralDevices) {
   const auto engine = MustLoad(Options(0));
   const Tokens stream = Alone(engine.get(), Text(1, 3), 40);
   const Tokens prompt = Alone(engine.get(), Text(kPrompt, 5), 5);
-  split_ = "other0:1,cpu:1,other1:1";
+  split_ = "several0:1,cpu:1,several1:1";
   const Outcome outcome = Together(kLimit);
   EXPECT_EQ(outcome.stream, stream);
   EXPECT_EQ(outcome.prompt, prompt);

@@ -29,7 +29,7 @@ EngineOptions Options(const PipelineLoad& load, const std::string& model) {
   options.threads = 1;
   options.max_sequences = load.sequences;
   for (int64_t i = 0; i < load.stages; ++i) {
-    options.placement.split.push_back({absl::StrCat("other", i), SplitShare::Unit::kLayers, 1});
+    options.placement.split.push_back({absl::StrCat("several", i), SplitShare::Unit::kLayers, 1});
   }
   return options;
 }

@@ -25,7 +25,7 @@ namespace trine {
 namespace {
 
 constexpr int64_t kLayers = 6;
-const std::vector<std::string> kDevices = {"cpu", "other0", "other1", "other2", "other3"};
+const std::vector<std::string> kDevices = {"cpu", "several0", "several1", "several2", "several3"};
 
 class PlacementTest : public testing::Test {
  protected:
@@ -93,7 +93,7 @@ TEST_F(PlacementTest, GoesWhereItIsFastest) {
   Calibrate({1, 1, 0.01, 1, 1});
   const auto engine = MustLoad(Options());
   ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(Where(*engine), "other1(6L)");
+  EXPECT_EQ(Where(*engine), "several1(6L)");
   Calibrate({0.01, 1, 1, 1, 1});
   const auto again = MustLoad(Options());
   ASSERT_NE(again, nullptr);
@@ -103,38 +103,38 @@ TEST_F(PlacementTest, GoesWhereItIsFastest) {
 TEST_F(PlacementTest, KeepsToTheDevicesThatAreNamed) {
   Calibrate({1, 1, 0.01, 1, 1});
   EngineOptions options = Options();
-  options.placement.devices = {"cpu", "other2"};
+  options.placement.devices = {"cpu", "several2"};
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   EXPECT_EQ(Where(*engine), "CPU(6L)");
-  options.placement.devices = {"other3"};
+  options.placement.devices = {"several3"};
   const auto one = MustLoad(options);
   ASSERT_NE(one, nullptr);
-  EXPECT_EQ(Where(*one), "other3(6L)");
-  options.placement.devices = {"other3", "dgpu"};
+  EXPECT_EQ(Where(*one), "several3(6L)");
+  options.placement.devices = {"several3", "dgpu"};
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kNotFound);
   options.placement.allow_degraded = true;
   const auto degraded = MustLoad(options);
   ASSERT_NE(degraded, nullptr);
-  EXPECT_EQ(Where(*degraded), "other3(6L)");
+  EXPECT_EQ(Where(*degraded), "several3(6L)");
   EXPECT_NE(said_.find("going on without it"), std::string::npos) << said_;
 }
 
 TEST_F(PlacementTest, ADegradedSplitGivesTheCpuWhatNobodyElseIsThereFor) {
   EngineOptions options = Options();
-  options.placement.split = SplitOf("other0:2,dgpu:4");
+  options.placement.split = SplitOf("several0:2,dgpu:4");
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kNotFound);
   options.placement.allow_degraded = true;
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(Where(*engine), "other0(2L) + CPU(4L)");
+  EXPECT_EQ(Where(*engine), "several0(2L) + CPU(4L)");
   EXPECT_NE(said_.find("its layers go to the CPU"), std::string::npos) << said_;
 }
 
 TEST_F(PlacementTest, HoldsNoMoreThanItMay) {
   Calibrate({1, 1, 0.01, 1, 1});
   EngineOptions options = Options();
-  options.placement.devices = {"cpu", "other1"};
+  options.placement.devices = {"cpu", "several1"};
   auto setup = PrepareModel(options);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto whole = setup->placer->Explain();
@@ -145,7 +145,7 @@ TEST_F(PlacementTest, HoldsNoMoreThanItMay) {
   const size_t device = placement.segments[0].range.device;
   const uint64_t scratch = whole->problem.plan.devices[device].fixed_bytes;
   const uint64_t half = scratch + (placement.devices[device].used_bytes - scratch) / 2;
-  options.placement.memory_limits = LimitsOf(absl::StrCat("other1:", half / 1024, "K"));
+  options.placement.memory_limits = LimitsOf(absl::StrCat("several1:", half / 1024, "K"));
   auto limited = PrepareModel(options);
   ASSERT_TRUE(limited.ok()) << limited.status();
   const auto report = limited->placer->Explain();
@@ -166,7 +166,7 @@ TEST_F(PlacementTest, HoldsNoMoreThanItMay) {
 TEST_F(PlacementTest, PlansTheBytesThatLoadingTakes) {
   EngineOptions options = Options();
   options.model_path = ShippedModel();
-  options.placement.devices = {"other0"};
+  options.placement.devices = {"several0"};
   auto setup = PrepareModel(options);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto report = setup->placer->Explain();
@@ -190,7 +190,8 @@ TEST_F(PlacementTest, PlansTheBytesThatLoadingTakes) {
 }
 
 TEST_F(PlacementTest, BadLimitsAreRefused) {
-  for (const char* text : {"other1", "other1:3", "3,1", "other1:50%", "other1:2Q", "dgpu7:2G"}) {
+  for (const char* text :
+       {"several1", "several1:3", "3,1", "several1:50%", "several1:2Q", "dgpu7:2G"}) {
     EngineOptions options = Options();
     const auto limits = ParseDeviceMemory(text);
     if (limits.ok()) options.placement.memory_limits = *limits;
@@ -234,28 +235,28 @@ TEST_F(PlacementTest, AnyPlacementGivesTheSameBits) {
 TEST_F(PlacementTest, ALostDeviceIsPlannedAround) {
   Calibrate({8, 1, 0.01, 0.1, 1});
   EngineOptions options = Options();
-  options.faults = "other1:lost@run=2";
+  options.faults = "several1:lost@run=2";
   const auto engine = MustLoad(options);
   const auto alone = MustLoad(TestOptions(file_.path()));
   ASSERT_TRUE(engine != nullptr && alone != nullptr);
-  ASSERT_EQ(Where(*engine), "other1(6L)");
+  ASSERT_EQ(Where(*engine), "several1(6L)");
   const std::string expected = HashOf(alone.get(), kPrompt);
   EXPECT_EQ(HashOf(engine.get(), kPrompt), expected);
   EXPECT_EQ(HashOf(engine.get(), kPrompt), expected);
-  EXPECT_EQ(Where(*engine), "other2(6L)") << "the next best, not the CPU";
-  EXPECT_NE(said_.find("the model goes to other2(6L)"), std::string::npos) << said_;
+  EXPECT_EQ(Where(*engine), "several2(6L)") << "the next best, not the CPU";
+  EXPECT_NE(said_.find("the model goes to several2(6L)"), std::string::npos) << said_;
 }
 
 TEST_F(PlacementTest, ADeviceThatMakesNoSenseIsLeftOut) {
-  for (const char* fault : {"other0:garbage=size@query", "other0:lost@open"}) {
+  for (const char* fault : {"several0:garbage=size@query", "several0:lost@open"}) {
     said_.clear();
     EngineOptions options = Options();
-    options.placement.devices = {"cpu", "other0"};
+    options.placement.devices = {"cpu", "several0"};
     options.faults = fault;
     const auto engine = MustLoad(options);
     ASSERT_NE(engine, nullptr) << fault;
     EXPECT_EQ(Where(*engine), "CPU(6L)") << fault;
-    EXPECT_NE(said_.find("other0 is not used: "), std::string::npos) << said_;
+    EXPECT_NE(said_.find("several0 is not used: "), std::string::npos) << said_;
   }
 }
 
@@ -267,33 +268,33 @@ TEST_F(PlacementTest, WhatWasNotMeasuredIsGuessed) {
   Calibration calibration;
   for (const InventoryDevice& device : inventory.devices) {
     DeviceCosts costs;
-    costs.matmul[TRINE_DTYPE_Q4_0] = CostCurve({{1, device.tier_name == "other2" ? 1e-4 : 1}});
+    costs.matmul[TRINE_DTYPE_Q4_0] = CostCurve({{1, device.tier_name == "several2" ? 1e-4 : 1}});
     calibration.Set(CalibrationKey(inventory, device, 1), costs);
   }
   ASSERT_TRUE(calibration.Write(calibration_).ok());
   const auto engine = MustLoad(Options());
   ASSERT_NE(engine, nullptr);
-  EXPECT_EQ(Where(*engine), "other2(6L)") << "as fast as it was with what was measured";
+  EXPECT_EQ(Where(*engine), "several2(6L)") << "as fast as it was with what was measured";
 }
 
 TEST_F(PlacementTest, LimitsThatNothingWouldKeepAreRefused) {
   EngineOptions options = Options();
-  options.placement.memory_limits = LimitsOf("other0:1G");
-  options.placement.split = SplitOf("other0:6");
+  options.placement.memory_limits = LimitsOf("several0:1G");
+  options.placement.split = SplitOf("several0:6");
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
   options.placement.split.clear();
   options.placement.mode = SplitMode::kNone;
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
   // A single device has its limit, too.
   options.placement.mode = SplitMode::kLayer;
-  options.placement.devices = {"other0"};
-  options.placement.memory_limits = LimitsOf("other0:64K");
+  options.placement.devices = {"several0"};
+  options.placement.memory_limits = LimitsOf("several0:64K");
   EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST_F(PlacementTest, ExplainsWhatWasAskedForToo) {
   EngineOptions options = Options();
-  options.placement.split = SplitOf("other0:4,cpu:2");
+  options.placement.split = SplitOf("several0:4,cpu:2");
   auto setup = PrepareModel(options);
   ASSERT_TRUE(setup.ok()) << setup.status();
   const auto report = setup->placer->Explain();

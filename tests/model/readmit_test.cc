@@ -21,8 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-constexpr char kAsked[] = "other0:0-2 cpu:2-4 other1:4-6 ";
-constexpr char kWithout[] = "other0:0-2 cpu:2-6 ";
+constexpr char kAsked[] = "several0:0-2 cpu:2-4 several1:4-6 ";
+constexpr char kWithout[] = "several0:0-2 cpu:2-6 ";
 
 class ReadmitTest : public testing::Test {
  protected:
@@ -91,7 +91,7 @@ class ReadmitTest : public testing::Test {
     return text;
   }
 
-  std::string split_ = "other0:2,cpu:2,other1:2";
+  std::string split_ = "several0:2,cpu:2,several1:2";
   ReadmissionOptions readmission_{.automatic = false};
   bool use_mmap_ = true;
   // Generous, for slow machines and sanitizers.
@@ -102,13 +102,13 @@ class ReadmitTest : public testing::Test {
 
 TEST_F(ReadmitTest, ADeviceThatIsBackIsUsedAgain) {
   const std::string undisturbed = Undisturbed();
-  auto engine = Load("other1:lost@token=3,back=0");
+  auto engine = Load("several1:lost@token=3,back=0");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
   EXPECT_THAT(engine->lost_devices(), SizeIs(1));
   EXPECT_EQ(Places(*engine), kWithout);
-  const absl::Status status = engine->Readmit("other1");
+  const absl::Status status = engine->Readmit("several1");
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_THAT(engine->lost_devices(), IsEmpty());
   EXPECT_EQ(Places(*engine), kAsked);
@@ -124,7 +124,7 @@ TEST_F(ReadmitTest, ADeviceThatIsBackIsUsedAgain) {
 // are collected later, and nothing of them is used for passes of the next placement, which has more
 // stages here.
 TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
-  auto engine = Load("other1:lost@token=3,back=0");
+  auto engine = Load("several1:lost@token=3,back=0");
   ASSERT_NE(engine, nullptr);
   std::unique_ptr<Session> sessions[] = {Open(engine.get()), Open(engine.get())};
   Say(sessions[0].get(), 6);
@@ -150,7 +150,7 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
   for (int i = 0; i < 10 || (i < 1000 && !one_is_away()); ++i) step();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the other one's pass lands
   unsetenv("TRINE_FIXTURE_SEVERAL");
-  ASSERT_TRUE(engine->Readmit("other1").ok());
+  ASSERT_TRUE(engine->Readmit("several1").ok());
   ASSERT_EQ(Places(*engine), kAsked);
   ASSERT_TRUE(one_is_away());
   // The one that is back goes on, and while its pass is in flight the other comes for its result.
@@ -180,15 +180,15 @@ TEST_F(ReadmitTest, PassesOfAnotherPlacementAreNotUsedAgain) {
 
 TEST_F(ReadmitTest, OneThatIsNotBackChangesNothing) {
   const std::string undisturbed = Undisturbed();
-  auto engine = Load("other1:lost@token=3");
+  auto engine = Load("several1:lost@token=3");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
   const auto before = engine->segments();
-  for (const char* name : {"other1", ""}) {
+  for (const char* name : {"several1", ""}) {
     const absl::Status status = engine->Readmit(name);
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("other1: "));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("several1: "));
     EXPECT_THAT(std::string(status.message()), HasSubstr("the device is gone"));
   }
   EXPECT_THAT(engine->lost_devices(), SizeIs(1));
@@ -203,17 +203,17 @@ TEST_F(ReadmitTest, OneThatIsNotLostIsRefused) {
   auto engine = Load("");
   ASSERT_NE(engine, nullptr);
   EXPECT_TRUE(engine->Readmit("").ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(engine->Readmit("other1")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(engine->Readmit("several1")));
   EXPECT_FALSE(engine->Readmit("dgpu7").ok());
 }
 
 TEST_F(ReadmitTest, OneThatFailsAgainIsLostAgain) {
   const std::string undisturbed = Undisturbed();
-  auto engine = Load("other1:lost@token=3,back=0;other1:oom@plan=2");
+  auto engine = Load("several1:lost@token=3,back=0;several1:oom@plan=2");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
-  const absl::Status status = engine->Readmit("other1");
+  const absl::Status status = engine->Readmit("several1");
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("oom@plan=2"));
   EXPECT_THAT(engine->lost_devices(), SizeIs(1));
@@ -229,28 +229,28 @@ TEST_F(ReadmitTest, NotWhenTheFileIsGone) {
   use_mmap_ = false;
   TempFile copy(Model());
   path_ = copy.path();
-  auto engine = Load("other1:lost@token=3,back=0");
+  auto engine = Load("several1:lost@token=3,back=0");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
   std::filesystem::rename(path_, path_ + ".away");
-  const absl::Status status = engine->Readmit("other1");
+  const absl::Status status = engine->Readmit("several1");
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("can't be read again"));
   EXPECT_EQ(Places(*engine), kWithout);
   Say(session.get(), 6);
   std::filesystem::rename(path_ + ".away", path_);
-  EXPECT_TRUE(engine->Readmit("other1").ok());
+  EXPECT_TRUE(engine->Readmit("several1").ok());
   EXPECT_EQ(Places(*engine), kAsked);
 }
 
 TEST_F(ReadmitTest, SizesThatCannotBeAreAsGoodAsALoss) {
   const std::string undisturbed = Undisturbed();
-  auto engine = Load("other1:lost@token=3,back=0;other1:garbage=size@query=2+");
+  auto engine = Load("several1:lost@token=3,back=0;several1:garbage=size@query=2+");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
-  const absl::Status status = engine->Readmit("other1");
+  const absl::Status status = engine->Readmit("several1");
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_EQ(Places(*engine), kWithout);
   EXPECT_THAT(engine->lost_devices(), SizeIs(1));
@@ -262,18 +262,18 @@ TEST_F(ReadmitTest, SizesThatCannotBeAreAsGoodAsALoss) {
 TEST_F(ReadmitTest, NotWhileAPassHangsInIt) {
   stage_limit_ = std::chrono::milliseconds(200);
   const std::string undisturbed = Undisturbed();
-  auto engine = Load("other1:timeout=1200ms@token=3,back=0");
+  auto engine = Load("several1:timeout=1200ms@token=3,back=0");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
-  absl::Status status = engine->Readmit("other1");
+  absl::Status status = engine->Readmit("several1");
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("still in it"));
   EXPECT_EQ(Places(*engine), kWithout);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!status.ok() && std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    status = engine->Readmit("other1");
+    status = engine->Readmit("several1");
   }
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(Places(*engine), kAsked);
@@ -282,11 +282,11 @@ TEST_F(ReadmitTest, NotWhileAPassHangsInIt) {
 }
 
 TEST_F(ReadmitTest, TheLastOneTakesUpWhereItEnded) {
-  split_ = "other1:6";
+  split_ = "several1:6";
   const std::string undisturbed = Undisturbed();
   auto engine = Load(
-      "other1:lost@token=3,back=0;*:lost@open=2,back=0;cpu:lost@open,back=0;"
-      "other0:lost@open;other2:lost@open;other3:lost@open");
+      "several1:lost@token=3,back=0;*:lost@open=2,back=0;cpu:lost@open,back=0;"
+      "several0:lost@open;several2:lost@open;several3:lost@open");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   GenerateOptions options;
@@ -296,10 +296,10 @@ TEST_F(ReadmitTest, TheLastOneTakesUpWhereItEnded) {
   ASSERT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("no device is left"));
   EXPECT_THAT(engine->segments(), IsEmpty());
-  EXPECT_TRUE(absl::IsUnavailable(engine->Readmit("other1")));  // its second loss, by the faults
-  status = engine->Readmit("other1");
+  EXPECT_TRUE(absl::IsUnavailable(engine->Readmit("several1")));  // its second loss, by the faults
+  status = engine->Readmit("several1");
   EXPECT_TRUE(status.ok()) << status;
-  EXPECT_EQ(Places(*engine), "other1:0-6 ");
+  EXPECT_EQ(Places(*engine), "several1:0-6 ");
   Say(session.get(), 12 - result.n_tokens);
   EXPECT_EQ(Told(*session), undisturbed);
 }
@@ -307,7 +307,7 @@ TEST_F(ReadmitTest, TheLastOneTakesUpWhereItEnded) {
 TEST_F(ReadmitTest, ByItselfWhenARequestBeginsAndNotBefore) {
   const std::string undisturbed = Undisturbed();
   readmission_ = {.automatic = true, .first = std::chrono::milliseconds(0)};
-  auto engine = Load("other1:lost@token=3,back=0");
+  auto engine = Load("several1:lost@token=3,back=0");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 4, /*more_follows=*/true);
@@ -323,20 +323,20 @@ TEST_F(ReadmitTest, ByItselfWhenARequestBeginsAndNotBefore) {
 // A model that did not fit would not fit again.
 TEST_F(ReadmitTest, NotByItselfForWantOfMemory) {
   readmission_ = {.automatic = true, .first = std::chrono::milliseconds(0)};
-  auto engine = Load("other1:oom@plan=1");
+  auto engine = Load("several1:oom@plan=1");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 2);
   Say(session.get(), 2);
   EXPECT_THAT(engine->lost_devices(), SizeIs(1));
   EXPECT_EQ(Places(*engine), kWithout);
-  EXPECT_TRUE(engine->Readmit("other1").ok());
+  EXPECT_TRUE(engine->Readmit("several1").ok());
   EXPECT_EQ(Places(*engine), kAsked);
 }
 
 TEST_F(ReadmitTest, NotByItselfBeforeItsTime) {
   readmission_ = {.automatic = true, .first = std::chrono::hours(1)};
-  auto engine = Load("other1:lost@token=3,back=0");
+  auto engine = Load("several1:lost@token=3,back=0");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 6);
@@ -349,7 +349,7 @@ TEST_F(ReadmitTest, NotByItselfBeforeItsTime) {
 TEST_F(ReadmitTest, AttemptsThatFailComeLessOften) {
   readmission_ = {
       .automatic = true, .first = std::chrono::milliseconds(1), .longest = std::chrono::hours(1)};
-  auto engine = Load("other1:lost@token=1,back@open=4");
+  auto engine = Load("several1:lost@token=1,back@open=4");
   ASSERT_NE(engine, nullptr);
   auto session = Open(engine.get());
   Say(session.get(), 3);
@@ -365,7 +365,7 @@ TEST_F(ReadmitTest, AttemptsThatFailComeLessOften) {
 // Others keep the engine busy without a pause, and still make way.
 TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
   setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
-  auto engine = Load("other1:lost@run=5,back=0");
+  auto engine = Load("several1:lost@run=5,back=0");
   ASSERT_NE(engine, nullptr);
   std::atomic<bool> over = false;
   std::vector<std::thread> readers;
@@ -382,7 +382,7 @@ TEST_F(ReadmitTest, NeedsNoPauseOfTheOthers) {
   }
   while (engine->lost_devices().empty()) std::this_thread::yield();
   std::future<absl::Status> back =
-      std::async(std::launch::async, [&] { return engine->Readmit("other1"); });
+      std::async(std::launch::async, [&] { return engine->Readmit("several1"); });
   EXPECT_EQ(back.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   over = true;
   for (std::thread& reader : readers) reader.join();
@@ -396,7 +396,7 @@ TEST_F(ReadmitTest, NobodyNoticesADeviceThatComesAndGoes) {
   const std::string undisturbed = Undisturbed();
   std::string faults;
   for (int run = 5; run < 400; run += 9) {
-    absl::StrAppend(&faults, run == 5 ? "" : ";", "other1:lost@run=", run, ",back=0");
+    absl::StrAppend(&faults, run == 5 ? "" : ";", "several1:lost@run=", run, ",back=0");
   }
   auto engine = Load(faults);
   ASSERT_NE(engine, nullptr);

@@ -122,7 +122,7 @@ class ReplayTest : public testing::Test {
 TEST_F(ReplayTest, TheSameWhereverAndHoweverItIsRun) {
   const auto plain = MustLoad(Options());
   for (const TapLevel level : {TapLevel::kLayers, TapLevel::kOps}) {
-    for (const std::string split : {"", "other2:2,cpu:1,other0:1"}) {
+    for (const std::string split : {"", "several2:2,cpu:1,several0:1"}) {
       SCOPED_TRACE(absl::StrCat(static_cast<int>(level), " ", split));
       Record(Options(split), level, /*values=*/level == TapLevel::kOps);
       // Two passes of the prompt, or more with several stages, and one for each token but the last.
@@ -132,7 +132,7 @@ TEST_F(ReplayTest, TheSameWhereverAndHoweverItIsRun) {
       EXPECT_GE(passes, 13u);
       for (const bool ops : {false, true}) {
         ExpectIdentical(Options(), ops, passes);
-        ExpectIdentical(Options("cpu:1,other1:1,other3:2"), ops, passes);
+        ExpectIdentical(Options("cpu:1,several1:1,several3:2"), ops, passes);
       }
     }
   }
@@ -169,8 +169,8 @@ TEST_F(ReplayTest, AContextShiftIsReplayed) {
 
 // A device is lost in mid-answer: the others evaluate the tokens again, and that is recorded.
 TEST_F(ReplayTest, ALossInMidCaptureIsReplayed) {
-  EngineOptions options = Options("cpu:2,other0:2");
-  options.faults = "other0:lost@token=5";
+  EngineOptions options = Options("cpu:2,several0:2");
+  options.faults = "several0:lost@token=5";
   Record(options, TapLevel::kLayers, false);
   const auto capture = CaptureFile::Open(capture_);
   ASSERT_TRUE(capture.ok()) << capture.status();
@@ -184,8 +184,8 @@ TEST_F(ReplayTest, TheFirstOpThatIsWrongIsNamed) {
   ASSERT_TRUE(capture.ok());
   const size_t n_ops = (*capture)->head().taps.back().op + 1;
   for (const size_t op : {size_t{0}, size_t{7}, n_ops / 2, n_ops - 1, n_ops + 11}) {
-    EngineOptions options = Options("other0:100%");
-    options.faults = absl::StrCat("other0:garbage=huge@run=", op + 1);
+    EngineOptions options = Options("several0:100%");
+    options.faults = absl::StrCat("several0:garbage=huge@run=", op + 1);
     const auto result = Play(options, /*ops=*/true);
     ASSERT_TRUE(result.ok()) << result.status();
     const auto& taps = (*capture)->head().taps;
@@ -196,7 +196,7 @@ TEST_F(ReplayTest, TheFirstOpThatIsWrongIsNamed) {
     const ReplayDifference& d = *result->difference;
     EXPECT_EQ(d.pass, op / n_ops);
     EXPECT_EQ(d.tap.op, op % n_ops);
-    EXPECT_EQ(d.device, "other0");
+    EXPECT_EQ(d.device, "several0");
     EXPECT_EQ(d.element, 0u);
     EXPECT_GT(d.found, 1e37);
     EXPECT_GT(d.ulps, 1u);
@@ -206,8 +206,8 @@ TEST_F(ReplayTest, TheFirstOpThatIsWrongIsNamed) {
 
 TEST_F(ReplayTest, TheFirstLayerThatIsWrongIsNamed) {
   Record(Options(), TapLevel::kLayers, false);
-  EngineOptions options = Options("other0:100%");
-  options.faults = "other0:garbage=nan@run=4";  // the embedding, then layers 0, 1, 2
+  EngineOptions options = Options("several0:100%");
+  options.faults = "several0:garbage=nan@run=4";  // the embedding, then layers 0, 1, 2
   const auto result = Play(options, /*ops=*/false);
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_TRUE(result->difference.has_value());
@@ -251,7 +251,7 @@ TEST_F(ReplayTest, SeveralSequencesAreNotCaptured) {
 }
 
 TEST_F(ReplayTest, RowsOfSeveralDevicesAreRefused) {
-  EngineOptions options = Options("cpu:1,other0:1");
+  EngineOptions options = Options("cpu:1,several0:1");
   options.placement.mode = SplitMode::kRow;
   options.taps = TapLevel::kLayers;
   const auto engine = Engine::Load(options);

@@ -48,7 +48,7 @@ class RerankTest : public testing::Test {
     options.hidden_rows = true;
     return options;
   }
-  EngineOptions Split(const std::string& split = "other0:1,cpu:2,other1:1") {
+  EngineOptions Split(const std::string& split = "several0:1,cpu:2,several1:1") {
     EngineOptions options = Options();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
     options.placement.split = SplitOf(split);
@@ -242,7 +242,7 @@ TEST_F(RerankTest, IsTheSameWhereverItRuns) {
   const Tokens prompt = Some(60, 3);
   const RerankOptions options = {.top = 5, .weight = 0.8};
   std::vector<std::string> said;
-  EngineOptions two = Options(), rows = Split("cpu:2,other0:2"), roomy = Options(),
+  EngineOptions two = Options(), rows = Split("cpu:2,several0:2"), roomy = Options(),
                 narrow = Options();
   two.threads = 2;
   rows.placement.mode = SplitMode::kRow;
@@ -250,7 +250,7 @@ TEST_F(RerankTest, IsTheSameWhereverItRuns) {
   narrow.branches = 5;
   narrow.batch_tokens = 3;
   for (const EngineOptions& each :
-       {Options(), two, Split(), Split("cpu:1,other0:3"), rows, roomy, narrow}) {
+       {Options(), two, Split(), Split("cpu:1,several0:3"), rows, roomy, narrow}) {
     Load(each);
     for (const SessionOptions& how : {Greedy(), Sampling()}) {
       auto session = Open(how, prompt);
@@ -483,8 +483,8 @@ TEST_F(RerankTest, CanBeCancelledAtAnyMoment) {
 TEST_F(RerankTest, OutlivesADevice) {
   const Tokens prompt = Some(100, 12);
   const Tokens expected = TokensOf(Sampling(), prompt, Make({.top = 8, .weight = 0.8}), 60);
-  for (const char* faults : {"other0:lost@token=3", "other1:lost@token=20", "cpu:oom@run=9",
-                             "other0:lost@token=12;other1:lost@token=33"}) {
+  for (const char* faults : {"several0:lost@token=3", "several1:lost@token=20", "cpu:oom@run=9",
+                             "several0:lost@token=12;several1:lost@token=33"}) {
     SCOPED_TRACE(faults);
     EngineOptions options = Split();
     options.faults = faults;

@@ -294,7 +294,7 @@ class SharedPrefixLossTest : public SharedPrefixTest {
   EngineOptions Split(const std::string& faults) {
     EngineOptions options = Options();
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.placement.split = SplitOf("other0:1,cpu:2,other1:1");
+    options.placement.split = SplitOf("several0:1,cpu:2,several1:1");
     options.faults = faults;
     options.readmission.first = std::chrono::hours(1);  // only when the test asks for it
     const bool hangs = faults.find("hang") != std::string::npos;
@@ -308,9 +308,9 @@ TEST_F(SharedPrefixLossTest, TheTextGoesOn) {
   for (uint32_t i = 0; i < 4; ++i) prompts.push_back(Prompt(140, 4 + 10 * i, i));
   for (const Tokens& prompt : prompts) answers.push_back(AnswerAlone(prompt, 50));
   for (const char* faults :
-       {"other0:lost@run=2", "other0:lost@run=5", "cpu:oom@run=6", "other1:lost@token=1",
-        "other0:lost@token=20", "other0:lost@token=5;other1:lost@token=20", "other1:hang@token=7",
-        "other0:lost@token=9,back=0"}) {
+       {"several0:lost@run=2", "several0:lost@run=5", "cpu:oom@run=6", "several1:lost@token=1",
+        "several0:lost@token=20", "several0:lost@token=5;several1:lost@token=20",
+        "several1:hang@token=7", "several0:lost@token=9,back=0"}) {
     SCOPED_TRACE(faults);
     Load(Split(faults));
     auto first = Read("a", prompts[0]);
@@ -340,7 +340,7 @@ TEST_F(SharedPrefixLossTest, TheTextGoesOn) {
 TEST_F(SharedPrefixLossTest, ThereIsRoomToReplay) {
   Tokens prompt = Text(250, 3);
   const Tokens answer = AnswerAlone(prompt, 6);
-  Load(Split("other0:lost@token=1,back=0"));
+  Load(Split("several0:lost@token=1,back=0"));
   std::vector<std::unique_ptr<Session>> sessions;
   for (int i = 0; i < 4; ++i) sessions.push_back(Read("a", prompt));
   EXPECT_EQ(engine_->prefix_counters().free_blocks, 16 - 3 - 4);
@@ -356,7 +356,7 @@ TEST_F(SharedPrefixLossTest, ThereIsRoomToReplay) {
   ASSERT_TRUE(GenerateTogether(pointers, options, results).ok());
   for (const Generation& g : results) EXPECT_EQ(g.tokens, answer);
   sessions.clear();
-  ASSERT_TRUE(engine_->Readmit("other0").ok());
+  ASSERT_TRUE(engine_->Readmit("several0").ok());
   EXPECT_EQ(engine_->prefix_counters().held_blocks, 0);
   const auto again = Open("a");
   ASSERT_TRUE(again->Append(prompt).ok());

@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const std::vector<std::string> kDevices = {"cpu", "other0", "other1", "other2", "other3"};
+const std::vector<std::string> kDevices = {"cpu", "several0", "several1", "several2", "several3"};
 
 EngineOptions Options(const std::string& path) {
   EngineOptions options = TestOptions(path);
@@ -85,7 +85,7 @@ TEST_P(SplitModeFamilyTest, NeitherRowsNorSingleTensorsShow) {
       options.placement.mode = SplitMode::kRow;
       split = RandomShares(&random);
     } else if (random() % 2 == 0 && shape.layers > 1) {
-      split = absl::StrCat("other3:1,cpu:", shape.layers - 1);
+      split = absl::StrCat("several3:1,cpu:", shape.layers - 1);
     }
     if (kind != 0) overrides = RandomOverrides(alone->file(), &random);
     options.placement.split = SplitOf(split);
@@ -194,9 +194,9 @@ class SplitModeTest : public testing::Test {
 TEST_F(SplitModeTest, ADeviceLostInRowModeDoesNotShow) {
   const Outcome alone = Generate(Options(file_.path()));
   ASSERT_TRUE(alone.status.ok()) << alone.status;
-  const std::string split = "other0:40%,cpu:30%,other1:30%";  // other0 is the main one
+  const std::string split = "several0:40%,cpu:30%,several1:30%";  // several0 is the main one
   EXPECT_EQ(Generate(RowOptions(split)).said, alone.said);
-  for (const char* device : {"other0", "other1", "cpu"}) {
+  for (const char* device : {"several0", "several1", "cpu"}) {
     for (const char* fault : {"lost@token=3", "oom@plan=3", "lost@plan=4", "garbage=status@run=9",
                               "garbage=nan@run=20", "garbage=tiny@token=7", "lost@open=1"}) {
       const std::string faults = absl::StrCat(device, ":", fault);
@@ -214,50 +214,50 @@ TEST_F(SplitModeTest, ADeviceLostInRowModeDoesNotShow) {
 
 TEST_F(SplitModeTest, ADeviceThatHangsInAStepIsTheOneThatIsLeftBehind) {
   const Outcome alone = Generate(Options(file_.path()));
-  for (const char* device : {"other0", "other1"}) {  // the main device, and one that helps
+  for (const char* device : {"several0", "several1"}) {  // the main device, and one that helps
     const Outcome outcome =
-        Generate(RowOptions("other0:3,cpu:2,other1:2", absl::StrCat(device, ":hang@token=3")));
+        Generate(RowOptions("several0:3,cpu:2,several1:2", absl::StrCat(device, ":hang@token=3")));
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
     EXPECT_EQ(outcome.said, alone.said);
     ASSERT_EQ(outcome.lost.size(), 1u);
     EXPECT_EQ(outcome.lost[0].name, device);
   }
   // Both devices of the team may seem to hang. Whichever is blamed, the text is the same.
-  const Outcome outcome = Generate(RowOptions("other0:3,cpu:2", "cpu:hang@token=3,in=team"));
+  const Outcome outcome = Generate(RowOptions("several0:3,cpu:2", "cpu:hang@token=3,in=team"));
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
 }
 
 TEST_F(SplitModeTest, RowsAreSharedUntilOneDeviceIsLeft) {
   const Outcome alone = Generate(Options(file_.path()));
-  const std::string faults = "other0:lost@token=2;other1:lost@token=9";
-  Outcome outcome = Generate(RowOptions("other0:1,other1:1,other2:1", faults));
+  const std::string faults = "several0:lost@token=2;several1:lost@token=9";
+  Outcome outcome = Generate(RowOptions("several0:1,several1:1,several2:1", faults));
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
   EXPECT_EQ(outcome.lost.size(), 2u);
   // Without the CPU and the main device, the last of the devices that share has everything.
-  outcome =
-      Generate(RowOptions("other0:3,cpu:2,other1:2", "cpu:lost@token=2;other0:lost@token=30"));
+  outcome = Generate(
+      RowOptions("several0:3,cpu:2,several1:2", "cpu:lost@token=2;several0:lost@token=30"));
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
   EXPECT_EQ(outcome.lost.size(), 2u);
   // With none of them left the CPU takes everything, and fails, too.
-  outcome = Generate(RowOptions("other0:1,other1:1", faults + ";cpu:lost@run=2"));
+  outcome = Generate(RowOptions("several0:1,several1:1", faults + ";cpu:lost@run=2"));
   EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
   EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("no device is left"));
 }
 
 TEST_F(SplitModeTest, ALostDeviceGivesItsTensorsBack) {
   const Outcome alone = Generate(Options(file_.path()));
-  EngineOptions options = RowOptions("", "other1:lost@token=4");
+  EngineOptions options = RowOptions("", "several1:lost@token=4");
   options.placement.mode = SplitMode::kLayer;
   options.placement.overrides =
-      OverridesOf("ffn_(up|down)=other1,blk\\.[0-3]{1,2}\\.attn_q=other0");
+      OverridesOf("ffn_(up|down)=several1,blk\\.[0-3]{1,2}\\.attn_q=several0");
   const Outcome outcome = Generate(options);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.said, alone.said);
   ASSERT_EQ(outcome.lost.size(), 1u);
-  EXPECT_EQ(outcome.lost[0].name, "other1");
+  EXPECT_EQ(outcome.lost[0].name, "several1");
   EXPECT_THAT(log_, HasSubstr("): tensors that were placed there go back to their layers"));
 }
 
@@ -275,19 +275,19 @@ TEST_F(SplitModeTest, PiecesOfAStepRunAtTheSameTime) {
   // shared steps take no longer than with rows on one.
   double least = 1e9;  // of a few: the machine may be busy
   for (int i = 0; i < 6 && least >= 1.6; ++i) {
-    const double two = time("other0:9,other1:1");
-    least = std::min(least, time("other0:6,other1:1,other2:1,other3:1") / two);
+    const double two = time("several0:9,several1:1");
+    least = std::min(least, time("several0:6,several1:1,several2:1,several3:1") / two);
   }
   EXPECT_LT(least, 1.6);
 }
 
 TEST_F(SplitModeTest, WhereThingsAre) {
-  EngineOptions options = RowOptions("cpu:1,other2:3");
+  EngineOptions options = RowOptions("cpu:1,several2:3");
   auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);
   ASSERT_EQ(engine->model()->places().size(), 1u);
-  EXPECT_EQ(engine->model()->places()[0].device_name, "other2");
-  EXPECT_THAT(engine->model()->StageDevices(0), ElementsAre("other2", "cpu"));
+  EXPECT_EQ(engine->model()->places()[0].device_name, "several2");
+  EXPECT_THAT(engine->model()->StageDevices(0), ElementsAre("several2", "cpu"));
   const std::vector<DeviceWeights> weights = engine->model()->weights();
   ASSERT_EQ(weights.size(), 2u);
   for (const DeviceWeights& w : weights) EXPECT_GT(w.packed_bytes, 0u) << w.device_name;
@@ -310,7 +310,7 @@ TEST_F(SplitModeTest, PackedSlicesAreKeptInTheCacheToo) {
                       absl::StrCat("trine-rows-", static_cast<int>(getpid()));
   std::filesystem::create_directories(folder);
   const Outcome alone = Generate(Options(file_.path()));
-  EngineOptions options = RowOptions("other0:1,other1:1,cpu:1");
+  EngineOptions options = RowOptions("several0:1,several1:1,cpu:1");
   options.pack_cache = true;
   options.pack_cache_folder = folder.string();
   for (int round = 0; round < 2; ++round) {  // written, then read
@@ -341,8 +341,8 @@ TEST_F(SplitModeTest, WhatCannotBeIsSaid) {
   EXPECT_THAT(with("ffn_up="), HasSubstr("names no device"));
   EXPECT_THAT(Refusal(RowOptions("dgpu:1,cpu:1")), HasSubstr("dgpu"));
   EXPECT_THAT(Refusal(RowOptions("3,1")), HasSubstr("2 proportions for 0 GPUs"));
-  EXPECT_THAT(Refusal(RowOptions("cpu:1G,other0:3")), HasSubstr("all of one kind"));
-  EXPECT_THAT(Refusal(RowOptions("cpu:0,other0:0")), HasSubstr("the shares are all 0"));
+  EXPECT_THAT(Refusal(RowOptions("cpu:1G,several0:3")), HasSubstr("all of one kind"));
+  EXPECT_THAT(Refusal(RowOptions("cpu:0,several0:0")), HasSubstr("the shares are all 0"));
   options = RowOptions("");
   options.placement.gpu_layers = 2;
   EXPECT_THAT(Refusal(options), HasSubstr("goes with the split mode layer"));

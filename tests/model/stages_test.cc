@@ -43,7 +43,7 @@ class StagesTest : public testing::Test {
 
   // Returns a random split of the layers over some of the devices, in any order.
   static std::string RandomSplit(std::mt19937* random) {
-    std::vector<std::string> devices = {"cpu", "other0", "other1", "other2", "other3"};
+    std::vector<std::string> devices = {"cpu", "several0", "several1", "several2", "several3"};
     std::shuffle(devices.begin(), devices.end(), *random);
     devices.resize(1 + (*random)() % devices.size());
     std::vector<int64_t> counts(devices.size(), 1);
@@ -129,7 +129,7 @@ TEST_F(StagesTest, NeitherSplitNorOverlapShows) {
 TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
   std::mt19937 random(7);
   setenv("TRINE_FIXTURE_SEVERAL", "300", 1);
-  EngineOptions options = Options("other0:3,cpu:1,other1:3");
+  EngineOptions options = Options("several0:3,cpu:1,several1:3");
   options.max_sequences = 4;
   options.batch_tokens = 32;
   const auto engine = MustLoad(options);
@@ -168,7 +168,7 @@ TEST_F(StagesTest, CancelledSequencesLeaveTheOthersAlone) {
 // An exception of a callback reaches its own caller, and no other caller waits for ever.
 TEST_F(StagesTest, ACallbackThatThrowsEndsItsOwnCallAlone) {
   std::mt19937 random(11);
-  for (const char* split : {"cpu:100%", "other0:3,cpu:1,other1:3"}) {
+  for (const char* split : {"cpu:100%", "several0:3,cpu:1,several1:3"}) {
     EngineOptions options = Options(split);
     options.max_sequences = 4;
     options.batch_tokens = 32;
@@ -259,7 +259,7 @@ TEST_F(StagesTest, StagesOfAKnownTimeGiveNineTenthsOfTheirIdeal) {
 TEST_F(StagesTest, AllStagesAreAtWorkAtOnce) {
   std::mt19937 random(9);
   setenv("TRINE_FIXTURE_SEVERAL", "4000", 1);
-  EngineOptions options = Options("other0:2,other1:2,other2:3");
+  EngineOptions options = Options("several0:2,several1:2,several2:3");
   options.max_sequences = 8;
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);

@@ -143,7 +143,7 @@ class SteadyDecodeTest : public testing::Test {
 TEST_F(SteadyDecodeTest, NothingIsAllocated) {
   if (!TRINE_COUNTS_ALLOCATIONS) GTEST_SKIP() << "allocations are the sanitizer's";
   for (const char* split :
-       {"cpu:100%", "other0:100%", "cpu:3,other0:3", "other0:2,cpu:2,other1:2"}) {
+       {"cpu:100%", "several0:100%", "cpu:3,several0:3", "several0:2,cpu:2,several1:2"}) {
     for (const size_t sequences : {size_t{1}, size_t{4}}) {
       const auto engine = MustLoad(Options(split));
       ASSERT_NE(engine, nullptr);
@@ -171,7 +171,7 @@ TEST_F(SteadyDecodeTest, PassesAheadHaveTheSameBits) {
   ASSERT_NE(alone, nullptr);
   const Run expected = Generate(alone.get(), 4, options);
   EXPECT_EQ(alone->host_times().passes_ahead, 0U);  // there is no time to
-  for (const char* split : {"other0:100%", "cpu:3,other0:3", "other0:2,cpu:2,other1:2"}) {
+  for (const char* split : {"several0:100%", "cpu:3,several0:3", "several0:2,cpu:2,several1:2"}) {
     const auto engine = MustLoad(Options(split));
     ASSERT_NE(engine, nullptr);
     EXPECT_EQ(Generate(engine.get(), 4, options).hashes, expected.hashes) << split;
@@ -184,7 +184,7 @@ TEST_F(SteadyDecodeTest, PassesAheadHaveTheSameBits) {
 // Forks, regressions and answers that end lead to other passes than those made ahead.
 TEST_F(SteadyDecodeTest, WhatComesOtherwiseIsNotAffected) {
   const auto alone = MustLoad(Options("cpu:100%"));
-  const auto split = MustLoad(Options("cpu:3,other0:3"));
+  const auto split = MustLoad(Options("cpu:3,several0:3"));
   ASSERT_NE(alone, nullptr);
   ASSERT_NE(split, nullptr);
   std::vector<std::string> said[2];
@@ -223,7 +223,7 @@ TEST_F(SteadyDecodeTest, WhatComesOtherwiseIsNotAffected) {
 // The trace shows the overlap: a pass is made ahead while a stage runs the pass before it.
 TEST_F(SteadyDecodeTest, TheTraceShowsTheOverlap) {
   setenv("TRINE_FIXTURE_SEVERAL", "2000", 1);
-  EngineOptions options = Options("other0:100%");
+  EngineOptions options = Options("several0:100%");
   options.trace_events = 100'000;
   const auto engine = MustLoad(options);
   ASSERT_NE(engine, nullptr);

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 class SurviveTest : public testing::Test {
  protected:
-  static constexpr char kSplit[] = "other0:1,cpu:2,other1:2,other2:1";
+  static constexpr char kSplit[] = "several0:1,cpu:2,several1:2,several2:1";
 
   SurviveTest() : file_(Model()) {}
 
@@ -130,7 +130,7 @@ TEST_F(SurviveTest, EveryKindAtEveryMoment) {
   for (const char* moment : {"open=1", "load", "alloc=2", "alloc=5", "plan=1", "run=1", "run=4",
                              "token=1", "token=5", "write=3", "read=2"}) {
     for (const char* kind : {"oom", "lost", "timeout=5", "garbage=status"}) {
-      const std::string faults = absl::StrCat("other1:", kind, "@", moment);
+      const std::string faults = absl::StrCat("several1:", kind, "@", moment);
       SCOPED_TRACE(faults);
       const Outcome outcome = Generate(faults, 2);
       EXPECT_TRUE(outcome.status.ok()) << outcome.status;
@@ -140,27 +140,27 @@ TEST_F(SurviveTest, EveryKindAtEveryMoment) {
 }
 
 TEST_F(SurviveTest, WhatIsLostIsSaid) {
-  const Outcome outcome = Generate("other1:lost@token=4", 1);
+  const Outcome outcome = Generate("several1:lost@token=4", 1);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   ASSERT_EQ(outcome.lost.size(), 1u);
-  EXPECT_EQ(outcome.lost[0].name, "other1");
+  EXPECT_EQ(outcome.lost[0].name, "several1");
   EXPECT_THAT(outcome.lost[0].reason, HasSubstr("the device is lost"));
-  EXPECT_THAT(log_, HasSubstr("other1 is lost ("));
+  EXPECT_THAT(log_, HasSubstr("several1 is lost ("));
   EXPECT_THAT(log_, HasSubstr("): its layers go to cpu"));
 }
 
 TEST_F(SurviveTest, WhatIsLostWhileLoadingIsSaidToo) {
-  const Outcome outcome = Generate("other2:lost@plan=1", 1);
+  const Outcome outcome = Generate("several2:lost@plan=1", 1);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   ASSERT_EQ(outcome.lost.size(), 1u);
-  EXPECT_EQ(outcome.lost[0].name, "other2");
+  EXPECT_EQ(outcome.lost[0].name, "several2");
 }
 
 // Memory of a file that was read, not mapped, is freed once its weights are packed.
 TEST_F(SurviveTest, AFileThatWasReadIsReadAgain) {
   use_mmap_ = false;
   const Outcome undisturbed = Generate("", 2);
-  for (const char* faults : {"other1:lost@token=3", "other2:lost@plan=1", "cpu:oom@run=5"}) {
+  for (const char* faults : {"several1:lost@token=3", "several2:lost@plan=1", "cpu:oom@run=5"}) {
     SCOPED_TRACE(faults);
     const Outcome outcome = Generate(faults, 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -171,7 +171,7 @@ TEST_F(SurviveTest, AFileThatWasReadIsReadAgain) {
 
 TEST_F(SurviveTest, GarbageAtABorderIsNoticed) {
   const Outcome undisturbed = Generate("", 2);
-  for (const char* device : {"other0", "cpu", "other2"}) {  // first, in between, last
+  for (const char* device : {"several0", "cpu", "several2"}) {  // first, in between, last
     for (const char* junk : {"nan", "inf", "huge", "tiny"}) {
       const std::string faults = absl::StrCat(device, ":garbage=", junk, "@token=3");
       SCOPED_TRACE(faults);
@@ -185,8 +185,9 @@ TEST_F(SurviveTest, GarbageAtABorderIsNoticed) {
 
 TEST_F(SurviveTest, ADeviceThatHangsIsLeftBehind) {
   const Outcome undisturbed = Generate("", 3);
-  for (const char* faults : {"other1:hang@token=3", "other2:hang@run=2,in=team",
-                             "cpu:hang@token=2,in=team", "other0:hang@token=2;cpu:hang@token=4"}) {
+  for (const char* faults :
+       {"several1:hang@token=3", "several2:hang@run=2,in=team", "cpu:hang@token=2,in=team",
+        "several0:hang@token=2;cpu:hang@token=4"}) {
     SCOPED_TRACE(faults);
     const Outcome outcome = Generate(faults, 3);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -200,31 +201,32 @@ TEST_F(SurviveTest, ADeviceThatHangsWhileTheModelIsLoadedIsLeftBehind) {
   const Outcome undisturbed = Generate("", 2);
   for (const char* moment : {"open=1", "load", "alloc=3", "import=1", "query=1", "layout=1",
                              "plan=1", "plan=1,in=team"}) {
-    const std::string faults = absl::StrCat("other1:hang@", moment);
+    const std::string faults = absl::StrCat("several1:hang@", moment);
     SCOPED_TRACE(faults);
     const Outcome outcome = Generate(faults, 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
     Expect(outcome, undisturbed);
     ASSERT_EQ(outcome.lost.size(), 1u);
-    EXPECT_EQ(outcome.lost[0].name, "other1");
-    EXPECT_THAT(outcome.lost[0].reason, HasSubstr("other1 has not come back from "));
+    EXPECT_EQ(outcome.lost[0].name, "several1");
+    EXPECT_THAT(outcome.lost[0].reason, HasSubstr("several1 has not come back from "));
   }
   // All other devices hang, until only the CPU is left.
-  const Outcome outcome = Generate("other0:hang@plan=1;other1:hang@alloc=1;other2:hang@open=1", 2);
+  const Outcome outcome =
+      Generate("several0:hang@plan=1;several1:hang@alloc=1;several2:hang@open=1", 2);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   Expect(outcome, undisturbed);
   EXPECT_EQ(outcome.lost.size(), 3u);
 }
 
 TEST_F(SurviveTest, ADeviceThatHangsWhileItIsAskedIsPlannedWithout) {
-  EngineOptions options = Options("other1:hang@query=1");
+  EngineOptions options = Options("several1:hang@query=1");
   options.placement.split = {};
-  options.placement.devices = {"cpu", "other1"};
+  options.placement.devices = {"cpu", "several1"};
   const auto engine = Engine::Load(options);
   ASSERT_TRUE(engine.ok()) << engine.status();
   ASSERT_EQ((*engine)->model()->places().size(), 1u);
   EXPECT_EQ((*engine)->model()->places()[0].device_name, "cpu");
-  EXPECT_THAT(log_, HasSubstr("other1 is not used: other1 has not come back from a call"));
+  EXPECT_THAT(log_, HasSubstr("several1 is not used: several1 has not come back from a call"));
 }
 
 // The device returns when the engine has gone on without it, or is gone.
@@ -232,7 +234,7 @@ TEST_F(SurviveTest, ADeviceThatComesBackTooLateFindsNobody) {
   const Outcome undisturbed = Generate("", 2);
   for (const char* moment : {"open=1", "load", "alloc=3", "query=1", "layout=1", "plan=1", "run=2",
                              "token=3", "free=1", "shutdown"}) {
-    const std::string faults = absl::StrCat("other1:slow=600@", moment);
+    const std::string faults = absl::StrCat("several1:slow=600@", moment);
     SCOPED_TRACE(faults);
     const Outcome outcome = Generate(faults, 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -251,19 +253,19 @@ TEST_F(SurviveTest, DevicesThatFailWhileTheyAreAskedArePlannedWithout) {
                             "garbage=size@query", "garbage=status@query", "slow=600@query"}) {
     SCOPED_TRACE(fault);
     // One is lost, with another to go to; then all that were asked for: the CPU takes over.
-    devices_ = {"cpu", "other1"};
-    Outcome outcome = Generate(absl::StrCat("other1:", fault), 2);
+    devices_ = {"cpu", "several1"};
+    Outcome outcome = Generate(absl::StrCat("several1:", fault), 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
     Expect(outcome, undisturbed);
     ASSERT_EQ(outcome.lost.size(), 1u);
-    EXPECT_EQ(outcome.lost[0].name, "other1");
-    EXPECT_THAT(log_, HasSubstr("other1 is not used: "));
-    devices_ = {"other1", "other2"};
-    outcome = Generate(absl::StrCat("other1:", fault, ";other2:", fault), 2);
+    EXPECT_EQ(outcome.lost[0].name, "several1");
+    EXPECT_THAT(log_, HasSubstr("several1 is not used: "));
+    devices_ = {"several1", "several2"};
+    outcome = Generate(absl::StrCat("several1:", fault, ";several2:", fault), 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
     Expect(outcome, undisturbed);
     EXPECT_EQ(outcome.lost.size(), 2u);
-    devices_ = {"cpu", "other1"};
+    devices_ = {"cpu", "several1"};
     outcome = Generate(absl::StrCat("*:", fault), 2);
     EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
     EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("no device is left: cpu: "));
@@ -271,9 +273,9 @@ TEST_F(SurviveTest, DevicesThatFailWhileTheyAreAskedArePlannedWithout) {
 }
 
 TEST_F(SurviveTest, OneThatFailedWhileItWasAskedIsTakenInAgain) {
-  EngineOptions options = Options("other1:lost@query=1,back=0;other2:lost@open=1,back=0");
+  EngineOptions options = Options("several1:lost@query=1,back=0;several2:lost@open=1,back=0");
   options.placement.split = {};
-  options.placement.devices = {"other1", "other2"};
+  options.placement.devices = {"several1", "several2"};
   const auto engine = Engine::Load(options);
   ASSERT_TRUE(engine.ok()) << engine.status();
   ASSERT_EQ((*engine)->lost_devices().size(), 2u);
@@ -281,13 +283,13 @@ TEST_F(SurviveTest, OneThatFailedWhileItWasAskedIsTakenInAgain) {
   ASSERT_TRUE((*engine)->Readmit("").ok());
   EXPECT_THAT((*engine)->lost_devices(), IsEmpty());
   for (const SegmentPlace& place : (*engine)->model()->places()) {
-    EXPECT_THAT(place.device_name, HasSubstr("other"));
+    EXPECT_THAT(place.device_name, HasSubstr("several"));
   }
 }
 
 TEST_F(SurviveTest, SizesThatCannotBeAreAFault) {
   const Outcome undisturbed = Generate("", 2);
-  const Outcome outcome = Generate("other1:garbage=size@query", 2);
+  const Outcome outcome = Generate("several1:garbage=size@query", 2);
   ASSERT_TRUE(outcome.status.ok()) << outcome.status;
   Expect(outcome, undisturbed);
   ASSERT_EQ(outcome.lost.size(), 1u);
@@ -296,8 +298,8 @@ TEST_F(SurviveTest, SizesThatCannotBeAreAFault) {
 
 TEST_F(SurviveTest, ADeviceThatHangsAtTheEndIsLeftBehind) {
   const Outcome undisturbed = Generate("", 1);
-  for (const char* fault : {"other1:hang@free=1", "other1:hang@shutdown",
-                            "other1:lost@token=3;cpu:hang@free=2", "*:hang@free=1"}) {
+  for (const char* fault : {"several1:hang@free=1", "several1:hang@shutdown",
+                            "several1:lost@token=3;cpu:hang@free=2", "*:hang@free=1"}) {
     SCOPED_TRACE(fault);
     const auto begin = std::chrono::steady_clock::now();
     Expect(Generate(fault, 1), undisturbed);
@@ -308,7 +310,7 @@ TEST_F(SurviveTest, ADeviceThatHangsAtTheEndIsLeftBehind) {
 
 TEST_F(SurviveTest, OneAfterTheOtherUntilNoneIsLeft) {
   const Outcome undisturbed = Generate("", 2, 20);
-  std::string faults = "other0:lost@token=2;other2:lost@token=5;other1:oom@token=9";
+  std::string faults = "several0:lost@token=2;several2:lost@token=5;several1:oom@token=9";
   Outcome outcome = Generate(faults, 2, 20);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   EXPECT_EQ(outcome.lost.size(), 3u);
@@ -316,7 +318,7 @@ TEST_F(SurviveTest, OneAfterTheOtherUntilNoneIsLeft) {
   // The CPU takes all of their layers, and then fails, too.
   outcome = Generate(faults + ";cpu:lost@token=30", 2, 20);
   EXPECT_TRUE(absl::IsUnavailable(outcome.status)) << outcome.status;
-  for (const char* device : {"other0: ", "other1: ", "other2: ", "cpu: "}) {
+  for (const char* device : {"several0: ", "several1: ", "several2: ", "cpu: "}) {
     EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(device));
   }
   Expect(outcome, undisturbed);
@@ -346,15 +348,15 @@ TEST_F(SurviveTest, RandomSchedules) {
       if ((kind == "lost" || kind == "hang") && random() % 4 == 0) option += ",back=1";
       const int most = moment == "open" || moment == "query" ? 2 : 25;
       absl::StrAppend(&faults, faults.empty() ? "" : ";",
-                      pick({"cpu", "other0", "other1", "other2"}), ":", kind, "@", moment, "=",
-                      1 + random() % most, option);
+                      pick({"cpu", "several0", "several1", "several2"}), ":", kind, "@", moment,
+                      "=", 1 + random() % most, option);
     }
     // The placement makes no difference to the text.
     const std::string way = pick({"split", "split", "split", "rows", "plan"});
     split_ = way == "plan" ? "" : kSplit;
     mode_ = way == "rows" ? SplitMode::kRow : SplitMode::kLayer;
     devices_.clear();
-    if (way == "plan") devices_ = {"cpu", "other0", "other1", "other2"};
+    if (way == "plan") devices_ = {"cpu", "several0", "several1", "several2"};
     SCOPED_TRACE(absl::StrCat(schedule, ", ", way, ": ", faults));
     const bool batch = schedule % 2 == 1;
     const Outcome outcome = Generate(faults, batch ? 4 : 1);

@@ -399,7 +399,7 @@ TEST_F(ServerTest, ALostDeviceCostsNobodyATokenAndIsReported) {
   for (size_t i = 0; i < disturbed.size(); ++i) calm.push_back(Completion(request(i)));
   EXPECT_EQ(Body(Get("/health"))["status"], "ok");
   server_.reset();
-  Start({.places = 4, .split = "cpu:1,other0:2", .faults = "other0:lost@token=60"});
+  Start({.places = 4, .split = "cpu:1,several0:2", .faults = "several0:lost@token=60"});
   std::vector<std::thread> threads;
   for (size_t i = 0; i < disturbed.size(); ++i) {
     threads.emplace_back([&, i] { disturbed[i] = Completion(request(i)); });
@@ -411,19 +411,19 @@ TEST_F(ServerTest, ALostDeviceCostsNobodyATokenAndIsReported) {
   EXPECT_EQ(health["status"], "degraded") << health;
   const auto& tiers = health["tiers"];
   const bool told = std::any_of(tiers.begin(), tiers.end(), [](const Json& tier) {
-    return tier["device"] == "other0" && tier["state"] == "lost" && !tier["reason"].empty();
+    return tier["device"] == "several0" && tier["state"] == "lost" && !tier["reason"].empty();
   });
   EXPECT_TRUE(told) << health;
   EXPECT_THAT(Get("/metrics").body, HasSubstr("trine_devices_lost 1\n"));
 }
 
 TEST_F(ServerTest, ReportsTellOfTheTiers) {
-  Start({.split = "cpu:1,other0:2"});
+  Start({.split = "cpu:1,several0:2"});
   Completion({{"prompt", "a text"}, {"max_tokens", 8}});
   const std::string metrics = Get("/metrics").body;
   for (const char* name :
        {"trine_generated_tokens_total 8\n", "trine_tier_busy_seconds_total{tier=\"cpu\"",
-        "trine_tier_busy_seconds_total{tier=\"other0\"", "trine_kv_blocks ", "trine_up 1\n",
+        "trine_tier_busy_seconds_total{tier=\"several0\"", "trine_kv_blocks ", "trine_up 1\n",
         "trine_host_wait_seconds_total{for=\"sequences\"}",
         "trine_host_seconds_total{what=\"prepare\"}",
         "trine_requests_total{endpoint=\"/v1/completions\",status=\"200\"} 1\n"}) {
@@ -446,7 +446,7 @@ TEST_F(ServerTest, ReportsTellOfTheTiers) {
 }
 
 TEST_F(ServerTest, ThreadsAreNamedForWhatTheyDo) {
-  Start({.split = "cpu:1,other0:2", .threads = 3});
+  Start({.split = "cpu:1,several0:2", .threads = 3});
   Completion({{"prompt", "a text"}, {"max_tokens", 4}});
   Get("/v1/plan");  // an errand
   const auto names = [] {

@@ -447,7 +447,7 @@ TEST_F(SessionsTest, ALostDeviceCostsNoSessionAToken) {
   Start({.places = 4});
   const std::vector<std::string> calm = texts();
   server_.reset();
-  Start({.places = 4, .split = "cpu:1,other0:2", .faults = "other0:lost@token=45"});
+  Start({.places = 4, .split = "cpu:1,several0:2", .faults = "several0:lost@token=45"});
   EXPECT_EQ(texts(), calm);
   EXPECT_EQ(Body(Get("/health"))["status"], "degraded");
 }
@@ -490,8 +490,8 @@ TEST_F(SessionsTest, ALostDeviceUnderManySessionsCostsNoneAToken) {
   for (const int token : {5, 15, 30}) {  // passes without prompt tokens
     server_.reset();
     Start({.places = 8,
-           .split = "cpu:1,other0:2",
-           .faults = absl::StrCat("other0:lost@token=", token)});
+           .split = "cpu:1,several0:2",
+           .faults = absl::StrCat("several0:lost@token=", token)});
     EXPECT_EQ(texts(), calm) << token;
     EXPECT_EQ(Body(Get("/health"))["status"], "degraded") << token;
   }

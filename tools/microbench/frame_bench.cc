@@ -37,7 +37,7 @@ class SmallPlan {
     const TensorId x = graph.AddTensor(TRINE_ROLE_IO, TRINE_DTYPE_F32, {64});
     for (uint32_t i = 0; i < n_ops; ++i) graph.AddOp(TRINE_OP_ADD, {x, x}, {x});
     graph.Finish();
-    auto segment = Segment::Create(*device, std::move(graph), TRINE_NUMERICS_EXACT, {});
+    auto segment = Segment::Create(*device, std::move(graph), {});
     if (!segment.ok()) return std::string(segment.status().message());
     segment_ = *std::move(segment);
     return "";

@@ -155,7 +155,7 @@ class Bench {
       made.outputs.push_back(*std::move(output));
     }
     graph.Finish();
-    auto segment = Segment::Create(device_, std::move(graph), TRINE_NUMERICS_EXACT, memory);
+    auto segment = Segment::Create(device_, std::move(graph), memory);
     if (!segment.ok()) return segment.status();
     made.segment = *std::move(segment);
     std::vector<float> values(static_cast<size_t>(case_.k * case_.m));

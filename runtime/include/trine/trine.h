@@ -133,6 +133,12 @@ typedef struct trine_engine_options {
    * once. Besides max_sequences, a pass has room for this many more sequences, and the KV cache has
    * 64 more positions for each of them. 0: none. */
   int64_t branches;
+  /* "exact" (default): results have the bits of docs/numerics.md on every device. "fast": devices and
+   * ops whose results are near these may be used, too. */
+  const char* numerics;
+  /* Options for plugins, separated by semicolons: "[PLUGIN:]NAME=VALUE;...". Without PLUGIN an option
+   * is for the files that `plugins` names. Opening fails if an option has no effect. */
+  const char* plugin_options;
 } trine_engine_options;
 
 /* Loads a model and places it on devices. */
@@ -542,7 +548,8 @@ TRINE_API int32_t trine_generate_together(trine_session* const* sessions, size_t
 TRINE_API void trine_session_cancel(trine_session* session);
 
 /* Writes the hash of the logits of every position so far, as NUL-terminated text of at most
- * `capacity` bytes. The hash is equal for every device, split, thread count and batch. Needs
+ * `capacity` bytes; 24 are enough. The hash is equal for every device, split, thread count and
+ * batch. With fast numerics it is not, and the text begins with "fast-". Needs
  * TRINE_SESSION_LOGITS_HASH. */
 TRINE_API int32_t trine_session_logits_hash(const trine_session* session, char* text,
                                             size_t capacity);

@@ -75,6 +75,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
   const auto architecture = FindArchitecture(config.architecture);
   if (!architecture.ok()) return architecture.status();
   SegmentGraph segment;
+  segment.graph = OpGraph(limits.numerics);
   AddBatchInputs(config, limits, &segment);
   LayerBuilder b(file, config, limits, (*architecture)->rope_pairing, (*architecture)->norm,
                  &segment);

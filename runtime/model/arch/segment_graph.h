@@ -26,10 +26,13 @@ struct SegmentLimits {
   int64_t kv_blocks = 0;        // the number of blocks in each layer's cache
   uint32_t kv_type_k = TRINE_DTYPE_F16;
   uint32_t kv_type_v = TRINE_DTYPE_F16;
+  // How exactly devices have to compute: TRINE_NUMERICS_EXACT or TRINE_NUMERICS_FAST.
+  uint32_t numerics = TRINE_NUMERICS_EXACT;
   bool embeddings = false;   // the last segment gives the normed rows instead of their logits
   bool hidden_rows = false;  // the last segment gives the normed rows and their logits
   int64_t branches = 0;      // sequences beyond those with room for a whole context
 
+  bool exact() const { return numerics == TRINE_NUMERICS_EXACT; }
   int64_t max_blocks_per_sequence() const {
     return (max_context + kBlockPositions - 1) / kBlockPositions;
   }

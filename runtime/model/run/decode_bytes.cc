@@ -30,7 +30,7 @@ uint64_t ReadWeightBytes(const SegmentGraph& segment, const ExpertConfig& expert
   // Sums by tensor of the file, so that an embedding that is also the output matrix is counted
   // once.
   std::map<const gguf::TensorInfo*, uint64_t> read;
-  const trine_graph view = segment.graph.View(TRINE_NUMERICS_EXACT);
+  const trine_graph view = segment.graph.View();
   for (uint32_t i = 0; i < view.n_ops; ++i) {
     const trine_op& op = view.ops[i];
     for (uint32_t k = 0; k < op.n_in; ++k) {

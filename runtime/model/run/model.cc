@@ -134,10 +134,11 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
   }
   for (size_t i = 0; i < graphs.size(); ++i) {
     const std::optional<RoutePlan>& plan = stages_[load_stages_[i]].plan;
-    if (!plan || plan->kind != RouteKind::kTwin) continue;
+    if (!plan || plan->kind == RouteKind::kStreamed) continue;
     for (const WeightUse& use : graphs[i].weights) {
       const bool canon = out_of_range.count(use.info) != 0;
       if (!WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
+      if (!plan->HelperReads(graphs[i].graph, use.tensor)) continue;
       store_->WantShared(plan->helper.device, *use.info);
     }
   }
@@ -226,7 +227,7 @@ absl::Status Model::AllocateSplits(const std::vector<SegmentGraph>& graphs) {
     std::vector<uint64_t> scratch(split.devices().size(), 0);
     for (size_t i = 0, piece = 0; i < graphs.size(); ++i) {
       if (load_stages_[i] != stage) continue;
-      const auto needs = Segment::Query(*loads_[i].device, graphs[i].graph, TRINE_NUMERICS_EXACT);
+      const auto needs = Segment::Query(*loads_[i].device, graphs[i].graph);
       if (!needs.ok()) return needs.status();
       uint64_t& most = scratch[split.pieces()[piece++].device];
       most = std::max(most, needs->scratch_bytes);
@@ -386,8 +387,7 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, size_t index, SegmentGr
   }
   const auto bound = BindEnds(place.device, index, &graph, &memory);
   if (!bound.ok()) return bound.status();
-  auto segment =
-      Segment::Create(place.device, std::move(graph.graph), TRINE_NUMERICS_EXACT, memory);
+  auto segment = Segment::Create(place.device, std::move(graph.graph), memory);
   if (!segment.ok()) return segment.status();
   const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
   scratch_bytes_ += own;
@@ -446,6 +446,12 @@ std::vector<std::string> Model::StageDevices(size_t stage) const {
   std::vector<std::string> names = stages_[stage].home->Devices();
   if (stages_[stage].plan) names.push_back(stages_[stage].plan->helper.name);
   return names;
+}
+
+bool Model::IsExact(size_t stage) const {
+  const Stage& s = stages_[stage];
+  return s.home->exact() && std::all_of(s.helped.begin(), s.helped.end(),
+                                        [](const auto& route) { return route->exact(); });
 }
 
 std::set<std::string> Model::Devices() const {

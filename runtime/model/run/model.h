@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dispatch/cost/size_rule.h"
+#include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "plugins/host_services.h"
@@ -122,6 +123,7 @@ struct StageRun {
   uint64_t bytes_in = 0, bytes_out = 0;              // copied to the device and from it
   uint64_t moved_blocks = 0;                         // KV blocks that were loaded, copied or saved
   bool detour = false;                               // it took a helped route
+  DeviceTimes devices;                               // if several devices may run the stage
   bool ok = false;
 };
 
@@ -148,6 +150,8 @@ class Model {
   const std::vector<SegmentPlace>& places() const { return places_; }
   // Returns the helped routes, with at most one entry for each stage.
   std::vector<RouteInfo> routes() const;
+  // Returns whether a stage has the contract's bits on each of its routes.
+  bool IsExact(size_t stage) const;
   // Returns the devices that a stage runs on, its home first.
   std::vector<std::string> StageDevices(size_t stage) const;
   std::set<std::string> Devices() const;  // the devices of all stages

@@ -166,8 +166,12 @@ absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run)
   run->written = StageRun::Clock::now();
   status = route->Run(pass->params, pass->slot);
   const StageRun::Clock::time_point ran = StageRun::Clock::now();
-  run_ns_ += static_cast<uint64_t>(
+  const auto run_ns = static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(ran - run->written).count());
+  run_ns_ += run_ns;
+  if (stages_[index].plan || stages_[index].home->split() != nullptr) {
+    route->TakeTimes(run_ns, &run->devices);
+  }
   if (!status.ok()) return status;
   run->ran = ran;
   if (!pass->moves.saves.empty()) status = SaveBlocks(index, pass->moves, run);

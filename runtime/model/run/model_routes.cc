@@ -83,7 +83,8 @@ absl::Status Model::LoadRoute(Stage* stage, size_t index, const OutOfRange& out_
   }
   device_bytes_[plan.helper.device.get()] += loader.helper_bytes();
   scratch_bytes_ += loader.scratch_bytes();
-  stage->route_switch = RouteSwitch(plan.classes, plan.class_routes, asked_tokens_ ? 1 : kBand);
+  stage->route_switch =
+      RouteSwitch(plan.classes, plan.class_routes, asked_tokens_ ? 1 : kBand, plan.at_least);
   return absl::OkStatus();
 }
 

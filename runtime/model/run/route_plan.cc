@@ -20,11 +20,6 @@ bool IsBetween(uint32_t kind) {
          kind == TRINE_OP_MUL || kind == TRINE_OP_SCALE || kind == TRINE_OP_SOFTCAP;
 }
 
-bool IsTaken(const Device& device, const OpGraph& graph, size_t op) {
-  const auto support = device.QueryOp(graph.View(TRINE_NUMERICS_EXACT), static_cast<uint32_t>(op));
-  return support.ok() && support->support >= TRINE_SUPPORT_EXACT;
-}
-
 // Adds to `away` the ops between products in `away`: their inputs all come from ops in `away`,
 // their results go only to ops in `away`, and the helper can run them.
 void JoinBetween(const Device& helper, const OpGraph& graph, const OpSchedule& schedule,
@@ -42,7 +37,7 @@ void JoinBetween(const Device& helper, const OpGraph& graph, const OpSchedule& s
     if (version.writer != SlotVersion::kHost && !(used && temporary)) stays[version.writer] = true;
   }
   for (size_t op = 0; op < graph.n_ops(); ++op) {
-    if (!stays[op] && IsTaken(helper, graph, op)) (*away)[op] = true;
+    if (!stays[op] && RunsOp(helper, graph, op)) (*away)[op] = true;
   }
 }
 
@@ -78,10 +73,12 @@ SizedWork AllOfIt(const KnownCosts& mine, const KnownCosts& theirs, const OpGrap
   return work;
 }
 
-// Returns the times of one product: at home, and on the helper, which fetches the weights.
-SizedWork OneProduct(const KnownCosts& mine, const KnownCosts& theirs, const OpGraph& graph,
-                     size_t op, const PassShape& pass, bool* known) {
-  const PredictedTime there = PredictStreamed(theirs.costs, graph, op, pass);
+// Returns the times of one product: at home, and on the helper, which borrows the weights.
+SizedWork OneProduct(const KnownCosts& mine, const KnownCosts& theirs, RouteKind kind,
+                     const OpGraph& graph, size_t op, const PassShape& pass, bool* known) {
+  const BorrowedWeights weights =
+      kind == RouteKind::kStreamed ? BorrowedWeights::kStreamed : BorrowedWeights::kShared;
+  const PredictedTime there = PredictBorrowed(theirs.costs, weights, graph, op, pass);
   *known = !there.unknown;
   return {ProductFlops(graph, op, pass), PredictOp(mine.costs, graph, op, pass).ns, there.ns,
           mine.measured && theirs.measured};
@@ -181,12 +178,13 @@ class Planner {
     candidate.plan.helper = helper;
     candidate.plan.kind = kind;
     candidate.plan.classes = classes_;
+    candidate.plan.at_least = options_.rule.at_least;
     const KnownCosts& mine = options_.costs.at(home_.device_name);
     const KnownCosts& theirs = options_.costs.at(helper.name);
     std::vector<std::vector<bool>> away;  // by class
     for (size_t c = 0; c < classes_.size(); ++c) {
-      away.push_back(kind == RouteKind::kTwin ? TryAll(c, mine, theirs, *helper.device, &candidate)
-                                              : TryProducts(c, mine, theirs, helper, &candidate));
+      away.push_back(kind == RouteKind::kTwin ? TryAll(c, mine, theirs, &candidate)
+                                              : TryProducts(c, mine, theirs, &candidate));
     }
     ChooseRoutes(away, &candidate.plan);
     return candidate;
@@ -198,38 +196,36 @@ class Planner {
   }
 
   std::vector<bool> TryAll(size_t c, const KnownCosts& mine, const KnownCosts& theirs,
-                           const Device& helper, Candidate* candidate) {
-    bool known = false, taken = true;
+                           Candidate* candidate) {
+    bool known = false;
     const SizedWork work = AllOfIt(mine, theirs, graph_, PassOf(limits_, classes_[c]), &known);
-    SizeDecision decision = DecideKnown(options_.rule, classes_[c], work, known);
-    for (size_t op = 0; decision.away && taken && op < graph_.n_ops(); ++op) {
-      taken = IsTaken(helper, graph_, op);
-    }
-    if (!taken) decision = {false, "an op of it is refused there"};
+    const SizeDecision decision = DecideKnown(options_.rule, classes_[c], work, known);
     Note(candidate, "all of it", c, decision);
     if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
     return std::vector<bool>(graph_.n_ops(), decision.away);
   }
 
   std::vector<bool> TryProducts(size_t c, const KnownCosts& mine, const KnownCosts& theirs,
-                                const NamedDevice& helper, Candidate* candidate) {
+                                Candidate* candidate) {
+    const Device& helper = *candidate->plan.helper.device;
     std::vector<bool> away(graph_.n_ops(), false);
     const PassShape pass = PassOf(limits_, classes_[c]);
     for (size_t op = 0; op < graph_.n_ops(); ++op) {
       if (!IsProduct(graph_, op)) continue;
       const gguf::TensorInfo* weight = weights_.at(graph_.op(op).in[0]);
-      const std::string reason = Refusal(*helper.device, op, *weight);
+      const std::string reason = Refusal(helper, op, *weight);
       SizeDecision decision{false, reason};
       if (reason.empty()) {
         bool known = false;
-        const SizedWork work = OneProduct(mine, theirs, graph_, op, pass, &known);
+        const SizedWork work =
+            OneProduct(mine, theirs, candidate->plan.kind, graph_, op, pass, &known);
         decision = DecideKnown(options_.rule, classes_[c], work, known);
         if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
       }
       Note(candidate, NameOf(*weight), c, decision);
       away[op] = decision.away;
     }
-    JoinBetween(*helper.device, graph_, schedule_, &away);
+    JoinBetween(helper, graph_, schedule_, &away);
     return away;
   }
 
@@ -239,7 +235,7 @@ class Planner {
     const std::string name = NameOf(weight);
     const auto [found, is_new] = refusals_.try_emplace({&helper, name});
     if (is_new) {
-      if (!IsTaken(helper, graph_, op)) found->second = "it is refused there";
+      if (!RunsOp(helper, graph_, op)) found->second = "it is refused there";
     }
     return found->second;
   }
@@ -275,21 +271,38 @@ int64_t RoutePlan::FirstTokens() const {
   return 0;
 }
 
-std::optional<RouteKind> HelpKind(const trine_device_info& home, const trine_device_info& helper) {
+bool RoutePlan::HelperReads(const OpGraph& graph, TensorId tensor) const {
+  const std::vector<uint32_t> readers = graph.Readers(tensor);
+  return std::any_of(helper_ops.begin(), helper_ops.end(), [&](const std::vector<bool>& ops) {
+    return std::any_of(readers.begin(), readers.end(), [&](uint32_t op) { return ops[op]; });
+  });
+}
+
+std::optional<RouteKind> HelpKind(const trine_device_info& home, const Device& helper,
+                                  const OpGraph& graph) {
+  const trine_device_info& info = helper.info();
   // A helper cannot get weights and caches out of memory that the host does not see.
-  if ((home.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0 || helper.import_alignment == 0) {
+  if ((home.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0 || info.import_alignment == 0) {
     return std::nullopt;
   }
-  if ((helper.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0) return RouteKind::kStreamed;
-  if (!MayImport(home, false) || !MayImport(helper, false)) return std::nullopt;
+  if ((info.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0) return RouteKind::kStreamed;
+  if (!MayImport(home, false) || !MayImport(info, false)) return std::nullopt;
+  for (size_t op = 0; op < graph.n_ops(); ++op) {
+    if (!RunsOp(helper, graph, op)) return RouteKind::kProducts;
+  }
   return RouteKind::kTwin;
 }
 
 double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind kind,
-                     const OpGraph& graph, const PassShape& pass, const SizeRule& rule) {
+                     const std::vector<bool>& runs, const OpGraph& graph, const PassShape& pass,
+                     const SizeRule& rule) {
   const int64_t tokens = pass.params[kParamTokens];
   bool known = false;
   if (kind == RouteKind::kTwin) {
+    // Of another unit of layers the helper may lack an op.
+    if (std::find(runs.begin(), runs.end(), false) != runs.end()) {
+      return PredictGraph(home.costs, graph, pass, static_cast<double>(tokens)).ns;
+    }
     const SizedWork work = AllOfIt(home, helper, graph, pass, &known);
     return DecideKnown(rule, tokens, work, known).away ? work.away_ns : work.home_ns;
   }
@@ -298,8 +311,8 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind
   for (size_t op = 0; op < graph.n_ops(); ++op) {
     const double here = PredictOp(home.costs, graph, op, pass).ns * correction;
     ns += here;
-    if (!IsProduct(graph, op)) continue;
-    const SizedWork work = OneProduct(home, helper, graph, op, pass, &known);
+    if (!IsProduct(graph, op) || !runs[op]) continue;
+    const SizedWork work = OneProduct(home, helper, kind, graph, op, pass, &known);
     if (DecideKnown(rule, tokens, work, known).away) ns += work.away_ns - here;
   }
   return ns;
@@ -328,7 +341,7 @@ std::optional<RoutePlan> PlanRoute(const SegmentPlace& home, const SegmentGraph&
   Planner planner(home, graph, limits, options, can_stream);
   for (const NamedDevice& helper : options.helpers) {
     if (helper.device == home.device || options.costs.count(helper.name) == 0) continue;
-    const auto kind = HelpKind(home.device->info(), helper.device->info());
+    const auto kind = HelpKind(home.device->info(), *helper.device, graph.graph);
     if (!kind) continue;
     if (const std::string why = WhyNoHelp(*kind, weights, helper.device->info()); !why.empty()) {
       if (options.log) {

@@ -1,9 +1,11 @@
 // Plans the helped routes of a stage: ways to run it with the help of another device, for passes of
 // those sizes for which that is faster (docs/dispatch.md). The stage's own device is called home.
-// There are two kinds of help:
+// There are three kinds of help:
 //   streamed  A helper with its own memory runs some products. It fetches their weights from the
 //             host's memory each time.
 //   twin      A helper that shares home's memory runs the whole stage.
+//   products  A helper that shares home's memory, and has not all of the stage's ops, runs some
+//             products. It reads their weights where they are.
 #pragma once
 
 #include <cstddef>
@@ -42,6 +44,7 @@ struct HomeWeights {
 enum class RouteKind {
   kStreamed,  // the helper runs products with weights from the host's memory
   kTwin,      // the helper runs all ops over the same weights and caches
+  kProducts,  // the helper runs products over the same weights
 };
 
 // The helped routes of a stage, and the route for each class of passes: those with a number of
@@ -52,21 +55,27 @@ struct RoutePlan {
   std::vector<std::vector<bool>> helper_ops;  // [helped route][op]: whether the helper runs the op
   std::vector<int64_t> classes;               // [class of passes]: its fewest tokens (size_rule.h)
   std::vector<size_t> class_routes;           // [class]: 0 for home, n for helped route n - 1
+  int64_t at_least = 1;                       // passes of fewer tokens stay at home
 
   // Returns the number of tokens of the smallest pass that takes a helped route; 0 if none does.
   int64_t FirstTokens() const;
+  // Returns whether an op that reads the tensor runs on the helper in any route.
+  bool HelperReads(const OpGraph& graph, TensorId tensor) const;
 };
 
-// Returns how `helper` can help `home`, by the kinds of memory that they have; nullopt if it can't.
-std::optional<RouteKind> HelpKind(const trine_device_info& home, const trine_device_info& helper);
+// Returns how `helper` can help `home` with the graph, by the kinds of memory that they have and
+// the ops that the helper has; nullopt if it can't.
+std::optional<RouteKind> HelpKind(const trine_device_info& home, const Device& helper,
+                                  const OpGraph& graph);
 
 // Returns why `helper` can't use the weights as `home` has them; "" if it can.
 std::string WhyNoHelp(RouteKind kind, const HomeWeights& home, const trine_device_info& helper);
 
 // Predicts the time of one pass through `graph` in ns, if the helper runs the ops that `rule` gives
-// to the helper.
+// to the helper. `runs`: by op, whether the helper has it.
 double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind kind,
-                     const OpGraph& graph, const PassShape& pass, const SizeRule& rule);
+                     const std::vector<bool>& runs, const OpGraph& graph, const PassShape& pass,
+                     const SizeRule& rule);
 
 // Returns a plan with the helper that saves the most time, or nullopt if no helper saves any.
 // REQUIRES: graph.Finish() has not been called. `can_stream` returns whether a weight lies in the

@@ -12,15 +12,6 @@ namespace {
 // The memory that a plugin is expected to stream weights through (docs/plugin-abi.md, "Memory").
 constexpr uint64_t kStages = uint64_t{32} << 20;
 
-bool IsTaken(const Device& device, const SegmentGraph& segment, TensorId weight) {
-  const trine_graph view = segment.graph.View(TRINE_NUMERICS_EXACT);
-  const std::vector<uint32_t> readers = segment.graph.Readers(weight);
-  return std::all_of(readers.begin(), readers.end(), [&](uint32_t op) {
-    const auto support = device.QueryOp(view, op);
-    return support.ok() && support->support >= TRINE_SUPPORT_EXACT;
-  });
-}
-
 }  // namespace
 
 StageRoute::StageRoute(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment,
@@ -91,6 +82,11 @@ absl::Status StageRoute::ReadHidden(const std::vector<int64_t>& params, std::spa
   return CheckCanonical(memory, device_);
 }
 
+void StageRoute::TakeTimes(uint64_t run_ns, DeviceTimes* times) {
+  if (split_ != nullptr) return split_->TakeTimes(times);
+  times->Add(device_.c_str(), run_ns);
+}
+
 std::vector<std::string> StageRoute::Devices() const {
   if (split_ == nullptr) return {device_};
   std::vector<std::string> names;
@@ -108,7 +104,7 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::Load(const SegmentPlace
                                                               const RoutePlan& plan, size_t route,
                                                               SegmentGraph whole) {
   if (plan.kind == RouteKind::kTwin) return LoadTwin(plan, std::move(whole));
-  return LoadStreamed(home, plan.helper_ops[route], plan.helper, whole);
+  return LoadProducts(home, plan, route, whole);
 }
 
 absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadTwin(const RoutePlan& plan,
@@ -117,8 +113,7 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadTwin(const RoutePla
   whole.graph.Finish();
   auto memory = Bind(plan.helper.device, Uses::kShared, &whole);
   if (!memory.ok()) return memory.status();
-  auto segment =
-      Segment::Create(plan.helper.device, std::move(whole.graph), TRINE_NUMERICS_EXACT, *memory);
+  auto segment = Segment::Create(plan.helper.device, std::move(whole.graph), *memory);
   if (!segment.ok()) return segment.status();
   const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
   scratch_bytes_ += own;
@@ -126,11 +121,14 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadTwin(const RoutePla
   return std::make_unique<StageRoute>(plan.helper.name, whole.io, *std::move(segment));
 }
 
-absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadStreamed(const SegmentPlace& home,
-                                                                      const std::vector<bool>& away,
-                                                                      const NamedDevice& helper,
+absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadProducts(const SegmentPlace& home,
+                                                                      const RoutePlan& plan,
+                                                                      size_t route,
                                                                       const SegmentGraph& whole) {
   constexpr size_t kHome = 0, kHelper = 1;
+  const std::vector<bool>& away = plan.helper_ops[route];
+  const NamedDevice& helper = plan.helper;
+  const bool streams = plan.kind == RouteKind::kStreamed;
   std::vector<OpOwners> owners(whole.graph.n_ops());
   for (size_t op = 0; op < owners.size(); ++op) {
     if (away[op]) owners[op] = {{kHelper, 0, 0}};
@@ -145,20 +143,21 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadStreamed(const Segm
     const Device& device = there ? *helper.device : *home.device;
     if (!there) FindLayouts(device, &piece.graph);
     for (const WeightUse& use : piece.graph.weights) {
-      if (there && !use.as_f32) streamed.push_back(use.info);
+      if (streams && there && !use.as_f32) streamed.push_back(use.info);
     }
-    const auto needs = Segment::Query(device, piece.graph.graph, TRINE_NUMERICS_EXACT);
+    const auto needs = Segment::Query(device, piece.graph.graph);
     if (!needs.ok()) return needs.status();
     scratch[piece.device] = std::max(scratch[piece.device], needs->scratch_bytes);
   }
   if (absl::Status s = store_.ImportStreamed(helper.device, streamed); !s.ok()) return s;
   if (absl::Status s = split->Allocate(scratch); !s.ok()) return s;
   for (const size_t d : {kHome, kHelper}) scratch_bytes_ += scratch[d] + split->IoBytes(d);
-  helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper) + (helper_bytes_ == 0 ? kStages : 0);
+  helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper);
+  if (streams && route == 0) helper_bytes_ += kStages;
   for (GraphPiece& piece : split->pieces()) {
     const bool there = piece.device == kHelper;
-    auto memory = Bind(there ? helper.device : home.device, there ? Uses::kStreamed : Uses::kShared,
-                       &piece.graph);
+    auto memory = Bind(there ? helper.device : home.device,
+                       there && streams ? Uses::kStreamed : Uses::kShared, &piece.graph);
     if (!memory.ok()) return memory.status();
     const absl::Status s = split->AddPiece(std::move(piece.graph.graph), *std::move(memory));
     if (!s.ok()) return s;
@@ -172,7 +171,7 @@ void RouteLoader::FindLayouts(const Device& device, SegmentGraph* segment) const
     for (const PackedWeight& weight : packed_.items()) {
       if (weight.device.get() != &device || weight.tensor != use.info || use.packed) continue;
       graph.SetLayout(use.tensor, weight.layout.id(), weight.layout.packed_bytes());
-      if (IsTaken(device, *segment, use.tensor)) {
+      if (RunsReaders(device, graph, use.tensor)) {
         use.packed = weight.layout;
       } else {
         graph.SetLayout(use.tensor, TRINE_LAYOUT_PLAIN, graph.Bytes(use.tensor));

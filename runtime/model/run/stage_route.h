@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "runtime/model/arch/segment_graph.h"
 #include "runtime/model/run/route_plan.h"
@@ -61,6 +62,11 @@ class StageRoute {
   }
 
   std::vector<std::string> Devices() const;
+  // Adds the time that each device has spent since the last call. `run_ns`: how long the last Run
+  // took.
+  void TakeTimes(uint64_t run_ns, DeviceTimes* times);
+  // Returns whether every op has the contract's bits.
+  bool exact() const { return split_ == nullptr ? segment_->exact() : split_->exact(); }
   // Returns the device that a run waits for, as far as is known. Any thread may call it.
   BusyDevice Busiest() const;
 
@@ -101,9 +107,9 @@ class RouteLoader {
 
  private:
   absl::StatusOr<std::unique_ptr<StageRoute>> LoadTwin(const RoutePlan& plan, SegmentGraph whole);
-  absl::StatusOr<std::unique_ptr<StageRoute>> LoadStreamed(const SegmentPlace& home,
-                                                           const std::vector<bool>& away,
-                                                           const NamedDevice& helper,
+  // Loads a route of which the helper runs a part of the ops.
+  absl::StatusOr<std::unique_ptr<StageRoute>> LoadProducts(const SegmentPlace& home,
+                                                           const RoutePlan& plan, size_t route,
                                                            const SegmentGraph& whole);
   // Sets each weight of the graph to the layout in which the device has it.
   void FindLayouts(const Device& device, SegmentGraph* graph) const;

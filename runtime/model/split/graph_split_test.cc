@@ -228,7 +228,7 @@ class SplitRun {
 };
 
 std::string GraphErrors(const OpGraph& graph) {
-  const trine_graph view = graph.View(TRINE_NUMERICS_EXACT);
+  const trine_graph view = graph.View();
   sdk::Graph copy;
   trine_error err{};
   if (sdk::CopyGraph(&view, &copy, &err) != TRINE_OK) return err.message;

@@ -66,6 +66,7 @@ bool HasRows(const SegmentGraph& segment, size_t index) {
 PieceGraph::PieceGraph(const SegmentGraph& whole, const std::vector<bool>& is_io,
                        WeightSlices* slices)
     : whole_(whole), is_io_(is_io), slices_(slices) {
+  piece_.graph = OpGraph(whole.graph.numerics());
   for (const trine_param& p : whole.graph.params()) piece_.graph.AddParam(p.kind, p.min, p.max);
 }
 

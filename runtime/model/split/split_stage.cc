@@ -30,15 +30,28 @@ void CopyColumns(const float* from, int64_t from_stride, int64_t columns, int64_
 // Marks a call into a device, so that Busiest can tell which device does not return.
 class SplitStage::Busy {
  public:
-  Busy(SplitStage* stage, size_t device) : began_(stage->began_[device]) { began_ = Now(); }
-  ~Busy() { began_ = 0; }
+  Busy(SplitStage* stage, size_t device)
+      : began_(stage->began_[device]), spent_(stage->spent_[device]) {
+    began_ = Now();
+  }
+  ~Busy() { spent_ += static_cast<uint64_t>(Now() - began_.exchange(0)); }
 
  private:
   std::atomic<int64_t>& began_;
+  std::atomic<uint64_t>& spent_;
 };
 
 SplitStage::SplitStage(std::vector<NamedDevice> devices, GraphSplit split)
-    : devices_(std::move(devices)), split_(std::move(split)), began_(devices_.size()) {}
+    : devices_(std::move(devices)),
+      split_(std::move(split)),
+      began_(devices_.size()),
+      spent_(devices_.size()) {}
+
+void SplitStage::TakeTimes(DeviceTimes* times) {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    times->Add(devices_[d].name.c_str(), spent_[d].exchange(0));
+  }
+}
 
 uint64_t SplitStage::IoBytes(size_t device) const {
   uint64_t bytes = 0;
@@ -78,11 +91,16 @@ absl::Status SplitStage::AddPiece(OpGraph graph, std::vector<SlotMemory> memory)
     const SlotId slot = graph.SlotOf(tensor);
     memory.push_back({slot, BufferOf(place).Span(0, graph.slots()[slot].bytes)});
   }
-  auto segment = Segment::Create(devices_[piece.device].device, std::move(graph),
-                                 TRINE_NUMERICS_EXACT, memory, &scratch_[piece.device]);
+  auto segment = Segment::Create(devices_[piece.device].device, std::move(graph), memory,
+                                 &scratch_[piece.device]);
   if (!segment.ok()) return segment.status();
   segments_.push_back(*std::move(segment));
   return absl::OkStatus();
+}
+
+bool SplitStage::exact() const {
+  return std::all_of(segments_.begin(), segments_.end(),
+                     [](const std::unique_ptr<Segment>& s) { return s->exact(); });
 }
 
 const Buffer& SplitStage::BufferOf(size_t place) const {

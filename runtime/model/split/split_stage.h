@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "dispatch/exec/device_thread.h"
+#include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
 #include "runtime/model/split/graph_split.h"
@@ -30,6 +31,8 @@ class SplitStage {
 
   const std::vector<NamedDevice>& devices() const { return devices_; }
   std::vector<GraphPiece>& pieces() { return split_.pieces; }
+  // Returns whether every op has the contract's bits. Call it after the last AddPiece.
+  bool exact() const;
   // Returns the size of a device's memory for the values between pieces.
   uint64_t IoBytes(size_t device) const;
 
@@ -53,6 +56,9 @@ class SplitStage {
   // both.
   absl::StatusOr<std::span<const float>> ReadHidden(const std::vector<int64_t>& params,
                                                     float* memory);
+
+  // Adds the time that each device has spent in calls since the last TakeTimes.
+  void TakeTimes(DeviceTimes* times);
 
   // Returns the device whose current call has taken longest; "": none is at work. Any thread may
   // call it.
@@ -84,7 +90,8 @@ class SplitStage {
   std::vector<Buffer> scratch_;  // by device; declared before the segments, which use it
   std::vector<std::unique_ptr<Segment>> segments_;
   std::vector<std::vector<float>> staging_;
-  std::deque<std::atomic<int64_t>> began_;  // by device: when its call began; 0: it is idle
+  std::deque<std::atomic<int64_t>> began_;   // by device: when its call began; 0: it is idle
+  std::deque<std::atomic<uint64_t>> spent_;  // by device: nanoseconds in calls
   const std::vector<int64_t>* params_ = nullptr;
   std::vector<size_t> asked_;  // by device: the piece that its thread runs
   // by device; declared last, since they use all of it

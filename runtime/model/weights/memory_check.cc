@@ -159,13 +159,13 @@ absl::Status CheckMemory(const std::vector<SegmentPlace>& places, std::vector<Se
     double packed = PackedBytes(graph, held[&device]);
     base.scratch_known = free == 0 || base.kv <= free;  // false: the caches alone are too much
     if (base.scratch_known) {
-      auto segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
+      auto segment = Segment::Query(device, graph.graph);
       if (!segment.ok() && HasLayouts(graph)) {
         const std::string why(segment.status().message());
         ClearLayouts(&graph);
         packed = 0;
         look();
-        segment = Segment::Query(device, graph.graph, TRINE_NUMERICS_EXACT);
+        segment = Segment::Query(device, graph.graph);
         if (segment.ok()) {  // otherwise the layouts are not the cause
           warn(absl::StrCat(places[i].device_name,
                             ": weights stay as in the file, since with packed "

@@ -227,11 +227,11 @@ absl::Status WriteData(const PackedWeight& weight, gguf::OutputFile* out, LoadMe
 
 }  // namespace
 
-std::string PackCachePath(const gguf::File& file, const std::string& folder) {
+std::string PackCachePath(const gguf::File& file, const std::string& folder, bool exact) {
   const std::filesystem::path model(file.parts().front().path);
   const std::filesystem::path where =
       folder.empty() ? model : std::filesystem::path(folder) / model.filename();
-  return where.string() + ".trine-pack";
+  return where.string() + (exact ? ".trine-pack" : ".fast.trine-pack");
 }
 
 absl::Status LoadPackCache(const std::string& path, const gguf::File& file,

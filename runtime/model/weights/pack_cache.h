@@ -12,8 +12,9 @@
 
 namespace trine {
 
-// Returns the path of a model's cache: beside its (first) file, or in `folder`.
-std::string PackCachePath(const gguf::File& file, const std::string& folder);
+// Returns the path of a model's cache: beside its (first) file, or in `folder`. With fast numerics
+// devices may choose other layouts, which have a file of their own.
+std::string PackCachePath(const gguf::File& file, const std::string& folder, bool exact);
 
 // Lets all weights use the cache at `path`, after comparing every byte of them with its checksum.
 // Returns NOT_FOUND if there is no file. Any other error says why the cache can't be used; some

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/exec/segment.h"
 
 namespace trine {
 namespace {
@@ -107,8 +108,7 @@ class Chooser {
   }
 
   Answer Ask(const Uses& uses, const Uses& multiplied) {
-    const auto layouts =
-        device_.ListLayouts(graph_.View(TRINE_NUMERICS_EXACT), multiplied.front()->tensor);
+    const auto layouts = device_.ListLayouts(graph_.View(), multiplied.front()->tensor);
     if (!layouts.ok()) {
       if (absl::IsInternal(layouts.status())) {
         warn_(absl::StrCat(layouts.status().message(), "; the weight stays as in the file"));
@@ -124,18 +124,13 @@ class Chooser {
     return {};
   }
 
-  // Returns whether all ops that read any of these uses run exactly with the layout. Leaves the
+  // Returns whether the device runs all ops that read any of these uses with the layout. Leaves the
   // uses plain.
   bool Takes(const Uses& uses, const PackedLayout& layout) {
     for (WeightUse* use : uses) SetLayout(&graph_, use, layout);
-    const trine_graph view = graph_.View(TRINE_NUMERICS_EXACT);
-    bool taken = true;
-    for (const WeightUse* use : uses) {
-      for (const uint32_t op : graph_.Readers(use->tensor)) {
-        const auto support = device_.QueryOp(view, op);
-        taken = taken && support.ok() && support->support >= TRINE_SUPPORT_EXACT;
-      }
-    }
+    const bool taken = std::all_of(uses.begin(), uses.end(), [&](const WeightUse* use) {
+      return RunsReaders(device_, graph_, use->tensor);
+    });
     for (WeightUse* use : uses) SetLayout(&graph_, use, std::nullopt);
     return taken;
   }

@@ -140,6 +140,7 @@ absl::StatusOr<std::vector<BenchSetup>> ParseSplits(const BenchLists& lists) {
 absl::StatusOr<std::vector<std::pair<std::string, DispatchMode>>> ParseDispatches(
     const BenchLists& lists) {
   std::vector<std::pair<std::string, DispatchMode>> modes;
+  if (lists.dispatch.empty()) modes.emplace_back("auto", DispatchMode());
   for (const std::string& text : lists.dispatch) {
     for (const absl::string_view item : absl::StrSplit(text, ',')) {
       const auto mode = ParseDispatch(std::string(item));

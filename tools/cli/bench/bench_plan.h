@@ -53,7 +53,7 @@ struct BenchLists {
   std::vector<std::string> type_k = {"f16"};
   std::vector<std::string> type_v = {"f16"};
   std::vector<std::string> tensor_split;  // each entry is one split
-  std::vector<std::string> dispatch = {"auto"};
+  std::vector<std::string> dispatch;      // empty: as generate does without the option
 };
 
 struct BenchPlan {

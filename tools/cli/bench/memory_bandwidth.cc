@@ -199,7 +199,7 @@ absl::StatusOr<ReadBandwidth> MeasureCopyBandwidth(std::shared_ptr<Device> devic
   graph.Finish();
   const std::vector<SlotMemory> places = {{graph.SlotOf(a), memory->Span(0, copied)},
                                           {graph.SlotOf(b), memory->Span(copied, copied)}};
-  auto segment = Segment::Create(std::move(device), std::move(graph), TRINE_NUMERICS_EXACT, places);
+  auto segment = Segment::Create(std::move(device), std::move(graph), places);
   if (!segment.ok()) return segment.status();
   double best = 0;
   for (int i = 0; i < kRuns; ++i) {

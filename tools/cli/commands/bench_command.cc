@@ -239,9 +239,9 @@ int Bench(const BenchArguments& arguments) {
 }
 
 // Adds an option that is a comma-separated list and may be repeated.
-void AddList(Command command, const std::string& names, const std::string& help,
-             std::vector<std::string>* list) {
-  command.AddOption(names, *list, help)
+Option AddList(Command command, const std::string& names, const std::string& help,
+               std::vector<std::string>* list) {
+  return command.AddOption(names, *list, help)
       .OneValueEach()
       .Check(NotEmpty)
       .ValueName("LIST")
@@ -284,7 +284,8 @@ void AddBenchCommand(Command app, Run* run) {
   AddList(command, "--dispatch",
           "Whether large passes may leave the devices of their layers, as in generate: auto, off, "
           "or from how many tokens on",
-          &a->lists.dispatch);
+          &a->lists.dispatch)
+      .DefaultText("auto");
   command.AddOption("-r,--repetitions", a->repetitions, "Times each test is run")
       .Range(1, 100000)
       .ShowDefault();

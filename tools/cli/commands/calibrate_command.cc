@@ -26,7 +26,7 @@ namespace {
 
 struct CalibrateArguments {
   std::vector<std::string> devices;
-  std::vector<std::string> plugins;
+  RegistryOptions plugins;
   std::vector<std::string> types;
   std::string file;
   int64_t threads = 0;
@@ -114,7 +114,7 @@ int Calibrate(const CalibrateArguments& a) {
   }
   Calibration measured;
   MachineOptions machine;
-  machine.registry.search.explicit_paths = a.plugins;
+  machine.registry = a.plugins;
   const OwnedDevices owned(new DeviceSet(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
                                          [](uint32_t level, const std::string& message) {
                                            if (level < TRINE_LOG_WARNING) return;
@@ -122,6 +122,9 @@ int Calibrate(const CalibrateArguments& a) {
                                                         Printable(message).c_str());
                                          }));
   DeviceSet& devices = *owned;
+  if (const std::string& unused = devices.inventory().registry.unused_options; !unused.empty()) {
+    return Complain(absl::InvalidArgumentError(unused));
+  }
   const auto names = ChooseDevices(a, devices);
   if (!names.ok()) return Complain(names.status());
   InterruptFlag interrupt;
@@ -130,6 +133,7 @@ int Calibrate(const CalibrateArguments& a) {
     Progress progress(absl::StrCat("measuring ", name));
     MeasureOptions options;
     options.types = *types;
+    options.numerics = a.plugins.numerics;
     options.stream_bytes = StreamBytes(devices.inventory().machine.cpu);
     options.progress = [&](double fraction) {
       return progress.Update(fraction) && !interrupt.raised();
@@ -188,8 +192,7 @@ void AddCalibrateCommand(Command app, Run* run) {
                  "user's cache folder)")
       .Check(NotEmpty);
   command.AddFlag("--dry-run", a->dry_run, "Keep nothing");
-  command.AddOption("--plugin", a->plugins,
-                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  AddPluginOptions(command, &a->plugins);
 }
 
 }  // namespace trine

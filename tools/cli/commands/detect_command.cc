@@ -9,6 +9,7 @@
 #include "runtime/base/machine_report.h"
 #include "runtime/base/version.h"
 #include "tools/cli/commands/commands.h"
+#include "tools/cli/options/engine_arguments.h"
 #include "tools/report/text_table.h"
 
 namespace trine {
@@ -147,6 +148,9 @@ struct DetectArguments {
 
 int Detect(const DetectArguments& arguments) {
   const Inventory inventory = DescribeMachine(arguments.machine);
+  if (const std::string& unused = inventory.registry.unused_options; !unused.empty()) {
+    return Complain(absl::InvalidArgumentError(unused));
+  }
   const std::string text =
       arguments.json ? MachineReportText(inventory) + "\n" : FormatInventory(inventory);
   std::fputs(text.c_str(), stdout);
@@ -160,8 +164,7 @@ void AddDetectCommand(Command app, Run* run) {
       app, run, Detect, "detect",
       "Show the machine's tiers, devices, memory and plugins, and why each is used or not");
   command.AddFlag("--json", a->json, "Print JSON (docs/detect.md) instead of tables");
-  command.AddOption("--plugin", a->machine.registry.search.explicit_paths,
-                    "A plugin file, or a folder of them, to look at first; may be repeated");
+  AddPluginOptions(command, &a->machine.registry);
   command
       .AddOption("--root", a->machine.root,
                  "Describe the machine whose /proc and /sys lie in this folder, not this one")

@@ -176,6 +176,12 @@ Json PlacementJson(const Model& model, const std::vector<SegmentCounters>& count
         segment["helper"] = c.helper;
         segment["detours"] = c.detours;
       }
+      for (const DeviceUse& use : c.devices) {
+        segment["shares"].push_back({{"device", use.device_name},
+                                     {"passes", use.passes},
+                                     {"busy_ms", static_cast<double>(use.busy_ns) / 1e6}});
+      }
+      if (!model.IsExact(i)) segment["numerics"] = "fast";
     }
     placement.push_back(segment);
   }

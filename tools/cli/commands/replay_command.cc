@@ -74,6 +74,14 @@ int ReplayCapture(const ReplayArguments& a) {
   if (!loaded.ok()) return Complain(loaded.status());
   const auto graph = ExecutionGraph::Create((*loaded)->model);
   if (!graph.ok()) return Complain(graph.status());
+  const CaptureHead& head = (*capture)->head();
+  const bool exact = options->plugins.numerics == TRINE_NUMERICS_EXACT;
+  if (head.fast || !exact) {
+    std::fprintf(stderr,
+                 "trine: the capture was made with %s numerics and is replayed with %s ones: "
+                 "differences are no faults\n",
+                 head.fast ? "fast" : "exact", exact ? "exact" : "fast");
+  }
   Progress progress("replaying");
   ReplayOptions replay;
   replay.ops = a.ops;
@@ -124,8 +132,7 @@ void AddReplayCommand(Command app, Run* run) {
   command.AddOption("-t,--threads", a->engine.threads, "CPU threads; 0: one per core")
       .Range(0, 1024)
       .ShowDefault();
-  command.AddOption("--plugin", a->engine.plugins.search.explicit_paths,
-                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  AddPluginOptions(command, &a->engine.plugins);
   command.AddFlagOff("--no-pack", a->engine.pack, "Keep weights as they are in the file");
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "dispatch/devices/inventory.h"
 #include "dispatch/devices/split_spec.h"
@@ -24,6 +25,12 @@ namespace {
 
 constexpr char kBesideModel[] = "true";  // the parser's value of a flag without one
 constexpr char kNoCache[] = "false";     // the parser's value that turns a flag off
+
+std::string AddPluginOption(const std::string& text, RegistryOptions* plugins) {
+  auto option = ParsePluginOption(text);
+  if (option.ok()) plugins->plugin_options.push_back(*std::move(option));
+  return std::string(option.status().message());
+}
 
 void Warn(uint32_t level, const std::string& message) {
   const bool asked = absl::StartsWith(message, "dispatch: ");  // the user asked for these
@@ -72,6 +79,24 @@ std::vector<LayerRange> RangesOf(const Engine& engine) {
     ranges.push_back({p.span, p.device_name});
   }
   return ranges;
+}
+
+// Returns what is to be said of each stage: that it is fast, and which passes others run or help
+// with.
+std::vector<std::string> NotesOf(const Model& model) {
+  std::vector<std::vector<std::string>> notes(model.stage_count());
+  for (size_t stage = 0; stage < notes.size(); ++stage) {
+    if (!model.IsExact(stage)) notes[stage].push_back("fast");
+  }
+  for (const RouteInfo& route : model.routes()) {
+    const bool decodes = route.first_tokens <= model.limits().max_sequences;
+    notes[route.stage].push_back(absl::StrCat(decodes ? "decoding and prompts" : "prompts",
+                                              route.kind == RouteKind::kTwin ? " by " : " with ",
+                                              route.helper));
+  }
+  std::vector<std::string> texts;
+  for (const auto& of_stage : notes) texts.push_back(absl::StrJoin(of_stage, ", "));
+  return texts;
 }
 
 bool SharesRows(const Engine& engine, const EngineOptions& options) {
@@ -199,8 +224,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
                  "Write a timeline of passes, copies and waits to this file, for Perfetto")
       .Check(NotEmpty)
       .ValueName("FILE");
-  command.AddOption("--plugin", a->plugins.search.explicit_paths,
-                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  AddPluginOptions(command, &a->plugins);
   command.AddFlag("--mlock", a->lock_memory, "Keep the model from being swapped out");
   command.AddFlagOff("--no-mmap", a->use_mmap, "Read the file into memory instead of mapping it");
   command.AddFlagOff("--no-pack", a->pack,
@@ -212,6 +236,25 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
                "--pack-cache=false: not at all")
       .OptionText("[=DIR]");
   command.AddFlag("--list-devices", a->list_devices, "Print the devices there are and exit");
+}
+
+void AddPluginOptions(Command command, RegistryOptions* plugins) {
+  command
+      .AddChoice(
+          "--numerics", plugins->numerics,
+          {{"exact", uint32_t{TRINE_NUMERICS_EXACT}}, {"fast", uint32_t{TRINE_NUMERICS_FAST}}},
+          "Which devices and ops may be used: those that give the same bits everywhere "
+          "(exact), or also those whose results are only near them (fast)")
+      .ShowDefault();
+  command.AddOption("--plugin", plugins->search.explicit_paths,
+                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command
+      .AddParsedList(
+          "--plugin-option",
+          [plugins](const std::string& text) { return AddPluginOption(text, plugins); },
+          "An option for a plugin, [PLUGIN:]NAME=VALUE; without a name it is for those that "
+          "--plugin gives; may be repeated")
+      .OneValueEach();
 }
 
 Option AddSizeOption(Command command, const std::string& name, uint64_t* bytes,
@@ -273,15 +316,19 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
 }
 
 std::string DescribePlacement(const Engine& engine, const EngineOptions& options) {
-  if (!SharesRows(engine, options)) return PlacementText(RangesOf(engine));
+  if (!SharesRows(engine, options))
+    return PlacementText(RangesOf(engine), NotesOf(*engine.model()));
   return absl::StrCat("rows of ", RowsText(engine.model()->StageDevices(0),
                                            static_cast<int>(engine.config().n_layers)));
 }
 
 int PrintDevices(const EngineArguments& a) {
   MachineOptions machine;
-  machine.registry.search = a.plugins.search;
+  machine.registry = a.plugins;
   const Inventory inventory = DescribeMachine(machine);
+  if (const std::string& unused = inventory.registry.unused_options; !unused.empty()) {
+    return Complain(absl::InvalidArgumentError(unused));
+  }
   for (const std::string& note : inventory.registry.notes) Warn(TRINE_LOG_WARNING, note);
   for (const InventoryDevice& d : inventory.devices) {
     if (!d.used && !d.on_request) continue;

@@ -84,6 +84,10 @@ std::string StatsReport::Text(const Generation& g) const {
         static_cast<double>(s.stage.busy_ns) / 1e6, 100 * s.busy_ratio(),
         static_cast<double>(s.stage.waiting_ns) / 1e6,
         static_cast<double>(s.stage.blocked_ns) / 1e6);
+    for (const DeviceUse& use : s.devices) {
+      absl::StrAppendFormat(&text, "  of these on %s: %d passes, %.1f ms\n", use.device_name,
+                            use.passes, static_cast<double>(use.busy_ns) / 1e6);
+    }
   }
   return text;
 }
