@@ -1,9 +1,10 @@
 // Code that most backend plugins in C++17 or later would write themselves: statuses, guarded entry
-// points, checked graphs, tensor views, host memory, timelines. Header-only; needs the standard
-// library and mmap. Optional: the ABI is trine/backend.h alone.
+// points, checked graphs, tensor views, host memory, timelines, decoders of weights. Header-only;
+// needs the standard library and mmap. Optional: the ABI is trine/backend.h alone.
 #ifndef TRINE_BACKEND_SDK_H_
 #define TRINE_BACKEND_SDK_H_
 
+#include "trine/sdk/dequantize.h"
 #include "trine/sdk/dtype.h"
 #include "trine/sdk/graph.h"
 #include "trine/sdk/host_memory.h"

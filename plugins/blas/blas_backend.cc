@@ -1,0 +1,329 @@
+// A backend for one op, MATMUL, on the processor's BLAS library.
+//
+// Prompts are large products, which BLAS libraries are made for. Their results differ from the
+// contract's in the last bits, and quantised weights are multiplied with activations that are not
+// quantised, so the device is FAST. The host runs all other ops elsewhere.
+//
+// The order is that of plugins/example: options, support, device, plans, table. The arithmetic is
+// in product.cc. Memory and timelines are the SDK's, because the device is the processor.
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "library.h"
+#include "product.h"
+#include "trine/backend_sdk.h"
+
+namespace sdk = trine::sdk;
+using sdk::Fail;
+using sdk::Guard;
+
+constexpr char kName[] = "blas";
+
+struct trine_backend {
+  const trine_host* host;  // valid until close
+  int64_t most_rows;       // the option `tile`
+};
+struct trine_device {
+  const trine_host* host;
+  int64_t most_rows;
+};
+struct trine_buffer : sdk::HostBuffer {};
+struct trine_plan {
+  const trine_host* host;
+  int64_t most_rows;
+  sdk::Graph graph;
+  sdk::PlanStorage storage;
+  std::byte* rooms = nullptr;  // one room for each worker
+  uint64_t room_bytes = 0;
+  std::vector<const char*> names;  // of the ops, for op_done
+};
+struct trine_timeline : sdk::Timeline {
+  using Timeline::Timeline;
+};
+
+namespace {
+
+using Memory = sdk::HostMemory<trine_buffer, trine_timeline>;
+using Timelines = sdk::TimelineCalls<trine_timeline>;
+
+template <class T, class... Args>
+trine_status Make(T** out, trine_error* err, Args&&... args) {
+  return Guard(err, [&] {
+    *out = new T{std::forward<Args>(args)...};
+    return TRINE_OK;
+  });
+}
+
+// ---- Options ------------------------------------------------------------------------------------
+
+// Reads "tile=ROWS" or "". Returns "", or what is wrong.
+std::string ReadOptions(std::string_view options, int64_t* most_rows) {
+  while (!options.empty()) {
+    const std::string_view option = options.substr(0, options.find(';'));
+    options.remove_prefix(std::min(option.size() + 1, options.size()));
+    const std::string_view key = option.substr(0, option.find('='));
+    if (key != "tile") return "unknown option: " + std::string(key);
+    const std::string_view value = option.substr(std::min(key.size() + 1, option.size()));
+    const char* end = value.data() + value.size();
+    const auto [stop, error] = std::from_chars(value.data(), end, *most_rows);
+    if (error != std::errc() || stop != end || *most_rows < blas::kFewestTileRows ||
+        *most_rows > blas::kMostTileRows) {
+      return "the option tile is '" + std::string(value) + "': expected " +
+             std::to_string(blas::kFewestTileRows) + " to " + std::to_string(blas::kMostTileRows);
+    }
+  }
+  return "";
+}
+
+trine_status Open(const trine_host* host, const char* options, trine_backend** out,
+                  trine_error* err) {
+  return Guard(err, [&]() -> trine_status {
+    int64_t most_rows = blas::kUsualTileRows;
+    const std::string wrong = ReadOptions(options != nullptr ? options : "", &most_rows);
+    if (!wrong.empty()) return Fail(err, TRINE_INVALID_ARGUMENT, wrong);
+    blas::UseCallingThreadOnly();
+    return Make(out, err, host, most_rows);
+  });
+}
+
+// ---- Support ------------------------------------------------------------------------------------
+
+// Returns whether BLAS can use a matrix of floats where it is: BLAS counts in ints, and takes no
+// rows that overlap.
+bool FitsBlas(const trine_tensor& t, const std::vector<int64_t>& max_params) {
+  const sdk::Dims dims = sdk::ResolveDims(t, max_params.data());
+  const sdk::Dims strides = sdk::ResolveStrides(t, dims);
+  const int64_t row_stride = strides[1] / int64_t{sizeof(float)};
+  return dims[0] <= row_stride && row_stride <= INT_MAX && dims[1] <= INT_MAX;
+}
+
+// Returns why the op can't run here, or "" if it can. The SDK has checked that its shapes, types
+// and counts keep the op's rules.
+std::string Refusal(const sdk::Graph& graph, size_t index) {
+  const sdk::Op& op = graph.ops[index];
+  const std::string name = sdk::OpName(op.kind);
+  if (op.kind != TRINE_OP_MATMUL) return name + ": this backend has matmul alone";
+  const std::vector<int64_t> max = graph.MaxParams();
+  for (const auto* list : {&op.in, &op.out}) {
+    for (uint32_t t : *list) {
+      if (t == TRINE_NONE) continue;
+      if (graph.tensors[t].layout != TRINE_LAYOUT_PLAIN) return name + ": unknown layout";
+      // Weights of other types are decoded to another place.
+      if (graph.tensors[t].dtype == TRINE_DTYPE_F32 && !FitsBlas(graph.tensors[t], max)) {
+        return name + ": BLAS takes no rows that overlap and no sizes of 2^31 or more";
+      }
+    }
+  }
+  return "";
+}
+
+trine_status OpQuery(trine_device*, const trine_graph* graph, uint32_t op, const int64_t*,
+                     trine_op_support* out, trine_error* err) {
+  return sdk::AnswerOpQuery(graph, op, TRINE_SUPPORT_FAST, Refusal, out, err);
+}
+
+// ---- Device -------------------------------------------------------------------------------------
+
+uint64_t PagesInBytes(int pages) {
+  return static_cast<uint64_t>(sysconf(pages)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+template <size_t kSize>
+void SetText(char (&to)[kSize], const std::string& text) {
+  std::snprintf(to, kSize, "%s", text.c_str());
+}
+
+trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, trine_error* err) {
+  return Guard(err, [&]() -> trine_status {
+    if (index != 0) return Fail(err, TRINE_NOT_FOUND, "there is only device 0");
+    trine_device_info info{};
+    info.tier = TRINE_TIER_OTHER;
+    info.flags = TRINE_DEVICE_UNIFIED_MEMORY;
+    info.numerics = TRINE_NUMERICS_FAST;
+    info.memory_total = PagesInBytes(_SC_PHYS_PAGES);
+    info.memory_free = PagesInBytes(_SC_AVPHYS_PAGES);
+    info.buffer_alignment = Memory::kAlignment;
+    info.import_alignment = Memory::kAlignment;
+    // The device can read all memory that the process can read.
+    info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
+    SetText(info.name, "BLAS");
+    SetText(info.arch, blas::LibraryProcessor());
+    SetText(info.driver, blas::LibraryVersion());
+    SetText(info.memory_pool, "system");
+    SetText(info.bandwidth_domain, "system");
+    sdk::WriteOut(out, info);
+    return TRINE_OK;
+  });
+}
+
+trine_status DeviceOpen(trine_backend* backend, uint32_t index, trine_device** out,
+                        trine_error* err) {
+  if (index != 0) return Fail(err, TRINE_NOT_FOUND, "there is only device 0");
+  return Make(out, err, backend->host, backend->most_rows);
+}
+
+// ---- Plans --------------------------------------------------------------------------------------
+
+// Returns the size of a worker's room, which all ops use, one after the other.
+uint64_t RoomBytes(const sdk::Graph& graph, int64_t most_rows) {
+  uint64_t bytes = 0;
+  for (const sdk::Op& op : graph.ops) {
+    bytes = std::max(bytes, blas::RoomBytes(graph.tensors[op.in[0]].dtype, most_rows));
+  }
+  return bytes;
+}
+
+// The scratch holds the TEMP slots, then the rooms.
+uint64_t ScratchBytes(const sdk::Graph& graph, uint64_t room_bytes, const trine_host& host) {
+  return sdk::LayOutScratch(graph, nullptr) + room_bytes * host.worker_count;
+}
+
+trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
+                       trine_error* err) {
+  return Guard(err, [&]() -> trine_status {
+    sdk::Graph graph;
+    const trine_status s = sdk::AcceptGraph(given, TRINE_SUPPORT_FAST, Refusal, &graph, err);
+    if (s != TRINE_OK) return s;
+    trine_plan_info info{};
+    info.scratch_alignment = sdk::kScratchAlignment;
+    info.scratch_bytes = ScratchBytes(graph, RoomBytes(graph, device->most_rows), *device->host);
+    sdk::WriteOut(out, info);
+    return TRINE_OK;
+  });
+}
+
+// Finds the rooms in the scratch that the host gives.
+trine_status BindRooms(const trine_span& scratch, trine_plan* plan, trine_error* err) {
+  plan->room_bytes = RoomBytes(plan->graph, plan->most_rows);
+  if (plan->room_bytes == 0) return TRINE_OK;
+  std::byte* data = Memory::SpanData(scratch);
+  if (data == nullptr || scratch.bytes < ScratchBytes(plan->graph, plan->room_bytes, *plan->host)) {
+    return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
+  }
+  plan->rooms = data + sdk::LayOutScratch(plan->graph, nullptr);
+  return TRINE_OK;
+}
+
+trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_plan** out,
+                        trine_error* err) {
+  return Guard(err, [&]() -> trine_status {
+    const trine_plan_desc desc = sdk::ReadIn(in);
+    auto plan = std::make_unique<trine_plan>();
+    plan->host = device->host;
+    plan->most_rows = device->most_rows;
+    trine_status s = sdk::AcceptGraph(desc.graph, TRINE_SUPPORT_FAST, Refusal, &plan->graph, err);
+    if (s == TRINE_OK) s = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err);
+    if (s == TRINE_OK) s = BindRooms(desc.scratch, plan.get(), err);
+    if (s != TRINE_OK) return s;
+    for (const sdk::Op& op : plan->graph.ops) {
+      plan->names.push_back(sdk::TimedName(plan->graph, op));
+    }
+    *out = plan.release();
+    return TRINE_OK;
+  });
+}
+
+struct Run {
+  const trine_plan* plan;
+  const int64_t* params;
+  const uint32_t* alternates;  // null: alternate 0 everywhere
+  bool timed;                  // the host wants op_done to be called
+};
+
+blas::Product ProductOf(const Run& run, const sdk::Op& op) {
+  const trine_plan& plan = *run.plan;
+  const auto view = [&](uint32_t tensor) {
+    return plan.storage.ViewOf(plan.graph, tensor, run.params, run.alternates);
+  };
+  const sdk::View w = view(op.in[0]);
+  const float* bias = op.HasInput(2) ? view(op.in[2]).RowAs<const float>(0) : nullptr;
+  return {w, view(op.in[1]), bias, view(op.out[0]), blas::TileRows(w.dims[1], plan.most_rows)};
+}
+
+// Runs on every worker of the host's team: all ops, and a part of the tiles of each.
+void RunOps(void* arg, uint32_t worker, uint32_t workers) {
+  using Clock = std::chrono::steady_clock;
+  const Run& run = *static_cast<const Run*>(arg);
+  const trine_plan& plan = *run.plan;
+  auto* room = reinterpret_cast<float*>(plan.rooms + worker * plan.room_bytes);
+  blas::UseCallingThreadOnly();
+  for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
+    const Clock::time_point begin = run.timed ? Clock::now() : Clock::time_point();
+    const blas::Product product = ProductOf(run, plan.graph.ops[i]);
+    const int64_t tiles = product.Tiles();
+    for (int64_t t = tiles * worker / workers; t < tiles * (worker + 1) / workers; ++t) {
+      blas::MultiplyTile(product, t, room);
+    }
+    plan.host->barrier(plan.host->self);  // the next op reads what all workers have written
+    if (!run.timed || worker != 0) continue;
+    const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
+    plan.host->op_done(plan.host->self, plan.names[i], static_cast<uint64_t>(took.count()));
+  }
+}
+
+trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* err) {
+  const auto timeline_of = [](trine_timeline* t) -> sdk::Timeline& { return *t; };
+  return Guard(err, [&] {
+    const trine_run_args args = sdk::ReadIn(in);
+    if (trine_status s = sdk::CheckRun(plan->graph, args, err); s != TRINE_OK) return s;
+    return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* failure) {
+      Run run{plan, args.params, args.n_alternates != 0 ? args.alternates : nullptr,
+              sdk::WantsOpTimes(*plan->host)};
+      const trine_status s = plan->host->parallel_run(plan->host->self, RunOps, &run);
+      return s == TRINE_OK ? s : Fail(failure, s, "the host's team did not run");
+    });
+  });
+}
+
+// ---- Table --------------------------------------------------------------------------------------
+
+constexpr trine_plugin kPlugin = {
+    .struct_size = sizeof(trine_plugin),
+    .abi_version = TRINE_ABI_VERSION,
+    .numerics_version = TRINE_NUMERICS_VERSION,
+    .sanitizer = TRINE_SANITIZER_HERE,
+    .name = kName,
+    .version = "0.1.0",
+    .open = Open,
+    .close = [](trine_backend* backend) { delete backend; },
+    .device_count = [](trine_backend*) { return 1u; },
+    .device_info = DeviceInfo,
+    .device_open = DeviceOpen,
+    .device_close = [](trine_device* device) { delete device; },
+    .buffer_alloc = Memory::Alloc,
+    .buffer_free = Memory::Free,
+    .buffer_write = Memory::Write,
+    .buffer_read = Memory::Read,
+    .copy_run = Memory::Copy,
+    .op_query = OpQuery,
+    .plan_query = PlanQuery,
+    .plan_create = PlanCreate,
+    .plan_run = PlanRun,
+    .plan_destroy = [](trine_plan* plan) { delete plan; },
+    .timeline_create = Timelines::Create,
+    .timeline_destroy = Timelines::Destroy,
+    .timeline_signal = Timelines::Signal,
+    .timeline_fail = Timelines::SetFailed,
+    .timeline_wait = Timelines::Wait,
+    .timeline_query = Timelines::Query,
+    .buffer_host_ptr = Memory::HostPtr,
+    .buffer_import = Memory::Import,
+    .layout_list = nullptr,  // not offered, like the next
+    .layout_convert = nullptr,
+};
+
+}  // namespace
+
+const trine_plugin* trine_plugin_query(uint32_t host_abi_version) {
+  return host_abi_version >> 16 == TRINE_ABI_MAJOR ? &kPlugin : nullptr;
+}
