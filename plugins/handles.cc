@@ -109,9 +109,8 @@ absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint3
   absl::Status status =
       Call("op_query", &trine_plugin::op_query, handle_, &graph, op, params, &support);
   if (!status.ok()) return status;
-  // The plugin follows another version of the contract, so its EXACT is only FAST here.
-  if (support.support == TRINE_SUPPORT_EXACT &&
-      table().numerics_version != TRINE_NUMERICS_VERSION) {
+  const bool trusted = trusted_ && table().numerics_version == TRINE_NUMERICS_VERSION;
+  if (support.support == TRINE_SUPPORT_EXACT && !trusted) {
     support.support = TRINE_SUPPORT_FAST;
   }
   return support;

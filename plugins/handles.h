@@ -149,8 +149,12 @@ class Device {
   // The calls in flight, for a watchdog.
   CallClock& calls() const { return calls_; }
 
-  // Asks how the device supports an op. Reports EXACT as FAST if the plugin follows another version
-  // of the contract.
+  // Makes QueryOp report EXACT as FAST, because the device was found not to be exact. Call it
+  // before the device is used.
+  void Distrust() { trusted_ = false; }
+
+  // Asks how the device supports an op. Reports EXACT as FAST if the device is not trusted, or if
+  // the plugin follows another version of the contract.
   absl::StatusOr<trine_op_support> QueryOp(const trine_graph& graph, uint32_t op,
                                            const int64_t* params = nullptr) const;
   absl::StatusOr<trine_plan_info> QueryPlan(const trine_graph& graph) const;
@@ -174,6 +178,7 @@ class Device {
   trine_device* handle_;
   trine_device_info info_;
   std::string label_;
+  bool trusted_ = true;
   mutable std::mutex run_mutex_;
   mutable CallClock calls_;
   mutable std::atomic<bool> was_lost_ = false;

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ struct ProbeOptions {
   // The longest time without a report from the child. A whole probe may take ten times that.
   std::chrono::milliseconds timeout{30000};
   std::string plugin_options;  // what the plugin's open is given
+  // The plugin is one of Trine's own. The host does not test its devices, because they have passed
+  // the same test when they were opened.
+  bool own = false;
 };
 
 // The descriptions of a plugin and its devices, or why the plugin can't be used.
@@ -27,6 +32,8 @@ struct ProbeResult {
   uint32_t abi_version = 0;
   uint32_t numerics_version = 0;
   std::vector<trine_device_info> devices;
+  // By index in `devices`: the ops in which a device that calls itself exact is not exact.
+  std::map<size_t, std::string> failed_tests;
   std::vector<std::string> log;    // the plugin's warnings and errors
   std::vector<std::string> notes;  // its messages of level INFO, such as why it sees no device
   double seconds = 0;
@@ -35,8 +42,9 @@ struct ProbeResult {
 // Probes a plugin; blocks within the time limits. May be called from several threads at once.
 ProbeResult ProbePlugin(const std::string& path, const ProbeOptions& options);
 
-// Implements `trine-probe probe PATH OPTIONS` in the child. Reports on kReportFd; returns the exit
-// code.
-int ProbeMain(const std::string& path, const std::string& options);
+// Implements `trine-probe probe PATH OPTIONS` and, for a plugin of Trine's own, `probe-own` in the
+// child. Reports on kReportFd. Returns the exit code, or -1 if the arguments ask for something
+// else. Defined in probe_child.cc, which is part of trine-probe alone.
+int ProbeMain(int argc, char** argv);
 
 }  // namespace trine

@@ -7,7 +7,7 @@
 #include "plugins/probe.h"
 
 int main(int argc, char** argv) {
-  if (argc == 4 && std::strcmp(argv[1], "probe") == 0) return trine::ProbeMain(argv[2], argv[3]);
+  if (const int code = trine::ProbeMain(argc, argv); code >= 0) return code;
   if (argc >= 3 && std::strcmp(argv[1], "check") == 0) {
     return trine::conformance::CheckMain(argc - 1, argv + 1);
   }

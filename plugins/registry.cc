@@ -79,7 +79,7 @@ std::function<ProbeResult(const PluginFinding&)> Prober(const RegistryOptions& o
     };
   }
   return [program, timeout = options.probe_timeout](const PluginFinding& plugin) {
-    return ProbePlugin(plugin.path, {program, timeout, plugin.options});
+    return ProbePlugin(plugin.path, {program, timeout, plugin.options, plugin.own});
   };
 }
 
@@ -147,6 +147,11 @@ std::string UnusedOptions(const std::vector<PluginOption>& options,
   return absl::StrJoin(sentences, "; ");
 }
 
+std::string NotExactText(const DeviceFinding& device) {
+  return absl::StrCat("the plugin calls it exact, but it fails the self-test (",
+                      device.failed_test, ")");
+}
+
 bool SameChip(const trine_device_info& a, const trine_device_info& b) {
   static constexpr uint8_t kNone[16] = {};
   if (a.pci_id[0] != '\0' && b.pci_id[0] != '\0') {
@@ -189,7 +194,9 @@ void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numeri
     }
     const bool fast = device.info.numerics != TRINE_NUMERICS_EXACT;
     if (fast && numerics == TRINE_NUMERICS_EXACT) {
-      device.reason = "fast numerics only: not used without --numerics fast";
+      device.reason =
+          absl::StrCat(device.failed_test.empty() ? "fast numerics only" : NotExactText(device),
+                       ": not used without --numerics fast");
       continue;
     }
     const auto owner = std::find_if(order.begin(), order.begin() + static_cast<ptrdiff_t>(i),
@@ -213,6 +220,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numeri
     device.used = true;
     device.reason = absl::StrCat("serves the ", TierName(device.info.tier), " tier");
     if (fast) absl::StrAppend(&device.reason, ", with fast numerics");
+    if (!device.failed_test.empty()) absl::StrAppend(&device.reason, ": ", NotExactText(device));
   }
 }
 
@@ -239,7 +247,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
       }
     }
     registry.plugins.push_back({std::move(candidate.path), std::move(candidate.found_by), false, "",
-                                given, std::move(probe)});
+                                given, candidate.own, std::move(probe)});
   }
   ProbeAll(options, &registry);
   Judge(&registry);
@@ -248,9 +256,16 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     if (!registry.plugins[p].accepted) continue;
     const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;
     for (uint32_t i = 0; i < infos.size(); ++i) {
-      DeviceFinding device{p, i, infos[i], false, false, ""};
-      // The plugin follows another version of the contract, so its EXACT is only FAST here.
-      if (registry.plugins[p].probe.numerics_version != TRINE_NUMERICS_VERSION) {
+      DeviceFinding device;
+      device.plugin = p;
+      device.index = i;
+      device.info = infos[i];
+      const ProbeResult& probe = registry.plugins[p].probe;
+      if (const auto failed = probe.failed_tests.find(i); failed != probe.failed_tests.end()) {
+        device.failed_test = failed->second;
+      }
+      // A plugin may follow another version of the contract. Then its EXACT is only FAST here.
+      if (!device.failed_test.empty() || probe.numerics_version != TRINE_NUMERICS_VERSION) {
         device.info.numerics = TRINE_NUMERICS_FAST;
       }
       registry.devices.push_back(device);

@@ -21,6 +21,7 @@ struct PluginFinding {
   bool accepted = false;
   std::string reason;   // a sentence, also when accepted
   std::string options;  // what its open is given
+  bool own = false;     // one of Trine's own plugins
   ProbeResult probe;
 };
 
@@ -29,6 +30,9 @@ struct DeviceFinding {
   size_t plugin = 0;   // index into Registry::plugins
   uint32_t index = 0;  // the device's index in the plugin
   trine_device_info info{};
+  // The ops in which the device is not exact, though its plugin says so; "": none is known. Then
+  // `info` says FAST.
+  std::string failed_test;
   bool used = false;
   bool on_request = false;  // not used, except where the user names the device
   std::string reason;       // a sentence, also when used

@@ -164,6 +164,23 @@ TEST_F(RegistryTest, AnotherNumericsVersionIsNotExact) {
   EXPECT_EQ(registry.devices[0].reason, "fast numerics only: not used without --numerics fast");
 }
 
+TEST_F(RegistryTest, ADeviceThatFailedTheSelfTestIsNotExact) {
+  ProbeResult lies = Sees("lies", {Chip(TRINE_TIER_DGPU, "x", ""), Chip(TRINE_TIER_DGPU, "y", "")});
+  lies.failed_tests[1] = "rms_norm, matmul";
+  Plugin("/p/lies", lies);
+  Registry registry = Discover();
+  EXPECT_TRUE(registry.devices[0].used);
+  EXPECT_FALSE(registry.devices[1].used);
+  EXPECT_EQ(registry.devices[1].info.numerics, TRINE_NUMERICS_FAST);
+  EXPECT_EQ(registry.devices[1].reason,
+            "the plugin calls it exact, but it fails the self-test (rms_norm, matmul): not used "
+            "without --numerics fast");
+  options_.numerics = TRINE_NUMERICS_FAST;
+  registry = Discover();
+  EXPECT_TRUE(registry.devices[1].used);
+  EXPECT_THAT(registry.devices[1].reason, HasSubstr("with fast numerics: the plugin calls it"));
+}
+
 TEST_F(RegistryTest, FastDevicesAreUsedWhereTheUserAllowsIt) {
   ProbeResult fast = Sees("hip", {Chip(TRINE_TIER_DGPU, "x", "0000:01:00.0")});
   fast.devices[0].numerics = TRINE_NUMERICS_FAST;

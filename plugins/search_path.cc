@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -23,6 +24,14 @@ namespace fs = std::filesystem;
 constexpr absl::string_view kPrefix = "libtrine-backend-";
 constexpr absl::string_view kSuffix = ".so";
 constexpr char kBesideProgram[] = "beside the program";
+constexpr absl::string_view kOwnPlugins[] = {"cpu", "hip", "vulkan"};
+
+bool HasNameOfOwnPlugin(const std::string& path) {
+  const std::string file = fs::path(path).filename().string();
+  return std::any_of(std::begin(kOwnPlugins), std::end(kOwnPlugins), [&](absl::string_view name) {
+    return file == absl::StrCat(kPrefix, name, kSuffix);
+  });
+}
 
 // Returns the folder of the running program, or "" if it is not known.
 fs::path ProgramFolder() {
@@ -83,12 +92,15 @@ class Search {
     if (IsDirectory(path)) return Folder({path, found_by, true, ""});
     AddFile({path, found_by, true});
   }
-  void Folder(SearchedFolder folder) {
+  // `own`: Trine's own plugins are in the folder.
+  void Folder(SearchedFolder folder, bool own = false) {
     folder.exists = IsDirectory(folder.path);
     std::vector<std::string> files;
     if (folder.exists) files = PluginFiles(folder.path, &folder.error);
     result_.folders.push_back(folder);
-    for (const std::string& file : files) AddFile({file, folder.found_by, false});
+    for (const std::string& file : files) {
+      AddFile({file, folder.found_by, false, own && HasNameOfOwnPlugin(file)});
+    }
   }
   SearchResult Take() { return std::move(result_); }
 
@@ -102,6 +114,7 @@ class Search {
       result_.candidates.push_back(std::move(candidate));
     } else {
       result_.candidates[known->second].named |= candidate.named;
+      result_.candidates[known->second].own |= candidate.own;
     }
   }
 
@@ -124,7 +137,7 @@ SearchResult FindPlugins(const SearchOptions& options) {
   }
   if (options.use_default_folders) {
     const std::vector<SearchedFolder> own = OwnFolders();
-    for (const SearchedFolder& folder : own) search.Folder(folder);
+    for (const SearchedFolder& folder : own) search.Folder(folder, /*own=*/true);
     // An installed program in PREFIX/bin has its plugins in PREFIX/lib/trine/plugins, and
     // libtrine.so is in PREFIX/lib. TRINE_LIBDIR is lib, or lib/<triplet> on Debian.
     std::set<std::string> done;
@@ -134,7 +147,7 @@ SearchResult FindPlugins(const SearchOptions& options) {
                                 ? base.parent_path() / TRINE_LIBDIR / "trine/plugins"
                                 : base / "trine/plugins";
       const std::string text = path.lexically_normal().string();
-      if (done.insert(text).second) search.Folder({text, "installed", false, ""});
+      if (done.insert(text).second) search.Folder({text, "installed", false, ""}, /*own=*/true);
     }
   }
   return search.Take();

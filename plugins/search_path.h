@@ -17,6 +17,7 @@ struct Candidate {
   std::string path;
   std::string found_by;  // "named by the user", "TRINE_PLUGIN_PATH", "beside the program", ...
   bool named = false;    // the user named the file: it is reported even if it does not exist
+  bool own = false;      // one of Trine's own plugins, found where the program has them
 };
 
 struct SearchedFolder {

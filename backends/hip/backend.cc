@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "backends/common/self_test.h"
+#include "plugins/self_test/self_test.h"
 
 namespace trine::hip {
 namespace {
@@ -54,11 +54,11 @@ std::string WhyNotExact(trine_backend* backend, uint32_t index) {
   const auto device = OpenOne(backend, index);
   if (!device.ok()) return std::string(device.status().message());
   backend->imports[index] = TryImports((*device)->gpu.get());
-  const backends::SelfTestResult result =
-      backends::RunSelfTest(Table(), device->get(), [&](const std::string& test) {
+  const self_test::Result result =
+      self_test::Run(Table(), device->get(), {}, [&](const std::string& test) {
         Log(*backend->host, TRINE_LOG_DEBUG, absl::StrCat("hip: testing ", test));
       });
-  if (!result.done) {
+  if (!result.could_run) {
     Log(*backend->host, TRINE_LOG_WARNING,
         absl::StrCat("hip: ", name, " could not be tested: ", result.failure));
     return result.failure;

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "backends/common/self_test.h"
 #include "backends/vulkan/device/messages.h"
+#include "plugins/self_test/self_test.h"
 
 namespace trine::vulkan {
 namespace {
@@ -78,11 +78,11 @@ std::optional<Verdict> TestNumerics(const trine_backend& backend, Subject* subje
     *why = std::string(device.status().message());
     return std::nullopt;
   }
-  const backends::SelfTestResult result =
-      backends::RunSelfTest(Table(), *device, [&](const std::string& name) {
+  const self_test::Result result =
+      self_test::Run(Table(), *device, {}, [&](const std::string& name) {
         Log(*backend.host, TRINE_LOG_DEBUG, absl::StrCat("vulkan: testing ", name));
       });
-  if (!result.done) {
+  if (!result.could_run) {
     *why = result.failure;
     return std::nullopt;
   }

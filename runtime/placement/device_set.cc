@@ -120,8 +120,8 @@ std::function<absl::StatusOr<DeviceSet::Opened>()> DeviceSet::Opener(
   const auto known = backends_.find(plugin.path);
   return [backend = known == backends_.end() ? nullptr : known->second, path = plugin.path,
           options = plugin.options, probe = plugin.probe, index = finding.index,
-          name = device.tier_name, host = host_.get(), wrapper = Wrapper(finding.plugin),
-          first = std::move(first)]() -> absl::StatusOr<Opened> {
+          name = device.tier_name, trusted = finding.failed_test.empty(), host = host_.get(),
+          wrapper = Wrapper(finding.plugin), first = std::move(first)]() -> absl::StatusOr<Opened> {
     Opened opened{backend, nullptr};
     if (opened.backend == nullptr) {
       auto library = PluginLibrary::Load(path);
@@ -138,6 +138,7 @@ std::function<absl::StatusOr<DeviceSet::Opened>()> DeviceSet::Opener(
     auto device = Device::Open(opened.backend, index, name);
     if (!device.ok()) return device.status();
     opened.device = *std::move(device);
+    if (!trusted) opened.device->Distrust();
     return opened;
   };
 }

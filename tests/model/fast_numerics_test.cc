@@ -88,6 +88,23 @@ TEST_F(FastNumericsTest, IsNotUsedWithoutPermission) {
   EXPECT_THAT(Say(engine.get())[0], StartsWith("1-"));
 }
 
+// The host tests devices that call themselves exact.
+TEST_F(FastNumericsTest, ADeviceThatIsNotExactIsFound) {
+  setenv("TRINE_FIXTURE_PRODUCTS", "lies", 1);
+  EngineOptions options = Options(TRINE_NUMERICS_EXACT);
+  options.placement.devices = {"cpu", "products0"};
+  EXPECT_EQ(Engine::Load(options).status().message(),
+            "device 'products0' is not used: the plugin calls it exact, but it fails the self-test "
+            "(matmul): not used without --numerics fast");
+  // Where fast numerics are allowed, its results are not taken for exact ones.
+  options = Options(TRINE_NUMERICS_FAST);
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  ASSERT_THAT(engine->model()->routes(), SizeIs(1));
+  EXPECT_FALSE(engine->model()->IsExact(0));
+  EXPECT_THAT(Say(engine.get())[0], StartsWith("fast-"));
+}
+
 TEST_F(FastNumericsTest, ProductsAloneHelpWithPrompts) {
   const auto alone = MustLoad(Cpu());
   const std::vector<std::string> expected = Say(alone.get());

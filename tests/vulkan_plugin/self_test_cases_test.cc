@@ -5,20 +5,18 @@
 
 #include "backends/common/fusion.h"
 #include "backends/common/op_attributes.h"
-#include "backends/common/self_test_graph.h"
 #include "backends/vulkan/device/tuning.h"
 #include "backends/vulkan/ops/op_runs.h"
 #include "backends/vulkan/testing/device_fixtures.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kernels/vulkan/spirv/shaders.h"
+#include "plugins/self_test/self_test_graph.h"
 
 namespace trine::vulkan {
 namespace {
 
-using backends::AddSelfTestCases;
 using backends::IsQuantizedProduct;
-using backends::TestGraph;
 
 using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
@@ -37,7 +35,7 @@ struct Used {
 
 Used UsedOn(const RunChoices& choices) {
   Used used;
-  AddSelfTestCases([&](const TestGraph& test) {
+  self_test::AddCases([&](const self_test::TestGraph& test) {
     const std::vector<trine_slot> slots = test.PlainSlots();
     const trine_graph abi = test.Abi(slots, test.tensors());
     sdk::Graph graph;

@@ -10,13 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "backends/vulkan/memory/keyed_file.h"
+#include "detect/cpu/cpu.h"
 #include "kernels/vulkan/spirv/shaders.h"
 
 namespace trine::vulkan {
 namespace {
 
 // Must change when the meaning of a verdict changes, for example with the content of the self-test.
-constexpr char kMagic[] = "trine-vulkan-verdict-3";
+constexpr char kMagic[] = "trine-vulkan-verdict-4";
 
 struct Remembered {
   std::mutex mutex;
@@ -52,6 +53,17 @@ void AppendTuning(VerdictKey* key, const ChosenTuning& tuning) {
                gemv_columns, gemv_fill, gemm_rows, gemm_columns] = tuning.products;
   AppendAll(key, int_dot, gemv_workgroup, gemv_subgroup, gemv_lanes, gemv_rows, gemv_blocks,
             gemv_columns, gemv_fill, gemm_rows, gemm_columns);
+}
+
+// Appends the processor that a software device's programs are compiled for: its name and what it can
+// do. A driver on another machine makes other programs, and says nothing of that.
+void AppendProcessor(VerdictKey* key) {
+  detect::Notes notes;
+  const detect::ProcessorInfo processor = detect::ReadProcessor(detect::FileRoot("/"), &notes);
+  AppendText(key, processor.model);
+  for (const detect::SimdFeature& feature : processor.features) {
+    if (feature.advertised) AppendText(key, feature.name);
+  }
 }
 
 // Appends a trial as a file holds it: its outcome, its reason's length and its reason.
@@ -108,6 +120,7 @@ VerdictKey VerdictKeyOf(const DeviceCaps& caps, const DeviceOptions& options) {
   AppendBytes(&key, HashOfAllShaders());
   struct utsname kernel {};
   if (uname(&kernel) == 0) AppendText(&key, kernel.release);  // decides what drivers may import
+  if (caps.kind == DeviceKind::kCpu) AppendProcessor(&key);
   AppendBytes(&key, static_cast<uint32_t>(options.import));
   // With too little time, a trial may lose the device that would succeed with more.
   AppendBytes(&key, std::min(options.timeout, kImportTrialTimeout).count());

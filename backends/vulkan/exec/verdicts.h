@@ -21,7 +21,8 @@ struct Verdict {
 };
 
 // Holds everything that a verdict depends on: chip, driver, the operating system's kernel, shaders,
-// Trine's version, and the options for imports, tuning and timeouts.
+// Trine's version, and the options for imports, tuning and timeouts. For a software device also the
+// processor, for which the driver compiles.
 using VerdictKey = std::vector<uint8_t>;
 VerdictKey VerdictKeyOf(const DeviceCaps& caps, const DeviceOptions& options);
 

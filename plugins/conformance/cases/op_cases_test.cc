@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
 #include "plugins/conformance/cases/oracle.h"
 #include "trine/sdk/op_rules.h"
 
@@ -26,11 +30,10 @@ void CheckCase(const OpCase& op_case) {
   SCOPED_TRACE(op_case.graph.Describe());
   EXPECT_EQ(BrokenRule(op_case.graph, 0), "");
   EXPECT_EQ(BrokenRule(op_case.graph, 24), "");
-  Images first = op_case.images, second = op_case.images;
-  RunOracle(op_case.graph, op_case.params, &first);
-  RunOracle(op_case.graph, op_case.params, &second);
+  const Images first = RunOracle(op_case.graph, op_case.params, op_case.images).contract;
+  const Images second = RunOracle(op_case.graph, op_case.params, op_case.images).contract;
   EXPECT_EQ(first, second);
-  EXPECT_EQ(CompareImages(op_case.graph, op_case.params, first, second, true), "");
+  EXPECT_EQ(CompareBits(op_case.graph, op_case.params, first, second), "");
   EXPECT_NE(first, op_case.images) << "the case computes nothing";
 }
 
@@ -58,28 +61,87 @@ TEST(OpCasesTest, EveryOpOfTheAbiHasCases) {
   }
 }
 
-TEST(CompareImagesTest, SaysWhatDiffersAndWhere) {
-  Random random(1);
-  const OpCase op_case =
-      MatmulCase(random, TRINE_DTYPE_F32, 32, 17, 3, false, Spread32::kBell, /*gapped=*/true);
-  Images expected = op_case.images;
-  RunOracle(op_case.graph, op_case.params, &expected);
-  const trine_tensor& y = op_case.graph.tensors[op_case.graph.ops[0].out[0]];
+// A FAST product of 17 features and 3 tokens, with access to its results.
+struct ProductCase {
+  explicit ProductCase(uint32_t dtype, Spread32 spread = Spread32::kBell, int64_t k = 256) {
+    Random random(1);
+    op_case = MatmulCase(random, dtype, k, 17, 3, false, spread, /*gapped=*/true);
+    graph.numerics = TRINE_NUMERICS_FAST;
+  }
 
-  Images value = expected;  // changed at [3,1]
-  value[y.slot][y.offset + static_cast<size_t>(y.strides[1]) + 12] ^= std::byte{1};
-  EXPECT_NE(CompareImages(op_case.graph, op_case.params, expected, value, true)
-                .find("at [3,1,0,0] expected 0x"),
-            std::string::npos);
-  EXPECT_EQ(CompareImages(op_case.graph, op_case.params, expected, value, false), "");
+  size_t At(int64_t feature, int64_t token) const {
+    const trine_tensor& y = graph.tensors[graph.ops[0].out[0]];
+    return y.offset + static_cast<size_t>(token * y.strides[1] + feature * 4);
+  }
+  uint32_t slot() const { return graph.tensors[graph.ops[0].out[0]].slot; }
+  void Set(Images* images, int64_t feature, int64_t token, float value) const {
+    std::memcpy(&(*images)[slot()][At(feature, token)], &value, sizeof(value));
+  }
+  float Get(const Images& images, int64_t feature, int64_t token) const {
+    float value;
+    std::memcpy(&value, &images[slot()][At(feature, token)], sizeof(value));
+    return value;
+  }
+  Expected Run() const { return RunOracle(graph, op_case.params, op_case.images); }
+  std::string Compare(const Expected& expected, const Images& got) const {
+    return CompareResults(graph, op_case.params, expected, got);
+  }
 
-  Images gap = expected;  // changed in the first byte after row 0
-  gap[y.slot][y.offset + 17 * 4] ^= std::byte{1};
-  for (bool exact : {true, false}) {
-    EXPECT_NE(CompareImages(op_case.graph, op_case.params, expected, gap, exact)
-                  .find("outside of every output"),
+  OpCase op_case;
+  GraphSpec& graph = op_case.graph;
+};
+
+TEST(CompareTest, SaysWhatDiffersAndWhere) {
+  ProductCase product(TRINE_DTYPE_F32);
+  const Expected expected = product.Run();
+
+  Images value = expected.contract;
+  value[product.slot()][product.At(3, 1)] ^= std::byte{1};
+  EXPECT_EQ(product.Compare(expected, value), "");
+  product.graph.numerics = TRINE_NUMERICS_EXACT;
+  EXPECT_NE(product.Compare(expected, value).find("at [3,1,0,0] expected 0x"), std::string::npos);
+
+  Images gap = expected.contract;  // changed in the first byte after row 0
+  gap[product.slot()][product.At(17, 0)] ^= std::byte{1};
+  for (uint32_t numerics : {TRINE_NUMERICS_EXACT, TRINE_NUMERICS_FAST}) {
+    product.graph.numerics = numerics;
+    EXPECT_NE(product.Compare(expected, gap).find("outside of every output"), std::string::npos);
+  }
+}
+
+TEST(CompareTest, AFastProductMayRoundActivationsOrNot) {
+  for (uint32_t dtype : WeightTypes()) {
+    SCOPED_TRACE(dtype);
+    // Outliers make the rounding to 8 bits coarse.
+    const ProductCase product(dtype, Spread32::kOutliers);
+    const Expected expected = product.Run();
+    EXPECT_EQ(product.Compare(expected, expected.contract), "");
+    EXPECT_EQ(product.Compare(expected, expected.unrounded), "");
+    Images wrong = expected.unrounded;
+    float largest = 0;
+    for (int64_t i = 0; i < 17; ++i) {
+      largest = std::max(largest, std::fabs(product.Get(wrong, i, 1)));
+    }
+    const float value = product.Get(wrong, 3, 1);
+    product.Set(&wrong, 3, 1, value + (value < 0 ? -3.0f : 3.0f) * largest);
+    EXPECT_NE(product.Compare(expected, wrong).find("beyond the fast tolerance"),
               std::string::npos);
   }
+}
+
+TEST(CompareTest, FastResultsAreCanonical) {
+  const ProductCase product(TRINE_DTYPE_F32);
+  const Expected expected = product.Run();
+  for (float odd : {-0.0f, 0x1p-60f, 0x1p60f, INFINITY, NAN}) {
+    SCOPED_TRACE(odd);
+    Images images = expected.contract;
+    product.Set(&images, 2, 1, odd);
+    const std::string wrong = product.Compare(expected, images);
+    EXPECT_NE(wrong.find("at [2,1,0,0] got 0x"), std::string::npos) << wrong;
+    EXPECT_NE(wrong.find("not canonical"), std::string::npos) << wrong;
+    EXPECT_EQ(FindNotCanonical(product.graph, product.op_case.params, images), wrong);
+  }
+  EXPECT_EQ(FindNotCanonical(product.graph, product.op_case.params, expected.contract), "");
 }
 
 }  // namespace

@@ -8,12 +8,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/quant/dequantize.h"
+#include "kernels/quant/scalar.h"
 #include "kernels/reference/ops.h"
 #include "trine/sdk/graph.h"
 
 namespace trine::conformance {
 namespace {
 
+using quant::Canon;
 using reference::AllRows;
 using reference::View;
 
@@ -126,6 +128,50 @@ void RunRoute(const Operands& o) {
   reference::MoeRoute(o.In(0), Pointer(bias), params, o.Out(0), o.Out(1), AllRows(o.In(0)));
 }
 
+// Sets y[r] to the dot product of x and row r of the matrix at `rows`, which has the shape of `w`,
+// plus bias[r]. Rounds only the sums.
+void MultiplyRows(const View& w, const std::byte* rows, const float* x, const float* bias,
+                  float* y) {
+  std::vector<float> row(static_cast<size_t>(w.dims[0]));
+  for (int64_t r = 0; r < w.dims[1]; ++r) {
+    quant::DequantizeRow(w.type, rows + r * w.strides[1], w.dims[0], row.data());
+    double sum = 0;
+    for (size_t i = 0; i < row.size(); ++i) sum += static_cast<double>(row[i]) * x[i];
+    const float dot = Canon(static_cast<float>(sum));
+    y[r] = bias != nullptr ? Canon(dot + bias[r]) : dot;
+  }
+}
+
+void RunUnroundedMatmul(const Operands& o) {
+  const View w = o.In(0), x = o.In(1), y = o.Out(0);
+  const std::optional<View> bias = o.Optional(2);
+  for (int64_t column = 0; column < reference::Rows(x); ++column) {
+    MultiplyRows(w, w.data, reference::F32Row(x, column),
+                 bias ? reference::F32Row(*bias, 0) : nullptr, reference::F32Row(y, column));
+  }
+}
+
+void RunUnroundedMoeMatmul(const Operands& o) {
+  const View w = o.In(0), x = o.In(1), ids = o.In(2), y = o.Out(0);
+  const std::optional<View> bias = o.Optional(3);
+  for (int64_t row = 0; row < reference::Rows(y); ++row) {
+    const int64_t slot = row % y.dims[1], token = row / y.dims[1];
+    const int32_t expert = reference::I32Row(ids, token)[slot];
+    float* to = reference::F32Row(y, row);
+    if (expert < 0 || expert >= w.dims[2]) {
+      std::fill_n(to, y.dims[0], 0.0f);
+      continue;
+    }
+    MultiplyRows(w, reference::RowAt(w, 0, expert, 0),
+                 reference::F32Row(x, x.dims[1] == 1 ? 0 : slot, token, 0),
+                 bias ? reference::F32Row(*bias, expert) : nullptr, to);
+  }
+}
+
+bool IsProduct(const OpSpec& op) {
+  return op.kind == TRINE_OP_MATMUL || op.kind == TRINE_OP_MOE_MATMUL;
+}
+
 void RunOp(const Operands& o, uint32_t kind) {
   const View y = o.Out(0);
   switch (kind) {
@@ -210,30 +256,84 @@ class OutputComparison {
         strides_(sdk::ResolveStrides(t, dims_)),
         row_bytes_(static_cast<size_t>(sdk::ValueBytes(t.dtype, dims_[0]))) {}
 
-  std::string Run(const Bytes& expected, const Bytes& got, bool exact,
+  // Compares bits if `exact`, else values with those of `expected` or, if not null, `unrounded`.
+  std::string Run(const Bytes& expected, const Bytes* unrounded, const Bytes& got, bool exact,
                   std::vector<bool>* covered) const {
+    return ForRows([&](size_t at, const std::string& where) -> std::string {
+      std::fill_n(covered->begin() + static_cast<ptrdiff_t>(at), row_bytes_, true);
+      if (exact) {
+        const int64_t block = DifferentBits(&expected[at], &got[at]);
+        return block < 0 ? "" : Difference(at, block, where, expected, got);
+      }
+      const int64_t odd = NotCanonical(&got[at]);
+      if (odd >= 0) return NotCanonicalText(at, odd, where, got);
+      int64_t block = TooFar(&expected[at], &got[at]);
+      const Bytes* nearest = &expected;
+      if (block >= 0 && unrounded != nullptr) {
+        block = TooFar(&(*unrounded)[at], &got[at]);
+        nearest = unrounded;
+      }
+      if (block < 0) return "";
+      return absl::StrCat(Difference(at, block, where, *nearest, got),
+                          ", beyond the fast tolerance");
+    });
+  }
+
+  // Returns the first value that is not canonical, or "".
+  std::string FindNotCanonical(const Bytes& got) const {
+    return ForRows([&](size_t at, const std::string& where) -> std::string {
+      const int64_t odd = NotCanonical(&got[at]);
+      return odd < 0 ? "" : NotCanonicalText(at, odd, where, got);
+    });
+  }
+
+ private:
+  // Calls check(offset, "i1,i2,i3") for each row until it returns a text, and returns that text.
+  template <class Check>
+  std::string ForRows(Check check) const {
     for (int64_t i3 = 0; i3 < dims_[3]; ++i3) {
       for (int64_t i2 = 0; i2 < dims_[2]; ++i2) {
         for (int64_t i1 = 0; i1 < dims_[1]; ++i1) {
           const size_t at = t_.offset + static_cast<size_t>(i1 * strides_[1] + i2 * strides_[2] +
                                                             i3 * strides_[3]);
-          std::fill_n(covered->begin() + static_cast<ptrdiff_t>(at), row_bytes_, true);
-          const int64_t block =
-              exact ? DifferentBits(&expected[at], &got[at]) : TooFar(&expected[at], &got[at]);
-          if (block < 0) continue;
-          const size_t size = sdk::FindDtype(t_.dtype)->block_bytes;
-          const size_t where = at + static_cast<size_t>(block) * size;
-          return absl::StrCat("at [", block * sdk::FindDtype(t_.dtype)->block, ",", i1, ",", i2,
-                              ",", i3, "] expected ", ValueText(t_.dtype, &expected[where], size),
-                              ", got ", ValueText(t_.dtype, &got[where], size),
-                              exact ? "" : ", beyond the fast tolerance");
+          const std::string wrong = check(at, absl::StrCat(i1, ",", i2, ",", i3));
+          if (!wrong.empty()) return wrong;
         }
       }
     }
     return "";
   }
 
- private:
+  std::string ValueAt(size_t at, int64_t block, const Bytes& image) const {
+    const size_t size = sdk::FindDtype(t_.dtype)->block_bytes;
+    return ValueText(t_.dtype, &image[at + static_cast<size_t>(block) * size], size);
+  }
+  std::string Index(int64_t block, const std::string& where) const {
+    return absl::StrCat("at [", block * sdk::FindDtype(t_.dtype)->block, ",", where, "]");
+  }
+  std::string Difference(size_t at, int64_t block, const std::string& where, const Bytes& expected,
+                         const Bytes& got) const {
+    return absl::StrCat(Index(block, where), " expected ", ValueAt(at, block, expected), ", got ",
+                        ValueAt(at, block, got));
+  }
+  std::string NotCanonicalText(size_t at, int64_t block, const std::string& where,
+                               const Bytes& got) const {
+    return absl::StrCat(Index(block, where), " got ", ValueAt(at, block, got),
+                        ", which is not canonical: results must be +0 or of magnitude 2^-50 to "
+                        "2^50, with FAST numerics too");
+  }
+
+  // Returns the first value of an f32 row that is not canonical, or -1.
+  int64_t NotCanonical(const std::byte* got) const {
+    if (t_.dtype != TRINE_DTYPE_F32) return -1;
+    for (int64_t i = 0; i < dims_[0]; ++i) {
+      float value;
+      std::memcpy(&value, got + i * static_cast<int64_t>(sizeof(value)), sizeof(value));
+      if (!quant::IsCanonical(value)) return i;
+    }
+    return -1;
+  }
+
   // Returns the first block of the row whose bits differ, or -1.
   int64_t DifferentBits(const std::byte* expected, const std::byte* got) const {
     if (std::memcmp(expected, got, row_bytes_) == 0) return -1;
@@ -264,38 +364,93 @@ class OutputComparison {
   size_t row_bytes_;
 };
 
-}  // namespace
-
-void RunOracle(const GraphSpec& graph, const std::vector<int64_t>& params, Images* images) {
-  images->resize(graph.slots.size());
+Images RunOps(const GraphSpec& graph, const std::vector<int64_t>& params, Images images,
+              bool unrounded) {
+  images.resize(graph.slots.size());
   for (size_t s = 0; s < graph.slots.size(); ++s) {
-    if (graph.slots[s].role == TRINE_ROLE_TEMP) (*images)[s].resize(graph.slots[s].bytes);
+    if (graph.slots[s].role == TRINE_ROLE_TEMP) images[s].resize(graph.slots[s].bytes);
   }
-  for (const OpSpec& op : graph.ops) RunOp(Operands(graph, op, params, images), op.kind);
+  for (const OpSpec& op : graph.ops) {
+    const Operands operands(graph, op, params, &images);
+    if (!unrounded || !IsProduct(op)) {
+      RunOp(operands, op.kind);
+    } else if (op.kind == TRINE_OP_MATMUL) {
+      RunUnroundedMatmul(operands);
+    } else {
+      RunUnroundedMoeMatmul(operands);
+    }
+  }
+  return images;
 }
 
-std::string CompareImages(const GraphSpec& graph, const std::vector<int64_t>& params,
-                          const Images& expected, const Images& got, bool exact) {
+// Calls visit(tensor) for each output of the graph's ops that outlives the run, until it returns a
+// text. Returns that text with the number of the output before it.
+template <class Visit>
+std::string ForOutputs(const GraphSpec& graph, Visit visit) {
+  for (const OpSpec& op : graph.ops) {
+    for (size_t i = 0; i < op.out.size(); ++i) {
+      const trine_tensor& t = graph.tensors[op.out[i]];
+      if (graph.slots[t.slot].role == TRINE_ROLE_TEMP) continue;
+      const std::string wrong = visit(t);
+      if (!wrong.empty()) return absl::StrCat("output ", i, " ", wrong);
+    }
+  }
+  return "";
+}
+
+std::string Compare(const GraphSpec& graph, const std::vector<int64_t>& params,
+                    const Images& expected, const Images* unrounded, const Images& got,
+                    bool exact) {
+  std::vector<std::vector<bool>> covered;
+  for (const Bytes& image : expected) covered.emplace_back(image.size(), false);
+  std::string wrong = ForOutputs(graph, [&](const trine_tensor& t) {
+    return OutputComparison(t, params).Run(expected[t.slot],
+                                           unrounded != nullptr ? &(*unrounded)[t.slot] : nullptr,
+                                           got[t.slot], exact, &covered[t.slot]);
+  });
+  if (!wrong.empty()) return wrong;
   for (uint32_t s = 0; s < graph.slots.size(); ++s) {
     if (graph.slots[s].role == TRINE_ROLE_TEMP) continue;
-    std::vector<bool> covered(expected[s].size(), false);
-    for (size_t o = 0; o < graph.ops.size(); ++o) {
-      for (size_t i = 0; i < graph.ops[o].out.size(); ++i) {
-        const trine_tensor& t = graph.tensors[graph.ops[o].out[i]];
-        if (t.slot != s) continue;
-        const std::string wrong =
-            OutputComparison(t, params).Run(expected[s], got[s], exact, &covered);
-        if (!wrong.empty()) return absl::StrCat("output ", i, " ", wrong);
-      }
-    }
-    for (size_t b = 0; b < covered.size(); ++b) {
-      if (covered[b] || expected[s][b] == got[s][b]) continue;
+    for (size_t b = 0; b < covered[s].size(); ++b) {
+      if (covered[s][b] || expected[s][b] == got[s][b]) continue;
       return absl::StrCat("byte ", b, " of slot ", s,
                           ", outside of every output, was changed from ", Hex(&expected[s][b], 1),
                           " to ", Hex(&got[s][b], 1));
     }
   }
   return "";
+}
+
+}  // namespace
+
+Expected RunOracle(const GraphSpec& graph, const std::vector<int64_t>& params,
+                   const Images& images) {
+  Expected expected;
+  expected.contract = RunOps(graph, params, images, /*unrounded=*/false);
+  if (graph.numerics == TRINE_NUMERICS_FAST &&
+      std::any_of(graph.ops.begin(), graph.ops.end(), IsProduct)) {
+    expected.unrounded = RunOps(graph, params, images, /*unrounded=*/true);
+  }
+  return expected;
+}
+
+std::string CompareResults(const GraphSpec& graph, const std::vector<int64_t>& params,
+                           const Expected& expected, const Images& got) {
+  return Compare(graph, params, expected.contract,
+                 expected.unrounded.empty() ? nullptr : &expected.unrounded, got,
+                 graph.numerics == TRINE_NUMERICS_EXACT);
+}
+
+std::string CompareBits(const GraphSpec& graph, const std::vector<int64_t>& params,
+                        const Images& expected, const Images& got) {
+  return Compare(graph, params, expected, nullptr, got, /*exact=*/true);
+}
+
+std::string FindNotCanonical(const GraphSpec& graph, const std::vector<int64_t>& params,
+                             const Images& got) {
+  return ForOutputs(graph, [&](const trine_tensor& t) {
+    return OutputComparison(t, params).FindNotCanonical(got[t.slot]);
+  });
 }
 
 }  // namespace trine::conformance

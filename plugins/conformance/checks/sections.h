@@ -57,7 +57,8 @@ class Bench {
 uint32_t Claim(Trial& trial, Session& session, GraphSpec* graph, std::string* reason);
 
 // Runs the case, then with 1 token if it scales down, then in full again, and compares all results
-// with the oracle's. Failures name the graph and the number of workers.
+// with the oracle's. FAST results of an extreme case must only be canonical. Failures name the
+// graph and the number of workers.
 void RunCase(Trial& trial, Session& session, const OpCase& op_case, const PlanOptions& plan_options,
              const RunOptions& run_options);
 

@@ -50,13 +50,14 @@ class PlanRun : public Submission {
       true_inputs_[slot] = probe_.images[slot];
       false_inputs_[slot] = image;
     }
-    of_true_ = probe_.images;
-    RunOracle(graph, probe_.params, &of_true_);
-    RunOracle(graph, probe_.params, &false_images);
+    of_true_ = RunOracle(graph, probe_.params, probe_.images);
+    const Expected other = RunOracle(graph, probe_.params, false_images);
     // Only the outputs tell which inputs were read.
     of_false_ = of_true_;
     for (uint32_t slot = 0; slot < probe_.images.size(); ++slot) {
-      if (graph.Writes(slot)) of_false_[slot] = false_images[slot];
+      if (!graph.Writes(slot)) continue;
+      of_false_.contract[slot] = other.contract[slot];
+      if (!other.unrounded.empty()) of_false_.unrounded[slot] = other.unrounded[slot];
     }
     plan_ = DevicePlan::Create(trial, s, graph, probe_.images);
     return plan_ != nullptr;
@@ -73,10 +74,8 @@ class PlanRun : public Submission {
     Images got;
     if (!plan_->Download(trial, &got)) return Result::kNeither;
     if (got == probe_.images) return Result::kNone;
-    const auto holds = [&](const Images& expected) {
-      return CompareImages(probe_.graph, probe_.params, expected, got,
-                           probe_.graph.numerics == TRINE_NUMERICS_EXACT)
-          .empty();
+    const auto holds = [&](const Expected& expected) {
+      return CompareResults(probe_.graph, probe_.params, expected, got).empty();
     };
     return holds(of_true_)    ? Result::kOfTrueInputs
            : holds(of_false_) ? Result::kOfFalseInputs
@@ -86,7 +85,7 @@ class PlanRun : public Submission {
  private:
   OpCase probe_;
   Images true_inputs_, false_inputs_;  // empty for slots that are no inputs
-  Images of_true_, of_false_;
+  Expected of_true_, of_false_;
   std::unique_ptr<DevicePlan> plan_;
 };
 

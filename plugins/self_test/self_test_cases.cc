@@ -1,7 +1,7 @@
 // The cases of a device's self-test.
-#include "backends/common/self_test_graph.h"
+#include "plugins/self_test/self_test_graph.h"
 
-namespace trine::backends {
+namespace trine::self_test {
 namespace {
 
 using quant::Fill;
@@ -25,7 +25,7 @@ void FillCache(TestTensor* cache, Random* random) {
 // values. One sequence has all positions but the last 20.
 struct TestCache {
   TestCache(quant::Type type, int32_t blocks, int32_t tokens, quant::Random* random);
-  void Attend(TestTensor* q, TestTensor* y, TestGraph* graph);
+  void Attend(TestTensor* q, TestTensor* y, TestGraph* graph, bool causal = true);
 
   TestTensor k, v, table, offsets, lengths;
 };
@@ -45,16 +45,19 @@ TestCache::TestCache(Type type, int32_t blocks, int32_t tokens, Random* random)
   lengths.Ints({64 * blocks - 20});
 }
 
-void TestCache::Attend(Tensor* q, Tensor* y, TestGraph* graph) {
+void TestCache::Attend(Tensor* q, Tensor* y, TestGraph* graph, bool causal) {
   constexpr float kScale = 0.125f;
-  graph->Op(TRINE_OP_ATTENTION, {q, &k, &v, &table, &offsets, &lengths}, {y},
-            trine_attention_attr{0, TRINE_ATTENTION_CAUSAL, kScale, 0.0f, 0}, [this, q, y] {
-              reference::AttentionParams params;
-              params.scale = kScale;
-              const reference::AttentionInputs inputs{
-                  q->view, k.view, v.view, table.view, offsets.view, lengths.view, nullptr};
-              reference::Attention(inputs, params, y->view, reference::AllRows(y->view));
-            });
+  graph->Op(
+      TRINE_OP_ATTENTION, {q, &k, &v, &table, &offsets, &lengths}, {y},
+      trine_attention_attr{0, causal ? uint32_t{TRINE_ATTENTION_CAUSAL} : 0u, kScale, 0.0f, 0},
+      [this, q, y, causal] {
+        reference::AttentionParams params;
+        params.scale = kScale;
+        params.causal = causal;
+        const reference::AttentionInputs inputs{q->view,      k.view,       v.view, table.view,
+                                                offsets.view, lengths.view, nullptr};
+        reference::Attention(inputs, params, y->view, reference::AllRows(y->view));
+      });
 }
 
 template <class Attr>
@@ -70,10 +73,10 @@ void AddProducts(const TakeGraph& take, Random* random) {
     Type type;
     int64_t columns;
     bool packed;
-  } cases[] = {{Type::kQ8_0, 1, false},  {Type::kQ4_K, 1, false}, {Type::kF16, 1, false},
-               {Type::kQ4_0, 20, false}, {Type::kF16, 20, false}, {Type::kQ8_0, 70, false},
-               {Type::kQ8_0, 1, true},   {Type::kQ4_K, 20, true}, {Type::kF16, 20, true},
-               {Type::kQ6_K, 70, true}};
+  } cases[] = {{Type::kQ8_0, 1, false}, {Type::kQ4_K, 1, false},  {Type::kF16, 1, false},
+               {Type::kF32, 1, false},  {Type::kF32, 20, false},  {Type::kQ4_0, 20, false},
+               {Type::kF16, 20, false}, {Type::kQ8_0, 70, false}, {Type::kQ8_0, 1, true},
+               {Type::kQ4_K, 20, true}, {Type::kF16, 20, true},   {Type::kQ6_K, 70, true}};
   for (const auto& c : cases) {
     Tensor w(c.type, {512, 24}), x(Type::kF32, {512, c.columns}), bias(Type::kF32, {24});
     Tensor y(Type::kF32, {24, c.columns});
@@ -182,6 +185,35 @@ void AddAttention(const TakeGraph& take, Random* random, Type type, int32_t bloc
   q.Floats(Fill::kUniform, random);
   TestGraph graph("attention");
   cache.Attend(&q, &y, &graph);
+  take(graph);
+}
+
+// Adds what models of embeddings do and others do not: norms with a bias, GELU, and attention to
+// later tokens. A software device makes a program of its own for each.
+void AddEncoders(const TakeGraph& take, Random* random) {
+  Tensor x(Type::kF32, {300, 3}), weight(Type::kF32, {300}), bias(Type::kF32, {300});
+  Tensor up(Type::kF32, {300, 3}), y(Type::kF32, {300, 3});
+  for (Tensor* tensor : {&x, &weight, &bias, &up}) tensor->Floats(Fill::kUniform, random);
+  AddOp(take, "layer_norm", TRINE_OP_LAYER_NORM, {&x, &weight, &bias}, {&y},
+        trine_norm_attr{0, 1e-6f}, [&] {
+          reference::LayerNorm(x.view, &weight.view, &bias.view, 1e-6f, y.view,
+                               reference::AllRows(y.view));
+        });
+  AddOp(take, "activation", TRINE_OP_ACTIVATION, {&x}, {&y},
+        trine_activation_attr{0, TRINE_ACT_GELU}, [&] {
+          reference::Activation(x.view, reference::ActivationKind::kGelu, y.view,
+                                reference::AllRows(y.view));
+        });
+  AddOp(take, "glu", TRINE_OP_GLU, {&x, &up}, {&y}, trine_glu_attr{0, TRINE_ACT_GELU, 0, 0}, [&] {
+    reference::GluParams params;
+    params.kind = reference::GluKind::kGelu;
+    reference::Glu(x.view, up.view, params, y.view, reference::AllRows(y.view));
+  });
+  TestCache cache(Type::kF32, 1, 40, random);
+  Tensor q(Type::kF32, {64, 4, 40}), out(Type::kF32, {64, 4, 40});
+  q.Floats(Fill::kUniform, random);
+  TestGraph graph("attention");
+  cache.Attend(&q, &out, &graph, /*causal=*/false);
   take(graph);
 }
 
@@ -327,12 +359,13 @@ void AddRotations(const TakeGraph& take, Random* random) {
   take(stores);
 }
 
-// Adds each op by itself.
+// Adds each op by itself. Products come first: a test that is cut short should have tried them.
 void AddOpCases(const TakeGraph& take, Random* random) {
-  AddFloats(take, random);
-  AddMoves(take, random);
   AddProducts(take, random);
   AddExperts(take, random);
+  AddFloats(take, random);
+  AddMoves(take, random);
+  AddEncoders(take, random);
   AddRouting(take, random);
   // Once with chunks that are joined, and once with a single chunk.
   AddAttention(take, random, Type::kF16, 5, 3);
@@ -355,10 +388,10 @@ void AddGroupCases(const TakeGraph& take, Random* random) {
 
 }  // namespace
 
-void AddSelfTestCases(const TakeGraph& take) {
+void AddCases(const TakeGraph& take) {
   Random random(20261115);
   AddOpCases(take, &random);
   AddGroupCases(take, &random);
 }
 
-}  // namespace trine::backends
+}  // namespace trine::self_test

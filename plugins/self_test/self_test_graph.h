@@ -16,7 +16,7 @@
 #include "kernels/reference/ops.h"
 #include "trine/backend.h"
 
-namespace trine::backends {
+namespace trine::self_test {
 
 // A tensor of a test, without gaps.
 struct TestTensor {
@@ -112,7 +112,7 @@ class TestGraph {
 
   // Returns the graph for the ABI. `slots` and `tensors` must outlive the result. They may differ
   // from the graph's own only in which tensors are packed.
-  trine_graph Abi(const std::vector<trine_slot>& slots,
+  trine_graph Abi(uint32_t numerics, const std::vector<trine_slot>& slots,
                   const std::vector<trine_tensor>& tensors) const;
   std::vector<trine_slot> PlainSlots() const;
 
@@ -142,6 +142,6 @@ using TakeGraph = std::function<void(const TestGraph&)>;
 
 // Calls `take` with each graph of the self-test, always the same ones. They use every exact shader
 // that the device's ops may use, and every kind of group; self_test_cases_test.cc checks that.
-void AddSelfTestCases(const TakeGraph& take);
+void AddCases(const TakeGraph& take);
 
-}  // namespace trine::backends
+}  // namespace trine::self_test

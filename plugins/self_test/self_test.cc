@@ -1,12 +1,12 @@
-#include "backends/common/self_test.h"
+#include "plugins/self_test/self_test.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "backends/common/self_test_graph.h"
+#include "plugins/self_test/self_test_graph.h"
 #include "trine/backend_sdk.h"
 
-namespace trine::backends {
+namespace trine::self_test {
 namespace {
 
 using sdk::Fail;
@@ -14,15 +14,20 @@ using sdk::Fail;
 using BufferPtr = std::unique_ptr<trine_buffer, void (*)(trine_buffer*)>;
 using PlanPtr = std::unique_ptr<trine_plan, void (*)(trine_plan*)>;
 
-// Converts the tensor's bytes into the device's own layout and sets the layout of `tensor`.
-trine_status Pack(const trine_plugin& table, trine_device* device, const TestTensor& t,
-                  trine_tensor* tensor, std::vector<std::byte>* packed, trine_error* err) {
+// Converts the tensor's bytes into the device's own layout and sets the layout of `tensor`. Returns
+// UNIMPLEMENTED if the device has no such layout.
+trine_status Pack(const trine_plugin& table, trine_device* device, uint32_t numerics,
+                  const TestTensor& t, trine_tensor* tensor, std::vector<std::byte>* packed,
+                  trine_error* err) {
+  if (table.layout_list == nullptr || table.layout_convert == nullptr) {
+    return Fail(err, TRINE_UNIMPLEMENTED, "the plugin has no packed layouts");
+  }
   const trine_slot slot{TRINE_ROLE_CONSTANT, 1, t.bytes.size()};
   trine_tensor alone = *tensor;
   alone.slot = 0;
   trine_graph graph{};
   graph.struct_size = sizeof(graph);
-  graph.numerics = TRINE_NUMERICS_FAST;
+  graph.numerics = numerics;
   graph.n_slots = 1;
   graph.slot_stride = sizeof(slot);
   graph.slots = &slot;
@@ -39,7 +44,7 @@ trine_status Pack(const trine_plugin& table, trine_device* device, const TestTen
   list.infos = &info;
   const trine_status status = table.layout_list(device, &graph, 0, &list, err);
   if (status != TRINE_OK) return status;
-  if (list.count == 0) return Fail(err, TRINE_INTERNAL, "the tensor has no packed layout");
+  if (list.count == 0) return Fail(err, TRINE_UNIMPLEMENTED, "the tensor has no packed layout");
   packed->resize(info.packed_bytes);
   trine_layout_convert_args args{};
   args.struct_size = sizeof(args);
@@ -53,17 +58,21 @@ trine_status Pack(const trine_plugin& table, trine_device* device, const TestTen
 }
 
 // Runs graphs as plans of a device and compares the results with the reference.
-class SelfTestRunner {
+class Runner {
  public:
-  SelfTestRunner(const trine_plugin& table, trine_device* device)
-      : table_(table), device_(device) {}
+  Runner(const trine_plugin& table, trine_device* device, const Options& options)
+      : table_(table), device_(device), options_(options) {}
 
-  // Runs the graph and compares. Keeps the first failure, and runs nothing after it.
+  // Returns whether the graph is to be run: nothing has failed, there is time, and the device
+  // supports the graph as the options ask.
+  bool Wants(const TestGraph& graph) const;
+  // Runs the graph and compares. Keeps the failure.
   void Check(const TestGraph& graph);
 
-  const SelfTestResult& result() const { return result_; }
+  const Result& result() const { return result_; }
 
  private:
+  bool exact() const { return options_.numerics == TRINE_NUMERICS_EXACT; }
   // Runs the graph on the device and copies the results into the graph's tensors.
   trine_status Run(const TestGraph& graph, trine_error* err);
   trine_status RunPlan(const trine_graph& graph, const std::vector<trine_binding>& bindings,
@@ -71,11 +80,27 @@ class SelfTestRunner {
 
   const trine_plugin& table_;
   trine_device* device_;
-  SelfTestResult result_;
+  const Options& options_;
+  Result result_;
 };
 
-void SelfTestRunner::Check(const TestGraph& graph) {
-  if (!result_.failure.empty()) return;
+bool Runner::Wants(const TestGraph& graph) const {
+  if (!result_.failure.empty()) return false;
+  if (options_.deadline && std::chrono::steady_clock::now() >= *options_.deadline) return false;
+  if (!exact()) return true;
+  const std::vector<trine_slot> slots = graph.PlainSlots();
+  const trine_graph view = graph.Abi(options_.numerics, slots, graph.tensors());
+  for (uint32_t op = 0; op < view.n_ops; ++op) {
+    trine_op_support support{};
+    support.struct_size = sizeof(support);
+    trine_error err{};
+    const trine_status status = table_.op_query(device_, &view, op, nullptr, &support, &err);
+    if (status != TRINE_OK || support.support != TRINE_SUPPORT_EXACT) return false;
+  }
+  return true;
+}
+
+void Runner::Check(const TestGraph& graph) {
   std::vector<std::vector<std::byte>> before, expected;
   for (const TestGraph::Slot& slot : graph.slots()) before.push_back(slot.tensor->bytes);
   graph.RunReference();
@@ -85,10 +110,14 @@ void SelfTestRunner::Check(const TestGraph& graph) {
     std::copy(before[i].begin(), before[i].end(), bytes.begin());  // in place: views point here
   }
   trine_error err{};
-  if (Run(graph, &err) != TRINE_OK) {
-    result_ = {false, graph.name() + ": " + err.message};
+  const trine_status status = Run(graph, &err);
+  if (exact() && status == TRINE_UNIMPLEMENTED) return;
+  if (status != TRINE_OK) {
+    result_.could_run = false;
+    result_.failure = graph.name() + ": " + err.message;
     return;
   }
+  ++result_.run;
   for (size_t i = 0; i < expected.size(); ++i) {
     const TestGraph::Slot& slot = graph.slots()[i];
     if (slot.role != TRINE_ROLE_TEMP && slot.tensor->bytes != expected[i]) {
@@ -97,7 +126,7 @@ void SelfTestRunner::Check(const TestGraph& graph) {
   }
 }
 
-trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
+trine_status Runner::Run(const TestGraph& graph, trine_error* err) {
   std::vector<trine_slot> slots = graph.PlainSlots();
   std::vector<trine_tensor> tensors = graph.tensors();
   std::vector<trine_binding> bindings;
@@ -109,7 +138,8 @@ trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
     if (t.packed) {
       const auto tensor = std::find_if(tensors.begin(), tensors.end(),
                                        [&](const trine_tensor& one) { return one.slot == i; });
-      const trine_status status = Pack(table_, device_, t, &*tensor, &packed, err);
+      const trine_status status =
+          Pack(table_, device_, options_.numerics, t, &*tensor, &packed, err);
       if (status != TRINE_OK) return status;
     }
     const std::vector<std::byte>& bytes = t.packed ? packed : t.bytes;
@@ -123,7 +153,7 @@ trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
     status = table_.buffer_write(buffer, 0, bytes.data(), bytes.size(), err);
     if (status != TRINE_OK) return status;
   }
-  trine_status status = RunPlan(graph.Abi(slots, tensors), bindings, err);
+  trine_status status = RunPlan(graph.Abi(options_.numerics, slots, tensors), bindings, err);
   for (const trine_binding& bound : bindings) {
     if (status != TRINE_OK || slots[bound.slot].role != TRINE_ROLE_STATE) continue;
     std::vector<std::byte>& bytes = graph.slots()[bound.slot].tensor->bytes;
@@ -132,8 +162,8 @@ trine_status SelfTestRunner::Run(const TestGraph& graph, trine_error* err) {
   return status;
 }
 
-trine_status SelfTestRunner::RunPlan(const trine_graph& graph,
-                                     const std::vector<trine_binding>& bindings, trine_error* err) {
+trine_status Runner::RunPlan(const trine_graph& graph, const std::vector<trine_binding>& bindings,
+                             trine_error* err) {
   trine_plan_info info{};
   info.struct_size = sizeof(info);
   trine_status status = table_.plan_query(device_, &graph, &info, err);
@@ -164,14 +194,15 @@ trine_status SelfTestRunner::RunPlan(const trine_graph& graph,
 
 }  // namespace
 
-SelfTestResult RunSelfTest(const trine_plugin& table, trine_device* device,
-                           const std::function<void(const std::string& name)>& begins) {
-  SelfTestRunner runner(table, device);
-  AddSelfTestCases([&](const TestGraph& graph) {
+Result Run(const trine_plugin& table, trine_device* device, const Options& options,
+           const std::function<void(const std::string& name)>& begins) {
+  Runner runner(table, device, options);
+  AddCases([&](const TestGraph& graph) {
+    if (!runner.Wants(graph)) return;
     begins(graph.name());
     runner.Check(graph);
   });
   return runner.result();
 }
 
-}  // namespace trine::backends
+}  // namespace trine::self_test

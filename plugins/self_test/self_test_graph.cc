@@ -1,6 +1,6 @@
-#include "backends/common/self_test_graph.h"
+#include "plugins/self_test/self_test_graph.h"
 
-namespace trine::backends {
+namespace trine::self_test {
 
 uint32_t TestGraph::SlotOf(TestTensor* tensor) {
   TestTensor* owner = tensor->base != nullptr ? tensor->base : tensor;
@@ -58,11 +58,11 @@ std::vector<trine_slot> TestGraph::PlainSlots() const {
   return slots;
 }
 
-trine_graph TestGraph::Abi(const std::vector<trine_slot>& slots,
+trine_graph TestGraph::Abi(uint32_t numerics, const std::vector<trine_slot>& slots,
                            const std::vector<trine_tensor>& tensors) const {
   trine_graph graph{};
   graph.struct_size = sizeof(graph);
-  graph.numerics = TRINE_NUMERICS_FAST;  // the self-test finds out whether it is exact
+  graph.numerics = numerics;
   graph.n_slots = static_cast<uint32_t>(slots.size());
   graph.slot_stride = sizeof(trine_slot);
   graph.slots = slots.data();
@@ -76,4 +76,4 @@ trine_graph TestGraph::Abi(const std::vector<trine_slot>& slots,
   return graph;
 }
 
-}  // namespace trine::backends
+}  // namespace trine::self_test
