@@ -95,7 +95,12 @@ absl::StatusOr<std::shared_ptr<Device>> Device::Open(std::shared_ptr<Backend> ba
                                        return table.device_open(backend->handle(), index, out, err);
                                      });
   if (!handle.ok()) return OnDevice(label, handle.status());
-  return std::shared_ptr<Device>(new Device(std::move(backend), *handle, *info, std::move(label)));
+  // A device whose results are not exact has no exact op either, whatever it says of one.
+  const bool trusted =
+      info->numerics == TRINE_NUMERICS_EXACT && table.numerics_version == TRINE_NUMERICS_VERSION;
+  std::shared_ptr<Device> device(new Device(std::move(backend), *handle, *info, std::move(label)));
+  if (!trusted) device->Distrust();
+  return device;
 }
 
 Device::~Device() {
@@ -109,8 +114,7 @@ absl::StatusOr<trine_op_support> Device::QueryOp(const trine_graph& graph, uint3
   absl::Status status =
       Call("op_query", &trine_plugin::op_query, handle_, &graph, op, params, &support);
   if (!status.ok()) return status;
-  const bool trusted = trusted_ && table().numerics_version == TRINE_NUMERICS_VERSION;
-  if (support.support == TRINE_SUPPORT_EXACT && !trusted) {
+  if (support.support == TRINE_SUPPORT_EXACT && !trusted_) {
     support.support = TRINE_SUPPORT_FAST;
   }
   return support;

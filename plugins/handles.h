@@ -153,8 +153,8 @@ class Device {
   // before the device is used.
   void Distrust() { trusted_ = false; }
 
-  // Asks how the device supports an op. Reports EXACT as FAST if the device is not trusted, or if
-  // the plugin follows another version of the contract.
+  // Asks how the device supports an op. Reports EXACT as FAST if the device is not trusted: its
+  // results are FAST, or its plugin follows another version of the contract.
   absl::StatusOr<trine_op_support> QueryOp(const trine_graph& graph, uint32_t op,
                                            const int64_t* params = nullptr) const;
   absl::StatusOr<trine_plan_info> QueryPlan(const trine_graph& graph) const;

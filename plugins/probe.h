@@ -19,8 +19,7 @@ struct ProbeOptions {
   // The longest time without a report from the child. A whole probe may take ten times that.
   std::chrono::milliseconds timeout{30000};
   std::string plugin_options;  // what the plugin's open is given
-  // The plugin is one of Trine's own. The host does not test its devices, because they have passed
-  // the same test when they were opened.
+  // The plugin is one of Trine's own. The host does not test its devices, because the plugin does.
   bool own = false;
 };
 
@@ -32,7 +31,7 @@ struct ProbeResult {
   uint32_t abi_version = 0;
   uint32_t numerics_version = 0;
   std::vector<trine_device_info> devices;
-  // By index in `devices`: the ops in which a device that calls itself exact is not exact.
+  // By index in `devices`: why a device that calls itself exact is not taken for it.
   std::map<size_t, std::string> failed_tests;
   std::vector<std::string> log;    // the plugin's warnings and errors
   std::vector<std::string> notes;  // its messages of level INFO, such as why it sees no device

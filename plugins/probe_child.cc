@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "nlohmann/json.hpp"
@@ -13,7 +14,7 @@
 #include "plugins/host_services.h"
 #include "plugins/library.h"
 #include "plugins/probe.h"
-#include "plugins/self_test/passed_test.h"
+#include "plugins/self_test/passed_devices.h"
 #include "plugins/self_test/self_test.h"
 
 namespace trine {
@@ -21,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// No graph of the self-test begins later than this, so that a slow device does not delay the first
+// No graph of a device's self-test begins later than this, so that a slow device does not delay a
 // start for long.
 constexpr std::chrono::milliseconds kSelfTestTime{300};
 
@@ -42,31 +43,42 @@ void Stage(const std::string& stage) { Report({{"event", "stage"}, {"stage", sta
 
 // What is probed.
 struct Subject {
+  explicit Subject(const std::string& plugin_path, const std::string& plugin_options, bool is_own)
+      : path(plugin_path), options(plugin_options), own(is_own) {
+    if (!own) passed.emplace(path, options);
+  }
+
   std::string path;
   std::string options;
   bool own;
+  std::optional<PassedDevices> passed;
 };
 
-// Runs the host's self-test on a device that calls itself exact, unless the device has passed
-// before. Returns "" or the ops that are not exact.
+// Runs the host's self-test on a device that calls itself exact. Goes on where earlier processes
+// stopped. Returns "", or why the device is not taken for exact.
 std::string WhyNotExact(const Subject& subject, const trine_plugin& table, trine_device* device,
                         uint32_t index, const trine_device_info& info) {
-  // Devices of Trine's own plugins have passed the same test in their plugin.
+  // Trine's own plugins test their devices themselves.
   if (subject.own || info.numerics != TRINE_NUMERICS_EXACT ||
       table.numerics_version != TRINE_NUMERICS_VERSION) {
     return "";
   }
-  const PassedTest passed(subject.path, subject.options, table.name, index, info);
-  if (passed.Recall()) return "";
+  const PassedDevices::Progress before = subject.passed->Recall(index, info);
+  if (before.complete) return "";
   self_test::Options options;
   options.numerics = TRINE_NUMERICS_EXACT;
+  options.first = before.next;
   options.deadline = std::chrono::steady_clock::now() + kSelfTestTime;
   const self_test::Result result =
       self_test::Run(table, device, options, [&](const std::string& name) {
         Stage("testing " + name + " on device " + std::to_string(index));
       });
-  if (result.failure.empty()) passed.Remember();
-  return result.failure;
+  if (result.failure.empty()) {
+    subject.passed->Remember(index, info, {result.next, result.complete});
+    return "";
+  }
+  return (result.could_run ? "it fails the self-test (" : "the self-test could not be run (") +
+         result.failure + ")";
 }
 
 void SetReason(const std::string& why, trine_device_info* info) {
@@ -150,7 +162,7 @@ int ProbeMain(int argc, char** argv) {
   const std::string call = argc == 4 ? argv[1] : "";
   if (call != "probe" && call != "probe-own") return -1;
   FollowParent();
-  const absl::Status status = Probe({argv[2], argv[3], call == "probe-own"});
+  const absl::Status status = Probe(Subject(argv[2], argv[3], call == "probe-own"));
   if (!status.ok()) {
     Report({{"event", "error"},
             {"code", static_cast<int>(status.code())},

@@ -125,7 +125,27 @@ void Judge(Registry* registry) {
   }
 }
 
-// Returns why options have no effect: no plugin is found that they are for, or it is not used.
+// Returns the options of the plugin that is used under this plugin's name.
+std::string OptionsOfName(const Registry& registry, const PluginFinding& plugin) {
+  for (const PluginFinding& other : registry.plugins) {
+    if (other.accepted && other.probe.name == plugin.probe.name) return other.options;
+  }
+  return "";
+}
+
+// Returns why no device of an accepted plugin is used; "" if one is, or may be by its name.
+std::string WhyNoDevice(const Registry& registry, size_t plugin) {
+  std::string why = registry.plugins[plugin].reason;
+  for (const DeviceFinding& device : registry.devices) {
+    if (device.plugin != plugin) continue;
+    if (device.used || device.on_request) return "";
+    why = device.reason;
+  }
+  return why;
+}
+
+// Returns why options have no effect: no plugin is found that they are for, or neither the plugin
+// nor another one of its name has a device that is used.
 std::string UnusedOptions(const std::vector<PluginOption>& options,
                           const std::vector<Candidate>& candidates, const Registry& registry) {
   std::vector<std::string> sentences;
@@ -138,18 +158,27 @@ std::string UnusedOptions(const std::vector<PluginOption>& options,
           option.plugin.empty() ? why : absl::StrCat("there is no plugin '", option.plugin, "'")));
     }
   }
-  for (const PluginFinding& plugin : registry.plugins) {
+  for (size_t i = 0; i < registry.plugins.size(); ++i) {
+    const PluginFinding& plugin = registry.plugins[i];
     const bool shadowed = !plugin.accepted && plugin.probe.status.ok();
-    if (plugin.options.empty() || plugin.accepted || shadowed) continue;
+    if (plugin.options.empty() || (shadowed && plugin.options == OptionsOfName(registry, plugin))) {
+      continue;
+    }
+    const std::string why = plugin.accepted ? WhyNoDevice(registry, i) : plugin.reason;
+    if (why.empty()) continue;
     sentences.push_back(absl::StrCat("the plugin option '", plugin.options,
-                                     "' has no effect: ", plugin.path, ": ", plugin.reason));
+                                     "' has no effect: ", plugin.path, ": ", why));
   }
   return absl::StrJoin(sentences, "; ");
 }
 
+std::string FastText(const DeviceFinding& device) {
+  const std::string why = FieldText(device.info.reason);
+  return why.empty() ? "fast numerics only" : absl::StrCat("fast numerics only (", why, ")");
+}
+
 std::string NotExactText(const DeviceFinding& device) {
-  return absl::StrCat("the plugin calls it exact, but it fails the self-test (",
-                      device.failed_test, ")");
+  return absl::StrCat("the plugin calls it exact, but ", device.failed_test);
 }
 
 bool SameChip(const trine_device_info& a, const trine_device_info& b) {
@@ -195,7 +224,7 @@ void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numeri
     const bool fast = device.info.numerics != TRINE_NUMERICS_EXACT;
     if (fast && numerics == TRINE_NUMERICS_EXACT) {
       device.reason =
-          absl::StrCat(device.failed_test.empty() ? "fast numerics only" : NotExactText(device),
+          absl::StrCat(device.failed_test.empty() ? FastText(device) : NotExactText(device),
                        ": not used without --numerics fast");
       continue;
     }
@@ -247,11 +276,10 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
       }
     }
     registry.plugins.push_back({std::move(candidate.path), std::move(candidate.found_by), false, "",
-                                given, candidate.own, std::move(probe)});
+                                given, candidate.own, candidate.named, std::move(probe)});
   }
   ProbeAll(options, &registry);
   Judge(&registry);
-  registry.unused_options = UnusedOptions(options.plugin_options, candidates, registry);
   for (size_t p = 0; p < registry.plugins.size(); ++p) {
     if (!registry.plugins[p].accepted) continue;
     const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;
@@ -272,6 +300,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     }
   }
   AssignOwners(options.backend_order, options.numerics, &registry);
+  registry.unused_options = UnusedOptions(options.plugin_options, candidates, registry);
   for (size_t p = 0; p < registry.plugins.size(); ++p) {
     PluginFinding& plugin = registry.plugins[p];
     const bool any = std::any_of(registry.devices.begin(), registry.devices.end(),

@@ -22,6 +22,7 @@ struct PluginFinding {
   std::string reason;   // a sentence, also when accepted
   std::string options;  // what its open is given
   bool own = false;     // one of Trine's own plugins
+  bool named = false;   // the user named the file
   ProbeResult probe;
 };
 
@@ -30,8 +31,8 @@ struct DeviceFinding {
   size_t plugin = 0;   // index into Registry::plugins
   uint32_t index = 0;  // the device's index in the plugin
   trine_device_info info{};
-  // The ops in which the device is not exact, though its plugin says so; "": none is known. Then
-  // `info` says FAST.
+  // Why the device is not taken for exact, though its plugin says so; "": nothing speaks against
+  // it. If there is a reason, `info` says FAST.
   std::string failed_test;
   bool used = false;
   bool on_request = false;  // not used, except where the user names the device

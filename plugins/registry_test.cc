@@ -166,7 +166,7 @@ TEST_F(RegistryTest, AnotherNumericsVersionIsNotExact) {
 
 TEST_F(RegistryTest, ADeviceThatFailedTheSelfTestIsNotExact) {
   ProbeResult lies = Sees("lies", {Chip(TRINE_TIER_DGPU, "x", ""), Chip(TRINE_TIER_DGPU, "y", "")});
-  lies.failed_tests[1] = "rms_norm, matmul";
+  lies.failed_tests[1] = "it fails the self-test (rms_norm, matmul)";
   Plugin("/p/lies", lies);
   Registry registry = Discover();
   EXPECT_TRUE(registry.devices[0].used);

@@ -71,18 +71,17 @@ std::string LessOptimised(const Level& level) {
 }
 
 trine_backend MakeBackend(const trine_host* host) {
-  trine_backend backend{host, ChooseKernels(CpuFacts().features, std::getenv("TRINE_CPU_ISA")),
-                        false, CpuFacts().caches, std::make_unique<WayTrials>()};
+  trine_backend backend{host, ChooseKernels(CpuFacts().features, std::getenv("TRINE_CPU_ISA")), "",
+                        CpuFacts().caches, std::make_unique<WayTrials>()};
   if (backend.choice.level == nullptr) return backend;
   if (const std::string slower = LessOptimised(*backend.choice.level); !slower.empty()) {
     host->log(host->self, TRINE_LOG_WARNING, slower.c_str());
   }
-  const std::string failure = SelfTestFailure(*backend.choice.level);
-  backend.exact = failure.empty();
-  if (!backend.exact) {
+  backend.failure = SelfTestFailure(*backend.choice.level);
+  if (!backend.exact()) {
     const std::string message = std::string("cpu: the kernels of level ") +
                                 backend.choice.level->name + " differ from the reference in " +
-                                failure + "; the device offers fast numerics only";
+                                backend.failure + "; the device offers fast numerics only";
     host->log(host->self, TRINE_LOG_WARNING, message.c_str());
   }
   return backend;
@@ -94,7 +93,10 @@ trine_device_info DescribeDevice(const trine_backend& backend) {
   const detect::MemoryInfo memory = detect::ReadMemory(detect::FileRoot(""), &notes);
   info.tier = TRINE_TIER_CPU;
   info.flags = TRINE_DEVICE_UNIFIED_MEMORY;
-  info.numerics = backend.exact ? TRINE_NUMERICS_EXACT : TRINE_NUMERICS_FAST;
+  info.numerics = backend.exact() ? TRINE_NUMERICS_EXACT : TRINE_NUMERICS_FAST;
+  if (!backend.exact()) {
+    std::snprintf(info.reason, sizeof(info.reason), "self-test: %s", backend.failure.c_str());
+  }
   info.memory_total = memory.total_bytes;
   info.memory_free = memory.available_bytes;
   info.buffer_alignment = Memory::kAlignment;

@@ -39,11 +39,12 @@ std::string SelfTestFailure(const cpu_kernels::Level& level);
 struct trine_backend {
   const trine_host* host;
   trine::cpu::KernelChoice choice;
-  bool exact;                         // the kernels passed their self-test
+  std::string failure;                // the operation that failed the self-test; "": none did
   trine::cpu_kernels::Caches caches;  // the caches of one core
   std::unique_ptr<trine::cpu::WayTrials> ways;
 
-  uint32_t Support() const { return exact ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
+  bool exact() const { return failure.empty(); }
+  uint32_t Support() const { return exact() ? TRINE_SUPPORT_EXACT : TRINE_SUPPORT_FAST; }
 };
 
 struct trine_device {

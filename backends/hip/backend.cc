@@ -169,7 +169,11 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
     SetText(info.reason, found.reason);
     return info;
   }
-  if (WhyNotExact(backend, index).empty()) info.numerics = TRINE_NUMERICS_EXACT;
+  if (const std::string why = WhyNotExact(backend, index); why.empty()) {
+    info.numerics = TRINE_NUMERICS_EXACT;
+  } else {
+    SetText(info.reason, "self-test: " + why);
+  }
   if (info.import_alignment != 0) {
     const std::lock_guard<std::mutex> lock(backend->mutex);
     info.imports = backend->imports[index].flags;

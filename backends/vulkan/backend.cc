@@ -100,7 +100,7 @@ Verdict Judge(trine_backend* backend, uint32_t index) {
   const std::lock_guard<std::mutex> lock(backend->mutex);
   const DeviceCaps& caps = backend->instance->devices()[index].caps;
   if (!caps.rounds_to_nearest_even) {
-    return Verdict{"its driver does not promise to round to nearest even", {}};
+    return Verdict{"the driver does not promise to round to nearest even", {}};
   }
   trine_backend::Known& known = backend->known[index];
   if (known.verdict.has_value() && !MayTryImports(*backend, caps, known)) return *known.verdict;
@@ -200,7 +200,11 @@ trine_device_info DescribeDevice(trine_backend* backend, uint32_t index) {
     return info;
   }
   const Verdict verdict = Judge(backend, index);
-  if (verdict.failure.empty()) info.numerics = TRINE_NUMERICS_EXACT;
+  if (verdict.failure.empty()) {
+    info.numerics = TRINE_NUMERICS_EXACT;
+  } else {
+    SetText(info.reason, "self-test: " + verdict.failure);
+  }
   info.imports = verdict.imports.Flags();
   SetText(info.import_refusal, verdict.imports.Refusal());
   return info;

@@ -17,20 +17,20 @@ std::string Milliseconds(double ns) { return absl::StrFormat("%.3g ms", ns / 1e6
 
 absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text) {
   DispatchMode mode;
-  mode.given = true;
-  if (text == "auto") return mode;
+  mode.prompts_only = text == "prompts";
+  if (text == "auto" || text == "prompts") return mode;
   mode.on = text != "off";
   const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
   if (!mode.on || (digits && absl::SimpleAtoi(text, &mode.from_tokens) && mode.from_tokens > 0)) {
     return mode;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("'", text, "' is neither auto nor off nor a number of tokens"));
+      absl::StrCat("'", text, "' is none of auto, prompts, off and a number of tokens"));
 }
 
 SizeDecision Decide(const SizeRule& rule, int64_t tokens, const SizedWork& work) {
   if (tokens < rule.at_least) {
-    return {false, absl::StrCat("the user placed its layers: under ", rule.at_least, " tokens")};
+    return {false, absl::StrCat("only prompts may leave: under ", rule.at_least, " tokens")};
   }
   if (rule.from_tokens > 0) {
     const bool away = tokens >= rule.from_tokens;

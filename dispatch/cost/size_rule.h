@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,14 @@ namespace trine {
 // Says which passes may leave the devices on which their layers are placed.
 struct DispatchMode {
   bool on = true;
-  bool given = false;       // the user gave the mode
+  // true: only passes with more tokens than sequences, so those that read a prompt. nullopt: true
+  // if the user placed the layers, false if the planner did.
+  std::optional<bool> prompts_only;
   int64_t from_tokens = 0;  // the least tokens of a pass that leaves; 0: if that is faster
 };
 
-// Parses "auto", "off" or a number of tokens. Returns INVALID_ARGUMENT for any other text.
+// Parses "auto", "prompts", "off" or a number of tokens. Returns INVALID_ARGUMENT for any other
+// text.
 absl::StatusOr<DispatchMode> ParseDispatch(const std::string& text);
 
 struct SizeRule {

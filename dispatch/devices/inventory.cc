@@ -17,11 +17,14 @@ namespace trine {
 namespace {
 
 // Returns a plugin's name with something after it that keeps a number apart: "vendor2" and a number
-// would look like another device of "vendor".
+// would look like another device of "vendor". Of long names returns the beginning, because names of
+// devices have at most 31 characters in the C API.
 std::string NumberedStem(const std::string& plugin) {
-  const bool digit =
-      !plugin.empty() && absl::ascii_isdigit(static_cast<unsigned char>(plugin.back()));
-  return digit ? plugin + "-" : plugin;
+  constexpr size_t kMost = 27;
+  std::string stem = plugin.substr(0, kMost);
+  const char last = stem.empty() ? 'x' : stem.back();
+  if (last == '-') return stem + "_";
+  return absl::ascii_isdigit(static_cast<unsigned char>(last)) ? stem + "-" : stem;
 }
 
 // Returns the names that users of other engines know; other plugins keep their own names.
@@ -190,6 +193,11 @@ std::string MissingCpu(const Inventory& inventory) {
   for (const InventoryDevice& device : inventory.devices) {
     if (device.used && device.tier == "cpu") return "";
   }
+  for (const InventoryDevice& device : inventory.devices) {
+    if (device.tier != "cpu") continue;
+    return absl::StrCat("no CPU backend is usable, so no model can run: ", device.chip, ": ",
+                        device.reason);
+  }
   std::vector<std::string> looked;
   for (const SearchedFolder& folder : inventory.registry.folders) {
     looked.push_back(absl::StrCat(folder.path, folder.exists ? "" : " (absent)"));
@@ -291,8 +299,9 @@ absl::StatusOr<const InventoryDevice*> FindDevice(const Inventory& inventory,
   const InventoryDevice* unused = nullptr;
   for (const InventoryDevice& d : inventory.devices) {
     // "igpu" stands for "igpu0".
-    const bool named =
-        lower == d.tier_name || name == d.backend_name || absl::StrCat(lower, "0") == d.tier_name;
+    const bool named = lower == d.tier_name || name == d.backend_name ||
+                       absl::StrCat(NumberedStem(lower), "0") == d.tier_name ||
+                       absl::StrCat(lower, "0") == d.tier_name;
     if (d.used || d.on_request) {
       if (named) return &d;
     } else if (unused == nullptr && (name == d.backend_name || TierOf(lower) == d.tier)) {

@@ -115,16 +115,22 @@ bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor) {
                      [&](uint32_t op) { return RunsOp(device, graph, op); });
 }
 
-bool RunsExactly(const Device& device, const OpGraph& graph) {
+namespace {
+
+// Returns the graph as the device is to run it. A graph that may be FAST becomes EXACT on a device
+// that has all ops exactly: in a FAST graph the device could choose other kernels.
+trine_graph ViewFor(const Device& device, const OpGraph& graph) {
   const trine_graph view = graph.View();
-  for (uint32_t i = 0; i < view.n_ops; ++i) {
-    if (!Supports(device, view, i, TRINE_SUPPORT_EXACT)) return false;
-  }
-  return true;
+  trine_graph exact = view;
+  exact.numerics = TRINE_NUMERICS_EXACT;
+  if (view.numerics == TRINE_NUMERICS_EXACT || !CheckSupport(device, exact).ok()) return view;
+  return device.QueryPlan(exact).ok() ? exact : view;
 }
 
+}  // namespace
+
 absl::StatusOr<SegmentNeeds> Segment::Query(const Device& device, const OpGraph& graph) {
-  const trine_graph view = graph.View();
+  const trine_graph view = ViewFor(device, graph);
   const auto info = device.QueryPlan(view);
   if (!info.ok()) {
     const absl::Status why = CheckSupport(device, view);
@@ -144,11 +150,14 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device>
                                                          const Buffer* scratch) {
   auto needs = Query(*device, graph);
   if (!needs.ok()) return needs.status();
+  // A device that is exact for some ops only must refuse a graph with others. Its plan_query may
+  // have forgotten to.
+  if (graph.numerics() == TRINE_NUMERICS_EXACT) {
+    if (absl::Status s = CheckSupport(*device, graph.View()); !s.ok()) return s;
+  }
   std::unique_ptr<Segment> segment(new Segment());
   segment->device_ = device;
   segment->graph_ = std::move(graph);
-  segment->exact_ = segment->graph_.numerics() == TRINE_NUMERICS_EXACT ||
-                    RunsExactly(*device, segment->graph_);
   segment->needs_ = *needs;
   if (absl::Status status = segment->AllocateIo(memory); !status.ok()) return status;
   segment->needs_.io_bytes = 0;
@@ -174,7 +183,8 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Create(std::shared_ptr<Device>
   }
   desc.n_bindings = static_cast<uint32_t>(bindings.size());
   desc.bindings = bindings.data();
-  const trine_graph view = segment->graph_.View();
+  const trine_graph view = ViewFor(*device, segment->graph_);
+  segment->exact_ = view.numerics == TRINE_NUMERICS_EXACT;
   desc.graph = &view;
   auto plan = Plan::Create(device, desc);
   if (!plan.ok()) return plan.status();

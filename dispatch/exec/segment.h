@@ -54,13 +54,6 @@ struct SegmentNeeds {
   uint64_t io_bytes = 0;
 };
 
-// Returns whether the device runs an op of the graph, as exactly as the graph asks.
-bool RunsOp(const Device& device, const OpGraph& graph, size_t op);
-// Returns whether the device runs all ops that read the tensor, as exactly as the graph asks.
-bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor);
-// Returns whether the device computes every op of the graph with the contract's bits.
-bool RunsExactly(const Device& device, const OpGraph& graph);
-
 class Segment {
  public:
   // Returns the memory that a segment of this graph would take. Returns UNIMPLEMENTED, naming the

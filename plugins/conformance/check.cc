@@ -87,9 +87,10 @@ bool IsFatal(const std::string& check) {
 // not have been reached.
 std::string NamesNothing(const Report& report, const std::string& filter) {
   for (const Finding& f : report.findings) {
-    if (f.outcome == Outcome::kFail || f.check == "kit/coverage") return "";
+    const bool nothing_to_check = f.check == "kit/coverage" && f.outcome == Outcome::kSkip;
+    if (f.outcome == Outcome::kFail || nothing_to_check) return "";
   }
-  for (absl::string_view part : absl::StrSplit(filter, ',')) {
+  for (absl::string_view part : absl::StrSplit(filter, ',', absl::SkipEmpty())) {
     if (absl::StartsWith(part, "-")) continue;
     const bool found =
         std::any_of(report.findings.begin(), report.findings.end(),

@@ -111,7 +111,7 @@ namespace {
 // Returns whether the filter (KitOptions::filter) lets the check run.
 bool IsChosen(const std::string& name, const std::string& filter) {
   bool chosen = false, names_some = false;
-  for (absl::string_view part : absl::StrSplit(filter, ',')) {
+  for (absl::string_view part : absl::StrSplit(filter, ',', absl::SkipEmpty())) {
     if (absl::ConsumePrefix(&part, "-")) {
       if (absl::StrContains(name, part)) return false;
     } else {

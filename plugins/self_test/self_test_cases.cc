@@ -1,5 +1,5 @@
 // The cases of a device's self-test.
-#include "plugins/self_test/self_test_graph.h"
+#include "plugins/self_test/self_test_parts.h"
 
 namespace trine::self_test {
 namespace {
@@ -8,63 +8,6 @@ using quant::Fill;
 using quant::Random;
 using quant::Type;
 using Tensor = TestTensor;
-
-// Fills all positions of a cache's blocks as a device would have stored them.
-void FillCache(TestTensor* cache, Random* random) {
-  const reference::View& view = cache->view;
-  const int64_t positions = view.dims[1] * view.dims[3];
-  Tensor x(Type::kF32, {view.dims[0], view.dims[2], positions}), slots(Type::kI32, {positions});
-  x.Floats(Fill::kUniform, random);
-  for (int64_t i = 0; i < positions; ++i) {
-    reinterpret_cast<int32_t*>(slots.view.data)[i] = static_cast<int32_t>(i);
-  }
-  reference::KvStore(x.view, slots.view, view, reference::AllRows(x.view));
-}
-
-// The inputs of attention except q: a cache of `blocks` blocks of 64 positions with 2 heads of 64
-// values. One sequence has all positions but the last 20.
-struct TestCache {
-  TestCache(quant::Type type, int32_t blocks, int32_t tokens, quant::Random* random);
-  void Attend(TestTensor* q, TestTensor* y, TestGraph* graph, bool causal = true);
-
-  TestTensor k, v, table, offsets, lengths;
-};
-
-TestCache::TestCache(Type type, int32_t blocks, int32_t tokens, Random* random)
-    : k(type, {64, 64, 2, blocks}),
-      v(type, {64, 64, 2, blocks}),
-      table(Type::kI32, {blocks, 1}),
-      offsets(Type::kI32, {2}),
-      lengths(Type::kI32, {1}) {
-  FillCache(&k, random);
-  FillCache(&v, random);
-  for (int32_t i = 0; i < blocks; ++i) {
-    reinterpret_cast<int32_t*>(table.view.data)[i] = blocks - 1 - i;
-  }
-  offsets.Ints({0, tokens});
-  lengths.Ints({64 * blocks - 20});
-}
-
-void TestCache::Attend(Tensor* q, Tensor* y, TestGraph* graph, bool causal) {
-  constexpr float kScale = 0.125f;
-  graph->Op(
-      TRINE_OP_ATTENTION, {q, &k, &v, &table, &offsets, &lengths}, {y},
-      trine_attention_attr{0, causal ? uint32_t{TRINE_ATTENTION_CAUSAL} : 0u, kScale, 0.0f, 0},
-      [this, q, y, causal] {
-        reference::AttentionParams params;
-        params.scale = kScale;
-        params.causal = causal;
-        const reference::AttentionInputs inputs{q->view,      k.view,       v.view, table.view,
-                                                offsets.view, lengths.view, nullptr};
-        reference::Attention(inputs, params, y->view, reference::AllRows(y->view));
-      });
-}
-
-template <class Attr>
-void AddOp(const TakeGraph& take, const char* name, uint32_t kind, const std::vector<Tensor*>& in,
-           const std::vector<Tensor*>& out, Attr attr, std::function<void()> reference) {
-  take(TestGraph(name).Op(kind, in, out, attr, std::move(reference)));
-}
 
 // Uses each kind of shader once: one column and many, integer and float, plain and packed weights,
 // a prompt wider than any tile.
@@ -81,7 +24,8 @@ void AddProducts(const TakeGraph& take, Random* random) {
     Tensor w(c.type, {512, 24}), x(Type::kF32, {512, c.columns}), bias(Type::kF32, {24});
     Tensor y(Type::kF32, {24, c.columns});
     w.Weights(random).Packed(c.packed);
-    x.Floats(Fill::kWide, random);
+    // A bias shows only in results of its own size, an exponent that goes wrong only in others.
+    x.Floats(c.columns == 1 ? Fill::kUniform : Fill::kWide, random);
     bias.Floats(Fill::kUniform, random);
     AddOp(take, c.packed ? "matmul of packed weights" : "matmul", TRINE_OP_MATMUL, {&w, &x, &bias},
           {&y}, NoAttr{}, [&] {
@@ -184,7 +128,7 @@ void AddAttention(const TakeGraph& take, Random* random, Type type, int32_t bloc
   Tensor q(Type::kF32, {64, 4, tokens}), y(Type::kF32, {64, 4, tokens});
   q.Floats(Fill::kUniform, random);
   TestGraph graph("attention");
-  cache.Attend(&q, &y, &graph);
+  cache.Attend(&q, &y, nullptr, {}, &graph);
   take(graph);
 }
 
@@ -213,7 +157,7 @@ void AddEncoders(const TakeGraph& take, Random* random) {
   Tensor q(Type::kF32, {64, 4, 40}), out(Type::kF32, {64, 4, 40});
   q.Floats(Fill::kUniform, random);
   TestGraph graph("attention");
-  cache.Attend(&q, &out, &graph, /*causal=*/false);
+  cache.Attend(&q, &out, nullptr, NotCausal(), &graph);
   take(graph);
 }
 
@@ -301,7 +245,7 @@ void AddAttention(const TakeGraph& take, Random* random, int32_t blocks, int32_t
   q.Floats(Fill::kUniform, random);
   Reader product(Type::kQ8_0, 256, tokens, random);
   TestGraph graph("attention, matmul");
-  cache.Attend(&q, &y, &graph);
+  cache.Attend(&q, &y, nullptr, {}, &graph);
   product.Read(&x, &graph);
   take(graph);
 }

@@ -140,8 +140,13 @@ class TestGraph {
 // A function that receives a graph. The graph's tensors live only until the call returns.
 using TakeGraph = std::function<void(const TestGraph&)>;
 
-// Calls `take` with each graph of the self-test, always the same ones. They use every exact shader
-// that the device's ops may use, and every kind of group; self_test_cases_test.cc checks that.
+// Calls `take` with each graph of the self-test, always the same ones, in the same order. They use
+// all kinds of ops, alone and as backends put them together, in shapes of decoding, of prompts and
+// of embedding models.
 void AddCases(const TakeGraph& take);
+
+// Does the same with the graphs that the host adds: each type of weights, and each op and way of an
+// op that AddCases does not run by itself.
+void AddSingleOps(const TakeGraph& take);
 
 }  // namespace trine::self_test

@@ -33,7 +33,7 @@ struct SegmentCounters {
   uint64_t bytes_in = 0, bytes_out = 0;  // inputs and results, without weights
   std::string helper;                    // the device that helps with some passes; "": none
   uint64_t detours = 0;                  // passes that the helper took part in
-  std::vector<DeviceUse> devices;      // if several devices run the segment
+  std::vector<DeviceUse> devices;        // if several devices run the segment
 
   // Returns this segment's share of the time in which any segment had work.
   double busy_ratio() const;

@@ -80,10 +80,8 @@ int32_t trine_detect(const trine_detect_options* given, char** json) {
     if (!trine::c_api::ReadStruct("options", given, &options).ok()) return TRINE_INVALID_ARGUMENT;
     trine::MachineOptions machine;
     if (options.root != nullptr) machine.root = options.root;
-    if (options.plugins != nullptr) {
-      for (absl::string_view path : absl::StrSplit(options.plugins, ':', absl::SkipEmpty())) {
-        machine.registry.search.explicit_paths.emplace_back(path);
-      }
+    if (!trine::c_api::ReadPluginMembers(options, &machine.registry).ok()) {
+      return TRINE_INVALID_ARGUMENT;
     }
     *json = CopyText(trine::MachineReportText(trine::DescribeMachine(machine)));
     return TRINE_OK;

@@ -14,26 +14,6 @@
 namespace trine::c_api {
 namespace {
 
-std::string TextOr(const char* text, const char* fallback) {
-  return text != nullptr && *text != '\0' ? text : fallback;
-}
-
-// Reads one of a few words and sets its value.
-template <class Value>
-absl::Status ReadWord(const char* member, const char* text,
-                      std::initializer_list<std::pair<const char*, Value>> words, Value* value) {
-  if (text == nullptr || *text == '\0') return absl::OkStatus();
-  std::string known;
-  for (const auto& [word, meaning] : words) {
-    if (std::strcmp(text, word) == 0) {
-      *value = meaning;
-      return absl::OkStatus();
-    }
-    absl::StrAppend(&known, known.empty() ? "" : ", ", word);
-  }
-  return Invalid(member, " is '", text, "': it is one of ", known);
-}
-
 absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* options) {
   PlacementRequest* const request = &options->placement;
   for (absl::string_view device :
@@ -126,19 +106,7 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given,
   options.faults = TextOr(given.faults, "");
   options.trace = TextOr(given.trace, "");
   if (absl::Status s = ReadPlacement(given, &options); !s.ok()) return s;
-  const absl::Status numerics = ReadWord("numerics", given.numerics,
-                                         {{"exact", uint32_t{TRINE_NUMERICS_EXACT}},
-                                          {"fast", uint32_t{TRINE_NUMERICS_FAST}}},
-                                         &options.plugins.numerics);
-  if (!numerics.ok()) return numerics;
-  auto plugin_options = ParsePluginOptions(TextOr(given.plugin_options, ""));
-  if (!plugin_options.ok()) return plugin_options.status();
-  options.plugins.plugin_options = *std::move(plugin_options);
-  if (given.plugins != nullptr) {
-    for (absl::string_view path : absl::StrSplit(given.plugins, ':', absl::SkipEmpty())) {
-      options.plugins.search.explicit_paths.emplace_back(path);
-    }
-  }
+  if (absl::Status read = ReadPluginMembers(given, &options.plugins); !read.ok()) return read;
   if (given.on_progress != nullptr) {
     options.progress = [call = given.on_progress, user = given.user](double fraction) {
       const InCallback inside(Callback::kOther, nullptr);

@@ -6,11 +6,17 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "plugins/registry.h"
+#include "runtime/base/invalid.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/engine/engine.h"
 #include "runtime/engine/generate.h"
@@ -82,6 +88,41 @@ absl::Status ReadStruct(const char* name, const T* given, T* out) {
     }
   }
   return absl::OkStatus();
+}
+
+inline std::string TextOr(const char* text, const char* fallback) {
+  return text != nullptr && *text != '\0' ? text : fallback;
+}
+
+// Reads one of a few words and sets its value.
+template <class Value>
+absl::Status ReadWord(const char* member, const char* text,
+                      std::initializer_list<std::pair<const char*, Value>> words, Value* value) {
+  if (text == nullptr || *text == '\0') return absl::OkStatus();
+  std::string known;
+  for (const auto& [word, meaning] : words) {
+    if (std::strcmp(text, word) == 0) {
+      *value = meaning;
+      return absl::OkStatus();
+    }
+    absl::StrAppend(&known, known.empty() ? "" : ", ", word);
+  }
+  return Invalid(member, " is '", text, "': it is one of ", known);
+}
+
+// Reads the members about plugins, which options of engines and of trine_detect have.
+template <class Options>
+absl::Status ReadPluginMembers(const Options& given, RegistryOptions* registry) {
+  for (absl::string_view path : absl::StrSplit(TextOr(given.plugins, ""), ':', absl::SkipEmpty())) {
+    registry->search.explicit_paths.emplace_back(path);
+  }
+  auto options = ParsePluginOptions(TextOr(given.plugin_options, ""));
+  if (!options.ok()) return options.status();
+  registry->plugin_options = *std::move(options);
+  return ReadWord(
+      "numerics", given.numerics,
+      {{"exact", uint32_t{TRINE_NUMERICS_EXACT}}, {"fast", uint32_t{TRINE_NUMERICS_FAST}}},
+      &registry->numerics);
 }
 
 inline absl::Status NullArgument(const char* name) {

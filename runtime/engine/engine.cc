@@ -46,7 +46,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   LoadOptions load;
   load.pack = options.pack;
   if (options.pack && options.pack_cache) {
-    load.pack_cache = PackCachePath(*engine->file_, options.pack_cache_folder, engine->limits_.exact());
+    load.pack_cache =
+        PackCachePath(*engine->file_, options.pack_cache_folder, engine->limits_.exact());
   }
   load.progress = options.progress;
   load.taps = options.taps;

@@ -235,7 +235,9 @@ absl::Status CaptureRecorder::WriteHead(const Model& model) {
   w.Bytes(kMagic.data(), kMagic.size()).Number(kVersion).Number(kByteOrder);
   w.Number(uint32_t{TRINE_NUMERICS_VERSION}).Number(static_cast<uint32_t>(model.taps()));
   w.Number(uint32_t{options_.values});
-  w.Number(uint32_t{limits.kv_type_k}).Number(uint32_t{limits.kv_type_v}).Number(uint32_t{limits.exact() ? 0u : 1u});
+  w.Number(uint32_t{limits.kv_type_k})
+      .Number(uint32_t{limits.kv_type_v})
+      .Number(uint32_t{limits.exact() ? 0u : 1u});
   w.Number(static_cast<uint64_t>(limits.max_context));
   w.Number(static_cast<uint64_t>(limits.max_tokens));
   w.Number(static_cast<uint64_t>(model.config().n_layers));

@@ -59,6 +59,7 @@ struct TrainingSummary {
   uint64_t seed = 0;
   int64_t iterations = 0;
   double loss = 0;
+  bool fast = false;  // the rows were computed where fast numerics were allowed
 };
 
 struct Head {

@@ -33,15 +33,17 @@ Json ModelJson(const ModelIdentity& model) {
 }
 
 Json TrainingJson(const TrainingSummary& t) {
-  return {{"examples", t.examples},
-          {"correct", t.correct},
-          {"held_out", t.held_out},
-          {"held_out_correct", t.held_out_correct},
-          {"l2", t.l2},
-          {"hold_out", t.hold_out},
-          {"seed", t.seed},
-          {"iterations", t.iterations},
-          {"loss", t.loss}};
+  Json json = {{"examples", t.examples},
+               {"correct", t.correct},
+               {"held_out", t.held_out},
+               {"held_out_correct", t.held_out_correct},
+               {"l2", t.l2},
+               {"hold_out", t.hold_out},
+               {"seed", t.seed},
+               {"iterations", t.iterations},
+               {"loss", t.loss}};
+  if (t.fast) json["fast"] = true;
+  return json;
 }
 
 // Reads members. Keeps the first error.
@@ -63,6 +65,7 @@ class Reader {
   uint64_t Unsigned(const char* name) {
     return Get<uint64_t>(name, &Json::is_number_unsigned, "is no whole number");
   }
+  bool Flag(const char* name) { return Get<bool>(name, &Json::is_boolean, "is no true or false"); }
   double Number(const char* name) { return Get<double>(name, &Json::is_number, "is no number"); }
   std::vector<double> Numbers(const char* name) {
     return List<double>(name, &Json::is_number, "has something that is no number");
@@ -204,6 +207,7 @@ absl::StatusOr<Head> ParseHead(std::string_view text) {
   t.seed = training.Unsigned("seed");
   t.iterations = training.Integer("iterations");
   t.loss = training.Number("loss");
+  t.fast = training_json.contains("fast") && training.Flag("fast");
   head.linear.bias = r.Number("bias");
   head.linear.mean = r.Numbers("mean");
   head.linear.scale = r.Numbers("scale");

@@ -249,6 +249,7 @@ absl::StatusOr<TrainedHead> TrainHead(const HeadData& data, const ModelIdentity&
   head.kind = data.kind;
   head.form = options.form;
   head.numerics = TRINE_NUMERICS_VERSION;
+  head.training.fast = options.fast;
   head.model = model;
   if (absl::Status s = SetLabels(data, options.good, &head); !s.ok()) return s;
   if (absl::Status s = CheckRows(data, model); !s.ok()) return s;

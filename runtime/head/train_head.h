@@ -61,6 +61,7 @@ struct TrainOptions {
   uint64_t seed = 0;      // selects the examples that are held out
   // The label whose log-odds the head computes; "": the label that is sorted last.
   std::string good;
+  bool fast = false;  // the rows were computed where fast numerics were allowed
 };
 
 struct TrainedHead {

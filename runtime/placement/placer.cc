@@ -62,6 +62,17 @@ void CountFileOnce(uint64_t file_bytes, PlanProblem* plan) {
   }
 }
 
+// Returns the devices whose plugins the user named.
+std::vector<std::string> OfNamedPlugins(const Inventory& inventory) {
+  std::vector<std::string> names;
+  for (const InventoryDevice& device : inventory.devices) {
+    if (!device.used || device.registry_device == InventoryDevice::kNone) continue;
+    const DeviceFinding& found = inventory.registry.devices[device.registry_device];
+    if (inventory.registry.plugins[found.plugin].named) names.push_back(device.tier_name);
+  }
+  return names;
+}
+
 // Returns a tier name as people write it: "CPU", "iGPU1".
 std::string Titled(const std::string& name) {
   if (name == "cpu") return "CPU";
@@ -159,11 +170,11 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   return options;
 }
 
-// A split is what runs: devices that the user gave layers to run them when text is generated. They
-// may have help with prompts, unless the user said otherwise.
+// A device runs the layers that the user gave to it whenever a pass only writes. A larger pass,
+// which reads a prompt, may have help. An engine for embeddings writes nothing.
 int64_t Placer::LeastHelped() const {
-  const bool asked = request_.dispatch.given || request_.dispatch.from_tokens > 0;
-  return searches() || asked ? 1 : limits_.max_sequences + 1;
+  const bool prompts_only = request_.dispatch.prompts_only.value_or(!searches());
+  return prompts_only && !limits_.embeddings ? limits_.max_sequences + 1 : 1;
 }
 
 std::string Placer::CalibrationPath() const {
@@ -182,9 +193,14 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   }
   std::set<std::string> names;
   for (const LayerRange& range : places.ranges) names.insert(range.device);
-  // If the user placed the layers, only devices with layers may help. The planner may have left out
-  // a device that can help.
-  if (searches()) {
+  // If the user placed the layers, only devices with layers may help, and devices of plugins that
+  // the user named, because a device may be unable to take whole layers. If the planner placed
+  // them, any device that it was free to use may help.
+  if (!searches()) {
+    for (const std::string& name : OfNamedPlugins(devices_->inventory())) {
+      if (!Contains(lost, name) && !HasFailed(name)) names.insert(name);
+    }
+  } else {
     const auto candidates = Candidates(lost, /*warn=*/false);
     for (size_t i = 0; candidates.ok() && i < candidates->size(); ++i) {
       if ((*candidates)[i].left_out.empty()) names.insert((*candidates)[i].name);

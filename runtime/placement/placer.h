@@ -106,8 +106,8 @@ class Placer {
   std::vector<DeviceFailure> failed_;
 };
 
-// Returns a text such as "CPU(4L) + iGPU(12L, prompts by cpu) + dGPU(16L)". `notes`: what is said of
-// each range; may be empty.
+// Returns a text such as "CPU(4L) + iGPU(12L, prompts by cpu) + dGPU(16L)". `notes`: what is said
+// of each range; may be empty.
 std::string PlacementText(const std::vector<LayerRange>& ranges,
                           const std::vector<std::string>& notes = {});
 // Returns a text such as "32L over CPU + dGPU", for devices that share rows of every matrix.

@@ -171,7 +171,8 @@ class DeviceDescriber {
                              const OpGraph& graph) const {
     std::vector<Help> all;
     for (const Helper& helper : helpers) {
-      const auto kind = HelpKind(device.info(), *helper.device, graph);
+      auto kind = HelpKind(device.info(), *helper.device, graph);
+      if (kind == RouteKind::kTwin && !HasEnds(device, *helper.device)) kind = RouteKind::kProducts;
       const HomeWeights weights = {options_.pack, options_.file_mapped, 0};
       if (!kind || !WhyNoHelp(*kind, weights, helper.device->info()).empty()) continue;
       Help help{&helper, *kind, {}};
@@ -181,6 +182,16 @@ class DeviceDescriber {
       all.push_back(std::move(help));
     }
     return all;
+  }
+
+  // Returns whether a helper has all ops of the embedding and of the head. A helper that has those
+  // of the layers alone can't run a whole stage: a stage with such an end gets help with products.
+  bool HasEnds(const Device& home, const Device& helper) const {
+    const auto [known, is_new] = has_ends_.emplace(&helper, false);
+    if (!is_new) return known->second;
+    const auto ends = BuildSegmentGraph(file_, config_, limits_, {0, 0, true, true});
+    known->second = ends.ok() && HelpKind(home.info(), helper, ends->graph) == RouteKind::kTwin;
+    return known->second;
   }
 
   void CountHelp(const KnownCosts& home, const std::vector<Help>& all, const OpGraph& graph,
@@ -200,6 +211,7 @@ class DeviceDescriber {
   const SegmentLimits& limits_;
   const ProblemOptions& options_;
   const Passes& passes_;
+  mutable std::map<const Device*, bool> has_ends_;
 };
 
 // Returns whether the numbers are far below where sums would overflow.
@@ -273,11 +285,14 @@ struct Described {
   std::string helper;
 };
 
-// Describes a device on a watched thread, since the device may hang.
+// Describes a device on a watched thread, since the device may hang. So may a helper, which is
+// asked for the ops that it has. The error names the device that failed.
 absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> inputs,
                                           const Found& found, std::vector<Helper> helpers,
                                           PlanDevice begun, DeviceSet* devices) {
   const auto wanted = std::make_shared<std::atomic<bool>>(true);
+  std::vector<NamedDevice> asked = {{found.opened, found.device->tier_name}};
+  for (const Helper& helper : helpers) asked.push_back({helper.device, helper.name});
   const auto describe = [inputs = std::move(inputs), wanted, device = found.opened,
                          known = found.known, helpers = std::move(helpers),
                          begun = std::move(begun)]() -> absl::StatusOr<Described> {
@@ -289,9 +304,11 @@ absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> 
     if (!s.ok()) return s;
     return described;
   };
-  if (!devices->IsWatched(found.device->tier_name)) return describe();
+  const bool watched = std::any_of(
+      asked.begin(), asked.end(), [&](const NamedDevice& d) { return devices->IsWatched(d.name); });
+  if (!watched) return describe();
   Watched<absl::StatusOr<Described>> work(describe);
-  auto described = devices->WaitFor(&work, {{found.opened, found.device->tier_name}});
+  auto described = devices->WaitFor(&work, asked);
   *wanted = false;
   return described;
 }
@@ -405,11 +422,13 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
       const std::vector<Helper> helpers = HelpersOf(all[i], all, options);
       auto described = DescribeWatched(inputs, all[i], helpers, device, devices);
       if (IsGone(described.status())) {
+        // It may be a helper that failed. The caller describes the problem again without it.
+        const std::string faulty = FaultyDevice(described.status());
         device.left_out = std::string(described.status().message());
-        result.failed.push_back({device.name, described.status()});
+        result.failed.push_back({faulty, described.status()});
         if (absl::IsDeadlineExceeded(described.status())) devices->host().ReplaceTeam();
         all[i].opened = nullptr;
-        devices->Forget(device.name);
+        devices->Forget(faulty);
       } else if (!described.ok()) {
         return described.status();
       } else {

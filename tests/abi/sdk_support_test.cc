@@ -1,7 +1,6 @@
-#include "trine/sdk/support.h"
-
 #include "gmock/gmock.h"
 #include "tests/abi/graph_builder.h"
+#include "trine/sdk/support.h"
 
 namespace trine::sdk {
 namespace {

@@ -77,7 +77,7 @@ class PlanWaysTest : public testing::Test {
   uint32_t profiling_ = 0;
   bool team_fails_ = false;
   trine_host host_{};
-  trine_backend backend_{&host_, {&level_, ""}, true, {}, std::make_unique<WayTrials>()};
+  trine_backend backend_{&host_, {&level_, ""}, "", {}, std::make_unique<WayTrials>()};
   trine_device device_{&backend_};
   alignas(64) std::byte memory_[3 * kSlotBytes] = {};
   trine_buffer buffer_;

@@ -27,7 +27,9 @@ class ModelCliTest : public CliFixture {
   json GenerateJson(const std::string& arguments, const std::string& environment = "") {
     const Output output = Trine("generate --json " + arguments, environment);
     EXPECT_EQ(output.code, 0) << output.errors;
-    EXPECT_THAT(output.errors, AnyOf("", HasSubstr("fewer are faster")));
+    // A quick build says so where it runs kernels of another level than this processor's best.
+    EXPECT_THAT(output.errors, AnyOf("", HasSubstr("fewer are faster"),
+                                     HasSubstr("this build optimises the kernels of level")));
     json parsed = json::parse(output.text, nullptr, false);
     EXPECT_TRUE(parsed.is_object()) << output.text;
     return parsed;

@@ -47,7 +47,7 @@ TEST_F(PlanCliTest, TellsOfAllDevices) {
       Trine("plan --json", Environment() + " TRINE_PLUGIN_PATH=" + folder_.string());
   EXPECT_EQ(output.code, 0) << output.errors;
   const Json plan = Json::parse(output.text, nullptr, false);
-  EXPECT_THAT(plan["devices"].dump(), HasSubstr(R"("device":"several0")"));
+  EXPECT_THAT(plan["devices"].dump(), HasSubstr(R"("device":"hardware0")"));
 }
 
 TEST_F(PlanCliTest, JsonAddsUp) {

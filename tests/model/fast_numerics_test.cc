@@ -25,7 +25,10 @@ using ::testing::StartsWith;
 class FastNumericsTest : public testing::Test {
  protected:
   FastNumericsTest() : file_(Model()) {}
-  ~FastNumericsTest() override { unsetenv("TRINE_FIXTURE_PRODUCTS"); }
+  ~FastNumericsTest() override {
+    unsetenv("TRINE_FIXTURE_PRODUCTS");
+    unsetenv("TRINE_SELF_TEST_CACHE");
+  }
 
   static std::vector<std::byte> Model() {
     TinyModelSpec spec;
@@ -91,6 +94,7 @@ TEST_F(FastNumericsTest, IsNotUsedWithoutPermission) {
 // The host tests devices that call themselves exact.
 TEST_F(FastNumericsTest, ADeviceThatIsNotExactIsFound) {
   setenv("TRINE_FIXTURE_PRODUCTS", "lies", 1);
+  setenv("TRINE_SELF_TEST_CACHE", "off", 1);
   EngineOptions options = Options(TRINE_NUMERICS_EXACT);
   options.placement.devices = {"cpu", "products0"};
   EXPECT_EQ(Engine::Load(options).status().message(),
@@ -222,9 +226,22 @@ TEST_F(FastNumericsTest, KeptBlocksAreNotMixed) {
 }
 
 TEST_F(FastNumericsTest, PackCachesAreNotMixed) {
-  const auto file = gguf::File::Open(file_.path(), {});
-  ASSERT_TRUE(file.ok());
-  EXPECT_NE(PackCachePath(**file, "", true), PackCachePath(**file, "", false));
+  const std::string folder = absl::StrCat(file_.path(), ".packs");
+  std::filesystem::create_directory(folder);
+  for (const uint32_t numerics : {TRINE_NUMERICS_FAST, TRINE_NUMERICS_EXACT}) {
+    EngineOptions options = Options(numerics);
+    options.placement.dispatch.on = false;  // help with plain weights would keep them unpacked
+    options.pack_cache = true;
+    options.pack_cache_folder = folder;
+    ASSERT_NE(MustLoad(options), nullptr);
+  }
+  std::vector<std::string> suffixes;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    suffixes.push_back(name.find(".fast.trine-pack") != name.npos ? "fast" : "exact");
+  }
+  EXPECT_THAT(suffixes, testing::UnorderedElementsAre("fast", "exact"));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -364,7 +364,7 @@ TEST_F(RouteTest, MeasuredCostsSayFromWhereOn) {
     return detours.size() == 1 ? detours[0].first_tokens : -1;
   };
   EXPECT_EQ(first_tokens(), 4) << "passes of three sequences that write stay where they were put";
-  options.placement.dispatch.given = true;
+  options.placement.dispatch.prompts_only = false;
   EXPECT_EQ(first_tokens(), 2);
   // With the times swapped, nothing is gained.
   options.placement.split = SplitOf("cpu:1,several3:3");

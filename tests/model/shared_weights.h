@@ -102,8 +102,7 @@ class SharedWeightsTest : public ::testing::Test {
     graph.Finish();
     graph.SetOffset(w, place.tensor_offset);
     const SlotId slot = graph.SlotOf(w);
-    auto segment =
-        Segment::Create(device, std::move(graph), {{slot, place.span}});
+    auto segment = Segment::Create(device, std::move(graph), {{slot, place.span}});
     EXPECT_TRUE(segment.ok()) << segment.status();
     if (!segment.ok()) return {};
     std::vector<float> in(static_cast<size_t>(k * kColumns)),

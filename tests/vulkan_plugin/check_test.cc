@@ -28,7 +28,8 @@ TEST_F(VulkanCheckTest, OpsAreBitEqual) {
   if (IsLong()) return CheckValidated("--filter op/");
   CheckValidated("--filter op/,-matmul/");
   CheckValidated(
-      "--filter op/matmul/q8_0,op/matmul/q6_K,op/matmul/bf16,op/moe_matmul/q4_K,op/moe_matmul/mxfp4");
+      "--filter "
+      "op/matmul/q8_0,op/matmul/q6_K,op/matmul/bf16,op/moe_matmul/q4_K,op/moe_matmul/mxfp4");
 }
 
 TEST_F(VulkanCheckTest, OpsAreBitEqualOnOtherPaths) {
@@ -45,7 +46,8 @@ TEST_F(VulkanCheckTest, OpsAreBitEqualOnOtherPaths) {
 
 TEST_F(VulkanCheckTest, KeepsTheRules) {
   CheckValidated(
-      "--filter life-cycle/,memory/,copies/,timelines/,submissions/,abi/,graphs/,refusals/,layouts/,"
+      "--filter "
+      "life-cycle/,memory/,copies/,timelines/,submissions/,abi/,graphs/,refusals/,layouts/,"
       "failures/");
 }
 

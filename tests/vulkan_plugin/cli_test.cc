@@ -67,7 +67,7 @@ TEST_F(VulkanCliTest, ItIsSaidToGetNothing) {
   EXPECT_EQ(bytes.code, 0);
   EXPECT_THAT(bytes.errors, ContainsRegex("igpu0 gets no layer: layer 0 has [0-9]+ KiB"));
   EXPECT_EQ(Generate("-ts cpu:1,igpu:1,cpu:0,cpu:1").errors,
-            "Tri-Tier: CPU(1L) + iGPU0(1L) + CPU(1L)\n");
+            "Tri-Tier: CPU(1L) + iGPU0(1L, prompts by cpu) + CPU(1L)\n");
 }
 
 TEST_F(VulkanCliTest, ABenchmarkNamesChipAndDriver) {

@@ -37,7 +37,7 @@ Used UsedOn(const RunChoices& choices) {
   Used used;
   self_test::AddCases([&](const self_test::TestGraph& test) {
     const std::vector<trine_slot> slots = test.PlainSlots();
-    const trine_graph abi = test.Abi(slots, test.tensors());
+    const trine_graph abi = test.Abi(TRINE_NUMERICS_FAST, slots, test.tensors());
     sdk::Graph graph;
     trine_error err{};
     ASSERT_EQ(sdk::CopyGraph(&abi, &graph, &err), TRINE_OK) << test.name() << ": " << err.message;

@@ -247,7 +247,7 @@ endfunction()
 # presets `dev`, `asan` and `tsan` they do.
 function(trine_quickly target)
   target_compile_options(${target} PRIVATE
-    "$<$<CONFIG:RelWithDebInfo>:-Og;-g0>"
+    "$<$<CONFIG:RelWithDebInfo>:-O0;-g0>"
     "$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wno-maybe-uninitialized>")
 endfunction()
 

@@ -55,11 +55,11 @@ void AppendTuning(VerdictKey* key, const ChosenTuning& tuning) {
             gemv_columns, gemv_fill, gemm_rows, gemm_columns);
 }
 
-// Appends the processor that a software device's programs are compiled for: its name and what it can
-// do. A driver on another machine makes other programs, and says nothing of that.
+// Appends the processor that a software device's programs are compiled for: its name and what it
+// can do. A driver on another machine makes other programs, and says nothing of that.
 void AppendProcessor(VerdictKey* key) {
   detect::Notes notes;
-  const detect::ProcessorInfo processor = detect::ReadProcessor(detect::FileRoot("/"), &notes);
+  const detect::ProcessorInfo processor = detect::ReadProcessor(detect::FileRoot(""), &notes);
   AppendText(key, processor.model);
   for (const detect::SimdFeature& feature : processor.features) {
     if (feature.advertised) AppendText(key, feature.name);

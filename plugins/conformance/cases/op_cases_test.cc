@@ -139,9 +139,16 @@ TEST(CompareTest, FastResultsAreCanonical) {
     const std::string wrong = product.Compare(expected, images);
     EXPECT_NE(wrong.find("at [2,1,0,0] got 0x"), std::string::npos) << wrong;
     EXPECT_NE(wrong.find("not canonical"), std::string::npos) << wrong;
-    EXPECT_EQ(FindNotCanonical(product.graph, product.op_case.params, images), wrong);
+    EXPECT_EQ(CheckCanonical(product.graph, product.op_case.params, expected, images), wrong);
   }
-  EXPECT_EQ(FindNotCanonical(product.graph, product.op_case.params, expected.contract), "");
+  Images far = expected.contract;
+  product.Set(&far, 2, 1, 1000.0f);
+  EXPECT_EQ(CheckCanonical(product.graph, product.op_case.params, expected, far), "");
+  EXPECT_NE(product.Compare(expected, far), "");
+  far[product.slot()][product.At(17, 0)] ^= std::byte{1};
+  EXPECT_NE(CheckCanonical(product.graph, product.op_case.params, expected, far)
+                .find("outside of every output"),
+            std::string::npos);
 }
 
 }  // namespace

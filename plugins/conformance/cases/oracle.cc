@@ -247,26 +247,34 @@ std::string ValueText(uint32_t dtype, const std::byte* data, size_t bytes) {
   return Hex(data, bytes) + decimal;
 }
 
-// Compares one output tensor, row by row. Marks its bytes in `covered`.
-class OutputComparison {
+enum class Judgement {
+  kBits,       // equal bits
+  kNear,       // near the expected values, and canonical
+  kCanonical,  // canonical
+};
+
+// Judges one output tensor, row by row. Marks its bytes in `covered`.
+class OutputJudge {
  public:
-  OutputComparison(const trine_tensor& t, const std::vector<int64_t>& params)
+  OutputJudge(const trine_tensor& t, const std::vector<int64_t>& params)
       : t_(t),
         dims_(sdk::ResolveDims(t, params.data())),
         strides_(sdk::ResolveStrides(t, dims_)),
         row_bytes_(static_cast<size_t>(sdk::ValueBytes(t.dtype, dims_[0]))) {}
 
-  // Compares bits if `exact`, else values with those of `expected` or, if not null, `unrounded`.
-  std::string Run(const Bytes& expected, const Bytes* unrounded, const Bytes& got, bool exact,
-                  std::vector<bool>* covered) const {
+  // `unrounded` is for kNear; it may be null. `ids`: for ids, how many values there are to choose
+  // from; else -1.
+  std::string Run(Judgement judgement, const Bytes& expected, const Bytes* unrounded,
+                  const Bytes& got, int64_t ids, std::vector<bool>* covered) const {
     return ForRows([&](size_t at, const std::string& where) -> std::string {
       std::fill_n(covered->begin() + static_cast<ptrdiff_t>(at), row_bytes_, true);
-      if (exact) {
+      if (judgement == Judgement::kBits) {
         const int64_t block = DifferentBits(&expected[at], &got[at]);
         return block < 0 ? "" : Difference(at, block, where, expected, got);
       }
-      const int64_t odd = NotCanonical(&got[at]);
-      if (odd >= 0) return NotCanonicalText(at, odd, where, got);
+      const int64_t odd = ids >= 0 ? NoId(&got[at], ids) : NotCanonical(&got[at]);
+      if (odd >= 0) return OddText(at, odd, where, got);
+      if (judgement == Judgement::kCanonical) return "";
       int64_t block = TooFar(&expected[at], &got[at]);
       const Bytes* nearest = &expected;
       if (block >= 0 && unrounded != nullptr) {
@@ -276,14 +284,6 @@ class OutputComparison {
       if (block < 0) return "";
       return absl::StrCat(Difference(at, block, where, *nearest, got),
                           ", beyond the fast tolerance");
-    });
-  }
-
-  // Returns the first value that is not canonical, or "".
-  std::string FindNotCanonical(const Bytes& got) const {
-    return ForRows([&](size_t at, const std::string& where) -> std::string {
-      const int64_t odd = NotCanonical(&got[at]);
-      return odd < 0 ? "" : NotCanonicalText(at, odd, where, got);
     });
   }
 
@@ -316,11 +316,22 @@ class OutputComparison {
     return absl::StrCat(Index(block, where), " expected ", ValueAt(at, block, expected), ", got ",
                         ValueAt(at, block, got));
   }
-  std::string NotCanonicalText(size_t at, int64_t block, const std::string& where,
-                               const Bytes& got) const {
+  std::string OddText(size_t at, int64_t block, const std::string& where, const Bytes& got) const {
     return absl::StrCat(Index(block, where), " got ", ValueAt(at, block, got),
-                        ", which is not canonical: results must be +0 or of magnitude 2^-50 to "
-                        "2^50, with FAST numerics too");
+                        t_.dtype == TRINE_DTYPE_I32
+                            ? ", which is no id"
+                            : ", which is not canonical: results must be +0 or of magnitude 2^-50 "
+                              "to 2^50, with FAST numerics too");
+  }
+
+  // Returns the first value of a row that is not one of `ids` ids, or -1.
+  int64_t NoId(const std::byte* got, int64_t ids) const {
+    for (int64_t i = 0; i < dims_[0]; ++i) {
+      int32_t value;
+      std::memcpy(&value, got + i * static_cast<int64_t>(sizeof(value)), sizeof(value));
+      if (value < 0 || value >= ids) return i;
+    }
+    return -1;
   }
 
   // Returns the first value of an f32 row that is not canonical, or -1.
@@ -383,32 +394,23 @@ Images RunOps(const GraphSpec& graph, const std::vector<int64_t>& params, Images
   return images;
 }
 
-// Calls visit(tensor) for each output of the graph's ops that outlives the run, until it returns a
-// text. Returns that text with the number of the output before it.
-template <class Visit>
-std::string ForOutputs(const GraphSpec& graph, Visit visit) {
+std::string Judge(Judgement judgement, const GraphSpec& graph, const std::vector<int64_t>& params,
+                  const Images& expected, const Images* unrounded, const Images& got) {
+  std::vector<std::vector<bool>> covered;
+  for (const Bytes& image : expected) covered.emplace_back(image.size(), false);
   for (const OpSpec& op : graph.ops) {
+    const bool chooses = op.kind == TRINE_OP_MOE_ROUTE || op.kind == TRINE_OP_TOP_K;
+    const int64_t choices = sdk::ResolveDims(graph.tensors[op.in[0]], params.data())[0];
     for (size_t i = 0; i < op.out.size(); ++i) {
       const trine_tensor& t = graph.tensors[op.out[i]];
+      const int64_t ids = chooses && t.dtype == TRINE_DTYPE_I32 ? choices : -1;
       if (graph.slots[t.slot].role == TRINE_ROLE_TEMP) continue;
-      const std::string wrong = visit(t);
+      const std::string wrong = OutputJudge(t, params).Run(
+          judgement, expected[t.slot], unrounded != nullptr ? &(*unrounded)[t.slot] : nullptr,
+          got[t.slot], ids, &covered[t.slot]);
       if (!wrong.empty()) return absl::StrCat("output ", i, " ", wrong);
     }
   }
-  return "";
-}
-
-std::string Compare(const GraphSpec& graph, const std::vector<int64_t>& params,
-                    const Images& expected, const Images* unrounded, const Images& got,
-                    bool exact) {
-  std::vector<std::vector<bool>> covered;
-  for (const Bytes& image : expected) covered.emplace_back(image.size(), false);
-  std::string wrong = ForOutputs(graph, [&](const trine_tensor& t) {
-    return OutputComparison(t, params).Run(expected[t.slot],
-                                           unrounded != nullptr ? &(*unrounded)[t.slot] : nullptr,
-                                           got[t.slot], exact, &covered[t.slot]);
-  });
-  if (!wrong.empty()) return wrong;
   for (uint32_t s = 0; s < graph.slots.size(); ++s) {
     if (graph.slots[s].role == TRINE_ROLE_TEMP) continue;
     for (size_t b = 0; b < covered[s].size(); ++b) {
@@ -436,21 +438,19 @@ Expected RunOracle(const GraphSpec& graph, const std::vector<int64_t>& params,
 
 std::string CompareResults(const GraphSpec& graph, const std::vector<int64_t>& params,
                            const Expected& expected, const Images& got) {
-  return Compare(graph, params, expected.contract,
-                 expected.unrounded.empty() ? nullptr : &expected.unrounded, got,
-                 graph.numerics == TRINE_NUMERICS_EXACT);
+  const bool exact = graph.numerics == TRINE_NUMERICS_EXACT;
+  return Judge(exact ? Judgement::kBits : Judgement::kNear, graph, params, expected.contract,
+               expected.unrounded.empty() ? nullptr : &expected.unrounded, got);
 }
 
 std::string CompareBits(const GraphSpec& graph, const std::vector<int64_t>& params,
                         const Images& expected, const Images& got) {
-  return Compare(graph, params, expected, nullptr, got, /*exact=*/true);
+  return Judge(Judgement::kBits, graph, params, expected, nullptr, got);
 }
 
-std::string FindNotCanonical(const GraphSpec& graph, const std::vector<int64_t>& params,
-                             const Images& got) {
-  return ForOutputs(graph, [&](const trine_tensor& t) {
-    return OutputComparison(t, params).FindNotCanonical(got[t.slot]);
-  });
+std::string CheckCanonical(const GraphSpec& graph, const std::vector<int64_t>& params,
+                           const Expected& expected, const Images& got) {
+  return Judge(Judgement::kCanonical, graph, params, expected.contract, nullptr, got);
 }
 
 }  // namespace trine::conformance

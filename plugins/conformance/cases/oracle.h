@@ -40,9 +40,9 @@ std::string CompareResults(const GraphSpec& graph, const std::vector<int64_t>& p
 std::string CompareBits(const GraphSpec& graph, const std::vector<int64_t>& params,
                         const Images& expected, const Images& got);
 
-// Returns "" if each f32 that the graph's ops output in `got` is canonical, else the first that is
-// not.
-std::string FindNotCanonical(const GraphSpec& graph, const std::vector<int64_t>& params,
-                             const Images& got);
+// Checks FAST results whose values can't be judged: floats must be canonical, ids must be ids, and
+// bytes outside of every output must be equal. Returns "" or the first that is wrong.
+std::string CheckCanonical(const GraphSpec& graph, const std::vector<int64_t>& params,
+                           const Expected& expected, const Images& got);
 
 }  // namespace trine::conformance

@@ -127,10 +127,10 @@ void RunCase(Trial& trial, Session& session, const OpCase& op_case, const PlanOp
       return;
     }
     if (!plan->Download(trial, &got)) return;
+    const Expected expected = RunOracle(graph, params, op_case.images);
     const bool judged = graph.numerics == TRINE_NUMERICS_EXACT || !op_case.extreme;
-    const std::string wrong =
-        judged ? CompareResults(graph, params, RunOracle(graph, params, op_case.images), got)
-               : FindNotCanonical(graph, params, got);
+    const std::string wrong = judged ? CompareResults(graph, params, expected, got)
+                                     : CheckCanonical(graph, params, expected, got);
     if (!wrong.empty()) {
       trial.Fail(absl::StrCat(where(params), ": ", wrong));
       return;

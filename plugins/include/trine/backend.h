@@ -146,7 +146,7 @@ typedef struct trine_device_info {
   char driver[64];               /* name and version: part of calibration keys */
   char memory_pool[64];          /* devices of one pool share memory_total; "system" is RAM */
   char bandwidth_domain[64];     /* devices of one domain share a bus; "system" is RAM's */
-  char reason[128];              /* with UNUSABLE: why */
+  char reason[128];              /* with UNUSABLE: why; with FAST: why, or "" */
   uint32_t imports;              /* TRINE_IMPORTS_* */
   uint32_t reserved;
   char import_refusal[128]; /* the memory that could not be imported, and why; "" = none */

@@ -33,6 +33,9 @@ typedef struct trine_detect_options {
   /* A folder with proc/ and sys/ of the machine to describe, or NULL for this machine. With a
    * folder, no plugins are searched for. */
   const char* root;
+  /* As in trine_engine_options: devices are listed as an engine with these options has them. */
+  const char* numerics;
+  const char* plugin_options;
 } trine_detect_options;
 
 /* Describes the machine, its tiers, devices, memory pools and plugins as JSON (docs/detect.md).
@@ -118,8 +121,9 @@ typedef struct trine_engine_options {
   const char* device_memory;    /* the most memory to use of devices: "dgpu:2G,igpu:512M" */
   const char* split_mode;       /* "layer" (default), "row", "none": docs/split-modes.md */
   const char* override_tensors; /* "REGEX=DEVICE,...": matrices to place elsewhere */
-  /* Says when other devices help with large passes (docs/dispatch.md): "auto" (default), "off", or
-   * the least number of tokens of a pass with which they help. */
+  /* Says when other devices help with large passes (docs/dispatch.md): "auto", whenever that is
+   * faster; "prompts", only with passes that read prompts; "off"; or the least number of tokens of
+   * a pass with which they help. Default: "prompts" with tensor_split, else "auto". */
   const char* dispatch;
   /* The most milliseconds that a device other than the CPU may take for a pass, or for a call while
    * the model is loaded. A device that takes longer is lost. 0: 300000. */
@@ -133,11 +137,11 @@ typedef struct trine_engine_options {
    * once. Besides max_sequences, a pass has room for this many more sequences, and the KV cache has
    * 64 more positions for each of them. 0: none. */
   int64_t branches;
-  /* "exact" (default): results have the bits of docs/numerics.md on every device. "fast": devices and
-   * ops whose results are near these may be used, too. */
+  /* "exact" (default): results have the bits of docs/numerics.md on every device. "fast": devices
+   * and ops whose results are near these may be used, too. */
   const char* numerics;
-  /* Options for plugins, separated by semicolons: "[PLUGIN:]NAME=VALUE;...". Without PLUGIN an option
-   * is for the files that `plugins` names. Opening fails if an option has no effect. */
+  /* Options for plugins, separated by semicolons: "[PLUGIN:]NAME=VALUE;...". Without PLUGIN an
+   * option is for the files that `plugins` names. Opening fails if an option has no effect. */
   const char* plugin_options;
 } trine_engine_options;
 

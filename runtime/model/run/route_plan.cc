@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -84,8 +85,13 @@ SizedWork OneProduct(const KnownCosts& mine, const KnownCosts& theirs, RouteKind
           mine.measured && theirs.measured};
 }
 
-SizeDecision DecideKnown(const SizeRule& rule, int64_t tokens, const SizedWork& work, bool known) {
-  return known ? Decide(rule, tokens, work) : SizeDecision{false, "its times are not known"};
+// Decides by times if they are known. That large work goes to a helper that was not measured is a
+// rule for GPUs: a device that has products alone may compute on the cores of its home.
+SizeDecision DecideKnown(SizeRule rule, RouteKind kind, int64_t tokens, const SizedWork& work,
+                         bool known) {
+  if (!known) return {false, "its times are not known"};
+  if (kind == RouteKind::kProducts) rule.large_flops = std::numeric_limits<double>::infinity();
+  return Decide(rule, tokens, work);
 }
 
 bool IsPartOf(const std::vector<bool>& part, const std::vector<bool>& all) {
@@ -199,7 +205,8 @@ class Planner {
                            Candidate* candidate) {
     bool known = false;
     const SizedWork work = AllOfIt(mine, theirs, graph_, PassOf(limits_, classes_[c]), &known);
-    const SizeDecision decision = DecideKnown(options_.rule, classes_[c], work, known);
+    const SizeDecision decision =
+        DecideKnown(options_.rule, RouteKind::kTwin, classes_[c], work, known);
     Note(candidate, "all of it", c, decision);
     if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
     return std::vector<bool>(graph_.n_ops(), decision.away);
@@ -219,7 +226,7 @@ class Planner {
         bool known = false;
         const SizedWork work =
             OneProduct(mine, theirs, candidate->plan.kind, graph_, op, pass, &known);
-        decision = DecideKnown(options_.rule, classes_[c], work, known);
+        decision = DecideKnown(options_.rule, candidate->plan.kind, classes_[c], work, known);
         if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
       }
       Note(candidate, NameOf(*weight), c, decision);
@@ -299,12 +306,8 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind
   const int64_t tokens = pass.params[kParamTokens];
   bool known = false;
   if (kind == RouteKind::kTwin) {
-    // Of another unit of layers the helper may lack an op.
-    if (std::find(runs.begin(), runs.end(), false) != runs.end()) {
-      return PredictGraph(home.costs, graph, pass, static_cast<double>(tokens)).ns;
-    }
     const SizedWork work = AllOfIt(home, helper, graph, pass, &known);
-    return DecideKnown(rule, tokens, work, known).away ? work.away_ns : work.home_ns;
+    return DecideKnown(rule, kind, tokens, work, known).away ? work.away_ns : work.home_ns;
   }
   const double correction = home.costs.correction.Within(static_cast<double>(tokens));
   double ns = 0;
@@ -313,7 +316,7 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind
     ns += here;
     if (!IsProduct(graph, op) || !runs[op]) continue;
     const SizedWork work = OneProduct(home, helper, kind, graph, op, pass, &known);
-    if (DecideKnown(rule, tokens, work, known).away) ns += work.away_ns - here;
+    if (DecideKnown(rule, kind, tokens, work, known).away) ns += work.away_ns - here;
   }
   return ns;
 }

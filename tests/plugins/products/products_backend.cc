@@ -1,8 +1,8 @@
 // The CPU backend as a device that multiplies and does nothing else, with fast numerics, so that
 // code for such devices can be tested anywhere. It takes weights in the layout of the file alone.
 // TRINE_FIXTURE_PRODUCTS=exact: it says that its results are exact.
-// TRINE_FIXTURE_PRODUCTS=lies: it says so as well, and the first result of a run is not, unless the
-// run signals a timeline.
+// TRINE_FIXTURE_PRODUCTS=lies: it says so as well, but the lowest bit of a run's first result is
+// wrong, unless the run signals a timeline.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -76,7 +76,7 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* desc, trine
   trine_status s = sdk::AcceptGraph(desc->graph, Support(), Refusal, &accepted, err);
   if (s == TRINE_OK) s = Cpu().plan_create(device, desc, out, err);
   if (s != TRINE_OK || Mode() != "lies") return s;
-  const sdk::Tensor& y = accepted.tensors[accepted.ops[0].out[0]];
+  const trine_tensor& y = accepted.tensors[accepted.ops[0].out[0]];
   for (uint32_t i = 0; i < desc->n_bindings; ++i) {
     const trine_binding& bound = desc->bindings[i];
     if (bound.slot != y.slot) continue;
@@ -89,15 +89,24 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* desc, trine
 trine_status PlanRun(trine_plan* plan, const trine_run_args* args, trine_error* err) {
   trine_status s = Cpu().plan_run(plan, args, err);
   if (s != TRINE_OK || Mode() != "lies" || args->sync.n_signals != 0) return s;
-  trine_span at;
+  trine_span at{};
   {
     const std::lock_guard lock(TheOutputs().mutex);
     at = TheOutputs().spans[plan];
   }
-  float value = 0;
-  s = Cpu().buffer_read(at.buffer, at.offset, &value, sizeof(value), err);
-  value += 0.5f;
-  return s == TRINE_OK ? Cpu().buffer_write(at.buffer, at.offset, &value, sizeof(value), err) : s;
+  if (at.buffer == nullptr) return s;
+  uint32_t bits = 0;
+  s = Cpu().buffer_read(at.buffer, at.offset, &bits, sizeof(bits), err);
+  bits ^= 1;
+  return s == TRINE_OK ? Cpu().buffer_write(at.buffer, at.offset, &bits, sizeof(bits), err) : s;
+}
+
+void PlanDestroy(trine_plan* plan) {
+  {
+    const std::lock_guard lock(TheOutputs().mutex);
+    TheOutputs().spans.erase(plan);
+  }
+  Cpu().plan_destroy(plan);
 }
 
 trine_status NoLayouts(trine_device*, const trine_graph*, uint32_t, trine_layout_list* list,
@@ -115,6 +124,7 @@ trine_plugin Table() {
   t.plan_query = PlanQuery;
   t.plan_create = PlanCreate;
   t.plan_run = PlanRun;
+  t.plan_destroy = PlanDestroy;
   t.layout_list = NoLayouts;
   return t;
 }

@@ -93,6 +93,7 @@ int Train(HeadArguments a) {
   if (!engine.ok()) return Complain(engine.status());
   const auto read = ReadAll(a, engine->get(), a.train.form, *std::move(data));
   if (!read.ok()) return Complain(read.status());
+  a.train.fast = !(*engine)->limits().exact();
   const auto trained = TrainHead(read->data, IdentityOf(**engine), a.train);
   if (!trained.ok()) return Complain(About(a.data, trained.status()));
   const auto cost = MeasureHeadCost(engine->get(), trained->head, read->data.examples[0].texts[0]);

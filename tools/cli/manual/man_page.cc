@@ -48,6 +48,10 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_FAULT",
      "Devices that are to fail, and when, such as dgpu:lost@token=17; for tests, and to see what "
      "happens."},
+    {"TRINE_SELF_TEST_CACHE",
+     "The folder in which it is kept which devices of other authors' plugins are known to be "
+     "exact, "
+     "or off. Default: trine/self-test in the user's cache folder."},
     {"TRINE_CPU_LANE_THREADS", "Threads that sample several sequences at once: 1 to 256."},
     {"TRINE_VULKAN_ALLOW_CPU",
      "1: Vulkan devices that run on the CPU count as devices, where a split names them."},

@@ -103,8 +103,8 @@ class PlanPlaces {
     return TRINE_OK;
   }
 
-  // Returns where the scratch besides TEMP slots begins, at a multiple of kScratchAlignment from the
-  // scratch's beginning. Returns Place{} if Bind was given no extra bytes.
+  // Returns where the scratch besides TEMP slots begins, at a multiple of kScratchAlignment from
+  // the scratch's beginning. Returns Place{} if Bind was given no extra bytes.
   Place extra() const { return extra_; }
 
   // Returns where a tensor begins, or Place{} if its slot is empty. `alternates` has an entry for
