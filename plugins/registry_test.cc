@@ -199,7 +199,7 @@ TEST_F(RegistryTest, FastDevicesAreUsedWhereTheUserAllowsIt) {
 
 TEST_F(RegistryTest, OptionsGoToThePluginsThatTheyAreFor) {
   Plugin("/p/libtrine-backend-cpu.so", Sees("cpu", {Chip(TRINE_TIER_CPU, "c", "")}));
-  Plugin("/p/libtrine-backend-blas.so", Sees("blas", {}));
+  Plugin("/p/libtrine-backend-blas.so", Sees("blas", {Chip(TRINE_TIER_OTHER, "b", "")}));
   options_.plugin_options = {{"blas", "threads=4"}, {"blas", "spin=1"}};
   Registry registry = Discover();
   EXPECT_EQ(registry.plugins[0].options, "");
@@ -208,6 +208,14 @@ TEST_F(RegistryTest, OptionsGoToThePluginsThatTheyAreFor) {
   options_.plugin_options = {{"blsa", "threads=4"}};
   EXPECT_EQ(Discover().unused_options,
             "the plugin option 'threads=4' has no effect: there is no plugin 'blsa'");
+  probes_["/p/libtrine-backend-blas.so"].devices[0].numerics = TRINE_NUMERICS_FAST;
+  options_.plugin_options = {{"blas", "threads=4"}};
+  EXPECT_EQ(
+      Discover().unused_options,
+      "the plugin option 'threads=4' has no effect: /p/libtrine-backend-blas.so: fast numerics "
+      "only: not used without --numerics fast");
+  options_.numerics = TRINE_NUMERICS_FAST;
+  EXPECT_EQ(Discover().unused_options, "");
   probes_["/p/libtrine-backend-blas.so"].status = absl::InvalidArgumentError("no option 'x'");
   options_.plugin_options = {{"blas", "x=1"}};
   EXPECT_EQ(Discover().unused_options,

@@ -54,6 +54,11 @@ struct SegmentNeeds {
   uint64_t io_bytes = 0;
 };
 
+// Returns whether the device runs an op of the graph, as exactly as the graph asks.
+bool RunsOp(const Device& device, const OpGraph& graph, size_t op);
+// Returns whether the device runs all ops that read the tensor, as exactly as the graph asks.
+bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor);
+
 class Segment {
  public:
   // Returns the memory that a segment of this graph would take. Returns UNIMPLEMENTED, naming the
@@ -61,7 +66,8 @@ class Segment {
   static absl::StatusOr<SegmentNeeds> Query(const Device& device, const OpGraph& graph);
 
   // Allocates scratch and one buffer for each IO slot that `memory` does not bind, and records the
-  // plan. `scratch`: used instead of allocated scratch; it must outlive the segment and be as large
+  // plan. A graph that may be FAST runs as an EXACT one if the device has all of its ops exactly.
+  // `scratch`: used instead of allocated scratch; it must outlive the segment and be as large
   // as Query says. null: the segment allocates its own.
   static absl::StatusOr<std::unique_ptr<Segment>> Create(std::shared_ptr<Device> device,
                                                          OpGraph graph,

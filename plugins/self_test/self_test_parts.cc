@@ -38,7 +38,8 @@ void TestCache::Attend(TestTensor* q, TestTensor* y, TestTensor* sinks,
   std::vector<TestTensor*> in = {q, &k, &v, &table, &offsets, &lengths};
   if (sinks != nullptr) in.push_back(sinks);
   const trine_attention_attr attr{0, params.causal ? uint32_t{TRINE_ATTENTION_CAUSAL} : 0u,
-                                  params.scale, params.softcap, params.window};
+                                  params.scale, params.softcap,
+                                  static_cast<uint32_t>(params.window)};
   graph->Op(TRINE_OP_ATTENTION, in, {y}, attr, [this, q, y, sinks, params] {
     const reference::AttentionInputs inputs{q->view,
                                             k.view,

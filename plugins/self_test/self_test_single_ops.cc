@@ -12,7 +12,7 @@ using quant::Type;
 using reference::AllRows;
 using Tensor = TestTensor;
 
-void AddProducts(const TakeGraph& take, Random* random) {
+void AddEveryType(const TakeGraph& take, Random* random) {
   for (const Type type : quant::kAllTypes) {
     if (type == Type::kI32 || type == Type::kQ8_KV) continue;  // not for weights
     for (const int64_t columns : {1, 9}) {
@@ -60,7 +60,7 @@ void AddElementWise(const TakeGraph& take, Random* random) {
         [&] { reference::Glu(a.view, b.view, clamped, y.view, AllRows(y.view)); });
 }
 
-void AddRope(const TakeGraph& take, Random* random) {
+void AddInterleavedRope(const TakeGraph& take, Random* random) {
   Tensor x(Type::kF32, {64, 4, 3}), table(Type::kF32, {64, 3}), y(Type::kF32, {64, 4, 3});
   x.Floats(Fill::kUniform, random);
   table.Floats(Fill::kUniform, random);
@@ -71,7 +71,7 @@ void AddRope(const TakeGraph& take, Random* random) {
         });
 }
 
-void AddAttention(const TakeGraph& take, Random* random) {
+void AddSpecialAttention(const TakeGraph& take, Random* random) {
   reference::AttentionParams narrow, capped;
   narrow.window = 100;
   capped.softcap = 20.0f;
@@ -86,7 +86,7 @@ void AddAttention(const TakeGraph& take, Random* random) {
   }
 }
 
-void AddRouting(const TakeGraph& take, Random* random) {
+void AddOtherRouting(const TakeGraph& take, Random* random) {
   const struct {
     uint32_t abi;
     reference::MoeScoring scoring;
@@ -111,11 +111,11 @@ void AddRouting(const TakeGraph& take, Random* random) {
 
 void AddSingleOps(const TakeGraph& take) {
   Random random(20261119);
-  AddProducts(take, &random);
+  AddEveryType(take, &random);
   AddElementWise(take, &random);
-  AddRope(take, &random);
-  AddAttention(take, &random);
-  AddRouting(take, &random);
+  AddInterleavedRope(take, &random);
+  AddSpecialAttention(take, &random);
+  AddOtherRouting(take, &random);
 }
 
 }  // namespace trine::self_test
