@@ -276,7 +276,7 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
       }
     }
     registry.plugins.push_back({std::move(candidate.path), std::move(candidate.found_by), false, "",
-                                given, candidate.own, candidate.named, std::move(probe)});
+                                given, candidate.own, std::move(probe)});
   }
   ProbeAll(options, &registry);
   Judge(&registry);

@@ -22,7 +22,6 @@ struct PluginFinding {
   std::string reason;   // a sentence, also when accepted
   std::string options;  // what its open is given
   bool own = false;     // one of Trine's own plugins
-  bool named = false;   // the user named the file
   ProbeResult probe;
 };
 

@@ -62,17 +62,6 @@ void CountFileOnce(uint64_t file_bytes, PlanProblem* plan) {
   }
 }
 
-// Returns the devices whose plugins the user named.
-std::vector<std::string> OfNamedPlugins(const Inventory& inventory) {
-  std::vector<std::string> names;
-  for (const InventoryDevice& device : inventory.devices) {
-    if (!device.used || device.registry_device == InventoryDevice::kNone) continue;
-    const DeviceFinding& found = inventory.registry.devices[device.registry_device];
-    if (inventory.registry.plugins[found.plugin].named) names.push_back(device.tier_name);
-  }
-  return names;
-}
-
 // Returns a tier name as people write it: "CPU", "iGPU1".
 std::string Titled(const std::string& name) {
   if (name == "cpu") return "CPU";
@@ -193,14 +182,9 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   }
   std::set<std::string> names;
   for (const LayerRange& range : places.ranges) names.insert(range.device);
-  // If the user placed the layers, only devices with layers may help, and devices of plugins that
-  // the user named, because a device may be unable to take whole layers. If the planner placed
-  // them, any device that it was free to use may help.
-  if (!searches()) {
-    for (const std::string& name : OfNamedPlugins(devices_->inventory())) {
-      if (!Contains(lost, name) && !HasFailed(name)) names.insert(name);
-    }
-  } else {
+  // If the user placed the layers, only devices with layers may help. If the planner placed them,
+  // any device that it was free to use may help.
+  if (searches()) {
     const auto candidates = Candidates(lost, /*warn=*/false);
     for (size_t i = 0; candidates.ok() && i < candidates->size(); ++i) {
       if ((*candidates)[i].left_out.empty()) names.insert((*candidates)[i].name);

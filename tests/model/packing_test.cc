@@ -122,7 +122,7 @@ TEST_F(PackingTest, BordersAreImportedOrCopied) {
   Fixture("");
   const std::string whole = Plain(model);
   EngineOptions options = Options(model);
-  options.placement.split = SplitOf("cpu:1,packing0:1,cpu:1");
+  options.placement.split = SplitOf("cpu:1,packing1:1,cpu:1");
   const auto hidden_bytes = static_cast<uint64_t>(Prompt().size() * sizeof(float));
   for (const char* mode :
        {"", "hidden", "coarse", "no-import", "hidden,no-import", "no-memory", "no-memory,told"}) {
@@ -145,15 +145,15 @@ TEST_F(PackingTest, BordersAreImportedOrCopied) {
 
 TEST_F(PackingTest, ADeviceWithoutLayersIsNamed) {
   EngineOptions options = Options(Make("tiny-llama"));
-  for (const char* split : {"packing0:0,cpu:3", "cpu:100%,packing0:0%"}) {
+  for (const char* split : {"packing1:0,cpu:3", "cpu:100%,packing1:0%"}) {
     options.placement.split = SplitOf(split);
     Run(options);
-    EXPECT_EQ(warnings_, "tensor split: packing0 gets no layer\n") << split;
+    EXPECT_EQ(warnings_, "tensor split: packing1 gets no layer\n") << split;
   }
-  options.placement.split = SplitOf("packing0:1K,cpu:3");
+  options.placement.split = SplitOf("packing1:1K,cpu:3");
   Run(options);
-  EXPECT_THAT(warnings_, HasSubstr("packing0 gets no layer: layer 0 has "));
-  options.placement.split = SplitOf("cpu:0,packing0:1,cpu:2");
+  EXPECT_THAT(warnings_, HasSubstr("packing1 gets no layer: layer 0 has "));
+  options.placement.split = SplitOf("cpu:0,packing1:1,cpu:2");
   Run(options);
   EXPECT_THAT(warnings_, IsEmpty());
 }
@@ -166,7 +166,7 @@ TEST_F(PackingTest, NeitherThreadsNorSplitsShow) {
     options.threads = threads;
     EXPECT_EQ(Run(options), plain);
   }
-  for (const char* split : {"cpu:1,cpu:2", "cpu:2,packing0:1", "packing0:1,cpu:1,packing0:1"}) {
+  for (const char* split : {"cpu:1,cpu:2", "cpu:2,packing1:1", "packing1:1,cpu:1,packing1:1"}) {
     EngineOptions options = Options(model);
     options.placement.split = SplitOf(split);
     for (const bool mapped : {true, false}) {
@@ -504,7 +504,7 @@ TEST_F(PackCacheTest, WhereNothingCanBeWrittenItGoesOn) {
 
 TEST_F(PackCacheTest, ASplitOverDevicesAndASplitFileHaveOneToo) {
   EngineOptions options = Cached();
-  options.placement.split = SplitOf("cpu:1,packing0:2");
+  options.placement.split = SplitOf("cpu:1,packing1:2");
   EXPECT_TRUE(Writes(options));
   EXPECT_FALSE(Writes(options));
   EXPECT_THAT(warnings_, IsEmpty());

@@ -230,7 +230,7 @@ TEST_F(RouteTest, NothingIsThereTwice) {
 TEST_F(RouteTest, WhatWasMovedIsStreamedFromWhereItIs) {
   const Outcome alone = Generate(Options(file_.path()));
   for (const bool mapped : {false, true}) {
-    EngineOptions options = With("packing0:3,several3:1", 2);
+    EngineOptions options = With("packing1:3,several3:1", 2);
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_PACKING_PLUGIN,
                                              TRINE_SEVERAL_PLUGIN};
     setenv("TRINE_FIXTURE_PACKING", "none,no-files,told", 1);
@@ -248,14 +248,14 @@ TEST_F(RouteTest, WhatWasMovedIsStreamedFromWhereItIs) {
 // Nor does it make one.
 TEST_F(RouteTest, ATwinThatRefusesFilesIsNone) {
   for (const char* says : {"none,no-files,told", "none,no-files"}) {
-    EngineOptions options = With("cpu:3,packing0:1", 2);
+    EngineOptions options = With("cpu:3,packing1:1", 2);
     options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_PACKING_PLUGIN};
     setenv("TRINE_FIXTURE_PACKING", says, 1);
     const auto engine = MustLoad(options);
     unsetenv("TRINE_FIXTURE_PACKING");
     ASSERT_NE(engine, nullptr);
     for (const RouteInfo& detour : engine->model()->routes()) EXPECT_NE(detour.stage, 0u);
-    // The arena holds packing0's own layer, which the CPU may read there, too.
+    // The arena holds packing1's own layer, which the CPU may read there, too.
     setenv("TRINE_FIXTURE_PACKING", says, 1);
     options.placement.dispatch.on = false;
     const auto without = MustLoad(options);
