@@ -40,6 +40,23 @@ Guess GuessDevice(const trine_device_info& info, uint32_t threads) {
   }
 }
 
+bool IsMissing(double ns) { return ns == 0; }
+bool IsMissing(const OpCost& cost) { return cost.op_ns == 0 && cost.value_ns == 0; }
+bool IsMissing(const MoveCost& cost) { return cost.call_ns == 0 && cost.byte_ns == 0; }
+
+// Calls `take(name, member)` for every cost that MissingCosts may name, but for attention, which is
+// several members.
+template <class Take>
+void ForEachSimpleCost(Take take) {
+  take("runs", &DeviceCosts::run_ns);
+  take("norm", &DeviceCosts::norm);
+  take("rope", &DeviceCosts::rope);
+  take("glu", &DeviceCosts::glu);
+  take("plain ops", &DeviceCosts::plain);
+  take("moves to it", &DeviceCosts::in);
+  take("moves from it", &DeviceCosts::out);
+}
+
 }  // namespace
 
 CostCurve::CostCurve(std::vector<Point> points) : points_(std::move(points)) {
@@ -92,6 +109,27 @@ DeviceCosts GuessCosts(const trine_device_info& info, uint32_t threads) {
   costs.in = costs.out = {guess.move_ns, 1e9 / guess.move_bytes_per_second};
   costs.bytes_per_second = guess.bytes_per_second;
   return costs;
+}
+
+std::vector<std::string> MissingCosts(const DeviceCosts& costs) {
+  std::vector<std::string> names;
+  ForEachSimpleCost([&](const char* name, auto member) {
+    if (IsMissing(costs.*member)) names.push_back(name);
+  });
+  if (costs.attention.empty()) names.push_back("attention");
+  return names;
+}
+
+DeviceCosts WithMissingCosts(DeviceCosts measured, const DeviceCosts& guessed) {
+  ForEachSimpleCost([&](const char*, auto member) {
+    if (IsMissing(measured.*member)) measured.*member = guessed.*member;
+  });
+  if (measured.attention.empty()) {
+    measured.attention = guessed.attention;
+    measured.attention_ns = guessed.attention_ns;
+    measured.attention_kv_ns = guessed.attention_kv_ns;
+  }
+  return measured;
 }
 
 }  // namespace trine

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "trine/backend.h"
@@ -51,6 +52,7 @@ struct MoveCost {
   double Of(double bytes) const { return call_ns + bytes * byte_ns; }
 };
 
+// A cost of 0, and an empty curve that does not stand for 1, have not been measured.
 struct DeviceCosts {
   double run_ns = 0;     // for each run of a plan, whatever is in it
   double matmul_ns = 0;  // for each product, whatever its size
@@ -84,10 +86,35 @@ struct DeviceCosts {
   double StreamByteNs() const { return stream_byte_ns > 0 ? stream_byte_ns : in.byte_ns; }
 };
 
+// How far measured costs can be trusted.
+struct CostTrust {
+  // What other work was seen on the machine meanwhile, such as "other processes used 1.4 of 2
+  // processors"; "": none.
+  std::string busy;
+  // By the type of weights: how far repeated measurements of each point of the curve were apart
+  // (RepeatedCost::spread).
+  std::map<uint32_t, std::vector<double>> spread;
+};
+
+// What was measured of a device.
+struct MeasuredCosts {
+  DeviceCosts costs;
+  CostTrust trust;
+};
+
 struct KnownCosts {
   DeviceCosts costs;
-  bool measured = false;  // false: all of it is guessed
+  bool measured = false;             // false: all of it is guessed
+  std::vector<std::string> guessed;  // if `measured`: the costs that are guesses (MissingCosts)
+  std::string busy;                  // CostTrust::busy
 };
+
+// Names the costs of ops, runs and moves that were not measured, such as "attention". Types of
+// weights are not among them.
+std::vector<std::string> MissingCosts(const DeviceCosts& costs);
+
+// Returns `measured` with the costs of `guessed` in place of those that MissingCosts names.
+DeviceCosts WithMissingCosts(DeviceCosts measured, const DeviceCosts& guessed);
 
 // Guesses the costs of a device that was not measured, from its kind alone. They are right within a
 // small factor, which is enough to put devices in the right order. `threads`: the number that work

@@ -1,20 +1,16 @@
 #include "dispatch/cost/timed_plan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "dispatch/cost/rounds.h"
+
 namespace trine {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr size_t kLeastRuns = 5;
-constexpr size_t kMostRuns = 64;
 
 // Makes weights in which any two bytes that are a scale read as an f16 between 0.06 and 0.12, and
 // all other values are small.
@@ -137,27 +133,8 @@ absl::StatusOr<Buffer> TimedPlan::Import(const std::shared_ptr<Device>& device,
   return Buffer::Import(device, desc);
 }
 
-absl::StatusOr<double> TimedPlan::Time(const std::vector<int64_t>& params, double seconds) {
-  std::vector<double> times;
-  const auto run = [&]() -> absl::StatusOr<double> {
-    const Clock::time_point begin = Clock::now();
-    if (absl::Status s = segment_->Run(params); !s.ok()) return s;
-    return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
-  };
-  const auto first = run();
-  if (!first.ok()) return first;
-  // More runs would not make the time of such a long run more certain.
-  if (*first > 4e9 * seconds) return first;
-  double sum = 0;
-  while (times.size() < kLeastRuns || (sum < 1e9 * seconds && times.size() < kMostRuns)) {
-    const auto ns = run();
-    if (!ns.ok()) return ns;
-    times.push_back(*ns);
-    sum += *ns;
-  }
-  const size_t quarter = times.size() / 4;
-  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(quarter), times.end());
-  return times[quarter];
+absl::StatusOr<double> TimedPlan::Round(const std::vector<int64_t>& params, double budget_ns) {
+  return TimeRound([&] { return segment_->Run(params); }, SteadyNanoseconds, budget_ns);
 }
 
 LayerStack::LayerStack(uint32_t type, int64_t width, int layers, int64_t tokens)
@@ -182,21 +159,25 @@ PassShape LayerStack::Pass() const {
 
 std::vector<int64_t> LayerStack::Params() const { return {tokens_, kPositions}; }
 
-absl::StatusOr<double> LayerStack::Time(const std::shared_ptr<Device>& device, double seconds) {
+absl::Status LayerStack::Record(const std::shared_ptr<Device>& device) {
   auto plan = TimedPlan::Create(device, std::move(graph_), weights_);
   if (!plan.ok()) return plan.status();
+  plan_ = *std::move(plan);
   std::vector<int32_t> blocks(kPositions / kBlock), slots(static_cast<size_t>(tokens_));
   std::iota(blocks.begin(), blocks.end(), 0);
   std::iota(slots.begin(), slots.end(), static_cast<int32_t>(kPositions - tokens_));
   const int32_t offsets[] = {0, static_cast<int32_t>(tokens_)};
   const auto length = static_cast<int32_t>(kPositions);
-  Segment& segment = (*plan)->segment();
+  Segment& segment = plan_->segment();
   absl::Status s = segment.Write(table_, blocks.data(), blocks.size() * sizeof(int32_t));
   if (s.ok()) s = segment.Write(slots_, slots.data(), slots.size() * sizeof(int32_t));
   if (s.ok()) s = segment.Write(offsets_, offsets, sizeof(offsets));
   if (s.ok()) s = segment.Write(lengths_, &length, sizeof(length));
-  if (!s.ok()) return s;
-  return (*plan)->Time(Params(), seconds);
+  return s;
+}
+
+absl::StatusOr<double> LayerStack::Round(double budget_ns) {
+  return plan_->Round(Params(), budget_ns);
 }
 
 TensorId LayerStack::Product(TensorId x, int64_t from, int64_t to) {

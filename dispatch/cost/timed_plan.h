@@ -33,9 +33,8 @@ class TimedPlan {
       TimedWeights how = TimedWeights::kPacked);
 
   Segment& segment() { return *segment_; }
-  // Measures a run, in nanoseconds. Returns the lower quartile of the runs that fit into `seconds`,
-  // so that other work on the machine hardly matters. The first run is not counted.
-  absl::StatusOr<double> Time(const std::vector<int64_t>& params, double seconds);
+  // Measures one round of runs, as TimeRound does. Returns the nanoseconds of a run.
+  absl::StatusOr<double> Round(const std::vector<int64_t>& params, double budget_ns);
 
  private:
   struct Free {
@@ -61,8 +60,10 @@ class LayerStack {
 
   const OpGraph& graph() const { return graph_; }
   PassShape Pass() const;
-  // Measures one run, in nanoseconds. Call once: the graph is moved into the plan.
-  absl::StatusOr<double> Time(const std::shared_ptr<Device>& device, double seconds);
+  // Records the layers on a device. Call it once: the graph is moved into the plan.
+  absl::Status Record(const std::shared_ptr<Device>& device);
+  // Measures one round of runs, as TimedPlan::Round does. REQUIRES: they are recorded.
+  absl::StatusOr<double> Round(double budget_ns);
 
  private:
   std::vector<int64_t> Params() const;
@@ -82,6 +83,7 @@ class LayerStack {
   int64_t m_ = 0;
   TensorId rope_ = 0, slots_ = 0, table_ = 0, offsets_ = 0, lengths_ = 0;
   std::vector<TensorId> weights_;
+  std::unique_ptr<TimedPlan> plan_;
 };
 
 }  // namespace trine

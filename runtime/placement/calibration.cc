@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -38,7 +39,14 @@ Json CurveJson(const CostCurve& curve) {
   return points;
 }
 
-Json ToJson(const DeviceCosts& c) {
+Json SpreadJson(const CostTrust& trust) {
+  Json spread = Json::object();
+  for (const auto& [type, parts] : trust.spread) spread[sdk::DtypeName(type)] = parts;
+  return spread;
+}
+
+Json ToJson(const MeasuredCosts& measured) {
+  const DeviceCosts& c = measured.costs;
   Json matmul = Json::object();
   for (const auto& [type, curve] : c.matmul) matmul[sdk::DtypeName(type)] = CurveJson(curve);
   const auto op = [](const OpCost& cost) { return Json{cost.op_ns, cost.value_ns}; };
@@ -59,7 +67,9 @@ Json ToJson(const DeviceCosts& c) {
           {"correction", CurveJson(c.correction)},
           {"unpacked", CurveJson(c.unpacked)},
           {"stream_byte_ns", c.stream_byte_ns},
-          {"reuse", CurveJson(c.reuse)}};
+          {"reuse", CurveJson(c.reuse)},
+          {"spread", SpreadJson(measured.trust)},
+          {"busy", measured.trust.busy}};
 }
 
 // Reads the JSON of ToJson. `ok` says whether all values were there and made sense.
@@ -69,6 +79,12 @@ class Reader {
 
   bool ok() const { return ok_; }
   double Number(const char* name) { return Number(Member(name)); }
+  double Number(const Json& json) {
+    ok_ = ok_ && json.is_number();
+    const double value = ok_ ? json.get<double>() : 0;
+    ok_ = ok_ && std::isfinite(value) && value >= 0;
+    return value;
+  }
   // Reads a list of two numbers.
   void Pair(const char* name, double* first, double* second) {
     const Json& json = Member(name);
@@ -97,30 +113,53 @@ class Reader {
   }
 
  private:
-  double Number(const Json& json) {
-    ok_ = ok_ && json.is_number();
-    const double value = ok_ ? json.get<double>() : 0;
-    ok_ = ok_ && std::isfinite(value) && value >= 0;
-    return value;
-  }
-
   const Json& json_;
   bool ok_ = true;
 };
 
-bool FromJson(const Json& json, DeviceCosts* c) {
+// Calls `take(type, value)` for each member that is named after a type of weights.
+template <class Take>
+void ForEachType(const Json& json, Take take) {
+  for (const auto& [name, value] : json.items()) {
+    for (const quant::Type type : quant::kAllTypes) {
+      const auto dtype = static_cast<uint32_t>(type);
+      if (name == sdk::DtypeName(dtype)) take(dtype, value);
+    }
+  }
+}
+
+// Reads what files of older versions lack. Costs are as good without it, so nothing is refused.
+CostTrust TrustFromJson(const Json& json) {
+  constexpr size_t kMostSpreads = 64, kLongestText = 200;
+  CostTrust trust;
+  if (const auto busy = json.find("busy"); busy != json.end() && busy->is_string()) {
+    const std::string text = busy->get<std::string>();
+    trust.busy = FieldText(text.data(), std::min(text.size(), kLongestText));
+  }
+  const auto spread = json.find("spread");
+  if (spread == json.end() || !spread->is_object()) return trust;
+  ForEachType(*spread, [&](uint32_t type, const Json& parts) {
+    if (!parts.is_array()) return;
+    Reader r(parts);
+    std::vector<double> values;
+    for (size_t i = 0; i < std::min(parts.size(), kMostSpreads); ++i) {
+      values.push_back(r.Number(parts[i]));
+    }
+    if (r.ok()) trust.spread[type] = std::move(values);
+  });
+  return trust;
+}
+
+bool FromJson(const Json& json, MeasuredCosts* measured) {
   if (!json.is_object()) return false;
+  measured->trust = TrustFromJson(json);
+  DeviceCosts* const c = &measured->costs;
   Reader r(json);
   c->run_ns = r.Number("run_ns");
   c->matmul_ns = r.Number("matmul_ns");
   const Json& matmul = r.Member("matmul");
   if (!r.ok() || !matmul.is_object()) return false;
-  for (const auto& [name, curve] : matmul.items()) {
-    for (const quant::Type type : quant::kAllTypes) {
-      const auto dtype = static_cast<uint32_t>(type);
-      if (name == sdk::DtypeName(dtype)) c->matmul[dtype] = r.Curve(curve);
-    }
-  }
+  ForEachType(matmul, [&](uint32_t type, const Json& curve) { c->matmul[type] = r.Curve(curve); });
   c->attention_ns = r.Number("attention_ns");
   c->attention = r.Curve(r.Member("attention"));
   c->attention_kv_ns = r.Number("attention_kv_ns");
@@ -217,9 +256,9 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
   // Ignores a file of another version, and entries that make no sense.
   if (json[kVersionKey] != kVersion) return calibration;
   for (const auto& [key, value] : json["devices"].items()) {
-    DeviceCosts costs;
-    if (FromJson(value, &costs)) {
-      calibration.Set(key, std::move(costs));
+    MeasuredCosts measured;
+    if (FromJson(value, &measured)) {
+      calibration.devices_[key] = std::move(measured);
     } else {
       ++calibration.senseless_;
     }
@@ -229,7 +268,7 @@ absl::StatusOr<Calibration> Calibration::Read(const std::string& path) {
 
 absl::Status Calibration::Write(const std::string& path) const {
   Json devices = Json::object();
-  for (const auto& [key, costs] : devices_) devices[key] = ToJson(costs);
+  for (const auto& [key, measured] : devices_) devices[key] = ToJson(measured);
   const std::string text =
       Json{{kVersionKey, kVersion}, {"devices", std::move(devices)}}.dump(1) + "\n";
   MakeFolder(path);
@@ -243,7 +282,7 @@ absl::Status Calibration::AddTo(const std::string& path) const {
   auto all = Read(path);
   if (absl::IsDataLoss(all.status())) all = Calibration();
   if (!all.ok()) return all.status();
-  for (const auto& [key, costs] : devices_) all->Set(key, costs);
+  for (const auto& [key, measured] : devices_) all->devices_[key] = measured;
   return all->Write(path);
 }
 
@@ -254,7 +293,7 @@ absl::Status Calibration::CheckWritable(const std::string& path) {
   return gguf::OutputFile::Create(path).status();  // removed again, since nothing is published
 }
 
-const DeviceCosts* Calibration::Find(const std::string& key) const {
+const MeasuredCosts* Calibration::Find(const std::string& key) const {
   const auto found = devices_.find(key);
   return found == devices_.end() ? nullptr : &found->second;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,14 +33,16 @@ class Calibration {
 
   // Returns the costs for a CalibrationKey; null if the device was not measured with this build of
   // its plugin and this driver.
-  const DeviceCosts* Find(const std::string& key) const;
-  void Set(const std::string& key, DeviceCosts costs) { devices_[key] = std::move(costs); }
+  const MeasuredCosts* Find(const std::string& key) const;
+  void Set(const std::string& key, DeviceCosts costs, CostTrust trust = {}) {
+    devices_[key] = {std::move(costs), std::move(trust)};
+  }
   size_t size() const { return devices_.size(); }
   // Returns the number of the file's entries that were skipped because they make no sense.
   size_t senseless() const { return senseless_; }
 
  private:
-  std::map<std::string, DeviceCosts> devices_;
+  std::map<std::string, MeasuredCosts> devices_;
   size_t senseless_ = 0;
 };
 

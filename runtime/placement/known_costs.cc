@@ -6,8 +6,8 @@
 namespace trine {
 namespace {
 
-// Adds guesses for costs that were not measured, scaled by the ratio of measured to guessed costs
-// of a weight type that was measured.
+// Adds guesses for costs that were not measured. Those of types of weights are scaled by the ratio
+// of measured to guessed costs of a type that was measured.
 DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
   const DeviceCosts known = measured;
   for (const auto& [type, curve] : guessed.matmul) {
@@ -21,11 +21,7 @@ DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
     for (CostCurve::Point& p : points) p.cost *= ratio;
     measured.matmul[type] = CostCurve(std::move(points));
   }
-  if (measured.attention.empty()) {
-    measured.attention = guessed.attention;
-    measured.attention_ns = guessed.attention_ns;
-  }
-  return measured;
+  return WithMissingCosts(std::move(measured), guessed);
 }
 
 }  // namespace
@@ -33,9 +29,16 @@ DeviceCosts WithGuesses(DeviceCosts measured, const DeviceCosts& guessed) {
 KnownCosts FindCosts(const Calibration& calibration, const Inventory& inventory,
                      const InventoryDevice& device, uint32_t threads) {
   const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
-  const DeviceCosts* found = calibration.Find(CalibrationKey(inventory, device, threads));
+  const MeasuredCosts* found = calibration.Find(CalibrationKey(inventory, device, threads));
   const DeviceCosts guessed = GuessCosts(info, threads);
-  return {found == nullptr ? guessed : WithGuesses(*found, guessed), found != nullptr};
+  KnownCosts known;
+  known.measured = found != nullptr;
+  known.costs = known.measured ? WithGuesses(found->costs, guessed) : guessed;
+  if (known.measured) {
+    known.guessed = MissingCosts(found->costs);
+    known.busy = found->trust.busy;
+  }
+  return known;
 }
 
 KnownCosts WithReuse(KnownCosts known, double bytes_per_token) {

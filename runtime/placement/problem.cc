@@ -408,6 +408,8 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
       }
     }
     result.measured.push_back(found->known.measured);
+    result.guessed.push_back(found->known.guessed);
+    result.busy.push_back(found->known.busy);
     plan.devices.push_back(std::move(device));
     all.push_back(*std::move(found));
   }

@@ -50,6 +50,10 @@ struct DeviceFailure {
 struct PlacementProblem {
   PlanProblem plan;
   std::vector<bool> measured;  // by device: its times come from a calibration
+  // By device, if it was measured: the costs that are guesses all the same, and what kept the
+  // machine busy while it was measured ("": nothing).
+  std::vector<std::vector<std::string>> guessed;
+  std::vector<std::string> busy;
   std::vector<std::string>
       helpers;  // by device: the helper that prefill is predicted with; "": none
   // The devices that failed. They get no layers, but predictions for other devices may count on

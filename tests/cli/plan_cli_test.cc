@@ -187,6 +187,33 @@ TEST_F(PlanCliTest, CalibrationIsKeptAndUsed) {
   EXPECT_THAT(Run("plan -t 1").text, HasSubstr("guessed"));
 }
 
+TEST_F(PlanCliTest, ADeviceOfProductsAloneIsCalibrated) {
+  const std::string options = " -t 1 --numerics fast --plugin '" TRINE_PRODUCTS_PLUGIN "'";
+  const Output measured = Run("calibrate --device products0 --types q8_0,f32" + options);
+  EXPECT_EQ(measured.code, 0) << measured.errors;
+  EXPECT_THAT(measured.text, HasSubstr("norm: not measured, but guessed ("));
+  EXPECT_THAT(measured.text, HasSubstr("kept in " + calibration()));
+  const Output plan = Run("plan" + options);
+  EXPECT_EQ(plan.code, 0) << plan.errors;
+  EXPECT_THAT(plan.text, HasSubstr("products0 could not be measured whole; guessed are: norm, "));
+}
+
+TEST_F(PlanCliTest, ACalibrationOfABusyMachineIsMarked) {
+  ASSERT_EQ(Run("calibrate --device cpu --types q8_0").code, 0);
+  const std::string seen = "other processes used 1.4 of 2 processors";
+  auto json = nlohmann::json::parse(std::ifstream(calibration()));
+  for (auto& device : json["devices"]) device["busy"] = seen;
+  std::ofstream(calibration()) << json;
+  EXPECT_THAT(Run("plan").text, HasSubstr("cpu was calibrated on a busy machine: " + seen));
+  const Json plan = Json::parse(Run("plan --json").text, nullptr, false);
+  EXPECT_EQ(plan["devices"][0]["calibrated_while_busy"], seen);
+  EXPECT_THAT(Run("detect").text, HasSubstr("on a busy machine: " + seen));
+  for (auto& device : json["devices"]) device.erase("busy");
+  std::ofstream(calibration()) << json;
+  EXPECT_THAT(Run("plan").text, Not(HasSubstr("busy")));
+  EXPECT_THAT(Run("detect").text, Not(HasSubstr("busy")));
+}
+
 TEST_F(PlanCliTest, ADamagedCalibrationCostsAWarning) {
   fs::create_directories(folder_ / "cal");
   std::ofstream(calibration()) << "not json";

@@ -13,7 +13,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "dispatch/cost/device_costs.h"
-#include "dispatch/cost/measure_device.h"
 #include "runtime/base/machine_report.h"
 #include "runtime/engine/generate.h"
 #include "runtime/engine/model_setup.h"
@@ -375,45 +374,6 @@ TEST_F(PlacementTest, WeightsOfTheCpuAreCountedOnceHoweverTheyAreRead) {
   for (const bool pack : {true, false}) {
     for (const bool use_mmap : {true, false}) plan(pack, use_mmap);
   }
-}
-
-TEST_F(PlacementTest, MeasuredCostsComeBackFromTheFile) {
-  DeviceSet devices(DescribeMachine({"", Options().plugins}), 1, nullptr);
-  auto cpu = devices.Open("cpu");
-  ASSERT_TRUE(cpu.ok()) << cpu.status();
-  MeasureOptions options;
-  options.types = {TRINE_DTYPE_Q8_0, TRINE_DTYPE_F32};
-  options.stream_bytes = 8 << 20;
-  options.seconds = 0.001;
-  double last = 0;
-  options.progress = [&](double fraction) {
-    EXPECT_GE(fraction, last);
-    last = fraction;
-    return true;
-  };
-  const auto costs = MeasureDevice(*cpu, options);
-  ASSERT_TRUE(costs.ok()) << costs.status();
-  EXPECT_DOUBLE_EQ(last, 1);
-  ASSERT_EQ(costs->matmul.size(), 2u);
-  for (const auto& [type, curve] : costs->matmul) {
-    EXPECT_GT(curve.At(256), curve.At(1)) << "more tokens are more work";
-  }
-  EXPECT_GT(costs->bytes_per_second, 1e6);
-  EXPECT_FALSE(costs->attention.empty());
-  Calibration calibration;
-  calibration.Set("key", *costs);
-  ASSERT_TRUE(calibration.Write(calibration_).ok());
-  const auto read = Calibration::Read(calibration_);
-  ASSERT_TRUE(read.ok()) << read.status();
-  const DeviceCosts* back = read->Find("key");
-  ASSERT_NE(back, nullptr);
-  EXPECT_EQ(read->Find("other key"), nullptr);
-  EXPECT_EQ(back->run_ns, costs->run_ns);
-  EXPECT_EQ(back->matmul.at(TRINE_DTYPE_Q8_0).At(7), costs->matmul.at(TRINE_DTYPE_Q8_0).At(7));
-  EXPECT_EQ(back->attention.At(3), costs->attention.At(3));
-  EXPECT_EQ(back->in.Of(1000), costs->in.Of(1000));
-  options.progress = [](double) { return false; };
-  EXPECT_EQ(MeasureDevice(*cpu, options).status().code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ using ::testing::IsEmpty;
 
 const std::vector<std::string> kDevices = {"cpu", "several0", "several1", "several2", "several3"};
 
-EngineOptions Options(const std::string& path) {
+EngineOptions SplitOptions(const std::string& path) {
   EngineOptions options = TestOptions(path);
   options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
   options.threads = 1;
@@ -73,12 +73,12 @@ TEST_P(SplitModeFamilyTest, NeitherRowsNorSingleTensorsShow) {
   for (int32_t& t : tokens) {
     t = static_cast<int32_t>(random() % static_cast<uint32_t>(shape.vocab));
   }
-  const auto alone = MustLoad(Options(file.path()));
+  const auto alone = MustLoad(SplitOptions(file.path()));
   ASSERT_NE(alone, nullptr);
   const std::string expected = HashOf(alone.get(), tokens);
   const int rounds = std::getenv("TRINE_LONG") != nullptr ? 40 : 5;
   for (int round = 0; round < rounds; ++round) {
-    EngineOptions options = Options(file.path());
+    EngineOptions options = SplitOptions(file.path());
     const uint32_t kind = random() % 3;
     std::string split, overrides;
     if (kind != 1) {
@@ -100,13 +100,13 @@ TEST_P(SplitModeFamilyTest, NeitherRowsNorSingleTensorsShow) {
   }
 }
 
-std::vector<std::string> Families() {
+std::vector<std::string> SplitFamilies() {
   std::vector<std::string> names;
   for (const ModelShape& shape : TinyPresets()) names.emplace_back(shape.name);
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, SplitModeFamilyTest, testing::ValuesIn(Families()),
+INSTANTIATE_TEST_SUITE_P(Tiny, SplitModeFamilyTest, testing::ValuesIn(SplitFamilies()),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -129,7 +129,7 @@ class SplitModeTest : public testing::Test {
   }
 
   EngineOptions RowOptions(const std::string& split, const std::string& faults = "") {
-    EngineOptions options = Options(file_.path());
+    EngineOptions options = SplitOptions(file_.path());
     options.placement.mode = SplitMode::kRow;
     options.placement.split = SplitOf(split);
     options.faults = faults;
@@ -192,7 +192,7 @@ class SplitModeTest : public testing::Test {
 };
 
 TEST_F(SplitModeTest, ADeviceLostInRowModeDoesNotShow) {
-  const Outcome alone = Generate(Options(file_.path()));
+  const Outcome alone = Generate(SplitOptions(file_.path()));
   ASSERT_TRUE(alone.status.ok()) << alone.status;
   const std::string split = "several0:40%,cpu:30%,several1:30%";  // several0 is the main one
   EXPECT_EQ(Generate(RowOptions(split)).said, alone.said);
@@ -213,7 +213,7 @@ TEST_F(SplitModeTest, ADeviceLostInRowModeDoesNotShow) {
 }
 
 TEST_F(SplitModeTest, ADeviceThatHangsInAStepIsTheOneThatIsLeftBehind) {
-  const Outcome alone = Generate(Options(file_.path()));
+  const Outcome alone = Generate(SplitOptions(file_.path()));
   for (const char* device : {"several0", "several1"}) {  // the main device, and one that helps
     const Outcome outcome =
         Generate(RowOptions("several0:3,cpu:2,several1:2", absl::StrCat(device, ":hang@token=3")));
@@ -229,7 +229,7 @@ TEST_F(SplitModeTest, ADeviceThatHangsInAStepIsTheOneThatIsLeftBehind) {
 }
 
 TEST_F(SplitModeTest, RowsAreSharedUntilOneDeviceIsLeft) {
-  const Outcome alone = Generate(Options(file_.path()));
+  const Outcome alone = Generate(SplitOptions(file_.path()));
   const std::string faults = "several0:lost@token=2;several1:lost@token=9";
   Outcome outcome = Generate(RowOptions("several0:1,several1:1,several2:1", faults));
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
@@ -248,7 +248,7 @@ TEST_F(SplitModeTest, RowsAreSharedUntilOneDeviceIsLeft) {
 }
 
 TEST_F(SplitModeTest, ALostDeviceGivesItsTensorsBack) {
-  const Outcome alone = Generate(Options(file_.path()));
+  const Outcome alone = Generate(SplitOptions(file_.path()));
   EngineOptions options = RowOptions("", "several1:lost@token=4");
   options.placement.mode = SplitMode::kLayer;
   options.placement.overrides =
@@ -309,7 +309,7 @@ TEST_F(SplitModeTest, PackedSlicesAreKeptInTheCacheToo) {
   const auto folder = std::filesystem::temp_directory_path() /
                       absl::StrCat("trine-rows-", static_cast<int>(getpid()));
   std::filesystem::create_directories(folder);
-  const Outcome alone = Generate(Options(file_.path()));
+  const Outcome alone = Generate(SplitOptions(file_.path()));
   EngineOptions options = RowOptions("several0:1,several1:1,cpu:1");
   options.pack_cache = true;
   options.pack_cache_folder = folder.string();

@@ -118,7 +118,9 @@ std::string FormatPlanJson(const PlanReport& r) {
                                {"used_bytes", use.used_bytes},
                                {"available_bytes", LimitJson(use.available_bytes)},
                                {"scratch_bytes", use.used_bytes == 0 ? 0 : device.fixed_bytes},
-                               {"calibrated", static_cast<bool>(r.report.problem.measured[i])}});
+                               {"calibrated", static_cast<bool>(r.report.problem.measured[i])},
+                               {"guessed", r.report.problem.guessed[i]},
+                               {"calibrated_while_busy", r.report.problem.busy[i]}});
   }
   json["pools"] = Json::array();
   for (const MemoryUse& use : placement.pools) {

@@ -119,6 +119,32 @@ std::string MovedTable(const PlanReport& r) {
   return absl::StrCat(table.Format(), "\n");
 }
 
+// Says where a device's times come from.
+std::string OriginOfTimes(const PlacementProblem& problem, size_t device) {
+  if (!problem.measured[device]) return "guessed";
+  std::string text = "calibrated";
+  if (!problem.guessed[device].empty()) text += ", some guessed";
+  if (!problem.busy[device].empty()) text += ", while busy";
+  return text;
+}
+
+// Says which costs to doubt, and why.
+std::string DoubtfulTimes(const PlacementProblem& problem) {
+  std::string text;
+  for (size_t i = 0; i < problem.plan.devices.size(); ++i) {
+    const std::string& name = problem.plan.devices[i].name;
+    if (!problem.guessed[i].empty()) {
+      absl::StrAppend(&text, name, " could not be measured whole; guessed are: ",
+                      absl::StrJoin(problem.guessed[i], ", "), "\n");
+    }
+    if (!problem.busy[i].empty()) {
+      absl::StrAppend(&text, name, " was calibrated on a busy machine: ", problem.busy[i],
+                      "; run `trine calibrate` again when it is idle\n");
+    }
+  }
+  return text.empty() ? "" : absl::StrCat("\n", text);
+}
+
 std::string MemoryTable(const PlanReport& r) {
   const PlanProblem& problem = r.report.problem.plan;
   TextTable table({"memory", "taken", "of", "scratch", "times"});
@@ -126,8 +152,7 @@ std::string MemoryTable(const PlanReport& r) {
     const MemoryUse& use = r.report.placement.devices[i];
     if (use.used_bytes == 0) continue;
     table.Add({use.name, FormatBytes(use.used_bytes), Limit(use.available_bytes),
-               FormatBytes(problem.devices[i].fixed_bytes),
-               r.report.problem.measured[i] ? "calibrated" : "guessed"});
+               FormatBytes(problem.devices[i].fixed_bytes), OriginOfTimes(r.report.problem, i)});
   }
   for (const MemoryUse& use : r.report.placement.pools) {
     if (use.used_bytes == 0) continue;
@@ -220,6 +245,7 @@ std::string FormatPlan(const PlanReport& r, bool layers) {
                                  false) != r.report.problem.measured.end();
   if (guessed && known)
     absl::StrAppend(&text, "\nsome times are guessed: `trine calibrate` measures them\n");
+  if (known) absl::StrAppend(&text, DoubtfulTimes(r.report.problem));
   return text;
 }
 

@@ -1,15 +1,18 @@
 // trine calibrate: measures what work costs on each device, for the planner.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
-#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "detect/file_root.h"
+#include "dispatch/cost/machine_load.h"
 #include "dispatch/cost/measure_device.h"
-#include "nlohmann/json.hpp"
+#include "dispatch/cost/rounds.h"
 #include "runtime/base/machine_report.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/device_set.h"
@@ -80,7 +83,28 @@ absl::StatusOr<std::vector<std::string>> ChooseDevices(const CalibrateArguments&
   return names;
 }
 
-void PrintCosts(const std::string& name, const DeviceCosts& costs) {
+// Says how far the rounds of a measurement were apart: "the middle half of all rounds lay within
+// 2 %, at worst 9 % (q8_0)". Returns "" if nothing is known.
+std::string SpreadText(const CostTrust& trust) {
+  std::vector<double> all;
+  double worst = -1;
+  uint32_t worst_type = 0;
+  for (const auto& [type, parts] : trust.spread) {
+    for (const double part : parts) {
+      all.push_back(part);
+      if (part <= worst) continue;
+      worst = part;
+      worst_type = type;
+    }
+  }
+  if (all.empty()) return "";
+  return absl::StrFormat("the middle half of the rounds lay within %.0f %%, at worst %.0f %% (%s)",
+                         100 * Summarise(std::move(all)).median, 100 * worst,
+                         sdk::DtypeName(worst_type));
+}
+
+void PrintCosts(const std::string& name, const DeviceMeasurement& measurement) {
+  const DeviceCosts& costs = measurement.measured.costs;
   std::printf("%s: %.1f GB/s of weights, %.1f us a run, %.2f us a product\n", name.c_str(),
               costs.bytes_per_second / 1e9, costs.run_ns / 1e3, costs.matmul_ns / 1e3);
   TextTable table({"weights", "1 token", "4", "16", "64", "256"});
@@ -94,76 +118,136 @@ void PrintCosts(const std::string& name, const DeviceCosts& costs) {
   }
   std::printf("  billions of multiplications a second, by tokens in a pass:\n%s",
               table.Format("  ").c_str());
+  if (const std::string spread = SpreadText(measurement.measured.trust); !spread.empty()) {
+    std::printf("  %s\n", spread.c_str());
+  }
+  for (const std::string& note : measurement.notes) {
+    std::printf("  %s\n", Printable(note).c_str());
+  }
+}
+
+std::string CalibrationPath(const CalibrateArguments& a) {
+  return !a.file.empty() ? a.file : Calibration::DefaultPath();
+}
+
+// Fails before anything is measured if the result could not be kept.
+absl::Status CheckFile(const std::string& path) {
+  if (path.empty()) {
+    return absl::FailedPreconditionError(
+        "there is no file to keep it in (TRINE_CALIBRATION is off, or there is no cache folder): "
+        "--file names one, --dry-run keeps nothing");
+  }
+  if (absl::Status s = Calibration::CheckWritable(path); !s.ok()) return s;
+  if (const auto old = Calibration::Read(path); !old.ok()) {
+    std::fprintf(stderr, "trine: %s; it will be written anew\n",
+                 Printable(std::string(old.status().message())).c_str());
+  }
+  return absl::OkStatus();
+}
+
+CpuTimes TimesOfMachine(const detect::CpuInfo& cpu) {
+  return ReadCpuTimes(detect::FileRoot("/"), cpu.usable_cpus);
+}
+
+// Looks at the machine for a moment, while this process does nothing, and names other work.
+void NameOtherWork(const detect::CpuInfo& cpu) {
+  constexpr std::chrono::milliseconds kMoment(300);
+  const CpuTimes before = TimesOfMachine(cpu);
+  std::this_thread::sleep_for(kMoment);
+  const std::string busy = DescribeLoad(before, TimesOfMachine(cpu));
+  if (busy.empty()) return;
+  std::fprintf(stderr, "trine: the machine is busy before anything is measured: %s\n",
+               busy.c_str());
+}
+
+absl::StatusOr<DeviceMeasurement> MeasureNamed(const CalibrateArguments& a,
+                                               const std::vector<uint32_t>& types,
+                                               const std::string& name,
+                                               const InterruptFlag& interrupt, DeviceSet* devices) {
+  const detect::CpuInfo& cpu = devices->inventory().machine.cpu;
+  Progress progress(absl::StrCat("measuring ", name));
+  MeasureOptions options;
+  options.types = types;
+  options.numerics = a.plugins.numerics;
+  options.stream_bytes = StreamBytes(cpu);
+  options.progress = [&](double fraction) {
+    return progress.Update(fraction) && !interrupt.raised();
+  };
+  options.cpu_times = [&] { return TimesOfMachine(cpu); };
+  auto device = devices->Open(name);
+  if (!device.ok()) return device.status();
+  return MeasureDevice(*std::move(device), options);
+}
+
+// Prints what was measured, and adds it to `all`.
+void Take(const std::string& name, DeviceMeasurement measurement, DeviceSet* devices,
+          Calibration* all) {
+  PrintCosts(name, measurement);
+  MeasuredCosts& measured = measurement.measured;
+  if (!measured.trust.busy.empty()) {
+    std::fprintf(stderr,
+                 "trine: %s: the machine was busy: %s while it was measured; run `trine calibrate` "
+                 "again when it is idle\n",
+                 name.c_str(), measured.trust.busy.c_str());
+  }
+  const Inventory& inventory = devices->inventory();
+  const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(),
+                                  [&](const InventoryDevice& d) { return d.tier_name == name; });
+  const uint32_t threads = devices->host().table()->worker_count;
+  all->Set(CalibrationKey(inventory, *found, threads), std::move(measured.costs),
+           std::move(measured.trust));
+  devices->Forget(name);
+}
+
+// Measures the devices one after the other. Goes on if one fails, because the others are worth
+// measuring. Returns the command's exit code.
+int MeasureThem(const CalibrateArguments& a, const std::vector<uint32_t>& types,
+                const std::vector<std::string>& names, DeviceSet* devices, Calibration* all) {
+  const InterruptFlag interrupt;
+  int failed = 0;
+  NameOtherWork(devices->inventory().machine.cpu);
+  for (const std::string& name : names) {
+    auto measurement = MeasureNamed(a, types, name, interrupt, devices);
+    if (interrupt.raised()) {
+      std::fprintf(stderr, "trine: calibration was cancelled; nothing was kept\n");
+      return kInterrupted;
+    }
+    if (measurement.ok()) {
+      Take(name, *std::move(measurement), devices, all);
+    } else {
+      Complain(About(name, measurement.status()));
+      ++failed;
+    }
+  }
+  return failed == 0 ? 0 : 1;
 }
 
 int Calibrate(const CalibrateArguments& a) {
   const auto types = ParseTypes(a.types);
   if (!types.ok()) return ComplainOfArguments(types.status());
-  const std::string path = !a.file.empty() ? a.file : Calibration::DefaultPath();
-  if (path.empty() && !a.dry_run) {
-    return Complain(absl::FailedPreconditionError(
-        "there is no file to keep it in (TRINE_CALIBRATION is off, or there is no cache folder): "
-        "--file names one, --dry-run keeps nothing"));
+  const std::string path = CalibrationPath(a);
+  if (!a.dry_run) {
+    if (absl::Status s = CheckFile(path); !s.ok()) return Complain(s);
   }
-  if (!a.dry_run) {  // fails before anything is measured
-    if (absl::Status s = Calibration::CheckWritable(path); !s.ok()) return Complain(s);
-    if (const auto old = Calibration::Read(path); !old.ok()) {
-      std::fprintf(stderr, "trine: %s; it will be written anew\n",
-                   Printable(std::string(old.status().message())).c_str());
-    }
-  }
-  Calibration measured;
   MachineOptions machine;
   machine.registry = a.plugins;
-  const OwnedDevices owned(new DeviceSet(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
-                                         [](uint32_t level, const std::string& message) {
-                                           if (level < TRINE_LOG_WARNING) return;
-                                           std::fprintf(stderr, "trine: %s\n",
-                                                        Printable(message).c_str());
-                                         }));
-  DeviceSet& devices = *owned;
-  if (const std::string& unused = devices.inventory().registry.unused_options; !unused.empty()) {
+  const OwnedDevices devices(
+      new DeviceSet(DescribeMachine(machine), static_cast<uint32_t>(a.threads),
+                    [](uint32_t level, const std::string& message) {
+                      if (level < TRINE_LOG_WARNING) return;
+                      std::fprintf(stderr, "trine: %s\n", Printable(message).c_str());
+                    }));
+  if (const std::string& unused = devices->inventory().registry.unused_options; !unused.empty()) {
     return Complain(absl::InvalidArgumentError(unused));
   }
-  const auto names = ChooseDevices(a, devices);
+  const auto names = ChooseDevices(a, *devices);
   if (!names.ok()) return Complain(names.status());
-  InterruptFlag interrupt;
-  int failed = 0;
-  for (const std::string& name : *names) {
-    Progress progress(absl::StrCat("measuring ", name));
-    MeasureOptions options;
-    options.types = *types;
-    options.numerics = a.plugins.numerics;
-    options.stream_bytes = StreamBytes(devices.inventory().machine.cpu);
-    options.progress = [&](double fraction) {
-      return progress.Update(fraction) && !interrupt.raised();
-    };
-    auto device = devices.Open(name);
-    auto costs = device.ok() ? MeasureDevice(*std::move(device), options)
-                             : absl::StatusOr<DeviceCosts>(device.status());
-    progress.Clear();
-    if (interrupt.raised()) {
-      std::fprintf(stderr, "trine: calibration was cancelled; nothing was kept\n");
-      return kInterrupted;
-    }
-    if (!costs.ok()) {  // continue: the other devices are worth measuring
-      Complain(About(name, costs.status()));
-      ++failed;
-      continue;
-    }
-    PrintCosts(name, *costs);
-    const Inventory& inventory = devices.inventory();
-    const auto found = std::find_if(inventory.devices.begin(), inventory.devices.end(),
-                                    [&](const InventoryDevice& d) { return d.tier_name == name; });
-    const uint32_t threads = devices.host().table()->worker_count;
-    measured.Set(CalibrationKey(inventory, *found, threads), *std::move(costs));
-    devices.Forget(name);
-  }
-  if (!a.dry_run && measured.size() > 0) {
-    if (absl::Status s = measured.AddTo(path); !s.ok()) return Complain(s);
-    std::printf("kept in %s\n", Printable(path).c_str());
-  }
-  return failed == 0 ? 0 : 1;
+  Calibration measured;
+  const int code = MeasureThem(a, *types, *names, devices.get(), &measured);
+  if (code == kInterrupted || a.dry_run || measured.size() == 0) return code;
+  if (absl::Status s = measured.AddTo(path); !s.ok()) return Complain(s);
+  std::printf("kept in %s\n", Printable(path).c_str());
+  return code;
 }
 
 }  // namespace
@@ -171,7 +255,8 @@ int Calibrate(const CalibrateArguments& a) {
 void AddCalibrateCommand(Command app, Run* run) {
   auto [command, a] = NewCommand<CalibrateArguments>(
       app, run, Calibrate, "calibrate",
-      "Measure what work costs on each device, so that placements are planned by it");
+      "Measure what work costs on each device, so that placements are planned by it; name a busy "
+      "machine, and measure doubtful costs again");
   command
       .AddOption("--device", a->devices,
                  "Only these tiers or devices, separated by commas (default: all that are used); "

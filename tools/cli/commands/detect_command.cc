@@ -8,6 +8,8 @@
 #include "plugins/device_text.h"
 #include "runtime/base/machine_report.h"
 #include "runtime/base/version.h"
+#include "runtime/placement/calibration.h"
+#include "runtime/placement/device_set.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options/engine_arguments.h"
 #include "tools/report/text_table.h"
@@ -92,6 +94,28 @@ std::string WeightTable(const Inventory& inventory) {
   return table.empty() ? "" : absl::StrCat("\nWeights that are not packed\n", table.Format());
 }
 
+// Shows which usable devices `trine calibrate` has measured with as many threads as are the
+// default.
+std::string CalibrationTable(const Inventory& inventory) {
+  const auto calibration = Calibration::Read(Calibration::DefaultPath());
+  if (!calibration.ok()) {
+    return absl::StrCat("  ", Printable(std::string(calibration.status().message())), "\n");
+  }
+  const uint32_t threads = DefaultThreads(inventory.machine.cpu);
+  TextTable table({"device", "measured", "remark"});
+  for (const InventoryDevice& device : inventory.devices) {
+    if (device.registry_device == InventoryDevice::kNone) continue;
+    if (!device.used && !device.on_request) continue;
+    const MeasuredCosts* found = calibration->Find(CalibrationKey(inventory, device, threads));
+    std::string remark = found == nullptr ? "its times are guessed until `trine calibrate`" : "-";
+    if (found != nullptr && !found->trust.busy.empty()) {
+      remark = absl::StrCat("on a busy machine: ", found->trust.busy);
+    }
+    table.Add({device.tier_name, found != nullptr ? "yes" : "no", remark});
+  }
+  return table.empty() ? "  none\n" : table.Format();
+}
+
 std::string PluginTable(const Registry& registry) {
   TextTable table({"plugin", "version", "abi", "used", "why", "file"});
   for (const PluginFinding& plugin : registry.plugins) {
@@ -111,7 +135,8 @@ std::string PluginTable(const Registry& registry) {
   return text;
 }
 
-std::string FormatInventory(const Inventory& inventory) {
+// `this_machine`: the inventory is of the running machine, whose devices may be calibrated.
+std::string FormatInventory(const Inventory& inventory, bool this_machine) {
   const detect::Machine& machine = inventory.machine;
   std::string text = absl::StrCat(VersionDescription(), "\n\n");
   absl::StrAppend(&text, "Tiers   ", detect::ComputeTierName(machine.tier), " by the hardware, ",
@@ -128,8 +153,9 @@ std::string FormatInventory(const Inventory& inventory) {
     pools.Add({pool.name, FormatBytes(pool.total_bytes), FormatBytes(pool.available_bytes),
                Or(absl::StrJoin(pool.devices, ", "), "-")});
   }
-  absl::StrAppend(&text, pools.Format(), WeightTable(inventory), "\nPlugins\n",
-                  PluginTable(inventory.registry));
+  absl::StrAppend(&text, pools.Format(), WeightTable(inventory));
+  if (this_machine) absl::StrAppend(&text, "\nCalibration\n", CalibrationTable(inventory));
+  absl::StrAppend(&text, "\nPlugins\n", PluginTable(inventory.registry));
   const auto list = [&](const char* title, const std::vector<std::string>& lines) {
     if (!lines.empty()) absl::StrAppend(&text, "\n", title, "\n");
     for (const std::string& line : lines) absl::StrAppend(&text, "  ", line, "\n");
@@ -151,8 +177,9 @@ int Detect(const DetectArguments& arguments) {
   if (const std::string& unused = inventory.registry.unused_options; !unused.empty()) {
     return Complain(absl::InvalidArgumentError(unused));
   }
-  const std::string text =
-      arguments.json ? MachineReportText(inventory) + "\n" : FormatInventory(inventory);
+  const std::string text = arguments.json
+                               ? MachineReportText(inventory) + "\n"
+                               : FormatInventory(inventory, arguments.machine.root.empty());
   std::fputs(text.c_str(), stdout);
   return 0;
 }
