@@ -211,6 +211,13 @@ absl::Status Plan::Run(const trine_run_args& args) const {
   return Call("plan_run", &trine_plugin::plan_run, &args);
 }
 
+absl::Status WithWhyNotRun(absl::Status status) {
+  if (status.ok()) return status;
+  const std::string why = HostServices::TakeWhyNotRun();
+  if (why.empty()) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), ": ", why));
+}
+
 absl::Status OnDevice(const std::string& device, absl::Status status) {
   if (status.ok() || device.empty() || status.GetPayload(kKey).has_value()) return status;
   status.SetPayload(kKey, absl::Cord(device));

@@ -28,6 +28,10 @@ namespace trine {
 // is "".
 absl::Status OnDevice(const std::string& device, absl::Status status);
 
+// Returns the status of a plugin's call. Adds the reason why the host's team did not run, if the
+// status is an error and there is such a reason.
+absl::Status WithWhyNotRun(absl::Status status);
+
 // Returns the name that OnDevice has added. Returns "" if there is none, or if the status is a
 // refusal: the device would refuse again, but it still works.
 std::string FaultyDevice(const absl::Status& status);
@@ -137,9 +141,10 @@ class Device {
   template <class Function, class... Args>
   absl::Status Call(const char* name, Function trine_plugin::*function, Args... args) const {
     const CallClock::Call under_way(&calls_);
-    absl::Status status = OnDevice(
-        label_, CallPluginAs([&] { return Name(name); },
-                             [&](trine_error* err) { return (table().*function)(args..., err); }));
+    absl::Status status =
+        OnDevice(label_, WithWhyNotRun(CallPluginAs(
+                             [&] { return Name(name); },
+                             [&](trine_error* err) { return (table().*function)(args..., err); })));
     if (absl::IsUnavailable(status)) was_lost_ = true;
     return status;
   }

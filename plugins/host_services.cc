@@ -7,9 +7,18 @@
 
 namespace trine {
 
+namespace {
+
+// Why the last parallel_run of this thread that failed did so.
+thread_local std::string why_not_run;
+
+}  // namespace
+
 HostServices::HostServices(const ThreadTeamOptions& team, LogSink log)
-    : options_(team),
-      team_(std::make_shared<ThreadTeam>(team)),
+    : HostServices(std::move(log), std::make_shared<OwnTeam>(team)) {}
+
+HostServices::HostServices(LogSink log, std::shared_ptr<ThreadTeam> team)
+    : team_(std::move(team)),
       log_(std::move(log)),
       table_{.struct_size = sizeof(trine_host),
              .abi_version = TRINE_ABI_VERSION,
@@ -20,17 +29,17 @@ HostServices::HostServices(const ThreadTeamOptions& team, LogSink log)
              .parallel_run = ParallelRun,
              .barrier = Barrier,
              .profiling = &profiling_,
-             .op_done = OpDone} {
-  options_.workers = team_->workers();
-}
+             .op_done = OpDone} {}
 
-std::shared_ptr<ThreadTeam> HostServices::team() const {
+std::string HostServices::TakeWhyNotRun() { return std::exchange(why_not_run, std::string()); }
+
+std::shared_ptr<ThreadTeam> HostServices::Team() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return team_;
 }
 
 void HostServices::ReplaceTeam() {
-  auto fresh = std::make_shared<ThreadTeam>(options_);
+  std::shared_ptr<ThreadTeam> fresh = Team()->MakeAnother();
   std::shared_ptr<ThreadTeam> old;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -56,10 +65,11 @@ void HostServices::Silence() {
 trine_status HostServices::ParallelRun(void* self, trine_worker_fn fn, void* arg) {
   auto* services = static_cast<HostServices*>(self);
   for (;;) {
-    const std::shared_ptr<ThreadTeam> team = services->team();
+    const std::shared_ptr<ThreadTeam> team = services->Team();
     const absl::Status status = team->Run(fn, arg);
     // The team was abandoned before it ran fn. Runs fn on the new team.
-    if (status.code() == absl::StatusCode::kAborted && team != services->team()) continue;
+    if (status.code() == absl::StatusCode::kAborted && team != services->Team()) continue;
+    why_not_run = status.ok() ? std::string() : std::string(status.message());
     return static_cast<trine_status>(status.code());
   }
 }

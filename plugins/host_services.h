@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "plugins/own_team.h"
 #include "plugins/thread_team.h"
 #include "trine/backend.h"
 
@@ -29,11 +30,19 @@ struct OpTime {
 // Owns the thread team and the trine_host table that plugins call.
 class HostServices {
  public:
+  // Lends threads of Trine's own.
   HostServices(const ThreadTeamOptions& team, LogSink log);
+  // Lends this team.
+  HostServices(LogSink log, std::shared_ptr<ThreadTeam> team);
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
   const trine_host* table() const { return &table_; }
+  // Returns the team, which ReplaceTeam replaces by one of the same kind and size.
+  std::shared_ptr<const ThreadTeam> team() const { return Team(); }
+  // Returns why the last parallel_run of the calling thread that failed did so, once; then "".
+  // Plugins get only the number of the status.
+  static std::string TakeWhyNotRun();
 
   // Logs a message; does nothing after Silence. Callable from any thread.
   void Say(uint32_t level, const std::string& message) const;
@@ -57,9 +66,8 @@ class HostServices {
   static trine_status ParallelRun(void* self, trine_worker_fn fn, void* arg);
   static void Barrier(void* self);
   static void OpDone(void* self, const char* name, uint64_t nanoseconds);
-  std::shared_ptr<ThreadTeam> team() const;
+  std::shared_ptr<ThreadTeam> Team() const;
 
-  ThreadTeamOptions options_;
   mutable std::mutex mutex_;
   std::shared_ptr<ThreadTeam> team_;     // guarded by mutex_
   mutable std::shared_mutex log_mutex_;  // held shared while the sink is called

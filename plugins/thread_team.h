@@ -1,56 +1,48 @@
-// Runs functions on a team of pinned threads. A process has one team and lends it to backends
-// through trine_host: a plan's run is one parallel region, with barriers between its ops. The team
-// is no OpenMP pool for two reasons: the host may be any program, whose own OpenMP threads must
-// keep their number and places; and a team in which a plugin hangs can be abandoned.
+// The interface of thread teams, which compute what plugins ask for. A backend borrows the host's
+// team through trine_host: a plan's run is one parallel region, with barriers between its ops.
+// Which team it is makes no difference to any result:
+//
+//   OwnTeam       threads of Trine's own (the default)
+//   OpenMpTeam    the OpenMP threads of the program
+//   CallbackTeam  threads that the embedding program lends through a callback
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "trine/backend.h"
 
 namespace trine {
 
-struct ThreadTeamOptions {
-  uint32_t workers = 1;
-  // OS processor numbers. Worker i > 0 is bound to cpus[i % size]; empty: no worker is bound.
-  // Worker 0 is the thread that calls Run, which is never bound.
-  std::vector<int> cpus;
-  // How many processors the team can count on; 0: all that the calling thread may run on. With
-  // fewer processors than workers no worker spins, so that other threads get the processors.
-  uint32_t processors = 0;
-};
-
 class ThreadTeam {
  public:
-  explicit ThreadTeam(const ThreadTeamOptions& options);
-  ~ThreadTeam();  // joins the threads unless abandoned; no call may be in flight
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
+  virtual ~ThreadTeam() = default;  // no call may be in flight, unless the team was abandoned
 
-  // Returns the size of the team, which is smaller than asked for if the system refused threads.
-  uint32_t workers() const;
+  // Returns "own", "openmp" or "host".
+  virtual const char* name() const = 0;
+  // Returns the size of the team, at least 1, which never changes.
+  virtual uint32_t workers() const = 0;
+  // Returns the number of processors that the team can count on; 0: not known.
+  virtual uint32_t processors() const = 0;
 
   // Runs fn(arg, w, workers) on every worker, the caller being 0, and returns when all are done.
-  // Calls from different threads take turns.
-  //   FAILED_PRECONDITION  called from inside a worker of any team; fn did not run
+  // All workers run at the same time. Calls from different threads take turns.
+  //   FAILED_PRECONDITION  called from inside a worker of any team, or the threads can't be had at
+  //                        present: fn did not run
   //   ABORTED              the team was abandoned; fn did not run
   //   INTERNAL             fn threw on some worker, a breach of the ABI; the team stays usable
-  absl::Status Run(trine_worker_fn fn, void* arg);
-
-  // Waits for all workers of the calling worker's team. Does nothing outside of Run.
-  static void Barrier();
+  virtual absl::Status Run(trine_worker_fn fn, void* arg) = 0;
 
   // Gives up threads that may never return. They keep the memory that they use, and the team starts
   // no further run. Callers waiting for their turn get ABORTED; a Run in flight continues as far as
   // it can.
-  void Abandon();
+  virtual void Abandon() = 0;
+  // Makes a team of the same kind and size, to take the place of this one when it is abandoned.
+  virtual std::shared_ptr<ThreadTeam> MakeAnother() const = 0;
 
- private:
-  struct State;
-  std::shared_ptr<State> state_;
+  // Waits for all workers of the calling worker's team. Does nothing outside of Run.
+  static void Barrier();
 };
 
 }  // namespace trine

@@ -67,6 +67,32 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
   return s;
 }
 
+// Reads whose threads compute.
+absl::Status ReadTeam(const trine_engine_options& given, TeamRequest* team) {
+  const std::string name = TextOr(given.team, "");
+  if (!name.empty()) {
+    const auto kind = ParseTeamKind(name);
+    if (!kind.ok()) return Invalid("team: ", kind.status().message());
+    team->kind = *kind;
+  }
+  if (given.host_threads == nullptr) return absl::OkStatus();
+  if (!name.empty()) return absl::InvalidArgumentError("team and host_threads are both set");
+  trine_host_threads lent{};
+  if (absl::Status s = ReadStruct("host_threads", given.host_threads, &lent); !s.ok()) return s;
+  constexpr uint32_t kMostWorkers = 1024;
+  if (lent.workers == 0 || lent.workers > kMostWorkers) {
+    return Invalid("host_threads: workers is ", lent.workers, ": expected 1 to ", kMostWorkers);
+  }
+  if (lent.parallel_run == nullptr) return NullArgument("host_threads: parallel_run");
+  team->host = HostThreads{
+      .workers = lent.workers,
+      .parallel_run = [lent](HostThreads::Work work, void* arg, uint32_t workers) -> int32_t {
+        const InCallback inside(Callback::kThreads, nullptr);
+        return lent.parallel_run(lent.self, work, arg, workers);
+      }};
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given,
                                           const std::shared_ptr<LogGate>& log) {
   if (given.model == nullptr) return NullArgument("model");
@@ -93,6 +119,7 @@ absl::StatusOr<EngineOptions> MakeOptions(const trine_engine_options& given,
   if (options.embeddings) options.max_sequences = EngineOptions::kDefaultTexts;
   if (given.max_sequences != 0) options.max_sequences = given.max_sequences;
   options.threads = given.threads;
+  if (absl::Status s = ReadTeam(given, &options.team); !s.ok()) return s;
   options.use_mmap = (given.flags & TRINE_ENGINE_NO_MMAP) == 0;
   options.lock_memory = (given.flags & TRINE_ENGINE_LOCK_MEMORY) != 0;
   options.pack = (given.flags & TRINE_ENGINE_NO_PACK) == 0;
@@ -171,6 +198,7 @@ int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* out
     info.scratch_bytes = model->scratch_bytes();
     CopyText(config.architecture, info.architecture);
     CopyText(config.name, info.name);
+    CopyText(on.team_name(), info.team);
     WriteStruct(info, out);
     return absl::OkStatus();
   });

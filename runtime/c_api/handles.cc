@@ -141,6 +141,9 @@ absl::Status InCallback::MayCall() {
     if (c->callback_ == Callback::kLog) {
       return absl::FailedPreconditionError("on_log must not call the library");
     }
+    if (c->callback_ == Callback::kThreads) {
+      return absl::FailedPreconditionError("parallel_run must not call the library");
+    }
   }
   return absl::OkStatus();
 }

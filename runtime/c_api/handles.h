@@ -22,7 +22,7 @@
 namespace trine::c_api {
 
 // Callbacks of the host that run on this thread. Some calls would wait for ever inside of one.
-enum class Callback { kNone, kLog, kPrompt, kOther };
+enum class Callback { kNone, kLog, kPrompt, kThreads, kOther };
 class InCallback {
  public:
   // `engine`: the engine that calls; null while it is being loaded.

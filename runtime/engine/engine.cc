@@ -96,7 +96,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
       continue;
     log(TRINE_LOG_WARNING, absl::StrCat(plugin.path, " is not used: ", plugin.reason));
   }
-  const size_t processors = engine->devices_->inventory().machine.cpu.usable_cpus.size();
+  // OpenMP may have bound the calling thread, which then sees one processor. A program that lends
+  // threads knows how many processors they have.
+  const bool is_own = engine->devices_->host().team()->name() == std::string_view("own");
+  const size_t processors = is_own ? engine->devices_->inventory().machine.cpu.usable_cpus.size()
+                                   : engine->devices_->host().team()->processors();
   if (processors != 0 && engine->threads() > processors) {
     log(TRINE_LOG_WARNING,
         absl::StrCat(engine->threads(), " threads share ", processors,

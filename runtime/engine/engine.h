@@ -73,6 +73,8 @@ class Engine {
   int64_t context() const { return limits_.max_context; }
   const Inventory& inventory() const { return devices_->inventory(); }
   uint32_t threads() const { return devices_->host().table()->worker_count; }
+  // Returns whose threads they are: "own", "openmp" or "host".
+  std::string team_name() const { return devices_->host().team()->name(); }
   bool embeddings() const { return limits_.embeddings; }  // true: the engine can only embed
   bool can_embed() const { return limits_.embeddings || limits_.hidden_rows; }
   // Measure the time that each op takes between the two calls, by the op's name. StopOpTimes

@@ -13,6 +13,7 @@
 #include "runtime/model/run/model.h"
 #include "runtime/model/weights/load_progress.h"
 #include "runtime/placement/placement_request.h"
+#include "runtime/placement/team_choice.h"
 
 namespace trine {
 
@@ -29,7 +30,8 @@ struct EngineOptions {
   // The most tokens of a pass in which some sequences read their prompts and others generate; 0:
   // batch_tokens. runtime/batch/batcher.h explains it.
   int64_t mixed_tokens = 0;
-  int64_t threads = 0;            // 0: one per core
+  int64_t threads = 0;            // 0: one per core, or as many as the team's threads are
+  TeamRequest team;               // whose threads compute
   std::string kv_type_k = "f16";  // f16, f32, bf16, q8_0
   std::string kv_type_v = "f16";
   PlacementRequest placement;

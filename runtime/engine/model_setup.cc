@@ -51,6 +51,11 @@ absl::StatusOr<fault::FaultSpec> ReadFaults(const EngineOptions& options) {
   return Invalid(variable != nullptr ? "TRINE_FAULT: " : "faults: ", spec.status().message());
 }
 
+absl::StatusOr<TeamRequest> TeamOf(const EngineOptions& options) {
+  return ResolveTeam(options.team, static_cast<uint32_t>(options.threads),
+                     options.plugins.search.use_environment);
+}
+
 absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
   SegmentLimits limits;
   limits.max_context = options.context;
@@ -164,6 +169,7 @@ absl::Status CheckEngineOptions(const EngineOptions& options) {
   if (s.ok()) s = ParseKvType(options.kv_type_k).status();
   if (s.ok()) s = ParseKvType(options.kv_type_v).status();
   if (s.ok()) s = ReadFaults(options).status();
+  if (s.ok()) s = TeamOf(options).status();
   if (s.ok()) s = KeepingOf(options).status();
   return s;
 }
@@ -172,6 +178,8 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   if (absl::Status s = CheckEngineOptions(options); !s.ok()) return s;
   auto faults = ReadFaults(options);
   if (!faults.ok()) return faults.status();
+  const auto request = TeamOf(options);
+  if (!request.ok()) return request.status();
   const auto about_file = [&](const absl::Status& s) { return AboutFile(options.model_path, s); };
   ModelSetup setup;
   auto file = gguf::File::Open(options.model_path, {.use_mmap = options.use_mmap});
@@ -195,8 +203,10 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   if (!tokenizer.ok()) return about_file(tokenizer.status());
   setup.tokenizer = *std::move(tokenizer);
   const LogSink log = options.log ? options.log : [](uint32_t, const std::string&) {};
-  setup.devices.reset(new DeviceSet(inventory.get(), static_cast<uint32_t>(options.threads), log,
-                                    *std::move(faults)));
+  Inventory found = inventory.get();
+  auto team = MakeTeam(*request, static_cast<uint32_t>(options.threads), found.machine.cpu, log);
+  if (!team.ok()) return team.status();
+  setup.devices.reset(new DeviceSet(std::move(found), *std::move(team), log, *std::move(faults)));
   setup.devices->set_limit(options.stage_limit);
   const Registry& registry = setup.devices->inventory().registry;
   if (!registry.unused_options.empty()) {

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "plugins/thread_team.h"
+#include "plugins/own_team.h"
 #include "runtime/make_model/tensor_list.h"
 
 namespace trine {
@@ -75,7 +75,7 @@ class WeightMaker {
   static void FillShare(void* piece, uint32_t worker, uint32_t workers);
 
   const uint64_t seed_;
-  ThreadTeam team_;
+  OwnTeam team_;
   std::vector<std::byte> buffer_;         // the bytes of the current piece
   std::vector<std::vector<float>> rows_;  // a row of values for each worker
 };

@@ -2,8 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <cstdlib>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -11,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "plugins/library.h"
-#include "runtime/placement/worker_cpus.h"
+#include "runtime/placement/team_choice.h"
 
 namespace trine {
 namespace {
@@ -34,34 +32,14 @@ absl::Status FewerDevices(const ProbeResult& probed, uint32_t now) {
   return absl::UnavailableError(text);
 }
 
-bool BindsWorkers(const detect::CpuInfo& cpu, const LogSink& log) {
-  const char* asked = std::getenv("TRINE_PIN");
-  const std::string_view pin = asked != nullptr ? asked : "";
-  if (pin == "0" || pin == "1") return pin == "1";
-  if (!pin.empty() && log) {
-    log(TRINE_LOG_WARNING,
-        absl::StrCat("TRINE_PIN=", asked, " is neither 0 nor 1: it is not used"));
-  }
-  // Binds workers only if some memory is nearer to some processors, because bound workers can't
-  // move away from processors that other processes use.
-  return cpu.topology.numa_nodes.size() > 1;
-}
-
 }  // namespace
 
-uint32_t DefaultThreads(const detect::CpuInfo& cpu) {
-  const uint32_t processors = UsableProcessors(cpu);
-  if (cpu.topology.cores <= 0) return processors;
-  return std::min(processors, static_cast<uint32_t>(cpu.topology.cores));
-}
+DeviceSet::DeviceSet(const Inventory& inventory, uint32_t threads, const LogSink& log)
+    : DeviceSet(inventory, MakeOwnTeam(threads, inventory.machine.cpu, log), log) {}
 
-DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::FaultSpec faults)
+DeviceSet::DeviceSet(Inventory inventory, std::shared_ptr<ThreadTeam> team, LogSink log,
+                     fault::FaultSpec faults)
     : inventory_(std::move(inventory)) {
-  ThreadTeamOptions team;
-  const detect::CpuInfo& cpu = inventory_.machine.cpu;
-  team.workers = threads != 0 ? threads : DefaultThreads(cpu);
-  team.processors = UsableProcessors(cpu);
-  if (BindsWorkers(cpu, log)) team.cpus = WorkerCpus(cpu, team.workers);
   if (!faults.faults.empty()) {
     faults_ = std::make_unique<fault::Injector>(std::move(faults));
     for (const InventoryDevice& d : inventory_.devices) {
@@ -71,7 +49,7 @@ DeviceSet::DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::
       if (log) log(TRINE_LOG_WARNING, absl::StrCat("fault '", text, "': there is no such device"));
     }
   }
-  host_ = std::make_shared<HostServices>(team, std::move(log));
+  host_ = std::make_shared<HostServices>(std::move(log), std::move(team));
 }
 
 DeviceSet::~DeviceSet() {

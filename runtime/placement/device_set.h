@@ -23,13 +23,13 @@
 
 namespace trine {
 
-// Returns the default number of threads: one per core that this process may use.
-uint32_t DefaultThreads(const detect::CpuInfo& cpu);
-
 class DeviceSet {
  public:
-  // `threads` 0: DefaultThreads. `faults` for absent devices are logged and have no effect.
-  DeviceSet(Inventory inventory, uint32_t threads, LogSink log, fault::FaultSpec faults = {});
+  // Lends the team to the devices. `faults` for absent devices are logged and have no effect.
+  DeviceSet(Inventory inventory, std::shared_ptr<ThreadTeam> team, LogSink log,
+            fault::FaultSpec faults = {});
+  // Lends threads of Trine's own; 0: DefaultThreads.
+  DeviceSet(const Inventory& inventory, uint32_t threads, const LogSink& log);
   ~DeviceSet();  // logs the faults that were asked for and never happened
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;

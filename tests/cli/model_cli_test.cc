@@ -255,6 +255,41 @@ TEST_F(ModelCliTest, LaneThreadsAreChecked) {
   EXPECT_EQ(Trine("generate -p x -n 1", "TRINE_CPU_LANE_THREADS=2").code, 0);
 }
 
+TEST_F(ModelCliTest, TheTeamIsChosenAndNamed) {
+  const std::string generate = "generate -p Once -n 4 --temp 0 -t 2 --json --stats --logits-hash ";
+  const auto run = [&](const std::string& arguments, const std::string& environment) {
+    const Output output = Trine(generate + arguments, environment);
+    EXPECT_EQ(output.code, 0) << output.errors;
+    return json::parse(output.text, nullptr, false);
+  };
+  const json own = run("--team own", "TRINE_TEAM=nonsense");
+  EXPECT_EQ(own["stats"]["team"], json({{"name", "own"}, {"threads", 2}}));
+  EXPECT_THAT(Trine("generate -p Once -n 1 -t 2 --stats").errors,
+              HasSubstr("threads on the CPU: 2, of Trine's own"));
+  EXPECT_EQ(Trine(generate + "--team theirs").code, 2);
+  const Output wrong = Trine(generate, "TRINE_TEAM=theirs");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.errors, HasSubstr("TRINE_TEAM: 'theirs' is no team"));
+  const Output tried = Trine(generate + "--team openmp");
+  if (tried.errors.find("this build has no OpenMP") != std::string::npos) {
+    EXPECT_EQ(tried.code, 1);
+    GTEST_SKIP() << tried.errors;
+  }
+  for (const json& openmp : {run("--team openmp", ""), run("", "TRINE_TEAM=openmp")}) {
+    EXPECT_EQ(openmp["stats"]["team"], json({{"name", "openmp"}, {"threads", 2}}));
+    EXPECT_EQ(openmp["logits_hash"], own["logits_hash"]);
+  }
+  // OpenMP's own variables count.
+  const std::string all = "generate -p Once -n 1 --team openmp --stats";
+  EXPECT_THAT(Trine(all, "OMP_NUM_THREADS=3").errors,
+              HasSubstr("threads on the CPU: 3, of OpenMP"));
+  const Output limited = Trine(all + " -t 4", "OMP_THREAD_LIMIT=3");
+  EXPECT_EQ(limited.code, 1);
+  EXPECT_THAT(limited.errors, HasSubstr("OpenMP gives 3 of 4 threads"));
+  EXPECT_THAT(Trine(all, "OMP_NUM_THREADS=2 OMP_PLACES=threads OMP_PROC_BIND=close").errors,
+              HasSubstr("threads on the CPU: 2, of OpenMP"));
+}
+
 TEST_F(ModelCliTest, InterruptingEndsCleanly) {
   const Output output = Shell("timeout -s INT 2 '" TRINE_PROGRAM
                               "' generate -p 'Once upon a time' -n -1 --ignore-eos -c 0 --json");

@@ -4,7 +4,7 @@
 #
 #   cmake -DSOURCE_DIR= -DBUILD_DIR= -DWORK_DIR= -DBINDIR= -DDOCDIR= -DINCLUDEDIR= -DLIBDIR=
 #         -DC_COMPILER= -DCXX_COMPILER= -DNM= -DPKG_CONFIG= -DFLAGS= -DGENERATOR= -DCONFIG=
-#         -P package_test.cmake
+#         -DOPENMP= -P package_test.cmake
 #
 # Leaves WORK_DIR/example/libtrine-backend-example.so and the moved prefix for other tests.
 
@@ -141,6 +141,14 @@ endif()
 run("run the C++ example" "${WORK_DIR}/examples/generate_cpp" "${model}" "The king" "One day")
 if(NOT output MATCHES "\\[1\\] The king.+\\[2\\] One day.+")
   message(FATAL_ERROR "the C++ example wrote no stories:\n${output}")
+endif()
+if(OPENMP)
+  run("run the OpenMP example" "${WORK_DIR}/examples/openmp_host" "${model}" "The king")
+  if(NOT output MATCHES "without Trine: .+team own: .+team openmp: .+The king.+")
+    message(FATAL_ERROR "the OpenMP example wrote no times and story:\n${output}")
+  endif()
+else()
+  message(STATUS "built without OpenMP, its example is not tried")
 endif()
 execute_process(COMMAND "${WORK_DIR}/examples/generate_c" "${WORK_DIR}/no-such-file" "x"
                 RESULT_VARIABLE result ERROR_VARIABLE errors)

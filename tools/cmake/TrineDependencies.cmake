@@ -44,6 +44,23 @@ if(NOT TRINE_HAVE_HWLOC)
   message(STATUS "hwloc: not found (libhwloc-dev); topology is read from sysfs, threads are not pinned")
 endif()
 
+# ThreadSanitizer does not know how OpenMP's runtime orders its threads, and would report races.
+set(TRINE_HAVE_OPENMP OFF)
+if(TRINE_SANITIZE STREQUAL "thread")
+  message(STATUS "OpenMP: left out, because ThreadSanitizer does not understand its runtime")
+elseif(NOT TRINE_WITH_OPENMP STREQUAL "OFF")
+  find_package(OpenMP COMPONENTS CXX QUIET)
+  if(OpenMP_CXX_FOUND)
+    set(TRINE_HAVE_OPENMP ON)
+    separate_arguments(TRINE_OPENMP_FLAGS NATIVE_COMMAND "${OpenMP_CXX_FLAGS}")
+  elseif(TRINE_WITH_OPENMP STREQUAL "ON")
+    message(FATAL_ERROR "TRINE_WITH_OPENMP is ON and the compiler has no OpenMP "
+                        "(for clang: apt-get install libomp-dev)")
+  else()
+    message(STATUS "OpenMP: not found; TRINE_TEAM=openmp will not be possible")
+  endif()
+endif()
+
 find_package(benchmark CONFIG QUIET)
 if(NOT benchmark_FOUND)
   message(STATUS "Google Benchmark: not found (libbenchmark-dev); trine-microbench is not built")

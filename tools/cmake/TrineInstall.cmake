@@ -79,6 +79,7 @@ install(FILES "${PROJECT_SOURCE_DIR}/tools/models/tales-27m-q8_0.gguf"
 install(FILES "${PROJECT_SOURCE_DIR}/docs/examples/CMakeLists.txt"
               "${PROJECT_SOURCE_DIR}/docs/examples/generate.c"
               "${PROJECT_SOURCE_DIR}/docs/examples/generate.cc"
+              "${PROJECT_SOURCE_DIR}/docs/examples/openmp_host.cc"
         DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" COMPONENT development)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}"

@@ -2,11 +2,15 @@
 // parallel region, a barrier, detection, and probing a plugin. A tool, not a test.
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "benchmark/benchmark.h"
 #include "detect/machine.h"
 #include "dispatch/exec/segment.h"
+#include "plugins/callback_team.h"
 #include "plugins/handles.h"
+#include "plugins/openmp_team.h"
+#include "plugins/own_team.h"
 #include "plugins/probe.h"
 #include "plugins/search_path.h"
 
@@ -57,19 +61,46 @@ void BM_PlanRun(benchmark::State& state) {
 }
 BENCHMARK(BM_PlanRun)->ArgNames({"workers", "ops"})->ArgsProduct({{1, 2}, {1, 300}})->UseRealTime();
 
-void BM_ParallelRegion(benchmark::State& state) {
-  ThreadTeam team({static_cast<uint32_t>(state.range(0)), {}});
+using TeamOrWhyNot = absl::StatusOr<std::shared_ptr<ThreadTeam>>;
+
+TeamOrWhyNot OwnThreads(uint32_t workers) {
+  return std::make_shared<OwnTeam>(ThreadTeamOptions{workers, {}});
+}
+
+// Lends the threads of another team, whose own cost is that of OwnThreads.
+TeamOrWhyNot LentThreads(uint32_t workers) {
+  struct Call {
+    HostThreads::Work work;
+    void* arg;
+  };
+  HostThreads threads;
+  threads.workers = workers;
+  threads.parallel_run = [pool = std::make_shared<OwnTeam>(ThreadTeamOptions{workers, {}})](
+                             HostThreads::Work work, void* arg, uint32_t) {
+    Call call{work, arg};
+    const auto run = [](void* given, uint32_t worker, uint32_t) {
+      const Call& c = *static_cast<Call*>(given);
+      c.work(c.arg, worker);
+    };
+    return pool->Run(run, &call).ok() ? 0 : 1;
+  };
+  return CallbackTeam::Create(threads, 0);
+}
+
+void BM_ParallelRegion(benchmark::State& state, TeamOrWhyNot (*make)(uint32_t)) {
+  const TeamOrWhyNot team = make(static_cast<uint32_t>(state.range(0)));
+  if (!team.ok()) return state.SkipWithError(std::string(team.status().message()).c_str());
   for (auto _ : state) {
-    benchmark::DoNotOptimize(team.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok());
+    benchmark::DoNotOptimize((*team)->Run([](void*, uint32_t, uint32_t) {}, nullptr).ok());
   }
 }
-BENCHMARK(BM_ParallelRegion)->ArgName("workers")->Arg(1)->Arg(2)->UseRealTime();
 
-void BM_Barrier(benchmark::State& state) {
-  ThreadTeam team({static_cast<uint32_t>(state.range(0)), {}});
+void BM_Barrier(benchmark::State& state, TeamOrWhyNot (*make)(uint32_t)) {
+  const TeamOrWhyNot team = make(static_cast<uint32_t>(state.range(0)));
+  if (!team.ok()) return state.SkipWithError(std::string(team.status().message()).c_str());
   constexpr int kRounds = 1000;
   for (auto _ : state) {
-    (void)team.Run(
+    (void)(*team)->Run(
         [](void*, uint32_t, uint32_t) {
           for (int i = 0; i < kRounds; ++i) ThreadTeam::Barrier();
         },
@@ -77,7 +108,17 @@ void BM_Barrier(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * kRounds);
 }
-BENCHMARK(BM_Barrier)->ArgName("workers")->Arg(2)->UseRealTime();
+
+#define TRINE_TEAM_BENCHMARKS(name, make)          \
+  BENCHMARK_CAPTURE(BM_ParallelRegion, name, make) \
+      ->ArgName("workers")                         \
+      ->Arg(1)                                     \
+      ->Arg(2)                                     \
+      ->UseRealTime();                             \
+  BENCHMARK_CAPTURE(BM_Barrier, name, make)->ArgName("workers")->Arg(2)->UseRealTime()
+TRINE_TEAM_BENCHMARKS(own, OwnThreads);
+TRINE_TEAM_BENCHMARKS(openmp, OpenMpTeam::Create);
+TRINE_TEAM_BENCHMARKS(host, LentThreads);
 
 void BM_DetectMachine(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(detect::DetectMachine().tier);
@@ -96,7 +137,7 @@ void BM_ProbePlugin(benchmark::State& state) {
     if (candidate.path.find("backend-cpu") != std::string::npos) path = candidate.path;
   }
   for (auto _ : state) {
-    const ProbeResult result = ProbePlugin(path, {program, std::chrono::seconds(10)});
+    const ProbeResult result = ProbePlugin(path, {program, std::chrono::seconds(10), ""});
     if (!result.status.ok()) return state.SkipWithError("the CPU backend could not be probed");
   }
 }

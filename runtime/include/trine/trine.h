@@ -81,6 +81,21 @@ enum {
   TRINE_ENGINE_HIDDEN_ROWS = 1u << 6     /* allow sessions as well as trine_embed and heads */
 };
 
+/* Threads of the program, lent to an engine (docs/embedding.md, "The program's own threads"). */
+typedef struct trine_host_threads {
+  uint32_t struct_size;
+  uint32_t workers; /* the number of threads, from 1 to 1024, for the engine's whole life */
+  void* self;       /* the first argument of parallel_run */
+  /* Calls work(arg, w) once for each w from 0 to workers - 1, all at the same time, and returns 0
+   * when all calls have returned. Worker 0 runs on the calling thread, each of the others on a
+   * thread of its own. If the threads can't be had, calls nothing and returns another value: the
+   * engine's call then fails with FAILED_PRECONDITION (9) and can be repeated. Called on any thread
+   * that uses the engine, by one at a time, also while the engine is opened. Must not call the
+   * library. */
+  int32_t (*parallel_run)(void* self, void (*work)(void* arg, uint32_t worker), void* arg,
+                          uint32_t workers);
+} trine_host_threads;
+
 typedef struct trine_engine_options {
   uint32_t struct_size;
   uint32_t flags;
@@ -143,6 +158,14 @@ typedef struct trine_engine_options {
   /* Options for plugins, separated by semicolons: "[PLUGIN:]NAME=VALUE;...". Without PLUGIN an
    * option is for the files that `plugins` names. Opening fails if an option has no effect. */
   const char* plugin_options;
+  /* Whose threads compute on the CPU: "own", the library's (default), or "openmp", those of the
+   * program's OpenMP. Results have the same bits. NULL or "": the environment variable TRINE_TEAM
+   * decides. With "openmp" and `threads` 0 there are as many as omp_get_max_threads(). */
+  const char* team;
+  /* Threads that the program lends instead; NULL: none. `team` must then be NULL, and `threads` 0
+   * or the number of lent threads. The struct is copied. parallel_run may be called until
+   * trine_engine_close has returned and the engine's sessions and heads are closed. */
+  const trine_host_threads* host_threads;
 } trine_engine_options;
 
 /* Loads a model and places it on devices. */
@@ -165,6 +188,7 @@ typedef struct trine_engine_info {
   char architecture[32];
   char name[128];
   int64_t n_embd; /* the number of values of an embedding */
+  char team[16];  /* whose threads `threads` are: "own", "openmp" or "host" */
 } trine_engine_info;
 
 TRINE_API int32_t trine_engine_describe(const trine_engine* engine, trine_engine_info* info);

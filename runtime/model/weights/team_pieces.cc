@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace trine {
 namespace {
 
@@ -102,7 +104,11 @@ absl::Status RunPieces(const std::vector<TeamRange>& ranges, const HostServices&
       bytes += (p.end - p.begin) * ranges[p.range].unit_bytes;
     }
     const trine_status ran = host.table()->parallel_run(host.table()->self, RunWorker, &region);
-    if (ran != TRINE_OK) return absl::InternalError("the thread team did not look at the weights");
+    if (ran != TRINE_OK) {
+      return absl::Status(static_cast<absl::StatusCode>(ran),
+                          absl::StrCat("the thread team did not look at the weights: ",
+                                       HostServices::TakeWhyNotRun()));
+    }
     if (!region.status.ok()) return region.status;
     if (absl::Status s = meter->Done(bytes); !s.ok()) return s;
   }

@@ -271,6 +271,7 @@ void AddBenchCommand(Command app, Run* run) {
       .Check(NotEmpty);
   AddList(command, "-d,--n-depth", "Tokens that are there before a test begins", &a->lists.n_depth);
   AddList(command, "-t,--threads", "CPU threads (default: one per core)", &a->lists.threads);
+  AddTeamOption(command, &a->engine.team);
   AddList(command, "-b,--batch-size", "Most tokens of a prompt read in one go", &a->lists.batch);
   AddList(command, "--ubatch-size", "Most tokens in one pass; also -ub", &a->lists.ubatch);
   AddList(command, "--cache-type-k", "Type of cached keys: f16, f32, bf16, q8_0; also -ctk",

@@ -129,6 +129,7 @@ void AddReplayCommand(Command app, Run* run) {
       .Delimiter(',')
       .Check(NotEmpty)
       .Excludes({"--tensor-split"});
+  AddTeamOption(command, &a->engine.team);
   command.AddOption("-t,--threads", a->engine.threads, "CPU threads; 0: one per core")
       .Range(0, 1024)
       .ShowDefault();

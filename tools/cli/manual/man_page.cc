@@ -38,6 +38,9 @@ constexpr Entry kEnvironment[] = {
     {"TRINE_PIN",
      "0: threads are not bound to processors; 1: they are, where they take every core. By default "
      "they are on machines with several NUMA nodes."},
+    {"TRINE_TEAM",
+     "Whose threads compute on the CPU, where --team does not say: own or openmp. OpenMP's own "
+     "variables, such as OMP_NUM_THREADS, then count, and TRINE_PIN does not."},
     {"TRINE_CALIBRATION",
      "The file that keeps what devices were measured to take, or off. Default: "
      "trine/calibration.json in the user's cache folder."},

@@ -135,6 +135,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
   command.AddOption("-t,--threads", a->threads, "CPU threads; 0: one per core")
       .Range(0, 1024)
       .ShowDefault();
+  AddTeamOption(command, &a->team);
   command
       .AddOption("--cache-type-k", a->kv_type_k,
                  "Type of cached keys: f16, f32, bf16, q8_0; also -ctk")
@@ -236,6 +237,15 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
                "--pack-cache=false: not at all")
       .OptionText("[=DIR]");
   command.AddFlag("--list-devices", a->list_devices, "Print the devices there are and exit");
+}
+
+void AddTeamOption(Command command, TeamRequest* team) {
+  command
+      .AddChoice("--team", team->kind, {{"own", TeamKind::kOwn}, {"openmp", TeamKind::kOpenMp}},
+                 "Whose threads compute on the CPU: Trine's (own), or those of OpenMP, by its "
+                 "variables such as OMP_NUM_THREADS and OMP_PLACES (openmp). The results are the "
+                 "same")
+      .DefaultText("own, or what TRINE_TEAM says");
 }
 
 void AddPluginOptions(Command command, RegistryOptions* plugins) {

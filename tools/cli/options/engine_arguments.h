@@ -29,6 +29,9 @@ struct EngineArguments : EngineOptions {
 void AddEngineOptions(Command command, const std::string& context, EngineArguments* arguments,
                       const std::string& by_default = "those, at most 4096");
 
+// Adds --team, which says whose threads compute.
+void AddTeamOption(Command command, TeamRequest* team);
+
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
 void AddPluginOptions(Command command, RegistryOptions* plugins);
 

@@ -46,6 +46,7 @@ std::vector<StatsReport::Part> StatsReport::Parts(const Generation& g) const {
 
 nlohmann::ordered_json StatsReport::Json(const Generation& g) const {
   nlohmann::ordered_json json = {{"total_ms", g.prompt_ms + g.generate_ms}};
+  json["team"] = {{"name", engine_.team_name()}, {"threads", engine_.threads()}};
   if (g.reranked_tokens > 0) {
     json["rerank"] = {{"tokens", g.reranked_tokens},
                       {"candidates", g.rerank_candidates},
@@ -66,6 +67,8 @@ std::string StatsReport::Text(const Generation& g) const {
     absl::StrAppendFormat(&text, "  %10.2f ms %5.1f %%  %s\n", part.ms, 100 * part.ms / total,
                           part.what);
   }
+  absl::StrAppendFormat(&text, "threads on the CPU: %d, %s\n", engine_.threads(),
+                        engine_.team_name() == "openmp" ? "of OpenMP" : "of Trine's own");
   if (g.reranked_tokens > 0) {
     const auto tokens = static_cast<double>(g.reranked_tokens);
     absl::StrAppendFormat(

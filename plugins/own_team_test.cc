@@ -1,4 +1,4 @@
-#include "plugins/thread_team.h"
+#include "plugins/own_team.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -21,9 +21,9 @@ struct Visits {
   std::atomic<uint32_t> workers_seen{0};
 };
 
-TEST(ThreadTeamTest, RunsEachWorkerOnce) {
+TEST(OwnTeamTest, RunsEachWorkerOnce) {
   for (uint32_t workers : {1u, 2u, 3u, 8u}) {
-    ThreadTeam team({workers, {}});
+    OwnTeam team({workers, {}});
     ASSERT_EQ(team.workers(), workers);
     Visits visits;
     visits.by_worker.assign(workers, 0);
@@ -38,9 +38,9 @@ TEST(ThreadTeamTest, RunsEachWorkerOnce) {
   }
 }
 
-TEST(ThreadTeamTest, BarrierSeparatesPhases) {
+TEST(OwnTeamTest, BarrierSeparatesPhases) {
   constexpr uint32_t kWorkers = 5;
-  ThreadTeam team({kWorkers, {}});
+  OwnTeam team({kWorkers, {}});
   struct Phases {
     std::atomic<int> arrived{0};
     std::atomic<int> early{0};
@@ -61,9 +61,9 @@ TEST(ThreadTeamTest, BarrierSeparatesPhases) {
 
 // The team has more threads than processors. Workers that spun would keep the processors from those
 // they wait for, and this would take seconds.
-TEST(ThreadTeamTest, BarriersOfAnOversubscribedTeamDoNotCrawl) {
+TEST(OwnTeamTest, BarriersOfAnOversubscribedTeamDoNotCrawl) {
   constexpr uint32_t kWorkers = 16;
-  ThreadTeam team({.workers = kWorkers, .cpus = {}, .processors = 1});
+  OwnTeam team({.workers = kWorkers, .cpus = {}, .processors = 1});
   std::atomic<int> done{0};
   const auto step = [](void* arg, uint32_t, uint32_t) {
     for (int i = 0; i < 200; ++i) ThreadTeam::Barrier();
@@ -84,7 +84,7 @@ std::chrono::nanoseconds ThreadTime() {
 
 // There are enough processors, but other work has driven the team onto one of them, where a
 // spinning worker keeps the others from running. Spinning would take 50 us at each barrier.
-TEST(ThreadTeamTest, WorkersOnOneProcessorDoNotSpin) {
+TEST(OwnTeamTest, WorkersOnOneProcessorDoNotSpin) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
   constexpr int kBarriers = 2000;
@@ -92,7 +92,7 @@ TEST(ThreadTeamTest, WorkersOnOneProcessorDoNotSpin) {
     int cpu = sched_getcpu();
     std::chrono::nanoseconds of[2];
   } times;
-  ThreadTeam team({2, {}, 2});
+  OwnTeam team({2, {}, 2});
   const auto work = [](void* arg, uint32_t worker, uint32_t) {
     auto* t = static_cast<Times*>(arg);
     cpu_set_t one;
@@ -112,8 +112,8 @@ TEST(ThreadTeamTest, WorkersOnOneProcessorDoNotSpin) {
 #endif
 
 // The team is idle for longer than workers spin: they sleep and must be woken.
-TEST(ThreadTeamTest, WakesWorkersThatSleep) {
-  ThreadTeam team({3, {}});
+TEST(OwnTeamTest, WakesWorkersThatSleep) {
+  OwnTeam team({3, {}});
   std::atomic<int> ran{0};
   const auto count = [](void* arg, uint32_t worker, uint32_t) {
     if (worker == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -127,8 +127,8 @@ TEST(ThreadTeamTest, WakesWorkersThatSleep) {
   }
 }
 
-TEST(ThreadTeamTest, RefusesToNest) {
-  ThreadTeam team({2, {}});
+TEST(OwnTeamTest, RefusesToNest) {
+  OwnTeam team({2, {}});
   struct Nested {
     ThreadTeam* team;
     std::atomic<int> refused{0};
@@ -145,8 +145,8 @@ TEST(ThreadTeamTest, RefusesToNest) {
   EXPECT_TRUE(team.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok()) << "usable afterwards";
 }
 
-TEST(ThreadTeamTest, CallersTakeTurns) {
-  ThreadTeam team({3, {}});
+TEST(OwnTeamTest, CallersTakeTurns) {
+  OwnTeam team({3, {}});
   struct Shared {
     std::atomic<int> inside{0};
     std::atomic<int> overlap{0};
@@ -169,8 +169,8 @@ TEST(ThreadTeamTest, CallersTakeTurns) {
   EXPECT_EQ(shared.total, 4 * 100 * 3);
 }
 
-TEST(ThreadTeamTest, BindsWorkers) {
-  ThreadTeam team({2, {0}});
+TEST(OwnTeamTest, BindsWorkers) {
+  OwnTeam team({2, {0}});
   struct Where {
     std::atomic<int> cpu{-1};
   } where;
@@ -183,10 +183,10 @@ TEST(ThreadTeamTest, BindsWorkers) {
 
 // A throwing worker is the plugin's fault. Neither the other workers at a barrier nor the next run
 // may suffer from it.
-TEST(ThreadTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
+TEST(OwnTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
   for (uint32_t workers : {1u, 3u}) {
     for (uint32_t culprit = 0; culprit < workers; ++culprit) {
-      ThreadTeam team({workers, {}});
+      OwnTeam team({workers, {}});
       const auto toss = [](void* arg, uint32_t worker, uint32_t) {
         if (worker == *static_cast<uint32_t*>(arg)) {
           std::this_thread::sleep_for(std::chrono::milliseconds(3));  // the others sleep by then
@@ -208,10 +208,10 @@ TEST(ThreadTeamTest, ThrowingWorkersLeaveTheTeamUsable) {
 }
 
 // A worker that never returns must not stop the process or a new team.
-TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
+TEST(OwnTeamTest, HungTeamCanBeAbandoned) {
   static std::atomic<bool> release{false};
   static std::atomic<bool> hung{false};
-  auto team = std::make_unique<ThreadTeam>(ThreadTeamOptions{2, {}});
+  auto team = std::make_unique<OwnTeam>(ThreadTeamOptions{2, {}});
   const auto hang = [](void*, uint32_t worker, uint32_t) {
     if (worker == 0) return;
     hung = true;
@@ -225,7 +225,7 @@ TEST(ThreadTeamTest, HungTeamCanBeAbandoned) {
   });
   team->Abandon();
   next.join();
-  ThreadTeam fresh({2, {}});
+  OwnTeam fresh({2, {}});
   EXPECT_TRUE(fresh.Run([](void*, uint32_t, uint32_t) {}, nullptr).ok());
   release = true;
   stuck.join();
