@@ -29,6 +29,12 @@ struct EngineArguments : EngineOptions {
 void AddEngineOptions(Command command, const std::string& context, EngineArguments* arguments,
                       const std::string& by_default = "those, at most 4096");
 
+// Adds --device, for the planner or a split mode. REQUIRES: the command has --tensor-split.
+void AddDeviceOption(Command command, PlacementRequest* request);
+
+// Adds --split-mode and --override-tensor.
+void AddSplitModeOptions(Command command, PlacementRequest* request);
+
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
 void AddPluginOptions(Command command, RegistryOptions* plugins);
 
