@@ -267,6 +267,10 @@ trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, 
   info.memory_total = PagesInBytes(_SC_PHYS_PAGES);
   info.memory_free = PagesInBytes(_SC_AVPHYS_PAGES);
   info.buffer_alignment = Memory::kAlignment;
+  // The device reads and writes all memory of the process, and reads mapped files. So the host
+  // gives it weights where they are, without a copy.
+  info.import_alignment = Memory::kAlignment;
+  info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
   std::snprintf(info.name, sizeof(info.name), "Example");
   std::snprintf(info.driver, sizeof(info.driver), "%s 0.1.0", kName);
   std::snprintf(info.memory_pool, sizeof(info.memory_pool), "system");
@@ -338,10 +342,10 @@ void RunOp(const Run& run, const sdk::Op& op, Share share) {
 // Runs on every worker of the host's team: all ops, and a part of each.
 void RunOps(void* arg, uint32_t worker, uint32_t workers) {
   const Run& run = *static_cast<const Run*>(arg);
-  const trine_host* host = run.plan->host;
+  const trine_host& host = *run.plan->host;
   for (const sdk::Op& op : run.plan->graph.ops) {
     RunOp(run, op, Share{worker, workers});
-    host->barrier(host->self);  // the next op reads what all workers have written
+    sdk::WaitForTeam(host);  // the next op reads what all workers have written
   }
 }
 
@@ -352,7 +356,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* er
     if (trine_status s = sdk::CheckRun(plan->graph, args, err); s != TRINE_OK) return s;
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* failure) {
       Run run{plan, args.params, args.n_alternates != 0 ? args.alternates : nullptr};
-      const trine_status s = plan->host->parallel_run(plan->host->self, RunOps, &run);
+      const trine_status s = sdk::RunOnTeam(*plan->host, RunOps, &run);
       return s == TRINE_OK ? s : Fail(failure, s, "the host's team did not run");
     });
   });
@@ -390,8 +394,8 @@ constexpr trine_plugin kPlugin = {
     .timeline_wait = Timelines::Wait,
     .timeline_query = Timelines::Query,
     .buffer_host_ptr = Memory::HostPtr,
-    .buffer_import = nullptr,  // not offered, like the two below
-    .layout_list = nullptr,
+    .buffer_import = Memory::Import,
+    .layout_list = nullptr,  // not offered, like the next
     .layout_convert = nullptr,
 };
 

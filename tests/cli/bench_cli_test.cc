@@ -40,6 +40,15 @@ class BenchCliTest : public CliFixture {
     EXPECT_EQ(output.errors, "") << arguments;
     return Json::parse(output.text, nullptr, false);
   }
+  // Measures on the devices of a plugin. Returns the only result.
+  Json OnDevices(const std::string& plugin, const std::string& arguments) {
+    const Output output =
+        Bench("-o json -p 6 -n 0 -t 1 -r 1 --plugin '" + plugin + "' " + arguments);
+    EXPECT_EQ(output.code, 0) << arguments << "\n" << output.errors;
+    const Json results = Json::parse(output.text, nullptr, false);
+    EXPECT_TRUE(results.is_array() && results.size() == 1) << output.text;
+    return results.is_array() && results.size() == 1 ? results[0] : Json::object();
+  }
   void ExpectRefused(const std::string& arguments, const std::string& part, int code) {
     const Output output = Trine("bench " + arguments);
     EXPECT_EQ(output.code, code) << arguments << "\n" << output.errors;
@@ -184,6 +193,54 @@ TEST_F(BenchCliTest, JsonIsWholeWhenItIsInterrupted) {
   }
 }
 
+TEST_F(BenchCliTest, MeasuresOnTheDevicesThatAreAskedFor) {
+  const auto on = [&](const std::string& arguments) {
+    return OnDevices(TRINE_SEVERAL_PLUGIN, "--dispatch off " + arguments);
+  };
+  const Json usual = on("");
+  EXPECT_EQ(usual["devices"], "");
+  EXPECT_EQ(usual["split_mode"], "layer");
+  EXPECT_EQ(usual["override_tensor"], "");
+  EXPECT_EQ(usual["numerics"], "exact");
+  const Json device = on("-dev several1");
+  EXPECT_EQ(device["devices"], "several1");
+  EXPECT_EQ(device["backends"], "several1");
+  EXPECT_EQ(device["placement"], "several1(3L)");
+  const Json rows = on("-sm row -ts cpu:50%,several1:50%");
+  EXPECT_EQ(rows["split_mode"], "row");
+  EXPECT_EQ(rows["backends"], "cpu+several1");
+  EXPECT_EQ(rows["placement"], "rows of 3L over CPU + several1");
+  const Json none = on("-sm none -dev several2,cpu");
+  EXPECT_EQ(none["split_mode"], "none");
+  EXPECT_EQ(none["backends"], "several2");
+  const Json moved = on("-dev cpu -ot 'ffn_(up|gate)=several1' -ot ffn_down=several2");
+  EXPECT_EQ(moved["override_tensor"], "ffn_(up|gate)=several1,ffn_down=several2");
+  EXPECT_EQ(moved["placement"], "CPU(3L, matrices on several1 and several2)");
+  EXPECT_THAT(moved["gpu_info"].get<std::string>(), HasSubstr("several1: "));
+}
+
+TEST_F(BenchCliTest, MeasuresFastNumericsWhereTheyAreAskedFor) {
+  const Json fast = OnDevices(TRINE_PRODUCTS_PLUGIN, "--numerics fast --dispatch 2");
+  EXPECT_EQ(fast["numerics"], "fast");
+  EXPECT_EQ(fast["backends"], "cpu");
+  EXPECT_EQ(fast["placement"], "CPU(3L, fast, prompts with products0)");
+  EXPECT_EQ(OnDevices(TRINE_PRODUCTS_PLUGIN, "--dispatch 2")["placement"], "CPU(3L)");
+  const Output table = Bench(
+      "-p 6 -n 0 -t 1 -r 1 --numerics fast --dispatch 2 --plugin '" TRINE_PRODUCTS_PLUGIN "'");
+  EXPECT_EQ(table.code, 0) << table.errors;
+  EXPECT_THAT(Lines(table.text)[0], HasSubstr("| numerics |"));
+  EXPECT_THAT(Lines(table.text)[2], HasSubstr("| fast     |"));
+  EXPECT_THAT(table.text, HasSubstr("\nplacement: CPU(3L, fast, prompts with products0)\n"));
+}
+
+TEST_F(BenchCliTest, GivesOptionsToPlugins) {
+  const Output output = Bench("-o json -p 6 -n 0 -t 1 -r 1 --plugin '" TRINE_EASY_PLUGIN
+                              "' -dev cpu --plugin-option x=1 --plugin-option "
+                              "accepts-unknown-option:y=2");
+  EXPECT_EQ(output.code, 0) << output.errors;
+  EXPECT_EQ(Json::parse(output.text)[0]["plugin_options"], "x=1;accepts-unknown-option:y=2");
+}
+
 TEST_F(BenchCliTest, RefusesInOneLine) {
   ExpectRefused("-t 0", "--threads: 0 is not in range 1 to 1024", 2);
   ExpectRefused("-t 1,x", "'x' is neither a whole number nor a range", 2);
@@ -197,6 +254,15 @@ TEST_F(BenchCliTest, RefusesInOneLine) {
   ExpectRefused("--delay -1", "--delay", 2);
   ExpectRefused("-m /no/such/model.gguf", "there is no such file", 1);
   ExpectRefused("-ts nowhere:1", "nowhere", 1);
+  ExpectRefused("-dev nowhere", "nowhere", 1);
+  ExpectRefused("-dev cpu -ts cpu:3", "--tensor-split excludes --device", 2);
+  ExpectRefused("-sm columns", "--split-mode", 2);
+  ExpectRefused("-ot ffn_up", "is not REGEX=DEVICE", 2);
+  ExpectRefused("-ot banana=cpu", "'banana' finds no tensor of the model", 1);
+  for (const char* split : {"-sm row", "-ot ffn_up=cpu"}) {
+    ExpectRefused(std::string("--branching ") + split,
+                  "it goes with neither --split-mode row nor --override-tensor", 2);
+  }
   ExpectRefused("-p 8,1 -n 4,90000000 -ctk f32 -ctv f32",
                 "the longest test takes a context of 90000000: cpu has", 1);
 }

@@ -73,6 +73,15 @@ absl::StatusOr<std::vector<int64_t>> ParseCounts(const std::string& option,
                                                  const std::vector<std::string>& texts,
                                                  int64_t least, int64_t most);
 
+// The options about devices that all setups share, as the user gave them.
+struct BenchDevices {
+  std::string devices;  // "cpu,igpu0"; "": every device that is usable
+  std::string split_mode = "layer";
+  std::string overrides;  // "ffn_up=igpu0,ffn_gate=igpu0"; "": none
+  std::string numerics = "exact";
+  std::string plugin_options;  // "blas:tile=128;blas:x=1"; "": none
+};
+
 // The facts that all results of a setup share.
 struct BenchSubject {
   std::string model_path;
@@ -85,6 +94,8 @@ struct BenchSubject {
   std::vector<std::string> gpus;  // other devices with layers: "igpu0: chip, driver"
   std::string version;            // trine's
   std::vector<DeviceWeights> weights = {};
+  BenchDevices asked = {};
+  std::string placement = {};  // "CPU(24L, fast, prompts with blas0)"
 };
 
 // The bytes that a decoded token reads, and the machine's read bandwidth.

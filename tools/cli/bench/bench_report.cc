@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "tools/cli/output/weights_json.h"
 #include "tools/report/text_table.h"
@@ -59,6 +60,12 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
                {"type_v", r.setup.type_v},
                {"tensor_split", r.setup.tensor_split},
                {"dispatch", r.setup.dispatch},
+               {"devices", subject.asked.devices},
+               {"split_mode", subject.asked.split_mode},
+               {"override_tensor", subject.asked.overrides},
+               {"numerics", subject.asked.numerics},
+               {"plugin_options", subject.asked.plugin_options},
+               {"placement", subject.placement},
                {"test", r.test.Name()},
                {"n_prompt", r.test.n_prompt},
                {"n_gen", r.test.n_gen},
@@ -163,6 +170,28 @@ bool Differs(const std::vector<BenchSetup>& setups, const Get& get) {
                      [&](const BenchSetup& s) { return get(s) != get(setups.front()); });
 }
 
+// Adds a column for each option about devices that was given. All rows have the same columns,
+// because all setups share these options.
+void AddAsked(const BenchDevices& asked, std::vector<Cell>* cells) {
+  const BenchDevices usual;
+  const auto add = [&](const char* title, size_t width, std::string BenchDevices::*option) {
+    if (asked.*option == usual.*option) return;
+    const std::string text = absl::StrReplaceAll(asked.*option, {{"|", "\\|"}});
+    cells->push_back({title, std::max(width, Width(text)), false, text});
+  };
+  add("device", 8, &BenchDevices::devices);
+  add("split mode", 10, &BenchDevices::split_mode);
+  add("override", 16, &BenchDevices::overrides);
+  add("numerics", 8, &BenchDevices::numerics);
+  add("plugin option", 13, &BenchDevices::plugin_options);
+}
+
+// Adds the text, unless it is empty or noted already.
+void NoteOnce(const std::string& text, std::vector<std::string>* notes) {
+  if (text.empty() || std::find(notes->begin(), notes->end(), text) != notes->end()) return;
+  notes->push_back(text);
+}
+
 }  // namespace
 
 BenchReport::BenchReport(BenchFormat format, const BenchPlan& plan) : format_(format) {
@@ -190,6 +219,7 @@ std::string BenchReport::AddRow(const BenchSubject& subject, const BenchResult& 
   if (types_v_) cells.push_back({"type_v", 6, false, r.setup.type_v});
   if (splits_) cells.push_back({"split", 12, false, r.setup.tensor_split});
   if (dispatch_) cells.push_back({"dispatch", 8, false, r.setup.dispatch});
+  AddAsked(subject.asked, &cells);
   const std::vector<double> speeds = r.TokensPerSecond();
   cells.push_back({"test", 16, false, r.test.Name()});
   cells.push_back(
@@ -223,11 +253,7 @@ void BenchReport::NoteChips(const BenchSubject& subject) {
   const bool both = !subject.cpu.empty() && !subject.cpu_level.empty();
   std::vector<std::string> chips = subject.gpus;
   chips.insert(chips.begin(), absl::StrCat(subject.cpu, both ? ", " : "", subject.cpu_level));
-  for (const std::string& chip : chips) {
-    if (!chip.empty() && std::find(chips_.begin(), chips_.end(), chip) == chips_.end()) {
-      chips_.push_back(chip);
-    }
-  }
+  for (const std::string& chip : chips) NoteOnce(chip, &chips_);
 }
 
 std::string BenchReport::Notes() const {
@@ -243,6 +269,9 @@ std::string BenchReport::Notes() const {
                           r.setup.threads == 1 ? "" : "s");
   }
   text += "\n";
+  if (!placements_.empty()) {
+    absl::StrAppend(&text, "placement: ", absl::StrJoin(placements_, "; "), "\n");
+  }
   for (const BenchResult& r : results_) {
     if (r.ops) text += OpsText(r);
   }
@@ -253,6 +282,7 @@ std::string BenchReport::Add(const BenchSubject& subject, const BenchResult& res
   const bool first = results_.empty();
   version_ = subject.version;
   NoteChips(subject);
+  NoteOnce(subject.placement, &placements_);
   std::string text;
   switch (format_) {
     case BenchFormat::kMarkdown:

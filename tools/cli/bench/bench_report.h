@@ -14,7 +14,8 @@ enum class BenchFormat { kMarkdown, kCsv, kJson, kJsonLines };
 // returns the text before the first result.
 class BenchReport {
  public:
-  // Markdown has a column for each setup value in which the plan's setups differ.
+  // Markdown has a column for each setup value in which the plan's setups differ, and for each
+  // option about devices that was given.
   BenchReport(BenchFormat format, const BenchPlan& plan);
 
   std::string Add(const BenchSubject& subject, const BenchResult& result);
@@ -28,8 +29,9 @@ class BenchReport {
   BenchFormat format_;
   bool batches_ = false, ubatches_ = false, types_k_ = false, types_v_ = false, splits_ = false,
        dispatch_ = false;
-  bool decodes_ = false;            // some test only decodes, so reads are shown
-  std::vector<std::string> chips_;  // the chips of all subjects
+  bool decodes_ = false;                 // some test only decodes, so reads are shown
+  std::vector<std::string> chips_;       // the chips of all subjects
+  std::vector<std::string> placements_;  // the placements of all subjects
   std::string version_;
   std::vector<BenchResult> results_;  // all results so far
 };

@@ -97,6 +97,33 @@ TEST(BenchReportTest, ShowsTheColumnsThatDiffer) {
   EXPECT_THAT(text, Not(HasSubstr("type_k")));
 }
 
+TEST(BenchReportTest, ShowsTheDevicesThatWereAskedFor) {
+  BenchSubject subject = Subject();
+  subject.placement = "CPU(16L, fast, matrices on blas0)";
+  const std::string usual = BenchReport(BenchFormat::kMarkdown, Plan()).Add(subject, Decode());
+  for (const char* column : {"device", "split mode", "override", "numerics", "plugin option"}) {
+    EXPECT_THAT(usual, Not(HasSubstr(column)));
+  }
+  subject.asked = {"cpu,blas0", "none", "ffn_(up|gate)=blas0", "fast", "blas:tile=64"};
+  BenchReport markdown(BenchFormat::kMarkdown, Plan());
+  const std::string table = markdown.Add(subject, Decode());
+  EXPECT_THAT(table,
+              ::testing::ContainsRegex(
+                  "\\| device +\\| split mode \\| override +\\| numerics \\| plugin option"));
+  EXPECT_THAT(table, HasSubstr("| cpu,blas0 | none       | ffn_(up\\|gate)=blas0 | fast     "
+                               "| blas:tile=64  |"));
+  markdown.Add(subject, Decode());
+  EXPECT_THAT(markdown.End(), HasSubstr("\nplacement: CPU(16L, fast, matrices on blas0)\n"));
+  BenchReport lines(BenchFormat::kJsonLines, Plan());
+  const auto json = nlohmann::json::parse(lines.Add(subject, Decode()));
+  EXPECT_EQ(json["devices"], "cpu,blas0");
+  EXPECT_EQ(json["split_mode"], "none");
+  EXPECT_EQ(json["override_tensor"], "ffn_(up|gate)=blas0");
+  EXPECT_EQ(json["numerics"], "fast");
+  EXPECT_EQ(json["plugin_options"], "blas:tile=64");
+  EXPECT_EQ(json["placement"], subject.placement);
+}
+
 TEST(BenchReportTest, ShowsOpsAndWhatIsAroundThem) {
   BenchResult r = Decode();
   r.ops = BenchOps{10, 100000000, 90000000, {{"matmul", 70, 60000000}, {"wait", 700, 20000000}}};

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "plugins/device_text.h"
 #include "runtime/base/version.h"
 #include "runtime/gguf/format.h"
 #include "runtime/gguf/model_summary.h"
 #include "runtime/model/run/decode_bytes.h"
 #include "runtime/tokenizer/utf8.h"
+#include "tools/cli/options/engine_arguments.h"
 
 namespace trine {
 namespace {
@@ -33,26 +36,60 @@ std::vector<int32_t> RandomTokens(int64_t count, int64_t n_vocab) {
   return tokens;
 }
 
-// Describes the CPU, which is part of every measurement, and the other devices that have layers.
+// Describes the CPU, which is part of every measurement, and the other devices that take part.
 void DescribeChips(const Engine& engine, BenchSubject* subject) {
   const Inventory& inventory = engine.inventory();
+  const std::set<std::string> used = engine.model()->Devices();
   subject->cpu = Printable(inventory.machine.cpu.model);
   for (const InventoryDevice& device : inventory.devices) {
     if (device.registry_device == InventoryDevice::kNone) continue;
     const trine_device_info& info = inventory.registry.devices[device.registry_device].info;
-    const std::vector<SegmentPlace> places = engine.model()->places();
-    const bool placed = std::any_of(places.begin(), places.end(), [&](const SegmentPlace& place) {
-      return place.device_name == device.tier_name;
-    });
     if (device.tier_name == "cpu") {
       subject->cpu = FieldText(info.name);
       subject->cpu_level = FieldText(info.arch);
-    } else if (placed) {
+    } else if (used.count(device.tier_name) != 0) {
       const std::string driver = FieldText(info.driver);
       subject->gpus.push_back(absl::StrCat(device.tier_name, ": ", FieldText(info.name),
                                            driver.empty() ? "" : ", ", driver));
     }
   }
+}
+
+const char* SplitModeName(SplitMode mode) {
+  switch (mode) {
+    case SplitMode::kRow:
+      return "row";
+    case SplitMode::kNone:
+      return "none";
+    case SplitMode::kLayer:
+      break;
+  }
+  return "layer";
+}
+
+BenchDevices DevicesAskedFor(const EngineOptions& options) {
+  const PlacementRequest& request = options.placement;
+  BenchDevices asked;
+  asked.devices = absl::StrJoin(request.devices, ",");
+  asked.split_mode = SplitModeName(request.mode);
+  asked.overrides =
+      absl::StrJoin(request.overrides, ",", [](std::string* text, const TensorOverride& one) {
+        absl::StrAppend(text, one.expression, "=", one.device);
+      });
+  asked.numerics = options.plugins.numerics == TRINE_NUMERICS_EXACT ? "exact" : "fast";
+  asked.plugin_options = absl::StrJoin(
+      options.plugins.plugin_options, ";", [](std::string* text, const PluginOption& one) {
+        absl::StrAppend(text, one.plugin, one.plugin.empty() ? "" : ":", one.setting);
+      });
+  return asked;
+}
+
+// Returns the devices that have layers, or share rows of them, in the model's order: "cpu+dgpu0".
+std::string BackendText(const Model& model, const EngineOptions& options) {
+  if (options.placement.mode == SplitMode::kRow) return absl::StrJoin(model.StageDevices(0), "+");
+  return absl::StrJoin(model.places(), "+", [](std::string* text, const SegmentPlace& place) {
+    absl::StrAppend(text, place.device_name);
+  });
 }
 
 }  // namespace
@@ -127,7 +164,7 @@ absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const Be
   return std::make_optional(reads);
 }
 
-BenchSubject DescribeSubject(const Engine& engine) {
+BenchSubject DescribeSubject(const Engine& engine, const EngineOptions& options) {
   const gguf::TensorSum all = gguf::Summarize(engine.file()).all;
   const std::shared_ptr<const Model> placed = engine.model();
   const Model& model = *placed;
@@ -142,12 +179,12 @@ BenchSubject DescribeSubject(const Engine& engine) {
       absl::StrCat(model.config().architecture, " ", count, type.empty() ? "" : " ", type);
   subject.model_bytes = all.bytes;
   subject.model_parameters = all.parameters;
-  for (const SegmentPlace& place : model.places()) {
-    absl::StrAppend(&subject.backend, subject.backend.empty() ? "" : "+", place.device_name);
-  }
+  subject.backend = BackendText(model, options);
   DescribeChips(engine, &subject);
   subject.version = Version();
   subject.weights = model.weights();
+  subject.asked = DevicesAskedFor(options);
+  subject.placement = DescribePlacement(engine, options);
   return subject;
 }
 

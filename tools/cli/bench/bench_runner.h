@@ -41,7 +41,8 @@ class BenchRunner {
 // tokens share their reads.
 absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const BenchTest& test);
 
-// Returns the facts about the model, the devices and the program that results show.
-BenchSubject DescribeSubject(const Engine& engine);
+// Returns the facts about the model, the devices and the program that results show. `options` are
+// those that the engine was loaded with.
+BenchSubject DescribeSubject(const Engine& engine, const EngineOptions& options);
 
 }  // namespace trine

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "runtime/graph/execution_graph.h"
 #include "runtime/graph/graph_model.h"
 #include "tools/cli/bench/random_model.h"
@@ -129,10 +130,13 @@ class BranchingBench {
     const uint32_t threads = (*plain)->setup.devices->host().table()->worker_count;
     const bool own = threads == 1 && (*plain)->model->Devices() == std::set<std::string>{"cpu"};
     clock_ = Stopwatch(own);
-    std::printf("%s, %lld layers, width %lld; context %lld; %u %s\n\n", config.architecture.c_str(),
-                static_cast<long long>(config.n_layers), static_cast<long long>(config.n_embd),
-                static_cast<long long>(kContext), threads,
-                own ? "thread, by its own time" : "threads, by the clock");
+    const bool exact = arguments_.plugins.numerics == TRINE_NUMERICS_EXACT;
+    std::printf("%s, %lld layers, width %lld; context %lld; %u %s; %s, %s numerics\n\n",
+                config.architecture.c_str(), static_cast<long long>(config.n_layers),
+                static_cast<long long>(config.n_embd), static_cast<long long>(kContext), threads,
+                own ? "thread, by its own time" : "threads, by the clock",
+                absl::StrJoin((*plain)->model->Devices(), " and ").c_str(),
+                exact ? "exact" : "fast");
     std::printf("| what | direct | with | overhead | bar | |\n|---|--:|--:|--:|--:|---|\n");
     if (absl::Status s = MeasureReplay(graph->get()); !s.ok()) return s;
     if (absl::Status s = MeasureCapture("layers", kCaptureBar, (*plain)->model, graph->get());

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -116,19 +117,21 @@ class BenchSetupRun {
   // Prints every result as soon as it is measured.
   absl::Status Run(ReportPrinter* printer) {
     if (absl::Status s = Load(); !s.ok()) return s;
-    const BenchSubject subject = DescribeSubject(*engine_);
+    const EngineOptions options = EngineOptionsOf(Setup());
     BenchRunner runner(engine_.get());
     for (const BenchTest& test : plan_.tests) {
       std::this_thread::sleep_for(std::chrono::seconds(arguments_.delay_s));
       auto result = RunTest(&runner, test);
       if (!result.ok()) return result.status();
-      printer->Add(subject, *result);
+      // A device that was lost meanwhile no longer takes part.
+      printer->Add(DescribeSubject(*engine_, options), *result);
     }
     return absl::OkStatus();
   }
 
  private:
-  absl::Status Load() {
+  // Returns the arguments of the command, with those of this setup.
+  EngineArguments Setup() const {
     EngineArguments a = arguments_.engine;
     a.context = plan_.Context();
     a.threads = setup_.threads;
@@ -138,6 +141,11 @@ class BenchSetupRun {
     a.kv_type_v = setup_.type_v;
     a.placement.split = setup_.split;
     a.placement.dispatch = setup_.dispatch_mode;
+    return a;
+  }
+
+  absl::Status Load() {
+    const EngineArguments a = Setup();
     const Clock::time_point begin = Clock::now();
     auto engine = LoadEngine(a);
     // The user has not asked for this context: the tests have.
@@ -181,15 +189,26 @@ class BenchSetupRun {
     return result;
   }
 
+  // Returns whether one device has all layers with all of their matrices. Others may help it.
+  bool HasOneDevice() const {
+    const std::shared_ptr<const Model> model = engine_->model();
+    std::map<size_t, std::string> helpers;  // by stage
+    for (const RouteInfo& route : model->routes()) helpers[route.stage] = route.helper;
+    std::set<std::string> devices;
+    for (size_t stage = 0; stage < model->stage_count(); ++stage) {
+      for (const std::string& device : model->StageDevices(stage)) {
+        if (device != helpers[stage]) devices.insert(device);
+      }
+    }
+    return devices.size() == 1;
+  }
+
   // Measures once per setup, because its tests read mostly the weights. Measures reads of the CPU,
   // or copies of another device that has all layers. Several devices have no common limit.
   absl::Status MeasureMachine(BenchReads* reads) {
+    if (!HasOneDevice()) return absl::OkStatus();
     const std::vector<SegmentPlace> places = engine_->model()->places();
     const std::string& device = places.front().device_name;
-    if (std::any_of(places.begin(), places.end(),
-                    [&](const SegmentPlace& place) { return place.device_name != device; })) {
-      return absl::OkStatus();
-    }
     if (machine_.bytes == 0) {
       const auto bytes = static_cast<uint64_t>(reads->weight_bytes);
       const auto machine = device == "cpu"
@@ -213,19 +232,26 @@ class BenchSetupRun {
   ReadBandwidth machine_;
 };
 
+int BenchBranching(const BenchArguments& arguments, const BenchPlan& plan) {
+  if (plan.setups.size() != 1) {
+    return ComplainOfArguments(
+        absl::InvalidArgumentError("--branching takes one number of threads, and no lists"));
+  }
+  EngineArguments engine = arguments.engine;
+  if (engine.placement.mode == SplitMode::kRow || !engine.placement.overrides.empty()) {
+    return ComplainOfArguments(absl::InvalidArgumentError(
+        "--branching captures passes, which devices with whole layers allow: it goes with neither "
+        "--split-mode row nor --override-tensor"));
+  }
+  engine.threads = plan.setups[0].threads;
+  engine.placement.split = plan.setups[0].split;
+  return RunBranchingBench(engine);
+}
+
 int Bench(const BenchArguments& arguments) {
   const auto plan = MakeBenchPlan(arguments.lists);
   if (!plan.ok()) return ComplainOfArguments(plan.status());
-  if (arguments.branching) {
-    if (plan->setups.size() != 1) {
-      return ComplainOfArguments(
-          absl::InvalidArgumentError("--branching takes one number of threads, and no lists"));
-    }
-    EngineArguments engine = arguments.engine;
-    engine.threads = plan->setups[0].threads;
-    engine.placement.split = plan->setups[0].split;
-    return RunBranchingBench(engine);
-  }
+  if (arguments.branching) return BenchBranching(arguments, *plan);
   BenchReport report(kFormats.at(arguments.format), *plan);
   ReportPrinter printer(&report);
   absl::Status status;
@@ -282,6 +308,8 @@ void AddBenchCommand(Command app, Run* run) {
                  "Layers per tier or device, as in generate; may be repeated; also -ts")
       .OneValueEach()
       .Check(NotEmpty);
+  AddDeviceOption(command, &a->engine.placement);
+  AddSplitModeOptions(command, &a->engine.placement);
   AddList(command, "--dispatch",
           "Whether large passes may leave the devices of their layers, as in generate: auto, off, "
           "or from how many tokens on",
@@ -307,8 +335,7 @@ void AddBenchCommand(Command app, Run* run) {
                   "In place of the tests: what capture, replay, going back and the host's own work "
                   "cost, beside the bars they are held to; exit code 1 when one is missed. "
                   "Without -m, of a model of random weights with a context of 8192");
-  command.AddOption("--plugin", a->engine.plugins.search.explicit_paths,
-                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  AddPluginOptions(command, &a->engine.plugins);
   command.AddFlagOff("--no-mmap", a->engine.use_mmap,
                      "Read the file into memory instead of mapping it");
 }

@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -45,7 +48,7 @@ std::string Reason(const absl::Status& status, absl::string_view prefix) {
   return std::string(message);
 }
 
-std::string AddDeviceOption(const std::string& text, PlacementRequest* request) {
+std::string ParseDeviceName(const std::string& text, PlacementRequest* request) {
   if (text.empty()) return NotEmpty(text);
   if (text.find(':') != std::string::npos) {
     return absl::StrCat("'", text, "' is no device; --tensor-split takes numbers of layers");
@@ -81,14 +84,29 @@ std::vector<LayerRange> RangesOf(const Engine& engine) {
   return ranges;
 }
 
-// Returns what is to be said of each stage: that it is fast, and which passes others run or help
-// with.
+// Returns the devices that have matrices of the stage, but not its layers (--override-tensor).
+std::vector<std::string> MatrixDevices(const Model& model, size_t stage,
+                                       const std::vector<RouteInfo>& routes) {
+  std::vector<std::string> devices = model.StageDevices(stage);
+  std::erase(devices, model.places()[stage].device_name);
+  for (const RouteInfo& route : routes) {
+    if (route.stage == stage) std::erase(devices, route.helper);
+  }
+  return devices;
+}
+
+// Returns what is to be said of each stage: that it is fast, which devices have some of its
+// matrices, and which passes others run or help with.
 std::vector<std::string> NotesOf(const Model& model) {
+  const std::vector<RouteInfo> routes = model.routes();
   std::vector<std::vector<std::string>> notes(model.stage_count());
   for (size_t stage = 0; stage < notes.size(); ++stage) {
     if (!model.IsExact(stage)) notes[stage].push_back("fast");
+    const std::vector<std::string> devices = MatrixDevices(model, stage, routes);
+    if (devices.empty()) continue;
+    notes[stage].push_back(absl::StrCat("matrices on ", absl::StrJoin(devices, " and ")));
   }
-  for (const RouteInfo& route : model.routes()) {
+  for (const RouteInfo& route : routes) {
     const bool decodes = route.first_tokens <= model.limits().max_sequences;
     notes[route.stage].push_back(absl::StrCat(decodes ? "decoding and prompts" : "prompts",
                                               route.kind == RouteKind::kTwin ? " by " : " with ",
@@ -103,12 +121,11 @@ bool SharesRows(const Engine& engine, const EngineOptions& options) {
   return options.placement.mode == SplitMode::kRow && engine.model()->StageDevices(0).size() > 1;
 }
 
-// Prints where a model was placed. If it is on the CPU alone, prints that only on a terminal.
+// Prints where a model was placed. If no device but the CPU takes part, prints that only on a
+// terminal.
 void PrintPlacement(const Engine& engine, const EngineOptions& options) {
-  const std::vector<LayerRange> ranges = RangesOf(engine);
-  const bool cpu_alone = std::all_of(ranges.begin(), ranges.end(),
-                                     [](const LayerRange& range) { return range.device == "cpu"; });
-  if (!SharesRows(engine, options) && cpu_alone && isatty(STDERR_FILENO) == 0) return;
+  const bool cpu_alone = engine.model()->Devices() == std::set<std::string>{"cpu"};
+  if (cpu_alone && isatty(STDERR_FILENO) == 0) return;
   std::fprintf(stderr, "Tri-Tier: %s\n", DescribePlacement(engine, options).c_str());
 }
 
@@ -149,12 +166,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
       [request](const std::string& text) { return ParseSplitOption(text, request); },
       "Layers per tier or device in model order, such as cpu:4,igpu:12,dgpu:16; "
       "units: 16L layers, 12G bytes, 50%; also -ts");
-  command
-      .AddParsedList(
-          "--device", [request](const std::string& text) { return AddDeviceOption(text, request); },
-          "Keep to these tiers or devices, separated by commas; also -dev")
-      .Delimiter(',')
-      .Excludes({"--tensor-split"});
+  AddDeviceOption(command, request);
   command
       .AddOption("--gpu-layers", request->gpu_layers,
                  "Layers on the GPU; without a GPU they stay on the CPU; also -ngl")
@@ -190,21 +202,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
                  "on, off or auto: taken for other engines' sake; there is one attention here; "
                  "also -fa")
       .OneOf({"on", "off", "auto", "1", "0"});
-  command
-      .AddChoice(
-          "--split-mode", request->mode,
-          {{"layer", SplitMode::kLayer}, {"row", SplitMode::kRow}, {"none", SplitMode::kNone}},
-          "What devices share: whole layers (layer), rows of every matrix (row), or "
-          "nothing, with one device for all (none); also -sm")
-      .ShowDefault();
-  command
-      .AddParsedList(
-          "--override-tensor",
-          [request](const std::string& text) { return ParseOverrideOption(text, request); },
-          "Matrices whose names the expression finds go to the device: "
-          "REGEX=DEVICE[,REGEX=DEVICE...]; the first that finds one has it; may be "
-          "repeated; also -ot")
-      .OneValueEach();
+  AddSplitModeOptions(command, request);
   command
       .AddParsed(
           "--dispatch",
@@ -246,6 +244,33 @@ void AddTeamOption(Command command, TeamRequest* team) {
                  "variables such as OMP_NUM_THREADS and OMP_PLACES (openmp). The results are the "
                  "same")
       .DefaultText("own, or what TRINE_TEAM says");
+}
+
+void AddDeviceOption(Command command, PlacementRequest* request) {
+  command
+      .AddParsedList(
+          "--device", [request](const std::string& text) { return ParseDeviceName(text, request); },
+          "Keep to these tiers or devices, separated by commas; also -dev")
+      .Delimiter(',')
+      .Excludes({"--tensor-split"});
+}
+
+void AddSplitModeOptions(Command command, PlacementRequest* request) {
+  command
+      .AddChoice(
+          "--split-mode", request->mode,
+          {{"layer", SplitMode::kLayer}, {"row", SplitMode::kRow}, {"none", SplitMode::kNone}},
+          "What devices share: whole layers (layer), rows of every matrix (row), or "
+          "nothing, with one device for all (none); also -sm")
+      .ShowDefault();
+  command
+      .AddParsedList(
+          "--override-tensor",
+          [request](const std::string& text) { return ParseOverrideOption(text, request); },
+          "Matrices whose names the expression finds go to the device: "
+          "REGEX=DEVICE[,REGEX=DEVICE...]; the first that finds one has it; may be "
+          "repeated; also -ot")
+      .OneValueEach();
 }
 
 void AddPluginOptions(Command command, RegistryOptions* plugins) {
@@ -326,10 +351,11 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
 }
 
 std::string DescribePlacement(const Engine& engine, const EngineOptions& options) {
-  if (!SharesRows(engine, options))
-    return PlacementText(RangesOf(engine), NotesOf(*engine.model()));
-  return absl::StrCat("rows of ", RowsText(engine.model()->StageDevices(0),
-                                           static_cast<int>(engine.config().n_layers)));
+  const std::shared_ptr<const Model> model = engine.model();
+  if (!SharesRows(engine, options)) return PlacementText(RangesOf(engine), NotesOf(*model));
+  const auto layers = static_cast<int>(engine.config().n_layers);
+  return absl::StrCat("rows of ", RowsText(model->StageDevices(0), layers),
+                      model->IsExact(0) ? "" : ", fast");
 }
 
 int PrintDevices(const EngineArguments& a) {

@@ -32,6 +32,12 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
 // Adds --team, which says whose threads compute.
 void AddTeamOption(Command command, TeamRequest* team);
 
+// Adds --device, for the planner or a split mode. REQUIRES: the command has --tensor-split.
+void AddDeviceOption(Command command, PlacementRequest* request);
+
+// Adds --split-mode and --override-tensor.
+void AddSplitModeOptions(Command command, PlacementRequest* request);
+
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
 void AddPluginOptions(Command command, RegistryOptions* plugins);
 
