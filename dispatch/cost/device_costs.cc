@@ -89,16 +89,21 @@ DeviceCosts GuessCosts(const trine_device_info& info, uint32_t threads) {
   DeviceCosts costs;
   costs.run_ns = guess.run_ns;
   costs.matmul_ns = costs.attention_ns = guess.op_ns;
+  // A fast device that is no GPU is taken for a library of float products. It decodes weights
+  // first, and its products are not bound to the contract's order.
+  const bool gpu = info.tier == TRINE_TIER_IGPU || info.tier == TRINE_TIER_DGPU;
+  const bool library = info.numerics == TRINE_NUMERICS_FAST && !gpu;
   for (const quant::Type type : quant::kAllTypes) {
     const auto dtype = static_cast<uint32_t>(type);
     const double bytes = static_cast<double>(sdk::ValueBytes(dtype, 256)) / 256;
     const double read_ns = bytes / guess.bytes_per_second * 1e9;
     // Products of floats take several times as long as products of eight-bit numbers.
-    const double factor = quant::IsQuantized(type) ? 1 : 4;
+    const double factor = library ? 1.5 : quant::IsQuantized(type) ? 1 : 4;
     const double product_ns = factor / guess.products_per_second * 1e9;
+    const double decode_ns = library ? 16 / guess.products_per_second * 1e9 : 0;
     std::vector<CostCurve::Point> points;
     for (const double tokens : {1, 4, 16, 64, 256}) {
-      points.push_back({tokens, std::max(read_ns, product_ns * tokens)});
+      points.push_back({tokens, std::max(read_ns, product_ns * tokens + decode_ns)});
     }
     costs.matmul[dtype] = CostCurve(std::move(points));
   }

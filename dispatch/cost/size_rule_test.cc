@@ -87,12 +87,16 @@ TEST(SizeRuleTest, ClassesEndWithTheLargestPass) {
 TEST(SizeRuleTest, ModesAreRead) {
   EXPECT_TRUE(ParseDispatch("auto")->on);
   EXPECT_EQ(ParseDispatch("auto")->from_tokens, 0);
+  EXPECT_EQ(ParseDispatch("auto")->prompts_only, false);
+  EXPECT_EQ(ParseDispatch("prompts")->prompts_only, true);
+  EXPECT_TRUE(ParseDispatch("prompts")->on);
+  EXPECT_EQ(DispatchMode().prompts_only, std::nullopt);
   EXPECT_FALSE(ParseDispatch("off")->on);
   EXPECT_TRUE(ParseDispatch("64")->on);
   EXPECT_EQ(ParseDispatch("64")->from_tokens, 64);
   for (const char* text : {"", "0", "-1", "+5", " 5", "1e3", "on", "99999999999999999999"}) {
     EXPECT_THAT(std::string(ParseDispatch(text).status().message()),
-                HasSubstr("is neither auto nor off nor a number of tokens"))
+                HasSubstr("is none of auto, prompts, off and a number of tokens"))
         << text;
   }
 }

@@ -310,6 +310,7 @@ std::string CalibrationKey(const Inventory& inventory, const InventoryDevice& de
   if (const std::string pci = FieldText(found.info.pci_id); !pci.empty()) {
     absl::StrAppend(&key, "; ", pci);
   }
+  if (!plugin.options.empty()) absl::StrAppend(&key, "; ", plugin.options);
   if (found.info.tier == TRINE_TIER_CPU) absl::StrAppend(&key, "; ", threads, " threads");
   return key;
 }

@@ -193,7 +193,7 @@ TEST_F(ModelCliTest, BadInputGetsOneLine) {
   ExpectRefused("generate -p x -fa perhaps", "flash-attn");
   ExpectRefused("generate -p x -sm columns", "split-mode");
   ExpectRefused("generate -p x --dispatch on",
-                "'on' is neither auto nor off nor a number of tokens");
+                "'on' is none of auto, prompts, off and a number of tokens");
   ExpectRefused("generate -p x -sm row -ngl 3", "goes with the split mode layer");
   ExpectRefused("generate -p x -sm row -ts cpu:1,dgpu:1", "dgpu");
   ExpectRefused("generate -p x -sm row -ts 3,1", "2 proportions for 0 GPUs");

@@ -471,7 +471,10 @@ std::vector<RouteInfo> Model::routes() const {
   std::vector<RouteInfo> infos;
   for (size_t i = 0; i < stages_.size(); ++i) {
     const std::optional<RoutePlan>& plan = stages_[i].plan;
-    if (plan) infos.push_back({i, plan->helper.name, plan->kind, plan->FirstTokens()});
+    if (!plan) continue;
+    infos.push_back({i, plan->helper.name, plan->kind, plan->FirstTokens(),
+                     plan->Helps(1, limits_.max_sequences),
+                     plan->Helps(limits_.max_sequences + 1, limits_.max_tokens)});
   }
   return infos;
 }

@@ -69,6 +69,8 @@ struct RouteInfo {
   std::string helper;  // the helper's name
   RouteKind kind = RouteKind::kStreamed;
   int64_t first_tokens = 0;  // a pass with fewer tokens takes none of them
+  bool small = false;        // some passes take it that have no more tokens than sequences may be
+  bool large = false;        // some larger passes take it: those that read prompts
 };
 
 // The bytes of weights that a device has, and how it got them.

@@ -278,6 +278,14 @@ int64_t RoutePlan::FirstTokens() const {
   return 0;
 }
 
+bool RoutePlan::Helps(int64_t least, int64_t most) const {
+  for (size_t c = 0; c < classes.size(); ++c) {
+    const bool ends_before = c + 1 < classes.size() && classes[c + 1] <= least;
+    if (class_routes[c] != 0 && !ends_before && classes[c] <= most) return true;
+  }
+  return false;
+}
+
 bool RoutePlan::HelperReads(const OpGraph& graph, TensorId tensor) const {
   const std::vector<uint32_t> readers = graph.Readers(tensor);
   return std::any_of(helper_ops.begin(), helper_ops.end(), [&](const std::vector<bool>& ops) {

@@ -59,6 +59,8 @@ struct RoutePlan {
 
   // Returns the number of tokens of the smallest pass that takes a helped route; 0 if none does.
   int64_t FirstTokens() const;
+  // Returns whether some pass of `least` to `most` tokens takes a helped route.
+  bool Helps(int64_t least, int64_t most) const;
   // Returns whether an op that reads the tensor runs on the helper in any route.
   bool HelperReads(const OpGraph& graph, TensorId tensor) const;
 };

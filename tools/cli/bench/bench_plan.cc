@@ -137,10 +137,11 @@ absl::StatusOr<std::vector<BenchSetup>> ParseSplits(const BenchLists& lists) {
   return setups;
 }
 
+// Returns the modes with their texts; the text of the default is "".
 absl::StatusOr<std::vector<std::pair<std::string, DispatchMode>>> ParseDispatches(
     const BenchLists& lists) {
   std::vector<std::pair<std::string, DispatchMode>> modes;
-  if (lists.dispatch.empty()) modes.emplace_back("auto", DispatchMode());
+  if (lists.dispatch.empty()) modes.emplace_back("", DispatchMode());
   for (const std::string& text : lists.dispatch) {
     for (const absl::string_view item : absl::StrSplit(text, ',')) {
       const auto mode = ParseDispatch(std::string(item));
@@ -220,7 +221,9 @@ absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists) {
       for (const int64_t ubatch : *ubatches) {
         for (const std::string& k : *types_k) {
           for (const std::string& v : *types_v) {
-            for (const auto& [text, mode] : *dispatches) {
+            for (const auto& [given, mode] : *dispatches) {
+              const std::string by_default = split.split.empty() ? "auto" : "prompts";
+              const std::string text = given.empty() ? by_default : given;
               for (const int64_t n : *threads) {
                 plan.setups.push_back(
                     {n, batch, ubatch, k, v, split.tensor_split, split.split, text, mode});

@@ -36,7 +36,7 @@ struct BenchSetup {
   std::string type_v;
   std::string tensor_split;  // as typed
   std::vector<SplitShare> split;
-  std::string dispatch = "auto";  // as typed
+  std::string dispatch = "auto";  // as typed, or the default's name
   DispatchMode dispatch_mode;
 };
 

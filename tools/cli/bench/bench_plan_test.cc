@@ -75,7 +75,11 @@ TEST(BenchPlanTest, DefaultsAreOnePromptAndOneGeneration) {
   EXPECT_EQ(plan->tests[1].Name(), "tg128");
   ASSERT_EQ(plan->setups.size(), 1u);
   EXPECT_EQ(plan->setups[0].threads, 0);
+  EXPECT_EQ(plan->setups[0].dispatch, "auto");
   EXPECT_EQ(plan->Context(), 512);
+  BenchLists split;
+  split.tensor_split = {"cpu:1,igpu:1"};
+  EXPECT_EQ(MakeBenchPlan(split)->setups[0].dispatch, "prompts");
 }
 
 TEST(BenchPlanTest, RefusesWhatCannotBeMeasured) {
@@ -95,7 +99,7 @@ TEST(BenchPlanTest, RefusesWhatCannotBeMeasured) {
   }
   lists = {};
   lists.dispatch = {"auto,on"};
-  EXPECT_THAT(refused(lists), HasSubstr("--dispatch: 'on' is neither auto nor off"));
+  EXPECT_THAT(refused(lists), HasSubstr("--dispatch: 'on' is none of auto, prompts, off"));
   lists = {};
   lists.type_v = {"f16,q9"};
   EXPECT_THAT(refused(lists), HasSubstr("--cache-type-v: 'q9' is none of f16"));

@@ -311,10 +311,10 @@ void AddBenchCommand(Command app, Run* run) {
   AddDeviceOption(command, &a->engine.placement);
   AddSplitModeOptions(command, &a->engine.placement);
   AddList(command, "--dispatch",
-          "Whether large passes may leave the devices of their layers, as in generate: auto, off, "
+          "Which passes may leave the devices of their layers, as in generate: auto, prompts, off, "
           "or from how many tokens on",
           &a->lists.dispatch)
-      .DefaultText("auto");
+      .DefaultText("prompts with a split, else auto");
   command.AddOption("-r,--repetitions", a->repetitions, "Times each test is run")
       .Range(1, 100000)
       .ShowDefault();

@@ -107,10 +107,9 @@ std::vector<std::string> NotesOf(const Model& model) {
     notes[stage].push_back(absl::StrCat("matrices on ", absl::StrJoin(devices, " and ")));
   }
   for (const RouteInfo& route : routes) {
-    const bool decodes = route.first_tokens <= model.limits().max_sequences;
-    notes[route.stage].push_back(absl::StrCat(decodes ? "decoding and prompts" : "prompts",
-                                              route.kind == RouteKind::kTwin ? " by " : " with ",
-                                              route.helper));
+    const char* what = !route.small ? "prompts" : route.large ? "decoding and prompts" : "decoding";
+    notes[route.stage].push_back(
+        absl::StrCat(what, route.kind == RouteKind::kTwin ? " by " : " with ", route.helper));
   }
   std::vector<std::string> texts;
   for (const auto& of_stage : notes) texts.push_back(absl::StrJoin(of_stage, ", "));
@@ -207,10 +206,11 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
       .AddParsed(
           "--dispatch",
           [request](const std::string& text) { return ParseDispatchOption(text, request); },
-          "Whether large passes may leave the devices that their layers are on: auto "
-          "(where that is predicted to be faster), off, or from how many tokens on")
-      .ValueName("auto|off|TOKENS")
-      .DefaultText("auto");
+          "Which passes may leave the devices that their layers are on: those for which that is "
+          "predicted to be faster (auto), of these the ones that read prompts (prompts), none "
+          "(off), or passes of so many tokens and more")
+      .ValueName("auto|prompts|off|TOKENS")
+      .DefaultText("prompts with a split, else auto");
   command
       .AddOption(
           "--device-timeout", a->device_timeout_s,
