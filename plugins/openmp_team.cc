@@ -42,6 +42,10 @@ uint32_t TryRegion(uint32_t threads) {
 
 // Runs the team's region. Returns how many threads it got; with fewer than workers, none has run.
 uint32_t RunRegion(TeamRuns* runs, uint32_t workers) {
+  if (workers == 1) {
+    runs->Share(0);  // also where a region would have no other thread to give
+    return 1;
+  }
   const FixedSize fixed;
   uint32_t got = 1;
 #pragma omp parallel num_threads(workers) default(none) shared(runs, workers, got)

@@ -34,13 +34,13 @@ int32_t ForkAndRoundUpwards(HostThreads::Work work, void* arg, uint32_t workers)
   return status;
 }
 
-struct Run {
+struct Outcome {
   std::string team;
   uint32_t threads = 0;
   std::string hash;
 };
 
-Run RunWith(const TeamRequest& team, int64_t threads) {
+Outcome RunWith(const TeamRequest& team, int64_t threads) {
   EngineOptions options = TestOptions(ShippedModel());
   options.team = team;
   options.threads = threads;
@@ -50,14 +50,14 @@ Run RunWith(const TeamRequest& team, int64_t threads) {
 }
 
 TEST(TeamTest, TheTeamDoesNotShow) {
-  const Run own = RunWith({TeamKind::kOwn, {}}, 2);
+  const Outcome own = RunWith({TeamKind::kOwn, {}}, 2);
   EXPECT_EQ(own.team, "own");
   ASSERT_FALSE(own.hash.empty());
   for (const auto& run : {ForkAndJoin, ForkAndRoundUpwards}) {
     for (uint32_t threads : {1u, 3u}) {
       TeamRequest lent;
       lent.host = HostThreads{.workers = threads, .parallel_run = run};
-      const Run host = RunWith(lent, 0);
+      const Outcome host = RunWith(lent, 0);
       EXPECT_EQ(host.team, "host");
       EXPECT_EQ(host.threads, threads);
       EXPECT_EQ(host.hash, own.hash);
@@ -65,7 +65,7 @@ TEST(TeamTest, TheTeamDoesNotShow) {
   }
   if (!OpenMpTeam::IsBuilt()) GTEST_SKIP() << "built without OpenMP, which is not tried";
   for (int64_t threads : {1, 2, 3}) {
-    const Run openmp = RunWith({TeamKind::kOpenMp, {}}, threads);
+    const Outcome openmp = RunWith({TeamKind::kOpenMp, {}}, threads);
     EXPECT_EQ(openmp.team, "openmp");
     EXPECT_EQ(openmp.threads, threads);
     EXPECT_EQ(openmp.hash, own.hash);
