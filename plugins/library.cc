@@ -64,6 +64,28 @@ const char* SanitizerText(uint32_t sanitizer) {
                                                 : "an unknown sanitizer";
 }
 
+// Returns the sanitizer whose runtime is in this process. A program without a sanitizer has one if
+// the user has put the runtime in front of its libraries (LD_PRELOAD).
+uint32_t SanitizerOfProcess() {
+  if (TRINE_SANITIZER_HERE != TRINE_SANITIZER_NONE) return TRINE_SANITIZER_HERE;
+  const auto has = [](const char* symbol) { return dlsym(RTLD_DEFAULT, symbol) != nullptr; };
+  if (has("__asan_init")) return TRINE_SANITIZER_ADDRESS;
+  return has("__tsan_init") ? TRINE_SANITIZER_THREAD : TRINE_SANITIZER_NONE;
+}
+
+// Checks that a plugin with this sanitizer can run in this process.
+absl::Status CheckSanitizer(uint32_t sanitizer) {
+  if (sanitizer == TRINE_SANITIZER_HERE || sanitizer == SanitizerOfProcess()) {
+    return absl::OkStatus();
+  }
+  const bool preload = TRINE_SANITIZER_HERE == TRINE_SANITIZER_NONE;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "it was built with ", SanitizerText(sanitizer), ", this program with ",
+      SanitizerText(TRINE_SANITIZER_HERE), ": build both alike",
+      preload ? ", or load the sanitizer's runtime first (LD_PRELOAD; docs/add-a-backend.md)"
+              : ""));
+}
+
 // Returns the name of the first required function that is missing; null when none is.
 const char* MissingFunction(const trine_plugin& t) {
   const struct {
@@ -112,13 +134,8 @@ absl::Status PluginLibrary::CheckFile(const std::string& path) {
   if (!facts->exports_query) {
     return absl::InvalidArgumentError("not a plugin: it does not export trine_plugin_query");
   }
-  const bool asan_here = TRINE_SANITIZER_HERE == TRINE_SANITIZER_ADDRESS;
-  const bool tsan_here = TRINE_SANITIZER_HERE == TRINE_SANITIZER_THREAD;
-  if ((facts->wants_asan && !asan_here) || (facts->wants_tsan && !tsan_here)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "it was built with ", facts->wants_asan ? "AddressSanitizer" : "ThreadSanitizer",
-        ", this program was not: build both alike"));
-  }
+  if (facts->wants_asan) return CheckSanitizer(TRINE_SANITIZER_ADDRESS);
+  if (facts->wants_tsan) return CheckSanitizer(TRINE_SANITIZER_THREAD);
   return absl::OkStatus();
 }
 
@@ -184,11 +201,7 @@ absl::StatusOr<trine_plugin> AdoptTable(const trine_plugin* theirs) {
   }
   trine_plugin table{};
   std::memcpy(&table, theirs, std::min<size_t>(theirs->struct_size, sizeof(table)));
-  if (table.sanitizer != TRINE_SANITIZER_HERE) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("it was built with ", SanitizerText(table.sanitizer), ", this program with ",
-                     SanitizerText(TRINE_SANITIZER_HERE), ": build both alike"));
-  }
+  if (absl::Status s = CheckSanitizer(table.sanitizer); !s.ok()) return s;
   if (!ValidName(table.name)) {
     return absl::FailedPreconditionError(
         "its name is not 1 to 32 characters out of a-z, 0-9 and -");

@@ -15,7 +15,7 @@ namespace trine {
 class PluginLibrary {
  public:
   // Checks without loading the file that it is readable, built for this machine, a plugin, and
-  // built with the same sanitizer as this program.
+  // built with a sanitizer that this process has, or with the same as this program: none.
   static absl::Status CheckFile(const std::string& path);
 
   // Checks the file and loads it for good, without calling what it exports. The error names a
@@ -46,8 +46,8 @@ const trine_plugin* QueryTable(trine_plugin_query_fn query);
 
 // Returns a copy of `theirs` in this host's size: members missing from a shorter table are null,
 // the tail of a longer one is ignored. Fails with a sentence if the table is null, has another
-// major version, is too short, was built with another sanitizer, or lacks a required function or a
-// valid name.
+// major version, is too short, was built with a sanitizer that this process lacks, or lacks a
+// required function or a valid name.
 absl::StatusOr<trine_plugin> AdoptTable(const trine_plugin* theirs);
 
 // Returns the status of a failed call, with "`what`: " in front of its message. OK stays OK.

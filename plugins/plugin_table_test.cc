@@ -108,6 +108,9 @@ TEST(PluginTableTest, RefusesWithAReason) {
   t.sanitizer = TRINE_SANITIZER_HERE == TRINE_SANITIZER_THREAD ? TRINE_SANITIZER_ADDRESS
                                                                : TRINE_SANITIZER_THREAD;
   EXPECT_THAT(Refusal(t), HasSubstr("Sanitizer"));
+  if (TRINE_SANITIZER_HERE == TRINE_SANITIZER_NONE) {
+    EXPECT_THAT(Refusal(t), HasSubstr("load the sanitizer's runtime first (LD_PRELOAD"));
+  }
   for (const char* bad : {"", "Upper", "with space", "x/../y", static_cast<const char*>(nullptr)}) {
     t = SoundTable();
     t.name = bad;

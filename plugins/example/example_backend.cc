@@ -267,6 +267,10 @@ trine_status DeviceInfo(trine_backend*, uint32_t index, trine_device_info* out, 
   info.memory_total = PagesInBytes(_SC_PHYS_PAGES);
   info.memory_free = PagesInBytes(_SC_AVPHYS_PAGES);
   info.buffer_alignment = Memory::kAlignment;
+  // The device reads and writes all memory of the process, and reads mapped files. So the host
+  // gives it weights where they are, without a copy.
+  info.import_alignment = Memory::kAlignment;
+  info.imports = TRINE_IMPORTS_TRIED | TRINE_IMPORTS_WRITABLE | TRINE_IMPORTS_READ_ONLY;
   std::snprintf(info.name, sizeof(info.name), "Example");
   std::snprintf(info.driver, sizeof(info.driver), "%s 0.1.0", kName);
   std::snprintf(info.memory_pool, sizeof(info.memory_pool), "system");
@@ -390,8 +394,8 @@ constexpr trine_plugin kPlugin = {
     .timeline_wait = Timelines::Wait,
     .timeline_query = Timelines::Query,
     .buffer_host_ptr = Memory::HostPtr,
-    .buffer_import = nullptr,  // not offered, like the two below
-    .layout_list = nullptr,
+    .buffer_import = Memory::Import,
+    .layout_list = nullptr,  // not offered, like the next
     .layout_convert = nullptr,
 };
 
