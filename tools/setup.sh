@@ -47,6 +47,7 @@ trine_test_packages=(
   "zsh: its completions are not tried"
   "fish: its completions are not tried"
   "hipcc: kernels are not compiled for AMD's GPUs"
+  "libopenblas-serial-dev: the BLAS backend is not built and tried"
   "chromium: the server's page is not tried in a browser"
   "fonts-dejavu-core: the server's page is tried without letters"
 )
@@ -162,7 +163,8 @@ trine_first_is_enough() {  # build folder, arguments of trine
   for argument in "$@"; do
     case ${argument%%=*} in
       -ngl | --gpu-layers | --n-gpu-layers | -ts | --tensor-split | -dev | --device | -sm | \
-        --split-mode | -ot | --override-tensor | --device-memory | --plugin | --list-devices) return 1 ;;
+        --split-mode | -ot | --override-tensor | --device-memory | --plugin | --plugin-option | \
+        --numerics | --list-devices) return 1 ;;
     esac
   done
   [ -e "$dir/build.ninja" ] || return 0
