@@ -19,6 +19,8 @@ constexpr double kBorder = 1.5;
 // Points that are further apart contradict each other, however often they were measured.
 constexpr double kFarFall = 2;
 constexpr double kFarLeap = 4;
+// A measurement with a larger spread says too little.
+constexpr double kUnevenSpread = 0.5;
 // No type of weights is read so many times faster than all others.
 constexpr double kFarFromPeers = 4;
 
@@ -35,9 +37,13 @@ bool Agree(const CurvePoint& a, const CurvePoint& b, double fall, double leap) {
   return b.cost * fall >= a.cost && b.cost <= a.cost * (b.at / a.at) * leap;
 }
 
-// Returns the points that contradict a neighbour. Which of the two is wrong is not known.
+// Returns the points whose rounds were uneven, and those that contradict a neighbour. Which of two
+// neighbours is wrong is not known.
 std::vector<size_t> Doubtful(const std::vector<CurvePoint>& points) {
-  std::vector<bool> doubtful(points.size(), false);
+  std::vector<bool> doubtful;
+  for (const CurvePoint& p : points) {
+    doubtful.push_back(Summarise(p.values).spread > kUnevenSpread);
+  }
   for (size_t i = 1; i < points.size(); ++i) {
     if (!Agree(points[i - 1], points[i], kNoise, kBorder)) doubtful[i - 1] = doubtful[i] = true;
   }

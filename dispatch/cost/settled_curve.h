@@ -1,8 +1,9 @@
 // Measures a curve of costs, and doubts it.
 //
 // More tokens never take less time, and n times the tokens take at most about n times as long. A
-// point that contradicts its neighbours in this is measured again. A point that goes on
-// contradicting them is not kept: the points beside it say what it should have been.
+// point that contradicts its neighbours in this is measured again, and so is a point whose rounds
+// are far apart. A point that goes on contradicting the others is not kept: the points beside it
+// say what it should have been.
 #pragma once
 
 #include <cstddef>

@@ -96,6 +96,19 @@ TEST(SettledCurve, AnOutlierIsMeasuredAgainAndNeverKept) {
   EXPECT_EQ(settled.doubts[0], "16 tokens: 0.0229 ns at first: measured again, 0.8 ns is kept");
 }
 
+// The median of rounds that are far apart says little, even where it is plausible.
+TEST(SettledCurve, UnevenRoundsAreMeasuredAgain) {
+  ScriptedDevice device([](size_t point, int call) {
+    constexpr double kUneven[] = {0.6, 1.5, 1, 0.7, 1.4};
+    return point == 3 && call < 5 ? kUneven[call] : 1;
+  });
+  const SettledCurve settled = device.Settle();
+  EXPECT_EQ(device.calls()[3], 10);
+  EXPECT_EQ(device.calls()[2], 5);
+  EXPECT_EQ(settled.curve.At(64), 3.2);
+  EXPECT_EQ(settled.spreads[3], 0);
+}
+
 // Any point may be wrong, too fast or too slow, and stay wrong.
 TEST(SettledCurve, APointThatStaysWrongIsNeverKept) {
   for (size_t wrong = 0; wrong < kSizes.size(); ++wrong) {
