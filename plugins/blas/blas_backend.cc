@@ -43,8 +43,7 @@ struct trine_plan {
   int64_t most_rows;
   sdk::Graph graph;
   sdk::PlanStorage storage;
-  std::byte* rooms = nullptr;  // one room for each worker
-  uint64_t room_bytes = 0;
+  uint64_t room_bytes = 0;         // of each worker's room; the rooms are the extra scratch
   std::vector<const char*> names;  // of the ops, for op_done
 };
 struct trine_timeline : sdk::Timeline {
@@ -183,35 +182,12 @@ uint64_t RoomBytes(const sdk::Graph& graph, int64_t most_rows) {
   return bytes;
 }
 
-// The scratch holds the TEMP slots, then the rooms.
-uint64_t ScratchBytes(const sdk::Graph& graph, uint64_t room_bytes, const trine_host& host) {
-  return sdk::LayOutScratch(graph, nullptr) + room_bytes * host.worker_count;
-}
-
-trine_status PlanQuery(trine_device* device, const trine_graph* given, trine_plan_info* out,
+trine_status PlanQuery(trine_device* device, const trine_graph* graph, trine_plan_info* out,
                        trine_error* err) {
-  return Guard(err, [&]() -> trine_status {
-    sdk::Graph graph;
-    const trine_status s = sdk::AcceptGraph(given, TRINE_SUPPORT_FAST, Refusal, &graph, err);
-    if (s != TRINE_OK) return s;
-    trine_plan_info info{};
-    info.scratch_alignment = sdk::kScratchAlignment;
-    info.scratch_bytes = ScratchBytes(graph, RoomBytes(graph, device->most_rows), *device->host);
-    sdk::WriteOut(out, info);
-    return TRINE_OK;
-  });
-}
-
-// Finds the rooms in the scratch that the host gives.
-trine_status BindRooms(const trine_span& scratch, trine_plan* plan, trine_error* err) {
-  plan->room_bytes = RoomBytes(plan->graph, plan->most_rows);
-  if (plan->room_bytes == 0) return TRINE_OK;
-  std::byte* data = Memory::SpanData(scratch);
-  if (data == nullptr || scratch.bytes < ScratchBytes(plan->graph, plan->room_bytes, *plan->host)) {
-    return Fail(err, TRINE_INVALID_ARGUMENT, "the scratch is missing or too small");
-  }
-  plan->rooms = data + sdk::LayOutScratch(plan->graph, nullptr);
-  return TRINE_OK;
+  const auto rooms = [device](const sdk::Graph& accepted) {
+    return RoomBytes(accepted, device->most_rows) * device->host->worker_count;
+  };
+  return sdk::AnswerPlanQuery(graph, TRINE_SUPPORT_FAST, Refusal, rooms, out, err);
 }
 
 trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_plan** out,
@@ -222,8 +198,10 @@ trine_status PlanCreate(trine_device* device, const trine_plan_desc* in, trine_p
     plan->host = device->host;
     plan->most_rows = device->most_rows;
     trine_status s = sdk::AcceptGraph(desc.graph, TRINE_SUPPORT_FAST, Refusal, &plan->graph, err);
-    if (s == TRINE_OK) s = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err);
-    if (s == TRINE_OK) s = BindRooms(desc.scratch, plan.get(), err);
+    if (s != TRINE_OK) return s;
+    plan->room_bytes = RoomBytes(plan->graph, plan->most_rows);
+    s = plan->storage.Bind(plan->graph, desc, Memory::SpanData, err,
+                           plan->room_bytes * plan->host->worker_count);
     if (s != TRINE_OK) return s;
     for (const sdk::Op& op : plan->graph.ops) {
       plan->names.push_back(sdk::TimedName(plan->graph, op));
@@ -255,7 +233,7 @@ void RunOps(void* arg, uint32_t worker, uint32_t workers) {
   using Clock = std::chrono::steady_clock;
   const Run& run = *static_cast<const Run*>(arg);
   const trine_plan& plan = *run.plan;
-  auto* room = reinterpret_cast<float*>(plan.rooms + worker * plan.room_bytes);
+  auto* room = reinterpret_cast<float*>(plan.storage.extra() + worker * plan.room_bytes);
   blas::UseCallingThreadOnly();
   for (size_t i = 0; i < plan.graph.ops.size(); ++i) {
     const Clock::time_point begin = run.timed ? Clock::now() : Clock::time_point();
