@@ -23,13 +23,14 @@ class VulkanCheckTest : public VulkanFixture {
   }
 };
 
-// shader_products_test compares the products of all types.
+// shader_products_test and shader_data_movement_test compare products and rows of all types.
 TEST_F(VulkanCheckTest, OpsAreBitEqual) {
   if (IsLong()) return CheckValidated("--filter op/");
-  CheckValidated("--filter op/,-matmul/");
+  CheckValidated("--filter op/,-matmul/,-gather_rows/");
   CheckValidated(
       "--filter "
-      "op/matmul/q8_0,op/matmul/q6_K,op/matmul/bf16,op/moe_matmul/q4_K,op/moe_matmul/mxfp4");
+      "op/matmul/q8_0,op/matmul/q6_K,op/matmul/bf16,op/moe_matmul/q4_K,op/moe_matmul/mxfp4,"
+      "op/gather_rows/f16,op/gather_rows/q5_K");
 }
 
 TEST_F(VulkanCheckTest, OpsAreBitEqualOnOtherPaths) {
