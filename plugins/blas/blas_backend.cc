@@ -242,7 +242,7 @@ void RunOps(void* arg, uint32_t worker, uint32_t workers) {
     for (int64_t t = tiles * worker / workers; t < tiles * (worker + 1) / workers; ++t) {
       blas::MultiplyTile(product, t, room);
     }
-    sdk::WaitForTeam(*plan.host);  // the next op reads what all workers have written
+    plan.host->barrier(plan.host->self);  // the next op reads what all workers have written
     if (!run.timed || worker != 0) continue;
     const auto took = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin);
     plan.host->op_done(plan.host->self, plan.names[i], static_cast<uint64_t>(took.count()));
@@ -257,7 +257,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* er
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* failure) {
       Run run{plan, args.params, args.n_alternates != 0 ? args.alternates : nullptr,
               sdk::WantsOpTimes(*plan->host)};
-      const trine_status s = sdk::RunOnTeam(*plan->host, RunOps, &run);
+      const trine_status s = plan->host->parallel_run(plan->host->self, RunOps, &run);
       return s == TRINE_OK ? s : Fail(failure, s, "the host's team did not run");
     });
   });

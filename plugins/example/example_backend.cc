@@ -342,10 +342,10 @@ void RunOp(const Run& run, const sdk::Op& op, Share share) {
 // Runs on every worker of the host's team: all ops, and a part of each.
 void RunOps(void* arg, uint32_t worker, uint32_t workers) {
   const Run& run = *static_cast<const Run*>(arg);
-  const trine_host& host = *run.plan->host;
+  const trine_host* host = run.plan->host;
   for (const sdk::Op& op : run.plan->graph.ops) {
     RunOp(run, op, Share{worker, workers});
-    sdk::WaitForTeam(host);  // the next op reads what all workers have written
+    host->barrier(host->self);  // the next op reads what all workers have written
   }
 }
 
@@ -356,7 +356,7 @@ trine_status PlanRun(trine_plan* plan, const trine_run_args* in, trine_error* er
     if (trine_status s = sdk::CheckRun(plan->graph, args, err); s != TRINE_OK) return s;
     return sdk::SubmitSynchronously(args.sync, timeline_of, err, [&](trine_error* failure) {
       Run run{plan, args.params, args.n_alternates != 0 ? args.alternates : nullptr};
-      const trine_status s = sdk::RunOnTeam(*plan->host, RunOps, &run);
+      const trine_status s = plan->host->parallel_run(plan->host->self, RunOps, &run);
       return s == TRINE_OK ? s : Fail(failure, s, "the host's team did not run");
     });
   });

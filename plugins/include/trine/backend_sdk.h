@@ -1,7 +1,6 @@
 // Code that most backend plugins in C++17 or later would write themselves: statuses, guarded entry
-// points, checked graphs, tensor views, host memory, timelines, calls of the team, decoders of
-// weights. Header-only; needs the standard library and mmap. Optional: the ABI is trine/backend.h
-// alone.
+// points, checked graphs, tensor views, host memory, timelines, decoders of weights. Header-only;
+// needs the standard library and mmap. Optional: the ABI is trine/backend.h alone.
 #ifndef TRINE_BACKEND_SDK_H_
 #define TRINE_BACKEND_SDK_H_
 
@@ -17,7 +16,6 @@
 #include "trine/sdk/plan.h"
 #include "trine/sdk/status.h"
 #include "trine/sdk/support.h"
-#include "trine/sdk/team.h"
 #include "trine/sdk/timeline.h"
 
 #endif  // TRINE_BACKEND_SDK_H_
