@@ -51,7 +51,7 @@ trine_status Throws(trine_plan*, const trine_run_args*, trine_error*) { throw 1;
 
 class SelfTestTest : public ::testing::Test {
  protected:
-  SelfTestTest() : host_({}, nullptr) {
+  SelfTestTest() : host_(ThreadTeamOptions(), nullptr) {
     table_ = Cpu();
     table_.op_query = OpQuery;
     table_.plan_create = PlanCreate;
