@@ -264,10 +264,15 @@ TEST_F(PlanCliTest, DecisionsAreSaidToThoseWhoAsk) {
 }
 
 TEST_F(PlanCliTest, TheLineAtTheStartSaysWhereItIs) {
-  const Output output =
-      Run("generate -p Once -n 1 -ts several0:20,cpu:12 --plugin '" TRINE_SEVERAL_PLUGIN "'");
-  EXPECT_EQ(output.code, 0) << output.errors;
-  EXPECT_THAT(output.errors, HasSubstr("Tri-Tier: several0(20L) + CPU(12L)\n"));
+  const std::string job =
+      "generate -p Once -n 1 -ts several0:20,cpu:12 --plugin '" TRINE_SEVERAL_PLUGIN
+      "' --dispatch ";
+  const Output alone = Run(job + "off");
+  EXPECT_EQ(alone.code, 0) << alone.errors;
+  EXPECT_EQ(alone.errors, "Tri-Tier: several0(20L) + CPU(12L)\n");
+  const Output helped = Run(job + "2");
+  EXPECT_EQ(helped.code, 0) << helped.errors;
+  EXPECT_THAT(helped.errors, HasSubstr("Tri-Tier: several0(20L, prompts by cpu)"));
 }
 
 TEST_F(PlanCliTest, BadInputGetsOneLine) {
