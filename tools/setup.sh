@@ -9,7 +9,7 @@ trine_root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." && pwd)
 # command, and the command with the suite. tools/build_report shows what a build took.
 trine_first_seconds=420
 trine_command_seconds=900
-trine_suite_seconds=1500
+trine_suite_seconds=1000
 
 # package: what is lost without it. The first list is needed, the second is not.
 trine_required_packages=(
