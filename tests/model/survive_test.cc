@@ -47,7 +47,7 @@ class SurviveTest : public testing::Test {
     options.use_mmap = use_mmap_;
     // The limit is short for tests that have to wait for it, and generous for all others.
     const bool waits = absl::StrContains(faults, "hang") || absl::StrContains(faults, "slow");
-    options.stage_limit = std::chrono::milliseconds(waits ? 250 : 30'000);
+    options.stage_limit = std::chrono::milliseconds(waits ? 400 : 30'000);
     options.log = [this](uint32_t, const std::string& line) {
       const std::lock_guard<std::mutex> lock(mutex_);
       log_ += line + "\n";
@@ -234,7 +234,7 @@ TEST_F(SurviveTest, ADeviceThatComesBackTooLateFindsNobody) {
   const Outcome undisturbed = Generate("", 2);
   for (const char* moment : {"open=1", "load", "alloc=3", "query=1", "layout=1", "plan=1", "run=2",
                              "token=3", "free=1", "shutdown"}) {
-    const std::string faults = absl::StrCat("several1:slow=600@", moment);
+    const std::string faults = absl::StrCat("several1:slow=900@", moment);
     SCOPED_TRACE(faults);
     const Outcome outcome = Generate(faults, 2);
     ASSERT_TRUE(outcome.status.ok()) << outcome.status;
@@ -250,7 +250,7 @@ TEST_F(SurviveTest, DevicesThatFailWhileTheyAreAskedArePlannedWithout) {
   const Outcome undisturbed = Generate("", 2);
   split_ = "";
   for (const char* fault : {"hang@query=1", "lost@query=1", "lost@open", "hang@open",
-                            "garbage=size@query", "garbage=status@query", "slow=600@query"}) {
+                            "garbage=size@query", "garbage=status@query", "slow=900@query"}) {
     SCOPED_TRACE(fault);
     // One is lost, with another to go to; then all that were asked for: the CPU takes over.
     devices_ = {"cpu", "several1"};
