@@ -337,12 +337,12 @@ TEST_F(SurviveTest, RandomSchedules) {
     for (uint32_t n = 1 + random() % 3; n > 0; --n) {
       std::string moment = pick({"open", "alloc", "import", "layout", "plan", "run", "token",
                                  "write", "read", "query", "free"});
-      std::string kind = pick({"oom", "lost", "timeout=10", "slow=400", "garbage=status",
+      std::string kind = pick({"oom", "lost", "timeout=10", "slow=650", "garbage=status",
                                "garbage=nan", "garbage=tiny", "garbage=size", "hang"});
       std::string option;
       if (kind == "garbage=nan" || kind == "garbage=tiny") moment = "run";
       if (kind == "garbage=size") moment = pick({"query", "layout"});
-      if (moment == "free" && kind != "hang" && kind != "slow=400") kind = "lost";
+      if (moment == "free" && kind != "hang" && kind != "slow=650") kind = "lost";
       const bool in_a_plan = moment == "plan" || moment == "run" || moment == "token";
       if (kind == "hang" && in_a_plan && random() % 2 == 0) option = ",in=team";
       if ((kind == "lost" || kind == "hang") && random() % 4 == 0) option += ",back=1";
