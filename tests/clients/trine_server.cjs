@@ -4,6 +4,7 @@
 // for the server.
 "use strict";
 const { spawn } = require("node:child_process");
+const { after } = require("node:test");
 const fs = require("node:fs");
 const path = require("node:path");
 
@@ -24,6 +25,10 @@ async function until(condition, { within = 20_000, what = "it" } = {}) {
   }
 }
 
+// A test that fails leaves its server running, for which node would wait.
+const servers = new Set();
+after(() => servers.forEach((server) => server.child.kill("SIGKILL")));
+
 class TrineServer {
   // Resolves when it listens; with `loaded`, when it also serves. Port 0: any.
   static async start({ args = [], env = {}, loaded = true, device = "cpu", port = 0 } = {}) {
@@ -36,6 +41,7 @@ class TrineServer {
       "--chat-template", path.join(__dirname, "template.jinja"),
       ...(device ? ["--device", device] : []), ...args, ...more,
     ], { stdio: ["ignore", "pipe", "pipe"], env: { ...around, ...env } });
+    servers.add(server);
     server.log = "";
     server.exited = new Promise((resolve) => {
       server.child.on("exit", (code, signal) => resolve((server.exit = { code, signal })));

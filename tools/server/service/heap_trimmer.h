@@ -13,6 +13,11 @@ class HeapTrimmer {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // Changes how the program's heaps grow and shrink: a thread's heap gives the free end of its
+  // memory back by itself. malloc_trim does so for the main heap only, and by default the C library
+  // keeps up to 64 MiB at the end of each.
+  HeapTrimmer();
+
   // Tells that a request with `bytes` bytes of body has come.
   void OnBody(size_t bytes) { bytes_ += bytes; }
 
