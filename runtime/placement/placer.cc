@@ -251,6 +251,7 @@ absl::StatusOr<PlacementProblem> Placer::ProblemOfThoseThatAnswer(
       }
       return absl::UnavailableError(text);
     }
+    if (NoneIsUsable(options->candidates)) return NoDevice();
     auto problem = Problem(*options);
     if (!problem.ok() || problem->failed.empty()) return problem;
   }
@@ -286,6 +287,11 @@ absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& l
   return report;
 }
 
+absl::Status Placer::NoDevice() const {
+  auto cpu = devices_->Resolve("cpu");
+  return cpu.ok() ? absl::UnavailableError("no device is left") : cpu.status();
+}
+
 absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::string>& lost) {
   auto candidates = Candidates(lost, /*warn=*/lost.empty());
   if (!candidates.ok()) return candidates.status();
@@ -293,12 +299,7 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
   for (const CandidateDevice& c : *candidates) {
     if (c.left_out.empty()) usable.push_back(c.name);
   }
-  if (usable.empty()) {
-    // Its error says which devices there are, and what is wrong with them.
-    auto cpu = devices_->Resolve("cpu");
-    if (!cpu.ok()) return cpu.status();
-    return absl::UnavailableError("no device is left");
-  }
+  if (usable.empty()) return NoDevice();
   // With one device there is nothing to choose, and loading shows whether the model fits. That does
   // not hold with memory limits, or after a loss, when the CPU may have to help.
   const bool bounded = !request_.memory_limits.empty() || (!lost.empty() && usable[0] != "cpu");

@@ -90,6 +90,9 @@ class Placer {
   std::string CalibrationPath() const;
   // Returns the fewest tokens of a pass that may leave the device of its layers.
   int64_t LeastHelped() const;
+  // Returns the error for a model that has no device: which devices there are, and what is wrong
+  // with them.
+  absl::Status NoDevice() const;
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
   absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
   bool HasFailed(const std::string& device) const;

@@ -40,6 +40,15 @@ TEST_F(PlanCliTest, ATableThatSaysWhatIsGuessed) {
   EXPECT_THAT(layers.text, HasSubstr("layer 31"));
 }
 
+TEST_F(PlanCliTest, WithoutADeviceTheReasonIsSaid) {
+  for (const char* command : {"plan", "plan --json", "calibrate"}) {
+    const Output output = Trine(command, Environment() + " TRINE_CPU_ISA=none-such");
+    EXPECT_EQ(output.code, 1) << command;
+    EXPECT_THAT(output.errors, HasSubstr("no CPU backend is usable")) << command;
+    EXPECT_EQ(output.text, "") << command;
+  }
+}
+
 // Also lists devices of plugins that a run without names would not probe.
 TEST_F(PlanCliTest, TellsOfAllDevices) {
   std::filesystem::create_symlink(TRINE_HARDWARE_PLUGIN, folder_ / "libtrine-backend-hardware.so");

@@ -80,6 +80,12 @@ absl::StatusOr<std::vector<std::string>> ChooseDevices(const CalibrateArguments&
     const trine_device_info& info = inventory.registry.devices[d.registry_device].info;
     if ((info.flags & TRINE_DEVICE_SOFTWARE) == 0) names.push_back(d.tier_name);
   }
+  if (names.empty()) {
+    const std::string why = inventory.problems.empty()
+                                ? "all devices are software: --device names one"
+                                : inventory.problems.front();
+    return absl::NotFoundError(absl::StrCat("there is nothing to measure: ", why));
+  }
   return names;
 }
 
