@@ -12,7 +12,7 @@
 namespace trine {
 namespace {
 
-// What is wrong with the calls that a callback has made. The first one found is told.
+// A mistake of the program's callback. A run reports the first one that it finds.
 enum class Fault : uint32_t {
   kNone,
   kReturnedEarly,

@@ -41,7 +41,7 @@ void Report(Json line) {
 
 void Stage(const std::string& stage) { Report({{"event", "stage"}, {"stage", stage}}); }
 
-// What is probed.
+// The plugin to probe, and what is remembered of its devices.
 struct Subject {
   explicit Subject(const std::string& plugin_path, const std::string& plugin_options, bool is_own)
       : path(plugin_path), options(plugin_options), own(is_own) {

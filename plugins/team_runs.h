@@ -1,5 +1,6 @@
-// What the runs of every kind of team have in common: they take turns, their workers meet at
-// barriers, and a worker that throws stops nobody. Threads come from the team.
+// Implements what the runs of all kinds of teams have in common. Runs take turns, and the workers
+// of a run meet at barriers. If a worker throws, the other workers pass the barriers and finish.
+// The team provides the threads.
 #pragma once
 
 #include <atomic>

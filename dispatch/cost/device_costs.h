@@ -96,7 +96,7 @@ struct CostTrust {
   std::map<uint32_t, std::vector<double>> spread;
 };
 
-// What was measured of a device.
+// The measured costs of a device, and how far to trust them.
 struct MeasuredCosts {
   DeviceCosts costs;
   CostTrust trust;
@@ -113,7 +113,7 @@ struct KnownCosts {
 // weights are not among them.
 std::vector<std::string> MissingCosts(const DeviceCosts& costs);
 
-// Returns `measured` with the costs of `guessed` in place of those that MissingCosts names.
+// Returns a copy of `measured` in which the costs that MissingCosts names are taken from `guessed`.
 DeviceCosts WithMissingCosts(DeviceCosts measured, const DeviceCosts& guessed);
 
 // Guesses the costs of a device that was not measured, from its kind alone. They are right within a

@@ -28,7 +28,7 @@ struct CurveCare {
 struct SettledCurve {
   CostCurve curve;              // never falls
   std::vector<double> spreads;  // RepeatedCost::spread of each of its points
-  // What was measured again and what was not kept: "16 tokens: ...".
+  // Names each point that was measured again or not kept, with the reason: "16 tokens: ...".
   std::vector<std::string> doubts;
 };
 

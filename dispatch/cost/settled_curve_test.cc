@@ -91,7 +91,7 @@ TEST(SettledCurve, AnOutlierIsMeasuredAgainAndNeverKept) {
   EXPECT_EQ(settled.curve.At(16), 0.8);
   EXPECT_EQ(settled.curve.At(4), 0.2);
   EXPECT_GE(device.calls()[2], 10);
-  EXPECT_EQ(device.calls()[0], 5) << "nobody doubted it";
+  EXPECT_EQ(device.calls()[0], 5) << "the point was not measured again";
   ASSERT_THAT(settled.doubts, SizeIs(1));
   EXPECT_EQ(settled.doubts[0], "16 tokens: 0.0229 ns at first: measured again, 0.8 ns is kept");
 }

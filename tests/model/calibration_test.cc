@@ -213,8 +213,8 @@ TEST_F(CalibrationTest, ABusyMachineIsMarked) {
   EXPECT_EQ(Calibration::Read(path_)->Find(Key("products0"))->trust.busy, seen);
 }
 
-// Files of older versions lack the marks, and files of newer ones may have members that nobody here
-// knows. The costs count all the same.
+// A file of an older version lacks `spread` and `busy`. A file of a newer version may have members
+// that this version does not know. The costs of both files are used.
 TEST_F(CalibrationTest, OlderAndNewerFilesAreRead) {
   trine_device_info cpu{};
   cpu.tier = TRINE_TIER_CPU;

@@ -204,7 +204,8 @@ inline void LoadQ2K(const uint8_t* block, int part, WeightGroup* g) {
   TakeBits(block + 16 + 32 * (part / 4), kGroupWeights, 2 * (part % 4), 3, g->q);
 }
 
-// Of the 16 scales, bytes 96 to 103 hold the low halves, bytes 104 to 107 two high bits each.
+// The block has 16 scales of six bits. Bytes 96 to 103 hold their low four bits, bytes 104 to 107
+// their high two.
 inline void LoadQ3K(const uint8_t* block, int part, WeightGroup* g) {
   const float d = F16At(block + 108);
   SetScale(0.0f, g);
