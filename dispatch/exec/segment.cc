@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -34,10 +36,44 @@ bool Supports(const Device& device, const trine_graph& view, uint32_t op, uint32
   return support.ok() && support->support >= least;
 }
 
-// Returns why the device can't run the graph: the first op that it refuses.
+void Append(std::string* text, const void* data, size_t bytes) {
+  text->append(static_cast<const char*>(data), bytes);
+}
+
+// Returns what a device can know an op by: its kind, its attributes, and its tensors but for their
+// places. Layers repeat, so a graph has few kinds of ops that differ in this.
+std::string SignatureOf(const trine_graph& view, const trine_op& op) {
+  constexpr uint64_t kMostAligned = 4096;
+  std::string text;
+  Append(&text, &op.kind, sizeof(op.kind));
+  Append(&text, &op.n_in, sizeof(op.n_in));
+  const auto append_tensors = [&](const uint32_t* tensors, uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) {
+      if (tensors[i] == TRINE_NONE) {
+        text += "none";
+        continue;
+      }
+      trine_tensor t = view.tensors[tensors[i]];
+      const uint32_t role = view.slots[t.slot].role;
+      t.slot = 0;
+      t.offset %= kMostAligned;
+      Append(&text, &t, sizeof(t));
+      Append(&text, &role, sizeof(role));
+    }
+  };
+  append_tensors(op.in, op.n_in);
+  append_tensors(op.out, op.n_out);
+  if (op.attr != nullptr) Append(&text, op.attr, *static_cast<const uint32_t*>(op.attr));
+  return text;
+}
+
+// Returns why the device can't run the graph: the first op that it refuses. Asks once for ops that
+// are alike, because a plugin may read the whole graph for each answer.
 absl::Status CheckSupport(const Device& device, const trine_graph& view) {
   const uint32_t wanted = LeastSupport(view.numerics);
+  std::set<std::string> asked;
   for (uint32_t i = 0; i < view.n_ops; ++i) {
+    if (!asked.insert(SignatureOf(view, view.ops[i])).second) continue;
     const auto support = device.QueryOp(view, i);
     if (!support.ok()) return support.status();
     if (support->support >= wanted) continue;
@@ -107,6 +143,10 @@ std::string DescribeWeightPath(const trine_device_info& info) {
 
 bool RunsOp(const Device& device, const OpGraph& graph, size_t op) {
   return Supports(device, graph.View(), static_cast<uint32_t>(op), LeastSupport(graph.numerics()));
+}
+
+bool RunsAll(const Device& device, const OpGraph& graph) {
+  return CheckSupport(device, graph.View()).ok();
 }
 
 bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor) {

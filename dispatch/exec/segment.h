@@ -56,6 +56,8 @@ struct SegmentNeeds {
 
 // Returns whether the device runs an op of the graph, as exactly as the graph asks.
 bool RunsOp(const Device& device, const OpGraph& graph, size_t op);
+// Returns whether the device runs all ops of the graph, as exactly as the graph asks.
+bool RunsAll(const Device& device, const OpGraph& graph);
 // Returns whether the device runs all ops that read the tensor, as exactly as the graph asks.
 bool RunsReaders(const Device& device, const OpGraph& graph, TensorId tensor);
 

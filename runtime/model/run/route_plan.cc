@@ -302,10 +302,7 @@ std::optional<RouteKind> HelpKind(const trine_device_info& home, const Device& h
   }
   if ((info.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0) return RouteKind::kStreamed;
   if (!MayImport(home, false) || !MayImport(info, false)) return std::nullopt;
-  for (size_t op = 0; op < graph.n_ops(); ++op) {
-    if (!RunsOp(helper, graph, op)) return RouteKind::kProducts;
-  }
-  return RouteKind::kTwin;
+  return RunsAll(helper, graph) ? RouteKind::kTwin : RouteKind::kProducts;
 }
 
 double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind kind,
