@@ -20,7 +20,7 @@ const start = (patience, places = 4) => TrineServer.start({
   args: ["-np", String(places), "-c", "2048", "--stop-timeout", String(patience)] });
 
 async function ended(server, within) {
-  const { ms } = await until(() => server.exit, { within: 60_000, what: "the server's end" });
+  const ms = await server.ended();
   assert.deepEqual(server.exit, { code: 0, signal: null }, server.log.slice(-2000));
   console.log(`ended within ${ms.toFixed(0)} ms`);
   assert.ok(ms < within, `${ms} ms`);

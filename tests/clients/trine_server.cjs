@@ -4,7 +4,6 @@
 // for the server.
 "use strict";
 const { spawn } = require("node:child_process");
-const { after } = require("node:test");
 const fs = require("node:fs");
 const path = require("node:path");
 
@@ -25,10 +24,6 @@ async function until(condition, { within = 20_000, what = "it" } = {}) {
   }
 }
 
-// A test that fails leaves its server running, for which node would wait.
-const servers = new Set();
-after(() => servers.forEach((server) => server.child.kill("SIGKILL")));
-
 class TrineServer {
   // Resolves when it listens; with `loaded`, when it also serves. Port 0: any.
   static async start({ args = [], env = {}, loaded = true, device = "cpu", port = 0 } = {}) {
@@ -41,11 +36,10 @@ class TrineServer {
       "--chat-template", path.join(__dirname, "template.jinja"),
       ...(device ? ["--device", device] : []), ...args, ...more,
     ], { stdio: ["ignore", "pipe", "pipe"], env: { ...around, ...env } });
-    servers.add(server);
+    // A test that fails leaves its server running: node shall not wait for that server.
+    for (const part of [server.child, server.child.stdout, server.child.stderr]) part.unref();
     server.log = "";
-    server.exited = new Promise((resolve) => {
-      server.child.on("exit", (code, signal) => resolve((server.exit = { code, signal })));
-    });
+    server.child.on("exit", (code, signal) => (server.exit = { code, signal }));
     server.child.stderr.on("data", (data) => (server.log += data));
     process.on("exit", () => server.child.kill("SIGKILL"));
     let out = "";
@@ -116,10 +110,15 @@ class TrineServer {
     this.child.kill(name);
   }
 
-  // Told to, it ends, with code 0.
+  // Waits until the server has ended; returns after how many milliseconds.
+  async ended() {
+    return (await until(() => this.exit, { within: 60_000, what: "the server's end" })).ms;
+  }
+
+  // Tells the server to end, and expects code 0.
   async stop() {
     this.signal();
-    const { ms } = await until(() => this.exit, { within: 60_000, what: "the server's end" });
+    const ms = await this.ended();
     if (this.exit.code !== 0) {
       throw new Error(`the server ended with ${JSON.stringify(this.exit)}: ${this.log.slice(-4000)}`);
     }

@@ -20,7 +20,7 @@ module.exports = (shared) => {
       await say(page, "Tell me about a fox.");
       await until(async () => (await answers(page).textContent()).length > 10, { what: "some of an answer" });
       server.signal("SIGKILL");
-      await server.exited;
+      await server.ended();
       await page.locator(".failure-text").getByText("The connection broke off.").waitFor();
       assert.ok((await answers(page).textContent()).length > 10, "what came is kept");
       await state("no answer");
