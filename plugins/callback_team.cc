@@ -1,6 +1,8 @@
 #include "plugins/callback_team.h"
 
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -50,7 +52,7 @@ void DoNothing(void*, uint32_t, uint32_t) {}
 
 // A run begins at a gate, where each worker waits until all are there. So a callback that does not
 // call all workers at the same time is found out before any of them computes.
-struct CallbackTeam::State {
+struct CallbackTeam::State : std::enable_shared_from_this<CallbackTeam::State> {
   State(const HostThreads& host, uint32_t processors_in)
       : threads(host),
         processors(processors_in),
@@ -68,6 +70,8 @@ struct CallbackTeam::State {
   std::vector<std::atomic<uint32_t>> claimed;  // by worker: the last run that it was in
   std::atomic<uint32_t> run{0};                // the number of the run
   std::atomic<Fault> fault{Fault::kNone};
+  std::atomic<uint32_t> calls{0};  // of `Enter`, in the run
+  bool is_kept = false;
   alignas(TeamRuns::kApart) std::atomic<uint32_t> begun{0};
   alignas(TeamRuns::kApart) WaitWord gate;
   alignas(TeamRuns::kApart) WaitWord present;  // calls of `Enter` that have not returned
@@ -75,6 +79,7 @@ struct CallbackTeam::State {
   void Open() {
     caller = std::this_thread::get_id();
     begun.store(0, std::memory_order_relaxed);
+    calls.store(0, std::memory_order_relaxed);
     fault.store(Fault::kNone, std::memory_order_relaxed);
     run.fetch_add(1, std::memory_order_relaxed);
     gate.Store(kWait);
@@ -106,6 +111,7 @@ struct CallbackTeam::State {
 
   void Enter(uint32_t worker) {
     present.Add(1);
+    calls.fetch_add(1, std::memory_order_relaxed);
     // A call outside of a run finds the gate shut. It is late, and the run that it belongs to has
     // failed.
     if (gate.Load() != kShut) {
@@ -122,6 +128,16 @@ struct CallbackTeam::State {
     }
   }
 
+  // Keeps this object until the program ends: the program has not made all calls of a run, and may
+  // make them when the team is gone.
+  void KeepForGood() {
+    if (std::exchange(is_kept, true)) return;
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<std::shared_ptr<State>>();
+    const std::lock_guard<std::mutex> lock(mutex);
+    kept->push_back(shared_from_this());
+  }
+
   // Calls the callback, and returns when no worker runs any more.
   absl::Status CallHost() {
     int32_t returned = 0;
@@ -136,6 +152,7 @@ struct CallbackTeam::State {
     WaitAllGone();
     gate.Store(kShut);
     WaitAllGone();  // for calls that came before the gate was shut
+    if (calls.load() < runs.workers()) KeepForGood();
     return Judge(returned);
   }
 

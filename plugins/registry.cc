@@ -253,6 +253,32 @@ void AssignOwners(const std::vector<std::string>& backend_order, uint32_t numeri
   }
 }
 
+// Returns a sentence for each folder of the user's that has no plugin.
+std::vector<std::string> EmptyFolders(const std::vector<SearchedFolder>& folders,
+                                      const std::vector<std::string>& named) {
+  std::vector<std::string> sentences;
+  for (const SearchedFolder& folder : folders) {
+    const bool by_user = std::count(named.begin(), named.end(), folder.path) > 0;
+    if (!by_user || !folder.error.empty() || folder.plugins > 0) continue;
+    sentences.push_back(absl::StrCat(folder.path, " (", folder.found_by,
+                                     ") has no plugin: no file libtrine-backend-*.so"));
+  }
+  return sentences;
+}
+
+// Returns a sentence for each name of the order that no plugin has.
+std::vector<std::string> UnknownNames(const std::vector<std::string>& order,
+                                      const Registry& registry) {
+  std::vector<std::string> sentences;
+  for (const std::string& name : order) {
+    const auto has_name = [&](const PluginFinding& p) { return p.probe.name == name; };
+    if (std::any_of(registry.plugins.begin(), registry.plugins.end(), has_name)) continue;
+    sentences.push_back(
+        absl::StrCat("TRINE_BACKEND_ORDER: no plugin that answers is called '", name, "'"));
+  }
+  return sentences;
+}
+
 Registry DiscoverPlugins(const RegistryOptions& given) {
   RegistryOptions options = given;
   Registry registry;
@@ -263,6 +289,9 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
     if (folder.error.empty()) continue;
     registry.notes.push_back(
         absl::StrCat(folder.path, " (", folder.found_by, ") can't be looked into: ", folder.error));
+  }
+  for (std::string& note : EmptyFolders(registry.folders, options.search.explicit_paths)) {
+    registry.notes.push_back(std::move(note));
   }
   const std::vector<Candidate> candidates = found.candidates;
   for (Candidate& candidate : found.candidates) {
@@ -280,6 +309,9 @@ Registry DiscoverPlugins(const RegistryOptions& given) {
   }
   ProbeAll(options, &registry);
   Judge(&registry);
+  for (std::string& note : UnknownNames(options.backend_order, registry)) {
+    registry.notes.push_back(std::move(note));
+  }
   for (size_t p = 0; p < registry.plugins.size(); ++p) {
     if (!registry.plugins[p].accepted) continue;
     const std::vector<trine_device_info>& infos = registry.plugins[p].probe.devices;

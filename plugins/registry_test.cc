@@ -236,6 +236,26 @@ TEST_F(RegistryTest, NonsenseInTheEnvironmentIsNoted) {
   unsetenv("TRINE_PLUGIN_PATH");
 }
 
+TEST_F(RegistryTest, NamesThatNoPluginHasAreNoted) {
+  Plugin("/p/vulkan", Sees("vulkan", {Chip(TRINE_TIER_DGPU, "Navi 31", "0000:03:00.0")}));
+  setenv("TRINE_BACKEND_ORDER", "vlukan,vulkan", 1);
+  const Registry registry = Discover();
+  ASSERT_EQ(registry.notes.size(), 1u);
+  EXPECT_EQ(registry.notes[0], "TRINE_BACKEND_ORDER: no plugin that answers is called 'vlukan'");
+}
+
+TEST_F(RegistryTest, AFolderWithoutAPluginIsNoted) {
+  const std::string folder =
+      ::testing::TempDir() + "registry_test.empty." + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  options_.search.explicit_paths = {folder};
+  const Registry registry = Discover();
+  ASSERT_EQ(registry.notes.size(), 1u);
+  EXPECT_THAT(registry.notes[0], HasSubstr(folder));
+  EXPECT_THAT(registry.notes[0], HasSubstr("has no plugin: no file libtrine-backend-*.so"));
+  std::filesystem::remove_all(folder);
+}
+
 // Has a folder with the file of a plugin that declares TRINE_PLUGIN_HARDWARE.
 class HardwareTest : public RegistryTest {
  protected:

@@ -97,6 +97,7 @@ class Search {
     folder.exists = IsDirectory(folder.path);
     std::vector<std::string> files;
     if (folder.exists) files = PluginFiles(folder.path, &folder.error);
+    folder.plugins = files.size();
     result_.folders.push_back(folder);
     for (const std::string& file : files) {
       AddFile({file, folder.found_by, false, own && HasNameOfOwnPlugin(file)});

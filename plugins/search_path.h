@@ -24,7 +24,8 @@ struct SearchedFolder {
   std::string path;
   std::string found_by;
   bool exists = false;
-  std::string error;  // why an existing folder could not be searched
+  std::string error;   // why an existing folder could not be searched
+  size_t plugins = 0;  // the number of files in it that are plugins by their names
 };
 
 struct SearchResult {

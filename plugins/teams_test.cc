@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cfenv>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -216,11 +217,14 @@ class CallbackTeamTest : public testing::Test {
  protected:
   static constexpr uint32_t kWorkers = 3;
   // Makes a team whose callback is right until `parallel_run_` is set.
-  void SetUp() override {
+  void SetUp() override { MakeTeam(std::chrono::seconds(10)); }
+
+  // `limit`: how long all workers may take to begin.
+  void MakeTeam(std::chrono::milliseconds limit) {
     HostThreads threads = Lend(kWorkers, [this](auto work, void* arg, uint32_t workers) {
       return parallel_run_ ? parallel_run_(work, arg, workers) : ForkAndJoin(work, arg, workers);
     });
-    threads.begin_limit = std::chrono::milliseconds(50);
+    threads.begin_limit = limit;
     auto team = CallbackTeam::Create(threads, 0);
     ASSERT_TRUE(team.ok()) << team.status();
     team_ = *std::move(team);
@@ -257,6 +261,7 @@ class CallbackTeamTest : public testing::Test {
 };
 
 TEST_F(CallbackTeamTest, OneAfterTheOther) {
+  MakeTeam(std::chrono::milliseconds(500));
   parallel_run_ = [](auto work, void* arg, uint32_t workers) {
     for (uint32_t w = 0; w < workers; ++w) work(arg, w);
     return 0;
@@ -265,6 +270,7 @@ TEST_F(CallbackTeamTest, OneAfterTheOther) {
 }
 
 TEST_F(CallbackTeamTest, TooFew) {
+  MakeTeam(std::chrono::milliseconds(500));
   parallel_run_ = [](auto work, void* arg, uint32_t workers) {
     return ForkAndJoin(work, arg, workers - 1);
   };
@@ -346,6 +352,19 @@ TEST_F(CallbackTeamTest, CallsThatComeLateDoNothing) {
   for (uint32_t w = 0; w < kWorkers + 1; ++w) late(late_arg, w);
   EXPECT_EQ(ran_, 0);
   ExpectWorks();
+}
+
+// A program that can't lend its threads at once may still call for them when the team is gone.
+TEST_F(CallbackTeamTest, CallsAfterTheTeamIsGoneDoNothing) {
+  std::vector<std::function<void()>> late;
+  HostThreads threads = Lend(kWorkers, [&](auto work, void* arg, uint32_t workers) {
+    for (uint32_t w = 0; w < workers; ++w) late.push_back([=] { work(arg, w); });
+    return 0;
+  });
+  const auto team = CallbackTeam::Create(threads, 0);
+  EXPECT_TRUE(absl::IsFailedPrecondition(team.status())) << team.status();
+  ASSERT_EQ(late.size(), kWorkers);
+  for (const auto& call : late) call();
 }
 
 TEST_F(CallbackTeamTest, ReturnsBeforeItsWorkersDo) {

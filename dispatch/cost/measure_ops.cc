@@ -255,9 +255,14 @@ absl::Status MeasureAttention(Measuring* m) {
   if (!ns.ok()) return ns.status();
   // 24 layers have more KV cache than a processor's caches keep from one run to the next.
   AttentionOfOne one;
-  if (absl::Status s = one.Record(*m, *ns * 8 > kTooLongNs / 10 ? 1 : 24); !s.ok()) return s;
-  if (absl::Status s = MeasureAttentionOfOne(m, &one); !s.ok()) return s;
-  return MeasureAttentionCurve(m, &one);
+  absl::Status s = one.Record(*m, *ns * 8 > kTooLongNs / 10 ? 1 : 24);
+  if (s.ok()) s = MeasureAttentionOfOne(m, &one);
+  if (s.ok()) s = MeasureAttentionCurve(m, &one);
+  if (s.ok()) return s;
+  // The device refuses some of the shapes. Costs of the others alone would not fit together.
+  m->costs().attention_ns = m->costs().attention_kv_ns = 0;
+  m->costs().attention = CostCurve();
+  return m->Skip("attention", s);
 }
 
 // Measures moves to and from IO memory, with which the host hands a stage's output to the next one.

@@ -263,7 +263,8 @@ absl::Status MeasureRunWithProducts(Measuring* m, const std::vector<uint32_t>& t
 absl::Status MeasureProducts(Measuring* m, uint32_t type) {
   const auto slow = IsSlow(m, type);
   if (!slow.ok()) return slow.status();
-  const bool first = m->costs().matmul.empty();
+  const bool first = m->base_type.value_or(type) == type;
+  m->base_type = m->base_type.value_or(type);
   if (first) {
     if (absl::Status s = MeasureProductAlone(m, type, *slow); !s.ok()) return s;
   }
@@ -302,6 +303,10 @@ absl::Status DoubtFastTypes(Measuring* m) {
                          ": it stayed so; nothing of it is kept, and its costs are guessed"));
     m->costs().matmul.erase(*type);
     m->trust().spread.erase(*type);
+    if (m->base_type != *type || m->costs().matmul.empty()) continue;
+    m->base_type.reset();
+    m->costs().reuse = CostCurve();
+    if (absl::Status s = MeasureProducts(m, m->costs().matmul.begin()->first); !s.ok()) return s;
   }
   SetBandwidth(&m->costs());
   return absl::OkStatus();

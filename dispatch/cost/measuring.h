@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,9 @@ class Measuring {
   absl::StatusOr<Rounds> InRounds(const std::vector<MeasureOnce>& things) const {
     return MeasureInRounds(options_.rounds, things);
   }
+
+  // The type of weights from which the costs that do not depend on the type come.
+  std::optional<uint32_t> base_type;
 
   void Note(std::string sentence) { result_.notes.push_back(std::move(sentence)); }
   // Notes that a cost is not measured, if that is because the device lacks the op. Returns any

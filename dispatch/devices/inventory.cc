@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -146,10 +148,14 @@ void NameDevices(const Registry& registry, std::vector<InventoryDevice>* devices
                             std::tuple(!b.used, !b.on_request, TierOrder(b.tier));
                    });
   std::map<std::string, int> count;
+  std::set<std::string> taken;
   for (InventoryDevice& device : *devices) {
     if (!device.used && !device.on_request) continue;
     if (const std::string stem = NameStem(registry, device); stem != device.tier) {
-      device.tier_name = absl::StrCat(stem, registry.devices[device.registry_device].index);
+      // Long names of two plugins may begin alike.
+      uint32_t number = registry.devices[device.registry_device].index;
+      while (!taken.insert(absl::StrCat(stem, number)).second) ++number;
+      device.tier_name = absl::StrCat(stem, number);
       continue;
     }
     const int n = count[device.tier]++;

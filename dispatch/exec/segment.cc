@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -40,11 +41,12 @@ void Append(std::string* text, const void* data, size_t bytes) {
   text->append(static_cast<const char*>(data), bytes);
 }
 
-// Returns what a device can know an op by: its kind, its attributes, and its tensors but for their
-// places. Layers repeat, so a graph has few kinds of ops that differ in this.
+// Returns what a device can know an op by: its kind, its attributes, its tensors, and which of them
+// share a slot. Layers repeat, so a graph has few kinds of ops that differ in this.
 std::string SignatureOf(const trine_graph& view, const trine_op& op) {
   constexpr uint64_t kMostAligned = 4096;
   std::string text;
+  std::map<uint32_t, uint32_t> slots;  // numbered in the order in which the op names them
   Append(&text, &op.kind, sizeof(op.kind));
   Append(&text, &op.n_in, sizeof(op.n_in));
   const auto append_tensors = [&](const uint32_t* tensors, uint32_t n) {
@@ -55,7 +57,7 @@ std::string SignatureOf(const trine_graph& view, const trine_op& op) {
       }
       trine_tensor t = view.tensors[tensors[i]];
       const uint32_t role = view.slots[t.slot].role;
-      t.slot = 0;
+      t.slot = slots.try_emplace(t.slot, static_cast<uint32_t>(slots.size())).first->second;
       t.offset %= kMostAligned;
       Append(&text, &t, sizeof(t));
       Append(&text, &role, sizeof(role));
@@ -77,12 +79,14 @@ absl::Status CheckSupport(const Device& device, const trine_graph& view) {
     const auto support = device.QueryOp(view, i);
     if (!support.ok()) return support.status();
     if (support->support >= wanted) continue;
-    const std::string reason =
-        support->support == TRINE_SUPPORT_NO
-            ? std::string(support->reason)
-            : std::string("its result is not exact, and --numerics fast was not given");
-    return absl::UnimplementedError(absl::StrCat(device.info().name, " can't run ",
-                                                 sdk::OpName(view.ops[i].kind), ": ", reason));
+    const std::string op = sdk::OpName(view.ops[i].kind);
+    std::string reason = support->support == TRINE_SUPPORT_NO
+                             ? std::string(support->reason)
+                             : "its result is not exact, and --numerics fast was not given";
+    const std::string name = op + ": ";  // the plugin may begin with it, too
+    if (reason.rfind(name, 0) == 0) reason.erase(0, name.size());
+    return absl::UnimplementedError(
+        absl::StrCat(device.info().name, " can't run ", op, ": ", reason));
   }
   return absl::OkStatus();
 }

@@ -130,7 +130,8 @@ class SegmentExplainer {
         return absl::StrCat("what ", problem_.devices[device].name, " has no room for");
       }
     }
-    if (SearchedDevices(problem_, options_.split_ends).size() == 1) return "being the only device";
+    if (SearchedDevices(problem_, options_.split_ends).size() == 1)
+      return "being the only device that may have layers";
     return options_.strategy == Strategy::kBalanced ? "nothing: most even" : "nothing: fastest";
   }
 
@@ -147,7 +148,7 @@ void ExplainShares(const PlanProblem& problem, const PlanOptions& options, const
   const bool one = SearchedDevices(problem, options.split_ends).size() == 1;
   for (PlacementSegment& segment : placement.segments) {
     if (one) {
-      segment.bound = "being the only device";
+      segment.bound = "being the only device that may have layers";
     } else if (problem.devices[segment.range.device].tier == "cpu") {
       segment.bound = "what the GPUs have no room for";
     } else {
@@ -170,7 +171,7 @@ uint64_t LeastBytes(const PlanProblem& problem, const PlanDevice& device) {
 std::string WhyNotSearched(const PlanProblem& problem, const PlanDevice& device, size_t searched) {
   const PlanPool& pool = problem.pools[device.pool];
   const uint64_t least = LeastBytes(problem, device);
-  if (least == kNoLimit) return "it can run no part of the model";
+  if (least == kNoLimit) return "it can run no whole layer";
   if (least > device.limit_bytes) {
     return absl::StrCat("too small: its scratch and one layer need ", BytesText(least),
                         ", and it has ", BytesText(device.limit_bytes));
@@ -232,8 +233,11 @@ PoolRoom RoomIn(const PlanProblem& problem, size_t pool) {
     if (device.pool != pool || !device.left_out.empty()) continue;
     const uint64_t left = problem.pools[pool].capacity_bytes - room.bytes;
     room.bytes += std::min(left, device.limit_bytes);
-    absl::StrAppend(&room.text, room.text.empty() ? "" : ", ", device.name, ": limit ",
-                    BytesText(device.limit_bytes), ", scratch ", BytesText(device.fixed_bytes));
+    absl::StrAppend(&room.text, room.text.empty() ? "" : ", ", device.name, ": ");
+    if (device.limit_bytes != kNoLimit) {
+      absl::StrAppend(&room.text, "limit ", BytesText(device.limit_bytes), ", ");
+    }
+    absl::StrAppend(&room.text, "scratch ", BytesText(device.fixed_bytes));
   }
   return room;
 }

@@ -135,8 +135,9 @@ TEST(PlannerTest, DevicesAreLeftOutForAReason) {
   EXPECT_EQ(WhyWithout(problem, 1), "lost");
   EXPECT_EQ(WhyWithout(problem, 2),
             "too small: its scratch and one layer need 10.0 MiB, and it has 5.0 MiB");
-  EXPECT_EQ(WhyWithout(problem, 3), "it can run no part of the model");
-  EXPECT_EQ(FindPlacement(problem, {})->segments[0].bound, "being the only device");
+  EXPECT_EQ(WhyWithout(problem, 3), "it can run no whole layer");
+  EXPECT_EQ(FindPlacement(problem, {})->segments[0].bound,
+            "being the only device that may have layers");
 }
 
 TEST(PlannerTest, ADeviceThatFitsOnlyWithoutTheOthersIsTooSmall) {

@@ -20,7 +20,7 @@ struct Options {
   // for each type of weights. Graphs with an op that the device does not support are left out.
   uint32_t numerics = TRINE_NUMERICS_FAST;
   int first = 0;  // the number of the first graph to run
-  // No graph begins after this time. nullopt: all graphs run.
+  // No graph but the first begins after this time. nullopt: all graphs run.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 

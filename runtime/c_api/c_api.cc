@@ -83,7 +83,11 @@ int32_t trine_detect(const trine_detect_options* given, char** json) {
     if (!trine::c_api::ReadPluginMembers(options, &machine.registry).ok()) {
       return TRINE_INVALID_ARGUMENT;
     }
-    *json = CopyText(trine::MachineReportText(trine::DescribeMachine(machine)));
+    trine::Inventory inventory = trine::DescribeMachine(machine);
+    if (const std::string& unused = inventory.registry.unused_options; !unused.empty()) {
+      inventory.registry.notes.push_back(unused);
+    }
+    *json = CopyText(trine::MachineReportText(inventory));
     return TRINE_OK;
   } catch (const std::bad_alloc&) {
     return TRINE_RESOURCE_EXHAUSTED;

@@ -45,6 +45,9 @@ struct PlacementRequest {
   // no file.
   std::string calibration;
 
+  // Returns whether passes that only write stay on the devices of their layers. With a placement of
+  // the user's they do, unless the user says otherwise.
+  bool helps_prompts_only() const { return dispatch.prompts_only.value_or(!planned()); }
   // Returns whether the planner decides where layers go.
   bool planned() const { return mode == SplitMode::kLayer && split.empty() && gpu_layers < 0; }
 };

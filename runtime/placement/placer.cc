@@ -162,8 +162,7 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
 // A device runs the layers that the user gave to it whenever a pass only writes. A larger pass,
 // which reads a prompt, may have help. An engine for embeddings writes nothing.
 int64_t Placer::LeastHelped() const {
-  const bool prompts_only = request_.dispatch.prompts_only.value_or(!searches());
-  return prompts_only && !limits_.embeddings ? limits_.max_sequences + 1 : 1;
+  return request_.helps_prompts_only() && !limits_.embeddings ? limits_.max_sequences + 1 : 1;
 }
 
 std::string Placer::CalibrationPath() const {
@@ -221,11 +220,14 @@ absl::StatusOr<PlacementProblem> Placer::Problem(const ProblemOptions& options) 
                       " of its entries make no sense and count for nothing"));
   }
   auto problem = DescribeProblem(file_, config_, limits_, *calibration, options, devices_);
-  if (problem.ok()) {
-    failed_.insert(failed_.end(), problem->failed.begin(), problem->failed.end());
+  if (!problem.ok()) return problem;
+  failed_.insert(failed_.end(), problem->failed.begin(), problem->failed.end());
+  for (const DeviceFailure& failure : problem->failed) {
+    Warn(absl::StrCat(failure.name, " is not used: ", failure.why.message()));
   }
-  if (problem.ok() && !file_->mapped()) CountFileOnce(file_->tensor_bytes(), &problem->plan);
-  for (size_t i = 0; problem.ok() && i < options.candidates.size(); ++i) {
+  if (!problem->failed.empty()) return problem;
+  if (!file_->mapped()) CountFileOnce(file_->tensor_bytes(), &problem->plan);
+  for (size_t i = 0; i < options.candidates.size(); ++i) {
     const PlanDevice& device = problem->plan.devices[i];
     if (!options.candidates[i].left_out.empty() || device.left_out.empty()) continue;
     Warn(absl::StrCat(device.name, " is not used: ", device.left_out));
@@ -239,11 +241,12 @@ bool Placer::HasFailed(const std::string& device) const {
 }
 
 absl::StatusOr<PlacementProblem> Placer::ProblemOfThoseThatAnswer(
-    const std::vector<std::string>& lost, ProblemOptions* options) {
+    const std::vector<std::string>& lost, bool cpu_from_file) {
   for (;;) {
     auto described = Describe(lost);
     if (!described.ok()) return described.status();
-    *options = *std::move(described);
+    ProblemOptions* const options = &*described;
+    options->cpu_from_file = cpu_from_file;
     if (!failed_.empty() && NoneIsUsable(options->candidates)) {
       std::string text = "no device is left";
       for (const DeviceFailure& f : failed_) {
@@ -263,15 +266,13 @@ absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& l
   report.options.strategy = request_.strategy;
   report.options.optimize = request_.optimize;
   report.options.explain = explain;
-  ProblemOptions options;
-  auto problem = ProblemOfThoseThatAnswer(lost, &options);
+  auto problem = ProblemOfThoseThatAnswer(lost, /*cpu_from_file=*/false);
   if (!problem.ok()) return problem.status();
   auto placement = FindPlacement(problem->plan, report.options);
   if (absl::IsResourceExhausted(placement.status()) && file_->mapped()) {
     // A model that is too large for the memory can still be read from the file for each token.
     const std::string why(placement.status().message());
-    options.cpu_from_file = true;
-    auto again = Problem(options);
+    auto again = ProblemOfThoseThatAnswer(lost, /*cpu_from_file=*/true);
     if (!again.ok()) return again.status();
     auto found = FindPlacement(again->plan, report.options);
     if (found.ok()) {
@@ -339,33 +340,41 @@ absl::Status Placer::AddMoved(const ModelPlaces& places, PlacementReport* report
   return absl::OkStatus();
 }
 
-// Predicts the times of the places that the user asked for.
-absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
-  auto options = Describe({});
-  if (!options.ok()) return options.status();
-  // Devices that a split names are used, even if the planner would leave them out.
-  std::set<std::string> named;
-  for (const LayerRange& range : places.ranges) named.insert(range.device);
+// Returns the problem in which the devices of the places are used, even if the planner would leave
+// them out. If a device fails while it is described, begins again without it, unless it has layers.
+absl::StatusOr<PlacementProblem> Placer::ProblemOf(const ModelPlaces& places) {
+  std::set<std::string> named, with_layers;
+  for (const LayerRange& range : places.ranges) with_layers.insert(range.device);
+  named = with_layers;
   for (const DeviceShare& share : places.rows) named.insert(share.device);
   for (const auto& [tensor, device] : places.tensors) named.insert(device);
-  for (const std::string& name : named) {
-    const auto found = std::find_if(options->candidates.begin(), options->candidates.end(),
-                                    [&](const CandidateDevice& c) { return c.name == name; });
-    if (found == options->candidates.end()) {
-      options->candidates.push_back({name, ""});
-    } else {
-      found->left_out.clear();
+  for (;;) {
+    auto options = Describe({});
+    if (!options.ok()) return options.status();
+    for (const std::string& name : named) {
+      const auto found = std::find_if(options->candidates.begin(), options->candidates.end(),
+                                      [&](const CandidateDevice& c) { return c.name == name; });
+      if (found == options->candidates.end()) {
+        options->candidates.push_back({name, ""});
+      } else if (!HasFailed(name)) {
+        found->left_out.clear();
+      }
+    }
+    options->dispatch = options->dispatch && places.rows.empty();
+    options->helpers = with_layers;  // as in ChooseDispatch
+    auto problem = Problem(*options);
+    if (!problem.ok() || problem->failed.empty()) return problem;
+    for (const DeviceFailure& failure : problem->failed) {
+      if (with_layers.count(failure.name) != 0) return failure.why;
     }
   }
+}
+
+// Predicts the times of the places that the user asked for.
+absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
   PlacementReport report;
-  auto problem = Problem(*options);
+  auto problem = ProblemOf(places);
   if (!problem.ok()) return problem.status();
-  for (const DeviceFailure& failure : problem->failed) {
-    const bool placed =
-        std::any_of(places.ranges.begin(), places.ranges.end(),
-                    [&](const LayerRange& range) { return range.device == failure.name; });
-    if (placed) return failure.why;
-  }
   report.problem = *std::move(problem);
   std::vector<PlacedRange> placed;
   for (const LayerRange& range : places.ranges) {

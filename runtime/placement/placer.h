@@ -86,7 +86,8 @@ class Placer {
   // Describes the planner's problem. If a device fails while it is described, begins again without
   // it, because the times of other devices may have counted on its help.
   absl::StatusOr<PlacementProblem> ProblemOfThoseThatAnswer(const std::vector<std::string>& lost,
-                                                            ProblemOptions* options);
+                                                            bool cpu_from_file);
+  absl::StatusOr<PlacementProblem> ProblemOf(const ModelPlaces& places);
   std::string CalibrationPath() const;
   // Returns the fewest tokens of a pass that may leave the device of its layers.
   int64_t LeastHelped() const;

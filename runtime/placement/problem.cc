@@ -197,11 +197,22 @@ class DeviceDescriber {
   void CountHelp(const KnownCosts& home, const std::vector<Help>& all, const OpGraph& graph,
                  PassTimes* times, std::string* who) const {
     int64_t& ns = times->unit_ns.back();
+    if (ns == kCannotRun) return;
+    // A number of tokens from which passes go to a helper holds whatever the help costs.
+    const SizeRule& rule = options_.rule;
+    const bool asked = rule.from_tokens > 0 && passes_.prefill_tokens >= rule.from_tokens;
+    int64_t best = asked ? kCannotRun : ns;
     for (const Help& help : all) {
-      const double helped = PredictHelped(home, help.helper->costs, help.kind, help.runs, graph,
-                                          passes_.prefill, options_.rule);
-      if (ns == kCannotRun || Nanoseconds(helped) >= ns) continue;
-      ns = Nanoseconds(helped);
+      bool helps = false;
+      for (size_t op = 0; op < graph.n_ops(); ++op) {
+        helps = helps || (help.runs[op] && IsProduct(graph, op));
+      }
+      if (!helps) continue;
+      const double helped =
+          PredictHelped(home, help.helper->costs, help.kind, help.helper->device->info().tier,
+                        help.runs, graph, passes_.prefill, options_.rule);
+      if (Nanoseconds(helped) >= best) continue;
+      ns = best = Nanoseconds(helped);
       *who = help.helper->name;
     }
   }
@@ -319,6 +330,7 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
   std::vector<Helper> helpers;
   for (const Found& other : all) {
     if (!options.dispatch || other.opened == nullptr || other.opened == home.opened) continue;
+    if (options.helpers && options.helpers->count(other.device->tier_name) == 0) continue;
     helpers.push_back({other.device->tier_name, other.known, other.opened});
   }
   return helpers;
@@ -424,13 +436,13 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
       const std::vector<Helper> helpers = HelpersOf(all[i], all, options);
       auto described = DescribeWatched(inputs, all[i], helpers, device, devices);
       if (IsGone(described.status())) {
-        // It may be a helper that failed. The caller describes the problem again without it.
+        // It may be a helper that failed. The other devices' handles may be in use by the thread
+        // that was given up, so the caller describes the problem again.
         const std::string faulty = FaultyDevice(described.status());
-        device.left_out = std::string(described.status().message());
         result.failed.push_back({faulty, described.status()});
         if (absl::IsDeadlineExceeded(described.status())) devices->host().ReplaceTeam();
-        all[i].opened = nullptr;
         devices->Forget(faulty);
+        return result;
       } else if (!described.ok()) {
         return described.status();
       } else {

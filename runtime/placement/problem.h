@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,7 @@ struct ProblemOptions {
   bool cpu_from_file = false;
   // true: devices may help each other with large passes, as `rule` says.
   bool dispatch = false;
+  std::optional<std::set<std::string>> helpers;  // the devices that may help; nullopt: all
   SizeRule rule;
 };
 
@@ -56,8 +59,7 @@ struct PlacementProblem {
   std::vector<std::string> busy;
   std::vector<std::string>
       helpers;  // by device: the helper that prefill is predicted with; "": none
-  // The devices that failed. They get no layers, but predictions for other devices may count on
-  // their help.
+  // The devices that failed. If there are any, the rest of the problem is not described.
   std::vector<DeviceFailure> failed;
 };
 

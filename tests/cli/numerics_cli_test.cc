@@ -110,6 +110,14 @@ TEST_F(NumericsCliTest, PlansAndMeasurementsLeaveItOut) {
   const Output fast = Run(std::string("plan --numerics fast") + kPlugin);
   EXPECT_EQ(fast.code, 0) << fast.errors;
   EXPECT_THAT(fast.text, HasSubstr("products0"));
+  // Beside a split, only devices with layers help, so the plan counts on no other.
+  const Output beside = Run(std::string("plan --numerics fast --dispatch 2 -ts cpu:32") + kPlugin);
+  EXPECT_EQ(beside.code, 0) << beside.errors;
+  EXPECT_THAT(beside.text, Not(HasSubstr("the help of")));
+  const Output alone = Run(std::string("plan --numerics fast --dispatch 2") + kPlugin);
+  EXPECT_THAT(alone.text, HasSubstr("prefill with the help of products0"));
+  EXPECT_THAT(alone.text,
+              HasSubstr("products0 has no layers, it helps: it can run no whole layer"));
   const Output measured = Run(std::string("calibrate --dry-run --types f32 -t 1") + kPlugin);
   EXPECT_EQ(measured.code, 0) << measured.errors;
   EXPECT_THAT(measured.text, HasSubstr("cpu: "));

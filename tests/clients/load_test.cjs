@@ -1,4 +1,4 @@
-// 64 streams at once for 20 seconds (300 with TRINE_LONG): each is what it is alone, some clients
+// 64 streams at once for 12 seconds (300 with TRINE_LONG): each is what it is alone, some clients
 // leave, err or read slowly, and the server's memory does not grow.
 //
 //   load_test.cjs PROGRAM MODEL
@@ -10,7 +10,7 @@ const { test } = require("node:test");
 const { expectations, load, makeRequests } = require("./load.cjs");
 const { TrineServer } = require("./trine_server.cjs");
 
-const seconds = Number(process.env.TRINE_LOAD_SECONDS ?? (process.env.TRINE_LONG ? 300 : 20));
+const seconds = Number(process.env.TRINE_LOAD_SECONDS ?? (process.env.TRINE_LONG ? 300 : 12));
 const mib = (bytes) => `${(bytes / (1 << 20)).toFixed(1)} MiB`;
 const quantile = (values, q) => [...values].sort((a, b) => a - b)[Math.floor(values.length * q)];
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;

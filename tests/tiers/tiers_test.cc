@@ -160,7 +160,7 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
   const auto alone = MustLoad(cpu);
   ASSERT_NE(alone, nullptr);
   std::mt19937 random(1);
-  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 300 : 14;
+  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 300 : 8;
   int detours = 0, rows = 0;
   for (int round = 0; round < rounds; ++round) {
     EngineOptions options = Options();
@@ -209,7 +209,7 @@ TEST_F(TiersTest, FaultsDoNotShow) {
   const auto alone = MustLoad(cpu);
   ASSERT_NE(alone, nullptr);
   std::mt19937 random(8);
-  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 100 : 6;
+  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 100 : 4;
   int disturbed = 0, ended = 0;
   for (int round = 0; round < rounds; ++round) {
     EngineOptions options = Options();

@@ -149,7 +149,7 @@ class Picture {
 
   void LeftOut() {
     for (const LeftOutDevice& out : r_.report.placement.left_out) {
-      Text(kMargin, 20, absl::StrCat(Name(out.device), " is left out: ", out.reason));
+      Text(kMargin, 20, DescribeLeftOut(r_.report, out));
     }
   }
 

@@ -26,6 +26,8 @@ struct PlanReport {
 
 // Returns the contents of a segment, such as "embedding + layers 0-15" or "head".
 std::string DescribeSegment(const PlacedRange& range);
+// Returns why a device has no layers: "igpu0 is left out: too slow".
+std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& out);
 
 // Formats the placement as text. Writes a row for each layer if `layers` is true, and a row for
 // each segment otherwise.

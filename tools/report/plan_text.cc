@@ -178,8 +178,7 @@ std::string Reasons(const PlanReport& r) {
                     ": prefill with the help of ", helper, " (--dispatch)\n");
   }
   for (const LeftOutDevice& out : r.report.placement.left_out) {
-    absl::StrAppend(&text, "  ", r.report.problem.plan.devices[out.device].name,
-                    " is left out: ", out.reason, "\n");
+    absl::StrAppend(&text, "  ", DescribeLeftOut(r.report, out), "\n");
   }
   for (const std::string& violation : r.report.placement.violations) {
     absl::StrAppend(&text, "  does not fit: ", violation, "\n");
@@ -192,6 +191,14 @@ std::string Rate(double tokens, double ns) {
 }
 
 }  // namespace
+
+std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& out) {
+  const std::string& name = report.problem.plan.devices[out.device].name;
+  const bool helps = std::any_of(
+      report.placement.segments.begin(), report.placement.segments.end(),
+      [&](const PlacementSegment& s) { return report.problem.helpers[s.range.device] == name; });
+  return absl::StrCat(name, helps ? " has no layers, it helps: " : " is left out: ", out.reason);
+}
 
 std::string DescribeSegment(const PlacedRange& range) {
   std::vector<std::string> parts;

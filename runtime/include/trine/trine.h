@@ -90,8 +90,8 @@ typedef struct trine_host_threads {
    * when all calls have returned. Worker 0 runs on the calling thread, each of the others on a
    * thread of its own. If the threads can't be had, calls nothing and returns another value: the
    * engine's call then fails with FAILED_PRECONDITION (9) and can be repeated. Called on any thread
-   * that uses the engine, by one at a time, also while the engine is opened. Must not call the
-   * library. */
+   * that uses the engine, by one at a time, also while the engine is opened. After a call that
+   * hangs the engine calls it again on another thread. Must not call the library. */
   int32_t (*parallel_run)(void* self, void (*work)(void* arg, uint32_t worker), void* arg,
                           uint32_t workers);
 } trine_host_threads;
@@ -138,7 +138,8 @@ typedef struct trine_engine_options {
   const char* override_tensors; /* "REGEX=DEVICE,...": matrices to place elsewhere */
   /* Says when other devices help with large passes (docs/dispatch.md): "auto", whenever that is
    * faster; "prompts", only with passes that read prompts; "off"; or the least number of tokens of
-   * a pass with which they help. Default: "prompts" with tensor_split, else "auto". */
+   * a pass with which they help. Default: "auto" where the planner places layers, else "prompts".
+   */
   const char* dispatch;
   /* The most milliseconds that a device other than the CPU may take for a pass, or for a call while
    * the model is loaded. A device that takes longer is lost. 0: 300000. */

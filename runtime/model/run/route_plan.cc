@@ -85,12 +85,13 @@ SizedWork OneProduct(const KnownCosts& mine, const KnownCosts& theirs, RouteKind
           mine.measured && theirs.measured};
 }
 
-// Decides by times if they are known. That large work goes to a helper that was not measured is a
-// rule for GPUs: a device that has products alone may compute on the cores of its home.
-SizeDecision DecideKnown(SizeRule rule, RouteKind kind, int64_t tokens, const SizedWork& work,
+// Decides by times if they are known. Large work goes to a GPU even if the GPU was not measured.
+// Another helper may share cores with the home, so guessed times decide.
+SizeDecision DecideKnown(SizeRule rule, uint32_t tier, int64_t tokens, const SizedWork& work,
                          bool known) {
   if (!known) return {false, "its times are not known"};
-  if (kind == RouteKind::kProducts) rule.large_flops = std::numeric_limits<double>::infinity();
+  const bool gpu = tier == TRINE_TIER_IGPU || tier == TRINE_TIER_DGPU;
+  if (!gpu) rule.large_flops = std::numeric_limits<double>::infinity();
   return Decide(rule, tokens, work);
 }
 
@@ -205,8 +206,8 @@ class Planner {
                            Candidate* candidate) {
     bool known = false;
     const SizedWork work = AllOfIt(mine, theirs, graph_, PassOf(limits_, classes_[c]), &known);
-    const SizeDecision decision =
-        DecideKnown(options_.rule, RouteKind::kTwin, classes_[c], work, known);
+    const SizeDecision decision = DecideKnown(
+        options_.rule, candidate->plan.helper.device->info().tier, classes_[c], work, known);
     Note(candidate, "all of it", c, decision);
     if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
     return std::vector<bool>(graph_.n_ops(), decision.away);
@@ -226,7 +227,7 @@ class Planner {
         bool known = false;
         const SizedWork work =
             OneProduct(mine, theirs, candidate->plan.kind, graph_, op, pass, &known);
-        decision = DecideKnown(options_.rule, candidate->plan.kind, classes_[c], work, known);
+        decision = DecideKnown(options_.rule, helper.info().tier, classes_[c], work, known);
         if (decision.away) candidate->gain_ns += work.home_ns - work.away_ns;
       }
       Note(candidate, NameOf(*weight), c, decision);
@@ -306,13 +307,13 @@ std::optional<RouteKind> HelpKind(const trine_device_info& home, const Device& h
 }
 
 double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind kind,
-                     const std::vector<bool>& runs, const OpGraph& graph, const PassShape& pass,
-                     const SizeRule& rule) {
+                     uint32_t tier, const std::vector<bool>& runs, const OpGraph& graph,
+                     const PassShape& pass, const SizeRule& rule) {
   const int64_t tokens = pass.params[kParamTokens];
   bool known = false;
   if (kind == RouteKind::kTwin) {
     const SizedWork work = AllOfIt(home, helper, graph, pass, &known);
-    return DecideKnown(rule, kind, tokens, work, known).away ? work.away_ns : work.home_ns;
+    return DecideKnown(rule, tier, tokens, work, known).away ? work.away_ns : work.home_ns;
   }
   const double correction = home.costs.correction.Within(static_cast<double>(tokens));
   double ns = 0;
@@ -321,7 +322,7 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind
     ns += here;
     if (!IsProduct(graph, op) || !runs[op]) continue;
     const SizedWork work = OneProduct(home, helper, kind, graph, op, pass, &known);
-    if (DecideKnown(rule, kind, tokens, work, known).away) ns += work.away_ns - here;
+    if (DecideKnown(rule, tier, tokens, work, known).away) ns += work.away_ns - here;
   }
   return ns;
 }

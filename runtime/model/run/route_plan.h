@@ -74,10 +74,10 @@ std::optional<RouteKind> HelpKind(const trine_device_info& home, const Device& h
 std::string WhyNoHelp(RouteKind kind, const HomeWeights& home, const trine_device_info& helper);
 
 // Predicts the time of one pass through `graph` in ns, if the helper runs the ops that `rule` gives
-// to the helper. `runs`: by op, whether the helper has it.
+// to the helper. `tier`: the helper's. `runs`: by op, whether the helper has it.
 double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind kind,
-                     const std::vector<bool>& runs, const OpGraph& graph, const PassShape& pass,
-                     const SizeRule& rule);
+                     uint32_t tier, const std::vector<bool>& runs, const OpGraph& graph,
+                     const PassShape& pass, const SizeRule& rule);
 
 // Returns a plan with the helper that saves the most time, or nullopt if no helper saves any.
 // REQUIRES: graph.Finish() has not been called. `can_stream` returns whether a weight lies in the

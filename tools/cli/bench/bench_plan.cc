@@ -195,7 +195,7 @@ absl::StatusOr<std::vector<int64_t>> ParseCounts(const std::string& option,
   return values;
 }
 
-absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists) {
+absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists, const PlacementRequest& asked) {
   BenchPlan plan;
   auto tests = Tests(lists);
   if (!tests.ok()) return tests.status();
@@ -222,7 +222,9 @@ absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists) {
         for (const std::string& k : *types_k) {
           for (const std::string& v : *types_v) {
             for (const auto& [given, mode] : *dispatches) {
-              const std::string by_default = split.split.empty() ? "auto" : "prompts";
+              PlacementRequest request = asked;
+              request.split = split.split;
+              const std::string by_default = request.helps_prompts_only() ? "prompts" : "auto";
               const std::string text = given.empty() ? by_default : given;
               for (const int64_t n : *threads) {
                 plan.setups.push_back(

@@ -12,6 +12,7 @@
 #include "dispatch/devices/split_spec.h"
 #include "plugins/host_services.h"
 #include "runtime/model/run/model.h"
+#include "runtime/placement/placement_request.h"
 
 namespace trine {
 
@@ -65,7 +66,8 @@ struct BenchPlan {
 
 // Returns a plan with every combination. Returns INVALID_ARGUMENT, naming the option and the value,
 // if a value makes no sense.
-absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists);
+absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists,
+                                        const PlacementRequest& asked = {});
 
 // Parses "1,2", "1-4" (1, 2, 3, 4), "8-32+8" (8, 16, 24, 32) or "1-8*2" (1, 2, 4, 8). All values
 // must be from `least` to `most`.

@@ -249,7 +249,7 @@ int BenchBranching(const BenchArguments& arguments, const BenchPlan& plan) {
 }
 
 int Bench(const BenchArguments& arguments) {
-  const auto plan = MakeBenchPlan(arguments.lists);
+  const auto plan = MakeBenchPlan(arguments.lists, arguments.engine.placement);
   if (!plan.ok()) return ComplainOfArguments(plan.status());
   if (arguments.branching) return BenchBranching(arguments, *plan);
   BenchReport report(kFormats.at(arguments.format), *plan);
@@ -314,7 +314,7 @@ void AddBenchCommand(Command app, Run* run) {
           "Which passes may leave the devices of their layers, as in generate: auto, prompts, off, "
           "or from how many tokens on",
           &a->lists.dispatch)
-      .DefaultText("prompts with a split, else auto");
+      .DefaultText("auto where the planner places layers, else prompts");
   command.AddOption("-r,--repetitions", a->repetitions, "Times each test is run")
       .Range(1, 100000)
       .ShowDefault();

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -231,6 +233,13 @@ int MeasureThem(const CalibrateArguments& a, const std::vector<uint32_t>& types,
 int Calibrate(const CalibrateArguments& a) {
   const auto types = ParseTypes(a.types);
   if (!types.ok()) return ComplainOfArguments(types.status());
+  if (const char* team = std::getenv("TRINE_TEAM");
+      team != nullptr && *team != '\0' && std::string_view(team) != "own") {
+    std::fprintf(stderr,
+                 "trine: calibrate measures with Trine's own threads: TRINE_TEAM=%s counts "
+                 "for nothing here\n",
+                 Printable(team).c_str());
+  }
   const std::string path = CalibrationPath(a);
   if (!a.dry_run) {
     if (absl::Status s = CheckFile(path); !s.ok()) return Complain(s);

@@ -91,9 +91,19 @@ std::vector<std::string> TypedForms(const std::string& long_form) {
 }
 
 std::string DescribeParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return error.what();
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && app.get_subcommands().empty()) {
+    // The parser lists words that it does not know, the first one last.
+    const std::string word = text.substr(text.rfind(' ') + 1);
+    if (!word.empty() && word[0] != '-') return absl::StrCat("there is no command '", word, "'");
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
   const CLI::Option* repeated = Repeated(app);
-  if (repeated == nullptr) return error.what();
+  if (repeated == nullptr) {
+    const size_t missing = text.find(": 1 required ");
+    return missing == std::string::npos ? text
+                                        : absl::StrCat(text.substr(0, missing), " needs a value");
+  }
   const size_t count = repeated->count();
   return absl::StrCat(TypedName(*repeated), " is given ",
                       count == 2 ? "twice" : absl::StrCat(count, " times"), ": it takes one value");

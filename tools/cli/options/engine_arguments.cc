@@ -210,7 +210,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
           "predicted to be faster (auto), of these the ones that read prompts (prompts), none "
           "(off), or passes of so many tokens and more")
       .ValueName("auto|prompts|off|TOKENS")
-      .DefaultText("prompts with a split, else auto");
+      .DefaultText("auto where the planner places layers, else prompts");
   command
       .AddOption(
           "--device-timeout", a->device_timeout_s,
@@ -281,8 +281,10 @@ void AddPluginOptions(Command command, RegistryOptions* plugins) {
           "Which devices and ops may be used: those that give the same bits everywhere "
           "(exact), or also those whose results are only near them (fast)")
       .ShowDefault();
-  command.AddOption("--plugin", plugins->search.explicit_paths,
-                    "A backend plugin, or a folder of them, to look at first; may be repeated");
+  command
+      .AddOption("--plugin", plugins->search.explicit_paths,
+                 "A backend plugin, or a folder of them, to look at first; may be repeated")
+      .Check(NotEmpty);
   command
       .AddParsedList(
           "--plugin-option",

@@ -21,11 +21,12 @@ std::string Parse(std::vector<std::string> arguments) {
   int count = 0, layers = 0;
   std::string name;
   bool flag = false;
-  std::vector<std::string> words;
+  std::vector<std::string> words, list;
   run.AddOption("-n,--n-predict,--predict", count, "How many");
   run.AddOption("--gpu-layers", layers, "Where");
   run.AddOption("--name", name, "Its name");
   run.AddOption("--word", words, "A word; may be repeated");
+  run.AddOption("--list", list, "Words, separated by commas").Delimiter(',');
   run.AddFlag("--json", flag, "A flag");
   std::reverse(arguments.begin(), arguments.end());
   try {
@@ -43,6 +44,17 @@ TEST(ParseErrorTest, AnOptionThatIsRepeatedIsNamedAsItIsTyped) {
             "-ngl (--gpu-layers) is given 3 times: it takes one value");
   EXPECT_EQ(Parse({"run", "--name", "a", "--name", "b"}),
             "--name is given twice: it takes one value");
+}
+
+TEST(ParseErrorTest, AMissingValueIsSaid) {
+  EXPECT_EQ(Parse({"run", "--name"}), "--name needs a value");
+  EXPECT_EQ(Parse({"run", "--list", ","}), "--list needs a value");
+}
+
+TEST(ParseErrorTest, AWordThatIsNoCommandIsNamed) {
+  EXPECT_EQ(Parse({"rnu", "-n", "1"}), "there is no command 'rnu'");
+  EXPECT_THAT(Parse({"--banana"}), HasSubstr("--banana"));
+  EXPECT_THAT(Parse({"run", "walk"}), HasSubstr("walk"));
 }
 
 TEST(ParseErrorTest, OtherErrorsStay) {
