@@ -27,7 +27,7 @@ void Ahead::FillNeeded() {
     first.resize(static_cast<size_t>(chain_.units) + 1);
     int b = 0;
     for (int e = 0; e <= chain_.units; ++e) {
-      while (b < e && (!chain_.cut[b] || problem_.reach[d][b] < e)) ++b;
+      while (b < e && problem_.reach[d][b] < e) ++b;
       first[e] = b;
     }
   }

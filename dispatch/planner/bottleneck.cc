@@ -7,7 +7,7 @@
 namespace trine::planner {
 namespace {
 
-// Returns the chain's problem with a level as the limit of all stages, transfers and domains.
+// Returns the chain's problem with a level as the limit of all stages, groups and transfers.
 SumProblem HoldTo(const BottleneckProblem& problem, const Reach& memory, int64_t level) {
   const Chain& chain = *problem.chain;
   SumProblem held = MakeSumProblem(chain, problem.required);
@@ -15,12 +15,12 @@ SumProblem HoldTo(const BottleneckProblem& problem, const Reach& memory, int64_t
     const StageMeasure& stage = problem.stages[d];
     return e <= memory[d][b] && stage.fixed + stage.used[e] - stage.used[b] <= stage.MostAt(level);
   });
-  if (!problem.pipeline) return held;
-  for (ChainGroup domain : chain.domains) {
-    domain.capacity = level;
-    domain.held_to_level = true;
-    held.groups.push_back(std::move(domain));
+  for (ChainGroup group : problem.held) {
+    group.capacity = level;
+    group.held_to_level = true;
+    held.groups.push_back(std::move(group));
   }
+  if (!problem.pipeline) return held;
   bool all = true;
   std::vector<std::vector<bool>> may_follow(chain.n(), std::vector<bool>(chain.n(), true));
   for (int from = 0; from < chain.n(); ++from) {
@@ -58,14 +58,16 @@ int64_t HighestLevel(const BottleneckProblem& problem) {
   for (const StageMeasure& stage : problem.stages) {
     if (stage.whole == 0) highest = std::max(highest, stage.fixed + stage.used.back());
   }
+  for (const ChainGroup& group : problem.held) {
+    int64_t all = 0;
+    for (size_t d = 0; d < group.used.size(); ++d) {
+      if (!group.used[d].empty()) all += group.fixed[d] + group.used[d].back();
+    }
+    highest = std::max(highest, all);
+  }
   if (!problem.pipeline) return highest;
   for (const std::vector<int64_t>& row : problem.chain->transfer) {
     for (const int64_t ns : row) highest = std::max(highest, ns);
-  }
-  for (const ChainGroup& domain : problem.chain->domains) {
-    int64_t all = 0;
-    for (const Prefix& used : domain.used) all += used.empty() ? 0 : used.back();
-    highest = std::max(highest, all);
   }
   return highest;
 }
@@ -77,11 +79,11 @@ int64_t LevelOf(const BottleneckProblem& problem, const Path& path) {
   path.ForEach([&](int d, int begin, int end) {
     level = std::max(level, problem.stages[d].LevelOf(begin, end));
   });
+  for (const ChainGroup& group : problem.held) level = std::max(level, UseOf(group, path));
   if (!problem.pipeline) return level;
   for (int i = 1; i < path.size; ++i) {
     level = std::max(level, chain.transfer[path.device[i - 1]][path.device[i]]);
   }
-  for (const ChainGroup& domain : chain.domains) level = std::max(level, UseOf(domain, path));
   return level;
 }
 

@@ -19,6 +19,7 @@ Prefix MakePrefix(int units, const F& value) {
 
 ChainDevice MakeDevice(const PlanProblem& p, const NominalRequest& request, size_t index) {
   const PlanDevice& device = p.devices[index];
+  const PlanDevice& first = p.devices[FirstEntry(p, index)];
   const int units = p.units();
   const auto ns = [&](int64_t decode, int64_t prefill) {
     return RequestNs(p, request, decode, prefill);
@@ -32,72 +33,162 @@ ChainDevice MakeDevice(const PlanProblem& p, const NominalRequest& request, size
   d.domain_time = MakePrefix(
       units, [&](int u) { return ns(DomainNs(device.decode, u), DomainNs(device.prefill, u)); });
   d.bytes = MakePrefix(units, [&](int u) { return static_cast<int64_t>(UnitBytes(device, u)); });
-  d.fixed_bytes = static_cast<int64_t>(device.fixed_bytes);
+  d.fixed_bytes = static_cast<int64_t>(first.fixed_bytes);
   d.limit_bytes = static_cast<int64_t>(
-      std::min({device.limit_bytes, p.pools[device.pool].capacity_bytes, kPlenty}));
-  d.layers = MakePrefix(units, [&](int u) { return u >= 1 && u <= p.layers ? 1 : 0; });
-  d.max_layers = device.max_layers;
+      std::min({first.limit_bytes, p.pools[first.pool].capacity_bytes, kPlenty}));
   d.max_units = units;
   d.cannot = MakePrefix(units, [&](int u) { return CanRun(device, u) ? 0 : 1; });
-  d.tied_bytes = static_cast<int64_t>(device.tied_bytes);
+  d.tied_bytes = device.mode_of.has_value() ? 0 : static_cast<int64_t>(device.tied_bytes);
   d.cpu = device.tier == "cpu";
   return d;
 }
 
-// Returns the groups of at least two devices that have the same number.
-template <typename F>
-std::vector<ChainGroup> MakeGroups(const Chain& chain, const F& number) {
-  std::map<size_t, DeviceMask> sets;
-  for (int d = 0; d < chain.n(); ++d) sets[number(d)] |= One(d);
-  std::vector<ChainGroup> groups;
-  for (const auto& [key, members] : sets) {
-    if ((members & (members - 1)) == 0) continue;
-    ChainGroup group;
-    group.members = members;
-    group.used.resize(chain.devices.size());
-    group.fixed.resize(chain.devices.size());
-    groups.push_back(group);
+// Returns what a unit of an entry takes of a device, if `own(unit)` is what it takes of its own
+// device, and `part(share, unit)` what a share of it takes.
+template <typename Own, typename Part>
+Prefix TakenOf(const PlanProblem& p, size_t entry, size_t device, const Own& own,
+               const Part& part) {
+  return MakePrefix(p.units(), [&](int u) {
+    int64_t taken = FirstEntry(p, entry) == device ? own(u) : 0;
+    for (const PlanShare& share : p.devices[entry].elsewhere) {
+      if (share.device == device) taken += part(share, u);
+    }
+    return taken;
+  });
+}
+
+// Adds what entry `d` takes to a group. An entry that takes nothing is no member.
+void Join(int d, const Prefix& taken, int64_t fixed, ChainGroup& group) {
+  const bool is_member = (group.members & One(d)) != 0;
+  if (taken.back() == 0 && fixed == 0 && !is_member) return;
+  group.members |= One(d);
+  Prefix& used = group.used[d];
+  if (used.empty()) used.resize(taken.size());
+  for (size_t i = 0; i < taken.size(); ++i) used[i] += taken[i];
+  group.fixed[d] += fixed;
+}
+
+ChainGroup EmptyGroup(const Chain& chain) {
+  ChainGroup group;
+  group.used.resize(chain.devices.size());
+  group.fixed.resize(chain.devices.size());
+  return group;
+}
+
+// Returns the most that the members can take together.
+int64_t MostOf(const ChainGroup& group) {
+  int64_t most = 0;
+  for (size_t d = 0; d < group.used.size(); ++d) {
+    if (!group.used[d].empty()) most += group.fixed[d] + group.used[d].back();
   }
-  return groups;
+  return most;
 }
 
-// Returns the most bytes that the device can use with any units.
-int64_t MostBytes(const ChainDevice& d) {
-  return std::min(d.limit_bytes, d.fixed_bytes + d.bytes.back());
+Prefix BytesOf(const PlanProblem& p, size_t entry, size_t device) {
+  return TakenOf(
+      p, entry, device, [&](int u) { return static_cast<int64_t>(UnitBytes(p.devices[entry], u)); },
+      [](const PlanShare& share, int u) { return static_cast<int64_t>(share.bytes[u]); });
 }
 
+// Returns whether entries of the chain use the device in other ways than with all parts of units.
+bool IsShared(const PlanProblem& p, const Chain& chain, size_t device) {
+  return std::any_of(chain.devices.begin(), chain.devices.end(), [&](const ChainDevice& d) {
+    const PlanDevice& entry = p.devices[d.index];
+    if (entry.mode_of == device) return true;
+    return std::any_of(entry.elsewhere.begin(), entry.elsewhere.end(),
+                       [&](const PlanShare& share) { return share.device == device; });
+  });
+}
+
+// Adds the memory of each device that several entries use. Its fixed bytes are set aside.
+void AddMemories(const PlanProblem& p, Chain& chain) {
+  for (size_t device = 0; device < p.devices.size(); ++device) {
+    const PlanDevice& owner = p.devices[device];
+    if (owner.mode_of.has_value() || !IsShared(p, chain, device)) continue;
+    ChainGroup group = EmptyGroup(chain);
+    for (int d = 0; d < chain.n(); ++d) {
+      Join(d, BytesOf(p, chain.devices[d].index, device), 0, group);
+    }
+    group.capacity = static_cast<int64_t>(std::min(owner.limit_bytes, kPlenty)) -
+                     static_cast<int64_t>(owner.fixed_bytes);
+    if (MostOf(group) > group.capacity) chain.pools.push_back(std::move(group));
+  }
+}
+
+// Adds the pools that several entries use, or one entry in two ways.
 void AddPools(const PlanProblem& p, Chain& chain) {
-  const auto pool_of = [&](int d) { return p.devices[chain.devices[d].index].pool; };
-  for (ChainGroup& group : MakeGroups(chain, pool_of)) {
-    int64_t most = 0;
-    for (int d = 0; d < chain.n(); ++d) {
-      if ((group.members & One(d)) == 0) continue;
-      group.capacity = static_cast<int64_t>(std::min(p.pools[pool_of(d)].capacity_bytes, kPlenty));
-      group.used[d] = chain.devices[d].bytes;
-      group.fixed[d] = chain.devices[d].fixed_bytes;
-      most += MostBytes(chain.devices[d]);
+  for (size_t pool = 0; pool < p.pools.size(); ++pool) {
+    ChainGroup group = EmptyGroup(chain);
+    group.capacity = static_cast<int64_t>(std::min(p.pools[pool].capacity_bytes, kPlenty));
+    int uses = 0;
+    for (size_t device = 0; device < p.devices.size(); ++device) {
+      const PlanDevice& owner = p.devices[device];
+      if (owner.mode_of.has_value() || owner.pool != pool) continue;
+      const auto fixed = static_cast<int64_t>(owner.fixed_bytes);
+      const bool shared = owner.left_out.empty() && IsShared(p, chain, device);
+      if (shared) group.capacity -= fixed;
+      for (int d = 0; d < chain.n(); ++d) {
+        const size_t entry = chain.devices[d].index;
+        const Prefix taken = BytesOf(p, entry, device);
+        uses += entry == device || taken.back() > 0;
+        Join(d, taken, entry == device && !shared ? fixed : 0, group);
+      }
     }
-    if (most > group.capacity) chain.pools.push_back(group);
+    if (uses > 1 && MostOf(group) > group.capacity) chain.pools.push_back(std::move(group));
   }
 }
 
-void AddDomains(const PlanProblem& p, Chain& chain) {
-  const auto domain_of = [&](int d) { return p.devices[chain.devices[d].index].domain; };
-  for (ChainGroup& group : MakeGroups(chain, domain_of)) {
-    int64_t most = 0;
-    for (int d = 0; d < chain.n(); ++d) {
-      if ((group.members & One(d)) == 0) continue;
-      group.used[d] = chain.devices[d].domain_time;
-      most += group.used[d].back();
+// Adds the bandwidth domains that several entries draw on. Parts elsewhere draw on it in decode
+// passes, which read all of them for few tokens.
+void AddDomains(const PlanProblem& p, const NominalRequest& request, Chain& chain) {
+  std::map<size_t, ChainGroup> groups;
+  const auto group_of = [&](size_t device) -> ChainGroup& {
+    return groups.try_emplace(p.devices[device].domain, EmptyGroup(chain)).first->second;
+  };
+  for (int d = 0; d < chain.n(); ++d) {
+    const PlanDevice& entry = p.devices[chain.devices[d].index];
+    Join(d, chain.devices[d].domain_time, 0, group_of(chain.devices[d].index));
+    for (const PlanShare& share : entry.elsewhere) {
+      const auto part = [&](int u) { return RequestNs(p, request, share.decode_ns[u], 0); };
+      Join(d, MakePrefix(p.units(), part), 0, group_of(share.device));
     }
-    if (most > 0) chain.domains.push_back(group);
   }
+  for (auto& [domain, group] : groups) {
+    if ((group.members & (group.members - 1)) != 0) chain.domains.push_back(std::move(group));
+  }
+}
+
+// Adds the time of each device that several entries use.
+void AddWorkers(const PlanProblem& p, const NominalRequest& request, Chain& chain) {
+  for (size_t device = 0; device < p.devices.size(); ++device) {
+    if (p.devices[device].mode_of.has_value() || !IsShared(p, chain, device)) continue;
+    ChainGroup group = EmptyGroup(chain);
+    for (int d = 0; d < chain.n(); ++d) {
+      const ChainDevice& entry = chain.devices[d];
+      const auto own = [&](int u) { return entry.time[u + 1] - entry.time[u]; };
+      const auto part = [&](const PlanShare& share, int u) {
+        return RequestNs(p, request, share.decode_ns[u], share.prefill_ns[u]);
+      };
+      const bool is_own = FirstEntry(p, entry.index) == device;
+      Join(d, TakenOf(p, entry.index, device, own, part), is_own ? entry.run_ns : 0, group);
+    }
+    chain.workers.push_back(std::move(group));
+  }
+}
+
+// Returns whether neither the entry's device nor another one that it needs is left out.
+bool MayUse(const PlanProblem& p, size_t entry) {
+  const PlanDevice& device = p.devices[entry];
+  return device.left_out.empty() && p.devices[FirstEntry(p, entry)].left_out.empty() &&
+         std::all_of(device.elsewhere.begin(), device.elsewhere.end(), [&](const PlanShare& share) {
+           return p.devices[share.device].left_out.empty();
+         });
 }
 
 bool AlikeAlone(const ChainDevice& a, const ChainDevice& b) {
   const auto facts = [](const ChainDevice& d) {
-    return std::tie(d.run_ns, d.fixed_bytes, d.limit_bytes, d.max_layers, d.tied_bytes, d.cpu,
-                    d.time, d.bytes, d.cannot);
+    return std::tie(d.run_ns, d.fixed_bytes, d.limit_bytes, d.tied_bytes, d.cpu, d.time, d.bytes,
+                    d.cannot);
   };
   return facts(a) == facts(b);
 }
@@ -111,7 +202,7 @@ bool Alike(const Chain& chain, int a, int b) {
     if (chain.transfer[a][d] != chain.transfer[b][d]) return false;
     if (chain.transfer[d][a] != chain.transfer[d][b]) return false;
   }
-  for (const std::vector<ChainGroup>* groups : {&chain.pools, &chain.domains}) {
+  for (const std::vector<ChainGroup>* groups : {&chain.pools, &chain.domains, &chain.workers}) {
     for (const ChainGroup& group : *groups) {
       const bool member = (group.members & One(a)) != 0;
       if (member != ((group.members & One(b)) != 0)) return false;
@@ -136,7 +227,6 @@ void FindTwins(DeviceMask required, Chain& chain) {
 bool Chain::Fits(int d, int begin, int end) const {
   const ChainDevice& device = devices[d];
   return device.cannot[end] == device.cannot[begin] && end - begin <= device.max_units &&
-         device.layers[end] - device.layers[begin] <= device.max_layers &&
          device.fixed_bytes + device.bytes[end] - device.bytes[begin] <= device.limit_bytes;
 }
 
@@ -148,38 +238,39 @@ std::vector<int> Chain::WholeWhenTied() const {
   std::vector<int> whole;
   for (int d = 0; d < n(); ++d) {
     const ChainDevice& device = devices[d];
-    if (Fits(d, 0, units)) continue;
-    const int64_t bytes = device.fixed_bytes + device.bytes.back() - device.tied_bytes;
-    const bool runs = device.cannot.back() == 0 && device.max_units >= units &&
-                      device.layers.back() <= device.max_layers;
-    if (runs && bytes <= device.limit_bytes) whole.push_back(d);
+    const auto fits = [&](int64_t tied) {
+      const int64_t bytes = device.fixed_bytes + device.bytes.back() - tied;
+      return bytes <= device.limit_bytes &&
+             std::all_of(pools.begin(), pools.end(), [&](const ChainGroup& group) {
+               return (group.members & One(d)) == 0 ||
+                      group.Use(d, 0, units) - tied <= group.capacity;
+             });
+    };
+    const bool runs = device.cannot.back() == 0 && device.max_units >= units;
+    if (runs && !fits(0) && fits(device.tied_bytes)) whole.push_back(d);
   }
   return whole;
 }
 
-std::vector<size_t> SearchedDevices(const PlanProblem& problem, bool split_ends) {
+std::vector<size_t> SearchedDevices(const PlanProblem& problem, Strategy strategy) {
   std::vector<size_t> usable;
   for (size_t i = 0; i < problem.devices.size() && usable.size() < kMostDevices; ++i) {
-    if (!problem.devices[i].left_out.empty()) continue;
-    const Chain alone = MakeChain(problem, NominalRequest{}, {i}, split_ends);
+    const PlanDevice& device = problem.devices[i];
+    const bool wanted = !device.mode_of.has_value() || strategy != Strategy::kMemory;
+    if (!wanted || !MayUse(problem, i)) continue;
+    const Chain alone = MakeChain(problem, NominalRequest{}, {i});
     const std::vector<int> reach = alone.MemoryReach().front();
     bool holds = !alone.WholeWhenTied().empty();
-    for (int b = 0; b < alone.units; ++b) holds = holds || (alone.cut[b] && reach[b] > b);
+    for (int b = 0; b < alone.units; ++b) holds = holds || reach[b] > b;
     if (holds) usable.push_back(i);
   }
   return usable;
 }
 
 Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
-                const std::vector<size_t>& devices, bool split_ends, DeviceMask required) {
+                const std::vector<size_t>& devices, DeviceMask required) {
   Chain chain;
   chain.units = problem.units();
-  chain.cut.assign(static_cast<size_t>(chain.units) + 1, true);
-  if (!split_ends) {
-    // In a model without layers, the two ends stay together.
-    chain.cut[1] = false;
-    chain.cut[chain.units - 1] = false;
-  }
   for (const size_t index : devices) chain.devices.push_back(MakeDevice(problem, request, index));
   for (const size_t from : devices) {
     std::vector<int64_t>& row = chain.transfer.emplace_back();
@@ -188,8 +279,10 @@ Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
                               problem.prefill_transfer_ns[from][to]));
     }
   }
+  AddMemories(problem, chain);
   AddPools(problem, chain);
-  AddDomains(problem, chain);
+  AddDomains(problem, request, chain);
+  AddWorkers(problem, request, chain);
   FindTwins(required, chain);
   return chain;
 }

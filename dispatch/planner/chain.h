@@ -1,5 +1,6 @@
 // The planner's problem as the searches need it: a chain of units, devices numbered from 0, and
-// prefix sums. With these, the cost of a run of units is one subtraction.
+// prefix sums. With these, the cost of a run of units is one subtraction. A mode of a device is a
+// device of its own here, which shares memory and time with the device's other entries.
 #pragma once
 
 #include <array>
@@ -34,15 +35,14 @@ struct ChainDevice {
   Prefix bytes;
   int64_t fixed_bytes = 0;
   int64_t limit_bytes = 0;  // the device's own limit and its pool's
-  Prefix layers;
-  int64_t max_layers = 0;
   int64_t max_units = 0;
   Prefix cannot;  // 1 for each unit that the device can't run
   int64_t tied_bytes = 0;
   bool cpu = false;
 };
 
-// Something that several devices share: a memory pool, or a bandwidth domain.
+// Something that several entries share: a memory pool, the memory or the time of a device with
+// modes, or a bandwidth domain.
 struct ChainGroup {
   DeviceMask members = 0;
   int64_t capacity = 0;
@@ -55,17 +55,18 @@ struct ChainGroup {
   // limits what can follow.
   bool Open(DeviceMask in_use) const { return (in_use & members) != 0 && (members & ~in_use) != 0; }
 };
-// A group has at least two devices, so there are at most kMostDevices / 2 pools and kMostDevices /
-// 2 domains.
-inline constexpr int kMostGroups = kMostDevices;
+// Each entry is a member of few groups: its device's memory and time, pools and a domain.
+inline constexpr int kMostGroups = 3 * kMostDevices;
 
 struct Chain {
   int units = 0;
-  std::vector<bool> cut;  // [boundary]: a segment may begin or end there
   std::vector<ChainDevice> devices;
   std::vector<std::vector<int64_t>> transfer;  // [from][to]
-  std::vector<ChainGroup> pools;    // the pools that may be too small for their members together
-  std::vector<ChainGroup> domains;  // capacity: set by the search
+  // The memory that may be too small for its members together: pools, and devices with modes.
+  std::vector<ChainGroup> pools;
+  // Bandwidth, and the time of devices with modes. Capacity: set by the search.
+  std::vector<ChainGroup> domains;
+  std::vector<ChainGroup> workers;
   // [device]: an earlier device that is exactly like it; -1 if there is none. By the rule for ties
   // the earlier device comes first in a placement.
   std::vector<int> twin;
@@ -82,8 +83,8 @@ struct Chain {
   std::vector<int> WholeWhenTied() const;
 };
 
-// Makes the Reach for `fits`, at boundaries where the chain may be cut. REQUIRES: if fits(d, b, e)
-// holds, it holds for every run inside [b, e).
+// Makes the Reach for `fits`. REQUIRES: if fits(d, b, e) holds, it holds for every run inside
+// [b, e).
 template <typename F>
 Reach MakeReach(const Chain& chain, const F& fits) {
   Reach reach(chain.n(), std::vector<int>(chain.units + 1));
@@ -92,9 +93,7 @@ Reach MakeReach(const Chain& chain, const F& fits) {
     for (int b = 0; b <= chain.units; ++b) {
       if (end < b) end = b;
       while (end < chain.units && fits(d, b, end + 1)) ++end;
-      int last = end;
-      while (last > b && !chain.cut[last]) --last;
-      reach[d][b] = last;
+      reach[d][b] = end;
     }
   }
   return reach;
@@ -125,13 +124,14 @@ struct Path {
 // Returns how much of the group the placement uses.
 int64_t UseOf(const ChainGroup& group, const Path& path);
 
-// Returns the devices that may be used and can hold a unit, in their order, at most kMostDevices.
-std::vector<size_t> SearchedDevices(const PlanProblem& problem, bool split_ends);
+// Returns the entries that may be used and can hold a unit, in their order, at most kMostDevices.
+// Strategy::kMemory has no use for modes.
+std::vector<size_t> SearchedDevices(const PlanProblem& problem, Strategy strategy);
 
 // Makes the chain of a problem for these devices. `required`: devices that must be used; they have
 // no twins.
 Chain MakeChain(const PlanProblem& problem, const NominalRequest& request,
-                const std::vector<size_t>& devices, bool split_ends, DeviceMask required = 0);
+                const std::vector<size_t>& devices, DeviceMask required = 0);
 
 // Returns the path as ranges of layers on devices of the problem.
 std::vector<PlacedRange> RangesOf(const Chain& chain, const Path& path);

@@ -19,7 +19,6 @@ namespace {
 struct Lift {
   bool memory = false;
   bool pool = false;
-  bool layers = false;
 };
 
 int64_t LayersOn(const std::vector<PlacedRange>& ranges, size_t device) {
@@ -50,12 +49,11 @@ class SegmentExplainer {
  private:
   // Tries one limit at a time, then both kinds of memory together if neither alone is the reason.
   std::optional<Answer> Bind(PlacementSegment& segment) {
-    const PlanDevice& device = problem_.devices[segment.range.device];
+    const PlanDevice& device = problem_.devices[FirstEntry(problem_, segment.range.device)];
     const PlanPool& pool = problem_.pools[device.pool];
     const std::string memory = absl::StrCat(device.name, " (", BytesText(device.limit_bytes), ")");
     const std::string shared =
         absl::StrCat("pool ", pool.name, " (", BytesText(pool.capacity_bytes), ")");
-    const bool layers = device.max_layers < problem_.layers;
     const bool limited = device.limit_bytes != kNoLimit;
     const bool pooled = pool.capacity_bytes != kNoLimit;
     std::optional<Answer> better;
@@ -65,8 +63,6 @@ class SegmentExplainer {
       segment.bound = shared;
     } else if (limited && pooled && (better = Try(segment, {.memory = true, .pool = true}))) {
       segment.bound = absl::StrCat("memory of ", memory, " and ", shared);
-    } else if (layers && (better = Try(segment, {.layers = true}))) {
-      segment.bound = absl::StrCat("at most ", device.max_layers, " layers on ", device.name);
     }
     return better;
   }
@@ -75,10 +71,9 @@ class SegmentExplainer {
   std::optional<Answer> Try(PlacementSegment& segment, const Lift& lift) const {
     const size_t d = segment.range.device;
     PlanProblem other = problem_;
-    PlanDevice& device = other.devices[d];
+    PlanDevice& device = other.devices[FirstEntry(problem_, d)];
     if (lift.memory) device.limit_bytes = kNoLimit;
     if (lift.pool) other.pools[device.pool].capacity_bytes = kNoLimit;
-    if (lift.layers) device.max_layers = std::numeric_limits<int>::max();
     Outcome outcome = Search(other, options_);
     if (!outcome.answer.has_value() || outcome.answer->objective >= answer_.objective) {
       return std::nullopt;
@@ -92,19 +87,18 @@ class SegmentExplainer {
   }
 
   std::string More(const Lift& lift, size_t d, const Placement& placement) const {
-    const PlanDevice& device = problem_.devices[d];
+    const PlanDevice& device = problem_.devices[FirstEntry(problem_, d)];
     const MemoryUse& pool = placement.pools[device.pool];
     const uint64_t has = problem_.pools[device.pool].capacity_bytes;
     std::string more;
     if (lift.memory) {
-      const uint64_t used = placement.devices[d].used_bytes;
+      const uint64_t used = placement.devices[FirstEntry(problem_, d)].used_bytes;
       absl::StrAppend(&more, Above(used, device.limit_bytes), " more on ", device.name);
     }
     if (lift.pool) {
       absl::StrAppend(&more, more.empty() ? "" : " and ", Above(pool.used_bytes, has),
                       " more in pool ", pool.name);
     }
-    if (lift.layers) more = absl::StrCat("no such limit on ", device.name);
     std::vector<PlacedRange> ranges;
     for (const PlacementSegment& s : placement.segments) ranges.push_back(s.range);
     const int64_t layers = LayersOn(ranges, d) - LayersOn(answer_.ranges, d);
@@ -130,8 +124,9 @@ class SegmentExplainer {
         return absl::StrCat("what ", problem_.devices[device].name, " has no room for");
       }
     }
-    if (SearchedDevices(problem_, options_.split_ends).size() == 1)
+    if (SearchedDevices(problem_, options_.strategy).size() == 1) {
       return "being the only device that may have layers";
+    }
     return options_.strategy == Strategy::kBalanced ? "nothing: most even" : "nothing: fastest";
   }
 
@@ -145,7 +140,7 @@ class SegmentExplainer {
 // them.
 void ExplainShares(const PlanProblem& problem, const PlanOptions& options, const Answer& answer,
                    Placement& placement) {
-  const bool one = SearchedDevices(problem, options.split_ends).size() == 1;
+  const bool one = SearchedDevices(problem, options.strategy).size() == 1;
   for (PlacementSegment& segment : placement.segments) {
     if (one) {
       segment.bound = "being the only device that may have layers";
@@ -230,7 +225,7 @@ struct PoolRoom {
 PoolRoom RoomIn(const PlanProblem& problem, size_t pool) {
   PoolRoom room;
   for (const PlanDevice& device : problem.devices) {
-    if (device.pool != pool || !device.left_out.empty()) continue;
+    if (device.pool != pool || !device.left_out.empty() || device.mode_of.has_value()) continue;
     const uint64_t left = problem.pools[pool].capacity_bytes - room.bytes;
     room.bytes += std::min(left, device.limit_bytes);
     absl::StrAppend(&room.text, room.text.empty() ? "" : ", ", device.name, ": ");
@@ -249,11 +244,23 @@ uint64_t LeastNeeded(const PlanProblem& problem) {
     uint64_t least = kNoLimit;
     for (const PlanDevice& device : problem.devices) {
       if (!device.left_out.empty() || !CanRun(device, unit)) continue;
-      least = std::min(least, UnitBytes(device, unit));
+      uint64_t bytes = UnitBytes(device, unit);
+      for (const PlanShare& share : device.elsewhere) bytes += share.bytes[unit];
+      least = std::min(least, bytes);
     }
     if (least != kNoLimit) needed += least;
   }
   return needed;
+}
+
+// Returns whether the device has layers or parts of layers.
+bool Uses(const Placement& placement, const PlanProblem& problem, size_t device) {
+  return std::any_of(
+      placement.segments.begin(), placement.segments.end(), [&](const PlacementSegment& s) {
+        return FirstEntry(problem, s.range.device) == device ||
+               std::any_of(s.elsewhere.begin(), s.elsewhere.end(),
+                           [&](const SegmentShare& share) { return share.device == device; });
+      });
 }
 
 }  // namespace
@@ -281,11 +288,9 @@ PlanOptions Briefly(const PlanOptions& options) {
 
 void ExplainLeftOut(const PlanProblem& problem, const PlanOptions& options, const Answer& answer,
                     Placement& placement) {
-  const std::vector<size_t> searched = SearchedDevices(problem, options.split_ends);
+  const std::vector<size_t> searched = SearchedDevices(problem, options.strategy);
   for (size_t d = 0; d < problem.devices.size(); ++d) {
-    const bool used = std::any_of(answer.ranges.begin(), answer.ranges.end(),
-                                  [d](const PlacedRange& r) { return r.device == d; });
-    if (used) continue;
+    if (problem.devices[d].mode_of.has_value() || Uses(placement, problem, d)) continue;
     placement.left_out.push_back({d, Reason(problem, options, answer, searched, d)});
   }
 }

@@ -82,7 +82,7 @@ class LevelSearch {
     for (int e = problem_.reach[d][label.boundary]; e >= nearest; --e) {
       ++effort_.steps;
       LevelLabel next = label;
-      if (!chain_.cut[e] || !Draw(in_use, d, label.boundary, e, next.used)) continue;
+      if (!Draw(in_use, d, label.boundary, e, next.used)) continue;
       next.boundary = e;
       next.last = d;
       next.path = label.path.With(d, e);

@@ -51,6 +51,15 @@ PlacementSegment Describe(const PlanDevice& device, const PlacedRange& range) {
     s.decode_ns += device.decode.unit_ns[unit];
     s.prefill_ns += device.prefill.unit_ns[unit];
   }
+  for (const PlanShare& share : device.elsewhere) {
+    SegmentShare& part = s.elsewhere.emplace_back();
+    part.device = share.device;
+    for (int64_t unit = FirstUnit(range); unit < EndUnit(range); ++unit) {
+      part.bytes += share.bytes[unit];
+      part.decode_ns += share.decode_ns[unit];
+      part.prefill_ns += share.prefill_ns[unit];
+    }
+  }
   return s;
 }
 
@@ -66,8 +75,12 @@ class Clock {
     for (int64_t unit = FirstUnit(s.range); unit < EndUnit(s.range); ++unit) {
       busy += Ns(device.decode.unit_ns[unit], device.prefill.unit_ns[unit]);
       domains_[device.domain] += Ns(DomainNs(device.decode, unit), DomainNs(device.prefill, unit));
+      for (const PlanShare& share : device.elsewhere) {
+        devices_[share.device] += Ns(share.decode_ns[unit], share.prefill_ns[unit]);
+        domains_[problem_.devices[share.device].domain] += Ns(share.decode_ns[unit], 0);
+      }
     }
-    devices_[s.range.device] += busy;
+    devices_[FirstEntry(problem_, s.range.device)] += busy;
     const int64_t transfer = Ns(s.decode_transfer_ns, s.prefill_transfer_ns);
     longest_transfer_ = std::max(longest_transfer_, transfer);
     total_ += busy + transfer;
@@ -102,14 +115,23 @@ void AddMemory(const PlanProblem& problem, Placement& placement) {
   for (const PlanPool& pool : problem.pools) {
     placement.pools.push_back({pool.name, 0, pool.capacity_bytes});
   }
-  std::vector<bool> embedding(problem.devices.size());
+  std::vector<bool> embedding(problem.devices.size()), used(problem.devices.size());
+  const auto use = [&](size_t device, uint64_t bytes) {
+    uint64_t& all = placement.devices[device].used_bytes;
+    if (!used[device]) all += problem.devices[device].fixed_bytes;
+    used[device] = true;
+    all += bytes;
+  };
   for (const PlacementSegment& s : placement.segments) {
-    const PlanDevice& device = problem.devices[s.range.device];
-    MemoryUse& use = placement.devices[s.range.device];
-    if (use.used_bytes == 0) use.used_bytes = device.fixed_bytes;
-    use.used_bytes += s.weight_bytes + s.kv_bytes;
-    if (s.range.embedding) embedding[s.range.device] = true;
-    if (s.range.head && embedding[s.range.device]) use.used_bytes -= device.tied_bytes;
+    const size_t device = FirstEntry(problem, s.range.device);
+    use(device, s.weight_bytes + s.kv_bytes);
+    for (const SegmentShare& share : s.elsewhere) {
+      if (share.bytes > 0) use(share.device, share.bytes);
+    }
+    if (s.range.embedding) embedding[device] = true;
+    if (s.range.head && embedding[device]) {
+      placement.devices[device].used_bytes -= problem.devices[device].tied_bytes;
+    }
   }
   for (size_t i = 0; i < problem.devices.size(); ++i) {
     placement.pools[problem.devices[i].pool].used_bytes += placement.devices[i].used_bytes;
@@ -117,19 +139,14 @@ void AddMemory(const PlanProblem& problem, Placement& placement) {
 }
 
 void CheckLimits(const PlanProblem& problem, Placement& placement) {
-  std::vector<int> layers(problem.devices.size());
   std::vector<bool> used(problem.devices.size());
   for (const PlacementSegment& s : placement.segments) {
-    layers[s.range.device] += s.range.layers();
-    used[s.range.device] = true;
+    used[FirstEntry(problem, s.range.device)] = true;
+    for (const SegmentShare& share : s.elsewhere) used[share.device] = true;
   }
   AddMemoryViolations(&placement);
-  for (size_t i = 0; i < layers.size(); ++i) {
+  for (size_t i = 0; i < used.size(); ++i) {
     const PlanDevice& device = problem.devices[i];
-    if (layers[i] > device.max_layers) {
-      placement.violations.push_back(absl::StrCat(device.name, " has ", layers[i],
-                                                  " layers and may have ", device.max_layers));
-    }
     if (used[i] && !device.left_out.empty()) {
       placement.violations.push_back(
           absl::StrCat(device.name, " must not be used: ", device.left_out));

@@ -14,11 +14,19 @@
 
 namespace trine {
 
-// A span on a device of the problem.
+// A span on a device of the problem, in one of its modes.
 struct PlacedRange : LayerSpan {
   size_t device = 0;  // index into PlanProblem::devices
 
   bool operator==(const PlacedRange&) const = default;
+};
+
+// The parts of a segment's layers that another device has.
+struct SegmentShare {
+  size_t device = 0;  // index into PlanProblem::devices
+  uint64_t bytes = 0;
+  int64_t decode_ns = 0;  // how long one pass keeps the device busy; the segment's time counts it
+  int64_t prefill_ns = 0;
 };
 
 struct PlacementSegment {
@@ -29,6 +37,7 @@ struct PlacementSegment {
   int64_t prefill_ns = 0;
   int64_t decode_transfer_ns = 0;  // the time of that transfer
   int64_t prefill_transfer_ns = 0;
+  std::vector<SegmentShare> elsewhere;
   std::string bound;   // what decides the segment's size: a limit, or the times alone
   std::string change;  // what lifting that limit would bring; "" if nothing was found
 };
@@ -47,7 +56,7 @@ struct LeftOutDevice {
 struct Placement {
   std::vector<PlacementSegment> segments;  // in model order
   std::vector<LeftOutDevice> left_out;
-  std::vector<MemoryUse> devices;       // one per device of the problem
+  std::vector<MemoryUse> devices;       // one per entry of the problem; modes use their device's
   std::vector<MemoryUse> pools;         // one per pool
   std::vector<std::string> violations;  // limits that are broken; the planner breaks none
 

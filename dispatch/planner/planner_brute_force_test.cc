@@ -7,12 +7,14 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/planner/chain.h"
 #include "dispatch/planner/planner.h"
 #include "dispatch/planner/strategy.h"
 #include "gtest/gtest.h"
@@ -63,7 +65,6 @@ PlanDevice RandomDevice(Random& random, int units, size_t pools, const std::stri
   if (random.OneIn(2)) device.kv_bytes.clear();
   device.fixed_bytes = static_cast<uint64_t>(random.Upto(3));
   if (!random.OneIn(3)) device.limit_bytes = static_cast<uint64_t>(random.Upto(10 * units));
-  if (random.OneIn(4)) device.max_layers = static_cast<int>(random.Upto(units));
   if (random.OneIn(12)) device.left_out = "lost";
   if (random.OneIn(4)) {
     device.tied_bytes = std::min(device.weight_bytes.front(), device.weight_bytes.back());
@@ -100,6 +101,43 @@ PlanProblem RandomProblem(Random& random, int more_layers = 0, int more_devices 
   return problem;
 }
 
+// Adds a mode of a random device: some of each unit is on another device.
+void AddMode(Random& random, PlanProblem& problem) {
+  const auto devices = static_cast<int64_t>(problem.devices.size());
+  const auto first = static_cast<size_t>(random.Upto(devices - 1));
+  const size_t other =
+      (first + 1 + static_cast<size_t>(random.Upto(devices - 2))) % static_cast<size_t>(devices);
+  if (problem.devices[first].mode_of.has_value() || problem.devices[other].mode_of.has_value()) {
+    return;
+  }
+  PlanDevice mode = problem.devices[first];
+  mode.name += "m";
+  mode.mode_of = first;
+  mode.left_out = random.OneIn(12) ? "not asked for" : "";
+  PlanShare share;
+  share.device = other;
+  for (int u = 0; u < problem.units(); ++u) {
+    const uint64_t moved = random.OneIn(3) ? 0 : mode.weight_bytes[u];
+    mode.weight_bytes[u] -= static_cast<uint64_t>(random.Upto(static_cast<int64_t>(moved)));
+    share.bytes.push_back(static_cast<uint64_t>(random.Upto(static_cast<int64_t>(moved) + 2)));
+    for (auto [pass, times] :
+         {std::pair(&mode.decode, &share.decode_ns), std::pair(&mode.prefill, &share.prefill_ns)}) {
+      int64_t& ns = pass->unit_ns[u];
+      const bool can_run = CanRun(problem.devices[first], u);
+      if (can_run) ns += random.Upto(5);
+      times->push_back(can_run ? random.Upto(ns) : 0);
+    }
+  }
+  mode.tied_bytes = 0;
+  mode.elsewhere = {share};
+  problem.devices.push_back(mode);
+  for (auto* rows : {&problem.decode_transfer_ns, &problem.prefill_transfer_ns}) {
+    for (std::vector<int64_t>& row : *rows) row.push_back(random.Upto(3));
+    rows->emplace_back(rows->front());
+    for (int64_t& ns : rows->back()) ns = random.Upto(3);
+  }
+}
+
 // Makes placements with equally many segments equally fast: only the rule for ties decides.
 void Flatten(PlanProblem& problem) {
   for (PlanDevice& device : problem.devices) {
@@ -123,6 +161,12 @@ void Scale(int64_t factor, PlanProblem& problem) {
       scale(times->unit_ns);
       scale(times->domain_ns);
       times->run_ns *= factor;
+    }
+  }
+  for (PlanDevice& device : problem.devices) {
+    for (PlanShare& share : device.elsewhere) {
+      scale(share.decode_ns);
+      scale(share.prefill_ns);
     }
   }
   for (std::vector<int64_t>& row : problem.decode_transfer_ns) scale(row);
@@ -149,18 +193,70 @@ int64_t InARequest(const PlanProblem& problem, const NominalRequest& request, in
                                          static_cast<long double>(prefill) * passes + 0.5L));
 }
 
+// Returns the bytes of all units of an entry on a device.
+uint64_t AllBytes(const PlanProblem& p, size_t entry, size_t device) {
+  const PlanDevice& d = p.devices[entry];
+  uint64_t all = 0;
+  for (int u = 0; u < p.units(); ++u) {
+    if (FirstEntry(p, entry) == device) all += UnitBytes(d, u);
+    for (const PlanShare& share : d.elsewhere) {
+      if (share.device == device) all += share.bytes[u];
+    }
+  }
+  return all;
+}
+
+// Returns the devices that have modes, or parts of the units of modes.
+std::set<size_t> SharedDevices(const PlanProblem& p, Strategy strategy) {
+  std::set<size_t> shared;
+  for (const size_t entry : planner::SearchedDevices(p, strategy)) {
+    const PlanDevice& d = p.devices[entry];
+    if (d.mode_of.has_value()) shared.insert(*d.mode_of);
+    for (const PlanShare& share : d.elsewhere) shared.insert(share.device);
+  }
+  return shared;
+}
+
+// Returns whether the bytes on all devices and in all pools keep to the limits. The fixed bytes of
+// `shared` devices are always set aside.
+bool Fits(const PlanProblem& p, const std::set<size_t>& shared, const std::vector<size_t>& order,
+          const std::map<size_t, uint64_t>& used) {
+  std::vector<uint64_t> pools(p.pools.size());
+  std::vector<bool> in_use(p.pools.size());
+  for (size_t device = 0; device < p.devices.size(); ++device) {
+    const PlanDevice& d = p.devices[device];
+    if (d.mode_of.has_value()) continue;
+    bool has_run = false, takes = false;
+    for (const size_t entry : order) {
+      has_run = has_run || FirstEntry(p, entry) == device;
+      takes = takes || AllBytes(p, entry, device) > 0;
+    }
+    const bool set_aside = d.left_out.empty() && shared.count(device) > 0;
+    const uint64_t bytes = used.count(device) > 0 ? used.at(device) : 0;
+    if ((has_run || takes) && bytes + d.fixed_bytes > d.limit_bytes) return false;
+    pools[d.pool] += bytes + (has_run || set_aside ? d.fixed_bytes : 0);
+    in_use[d.pool] = in_use[d.pool] || has_run || takes;
+  }
+  for (size_t i = 0; i < pools.size(); ++i) {
+    if (in_use[i] && pools[i] > p.pools[i].capacity_bytes) return false;
+  }
+  return true;
+}
+
 // Returns no value if the placement breaks a limit.
 std::optional<Rated> RateOne(const PlanProblem& p, const NominalRequest& request,
-                             const std::vector<size_t>& order, const std::vector<int>& ends) {
+                             const std::set<size_t>& shared, const std::vector<size_t>& order,
+                             const std::vector<int>& ends) {
   Rated rated{order, ends, 0, 0, 0, {}};
-  std::map<size_t, int64_t> domains;
-  std::map<size_t, uint64_t> pools;
+  std::map<size_t, int64_t> domains, workers;
+  std::map<size_t, uint64_t> used;
   int begin = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     const PlanDevice& d = p.devices[order[i]];
+    const size_t device = FirstEntry(p, order[i]);
+    if (!d.left_out.empty() || !p.devices[device].left_out.empty()) return {};
     int64_t busy = InARequest(p, request, d.decode.run_ns, d.prefill.run_ns);
-    uint64_t bytes = d.fixed_bytes;
-    int layers = 0;
+    uint64_t bytes = 0;
     for (int u = begin; u < ends[i]; ++u) {
       if (d.decode.unit_ns[u] == kCannotRun || d.prefill.unit_ns[u] == kCannotRun) return {};
       busy += InARequest(p, request, d.decode.unit_ns[u], d.prefill.unit_ns[u]);
@@ -169,14 +265,18 @@ std::optional<Rated> RateOne(const PlanProblem& p, const NominalRequest& request
       };
       domains[d.domain] += InARequest(p, request, bandwidth(d.decode), bandwidth(d.prefill));
       bytes += d.weight_bytes[u] + (d.kv_bytes.empty() ? 0 : d.kv_bytes[u]);
-      layers += u > 0 && u <= p.layers ? 1 : 0;
+      for (const PlanShare& share : d.elsewhere) {
+        if (!p.devices[share.device].left_out.empty()) return {};
+        used[share.device] += share.bytes[u];
+        workers[share.device] += InARequest(p, request, share.decode_ns[u], share.prefill_ns[u]);
+        domains[p.devices[share.device].domain] += InARequest(p, request, share.decode_ns[u], 0);
+      }
     }
     if (order.size() == 1) bytes -= d.tied_bytes;
-    if (bytes > d.limit_bytes || layers > d.max_layers || !d.left_out.empty()) return {};
-    pools[d.pool] += bytes;
-    rated.used[order[i]] = bytes;
+    used[device] += bytes;
+    rated.used[order[i]] = bytes + d.fixed_bytes;
+    workers[device] += busy;
     rated.request_ns += busy;
-    rated.longest_stage_ns = std::max(rated.longest_stage_ns, busy);
     if (i > 0) {
       const int64_t way = InARequest(p, request, p.decode_transfer_ns[order[i - 1]][order[i]],
                                      p.prefill_transfer_ns[order[i - 1]][order[i]]);
@@ -185,11 +285,12 @@ std::optional<Rated> RateOne(const PlanProblem& p, const NominalRequest& request
     }
     begin = ends[i];
   }
+  if (!Fits(p, shared, order, used)) return {};
+  for (const auto& [device, ns] : workers) {
+    rated.longest_stage_ns = std::max(rated.longest_stage_ns, ns);
+  }
   rated.cycle_ns = std::max(rated.cycle_ns, rated.longest_stage_ns);
   for (const auto& [domain, ns] : domains) rated.cycle_ns = std::max(rated.cycle_ns, ns);
-  for (const auto& [pool, bytes] : pools) {
-    if (bytes > p.pools[pool].capacity_bytes) return {};
-  }
   return rated;
 }
 
@@ -197,7 +298,7 @@ std::optional<Rated> RateOne(const PlanProblem& p, const NominalRequest& request
 class Everything {
  public:
   Everything(const PlanProblem& problem, const PlanOptions& options)
-      : problem_(problem), options_(options) {
+      : problem_(problem), options_(options), shared_(SharedDevices(problem, options.strategy)) {
     Grow({}, {}, 0);
   }
   const std::vector<Rated>& all() const { return all_; }
@@ -208,8 +309,6 @@ class Everything {
     for (size_t d = 0; d < problem_.devices.size(); ++d) {
       if (std::count(order.begin(), order.end(), d) > 0) continue;
       for (int end = begin + 1; end <= problem_.units(); ++end) {
-        const bool at_an_end = end == 1 || end == problem_.units() - 1;
-        if (at_an_end && !options_.split_ends) continue;
         std::vector<size_t> longer_order = order;
         std::vector<int> longer_ends = ends;
         longer_order.push_back(d);
@@ -220,12 +319,13 @@ class Everything {
   }
 
   void Rate(const std::vector<size_t>& order, const std::vector<int>& ends) {
-    auto rated = RateOne(problem_, options_.request, order, ends);
+    auto rated = RateOne(problem_, options_.request, shared_, order, ends);
     if (rated.has_value()) all_.push_back(*std::move(rated));
   }
 
   const PlanProblem& problem_;
-  const PlanOptions& options_;
+  const PlanOptions options_;
+  const std::set<size_t> shared_;
   std::vector<Rated> all_;
 };
 
@@ -317,11 +417,20 @@ const std::vector<Case>& Cases() {
 
 void Compare(const PlanProblem& problem, PlanOptions options, std::map<std::string, int>& seen) {
   const Everything everything(problem, options);
+  options.strategy = Strategy::kMemory;
+  const Everything without_modes(problem, options);
   for (const Case& c : Cases()) {
     SCOPED_TRACE(c.name);
     options.strategy = c.strategy;
     options.optimize = c.optimize;
-    const Rated* const best = BestOf(problem, everything.all(), c.objective);
+    std::vector<Rated> all = (c.strategy == Strategy::kMemory ? without_modes : everything).all();
+    // Strategy::kMemory has no use for modes.
+    std::erase_if(all, [&](const Rated& r) {
+      return c.strategy == Strategy::kMemory &&
+             std::any_of(r.order.begin(), r.order.end(),
+                         [&](size_t entry) { return problem.devices[entry].mode_of.has_value(); });
+    });
+    const Rated* const best = BestOf(problem, all, c.objective);
     const auto found = FindPlacement(problem, options);
     if (best == nullptr) {
       EXPECT_EQ(found.status().code(), absl::StatusCode::kResourceExhausted) << found.status();
@@ -345,7 +454,6 @@ TEST(PlannerBruteForceTest, EveryStrategyFindsTheBestOfAll) {
     if (random.OneIn(2)) Scale(1000003, problem);
     PlanOptions options;
     options.explain = false;
-    options.split_ends = !random.OneIn(4);
     options.request = {static_cast<int>(random.Upto(3)), static_cast<int>(1 + random.Upto(2))};
     Compare(problem, options, seen);
   }
@@ -354,6 +462,31 @@ TEST(PlannerBruteForceTest, EveryStrategyFindsTheBestOfAll) {
     EXPECT_GT(seen[kind], 50) << kind;
   }
   EXPECT_GT(seen["4 segments"], 5);
+}
+
+// Some devices run units in several modes, with parts of units on other devices.
+TEST(PlannerBruteForceTest, SoItDoesWithModes) {
+  std::map<std::string, int> seen;
+  int modes = 0;
+  for (uint32_t seed = 40000; seed < 40800 && !testing::Test::HasFailure(); ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Random random(seed);
+    PlanProblem problem = RandomProblem(random);
+    AddMode(random, problem);
+    if (problem.devices.size() < 5 && random.OneIn(2)) AddMode(random, problem);
+    if (random.OneIn(2)) Scale(1000003, problem);
+    PlanOptions options;
+    options.explain = false;
+    options.request = {static_cast<int>(random.Upto(3)), static_cast<int>(1 + random.Upto(2))};
+    Compare(problem, options, seen);
+    const auto found = FindPlacement(problem, options);
+    for (size_t i = 0; found.ok() && i < found->segments.size(); ++i) {
+      modes += problem.devices[found->segments[i].range.device].mode_of.has_value();
+    }
+  }
+  EXPECT_GT(modes, 100);
+  EXPECT_GT(seen["nothing fits"], 50);
+  EXPECT_GT(seen["3 segments"], 50);
 }
 
 // Pools and domains are shared by three, four or five devices, some with equal layers.
@@ -395,7 +528,6 @@ TEST(PlannerBruteForceTest, SoItDoesWhereAPairWantsMoreThanThereIs) {
       PlanDevice& device = problem.devices[i];
       device.pool = device.domain = i < 2 ? 0 : i;
       device.left_out.clear();
-      device.max_layers = problem.units();
       const int64_t most = (i < 2 ? 6 : 4) * problem.units();
       device.limit_bytes = static_cast<uint64_t>(most / 2 + random.Upto(most / 2));
       // The pair is slightly faster.

@@ -56,6 +56,36 @@ absl::Status CheckTransfers(const std::vector<std::vector<int64_t>>& transfers, 
   return absl::InvalidArgumentError("plan: not one transfer time for each pair of devices");
 }
 
+absl::Status CheckParts(const PlanProblem& p, size_t entry) {
+  const PlanDevice& device = p.devices[entry];
+  const auto is_first = [&](size_t i) {
+    return i < p.devices.size() && !p.devices[i].mode_of.has_value();
+  };
+  if (!is_first(FirstEntry(p, entry))) {
+    return Wrong(device, "a mode of a device that is not there");
+  }
+  const size_t units = static_cast<size_t>(p.units());
+  for (const PlanShare& share : device.elsewhere) {
+    if (!is_first(share.device) || share.device == FirstEntry(p, entry)) {
+      return Wrong(device, "parts on a device that is not there");
+    }
+    double bytes = 0;
+    for (const uint64_t n : share.bytes) bytes += static_cast<double>(n);
+    if (bytes > static_cast<double>(kMostBytes)) return Wrong(device, "sizes beyond reason");
+    for (const std::vector<int64_t>* times : {&share.decode_ns, &share.prefill_ns}) {
+      if (times->size() != units || share.bytes.size() != units) {
+        return Wrong(device, "not one size and time per unit");
+      }
+      for (size_t u = 0; u < units; ++u) {
+        const bool within =
+            CanRun(device, static_cast<int>(u)) ? (*times)[u] <= kMostRequestNs : (*times)[u] == 0;
+        if ((*times)[u] < 0 || !within) return Wrong(device, "a wrong time of parts elsewhere");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 double WorstPassNs(const PlanDevice& device, const PassTimes& times) {
   double total = static_cast<double>(times.run_ns);
   for (int unit = 0; unit < static_cast<int>(times.unit_ns.size()); ++unit) {
@@ -95,11 +125,13 @@ absl::Status CheckProblem(const PlanProblem& p, const NominalRequest& request) {
     return absl::InvalidArgumentError("plan: a wrong count of tokens");
   }
   const size_t units = static_cast<size_t>(p.units());
-  for (const PlanDevice& device : p.devices) {
+  for (size_t i = 0; i < p.devices.size(); ++i) {
+    const PlanDevice& device = p.devices[i];
     if (device.pool >= p.pools.size()) return Wrong(device, "a pool that is not there");
     if (absl::Status s = CheckBytes(device, units); !s.ok()) return s;
     if (absl::Status s = CheckTimes(device, device.decode, units); !s.ok()) return s;
     if (absl::Status s = CheckTimes(device, device.prefill, units); !s.ok()) return s;
+    if (absl::Status s = CheckParts(p, i); !s.ok()) return s;
   }
   for (const auto* transfers : {&p.decode_transfer_ns, &p.prefill_transfer_ns}) {
     if (absl::Status s = CheckTransfers(*transfers, p.devices.size()); !s.ok()) return s;
@@ -116,6 +148,10 @@ int64_t RequestNs(const PlanProblem& problem, const NominalRequest& request, int
 
 uint64_t UnitBytes(const PlanDevice& device, int unit) {
   return device.weight_bytes[unit] + (device.kv_bytes.empty() ? 0 : device.kv_bytes[unit]);
+}
+
+size_t FirstEntry(const PlanProblem& problem, size_t entry) {
+  return problem.devices[entry].mode_of.value_or(entry);
 }
 
 bool CanRun(const PlanDevice& device, int unit) {

@@ -3,11 +3,16 @@
 //
 // Units are the embedding (0), the layers (1 to n), and the output head (n + 1). A device gets at
 // most one run of neighbouring units. The run may be the embedding or the head alone.
+//
+// A device may run units in several *modes*: with all of their parts, or with some parts, such as
+// the experts, on other devices. Each mode is an entry of PlanProblem::devices, which gets a run of
+// its own. The entries of a device share its memory and its time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,15 +34,27 @@ struct PassTimes {
   int64_t run_ns = 0;  // for each run of a segment, whatever is in it
 };
 
+// The parts of units that a mode leaves to another device.
+struct PlanShare {
+  size_t device = 0;               // the device's first entry
+  std::string what;                // "experts"
+  std::vector<uint64_t> bytes;     // one per unit: what they take of the device's memory
+  std::vector<int64_t> decode_ns;  // one per unit: how long they keep the device busy
+  std::vector<int64_t> prefill_ns;
+};
+
 struct PlanDevice {
   std::string name;
   std::string tier;      // only Strategy::kMemory treats "cpu" in a special way
   std::string left_out;  // why it must not be used ("lost", "not asked for"); "": it may be used
-  size_t pool = 0;       // index into PlanProblem::pools
-  size_t domain = 0;     // devices with the same number share bandwidth
+  // The first entry of the same device, which has all parts of its units; nullopt: this is it. A
+  // mode has the pool, the domain, the limit, the fixed bytes and the name of the first entry.
+  std::optional<size_t> mode_of;
+  std::vector<PlanShare> elsewhere;  // the parts of its units that other devices have
+  size_t pool = 0;                   // index into PlanProblem::pools
+  size_t domain = 0;                 // devices with the same number share bandwidth
   uint64_t limit_bytes = kNoLimit;
-  uint64_t fixed_bytes = 0;  // scratch and buffers, if the device is used at all
-  int max_layers = std::numeric_limits<int>::max();
+  uint64_t fixed_bytes = 0;            // scratch and buffers, if the device is used at all
   std::vector<uint64_t> weight_bytes;  // one per unit
   std::vector<uint64_t> kv_bytes;      // one per unit, at the context asked for; empty: none
   uint64_t tied_bytes = 0;  // the matrix that both ends share; counted once if both are here
@@ -76,8 +93,11 @@ absl::Status CheckProblem(const PlanProblem& problem, const NominalRequest& requ
 int64_t RequestNs(const PlanProblem& problem, const NominalRequest& request, int64_t decode_ns,
                   int64_t prefill_ns);
 
-// Returns the unit's bytes on the device, without the bytes that are counted once per device.
+// Returns the unit's bytes on the device itself, without the bytes that are counted once per
+// device.
 uint64_t UnitBytes(const PlanDevice& device, int unit);
+// Returns the first entry of an entry's device.
+size_t FirstEntry(const PlanProblem& problem, size_t entry);
 bool CanRun(const PlanDevice& device, int unit);
 int64_t DomainNs(const PassTimes& times, int unit);
 
@@ -97,8 +117,7 @@ struct PlanOptions {
   Strategy strategy = Strategy::kAuto;
   Optimize optimize = Optimize::kLatency;
   NominalRequest request;
-  bool split_ends = true;  // the embedding and the head may be on devices without layers
-  bool explain = true;     // fill in bounds, changes and reasons, at the cost of more searches
+  bool explain = true;  // fill in bounds, changes and reasons, at the cost of more searches
   // The most steps of the search. After them it stops with the best placement that it has found,
   // and Placement::exact is false.
   uint64_t max_steps = 20000000;

@@ -57,14 +57,13 @@ int Relaxed::FillFrom(DeviceMask in_use, int d, std::vector<int64_t>& from) {
   const int64_t* rest = &to_go_[Index(in_use | One(d), d)];
   const int64_t* spent = problem_.cost[d].data();
   const int* reach = problem_.reach[d].data();
-  const std::vector<bool>& cut = problem_.chain->cut;
   // The ends that can still be the best, the nearest last. Farther ends stay only while they are
   // better.
   int* ends = window_ends_.data();
   int64_t* costs = window_costs_.data();
   size_t head = 0, tail = 0;
   const auto add = [&](int e) {
-    if (rest[e] >= kInfinite || !cut[e]) return;
+    if (rest[e] >= kInfinite) return;
     const int64_t cost = spent[e] + rest[e];
     while (tail > head && costs[tail - 1] >= cost) --tail;
     ends[tail] = e;
@@ -76,7 +75,7 @@ int Relaxed::FillFrom(DeviceMask in_use, int d, std::vector<int64_t>& from) {
   for (; b >= 0 && reach[b] >= earliest; --b) {
     add(b + 1);
     while (head < tail && ends[head] > reach[b]) ++head;
-    from[b] = head < tail && cut[b] ? costs[head] - spent[b] : kInfinite;
+    from[b] = head < tail ? costs[head] - spent[b] : kInfinite;
   }
   return b + 1;
 }
@@ -120,7 +119,7 @@ std::vector<bool> Relaxed::Ends(DeviceMask in_use, int last, int d,
   for (int b = 0; b < units_; ++b) {
     if (!begins[b]) continue;
     for (int e = b + 1; e <= problem_.reach[d][b]; ++e) {
-      if (problem_.chain->cut[e] && OnBest(in_use, last, d, b, e)) ends[e] = true;
+      if (OnBest(in_use, last, d, b, e)) ends[e] = true;
     }
   }
   return ends;

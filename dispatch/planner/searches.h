@@ -45,7 +45,8 @@ struct StageMeasure {
 struct BottleneckProblem {
   const Chain* chain = nullptr;
   std::vector<StageMeasure> stages;  // one per device of the chain
-  bool pipeline = false;             // transfers and bandwidth domains are held to the level, too
+  std::vector<ChainGroup> held;      // groups that are held to the level, too
+  bool pipeline = false;             // transfers are held to the level, too
   DeviceMask required = 0;
 };
 

@@ -40,15 +40,20 @@ class StrategySearch {
   // Returns a problem with the measure of each device that `measure` returns.
   template <class Measure>
   BottleneckProblem Measured(bool pipeline, Measure measure) const {
-    BottleneckProblem problem{&chain_, {}, pipeline, required_};
+    BottleneckProblem problem{&chain_, {}, {}, pipeline, required_};
     for (const ChainDevice& device : chain_.devices) problem.stages.push_back(measure(device));
     return problem;
   }
 
   BottleneckProblem Times(bool pipeline) const {
-    return Measured(pipeline, [](const ChainDevice& device) {
+    BottleneckProblem problem = Measured(pipeline, [](const ChainDevice& device) {
       return StageMeasure{.used = device.time, .fixed = device.run_ns};
     });
+    problem.held = chain_.workers;
+    if (pipeline) {
+      problem.held.insert(problem.held.end(), chain_.domains.begin(), chain_.domains.end());
+    }
+    return problem;
   }
 
   BottleneckProblem Fills() const {
@@ -111,7 +116,7 @@ class StrategySearch {
 
 Outcome Search(const PlanProblem& problem, const PlanOptions& options,
                std::optional<size_t> required) {
-  const std::vector<size_t> devices = SearchedDevices(problem, options.split_ends);
+  const std::vector<size_t> devices = SearchedDevices(problem, options.strategy);
   DeviceMask must = 0;
   if (required.has_value()) {
     const auto at = std::find(devices.begin(), devices.end(), *required);
@@ -119,7 +124,7 @@ Outcome Search(const PlanProblem& problem, const PlanOptions& options,
     must = One(static_cast<int>(at - devices.begin()));
   }
   if (devices.empty()) return {};
-  Chain chain = MakeChain(problem, options.request, devices, options.split_ends, must);
+  Chain chain = MakeChain(problem, options.request, devices, must);
   return StrategySearch(options, std::move(chain), must).Run();
 }
 

@@ -134,8 +134,7 @@ class LabelSearch {
   // room for the unit, or it is the only unit of the device before.
   int FirstEnd(const SumLabel& label, int d, int begin) const {
     const int earlier = begin - 1;
-    if (label.path.size == 0 || earlier <= LastBegin(label.path) || !problem_.chain->cut[earlier] ||
-        !SharesNothing(d) ||
+    if (label.path.size == 0 || earlier <= LastBegin(label.path) || !SharesNothing(d) ||
         problem_.Run(d, earlier, begin) > problem_.Run(label.last, earlier, begin)) {
       return begin + 1;
     }
@@ -148,8 +147,8 @@ class LabelSearch {
   int LastEnd(const SumLabel& label, int d, int begin) const {
     const int later = begin + 1;
     const int farthest = problem_.reach[d][begin];
-    if (label.path.size == 0 || farthest <= later || !problem_.chain->cut[later] ||
-        !SharesNothing(label.last) || problem_.reach[label.last][LastBegin(label.path)] < later ||
+    if (label.path.size == 0 || farthest <= later || !SharesNothing(label.last) ||
+        problem_.reach[label.last][LastBegin(label.path)] < later ||
         problem_.Run(label.last, begin, later) >= problem_.Run(d, begin, later)) {
       return farthest;
     }

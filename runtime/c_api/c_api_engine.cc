@@ -40,6 +40,8 @@ absl::Status ReadPlacement(const trine_engine_options& given, EngineOptions* opt
     if (!overrides.ok()) return overrides.status();
     request->overrides = *std::move(overrides);
   }
+  request->cpu_experts =
+      given.cpu_expert_layers < 0 ? PlacementRequest::kAllLayers : given.cpu_expert_layers;
   absl::Status s = ReadWord(
       "split_strategy", given.split_strategy,
       {{"auto", Strategy::kAuto}, {"memory", Strategy::kMemory}, {"balanced", Strategy::kBalanced}},

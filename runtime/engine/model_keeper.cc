@@ -195,10 +195,10 @@ bool ModelKeeper::PlanAnew() {
   if (placer_ == nullptr || !placer_->searches()) return false;
   std::vector<std::string> names;
   for (const LostDevice& lost : lost_) names.push_back(lost.name);
-  auto ranges = placer_->ChooseWithout(names);
+  auto places = placer_->ChooseWithout(names);
   NoteFailures();
-  if (!ranges.ok()) return false;
-  places_.ranges = *std::move(ranges);
+  if (!places.ok()) return false;
+  places_ = *std::move(places);
   if (lost_.empty()) {
     asked_ = places_;
     asked_for_fewer_ = false;
@@ -234,6 +234,11 @@ bool ModelKeeper::HasLayers(const std::string& device) const {
                      [&](const LayerRange& range) { return range.device == device; });
 }
 
+bool ModelKeeper::HasTensors(const std::string& device) const {
+  return std::any_of(places_.tensors.begin(), places_.tensors.end(),
+                     [&](const auto& placed) { return placed.second == device; });
+}
+
 std::string ModelKeeper::Consequence(const std::string& device,
                                      const std::string& successor) const {
   const auto shares = [&](const DeviceShare& d) { return d.device == device; };
@@ -241,9 +246,7 @@ std::string ModelKeeper::Consequence(const std::string& device,
     return "its rows go to the others";
   }
   if (HasLayers(device)) return absl::StrCat("its layers go to ", successor);
-  const bool has_tensors = std::any_of(places_.tensors.begin(), places_.tensors.end(),
-                                       [&](const auto& placed) { return placed.second == device; });
-  if (!has_tensors) return "others go without its help";
+  if (!HasTensors(device)) return "others go without its help";
   return "tensors that were placed there go back to their layers";
 }
 
@@ -261,9 +264,9 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
     return absl::UnavailableError(text);
   }
   std::string where = Consequence(device, successor);
-  const bool had_layers = HasLayers(device);
+  const bool had_part = HasLayers(device) || HasTensors(device);
   places_ = WithoutDevice(places_, device, successor);
-  if (had_layers && PlanAnew()) {
+  if (had_part && PlanAnew()) {
     where = absl::StrCat("the model goes to ", PlacementText(places_.ranges));
   }
   if (log_) {

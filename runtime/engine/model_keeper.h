@@ -74,6 +74,7 @@ class ModelKeeper {
   bool PlanAnew();
   absl::Status CheckFile() const;
   bool HasLayers(const std::string& device) const;
+  bool HasTensors(const std::string& device) const;
   std::string Consequence(const std::string& device, const std::string& successor) const;
   std::string Successor(const std::string& device) const;
 

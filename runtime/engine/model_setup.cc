@@ -216,10 +216,11 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   for (const PluginFinding& plugin : registry.plugins) {
     if (!plugin.accepted) log(TRINE_LOG_DEBUG, absl::StrCat(plugin.path, ": ", plugin.reason));
   }
-  setup.placer = std::make_unique<Placer>(
-      options.placement,
-      PlacerOptions{options.pack, options.plugins.search.use_environment, options.log}, setup.file,
-      setup.config, setup.limits, setup.devices.get());
+  setup.placer =
+      std::make_unique<Placer>(options.placement,
+                               PlacerOptions{options.pack, options.plugins.search.use_environment,
+                                             options.log, options.taps != TapLevel::kNone},
+                               setup.file, setup.config, setup.limits, setup.devices.get());
   return setup;
 }
 

@@ -55,12 +55,6 @@ class Counter {
   std::set<std::pair<const gguf::TensorInfo*, std::string>> seen_;
 };
 
-size_t IndexOf(const PlanProblem& problem, const std::string& name) {
-  size_t i = 0;
-  while (i < problem.devices.size() && problem.devices[i].name != name) ++i;
-  return i;
-}
-
 }  // namespace
 
 absl::StatusOr<OpenedPlaces> OpenPlaces(const ModelPlaces& places, DeviceSet* devices) {
@@ -101,32 +95,6 @@ absl::StatusOr<std::vector<MovedWeights>> FindMovedWeights(const gguf::File& fil
     for (MovedWeights& moved : counter.Take()) all.push_back(std::move(moved));
   }
   return all;
-}
-
-void CountMoved(const std::vector<MovedWeights>& moved, const PlanProblem& problem,
-                Placement* placement) {
-  const auto use = [&](size_t device, uint64_t more, uint64_t less) {
-    for (MemoryUse* memory :
-         {&placement->devices[device], &placement->pools[problem.devices[device].pool]}) {
-      memory->used_bytes += more;
-      memory->used_bytes -= std::min(memory->used_bytes, less);
-    }
-  };
-  std::set<size_t> used;
-  for (const PlacementSegment& segment : placement->segments) used.insert(segment.range.device);
-  for (const MovedWeights& one : moved) {
-    const size_t to = IndexOf(problem, one.device);
-    if (one.range >= placement->segments.size() || to == problem.devices.size()) continue;
-    PlacementSegment& segment = placement->segments[one.range];
-    // The weight may have had another size when it was packed for its device.
-    const uint64_t less = std::min(one.bytes, segment.weight_bytes);
-    segment.weight_bytes -= less;
-    use(segment.range.device, 0, less);
-    use(to, one.bytes + (used.insert(to).second ? problem.devices[to].fixed_bytes : 0), 0);
-    std::erase_if(placement->left_out, [&](const LeftOutDevice& out) { return out.device == to; });
-  }
-  placement->violations.clear();
-  AddMemoryViolations(placement);
 }
 
 }  // namespace trine

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "dispatch/planner/placement.h"
-#include "dispatch/planner/problem.h"
 #include "runtime/gguf/gguf_file.h"
 #include "runtime/model/arch/model_config.h"
 #include "runtime/model/arch/segment_graph.h"
@@ -45,10 +43,5 @@ absl::StatusOr<std::vector<MovedWeights>> FindMovedWeights(const gguf::File& fil
                                                            const SegmentLimits& limits,
                                                            const ModelPlaces& places,
                                                            DeviceSet* devices);
-
-// Moves the bytes of moved weights to their devices in `placement`. Leaves the times as predicted
-// for whole layers. REQUIRES: the placement's segments are the places' ranges.
-void CountMoved(const std::vector<MovedWeights>& moved, const PlanProblem& problem,
-                Placement* placement);
 
 }  // namespace trine

@@ -34,6 +34,9 @@ struct PlacementRequest {
   int64_t gpu_layers = -1;        // the last n layers go to the first GPU; -1: not given
   SplitMode mode = SplitMode::kLayer;
   std::vector<TensorOverride> overrides;  // the first override that matches a matrix moves it
+  // The experts of the first n layers, or of all of them, are on the CPU.
+  static constexpr int64_t kAllLayers = -1;
+  int64_t cpu_experts = 0;
   // The limits and aims of the planner.
   std::vector<std::string> devices;  // by any name; empty: every device that is usable
   Strategy strategy = Strategy::kAuto;

@@ -12,18 +12,11 @@
 #include "runtime/base/invalid.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/known_costs.h"
+#include "runtime/placement/layer_parts.h"
 #include "runtime/placement/split_mode.h"
 
 namespace trine {
 namespace {
-
-std::vector<LayerRange> RangesOf(const PlanProblem& problem, const Placement& placement) {
-  std::vector<LayerRange> ranges;
-  for (const PlacementSegment& segment : placement.segments) {
-    ranges.push_back({segment.range, problem.devices[segment.range.device].name});
-  }
-  return ranges;
-}
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -95,9 +88,85 @@ void Placer::Warn(const std::string& message) const {
 }
 
 absl::StatusOr<ModelPlaces> Placer::Choose() {
-  return ChoosePlaces(request_, options_.log, *file_, config_, *devices_, [&] {
-    return searches() ? Plan({}) : ChooseRanges(request_, options_.log, *file_, config_, *devices_);
+  return ChoosePlaces(request_, options_.log, *file_, config_, *devices_,
+                      [&] { return searches() ? Plan({}) : AskedRanges(); });
+}
+
+absl::StatusOr<ModelPlaces> Placer::ChooseWithout(const std::vector<std::string>& lost) {
+  auto places = Plan(lost);
+  if (!places.ok()) return places;
+  auto fixed = FixedTensors(lost);
+  if (!fixed.ok()) return fixed.status();
+  for (auto& [tensor, device] : *fixed) places->tensors.insert_or_assign(tensor, device);
+  return places;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> Placer::FixedTensors(
+    const std::vector<std::string>& lost) const {
+  auto tensors = ResolveOverrides(request_, nullptr, *file_, *devices_);
+  if (!tensors.ok()) return tensors;
+  std::erase_if(*tensors, [&](const auto& placed) {
+    return Contains(lost, placed.second) || HasFailed(placed.second);
   });
+  return tensors;
+}
+
+absl::StatusOr<ModelPlaces> Placer::AskedRanges() const {
+  auto ranges = ChooseRanges(request_, options_.log, *file_, config_, *devices_);
+  if (!ranges.ok()) return ranges.status();
+  ModelPlaces places;
+  places.ranges = *std::move(ranges);
+  return places;
+}
+
+std::vector<ModeOption> Placer::Modes(const std::vector<CandidateDevice>& candidates) const {
+  std::vector<ModeOption> modes;
+  const auto usable = [&](const CandidateDevice& c) { return c.left_out.empty(); };
+  const bool has_cpu =
+      std::any_of(candidates.begin(), candidates.end(),
+                  [&](const CandidateDevice& c) { return c.name == "cpu" && usable(c); });
+  // What the user has placed by name is not the planner's to place.
+  const bool free = request_.overrides.empty() && request_.cpu_experts == 0;
+  if (!has_cpu || !free || !searches() || options_.whole_layers) return modes;
+  if (request_.strategy == Strategy::kMemory) return modes;  // it has no use for them
+  ModeOption mode;
+  bool experts = false;
+  for (const LayerParts& layer : FindLayerParts(*file_)) {
+    experts = experts || layer.experts;
+    for (const std::string& weight : layer.weights) mode.tensors[weight] = "cpu";
+  }
+  mode.what = experts ? "experts" : "feed-forward";
+  if (mode.tensors.empty()) return modes;
+  for (const CandidateDevice& c : candidates) {
+    if (c.name == "cpu" || !usable(c)) continue;
+    mode.device = c.name;
+    modes.push_back(mode);
+  }
+  return modes;
+}
+
+ModelPlaces Placer::PlacesOf(const PlanProblem& problem, const Placement& placement) const {
+  ModelPlaces places;
+  const std::vector<LayerParts> layers = FindLayerParts(*file_);
+  for (const PlacementSegment& segment : placement.segments) {
+    const PlanDevice& device = problem.devices[segment.range.device];
+    LayerRange range{segment.range, device.name};
+    if (device.mode_of.has_value()) {
+      const std::string& other = problem.devices[device.elsewhere.front().device].name;
+      for (int64_t i = range.begin; i < range.end && i < static_cast<int64_t>(layers.size()); ++i) {
+        for (const std::string& weight : layers[static_cast<size_t>(i)].weights) {
+          places.tensors.emplace(weight, other);
+        }
+      }
+    }
+    if (!places.ranges.empty() && places.ranges.back().device == range.device) {
+      places.ranges.back().end = range.end;
+      places.ranges.back().head = range.head;
+    } else {
+      places.ranges.push_back(std::move(range));
+    }
+  }
+  return places;
 }
 
 absl::StatusOr<std::vector<CandidateDevice>> Placer::Candidates(
@@ -152,6 +221,10 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   options.memory_limits = *std::move(limits);
   options.pack = options_.pack;
   options.file_mapped = file_->mapped();
+  options.modes = Modes(options.candidates);
+  auto fixed = FixedTensors(lost);
+  if (!fixed.ok()) return fixed.status();
+  options.fixed.tensors = *std::move(fixed);
   // With many requests in flight a helper has work of its own.
   options.dispatch = request_.dispatch.on && request_.optimize == Optimize::kLatency;
   options.rule.from_tokens = request_.dispatch.from_tokens;
@@ -293,7 +366,7 @@ absl::Status Placer::NoDevice() const {
   return cpu.ok() ? absl::UnavailableError("no device is left") : cpu.status();
 }
 
-absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::string>& lost) {
+absl::StatusOr<ModelPlaces> Placer::Plan(const std::vector<std::string>& lost) {
   auto candidates = Candidates(lost, /*warn=*/lost.empty());
   if (!candidates.ok()) return candidates.status();
   std::vector<std::string> usable;
@@ -305,39 +378,34 @@ absl::StatusOr<std::vector<LayerRange>> Placer::Plan(const std::vector<std::stri
   // not hold with memory limits, or after a loss, when the CPU may have to help.
   const bool bounded = !request_.memory_limits.empty() || (!lost.empty() && usable[0] != "cpu");
   if (usable.size() == 1 && !bounded) {
-    return std::vector<LayerRange>{{{0, config_.n_layers, true, true}, usable[0]}};
+    ModelPlaces places;
+    places.ranges = {{{0, config_.n_layers, true, true}, usable[0]}};
+    return places;
   }
   auto report = Search(lost, /*explain=*/false);
   if (!report.ok()) return report.status();
-  return RangesOf(report->problem.plan, report->placement);
+  return PlacesOf(report->problem.plan, report->placement);
 }
 
 absl::StatusOr<PlacementReport> Placer::Explain() {
   absl::StatusOr<PlacementReport> found = PlacementReport();
-  const auto places =
-      ChoosePlaces(request_, options_.log, *file_, config_, *devices_,
-                   [&]() -> absl::StatusOr<std::vector<LayerRange>> {
-                     if (!searches())
-                       return ChooseRanges(request_, options_.log, *file_, config_, *devices_);
-                     found = Search({}, /*explain=*/true);
-                     if (!found.ok()) return found.status();
-                     return RangesOf(found->problem.plan, found->placement);
-                   });
+  const auto places = ChoosePlaces(request_, options_.log, *file_, config_, *devices_,
+                                   [&]() -> absl::StatusOr<ModelPlaces> {
+                                     if (!searches()) return AskedRanges();
+                                     found = Search({}, /*explain=*/true);
+                                     if (!found.ok()) return found.status();
+                                     return PlacesOf(found->problem.plan, found->placement);
+                                   });
   if (!places.ok()) return places.status();
   if (!searches()) found = Evaluate(*places);
   if (!found.ok()) return found.status();
-  if (absl::Status s = AddMoved(*places, &*found); !s.ok()) return s;
-  return found;
-}
-
-absl::Status Placer::AddMoved(const ModelPlaces& places, PlacementReport* report) {
-  report->rows = !places.rows.empty();
-  if (places.rows.empty() && places.tensors.empty()) return absl::OkStatus();
-  auto moved = FindMovedWeights(*file_, config_, limits_, places, devices_);
+  found->ranges = places->ranges;
+  found->rows = !places->rows.empty();
+  if (!found->rows && places->tensors.empty()) return found;
+  auto moved = FindMovedWeights(*file_, config_, limits_, *places, devices_);
   if (!moved.ok()) return moved.status();
-  report->moved = *std::move(moved);
-  CountMoved(report->moved, report->problem.plan, &report->placement);
-  return absl::OkStatus();
+  found->moved = *std::move(moved);
+  return found;
 }
 
 // Returns the problem in which the devices of the places are used, even if the planner would leave
@@ -362,6 +430,7 @@ absl::StatusOr<PlacementProblem> Placer::ProblemOf(const ModelPlaces& places) {
     }
     options->dispatch = options->dispatch && places.rows.empty();
     options->helpers = with_layers;  // as in ChooseDispatch
+    options->fixed.rows = places.rows;
     auto problem = Problem(*options);
     if (!problem.ok() || problem->failed.empty()) return problem;
     for (const DeviceFailure& failure : problem->failed) {
@@ -379,7 +448,8 @@ absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
   std::vector<PlacedRange> placed;
   for (const LayerRange& range : places.ranges) {
     for (size_t d = 0; d < report.problem.plan.devices.size(); ++d) {
-      if (report.problem.plan.devices[d].name != range.device) continue;
+      const PlanDevice& device = report.problem.plan.devices[d];
+      if (device.name != range.device || device.mode_of.has_value()) continue;
       placed.push_back({range, d});
     }
   }

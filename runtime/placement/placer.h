@@ -29,12 +29,11 @@ struct PlacementReport {
   PlanOptions options;
   Placement placement;
   bool searched = false;  // true: the planner chose it; false: the user asked for it
-  // The weights that are on another device than their layers. If there are any, the predicted times
-  // do not hold for this placement.
-  std::vector<MovedWeights> moved;
-  bool rows = false;  // the devices share rows of every matrix
-
-  bool predicted() const { return moved.empty(); }  // whether the predicted times hold
+  // The segments of the model as it runs. Several segments of the placement, with different parts
+  // elsewhere, may be one of them.
+  std::vector<LayerRange> ranges;
+  std::vector<MovedWeights> moved;  // the weights that are on another device than their layers
+  bool rows = false;                // the devices share rows of every matrix
 };
 
 // The devices that may help with large passes, and their known costs.
@@ -51,6 +50,8 @@ struct PlacerOptions {
   bool pack = true;             // weights are packed into the devices' own layouts
   bool use_environment = true;  // looks at TRINE_DISPATCH and the default calibration file
   LogSink log;                  // null: warnings are dropped
+  // true: layers are not cut, so the planner leaves no parts of them to other devices.
+  bool whole_layers = false;
 };
 
 class Placer {
@@ -63,10 +64,8 @@ class Placer {
   absl::StatusOr<ModelPlaces> Choose();
   // Returns whether the planner decides where layers go; false: the user has decided.
   bool searches() const { return request_.planned(); }
-  // Returns the layers of each device as the planner chooses them without the devices in `lost`.
-  absl::StatusOr<std::vector<LayerRange>> ChooseWithout(const std::vector<std::string>& lost) {
-    return Plan(lost);
-  }
+  // Returns the places as the planner chooses them without the devices in `lost`.
+  absl::StatusOr<ModelPlaces> ChooseWithout(const std::vector<std::string>& lost);
   // Returns the devices that may help a model in these places with large passes.
   DispatchChoice ChooseDispatch(const ModelPlaces& places,
                                 const std::vector<std::string>& lost) const;
@@ -95,10 +94,17 @@ class Placer {
   // with them.
   absl::Status NoDevice() const;
   absl::StatusOr<PlacementProblem> Problem(const ProblemOptions& options);
-  absl::StatusOr<std::vector<LayerRange>> Plan(const std::vector<std::string>& lost);
+  absl::StatusOr<ModelPlaces> AskedRanges() const;
+  // Returns the weights that the user placed, without those on devices that are lost or failed.
+  absl::StatusOr<std::map<std::string, std::string>> FixedTensors(
+      const std::vector<std::string>& lost) const;
+  absl::StatusOr<ModelPlaces> Plan(const std::vector<std::string>& lost);
+  // Returns the modes that the planner may choose for the candidates.
+  std::vector<ModeOption> Modes(const std::vector<CandidateDevice>& candidates) const;
+  // Returns the places of a placement of the problem.
+  ModelPlaces PlacesOf(const PlanProblem& problem, const Placement& placement) const;
   bool HasFailed(const std::string& device) const;
   absl::StatusOr<PlacementReport> Evaluate(const ModelPlaces& places);
-  absl::Status AddMoved(const ModelPlaces& places, PlacementReport* report);
   void Warn(const std::string& message) const;
 
   const PlacementRequest request_;

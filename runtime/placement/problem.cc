@@ -13,6 +13,8 @@
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/run/decode_bytes.h"
 #include "runtime/model/run/route_plan.h"
+#include "runtime/model/split/predict_split.h"
+#include "runtime/model/split/tensor_places.h"
 #include "runtime/model/weights/packed_weights.h"
 #include "runtime/placement/known_costs.h"
 
@@ -60,6 +62,12 @@ Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request)
 // Returns whether the device has failed, and not only refused something that it can't do.
 bool IsGone(const absl::Status& status) {
   return !FaultyDevice(status).empty() && !absl::IsResourceExhausted(status);
+}
+
+// Returns the bytes of a weight in memory. Weights in the file's own pages count, too: the system
+// can drop them, but then each token reads them from the disk.
+uint64_t WeightBytesOf(const WeightUse& use) {
+  return use.packed ? use.packed->packed_bytes() : use.info->bytes;
 }
 
 // A device that may help, and its costs.
@@ -116,19 +124,13 @@ class DeviceDescriber {
   }
 
  private:
-  // Weights in the file's own pages count, too: the system can drop them, but then each token reads
-  // them from the disk.
-  static uint64_t BytesOf(const WeightUse& use) {
-    return use.packed ? use.packed->packed_bytes() : use.info->bytes;
-  }
-
   void AddBytes(const Device& device, const SegmentGraph& graph, PlanDevice* out) const {
     uint64_t weights = 0, kv = 0;
     std::set<std::pair<const gguf::TensorInfo*, uint64_t>> seen;
     const bool free = options_.cpu_from_file && device.info().tier == TRINE_TIER_CPU;
     for (const WeightUse& use : graph.weights) {
       const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
-      if (!free && seen.emplace(use.info, layout).second) weights += BytesOf(use);
+      if (!free && seen.emplace(use.info, layout).second) weights += WeightBytesOf(use);
     }
     for (const KvUse& use : graph.caches) kv += graph.graph.Bytes(use.tensor);
     out->weight_bytes.push_back(weights);
@@ -225,6 +227,145 @@ class DeviceDescriber {
   mutable std::map<const Device*, bool> has_ends_;
 };
 
+// Describes a device with some weights of its layers on other devices.
+class PartsDescriber {
+ public:
+  // `costs`: by the name of a device. All arguments must outlive this object.
+  PartsDescriber(const gguf::File& file, const ModelConfig& config, const SegmentLimits& limits,
+                 const ProblemOptions& options, const Passes& passes, const TensorPlaces& places,
+                 const std::map<std::string, KnownCosts>& costs)
+      : file_(file),
+        config_(config),
+        limits_(limits),
+        options_(options),
+        passes_(passes),
+        places_(places),
+        costs_(costs) {}
+
+  // Replaces bytes and times of the units whose weights are elsewhere. `bytes`: the bytes of parts,
+  // by device and unit; `busy`: how long parts keep devices busy, in decode and in prefill.
+  absl::Status Describe(const NamedDevice& home, const std::atomic<bool>& wanted, PlanDevice* out,
+                        std::map<std::string, PlanShare>* shares) const {
+    const int layers = static_cast<int>(config_.n_layers);
+    for (int unit = 0; unit < layers + 2; ++unit) {
+      if (!wanted) return absl::CancelledError("nobody waits for it any more");
+      const LayerSpan span = SpanOf(unit, layers);
+      auto graph = BuildSegmentGraph(file_, config_, limits_, span, {.finish = false});
+      if (!graph.ok()) return graph.status();
+      const SegmentOwners owners = FindOwners({home.device, home.name, span}, *graph, places_);
+      if (!owners.elsewhere()) continue;
+      const auto u = static_cast<size_t>(unit);
+      if (absl::Status s = CountBytes(span, *graph, owners, u, out, shares); !s.ok()) return s;
+      const bool can_run = CanRunAll(*graph, owners);
+      CountTimes(*graph, owners, can_run, passes_.decode, &PlanShare::decode_ns, u, &out->decode,
+                 shares);
+      CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns, u, &out->prefill,
+                 shares);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  PlanShare& ShareOf(const std::string& device, std::map<std::string, PlanShare>* shares) const {
+    const auto units = static_cast<size_t>(config_.n_layers) + 2;
+    const auto [found, is_new] = shares->try_emplace(device);
+    if (is_new) {
+      found->second.bytes.resize(units);
+      found->second.decode_ns.resize(units);
+      found->second.prefill_ns.resize(units);
+    }
+    return found->second;
+  }
+
+  static bool CanRunAll(const SegmentGraph& graph, const SegmentOwners& owners) {
+    for (size_t op = 0; op < owners.ops.size(); ++op) {
+      if (owners.ops[op].empty()) {
+        if (!RunsOp(*owners.devices[0].device, graph.graph, op)) return false;
+        continue;
+      }
+      for (const RowShare& share : owners.ops[op]) {
+        if (!RunsOp(*owners.devices[share.device].device, graph.graph, op)) return false;
+      }
+    }
+    return true;
+  }
+
+  // Returns the bytes of each weight of the span in the layout that a device wants.
+  absl::StatusOr<std::map<const gguf::TensorInfo*, uint64_t>> BytesOn(const Device& device,
+                                                                      const LayerSpan& span) const {
+    auto graph = BuildSegmentGraph(file_, config_, limits_, span);
+    if (!graph.ok()) return graph.status();
+    if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
+    std::map<const gguf::TensorInfo*, uint64_t> bytes;
+    for (const WeightUse& use : graph->weights) bytes[use.info] = WeightBytesOf(use);
+    return bytes;
+  }
+
+  absl::Status CountBytes(const LayerSpan& span, const SegmentGraph& graph,
+                          const SegmentOwners& owners, size_t unit, PlanDevice* out,
+                          std::map<std::string, PlanShare>* shares) const {
+    std::vector<std::map<const gguf::TensorInfo*, uint64_t>> bytes;
+    for (const NamedDevice& device : owners.devices) {
+      auto known = BytesOn(*device.device, span);
+      if (!known.ok()) return known.status();
+      bytes.push_back(*std::move(known));
+    }
+    std::set<std::pair<const gguf::TensorInfo*, size_t>> seen;  // a weight and its device
+    out->weight_bytes[unit] = 0;
+    for (const WeightUse& use : graph.weights) {
+      for (const uint32_t op : graph.graph.Readers(use.tensor)) {
+        const OpOwners whole = {RowShare{}};
+        const bool vector = use.info->rank < 2;
+        const OpOwners& all = owners.ops[op].empty() ? whole : owners.ops[op];
+        const auto rows = static_cast<double>(graph.graph.tensor(use.tensor).dims[1]);
+        for (const RowShare& share : all) {
+          if (!seen.emplace(use.info, share.device).second) continue;
+          const auto n = static_cast<double>(bytes[share.device].at(use.info));
+          const double part =
+              all.size() == 1 || vector ? 1 : static_cast<double>(share.end - share.begin) / rows;
+          const auto taken = static_cast<uint64_t>(n * part);
+          const bool free = options_.cpu_from_file &&
+                            owners.devices[share.device].device->info().tier == TRINE_TIER_CPU;
+          if (free) continue;
+          if (share.device == 0) {
+            out->weight_bytes[unit] += taken;
+          } else {
+            ShareOf(owners.devices[share.device].name, shares).bytes[unit] += taken;
+          }
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void CountTimes(const SegmentGraph& graph, const SegmentOwners& owners, bool can_run,
+                  const PassShape& pass, std::vector<int64_t> PlanShare::*busy, size_t unit,
+                  PassTimes* times, std::map<std::string, PlanShare>* shares) const {
+    std::vector<const DeviceCosts*> costs;
+    for (const NamedDevice& device : owners.devices) {
+      costs.push_back(&costs_.at(device.name).costs);
+    }
+    const SplitTime time = PredictSplit(graph, owners, costs, pass);
+    const bool known = can_run && !time.unknown;
+    // The main device's last piece of a layer and its first of the next one are one piece.
+    const double ns = std::max(time.ns - costs[0]->run_ns, 0.0);
+    times->unit_ns[unit] = known ? Nanoseconds(ns) : kCannotRun;
+    times->domain_ns[unit] = known ? Nanoseconds(time.weight_bytes) : 0;
+    for (size_t d = 1; d < owners.devices.size(); ++d) {
+      (ShareOf(owners.devices[d].name, shares).*busy)[unit] =
+          known ? Nanoseconds(time.busy_ns[d]) : 0;
+    }
+  }
+
+  const gguf::File& file_;
+  const ModelConfig& config_;
+  const SegmentLimits& limits_;
+  const ProblemOptions& options_;
+  const Passes& passes_;
+  const TensorPlaces& places_;
+  const std::map<std::string, KnownCosts>& costs_;
+};
+
 // Returns whether the numbers are far below where sums would overflow.
 bool MakesSense(const PlanDevice& device) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 50;
@@ -245,6 +386,7 @@ void RunNothing(size_t units, PlanDevice* device) {
   device->fixed_bytes = device->tied_bytes = 0;
   device->weight_bytes.assign(units, 0);
   device->kv_bytes.clear();
+  device->elsewhere.clear();
   for (PassTimes* times : {&device->decode, &device->prefill}) {
     times->unit_ns.assign(units, kCannotRun);
     times->domain_ns.assign(units, 0);
@@ -324,6 +466,62 @@ absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> 
   return described;
 }
 
+// Describes a device with parts elsewhere as DescribeWatched describes one without. `begun`: the
+// device's first entry. `all`: the devices of the problem, in the order of its first entries.
+absl::StatusOr<PlanDevice> DescribePartsWatched(std::shared_ptr<const DescribeInputs> inputs,
+                                                size_t home, const std::vector<Found>& all,
+                                                const PartPlaces& parts, PlanDevice begun,
+                                                DeviceSet* devices) {
+  TensorPlaces places;
+  std::map<std::string, KnownCosts> costs;
+  std::map<std::string, NamedDevice> opened;
+  std::vector<NamedDevice> asked;
+  for (const Found& one : all) {
+    if (one.opened == nullptr) continue;
+    asked.push_back({one.opened, one.device->tier_name});
+    opened.emplace(one.device->tier_name, asked.back());
+    costs.emplace(one.device->tier_name, one.known);
+  }
+  for (const auto& [tensor, device] : parts.tensors) {
+    if (opened.count(device) == 0) return absl::UnavailableError(absl::StrCat(device, " is away"));
+    places.tensors.emplace(tensor, opened.at(device));
+  }
+  for (const DeviceShare& share : parts.rows) {
+    if (opened.count(share.device) == 0) {
+      return absl::UnavailableError(absl::StrCat(share.device, " is away"));
+    }
+    places.rows.push_back({opened.at(share.device), share.share});
+  }
+  const auto wanted = std::make_shared<std::atomic<bool>>(true);
+  const NamedDevice main = opened.at(all[home].device->tier_name);
+  std::map<std::string, size_t> indices;
+  for (size_t i = 0; i < all.size(); ++i) indices[all[i].device->tier_name] = i;
+  const auto describe = [inputs = std::move(inputs), wanted, main, places = std::move(places),
+                         costs = std::move(costs), indices = std::move(indices),
+                         begun = std::move(begun)]() -> absl::StatusOr<PlanDevice> {
+    PlanDevice described = begun;
+    std::map<std::string, PlanShare> shares;
+    const PartsDescriber describer(*inputs->file, inputs->config, inputs->limits, inputs->options,
+                                   inputs->passes, places, costs);
+    const absl::Status s = describer.Describe(main, *wanted, &described, &shares);
+    if (!s.ok()) return s;
+    described.elsewhere.clear();
+    for (auto& [name, share] : shares) {
+      share.device = indices.at(name);
+      described.elsewhere.push_back(std::move(share));
+    }
+    return described;
+  };
+  if (std::none_of(asked.begin(), asked.end(),
+                   [&](const NamedDevice& d) { return devices->IsWatched(d.name); })) {
+    return describe();
+  }
+  Watched<absl::StatusOr<PlanDevice>> work(describe);
+  auto described = devices->WaitFor(&work, asked);
+  *wanted = false;
+  return described;
+}
+
 // Returns the devices that may help a device that is given layers.
 std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
                               const ProblemOptions& options) {
@@ -339,7 +537,7 @@ std::vector<Helper> HelpersOf(const Found& home, const std::vector<Found>& all,
 // Converts bytes to the time that they keep the domain busy.
 void SpreadDomains(const std::vector<Found>& all, PlanProblem* plan) {
   std::vector<double> bandwidth(plan->devices.size(), 0);  // by domain
-  for (size_t i = 0; i < plan->devices.size(); ++i) {
+  for (size_t i = 0; i < all.size(); ++i) {
     double& most = bandwidth[plan->devices[i].domain];
     most = std::max(most, all[i].known.costs.bytes_per_second);
   }
@@ -357,15 +555,17 @@ void SpreadDomains(const std::vector<Found>& all, PlanProblem* plan) {
 
 void AddTransfers(const std::vector<Found>& all, double row_bytes, double prefill_tokens,
                   PlanProblem* plan) {
-  for (const Found& from : all) {
+  for (size_t i = 0; i < plan->devices.size(); ++i) {
     plan->decode_transfer_ns.emplace_back();
     plan->prefill_transfer_ns.emplace_back();
-    for (const Found& to : all) {
+    for (size_t j = 0; j < plan->devices.size(); ++j) {
+      const size_t from = FirstEntry(*plan, i), to = FirstEntry(*plan, j);
       // Rounds both parts separately: the search is shorter if the times of transfers are exact
-      // sums.
+      // sums. Entries of one device are one segment when the model runs.
       const auto move = [&](double bytes) {
-        return Nanoseconds(from.known.costs.out.Of(bytes)) +
-               Nanoseconds(to.known.costs.in.Of(bytes));
+        if (from == to) return int64_t{0};
+        return Nanoseconds(all[from].known.costs.out.Of(bytes)) +
+               Nanoseconds(all[to].known.costs.in.Of(bytes));
       };
       plan->decode_transfer_ns.back().push_back(move(row_bytes));
       plan->prefill_transfer_ns.back().push_back(move(row_bytes * prefill_tokens));
@@ -381,6 +581,67 @@ void AddPools(const Inventory& inventory, const std::vector<std::string>& names,
     const bool known = pool != inventory.pools.end() && pool->available_bytes != 0;
     plan->pools.push_back({name, known ? pool->available_bytes : kNoLimit});
   }
+}
+
+// Says in a word what the user has placed.
+std::string WhatIsFixed(const PartPlaces& fixed) {
+  if (!fixed.rows.empty()) return "rows";
+  const bool experts = std::all_of(fixed.tensors.begin(), fixed.tensors.end(), [](const auto& one) {
+    return one.first.find("_exps.") != std::string::npos;
+  });
+  return experts ? "experts" : "weights";
+}
+
+// Applies the user's places of parts to all devices, and adds the modes. Leaves out a device whose
+// parts can't be described, and a mode.
+absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
+                      const std::vector<Found>& all, DeviceSet* devices,
+                      PlacementProblem* problem) {
+  PlanProblem& plan = problem->plan;
+  const ProblemOptions& options = inputs->options;
+  const auto describe = [&](size_t home, const PartPlaces& parts) -> absl::StatusOr<PlanDevice> {
+    auto described = DescribePartsWatched(inputs, home, all, parts, plan.devices[home], devices);
+    if (IsGone(described.status())) {
+      problem->failed.push_back({FaultyDevice(described.status()), described.status()});
+      if (absl::IsDeadlineExceeded(described.status())) devices->host().ReplaceTeam();
+      devices->Forget(FaultyDevice(described.status()));
+    } else if (described.ok() && !MakesSense(*described)) {
+      return absl::InternalError("its sizes or times are beyond reason");
+    }
+    return described;
+  };
+  for (size_t i = 0; i < all.size() && !options.fixed.empty(); ++i) {
+    if (all[i].opened == nullptr || !plan.devices[i].left_out.empty()) continue;
+    auto described = describe(i, options.fixed);
+    if (described.ok()) {
+      for (PlanShare& share : described->elsewhere) share.what = WhatIsFixed(options.fixed);
+      plan.devices[i] = *std::move(described);
+    } else {
+      plan.devices[i].left_out = std::string(described.status().message());
+      RunNothing(static_cast<size_t>(plan.units()), &plan.devices[i]);
+    }
+    if (!problem->failed.empty()) return absl::OkStatus();  // the caller begins again
+  }
+  for (const ModeOption& mode : options.modes) {
+    const auto named = [&](const Found& found) { return found.device->tier_name == mode.device; };
+    const auto home =
+        static_cast<size_t>(std::find_if(all.begin(), all.end(), named) - all.begin());
+    if (home == all.size() || all[home].opened == nullptr) continue;
+    if (!plan.devices[home].left_out.empty()) continue;
+    PartPlaces parts = options.fixed;
+    parts.tensors.insert(mode.tensors.begin(), mode.tensors.end());
+    auto described = describe(home, parts);
+    if (!problem->failed.empty()) return absl::OkStatus();
+    if (!described.ok() || described->elsewhere.empty()) continue;
+    described->mode_of = home;
+    for (PlanShare& share : described->elsewhere) share.what = mode.what;
+    plan.devices.push_back(*std::move(described));
+    problem->measured.push_back(problem->measured[home]);
+    problem->guessed.push_back(problem->guessed[home]);
+    problem->busy.push_back(problem->busy[home]);
+    problem->helpers.emplace_back();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -458,6 +719,7 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
     }
   }
   AddPools(devices->inventory(), pools, &plan);
+  if (absl::Status s = AddParts(inputs, all, devices, &result); !s.ok()) return s;
   SpreadDomains(all, &plan);
   const double row = static_cast<double>(config.n_embd) * sizeof(float);
   AddTransfers(all, row, passes.prefill_tokens, &plan);

@@ -18,6 +18,7 @@
 #include "runtime/model/arch/segment_graph.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/device_set.h"
+#include "runtime/placement/layer_ranges.h"
 
 namespace trine {
 
@@ -25,6 +26,21 @@ namespace trine {
 struct CandidateDevice {
   std::string name;      // its tier name
   std::string left_out;  // why it may not be used; "": it may
+};
+
+// Weights on other devices than their layers.
+struct PartPlaces {
+  std::map<std::string, std::string> tensors;  // [weight]: the tier name of its device
+  std::vector<DeviceShare> rows;               // the devices that share rows; empty: none do
+
+  bool empty() const { return tensors.empty() && rows.empty(); }
+};
+
+// A mode of a device that the planner may choose for layers: some of their weights are elsewhere.
+struct ModeOption {
+  std::string device;  // its tier name
+  std::string what;    // "experts"
+  std::map<std::string, std::string> tensors;
 };
 
 // The choices that go into the problem, apart from the model.
@@ -41,6 +57,8 @@ struct ProblemOptions {
   bool dispatch = false;
   std::optional<std::set<std::string>> helpers;  // the devices that may help; nullopt: all
   SizeRule rule;
+  PartPlaces fixed;               // what the user placed, whatever devices the layers go to
+  std::vector<ModeOption> modes;  // what the planner may choose beside whole layers
 };
 
 // A device that failed while it was described, and its error.
@@ -49,16 +67,15 @@ struct DeviceFailure {
   absl::Status why;
 };
 
-// The planner's problem, and how it came about.
+// The planner's problem, and how it came about. Modes follow the devices.
 struct PlacementProblem {
   PlanProblem plan;
-  std::vector<bool> measured;  // by device: its times come from a calibration
-  // By device, if it was measured: the costs that are guesses all the same, and what kept the
-  // machine busy while it was measured ("": nothing).
+  std::vector<bool> measured;  // by entry: its times come from a calibration
+  // By entry, if its device was measured: the costs that are guesses all the same, and what kept
+  // the machine busy while it was measured ("": nothing).
   std::vector<std::vector<std::string>> guessed;
   std::vector<std::string> busy;
-  std::vector<std::string>
-      helpers;  // by device: the helper that prefill is predicted with; "": none
+  std::vector<std::string> helpers;  // by entry: the helper that prefill counts on; "": none
   // The devices that failed. If there are any, the rest of the problem is not described.
   std::vector<DeviceFailure> failed;
 };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/invalid.h"
+#include "runtime/placement/layer_parts.h"
 #include "runtime/quantize/tensor_pattern.h"
 
 namespace trine {
@@ -115,7 +116,8 @@ absl::StatusOr<std::string> OneDevice(const PlacementRequest& request, const Dev
 
 // Places the matrices that match and are not placed yet: the first override that matches wins.
 absl::Status Override(const TensorOverride& one, bool allow_degraded, const gguf::File& file,
-                      const DeviceSet& devices, const LogSink& log, ModelPlaces* places) {
+                      const DeviceSet& devices, const LogSink& log,
+                      std::map<std::string, std::string>* tensors) {
   const auto pattern = TensorPattern::Create(one.expression);
   if (!pattern.ok()) return pattern.status();
   const auto device = devices.Resolve(one.device);
@@ -135,7 +137,7 @@ absl::Status Override(const TensorOverride& one, bool allow_degraded, const gguf
       continue;
     }
     found = true;
-    places->tensors.emplace(std::string(tensor.name), *device);
+    tensors->emplace(std::string(tensor.name), *device);
   }
   if (found) return absl::OkStatus();
   if (!unplaceable.empty()) {
@@ -146,12 +148,50 @@ absl::Status Override(const TensorOverride& one, bool allow_degraded, const gguf
   return Wrong(one.expression, "finds no tensor of the model");
 }
 
+// Places the experts of the first layers on the CPU, unless an override has placed them.
+absl::Status PlaceExperts(const PlacementRequest& request, const gguf::File& file,
+                          const DeviceSet& devices, std::map<std::string, std::string>* tensors) {
+  const bool all = request.cpu_experts == PlacementRequest::kAllLayers;
+  const char* const option = all ? "--cpu-moe" : "--n-cpu-moe";
+  const std::vector<LayerParts> layers = FindLayerParts(file);
+  if (std::none_of(layers.begin(), layers.end(), [](const LayerParts& l) { return l.experts; })) {
+    return Invalid(option, ": the model has no experts");
+  }
+  const auto count = all ? layers.size() : static_cast<size_t>(request.cpu_experts);
+  if (count > layers.size()) {
+    return Invalid(option, " ", count, ": the model has ", layers.size(), " layers");
+  }
+  const auto cpu = devices.Resolve("cpu");
+  if (!cpu.ok()) return cpu.status();
+  for (size_t layer = 0; layer < count; ++layer) {
+    if (!layers[layer].experts) continue;
+    for (const std::string& weight : layers[layer].weights) tensors->emplace(weight, *cpu);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+absl::StatusOr<std::map<std::string, std::string>> ResolveOverrides(const PlacementRequest& request,
+                                                                    const LogSink& log,
+                                                                    const gguf::File& file,
+                                                                    const DeviceSet& devices) {
+  std::map<std::string, std::string> tensors;
+  for (const TensorOverride& one : request.overrides) {
+    absl::Status s = Override(one, request.allow_degraded, file, devices, log, &tensors);
+    if (!s.ok()) return s;
+  }
+  if (request.cpu_experts != 0) {
+    absl::Status s = PlaceExperts(request, file, devices, &tensors);
+    if (!s.ok()) return s;
+  }
+  return tensors;
+}
 
 absl::StatusOr<ModelPlaces> ChoosePlaces(
     const PlacementRequest& request, const LogSink& log, const gguf::File& file,
     const ModelConfig& config, const DeviceSet& devices,
-    const std::function<absl::StatusOr<std::vector<LayerRange>>()>& layers) {
+    const std::function<absl::StatusOr<ModelPlaces>()>& layers) {
   ModelPlaces places;
   const int n_layers = static_cast<int>(config.n_layers);
   if (request.mode != SplitMode::kLayer && request.gpu_layers >= 0) {
@@ -162,9 +202,9 @@ absl::StatusOr<ModelPlaces> ChoosePlaces(
     return absl::InvalidArgumentError("limits of device memory go with the split mode layer");
   }
   if (request.mode == SplitMode::kLayer) {
-    auto ranges = layers();
-    if (!ranges.ok()) return ranges.status();
-    places.ranges = *std::move(ranges);
+    auto found = layers();
+    if (!found.ok()) return found.status();
+    places = *std::move(found);
   } else if (request.mode == SplitMode::kRow) {
     auto shares = RowShares(request, devices, log);
     if (!shares.ok()) return shares.status();
@@ -175,10 +215,9 @@ absl::StatusOr<ModelPlaces> ChoosePlaces(
     if (!device.ok()) return device.status();
     places.ranges = {{{0, n_layers, true, true}, *std::move(device)}};
   }
-  for (const TensorOverride& one : request.overrides) {
-    absl::Status s = Override(one, request.allow_degraded, file, devices, log, &places);
-    if (!s.ok()) return s;
-  }
+  auto moved = ResolveOverrides(request, log, file, devices);
+  if (!moved.ok()) return moved.status();
+  for (auto& [tensor, device] : *moved) places.tensors.insert_or_assign(tensor, device);
   return places;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,19 @@
 
 namespace trine {
 
-// Returns the places of all parts of the model. Calls `layers` for the ranges of SplitMode::kLayer.
+// Returns the places of all parts of the model. Calls `layers` for the places of whole layers, and
+// of parts of layers that the planner chooses, of SplitMode::kLayer.
 absl::StatusOr<ModelPlaces> ChoosePlaces(
     const PlacementRequest& request, const LogSink& log, const gguf::File& file,
     const ModelConfig& config, const DeviceSet& devices,
-    const std::function<absl::StatusOr<std::vector<LayerRange>>()>& layers);
+    const std::function<absl::StatusOr<ModelPlaces>()>& layers);
+
+// Returns the device of each weight that --override-tensor, --cpu-moe or --n-cpu-moe moves. The
+// first override that finds a weight has it.
+absl::StatusOr<std::map<std::string, std::string>> ResolveOverrides(const PlacementRequest& request,
+                                                                    const LogSink& log,
+                                                                    const gguf::File& file,
+                                                                    const DeviceSet& devices);
 
 // Returns the places without a lost device. Its layers go to `instead`. Its rows go to the other
 // devices that share rows. Tensors that were placed on it by name go back to their layers' device.

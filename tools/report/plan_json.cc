@@ -12,11 +12,6 @@ double Milliseconds(double ns) { return ns / 1e6; }
 
 Json LimitJson(uint64_t bytes) { return bytes == kNoLimit ? Json(nullptr) : Json(bytes); }
 
-// Returns null if there is no prediction.
-Json PredictedMs(const PlanReport& r, int64_t ns) {
-  return r.report.predicted() ? Json(Milliseconds(static_cast<double>(ns))) : Json(nullptr);
-}
-
 Json UnitsJson(const PlanReport& r, const PlacedRange& range) {
   const PlanProblem& problem = r.report.problem.plan;
   const PlanDevice& device = problem.devices[range.device];
@@ -36,8 +31,8 @@ Json UnitsJson(const PlanReport& r, const PlacedRange& range) {
     }
     one["weight_bytes"] = device.weight_bytes[u];
     one["kv_bytes"] = device.kv_bytes.empty() ? 0 : device.kv_bytes[u];
-    one["decode_ms"] = PredictedMs(r, device.decode.unit_ns[u]);
-    one["prefill_ms"] = PredictedMs(r, device.prefill.unit_ns[u]);
+    one["decode_ms"] = Milliseconds(static_cast<double>(device.decode.unit_ns[u]));
+    one["prefill_ms"] = Milliseconds(static_cast<double>(device.prefill.unit_ns[u]));
     units.push_back(std::move(one));
   }
   return units;
@@ -52,10 +47,10 @@ Json SegmentJson(const PlanReport& r, size_t i) {
                {"head", s.range.head},
                {"weight_bytes", s.weight_bytes},
                {"kv_bytes", s.kv_bytes},
-               {"decode_ms", PredictedMs(r, s.decode_ns)},
-               {"prefill_ms", PredictedMs(r, s.prefill_ns)},
-               {"decode_transfer_ms", PredictedMs(r, s.decode_transfer_ns)},
-               {"prefill_transfer_ms", PredictedMs(r, s.prefill_transfer_ns)},
+               {"decode_ms", Milliseconds(static_cast<double>(s.decode_ns))},
+               {"prefill_ms", Milliseconds(static_cast<double>(s.prefill_ns))},
+               {"decode_transfer_ms", Milliseconds(static_cast<double>(s.decode_transfer_ns))},
+               {"prefill_transfer_ms", Milliseconds(static_cast<double>(s.prefill_transfer_ns))},
                {"prefill_helper", r.report.problem.helpers[s.range.device]},
                {"bound", s.bound},
                {"change", s.change}};
@@ -66,6 +61,17 @@ Json SegmentJson(const PlanReport& r, size_t i) {
     json["measured_prefill_ms"] = Milliseconds(r.prefill->segment_ns[i]);
   }
   json["parts"] = UnitsJson(r, s.range);
+  json["elsewhere"] = Json::array();
+  const PlanProblem& problem = r.report.problem.plan;
+  for (size_t j = 0; j < s.elsewhere.size(); ++j) {
+    const SegmentShare& share = s.elsewhere[j];
+    json["elsewhere"].push_back(
+        {{"what", problem.devices[s.range.device].elsewhere[j].what},
+         {"device", problem.devices[share.device].name},
+         {"weight_bytes", share.bytes},
+         {"decode_ms", Milliseconds(static_cast<double>(share.decode_ns))},
+         {"prefill_ms", Milliseconds(static_cast<double>(share.prefill_ns))}});
+  }
   return json;
 }
 
@@ -90,10 +96,10 @@ std::string FormatPlanJson(const PlanReport& r) {
       {"prompt_tokens", r.report.options.request.prompt_tokens},
       {"written_tokens", r.report.options.request.written_tokens},
       {"prefill_tokens", problem.prefill_tokens},
-      {"decode_ms", PredictedMs(r, placement.decode_ns)},
-      {"prefill_ms", PredictedMs(r, placement.prefill_ns)},
-      {"request_ms", PredictedMs(r, placement.request_ns)},
-      {"cycle_ms", PredictedMs(r, placement.cycle_ns)},
+      {"decode_ms", Milliseconds(static_cast<double>(placement.decode_ns))},
+      {"prefill_ms", Milliseconds(static_cast<double>(placement.prefill_ns))},
+      {"request_ms", Milliseconds(static_cast<double>(placement.request_ns))},
+      {"cycle_ms", Milliseconds(static_cast<double>(placement.cycle_ns))},
       {"exact", placement.exact}};
   if (r.decode) json["measured_decode_ms"] = Milliseconds(r.decode->all_ns);
   if (r.prefill) json["measured_prefill_ms"] = Milliseconds(r.prefill->all_ns);
@@ -112,6 +118,7 @@ std::string FormatPlanJson(const PlanReport& r) {
   json["devices"] = Json::array();
   for (size_t i = 0; i < problem.devices.size(); ++i) {
     const PlanDevice& device = problem.devices[i];
+    if (device.mode_of.has_value()) continue;
     const MemoryUse& use = placement.devices[i];
     json["devices"].push_back({{"device", device.name},
                                {"pool", problem.pools[device.pool].name},

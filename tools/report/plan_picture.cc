@@ -83,23 +83,20 @@ class Picture {
   void Bars(const std::string& what, bool decode, const std::optional<MeasuredPass>& measured) {
     const Placement& placement = r_.report.placement;
     const auto predicted = static_cast<double>(decode ? placement.decode_ns : placement.prefill_ns);
-    const double longest =
-        std::max({r_.report.predicted() ? predicted : 0, measured ? measured->all_ns : 0.0, 1.0});
+    const double longest = std::max({predicted, measured ? measured->all_ns : 0.0, 1.0});
     const double scale = (kWidth - kLabel - 2 * kMargin - 90) / longest;
-    Label(absl::StrCat(what, r_.report.predicted() ? ", predicted" : ": not predicted"));
-    if (r_.report.predicted()) {
-      double x = kLabel;
-      for (const PlacementSegment& s : placement.segments) {
-        const auto way = static_cast<double>(decode ? s.decode_transfer_ns : s.prefill_transfer_ns);
-        const auto ns = static_cast<double>(decode ? s.decode_ns : s.prefill_ns);
-        if (way > 0) Box(x, way * scale, 20, "#bab0ac", "handed on");
-        x += way * scale;
-        Box(x, ns * scale, 20, Colour(s.range.device),
-            absl::StrCat(Name(s.range.device), ": ", TimeText(static_cast<int64_t>(ns))));
-        x += ns * scale;
-      }
-      TextAt(x + 6, y_ + 15, TimeText(static_cast<int64_t>(predicted)));
+    Label(absl::StrCat(what, ", predicted"));
+    double x = kLabel;
+    for (const PlacementSegment& s : placement.segments) {
+      const auto way = static_cast<double>(decode ? s.decode_transfer_ns : s.prefill_transfer_ns);
+      const auto ns = static_cast<double>(decode ? s.decode_ns : s.prefill_ns);
+      if (way > 0) Box(x, way * scale, 20, "#bab0ac", "handed on");
+      x += way * scale;
+      Box(x, ns * scale, 20, Colour(s.range.device),
+          absl::StrCat(Name(s.range.device), ": ", TimeText(static_cast<int64_t>(ns))));
+      x += ns * scale;
     }
+    TextAt(x + 6, y_ + 15, TimeText(static_cast<int64_t>(predicted)));
     y_ += kRow;
     if (measured) Measured(what, *measured, scale);
     y_ += 8;
@@ -141,7 +138,7 @@ class Picture {
   void Moved() {
     for (const MovedWeights& moved : r_.report.moved) {
       Text(kMargin, 20,
-           absl::StrCat("of ", DescribeSegment(Segments()[moved.range].range), ", ",
+           absl::StrCat("of ", DescribeSegment(r_.report.ranges[moved.range]), ", ",
                         FormatBytes(moved.bytes), " on ", moved.device));
     }
     if (!r_.report.moved.empty()) y_ += 10;

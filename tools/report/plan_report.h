@@ -25,7 +25,7 @@ struct PlanReport {
 };
 
 // Returns the contents of a segment, such as "embedding + layers 0-15" or "head".
-std::string DescribeSegment(const PlacedRange& range);
+std::string DescribeSegment(const LayerSpan& range);
 // Returns why a device has no layers: "igpu0 is left out: too slow".
 std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& out);
 

@@ -17,11 +17,6 @@ std::string MeasuredText(const std::optional<MeasuredPass>& pass, size_t segment
   return TimeText(static_cast<int64_t>(pass->segment_ns[segment]));
 }
 
-// There is no prediction when some weights are on other devices than their layers.
-std::string Predicted(const PlanReport& r, int64_t ns) {
-  return r.report.predicted() ? TimeText(ns) : "not predicted";
-}
-
 std::string Goal(const PlanReport& r) {
   if (r.report.rows) return "by rows of matrices, as it was asked for";
   if (!r.report.searched) return "as it was asked for";
@@ -59,11 +54,25 @@ std::string SegmentTable(const PlanReport& r) {
     const PlacementSegment& s = placement.segments[i];
     table.Add(Row(r,
                   {DescribeSegment(s.range), problem.devices[s.range.device].name,
-                   FormatBytes(s.weight_bytes), FormatBytes(s.kv_bytes), Predicted(r, s.decode_ns),
-                   Predicted(r, s.prefill_ns)},
+                   FormatBytes(s.weight_bytes), FormatBytes(s.kv_bytes), TimeText(s.decode_ns),
+                   TimeText(s.prefill_ns)},
                   MeasuredText(r.decode, i), MeasuredText(r.prefill, i)));
+    for (size_t j = 0; j < s.elsewhere.size(); ++j) {
+      const SegmentShare& share = s.elsewhere[j];
+      const std::string& what = problem.devices[s.range.device].elsewhere[j].what;
+      table.Add(
+          Row(r,
+              {absl::StrCat("  ", what), problem.devices[share.device].name,
+               FormatBytes(share.bytes), "", TimeText(share.decode_ns), TimeText(share.prefill_ns)},
+              "", ""));
+    }
   }
-  return table.Format();
+  std::string text = table.Format();
+  if (std::any_of(placement.segments.begin(), placement.segments.end(),
+                  [](const PlacementSegment& s) { return !s.elsewhere.empty(); })) {
+    absl::StrAppend(&text, "the time of a segment counts that of its parts on other devices\n");
+  }
+  return text;
 }
 
 std::string UnitName(int unit, int layers) {
@@ -91,8 +100,8 @@ void AddLayerRows(const PlanReport& r, size_t segment, TextTable* table) {
     table->Add(
         Row(r,
             {UnitName(unit, problem.layers), device.name, FormatBytes(device.weight_bytes[u]),
-             FormatBytes(device.kv_bytes.empty() ? 0 : device.kv_bytes[u]), Predicted(r, decode),
-             Predicted(r, prefill)},
+             FormatBytes(device.kv_bytes.empty() ? 0 : device.kv_bytes[u]), TimeText(decode),
+             TimeText(prefill)},
             MeasuredShare(r.decode, segment, decode, s.decode_ns),
             MeasuredShare(r.prefill, segment, prefill, s.prefill_ns)));
   }
@@ -113,7 +122,7 @@ std::string MovedTable(const PlanReport& r) {
   if (r.report.moved.empty()) return "";
   TextTable table({"of", "on", "matrices", "rows of", "weights"});
   for (const MovedWeights& moved : r.report.moved) {
-    table.Add({DescribeSegment(r.report.placement.segments[moved.range].range), moved.device,
+    table.Add({DescribeSegment(r.report.ranges[moved.range]), moved.device,
                absl::StrCat(moved.whole), absl::StrCat(moved.parts), FormatBytes(moved.bytes)});
   }
   return absl::StrCat(table.Format(), "\n");
@@ -133,6 +142,7 @@ std::string DoubtfulTimes(const PlacementProblem& problem) {
   std::string text;
   for (size_t i = 0; i < problem.plan.devices.size(); ++i) {
     const std::string& name = problem.plan.devices[i].name;
+    if (problem.plan.devices[i].mode_of.has_value()) continue;
     if (!problem.guessed[i].empty()) {
       absl::StrAppend(&text, name, " could not be measured whole; guessed are: ",
                       absl::StrJoin(problem.guessed[i], ", "), "\n");
@@ -200,7 +210,7 @@ std::string DescribeLeftOut(const PlacementReport& report, const LeftOutDevice& 
   return absl::StrCat(name, helps ? " has no layers, it helps: " : " is left out: ", out.reason);
 }
 
-std::string DescribeSegment(const PlacedRange& range) {
+std::string DescribeSegment(const LayerSpan& range) {
   std::vector<std::string> parts;
   if (range.embedding) parts.push_back("embedding");
   if (range.layers() == 1) parts.push_back(absl::StrCat("layer ", range.begin));
@@ -222,38 +232,27 @@ std::string FormatPlan(const PlanReport& r, bool layers) {
                   MemoryTable(r), "\n");
   const auto decode = static_cast<double>(placement.decode_ns);
   const auto prefill = static_cast<double>(placement.prefill_ns);
-  const bool known = r.report.predicted();
-  absl::StrAppend(&text, "decode: ", Predicted(r, placement.decode_ns),
-                  known ? absl::StrCat(" a token, ", Rate(1, decode)) : "");
+  absl::StrAppend(&text, "decode: ", TimeText(placement.decode_ns), " a token, ", Rate(1, decode));
   if (r.decode) {
     absl::StrAppend(&text, "; measured ", TimeText(static_cast<int64_t>(r.decode->all_ns)), ", ",
                     Rate(1, r.decode->all_ns));
   }
-  absl::StrAppend(&text, "\nprefill: ", Predicted(r, placement.prefill_ns));
-  if (known) {
-    absl::StrAppend(&text, " for ", problem.prefill_tokens, " tokens, ",
-                    Rate(problem.prefill_tokens, prefill));
-  }
+  absl::StrAppend(&text, "\nprefill: ", TimeText(placement.prefill_ns), " for ",
+                  problem.prefill_tokens, " tokens, ", Rate(problem.prefill_tokens, prefill));
   if (r.prefill) {
     absl::StrAppend(&text, "; measured ", TimeText(static_cast<int64_t>(r.prefill->all_ns)), ", ",
                     Rate(problem.prefill_tokens, r.prefill->all_ns));
   }
-  if (known) {
-    absl::StrAppend(&text, "\nrequest: ", TimeText(placement.request_ns), " alone; one every ",
-                    TimeText(placement.cycle_ns), " with many in flight\n");
-  } else {
-    absl::StrAppend(&text, "\nproducts on other devices than their layers have no prediction",
-                    r.decode ? "" : ": --measure runs them", "\n");
-  }
+  absl::StrAppend(&text, "\nrequest: ", TimeText(placement.request_ns), " alone; one every ",
+                  TimeText(placement.cycle_ns), " with many in flight\n");
   if (!placement.exact) absl::StrAppend(&text, "the search was cut short: there may be better\n");
   const std::string reasons = Reasons(r);
   if (!reasons.empty()) absl::StrAppend(&text, "\n", reasons);
   const bool guessed = std::find(r.report.problem.measured.begin(), r.report.problem.measured.end(),
                                  false) != r.report.problem.measured.end();
-  if (guessed && known)
+  if (guessed)
     absl::StrAppend(&text, "\nsome times are guessed: `trine calibrate` measures them\n");
-  if (known) absl::StrAppend(&text, DoubtfulTimes(r.report.problem));
-  return text;
+  return absl::StrCat(text, DoubtfulTimes(r.report.problem));
 }
 
 }  // namespace trine

@@ -167,6 +167,10 @@ typedef struct trine_engine_options {
    * or the number of lent threads. The struct is copied. parallel_run may be called until
    * trine_engine_close has returned and the engine's sessions and heads are closed. */
   const trine_host_threads* host_threads;
+  /* The experts of the first layers go to the CPU, whatever device the layers are on: of this many
+   * layers, or of all of them if it is negative. A model without experts, or with fewer layers, is
+   * INVALID_ARGUMENT. */
+  int64_t cpu_expert_layers;
 } trine_engine_options;
 
 /* Loads a model and places it on devices. */

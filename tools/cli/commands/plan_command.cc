@@ -55,6 +55,44 @@ absl::StatusOr<MeasuredPass> MeasurePass(Engine* engine, const BenchTest& test, 
   return all[kRepetitions / 2];
 }
 
+// Returns the number of the placement's segments that are one segment of the model as it runs.
+std::vector<size_t> SegmentsOfRanges(const PlacementReport& report) {
+  std::vector<size_t> counts;
+  size_t next = 0;
+  for (const LayerRange& range : report.ranges) {
+    const size_t first = next;
+    const auto& segments = report.placement.segments;
+    const auto is_part = [&](const PlacementSegment& s) {
+      return report.problem.plan.devices[s.range.device].name == range.device &&
+             s.range.end <= range.end;
+    };
+    while (next < segments.size() && is_part(segments[next])) ++next;
+    counts.push_back(next - first);
+  }
+  return counts;
+}
+
+// Divides the measured times of segments among the placement's, which may be parts of them, in
+// proportion to the predicted times.
+void DivideTimes(const PlacementReport& report, int64_t PlacementSegment::*predicted,
+                 MeasuredPass* pass) {
+  const std::vector<size_t> counts = SegmentsOfRanges(report);
+  if (pass->segment_ns.size() != counts.size()) return;
+  std::vector<double> divided;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    double sum = 0;
+    const size_t first = divided.size();
+    for (size_t j = 0; j < counts[i]; ++j) {
+      sum += static_cast<double>(report.placement.segments[first + j].*predicted);
+    }
+    for (size_t j = 0; j < counts[i]; ++j) {
+      const auto ns = static_cast<double>(report.placement.segments[first + j].*predicted);
+      divided.push_back(pass->segment_ns[i] * (counts[i] == 1 || sum <= 0 ? 1 : ns / sum));
+    }
+  }
+  pass->segment_ns = std::move(divided);
+}
+
 absl::Status Measure(const PlanArguments& a, PlanReport* report) {
   const PlanProblem& problem = report->report.problem.plan;
   const NominalRequest& request = report->report.options.request;
@@ -69,7 +107,7 @@ absl::Status Measure(const PlanArguments& a, PlanReport* report) {
     }
   }
   Progress progress("measuring");
-  const size_t segments = report->report.placement.segments.size();
+  const size_t segments = report->report.ranges.size();
   const int64_t context = (*engine)->context();
   const int64_t written = std::min<int64_t>(32, std::max<int64_t>(context / 2, 1));
   const int64_t depth = std::clamp<int64_t>(
@@ -80,11 +118,13 @@ absl::Status Measure(const PlanArguments& a, PlanReport* report) {
   auto one = MeasurePass(engine->get(), decode, segments, static_cast<double>(written));
   if (!one.ok()) return one.status();
   report->decode = *std::move(one);
+  DivideTimes(report->report, &PlacementSegment::decode_ns, &*report->decode);
   BenchTest prefill;
   prefill.n_prompt = problem.prefill_tokens;
   auto many = MeasurePass(engine->get(), prefill, segments, 1);
   if (!many.ok()) return many.status();
   report->prefill = *std::move(many);
+  DivideTimes(report->report, &PlacementSegment::prefill_ns, &*report->prefill);
   return absl::OkStatus();
 }
 

@@ -20,7 +20,7 @@ constexpr LongForm kLongForms[] = {
     {"-ts", "--tensor-split"}, {"-ngl", "--gpu-layers"},     {"-dev", "--device"},
     {"-np", "--parallel"},     {"-sys", "--system-prompt"},  {"-fa", "--flash-attn"},
     {"-sm", "--split-mode"},   {"-ot", "--override-tensor"}, {"-jf", "--json-schema-file"},
-    {"-pg", "--pg"},
+    {"-pg", "--pg"},           {"-ncmoe", "--n-cpu-moe"},    {"-cmoe", "--cpu-moe"},
 };
 
 std::string WriteOut(const std::string& argument) {

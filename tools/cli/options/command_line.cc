@@ -158,6 +158,12 @@ Option Command::AddFlagOff(const std::string& names, bool& value, const std::str
       names, [&value] { value = false; }, help));
 }
 
+void Command::AddFlagTo(const std::string& names, int64_t& value, int64_t set,
+                        const std::string& help) {
+  app_->add_flag_callback(
+      names, [&value, set] { value = set; }, help);
+}
+
 void Command::OnParsed(std::function<void()> callback) { app_->callback(std::move(callback)); }
 
 void Command::RequireCommands(int count) { app_->require_subcommand(count); }

@@ -105,6 +105,8 @@ class Command {
 
   // Adds a flag that sets `value` to false.
   Option AddFlagOff(const std::string& names, bool& value, const std::string& help);
+  // Adds a flag that sets the value to `set`.
+  void AddFlagTo(const std::string& names, int64_t& value, int64_t set, const std::string& help);
 
   // Calls `callback` if the user gave this command.
   void OnParsed(std::function<void()> callback);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -271,6 +272,23 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
           "REGEX=DEVICE[,REGEX=DEVICE...]; the first that finds one has it; may be "
           "repeated; also -ot")
       .OneValueEach();
+  command.AddFlagTo("--cpu-moe", request->cpu_experts, PlacementRequest::kAllLayers,
+                    "The experts of all layers go to the CPU; also -cmoe");
+  command
+      .AddParsed(
+          "--n-cpu-moe",
+          [request](const std::string& text) -> std::string {
+            int64_t layers = 0;
+            if (!absl::SimpleAtoi(text, &layers) || layers < 0) {
+              return absl::StrCat("'", text, "' is no number of layers");
+            }
+            request->cpu_experts = layers;
+            return "";
+          },
+          "The experts of the first N layers go to the CPU, the rest where it would go; also "
+          "-ncmoe")
+      .Excludes({"--cpu-moe"})
+      .ValueName("N");
 }
 
 void AddPluginOptions(Command command, RegistryOptions* plugins) {

@@ -1,0 +1,47 @@
+#include "runtime/placement/layer_parts.h"
+
+#include <cstddef>
+#include <string_view>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/strip.h"
+
+namespace trine {
+namespace {
+
+constexpr size_t kMostLayers = 100000;
+
+// Splits "blk.7.ffn_up.weight" into 7 and "ffn_up"; returns false for other names.
+bool ParseName(std::string_view name, size_t* layer, std::string_view* matrix) {
+  absl::string_view rest(name.data(), name.size());
+  if (!absl::ConsumePrefix(&rest, "blk.") || !absl::ConsumeSuffix(&rest, ".weight")) return false;
+  const size_t dot = rest.find('.');
+  if (dot == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, dot), layer)) return false;
+  const absl::string_view last = rest.substr(dot + 1);
+  *matrix = {last.data(), last.size()};
+  return *layer < kMostLayers;
+}
+
+}  // namespace
+
+std::vector<LayerParts> FindLayerParts(const gguf::File& file) {
+  std::vector<LayerParts> layers;
+  for (const gguf::TensorInfo& tensor : file.tensors()) {
+    size_t layer = 0;
+    std::string_view matrix;
+    if (tensor.rank < 2 || !ParseName(tensor.name, &layer, &matrix)) continue;
+    const bool experts = matrix == "ffn_gate_exps" || matrix == "ffn_up_exps" ||
+                         matrix == "ffn_down_exps" || matrix == "ffn_gate_up_exps";
+    const bool dense = matrix == "ffn_gate" || matrix == "ffn_up" || matrix == "ffn_down";
+    if (!experts && !dense) continue;
+    if (layers.size() <= layer) layers.resize(layer + 1);
+    LayerParts& parts = layers[layer];
+    if (dense && parts.experts) continue;
+    if (experts && !parts.experts) parts = {true, {}};
+    parts.weights.emplace_back(tensor.name);
+  }
+  return layers;
+}
+
+}  // namespace trine

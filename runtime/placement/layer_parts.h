@@ -1,0 +1,21 @@
+// Finds the weights of a layer that are worth having on another device than the rest of the layer:
+// its experts or, in a layer without experts, the matrices of its feed-forward network. They are
+// most of a layer's bytes, and little has to be moved for them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runtime/gguf/gguf_file.h"
+
+namespace trine {
+
+struct LayerParts {
+  bool experts = false;              // false: a dense feed-forward network
+  std::vector<std::string> weights;  // the names of the matrices; empty: the layer has none
+};
+
+// Returns the parts of each layer. Layers are those that names such as "blk.7.ffn_up.weight" count.
+std::vector<LayerParts> FindLayerParts(const gguf::File& file);
+
+}  // namespace trine
