@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -23,6 +24,15 @@ bool ParseName(std::string_view name, size_t* layer, std::string_view* matrix) {
   return *layer < kMostLayers;
 }
 
+bool IsExperts(std::string_view matrix) {
+  return matrix == "ffn_gate_exps" || matrix == "ffn_up_exps" || matrix == "ffn_down_exps" ||
+         matrix == "ffn_gate_up_exps";
+}
+
+bool IsDense(std::string_view matrix) {
+  return matrix == "ffn_gate" || matrix == "ffn_up" || matrix == "ffn_down";
+}
+
 }  // namespace
 
 std::vector<LayerParts> FindLayerParts(const gguf::File& file) {
@@ -31,17 +41,32 @@ std::vector<LayerParts> FindLayerParts(const gguf::File& file) {
     size_t layer = 0;
     std::string_view matrix;
     if (tensor.rank < 2 || !ParseName(tensor.name, &layer, &matrix)) continue;
-    const bool experts = matrix == "ffn_gate_exps" || matrix == "ffn_up_exps" ||
-                         matrix == "ffn_down_exps" || matrix == "ffn_gate_up_exps";
-    const bool dense = matrix == "ffn_gate" || matrix == "ffn_up" || matrix == "ffn_down";
-    if (!experts && !dense) continue;
+    const bool experts = IsExperts(matrix);
+    if (!experts && !IsDense(matrix)) continue;
     if (layers.size() <= layer) layers.resize(layer + 1);
     LayerParts& parts = layers[layer];
-    if (dense && parts.experts) continue;
+    if (!experts && parts.experts) continue;
     if (experts && !parts.experts) parts = {true, {}};
     parts.weights.emplace_back(tensor.name);
   }
   return layers;
+}
+
+std::vector<PartsOnDevice> GroupMoved(const std::map<std::string, std::string>& moved,
+                                      std::set<std::string>* other) {
+  std::map<std::pair<std::string, bool>, std::set<size_t>> groups;
+  for (const auto& [weight, device] : moved) {
+    size_t layer = 0;
+    std::string_view matrix;
+    if (ParseName(weight, &layer, &matrix) && (IsExperts(matrix) || IsDense(matrix))) {
+      groups[{device, IsExperts(matrix)}].insert(layer);
+    } else {
+      other->insert(device);
+    }
+  }
+  std::vector<PartsOnDevice> parts;
+  for (auto& [key, layers] : groups) parts.push_back({key.first, key.second, std::move(layers)});
+  return parts;
 }
 
 }  // namespace trine

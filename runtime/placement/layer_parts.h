@@ -3,6 +3,9 @@
 // most of a layer's bytes, and little has to be moved for them.
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,5 +20,17 @@ struct LayerParts {
 
 // Returns the parts of each layer. Layers are those that names such as "blk.7.ffn_up.weight" count.
 std::vector<LayerParts> FindLayerParts(const gguf::File& file);
+
+// The parts of layers that a device has without the layers.
+struct PartsOnDevice {
+  std::string device;
+  bool experts = false;     // false: matrices of dense feed-forward networks
+  std::set<size_t> layers;  // those of which the device has a part
+};
+
+// Groups weights ([weight]: its device) by device and kind of part. Sets `other` to the devices of
+// weights that are no parts of a layer.
+std::vector<PartsOnDevice> GroupMoved(const std::map<std::string, std::string>& moved,
+                                      std::set<std::string>* other);
 
 }  // namespace trine

@@ -466,7 +466,8 @@ std::string RowsText(const std::vector<std::string>& devices, int layers) {
 }
 
 std::string PlacementText(const std::vector<LayerRange>& ranges,
-                          const std::vector<std::string>& notes) {
+                          const std::vector<std::string>& notes,
+                          const std::vector<PartsText>& others) {
   std::vector<std::string> parts;
   for (size_t i = 0; i < ranges.size(); ++i) {
     const LayerRange& range = ranges[i];
@@ -478,6 +479,9 @@ std::string PlacementText(const std::vector<LayerRange>& ranges,
     }
     if (i < notes.size() && !notes[i].empty()) absl::StrAppend(&part, ", ", notes[i]);
     parts.push_back(part + ")");
+  }
+  for (const PartsText& other : others) {
+    parts.push_back(absl::StrCat(Titled(other.device), "(", other.what, ")"));
   }
   return absl::StrJoin(parts, " + ");
 }

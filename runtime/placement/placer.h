@@ -116,10 +116,17 @@ class Placer {
   std::vector<DeviceFailure> failed_;
 };
 
+// What a device has of layers that are on other devices: "CPU(experts of 32)".
+struct PartsText {
+  std::string device;  // its tier name
+  std::string what;    // "experts of 32"
+};
+
 // Returns a text such as "CPU(4L) + iGPU(12L, prompts by cpu) + dGPU(16L)". `notes`: what is said
-// of each range; may be empty.
+// of each range; may be empty. `parts`: the parts of layers that devices have by themselves.
 std::string PlacementText(const std::vector<LayerRange>& ranges,
-                          const std::vector<std::string>& notes = {});
+                          const std::vector<std::string>& notes = {},
+                          const std::vector<PartsText>& parts = {});
 // Returns a text such as "32L over CPU + dGPU", for devices that share rows of every matrix.
 std::string RowsText(const std::vector<std::string>& devices, int layers);
 

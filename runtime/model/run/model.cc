@@ -162,6 +162,7 @@ std::vector<DeviceWeights> Model::weights() const {
 
 absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs) {
   std::vector<SegmentGraph> whole;
+  for (const auto& [weight, device] : tensors.tensors) moved_weights_[weight] = device.name;
   for (const SegmentPlace& place : places_) {
     auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span,
                                    {.finish = false, .in_place = taps_ != TapLevel::kOps});

@@ -157,6 +157,8 @@ class Model {
   // Returns the devices that a stage runs on, its home first.
   std::vector<std::string> StageDevices(size_t stage) const;
   std::set<std::string> Devices() const;  // the devices of all stages
+  // Returns the weights that were placed by name, with their devices.
+  const std::map<std::string, std::string>& moved_weights() const { return moved_weights_; }
   // Returns the device that a pass in the stage waits for, as far as is known. Any thread may call
   // it.
   BusyDevice Busiest(size_t stage) const;
@@ -274,7 +276,8 @@ class Model {
   std::shared_ptr<const gguf::File> file_;
   ModelConfig config_;
   SegmentLimits limits_;
-  std::vector<SegmentPlace> places_;    // by stage
+  std::vector<SegmentPlace> places_;                  // by stage
+  std::map<std::string, std::string> moved_weights_;  // [weight]: its device's name
   std::vector<SegmentPlace> loads_;     // places_, but with the pieces of a segment that is cut
   std::vector<size_t> load_stages_;     // the stage of each load
   PackedWeights packed_;                // declared before the stages, which use it

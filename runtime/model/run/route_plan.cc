@@ -15,33 +15,6 @@ namespace {
 // The most helped routes of a stage. Each route needs its own plans.
 constexpr size_t kMostRoutes = 2;
 
-// Returns whether an op only connects one product to the next.
-bool IsBetween(uint32_t kind) {
-  return kind == TRINE_OP_GLU || kind == TRINE_OP_ACTIVATION || kind == TRINE_OP_ADD ||
-         kind == TRINE_OP_MUL || kind == TRINE_OP_SCALE || kind == TRINE_OP_SOFTCAP;
-}
-
-// Adds to `away` the ops between products in `away`: their inputs all come from ops in `away`,
-// their results go only to ops in `away`, and the helper can run them.
-void JoinBetween(const Device& helper, const OpGraph& graph, const OpSchedule& schedule,
-                 std::vector<bool>* away) {
-  std::vector<bool> stays(graph.n_ops(), false);
-  for (size_t op = 0; op < graph.n_ops(); ++op) stays[op] = !IsBetween(graph.op(op).kind);
-  for (const SlotVersion& version : schedule.versions) {
-    const bool made_away = version.writer != SlotVersion::kHost && (*away)[version.writer];
-    for (const size_t reader : version.readers) {
-      if (!made_away) stays[reader] = true;
-      if (version.writer != SlotVersion::kHost && !(*away)[reader]) stays[version.writer] = true;
-    }
-    const bool used = !version.readers.empty();
-    const bool temporary = graph.slots()[version.slot].role == TRINE_ROLE_TEMP;
-    if (version.writer != SlotVersion::kHost && !(used && temporary)) stays[version.writer] = true;
-  }
-  for (size_t op = 0; op < graph.n_ops(); ++op) {
-    if (!stays[op] && RunsOp(helper, graph, op)) (*away)[op] = true;
-  }
-}
-
 // Returns the shape with which passes of `tokens` are predicted.
 PassShape PassOf(const SegmentLimits& limits, int64_t tokens) {
   constexpr int64_t kPrompt = 512, kWritten = 64;
@@ -140,8 +113,7 @@ class Planner {
         limits_(limits),
         options_(options),
         can_stream_(can_stream),
-        classes_(TokenClasses(options.rule, limits.max_tokens)),
-        schedule_(ScheduleOps(graph_, std::vector<OpOwners>(graph_.n_ops()))) {
+        classes_(TokenClasses(options.rule, limits.max_tokens)) {
     for (const WeightUse& use : segment.weights) weights_[use.tensor] = use.info;
   }
 
@@ -233,7 +205,14 @@ class Planner {
       Note(candidate, NameOf(*weight), c, decision);
       away[op] = decision.away;
     }
-    JoinBetween(helper, graph_, schedule_, &away);
+    constexpr size_t kHelper = 1;
+    std::vector<OpOwners> owners(graph_.n_ops());
+    for (size_t op = 0; op < owners.size(); ++op) {
+      if (away[op]) owners[op] = {{kHelper, 0, 0}};
+    }
+    JoinOps(
+        graph_, [&](size_t, size_t op) { return RunsOp(helper, graph_, op); }, &owners);
+    for (size_t op = 0; op < owners.size(); ++op) away[op] = !owners[op].empty();
     return away;
   }
 
@@ -265,7 +244,6 @@ class Planner {
   const DispatchOptions& options_;
   const std::function<bool(const gguf::TensorInfo&)>& can_stream_;
   const std::vector<int64_t> classes_;
-  const OpSchedule schedule_;
   std::map<TensorId, const gguf::TensorInfo*> weights_;
   std::map<std::pair<const Device*, std::string>, std::string> refusals_;
 };

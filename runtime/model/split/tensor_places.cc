@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "dispatch/exec/segment.h"
 #include "runtime/model/split/piece_graph.h"
 
 namespace trine {
@@ -144,7 +145,107 @@ size_t NumberOf(const NamedDevice& device, std::vector<NamedDevice>* devices) {
   return devices->size() - 1;
 }
 
+// Returns whether an op only connects one product to the next.
+bool IsBetween(uint32_t kind) {
+  return kind == TRINE_OP_GLU || kind == TRINE_OP_ACTIVATION || kind == TRINE_OP_ADD ||
+         kind == TRINE_OP_MUL || kind == TRINE_OP_SCALE || kind == TRINE_OP_SOFTCAP;
+}
+
+// Finds the ops that JoinOps moves.
+class Joiner {
+ public:
+  Joiner(const OpGraph& graph, const std::function<bool(size_t, size_t)>& runs,
+         std::vector<OpOwners>* owners)
+      : graph_(graph),
+        runs_(runs),
+        owners_(*owners),
+        schedule_(ScheduleOps(graph, std::vector<OpOwners>(graph.n_ops()))),
+        device_(graph.n_ops(), 0),
+        joins_(graph.n_ops(), false) {
+    for (size_t op = 0; op < graph.n_ops(); ++op) {
+      if (!owners_[op].empty())
+        device_[op] = owners_[op].size() > 1 ? kNone : owners_[op][0].device;
+    }
+    reads_.resize(graph.n_ops());
+    for (size_t v = 0; v < schedule_.versions.size(); ++v) {
+      for (const size_t reader : schedule_.versions[v].readers) reads_[reader].push_back(v);
+    }
+  }
+
+  void Join() {
+    for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      if (!owners_[op].empty() || !MayJoin(op)) continue;
+      const size_t device = DeviceOfInputs(op);
+      if (device == 0 || device == kNone || !runs_(device, op)) continue;
+      device_[op] = device;
+      joins_[op] = true;
+    }
+    // An op that stays may be what another op was between.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (size_t op = 0; op < graph_.n_ops(); ++op) {
+        if (!joins_[op] || (DeviceOfInputs(op) == device_[op] && AllStay(op))) continue;
+        device_[op] = 0;
+        joins_[op] = false;
+        changed = true;
+      }
+    }
+    for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      if (joins_[op]) owners_[op] = {{device_[op], 0, 0}};
+    }
+  }
+
+ private:
+  bool IsSum(size_t op) const { return graph_.op(op).kind == TRINE_OP_MOE_COMBINE; }
+  bool MayJoin(size_t op) const { return IsBetween(graph_.op(op).kind) || IsSum(op); }
+
+  // Returns the device that computes all inputs of an op (of a sum: what is summed); kNone: several
+  // devices, or the host.
+  size_t DeviceOfInputs(size_t op) const {
+    size_t device = kNone;
+    bool first = true;
+    for (const size_t v : reads_[op]) {
+      const SlotVersion& version = schedule_.versions[v];
+      if (IsSum(op) && version.slot != graph_.SlotOf(graph_.op(op).in[0])) continue;
+      const size_t one = version.writer == SlotVersion::kHost ? kNone : device_[version.writer];
+      if (!first && one != device) return kNone;
+      device = one;
+      first = false;
+    }
+    return device;
+  }
+
+  // Returns whether all results of an op are temporary and read on its device alone. The result of
+  // a sum is smaller than what is summed, so it may go elsewhere.
+  bool AllStay(size_t op) const {
+    if (IsSum(op)) return true;
+    for (const SlotVersion& version : schedule_.versions) {
+      if (version.writer != op) continue;
+      if (version.readers.empty() || graph_.slots()[version.slot].role != TRINE_ROLE_TEMP) {
+        return false;
+      }
+      for (const size_t reader : version.readers) {
+        if (device_[reader] != device_[op]) return false;
+      }
+    }
+    return true;
+  }
+
+  const OpGraph& graph_;
+  const std::function<bool(size_t, size_t)>& runs_;
+  std::vector<OpOwners>& owners_;
+  const OpSchedule schedule_;
+  std::vector<size_t> device_;              // by op
+  std::vector<bool> joins_;                 // by op
+  std::vector<std::vector<size_t>> reads_;  // by op: versions
+};
+
 }  // namespace
+
+void JoinOps(const OpGraph& graph, const std::function<bool(size_t device, size_t op)>& runs,
+             std::vector<OpOwners>* owners) {
+  Joiner(graph, runs, owners).Join();
+}
 
 OpSchedule ScheduleOps(const OpGraph& graph, const std::vector<OpOwners>& owners) {
   return Scheduler(graph, owners).Make();
@@ -192,6 +293,12 @@ SegmentOwners FindOwners(const SegmentPlace& place, const SegmentGraph& segment,
       owners.ops[op].push_back(share);
     }
   }
+  JoinOps(
+      segment.graph,
+      [&](size_t device, size_t op) {
+        return RunsOp(*owners.devices[device].device, segment.graph, op);
+      },
+      &owners.ops);
   return owners;
 }
 

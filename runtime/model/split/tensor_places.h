@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -91,6 +92,13 @@ struct SegmentOwners {
 // Cuts `n` rows in proportion to `shares`. Cuts at multiples of some rows, because devices may pack
 // rows in groups. `device` of a result is the index of its share; a share without rows is left out.
 std::vector<RowShare> CutRows(int64_t n, const std::vector<double>& shares);
+
+// Gives ops without weights to other devices than the main one where that saves moves: ops between
+// products that one device computes, and the sum over experts if one device computes all of them.
+// `runs(device, op)`: whether the device can run the op. REQUIRES: graph.Finish() has not been
+// called; the owners of all products are known.
+void JoinOps(const OpGraph& graph, const std::function<bool(size_t device, size_t op)>& runs,
+             std::vector<OpOwners>* owners);
 
 // Returns the owners of each op of `graph`. REQUIRES: graph.graph.Finish() has not been called.
 SegmentOwners FindOwners(const SegmentPlace& place, const SegmentGraph& graph,

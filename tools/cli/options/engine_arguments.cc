@@ -19,6 +19,7 @@
 #include "dispatch/devices/inventory.h"
 #include "dispatch/devices/split_spec.h"
 #include "runtime/base/machine_report.h"
+#include "runtime/placement/layer_parts.h"
 #include "runtime/tokenizer/utf8.h"
 #include "tools/cli/options/read_input.h"
 #include "tools/cli/terminal/progress.h"
@@ -85,29 +86,46 @@ std::vector<LayerRange> RangesOf(const Engine& engine) {
   return ranges;
 }
 
-// Returns the devices that have matrices of the stage, but not its layers (--override-tensor).
-std::vector<std::string> MatrixDevices(const Model& model, size_t stage,
-                                       const std::vector<RouteInfo>& routes) {
-  std::vector<std::string> devices = model.StageDevices(stage);
-  std::erase(devices, model.places()[stage].device_name);
-  for (const RouteInfo& route : routes) {
-    if (route.stage == stage) std::erase(devices, route.helper);
+// Describes the parts of layers that are on other devices than the rest of the layers: adds to the
+// note of each stage, and to the list of devices with parts.
+void DescribeParts(const Model& model, std::vector<std::vector<std::string>>* notes,
+                   std::vector<PartsText>* parts) {
+  std::set<std::string> other;
+  const std::vector<PartsOnDevice> groups = GroupMoved(model.moved_weights(), &other);
+  for (const PartsOnDevice& group : groups) {
+    const char* const what = group.experts ? "experts" : "feed-forward";
+    size_t count = 0;
+    for (size_t stage = 0; stage < notes->size(); ++stage) {
+      const SegmentPlace& place = model.places()[stage];
+      if (place.device_name == group.device) continue;
+      const auto in_stage = [&](size_t layer) {
+        return static_cast<int64_t>(layer) >= place.span.begin &&
+               static_cast<int64_t>(layer) < place.span.end;
+      };
+      const auto away = std::count_if(group.layers.begin(), group.layers.end(), in_stage);
+      if (away == 0) continue;
+      count += static_cast<size_t>(away);
+      (*notes)[stage].push_back(absl::StrCat(what, " of ", place.span.layers() - away));
+    }
+    if (count > 0) parts->push_back({group.device, absl::StrCat(what, " of ", count)});
   }
-  return devices;
+  for (size_t stage = 0; stage < notes->size(); ++stage) {
+    std::set<std::string> devices = other;
+    devices.erase(model.places()[stage].device_name);
+    if (devices.empty()) continue;
+    (*notes)[stage].push_back(absl::StrCat("matrices on ", absl::StrJoin(devices, " and ")));
+  }
 }
 
-// Returns what is to be said of each stage: that it is fast, which devices have some of its
-// matrices, and which passes others run or help with.
-std::vector<std::string> NotesOf(const Model& model) {
-  const std::vector<RouteInfo> routes = model.routes();
+// Returns what is to be said of each stage: that it is fast, which of its parts are elsewhere, and
+// which passes other devices run or help with. Sets `parts` to what other devices have.
+std::vector<std::string> NotesOf(const Model& model, std::vector<PartsText>* parts) {
   std::vector<std::vector<std::string>> notes(model.stage_count());
   for (size_t stage = 0; stage < notes.size(); ++stage) {
     if (!model.IsExact(stage)) notes[stage].push_back("fast");
-    const std::vector<std::string> devices = MatrixDevices(model, stage, routes);
-    if (devices.empty()) continue;
-    notes[stage].push_back(absl::StrCat("matrices on ", absl::StrJoin(devices, " and ")));
   }
-  for (const RouteInfo& route : routes) {
+  DescribeParts(model, &notes, parts);
+  for (const RouteInfo& route : model.routes()) {
     const char* what = !route.small ? "prompts" : route.large ? "decoding and prompts" : "decoding";
     notes[route.stage].push_back(
         absl::StrCat(what, route.kind == RouteKind::kTwin ? " by " : " with ", route.helper));
@@ -372,7 +390,11 @@ absl::StatusOr<std::unique_ptr<Engine>> LoadEngine(const EngineArguments& a) {
 
 std::string DescribePlacement(const Engine& engine, const EngineOptions& options) {
   const std::shared_ptr<const Model> model = engine.model();
-  if (!SharesRows(engine, options)) return PlacementText(RangesOf(engine), NotesOf(*model));
+  if (!SharesRows(engine, options)) {
+    std::vector<PartsText> parts;
+    const std::vector<std::string> notes = NotesOf(*model, &parts);
+    return PlacementText(RangesOf(engine), notes, parts);
+  }
   const auto layers = static_cast<int>(engine.config().n_layers);
   return absl::StrCat("rows of ", RowsText(model->StageDevices(0), layers),
                       model->IsExact(0) ? "" : ", fast");
