@@ -1,5 +1,6 @@
 #include "runtime/placement/layer_parts.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -52,20 +53,26 @@ std::vector<LayerParts> FindLayerParts(const gguf::File& file) {
   return layers;
 }
 
-std::vector<PartsOnDevice> GroupMoved(const std::map<std::string, std::string>& moved,
+std::vector<PartsOnDevice> GroupMoved(const std::vector<LayerParts>& layers,
+                                      const std::map<std::string, std::string>& moved,
                                       std::set<std::string>* other) {
   std::map<std::pair<std::string, bool>, std::set<size_t>> groups;
-  for (const auto& [weight, device] : moved) {
-    size_t layer = 0;
-    std::string_view matrix;
-    if (ParseName(weight, &layer, &matrix) && (IsExperts(matrix) || IsDense(matrix))) {
-      groups[{device, IsExperts(matrix)}].insert(layer);
-    } else {
-      other->insert(device);
-    }
+  std::map<std::string, std::string> rest = moved;
+  for (size_t layer = 0; layer < layers.size(); ++layer) {
+    const std::vector<std::string>& weights = layers[layer].weights;
+    if (weights.empty() || moved.count(weights[0]) == 0) continue;
+    const std::string& device = moved.at(weights[0]);
+    const bool all = std::all_of(weights.begin(), weights.end(), [&](const std::string& weight) {
+      const auto found = moved.find(weight);
+      return found != moved.end() && found->second == device;
+    });
+    if (!all) continue;
+    groups[{device, layers[layer].experts}].insert(layer);
+    for (const std::string& weight : weights) rest.erase(weight);
   }
+  for (const auto& [weight, device] : rest) other->insert(device);
   std::vector<PartsOnDevice> parts;
-  for (auto& [key, layers] : groups) parts.push_back({key.first, key.second, std::move(layers)});
+  for (auto& [key, numbers] : groups) parts.push_back({key.first, key.second, std::move(numbers)});
   return parts;
 }
 

@@ -24,13 +24,14 @@ std::vector<LayerParts> FindLayerParts(const gguf::File& file);
 // The parts of layers that a device has without the layers.
 struct PartsOnDevice {
   std::string device;
-  bool experts = false;     // false: matrices of dense feed-forward networks
-  std::set<size_t> layers;  // those of which the device has a part
+  bool experts = false;     // false: dense feed-forward networks
+  std::set<size_t> layers;  // those of which the device has all parts
 };
 
 // Groups weights ([weight]: its device) by device and kind of part. Sets `other` to the devices of
-// weights that are no parts of a layer.
-std::vector<PartsOnDevice> GroupMoved(const std::map<std::string, std::string>& moved,
+// weights that are not all the parts of a layer.
+std::vector<PartsOnDevice> GroupMoved(const std::vector<LayerParts>& layers,
+                                      const std::map<std::string, std::string>& moved,
                                       std::set<std::string>* other);
 
 }  // namespace trine

@@ -147,6 +147,7 @@ class Model {
   // Expires when the destruction of the model ends, not when it begins.
   std::weak_ptr<void> life() const { return life_; }
 
+  const gguf::File* file() const { return file_.get(); }  // null: it has lost its devices
   const ModelConfig& config() const { return config_; }
   const SegmentLimits& limits() const { return limits_; }
   const std::vector<SegmentPlace>& places() const { return places_; }

@@ -287,7 +287,10 @@ TEST_P(GraphSplitTest, PiecesDoWhatTheWholeDoes) {
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {
     const SegmentGraph whole = Build(round % 2 == 0 || config_.n_layers < 3);
-    const std::vector<OpOwners> owners = RandomOwners(whole, &random);
+    std::vector<OpOwners> owners = RandomOwners(whole, &random);
+    if (round % 3 == 0)
+      JoinOps(
+          whole.graph, [](size_t, size_t) { return true; }, &owners);
     std::vector<bool> sees_rows;
     for (size_t d = 0; d < kDevices; ++d) sees_rows.push_back(random() % 2 == 0);
     const GraphSplit split = SplitGraph(whole, owners, sees_rows);
@@ -404,6 +407,45 @@ TEST(GraphSplitStepsTest, ProductsOfOneInputRunTogether) {
   EXPECT_EQ(schedule.steps[products[0]], schedule.steps[products[1]]);
   EXPECT_EQ(schedule.steps[products[1]], schedule.steps[products[2]]);
   EXPECT_EQ(schedule.n_steps, 3u);
+}
+
+// Experts on another device take one step there, with the glu between them and their sum. A device
+// without the glu leaves it to the main device.
+TEST(JoinOpsTest, ExpertsElsewhereTakeTwoStepsALayer) {
+  const auto file = *gguf::File::FromMemory(*MakeModelBytes(*FindPreset("tiny-mixtral")));
+  const ModelConfig config = *ReadModelConfig(*file);
+  SegmentLimits limits;
+  limits.max_context = 128;
+  limits.kv_blocks = 2;
+  const SegmentGraph whole = *BuildSegmentGraph(
+      *file, config, limits, {0, config.n_layers, true, true}, {.finish = false});
+  const OpGraph& g = whole.graph;
+  const auto layers = static_cast<size_t>(config.n_layers);
+  const auto owners_with = [&](uint32_t lacking) {
+    std::vector<OpOwners> owners(g.n_ops());
+    for (size_t op = 0; op < owners.size(); ++op) {
+      if (g.op(op).kind == TRINE_OP_MOE_MATMUL) owners[op] = {{1, 0, 0}};
+    }
+    JoinOps(
+        g, [&](size_t, size_t op) { return g.op(op).kind != lacking; }, &owners);
+    return owners;
+  };
+  const auto count = [&](const std::vector<OpOwners>& owners, uint32_t kind) {
+    size_t ops = 0;
+    for (size_t op = 0; op < owners.size(); ++op) {
+      ops += g.op(op).kind == kind && !owners[op].empty();
+    }
+    return ops;
+  };
+  const std::vector<OpOwners> all = owners_with(TRINE_OP_MATMUL);
+  EXPECT_EQ(count(all, TRINE_OP_GLU), layers);
+  EXPECT_EQ(count(all, TRINE_OP_MOE_COMBINE), layers);
+  EXPECT_EQ(count(all, TRINE_OP_ADD), 0u);  // it also adds what the main device has
+  EXPECT_EQ(ScheduleOps(g, all).n_steps, 2 * layers + 1);
+  const std::vector<OpOwners> no_glu = owners_with(TRINE_OP_GLU);
+  EXPECT_EQ(count(no_glu, TRINE_OP_GLU), 0u);
+  EXPECT_EQ(count(no_glu, TRINE_OP_MOE_COMBINE), layers);
+  EXPECT_EQ(ScheduleOps(g, no_glu).n_steps, 4 * layers + 1);
 }
 
 TEST(CutRowsTest, CoversAllRowsWithoutGaps) {

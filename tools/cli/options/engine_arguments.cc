@@ -90,8 +90,10 @@ std::vector<LayerRange> RangesOf(const Engine& engine) {
 // note of each stage, and to the list of devices with parts.
 void DescribeParts(const Model& model, std::vector<std::vector<std::string>>* notes,
                    std::vector<PartsText>* parts) {
+  if (model.file() == nullptr) return;
   std::set<std::string> other;
-  const std::vector<PartsOnDevice> groups = GroupMoved(model.moved_weights(), &other);
+  const std::vector<PartsOnDevice> groups =
+      GroupMoved(FindLayerParts(*model.file()), model.moved_weights(), &other);
   for (const PartsOnDevice& group : groups) {
     const char* const what = group.experts ? "experts" : "feed-forward";
     size_t count = 0;
