@@ -176,9 +176,11 @@ void AddWorkers(const PlanProblem& p, const NominalRequest& request, Chain& chai
   }
 }
 
-// Returns whether neither the entry's device nor another one that it needs is left out.
+// Returns whether neither the entry's device nor another one that a mode needs is left out. Parts
+// of a first entry are where the user put them.
 bool MayUse(const PlanProblem& p, size_t entry) {
   const PlanDevice& device = p.devices[entry];
+  if (!device.mode_of.has_value()) return device.left_out.empty();
   return device.left_out.empty() && p.devices[FirstEntry(p, entry)].left_out.empty() &&
          std::all_of(device.elsewhere.begin(), device.elsewhere.end(), [&](const PlanShare& share) {
            return p.devices[share.device].left_out.empty();

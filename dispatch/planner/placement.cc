@@ -142,6 +142,7 @@ void CheckLimits(const PlanProblem& problem, Placement& placement) {
   std::vector<bool> used(problem.devices.size());
   for (const PlacementSegment& s : placement.segments) {
     used[FirstEntry(problem, s.range.device)] = true;
+    if (!problem.devices[s.range.device].mode_of.has_value()) continue;
     for (const SegmentShare& share : s.elsewhere) used[share.device] = true;
   }
   AddMemoryViolations(&placement);

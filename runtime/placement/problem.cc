@@ -476,21 +476,26 @@ absl::StatusOr<PlanDevice> DescribePartsWatched(std::shared_ptr<const DescribeIn
   std::map<std::string, KnownCosts> costs;
   std::map<std::string, NamedDevice> opened;
   std::vector<NamedDevice> asked;
+  std::set<std::string> needed = {all[home].device->tier_name};
+  for (const auto& [tensor, device] : parts.tensors) needed.insert(device);
+  for (const DeviceShare& share : parts.rows) needed.insert(share.device);
   for (const Found& one : all) {
-    if (one.opened == nullptr) continue;
-    asked.push_back({one.opened, one.device->tier_name});
-    opened.emplace(one.device->tier_name, asked.back());
-    costs.emplace(one.device->tier_name, one.known);
+    const std::string& name = one.device->tier_name;
+    if (needed.count(name) == 0) continue;
+    // A device that gets no layers may still have parts, where the user put them.
+    auto device = devices->Open(name);
+    if (!device.ok()) return OnDevice(name, device.status());
+    asked.push_back({*std::move(device), name});
+    opened.emplace(name, asked.back());
+    costs.emplace(name, one.known);
   }
   for (const auto& [tensor, device] : parts.tensors) {
-    if (opened.count(device) == 0) return absl::UnavailableError(absl::StrCat(device, " is away"));
-    places.tensors.emplace(tensor, opened.at(device));
+    if (opened.count(device) != 0) places.tensors.emplace(tensor, opened.at(device));
   }
   for (const DeviceShare& share : parts.rows) {
-    if (opened.count(share.device) == 0) {
-      return absl::UnavailableError(absl::StrCat(share.device, " is away"));
+    if (opened.count(share.device) != 0) {
+      places.rows.push_back({opened.at(share.device), share.share});
     }
-    places.rows.push_back({opened.at(share.device), share.share});
   }
   const auto wanted = std::make_shared<std::atomic<bool>>(true);
   const NamedDevice main = opened.at(all[home].device->tier_name);
