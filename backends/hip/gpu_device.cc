@@ -124,14 +124,15 @@ absl::Status GpuDevice::WaitFor(Stage* stage) {
 }
 
 absl::Status GpuDevice::StartWrite(std::byte* to, const void* from, uint64_t bytes,
-                                   gpuStream stream) {
+                                   gpuStream stream, const HostCopy& copy) {
   const auto* source = static_cast<const std::byte*>(from);
   for (uint64_t done = 0; done < bytes; ++turn_) {
     Stage& stage = stages_[turn_ % 2];
     const uint64_t part = std::min(bytes - done, kStageBytes);
     absl::Status status = WaitFor(&stage);
     if (!status.ok()) return status;
-    std::memcpy(stage.memory, source + done, part);
+    copy ? copy(stage.memory, source + done, part)
+         : static_cast<void>(std::memcpy(stage.memory, source + done, part));
     status = Check(gpuMemcpyAsync(to + done, stage.memory, part, gpuMemcpyHostToDevice, stream),
                    "a copy to the device failed");
     if (status.ok()) status = Check(gpuEventRecord(stage.done, stream), "a copy failed");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 
@@ -20,6 +21,9 @@ absl::Status GpuStatus(gpuError error, absl::string_view what);
 
 // Makes a device the calling thread's current device, to which all calls of a runtime go, and keeps
 // other threads from using it. Make calls of the runtime only while such an object is alive.
+// Copies bytes within the host's memory.
+using HostCopy = std::function<void(void* to, const void* from, uint64_t bytes)>;
+
 class GpuDevice;
 class [[nodiscard]] InUse {
  public:
@@ -90,8 +94,10 @@ class GpuDevice {
   // Within InUse: waits until all submitted work is done.
   absl::Status Synchronize();
   // Within InUse: puts a copy from memory that is not pinned on a stream, through pinned stages.
-  // The source has been read when this returns; the bytes arrive in the stream's order.
-  absl::Status StartWrite(std::byte* to, const void* from, uint64_t bytes, gpuStream stream);
+  // The source has been read when this returns; the bytes arrive in the stream's order. `copy`
+  // copies within the host's memory; null: std::memcpy.
+  absl::Status StartWrite(std::byte* to, const void* from, uint64_t bytes, gpuStream stream,
+                          const HostCopy& copy = nullptr);
 
  private:
   friend class InUse;

@@ -41,7 +41,7 @@ bool Recording::CanStartEarly() const {
   return work_.early && !work_.launches.empty() && gpuCanStartEarly(work_.launches.front().kernel);
 }
 
-absl::Status Recording::StartLaunches(bool early, const Mark& done) {
+absl::Status Recording::StartLaunches(bool early, const HostCopy& copy, const Mark& done) {
   const std::vector<Launch>& launches = work_.launches;
   absl::Status status;
   size_t turn = 0;
@@ -51,7 +51,7 @@ absl::Status Recording::StartLaunches(bool early, const Mark& done) {
   for (size_t i = 0; i < launches.size() && status.ok(); ++i) {
     const Work::Feed* feed = turn < work_.feeds.size() ? &work_.feeds[turn] : nullptr;
     if (feed != nullptr && feed->first == i) {
-      status = work_.stages->Fill(turn, feed->copies);
+      status = work_.stages->Fill(turn, feed->copies, copy);
       if (status.ok()) status = done(kFeedName);
       may_begin = false;
     }
@@ -69,11 +69,11 @@ absl::Status Recording::StartLaunches(bool early, const Mark& done) {
   return status;
 }
 
-absl::Status Recording::StartAll(bool early, const Mark& done) {
+absl::Status Recording::StartAll(bool early, const HostCopy& copy, const Mark& done) {
   absl::Status status = work_.feeds.empty() ? absl::OkStatus() : work_.stages->Begin();
   if (status.ok()) status = StartCopies(work_.in, gpuMemcpyHostToDevice);
   if (status.ok()) status = done(nullptr);
-  if (status.ok()) status = StartLaunches(early, done);
+  if (status.ok()) status = StartLaunches(early, copy, done);
   if (status.ok()) status = StartCopies(work_.out, gpuMemcpyDeviceToHost);
   // The caller may free memory that copies still read.
   if (!status.ok() && !work_.feeds.empty()) work_.stages->Abandon();
@@ -84,7 +84,7 @@ absl::Status Recording::Capture() {
   absl::Status status =
       gpu_->Check(gpuStreamBeginCapture(gpu_->stream()), "a graph could not be begun");
   if (!status.ok()) return status;
-  status = StartAll(CanStartEarly(), NoMark);
+  status = StartAll(CanStartEarly(), nullptr, NoMark);
   gpuGraph graph = nullptr;
   // A capture must be ended even if a start in it failed.
   status.Update(gpu_->Check(gpuStreamEndCapture(gpu_->stream(), &graph), "a graph was not made"));
@@ -104,23 +104,24 @@ absl::Status Recording::Replace(Work work) {
   return Capture();
 }
 
-absl::Status Recording::StartGraph() {
-  if (graph_ == nullptr) return StartAll(CanStartEarly(), NoMark);
+absl::Status Recording::StartGraph(const HostCopy& copy) {
+  if (graph_ == nullptr) return StartAll(CanStartEarly(), copy, NoMark);
   return gpu_->Check(gpuGraphLaunch(graph_, gpu_->stream()), "a run failed");
 }
 
 absl::Status Recording::Start() {
   const InUse in_use(*gpu_);
-  return StartGraph();
+  return StartGraph(nullptr);
 }
 
-absl::Status Recording::Run() {
+absl::Status Recording::Run(const HostCopy& copy) {
   const InUse in_use(*gpu_);
-  const absl::Status status = StartGraph();
+  const absl::Status status = StartGraph(copy);
   return status.ok() ? gpu_->Synchronize() : status;
 }
 
-absl::Status Recording::RunTimed(const std::function<void(const char* label, uint64_t ns)>& done) {
+absl::Status Recording::RunTimed(const HostCopy& copy,
+                                 const std::function<void(const char* label, uint64_t ns)>& done) {
   const InUse in_use(*gpu_);
   std::vector<std::pair<const char*, gpuEvent>> marks;  // the first mark is before all parts
   const auto mark = [&](const char* label) {
@@ -130,7 +131,7 @@ absl::Status Recording::RunTimed(const std::function<void(const char* label, uin
     if (!status.ok()) return status;
     return gpu_->Check(gpuEventRecord(event, gpu_->stream()), "a time was not taken");
   };
-  absl::Status status = StartAll(/*early=*/false, mark);
+  absl::Status status = StartAll(/*early=*/false, copy, mark);
   if (status.ok()) status = gpu_->Synchronize();
   for (size_t i = 1; i < marks.size() && status.ok(); ++i) {
     float ms = 0.0f;
@@ -181,7 +182,8 @@ absl::Status WeightStages::Begin() {
   return gpu_->Check(gpuStreamWait(copies_, begun_), "a stream does not wait");
 }
 
-absl::Status WeightStages::Fill(size_t turn, const std::vector<Copy>& copies) {
+absl::Status WeightStages::Fill(size_t turn, const std::vector<Copy>& copies,
+                                const HostCopy& copy_host) {
   absl::Status status;
   if (turn >= 2) {
     status = gpu_->Check(gpuStreamWait(copies_, released_[turn % 2]), "a stream does not wait");
@@ -191,7 +193,7 @@ absl::Status WeightStages::Fill(size_t turn, const std::vector<Copy>& copies) {
     status = copy.pinned ? gpu_->Check(gpuMemcpyAsync(copy.to, copy.from, copy.bytes,
                                                       gpuMemcpyHostToDevice, copies_),
                                        "weights could not be brought in")
-                         : gpu_->StartWrite(copy.to, copy.from, copy.bytes, copies_);
+                         : gpu_->StartWrite(copy.to, copy.from, copy.bytes, copies_, copy_host);
   }
   const gpuEvent filled = filled_[turn % 2];
   if (status.ok()) status = gpu_->Check(gpuEventRecord(filled, copies_), "weights did not come");

@@ -21,7 +21,6 @@ namespace trine::hip {
 // Each turn of a run is: Fill, kernels on the device's stream, Release. Begin comes before the
 // first turn, so that no copy of a run overtakes the work that the device's stream had before. No
 // run depends on the contents that another one left in the stages.
-// run needs to know what another one left in the stages.
 class WeightStages {
  public:
   struct Copy {
@@ -43,7 +42,8 @@ class WeightStages {
   // All calls below are made within InUse.
   absl::Status Begin();
   // Fills the turn's stage. Work put on the device's stream afterwards finds the copies done.
-  absl::Status Fill(size_t turn, const std::vector<Copy>& copies);
+  // `copy`: as in GpuDevice::StartWrite.
+  absl::Status Fill(size_t turn, const std::vector<Copy>& copies, const HostCopy& copy);
   // Ends the turn: no work that is put on the device's stream later reads the stage.
   absl::Status Release(size_t turn);
   // After a failure: waits until nothing reads or writes the stages.
@@ -99,10 +99,12 @@ class Recording {
 
   // Puts all work on the device's stream.
   absl::Status Start();
-  // Puts all work on the device's stream and waits for it.
-  absl::Status Run();
+  // Puts all work on the device's stream and waits for it. `copy`: copies streamed weights within
+  // the host's memory; null: std::memcpy.
+  absl::Status Run(const HostCopy& copy = nullptr);
   // Runs the launches one by one and reports the time of each.
-  absl::Status RunTimed(const std::function<void(const char* label, uint64_t ns)>& done);
+  absl::Status RunTimed(const HostCopy& copy,
+                        const std::function<void(const char* label, uint64_t ns)>& done);
 
  private:
   Recording(GpuDevice* gpu, Work work) : gpu_(gpu), work_(std::move(work)) {}
@@ -111,11 +113,11 @@ class Recording {
   absl::Status Capture();
   // Called after each part of the work that is put on the stream.
   using Mark = std::function<absl::Status(const char* label)>;
-  absl::Status StartAll(bool early, const Mark& done);
-  absl::Status StartLaunches(bool early, const Mark& done);
+  absl::Status StartAll(bool early, const HostCopy& copy, const Mark& done);
+  absl::Status StartLaunches(bool early, const HostCopy& copy, const Mark& done);
   bool CanStartEarly() const;
   absl::Status StartCopies(const std::vector<Work::Copy>& copies, gpuMemcpyKind kind);
-  absl::Status StartGraph();
+  absl::Status StartGraph(const HostCopy& copy);
 
   GpuDevice* gpu_;
   Work work_;

@@ -23,7 +23,7 @@ constexpr int64_t kLeastPiece = 64;
 void PassFormer::Use(const StagedModel& on) {
   fetch_tokens_ = std::numeric_limits<int64_t>::max();
   for (const RouteInfo& route : on.model->routes()) {
-    if (route.kind != RouteKind::kStreamed) continue;
+    if (route.kind != RouteKind::kStreamed && route.kind != RouteKind::kFetched) continue;
     fetch_tokens_ = std::min(fetch_tokens_, route.first_tokens);
   }
   // Two more than can be in flight: stages may still hold passes that have finished.

@@ -252,8 +252,9 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   if (log != nullptr && *log != '\0' && !choice.log) {
     Warn(absl::StrCat("TRINE_DISPATCH is '", log, "': only 'log' means something"));
   }
-  std::set<std::string> names;
+  std::set<std::string> names, parts;  // of devices that may help, and that have parts of layers
   for (const LayerRange& range : places.ranges) names.insert(range.device);
+  for (const auto& [tensor, device] : places.tensors) parts.insert(device);
   // If the user placed the layers, only devices with layers may help. If the planner placed them,
   // any device that it was free to use may help.
   if (searches()) {
@@ -265,7 +266,7 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   // With many requests in flight a helper has work of its own.
   const bool busy =
       request_.optimize == Optimize::kThroughput && request_.dispatch.from_tokens == 0;
-  if (names.size() < 2 || busy) return choice;
+  if ((names.size() < 2 && parts.empty()) || busy) return choice;
   auto limits = ResolveLimits(request_, *devices_);
   if (limits.ok()) choice.limits = *std::move(limits);
   choice.rule.from_tokens = request_.dispatch.from_tokens;
@@ -274,10 +275,11 @@ DispatchChoice Placer::ChooseDispatch(const ModelPlaces& places,
   if (!calibration.ok()) calibration = Calibration();  // the planner has reported it
   const uint32_t threads = devices_->host().table()->worker_count;
   for (const InventoryDevice& device : devices_->inventory().devices) {
-    if (names.count(device.tier_name) == 0) continue;
+    const bool helps = names.count(device.tier_name) != 0;
+    if (!helps && parts.count(device.tier_name) == 0) continue;
     choice.costs[device.tier_name] =
         FindCosts(*calibration, devices_->inventory(), device, threads);
-    choice.helpers.push_back(device.tier_name);
+    if (helps) choice.helpers.push_back(device.tier_name);
   }
   return choice;
 }

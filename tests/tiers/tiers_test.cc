@@ -15,6 +15,8 @@
 #include "runtime/graph/capture_file.h"
 #include "runtime/graph/graph_model.h"
 #include "runtime/graph/replay.h"
+#include "runtime/make_model/presets.h"
+#include "runtime/make_model/test_bytes.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -198,6 +200,45 @@ TEST_F(TiersTest, NeitherSplitNorModeNorWayShows) {
   }
   EXPECT_GT(detours, rounds / 10) << "too few took one";
   EXPECT_GT(rows, rounds / 10);
+}
+
+// A GPU with its own memory reads prompts with weights that it fetches; the devices that have these
+// weights write. Dense models and mixtures of experts, all layers divided or some.
+TEST_F(TiersTest, WeightsElsewhereAreFetchedForPrompts) {
+  const TempFile moe(*MakeModelBytes(*FindPreset("tiny-mixtral")));
+  struct Case {
+    std::string model, split, overrides;
+  };
+  const std::vector<Case> cases = {
+      {file_.path(), "dgpu:100%", "ffn_(up|gate|down)=cpu"},
+      {file_.path(), "cpu:1,dgpu:4", "blk.[24].ffn_(up|gate)=igpu,ffn_down=cpu"},
+      {moe.path(), "dgpu:100%", "_exps=cpu"},
+      {moe.path(), "dgpu:100%", "blk.1.*_exps=igpu,_exps=cpu"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.overrides);
+    EngineOptions options = Options();
+    options.model_path = c.model;
+    options.context = 128;
+    options.placement.split = SplitOf("cpu:100%");
+    const auto alone = MustLoad(options);
+    ASSERT_NE(alone, nullptr);
+    options.placement.split = SplitOf(c.split);
+    options.placement.overrides = OverridesOf(c.overrides);
+    options.placement.dispatch.from_tokens = 4;
+    options.batch_tokens = 16;
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    const std::vector<RouteInfo> routes = engine->model()->routes();
+    ASSERT_FALSE(routes.empty());
+    EXPECT_EQ(routes.back().kind, RouteKind::kFetched);
+    EXPECT_EQ(routes.back().first_tokens, 4);
+    std::vector<int32_t> prompt(21);
+    for (size_t i = 0; i < prompt.size(); ++i) prompt[i] = static_cast<int32_t>(7 + i * 11 % 200);
+    EXPECT_EQ(MustSay(engine.get(), {prompt}, {12}, 7), MustSay(alone.get(), {prompt}, {12}, 7));
+    EXPECT_GT(engine->segments().back().detours, 0u);
+    EXPECT_EQ(HashOf(engine.get(), prompt), HashOf(alone.get(), prompt));
+  }
 }
 
 // Devices are lost, hang or return garbage: the text is the CPU's, unless every device has had a

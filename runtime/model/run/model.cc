@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   }
   if (!status.ok()) return status;
   if (options.taps == TapLevel::kNone) {
-    status = model->PlanRoutes(options.dispatch, graphs, out_of_range);
+    status = model->PlanRoutes(options.dispatch, options.tensors, graphs, out_of_range);
     if (!status.ok()) return status;
   }
   status = model->ImportWeights(host, graphs, out_of_range, &meter);
@@ -134,7 +134,7 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
   }
   for (size_t i = 0; i < graphs.size(); ++i) {
     const std::optional<RoutePlan>& plan = stages_[load_stages_[i]].plan;
-    if (!plan || plan->kind == RouteKind::kStreamed) continue;
+    if (!plan || plan->kind == RouteKind::kStreamed || plan->kind == RouteKind::kFetched) continue;
     for (const WeightUse& use : graphs[i].weights) {
       const bool canon = out_of_range.count(use.info) != 0;
       if (!WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
@@ -445,7 +445,8 @@ uint64_t Model::RopeHash() const {
 
 std::vector<std::string> Model::StageDevices(size_t stage) const {
   std::vector<std::string> names = stages_[stage].home->Devices();
-  if (stages_[stage].plan) names.push_back(stages_[stage].plan->helper.name);
+  const std::optional<RoutePlan>& plan = stages_[stage].plan;
+  if (plan && plan->kind != RouteKind::kFetched) names.push_back(plan->helper.name);
   return names;
 }
 

@@ -259,8 +259,8 @@ class Model {
   absl::StatusOr<BoundEnds> BindEnds(const std::shared_ptr<Device>& device, size_t stage,
                                      SegmentGraph* graph, std::vector<SlotMemory>* memory);
   // Plans the helped routes. Call it after the layouts were chosen and before ImportWeights.
-  absl::Status PlanRoutes(const DispatchOptions& options, const std::vector<SegmentGraph>& graphs,
-                          const OutOfRange& out_of_range);
+  absl::Status PlanRoutes(const DispatchOptions& options, const TensorPlaces& tensors,
+                          const std::vector<SegmentGraph>& graphs, const OutOfRange& out_of_range);
   // Loads the helped routes. A route that fails to load is left out, unless a device is lost.
   absl::Status LoadRoutes(const HostServices& host, const OutOfRange& out_of_range);
   absl::Status LoadRoute(Stage* stage, size_t index, const OutOfRange& out_of_range);

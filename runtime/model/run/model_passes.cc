@@ -113,10 +113,12 @@ StageRoute* Model::ChooseRoute(size_t index, const Pass& pass, StageRun* run) {
   const StageRoute* const before = stage.current.exchange(route);
   run->detour = number != 0;
   if (dispatch_log_ && stage.plan && before != route) {
-    dispatch_log_(absl::StrCat(
-        "dispatch: ", places_[index].device_name, ", a pass of ", tokens,
-        tokens == 1 ? " token: " : " tokens: ",
-        number == 0 ? "where its layers are" : absl::StrCat("with ", stage.plan->helper.name)));
+    dispatch_log_(absl::StrCat("dispatch: ", places_[index].device_name, ", a pass of ", tokens,
+                               tokens == 1 ? " token: " : " tokens: ",
+                               number == 0 ? "where its layers are"
+                               : stage.plan->kind == RouteKind::kFetched
+                                   ? "with fetched weights"
+                                   : absl::StrCat("with ", stage.plan->helper.name)));
   }
   return route;
 }

@@ -11,20 +11,28 @@
 
 namespace trine {
 
-absl::Status Model::PlanRoutes(const DispatchOptions& options,
+absl::Status Model::PlanRoutes(const DispatchOptions& options, const TensorPlaces& tensors,
                                const std::vector<SegmentGraph>& graphs,
                                const OutOfRange& out_of_range) {
   dispatch_log_ = options.log;
   limits_of_helpers_ = options.limits;
   asked_tokens_ = options.rule.from_tokens > 0;
+  const auto can_stream = [&](const gguf::TensorInfo& tensor) {
+    return out_of_range.count(&tensor) == 0 && (file_->mapped() || !packed_.Holds(&tensor));
+  };
+  for (size_t i = 0; !options.helpers.empty() && i < stages_.size(); ++i) {
+    if (stages_[i].home == nullptr) continue;  // it is whole: see below
+    const LayerSpan& span = places_[i].span;
+    auto whole = BuildSegmentGraph(*file_, config_, limits_, span, {.finish = false});
+    if (!whole.ok()) return whole.status();
+    const SegmentOwners owners = FindOwners(places_[i], *whole, tensors);
+    stages_[i].plan = PlanFetch(places_[i], *whole, owners, limits_, options, can_stream);
+  }
   for (size_t i = 0; !options.helpers.empty() && i < graphs.size(); ++i) {
     Stage& stage = stages_[load_stages_[i]];
     if (stage.home != nullptr) continue;  // cut into pieces already
     auto whole = BuildSegmentGraph(*file_, config_, limits_, loads_[i].span, {.finish = false});
     if (!whole.ok()) return whole.status();
-    const auto can_stream = [&](const gguf::TensorInfo& tensor) {
-      return out_of_range.count(&tensor) == 0 && (file_->mapped() || !packed_.Holds(&tensor));
-    };
     HomeWeights weights;
     weights.file_mapped = file_->mapped();
     for (const WeightUse& use : graphs[i].weights) {
@@ -54,8 +62,11 @@ absl::Status Model::LoadRoutes(const HostServices& host, const OutOfRange& out_o
     const absl::Status s = LoadRoute(&stage, i, out_of_range);
     if (s.ok()) continue;
     if (!FaultyDevice(s).empty() && !absl::IsResourceExhausted(s)) return s;
-    host.Say(TRINE_LOG_WARNING, absl::StrCat(places_[i].device_name, " goes without the help of ",
-                                             stage.plan->helper.name, ": ", s.message()));
+    const std::string without = stage.plan->kind == RouteKind::kFetched
+                                    ? std::string("fetched weights")
+                                    : absl::StrCat("the help of ", stage.plan->helper.name);
+    host.Say(TRINE_LOG_WARNING,
+             absl::StrCat(places_[i].device_name, " goes without ", without, ": ", s.message()));
     stage.helped.clear();
     stage.plan.reset();
   }

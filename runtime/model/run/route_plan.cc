@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "dispatch/exec/segment.h"
+#include "runtime/model/arch/graph_taps.h"
+#include "runtime/model/split/predict_split.h"
 #include "trine/backend_sdk.h"
 
 namespace trine {
@@ -169,7 +171,71 @@ class Planner {
     return candidate;
   }
 
+  // Tries to run all ops at home, with the weights that are elsewhere fetched.
+  Candidate TryFetch(const SegmentGraph& segment, const SegmentOwners& owners) {
+    Candidate candidate;
+    RoutePlan& plan = candidate.plan;
+    plan.helper = {home_.device, home_.device_name};
+    plan.kind = RouteKind::kFetched;
+    plan.classes = classes_;
+    plan.at_least = options_.rule.at_least;
+    std::vector<const DeviceCosts*> costs;
+    bool measured = true;
+    for (const NamedDevice& device : owners.devices) {
+      const KnownCosts& known = options_.costs.at(device.name);
+      costs.push_back(&known.costs);
+      measured = measured && known.measured;
+    }
+    for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      if (!owners.ops[op].empty() && IsProduct(graph_, op)) {
+        plan.fetched.insert(weights_.at(graph_.op(op).in[0]));
+      }
+    }
+    std::vector<std::vector<bool>> away;
+    for (const int64_t tokens : classes_) {
+      const PassShape pass = PassOf(limits_, tokens);
+      const SplitTime split = PredictSplit(segment, owners, costs, pass);
+      SizedWork work;
+      bool known = !split.unknown;
+      work.home_ns = split.ns;
+      work.away_ns = FetchNs(*costs[0], owners, pass, &work.flops, &known);
+      work.measured = measured;
+      const SizeDecision decision =
+          DecideKnown(options_.rule, home_.device->info().tier, tokens, work, known);
+      if (options_.log) candidate.decisions["weights elsewhere"].try_emplace(tokens, decision);
+      if (decision.away) candidate.gain_ns += work.home_ns - work.away_ns;
+      away.emplace_back(graph_.n_ops(), decision.away);
+    }
+    ChooseRoutes(away, &plan);
+    return candidate;
+  }
+
  private:
+  // Predicts the time of all ops at home. Adds the work of the products whose weights are fetched
+  // to `flops`.
+  double FetchNs(const DeviceCosts& costs, const SegmentOwners& owners, const PassShape& pass,
+                 double* flops, bool* known) const {
+    const auto tokens = static_cast<double>(pass.params[kParamTokens]);
+    double ns = costs.run_ns;
+    for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      const PredictedTime own = PredictOp(costs, graph_, op, pass);
+      *known = *known && !own.unknown;
+      if (owners.ops[op].empty() || !IsProduct(graph_, op)) {
+        ns += own.ns * costs.correction.Within(tokens);
+        continue;
+      }
+      *flops += ProductFlops(graph_, op, pass);
+      const PredictedTime fetched =
+          PredictBorrowed(costs, BorrowedWeights::kStreamed, graph_, op, pass);
+      // Its input and result stay on the device.
+      const trine_op& o = graph_.op(op);
+      ns += fetched.ns - costs.run_ns -
+            costs.in.Of(static_cast<double>(BytesAt(graph_.tensor(o.in[1]), pass.params))) -
+            costs.out.Of(static_cast<double>(BytesAt(graph_.tensor(o.out[0]), pass.params)));
+    }
+    return ns;
+  }
+
   void Note(Candidate* candidate, const std::string& what, size_t c, const SizeDecision& decision) {
     if (options_.log) candidate->decisions[what].try_emplace(classes_[c], decision);
   }
@@ -344,6 +410,33 @@ std::optional<RoutePlan> PlanRoute(const SegmentPlace& home, const SegmentGraph&
   }
   if (!best) return std::nullopt;
   return std::move(best->plan);
+}
+
+std::optional<RoutePlan> PlanFetch(const SegmentPlace& home, const SegmentGraph& graph,
+                                   const SegmentOwners& owners, const SegmentLimits& limits,
+                                   const DispatchOptions& options,
+                                   const std::function<bool(const gguf::TensorInfo&)>& can_stream) {
+  const trine_device_info& info = home.device->info();
+  const bool own_memory = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0;
+  if (!own_memory || info.import_alignment == 0) return std::nullopt;
+  const auto known = [&](const NamedDevice& d) { return options.costs.count(d.name) != 0; };
+  if (!std::all_of(owners.devices.begin(), owners.devices.end(), known)) return std::nullopt;
+  std::map<TensorId, const gguf::TensorInfo*> weights;
+  for (const WeightUse& use : graph.weights) weights[use.tensor] = use.info;
+  for (size_t op = 0; op < owners.ops.size(); ++op) {
+    if (owners.ops[op].empty()) continue;
+    // Rows that devices share, and tables of which rows are picked, stay where they are.
+    const bool product = IsProduct(graph.graph, op);
+    const bool has_weight = weights.count(graph.graph.op(op).in[0]) != 0;
+    if (owners.ops[op].size() > 1 || (has_weight && !product)) return std::nullopt;
+    if (!RunsOp(*home.device, graph.graph, op)) return std::nullopt;
+    if (product && !can_stream(*weights.at(graph.graph.op(op).in[0]))) return std::nullopt;
+  }
+  Planner planner(home, graph, limits, options, can_stream);
+  Planner::Candidate candidate = planner.TryFetch(graph, owners);
+  planner.Log(candidate);
+  if (candidate.plan.helper_ops.empty()) return std::nullopt;
+  return std::move(candidate.plan);
 }
 
 }  // namespace trine

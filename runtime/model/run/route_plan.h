@@ -1,11 +1,13 @@
 // Plans the helped routes of a stage: ways to run it with the help of another device, for passes of
 // those sizes for which that is faster (docs/dispatch.md). The stage's own device is called home.
-// There are three kinds of help:
+// There are four kinds of help:
 //   streamed  A helper with its own memory runs some products. It fetches their weights from the
 //             host's memory each time.
 //   twin      A helper that shares home's memory runs the whole stage.
 //   products  A helper that shares home's memory, and has not all of the stage's ops, runs some
 //             products. It reads their weights where they are.
+//   fetched   Of a stage whose weights are partly on other devices, home with its own memory runs
+//             everything. It fetches these weights from the host's memory each time.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +48,7 @@ enum class RouteKind {
   kStreamed,  // the helper runs products with weights from the host's memory
   kTwin,      // the helper runs all ops over the same weights and caches
   kProducts,  // the helper runs products over the same weights
+  kFetched,   // home runs all ops, with some weights from the host's memory
 };
 
 // The helped routes of a stage, and the route for each class of passes: those with a number of
@@ -56,6 +60,7 @@ struct RoutePlan {
   std::vector<int64_t> classes;               // [class of passes]: its fewest tokens (size_rule.h)
   std::vector<size_t> class_routes;           // [class]: 0 for home, n for helped route n - 1
   int64_t at_least = 1;                       // passes of fewer tokens stay at home
+  std::set<const gguf::TensorInfo*> fetched;  // kFetched: the weights that home fetches
 
   // Returns the number of tokens of the smallest pass that takes a helped route; 0 if none does.
   int64_t FirstTokens() const;
@@ -85,6 +90,13 @@ double PredictHelped(const KnownCosts& home, const KnownCosts& helper, RouteKind
 std::optional<RoutePlan> PlanRoute(const SegmentPlace& home, const SegmentGraph& graph,
                                    const SegmentLimits& limits, const DispatchOptions& options,
                                    const HomeWeights& weights,
+                                   const std::function<bool(const gguf::TensorInfo&)>& can_stream);
+
+// Returns a plan by which home fetches the weights that are elsewhere, or nullopt if that saves
+// nothing. `owners`: the devices of the stage's ops. Otherwise as PlanRoute.
+std::optional<RoutePlan> PlanFetch(const SegmentPlace& home, const SegmentGraph& graph,
+                                   const SegmentOwners& owners, const SegmentLimits& limits,
+                                   const DispatchOptions& options,
                                    const std::function<bool(const gguf::TensorInfo&)>& can_stream);
 
 }  // namespace trine

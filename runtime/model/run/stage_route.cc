@@ -104,6 +104,7 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::Load(const SegmentPlace
                                                               const RoutePlan& plan, size_t route,
                                                               SegmentGraph whole) {
   if (plan.kind == RouteKind::kTwin) return LoadTwin(plan, std::move(whole));
+  if (plan.kind == RouteKind::kFetched) return LoadFetched(home, plan, std::move(whole));
   return LoadProducts(home, plan, route, whole);
 }
 
@@ -119,6 +120,23 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadTwin(const RoutePla
   scratch_bytes_ += own;
   helper_bytes_ += own;
   return std::make_unique<StageRoute>(plan.helper.name, whole.io, *std::move(segment));
+}
+
+absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadFetched(const SegmentPlace& home,
+                                                                     const RoutePlan& plan,
+                                                                     SegmentGraph whole) {
+  whole.graph.Finish();
+  FindLayouts(*home.device, &whole);
+  const std::vector<const gguf::TensorInfo*> fetched(plan.fetched.begin(), plan.fetched.end());
+  if (absl::Status s = store_.ImportStreamed(home.device, fetched); !s.ok()) return s;
+  auto memory = Bind(home.device, Uses::kOwn, &whole, plan.fetched);
+  if (!memory.ok()) return memory.status();
+  auto segment = Segment::Create(home.device, std::move(whole.graph), *memory);
+  if (!segment.ok()) return segment.status();
+  const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
+  scratch_bytes_ += own;
+  helper_bytes_ += own + kStages;
+  return std::make_unique<StageRoute>(home.device_name, whole.io, *std::move(segment));
 }
 
 absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadProducts(const SegmentPlace& home,
@@ -186,11 +204,12 @@ absl::StatusOr<std::vector<SlotMemory>> RouteLoader::BindAtHome(const std::share
   return Bind(home, Uses::kOwn, graph);
 }
 
-absl::StatusOr<std::vector<SlotMemory>> RouteLoader::Bind(const std::shared_ptr<Device>& device,
-                                                          Uses uses, SegmentGraph* graph) {
-  const bool streams = uses == Uses::kStreamed;
+absl::StatusOr<std::vector<SlotMemory>> RouteLoader::Bind(
+    const std::shared_ptr<Device>& device, Uses uses, SegmentGraph* graph,
+    const std::set<const gguf::TensorInfo*>& fetched) {
   std::vector<SlotMemory> memory;
   for (const WeightUse& use : graph->weights) {
+    const bool streams = uses == Uses::kStreamed || fetched.count(use.info) != 0;
     const SlotId slot = graph->graph.SlotOf(use.tensor);
     if (use.packed) {
       memory.push_back({slot, packed_.Find(device.get(), use.info, use.packed->id())->span});

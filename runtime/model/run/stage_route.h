@@ -107,6 +107,10 @@ class RouteLoader {
 
  private:
   absl::StatusOr<std::unique_ptr<StageRoute>> LoadTwin(const RoutePlan& plan, SegmentGraph whole);
+  // Loads a route of which home runs all ops and fetches some weights.
+  absl::StatusOr<std::unique_ptr<StageRoute>> LoadFetched(const SegmentPlace& home,
+                                                          const RoutePlan& plan,
+                                                          SegmentGraph whole);
   // Loads a route of which the helper runs a part of the ops.
   absl::StatusOr<std::unique_ptr<StageRoute>> LoadProducts(const SegmentPlace& home,
                                                            const RoutePlan& plan, size_t route,
@@ -115,8 +119,10 @@ class RouteLoader {
   void FindLayouts(const Device& device, SegmentGraph* graph) const;
   // Chooses how a device may get weights that it has not packed.
   enum class Uses { kShared, kStreamed, kOwn };
-  absl::StatusOr<std::vector<SlotMemory>> Bind(const std::shared_ptr<Device>& device, Uses uses,
-                                               SegmentGraph* graph);
+  // `fetched`: weights that are streamed whatever `uses` says.
+  absl::StatusOr<std::vector<SlotMemory>> Bind(
+      const std::shared_ptr<Device>& device, Uses uses, SegmentGraph* graph,
+      const std::set<const gguf::TensorInfo*>& fetched = {});
 
   const PackedWeights& packed_;
   const std::set<const gguf::TensorInfo*>& changed_;

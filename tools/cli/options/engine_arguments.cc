@@ -130,7 +130,9 @@ std::vector<std::string> NotesOf(const Model& model, std::vector<PartsText>* par
   for (const RouteInfo& route : model.routes()) {
     const char* what = !route.small ? "prompts" : route.large ? "decoding and prompts" : "decoding";
     notes[route.stage].push_back(
-        absl::StrCat(what, route.kind == RouteKind::kTwin ? " by " : " with ", route.helper));
+        route.kind == RouteKind::kFetched
+            ? absl::StrCat(what, " with fetched weights")
+            : absl::StrCat(what, route.kind == RouteKind::kTwin ? " by " : " with ", route.helper));
   }
   std::vector<std::string> texts;
   for (const auto& of_stage : notes) texts.push_back(absl::StrJoin(of_stage, ", "));
