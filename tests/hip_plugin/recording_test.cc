@@ -70,7 +70,9 @@ TEST_F(HipRecordingTest, TellsTimesByName) {
   const auto recording = *Recording::Create(gpu_.get(), MakeWork(512), true);
   Fill(3);
   std::vector<std::string> names;
-  ASSERT_TRUE(recording->RunTimed([&](const char* name, uint64_t) { names.push_back(name); }).ok());
+  ASSERT_TRUE(
+      recording->RunTimed(nullptr, [&](const char* name, uint64_t) { names.push_back(name); })
+          .ok());
   EXPECT_THAT(names, ::testing::ElementsAre("copy"));
   EXPECT_EQ(Arrived(), 512u);
 }
