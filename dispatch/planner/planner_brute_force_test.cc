@@ -468,7 +468,7 @@ TEST(PlannerBruteForceTest, EveryStrategyFindsTheBestOfAll) {
 TEST(PlannerBruteForceTest, SoItDoesWithModes) {
   std::map<std::string, int> seen;
   int modes = 0;
-  for (uint32_t seed = 40000; seed < 40800 && !testing::Test::HasFailure(); ++seed) {
+  for (uint32_t seed = 40000; seed < 40300 && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Random random(seed);
     PlanProblem problem = RandomProblem(random);
@@ -484,9 +484,9 @@ TEST(PlannerBruteForceTest, SoItDoesWithModes) {
       modes += problem.devices[found->segments[i].range.device].mode_of.has_value();
     }
   }
-  EXPECT_GT(modes, 100);
-  EXPECT_GT(seen["nothing fits"], 50);
-  EXPECT_GT(seen["3 segments"], 50);
+  EXPECT_GT(modes, 30);
+  EXPECT_GT(seen["nothing fits"], 20);
+  EXPECT_GT(seen["3 segments"], 20);
 }
 
 // Pools and domains are shared by three, four or five devices, some with equal layers.

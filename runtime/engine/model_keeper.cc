@@ -264,7 +264,8 @@ absl::Status ModelKeeper::Lose(const std::string& device, const absl::Status& wh
     return absl::UnavailableError(text);
   }
   std::string where = Consequence(device, successor);
-  const bool had_part = HasLayers(device) || HasTensors(device);
+  const bool had_part =
+      HasLayers(device) || (HasTensors(device) && placer_ != nullptr && placer_->places_parts());
   places_ = WithoutDevice(places_, device, successor);
   if (had_part && PlanAnew()) {
     where = absl::StrCat("the model goes to ", PlacementText(places_.ranges));

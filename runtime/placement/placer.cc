@@ -125,9 +125,7 @@ std::vector<ModeOption> Placer::Modes(const std::vector<CandidateDevice>& candid
   const bool has_cpu =
       std::any_of(candidates.begin(), candidates.end(),
                   [&](const CandidateDevice& c) { return c.name == "cpu" && usable(c); });
-  // What the user has placed by name is not the planner's to place.
-  const bool free = request_.overrides.empty() && request_.cpu_experts == 0;
-  if (!has_cpu || !free || !searches() || options_.whole_layers) return modes;
+  if (!has_cpu || !places_parts() || options_.whole_layers) return modes;
   if (request_.strategy == Strategy::kMemory) return modes;  // it has no use for them
   ModeOption mode;
   bool experts = false;

@@ -64,6 +64,10 @@ class Placer {
   absl::StatusOr<ModelPlaces> Choose();
   // Returns whether the planner decides where layers go; false: the user has decided.
   bool searches() const { return request_.planned(); }
+  // Returns whether the planner decides where parts of layers go.
+  bool places_parts() const {
+    return searches() && request_.overrides.empty() && request_.cpu_experts == 0;
+  }
   // Returns the places as the planner chooses them without the devices in `lost`.
   absl::StatusOr<ModelPlaces> ChooseWithout(const std::vector<std::string>& lost);
   // Returns the devices that may help a model in these places with large passes.

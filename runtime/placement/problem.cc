@@ -242,8 +242,8 @@ class PartsDescriber {
         places_(places),
         costs_(costs) {}
 
-  // Replaces bytes and times of the units whose weights are elsewhere. `bytes`: the bytes of parts,
-  // by device and unit; `busy`: how long parts keep devices busy, in decode and in prefill.
+  // Replaces bytes and times of the units whose weights are elsewhere. Adds to `shares`, by the
+  // name of a device, what that device has and does.
   absl::Status Describe(const NamedDevice& home, const std::atomic<bool>& wanted, PlanDevice* out,
                         std::map<std::string, PlanShare>* shares) const {
     const int layers = static_cast<int>(config_.n_layers);
@@ -275,6 +275,13 @@ class PartsDescriber {
       found->second.prefill_ns.resize(units);
     }
     return found->second;
+  }
+
+  bool MayFetch(const SegmentOwners& owners) const {
+    const bool rows = std::any_of(owners.ops.begin(), owners.ops.end(),
+                                  [](const OpOwners& o) { return o.size() > 1; });
+    return options_.dispatch && options_.file_mapped && !rows &&
+           CanFetch(owners.devices[0].device->info());
   }
 
   static bool CanRunAll(const SegmentGraph& graph, const SegmentOwners& owners) {
@@ -346,9 +353,15 @@ class PartsDescriber {
       costs.push_back(&costs_.at(device.name).costs);
     }
     const SplitTime time = PredictSplit(graph, owners, costs, pass);
-    const bool known = can_run && !time.unknown;
+    bool known = can_run && !time.unknown;
+    double ns = time.ns;
+    // Passes that read prompts may fetch the weights instead.
+    if (known && busy == &PlanShare::prefill_ns && MayFetch(owners)) {
+      double flops = 0;
+      ns = std::min(ns, PredictFetched(*costs[0], graph.graph, owners, pass, &flops, &known));
+    }
     // The main device's last piece of a layer and its first of the next one are one piece.
-    const double ns = std::max(time.ns - costs[0]->run_ns, 0.0);
+    ns = std::max(ns - costs[0]->run_ns, 0.0);
     times->unit_ns[unit] = known ? Nanoseconds(ns) : kCannotRun;
     times->domain_ns[unit] = known ? Nanoseconds(time.weight_bytes) : 0;
     for (size_t d = 1; d < owners.devices.size(); ++d) {

@@ -251,6 +251,7 @@ TEST_F(SplitModeTest, ALostDeviceGivesItsTensorsBack) {
   const Outcome alone = Generate(SplitOptions(file_.path()));
   EngineOptions options = RowOptions("", "several1:lost@token=4");
   options.placement.mode = SplitMode::kLayer;
+  options.placement.devices = {"cpu"};  // other devices have the tensors alone
   options.placement.overrides =
       OverridesOf("ffn_(up|down)=several1,blk\\.[0-3]{1,2}\\.attn_q=several0");
   const Outcome outcome = Generate(options);

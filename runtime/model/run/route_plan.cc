@@ -198,7 +198,7 @@ class Planner {
       SizedWork work;
       bool known = !split.unknown;
       work.home_ns = split.ns;
-      work.away_ns = FetchNs(*costs[0], owners, pass, &work.flops, &known);
+      work.away_ns = PredictFetched(*costs[0], graph_, owners, pass, &work.flops, &known);
       work.measured = measured;
       const SizeDecision decision =
           DecideKnown(options_.rule, home_.device->info().tier, tokens, work, known);
@@ -211,31 +211,6 @@ class Planner {
   }
 
  private:
-  // Predicts the time of all ops at home. Adds the work of the products whose weights are fetched
-  // to `flops`.
-  double FetchNs(const DeviceCosts& costs, const SegmentOwners& owners, const PassShape& pass,
-                 double* flops, bool* known) const {
-    const auto tokens = static_cast<double>(pass.params[kParamTokens]);
-    double ns = costs.run_ns;
-    for (size_t op = 0; op < graph_.n_ops(); ++op) {
-      const PredictedTime own = PredictOp(costs, graph_, op, pass);
-      *known = *known && !own.unknown;
-      if (owners.ops[op].empty() || !IsProduct(graph_, op)) {
-        ns += own.ns * costs.correction.Within(tokens);
-        continue;
-      }
-      *flops += ProductFlops(graph_, op, pass);
-      const PredictedTime fetched =
-          PredictBorrowed(costs, BorrowedWeights::kStreamed, graph_, op, pass);
-      // Its input and result stay on the device.
-      const trine_op& o = graph_.op(op);
-      ns += fetched.ns - costs.run_ns -
-            costs.in.Of(static_cast<double>(BytesAt(graph_.tensor(o.in[1]), pass.params))) -
-            costs.out.Of(static_cast<double>(BytesAt(graph_.tensor(o.out[0]), pass.params)));
-    }
-    return ns;
-  }
-
   void Note(Candidate* candidate, const std::string& what, size_t c, const SizeDecision& decision) {
     if (options_.log) candidate->decisions[what].try_emplace(classes_[c], decision);
   }
@@ -412,13 +387,38 @@ std::optional<RoutePlan> PlanRoute(const SegmentPlace& home, const SegmentGraph&
   return std::move(best->plan);
 }
 
+bool CanFetch(const trine_device_info& home) {
+  return (home.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0 && home.import_alignment != 0;
+}
+
+double PredictFetched(const DeviceCosts& home, const OpGraph& graph, const SegmentOwners& owners,
+                      const PassShape& pass, double* flops, bool* known) {
+  const double correction = home.correction.Within(static_cast<double>(pass.params[kParamTokens]));
+  double ns = home.run_ns;
+  for (size_t op = 0; op < graph.n_ops(); ++op) {
+    const PredictedTime own = PredictOp(home, graph, op, pass);
+    *known = *known && !own.unknown;
+    if (owners.ops[op].empty() || !IsProduct(graph, op)) {
+      ns += own.ns * correction;
+      continue;
+    }
+    *flops += ProductFlops(graph, op, pass);
+    const trine_op& o = graph.op(op);
+    const auto bytes = [&](TensorId id) {
+      return static_cast<double>(BytesAt(graph.tensor(id), pass.params));
+    };
+    // The product's input and result stay on the device.
+    ns += PredictBorrowed(home, BorrowedWeights::kStreamed, graph, op, pass).ns - home.run_ns -
+          home.in.Of(bytes(o.in[1])) - home.out.Of(bytes(o.out[0]));
+  }
+  return ns;
+}
+
 std::optional<RoutePlan> PlanFetch(const SegmentPlace& home, const SegmentGraph& graph,
                                    const SegmentOwners& owners, const SegmentLimits& limits,
                                    const DispatchOptions& options,
                                    const std::function<bool(const gguf::TensorInfo&)>& can_stream) {
-  const trine_device_info& info = home.device->info();
-  const bool own_memory = (info.flags & TRINE_DEVICE_UNIFIED_MEMORY) == 0;
-  if (!own_memory || info.import_alignment == 0) return std::nullopt;
+  if (!CanFetch(home.device->info())) return std::nullopt;
   const auto known = [&](const NamedDevice& d) { return options.costs.count(d.name) != 0; };
   if (!std::all_of(owners.devices.begin(), owners.devices.end(), known)) return std::nullopt;
   std::map<TensorId, const gguf::TensorInfo*> weights;

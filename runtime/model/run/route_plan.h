@@ -92,6 +92,16 @@ std::optional<RoutePlan> PlanRoute(const SegmentPlace& home, const SegmentGraph&
                                    const HomeWeights& weights,
                                    const std::function<bool(const gguf::TensorInfo&)>& can_stream);
 
+// Returns whether a device can fetch weights from the host's memory: it has its own memory, and
+// imports the host's.
+bool CanFetch(const trine_device_info& home);
+
+// Predicts the time of one pass if home, with these costs, runs all ops and fetches the weights of
+// products that `owners` has elsewhere. Adds the work of these products to `flops`; sets `known` to
+// false if the cost of an op is missing.
+double PredictFetched(const DeviceCosts& home, const OpGraph& graph, const SegmentOwners& owners,
+                      const PassShape& pass, double* flops, bool* known);
+
 // Returns a plan by which home fetches the weights that are elsewhere, or nullopt if that saves
 // nothing. `owners`: the devices of the stage's ops. Otherwise as PlanRoute.
 std::optional<RoutePlan> PlanFetch(const SegmentPlace& home, const SegmentGraph& graph,

@@ -33,11 +33,16 @@ class Scheduler {
 
   OpSchedule Make() {
     for (size_t op = 0; op < graph_.n_ops(); ++op) FindVersions(op);
-    std::set<size_t> read_elsewhere;  // versions that some product elsewhere reads
+    // Versions that a product reads on another device than the main one and their writer's.
+    std::set<size_t> read_elsewhere;
     for (size_t op = 0; op < graph_.n_ops(); ++op) {
-      if (!IsMainsAlone(owners_[op])) read_elsewhere.insert(links_[op].multiplied);
+      const size_t version = links_[op].multiplied;
+      if (IsMainsAlone(owners_[op]) || version == kNone) continue;
+      const size_t writer = schedule_.versions[version].writer;
+      if (writer == SlotVersion::kHost || Crosses(owners_[writer], owners_[op])) {
+        read_elsewhere.insert(version);
+      }
     }
-    read_elsewhere.erase(kNone);
     for (size_t op = 0; op < graph_.n_ops(); ++op) {
       schedule_.steps.push_back(StepOf(op, read_elsewhere));
       schedule_.n_steps = std::max(schedule_.n_steps, schedule_.steps.back() + 1);
@@ -64,6 +69,15 @@ class Scheduler {
     links_[op].reads.push_back(version);
   }
 
+  // Returns whether an op computes a router's logits. Products elsewhere wait for the router, so it
+  // need not wait to run beside them.
+  bool IsRouter(const trine_op& op) const {
+    const std::vector<uint32_t> readers = graph_.Readers(op.out[0]);
+    return std::any_of(readers.begin(), readers.end(), [&](uint32_t reader) {
+      return graph_.op(reader).kind == TRINE_OP_MOE_ROUTE;
+    });
+  }
+
   void FindVersions(size_t index) {
     const trine_op& op = graph_.op(index);
     for (uint32_t i = 0; i < op.n_in; ++i) {
@@ -71,7 +85,7 @@ class Scheduler {
       const SlotId slot = graph_.SlotOf(op.in[i]);
       if (graph_.slots()[slot].role == TRINE_ROLE_CONSTANT) continue;
       Read(index, Current(slot));
-      if (i == 1 && IsProduct(op)) links_[index].multiplied = Current(slot);
+      if (i == 1 && IsProduct(op) && !IsRouter(op)) links_[index].multiplied = Current(slot);
     }
     for (uint32_t i = 0; i < op.n_out; ++i) {
       const SlotId slot = graph_.SlotOf(op.out[i]);
