@@ -2,382 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "dispatch/cost/cost_model.h"
-#include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
-#include "runtime/model/arch/read_model.h"
 #include "runtime/model/run/decode_bytes.h"
-#include "runtime/model/run/route_plan.h"
-#include "runtime/model/split/predict_split.h"
-#include "runtime/model/split/tensor_places.h"
-#include "runtime/model/weights/packed_weights.h"
+#include "runtime/placement/describe_units.h"
 #include "runtime/placement/known_costs.h"
 
 namespace trine {
 namespace {
-
-int64_t Nanoseconds(double ns) { return static_cast<int64_t>(std::llround(std::min(ns, 1e15))); }
-
-// Returns the span of layers that a unit of the planner stands for.
-LayerSpan SpanOf(int unit, int layers) {
-  if (unit == 0) return {0, 0, true, false};
-  if (unit == layers + 1) return {layers, layers, false, true};
-  return {unit - 1, unit, false, false};
-}
-
-// The two passes whose times are predicted.
-struct Passes {
-  PassShape decode, prefill;
-  double prefill_tokens = 1;
-};
-
-Passes NominalPasses(const SegmentLimits& limits, const NominalRequest& request) {
-  const auto context = static_cast<double>(limits.max_context);
-  const int64_t prompt =
-      std::max<int64_t>(std::min<int64_t>(request.prompt_tokens, limits.max_context), 1);
-  const int64_t tokens = std::min(prompt, limits.max_tokens);
-  const double written = request.written_tokens;
-  Passes passes;
-  passes.prefill_tokens = static_cast<double>(tokens);
-  passes.decode.positions = std::min(static_cast<double>(prompt) + written / 2, context);
-  passes.prefill.positions = (static_cast<double>(prompt) + 1) / 2;
-  const auto params = [](int64_t n_tokens, double positions) {
-    std::vector<int64_t> values(4);
-    values[kParamTokens] = n_tokens;
-    values[kParamSequences] = 1;
-    values[kParamOutputRows] = 1;
-    values[kParamKvPositions] = static_cast<int64_t>(positions);
-    return values;
-  };
-  passes.decode.params = params(1, passes.decode.positions);
-  passes.prefill.params = params(tokens, passes.prefill.positions);
-  return passes;
-}
-
-// Returns whether the device has failed, and not only refused something that it can't do.
-bool IsGone(const absl::Status& status) {
-  return !FaultyDevice(status).empty() && !absl::IsResourceExhausted(status);
-}
-
-// Returns the bytes of a weight in memory. Weights in the file's own pages count, too: the system
-// can drop them, but then each token reads them from the disk.
-uint64_t WeightBytesOf(const WeightUse& use) {
-  return use.packed ? use.packed->packed_bytes() : use.info->bytes;
-}
-
-// A device that may help, and its costs.
-struct Helper {
-  std::string name;
-  KnownCosts costs;
-  std::shared_ptr<Device> device;
-};
-
-class DeviceDescriber {
- public:
-  DeviceDescriber(const gguf::File& file, const ModelConfig& config, const SegmentLimits& limits,
-                  const ProblemOptions& options, const Passes& passes)
-      : file_(file), config_(config), limits_(limits), options_(options), passes_(passes) {}
-
-  // Fills in bytes and times of all units.
-  absl::Status Describe(const Device& device, const KnownCosts& known,
-                        const std::vector<Helper>& helpers, const std::atomic<bool>& wanted,
-                        PlanDevice* out, std::string* helper) const {
-    const DeviceCosts& costs = known.costs;
-    const int layers = static_cast<int>(config_.n_layers);
-    for (int unit = 0; unit < layers + 2; ++unit) {
-      if (!wanted) return absl::CancelledError("nobody waits for it any more");
-      auto graph = BuildSegmentGraph(file_, config_, limits_, SpanOf(unit, layers));
-      if (!graph.ok()) return graph.status();
-      const std::vector<Help> help = HelpWith(device, helpers, graph->graph);
-      if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
-      auto needs = Segment::Query(device, graph->graph);
-      if (!needs.ok()) {
-        ClearLayouts(&*graph);
-        needs = Segment::Query(device, graph->graph);
-      }
-      if (IsGone(needs.status())) return needs.status();
-      const bool can_run = needs.ok();
-      if (can_run) {
-        out->fixed_bytes = std::max(out->fixed_bytes, needs->scratch_bytes + needs->io_bytes);
-      }
-      AddBytes(device, *graph, out);
-      AddTimes(costs, graph->graph, can_run, &out->decode, passes_.decode);
-      AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
-      if (can_run) CountHelp(known, help, graph->graph, &out->prefill, helper);
-    }
-    if (absl::Status s = CountTied(device, out); !s.ok()) return s;
-    // Adds the transfer of one row of logits to the sampler.
-    const int64_t width = limits_.embeddings ? config_.n_embd : config_.n_vocab;
-    const double row = static_cast<double>(width) * sizeof(float);
-    for (PassTimes* times : {&out->decode, &out->prefill}) {
-      if (times->unit_ns.back() != kCannotRun) {
-        times->unit_ns.back() += Nanoseconds(costs.out.Of(row));
-      }
-      times->run_ns = Nanoseconds(costs.run_ns);
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  void AddBytes(const Device& device, const SegmentGraph& graph, PlanDevice* out) const {
-    uint64_t weights = 0, kv = 0;
-    std::set<std::pair<const gguf::TensorInfo*, uint64_t>> seen;
-    const bool free = options_.cpu_from_file && device.info().tier == TRINE_TIER_CPU;
-    for (const WeightUse& use : graph.weights) {
-      const uint64_t layout = use.packed ? use.packed->id() : TRINE_LAYOUT_PLAIN;
-      if (!free && seen.emplace(use.info, layout).second) weights += WeightBytesOf(use);
-    }
-    for (const KvUse& use : graph.caches) kv += graph.graph.Bytes(use.tensor);
-    out->weight_bytes.push_back(weights);
-    out->kv_bytes.push_back(kv);
-  }
-
-  // Counts a weight that embedding and head share once if both are on one device. Its layout may
-  // then differ from the layout for each of them alone.
-  absl::Status CountTied(const Device& device, PlanDevice* out) const {
-    auto both = BuildSegmentGraph(file_, config_, limits_, {0, 0, true, true});
-    if (!both.ok()) return both.status();
-    if (options_.pack) ChooseLayouts(device, &*both, [](const std::string&) {});
-    PlanDevice together;
-    AddBytes(device, *both, &together);
-    const uint64_t apart = out->weight_bytes.front() + out->weight_bytes.back();
-    out->tied_bytes = apart - std::min(apart, together.weight_bytes[0]);
-    return absl::OkStatus();
-  }
-
-  static void AddTimes(const DeviceCosts& costs, const OpGraph& graph, bool can_run,
-                       PassTimes* times, const PassShape& pass) {
-    const auto tokens = static_cast<double>(pass.params[kParamTokens]);
-    const PredictedTime time = PredictGraph(costs, graph, pass, tokens);
-    const bool known = can_run && !time.unknown;
-    times->unit_ns.push_back(known ? Nanoseconds(time.ns) : kCannotRun);
-    // Holds bytes until the domain's bandwidth is known.
-    times->domain_ns.push_back(known ? Nanoseconds(time.weight_bytes) : 0);
-  }
-
-  // What a helper can do for a graph.
-  struct Help {
-    const Helper* helper = nullptr;
-    RouteKind kind = RouteKind::kTwin;
-    std::vector<bool> runs;  // by op
-  };
-
-  // Returns the help that each helper can give. REQUIRES: the graph has no layouts of the device's
-  // own, which a helper can't read.
-  std::vector<Help> HelpWith(const Device& device, const std::vector<Helper>& helpers,
-                             const OpGraph& graph) const {
-    std::vector<Help> all;
-    for (const Helper& helper : helpers) {
-      auto kind = HelpKind(device.info(), *helper.device, graph);
-      if (kind == RouteKind::kTwin && !HasEnds(device, *helper.device)) kind = RouteKind::kProducts;
-      const HomeWeights weights = {options_.pack, options_.file_mapped, 0};
-      if (!kind || !WhyNoHelp(*kind, weights, helper.device->info()).empty()) continue;
-      Help help{&helper, *kind, {}};
-      for (size_t op = 0; op < graph.n_ops(); ++op) {
-        help.runs.push_back(RunsOp(*helper.device, graph, op));
-      }
-      all.push_back(std::move(help));
-    }
-    return all;
-  }
-
-  // Returns whether a helper has all ops of the embedding and of the head. A helper that has those
-  // of the layers alone can't run a whole stage: a stage with such an end gets help with products.
-  bool HasEnds(const Device& home, const Device& helper) const {
-    const auto [known, is_new] = has_ends_.emplace(&helper, false);
-    if (!is_new) return known->second;
-    const auto ends = BuildSegmentGraph(file_, config_, limits_, {0, 0, true, true});
-    known->second = ends.ok() && HelpKind(home.info(), helper, ends->graph) == RouteKind::kTwin;
-    return known->second;
-  }
-
-  void CountHelp(const KnownCosts& home, const std::vector<Help>& all, const OpGraph& graph,
-                 PassTimes* times, std::string* who) const {
-    int64_t& ns = times->unit_ns.back();
-    if (ns == kCannotRun) return;
-    // A number of tokens from which passes go to a helper holds whatever the help costs.
-    const SizeRule& rule = options_.rule;
-    const bool asked = rule.from_tokens > 0 && passes_.prefill_tokens >= rule.from_tokens;
-    int64_t best = asked ? kCannotRun : ns;
-    for (const Help& help : all) {
-      bool helps = false;
-      for (size_t op = 0; op < graph.n_ops(); ++op) {
-        helps = helps || (help.runs[op] && IsProduct(graph, op));
-      }
-      if (!helps) continue;
-      const double helped =
-          PredictHelped(home, help.helper->costs, help.kind, help.helper->device->info().tier,
-                        help.runs, graph, passes_.prefill, options_.rule);
-      if (Nanoseconds(helped) >= best) continue;
-      ns = best = Nanoseconds(helped);
-      *who = help.helper->name;
-    }
-  }
-
-  const gguf::File& file_;
-  const ModelConfig& config_;
-  const SegmentLimits& limits_;
-  const ProblemOptions& options_;
-  const Passes& passes_;
-  mutable std::map<const Device*, bool> has_ends_;
-};
-
-// Describes a device with some weights of its layers on other devices.
-class PartsDescriber {
- public:
-  // `costs`: by the name of a device. All arguments must outlive this object.
-  PartsDescriber(const gguf::File& file, const ModelConfig& config, const SegmentLimits& limits,
-                 const ProblemOptions& options, const Passes& passes, const TensorPlaces& places,
-                 const std::map<std::string, KnownCosts>& costs)
-      : file_(file),
-        config_(config),
-        limits_(limits),
-        options_(options),
-        passes_(passes),
-        places_(places),
-        costs_(costs) {}
-
-  // Replaces bytes and times of the units whose weights are elsewhere. Adds to `shares`, by the
-  // name of a device, what that device has and does.
-  absl::Status Describe(const NamedDevice& home, const std::atomic<bool>& wanted, PlanDevice* out,
-                        std::map<std::string, PlanShare>* shares) const {
-    const int layers = static_cast<int>(config_.n_layers);
-    for (int unit = 0; unit < layers + 2; ++unit) {
-      if (!wanted) return absl::CancelledError("nobody waits for it any more");
-      const LayerSpan span = SpanOf(unit, layers);
-      auto graph = BuildSegmentGraph(file_, config_, limits_, span, {.finish = false});
-      if (!graph.ok()) return graph.status();
-      const SegmentOwners owners = FindOwners({home.device, home.name, span}, *graph, places_);
-      if (!owners.elsewhere()) continue;
-      const auto u = static_cast<size_t>(unit);
-      if (absl::Status s = CountBytes(span, *graph, owners, u, out, shares); !s.ok()) return s;
-      const bool can_run = CanRunAll(*graph, owners);
-      CountTimes(*graph, owners, can_run, passes_.decode, &PlanShare::decode_ns, u, &out->decode,
-                 shares);
-      CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns, u, &out->prefill,
-                 shares);
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  PlanShare& ShareOf(const std::string& device, std::map<std::string, PlanShare>* shares) const {
-    const auto units = static_cast<size_t>(config_.n_layers) + 2;
-    const auto [found, is_new] = shares->try_emplace(device);
-    if (is_new) {
-      found->second.bytes.resize(units);
-      found->second.decode_ns.resize(units);
-      found->second.prefill_ns.resize(units);
-    }
-    return found->second;
-  }
-
-  bool MayFetch(const SegmentOwners& owners) const {
-    const bool rows = std::any_of(owners.ops.begin(), owners.ops.end(),
-                                  [](const OpOwners& o) { return o.size() > 1; });
-    return options_.dispatch && options_.file_mapped && !rows &&
-           CanFetch(owners.devices[0].device->info());
-  }
-
-  static bool CanRunAll(const SegmentGraph& graph, const SegmentOwners& owners) {
-    for (size_t op = 0; op < owners.ops.size(); ++op) {
-      if (owners.ops[op].empty()) {
-        if (!RunsOp(*owners.devices[0].device, graph.graph, op)) return false;
-        continue;
-      }
-      for (const RowShare& share : owners.ops[op]) {
-        if (!RunsOp(*owners.devices[share.device].device, graph.graph, op)) return false;
-      }
-    }
-    return true;
-  }
-
-  // Returns the bytes of each weight of the span in the layout that a device wants.
-  absl::StatusOr<std::map<const gguf::TensorInfo*, uint64_t>> BytesOn(const Device& device,
-                                                                      const LayerSpan& span) const {
-    auto graph = BuildSegmentGraph(file_, config_, limits_, span);
-    if (!graph.ok()) return graph.status();
-    if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
-    std::map<const gguf::TensorInfo*, uint64_t> bytes;
-    for (const WeightUse& use : graph->weights) bytes[use.info] = WeightBytesOf(use);
-    return bytes;
-  }
-
-  absl::Status CountBytes(const LayerSpan& span, const SegmentGraph& graph,
-                          const SegmentOwners& owners, size_t unit, PlanDevice* out,
-                          std::map<std::string, PlanShare>* shares) const {
-    std::vector<std::map<const gguf::TensorInfo*, uint64_t>> bytes;
-    for (const NamedDevice& device : owners.devices) {
-      auto known = BytesOn(*device.device, span);
-      if (!known.ok()) return known.status();
-      bytes.push_back(*std::move(known));
-    }
-    std::set<std::pair<const gguf::TensorInfo*, size_t>> seen;  // a weight and its device
-    out->weight_bytes[unit] = 0;
-    for (const WeightUse& use : graph.weights) {
-      for (const uint32_t op : graph.graph.Readers(use.tensor)) {
-        const OpOwners whole = {RowShare{}};
-        const bool vector = use.info->rank < 2;
-        const OpOwners& all = owners.ops[op].empty() ? whole : owners.ops[op];
-        const auto rows = static_cast<double>(graph.graph.tensor(use.tensor).dims[1]);
-        for (const RowShare& share : all) {
-          if (!seen.emplace(use.info, share.device).second) continue;
-          const auto n = static_cast<double>(bytes[share.device].at(use.info));
-          const double part =
-              all.size() == 1 || vector ? 1 : static_cast<double>(share.end - share.begin) / rows;
-          const auto taken = static_cast<uint64_t>(n * part);
-          const bool free = options_.cpu_from_file &&
-                            owners.devices[share.device].device->info().tier == TRINE_TIER_CPU;
-          if (free) continue;
-          if (share.device == 0) {
-            out->weight_bytes[unit] += taken;
-          } else {
-            ShareOf(owners.devices[share.device].name, shares).bytes[unit] += taken;
-          }
-        }
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  void CountTimes(const SegmentGraph& graph, const SegmentOwners& owners, bool can_run,
-                  const PassShape& pass, std::vector<int64_t> PlanShare::*busy, size_t unit,
-                  PassTimes* times, std::map<std::string, PlanShare>* shares) const {
-    std::vector<const DeviceCosts*> costs;
-    for (const NamedDevice& device : owners.devices) {
-      costs.push_back(&costs_.at(device.name).costs);
-    }
-    const SplitTime time = PredictSplit(graph, owners, costs, pass);
-    bool known = can_run && !time.unknown;
-    double ns = time.ns;
-    // Passes that read prompts may fetch the weights instead.
-    if (known && busy == &PlanShare::prefill_ns && MayFetch(owners)) {
-      double flops = 0;
-      ns = std::min(ns, PredictFetched(*costs[0], graph.graph, owners, pass, &flops, &known));
-    }
-    // The main device's last piece of a layer and its first of the next one are one piece.
-    ns = std::max(ns - costs[0]->run_ns, 0.0);
-    times->unit_ns[unit] = known ? Nanoseconds(ns) : kCannotRun;
-    times->domain_ns[unit] = known ? Nanoseconds(time.weight_bytes) : 0;
-    for (size_t d = 1; d < owners.devices.size(); ++d) {
-      (ShareOf(owners.devices[d].name, shares).*busy)[unit] =
-          known ? Nanoseconds(time.busy_ns[d]) : 0;
-    }
-  }
-
-  const gguf::File& file_;
-  const ModelConfig& config_;
-  const SegmentLimits& limits_;
-  const ProblemOptions& options_;
-  const Passes& passes_;
-  const TensorPlaces& places_;
-  const std::map<std::string, KnownCosts>& costs_;
-};
 
 // Returns whether the numbers are far below where sums would overflow.
 bool MakesSense(const PlanDevice& device) {
@@ -436,16 +71,6 @@ absl::StatusOr<Found> Find(const CandidateDevice& candidate, const Calibration& 
                nullptr};
 }
 
-// The inputs for the description of a device. The thread that describes it owns them, because the
-// thread may be abandoned.
-struct DescribeInputs {
-  std::shared_ptr<const gguf::File> file;
-  ModelConfig config;
-  SegmentLimits limits;
-  ProblemOptions options;
-  Passes passes;
-};
-
 struct Described {
   PlanDevice device;
   std::string helper;
@@ -463,10 +88,8 @@ absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> 
                          known = found.known, helpers = std::move(helpers),
                          begun = std::move(begun)]() -> absl::StatusOr<Described> {
     Described described{begun, ""};
-    const DeviceDescriber describer(*inputs->file, inputs->config, inputs->limits, inputs->options,
-                                    inputs->passes);
-    const absl::Status s =
-        describer.Describe(*device, known, helpers, *wanted, &described.device, &described.helper);
+    const absl::Status s = DescribeDevice(*inputs, *device, known, helpers, *wanted,
+                                          &described.device, &described.helper);
     if (!s.ok()) return s;
     return described;
   };
@@ -519,9 +142,8 @@ absl::StatusOr<PlanDevice> DescribePartsWatched(std::shared_ptr<const DescribeIn
                          begun = std::move(begun)]() -> absl::StatusOr<PlanDevice> {
     PlanDevice described = begun;
     std::map<std::string, PlanShare> shares;
-    const PartsDescriber describer(*inputs->file, inputs->config, inputs->limits, inputs->options,
-                                   inputs->passes, places, costs);
-    const absl::Status s = describer.Describe(main, *wanted, &described, &shares);
+    const absl::Status s =
+        DescribeParts(*inputs, main, places, costs, *wanted, &described, &shares);
     if (!s.ok()) return s;
     described.elsewhere.clear();
     for (auto& [name, share] : shares) {
@@ -667,7 +289,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
 absl::StatusOr<PlacementProblem> DescribeProblem(
     std::shared_ptr<const gguf::File> file, const ModelConfig& config, const SegmentLimits& limits,
     const Calibration& calibration, const ProblemOptions& options, DeviceSet* devices) {
-  const Passes passes = NominalPasses(limits, options.request);
+  const NominalPasses passes = PassesOf(limits, options.request);
   PlacementProblem result;
   PlanProblem& plan = result.plan;
   plan.layers = static_cast<int>(config.n_layers);

@@ -1,13 +1,11 @@
 // Tests models placed by the planner: where costs and memory put them, what is reported, and the
 // same bits everywhere.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -21,75 +19,10 @@
 #include "runtime/make_model/test_bytes.h"
 #include "runtime/placement/calibration.h"
 #include "runtime/placement/placer.h"
-#include "tests/model/engine_test_util.h"
+#include "tests/model/placement_testing.h"
 
 namespace trine {
 namespace {
-
-constexpr int64_t kLayers = 6;
-const std::vector<std::string> kDevices = {"cpu", "several0", "several1", "several2", "several3"};
-
-class PlacementTest : public testing::Test {
- protected:
-  PlacementTest() : file_(Model()), calibration_(file_.path() + ".calibration") {}
-  ~PlacementTest() override {
-    std::filesystem::remove(calibration_);
-    std::filesystem::remove(calibration_ + ".lock");
-  }
-
-  static std::vector<std::byte> Model() {
-    TinyModelSpec spec;
-    spec.n_layers = kLayers;
-    spec.n_ctx = 512;
-    return MakeTinyModel(spec).ToBytes();
-  }
-
-  EngineOptions Options() {
-    EngineOptions options = TestOptions(file_.path());
-    options.plugins.search.explicit_paths = {TRINE_CPU_PLUGIN, TRINE_SEVERAL_PLUGIN};
-    options.threads = 1;
-    options.placement.calibration = calibration_;
-    options.log = [this](uint32_t, const std::string& message) { said_ += message + "\n"; };
-    return options;
-  }
-
-  // Gives every device a multiple of the guessed costs of a CPU.
-  void Calibrate(const std::vector<double>& factors) {
-    MachineOptions machine;
-    machine.registry = Options().plugins;
-    const Inventory inventory = DescribeMachine(machine);
-    Calibration calibration;
-    for (const InventoryDevice& device : inventory.devices) {
-      const auto at = std::find(kDevices.begin(), kDevices.end(), device.tier_name);
-      if (at == kDevices.end()) continue;
-      const double factor = factors[static_cast<size_t>(at - kDevices.begin())];
-      trine_device_info cpu{};
-      cpu.tier = TRINE_TIER_CPU;
-      DeviceCosts costs = GuessCosts(cpu, 1);
-      for (auto& [type, curve] : costs.matmul) {
-        std::vector<CostCurve::Point> points = curve.points();
-        for (CostCurve::Point& p : points) p.cost *= factor;
-        curve = CostCurve(std::move(points));
-      }
-      calibration.Set(CalibrationKey(inventory, device, 1), std::move(costs));
-    }
-    ASSERT_TRUE(calibration.Write(calibration_).ok());
-  }
-
-  static std::string Where(const Engine& engine) {
-    std::vector<LayerRange> ranges;
-    for (const SegmentPlace& p : engine.model()->places()) {
-      ranges.push_back({p.span, p.device_name});
-    }
-    return PlacementText(ranges);
-  }
-
-  TempFile file_;
-  std::string calibration_;
-  std::string said_;
-};
-
-const std::vector<int32_t> kPrompt = {72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108, 100};
 
 TEST_F(PlacementTest, GoesWhereItIsFastest) {
   Calibrate({1, 1, 0.01, 1, 1});
@@ -232,147 +165,6 @@ TEST_F(PlacementTest, AnyPlacementGivesTheSameBits) {
   }
   EXPECT_GT(several, 10) << "the test should see splits";
   EXPECT_GT(ends_alone, 0) << "and ends of the model by themselves";
-}
-
-// Has a mixture of experts, and a device that is a thousand times as fast as the others.
-class PartsPlacementTest : public PlacementTest {
- protected:
-  PartsPlacementTest() : moe_(*MakeModelBytes(*FindPreset("tiny-mixtral"))) {
-    Calibrate({1000, 1000, 1, 1000, 1000});
-  }
-
-  EngineOptions MoeOptions() {
-    EngineOptions options = Options();
-    options.model_path = moe_.path();
-    options.context = 64;
-    options.placement.devices = {"cpu", "several1"};
-    options.placement.dispatch.on = false;  // a device that helps could run whole layers
-    return options;
-  }
-  // Limits several1 to a part of what the whole model takes there, without scratch.
-  void Limit(double part, EngineOptions* options) {
-    auto setup = PrepareModel(*options);
-    ASSERT_TRUE(setup.ok()) << setup.status();
-    const auto whole = setup->placer->Explain();
-    ASSERT_TRUE(whole.ok()) << whole.status();
-    const size_t device = whole->placement.segments[0].range.device;
-    const auto scratch = static_cast<double>(whole->problem.plan.devices[device].fixed_bytes);
-    const auto used = static_cast<double>(whole->placement.devices[device].used_bytes);
-    options->placement.memory_limits = {
-        {"several1", SplitShare::Unit::kBytes, scratch + (used - scratch) * part}};
-  }
-  static int ModesIn(const PlacementReport& report) {
-    int modes = 0;
-    for (const PlacementSegment& s : report.placement.segments) {
-      modes += report.problem.plan.devices[s.range.device].mode_of.has_value();
-    }
-    return modes;
-  }
-
-  TempFile moe_;
-};
-
-TEST_F(PartsPlacementTest, ExpertsGoToMainMemoryWhereADeviceIsSmall) {
-  EngineOptions options = MoeOptions();
-  Limit(0.85, &options);
-  auto setup = PrepareModel(options);
-  ASSERT_TRUE(setup.ok()) << setup.status();
-  const auto report = setup->placer->Explain();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_GT(ModesIn(*report), 0);
-  EXPECT_TRUE(report->placement.violations.empty()) << report->placement.violations.front();
-  for (const PlacementSegment& s : report->placement.segments) {
-    const PlanDevice& device = report->problem.plan.devices[s.range.device];
-    if (!device.mode_of.has_value()) continue;
-    EXPECT_EQ(device.name, "several1");
-    ASSERT_EQ(s.elsewhere.size(), 1u);
-    EXPECT_EQ(report->problem.plan.devices[s.elsewhere[0].device].name, "cpu");
-    EXPECT_EQ(device.elsewhere[0].what, "experts");
-    EXPECT_GT(s.elsewhere[0].bytes, 0u);
-    EXPECT_GT(s.decode_ns, s.elsewhere[0].decode_ns) << "the time of the parts is in it";
-  }
-  EngineOptions cpu = TestOptions(moe_.path());
-  cpu.context = 64;
-  const auto engine = MustLoad(options), alone = MustLoad(cpu);
-  ASSERT_TRUE(engine != nullptr && alone != nullptr);
-  EXPECT_FALSE(engine->model()->moved_weights().empty()) << Where(*engine);
-  const std::string expected = HashOf(alone.get(), kPrompt);
-  EXPECT_EQ(HashOf(engine.get(), kPrompt), expected);
-  // A lost device's layers go elsewhere, and parts with them.
-  options.faults = "several1:lost@run=2";
-  const auto losing = MustLoad(options);
-  ASSERT_NE(losing, nullptr);
-  EXPECT_EQ(HashOf(losing.get(), kPrompt), expected);
-  EXPECT_EQ(HashOf(losing.get(), kPrompt), expected);
-  EXPECT_THAT(said_, testing::HasSubstr("several1 is lost"));
-}
-
-TEST_F(PartsPlacementTest, DenseLayersAreDividedToo) {
-  EngineOptions options = MoeOptions();
-  options.model_path = file_.path();
-  Limit(0.92, &options);
-  auto setup = PrepareModel(options);
-  ASSERT_TRUE(setup.ok()) << setup.status();
-  const auto report = setup->placer->Explain();
-  ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_GT(ModesIn(*report), 0);
-  // Captured passes need whole layers.
-  options.taps = TapLevel::kLayers;
-  auto whole = PrepareModel(options);
-  ASSERT_TRUE(whole.ok()) << whole.status();
-  const auto undivided = whole->placer->Explain();
-  ASSERT_TRUE(undivided.ok()) << undivided.status();
-  EXPECT_EQ(ModesIn(*undivided), 0);
-}
-
-TEST_F(PartsPlacementTest, AnyDivisionGivesTheSameBits) {
-  std::mt19937 random(12);
-  EngineOptions cpu = TestOptions(moe_.path());
-  cpu.context = 64;
-  const auto alone = MustLoad(cpu);
-  ASSERT_NE(alone, nullptr);
-  const std::string expected = HashOf(alone.get(), kPrompt);
-  int moved = 0;
-  for (int round = 0; round < 12; ++round) {
-    EngineOptions options = MoeOptions();
-    options.batch_tokens = 1 + static_cast<int64_t>(random() % 16);
-    options.pack = random() % 2 == 0;
-    options.placement.optimize = static_cast<Optimize>(random() % 2);
-    Limit(0.75 + static_cast<double>(random() % 20) / 100, &options);
-    const auto engine = MustLoad(options);
-    ASSERT_NE(engine, nullptr);
-    ASSERT_EQ(HashOf(engine.get(), kPrompt), expected) << Where(*engine);
-    moved += !engine->model()->moved_weights().empty();
-  }
-  EXPECT_GT(moved, 2) << "the test should see layers that are divided";
-}
-
-TEST_F(PartsPlacementTest, ExpertsArePlacedByHandToo) {
-  EngineOptions options = MoeOptions();
-  options.placement.devices = {"several1"};
-  for (const int64_t layers : {int64_t{1}, PlacementRequest::kAllLayers}) {
-    options.placement.cpu_experts = layers;
-    auto setup = PrepareModel(options);
-    ASSERT_TRUE(setup.ok()) << setup.status();
-    const auto report = setup->placer->Explain();
-    ASSERT_TRUE(report.ok()) << report.status();
-    ASSERT_EQ(report->moved.size(), 1u);
-    EXPECT_EQ(report->moved[0].device, "cpu");
-    EXPECT_EQ(report->moved[0].whole, layers == 1 ? 3 : 3 * setup->config.n_layers);
-    ASSERT_EQ(report->placement.segments.size(), 1u);
-    ASSERT_EQ(report->placement.segments[0].elsewhere.size(), 1u);
-    EXPECT_GT(report->placement.segments[0].elsewhere[0].decode_ns, 0);
-    const auto engine = MustLoad(options);
-    ASSERT_NE(engine, nullptr);
-    EXPECT_EQ(engine->model()->moved_weights().size(), static_cast<size_t>(report->moved[0].whole));
-  }
-  options.placement.cpu_experts = 99;
-  const absl::Status many = Engine::Load(options).status();
-  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(many.message()), testing::HasSubstr("--n-cpu-moe 99: the model has "));
-  options.model_path = file_.path();
-  const absl::Status none = Engine::Load(options).status();
-  EXPECT_EQ(none.message(), "--n-cpu-moe: the model has no experts");
 }
 
 TEST_F(PlacementTest, ALostDeviceIsPlannedAround) {

@@ -334,7 +334,7 @@ std::vector<Type> TypesFor(const AttentionCut& cut) {
 
 TEST_P(AttentionCutTest, EqualsTheReference) {
   for (const Type type : TypesFor(GetParam())) {
-    // Of the cuts beside the first, each takes every other shape.
+    // The first cut takes all shapes, each other cut every second one.
     const bool all = std::getenv("TRINE_LONG") != nullptr || GetParam().workgroup == 128;
     for (size_t i = 0; i < Shapes().size(); i += all ? 1 : 2) {
       Case c(type, Shapes()[i], 100 + i);

@@ -104,12 +104,12 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
   if (absl::Status s = model->AllocateSplits(graphs); !s.ok()) return s;
   if (absl::Status s = model->MakeBorders(); !s.ok()) return s;
   for (size_t i = 0; i < graphs.size(); ++i) {
-    if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
+    if (!wanted()) return absl::CancelledError("loading was given up");
     const absl::Status s = model->LoadGraph(model->loads_[i], model->load_stages_[i],
                                             std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
-  if (!wanted()) return absl::CancelledError("nobody waits for the model any more");
+  if (!wanted()) return absl::CancelledError("loading was given up");
   if (absl::Status s = model->LoadRoutes(host, out_of_range); !s.ok()) return s;
   model->out_of_range_ = std::move(out_of_range);
   return model;

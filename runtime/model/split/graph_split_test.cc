@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -388,15 +389,28 @@ TEST(GraphSplitStepsTest, WhatIsWrittenInPlaceWaitsForItsReaders) {
   }
 }
 
+// The graph of a tiny model, or of some of its layers, with the file that the graph points into.
+struct TinyGraph {
+  explicit TinyGraph(const char* preset, std::optional<LayerSpan> span = std::nullopt)
+      : file(*gguf::File::FromMemory(*MakeModelBytes(*FindPreset(preset)))),
+        config(*ReadModelConfig(*file)) {
+    SegmentLimits limits;
+    limits.max_context = 128;
+    limits.kv_blocks = 2;
+    graph = *BuildSegmentGraph(*file, config, limits,
+                               span.value_or(LayerSpan{0, config.n_layers, true, true}),
+                               {.finish = false});
+  }
+
+  std::shared_ptr<const gguf::File> file;
+  ModelConfig config;
+  SegmentGraph graph;
+};
+
 // If one of q, k and v is on another device, all three are in one step.
 TEST(GraphSplitStepsTest, ProductsOfOneInputRunTogether) {
-  const auto file = *gguf::File::FromMemory(*MakeModelBytes(*FindPreset("tiny-llama")));
-  const ModelConfig config = *ReadModelConfig(*file);
-  SegmentLimits limits;
-  limits.max_context = 128;
-  limits.kv_blocks = 2;
-  const SegmentGraph whole = *BuildSegmentGraph(
-      *file, config, limits, {1, 2, false, config.n_layers == 2}, {.finish = false});
+  const TinyGraph tiny("tiny-llama", LayerSpan{1, 2});
+  const SegmentGraph& whole = tiny.graph;
   std::vector<OpOwners> owners(whole.graph.n_ops());
   std::vector<size_t> products;
   for (size_t i = 0; i < owners.size(); ++i) {
@@ -412,15 +426,10 @@ TEST(GraphSplitStepsTest, ProductsOfOneInputRunTogether) {
 // Experts on another device take one step there, with the glu between them and their sum. A device
 // without the glu leaves it to the main device.
 TEST(JoinOpsTest, ExpertsElsewhereTakeTwoStepsALayer) {
-  const auto file = *gguf::File::FromMemory(*MakeModelBytes(*FindPreset("tiny-mixtral")));
-  const ModelConfig config = *ReadModelConfig(*file);
-  SegmentLimits limits;
-  limits.max_context = 128;
-  limits.kv_blocks = 2;
-  const SegmentGraph whole = *BuildSegmentGraph(
-      *file, config, limits, {0, config.n_layers, true, true}, {.finish = false});
+  const TinyGraph tiny("tiny-mixtral");
+  const SegmentGraph& whole = tiny.graph;
   const OpGraph& g = whole.graph;
-  const auto layers = static_cast<size_t>(config.n_layers);
+  const auto layers = static_cast<size_t>(tiny.config.n_layers);
   const auto owners_with = [&](uint32_t lacking) {
     std::vector<OpOwners> owners(g.n_ops());
     for (size_t op = 0; op < owners.size(); ++op) {
