@@ -202,6 +202,8 @@ TEST_F(BenchCliTest, MeasuresOnTheDevicesThatAreAskedFor) {
   EXPECT_EQ(usual["split_mode"], "layer");
   EXPECT_EQ(usual["override_tensor"], "");
   EXPECT_EQ(usual["numerics"], "exact");
+  EXPECT_EQ(usual["device_memory"], "");
+  EXPECT_EQ(usual["busy_shares"], Json::object());
   const Json device = on("-dev several1");
   EXPECT_EQ(device["devices"], "several1");
   EXPECT_EQ(device["backends"], "several1");
@@ -217,6 +219,15 @@ TEST_F(BenchCliTest, MeasuresOnTheDevicesThatAreAskedFor) {
   EXPECT_EQ(moved["override_tensor"], "ffn_(up|gate)=several1,ffn_down=several2");
   EXPECT_EQ(moved["placement"], "CPU(3L, matrices on several1 and several2)");
   EXPECT_THAT(moved["gpu_info"].get<std::string>(), HasSubstr("several1: "));
+  ASSERT_EQ(moved["busy_shares"].size(), 3u);
+  double sum = 0;
+  for (const char* device : {"cpu", "several1", "several2"}) {
+    EXPECT_GT(moved["busy_shares"][device], 0.0) << device;
+    sum += moved["busy_shares"][device].get<double>();
+  }
+  EXPECT_LT(sum, 3.0);
+  const Json limited = on("-dev several1,cpu --device-memory several1:1G");
+  EXPECT_EQ(limited["device_memory"], "several1:1.0 GiB");
 }
 
 TEST_F(BenchCliTest, MeasuresFastNumericsWhereTheyAreAskedFor) {

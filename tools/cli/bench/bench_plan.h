@@ -79,7 +79,9 @@ absl::StatusOr<std::vector<int64_t>> ParseCounts(const std::string& option,
 struct BenchDevices {
   std::string devices;  // "cpu,igpu0"; "": every device that is usable
   std::string split_mode = "layer";
-  std::string overrides;  // "ffn_up=igpu0,ffn_gate=igpu0"; "": none
+  std::string overrides;    // "ffn_up=igpu0,ffn_gate=igpu0"; "": none
+  std::string cpu_experts;  // the layers whose experts go to the CPU: "20", "all"; "": none
+  std::string memory;       // "dgpu:6.0 GiB"; "": no limits
   std::string numerics = "exact";
   std::string plugin_options;  // "blas:tile=128;blas:x=1"; "": none
 };
@@ -120,6 +122,12 @@ struct BenchOps {
   uint64_t OpNs() const;  // the part of run_ns inside ops, with waiting
 };
 
+// The part of a test's time that a device spent in calls.
+struct BusyShare {
+  std::string device;
+  double share = 0;
+};
+
 // The result of a test with a setup.
 struct BenchResult {
   BenchSetup setup;  // with the actual number of threads
@@ -128,6 +136,7 @@ struct BenchResult {
   uint64_t load_ns = 0;
   std::vector<uint64_t> samples_ns;  // one per repetition
   std::optional<BenchReads> reads;   // only for tests that only decode
+  std::vector<BusyShare> busy;       // over all repetitions; empty: one device has run all of it
   std::optional<BenchOps> ops;
 
   std::vector<double> TokensPerSecond() const;  // one per repetition

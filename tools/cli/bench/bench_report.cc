@@ -63,6 +63,8 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
                {"devices", subject.asked.devices},
                {"split_mode", subject.asked.split_mode},
                {"override_tensor", subject.asked.overrides},
+               {"n_cpu_moe", subject.asked.cpu_experts},
+               {"device_memory", subject.asked.memory},
                {"numerics", subject.asked.numerics},
                {"plugin_options", subject.asked.plugin_options},
                {"placement", subject.placement},
@@ -87,6 +89,8 @@ Json ResultJson(const BenchSubject& subject, const BenchResult& r) {
   json["machine_read_bytes_per_second"] = known(machine, reads.machine_bytes_per_second);
   json["machine_read_bytes"] = known(machine, static_cast<double>(reads.machine_bytes));
   json["machine_read_share"] = known(machine, r.ShareOfMachine());
+  json["busy_shares"] = Json::object();
+  for (const BusyShare& busy : r.busy) json["busy_shares"][busy.device] = busy.share;
   json["weights"] = WeightsJson(subject.weights);
   json["samples_ns"] = r.samples_ns;
   json["samples_ts"] = speeds;
@@ -164,6 +168,13 @@ std::string OpsText(const BenchResult& r) {
   return text;
 }
 
+// Returns a text such as "cpu 93 %, dgpu0 12 %".
+std::string BusyText(const std::vector<BusyShare>& shares) {
+  return absl::StrJoin(shares, ", ", [](std::string* text, const BusyShare& busy) {
+    absl::StrAppendFormat(text, "%s %.0f %%", busy.device, 100 * busy.share);
+  });
+}
+
 template <class Get>
 bool Differs(const std::vector<BenchSetup>& setups, const Get& get) {
   return std::any_of(setups.begin(), setups.end(),
@@ -182,6 +193,8 @@ void AddAsked(const BenchDevices& asked, std::vector<Cell>* cells) {
   add("device", 8, &BenchDevices::devices);
   add("split mode", 10, &BenchDevices::split_mode);
   add("override", 16, &BenchDevices::overrides);
+  add("CPU experts", 11, &BenchDevices::cpu_experts);
+  add("memory", 12, &BenchDevices::memory);
   add("numerics", 8, &BenchDevices::numerics);
   add("plugin option", 13, &BenchDevices::plugin_options);
 }
@@ -271,6 +284,11 @@ std::string BenchReport::Notes() const {
   text += "\n";
   if (!placements_.empty()) {
     absl::StrAppend(&text, "placement: ", absl::StrJoin(placements_, "; "), "\n");
+  }
+  for (const BenchResult& r : results_) {
+    if (!r.busy.empty()) {
+      absl::StrAppend(&text, "busy in ", r.test.Name(), ": ", BusyText(r.busy), "\n");
+    }
   }
   for (const BenchResult& r : results_) {
     if (r.ops) text += OpsText(r);

@@ -1,5 +1,6 @@
 #include "tools/cli/bench/bench_report.h"
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -104,14 +105,17 @@ TEST(BenchReportTest, ShowsTheDevicesThatWereAskedFor) {
   for (const char* column : {"device", "split mode", "override", "numerics", "plugin option"}) {
     EXPECT_THAT(usual, Not(HasSubstr(column)));
   }
-  subject.asked = {"cpu,blas0", "none", "ffn_(up|gate)=blas0", "fast", "blas:tile=64"};
+  subject.asked = {"cpu,blas0",     "none", "ffn_(up|gate)=blas0", "20",
+                   "blas0:2.0 GiB", "fast", "blas:tile=64"};
   BenchReport markdown(BenchFormat::kMarkdown, Plan());
   const std::string table = markdown.Add(subject, Decode());
-  EXPECT_THAT(table,
-              ::testing::ContainsRegex(
-                  "\\| device +\\| split mode \\| override +\\| numerics \\| plugin option"));
-  EXPECT_THAT(table, HasSubstr("| cpu,blas0 | none       | ffn_(up\\|gate)=blas0 | fast     "
-                               "| blas:tile=64  |"));
+  EXPECT_THAT(
+      table,
+      ::testing::ContainsRegex(
+          "\\| device +\\| split mode \\| override +\\| CPU experts \\| memory +\\| numerics "
+          "\\| plugin option"));
+  EXPECT_THAT(table, HasSubstr("| cpu,blas0 | none       | ffn_(up\\|gate)=blas0 | 20          "
+                               "| blas0:2.0 GiB | fast     | blas:tile=64  |"));
   markdown.Add(subject, Decode());
   EXPECT_THAT(markdown.End(), HasSubstr("\nplacement: CPU(16L, fast, matrices on blas0)\n"));
   BenchReport lines(BenchFormat::kJsonLines, Plan());
@@ -119,9 +123,26 @@ TEST(BenchReportTest, ShowsTheDevicesThatWereAskedFor) {
   EXPECT_EQ(json["devices"], "cpu,blas0");
   EXPECT_EQ(json["split_mode"], "none");
   EXPECT_EQ(json["override_tensor"], "ffn_(up|gate)=blas0");
+  EXPECT_EQ(json["n_cpu_moe"], "20");
+  EXPECT_EQ(json["device_memory"], "blas0:2.0 GiB");
   EXPECT_EQ(json["numerics"], "fast");
   EXPECT_EQ(json["plugin_options"], "blas:tile=64");
   EXPECT_EQ(json["placement"], subject.placement);
+}
+
+TEST(BenchReportTest, ShowsHowBusyDevicesWere) {
+  BenchResult r = Decode();
+  BenchReport alone(BenchFormat::kMarkdown, Plan());
+  alone.Add(Subject(), r);
+  EXPECT_THAT(alone.End(), Not(HasSubstr("busy")));
+  r.busy = {{"cpu", 0.931}, {"dgpu0", 0.12}};
+  BenchReport markdown(BenchFormat::kMarkdown, Plan());
+  markdown.Add(Subject(), r);
+  EXPECT_THAT(markdown.End(),
+              HasSubstr(absl::StrCat("\nbusy in ", r.test.Name(), ": cpu 93 %, dgpu0 12 %\n")));
+  BenchReport lines(BenchFormat::kJsonLines, Plan());
+  const auto json = nlohmann::json::parse(lines.Add(Subject(), r));
+  EXPECT_EQ(json["busy_shares"]["dgpu0"], 0.12);
 }
 
 TEST(BenchReportTest, ShowsOpsAndWhatIsAroundThem) {

@@ -15,6 +15,7 @@
 #include "runtime/model/run/decode_bytes.h"
 #include "runtime/tokenizer/utf8.h"
 #include "tools/cli/options/engine_arguments.h"
+#include "tools/report/text_table.h"
 
 namespace trine {
 namespace {
@@ -75,6 +76,15 @@ BenchDevices DevicesAskedFor(const EngineOptions& options) {
   asked.overrides =
       absl::StrJoin(request.overrides, ",", [](std::string* text, const TensorOverride& one) {
         absl::StrAppend(text, one.expression, "=", one.device);
+      });
+  if (request.cpu_experts != 0) {
+    asked.cpu_experts = request.cpu_experts == PlacementRequest::kAllLayers
+                            ? "all"
+                            : absl::StrCat(request.cpu_experts);
+  }
+  asked.memory =
+      absl::StrJoin(request.memory_limits, ",", [](std::string* text, const SplitShare& limit) {
+        absl::StrAppend(text, limit.device, ":", FormatBytes(static_cast<uint64_t>(limit.amount)));
       });
   asked.numerics = options.plugins.numerics == TRINE_NUMERICS_EXACT ? "exact" : "fast";
   asked.plugin_options = absl::StrJoin(
@@ -150,6 +160,31 @@ absl::StatusOr<BenchOps> BenchRunner::RunWithOps(const BenchTest& test) {
   std::stable_sort(ops.ops.begin(), ops.ops.end(),
                    [](const OpTime& a, const OpTime& b) { return a.ns > b.ns; });
   return ops;
+}
+
+BusyWatch::BusyWatch(const Engine& engine)
+    : engine_(engine), begin_(Clock::now()), before_(Sum()) {}
+
+std::map<std::string, uint64_t> BusyWatch::Sum() const {
+  std::map<std::string, uint64_t> busy;
+  for (const SegmentCounters& segment : engine_.segments()) {
+    for (const DeviceUse& use : segment.devices) busy[use.device_name] += use.busy_ns;
+    if (segment.devices.empty()) busy[segment.device_name] += segment.stage.busy_ns;
+  }
+  return busy;
+}
+
+std::vector<BusyShare> BusyWatch::Shares() const {
+  const auto wall = static_cast<double>(Since(begin_));
+  std::vector<BusyShare> shares;
+  for (const auto& [device, ns] : Sum()) {
+    const auto known = before_.find(device);
+    // The counters begin anew when the model is placed again.
+    const uint64_t before = known == before_.end() || known->second > ns ? 0 : known->second;
+    shares.push_back({device, static_cast<double>(ns - before) / wall});
+  }
+  if (shares.size() < 2) shares.clear();
+  return shares;
 }
 
 absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const BenchTest& test) {

@@ -2,9 +2,12 @@
 // Nothing is sampled.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,6 +43,21 @@ class BenchRunner {
 // Returns the bytes that a token of the test reads. Returns nullopt if the test has a prompt, whose
 // tokens share their reads.
 absl::StatusOr<std::optional<BenchReads>> ReadsOf(const Engine& engine, const BenchTest& test);
+
+// Sums the times that devices spend in calls, from its making on.
+class BusyWatch {
+ public:
+  explicit BusyWatch(const Engine& engine);
+  // Returns the shares of the time since the making. Returns none for a single device.
+  std::vector<BusyShare> Shares() const;
+
+ private:
+  std::map<std::string, uint64_t> Sum() const;  // nanoseconds by device
+
+  const Engine& engine_;
+  const std::chrono::steady_clock::time_point begin_;
+  const std::map<std::string, uint64_t> before_;
+};
 
 // Returns the facts about the model, the devices and the program that results show. `options` are
 // those that the engine was loaded with.

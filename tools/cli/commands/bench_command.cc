@@ -176,11 +176,13 @@ class BenchSetupRun {
       if (absl::Status s = runner->WarmUp(test); !s.ok()) return s;
     }
     result.time = absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone());
+    const BusyWatch watch(*engine_);
     for (int64_t i = 0; i < arguments_.repetitions; ++i) {
       const auto ns = runner->Run(test);
       if (!ns.ok()) return ns.status();
       result.samples_ns.push_back(*ns);
     }
+    result.busy = watch.Shares();
     if (arguments_.ops) {
       auto ops = runner->RunWithOps(test);
       if (!ops.ok()) return ops.status();
@@ -309,6 +311,7 @@ void AddBenchCommand(Command app, Run* run) {
       .OneValueEach()
       .Check(NotEmpty);
   AddDeviceOption(command, &a->engine.placement);
+  AddMemoryOption(command, &a->engine.placement);
   AddSplitModeOptions(command, &a->engine.placement);
   AddList(command, "--dispatch",
           "Which passes may leave the devices of their layers, as in generate: auto, prompts, off, "

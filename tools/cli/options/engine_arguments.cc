@@ -213,10 +213,7 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
         return request->strategy == Strategy::kAuto ? "" : "it goes with --split-strategy auto";
       })
       .ShowDefault();
-  command.AddParsed(
-      "--device-memory",
-      [request](const std::string& text) { return ParseMemoryOption(text, request); },
-      "Most memory that devices are given, such as dgpu:2G,igpu:512M");
+  AddMemoryOption(command, request);
   command.AddFlag("--allow-degraded", request->allow_degraded,
                   "Go on without tiers or devices that are named and not there");
   command
@@ -276,6 +273,13 @@ void AddDeviceOption(Command command, PlacementRequest* request) {
           "Keep to these tiers or devices, separated by commas; also -dev")
       .Delimiter(',')
       .Excludes({"--tensor-split"});
+}
+
+void AddMemoryOption(Command command, PlacementRequest* request) {
+  command.AddParsed(
+      "--device-memory",
+      [request](const std::string& text) { return ParseMemoryOption(text, request); },
+      "Most memory that devices are given, such as dgpu:2G,igpu:512M");
 }
 
 void AddSplitModeOptions(Command command, PlacementRequest* request) {

@@ -35,7 +35,10 @@ void AddTeamOption(Command command, TeamRequest* team);
 // Adds --device, for the planner or a split mode. REQUIRES: the command has --tensor-split.
 void AddDeviceOption(Command command, PlacementRequest* request);
 
-// Adds --split-mode and --override-tensor.
+// Adds --device-memory.
+void AddMemoryOption(Command command, PlacementRequest* request);
+
+// Adds --split-mode, --override-tensor, --cpu-moe and --n-cpu-moe.
 void AddSplitModeOptions(Command command, PlacementRequest* request);
 
 // Adds the options about plugins: --plugin, --plugin-option, and --numerics.
