@@ -35,7 +35,7 @@ trine_backend::Imports TryImports(GpuDevice* gpu) {
       std::aligned_alloc(kImportAlignment, kImportAlignment), &std::free);
   if (page == nullptr) return {};  // not tried
   trine_backend::Imports imports{TRINE_IMPORTS_TRIED | TRINE_IMPORTS_READ_ONLY, ""};
-  const auto memory = gpu->Import(page.get(), kImportAlignment, /*read_only=*/false);
+  const auto memory = gpu->Import(page.get(), kImportAlignment);
   if (memory.ok()) {
     imports.flags |= TRINE_IMPORTS_WRITABLE;
   } else {

@@ -2,6 +2,7 @@
 // memory, captured for the parameters of a run and replayed as long as they stay the same.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,6 +51,7 @@ struct trine_device {
   bool exact = false;
   std::unique_ptr<trine::hip::Submissions> submissions;  // destroyed before the GPU is
   std::weak_ptr<trine::hip::WeightStages> stages;        // shared by plans if they are large enough
+  std::atomic<bool> told_of_pinning = false;  // the log says why pages of files are not pinned
 
   // Returns OK, or UNAVAILABLE if the device is lost.
   absl::Status Health() const { return gpu->Health(); }

@@ -88,7 +88,21 @@ absl::StatusOr<GpuMemory> trine_device::Import(void* host, uint64_t bytes, bool 
     return absl::InvalidArgumentError(
         absl::StrCat("imported memory must be aligned to ", kImportAlignment, " bytes"));
   }
-  return gpu->Import(host, bytes, read_only);
+  if (!read_only) return gpu->Import(host, bytes);
+  if (!backend->options.pin_files) {
+    return GpuMemory(gpu.get(), static_cast<std::byte*>(host), bytes,
+                     trine::hip::MemoryKind::kPageable);
+  }
+  std::string why;
+  GpuMemory memory = gpu->ImportReadOnly(host, bytes, &why);
+  if (!why.empty() && !told_of_pinning.exchange(true)) {
+    trine::backends::Log(
+        *backend->host, TRINE_LOG_INFO,
+        absl::StrCat("hip: pages of a file could not be pinned (", why,
+                     "): weights that are streamed from it take the slower way through the host's "
+                     "threads"));
+  }
+  return memory;
 }
 
 absl::Status trine_device::Write(trine_buffer& to, uint64_t offset, const void* from,

@@ -1,6 +1,9 @@
 #include "backends/hip/gpu_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -16,7 +19,26 @@ constexpr uint64_t kStageBytes = 8 << 20;
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 48;
 
+// The bytes of files that this process has pinned. Pages that are pinned can't be dropped, so that
+// not all of the machine's memory may be.
+std::atomic<uint64_t> pinned_file_bytes = 0;
+
+// Returns the most bytes of files that the process may pin: three quarters of the machine's memory.
+uint64_t MostPinnedFileBytes() {
+  const auto pages = static_cast<uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  return pages / 4 * 3 * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
+
+void CopyPieces(std::byte* to, const HostPieces& from, uint64_t begin, uint64_t end) {
+  while (begin < end) {
+    const uint64_t within = begin % from.bytes;
+    const uint64_t bytes = std::min(from.bytes - within, end - begin);
+    std::memcpy(to + begin, from.At(begin / from.bytes) + within, bytes);
+    begin += bytes;
+  }
+}
 
 InUse::InUse(GpuDevice& device) : lock_(device.mutex_) { (void)gpuSetDevice(device.index_); }
 
@@ -38,6 +60,9 @@ GpuMemory::~GpuMemory() {
     case MemoryKind::kPinned:
       (void)gpuHostFree(data_);
       break;
+    case MemoryKind::kPinnedFile:
+      pinned_file_bytes -= bytes_;
+      [[fallthrough]];
     case MemoryKind::kRegistered:
       (void)gpuHostUnregister(data_);
       break;
@@ -103,9 +128,25 @@ absl::StatusOr<GpuMemory> GpuDevice::Allocate(uint64_t bytes, bool of_host) {
                    of_host ? MemoryKind::kPinned : MemoryKind::kDevice);
 }
 
-absl::StatusOr<GpuMemory> GpuDevice::Import(void* data, uint64_t bytes, bool read_only) {
+GpuMemory GpuDevice::ImportReadOnly(void* data, uint64_t bytes, std::string* not_pinned) {
   auto* const place = static_cast<std::byte*>(data);
-  if (read_only) return GpuMemory(this, place, bytes, MemoryKind::kPageable);
+  const InUse in_use(*this);
+  if (pinned_file_bytes + bytes > MostPinnedFileBytes()) {
+    *not_pinned = "that would be more than three quarters of the machine's memory";
+    return GpuMemory(this, place, bytes, MemoryKind::kPageable);
+  }
+  const gpuError error = gpuHostRegisterReadOnly(data, bytes);
+  if (error == gpuSuccess) {
+    pinned_file_bytes += bytes;
+    return GpuMemory(this, place, bytes, MemoryKind::kPinnedFile);
+  }
+  (void)gpuGetLastError();
+  *not_pinned = gpuGetErrorString(error);
+  return GpuMemory(this, place, bytes, MemoryKind::kPageable);
+}
+
+absl::StatusOr<GpuMemory> GpuDevice::Import(void* data, uint64_t bytes) {
+  auto* const place = static_cast<std::byte*>(data);
   const InUse in_use(*this);
   const gpuError error = gpuHostRegister(data, bytes);
   if (error == gpuSuccess) return GpuMemory(this, place, bytes, MemoryKind::kRegistered);
@@ -123,29 +164,48 @@ absl::Status GpuDevice::WaitFor(Stage* stage) {
   return Check(gpuEventSynchronize(stage->done), "a copy failed");
 }
 
-absl::Status GpuDevice::StartWrite(std::byte* to, const void* from, uint64_t bytes,
-                                   gpuStream stream, const HostCopy& copy) {
-  const auto* source = static_cast<const std::byte*>(from);
-  for (uint64_t done = 0; done < bytes; ++turn_) {
-    Stage& stage = stages_[turn_ % 2];
-    const uint64_t part = std::min(bytes - done, kStageBytes);
-    absl::Status status = WaitFor(&stage);
-    if (!status.ok()) return status;
-    copy ? copy(stage.memory, source + done, part)
-         : static_cast<void>(std::memcpy(stage.memory, source + done, part));
-    status = Check(gpuMemcpyAsync(to + done, stage.memory, part, gpuMemcpyHostToDevice, stream),
-                   "a copy to the device failed");
-    if (status.ok()) status = Check(gpuEventRecord(stage.done, stream), "a copy failed");
-    if (!status.ok()) return status;
-    stage.busy = true;
-    done += part;
+absl::Status GpuDevice::StartPart(std::byte* to, const HostPieces& from, gpuStream stream,
+                                  const HostCopy& copy) {
+  Stage& stage = stages_[turn_++ % 2];
+  absl::Status status = WaitFor(&stage);
+  if (!status.ok()) return status;
+  if (copy) {
+    copy(stage.memory, from);
+  } else {
+    CopyPieces(stage.memory, from, 0, from.AllBytes());
   }
-  return absl::OkStatus();
+  status = Check(gpuMemcpyAsync(to, stage.memory, from.AllBytes(), gpuMemcpyHostToDevice, stream),
+                 "a copy to the device failed");
+  if (status.ok()) status = Check(gpuEventRecord(stage.done, stream), "a copy failed");
+  stage.busy = status.ok();
+  return status;
+}
+
+absl::Status GpuDevice::StartWrite(std::byte* to, const HostPieces& from, gpuStream stream,
+                                   const HostCopy& copy) {
+  absl::Status status;
+  if (from.bytes <= kStageBytes / 2) {  // several pieces in a stage
+    const uint64_t most = kStageBytes / std::max<uint64_t>(from.bytes, 1);
+    for (uint64_t first = 0; first < from.count && status.ok(); first += most) {
+      const uint64_t count = std::min(most, from.count - first);
+      status = StartPart(to + first * from.bytes, {from.At(first), from.bytes, count, from.pitch},
+                         stream, copy);
+    }
+    return status;
+  }
+  for (uint64_t piece = 0; piece < from.count; ++piece) {  // a piece in several stages
+    for (uint64_t done = 0; done < from.bytes && status.ok(); done += kStageBytes) {
+      const uint64_t part = std::min(from.bytes - done, kStageBytes);
+      status =
+          StartPart(to + piece * from.bytes + done, {from.At(piece) + done, part}, stream, copy);
+    }
+  }
+  return status;
 }
 
 absl::Status GpuDevice::Write(std::byte* to, const void* from, uint64_t bytes) {
   const InUse in_use(*this);
-  absl::Status status = StartWrite(to, from, bytes, stream_);
+  absl::Status status = StartWrite(to, {static_cast<const std::byte*>(from), bytes}, stream_);
   for (Stage& stage : stages_) status.Update(WaitFor(&stage));
   return status;
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,11 +20,25 @@ namespace trine::hip {
 // `what` names the call in the message.
 absl::Status GpuStatus(gpuError error, absl::string_view what);
 
+// Pieces of the host's memory: `count` pieces of `bytes` each, which begin `pitch` bytes apart.
+struct HostPieces {
+  const std::byte* from = nullptr;
+  uint64_t bytes = 0;
+  uint64_t count = 1;
+  uint64_t pitch = 0;  // of no meaning for a single piece
+
+  uint64_t AllBytes() const { return bytes * count; }
+  const std::byte* At(uint64_t piece) const { return from + piece * pitch; }
+};
+
+// Copies pieces one behind the other within the host's memory.
+using HostCopy = std::function<void(void* to, const HostPieces& from)>;
+
+// Copies bytes [begin, end) of the pieces, as they lie one behind the other.
+void CopyPieces(std::byte* to, const HostPieces& from, uint64_t begin, uint64_t end);
+
 // Makes a device the calling thread's current device, to which all calls of a runtime go, and keeps
 // other threads from using it. Make calls of the runtime only while such an object is alive.
-// Copies bytes within the host's memory.
-using HostCopy = std::function<void(void* to, const void* from, uint64_t bytes)>;
-
 class GpuDevice;
 class [[nodiscard]] InUse {
  public:
@@ -37,6 +52,7 @@ enum class MemoryKind {
   kDevice,
   kPinned,      // host memory that the runtime allocated: kernels can read and write it
   kRegistered,  // the caller's memory, pinned: kernels can read and write it
+  kPinnedFile,  // the same, of memory that is only read
   kPageable     // the caller's memory, for copies only
 };
 
@@ -81,8 +97,11 @@ class GpuDevice {
 
   absl::StatusOr<GpuMemory> Allocate(uint64_t bytes, bool of_host);
   // Imports memory, which the caller keeps until the result is destroyed. Pins writable memory, or
-  // returns UNIMPLEMENTED or RESOURCE_EXHAUSTED. Does not pin the pages of a file (`read_only`).
-  absl::StatusOr<GpuMemory> Import(void* data, uint64_t bytes, bool read_only);
+  // returns UNIMPLEMENTED or RESOURCE_EXHAUSTED. Pins memory that is only read, such as the pages
+  // of a file, if the platform can and the machine has enough memory. Otherwise sets `not_pinned`
+  // to the reason.
+  absl::StatusOr<GpuMemory> Import(void* data, uint64_t bytes);
+  GpuMemory ImportReadOnly(void* data, uint64_t bytes, std::string* not_pinned);
 
   // Copy, and wait until the bytes are there. Host memory need not be pinned.
   absl::Status Write(std::byte* to, const void* from, uint64_t bytes);
@@ -95,8 +114,8 @@ class GpuDevice {
   absl::Status Synchronize();
   // Within InUse: puts a copy from memory that is not pinned on a stream, through pinned stages.
   // The source has been read when this returns; the bytes arrive in the stream's order. `copy`
-  // copies within the host's memory; null: std::memcpy.
-  absl::Status StartWrite(std::byte* to, const void* from, uint64_t bytes, gpuStream stream,
+  // copies within the host's memory; null: this thread does.
+  absl::Status StartWrite(std::byte* to, const HostPieces& from, gpuStream stream,
                           const HostCopy& copy = nullptr);
 
  private:
@@ -113,6 +132,9 @@ class GpuDevice {
   explicit GpuDevice(int index) : index_(index) {}
   absl::Status Prepare();
   absl::Status WaitFor(Stage* stage);
+  // Fills a stage with some pieces and puts its copy on a stream.
+  absl::Status StartPart(std::byte* to, const HostPieces& from, gpuStream stream,
+                         const HostCopy& copy);
 
   const int index_;
   gpuStream stream_ = nullptr;

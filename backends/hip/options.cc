@@ -80,6 +80,7 @@ absl::Status SetEmulated(absl::string_view key, absl::string_view value, Options
   if (key == "integrated") return Switch(key, value, &options->device.integrated);
   if (key == "code") return Switch(key, value, &options->device.has_code);
   if (key == "crash") return Switch(key, value, &options->device.crashes);
+  if (key == "register-files") return Switch(key, value, &options->device.registers_files);
   if (key == "register") return Switch(key, value, &options->device.registers);
   if (key == "pace") {
     return OneOf<Pace>(key, value,
@@ -106,6 +107,7 @@ absl::Status SetEmulated(absl::string_view key, absl::string_view, Options*) {
 absl::Status Set(absl::string_view key, absl::string_view value, Options* options) {
   if (key == "graphs") return Switch(key, value, &options->graphs);
   if (key == "fuse") return Switch(key, value, &options->fuse);
+  if (key == "pin") return Switch(key, value, &options->pin_files);
   if (key == "pdl") return Switch(key, value, &options->early);
   if (key == "stage") {
     const absl::Status status = Number(key, value, &options->stage_bytes);

@@ -44,6 +44,23 @@ void AddPieces(const std::vector<Piece>& pieces, std::vector<Launch>* launches,
   launches->back().label = "copy";
 }
 
+// Returns piece `first`, which lies at `from`, and the pieces after it that are as long and as far
+// apart.
+HostPieces PiecesFrom(const std::vector<StagedTensor::Piece>& pieces, size_t first,
+                      const std::byte* from) {
+  HostPieces run{from, pieces[first].bytes};
+  for (size_t i = first + 1; i < pieces.size(); ++i) {
+    const uint64_t pitch = pieces[i].offset - pieces[i - 1].offset;
+    const bool begins_before = pieces[i].offset < pieces[i - 1].offset + pieces[i - 1].bytes;
+    if (pieces[i].bytes != run.bytes || begins_before || (run.count > 1 && pitch != run.pitch)) {
+      break;
+    }
+    run.pitch = pitch;
+    ++run.count;
+  }
+  return run;
+}
+
 // Returns the copies that bring the weights of a group into the stage of `turn`, and sets the
 // `places` of the tensors to the stage. `bound_to` returns the address of a slot's bytes.
 template <class BoundTo>
@@ -58,9 +75,11 @@ std::vector<WeightStages::Copy> StageInputs(const trine_plan& plan, const OpGrou
     const StagedTensor& staged = *plan.windowed.staged[tensor];
     (*places)[tensor] = to;
     std::byte* at = to;
-    for (const StagedTensor::Piece& piece : staged.pieces) {
-      copies.push_back({at, bound_to(slot, piece.offset), piece.bytes, pinned});
-      at += piece.bytes;
+    for (size_t i = 0; i < staged.pieces.size();) {
+      const HostPieces from = PiecesFrom(staged.pieces, i, bound_to(slot, staged.pieces[i].offset));
+      copies.push_back({at, from, pinned});
+      at += from.AllBytes();
+      i += from.count;
     }
     to += staged.RoomBytes();
   }
@@ -136,22 +155,21 @@ absl::StatusOr<Recording*> RecordingFor(trine_plan* plan, const RunKey& key) {
 HostCopy TeamCopy(const trine_host& host) {
   struct Job {
     std::byte* to;
-    const std::byte* from;
-    uint64_t bytes;
+    const HostPieces& from;
   };
   constexpr uint64_t kWorthATeam = 256 << 10, kPiece = 4096;
-  return [&host](void* to, const void* from, uint64_t bytes) {
-    Job job{static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes};
+  return [&host](void* to, const HostPieces& from) {
+    Job job{static_cast<std::byte*>(to), from};
     const trine_worker_fn part = [](void* arg, uint32_t worker, uint32_t workers) {
       const Job& j = *static_cast<Job*>(arg);
-      const uint64_t pieces = (j.bytes + kPiece - 1) / kPiece;
-      const uint64_t begin = pieces * worker / workers * kPiece;
-      const uint64_t end = std::min(pieces * (worker + 1) / workers * kPiece, j.bytes);
-      if (begin < end) std::memcpy(j.to + begin, j.from + begin, end - begin);
+      const uint64_t bytes = j.from.AllBytes();
+      const uint64_t pieces = (bytes + kPiece - 1) / kPiece;
+      CopyPieces(j.to, j.from, pieces * worker / workers * kPiece,
+                 std::min(pieces * (worker + 1) / workers * kPiece, bytes));
     };
-    const bool alone = bytes < kWorthATeam || host.worker_count < 2;
+    const bool alone = from.AllBytes() < kWorthATeam || host.worker_count < 2;
     if (!alone && host.parallel_run(host.self, part, &job) == TRINE_OK) return;
-    std::memcpy(to, from, bytes);
+    CopyPieces(job.to, from, 0, from.AllBytes());
   };
 }
 

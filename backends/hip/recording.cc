@@ -190,10 +190,17 @@ absl::Status WeightStages::Fill(size_t turn, const std::vector<Copy>& copies,
   }
   for (const Copy& copy : copies) {
     if (!status.ok()) return status;
-    status = copy.pinned ? gpu_->Check(gpuMemcpyAsync(copy.to, copy.from, copy.bytes,
-                                                      gpuMemcpyHostToDevice, copies_),
-                                       "weights could not be brought in")
-                         : gpu_->StartWrite(copy.to, copy.from, copy.bytes, copies_, copy_host);
+    const HostPieces& from = copy.from;
+    if (!copy.pinned) {
+      status = gpu_->StartWrite(copy.to, from, copies_, copy_host);
+      continue;
+    }
+    status = gpu_->Check(
+        from.count == 1
+            ? gpuMemcpyAsync(copy.to, from.from, from.bytes, gpuMemcpyHostToDevice, copies_)
+            : gpuMemcpyRowsAsync(copy.to, from.from, from.bytes, from.count, from.pitch,
+                                 gpuMemcpyHostToDevice, copies_),
+        "weights could not be brought in");
   }
   const gpuEvent filled = filled_[turn % 2];
   if (status.ok()) status = gpu_->Check(gpuEventRecord(filled, copies_), "weights did not come");

@@ -25,8 +25,7 @@ class WeightStages {
  public:
   struct Copy {
     std::byte* to = nullptr;
-    const std::byte* from = nullptr;
-    uint64_t bytes = 0;
+    HostPieces from;
     bool pinned = false;
   };
 

@@ -125,7 +125,7 @@ class HipStreamingTest : public PluginFixture {
 TEST_F(HipStreamingTest, HasTheBitsOfResidentWeights) {
   for (const int64_t m : {1, 3, 24}) {
     const Bytes expected = Resident(m);
-    for (const char* pace : {"at-once", "oldest", "newest", "random"}) {
+    for (const char* pace : {"at-once", "oldest", "newest", "random", "newest;register-files=1"}) {
       const auto backend = Backend(std::string(kOptions) + ";pace=" + pace);
       const auto device = Device(backend.get());
       for (const Keep keep : kHostKeeps) {
@@ -231,9 +231,9 @@ Turns TurnsOf(const std::vector<Done>& trace, uint64_t stage_bytes) {
 }
 
 TEST_F(HipStreamingTest, FillsOneStageWhileTheOtherIsRead) {
-  const auto backend = Backend("stage=65536;pace=newest");
+  const auto backend = Backend("stage=65536;pace=newest;register-files=1");
   const auto device = Device(backend.get());
-  for (const Keep keep : {Keep::kPinned, Keep::kRegistered}) {
+  for (const Keep keep : {Keep::kPinned, Keep::kRegistered, Keep::kFile}) {
     BoundPlan plan(device.get(), b_, contents_, keep);
     emulator::StartTrace();
     ASSERT_EQ(plan.Run({1}), TRINE_OK);
@@ -266,6 +266,35 @@ TEST_F(HipStreamingTest, PagesOfFilesGoThroughPinnedMemory) {
     bytes += done.bytes;
   }
   EXPECT_GE(bytes, constants_);
+}
+
+TEST_F(HipStreamingTest, PagesOfFilesArePinnedWhereThePlatformCan) {
+  const auto kind_of_file = [&](const std::string& options) {
+    const auto backend = Backend(options);
+    const auto device = Device(backend.get());
+    alignas(64) static std::byte memory[256];
+    const BufferPtr buffer = Import(device.get(), memory, sizeof(memory), true);
+    EXPECT_NE(buffer, nullptr);
+    EXPECT_TRUE(device->Health().ok());
+    return buffer->memory.kind();
+  };
+  EXPECT_EQ(kind_of_file("register-files=1"), MemoryKind::kPinnedFile);
+  EXPECT_EQ(kind_of_file("register-files=1;pin=0"), MemoryKind::kPageable);
+  EXPECT_EQ(kind_of_file(""), MemoryKind::kPageable);
+}
+
+TEST_F(HipStreamingTest, MorePagesThanTheMachineCanSpareAreNotPinned) {
+  const auto backend = Backend("register-files=1");
+  const auto device = Device(backend.get());
+  alignas(64) static std::byte memory[256];
+  std::string why;
+  const GpuMemory most = device->gpu->ImportReadOnly(memory, uint64_t{1} << 46, &why);
+  EXPECT_EQ(most.kind(), MemoryKind::kPageable);
+  EXPECT_THAT(why, HasSubstr("three quarters"));
+  why.clear();
+  const GpuMemory little = device->gpu->ImportReadOnly(memory, sizeof(memory), &why);
+  EXPECT_EQ(little.kind(), MemoryKind::kPinnedFile);
+  EXPECT_EQ(why, "");
 }
 
 TEST_F(HipStreamingTest, TakesTwoStagesAndNoMore) {

@@ -211,12 +211,23 @@ gpuError gpuHostFree(void* p) {
   return error;
 }
 
-gpuError gpuHostRegister(void* p, size_t bytes) {
+namespace {
+
+gpuError Register(void* p, size_t bytes, bool emulator::DeviceSettings::*can) {
   const gpuError error = Begin(Call::kRegister, CurrentDevice());
   if (error != gpuSuccess) return error;
   const std::lock_guard<std::mutex> lock(TheMachine().mutex);
-  if (!TheMachine().settings.registers) return gpuErrorInvalidValue;
+  if (!(TheMachine().settings.*can)) return gpuErrorInvalidValue;
   return TheMachine().pinned.emplace(p, bytes).second ? gpuSuccess : gpuErrorInvalidValue;
+}
+
+}  // namespace
+
+gpuError gpuHostRegister(void* p, size_t bytes) {
+  return Register(p, bytes, &emulator::DeviceSettings::registers);
+}
+gpuError gpuHostRegisterReadOnly(void* p, size_t bytes) {
+  return Register(p, bytes, &emulator::DeviceSettings::registers_files);
 }
 gpuError gpuHostUnregister(void* p) {
   emulator::FinishAll();
@@ -228,6 +239,16 @@ gpuError gpuMemcpyAsync(void* to, const void* from, size_t bytes, gpuMemcpyKind 
                         gpuStream stream) {
   const gpuError error = Begin(Call::kCopy, emulator::DeviceOf(stream));
   return error != gpuSuccess ? error : emulator::Copy(to, from, bytes, kind, stream);
+}
+
+gpuError gpuMemcpyRowsAsync(void* to, const void* from, size_t bytes, size_t rows, size_t pitch,
+                            gpuMemcpyKind kind, gpuStream stream) {
+  gpuError error = Begin(Call::kCopy, emulator::DeviceOf(stream));
+  for (size_t row = 0; row < rows && error == gpuSuccess; ++row) {
+    error = emulator::Copy(static_cast<std::byte*>(to) + row * bytes,
+                           static_cast<const std::byte*>(from) + row * pitch, bytes, kind, stream);
+  }
+  return error;
 }
 
 gpuError gpuMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,

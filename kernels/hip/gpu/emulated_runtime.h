@@ -56,9 +56,10 @@ struct DeviceSettings {
   uint64_t memory_bytes = uint64_t{1} << 36;  // of each device
   uint32_t devices = 1;
   bool integrated = false;
-  bool has_code = true;   // kernels were compiled for the devices
-  bool crashes = false;   // gpuGetDeviceCount ends the process
-  bool registers = true;  // host memory can be pinned in place
+  bool has_code = true;          // kernels were compiled for the devices
+  bool crashes = false;          // gpuGetDeviceCount ends the process
+  bool registers = true;         // host memory can be pinned in place
+  bool registers_files = false;  // so can memory that is only read
   Pace pace = Pace::kAtOnce;
   Peers peers = Peers::kGood;
   // The kind of call that fails. The first call that fails is number `failing_from`, counted from
@@ -123,9 +124,12 @@ gpuError gpuFree(void* p);
 gpuError gpuHostMalloc(void** p, size_t bytes);
 gpuError gpuHostFree(void* p);
 gpuError gpuHostRegister(void* p, size_t bytes);
+gpuError gpuHostRegisterReadOnly(void* p, size_t bytes);
 gpuError gpuHostUnregister(void* p);
 gpuError gpuMemcpyAsync(void* to, const void* from, size_t bytes, gpuMemcpyKind kind,
                         gpuStream stream);
+gpuError gpuMemcpyRowsAsync(void* to, const void* from, size_t bytes, size_t rows, size_t pitch,
+                            gpuMemcpyKind kind, gpuStream stream);
 gpuError gpuMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
                             size_t bytes, gpuStream stream);
 gpuError gpuDeviceCanAccessPeer(int* can, int device, int peer);

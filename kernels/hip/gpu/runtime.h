@@ -92,6 +92,13 @@ inline gpuError gpuHostRegister(void* p, size_t bytes) {
 }
 #define gpuHostUnregister TRINE_GPU(HostUnregister)
 
+// Copies `rows` pieces of `bytes` each from places that are `pitch` bytes apart, one behind the
+// other.
+inline gpuError gpuMemcpyRowsAsync(void* to, const void* from, size_t bytes, size_t rows,
+                                   size_t pitch, gpuMemcpyKind kind, gpuStream stream) {
+  return TRINE_GPU(Memcpy2DAsync)(to, bytes, from, pitch, bytes, rows, kind, stream);
+}
+
 // Gives the current device access to another device's memory. Repeating the call is no error.
 inline gpuError gpuEnablePeerAccess(int peer) {
   const gpuError error = TRINE_GPU(DeviceEnablePeerAccess)(peer, 0);
@@ -111,6 +118,8 @@ enum class gpuAttribute {
 };
 
 #if defined(TRINE_GPU_AMD)
+// HIP pins no memory that it may not write.
+inline gpuError gpuHostRegisterReadOnly(void*, size_t) { return hipErrorNotSupported; }
 inline gpuError gpuHostMalloc(void** p, size_t bytes) {
   return hipHostMalloc(p, bytes, hipHostMallocDefault);
 }
@@ -151,6 +160,18 @@ inline gpuError gpuGetAttribute(int* value, gpuAttribute attribute, int device) 
   return hipDeviceGetAttribute(value, gpuAttributeOf(attribute), device);
 }
 #else
+// Pins memory that is only read, such as the pages of a file, so that kernels of all devices see it
+// at the host's address.
+inline gpuError gpuHostRegisterReadOnly(void* p, size_t bytes) {
+  gpuError error = cudaHostRegister(
+      p, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly);
+  if (error != cudaSuccess) return error;
+  void* seen = nullptr;
+  error = cudaHostGetDevicePointer(&seen, p, 0);
+  if (error == cudaSuccess && seen != p) error = cudaErrorInvalidValue;
+  if (error != cudaSuccess) (void)cudaHostUnregister(p);
+  return error;
+}
 inline gpuError gpuHostMalloc(void** p, size_t bytes) {
   return cudaHostAlloc(p, bytes, cudaHostAllocDefault);
 }
