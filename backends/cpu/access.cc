@@ -84,6 +84,7 @@ bool IsColumnOp(const sdk::Graph& graph, const sdk::Op& op) {
     case TRINE_OP_ACTIVATION:
     case TRINE_OP_SCALE:
     case TRINE_OP_SOFTCAP:
+    case TRINE_OP_MOE_COMBINE:
       return true;
     case TRINE_OP_ADD:
     case TRINE_OP_MUL:
@@ -94,7 +95,7 @@ bool IsColumnOp(const sdk::Graph& graph, const sdk::Op& op) {
 }
 
 // Returns whether the split divides the input. If not, every part may read all of it.
-bool InputIsSplit(const sdk::Graph& graph, const sdk::Op& op, size_t input) {
+bool InputIsSplit(const sdk::Graph& graph, const sdk::Op& op, Split split, size_t input) {
   switch (op.kind) {
     case TRINE_OP_MATMUL:
     case TRINE_OP_MOE_MATMUL:
@@ -104,8 +105,9 @@ bool InputIsSplit(const sdk::Graph& graph, const sdk::Op& op, size_t input) {
     case TRINE_OP_MUL:
       return input == 0 || SameDims(graph.tensors[op.in[0]], graph.tensors[op.in[1]]);
     case TRINE_OP_GLU:
-    case TRINE_OP_MOE_COMBINE:
       return true;
+    case TRINE_OP_MOE_COMBINE:
+      return input == 0 || split == Split::kRows;  // the weights have no features
     default:
       return input == 0;
   }
@@ -162,7 +164,7 @@ std::optional<Accesses> AccessesOf(const sdk::Graph& graph, const sdk::Op& op, S
       accesses.push_back(*activations);
       continue;
     }
-    const bool is_split = InputIsSplit(graph, op, i);
+    const bool is_split = InputIsSplit(graph, op, split, i);
     accesses.push_back(
         AccessTo(graph, op.in[i], is_split ? split : Split::kShares, by_heads, max_params));
     if (is_split && split != Split::kShares && !accesses.back().pattern) return std::nullopt;

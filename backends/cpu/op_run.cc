@@ -117,7 +117,7 @@ void RunFeatures(const OpCall& c, Share share) {
   View b;
   part.in[0] = &a;
   part.out[0] = &y;
-  if (c.in[1] != nullptr) {
+  if (c.in[1] != nullptr && c.op->kind != TRINE_OP_MOE_COMBINE) {
     b = Narrow(*c.in[1], 0, range);
     part.in[1] = &b;
   }

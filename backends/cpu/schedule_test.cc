@@ -168,6 +168,19 @@ TEST(ScheduleTest, ExpertsMayWantAQuantisationOfTheirOwn) {
   EXPECT_NE(schedule.steps[2].chains[1].calls[0].activations, of_experts);
 }
 
+// The sum over experts takes the features of the product before it, for all of a token's experts.
+TEST(ScheduleTest, TheSumOverExpertsNeedsNoBarrier) {
+  constexpr int64_t kK = GraphMaker::kK;
+  GraphMaker g;
+  const uint32_t x = g.Tensor(0, {kK, 1, -1}), ids = g.Tensor(6, {2, -1}, TRINE_DTYPE_I32);
+  const uint32_t experts = g.Tensor(11, {kK, kK, 4}, TRINE_DTYPE_Q8_0);
+  const uint32_t down = g.Tensor(2, {kK, 2, -1}), weights = g.Tensor(4, {2, -1});
+  g.Op(TRINE_OP_MOE_MATMUL, {experts, x, ids}, {down});
+  g.Op(TRINE_OP_MOE_COMBINE, {down, weights}, {g.Activations(3)});
+  g.Op(TRINE_OP_RMS_NORM, {g.Activations(3)}, {g.Activations(1)});
+  EXPECT_THAT(Text(g.Make()), ElementsAre("quantize 0", "op 0 > op 1", "op 2"));
+}
+
 TEST(ScheduleTest, FeaturesFollowFeaturesWithoutABarrier) {
   GraphMaker g;
   g.Op(TRINE_OP_MATMUL, {g.Weights(10), g.Activations(0)}, {g.Activations(1)});

@@ -17,6 +17,12 @@ Prefix MakePrefix(int units, const F& value) {
   return sums;
 }
 
+// Returns the bytes that a mode takes on its device beside those of its units; 0 for first entries.
+int64_t ModeBytes(const PlanProblem& p, size_t entry) {
+  const PlanDevice& device = p.devices[entry];
+  return device.mode_of.has_value() ? static_cast<int64_t>(device.fixed_bytes) : 0;
+}
+
 ChainDevice MakeDevice(const PlanProblem& p, const NominalRequest& request, size_t index) {
   const PlanDevice& device = p.devices[index];
   const PlanDevice& first = p.devices[FirstEntry(p, index)];
@@ -33,7 +39,7 @@ ChainDevice MakeDevice(const PlanProblem& p, const NominalRequest& request, size
   d.domain_time = MakePrefix(
       units, [&](int u) { return ns(DomainNs(device.decode, u), DomainNs(device.prefill, u)); });
   d.bytes = MakePrefix(units, [&](int u) { return static_cast<int64_t>(UnitBytes(device, u)); });
-  d.fixed_bytes = static_cast<int64_t>(first.fixed_bytes);
+  d.fixed_bytes = static_cast<int64_t>(first.fixed_bytes) + ModeBytes(p, index);
   d.limit_bytes = static_cast<int64_t>(
       std::min({first.limit_bytes, p.pools[first.pool].capacity_bytes, kPlenty}));
   d.max_units = units;
@@ -107,7 +113,9 @@ void AddMemories(const PlanProblem& p, Chain& chain) {
     if (owner.mode_of.has_value() || !IsShared(p, chain, device)) continue;
     ChainGroup group = EmptyGroup(chain);
     for (int d = 0; d < chain.n(); ++d) {
-      Join(d, BytesOf(p, chain.devices[d].index, device), 0, group);
+      const size_t entry = chain.devices[d].index;
+      const bool is_own = FirstEntry(p, entry) == device;
+      Join(d, BytesOf(p, entry, device), is_own ? ModeBytes(p, entry) : 0, group);
     }
     group.capacity = static_cast<int64_t>(std::min(owner.limit_bytes, kPlenty)) -
                      static_cast<int64_t>(owner.fixed_bytes);
@@ -131,7 +139,12 @@ void AddPools(const PlanProblem& p, Chain& chain) {
         const size_t entry = chain.devices[d].index;
         const Prefix taken = BytesOf(p, entry, device);
         uses += entry == device || taken.back() > 0;
-        Join(d, taken, entry == device && !shared ? fixed : 0, group);
+        const bool is_own = FirstEntry(p, entry) == device;
+        Join(d, taken,
+             entry == device && !shared ? fixed
+             : is_own                   ? ModeBytes(p, entry)
+                                        : 0,
+             group);
       }
     }
     if (uses > 1 && MostOf(group) > group.capacity) chain.pools.push_back(std::move(group));

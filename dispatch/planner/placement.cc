@@ -124,7 +124,9 @@ void AddMemory(const PlanProblem& problem, Placement& placement) {
   };
   for (const PlacementSegment& s : placement.segments) {
     const size_t device = FirstEntry(problem, s.range.device);
-    use(device, s.weight_bytes + s.kv_bytes);
+    const PlanDevice& entry = problem.devices[s.range.device];
+    const uint64_t fixed = entry.mode_of.has_value() ? entry.fixed_bytes : 0;
+    use(device, s.weight_bytes + s.kv_bytes + fixed);
     for (const SegmentShare& share : s.elsewhere) {
       if (share.bytes > 0) use(share.device, share.bytes);
     }

@@ -108,6 +108,7 @@ void AddMode(Random& random, PlanProblem& problem) {
   PlanDevice mode = problem.devices[first];
   mode.name += "m";
   mode.mode_of = first;
+  mode.fixed_bytes = static_cast<uint64_t>(random.OneIn(2) ? random.Upto(8) : 0);
   mode.left_out = random.OneIn(12) ? "not asked for" : "";
   PlanShare share;
   share.device = other;

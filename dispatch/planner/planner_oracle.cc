@@ -103,8 +103,9 @@ std::optional<Rated> RateOne(const PlanProblem& p, const NominalRequest& request
       }
     }
     if (order.size() == 1) bytes -= d.tied_bytes;
+    if (d.mode_of.has_value()) bytes += d.fixed_bytes;
     used[device] += bytes;
-    rated.used[order[i]] = bytes + d.fixed_bytes;
+    rated.used[order[i]] = bytes + p.devices[device].fixed_bytes;
     workers[device] += busy;
     rated.request_ns += busy;
     if (i > 0) {

@@ -48,13 +48,14 @@ struct PlanDevice {
   std::string tier;      // only Strategy::kMemory treats "cpu" in a special way
   std::string left_out;  // why it must not be used ("lost", "not asked for"); "": it may be used
   // The first entry of the same device, which has all parts of its units; nullopt: this is it. A
-  // mode has the pool, the domain, the limit, the fixed bytes and the name of the first entry.
+  // mode has the pool, the domain, the limit and the name of the first entry.
   std::optional<size_t> mode_of;
   std::vector<PlanShare> elsewhere;  // the parts of its units that other devices have
   size_t pool = 0;                   // index into PlanProblem::pools
   size_t domain = 0;                 // devices with the same number share bandwidth
   uint64_t limit_bytes = kNoLimit;
-  uint64_t fixed_bytes = 0;            // scratch and buffers, if the device is used at all
+  // Scratch and buffers, if the device is used at all; of a mode, what it takes beyond those.
+  uint64_t fixed_bytes = 0;
   std::vector<uint64_t> weight_bytes;  // one per unit
   std::vector<uint64_t> kv_bytes;      // one per unit, at the context asked for; empty: none
   uint64_t tied_bytes = 0;  // the matrix that both ends share; counted once if both are here

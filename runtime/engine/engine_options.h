@@ -20,7 +20,10 @@ namespace trine {
 struct EngineOptions {
   std::string model_path;
   int64_t context = kDefaultContext;  // positions of a sequence; 0: the model's own number
-  int64_t batch_tokens = 512;         // the most tokens of a pass
+  // The most tokens of a pass. 0: 512, or more, up to most_batch_tokens, where a device fetches
+  // weights for each pass that reads a prompt.
+  int64_t batch_tokens = 0;
+  int64_t most_batch_tokens = 4096;
   // The most sequences of a pass. The KV cache has room for this many full sequences.
   int64_t max_sequences = 1;
   // The number of forks that fit in a pass in addition to max_sequences, with one KV block each. A

@@ -5,6 +5,7 @@
 #include <future>
 #include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +17,7 @@ namespace trine {
 namespace {
 
 constexpr int64_t kMaxBatchTokens = 1 << 16;
+constexpr int64_t kUsualBatchTokens = 512;
 constexpr int64_t kMaxSequences = 1024;
 constexpr uint32_t kMaxThreads = 1024;
 // The most bytes of output rows in a pass, but at least one row for each sequence.
@@ -26,7 +28,8 @@ absl::Status CheckSizes(const EngineOptions& options) {
     if (value >= min && value <= max) return absl::OkStatus();
     return Invalid(what, " is ", value, ": it must lie between ", min, " and ", max);
   };
-  absl::Status s = within("the batch size", options.batch_tokens, 1, kMaxBatchTokens);
+  absl::Status s = within("the batch size", options.batch_tokens, 0, kMaxBatchTokens);
+  if (s.ok()) s = within("the largest batch size", options.most_batch_tokens, 1, kMaxBatchTokens);
   if (s.ok()) s = within("the number of sequences", options.max_sequences, 1, kMaxSequences);
   if (s.ok()) {
     s = within("the number of branches", options.branches, 0,
@@ -56,7 +59,9 @@ absl::StatusOr<TeamRequest> TeamOf(const EngineOptions& options) {
                      options.plugins.search.use_environment);
 }
 
-absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelConfig& config) {
+// `batch_tokens`: the most tokens of a pass.
+absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, int64_t batch_tokens,
+                                     const ModelConfig& config) {
   SegmentLimits limits;
   limits.max_context = options.context;
   if (options.context == EngineOptions::kDefaultContext) {
@@ -82,7 +87,7 @@ absl::StatusOr<SegmentLimits> Limits(const EngineOptions& options, const ModelCo
                    config.head_dim_k, " and ", config.head_dim_v);
   }
   limits.max_sequences = options.max_sequences + options.branches;
-  limits.max_tokens = std::min(options.batch_tokens, limits.max_context * options.max_sequences);
+  limits.max_tokens = std::min(batch_tokens, limits.max_context * options.max_sequences);
   limits.max_tokens = std::max(limits.max_tokens, limits.max_sequences);
   limits.branches = options.branches;
   limits.kv_blocks = limits.max_blocks_per_sequence() * options.max_sequences + options.branches;
@@ -118,6 +123,46 @@ absl::StatusOr<std::shared_ptr<const Tokenizer>> MakeTokenizer(const TokenizerDa
                    " tokens, token_embd.weight has ", config.n_vocab, " rows");
   }
   return tokenizer;
+}
+
+std::unique_ptr<Placer> MakePlacer(const EngineOptions& options, const ModelSetup& setup,
+                                   const SegmentLimits& limits, LogSink log) {
+  return std::make_unique<Placer>(
+      options.placement,
+      PlacerOptions{options.pack, options.plugins.search.use_environment, std::move(log),
+                    options.taps != TapLevel::kNone},
+      setup.file, setup.config, limits, setup.devices.get());
+}
+
+// Gives passes more tokens where a device fetches weights for each of them: a long prompt then
+// fetches them fewer times. Larger passes take more scratch, so that fewer weights may be on the
+// device, which the prediction weighs.
+void ChoosePassSize(const EngineOptions& options, ModelSetup* setup) {
+  // A request with a long prompt, in which prompt and answer are as long for each other as in the
+  // request that placements are chosen for.
+  NominalRequest request;
+  const int factor = static_cast<int>(
+      std::min(options.most_batch_tokens, setup->limits.max_context) / request.prompt_tokens);
+  if (factor < 2) return;
+  request.prompt_tokens *= factor;
+  request.written_tokens *= factor;
+  std::optional<int64_t> least;
+  int64_t tokens = setup->limits.max_tokens;
+  for (SegmentLimits limits = setup->limits; limits.max_tokens <= request.prompt_tokens;) {
+    const auto predicted = MakePlacer(options, *setup, limits, nullptr)->Predict(request);
+    // Loading reports errors. Where no weights are fetched, larger passes gain little.
+    if (!predicted.ok() || !predicted->fetches) break;
+    if (!least || predicted->request_ns < *least) {
+      least = predicted->request_ns;
+      tokens = limits.max_tokens;
+    }
+    const auto larger = Limits(options, limits.max_tokens * 2, setup->config);
+    if (!larger.ok() || larger->max_tokens <= limits.max_tokens) break;
+    limits = *larger;
+  }
+  if (tokens == setup->limits.max_tokens) return;
+  setup->limits = *Limits(options, tokens, setup->config);
+  setup->placer = MakePlacer(options, *setup, setup->limits, options.log);
 }
 
 uint64_t Share(uint64_t bytes, int64_t part, int64_t whole) {
@@ -188,7 +233,9 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   auto config = ReadModelConfig(*setup.file);
   if (!config.ok()) return about_file(config.status());
   setup.config = *std::move(config);
-  const auto limits = Limits(options, setup.config);
+  const int64_t usual = std::min(kUsualBatchTokens, options.most_batch_tokens);
+  const auto limits =
+      Limits(options, options.batch_tokens != 0 ? options.batch_tokens : usual, setup.config);
   if (!limits.ok()) return limits.status();
   setup.limits = *limits;
   const auto tokens = ReadTokenizerData(setup.file->metadata());
@@ -216,11 +263,8 @@ absl::StatusOr<ModelSetup> PrepareModel(const EngineOptions& options) {
   for (const PluginFinding& plugin : registry.plugins) {
     if (!plugin.accepted) log(TRINE_LOG_DEBUG, absl::StrCat(plugin.path, ": ", plugin.reason));
   }
-  setup.placer =
-      std::make_unique<Placer>(options.placement,
-                               PlacerOptions{options.pack, options.plugins.search.use_environment,
-                                             options.log, options.taps != TapLevel::kNone},
-                               setup.file, setup.config, setup.limits, setup.devices.get());
+  setup.placer = MakePlacer(options, setup, setup.limits, options.log);
+  if (options.batch_tokens == 0 && setup.placer->MayFetch()) ChoosePassSize(options, &setup);
   return setup;
 }
 

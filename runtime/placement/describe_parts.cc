@@ -30,7 +30,7 @@ class PartsDescriber {
   // Replaces bytes and times of the units whose weights are elsewhere. Adds to `shares`, by the
   // name of a device, what that device has and does.
   absl::Status Describe(const NamedDevice& home, const std::atomic<bool>& wanted, PlanDevice* out,
-                        std::map<std::string, PlanShare>* shares) const {
+                        std::map<std::string, PlanShare>* shares, bool* fetches) const {
     const int layers = static_cast<int>(config_.n_layers);
     for (int unit = 0; unit < layers + 2; ++unit) {
       if (!wanted) return Abandoned();
@@ -44,8 +44,8 @@ class PartsDescriber {
       const bool can_run = CanRunAll(*graph, owners);
       CountTimes(*graph, owners, can_run, passes_.decode, &PlanShare::decode_ns, u, &out->decode,
                  shares);
-      CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns, u, &out->prefill,
-                 shares);
+      *fetches |= CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns, u,
+                             &out->prefill, shares);
     }
     return absl::OkStatus();
   }
@@ -130,7 +130,8 @@ class PartsDescriber {
     return absl::OkStatus();
   }
 
-  void CountTimes(const SegmentGraph& graph, const SegmentOwners& owners, bool can_run,
+  // Returns whether the time is that of fetched weights.
+  bool CountTimes(const SegmentGraph& graph, const SegmentOwners& owners, bool can_run,
                   const PassShape& pass, std::vector<int64_t> PlanShare::*busy, size_t unit,
                   PassTimes* times, std::map<std::string, PlanShare>* shares) const {
     std::vector<const DeviceCosts*> costs;
@@ -141,9 +142,12 @@ class PartsDescriber {
     bool known = can_run && !time.unknown;
     double ns = time.ns;
     // Passes that read prompts may fetch the weights instead.
+    bool fetches = false;
     if (known && busy == &PlanShare::prefill_ns && MayFetch(owners)) {
       double flops = 0;
-      ns = std::min(ns, PredictFetched(*costs[0], graph.graph, owners, pass, &flops, &known));
+      const double fetched = PredictFetched(*costs[0], graph.graph, owners, pass, &flops, &known);
+      fetches = known && fetched < ns;
+      ns = std::min(ns, fetched);
     }
     // The main device's last piece of a layer and its first of the next one are one piece.
     ns = std::max(ns - costs[0]->run_ns, 0.0);
@@ -151,8 +155,9 @@ class PartsDescriber {
     times->domain_ns[unit] = known ? Nanoseconds(time.weight_bytes) : 0;
     for (size_t d = 1; d < owners.devices.size(); ++d) {
       (ShareOf(owners.devices[d].name, shares).*busy)[unit] =
-          known ? Nanoseconds(time.busy_ns[d]) : 0;
+          known && !fetches ? Nanoseconds(time.busy_ns[d]) : 0;
     }
+    return fetches;
   }
 
   const gguf::File& file_;
@@ -170,8 +175,8 @@ absl::Status DescribeParts(const DescribeInputs& inputs, const NamedDevice& home
                            const TensorPlaces& places,
                            const std::map<std::string, KnownCosts>& costs,
                            const std::atomic<bool>& wanted, PlanDevice* out,
-                           std::map<std::string, PlanShare>* shares) {
-  return PartsDescriber(inputs, places, costs).Describe(home, wanted, out, shares);
+                           std::map<std::string, PlanShare>* shares, bool* fetches) {
+  return PartsDescriber(inputs, places, costs).Describe(home, wanted, out, shares, fetches);
 }
 
 }  // namespace trine

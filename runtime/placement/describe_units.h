@@ -71,11 +71,11 @@ absl::Status DescribeDevice(const DescribeInputs& inputs, const Device& device,
 
 // Replaces bytes and times of the units of `home` whose weights `places` puts elsewhere. `costs`:
 // of each device that is involved, by tier name. Adds to `shares`, by tier name, what other devices
-// have and do.
+// have and do. Sets `fetches` to whether prompts are predicted with fetched weights (dispatch.md).
 absl::Status DescribeParts(const DescribeInputs& inputs, const NamedDevice& home,
                            const TensorPlaces& places,
                            const std::map<std::string, KnownCosts>& costs,
                            const std::atomic<bool>& wanted, PlanDevice* out,
-                           std::map<std::string, PlanShare>* shares);
+                           std::map<std::string, PlanShare>* shares, bool* fetches);
 
 }  // namespace trine

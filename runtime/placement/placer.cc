@@ -220,6 +220,7 @@ absl::StatusOr<ProblemOptions> Placer::Describe(const std::vector<std::string>& 
   options.pack = options_.pack;
   options.file_mapped = file_->mapped();
   options.modes = Modes(options.candidates);
+  options.request = nominal_;
   auto fixed = FixedTensors(lost);
   if (!fixed.ok()) return fixed.status();
   options.fixed.tensors = *std::move(fixed);
@@ -339,6 +340,7 @@ absl::StatusOr<PlacementReport> Placer::Search(const std::vector<std::string>& l
   report.options.strategy = request_.strategy;
   report.options.optimize = request_.optimize;
   report.options.explain = explain;
+  report.options.request = nominal_;
   auto problem = ProblemOfThoseThatAnswer(lost, /*cpu_from_file=*/false);
   if (!problem.ok()) return problem.status();
   auto placement = FindPlacement(problem->plan, report.options);
@@ -387,12 +389,36 @@ absl::StatusOr<ModelPlaces> Placer::Plan(const std::vector<std::string>& lost) {
   return PlacesOf(report->problem.plan, report->placement);
 }
 
-absl::StatusOr<PlacementReport> Placer::Explain() {
+bool Placer::MayFetch() const {
+  const Inventory& inventory = devices_->inventory();
+  const bool whole = options_.whole_layers || request_.mode == SplitMode::kRow;
+  if (!request_.dispatch.on || !file_->mapped() || whole) return false;
+  return std::any_of(inventory.devices.begin(), inventory.devices.end(),
+                     [&](const InventoryDevice& device) {
+                       if (device.registry_device == InventoryDevice::kNone) return false;
+                       return CanFetch(inventory.registry.devices[device.registry_device].info);
+                     });
+}
+
+absl::StatusOr<PredictedRequest> Placer::Predict(const NominalRequest& request) {
+  nominal_ = request;
+  const auto report = Report(/*explain=*/false);
+  if (!report.ok()) return report.status();
+  PredictedRequest predicted{report->placement.request_ns, false};
+  for (const PlacementSegment& segment : report->placement.segments) {
+    predicted.fetches = predicted.fetches || report->problem.fetches[segment.range.device];
+  }
+  return predicted;
+}
+
+absl::StatusOr<PlacementReport> Placer::Explain() { return Report(/*explain=*/true); }
+
+absl::StatusOr<PlacementReport> Placer::Report(bool explain) {
   absl::StatusOr<PlacementReport> found = PlacementReport();
   const auto places = ChoosePlaces(request_, options_.log, *file_, config_, *devices_,
                                    [&]() -> absl::StatusOr<ModelPlaces> {
                                      if (!searches()) return AskedRanges();
-                                     found = Search({}, /*explain=*/true);
+                                     found = Search({}, explain);
                                      if (!found.ok()) return found.status();
                                      return PlacesOf(found->problem.plan, found->placement);
                                    });
@@ -453,7 +479,8 @@ absl::StatusOr<PlacementReport> Placer::Evaluate(const ModelPlaces& places) {
       placed.push_back({range, d});
     }
   }
-  auto placement = EvaluatePlacement(report.problem.plan, report.options.request, placed);
+  report.options.request = nominal_;
+  auto placement = EvaluatePlacement(report.problem.plan, nominal_, placed);
   if (!placement.ok()) return placement.status();
   report.placement = *std::move(placement);
   return report;

@@ -54,6 +54,12 @@ struct PlacerOptions {
   bool whole_layers = false;
 };
 
+// What is predicted for a request.
+struct PredictedRequest {
+  int64_t request_ns = 0;
+  bool fetches = false;  // a device fetches weights to read the prompt
+};
+
 class Placer {
  public:
   // `devices` must outlive the placer.
@@ -78,6 +84,10 @@ class Placer {
   // Returns the devices that have failed since the last TakeFailures while places were chosen. No
   // chosen place is on one of them.
   std::vector<DeviceFailure> TakeFailures() { return std::exchange(failed_, {}); }
+  // Returns whether the machine has a device that may fetch weights. Asks no device.
+  bool MayFetch() const;
+  // Returns the predicted time of a request in the places that Choose would return.
+  absl::StatusOr<PredictedRequest> Predict(const NominalRequest& request);
   // Returns what Choose would return, with predictions and reasons.
   absl::StatusOr<PlacementReport> Explain();
 
@@ -86,6 +96,8 @@ class Placer {
                                                           bool warn) const;
   absl::StatusOr<ProblemOptions> Describe(const std::vector<std::string>& lost) const;
   absl::StatusOr<PlacementReport> Search(const std::vector<std::string>& lost, bool explain);
+  // Fills in everything but the reasons.
+  absl::StatusOr<PlacementReport> Report(bool explain);
   // Describes the planner's problem. If a device fails while it is described, begins again without
   // it, because the times of other devices may have counted on its help.
   absl::StatusOr<PlacementProblem> ProblemOfThoseThatAnswer(const std::vector<std::string>& lost,
@@ -117,6 +129,7 @@ class Placer {
   const ModelConfig config_;
   const SegmentLimits limits_;
   DeviceSet* const devices_;
+  NominalRequest nominal_;  // the request whose time is predicted
   std::vector<DeviceFailure> failed_;
 };
 

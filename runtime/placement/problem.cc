@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugins/handles.h"
 #include "runtime/model/run/decode_bytes.h"
+#include "runtime/model/run/route_plan.h"
 #include "runtime/placement/describe_units.h"
 #include "runtime/placement/known_costs.h"
 
@@ -102,12 +103,17 @@ absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> 
   return described;
 }
 
+struct DescribedParts {
+  PlanDevice device;
+  bool fetches = false;  // prefill counts on fetched weights
+};
+
 // Describes a device with parts elsewhere as DescribeWatched describes one without. `begun`: the
 // device's first entry. `all`: the devices of the problem, in the order of its first entries.
-absl::StatusOr<PlanDevice> DescribePartsWatched(std::shared_ptr<const DescribeInputs> inputs,
-                                                size_t home, const std::vector<Found>& all,
-                                                const PartPlaces& parts, PlanDevice begun,
-                                                DeviceSet* devices) {
+absl::StatusOr<DescribedParts> DescribePartsWatched(std::shared_ptr<const DescribeInputs> inputs,
+                                                    size_t home, const std::vector<Found>& all,
+                                                    const PartPlaces& parts, PlanDevice begun,
+                                                    DeviceSet* devices) {
   TensorPlaces places;
   std::map<std::string, KnownCosts> costs;
   std::map<std::string, NamedDevice> opened;
@@ -139,16 +145,18 @@ absl::StatusOr<PlanDevice> DescribePartsWatched(std::shared_ptr<const DescribeIn
   for (size_t i = 0; i < all.size(); ++i) indices[all[i].device->tier_name] = i;
   const auto describe = [inputs = std::move(inputs), wanted, main, places = std::move(places),
                          costs = std::move(costs), indices = std::move(indices),
-                         begun = std::move(begun)]() -> absl::StatusOr<PlanDevice> {
-    PlanDevice described = begun;
+                         begun = std::move(begun)]() -> absl::StatusOr<DescribedParts> {
+    DescribedParts described{begun};
     std::map<std::string, PlanShare> shares;
-    const absl::Status s =
-        DescribeParts(*inputs, main, places, costs, *wanted, &described, &shares);
+    const absl::Status s = DescribeParts(*inputs, main, places, costs, *wanted, &described.device,
+                                         &shares, &described.fetches);
     if (!s.ok()) return s;
-    described.elsewhere.clear();
+    // A route with fetched weights has scratch of its own.
+    described.device.fixed_bytes = described.fetches ? begun.fixed_bytes + kStreamBytes : 0;
+    described.device.elsewhere.clear();
     for (auto& [name, share] : shares) {
       share.device = indices.at(name);
-      described.elsewhere.push_back(std::move(share));
+      described.device.elsewhere.push_back(std::move(share));
     }
     return described;
   };
@@ -156,7 +164,7 @@ absl::StatusOr<PlanDevice> DescribePartsWatched(std::shared_ptr<const DescribeIn
                    [&](const NamedDevice& d) { return devices->IsWatched(d.name); })) {
     return describe();
   }
-  Watched<absl::StatusOr<PlanDevice>> work(describe);
+  Watched<absl::StatusOr<DescribedParts>> work(describe);
   auto described = devices->WaitFor(&work, asked);
   *wanted = false;
   return described;
@@ -239,13 +247,14 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
                       PlacementProblem* problem) {
   PlanProblem& plan = problem->plan;
   const ProblemOptions& options = inputs->options;
-  const auto describe = [&](size_t home, const PartPlaces& parts) -> absl::StatusOr<PlanDevice> {
+  const auto describe = [&](size_t home,
+                            const PartPlaces& parts) -> absl::StatusOr<DescribedParts> {
     auto described = DescribePartsWatched(inputs, home, all, parts, plan.devices[home], devices);
     if (IsGone(described.status())) {
       problem->failed.push_back({FaultyDevice(described.status()), described.status()});
       if (absl::IsDeadlineExceeded(described.status())) devices->host().ReplaceTeam();
       devices->Forget(FaultyDevice(described.status()));
-    } else if (described.ok() && !MakesSense(*described)) {
+    } else if (described.ok() && !MakesSense(described->device)) {
       return absl::InternalError("its sizes or times are beyond reason");
     }
     return described;
@@ -254,8 +263,11 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     if (all[i].opened == nullptr || !plan.devices[i].left_out.empty()) continue;
     auto described = describe(i, options.fixed);
     if (described.ok()) {
-      for (PlanShare& share : described->elsewhere) share.what = WhatIsFixed(options.fixed);
-      plan.devices[i] = *std::move(described);
+      PlanDevice& device = described->device;
+      for (PlanShare& share : device.elsewhere) share.what = WhatIsFixed(options.fixed);
+      device.fixed_bytes += plan.devices[i].fixed_bytes;
+      problem->fetches[i] = described->fetches;
+      plan.devices[i] = std::move(device);
     } else {
       plan.devices[i].left_out = std::string(described.status().message());
       RunNothing(static_cast<size_t>(plan.units()), &plan.devices[i]);
@@ -272,10 +284,12 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     parts.tensors.insert(mode.tensors.begin(), mode.tensors.end());
     auto described = describe(home, parts);
     if (!problem->failed.empty()) return absl::OkStatus();
-    if (!described.ok() || described->elsewhere.empty()) continue;
-    described->mode_of = home;
-    for (PlanShare& share : described->elsewhere) share.what = mode.what;
-    plan.devices.push_back(*std::move(described));
+    if (!described.ok() || described->device.elsewhere.empty()) continue;
+    PlanDevice& device = described->device;
+    device.mode_of = home;
+    for (PlanShare& share : device.elsewhere) share.what = mode.what;
+    problem->fetches.push_back(described->fetches);
+    plan.devices.push_back(std::move(device));
     problem->measured.push_back(problem->measured[home]);
     problem->guessed.push_back(problem->guessed[home]);
     problem->busy.push_back(problem->busy[home]);
@@ -327,6 +341,7 @@ absl::StatusOr<PlacementProblem> DescribeProblem(
     all.push_back(*std::move(found));
   }
   result.helpers.resize(all.size());
+  result.fetches.resize(all.size(), false);
   const auto inputs = std::make_shared<const DescribeInputs>(
       DescribeInputs{std::move(file), config, limits, options, passes});
   for (size_t i = 0; i < all.size(); ++i) {

@@ -76,6 +76,7 @@ struct PlacementProblem {
   std::vector<std::vector<std::string>> guessed;
   std::vector<std::string> busy;
   std::vector<std::string> helpers;  // by entry: the helper that prefill counts on; "": none
+  std::vector<bool> fetches;         // by entry: prefill counts on fetched weights
   // The devices that failed. If there are any, the rest of the problem is not described.
   std::vector<DeviceFailure> failed;
 };

@@ -4,19 +4,25 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "dispatch/cost/device_costs.h"
 #include "gmock/gmock.h"
+#include "runtime/base/machine_report.h"
 #include "runtime/engine/generate.h"
+#include "runtime/engine/model_setup.h"
 #include "runtime/graph/capture_file.h"
 #include "runtime/graph/graph_model.h"
 #include "runtime/graph/replay.h"
 #include "runtime/make_model/presets.h"
 #include "runtime/make_model/test_bytes.h"
+#include "runtime/placement/calibration.h"
 #include "tests/model/engine_test_util.h"
 
 namespace trine {
@@ -47,6 +53,29 @@ class TiersTest : public testing::Test {
                                              TRINE_HIP_PLUGIN};
     options.threads = 1;
     return options;
+  }
+
+  // Writes a calibration in which the products of devices cost multiples of a CPU's guessed costs.
+  static void Calibrate(const EngineOptions& options, const std::map<std::string, double>& factors,
+                        const std::string& path) {
+    MachineOptions machine;
+    machine.registry = options.plugins;
+    const Inventory inventory = DescribeMachine(machine);
+    Calibration calibration;
+    for (const InventoryDevice& device : inventory.devices) {
+      const auto factor = factors.find(device.tier_name);
+      if (factor == factors.end()) continue;
+      trine_device_info cpu{};
+      cpu.tier = TRINE_TIER_CPU;
+      DeviceCosts costs = GuessCosts(cpu, 1);
+      for (auto& [type, curve] : costs.matmul) {
+        std::vector<CostCurve::Point> points = curve.points();
+        for (CostCurve::Point& p : points) p.cost *= factor->second;
+        curve = CostCurve(std::move(points));
+      }
+      calibration.Set(CalibrationKey(inventory, device, 1), std::move(costs));
+    }
+    ASSERT_TRUE(calibration.Write(path).ok());
   }
 
   // Returns a split over some of the tiers in any order, by layers or by shares.
@@ -239,6 +268,45 @@ TEST_F(TiersTest, WeightsElsewhereAreFetchedForPrompts) {
     EXPECT_GT(engine->segments().back().detours, 0u);
     EXPECT_EQ(HashOf(engine.get(), prompt), HashOf(alone.get(), prompt));
   }
+}
+
+// Where a GPU fetches weights for each pass, passes have as many tokens as are predicted to be
+// best, unless the user says how many.
+TEST_F(TiersTest, PassesThatFetchWeightsAreLonger) {
+  EngineOptions options = Options();
+  options.context = 4096;
+  options.placement.split = SplitOf("dgpu:100%");
+  options.placement.overrides = OverridesOf("ffn_(up|gate|down)=cpu");
+  const std::string calibration = file_.path() + ".calibration";
+  Calibrate(options, {{"cpu", 1000}, {"dgpu0", 0.01}}, calibration);
+  options.placement.calibration = calibration;
+  const auto tokens = [&] {
+    const auto setup = PrepareModel(options);
+    EXPECT_TRUE(setup.ok()) << setup.status();
+    return setup.ok() ? setup->limits.max_tokens : 0;
+  };
+  const int64_t chosen = tokens();
+  EXPECT_GT(chosen, 512);
+  EXPECT_LE(chosen, 4096);
+  const auto engine = MustLoad(options);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(engine->model()->limits().max_tokens, chosen);
+  options.most_batch_tokens = 600;
+  EXPECT_LE(tokens(), 600);
+  EXPECT_GE(tokens(), 512);
+  options.most_batch_tokens = 100;
+  EXPECT_EQ(tokens(), 100);
+  options.most_batch_tokens = 4096;
+  options.batch_tokens = 16;
+  EXPECT_EQ(tokens(), 16);
+  options.batch_tokens = 0;
+  options.placement.dispatch.on = false;
+  EXPECT_EQ(tokens(), 512);
+  options.placement.dispatch.on = true;
+  options.placement.overrides.clear();
+  EXPECT_EQ(tokens(), 512);
+  std::filesystem::remove(calibration);
+  std::filesystem::remove(calibration + ".lock");
 }
 
 // Devices are lost, hang or return garbage: the text is the CPU's, unless every device has had a

@@ -100,6 +100,19 @@ void CheckGlu(Shape shape, Random* random, CaseRunner* runner) {
   }
 }
 
+// Sums over experts, with a weight for each expert and token.
+void CheckMoeCombine(Shape shape, Random* random, CaseRunner* runner) {
+  for (const int64_t used : {1, 2, 8}) {
+    const Tensor x(Type::kF32, {shape.width, used, 3}, shape.padding);
+    const Tensor weights(Type::kF32, {used, 3}, shape.padding);
+    const Tensor dst(Type::kF32, {shape.width, 3}, shape.padding);
+    FillRows(x, random);
+    FillRows(weights, random);
+    runner->Compare(shape.Name("moe_combine"), dst, 3,
+                    [&](const auto& k, Range r) { k.moe_combine(x, weights, dst, r); });
+  }
+}
+
 // --- Norms, rope
 
 void CheckNorms(Shape shape, Random* random, CaseRunner* runner) {
@@ -246,6 +259,7 @@ void CheckFloatOps(const KernelTable& table, CheckReport* report) {
       CheckPairs(shape, &random, &runner);
       CheckValues(shape, &random, &runner);
       CheckGlu(shape, &random, &runner);
+      CheckMoeCombine(shape, &random, &runner);
       CheckNorms(shape, &random, &runner);
       CheckRope(shape, &random, &runner);
       CheckCopy(shape, &random, &runner);

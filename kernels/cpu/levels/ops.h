@@ -24,6 +24,7 @@ decltype(reference::LayerNorm) LayerNorm;
 decltype(reference::Rope) Rope;
 decltype(reference::KvStore) KvStore;
 decltype(reference::Attention) Attention;
+decltype(reference::MoeCombine) MoeCombine;
 
 // Documented in kernel_table.h.
 PackedShape ShapeOfPacked(quant::Type type, int64_t k);

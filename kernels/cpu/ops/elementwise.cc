@@ -177,4 +177,27 @@ void Rope(const View& x, const View& table, RopeMode mode, const View& dst, Rang
   }
 }
 
+void MoeCombine(const View& x, const View& weights, const View& dst, Range rows) {
+  for (int64_t token = rows.begin; token < rows.end; ++token) {
+    const float* weight = F32Row(weights, token);
+    float* to = F32Row(dst, token);
+    for (int64_t i = 0; i < dst.dims[0]; i += kRowLanes) {
+      const int64_t rest = dst.dims[0] - i;
+      const auto term = [&](int64_t slot) {
+        const float* from = F32Row(x, slot, token, 0) + i;
+        const auto values =
+            rest >= kRowLanes ? Load<kRowLanes>(from) : LoadPartial<kRowLanes>(from, rest);
+        return Canon(values * Splat<kRowLanes>(weight[slot]));
+      };
+      auto sum = term(0);
+      for (int64_t slot = 1; slot < x.dims[1]; ++slot) sum = sum + term(slot);
+      if (rest >= kRowLanes) {
+        Store(Canon(sum), to + i);
+      } else {
+        StorePartial(Canon(sum), to + i, rest);
+      }
+    }
+  }
+}
+
 }  // namespace trine::cpu_kernels::TRINE_CPU_LEVEL

@@ -105,7 +105,8 @@ typedef struct trine_engine_options {
   const char* kv_type_k;    /* "f16" (default), "f32", "bf16", "q8_0" */
   const char* kv_type_v;
   int64_t context;      /* positions of a sequence; 0: the model's, up to 4096; -1: the model's */
-  int64_t batch_tokens; /* the most tokens of a pass; 0: 512 */
+  /* The most tokens of a pass; 0: 512, or up to 4096 where a device fetches weights for each pass. */
+  int64_t batch_tokens;
   /* The most sequences of a pass. The KV cache has room for this many full sequences. 0: 1. With
    * TRINE_ENGINE_EMBEDDINGS the most texts of a pass, which share a cache of one full context; 0:
    * 32. */

@@ -92,6 +92,9 @@ std::optional<RoutePlan> PlanRoute(const SegmentPlace& home, const SegmentGraph&
                                    const HomeWeights& weights,
                                    const std::function<bool(const gguf::TensorInfo&)>& can_stream);
 
+// The memory that a plugin is expected to stream weights through (docs/plugin-abi.md, "Memory").
+inline constexpr uint64_t kStreamBytes = uint64_t{128} << 20;
+
 // Returns whether a device can fetch weights from the host's memory: it has its own memory, and
 // imports the host's.
 bool CanFetch(const trine_device_info& home);

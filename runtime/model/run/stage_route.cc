@@ -7,12 +7,6 @@
 #include "runtime/model/weights/canonical_check.h"
 
 namespace trine {
-namespace {
-
-// The memory that a plugin is expected to stream weights through (docs/plugin-abi.md, "Memory").
-constexpr uint64_t kStages = uint64_t{32} << 20;
-
-}  // namespace
 
 StageRoute::StageRoute(std::string device, const SegmentIo& io, std::unique_ptr<Segment> segment,
                        BoundEnds bound)
@@ -135,7 +129,7 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadFetched(const Segme
   if (!segment.ok()) return segment.status();
   const uint64_t own = (*segment)->needs().scratch_bytes + (*segment)->needs().io_bytes;
   scratch_bytes_ += own;
-  helper_bytes_ += own + kStages;
+  helper_bytes_ += own + kStreamBytes;
   return std::make_unique<StageRoute>(home.device_name, whole.io, *std::move(segment));
 }
 
@@ -171,7 +165,7 @@ absl::StatusOr<std::unique_ptr<StageRoute>> RouteLoader::LoadProducts(const Segm
   if (absl::Status s = split->Allocate(scratch); !s.ok()) return s;
   for (const size_t d : {kHome, kHelper}) scratch_bytes_ += scratch[d] + split->IoBytes(d);
   helper_bytes_ += scratch[kHelper] + split->IoBytes(kHelper);
-  if (streams && route == 0) helper_bytes_ += kStages;
+  if (streams && route == 0) helper_bytes_ += kStreamBytes;
   for (GraphPiece& piece : split->pieces()) {
     const bool there = piece.device == kHelper;
     auto memory = Bind(there ? helper.device : home.device,

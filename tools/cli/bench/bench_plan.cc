@@ -203,10 +203,12 @@ absl::StatusOr<BenchPlan> MakeBenchPlan(const BenchLists& lists, const Placement
   auto threads = ParseCounts("--threads", lists.threads, 1, kMostThreads);
   if (!threads.ok()) return threads.status();
   if (threads->empty()) threads->push_back(0);
-  const auto batches = ParseCounts("--batch-size", lists.batch, 1, kMostPass);
+  auto batches = ParseCounts("--batch-size", lists.batch, 1, kMostPass);
   if (!batches.ok()) return batches.status();
-  const auto ubatches = ParseCounts("--ubatch-size", lists.ubatch, 1, kMostPass);
+  if (batches->empty()) batches->push_back(0);
+  auto ubatches = ParseCounts("--ubatch-size", lists.ubatch, 1, kMostPass);
   if (!ubatches.ok()) return ubatches.status();
+  if (ubatches->empty()) ubatches->push_back(0);
   const std::vector<std::string> types = {"f16", "f32", "bf16", "q8_0"};
   const auto types_k = ParseNames("--cache-type-k", lists.type_k, types);
   if (!types_k.ok()) return types_k.status();

@@ -49,8 +49,8 @@ struct BenchLists {
   std::vector<std::string> prompt_and_gen;  // "512,128" each
   std::vector<std::string> n_depth = {"0"};
   std::vector<std::string> threads;  // empty: one thread per core
-  std::vector<std::string> batch = {"2048"};
-  std::vector<std::string> ubatch = {"512"};
+  std::vector<std::string> batch;    // empty: as many as a pass may have
+  std::vector<std::string> ubatch;   // empty: as generate does without the option
   std::vector<std::string> type_k = {"f16"};
   std::vector<std::string> type_v = {"f16"};
   std::vector<std::string> tensor_split;  // each entry is one split

@@ -158,6 +158,9 @@ class BenchSetupRun {
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
     engine_ = *std::move(engine);
     setup_.threads = engine_->threads();
+    const int64_t pass = engine_->model()->limits().max_tokens;
+    if (setup_.ubatch == 0) setup_.ubatch = pass;
+    if (setup_.batch == 0) setup_.batch = std::max(pass, setup_.ubatch);
     return absl::OkStatus();
   }
 
@@ -300,8 +303,10 @@ void AddBenchCommand(Command app, Run* run) {
   AddList(command, "-d,--n-depth", "Tokens that are there before a test begins", &a->lists.n_depth);
   AddList(command, "-t,--threads", "CPU threads (default: one per core)", &a->lists.threads);
   AddTeamOption(command, &a->engine.team);
-  AddList(command, "-b,--batch-size", "Most tokens of a prompt read in one go", &a->lists.batch);
-  AddList(command, "--ubatch-size", "Most tokens in one pass; also -ub", &a->lists.ubatch);
+  AddList(command, "-b,--batch-size", "Most tokens of a prompt read in one go", &a->lists.batch)
+      .DefaultText("as many as a pass may have");
+  AddList(command, "--ubatch-size", "Most tokens in one pass; also -ub", &a->lists.ubatch)
+      .DefaultText(kUbatchDefault);
   AddList(command, "--cache-type-k", "Type of cached keys: f16, f32, bf16, q8_0; also -ctk",
           &a->lists.type_k);
   AddList(command, "--cache-type-v", "Type of cached values; also -ctv", &a->lists.type_v);

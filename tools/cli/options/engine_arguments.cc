@@ -131,7 +131,8 @@ std::vector<std::string> NotesOf(const Model& model, std::vector<PartsText>* par
     const char* what = !route.small ? "prompts" : route.large ? "decoding and prompts" : "decoding";
     notes[route.stage].push_back(
         route.kind == RouteKind::kFetched
-            ? absl::StrCat(what, " with fetched weights")
+            ? absl::StrCat(what, " with fetched weights, ", model.limits().max_tokens,
+                           " tokens a pass")
             : absl::StrCat(what, route.kind == RouteKind::kTwin ? " by " : " with ", route.helper));
   }
   std::vector<std::string> texts;
@@ -167,10 +168,10 @@ void AddEngineOptions(Command command, const std::string& context, EngineArgumen
       .Range(int64_t{0}, int64_t{1} << 30);
   command.AddOption("-b,--batch-size", a->batch, "Most tokens of a prompt read in one go")
       .Range(int64_t{1}, int64_t{1} << 16)
-      .ShowDefault();
+      .DefaultText("as many as a pass may have");
   command.AddOption("--ubatch-size", a->ubatch, "Most tokens in one pass; also -ub")
       .Range(int64_t{1}, int64_t{1} << 16)
-      .ShowDefault();
+      .DefaultText(kUbatchDefault);
   command.AddOption("-t,--threads", a->threads, "CPU threads; 0: one per core")
       .Range(0, 1024)
       .ShowDefault();
@@ -371,7 +372,11 @@ void AddKvStoreOptions(Command command, EngineArguments* a) {
 EngineOptions EngineOptionsOf(const EngineArguments& a) {
   EngineOptions options = a;
   if (options.model_path.empty()) options.model_path = DefaultModelPath();
-  options.batch_tokens = std::min(a.batch, a.ubatch);
+  options.batch_tokens = a.ubatch;
+  if (a.batch != 0) {
+    options.batch_tokens = std::min(a.batch, a.ubatch);
+    options.most_batch_tokens = std::min(a.batch, options.most_batch_tokens);
+  }
   options.pack_cache = !a.pack_cache_text.empty() && a.pack_cache_text != kNoCache;
   if (a.pack_cache_text != kBesideModel) options.pack_cache_folder = a.pack_cache_text;
   options.stage_limit = std::chrono::seconds(a.device_timeout_s);

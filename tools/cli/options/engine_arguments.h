@@ -14,8 +14,8 @@ namespace trine {
 // The engine options as the command line sets them. Most options write straight into EngineOptions.
 // The members below are converted by EngineOptionsOf before the engine is loaded.
 struct EngineArguments : EngineOptions {
-  int64_t batch = 2048;
-  int64_t ubatch = 512;
+  int64_t batch = 0;   // 0: not given
+  int64_t ubatch = 0;  // 0: not given
   int64_t device_timeout_s = 300;
   std::string flash_attn;       // accepted and ignored
   std::string pack_cache_text;  // "" or "false": none; "true": next to the model; else a folder
@@ -24,6 +24,10 @@ struct EngineArguments : EngineOptions {
   // Returns whether KV blocks are kept outside of devices.
   bool keeps_blocks() const { return !kv_store.empty() || kv_host_bytes != 0; }
 };
+
+// The default of --ubatch-size, as help texts say it.
+inline constexpr char kUbatchDefault[] =
+    "512, or up to 4096 where a GPU fetches weights for each pass";
 
 // Adds the options. `context` says what -c counts, `by_default` what is taken without it.
 void AddEngineOptions(Command command, const std::string& context, EngineArguments* arguments,
