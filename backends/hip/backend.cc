@@ -15,7 +15,7 @@ using backends::SetText;
 
 absl::StatusOr<std::unique_ptr<trine_device>> OpenOne(trine_backend* backend, uint32_t index) {
   const FoundDevice& found = backend->found.devices[index];
-  auto gpu = GpuDevice::Open(found.index);
+  auto gpu = GpuDevice::Open(found.index, backend->options.wait);
   if (!gpu.ok()) return gpu.status();
   auto device = std::make_unique<trine_device>();
   device->backend = backend;

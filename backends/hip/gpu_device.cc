@@ -71,9 +71,11 @@ GpuMemory::~GpuMemory() {
   }
 }
 
-absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Open(int index) {
+absl::StatusOr<std::unique_ptr<GpuDevice>> GpuDevice::Open(int index, GpuWait wait) {
   std::unique_ptr<GpuDevice> device(new GpuDevice(index));
   const InUse in_use(*device);
+  // Other users of the runtime in this process may have set it already.
+  if (gpuSetWait(wait) != gpuSuccess) (void)gpuGetLastError();
   if (absl::Status status = device->Prepare(); !status.ok()) return status;
   return device;
 }

@@ -83,7 +83,7 @@ class GpuMemory {
 class GpuDevice {
  public:
   // Returns UNAVAILABLE or RESOURCE_EXHAUSTED if the device can't be opened.
-  static absl::StatusOr<std::unique_ptr<GpuDevice>> Open(int index);
+  static absl::StatusOr<std::unique_ptr<GpuDevice>> Open(int index, GpuWait wait = GpuWait::kYield);
   ~GpuDevice();
 
   int index() const { return index_; }

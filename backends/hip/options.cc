@@ -107,6 +107,12 @@ absl::Status SetEmulated(absl::string_view key, absl::string_view, Options*) {
 absl::Status Set(absl::string_view key, absl::string_view value, Options* options) {
   if (key == "graphs") return Switch(key, value, &options->graphs);
   if (key == "fuse") return Switch(key, value, &options->fuse);
+  if (key == "wait") {
+    return OneOf<GpuWait>(
+        key, value,
+        {{"spin", GpuWait::kSpin}, {"yield", GpuWait::kYield}, {"block", GpuWait::kBlock}},
+        &options->wait);
+  }
   if (key == "pin") return Switch(key, value, &options->pin_files);
   if (key == "pdl") return Switch(key, value, &options->early);
   if (key == "stage") {

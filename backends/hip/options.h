@@ -14,9 +14,11 @@
 namespace trine::hip {
 
 struct Options {
-  bool graphs = true;     // "graphs=0": starts kernels one by one
-  bool fuse = true;       // "fuse=0": runs each op by itself
-  bool early = true;      // "pdl=0": no kernel begins before the previous one has ended
+  bool graphs = true;  // "graphs=0": starts kernels one by one
+  bool fuse = true;    // "fuse=0": runs each op by itself
+  bool early = true;   // "pdl=0": no kernel begins before the previous one has ended
+  // "wait=yield": how a thread waits for the device.
+  GpuWait wait = GpuWait::kYield;
   bool pin_files = true;  // "pin=0": pages of files that are imported are not pinned
   // "stage=1000000": the most bytes of streamed weights that are brought in at a time.
   uint64_t stage_bytes = uint64_t{64} << 20;

@@ -20,12 +20,12 @@ std::chrono::microseconds Spin() {
 
 }  // namespace
 
-DeviceThread::DeviceThread(std::function<absl::Status()> task)
-    : task_(std::move(task)), spin_(Spin()) {}
+DeviceThread::DeviceThread(std::function<absl::Status()> task, bool spins)
+    : task_(std::move(task)), spin_(spins ? Spin() : std::chrono::microseconds(0)) {}
 
 absl::StatusOr<std::unique_ptr<DeviceThread>> DeviceThread::Create(
-    std::function<absl::Status()> task) {
-  std::unique_ptr<DeviceThread> made(new DeviceThread(std::move(task)));
+    std::function<absl::Status()> task, bool spins) {
+  std::unique_ptr<DeviceThread> made(new DeviceThread(std::move(task), spins));
   try {
     made->thread_ = std::thread([self = made.get()] { self->Work(); });
 #if defined(__linux__)

@@ -16,8 +16,10 @@ namespace trine {
 class DeviceThread {
  public:
   // Each Start will run `task` once; an exception that it throws becomes INTERNAL. Returns
-  // RESOURCE_EXHAUSTED if the system refuses a thread.
-  static absl::StatusOr<std::unique_ptr<DeviceThread>> Create(std::function<absl::Status()> task);
+  // RESOURCE_EXHAUSTED if the system refuses a thread. `spins`: Start and Finish follow each other
+  // within microseconds, and there are processors to spare for a thread that waits for them.
+  static absl::StatusOr<std::unique_ptr<DeviceThread>> Create(std::function<absl::Status()> task,
+                                                              bool spins = true);
   // REQUIRES: the task is not running. An object whose task never returns can't be destroyed.
   ~DeviceThread();
   DeviceThread(const DeviceThread&) = delete;
@@ -30,7 +32,7 @@ class DeviceThread {
   absl::Status Finish();
 
  private:
-  explicit DeviceThread(std::function<absl::Status()> task);
+  DeviceThread(std::function<absl::Status()> task, bool spins);
   void Work();
 
   const std::function<absl::Status()> task_;

@@ -54,8 +54,9 @@ struct ModelShape {
 
   int64_t experts = 0;
   int64_t experts_used = 0;
-  int64_t expert_ff = 0;  // 0: experts are `ff` wide
-  int64_t shared_ff = 0;  // the width of the shared expert, which every token uses
+  double router_skew = 1;  // how many times larger a tenth of a router's logits is (skew.h)
+  int64_t expert_ff = 0;   // 0: experts are `ff` wide
+  int64_t shared_ff = 0;   // the width of the shared expert, which every token uses
 
   int64_t window = 0;  // positions that a layer with a window sees
   RopeShape rope = {};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/make_model/skew.h"
 
 namespace trine {
 namespace {
@@ -154,6 +155,10 @@ class Lister {
     const int64_t ff = shape_.expert_ff > 0 ? shape_.expert_ff : shape_.ff;
     Add(Name("ffn_gate_inp.weight"), {shape_.embd, shape_.experts}, Type::kF32,
         kRouterSpread / Root(shape_.embd));
+    if (shape_.router_skew != 1) {
+      TensorSpec& router = tensors_.back();
+      router.row_factors = SkewedRows(router.name, shape_.experts, shape_.router_skew);
+    }
     if (family_.ff_bias) Bias(Name("ffn_gate_inp.bias"), {shape_.experts});
     Experts("ffn_gate_exps", shape_.embd, ff, shape_.ff_spread);
     Experts("ffn_up_exps", shape_.embd, ff, shape_.ff_spread);
@@ -196,7 +201,7 @@ class Lister {
 
   void Add(std::string name, std::vector<int64_t> dims, Type type, double spread) {
     tensors_.push_back(
-        {std::move(name), std::move(dims), type, 0.0f, static_cast<float>(spread), {}});
+        {std::move(name), std::move(dims), type, 0.0f, static_cast<float>(spread), {}, {}});
   }
 
   std::string Name(const std::string& part) const {

@@ -29,6 +29,8 @@ struct TensorSpec {
   float middle = 0;
   float spread = 0;           // the standard deviation
   std::vector<float> values;  // the values; empty: random values
+  // [row]: what its random values are multiplied by; empty: by 1
+  std::vector<float> row_factors;
 
   int64_t rows() const;
 };

@@ -58,8 +58,11 @@ struct WeightMaker::Piece {
     if (!tensor.values.empty()) {
       std::copy_n(tensor.values.data() + start, n, x);
     } else {
+      const float factor =
+          tensor.row_factors.empty() ? 1.0f : tensor.row_factors[static_cast<size_t>(row)];
+      const float spread = tensor.spread * factor;
       for (int64_t i = 0; i < n; ++i) {
-        x[i] = tensor.middle + tensor.spread * random.Normal(start + static_cast<uint64_t>(i));
+        x[i] = tensor.middle + spread * random.Normal(start + static_cast<uint64_t>(i));
       }
     }
     return quant::EncodeRow(tensor.type, x, n, /*importance=*/nullptr, to);

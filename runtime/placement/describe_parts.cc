@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "plugins/handles.h"
 #include "runtime/model/arch/read_model.h"
 #include "runtime/model/run/route_plan.h"
+#include "runtime/model/split/graph_split.h"
 #include "runtime/model/split/predict_split.h"
 #include "runtime/model/weights/packed_weights.h"
 #include "runtime/placement/describe_units.h"
@@ -30,7 +32,7 @@ class PartsDescriber {
   // Replaces bytes and times of the units whose weights are elsewhere. Adds to `shares`, by the
   // name of a device, what that device has and does.
   absl::Status Describe(const NamedDevice& home, const std::atomic<bool>& wanted, PlanDevice* out,
-                        std::map<std::string, PlanShare>* shares, bool* fetches) const {
+                        std::map<std::string, PlanShare>* shares, PartsNeeds* needs) const {
     const int layers = static_cast<int>(config_.n_layers);
     for (int unit = 0; unit < layers + 2; ++unit) {
       if (!wanted) return Abandoned();
@@ -40,12 +42,17 @@ class PartsDescriber {
       const SegmentOwners owners = FindOwners({home.device, home.name, span}, *graph, places_);
       if (!owners.elsewhere()) continue;
       const auto u = static_cast<size_t>(unit);
+      if (needs->bytes == 0 && span.layers() > 0) {
+        auto moved = MovedBytes(home, span);
+        if (!moved.ok()) return moved.status();
+        needs->bytes = *moved;
+      }
       if (absl::Status s = CountBytes(span, *graph, owners, u, out, shares); !s.ok()) return s;
       const bool can_run = CanRunAll(*graph, owners);
       CountTimes(*graph, owners, can_run, passes_.decode, &PlanShare::decode_ns, u, &out->decode,
                  shares);
-      *fetches |= CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns, u,
-                             &out->prefill, shares);
+      needs->fetches |= CountTimes(*graph, owners, can_run, passes_.prefill, &PlanShare::prefill_ns,
+                                   u, &out->prefill, shares);
     }
     return absl::OkStatus();
   }
@@ -67,6 +74,25 @@ class PartsDescriber {
                                   [](const OpOwners& o) { return o.size() > 1; });
     return options_.dispatch && options_.file_mapped && !rows &&
            CanFetch(owners.devices[0].device->info());
+  }
+
+  // Returns the bytes on home of the values that move between devices in two layers, and of what
+  // comes in and goes out. Layers share this memory. A device with its own memory has these values
+  // twice: where the host writes them, and where its kernels read them.
+  absl::StatusOr<uint64_t> MovedBytes(const NamedDevice& home, const LayerSpan& layer) const {
+    const int64_t end = std::min<int64_t>(layer.begin + 2, config_.n_layers);
+    const LayerSpan span = {end - std::min<int64_t>(end, 2), end, false, false};
+    auto graph = BuildSegmentGraph(file_, config_, limits_, span, {.finish = false});
+    if (!graph.ok()) return graph.status();
+    const SegmentOwners owners = FindOwners({home.device, home.name, span}, *graph, places_);
+    std::vector<bool> sees_rows;
+    for (const NamedDevice& d : owners.devices) {
+      sees_rows.push_back((d.device->info().flags & TRINE_DEVICE_UNIFIED_MEMORY) != 0);
+    }
+    const GraphSplit split = SplitGraph(*graph, owners.ops, sees_rows);
+    const uint64_t bytes =
+        std::accumulate(split.buffers[0].begin(), split.buffers[0].end(), uint64_t{0});
+    return sees_rows[0] ? bytes : 2 * bytes;
   }
 
   static bool CanRunAll(const SegmentGraph& graph, const SegmentOwners& owners) {
@@ -175,8 +201,8 @@ absl::Status DescribeParts(const DescribeInputs& inputs, const NamedDevice& home
                            const TensorPlaces& places,
                            const std::map<std::string, KnownCosts>& costs,
                            const std::atomic<bool>& wanted, PlanDevice* out,
-                           std::map<std::string, PlanShare>* shares, bool* fetches) {
-  return PartsDescriber(inputs, places, costs).Describe(home, wanted, out, shares, fetches);
+                           std::map<std::string, PlanShare>* shares, PartsNeeds* needs) {
+  return PartsDescriber(inputs, places, costs).Describe(home, wanted, out, shares, needs);
 }
 
 }  // namespace trine

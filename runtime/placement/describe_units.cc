@@ -51,6 +51,11 @@ class DeviceDescriber {
       AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
       if (can_run) CountHelp(known, help, graph->graph, &out->prefill, helper);
     }
+    if (auto most = BytesWithEnds(device); !most.ok()) {
+      return most.status();
+    } else {
+      out->fixed_bytes = std::max(out->fixed_bytes, *most);
+    }
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // Adds the transfer of one row of logits to the sampler.
     const int64_t width = limits_.embeddings ? config_.n_embd : config_.n_vocab;
@@ -76,6 +81,23 @@ class DeviceDescriber {
     for (const KvUse& use : graph.caches) kv += graph.graph.Bytes(use.tensor);
     out->weight_bytes.push_back(weights);
     out->kv_bytes.push_back(kv);
+  }
+
+  // Returns the scratch and IO of a segment with two layers and both ends of the model. What the
+  // ends need comes in addition, and further layers need no more.
+  absl::StatusOr<uint64_t> BytesWithEnds(const Device& device) const {
+    const int64_t layers = config_.n_layers;
+    auto graph = BuildSegmentGraph(file_, config_, limits_,
+                                   {std::max<int64_t>(layers - 2, 0), layers, true, true});
+    if (!graph.ok()) return graph.status();
+    if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
+    auto needs = Segment::Query(device, graph->graph);
+    if (!needs.ok()) {
+      ClearLayouts(&*graph);
+      needs = Segment::Query(device, graph->graph);
+    }
+    if (IsGone(needs.status())) return needs.status();
+    return needs.ok() ? needs->scratch_bytes + needs->io_bytes : 0;
   }
 
   // Counts a weight that embedding and head share once if both are on one device. Its layout may

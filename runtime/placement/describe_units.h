@@ -69,13 +69,19 @@ absl::Status DescribeDevice(const DescribeInputs& inputs, const Device& device,
                             const KnownCosts& known, const std::vector<Helper>& helpers,
                             const std::atomic<bool>& wanted, PlanDevice* out, std::string* helper);
 
+// What parts elsewhere take on the device of their layers, beyond their units' bytes.
+struct PartsNeeds {
+  uint64_t bytes = 0;    // for the values that move between devices
+  bool fetches = false;  // prompts are predicted with fetched weights (docs/dispatch.md)
+};
+
 // Replaces bytes and times of the units of `home` whose weights `places` puts elsewhere. `costs`:
 // of each device that is involved, by tier name. Adds to `shares`, by tier name, what other devices
-// have and do. Sets `fetches` to whether prompts are predicted with fetched weights (dispatch.md).
+// have and do.
 absl::Status DescribeParts(const DescribeInputs& inputs, const NamedDevice& home,
                            const TensorPlaces& places,
                            const std::map<std::string, KnownCosts>& costs,
                            const std::atomic<bool>& wanted, PlanDevice* out,
-                           std::map<std::string, PlanShare>* shares, bool* fetches);
+                           std::map<std::string, PlanShare>* shares, PartsNeeds* needs);
 
 }  // namespace trine

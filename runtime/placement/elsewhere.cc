@@ -74,6 +74,7 @@ absl::StatusOr<OpenedPlaces> OpenPlaces(const ModelPlaces& places, DeviceSet* de
   for (const auto& [tensor, device] : places.tensors) {
     opened.tensors.tensors.emplace(tensor, open(device));
   }
+  opened.tensors.slots = places.slots;
   if (!status.ok()) return status;
   return opened;
 }

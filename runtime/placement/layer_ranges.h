@@ -27,6 +27,8 @@ struct ModelPlaces {
   // device with the largest share.
   std::vector<DeviceShare> rows;
   std::map<std::string, std::string> tensors;  // [tensor placed by name]: its device
+  // [layer]: how many of its experts its own device has too, if `tensors` has all elsewhere.
+  std::map<int64_t, int64_t> slots;
 };
 
 // Returns the layers of each device by --tensor-split or --gpu-layers; without either, all layers

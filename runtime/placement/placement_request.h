@@ -37,6 +37,9 @@ struct PlacementRequest {
   // The experts of the first n layers, or of all of them, are on the CPU.
   static constexpr int64_t kAllLayers = -1;
   int64_t cpu_experts = 0;
+  // Of the experts on the CPU, the device of a layer has this many as well: those that tokens
+  // choose most. 0: none.
+  int64_t hot_experts = 0;
   // The limits and aims of the planner.
   std::vector<std::string> devices;  // by any name; empty: every device that is usable
   Strategy strategy = Strategy::kAuto;
@@ -51,6 +54,8 @@ struct PlacementRequest {
   // Returns whether passes that only write stay on the devices of their layers. With a placement of
   // the user's they do, unless the user says otherwise.
   bool helps_prompts_only() const { return dispatch.prompts_only.value_or(!planned()); }
+  // Returns whether the user says which experts are on the CPU.
+  bool places_experts() const { return cpu_experts != 0 || hot_experts > 0; }
   // Returns whether the planner decides where layers go.
   bool planned() const { return mode == SplitMode::kLayer && split.empty() && gpu_layers < 0; }
 };

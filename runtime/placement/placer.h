@@ -72,7 +72,7 @@ class Placer {
   bool searches() const { return request_.planned(); }
   // Returns whether the planner decides where parts of layers go.
   bool places_parts() const {
-    return searches() && request_.overrides.empty() && request_.cpu_experts == 0;
+    return searches() && request_.overrides.empty() && !request_.places_experts();
   }
   // Returns the places as the planner chooses them without the devices in `lost`.
   absl::StatusOr<ModelPlaces> ChooseWithout(const std::vector<std::string>& lost);

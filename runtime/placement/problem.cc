@@ -105,7 +105,7 @@ absl::StatusOr<Described> DescribeWatched(std::shared_ptr<const DescribeInputs> 
 
 struct DescribedParts {
   PlanDevice device;
-  bool fetches = false;  // prefill counts on fetched weights
+  PartsNeeds needs;
 };
 
 // Describes a device with parts elsewhere as DescribeWatched describes one without. `begun`: the
@@ -146,13 +146,14 @@ absl::StatusOr<DescribedParts> DescribePartsWatched(std::shared_ptr<const Descri
   const auto describe = [inputs = std::move(inputs), wanted, main, places = std::move(places),
                          costs = std::move(costs), indices = std::move(indices),
                          begun = std::move(begun)]() -> absl::StatusOr<DescribedParts> {
-    DescribedParts described{begun};
+    DescribedParts described{begun, {}};
     std::map<std::string, PlanShare> shares;
     const absl::Status s = DescribeParts(*inputs, main, places, costs, *wanted, &described.device,
-                                         &shares, &described.fetches);
+                                         &shares, &described.needs);
     if (!s.ok()) return s;
     // A route with fetched weights has scratch of its own.
-    described.device.fixed_bytes = described.fetches ? begun.fixed_bytes + kStreamBytes : 0;
+    described.device.fixed_bytes =
+        described.needs.bytes + (described.needs.fetches ? begun.fixed_bytes + kStreamBytes : 0);
     described.device.elsewhere.clear();
     for (auto& [name, share] : shares) {
       share.device = indices.at(name);
@@ -266,7 +267,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
       PlanDevice& device = described->device;
       for (PlanShare& share : device.elsewhere) share.what = WhatIsFixed(options.fixed);
       device.fixed_bytes += plan.devices[i].fixed_bytes;
-      problem->fetches[i] = described->fetches;
+      problem->fetches[i] = described->needs.fetches;
       plan.devices[i] = std::move(device);
     } else {
       plan.devices[i].left_out = std::string(described.status().message());
@@ -288,7 +289,7 @@ absl::Status AddParts(const std::shared_ptr<const DescribeInputs>& inputs,
     PlanDevice& device = described->device;
     device.mode_of = home;
     for (PlanShare& share : device.elsewhere) share.what = mode.what;
-    problem->fetches.push_back(described->fetches);
+    problem->fetches.push_back(described->needs.fetches);
     plan.devices.push_back(std::move(device));
     problem->measured.push_back(problem->measured[home]);
     problem->guessed.push_back(problem->guessed[home]);

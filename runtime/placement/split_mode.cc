@@ -151,8 +151,10 @@ absl::Status Override(const TensorOverride& one, bool allow_degraded, const gguf
 // Places the experts of the first layers on the CPU, unless an override has placed them.
 absl::Status PlaceExperts(const PlacementRequest& request, const gguf::File& file,
                           const DeviceSet& devices, std::map<std::string, std::string>* tensors) {
-  const bool all = request.cpu_experts == PlacementRequest::kAllLayers;
-  const char* const option = all ? "--cpu-moe" : "--n-cpu-moe";
+  const bool all = request.cpu_experts == PlacementRequest::kAllLayers || request.cpu_experts == 0;
+  const char* const option = request.cpu_experts == 0 ? "--hot-experts"
+                             : all                    ? "--cpu-moe"
+                                                      : "--n-cpu-moe";
   const std::vector<LayerParts> layers = FindLayerParts(file);
   if (std::none_of(layers.begin(), layers.end(), [](const LayerParts& l) { return l.experts; })) {
     return Invalid(option, ": the model has no experts");
@@ -181,12 +183,39 @@ absl::StatusOr<std::map<std::string, std::string>> ResolveOverrides(const Placem
     absl::Status s = Override(one, request.allow_degraded, file, devices, log, &tensors);
     if (!s.ok()) return s;
   }
-  if (request.cpu_experts != 0) {
+  if (request.places_experts()) {
     absl::Status s = PlaceExperts(request, file, devices, &tensors);
     if (!s.ok()) return s;
   }
   return tensors;
 }
+
+namespace {
+
+// Divides the layers whose experts are all on the CPU, and that are on another device themselves.
+absl::Status DivideExperts(const PlacementRequest& request, const gguf::File& file,
+                           const ModelConfig& config, ModelPlaces* places) {
+  if (request.hot_experts <= 0) return absl::OkStatus();
+  if (request.hot_experts >= config.experts.count) {
+    return Invalid("--hot-experts ", request.hot_experts, ": a layer has ", config.experts.count,
+                   " experts, and some are on the CPU");
+  }
+  const std::vector<LayerParts> layers = FindLayerParts(file);
+  for (const LayerRange& range : places->ranges) {
+    for (int64_t layer = range.begin; layer < range.end && range.device != "cpu"; ++layer) {
+      const LayerParts& parts = layers[static_cast<size_t>(layer)];
+      const bool on_cpu =
+          std::all_of(parts.weights.begin(), parts.weights.end(), [&](const std::string& weight) {
+            const auto placed = places->tensors.find(weight);
+            return placed != places->tensors.end() && placed->second == "cpu";
+          });
+      if (parts.experts && on_cpu) places->slots[layer] = request.hot_experts;
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<ModelPlaces> ChoosePlaces(
     const PlacementRequest& request, const LogSink& log, const gguf::File& file,
@@ -218,6 +247,7 @@ absl::StatusOr<ModelPlaces> ChoosePlaces(
   auto moved = ResolveOverrides(request, log, file, devices);
   if (!moved.ok()) return moved.status();
   for (auto& [tensor, device] : *moved) places.tensors.insert_or_assign(tensor, device);
+  if (absl::Status s = DivideExperts(request, file, config, &places); !s.ok()) return s;
   return places;
 }
 

@@ -151,6 +151,20 @@ TEST_F(PartsPlacementTest, ExpertsArePlacedByHandToo) {
   options.model_path = file_.path();
   const absl::Status none = Engine::Load(options).status();
   EXPECT_EQ(none.message(), "--n-cpu-moe: the model has no experts");
+  options.placement.cpu_experts = 0;
+  options.placement.hot_experts = 2;
+  const absl::Status no_hot = Engine::Load(options).status();
+  EXPECT_EQ(no_hot.message(), "--hot-experts: the model has no experts");
+  options.model_path = moe_.path();
+  options.placement.hot_experts = 99;
+  const absl::Status too_hot = Engine::Load(options).status();
+  EXPECT_EQ(too_hot.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(too_hot.message()), testing::HasSubstr("--hot-experts 99: a layer has "));
+  options.placement.hot_experts = 2;
+  const auto divided = MustLoad(options);
+  ASSERT_NE(divided, nullptr);
+  ASSERT_NE(divided->model()->experts(0), nullptr);
+  EXPECT_EQ(divided->model()->experts(0)->slots(0).slots(), 2);
 }
 
 }  // namespace

@@ -270,6 +270,87 @@ TEST_F(TiersTest, WeightsElsewhereAreFetchedForPrompts) {
   }
 }
 
+// Experts that a GPU and the CPU share, while they are moved and devices are lost: the bits are the
+// CPU's.
+TEST_F(TiersTest, DividedExpertsDoNotShow) {
+  std::mt19937 random(21);
+  const int rounds = std::getenv("TRINE_LONG") != nullptr ? 60 : 6;
+  uint64_t moved = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const char* const presets[] = {"tiny-mixtral", "tiny-qwen3moe", "tiny-qwen2moe",
+                                   "tiny-gpt-oss"};
+    ModelShape shape = *FindPreset(presets[round % 4]);
+    const TempFile moe(*MakeModelBytes(shape));
+    EngineOptions options = Options();
+    options.model_path = moe.path();
+    options.context = 512;
+    options.batch_tokens = 1 + static_cast<int64_t>(random() % 24);
+    options.placement.split = SplitOf("cpu:100%");
+    const auto alone = MustLoad(options);
+    ASSERT_NE(alone, nullptr);
+    options.placement.split = SplitOf(random() % 2 == 0 ? "dgpu:100%" : "dgpu:2,cpu:1");
+    if (shape.layers != 3) options.placement.split = SplitOf("dgpu:100%");
+    options.placement.hot_experts = 1 + static_cast<int64_t>(random() % 2);
+    options.placement.dispatch.on = random() % 2 == 0;
+    options.pack = random() % 2 == 0;
+    if (round % 3 == 2) {
+      options.faults =
+          absl::StrCat("dgpu0:", random() % 2 == 0 ? "lost" : "oom", "@run=", 1 + random() % 60);
+    }
+    SCOPED_TRACE(absl::StrCat(presets[round % 4], ", ", options.placement.hot_experts, " slots, ",
+                              options.batch_tokens, " tokens a pass, ", options.faults));
+    const auto engine = MustLoad(options);
+    ASSERT_NE(engine, nullptr);
+    std::vector<int32_t> prompt(9 + random() % 30);
+    for (int32_t& token : prompt) token = static_cast<int32_t>(3 + random() % 200);
+    EXPECT_EQ(MustSay(engine.get(), {prompt}, {90}, 7), MustSay(alone.get(), {prompt}, {90}, 7));
+    EXPECT_EQ(HashOf(engine.get(), prompt), HashOf(alone.get(), prompt));
+    const auto model = engine->model();
+    for (size_t stage = 0; stage < model->stage_count(); ++stage) {
+      if (model->experts(stage) == nullptr) continue;
+      EXPECT_GT(model->experts(stage)->all_hits(), 0u);
+      moved += model->experts(stage)->moved_experts();
+    }
+  }
+  EXPECT_GT(moved, 0u) << "the test should see experts that are moved";
+}
+
+// A GPU that has parts of layers takes no more memory than was planned, fetched weights included.
+TEST_F(TiersTest, PartsTakeTheMemoryThatWasPlanned) {
+  const TempFile moe(*MakeModelBytes(*FindPreset("tiny-qwen3moe")));
+  EngineOptions options = Options();
+  options.model_path = moe.path();
+  options.context = 1024;
+  options.placement.split = SplitOf("dgpu:100%");
+  for (const int64_t hot : {0}) {
+    for (const bool fetches : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(hot, " hot experts, ", fetches));
+      options.placement.cpu_experts = PlacementRequest::kAllLayers;
+      options.placement.hot_experts = hot;
+      const std::string calibration = file_.path() + ".calibration";
+      Calibrate(options, {{"cpu", fetches ? 1000 : 0.01}, {"dgpu0", fetches ? 0.01 : 1000}},
+                calibration);
+      options.placement.calibration = calibration;
+      auto setup = PrepareModel(options);
+      ASSERT_TRUE(setup.ok()) << setup.status();
+      const auto report = setup->placer->Explain();
+      ASSERT_TRUE(report.ok()) << report.status();
+      uint64_t planned = 0;
+      for (const MemoryUse& use : report->placement.devices) {
+        if (use.name == "dgpu0") planned = use.used_bytes;
+      }
+      const auto engine = MustLoad(options);
+      ASSERT_NE(engine, nullptr);
+      ASSERT_EQ(engine->model()->routes().size(), fetches ? 1u : 0u);
+      const uint64_t taken = engine->model()->BytesOn("dgpu0");
+      EXPECT_LE(taken, planned);
+      EXPECT_GT(static_cast<double>(taken), 0.6 * static_cast<double>(planned));
+      std::filesystem::remove(calibration);
+      std::filesystem::remove(calibration + ".lock");
+    }
+  }
+}
+
 // Where a GPU fetches weights for each pass, passes have as many tokens as are predicted to be
 // best, unless the user says how many.
 TEST_F(TiersTest, PassesThatFetchWeightsAreLonger) {

@@ -134,6 +134,7 @@ gpuError gpuMemcpyPeerAsync(void* to, int to_device, const void* from, int from_
                             size_t bytes, gpuStream stream);
 gpuError gpuDeviceCanAccessPeer(int* can, int device, int peer);
 gpuError gpuEnablePeerAccess(int peer);
+inline gpuError gpuSetWait(GpuWait) { return gpuSuccess; }
 gpuError gpuStreamCreate(gpuStream* stream);
 gpuError gpuStreamDestroy(gpuStream stream);
 gpuError gpuStreamSynchronize(gpuStream stream);

@@ -7,6 +7,10 @@
 #include <cstring>
 #include <type_traits>
 
+// How a thread waits for a device: without a pause, giving the processor to others that want it, or
+// asleep, which takes longest to notice the end.
+enum class GpuWait { kSpin, kYield, kBlock };
+
 namespace trine::hip {
 
 struct Dim {

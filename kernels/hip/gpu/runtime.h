@@ -64,6 +64,13 @@ using gpuMemcpyKind = TRINE_GPU(MemcpyKind);
 #define gpuGraphExecDestroy TRINE_GPU(GraphExecDestroy)
 #define gpuGraphDestroy TRINE_GPU(GraphDestroy)
 
+// Sets how threads wait for the current device. Call before its first stream is made.
+inline gpuError gpuSetWait(GpuWait wait) {
+  constexpr unsigned kFlags[] = {TRINE_GPU(DeviceScheduleSpin), TRINE_GPU(DeviceScheduleYield),
+                                 TRINE_GPU(DeviceScheduleBlockingSync)};
+  return TRINE_GPU(SetDeviceFlags)(kFlags[static_cast<int>(wait)]);
+}
+
 inline gpuError gpuStreamCreate(gpuStream* stream) {
   return TRINE_GPU(StreamCreateWithFlags)(stream, TRINE_GPU(StreamNonBlocking));
 }

@@ -104,8 +104,9 @@ typedef struct trine_engine_options {
   const char* plugins;      /* plugin files or folders to search first, colon-separated */
   const char* kv_type_k;    /* "f16" (default), "f32", "bf16", "q8_0" */
   const char* kv_type_v;
-  int64_t context;      /* positions of a sequence; 0: the model's, up to 4096; -1: the model's */
-  /* The most tokens of a pass; 0: 512, or up to 4096 where a device fetches weights for each pass. */
+  int64_t context; /* positions of a sequence; 0: the model's, up to 4096; -1: the model's */
+  /* The most tokens of a pass; 0: 512, or up to 4096 where a device fetches weights for each pass.
+   */
   int64_t batch_tokens;
   /* The most sequences of a pass. The KV cache has room for this many full sequences. 0: 1. With
    * TRINE_ENGINE_EMBEDDINGS the most texts of a pass, which share a cache of one full context; 0:
@@ -172,6 +173,10 @@ typedef struct trine_engine_options {
    * layers, or of all of them if it is negative. A model without experts, or with fewer layers, is
    * INVALID_ARGUMENT. */
   int64_t cpu_expert_layers;
+  /* Of the experts on the CPU, the device of each layer has this many as well: those that tokens
+   * choose most. They are exchanged while the model runs, and no result depends on it. More than 0
+   * puts the experts of all layers on the CPU unless cpu_expert_layers says of how many. */
+  int64_t hot_experts;
 } trine_engine_options;
 
 /* Loads a model and places it on devices. */

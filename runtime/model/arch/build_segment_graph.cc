@@ -80,6 +80,7 @@ absl::StatusOr<SegmentGraph> BuildSegmentGraph(const gguf::File& file, const Mod
   LayerBuilder b(file, config, limits, (*architecture)->rope_pairing, (*architecture)->norm,
                  &segment);
   b.set_in_place(options.in_place);
+  b.set_division(options.division);
   const int64_t tokens = -1 - static_cast<int64_t>(kParamTokens);
 
   Tensor x;

@@ -227,16 +227,62 @@ Tensor LayerBuilder::Ffn(Tensor x, Activation activation, Bias bias) {
   return Linear({y}, "ffn_down", config_.n_embd, bias);
 }
 
+TensorId LayerBuilder::InSlots(TensorId weight, int64_t slots) {
+  WeightUse use = segment_->weights.back();
+  segment_->weights.pop_back();
+  const trine_tensor& t = graph().tensor(weight);
+  Shape shape(t.dims, t.dims + t.rank);
+  shape.back() = slots;
+  const gguf::TensorInfo* const all = use.info;
+  use.info = division_->first_experts(*all, slots);
+  use.tensor = graph().AddTensor(TRINE_ROLE_CONSTANT, t.dtype, shape);
+  segment_->weights.push_back(use);
+  segment_->divided.back().weights.push_back({all, use.info, use.as_f32});
+  return use.tensor;
+}
+
 Tensor LayerBuilder::ExpertLinear(Tensor x, TensorId ids, const std::string& name, int64_t n_out,
-                                  Bias bias) {
+                                  Bias bias, int64_t slots) {
   if (!status_.ok()) return {};
   const ExpertConfig& e = config_.experts;
-  const TensorId weight = Weight(FullName(name, ".weight"), {ShapeOf(x)[0], n_out, e.count}, false);
-  const TensorId b = BiasOf(name, {n_out, e.count}, bias);
+  TensorId weight = Weight(FullName(name, ".weight"), {ShapeOf(x)[0], n_out, e.count}, false);
+  if (status_.ok() && slots != 0) weight = InSlots(weight, slots);
+  TensorId b = BiasOf(name, {n_out, e.count}, bias);
+  if (status_.ok() && slots != 0 && b != TRINE_NONE) b = InSlots(b, slots);
   if (!status_.ok()) return {};
   const TensorId y = graph().AddTemp({n_out, e.used, kTokens});
   graph().AddOp(TRINE_OP_MOE_MATMUL, {weight, x.id, ids, b}, {y});
   return {y};
+}
+
+Tensor LayerBuilder::ExpertNetworks(Tensor x, TensorId ids, const ExpertRouting& routing,
+                                    int64_t slots) {
+  const ExpertConfig& e = config_.experts;
+  Tensor gate, up;
+  if (HasWeight("ffn_gate_up_exps")) {
+    const Tensor both = ExpertLinear(x, ids, "ffn_gate_up_exps", 2 * e.n_ff, routing.bias, slots);
+    gate = Columns(both, 0, e.n_ff);
+    up = Columns(both, e.n_ff, e.n_ff);
+  } else {
+    gate = ExpertLinear(x, ids, "ffn_gate_exps", e.n_ff, routing.bias, slots);
+    up = ExpertLinear(x, ids, "ffn_up_exps", e.n_ff, routing.bias, slots);
+  }
+  return ExpertLinear(Glu(routing.activation, gate, up), ids, "ffn_down_exps", config_.n_embd,
+                      routing.bias, slots);
+}
+
+Tensor LayerBuilder::DividedNetworks(Tensor x, TensorId ids, const ExpertRouting& routing,
+                                     int64_t slots) {
+  const ExpertConfig& e = config_.experts;
+  DividedLayer layer{layer_, e.count, slots, ids, TRINE_NONE, TRINE_NONE, {}};
+  for (TensorId* list : {&layer.home_ids, &layer.rest_ids}) {
+    *list = graph().AddTensor(TRINE_ROLE_TEMP, TRINE_DTYPE_I32, {e.used, kTokens});
+  }
+  graph().AddOp(kDivideIds, {ids}, {layer.home_ids, layer.rest_ids});
+  segment_->divided.push_back(layer);
+  const Tensor rest = ExpertNetworks(x, layer.rest_ids, routing, 0);
+  const Tensor home = ExpertNetworks(x, layer.home_ids, routing, slots);
+  return Add(home, rest);
 }
 
 Tensor LayerBuilder::Experts(Tensor x, const ExpertRouting& routing) {
@@ -250,17 +296,9 @@ Tensor LayerBuilder::Experts(Tensor x, const ExpertRouting& routing) {
                 trine_moe_route_attr{0, routing.scoring, flags, e.weight_scale});
 
   const Tensor each = {graph().AddReshape(x.id, {ShapeOf(x)[0], 1, kTokens})};
-  Tensor gate, up;
-  if (HasWeight("ffn_gate_up_exps")) {
-    const Tensor both = ExpertLinear(each, ids, "ffn_gate_up_exps", 2 * e.n_ff, routing.bias);
-    gate = Columns(both, 0, e.n_ff);
-    up = Columns(both, e.n_ff, e.n_ff);
-  } else {
-    gate = ExpertLinear(each, ids, "ffn_gate_exps", e.n_ff, routing.bias);
-    up = ExpertLinear(each, ids, "ffn_up_exps", e.n_ff, routing.bias);
-  }
-  const Tensor down = ExpertLinear(Glu(routing.activation, gate, up), ids, "ffn_down_exps",
-                                   config_.n_embd, routing.bias);
+  const int64_t slots = division_ == nullptr ? 0 : division_->SlotsOf(layer_);
+  const Tensor down = slots == 0 ? ExpertNetworks(each, ids, routing, 0)
+                                 : DividedNetworks(each, ids, routing, slots);
   if (!status_.ok()) return {};
   const TensorId y = graph().AddTemp({config_.n_embd, kTokens});
   graph().AddOp(TRINE_OP_MOE_COMBINE, {down.id, weights}, {y});

@@ -49,6 +49,8 @@ class LayerBuilder {
 
   // Lets ops overwrite their input if nothing else reads it.
   void set_in_place(bool in_place) { in_place_ = in_place; }
+  // Divides the experts of layers; null: of none. `division` must outlive the builder.
+  void set_division(const ExpertDivision* division) { division_ = division; }
 
   // Names below are GGUF's without the prefix "blk.N." and the suffix ".weight".
   void BeginLayer(int64_t layer) { layer_ = layer; }
@@ -118,8 +120,17 @@ class LayerBuilder {
   Tensor Columns(Tensor x, int64_t first, int64_t count);
   Tensor HeadColumns(Tensor x, int64_t first, int64_t head_dim, int64_t heads);
   // Multiplies x [k, used or 1, tokens] with the weights of each token's experts. Returns
-  // [n_out, used, tokens].
-  Tensor ExpertLinear(Tensor x, TensorId ids, const std::string& name, int64_t n_out, Bias bias);
+  // [n_out, used, tokens]. `slots`: the weights are those of slots; 0: of all experts.
+  Tensor ExpertLinear(Tensor x, TensorId ids, const std::string& name, int64_t n_out, Bias bias,
+                      int64_t slots);
+  // Runs the feed-forward networks of the experts `ids` on x [k, 1, tokens]. Returns
+  // [n_embd, used, tokens]. `slots`: as in ExpertLinear.
+  Tensor ExpertNetworks(Tensor x, TensorId ids, const ExpertRouting& routing, int64_t slots);
+  // Does the same on two devices, of which home has `slots` experts.
+  Tensor DividedNetworks(Tensor x, TensorId ids, const ExpertRouting& routing, int64_t slots);
+  // Replaces the last weight that was added, whose last dimension counts experts, by one of the
+  // layer's slots.
+  TensorId InSlots(TensorId weight, int64_t slots);
   void Fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
@@ -132,6 +143,7 @@ class LayerBuilder {
   SegmentGraph* segment_;
   int64_t layer_ = kOutside;
   bool in_place_ = true;
+  const ExpertDivision* division_ = nullptr;
   absl::Status status_;
 };
 

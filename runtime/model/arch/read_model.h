@@ -16,6 +16,7 @@ absl::StatusOr<ModelConfig> ReadModelConfig(const gguf::File& file);
 struct SegmentGraphOptions {
   bool finish = true;    // calls OpGraph::Finish, so temporaries share memory; false: can be cut
   bool in_place = true;  // ops overwrite their input if they can; false: never
+  const ExpertDivision* division = nullptr;  // null: no layer is divided
 };
 
 // Builds the graph of `span`. Returns INVALID_ARGUMENT, naming the tensor, if a tensor is missing

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -85,6 +87,40 @@ struct LayerEnd {
   TensorId hidden = 0;
 };
 
+// Divides the experts of layers: home, the device of a layer, has a few of its experts in slots,
+// and another device computes the rest.
+struct ExpertDivision {
+  std::map<int64_t, int64_t> slots;  // [layer]: how many; a layer that is missing is not divided
+  // Returns a tensor that stands for the first `count` experts of a weight.
+  std::function<const gguf::TensorInfo*(const gguf::TensorInfo& all, int64_t count)> first_experts;
+
+  int64_t SlotsOf(int64_t layer) const {
+    const auto found = slots.find(layer);
+    return found == slots.end() ? 0 : found->second;
+  }
+};
+
+// The op by which the host divides the experts that tokens chose: ids -> ids for home (numbers of
+// slots), ids for the rest (numbers of experts). An entry is -1 in the list of the device that does
+// not compute it. The host does this between steps (split_stage.h); no device sees the op.
+inline constexpr uint32_t kDivideIds = 0x80000001u;
+
+// A divided layer in a graph: the experts are there twice, with the weights of the slots and with
+// all weights, and their results are added. The result of an id that is -1 is zeros, and a sum with
+// 0 has the bits of the other number, because canonical numbers have no -0.
+struct DividedLayer {
+  int64_t layer = 0;
+  int64_t experts = 0;  // of the layer
+  int64_t slots = 0;
+  TensorId ids = TRINE_NONE, home_ids = TRINE_NONE, rest_ids = TRINE_NONE;
+  struct Weight {
+    const gguf::TensorInfo* all = nullptr;
+    const gguf::TensorInfo* in_slots = nullptr;
+    bool as_f32 = false;
+  };
+  std::vector<Weight> weights;
+};
+
 // The graph of a segment, and everything that is known about its tensors.
 struct SegmentGraph {
   OpGraph graph;
@@ -92,6 +128,7 @@ struct SegmentGraph {
   std::vector<WeightUse> weights;
   std::vector<KvUse> caches;
   std::vector<LayerEnd> ends;
+  std::vector<DividedLayer> divided;
 };
 
 }  // namespace trine

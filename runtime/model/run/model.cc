@@ -75,7 +75,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
 
   std::vector<SegmentGraph> graphs;
   OutOfRange out_of_range;
-  absl::Status status = model->BuildGraphs(options.tensors, &graphs);
+  absl::Status status = model->BuildGraphs(options, &graphs);
   LoadOptions one_way = options;
   double told = 0;
   const auto wanted = [&options] { return !options.wanted || options.wanted(); };
@@ -109,6 +109,10 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Load(
                                             std::move(graphs[i]), out_of_range);
     if (!s.ok()) return s;
   }
+  for (const Stage& stage : model->stages_) {
+    if (stage.experts == nullptr) continue;
+    if (absl::Status s = stage.experts->Begin(host); !s.ok()) return s;
+  }
   if (!wanted()) return absl::CancelledError("loading was given up");
   if (absl::Status s = model->LoadRoutes(host, out_of_range); !s.ok()) return s;
   model->out_of_range_ = std::move(out_of_range);
@@ -128,7 +132,10 @@ absl::Status Model::ImportWeights(const HostServices& host, const std::vector<Se
   for (size_t i = 0; i < graphs.size(); ++i) {
     for (const WeightUse& use : graphs[i].weights) {
       const bool canon = out_of_range.count(use.info) != 0;
-      if (use.packed || !WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
+      const DividedExperts* const experts = stages_[load_stages_[i]].experts.get();
+      const bool in_slots = experts != nullptr && experts->HasInSlots(use.info);
+      if (use.packed || in_slots) continue;
+      if (!WeightStore::InPlace(*use.info, use.as_f32, canon)) continue;
       store_->Want(loads_[i].device, *use.info);
     }
   }
@@ -160,19 +167,50 @@ std::vector<DeviceWeights> Model::weights() const {
   return all;
 }
 
-absl::Status Model::BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs) {
+absl::StatusOr<SegmentGraph> Model::BuildWhole(size_t stage, const LoadOptions& options) {
+  SegmentGraphOptions how = {.finish = false, .in_place = taps_ != TapLevel::kOps};
+  if (options.tensors.slots.empty()) {
+    return BuildSegmentGraph(*file_, config_, limits_, places_[stage].span, how);
+  }
+  auto hits = options.hits != nullptr
+                  ? options.hits
+                  : std::make_shared<ExpertHits>(config_.n_layers, config_.experts.count);
+  auto experts = std::make_unique<DividedExperts>(std::move(hits), options.expert_moves);
+  const ExpertDivision division = {options.tensors.slots,
+                                   [&](const gguf::TensorInfo& all, int64_t count) {
+                                     return experts->FirstExperts(all, count);
+                                   }};
+  how.division = &division;
+  auto graph = BuildSegmentGraph(*file_, config_, limits_, places_[stage].span, how);
+  if (!graph.ok() || graph->divided.empty()) return graph;
+  experts->Add(graph->divided);
+  stages_[stage].experts = std::move(experts);
+  return graph;
+}
+
+absl::Status Model::BuildGraphs(const LoadOptions& options, std::vector<SegmentGraph>* graphs) {
+  const TensorPlaces& tensors = options.tensors;
   std::vector<SegmentGraph> whole;
   for (const auto& [weight, device] : tensors.tensors) moved_weights_[weight] = device.name;
-  for (const SegmentPlace& place : places_) {
-    auto graph = BuildSegmentGraph(*file_, config_, limits_, place.span,
-                                   {.finish = false, .in_place = taps_ != TapLevel::kOps});
+  for (size_t i = 0; i < places_.size(); ++i) {
+    stages_.emplace_back();
+    auto graph = BuildWhole(i, options);
     if (!graph.ok()) return graph.status();
     whole.push_back(*std::move(graph));
   }
   if (absl::Status s = CheckAllUsed(*file_, config_, limits_.embeddings, whole); !s.ok()) return s;
   for (size_t i = 0; i < whole.size(); ++i) {
-    stages_.emplace_back();
-    const SegmentOwners owners = FindOwners(places_[i], whole[i], tensors);
+    SegmentOwners owners = FindOwners(places_[i], whole[i], tensors);
+    if (!whole[i].divided.empty() && !owners.elsewhere()) {
+      // The experts' other device is gone, or is the stage's own.
+      LoadOptions undivided = options;
+      undivided.tensors.slots.clear();
+      stages_[i].experts.reset();
+      auto again = BuildWhole(i, undivided);
+      if (!again.ok()) return again.status();
+      whole[i] = *std::move(again);
+      owners = FindOwners(places_[i], whole[i], tensors);
+    }
     if (absl::Status s = AddTaps(i, owners, &whole[i]); !s.ok()) return s;
     if (owners.elsewhere()) {
       Cut(i, owners, whole[i], graphs);
@@ -210,6 +248,7 @@ void Model::Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& w
   stages_[stage].home = std::make_unique<StageRoute>(
       std::make_unique<SplitStage>(owners.devices, SplitGraph(whole, owners.ops, sees_rows)));
   SplitStage& split = *stages_[stage].home->split();
+  split.SetExperts(stages_[stage].experts.get());
   for (GraphPiece& piece : split.pieces()) {
     const NamedDevice& d = owners.devices[piece.device];
     SegmentPlace load{d.device, d.name, places_[stage].span};
@@ -361,6 +400,22 @@ absl::StatusOr<BoundEnds> Model::BindEnds(const std::shared_ptr<Device>& device,
   return bound;
 }
 
+absl::StatusOr<WeightPlace> Model::PlacePlain(const SegmentPlace& place, size_t stage,
+                                              const WeightUse& use,
+                                              const OutOfRange& out_of_range) {
+  DividedExperts* const experts = stages_[stage].experts.get();
+  const bool canon = out_of_range.count(use.info) != 0;
+  if (experts == nullptr || !experts->HasInSlots(use.info)) {
+    plain_.insert(use.info);
+    return store_->Place(place.device, *use.info, use.as_f32, canon);
+  }
+  const auto where = store_->PlaceCopy(place.device, *use.info, use.as_f32, canon);
+  if (!where.ok()) return where.status();
+  experts->Loaded(use.info, place.device, where->span, where->tensor_offset, std::nullopt,
+                  canon || !file_->mapped());
+  return where;
+}
+
 absl::Status Model::LoadGraph(const SegmentPlace& place, size_t index, SegmentGraph graph,
                               const OutOfRange& out_of_range) {
   Stage* const stage = &stages_[index];
@@ -368,12 +423,16 @@ absl::Status Model::LoadGraph(const SegmentPlace& place, size_t index, SegmentGr
   for (const WeightUse& use : graph.weights) {
     const SlotId slot = graph.graph.SlotOf(use.tensor);
     if (use.packed) {
-      memory.push_back({slot, packed_.Find(place.device.get(), use.info, use.packed->id())->span});
+      const PackedWeight& packed = *packed_.Find(place.device.get(), use.info, use.packed->id());
+      memory.push_back({slot, packed.span});
+      if (stage->experts == nullptr || !stage->experts->HasInSlots(use.info)) continue;
+      // A cache that the device has imported is not written to.
+      const bool fixed = packed.buffer == nullptr || out_of_range.count(use.info) != 0;
+      stage->experts->Loaded(use.info, place.device, packed.span, 0, *use.packed,
+                             fixed || !file_->mapped());
       continue;
     }
-    plain_.insert(use.info);
-    const auto where =
-        store_->Place(place.device, *use.info, use.as_f32, out_of_range.count(use.info) != 0);
+    const auto where = PlacePlain(place, index, use, out_of_range);
     if (!where.ok()) return where.status();
     graph.graph.SetOffset(use.tensor, where->tensor_offset);
     memory.push_back({slot, where->span});
@@ -420,6 +479,13 @@ uint64_t Model::BytesOn(const Device& device) const {
   }
   const auto found = device_bytes_.find(&device);
   return bytes + (found == device_bytes_.end() ? 0 : found->second);
+}
+
+uint64_t Model::BytesOn(const std::string& device) const {
+  const auto found = std::find_if(loads_.begin(), loads_.end(), [&](const SegmentPlace& load) {
+    return load.device_name == device;
+  });
+  return found == loads_.end() ? 0 : BytesOn(*found->device);
 }
 
 uint64_t Model::kv_bytes() const {

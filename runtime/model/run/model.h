@@ -29,6 +29,8 @@
 #include "runtime/model/arch/model_config.h"
 #include "runtime/model/arch/rope_table.h"
 #include "runtime/model/arch/segment_graph.h"
+#include "runtime/model/experts/divided_experts.h"
+#include "runtime/model/experts/expert_hits.h"
 #include "runtime/model/run/kv_blocks.h"
 #include "runtime/model/run/route_plan.h"
 #include "runtime/model/run/stage_memory.h"
@@ -57,10 +59,12 @@ struct LoadOptions {
   // Returns false if the caller no longer wants the model; then Load stops. Called on the loading
   // thread, more often than `progress`.
   std::function<bool()> wanted;
-  TensorPlaces tensors;             // weights that are not on the device of their layers
-  DispatchOptions dispatch;         // which passes may take helped routes; with taps none do
-  TapLevel taps = TapLevel::kNone;  // which values of passes can be read (docs/branching.md)
-  StageObserver observer;           // null: none
+  TensorPlaces tensors;              // weights that are not on the device of their layers
+  DispatchOptions dispatch;          // which passes may take helped routes; with taps none do
+  std::shared_ptr<ExpertHits> hits;  // of the model's experts; null: it counts for itself
+  ExpertMoves expert_moves;          // of divided layers
+  TapLevel taps = TapLevel::kNone;   // which values of passes can be read (docs/branching.md)
+  StageObserver observer;            // null: none
 };
 
 // The helped routes of a stage.
@@ -160,9 +164,15 @@ class Model {
   std::set<std::string> Devices() const;  // the devices of all stages
   // Returns the weights that were placed by name, with their devices.
   const std::map<std::string, std::string>& moved_weights() const { return moved_weights_; }
+  // Returns the divided experts of a stage; null: it has none. Only their counters may be read by
+  // other threads than the stage's.
+  const DividedExperts* experts(size_t stage) const { return stages_[stage].experts.get(); }
   // Returns the device that a pass in the stage waits for, as far as is known. Any thread may call
   // it.
   BusyDevice Busiest(size_t stage) const;
+  // Returns the memory that a device uses: its own weights, the caches of its stages, scratch and
+  // IO.
+  uint64_t BytesOn(const std::string& device) const;
   uint64_t kv_bytes() const;
   // Returns the bytes of one block in the caches of all layers.
   uint64_t kv_block_bytes() const;
@@ -221,7 +231,8 @@ class Model {
 
  private:
   struct Stage {
-    StageCaches caches;  // declared before the routes, which use them
+    StageCaches caches;                       // declared before the routes, which use them
+    std::unique_ptr<DividedExperts> experts;  // null: none; declared before the routes
     std::unique_ptr<StageRoute> home;
     std::vector<std::unique_ptr<StageRoute>> helped;
     std::optional<RoutePlan> plan;  // the plan of the helped routes; nullopt: there are none
@@ -238,7 +249,8 @@ class Model {
   Model() = default;
   // Builds a graph for each segment or, if the segment is cut, for each of its pieces. Fills loads_
   // and stages_.
-  absl::Status BuildGraphs(const TensorPlaces& tensors, std::vector<SegmentGraph>* graphs);
+  absl::Status BuildGraphs(const LoadOptions& options, std::vector<SegmentGraph>* graphs);
+  absl::StatusOr<SegmentGraph> BuildWhole(size_t stage, const LoadOptions& options);
   absl::Status AddTaps(size_t stage, const SegmentOwners& owners, SegmentGraph* whole);
   void Cut(size_t stage, const SegmentOwners& owners, const SegmentGraph& whole,
            std::vector<SegmentGraph>* graphs);
@@ -252,6 +264,9 @@ class Model {
                              const OutOfRange& out_of_range, LoadMeter* meter);
   absl::Status LoadGraph(const SegmentPlace& load, size_t stage, SegmentGraph graph,
                          const OutOfRange& out_of_range);
+  // Returns where a device reads a weight that it has not packed.
+  absl::StatusOr<WeightPlace> PlacePlain(const SegmentPlace& load, size_t stage,
+                                         const WeightUse& use, const OutOfRange& out_of_range);
   uint64_t BorderBytes() const;
   absl::Status MakeBorders();
   // Binds a segment's hidden states to the borders before and after it, if its device can import

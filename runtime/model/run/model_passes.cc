@@ -162,7 +162,9 @@ absl::Status Model::SaveBlocks(size_t index, const KvMoves& moves, StageRun* run
 absl::Status Model::RunParts(size_t index, Pass* pass, bool keep, StageRun* run) {
   StageRoute* const route = ChooseRoute(index, *pass, run);
   absl::Status status;
-  if (pass->moves.before() != 0) status = MoveBlocks(index, pass->moves, run);
+  DividedExperts* const experts = stages_[index].experts.get();
+  if (experts != nullptr && route == stages_[index].home.get()) status = experts->BetweenPasses();
+  if (status.ok() && pass->moves.before() != 0) status = MoveBlocks(index, pass->moves, run);
   if (status.ok()) status = WriteInputs(index, *pass, route, &run->bytes_in);
   if (!status.ok()) return status;
   run->written = StageRun::Clock::now();

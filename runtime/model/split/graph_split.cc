@@ -46,6 +46,7 @@ class Splitter {
     return owners_[op].empty() ? OpOwners{RowShare{}} : owners_[op];
   }
   bool IsSplit(size_t op) const { return owners_[op].size() > 1; }
+  bool IsHosts(size_t op) const { return graph_.op(op).kind == kDivideIds; }
   bool Moves(SlotId slot) const { return graph_.slots()[slot].role != TRINE_ROLE_STATE; }
 
   // Marks the slots that the host or more than one piece uses.
@@ -61,7 +62,10 @@ class Splitter {
       for (const size_t reader : version.readers) touch(reader, version.slot);
       if (version.writer != SlotVersion::kHost) touch(version.writer, version.slot);
       const bool outside = graph_.slots()[version.slot].role == TRINE_ROLE_IO;
-      is_io_[version.slot] = is_io_[version.slot] || outside || pieces[version.slot].size() > 1;
+      const bool hosts = std::any_of(version.readers.begin(), version.readers.end(),
+                                     [&](size_t reader) { return IsHosts(reader); });
+      is_io_[version.slot] =
+          is_io_[version.slot] || outside || hosts || pieces[version.slot].size() > 1;
     }
   }
 
@@ -72,7 +76,8 @@ class Splitter {
       for (const size_t reader : version.readers) {
         for (const RowShare& share : Owners(reader)) WholePlace(share.device, version.slot);
       }
-      if (version.writer == SlotVersion::kHost || IsSplit(version.writer)) continue;
+      if (version.writer == SlotVersion::kHost || IsHosts(version.writer)) continue;
+      if (IsSplit(version.writer)) continue;
       WholePlace(Owners(version.writer)[0].device, version.slot);
     }
   }
@@ -97,6 +102,7 @@ class Splitter {
   void BuildPieces() {
     std::map<std::pair<size_t, size_t>, std::vector<std::pair<size_t, size_t>>> ops;
     for (size_t op = 0; op < graph_.n_ops(); ++op) {
+      if (IsHosts(op)) continue;
       const OpOwners owners = Owners(op);
       for (size_t i = 0; i < owners.size(); ++i) {
         ops[{schedule_.steps[op], owners[i].device}].emplace_back(op, i);
@@ -142,8 +148,25 @@ class Splitter {
     return piece;
   }
 
+  // Returns the ids that the host divides into those of `version`, and how.
+  ValueMove DividedValue(const SlotVersion& version) const {
+    const trine_op& op = graph_.op(version.writer);
+    const auto read = std::find_if(
+        schedule_.versions.begin(), schedule_.versions.end(), [&](const SlotVersion& v) {
+          return std::find(v.readers.begin(), v.readers.end(), version.writer) != v.readers.end();
+        });
+    ValueMove value = ValueOf(*read);
+    const auto layer = std::find_if(whole_.divided.begin(), whole_.divided.end(),
+                                    [&](const DividedLayer& l) { return l.ids == op.in[0]; });
+    value.divided = DividedIds{static_cast<size_t>(layer - whole_.divided.begin()),
+                               version.slot == graph_.SlotOf(layer->home_ids)};
+    value.id_limit = layer->experts;
+    return value;
+  }
+
   // Returns the value of a version as its writer computes it, in parts.
   ValueMove ValueOf(const SlotVersion& version) const {
+    if (IsHosts(version.writer)) return DividedValue(version);
     const trine_tensor& t = graph_.tensor(first_.at(version.slot));
     ValueMove value;
     value.dtype = t.dtype;
@@ -172,7 +195,8 @@ class Splitter {
           if (!there && !known) move.to.push_back(place);
         }
         const trine_op& op = graph_.op(reader);
-        if (op.kind == TRINE_OP_MOE_MATMUL && graph_.SlotOf(op.in[2]) == version.slot) {
+        if (op.kind == TRINE_OP_MOE_MATMUL && !move.divided &&
+            graph_.SlotOf(op.in[2]) == version.slot) {
           move.id_limit = graph_.tensor(op.in[0]).dims[2];
         }
       }

@@ -37,6 +37,12 @@ struct ValuePart {
   bool in_whole = true;  // the place holds all columns; false: only [begin, end)
 };
 
+// Says that the ids of chosen experts are divided (kDivideIds) while they are moved.
+struct DividedIds {
+  size_t layer = 0;  // an index of SegmentGraph::divided
+  bool home = true;  // the ids for home; false: for the rest
+};
+
 // Collects the parts of a value and copies the whole value to the places in `to`. If there are no
 // such places, the value may still be read or checked.
 struct ValueMove {
@@ -46,6 +52,7 @@ struct ValueMove {
   Shape outer;           // the other dimensions; a negative one names a parameter
   std::vector<ValuePart> from;
   std::vector<size_t> to;  // places
+  std::optional<DividedIds> divided;
 };
 
 // Pieces that run at the same time, then moves of their values.
@@ -75,7 +82,8 @@ struct GraphSplit {
 // Cuts `whole` into pieces. `owners` has an entry for each op. `sees_rows[device]`: the device
 // writes its rows of a value into its place for the whole value, if it has one; otherwise its rows
 // get their own place. REQUIRES: whole.graph.Finish() has not been called; only ops with HasRows
-// have several owners; ops that touch a cache belong to the main device.
+// have several owners; ops that touch a cache, and those that choose experts of divided layers,
+// belong to the main device.
 GraphSplit SplitGraph(const SegmentGraph& whole, const std::vector<OpOwners>& owners,
                       const std::vector<bool>& sees_rows);
 

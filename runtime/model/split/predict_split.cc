@@ -55,6 +55,7 @@ class Predictor {
 
  private:
   void AddOp(size_t op) {
+    if (graph_.op(op).kind == kDivideIds) return;  // the host does it, in next to no time
     for (const auto& [device, part] : PartsOf(graph_, op, owners_.ops[op])) {
       const PredictedTime one = PredictOp(*costs_[device], graph_, op, pass_);
       double& ns = steps_[schedule_.steps[op]][device];

@@ -13,6 +13,8 @@ namespace {
 
 int64_t Now() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
+bool IsCpu(const NamedDevice& device) { return device.device->info().tier == TRINE_TIER_CPU; }
+
 void CopyColumns(const float* from, int64_t from_stride, int64_t columns, int64_t rows, float* to,
                  int64_t to_stride) {
   if (from_stride == columns && to_stride == columns) {
@@ -77,8 +79,10 @@ absl::Status SplitStage::Allocate(const std::vector<uint64_t>& scratch_bytes) {
     }
   }
   threads_.resize(devices_.size());
-  for (size_t d = 1; d < devices_.size(); ++d) {
-    auto thread = DeviceThread::Create([this, d] { return RunPiece(asked_[d]); });
+  for (const size_t d : ThreadedDevices()) {
+    // The CPU's team takes all processors, so that no other thread should spin beside it.
+    const bool spins = std::none_of(devices_.begin(), devices_.end(), IsCpu);
+    auto thread = DeviceThread::Create([this, d] { return RunPiece(asked_[d]); }, spins);
     if (!thread.ok()) return thread.status();
     threads_[d] = *std::move(thread);
   }
@@ -140,25 +144,53 @@ absl::Status SplitStage::RunPiece(size_t piece) {
   return segments_[piece]->Run(*params_);
 }
 
-absl::Status SplitStage::RunStep(const SplitStep& step) {
-  for (size_t i = 1; i < step.pieces.size(); ++i) {
+// Returns which piece of a step the calling thread runs. The CPU's team counts this thread, so a
+// CPU that worked on another one would have one thread more than there are processors.
+size_t SplitStage::OwnPiece(const SplitStep& step) const {
+  for (size_t i = 0; i < step.pieces.size(); ++i) {
     const size_t device = split_.pieces[step.pieces[i]].device;
-    asked_[device] = step.pieces[i];
-    threads_[device]->Start();
+    if (IsCpu(devices_[device])) return i;
   }
+  return 0;
+}
+
+// Returns the devices that some step runs on another thread than the caller's.
+std::set<size_t> SplitStage::ThreadedDevices() const {
+  std::set<size_t> threaded;
+  for (const SplitStep& step : split_.steps) {
+    const size_t own = OwnPiece(step);
+    for (size_t i = 0; i < step.pieces.size(); ++i) {
+      if (i != own) threaded.insert(split_.pieces[step.pieces[i]].device);
+    }
+  }
+  return threaded;
+}
+
+absl::Status SplitStage::RunStep(const SplitStep& step) {
+  const size_t own = OwnPiece(step);
+  const auto others = [&](const auto& call) {
+    for (size_t i = 0; i < step.pieces.size(); ++i) {
+      if (i != own) call(step.pieces[i]);
+    }
+  };
+  others([&](size_t piece) {
+    const size_t device = split_.pieces[piece].device;
+    asked_[device] = piece;
+    threads_[device]->Start();
+  });
   absl::Status status;
   try {
-    status = RunPiece(step.pieces[0]);
+    status = RunPiece(step.pieces[own]);
   } catch (const std::exception& e) {  // the other devices are still at work and must be waited for
     status = absl::InternalError(e.what());
   }
-  for (size_t i = 1; i < step.pieces.size(); ++i) {
-    const absl::Status s = threads_[split_.pieces[step.pieces[i]].device]->Finish();
+  others([&](size_t piece) {
+    const absl::Status s = threads_[split_.pieces[piece].device]->Finish();
     // Prefers a status that names a device: the model can be loaded again without that device.
     if (status.ok() || (FaultyDevice(status).empty() && !FaultyDevice(s).empty())) {
       if (!s.ok()) status = s;
     }
-  }
+  });
   return status;
 }
 
@@ -224,6 +256,7 @@ absl::Status SplitStage::Move(const ValueMove& move) {
     if (!seen.ok()) return seen.status();
     parts[i] = *seen;
     if (absl::Status s = Check(move, part, parts[i]); !s.ok()) return s;
+    if (move.divided) parts[i] = Divide(move, parts[i]);
   }
   const uint64_t bytes = static_cast<uint64_t>(rows * move.width) * sizeof(float);
   for (const size_t to : move.to) {
@@ -248,6 +281,14 @@ absl::Status SplitStage::Move(const ValueMove& move) {
     if (absl::Status s = WritePlace(to, whole, bytes); !s.ok()) return s;
   }
   return absl::OkStatus();
+}
+
+SplitStage::Columns SplitStage::Divide(const ValueMove& move, const Columns& ids) {
+  const auto count = static_cast<size_t>(RowsOf(move) * move.width);
+  divided_.resize(count);
+  experts_->Divide(move.divided->layer, {reinterpret_cast<const int32_t*>(ids.data), count},
+                   (*params_)[kParamTokens], move.divided->home, divided_.data());
+  return {reinterpret_cast<const float*>(divided_.data()), move.width};
 }
 
 absl::StatusOr<std::span<const float>> SplitStage::ReadOutput(const std::vector<int64_t>& params,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "dispatch/exec/device_times.h"
 #include "dispatch/exec/segment.h"
 #include "plugins/handles.h"
+#include "runtime/model/experts/divided_experts.h"
 #include "runtime/model/split/graph_split.h"
 #include "runtime/model/split/tensor_places.h"
 
@@ -36,6 +38,9 @@ class SplitStage {
   // Returns the size of a device's memory for the values between pieces.
   uint64_t IoBytes(size_t device) const;
 
+  // Sets what divides chosen experts; it must outlive this object. REQUIRES: the segment has
+  // divided layers.
+  void SetExperts(DividedExperts* experts) { experts_ = experts; }
   // Allocates memory and starts threads. Call it before AddPiece. `scratch_bytes`: by device, the
   // most scratch that a piece needs.
   absl::Status Allocate(const std::vector<uint64_t>& scratch_bytes);
@@ -73,8 +78,12 @@ class SplitStage {
 
   int64_t RowsOf(const ValueMove& value) const;
   absl::Status RunPiece(size_t piece);
+  size_t OwnPiece(const SplitStep& step) const;
+  std::set<size_t> ThreadedDevices() const;
   absl::Status RunStep(const SplitStep& step);
   absl::Status Move(const ValueMove& move);
+  // Returns the divided ids in place of the chosen ones.
+  Columns Divide(const ValueMove& move, const Columns& ids);
   absl::StatusOr<std::span<const float>> ReadValue(const ValueMove& value, bool keep,
                                                    float* memory);
   absl::StatusOr<Columns> See(const ValueMove& value, const ValuePart& part, size_t staging);
@@ -93,7 +102,9 @@ class SplitStage {
   std::deque<std::atomic<int64_t>> began_;   // by device: when its call began; 0: it is idle
   std::deque<std::atomic<uint64_t>> spent_;  // by device: nanoseconds in calls
   const std::vector<int64_t>* params_ = nullptr;
-  std::vector<size_t> asked_;  // by device: the piece that its thread runs
+  DividedExperts* experts_ = nullptr;
+  std::vector<int32_t> divided_;  // ids as they are moved
+  std::vector<size_t> asked_;     // by device: the piece that its thread runs
   // by device; declared last, since they use all of it
   std::vector<std::unique_ptr<DeviceThread>> threads_;
 };

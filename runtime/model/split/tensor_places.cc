@@ -98,7 +98,12 @@ class Scheduler {
     }
   }
 
+  bool IsHosts(size_t op) const { return graph_.op(op).kind == kDivideIds; }
+
+  // What the host does comes after the pieces of a step, and before those of the next one.
   size_t After(size_t before, size_t op, bool apart) const {
+    if (IsHosts(op)) return schedule_.steps[before];
+    if (IsHosts(before)) return schedule_.steps[before] + 1;
     return schedule_.steps[before] + (apart || Crosses(owners_[before], owners_[op]) ? 1 : 0);
   }
 

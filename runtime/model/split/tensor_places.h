@@ -77,6 +77,9 @@ struct DeviceRows {
 struct TensorPlaces {
   std::vector<DeviceRows> rows;                // empty: matrices stay whole
   std::map<std::string, NamedDevice> tensors;  // by weight name; overrules `rows`
+  // [layer]: how many of its experts are also on the layer's own device, if `tensors` has them
+  // elsewhere.
+  std::map<int64_t, int64_t> slots;
 
   bool empty() const { return rows.empty() && tensors.empty(); }
 };

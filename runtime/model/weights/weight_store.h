@@ -62,6 +62,12 @@ class WeightStore {
   absl::StatusOr<WeightPlace> Place(const std::shared_ptr<Device>& device,
                                     const gguf::TensorInfo& tensor, bool as_f32, bool canon);
 
+  // Does the same with a copy of the device's own in any case, which may be written to.
+  absl::StatusOr<WeightPlace> PlaceCopy(const std::shared_ptr<Device>& device,
+                                        const gguf::TensorInfo& tensor, bool as_f32, bool canon) {
+    return Copy(&ClientOf(device), tensor, as_f32, canon);
+  }
+
   // Returns whether the device reads the weight in memory that it has imported, not in a copy.
   bool Sees(const Device& device, const gguf::TensorInfo& tensor) const;
 

@@ -18,6 +18,7 @@
 #include "runtime/gguf/quoted.h"
 #include "runtime/make_model/make_model.h"
 #include "runtime/make_model/presets.h"
+#include "runtime/make_model/skew.h"
 #include "runtime/quantize/mix.h"
 #include "tools/cli/commands/commands.h"
 #include "tools/cli/options/engine_arguments.h"
@@ -41,6 +42,7 @@ struct MakeModelArguments {
   int64_t vocab = 0;
   int64_t ctx = 0;
   int64_t seed = 1;
+  int64_t expert_skew = 0;  // in percent
   uint32_t threads = 0;
   bool pure = false;
   bool list = false;
@@ -72,6 +74,14 @@ absl::StatusOr<ModelShape> WantedShape(const MakeModelArguments& a) {
   if (a.layers > 0) shape->layers = a.layers;
   if (a.vocab > 0) shape->vocab = a.vocab;
   if (a.ctx > 0) shape->ctx = a.ctx;
+  if (a.expert_skew == 0) return shape;
+  if (shape->experts == 0) {
+    return absl::InvalidArgumentError(absl::StrCat("--expert-skew: ", a.like, " has no experts"));
+  }
+  const auto factor =
+      SkewFactor(shape->experts, shape->experts_used, static_cast<double>(a.expert_skew) / 100);
+  if (!factor.ok()) return About("--expert-skew", factor.status());
+  shape->router_skew = *factor;
   return shape;
 }
 
@@ -180,6 +190,11 @@ void AddMakeModelCommand(Command app, Run* run) {
       .Range(int64_t{1}, kMaxVocabulary);
   command.AddOption("--ctx", a->ctx, "Context that the file states, instead of the model's")
       .Range(int64_t{1}, kMaxContext);
+  command
+      .AddOption("--expert-skew", a->expert_skew,
+                 "How many percent of the hits a tenth of each layer's experts gets, such as 60 "
+                 "(default: tokens choose evenly)")
+      .Range(int64_t{1}, int64_t{99});
   command.AddOption("-s,--seed", a->seed, "Same seed, same bytes, on every machine")
       .Range(int64_t{0}, std::numeric_limits<int64_t>::max())
       .ShowDefault();

@@ -107,7 +107,15 @@ void DescribeParts(const Model& model, std::vector<std::vector<std::string>>* no
       const auto away = std::count_if(group.layers.begin(), group.layers.end(), in_stage);
       if (away == 0) continue;
       count += static_cast<size_t>(away);
-      (*notes)[stage].push_back(absl::StrCat(what, " of ", place.span.layers() - away));
+      const DividedExperts* const divided = model.experts(stage);
+      const auto whole = place.span.layers() - away;
+      if (divided == nullptr || whole > 0) {
+        (*notes)[stage].push_back(absl::StrCat(what, " of ", whole));
+      }
+      if (divided == nullptr) continue;
+      const ExpertSlots& slots = divided->slots(0);
+      (*notes)[stage].push_back(
+          absl::StrCat(slots.slots(), " of ", slots.experts(), " experts of ", divided->layers()));
     }
     if (count > 0) parts->push_back({group.device, absl::StrCat(what, " of ", count)});
   }
@@ -316,6 +324,12 @@ void AddSplitModeOptions(Command command, PlacementRequest* request) {
           "-ncmoe")
       .Excludes({"--cpu-moe"})
       .ValueName("N");
+  command
+      .AddOption("--hot-experts", request->hot_experts,
+                 "Of the experts on the CPU, the device of each layer has N as well: those that "
+                 "tokens choose most; 0: none")
+      .Range(int64_t{0}, int64_t{1} << 20)
+      .ShowDefault();
 }
 
 void AddPluginOptions(Command command, RegistryOptions* plugins) {

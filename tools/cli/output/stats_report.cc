@@ -92,6 +92,21 @@ std::string StatsReport::Text(const Generation& g) const {
                             use.passes, static_cast<double>(use.busy_ns) / 1e6);
     }
   }
+  return text + ExpertsText();
+}
+
+std::string StatsReport::ExpertsText() const {
+  std::string text;
+  const std::shared_ptr<const Model> model = engine_.model();
+  for (size_t stage = 0; stage < model->stage_count(); ++stage) {
+    const DividedExperts* const experts = model->experts(stage);
+    if (experts == nullptr || experts->all_hits() == 0) continue;
+    const auto all = static_cast<double>(experts->all_hits());
+    absl::StrAppendFormat(
+        &text, "  experts in slots of %s: %.1f %% of what tokens chose; %d moved there, %.0f MiB\n",
+        model->places()[stage].device_name, 100 * static_cast<double>(experts->home_hits()) / all,
+        experts->moved_experts(), static_cast<double>(experts->moved_bytes()) / (1 << 20));
+  }
   return text;
 }
 

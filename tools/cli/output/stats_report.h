@@ -25,6 +25,8 @@ class StatsReport {
     double ms;
   };
   std::vector<Part> Parts(const Generation& generation) const;
+  // Says how many choices of experts those at home had. "": no layer is divided.
+  std::string ExpertsText() const;
 
   const Engine& engine_;
   const HostTimes before_;
