@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugins/handles.h"
+#include "runtime/base/invalid.h"
 #include "runtime/base/watched.h"
 #include "runtime/model/weights/pack_cache.h"
 
@@ -54,6 +55,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& option
   load.observer = options.observer;
   const ModelConfig& config = engine->config_;
   const SegmentLimits& limits = engine->limits_;
+  // Outlives the model, so that one that is loaded again after a loss begins with what is known.
+  load.hits = options.expert_hits != nullptr
+                  ? options.expert_hits
+                  : std::make_shared<ExpertHits>(config.n_layers, config.experts.count);
+  if (load.hits->layers() != config.n_layers || load.hits->experts() != config.experts.count) {
+    return Invalid("the counts of experts are those of another model: ", load.hits->layers(),
+                   " layers with ", load.hits->experts(), " experts each");
+  }
   engine->model_keeper_ =
       std::make_unique<ModelKeeper>(engine->file_, config, limits, engine->devices_.get(),
                                     std::move(load), options.readmission, log);

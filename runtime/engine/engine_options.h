@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -38,6 +39,9 @@ struct EngineOptions {
   std::string kv_type_k = "f16";  // f16, f32, bf16, q8_0
   std::string kv_type_v = "f16";
   PlacementRequest placement;
+  // The counts of the model's experts, which say which hot experts to begin with, and go on
+  // counting. null: they begin at 0.
+  std::shared_ptr<ExpertHits> expert_hits;
   // true: the engine can only embed. No output matrix is placed, and texts share a KV cache of one
   // full context, or of max_sequences blocks if that is more.
   bool embeddings = false;

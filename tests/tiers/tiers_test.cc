@@ -315,6 +315,44 @@ TEST_F(TiersTest, DividedExpertsDoNotShow) {
   EXPECT_GT(moved, 0u) << "the test should see experts that are moved";
 }
 
+// An engine that knows how often experts were chosen begins with the most chosen ones in slots.
+TEST_F(TiersTest, HotExpertsAreThereFromTheBeginning) {
+  for (const char* preset : {"tiny-qwen3moe", "tiny-gpt-oss"}) {
+    for (const bool pack : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(preset, pack ? ", packed" : ""));
+      const ModelShape shape = *FindPreset(preset);
+      const TempFile moe(*MakeModelBytes(shape));
+      EngineOptions options = Options();
+      options.model_path = moe.path();
+      options.context = 256;
+      options.pack = pack;
+      options.placement.split = SplitOf("cpu:100%");
+      const auto alone = MustLoad(options);
+      ASSERT_NE(alone, nullptr);
+      const std::vector<int32_t> prompt = {5, 90, 17, 33, 101};
+      const std::string expected = HashOf(alone.get(), prompt);
+      options.placement.split = SplitOf("dgpu:100%");
+      options.placement.dispatch.on = false;
+      options.placement.hot_experts = 2;
+      // The last experts of each layer: slots begin with the first ones otherwise.
+      options.expert_hits = std::make_shared<ExpertHits>(shape.layers, shape.experts);
+      for (int64_t layer = 0; layer < shape.layers; ++layer) {
+        options.expert_hits->Add(layer, shape.experts - 1, 1000000);
+        options.expert_hits->Add(layer, shape.experts - 2, 900000);
+      }
+      const auto engine = MustLoad(options);
+      ASSERT_NE(engine, nullptr);
+      const auto model = engine->model();
+      ASSERT_NE(model->experts(0), nullptr);
+      const ExpertSlots& slots = model->experts(0)->slots(0);
+      EXPECT_EQ(slots.InSlot(0) + slots.InSlot(1), 2 * shape.experts - 3);
+      EXPECT_EQ(HashOf(engine.get(), prompt), expected);
+      options.expert_hits = std::make_shared<ExpertHits>(shape.layers + 1, shape.experts);
+      EXPECT_EQ(Engine::Load(options).status().code(), absl::StatusCode::kInvalidArgument);
+    }
+  }
+}
+
 // A GPU that has parts of layers takes no more memory than was planned, fetched weights included.
 TEST_F(TiersTest, PartsTakeTheMemoryThatWasPlanned) {
   const TempFile moe(*MakeModelBytes(*FindPreset("tiny-qwen3moe")));
