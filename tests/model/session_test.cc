@@ -382,7 +382,7 @@ TEST_F(SessionTest, AbsurdEngineOptionsAreRefused) {
   };
   EXPECT_THAT(refused([](auto* o) { o->kv_type_k = "q3"; }), HasSubstr("'q3' is no type"));
   EXPECT_THAT(refused([](auto* o) { o->kv_type_v = "q8_0"; }), HasSubstr("multiple of 32"));
-  EXPECT_THAT(refused([](auto* o) { o->batch_tokens = 0; }), HasSubstr("batch size is 0"));
+  EXPECT_THAT(refused([](auto* o) { o->batch_tokens = -1; }), HasSubstr("batch size is -1"));
   EXPECT_THAT(refused([](auto* o) { o->threads = 100000; }), HasSubstr("threads"));
   EXPECT_THAT(refused([](auto* o) { o->max_sequences = -1; }), HasSubstr("sequences"));
   EXPECT_THAT(refused([](auto* o) { o->placement.split = SplitOf("cpu:2"); }),
