@@ -138,8 +138,8 @@ std::unique_ptr<Placer> MakePlacer(const EngineOptions& options, const ModelSetu
 // fetches them fewer times. Larger passes take more scratch, so that fewer weights may be on the
 // device, which the prediction weighs.
 void ChoosePassSize(const EngineOptions& options, ModelSetup* setup) {
-  // A request with a long prompt, in which prompt and answer are as long for each other as in the
-  // request that placements are chosen for.
+  // The request that placements are chosen for, with a prompt and an answer that are both longer by
+  // the same factor.
   NominalRequest request;
   const int factor = static_cast<int>(
       std::min(options.most_batch_tokens, setup->limits.max_context) / request.prompt_tokens);

@@ -35,12 +35,7 @@ class DeviceDescriber {
       auto graph = BuildSegmentGraph(file_, config_, limits_, UnitSpan(unit, layers));
       if (!graph.ok()) return graph.status();
       const std::vector<Help> help = HelpWith(device, helpers, graph->graph);
-      if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
-      auto needs = Segment::Query(device, graph->graph);
-      if (!needs.ok()) {
-        ClearLayouts(&*graph);
-        needs = Segment::Query(device, graph->graph);
-      }
+      const auto needs = QueryNeeds(device, &*graph);
       if (IsGone(needs.status())) return needs.status();
       const bool can_run = needs.ok();
       if (can_run) {
@@ -51,11 +46,9 @@ class DeviceDescriber {
       AddTimes(costs, graph->graph, can_run, &out->prefill, passes_.prefill);
       if (can_run) CountHelp(known, help, graph->graph, &out->prefill, helper);
     }
-    if (auto most = BytesWithEnds(device); !most.ok()) {
-      return most.status();
-    } else {
-      out->fixed_bytes = std::max(out->fixed_bytes, *most);
-    }
+    const auto with_ends = BytesWithEnds(device);
+    if (!with_ends.ok()) return with_ends.status();
+    out->fixed_bytes = std::max(out->fixed_bytes, *with_ends);
     if (absl::Status s = CountTied(device, out); !s.ok()) return s;
     // Adds the transfer of one row of logits to the sampler.
     const int64_t width = limits_.embeddings ? config_.n_embd : config_.n_vocab;
@@ -70,6 +63,16 @@ class DeviceDescriber {
   }
 
  private:
+  // Chooses the layouts of the graph's weights, and asks what memory the graph takes. Leaves the
+  // weights plain if the device can't run the graph otherwise.
+  absl::StatusOr<SegmentNeeds> QueryNeeds(const Device& device, SegmentGraph* graph) const {
+    if (options_.pack) ChooseLayouts(device, graph, [](const std::string&) {});
+    auto needs = Segment::Query(device, graph->graph);
+    if (needs.ok()) return needs;
+    ClearLayouts(graph);
+    return Segment::Query(device, graph->graph);
+  }
+
   void AddBytes(const Device& device, const SegmentGraph& graph, PlanDevice* out) const {
     uint64_t weights = 0, kv = 0;
     std::set<std::pair<const gguf::TensorInfo*, uint64_t>> seen;
@@ -90,12 +93,7 @@ class DeviceDescriber {
     auto graph = BuildSegmentGraph(file_, config_, limits_,
                                    {std::max<int64_t>(layers - 2, 0), layers, true, true});
     if (!graph.ok()) return graph.status();
-    if (options_.pack) ChooseLayouts(device, &*graph, [](const std::string&) {});
-    auto needs = Segment::Query(device, graph->graph);
-    if (!needs.ok()) {
-      ClearLayouts(&*graph);
-      needs = Segment::Query(device, graph->graph);
-    }
+    const auto needs = QueryNeeds(device, &*graph);
     if (IsGone(needs.status())) return needs.status();
     return needs.ok() ? needs->scratch_bytes + needs->io_bytes : 0;
   }

@@ -37,8 +37,8 @@ struct PlacementRequest {
   // The experts of the first n layers, or of all of them, are on the CPU.
   static constexpr int64_t kAllLayers = -1;
   int64_t cpu_experts = 0;
-  // Of the experts on the CPU, the device of a layer has this many as well: those that tokens
-  // choose most. 0: none.
+  // The number of experts of each layer that are on the CPU and on the layer's own device as well:
+  // the experts that tokens choose most. 0: none.
   int64_t hot_experts = 0;
   // The limits and aims of the planner.
   std::vector<std::string> devices;  // by any name; empty: every device that is usable

@@ -54,7 +54,7 @@ struct PlacerOptions {
   bool whole_layers = false;
 };
 
-// What is predicted for a request.
+// The prediction for a request.
 struct PredictedRequest {
   int64_t request_ns = 0;
   bool fetches = false;  // a device fetches weights to read the prompt

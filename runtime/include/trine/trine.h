@@ -173,9 +173,10 @@ typedef struct trine_engine_options {
    * layers, or of all of them if it is negative. A model without experts, or with fewer layers, is
    * INVALID_ARGUMENT. */
   int64_t cpu_expert_layers;
-  /* Of the experts on the CPU, the device of each layer has this many as well: those that tokens
-   * choose most. They are exchanged while the model runs, and no result depends on it. More than 0
-   * puts the experts of all layers on the CPU unless cpu_expert_layers says of how many. */
+  /* The number of experts of each layer that are on the CPU and on the layer's own device as well:
+   * the experts that tokens choose most. The library exchanges them while the model runs. No result
+   * depends on them. More than 0 puts the experts of all layers on the CPU, unless
+   * cpu_expert_layers says of how many. */
   int64_t hot_experts;
 } trine_engine_options;
 

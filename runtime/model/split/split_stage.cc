@@ -144,8 +144,9 @@ absl::Status SplitStage::RunPiece(size_t piece) {
   return segments_[piece]->Run(*params_);
 }
 
-// Returns which piece of a step the calling thread runs. The CPU's team counts this thread, so a
-// CPU that worked on another one would have one thread more than there are processors.
+// Returns the index of the piece that the calling thread runs. The CPU's piece comes first: the
+// calling thread is one of the CPU's team, and with another thread in its place there would be more
+// threads than processors.
 size_t SplitStage::OwnPiece(const SplitStep& step) const {
   for (size_t i = 0; i < step.pieces.size(); ++i) {
     const size_t device = split_.pieces[step.pieces[i]].device;
