@@ -1,7 +1,8 @@
 // Reads how much memory the machine has, and how much of it this process may use.
 //
-// A control group's limit counts as if the machine were that small: a planner that believed the
-// physical size inside a container would be killed by the kernel when it used it.
+// The limit of a control group (cgroup) counts as if the machine had no more memory than that. A
+// container has such a limit: if a planner used the machine's physical size there, the kernel would
+// kill the process.
 #pragma once
 
 #include <cstdint>
@@ -14,41 +15,47 @@
 
 namespace trine::detect {
 
-// All sizes in bytes; 0 means unknown unless a member says otherwise.
+// Sizes are in bytes. A size that could not be read is 0.
 struct MemoryInfo {
-  uint64_t physical_bytes = 0;   // The machine's own memory.
-  uint64_t total_bytes = 0;      // The smaller of `physical_bytes` and `limit_bytes`.
-  uint64_t available_bytes = 0;  // What can be allocated without swapping or being killed.
-  uint64_t limit_bytes = 0;      // The tightest cgroup limit; 0: none below the physical size.
-  std::string limit_source;      // "cgroup v2 /user.slice: 4.0 GiB"; "" without a limit.
-  uint64_t swap_total_bytes = 0;
-  uint64_t swap_free_bytes = 0;
+  uint64_t physical_bytes = 0;  // The machine's own memory; 0: unknown.
+  uint64_t total_bytes = 0;     // `limit_bytes` if there is a limit, else `physical_bytes`.
+  // What can be allocated without swapping or being killed. Also 0 if nothing is left.
+  uint64_t available_bytes = 0;
+  uint64_t limit_bytes = 0;  // The tightest cgroup limit below the physical size; 0: none.
+  // Names the cgroup with that limit, for people: "cgroup v2 /user.slice: 4.0 GiB". "": no limit.
+  std::string limit_source;
+  uint64_t swap_total_bytes = 0;  // The machine's swap; also 0 if it has none.
+  uint64_t swap_free_bytes = 0;   // Also 0 if none is left.
 };
 
-// Reads /proc/meminfo and the memory cgroup of a root.
+// Reads /proc/meminfo, and the limits of the memory cgroup that /proc/self/cgroup names, from the
+// files of a root. Never fails: adds a note for what is missing in /proc/meminfo, and takes a
+// cgroup that can't be read for one without a limit. REQUIRES: `notes` is not null.
 MemoryInfo ReadMemory(const FileRoot& root, Notes* notes);
 
-// One folder with the limits of a control group.
+// A control group, and the folder with the files that have its limits.
 struct CgroupFolder {
-  std::string path;   // "/user.slice"; "/" for the mounted root.
-  std::string files;  // The folder of its files: "/sys/fs/cgroup/user.slice".
+  std::string path;   // The group: "/user.slice"; "/" is the group that is mounted.
+  std::string files;  // Its folder, within the root: "/sys/fs/cgroup/user.slice".
 };
 
-// The folders with the limits of this process's control group. The limits of all ancestors hold
-// too, so callers must read every folder. Inside a container the path in /proc/self/cgroup may be a
-// path of the host that does not exist; then the mounted root, always last in the list, has the
-// limits.
+// The control group of this process, and its ancestors. The limits of all of them hold for the
+// process, so callers read every folder. A folder may be missing: inside a container,
+// /proc/self/cgroup may name a group of the host. Then the mounted group, which is always the last,
+// has the limits.
 struct Cgroup {
-  int version = 0;                    // 1 or 2; 0 when there is none.
+  int version = 0;                    // 1 or 2; 0: the process has none.
   std::vector<CgroupFolder> folders;  // This process's own folder first, then its ancestors.
 };
 
-// Returns the control group of this process for `controller`, which is "memory" or "cpu". Takes the
-// version-1 hierarchy if it has the controller: the kernel puts a controller in only one of them.
+// Returns the control group of this process (/proc/self/cgroup of the root) for a controller,
+// "memory" or "cpu". Versions 1 and 2 may be mounted side by side, but the kernel puts a controller
+// in only one of them. So returns the version-1 group if version 1 has the controller, else the
+// version-2 group.
 Cgroup FindCgroup(const FileRoot& root, std::string_view controller);
 
-// Returns how many processors' worth of time the cpu controller allows: the tightest quota of all
-// ancestors. Returns nullopt if there is no quota.
+// Returns how many processors' worth of time this process may use: the tightest quota of its own
+// cpu cgroup and of its ancestors. Returns nullopt if none of them has a quota that can be read.
 std::optional<double> ReadCpuQuota(const FileRoot& root);
 
 }  // namespace trine::detect

@@ -1,7 +1,10 @@
-// Finds out for a model's own products of several columns which of two ways is faster (Way in
-// kernels/cpu/levels/kernel_table.h). The first products of a kind go both ways in turns, on
-// whatever thread, and are timed. Later products go the faster way. Results are the same either
-// way.
+// Finds out which of two ways of multiplying is faster: kDirect or kTiles (Way in
+// kernels/cpu/levels/kernel_table.h). It depends on the machine and on the kind of product: the
+// type and shape of the weights, and the number of columns.
+//
+// The first products of a kind, which a model computes anyway, take turns: one goes one way, the
+// next goes the other, and each is timed. Later products go the faster way. Both ways have the same
+// result, so no product is computed twice.
 #pragma once
 
 #include <array>
@@ -16,12 +19,15 @@
 
 namespace trine::cpu {
 
-// Times products of one kind and chooses their way. Any thread may call anything at any time.
+// Chooses the way of products of one kind, from the times that callers measure. Any thread may call
+// anything at any time.
 class WayTrial {
  public:
   // The number of timed turns for each way.
   static constexpr uint32_t kSamples = 9;
 
+  // What Next returns: the way to go, and the turn's number. Turns from 2 * kSamples on are not
+  // timed.
   struct Turn {
     cpu_kernels::Way way = cpu_kernels::Way::kUsual;
     uint32_t number = 2 * kSamples;
@@ -29,14 +35,16 @@ class WayTrial {
     bool timed() const { return number < 2 * kSamples; }
   };
 
-  // Returns the way of the next product, or of a part of one. If the turn is timed, call Tell after
-  // the product.
+  // Returns the way of the caller's product, or of the caller's part of a product. If the turn is
+  // timed(), the caller must measure it and call Tell once; without that no way is ever chosen.
   Turn Next();
 
-  // Reports how long the turn took, in any unit that is the same for all products of a kind.
+  // Reports the time that a turn took per unit of work, because parts of products differ in size.
+  // The unit is the same for all products of a kind. The last report chooses the way. REQUIRES:
+  // turn.timed(), and Tell has not been called for this turn.
   void Tell(const Turn& turn, uint64_t time);
 
-  // Returns kUsual until all turns have been reported.
+  // Returns the faster way; kUsual until all timed turns have been reported.
   cpu_kernels::Way chosen() const { return chosen_.load(std::memory_order_relaxed); }
 
  private:
@@ -51,7 +59,8 @@ class WayTrial {
 // Holds the trials for weights of one shape: one trial for each range of column counts.
 class ShapeTrials {
  public:
-  // `columns`: at least 2.
+  // Returns the trial for products of so many columns. It lives as long as this object. REQUIRES:
+  // `columns` is at least 2.
   WayTrial& For(int64_t columns);
 
  private:
@@ -59,13 +68,13 @@ class ShapeTrials {
   std::array<WayTrial, 18> trials_;
 };
 
-// Holds the trials of all shapes that the process has multiplied.
+// Holds the trials of all shapes of weights that a backend has multiplied. Each backend has one.
 class WayTrials {
  public:
   struct Shape {
     quant::Type type;
     bool packed;
-    int64_t k, n;
+    int64_t k, n;  // n rows of k weights
 
     auto operator<=>(const Shape&) const = default;
   };

@@ -1,5 +1,6 @@
-// Describes runs of shaders over ranges of tensors. Operands is the tensors of one op at a run's
-// dimensions, as shaders see and bind them.
+// Binds runs of shaders to tensors. OpRun is a run with the range of bytes that each of its
+// bindings has. Operands describes the tensors of one op as shaders see them, and makes OpRuns.
+// Calls no driver.
 #pragma once
 
 #include <algorithm>
@@ -18,46 +19,57 @@
 
 namespace trine::vulkan {
 
-// The layout of packed weights. The low half of its id is the version of packed_rows.h.
+// The layout of packed weights (kernels/quant/packed_rows.h). Whoever changes that layout must
+// change the number here, which is in the layout's id: files of packed weights tell layouts apart
+// by it.
 inline constexpr backends::PackedLayout kPackedLayout("vulkan", sdk::OwnLayout("vulkan", 1),
                                                       /*gathers=*/false);
 
 using backends::OpGroup;
 
-// Everything that the runs on a device depend on.
+// What the runs of a graph depend on besides the graph: what the device can do, and how its ops use
+// it. `caps` must not be null, and must outlive this.
 struct RunChoices {
   const DeviceCaps* caps = nullptr;
   Tuning tuning;
   ProductTuning products;
 };
 
-// Returns the alignment of the offsets of bindings.
+// Returns the alignment of the bytes at which a binding may begin, from its buffer's beginning. A
+// tensor may begin between two such places.
 inline uint64_t BindingAlignment(const DeviceCaps& caps) {
   return std::max<uint64_t>(caps.storage_alignment, 16);
 }
-// Returns the alignment of spans that the host must keep to.
+// Returns the alignment of the spans that the host binds to a plan's slots and scratch: the
+// device's `buffer_alignment` in the ABI.
 inline uint64_t BufferAlignment(const DeviceCaps& caps) {
   return std::max<uint64_t>(BindingAlignment(caps), sdk::kScratchAlignment);
 }
 
-// A run with the operand of each of its bindings.
+// A run of a shader, with the bytes that each of its bindings has.
 struct OpRun {
+  // Bytes of a tensor or of the scratch.
   struct Operand {
-    uint32_t tensor = kScratchOperand;  // kScratchOperand: the plan's scratch after its TEMP slots
-    uint64_t offset = 0;  // bytes from the last possible start of a binding at or before the tensor
-    uint64_t bytes = 0;
+    // The number of a tensor of the graph. kScratchOperand: the plan's scratch after its TEMP
+    // slots.
+    uint32_t tensor = kScratchOperand;
+    // Where the binding begins, a multiple of BindingAlignment: so many bytes after the last place
+    // at or before the tensor's first byte where a binding may begin.
+    uint64_t offset = 0;
+    uint64_t bytes = 0;  // the size of the binding
   };
   KernelRun run;
   std::vector<Operand> operands;  // by binding
-  uint64_t operations = 0;        // approximate number
-  const char* label = nullptr;    // for profiles, must stay valid
+  uint64_t operations = 0;        // about how many additions and multiplications
+  const char* label = nullptr;    // the name in time reports; must outlive all uses of the run
 };
 
-// For each tensor, the bytes from the last possible start of a binding to the tensor's first byte.
+// [tensor]: the bytes from the last place where a binding may begin to the tensor's first byte. A
+// shader gets them as an offset, because the binding begins before the tensor.
 using Misalignment = std::vector<uint32_t>;
 
-// Returns the number of an op's inputs, absent ones included. It is the index of the first output
-// where an op's operands are numbered.
+// Returns how many inputs an op of a kind has, absent ones included. Shaders' operands are numbered
+// from the first input to the last output, so this is also the number of the first output.
 inline uint32_t InputsOf(uint32_t kind) {
   switch (kind) {
     case TRINE_OP_ATTENTION:
@@ -78,9 +90,11 @@ inline uint32_t InputsOf(uint32_t kind) {
   }
 }
 
-// The tensors of an op at given parameters, as shaders see them. All arguments must outlive this.
+// The tensors of an op in a run with given parameters, as shaders see them.
 class Operands {
  public:
+  // Describes op number `index` of the graph, with `params`, the values of the graph's parameters.
+  // All arguments must outlive this object.
   Operands(const RunChoices& choices, const sdk::Graph& graph, const Misalignment& misaligned,
            size_t index, const int64_t* params)
       : choices_(choices),
@@ -92,11 +106,14 @@ class Operands {
   const sdk::Op& op() const { return op_; }
   bool Has(size_t i) const { return op_.HasInput(i); }
 
+  // Return input i and output i, and whether input i has a packed layout. REQUIRES: Has(i), or for
+  // Out that the op has so many outputs.
   TensorView In(size_t i) const { return ViewOf(op_.in[i]); }
   TensorView Out(size_t i) const { return ViewOf(op_.out[i]); }
   bool IsPacked(size_t i) const { return graph_.tensors[op_.in[i]].layout != TRINE_LAYOUT_PLAIN; }
 
-  // Returns the size of a whole tensor, from the start of its binding.
+  // Returns the size of the binding of a whole tensor: the misaligned bytes before the tensor, and
+  // the tensor with its gaps, rounded up to a multiple of 4.
   uint64_t BytesOf(uint32_t tensor) const {
     const TensorView view = ViewOf(tensor);
     uint64_t end = view.offset + RowBytes(tensor);
@@ -107,13 +124,14 @@ class Operands {
     return RoundUp(end, 4);
   }
 
+  // Returns the bytes of one row of a tensor.
   uint64_t RowBytes(uint32_t tensor) const {
     const trine_tensor& t = graph_.tensors[tensor];
     return backends::RowBytesOf(t, sdk::ResolveDims(t, params_));
   }
 
-  // Appends `run` with whole tensors as its operands, and with `scratch` for kScratchOperand.
-  // Returns "", or why a tensor can't be bound.
+  // Appends `run`, bound to the op's whole tensors, and to `scratch` where it has kScratchOperand.
+  // `operations`: as in OpRun. Returns WhyNotBound of the run, which is appended in either case.
   std::string Bind(KernelRun run, OpRun::Operand scratch, uint64_t operations,
                    std::vector<OpRun>* runs) const {
     std::vector<uint32_t> tensors(op_.in);
@@ -122,7 +140,8 @@ class Operands {
     return BindTo(std::move(run), tensors, scratch, operations, runs);
   }
 
-  // Does what Bind does, but takes any tensors of the graph as operands, by number.
+  // Does what Bind does, but with tensors of several ops: operand number n of the run is tensor
+  // tensors[n] of the graph.
   std::string BindTo(KernelRun run, const std::vector<uint32_t>& tensors, OpRun::Operand scratch,
                      uint64_t operations, std::vector<OpRun>* runs) const {
     OpRun bound;
@@ -139,6 +158,8 @@ class Operands {
     return WhyNotBound(runs->back());
   }
 
+  // Returns why the device can't do a run with these bindings, or "" if it can: a binding, or the
+  // shader's workgroup, is larger than the device allows, or it lacks a feature.
   std::string WhyNotBound(const OpRun& run) const {
     for (const OpRun::Operand& operand : run.operands) {
       if (operand.bytes > choices_.caps->max_storage_range) return WhyTooLarge(operand);
@@ -157,6 +178,7 @@ class Operands {
     return MissingForShader(caps, *run.run.shader);
   }
 
+  // Returns the number of elements of a view.
   uint64_t Elements(const TensorView& view) const {
     return static_cast<uint64_t>(view.dims[0] * Rows(view));
   }

@@ -1,14 +1,21 @@
-// Loads elements of a row of the KV cache as floats. Elements beyond the row's width are +0.
-// CacheForm::kAny reads any row, one element after the other. The other forms require rows of whole
-// vectors (attention_args.h).
+// Loads elements of the KV cache as floats. A row is the key, or the value, of one position for one
+// KV head; `row` points to its first byte. Elements from cache.width on are +0, so a caller may
+// read beyond the row's end.
+//
+// REQUIRES: kForm is the cache's form (FormOf in attention.gpu.cc), or kAny. With kAny, functions
+// load any row, one element after the other. With the other forms, they load several elements at
+// once, so the start of each row and its width must be multiples of:
+//   kF32          16 bytes, 4 elements
+//   kF16, kBf16   8 bytes, 4 elements
+//   kQ8           4 bytes, 32 elements
 #pragma once
 
 #include "kernels/hip/attention/attention_args.h"
 
 namespace trine::hip {
 
-// Loads element i of a row of any type. A q8_kv block has 36 bytes: an f32 scale, then 32 signed
-// bytes.
+// Loads element i of a row of any cache.type. In q8_kv a block of 32 elements has 36 bytes: an f32
+// scale, then 32 signed bytes. A type without a case here is read as f32.
 TRINE_DEVICE float LoadAny(const CacheArgs& cache, const std::byte* row, uint32_t i) {
   if (i >= cache.width) return 0.0f;
   switch (cache.type) {
@@ -26,12 +33,12 @@ TRINE_DEVICE float LoadAny(const CacheArgs& cache, const std::byte* row, uint32_
   }
 }
 
-// Returns byte i of the word, as a signed number.
+// Converts byte i of a word, which is a signed number, to a float. Byte 0 is the lowest.
 TRINE_DEVICE float SignedByte(uint32_t word, int i) {
   return static_cast<float>(static_cast<int8_t>(word >> (8 * i)));
 }
 
-// Loads element i.
+// Loads element i of the row.
 template <CacheForm kForm>
 TRINE_DEVICE float Load1(const CacheArgs& cache, const std::byte* row, uint32_t i) {
   if constexpr (kForm == CacheForm::kAny) {
@@ -52,7 +59,7 @@ TRINE_DEVICE float Load1(const CacheArgs& cache, const std::byte* row, uint32_t 
   }
 }
 
-// Loads elements i and i + 1; i is even.
+// Loads elements i and i + 1 of the row. REQUIRES: i is even.
 template <CacheForm kForm>
 TRINE_DEVICE void Load2(const CacheArgs& cache, const std::byte* row, uint32_t i, float (&v)[2]) {
   if constexpr (kForm == CacheForm::kAny) {
@@ -82,7 +89,7 @@ TRINE_DEVICE void Load2(const CacheArgs& cache, const std::byte* row, uint32_t i
   }
 }
 
-// Loads elements i to i + 3; i is a multiple of 4.
+// Loads elements i to i + 3 of the row. REQUIRES: i is a multiple of 4.
 template <CacheForm kForm>
 TRINE_DEVICE void Load4(const CacheArgs& cache, const std::byte* row, uint32_t i, float (&v)[4]) {
   if constexpr (kForm == CacheForm::kAny) {
