@@ -19,8 +19,10 @@ namespace trine {
 class Trace {
  public:
   using Clock = std::chrono::steady_clock;
+  // The number of a track: a line of the timeline, such as that of a stage or of the leader.
   using Track = uint32_t;
-  // Keys here and names of events must live as long as the trace: use literals.
+  // A number that is shown with an event. Keys, and names of events, must live as long as the
+  // trace: use literals.
   struct Arg {
     const char* key;
     int64_t value;
@@ -28,40 +30,43 @@ class Trace {
   static constexpr size_t kMostArgs = 6;  // of an event; further ones are left out
   static constexpr size_t kDefaultCapacity = size_t{1} << 18;
 
+  // `capacity`: the most events that are held.
   explicit Trace(size_t capacity = kDefaultCapacity);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  // kNever: events of the track nest or follow each other. kRows: they may overlap, and are then
-  // shown in several rows.
+  // Says whether events of a track may overlap without one enclosing the other. kNever: they nest
+  // or follow each other. kRows: they may overlap, and the track is then shown in several rows.
   enum class Overlap { kNever, kRows };
+  // Adds a track and returns its number. Its name and number never change.
   Track AddTrack(std::string name, Overlap overlap = Overlap::kNever);
 
-  // Adds an event. Never fails: if there is no memory for the event, it is counted as dropped.
+  // Adds an event that lasted from `begin` to `end`. Never fails: if there is no memory for it, it
+  // is counted as dropped. REQUIRES: AddTrack returned `track`.
   void Add(Track track, const char* name, Clock::time_point begin, Clock::time_point end,
            std::initializer_list<Arg> args = {}) noexcept;
-  // Adds a moment, shown with a short text; a long text is cut.
+  // Adds a mark: a moment, shown with a text. A long text is cut. Otherwise as Add.
   void Mark(Track track, const char* name, Clock::time_point when, const std::string& text,
             std::initializer_list<Arg> args = {}) noexcept;
 
-  uint64_t recorded() const;  // the number of events so far, including dropped ones
-  uint64_t dropped() const;
+  uint64_t recorded() const;  // the number of events and marks so far, including dropped ones
+  uint64_t dropped() const;   // those that made room for newer ones, or that found no memory
 
-  // Returns the trace as JSON in the trace-event format, in ASCII. Leaves out events that ended
-  // before `since`, and tracks that have no other events.
+  // Returns the trace as JSON in the trace-event format, in ASCII. If `since` is given, leaves out
+  // events that ended before it, and tracks without later events.
   std::string Json(Clock::time_point since = Clock::time_point::min()) const;
 
-  // An event that has ended. A track's name and number never change.
+  // An event, or a mark without its text.
   struct Shown {
     Track track;
     const char* name;
-    Clock::time_point begin, end;
+    Clock::time_point begin, end;  // equal for a mark
     std::array<Arg, kMostArgs> args;
-    size_t n_args;
+    size_t n_args;  // how many of `args` are set
 
     int64_t arg(std::string_view key) const;  // 0 if there is no such key
   };
-  // Returns the events that ended at `since` or later.
+  // Returns the events that ended at `since` or later, in the order in which they were added.
   std::vector<Shown> Since(Clock::time_point since) const;
 
  private:

@@ -8,12 +8,16 @@
 
 namespace trine {
 
+// Says which machine to describe.
 struct MachineOptions {
-  std::string root;  // as in DetectOptions; the files of another machine: plugins are not probed
-  RegistryOptions registry;
+  // "" or "/": the running machine. Otherwise a folder with the proc/ and sys/ of another machine,
+  // which is described from these files alone: no plugins are looked for.
+  std::string root;
+  RegistryOptions registry;  // how plugins are found and probed
 };
 
-// Detects the machine's hardware, probes all plugins in child processes, and joins both.
+// Detects the machine's hardware, probes its plugins in child processes meanwhile, and joins both.
+// The inventory's notes and problems say what went wrong.
 Inventory DescribeMachine(const MachineOptions& options);
 
 // Returns the inventory as JSON, indented for people.

@@ -1,11 +1,12 @@
 // Holds the state that the parts of a batcher share: the lock, its condition variables, the
 // counters, and the type of a model in use.
 //
-// There is one lock for all parts. Owners take it when they call the batcher. The leader holds it,
-// except while it waits, delivers rows, prepares passes ahead, submits a pass or loads a model: no
-// other thread touches the data of these. A function that releases the lock for some time
-// has it as its parameter, and holds it again when it returns. Threads of stages take the lock to
-// report the end of a pass, and threads of the block keeper take it to report a fetch.
+// There is one lock for all parts. Owners take it when they call the batcher. The leader, which is
+// the owner whose thread forms passes, holds it, except while it waits, delivers rows, prepares
+// passes ahead, submits a pass or loads a model. No other thread touches the data that it then
+// uses. A function that releases the lock for some time has it as its parameter, and holds it again
+// when it returns. Threads of stages take the lock to report the end of a pass, and threads of the
+// block keeper take it to report a fetch.
 #pragma once
 
 #include <chrono>
@@ -61,8 +62,8 @@ struct BatcherShared {
 // A model with the pipeline that takes passes through its stages. The recovery owns it, and changes
 // it only between two passes.
 struct StagedModel {
-  std::shared_ptr<Model> model;        // null while the next model is loaded
-  std::unique_ptr<Pipeline> pipeline;  // null then too, and while a new one is made
+  std::shared_ptr<Model> model;        // null while the next model is loaded, and if that failed
+  std::unique_ptr<Pipeline> pipeline;  // null as `model` is, and while a new one is made
   std::shared_ptr<StageLog> log;
   uint64_t epoch = 0;  // the number of models so far
   // true: passes keep a copy of their rows, because stages with their own threads may run the next

@@ -20,15 +20,17 @@ class PassesAhead {
   // Stands for a token that is not known yet, in the parts of a predicted batch.
   static constexpr int32_t kUnknown = 0;
 
-  // Forgets all prepared passes; later ones are of this model. At most `most` passes are kept: a
-  // new one replaces the oldest.
+  // Forgets all prepared passes; later ones are of this model. Keeps at most `most` passes, at
+  // least one: a new one replaces the oldest.
   void Reset(const Model& model, size_t most);
 
-  // Prepares the pass of a batch. REQUIRES: each part has one token, and every token gives a row.
+  // Prepares the pass of a predicted batch. REQUIRES: Reset has been called with this model; each
+  // part has one token, and every token gives a row.
   void Make(const Model& model, const Batch& batch);
 
-  // Moves the prepared pass of `batch` into *pass and writes its tokens. Returns false, and changes
-  // nothing, if there is no such pass.
+  // Puts the prepared pass of a batch into *pass, with the batch's tokens, its moves and the pass
+  // slot. *pass keeps its memory for output. Returns false, and changes nothing, if no such pass
+  // was prepared: with the same sequences, positions, blocks and outputs.
   bool Take(const Batch& batch, size_t slot, Pass* pass);
 
  private:

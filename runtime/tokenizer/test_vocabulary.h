@@ -1,4 +1,4 @@
-// Builds small vocabularies for tests. Texts are given as plain bytes; the builder owns them.
+// Builds small vocabularies, and random texts, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,9 +17,10 @@
 
 namespace trine {
 
+// A vocabulary that tokens are added to. It owns all texts.
 class TestVocabulary {
  public:
-  // Returns 256 tokens with id = byte. Merges add tokens from 256 on.
+  // Returns a byte-level vocabulary of 256 tokens, in which a byte is its own id.
   static TestVocabulary ByteLevel(std::string_view pre_tokenizer = "gpt-2") {
     TestVocabulary vocabulary;
     vocabulary.data_.model = TokenizerModel::kByteLevelBpe;
@@ -30,7 +31,7 @@ class TestVocabulary {
     }
     return vocabulary;
   }
-  // Returns <unk> <s> </s> and 256 byte tokens: ids 0 to 258.
+  // Returns a SentencePiece vocabulary of <unk>, <s>, </s> and 256 byte tokens, with ids 0 to 258.
   static TestVocabulary SentencePiece() {
     TestVocabulary vocabulary;
     vocabulary.data_.model = TokenizerModel::kSentencePiece;
@@ -47,13 +48,16 @@ class TestVocabulary {
     return vocabulary;
   }
 
+  // Returns bytes as byte-level vocabularies write them: one printable character for each.
   static std::string Alphabet(std::string_view bytes) {
     std::string text;
     AppendAlphabet(bytes, &text);
     return text;
   }
 
-  // These return the new id.
+  // Add a token and return its id. Add takes the text as the vocabulary writes it, AddPiece, too,
+  // with SentencePiece's score. AddMerge takes plain bytes: it adds the merge of two byte-level
+  // tokens, and the token that they become.
   int32_t Add(std::string_view text, TokenType type) {
     data_.tokens.push_back(Own(std::string(text)));
     data_.types.push_back(type);
@@ -67,10 +71,13 @@ class TestVocabulary {
     data_.merges.push_back(Own(Alphabet(left) + " " + Alphabet(right)));
     return Add(Alphabet(std::string(left).append(right)), TokenType::kNormal);
   }
+  // Keeps a text as long as the vocabulary lives.
   std::string_view Own(std::string text) { return strings_.emplace_back(std::move(text)); }
 
   TokenizerData& data() { return data_; }
 
+  // Makes the tokenizer, which may outlive the vocabulary. Fails the test, and returns null, if it
+  // can't.
   std::shared_ptr<const Tokenizer> Create() const {
     auto tokenizer = Tokenizer::Create(data_);
     EXPECT_TRUE(tokenizer.ok()) << tokenizer.status();
@@ -88,6 +95,7 @@ inline std::string RandomBytes(std::mt19937* random, size_t count) {
   return bytes;
 }
 
+// Returns valid UTF-8 of characters of all lengths.
 inline std::string RandomUnicode(std::mt19937* random, size_t characters) {
   // Half of it is ASCII, in which the characters that pre-tokenizers look for are frequent.
   static constexpr char kFavourites[] = "  \t\r\n'sSllreVE aZ09.,!<|>";
@@ -115,6 +123,7 @@ inline std::string RandomUnicode(std::mt19937* random, size_t characters) {
   return text;
 }
 
+// Returns `count` bytes, each of them one of `letters`.
 inline std::string RandomText(std::mt19937* random, std::string_view letters, size_t count) {
   std::string text(count, '\0');
   for (char& c : text) c = letters[(*random)() % letters.size()];

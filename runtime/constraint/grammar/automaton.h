@@ -1,5 +1,6 @@
-// A grammar as a pushdown automaton over bytes. Each rule is a finite automaton whose edges read a
-// byte or call another rule; there are no empty moves. Immutable once built.
+// A grammar as a pushdown automaton over bytes. Each rule is a finite automaton. Its edges read a
+// byte, or call a rule: then the state to return to is put on a stack (StackTable) until that rule
+// ends. There are no edges that read nothing. Immutable once built; any thread may use it.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +20,11 @@ using ByteSet = std::bitset<256>;
 
 class Automaton {
  public:
-  // The state at the bottom of every stack. If it is also on top, nothing is left to read.
+  // The state at the bottom of every stack. It belongs to no rule. If it is on top, nothing is left
+  // to read.
   static constexpr uint32_t kBottom = 0;
 
+  // Reads a byte from `low` to `high`, then continues at `to`.
   struct ByteEdge {
     uint8_t low;
     uint8_t high;
@@ -36,8 +39,9 @@ class Automaton {
     friend auto operator<=>(const CallEdge&, const CallEdge&) = default;
   };
 
-  uint32_t size() const { return static_cast<uint32_t>(accepts_.size()); }
-  uint32_t root() const { return root_; }
+  uint32_t size() const { return static_cast<uint32_t>(accepts_.size()); }  // states
+  uint32_t root() const { return root_; }  // the state in which the root rule begins
+  // Return the edges that leave a state.
   std::span<const ByteEdge> bytes(uint32_t state) const {
     return std::span(bytes_).subspan(byte_begin_[state],
                                      byte_begin_[state + 1] - byte_begin_[state]);
@@ -46,14 +50,16 @@ class Automaton {
     return std::span(calls_).subspan(call_begin_[state],
                                      call_begin_[state + 1] - call_begin_[state]);
   }
-  // Returns whether the rule may end here.
+  // Returns whether the state's rule may end here.
   bool accepts(uint32_t state) const { return accepts_[state]; }
-  // Returns whether the rule can do nothing but end here. A call need not return to such a state.
+  // Returns whether the state's rule can do nothing but end here. Such a state need not be put on a
+  // stack.
   bool only_accepts(uint32_t state) const {
     return accepts_[state] && bytes(state).empty() && calls(state).empty();
   }
 
-  // Returns a number above the levels of all start states that `state` calls.
+  // Returns a number above the levels of all start states that `state` calls. So whoever follows
+  // calls from the highest level down comes to a state after all its callers.
   uint32_t level(uint32_t state) const { return levels_[state]; }
 
   // Bytes that no edge tells apart have the same class.
@@ -72,18 +78,19 @@ class Automaton {
   uint32_t n_classes_ = 1;
 };
 
-// Says how to treat dead rules, which can't produce a finite text: refuse the grammar, or leave
-// them out. A grammar whose root is dead is always refused.
+// Says what to do about dead rules, which have no finite text: refuse the grammar, or leave them
+// out. A grammar whose root is dead is always refused.
 enum class DeadRules { kRefuse, kLeaveOut };
 
 // Builds an automaton for the texts of the grammar that have only bytes of `bytes`. Returns
-// INVALID_ARGUMENT for left recursion, for dead rules, and if the grammar is too large.
+// INVALID_ARGUMENT for left recursion (a rule that begins with itself), for dead rules that are to
+// be refused, and if the grammar is too large.
 absl::StatusOr<Automaton> BuildAutomaton(const Grammar& grammar, const ByteSet& bytes,
                                          DeadRules dead_rules);
 
-// The cost of finishing, of a state: the number of tokens that lead from the state to the end of
-// its rule, including the tokens of rules that it calls.
-inline constexpr int64_t kNeverFinishes = INT64_MAX;
+// The cost of a state: a number of tokens that is enough to get from the state to the end of its
+// rule, through all rules that are called on the way.
+inline constexpr int64_t kNeverFinishes = INT64_MAX;     // no text leads to the end
 inline constexpr int64_t kCostLimit = int64_t{1} << 40;  // larger costs are cut to this
 
 inline int64_t AddCosts(int64_t a, int64_t b) {
@@ -91,10 +98,9 @@ inline int64_t AddCosts(int64_t a, int64_t b) {
   return std::min(a + b, kCostLimit);
 }
 
-// Returns a cost for each state, or kNeverFinishes if no text leads to the end. That many tokens
-// are enough, but fewer may do: each byte counts as a token, except that bytes which the grammar
-// writes out may form longer tokens of `trie` (null: every byte is a token). Every state that is
-// not at the end has a token that leads to a state of lower cost.
+// Returns the cost of each state. Fewer tokens than the cost may do, because each byte counts as a
+// token. Only where the grammar writes a text out do bytes count as a longer token of `trie`; null:
+// nowhere. Every state that is not at the end has a token that leads to a state of lower cost.
 std::vector<int64_t> FinishCosts(const Automaton& automaton, const TokenTrie* trie);
 
 }  // namespace trine::constraint

@@ -1,4 +1,6 @@
-// The rules of a grammar as one graph with empty moves. The automaton is built from it.
+// The rules of a grammar as one graph, from which BuildAutomaton makes an Automaton. A path from a
+// rule's start to its accepting state reads a text of the rule. Unlike an Automaton, the graph has
+// empty moves: edges that read nothing.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +14,41 @@
 
 namespace trine::constraint {
 
+// States are numbered from 0.
 struct RuleGraph {
+  // An edge that reads a byte from `low` to `high`.
   struct Byte {
     uint32_t from;
     uint8_t low;
     uint8_t high;
     uint32_t to;
   };
+  // An edge that reads a text of a rule.
   struct Call {
     uint32_t from;
     int32_t rule;
     uint32_t to;
   };
+  // An edge that reads nothing.
   struct Empty {
     uint32_t from;
     uint32_t to;
   };
+  // The states in which a rule begins and ends. kNone: the root does not use the rule.
   struct Ends {
-    uint32_t start = kNone;  // kNone: the rule is not used
+    uint32_t start = kNone;
     uint32_t accept = kNone;
   };
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  uint32_t states = 0;
+  uint32_t states = 0;  // the number of states
   std::vector<Byte> bytes;
   std::vector<Call> calls;
   std::vector<Empty> empties;
-  std::vector<Ends> rules;  // one per rule of the grammar
+  std::vector<Ends> rules;  // by rule of the grammar
 };
 
-// Groups edges by the state that they leave. Edges of one state stay in the order given.
+// Finds the edges that leave a state. Keeps copies of the edges, in the order given.
 template <class Edge>
 class EdgesFrom {
  public:
@@ -61,8 +68,8 @@ class EdgesFrom {
   std::vector<Edge> edges_;
 };
 
-// Makes the graph of all rules that the root uses, directly or through other rules. Returns
-// INVALID_ARGUMENT if the graph gets too large.
+// Makes the graph of all rules that the root uses, directly or through other rules. Has edges for
+// the bytes of `bytes` alone. Returns INVALID_ARGUMENT if the graph gets too large.
 absl::StatusOr<RuleGraph> DrawRules(const Grammar& grammar, const ByteSet& bytes);
 
 }  // namespace trine::constraint

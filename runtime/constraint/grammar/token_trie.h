@@ -1,5 +1,6 @@
-// The texts of a vocabulary as a tree of bytes in one array. A walk over it visits each prefix that
-// tokens share once. Immutable; any thread may use it.
+// The texts of a vocabulary as a tree of bytes (a trie) in one array. A node stands for a prefix,
+// so a walk over the tree visits a prefix that several tokens share only once. Immutable; any
+// thread may use it.
 #pragma once
 
 #include <bitset>
@@ -18,31 +19,33 @@ class TokenTrie {
  public:
   static constexpr uint32_t kRoot = 0;
 
-  // A node's descendants follow the node, up to `end`. After each child come the child's own
-  // descendants.
+  // A node's descendants follow the node in the array: its first child with that child's
+  // descendants, then its second child, and so on.
   struct Node {
-    uint32_t end;
-    uint32_t first_token;  // index in tokens_; the node's tokens end at the next node's index
-    uint16_t depth;
-    uint8_t byte;
+    uint32_t end;          // the index after the last descendant
+    uint32_t first_token;  // index in tokens_; the node's tokens end where those of the next begin
+    uint16_t depth;        // the length of the prefix
+    uint8_t byte;          // the last byte of the prefix
   };
 
-  // `tokens` has the bytes and ids of text tokens. Leaves out tokens longer than kMaxTokenBytes.
+  // Makes a trie of tokens, given as texts and ids. Leaves out empty tokens, and those longer than
+  // kMaxTokenBytes. The texts need not outlive the call.
   explicit TokenTrie(std::vector<std::pair<std::string_view, int32_t>> tokens);
   // Makes a trie of the tokenizer's text tokens. Leaves out control tokens and tokens that end a
   // generation.
   static std::shared_ptr<const TokenTrie> Of(const Tokenizer& tokenizer);
 
-  uint32_t size() const { return static_cast<uint32_t>(nodes_.size()) - 1; }
+  uint32_t size() const { return static_cast<uint32_t>(nodes_.size()) - 1; }  // nodes
   const Node& node(uint32_t i) const { return nodes_[i]; }
   // Returns the tokens whose text ends at this node.
   std::span<const int32_t> tokens(uint32_t i) const {
     return std::span(tokens_).subspan(nodes_[i].first_token,
                                       nodes_[i + 1].first_token - nodes_[i].first_token);
   }
-  uint32_t Child(uint32_t node, uint8_t byte) const;  // kRoot: there is no such child
-  int32_t max_depth() const { return max_depth_; }
-  // Returns the bytes that are a token by themselves.
+  // Returns the child of a node for a byte; kRoot if there is none.
+  uint32_t Child(uint32_t node, uint8_t byte) const;
+  int32_t max_depth() const { return max_depth_; }  // the length of the longest token
+  // Returns the bytes that are tokens by themselves.
   const std::bitset<256>& single_bytes() const { return single_bytes_; }
 
   static constexpr size_t kMaxTokenBytes = 1024;

@@ -44,7 +44,7 @@ class Constraint {
       std::string_view text, const ConstraintVocabulary& vocabulary);
 
   const Tokenizer& tokenizer() const { return *vocabulary_.tokenizer; }
-  // The number of 32-bit words in a mask over the vocabulary.
+  // Returns the number of 32-bit words in a mask: bit i % 32 of word i / 32 stands for token i.
   size_t mask_words() const { return mask_words_; }
   const constraint::Automaton& automaton() const { return automaton_; }
 
@@ -104,20 +104,24 @@ class ConstraintState {
 
   static constexpr int64_t kNoLimit = INT64_MAX;
 
-  // Sets the bits of the tokens that may come next and clears all others. `mask` must have at least
-  // mask_words() words. Sets no bit after the end of the text, or if the text can only end and the
-  // vocabulary has no token for that.
+  // Sets the bits of the tokens that may come next and clears all others. Sets no bit after the end
+  // of the text, or if the text can only end and the vocabulary has no token for that. REQUIRES:
+  // `mask` has at least mask_words() words.
   //
-  // `tokens_left` is the number of tokens that may still come. If they are enough to finish the
-  // text, allows only tokens after which the remaining tokens are still enough.
+  // `tokens_left` is the number of tokens that may still come, or kNoLimit. If they are enough to
+  // finish the text, allows only tokens after which the remaining tokens are still enough, and
+  // where the text is nested very deep, only tokens that bring its end nearer. If they are not
+  // enough, allows all tokens that may follow.
   void Mask(int64_t tokens_left, std::span<uint32_t> mask);
 
-  // Moves the position past a token. Returns INVALID_ARGUMENT if the token must not come next, and
-  // RESOURCE_EXHAUSTED if the grammar is too ambiguous or nested too deep to be followed. After an
-  // error the position is unchanged.
+  // Moves the position past a token. Accepts any token that may follow, whatever limit Mask was
+  // given. Returns INVALID_ARGUMENT if the token must not come next, and RESOURCE_EXHAUSTED if the
+  // grammar is too ambiguous or nested too deep to be followed. After an error the position is
+  // unchanged.
   absl::Status Accept(int32_t token);
 
-  bool IsComplete() const { return table_.done(now_); }  // the text may end here
+  // Returns whether the text may end here.
+  bool IsComplete() const { return table_.done(now_); }
   // Returns whether the text can only end here: no text token may follow.
   bool MustEnd() const { return now_ == constraint::StackTable::kDone; }
   bool ended() const { return ended_; }  // true: an end-of-generation token was accepted

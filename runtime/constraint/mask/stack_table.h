@@ -5,8 +5,8 @@
 // Equal parts are shared, and a node has at most one branch per state, so ambiguity makes sets
 // wide, but never gives exponentially many. Equal sets have the same id.
 //
-// For some grammars the sets still become too large. The table is then overrun: every step that has
-// not been computed yet leads to kNoStacks.
+// For some grammars the sets still become too large. The table is then overrun, for good: every
+// step that has not been computed yet leads to kNoStacks.
 //
 // One thread at a time.
 #pragma once
@@ -22,6 +22,7 @@
 
 namespace trine::constraint {
 
+// The id of a set of stacks in its table. The ids of a table are 0, 1, 2, ...
 using StackSet = uint32_t;
 
 class StackTable {
@@ -29,6 +30,7 @@ class StackTable {
   static constexpr StackSet kNoStacks = 0;  // the text can't continue
   static constexpr StackSet kDone = 1;      // only the stack with nothing left to read
 
+  // A state on top, and the stacks that it is on top of.
   struct Frame {
     uint32_t state;
     StackSet below;
@@ -37,14 +39,15 @@ class StackTable {
   // different sets are assumed to have different hashes.
   using Hash = std::pair<uint64_t, uint64_t>;
 
-  // Both arguments must outlive the table.
+  // `costs`: by state (FinishCosts). Both arguments must outlive the table.
   StackTable(const Automaton* automaton, const std::vector<int64_t>* costs);
 
-  // Returns the set of the stacks of `below` with `state` on top.
+  // Returns the set with `state` on top of each stack of `below`.
   StackSet Single(uint32_t state, StackSet below);
   // Returns the set before the first byte of the text.
   StackSet Begin();
-  // Returns the set after one more byte. Each stack in it is done, or its top state can read.
+  // Returns the set after one more byte; kNoStacks if the byte must not come next. Each stack in
+  // the set is done, or its top state can read a byte.
   StackSet Step(StackSet set, uint8_t byte) {
     const uint32_t row = rows_[set];
     if (row != kNoRow) {
@@ -53,28 +56,31 @@ class StackTable {
     }
     return ComputeStep(set, byte);
   }
-  // Returns the stacks of `below`, ready to read, after the rule on top of them has ended.
+  // Returns the set after the rule whose state is on top of `below` has ended. As after Step, each
+  // stack in it is done, or its top state can read a byte.
   StackSet Return(StackSet below);
 
+  // Returns the states that are on top, ascending, each with the stacks below it. The span is valid
+  // until the table gets another set.
   std::span<const Frame> frames(StackSet set) const {
     return std::span(frames_).subspan(sets_[set].first, sets_[set].count);
   }
-  // Returns whether a stack of the set is done.
+  // Returns whether a stack of the set is done: it has nothing left to read, so the text may end.
   bool done(StackSet set) const {
     const auto f = frames(set);
     return !f.empty() && f.front().state == Automaton::kBottom;
   }
-  int64_t cost(StackSet set) const { return sets_[set].cost; }  // the least cost of finishing
-  int32_t depth(StackSet set) const { return sets_[set].depth; }
+  int64_t cost(StackSet set) const { return sets_[set].cost; }    // the least cost of finishing
+  int32_t depth(StackSet set) const { return sets_[set].depth; }  // of its highest stack
   const Hash& hash(StackSet set) const { return sets_[set].hash; }
-  size_t size() const { return sets_.size(); }
+  size_t size() const { return sets_.size(); }  // the number of sets
   bool overrun() const { return overrun_; }
   // Returns whether the table is half full. Trim makes room.
   bool full() const { return Weight() > kMaxWeight / 2; }
 
-  // Forgets the sets after the first `size`.
+  // Forgets the sets from id `size` on. The others keep their ids.
   void Trim(size_t size);
-  // Copies a set from another table of the same automaton.
+  // Copies a set from another table of the same automaton. Returns its id here.
   StackSet Copy(const StackTable& from, StackSet set);
 
  private:

@@ -1,5 +1,6 @@
-// Reads the conditions that a JSON Schema sets for a value. Follows references, joins allOf, and
-// turns anyOf and oneOf into alternatives.
+// Reads the conditions that a JSON Schema sets for a value. SchemaReader follows references, joins
+// allOf, and turns anyOf and oneOf into alternatives. The conditions of an alternative are its
+// Facts.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,10 @@ struct SchemaPlace {
 };
 using Schemas = std::vector<SchemaPlace>;
 
+// Returns the JSON pointer of a member of the object at `parent`.
 std::string PointerTo(const std::string& parent, const std::string& key);
 
+// The types of values, as bits.
 enum JsonType : uint32_t {
   kNull = 1,
   kBoolean = 2,
@@ -51,27 +54,28 @@ struct ListedValue {
 // Converts a number exactly. Returns nullopt if it has too many digits.
 std::optional<Decimal> DecimalOf(const Json& number);
 
-// All conditions of one alternative.
+// All conditions of one alternative. A value must satisfy those for its type, and `types` and
+// `values`. They may contradict each other: then no value satisfies them.
 struct Facts {
-  std::string pointer;  // the place of the schema that was read
-  uint32_t types = kAnyType;
-  // From enum and const; ascending ids without duplicates.
+  std::string pointer;        // the place of the schema that was read
+  uint32_t types = kAnyType;  // the types that are allowed: bits of JsonType
+  // The values that enum and const allow, by ascending ids without duplicates; nullopt: any value.
   std::optional<std::vector<ListedValue>> values;
 
   NumberRange numbers;
 
-  int64_t min_length = 0;
+  int64_t min_length = 0;  // in characters
   int64_t max_length = Expr::kNoLimit;
-  std::vector<std::string> patterns;  // includes the pattern of `format`
+  std::vector<std::string> patterns;  // all must match; includes the pattern of `format`
 
   std::vector<Schemas> prefix;  // the schemas of an array's first items
-  Schemas items;                // the schema of all later items
+  Schemas items;                // the schemas of each later item
   int64_t min_items = 0;
   int64_t max_items = Expr::kNoLimit;
-  bool unique = false;
+  bool unique = false;  // no two items may be equal
 
   std::vector<std::pair<std::string, Schemas>> properties;  // in the schema's order
-  std::vector<std::pair<std::string, Schemas>> by_pattern;
+  std::vector<std::pair<std::string, Schemas>> by_pattern;  // for properties whose names match
   Schemas others;            // for properties that are in neither list
   bool says_others = false;  // true: the schema has additionalProperties
   std::vector<std::string> required;
@@ -89,17 +93,22 @@ class SchemaReader {
   explicit SchemaReader(const Json& root) : root_(root) {}
 
   // Returns the alternatives, of which a value must satisfy one; an empty list allows no value.
-  // Returns INVALID_ARGUMENT if a keyword is not supported or has an invalid value.
+  // Returns INVALID_ARGUMENT, naming the place, if a keyword is not supported or has an invalid
+  // value, if a value might satisfy several schemas of a oneOf, or if there are too many
+  // alternatives. Returns it, too, if the work is over the limit (Spend).
   absl::StatusOr<std::vector<Facts>> Read(const Schemas& schemas);
 
-  // Adds `work` to the work done for this document. Returns an error if the total is over the
-  // limit.
+  // Adds `work` to the work done for this document, which is limited, because a small schema can
+  // take very long. Returns INVALID_ARGUMENT if the total is over the limit.
   absl::Status Spend(int64_t work);
 
-  // Returns the id of a value in the document (see ListedValue).
+  // Returns the id of a value in the document (see ListedValue). Returns INVALID_ARGUMENT if the
+  // work is over the limit.
   absl::StatusOr<int32_t> ValueId(const Json& value);
 
-  // The first contradiction that ruled out an alternative, for messages; "" if there was none.
+  // Returns why an alternative allows no value, for messages: the first reason that was noted.
+  // Returns
+  // "" if there was none.
   const std::string& contradiction() const { return contradiction_; }
   void NoteContradiction(const std::string& pointer, const std::string& what);
 
@@ -125,6 +134,7 @@ class SchemaReader {
 // "" for an unknown format.
 std::string FormatPattern(std::string_view format);
 
+// Returns INVALID_ARGUMENT for a keyword of the schema at `pointer`: says what is wrong with it.
 absl::Status SchemaError(const std::string& pointer, const std::string& keyword,
                          const std::string& what);
 

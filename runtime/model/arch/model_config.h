@@ -13,20 +13,25 @@
 
 namespace trine {
 
-// The parameters of YaRN. Pairs that turn often over the original context keep their frequency,
-// pairs that turn seldom have it scaled, and pairs in between get a mixture.
+// The parameters of YaRN, in turns over the original context. Pairs that turn `beta_fast` times or
+// more keep their frequency, pairs that turn `beta_slow` times or less have it scaled, and pairs in
+// between get a mixture.
 struct YarnConfig {
   double beta_fast = 32;
   double beta_slow = 1;
 };
 
+// How frequencies change for a longer context than the model was first trained with. kLinear: all
+// are scaled by position_scale. kYarn: those of some pairs are (YarnConfig). kLongRope: each is
+// divided by a factor of its own (ReadRopeFactors).
 enum class RopeScalingType { kNone, kLinear, kYarn, kLongRope };
 
-// The rotary positions of some layers.
+// The rotary positions of some layers. Pairs of values of a head are rotated by angles: a pair's
+// frequency times the position.
 struct RopeConfig {
-  int64_t dims = 0;           // values of a head that are rotated
-  double base = 10000.0;      // the base of the frequencies
-  double position_scale = 1;  // factor for positions
+  int64_t dims = 0;           // values of a head that are rotated, two in a pair
+  double base = 10000.0;      // the frequency of pair i is base^(-2 i / dims)
+  double position_scale = 1;  // factor for positions, and so for frequencies
   double magnitude = 1;       // factor for cosines and sines
   RopeScalingType scaling = RopeScalingType::kNone;
   int64_t original_context = 0;  // the context before it was extended, for YaRN and long rope
@@ -34,12 +39,13 @@ struct RopeConfig {
 };
 
 // Reads the keys rope.*, for heads of `head_dim` values and a model trained with `context`
-// positions.
+// positions. After a failure, which keys.status() has, the result means nothing.
 RopeConfig ReadRopeConfig(ConfigKeys& keys, int64_t head_dim, int64_t context);
 
-// Returns the divisors of the frequencies, one per pair: Llama 3's rope_freqs.weight, or the short
-// or long factors of long rope, depending on the context. Returns none if the file has none.
-// Returns INVALID_ARGUMENT, naming the tensor, if it makes no sense.
+// Returns the divisors of the frequencies, one per pair: Llama 3's rope_freqs.weight, or the
+// factors of long rope. `context` is the context that is used: the long factors are for one that is
+// longer than config.original_context, the short ones for any other. Returns none if the file has
+// none. Returns INVALID_ARGUMENT, naming the tensor, if it makes no sense or if long rope lacks it.
 absl::StatusOr<std::vector<float>> ReadRopeFactors(const gguf::File& file, const RopeConfig& config,
                                                    int64_t context);
 
@@ -52,21 +58,22 @@ struct ExpertConfig {
   int64_t used = 0;
   int64_t n_ff = 0;         // the width of one expert
   int64_t n_ff_shared = 0;  // the width of the expert that every token uses; 0: none
-  float weight_scale = 1;
+  float weight_scale = 1;   // factor of the weights with which experts' results are added
 };
 
+// The numbers of a model.
 struct ModelConfig {
   std::string architecture;
   std::string name;
   int64_t n_layers = 0;
-  int64_t n_embd = 0;
+  int64_t n_embd = 0;  // the width of the hidden state
   int64_t n_heads = 0;
   int64_t n_kv_heads = 0;
-  int64_t head_dim_k = 0;
-  int64_t head_dim_v = 0;
-  int64_t n_ff = 0;  // the width of a dense feed-forward
+  int64_t head_dim_k = 0;  // values of a head of q or k
+  int64_t head_dim_v = 0;  // values of a head of v
+  int64_t n_ff = 0;        // the width of a dense feed-forward; may be 0 if all layers have experts
   int64_t n_vocab = 0;
-  int64_t n_ctx_train = 0;
+  int64_t n_ctx_train = 0;  // the positions that the model was trained with
   float norm_eps = 0;
   ExpertConfig experts;
 
@@ -79,9 +86,9 @@ struct ModelConfig {
   RopeConfig rope;
   std::optional<RopeConfig> rope_windowed;  // for windowed layers; nullopt: `rope` is for all
 
-  // A scale of 1 and a cap of 0 do nothing.
-  float embedding_scale = 1;
-  float residual_scale = 1;
+  // Factors, and a cap. A factor of 1 and a cap of 0 do nothing.
+  float embedding_scale = 1;  // of the embedding's rows
+  float residual_scale = 1;   // of what attention and feed-forward add to the hidden state
   float logit_scale = 1;
   float logit_softcap = 0;
 
