@@ -51,6 +51,11 @@ if(heap_kib GREATER 131072)  # GCC's own choice
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=${heap_kib}>")
 endif()
 
+# GCC 12's analysis of which memory a function changes misses stores whose address it has rewritten
+# in a loop. It then drops calls of such a function: with -O1 and -O2, a part of AVX-512 attention.
+add_compile_options(
+  "$<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,11>>:-fno-ipa-modref>")
+
 find_program(TRINE_CCACHE ccache)
 if(TRINE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_C_COMPILER_LAUNCHER "${TRINE_CCACHE}")
