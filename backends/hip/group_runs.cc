@@ -61,21 +61,36 @@ class Joiner {
   }
 
   bool IsProductOfFew(uint32_t group) const {
-    return group < groups_.size() && groups_[group].kind == Kind::kAlone &&
-           OpOf(group).kind == TRINE_OP_MATMUL && ColumnsOf(Out(group)) <= kGemvColumns;
+    if (group >= groups_.size() || groups_[group].kind != Kind::kAlone) return false;
+    const uint32_t kind = OpOf(group).kind;
+    return backends::IsProduct(kind) &&
+           ColumnsOf(Out(group)) <=
+               (kind == TRINE_OP_MOE_MATMUL ? kGemvExpertColumns : kGemvColumns);
   }
 
   bool Joins(uint32_t product, uint32_t group) const {
     if (!IsProductOfFew(group) || groups_[group].quantizes) return false;
+    if (OpOf(product).kind != OpOf(group).kind) return false;
     const trine_tensor &w = In(product, 0), &other = In(group, 0);
     if (!sdk::SameView(In(product, 1), In(group, 1)) || w.dtype != other.dtype ||
         w.layout != other.layout || w.dims[0] != other.dims[0]) {
       return false;
     }
+    if (OpOf(group).kind == TRINE_OP_MOE_MATMUL && !HaveSameExperts(product, group)) return false;
     for (uint32_t before = product; before < group; ++before) {
       if (!AreApart(Out(before), OpOf(group)) || !AreApart(Out(group), OpOf(before))) return false;
     }
     return true;
+  }
+
+  // Returns whether two products with experts have the same ids, and the same places of experts.
+  bool HaveSameExperts(uint32_t product, uint32_t group) const {
+    const sdk::Op &a = OpOf(product), &b = OpOf(group);
+    return sdk::SameView(In(a, 2), In(b, 2)) && SamePlaces(In(a, 0), In(b, 0)) &&
+           a.HasInput(3) == b.HasInput(3) && (!a.HasInput(3) || SamePlaces(In(a, 3), In(b, 3)));
+  }
+  static bool SamePlaces(const trine_tensor& a, const trine_tensor& b) {
+    return SameDims(a, b) && std::equal(a.strides, a.strides + a.rank, b.strides);
   }
 
   // Returns whether the op neither reads nor writes the tensor.
@@ -126,8 +141,9 @@ class Joiner {
     const sdk::Op& op = LastOf(group);
     return norm.kind == Kind::kNorm && op.kind == TRINE_OP_RMS_NORM && norm.quantizes &&
            !norm.writes && norm.count == (added ? 2u : 1u) && ColumnsOf(Out(op)) == 1 &&
-           IsProductOfFew(group + 1) && sdk::SameView(Out(op), In(group + 1, 1)) &&
-           Joins(group + 1, group + 2) && IsGluOf(group + 1);
+           IsProductOfFew(group + 1) && OpOf(group + 1).kind == TRINE_OP_MATMUL &&
+           sdk::SameView(Out(op), In(group + 1, 1)) && Joins(group + 1, group + 2) &&
+           IsGluOf(group + 1);
   }
 
   // Returns whether the next op is an add, nothing else reads what the product writes, and the

@@ -16,6 +16,8 @@ using backends::OpGroup;
 
 // Products of more columns than this use tiles; others use a gemv.
 inline constexpr int64_t kGemvColumns = 8;
+// The limit for products with experts: their columns mostly have different weights.
+inline constexpr int64_t kGemvExpertColumns = 32;
 
 // Consecutive groups that are launched together. A run is one of these: a single group; products of
 // one x; (norm,) gate, up, glu; rope, stores, attention.

@@ -16,18 +16,16 @@ namespace {
 using backends::IsProduct;
 using Kind = OpGroup::Kind;
 
-// The limit for products with experts, in place of kGemvColumns: their columns mostly have
-// different weights.
-constexpr int64_t kGemvExpertColumns = 32;
-
 // An address for tensors of which only the shape matters. It is never accessed.
 std::byte* const kNowhere = reinterpret_cast<std::byte*>(kAlignment);
 
 uint64_t RoundUpScratch(uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
-bool IsGemv(const Product& product) {
-  return product.columns() <= (product.ids.present() ? kGemvExpertColumns : kGemvColumns);
+int64_t MostGemvColumns(const Product& product) {
+  return product.ids.present() ? kGemvExpertColumns : kGemvColumns;
 }
+
+bool IsGemv(const Product& product) { return product.columns() <= MostGemvColumns(product); }
 
 Tensor MakeTensor(const sdk::Graph& graph, uint32_t index, std::byte* place,
                   const int64_t* params) {
@@ -114,7 +112,7 @@ LaunchScratch ScratchOf(const DeviceShape& shape, const sdk::Graph& graph) {
       const uint64_t own = RoundUpScratch(GemmScratchBytes(product, shape));
       scratch.product_bytes = std::max(scratch.product_bytes, QuantizedPart(product) + own);
       if (quant::IsQuantized(product.w.type)) {
-        const int64_t columns = std::min(product.columns(), kGemvColumns);
+        const int64_t columns = std::min(product.x.rows(), MostGemvColumns(product));
         scratch.second_bytes = std::max(
             scratch.second_bytes, RoundUpScratch(QuantizedBytes(product.w.dims[0] / 32, columns)));
       }

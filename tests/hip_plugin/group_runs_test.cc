@@ -207,6 +207,91 @@ TEST_F(GroupRunsTest, AddsThatStayApart) {
                                   "matmul q8_0 00", "add 00", "matmul f16 00", "add 00", "glu 00"));
 }
 
+// Products with experts, four of which a token uses.
+class ExpertRunsTest : public GroupRunsTest {
+ protected:
+  static constexpr int64_t kUsed = 4, kExperts = 6;
+
+  uint32_t Each() {
+    return builder_.Tensor(TRINE_DTYPE_F32, {kWidth, kUsed, m_}, TRINE_ROLE_TEMP, 4 << 20);
+  }
+  uint32_t One() {
+    return builder_.Tensor(TRINE_DTYPE_F32, {kWidth, 1, m_}, TRINE_ROLE_TEMP, 4 << 20);
+  }
+  uint32_t Ids() { return builder_.Tensor(TRINE_DTYPE_I32, {kUsed, m_}, TRINE_ROLE_TEMP); }
+  uint32_t Experts(int64_t experts = kExperts, uint32_t dtype = TRINE_DTYPE_Q8_0) {
+    const uint32_t w = builder_.Tensor(dtype, {kWidth, kWidth, experts}, TRINE_ROLE_CONSTANT);
+    builder_.tensors[w].layout = 1;
+    return w;
+  }
+  uint32_t Biases() {
+    return builder_.Tensor(TRINE_DTYPE_F32, {kWidth, kExperts}, TRINE_ROLE_CONSTANT);
+  }
+  uint32_t Product(uint32_t weights, uint32_t x, uint32_t ids, uint32_t bias = TRINE_NONE) {
+    const uint32_t y = Each();
+    builder_.Op(TRINE_OP_MOE_MATMUL, {weights, x, ids, bias}, {y});
+    return y;
+  }
+  uint32_t Product(uint32_t x, uint32_t ids) { return Product(Experts(), x, ids); }
+  uint32_t Glu(uint32_t gate, uint32_t up) {
+    const uint32_t y = Each();
+    builder_.Op(TRINE_OP_GLU, {gate, up}, {y}, trine_glu_attr{0, TRINE_ACT_SILU, 0, 0});
+    return y;
+  }
+};
+
+TEST_F(ExpertRunsTest, AGluOfTwo) {
+  const uint32_t x = One(), ids = Ids(), gate = Product(x, ids), up = Product(x, ids);
+  Product(Glu(gate, up), ids);
+  const std::vector<std::string> joined = {"moe_matmul q8_0+moe_matmul q8_0+glu+quantize 01",
+                                           "moe_matmul q8_0 11"};
+  EXPECT_EQ(Runs(), joined);
+  EXPECT_EQ(Runs(8), joined);  // 32 columns
+  EXPECT_THAT(Runs(9), ElementsAre("moe_matmul q8_0 00", "moe_matmul q8_0 00", "glu+quantize 00",
+                                   "moe_matmul q8_0 00"));
+}
+
+TEST_F(ExpertRunsTest, ANormBeforeThemIsALaunch) {
+  const uint32_t ids = Ids(), x = One(), y = One();
+  builder_.Op(TRINE_OP_RMS_NORM, {x, builder_.Tensor(TRINE_DTYPE_F32, {kWidth})}, {y},
+              trine_norm_attr{0, 1e-5f});
+  const uint32_t gate = Product(y, ids), up = Product(y, ids);
+  Product(Glu(gate, up), ids);
+  EXPECT_THAT(Runs(),
+              ElementsAre("rms_norm+quantize 00", "moe_matmul q8_0+moe_matmul q8_0+glu+quantize 01",
+                          "moe_matmul q8_0 11"));
+}
+
+TEST_F(ExpertRunsTest, WithOtherExpertsTheyAreApart) {
+  const uint32_t x = One(), ids = Ids();
+  Product(x, ids);
+  Product(x, Ids());
+  Product(Experts(kExperts + 1), x, ids);
+  Product(Experts(), x, ids, Biases());
+  Product(Experts(), x, ids);
+  Product(Experts(kExperts, TRINE_DTYPE_Q4_K), x, ids);
+  Product(Experts(kExperts, TRINE_DTYPE_Q4_K), x, ids);
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0 00", "moe_matmul q8_0 00", "moe_matmul q8_0 00",
+                                  "moe_matmul q8_0 00", "moe_matmul q8_0 00",
+                                  "moe_matmul q4_K+moe_matmul q4_K 00"));
+}
+
+TEST_F(ExpertRunsTest, BiasesAreInOnePlace) {
+  const uint32_t x = One(), ids = Ids(), far = Biases();
+  builder_.tensors[far].strides[1] = 8 * kWidth;
+  Product(Experts(), x, ids, Biases());
+  Product(Experts(), x, ids, Biases());
+  Product(Experts(), x, ids, far);
+  EXPECT_THAT(Runs(), ElementsAre("moe_matmul q8_0+moe_matmul q8_0 00", "moe_matmul q8_0 00"));
+}
+
+TEST_F(ExpertRunsTest, ProductsWithAndWithoutExpertsAreApart) {
+  const uint32_t x = One(), ids = Ids();
+  GroupRunsTest::Product(x, One());
+  Product(x, ids);
+  EXPECT_THAT(Runs(), ElementsAre("matmul q8_0 00", "moe_matmul q8_0 00"));
+}
+
 // The ops before the attention of one token, and the attention.
 class AttendedTest : public GroupRunsTest {
  protected:

@@ -20,8 +20,9 @@ std::string WhyNotGemv(const Product& product);
 Launch GemvLaunch(const Product& product, const DeviceShape& shape);
 
 // Makes one launch of several products of one x, each of which GemvLaunch can do. They must have
-// the same k, columns, type of weights, packing, x and q, and no ids. None may read what another
-// writes. Only a single product may have an addend.
+// the same k, columns, type of weights, packing, x and q. With experts they must also have the same
+// ids and the same strides from expert to expert, of weights and of biases. None may read what
+// another writes. Only a single product may have an addend.
 inline constexpr size_t kMaxGemvProducts = 4;
 Launch GemvLaunch(std::span<const Product> products, const DeviceShape& shape);
 
@@ -30,10 +31,11 @@ bool HasGluGemv(quant::Type type, bool packed);
 
 // Makes one launch of two products of one x and of the glu of both, and quantises the result into
 // `to`. Does not write the results of the products, whose y has no data. REQUIRES: GemvLaunch can
-// do the two together; they have up to 8 columns and a multiple of 32 rows; `to` is not the memory
-// of q, which some blocks still read when others have written. `norm`: null, or the norm that makes
-// q of one column, for which IsColumnNorm holds (column_norm.h). Each block computes the norm for
-// itself, and does not write it.
+// do the two together; they have up to 8 columns, with experts up to kMaxGridYZ, and a multiple of
+// 32 rows; `to` is not the memory of q, which some blocks still read when others have written.
+// `norm`: null, or the norm that makes q of one column, for which IsColumnNorm holds
+// (column_norm.h); null with experts. Each block computes the norm for itself, and does not write
+// it.
 Launch GluGemvLaunch(const Norm* norm, const Product& gate, const Product& up,
                      const reference::GluParams& params, const QuantizedColumns& to,
                      const DeviceShape& shape);

@@ -7,9 +7,10 @@
 namespace trine::hip {
 namespace {
 
-// A block of threads computes one block of 32 quantised values for every column. Each group of
-// lanes computes some rows of both products, and then the values of one column. It loads the
-// weights of one pass at a time: more would take the registers of a multiprocessor's second block.
+// A block of threads computes one block of 32 quantised values: for every column, or with experts
+// for one column. Each group of lanes computes some rows of both products, and then the values of
+// one column. It loads the weights of one pass at a time: more would take the registers of a
+// multiprocessor's second block.
 constexpr uint32_t kSlots = 8;
 constexpr uint32_t kThreads = kSlots * kLanes;
 constexpr uint32_t kValues = 32;
@@ -22,73 +23,107 @@ struct GluGemvArgs {
   ColumnNorm norm;
 };
 
+// kNormed: the kernel also computes the norm of x. kExperts: each column has the weights of its own
+// expert.
+enum class GluForm { kPlain, kNormed, kExperts };
+
 template <int kColumns>
 struct GluShared {
   float results[2][kColumns][kValues];  // of gate and of up
 };
 
-// kPairs: rows of both products at a time. kNormed: the kernel also computes the norm of x.
-template <class W, int kColumns, int kPairs, int kDepth, bool kNormed>
+// Prefetches the rows of an expert that a group of lanes loads last: it has no registers for all of
+// its rows at once.
+TRINE_DEVICE void PrefetchRows(const std::byte* first, int64_t row_stride, uint32_t rows,
+                               uint32_t lane) {
+  for (int64_t at = lane * int64_t{128}; at < rows * row_stride; at += kLanes * 128) {
+    Prefetch(first + at);
+  }
+}
+
+// kPairs: rows of both products at a time.
+template <class W, int kColumns, int kPairs, int kDepth, GluForm kForm>
 TRINE_KERNEL_RESIDENT(kThreads, 2)
 GluGemvKernel(GluGemvArgs args) {
   TRINE_SHARED(GluShared<kColumns>, shared);
   TRINE_DYNAMIC_SHARED(float, memory);
   using Sums = ClassSums<2 * kPairs * kColumns>;
+  constexpr bool kExperts = kForm == GluForm::kExperts;
   const auto lane = static_cast<int>(ThreadX() % kLanes);
   const uint32_t slot = ThreadX() / kLanes;
   const uint32_t from = BlockX() * kValues;
+  const uint32_t first = kExperts ? BlockY() : 0;
+  const uint32_t columns = kExperts ? 1 : args.gemv.columns;
   LetNextStart();
-  if (!args.gemv.constant) AwaitEarlier();
+  if (kExperts || !args.gemv.constant) AwaitEarlier();
+  GemvPlace places[2];
+  TRINE_UNROLL
+  for (uint32_t p = 0; p < 2; ++p) {
+    const GemvPart& part = args.gemv.parts[p];
+    places[p] =
+        kExperts ? PlaceOf(args.gemv, part, first) : GemvPlace{part.weights, part.bias, false};
+    places[p].weights += (from + slot * kRowsOfSlot) * part.row_stride;
+  }
+  const bool none = kExperts && places[0].none;  // the same for all threads
+  if (kExperts && !none) {
+    TRINE_UNROLL
+    for (uint32_t p = 0; p < 2; ++p) {
+      const int64_t stride = args.gemv.parts[p].row_stride;
+      PrefetchRows(places[p].weights + kPairs * stride, stride, kRowsOfSlot - kPairs,
+                   static_cast<uint32_t>(lane));
+    }
+  }
   const ColumnNormBlock<kThreads> norm(args.norm, args.gemv.k, memory);
-  for (uint32_t i = 0; i < kRowsOfSlot; i += kPairs) {
-    const uint32_t row = slot * kRowsOfSlot + i;  // within the block
+  for (uint32_t i = 0; i < kRowsOfSlot && !none; i += kPairs) {
     const std::byte* rows[2 * kPairs];
     TRINE_UNROLL
     for (uint32_t r = 0; r < 2 * kPairs; ++r) {
-      const GemvPart& part = args.gemv.parts[r % 2];
-      rows[r] = part.weights + (from + row + r / 2) * part.row_stride;
+      rows[r] = places[r % 2].weights + (i + r / 2) * args.gemv.parts[r % 2].row_stride;
     }
-    const Sums sums = QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, 0,
-                                                                     args.gemv.columns, lane, [&] {
-                                                                       if constexpr (kNormed) {
-                                                                         if (i == 0) norm.Make();
-                                                                         return norm.Columns();
-                                                                       } else {
-                                                                         AwaitEarlier();
-                                                                         return args.gemv.q;
-                                                                       }
-                                                                     });
+    const Sums sums =
+        QuantizedDots<W, kColumns, 2 * kPairs, kDepth>(args.gemv, rows, first, columns, lane, [&] {
+          if constexpr (kForm == GluForm::kNormed) {
+            if (i == 0) norm.Make();
+            return norm.Columns();
+          } else {
+            AwaitEarlier();
+            return args.gemv.q;
+          }
+        });
     TRINE_UNROLL
     for (int j = 0; j < 2 * kPairs * kColumns; ++j) {
       const auto r = static_cast<uint32_t>(j / kColumns);
+      const uint32_t row = slot * kRowsOfSlot + i + r / 2;  // within the block
       if (Sums::IsAt(j, lane)) {
-        shared.results[r % 2][j % kColumns][row + r / 2] =
-            Result(args.gemv.parts[r % 2].bias, from + row + r / 2, sums.Of(j));
+        shared.results[r % 2][j % kColumns][row] =
+            Result(places[r % 2].bias, from + row, sums.Of(j));
       }
     }
   }
   SyncBlock();
   static_assert(kColumns <= static_cast<int>(kSlots));
-  if (slot >= kColumns || slot >= args.gemv.columns) return;
-  const float value =
-      GluValue(shared.results[0][slot][lane], shared.results[1][slot][lane], args.glu);
+  if (slot >= kColumns || slot >= columns) return;
+  const float value = GluValue(none ? 0.0f : shared.results[0][slot][lane],
+                               none ? 0.0f : shared.results[1][slot][lane], args.glu);
   const int word = lane % 8;
   const Float4 four = {LaneRead(value, 4 * word), LaneRead(value, 4 * word + 1),
                        LaneRead(value, 4 * word + 2), LaneRead(value, 4 * word + 3)};
-  QuantizeBlock(args.to, four, slot, BlockX(), static_cast<uint32_t>(word), lane < 8);
+  QuantizeBlock(args.to, four, first + slot, BlockX(), static_cast<uint32_t>(word), lane < 8);
 }
 
-template <class W, int kColumns, int kPairs, int kDepth, bool kNormed = false>
+template <class W, int kColumns, int kPairs, int kDepth, GluForm kForm = GluForm::kPlain>
 Launch GluGemvOf(const GluGemvArgs& args) {
-  return MakeLaunch(GluGemvKernel<W, kColumns, kPairs, kDepth, kNormed>,
-                    {args.gemv.parts[0].n / kValues}, {kThreads}, args,
-                    kNormed ? ColumnNormBytes(args.gemv.k) : 0);
+  const uint32_t blocks = args.gemv.parts[0].n / kValues;
+  return MakeLaunch(GluGemvKernel<W, kColumns, kPairs, kDepth, kForm>,
+                    {blocks, kForm == GluForm::kExperts ? args.gemv.columns : 1}, {kThreads}, args,
+                    kForm == GluForm::kNormed ? ColumnNormBytes(args.gemv.k) : 0);
 }
 
 template <Type kType>
 Launch GluGemvFor(const GluGemvArgs& args) {
   using W = Weights<kType, Layout::kPacked>;
-  if (args.norm.x != nullptr) return GluGemvOf<W, 1, 2, 1, true>(args);
+  if (args.gemv.ids != nullptr) return GluGemvOf<W, 1, 2, 1, GluForm::kExperts>(args);
+  if (args.norm.x != nullptr) return GluGemvOf<W, 1, 2, 1, GluForm::kNormed>(args);
   switch (GemvColumns(args.gemv)) {
     case 1:
       return GluGemvOf<W, 1, 2, 1>(args);

@@ -207,6 +207,112 @@ TEST_P(HipJoinedGemvTest, GluOfTwoOfANorm) {
   }
 }
 
+// The ids of experts, x of some tokens, and products of it. Some ids are no experts.
+struct Experts {
+  Experts(int64_t k, int64_t experts, int64_t used, int64_t tokens, int64_t x_columns, Type weights,
+          Random* random)
+      : experts(experts),
+        x(Type::kF32, {k, x_columns, tokens}, 4),
+        ids(Type::kI32, {used, tokens}, 4),
+        quantized(quant::IsQuantized(weights) ? k / 32 : 0, x_columns * tokens) {
+    x.FillWith(Fill::kUniform, random);
+    for (int64_t token = 0; token < tokens; ++token) {
+      for (int64_t slot = 0; slot < used; ++slot) {
+        const bool none = (token + slot) % 3 == 1;
+        reference::I32Row(ids, token)[slot] =
+            none ? (slot % 2 == 0 ? -1 : static_cast<int32_t>(experts))
+                 : static_cast<int32_t>(random->Below(experts));
+      }
+    }
+    there = std::make_unique<OnDevice>(x.view());
+    ids_there = std::make_unique<OnDevice>(ids.view());
+    if (!quant::IsQuantized(weights)) return;
+    q = quantized.columns();
+    testing::RunLaunch(QuantizeLaunch(there->tensor(), q));
+  }
+
+  int64_t experts;
+  reference::Tensor x, ids;
+  testing::QuantizedOnDevice quantized;
+  std::unique_ptr<OnDevice> there, ids_there;
+  QuantizedColumns q;
+};
+
+// A product with experts: the reference's result in y, and the product on the device, not yet run.
+struct OneOfExperts {
+  OneOfExperts(const Form& form, const Experts& input, int64_t n, bool biased, Random* random)
+      : w(form.type, {input.x.view().dims[0], n, input.experts}),
+        bias(Type::kF32, {n, input.experts}, 8),
+        y(Type::kF32, {n, input.ids.view().dims[0], input.ids.view().dims[1]}, 8) {
+    w.FillWeights(false, random);
+    bias.FillWith(Fill::kUniform, random);
+    bias_there = std::make_unique<OnDevice>(bias.view());
+    y_there = std::make_unique<OnDevice>(y.view());
+    w_there = std::make_unique<testing::WeightsOnDevice>(w.view(), form.packed, true);
+    reference::MoeMatmul(w, input.x, input.ids, biased ? &bias.view() : nullptr, y, {0, n});
+    product.w = w_there->tensor();
+    product.w.constant = true;
+    product.x = input.there->tensor();
+    product.q = input.q;
+    product.ids = input.ids_there->tensor();
+    if (biased) product.bias = bias_there->tensor();
+    product.y = y_there->tensor();
+  }
+
+  reference::Tensor w, bias, y;
+  std::unique_ptr<OnDevice> bias_there, y_there;
+  std::unique_ptr<testing::WeightsOnDevice> w_there;
+  Product product;
+};
+
+TEST_P(HipJoinedGemvTest, ProductsWithExperts) {
+  const int64_t k = quant::IsQuantized(GetParam().type) ? 512 : 293;
+  for (const bool biased : {false, true}) {
+    Random random(biased ? 1 : 2);
+    const Experts input(k, 5, 3, 2, biased ? 3 : 1, GetParam().type, &random);
+    const OneOfExperts a(GetParam(), input, 11, biased, &random);
+    const OneOfExperts b(GetParam(), input, 11, biased, &random);
+    const Product both[] = {a.product, b.product};
+    const auto fresh = std::vector<std::byte>(testing::BytesOf(a.y.view()));
+    testing::UnderEverySchedule([&] {
+      a.y_there->Write(fresh);
+      b.y_there->Write(fresh);
+      testing::RunLaunch(GemvLaunch(both, {}));
+      ASSERT_EQ(a.y_there->Bytes() == testing::BytesIn(a.y.view()), true);
+      ASSERT_EQ(b.y_there->Bytes() == testing::BytesIn(b.y.view()), true);
+    });
+  }
+}
+
+TEST_P(HipJoinedGemvTest, GluOfTwoWithExperts) {
+  if (!HasGluGemv(GetParam().type, GetParam().packed)) return;
+  using reference::GluKind;
+  struct Case {
+    GluKind kind;
+    int64_t k, n, used, tokens, x_columns;
+  };
+  for (const Case& c : {Case{GluKind::kSilu, 2304, 96, 4, 1, 1},
+                        {GluKind::kClampedSwiglu, 256, 32, 3, 5, 1},
+                        {GluKind::kGelu, 1280, 64, 2, 3, 2}}) {
+    const reference::GluParams params = {c.kind, 1.702f, 7.0f};
+    Random random(static_cast<uint64_t>(c.k));
+    const bool biased = c.tokens == 5;
+    const Experts input(c.k, 6, c.used, c.tokens, c.x_columns, GetParam().type, &random);
+    OneOfExperts gate(GetParam(), input, c.n, biased, &random);
+    OneOfExperts up(GetParam(), input, c.n, biased, &random);
+    reference::Tensor value(Type::kF32, {c.n, c.used, c.tokens});
+    reference::Glu(gate.y, up.y, params, value, reference::AllRows(value));
+    gate.product.y.data = up.product.y.data = nullptr;
+    const testing::QuantizedOnDevice to(c.n / 32, c.used * c.tokens);
+    const Launch launch =
+        GluGemvLaunch(nullptr, gate.product, up.product, params, to.columns(), {});
+    testing::UnderEverySchedule([&] {
+      testing::RunLaunch(launch);
+      ASSERT_EQ(to.Wrong(value), "");
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Forms, HipJoinedGemvTest, ::testing::ValuesIn(testing::AllForms()),
                          testing::NameOf);
 
